@@ -1,0 +1,67 @@
+# make          builds build/agent and build/aggregator
+# make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it)
+# make check    does all set-up and runs every test
+# make bench, make fuzz, make docs, make format, make install, make clean: see below
+#
+# Another compiler, sanitizers, another folder: make CC=clang SANITIZE=address,undefined BUILD=build/asan
+
+BUILD ?= build
+CC ?= cc
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef \
+           -Wformat=2 -Wvla -Wdouble-promotion -Wno-missing-field-initializers -Wno-format-nonliteral $(WERROR)
+WERROR ?= -Werror
+PACKAGES = libzmq msgpack libsodium inih
+SANITIZE ?=
+ifneq ($(SANITIZE),)
+  SANITIZERS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+endif
+
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -I. $(WARNINGS) -fstack-protector-strong -MMD -MP \
+             $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null) $(SANITIZERS) $(CFLAGS)
+ALL_LDFLAGS = -Wl,--as-needed -pthread $(SANITIZERS) $(LDFLAGS)
+LIBRARIES = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
+COMMON = $(call objects,common/*.c)
+AGENT = $(filter-out %/main.o,$(call objects,agent/*.c))
+AGGREGATOR = $(filter-out %/main.o,$(call objects,aggregator/*.c))
+UNIT_TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+
+.PHONY: all programs unit-tests run check setup bench fuzz docs format clean install uninstall
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: setup
+	@$(MAKE) --no-print-directory programs
+
+programs: $(BUILD)/agent $(BUILD)/aggregator
+
+$(BUILD)/agent: $(BUILD)/obj/agent/main.o $(BUILD)/libagent.a $(BUILD)/libcommon.a
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES)
+
+$(BUILD)/aggregator: $(BUILD)/obj/aggregator/main.o $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES)
+
+$(BUILD)/libcommon.a: $(COMMON)
+$(BUILD)/libagent.a: $(AGENT)
+$(BUILD)/libaggregator.a: $(AGGREGATOR)
+$(BUILD)/%.a:
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# A unit test links what it needs of the programs: their objects without main.
+unit-tests: $(UNIT_TESTS)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) -lcmocka
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)

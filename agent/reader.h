@@ -1,0 +1,23 @@
+/* Files of /proc and /sys that stay open and are read again and again with pread. */
+#ifndef SYNOP_AGENT_READER_H
+#define SYNOP_AGENT_READER_H
+
+#include <stddef.h>
+
+#include "synop/buffer.h"
+
+struct reader {
+  int fd;     /* -1: not open (yet) */
+  char *path; /* with the root; owned */
+};
+
+/* Opens nothing yet. `format` makes the path below `root`: reader_init (&r, root, "/sys/class/net/%s/speed", name). */
+void reader_init (struct reader *reader, const char *root, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+void reader_free (struct reader *reader);
+
+/* The whole file, NUL-terminated in `into` (length without the NUL). Opens it if need be, and again after ENODEV,
+ * ESTALE or ENOENT. Returns 0, or -errno; then `into` is empty. A file that grew is read whole. */
+int reader_read (struct reader *reader, struct buffer *into);
+
+#endif

@@ -1,0 +1,40 @@
+/* A sampler fills one group's table. Each lives in a file of its own, group_NAME.c, and stands in the list of groups.c.
+ *
+ * Rules: files stay open and are pread; nothing is allocated once the rows are known; a value that cannot be read is
+ * missing, never 0; when the whole source is gone `sample` sets table->error and returns -1. All paths lie under
+ * `root` ("" is the live machine), so that a recorded machine is read by the code that reads the kernel. */
+#ifndef SYNOP_AGENT_SAMPLER_H
+#define SYNOP_AGENT_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "synop/buffer.h"
+#include "synop/metric.h"
+#include "synop/table.h"
+
+struct sampler_context {                /* outlives the samplers */
+  const char *root;                     /* "" or a folder without a trailing '/' */
+  const char *disk_exclude;             /* comma-separated globs of block devices */
+  const char *filesystem_exclude;       /* comma-separated globs of mount points */
+  const char *filesystem_types_exclude; /* comma-separated globs of file system types, beside the pseudo ones */
+  const char *network_exclude;          /* comma-separated globs of interfaces */
+  bool instance_metadata;               /* may the cloud's metadata service be asked? */
+  const char *instance_endpoint;        /* "http://169.254.169.254", or another for tests */
+};
+
+struct sampler {
+  const struct group *group;
+  bool may_block;                                        /* runs in a lane of its own, with a deadline (lane.h) */
+  void *(*open) (const struct sampler_context *context); /* never fails: what is absent shows when sampling */
+  int (*sample) (void *state, struct table *table);      /* the table is begun already */
+  void (*close) (void *state);
+};
+
+extern const struct sampler *const samplers[]; /* in the order of reports */
+extern const size_t sampler_count;
+
+/* True when `name` matches one of the comma-separated globs. */
+bool glob_list_matches (const char *list, const char *name);
+
+#endif

@@ -1,0 +1,76 @@
+/* Options: one table of them drives the INI file, the command line, --help, --print-config and docs/configuration.md.
+ *
+ * Each option has a place in the INI ("[agent] period") and a name on the command line ("--period"). Sources, the later
+ * wins: default, file, command line. A bad value, an unknown section or key is an error that names file, line and what
+ * is allowed (or the command line's option): exit code 2, nothing starts half. */
+#ifndef SYNOP_CONFIG_H
+#define SYNOP_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+#include "synop/error.h"
+
+enum option_type {
+  OPTION_TEXT,     /* char *, owned by the configuration */
+  OPTION_PATH,     /* char *, owned; the same, shown as PATH */
+  OPTION_DURATION, /* int64_t nanoseconds: "500ms", "1s", "5m", "1h"; a bare number is seconds */
+  OPTION_SIZE,     /* uint64_t: "64k", "1M", "2G" (1024), or a bare number; also for counts */
+  OPTION_BOOLEAN,  /* bool: yes no true false on off 1 0; on the command line "--name" alone is yes */
+  OPTION_CHOICE,   /* int: index into `choices` */
+  OPTION_LIST,     /* char *, owned; words parted by commas */
+};
+
+struct option {
+  const char *section; /* "agent"; "group *": any [group NAME], see below */
+  const char *key;     /* "period"; on the command line "--period" unless `flag` says otherwise */
+  const char *flag;    /* another name on the command line, or "" for none; NULL: as the key, '_' as '-' */
+  enum option_type type;
+  size_t offset;                                         /* in the caller's struct */
+  const char *fallback;                                  /* default, as it would be written; NULL: empty text */
+  const char *minimum, *maximum;                         /* DURATION, SIZE: as written; NULL: no limit */
+  const char *const *choices;                            /* OPTION_CHOICE: NULL-terminated */
+  int (*check) (const char *value, struct error *error); /* TEXT, PATH, LIST: more rules; may be NULL */
+  const char *help;                                      /* one or two sentences */
+};
+
+/* For sections "group *": the value goes into record `index` of an array of structs, found by the section's name. */
+struct config_wildcard {
+  const char *prefix;                               /* "group " */
+  void *(*record) (void *target, const char *name); /* the struct for [group NAME]; NULL: no such group */
+  const char *const *names;                         /* what is allowed, for the error; NULL-terminated */
+};
+
+struct config;
+
+struct config *config_create (const struct option *options, size_t count, void *target,
+                              const struct config_wildcard *wildcard); /* sets all defaults; wildcard may be NULL */
+void config_destroy (struct config *config);                           /* frees the texts in the target too */
+
+int config_read_file (struct config *config, const char *path, struct error *error);
+int config_read_text (struct config *config, const char *name, const char *text, struct error *error); /* for fuzzing */
+/* One option of the command line; `value` NULL when there was none. */
+int config_set_flag (struct config *config, const char *flag, const char *value, struct error *error);
+/* Walks argv from `*at`: "--name value", "--name=value". Stops at the first word that is no option and sets `*at` to
+ * it.
+ * "--config FILE" is read first, wherever it stands; without it `default_path` is read if it exists. "--help",
+ * "--version", "--print-config" and other words without a value that are in `words` (NULL-terminated) are given to
+ * `word`. */
+int config_read_arguments (struct config *config, int argc, char **argv, int *at, const char *default_path,
+                           const char *const *words, void (*word) (void *context, const char *name), void *context,
+                           struct error *error);
+/* Where an option's value came from: "default", "FILE:LINE", "command line". Later errors about it begin with this. */
+const char *config_source (const struct config *config, const char *section, const char *key);
+/* error_set with "[section] key (source): " before it. Returns -1. */
+int config_error (const struct config *config, const char *section, const char *key, struct error *error,
+                  const char *format, ...) __attribute__ ((format (printf, 5, 6)));
+
+void config_print (const struct config *config, struct buffer *out);      /* --print-config: a valid INI file */
+void config_print_help (const struct config *config, struct buffer *out); /* the options' part of --help, 100 columns */
+void config_print_markdown (const struct config *config, struct buffer *out); /* docs/configuration.md's table */
+
+int duration_parse (const char *text, int64_t *ns, struct error *error);
+
+#endif

@@ -1,0 +1,55 @@
+/* A frame: the tables that one node sampled at one instant, one message on the data socket.
+ *
+ *   frame = [version = 1, node, session, sequence, monotonic ns, wall ns, schema hash (bin 16), [table, ...]]
+ *   table = [group index, actual period ns, error or nil, labels, values of the node, columns]
+ *   labels: nil (no rows), an unsigned count n (the labels are "0" to "n-1"), or an array of strings
+ *   values of the node: an array with one value for each METRIC_OF_NODE metric, in order
+ *   columns: an array with, for each other metric in order, an array of one value a row, or nil when all are missing
+ *   value: nil (missing), integer, float or string as the metric's kind allows
+ *
+ * All tables of a frame were sampled at its monotonic time. Unknown trailing fields are ignored. */
+#ifndef SYNOP_FRAME_H
+#define SYNOP_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+#include "synop/error.h"
+#include "synop/schema.h"
+#include "synop/table.h"
+
+#define FRAME_VERSION 1
+#define FRAME_NODE_MAX 64 /* bytes of a node's name: [A-Za-z0-9._-], not beginning with '.' or '-' */
+#define FRAME_BYTES_MAX (1024 * 1024)
+#define FRAME_CELLS_MAX 262144 /* of one table: rows times metrics */
+
+struct frame_header {
+  char node[FRAME_NODE_MAX + 1];
+  uint64_t session;  /* random for each start of an agent, never 0 */
+  uint64_t sequence; /* 1, 2, 3... within a session */
+  int64_t monotonic_ns, wall_ns;
+  uint8_t schema[SCHEMA_HASH_SIZE];
+  size_t tables_offset; /* set by reading: where the tables begin in the bytes */
+};
+
+int node_name_check (const char *name, size_t length, struct error *error);
+
+void frame_write (struct buffer *out, const struct frame_header *header, const struct schema *schema,
+                  const struct table *const *tables, size_t count);
+
+/* Enough to know whose frame it is and which schema it needs. */
+int frame_read_header (const void *bytes, size_t length, struct frame_header *header, struct error *error);
+
+/* Reads the tables one after the other: `take` gives the table to fill for a group index (begun already, or NULL to
+ * check it only), and `done` hears when it is whole. Everything is checked before the first `take`, so that a broken
+ * frame changes nothing. A group may occur once. */
+struct frame_sink {
+  void *context;
+  struct table *(*take) (void *context, size_t group);
+  void (*done) (void *context, size_t group, struct table *table);
+};
+int frame_read_tables (const void *bytes, size_t length, const struct frame_header *header, const struct schema *schema,
+                       const struct frame_sink *sink, struct error *error);
+
+#endif

@@ -1,0 +1,38 @@
+/* Writes JSON, one object a line, into a buffer. Commas are the writer's business. Written by hand since every line of
+ * the stream passes here. Keys and texts may hold any bytes: controls are escaped, what is not UTF-8 becomes U+FFFD. */
+#ifndef SYNOP_JSON_H
+#define SYNOP_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+
+struct json {
+  struct buffer out;
+  bool comma; /* the next thing is not the first of its object or array */
+};
+
+void json_free (struct json *json);
+void json_clear (struct json *json);
+
+void json_object (struct json *json); /* { */
+void json_object_end (struct json *json);
+void json_array (struct json *json);
+void json_array_end (struct json *json);
+void json_key (struct json *json, const char *key); /* then a value, an object or an array */
+void json_key_n (struct json *json, const char *key, size_t length);
+
+void json_null (struct json *json);
+void json_bool (struct json *json, bool value);
+void json_uint (struct json *json, uint64_t value);
+void json_int (struct json *json, int64_t value);
+void json_real (struct json *json,
+                double value); /* up to 15 digits, no exponent needed to read it; NaN and infinity: null */
+void json_text (struct json *json, const char *text); /* NULL: null */
+void json_text_n (struct json *json, const char *text, size_t length);
+void json_time (struct json *json, int64_t wall_ns); /* RFC 3339, as clock_text */
+void json_newline (struct json *json);               /* ends the line */
+
+#endif

@@ -1,0 +1,107 @@
+/* The only part that knows ZeroMQ: sockets, CURVE, ZAP. An agent's end and an aggregator's end.
+ *
+ * Data: the agents' PUB connect to the aggregator's SUB on --listen. Control: DEALER to ROUTER on the next port. The
+ * aggregator is the CURVE server; its ZAP handler admits only keys of the key set. Settings and the traps of libzmq
+ * 4.3.4 that they avoid stand in docs/architecture.md. */
+#ifndef SYNOP_LINK_H
+#define SYNOP_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/error.h"
+#include "synop/key_set.h"
+#include "synop/keys.h"
+
+#define LINK_ENDPOINT_MAX 256
+
+/* "tcp://HOST:PORT" to the control endpoint on the next port; also checks the form. "*" as host is fine for listening.
+ */
+int link_control_endpoint (const char *data, char control[LINK_ENDPOINT_MAX], struct error *error);
+
+/* ---- the agent's end: used by one thread ---- */
+
+struct link_agent;
+
+struct link_agent_options {
+  const char *endpoint; /* the aggregator's --listen, with a host */
+  struct key_pair keys;
+  uint8_t server_key[KEY_SIZE];
+  int queue_frames; /* frames that libzmq keeps while the aggregator is away */
+};
+
+struct link_agent *link_agent_create (const struct link_agent_options *options, struct error *error);
+void link_agent_destroy (struct link_agent *link);
+
+/* Never blocks. 0, or -1 when libzmq dropped it. */
+int link_agent_publish (struct link_agent *link, const void *bytes, size_t length);
+int link_agent_send (struct link_agent *link, const void *bytes, size_t length);
+
+enum link_event_type { LINK_UP, LINK_DOWN, LINK_REFUSED, LINK_MESSAGE };
+struct link_event {
+  enum link_event_type type; /* of the control connection; UP: handshake done; REFUSED: the key was not admitted */
+  const void *bytes;         /* LINK_MESSAGE; valid until the next call */
+  size_t length;
+};
+/* An fd for the loop: readable when there may be an event. Then, and after each send, call `next` until it gives false.
+ */
+int link_agent_fd (const struct link_agent *link);
+bool link_agent_next (struct link_agent *link, struct link_event *event);
+/* Disconnects and connects both sockets again: the way out when nothing has been heard for a minute. */
+void link_agent_reconnect (struct link_agent *link);
+
+/* ---- the aggregator's end: a thread of its own receives and moves messages into a bounded queue ---- */
+
+struct link_server;
+
+struct link_server_options {
+  const char *endpoint; /* --listen */
+  struct key_pair keys;
+  struct key_set *allowed;            /* must outlive the link; may be loaded anew at any time */
+  size_t queue_bytes, queue_messages; /* bounds of the queue; over them messages are counted and dropped */
+  size_t data_bytes_max;              /* largest frame; larger ones end their connection in libzmq */
+};
+
+enum link_channel { LINK_DATA, LINK_CONTROL };
+
+struct link_message {
+  enum link_channel channel;
+  char node[65];       /* whom the key belongs to, now; looked up when it was received */
+  uint8_t routing[64]; /* LINK_CONTROL: where an answer goes */
+  size_t routing_length;
+  int64_t received_ns; /* CLOCK_MONOTONIC, as soon as it was read */
+  void *bytes;         /* owned by the message until link_server_release */
+  size_t length;
+  void *private_data;
+};
+
+/* What went wrong at the sockets, since the start. All visible in `aggregator status`. */
+struct link_counts {
+  uint64_t accepted;         /* connections */
+  uint64_t connections;      /* now */
+  uint64_t handshake_failed; /* no CURVE, random bytes, nothing sent in time */
+  uint64_t key_refused;      /* ZAP: a key that is not listed */
+  uint64_t key_revoked;      /* messages of a key that is no longer listed */
+  uint64_t dropped_full;     /* messages that the full queue did not take */
+  uint64_t dropped_user;     /* messages of one user over its share of the queue */
+  uint64_t malformed;        /* multipart where one part was due, empty, too large */
+  uint64_t zap_malformed;
+};
+
+struct link_server *link_server_create (const struct link_server_options *options, struct error *error);
+void link_server_destroy (struct link_server *link); /* joins the thread */
+const char *
+link_server_endpoint (const struct link_server *link); /* the data endpoint that was bound ("tcp://...:PORT") */
+
+int link_server_fd (const struct link_server *link); /* readable when there are messages */
+/* Takes up to `max` messages; returns how many. Release each. */
+size_t link_server_take (struct link_server *link, struct link_message *messages, size_t max);
+void link_server_release (struct link_server *link, struct link_message *message);
+/* Queues an answer on the control channel; the receiving thread sends it. Bounded: over the bound it is dropped (-1).
+ */
+int link_server_send (struct link_server *link, const uint8_t *routing, size_t routing_length, const void *bytes,
+                      size_t length);
+void link_server_counts (const struct link_server *link, struct link_counts *counts);
+
+#endif

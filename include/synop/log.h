@@ -1,0 +1,14 @@
+/* Diagnostics to standard error, a line each. Under systemd (JOURNAL_STREAM) a line begins with its "<N>" priority,
+ * else with time and level. The level is the one global of the project. Never log a secret. */
+#ifndef SYNOP_LOG_H
+#define SYNOP_LOG_H
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+void log_set_level (enum log_level level); /* default: LOG_LEVEL_INFO */
+void log_error (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
+void log_warning (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
+void log_info (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
+void log_debug (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
+
+#endif

@@ -1,0 +1,37 @@
+/* From tables to what people read: the shape of neuron-monitor's reports, for the standalone agent and the aggregator
+ * alike.
+ *
+ *   "system_data": {"network": {"period": 1.000012, "error": "", "tcp_established": 12,
+ *                   "total": {"rx_bytes": 5120, ...}, "devices": {"eth0": {"rx_bytes": 5120, ...}, ...}}, ...}
+ *
+ * Counters show their change since the table before (METRIC_SHARE: as percent of the time that passed); without one,
+ * after a reset, and in a row that was not there before they are null. A change is never negative. */
+#ifndef SYNOP_REPORT_H
+#define SYNOP_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/json.h"
+#include "synop/metric.h"
+#include "synop/table.h"
+
+/* A metric's value as people see it: scaled, a counter as its change in `elapsed_ns`. `before` may be NULL.
+ * Integers stay integers when the scale is whole. A TEXT value comes back as it is (its offset is into `now`'s table).
+ */
+struct value report_value (const struct metric *metric, const struct value *now, const struct value *before,
+                           int64_t elapsed_ns);
+
+/* One group's table now and the one before it (NULL: none). */
+struct report_group {
+  const struct table *now;
+  const struct table *before;
+};
+
+/* Writes the members of a report object (the caller has opened it): sections in order of their first group, groups in
+ * the order given. Groups whose `now` is NULL are left out. `only` (may be NULL) says which groups to show. */
+void report_write (struct json *json, const struct report_group *groups, size_t count,
+                   bool (*only) (const void *context, const char *group), const void *context);
+
+#endif

@@ -1,0 +1,73 @@
+/* One sample of one group: rows are instances, columns are the group's metrics.
+ *
+ * Used by the agent (filled by samplers) and by the aggregator (filled from frames). A table keeps its memory when it
+ * is begun again, so that a sampler allocates nothing once its rows are known. */
+#ifndef SYNOP_TABLE_H
+#define SYNOP_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/metric.h"
+
+enum value_type { VALUE_MISSING, VALUE_UINT, VALUE_INT, VALUE_REAL, VALUE_TEXT };
+
+struct value {
+  enum value_type type;
+  uint32_t length; /* of a text */
+  union {
+    uint64_t u;
+    int64_t i;
+    double d;
+    size_t offset; /* of a text, in table.text */
+  } as;
+};
+
+struct table {
+  const struct group *group; /* not owned */
+  int64_t monotonic_ns;      /* when it was sampled, on the node's CLOCK_MONOTONIC */
+  int64_t period_ns;         /* nominal period of the group */
+  char error[160];           /* "" when fine; else why the values are missing or old */
+  size_t rows;               /* 0 for a group without rows */
+  /* The rest is private: use the functions. */
+  struct value *node;  /* metric_count values, used where METRIC_OF_NODE */
+  struct value *cells; /* row-major: rows * metric_count */
+  struct table_label {
+    uint32_t offset, length; /* in text */
+  } * labels;
+  size_t row_capacity;
+  char *text; /* labels and text values */
+  size_t text_length, text_capacity;
+};
+
+void table_init (struct table *table, const struct group *group);
+void table_free (struct table *table);
+
+/* Empties the table: no rows, all values missing, no error; memory and group stay. */
+void table_begin (struct table *table);
+
+#define TABLE_ROWS_MAX 65536
+#define TABLE_LABEL_MAX 255
+#define TABLE_TEXT_MAX 4096
+
+/* Adds a row with all values missing; returns its index. Rows over TABLE_ROWS_MAX: returns SIZE_MAX and sets error. A
+ * label is cut at TABLE_LABEL_MAX bytes. */
+size_t table_add_row (struct table *table, const char *label, size_t label_length);
+const char *table_label (const struct table *table, size_t row, size_t *length); /* not NUL-terminated */
+/* The row with that label, looked for first at `hint` (rows rarely move); SIZE_MAX when there is none. */
+size_t table_find_row (const struct table *table, const char *label, size_t length, size_t hint);
+
+#define TABLE_NODE SIZE_MAX                                                 /* as `row`: the value of the node */
+struct value *table_value (struct table *table, size_t row, size_t column); /* valid until a row is added */
+const struct value *table_get (const struct table *table, size_t row, size_t column);
+void table_set_uint (struct table *table, size_t row, size_t column, uint64_t value);
+void table_set_int (struct table *table, size_t row, size_t column, int64_t value);
+void table_set_real (struct table *table, size_t row, size_t column, double value); /* NaN: missing */
+void table_set_text (struct table *table, size_t row, size_t column, const char *text, size_t length);
+const char *table_text (const struct table *table, const struct value *value, size_t *length);
+
+void table_copy (struct table *to, const struct table *from);
+void table_swap (struct table *one, struct table *other);
+
+#endif

@@ -1,0 +1,38 @@
+/* Reading msgpack without trust: a cursor over bytes that somebody sent. It walks token by token and allocates nothing;
+ * every size it is told is checked against the bytes that are left before it is believed. Writing is msgpack-c's. */
+#ifndef SYNOP_WIRE_H
+#define SYNOP_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+
+struct wire {
+  const uint8_t *at, *end;
+  bool bad; /* something did not fit; stays so, and every read after it gives 0 */
+};
+
+struct wire wire_over (const void *bytes, size_t length);
+/* Each of these reads one token; another type than asked for, or too few bytes, sets `bad`. */
+uint32_t wire_array (struct wire *wire, uint32_t max); /* count of items; more than max, or than bytes are left: bad */
+uint64_t wire_uint (struct wire *wire, uint64_t max);
+int64_t wire_int (struct wire *wire);
+double wire_real (struct wire *wire); /* floats and integers */
+bool wire_bool (struct wire *wire);
+const char *wire_text (struct wire *wire, size_t *length, size_t max); /* str; into the bytes, not NUL-terminated */
+const uint8_t *wire_binary (struct wire *wire, size_t *length, size_t max); /* bin */
+bool wire_nil (struct wire *wire);           /* true and past it when a nil is next; else false and nothing read */
+uint8_t wire_peek (const struct wire *wire); /* the next byte; 0xc1 (never used) at the end */
+void wire_skip (struct wire *wire);          /* one whole value, at most 32 levels deep */
+/* Skips the items of an array that this version does not know. */
+void wire_skip_items (struct wire *wire, uint32_t count);
+
+/* msgpack-c's packer over a struct buffer: `msgpack_packer p; wire_packer (&p, &buffer);`. */
+struct msgpack_packer;
+void wire_packer (struct msgpack_packer *packer, struct buffer *out);
+void wire_pack_text (struct msgpack_packer *packer, const char *text, size_t length);
+void wire_pack_binary (struct msgpack_packer *packer, const void *bytes, size_t length);
+
+#endif
