@@ -1,7 +1,8 @@
 # make          builds build/agent and build/aggregator
 # make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it)
 # make check    does all set-up and runs every test
-# make bench, make fuzz, make docs, make format, make install, make clean: see below
+# make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
+# make docs, make format, make install, make uninstall, make clean: see below
 #
 # Another compiler, sanitizers, another folder: make CC=clang SANITIZE=address,undefined BUILD=build/asan
 
@@ -28,8 +29,11 @@ COMMON = $(call objects,common/*.c)
 AGENT = $(filter-out %/main.o,$(call objects,agent/*.c))
 AGGREGATOR = $(filter-out %/main.o,$(call objects,aggregator/*.c))
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch])
 
-.PHONY: all programs unit-tests run check setup bench fuzz docs format clean install uninstall
+.PHONY: all programs unit-tests fuzzers run \
+        check setup bench fuzz docs generated-docs format format-check clean install uninstall
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -60,6 +64,54 @@ unit-tests: $(UNIT_TESTS)
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) -lcmocka
+
+# A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=fuzzer-no-link,address,undefined.
+fuzzers: $(FUZZERS)
+$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBRARIES)
+
+setup:
+	@tests/setup.sh build
+
+# Standard output is for JSON lines alone.
+run:
+	@$(MAKE) --no-print-directory all >&2
+	@BUILD=$(BUILD) tests/run-cluster $(DURATION)
+
+check:
+	@BUILD=$(BUILD) tests/check
+
+# make fuzz FUZZ_SECONDS=300 for longer
+FUZZ_SECONDS ?= 30
+fuzz:
+	@tests/setup.sh check
+	@BUILD=$(BUILD) tests/fuzz/run -max_total_time=$(FUZZ_SECONDS)
+
+# Pages that are written by the programs themselves.
+DOCS ?= docs
+docs: all generated-docs
+generated-docs:
+	@mkdir -p $(DOCS)
+	$(BUILD)/agent --list-groups --markdown > $(DOCS)/metrics.md
+
+format:
+	clang-format-14 -i $(SOURCES)
+
+format-check:
+	@clang-format-14 --dry-run -Werror $(SOURCES)
+
+MAN = $(wildcard docs/*.1 docs/*.5 docs/*.8)
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/agent $(BUILD)/aggregator $(DESTDIR)$(PREFIX)/bin
+	for page in $(MAN); do \
+	  install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; \
+	done
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/agent $(DESTDIR)$(PREFIX)/bin/aggregator
+	for page in $(MAN); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
 
 clean:
 	rm -rf $(BUILD)

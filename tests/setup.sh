@@ -1,0 +1,141 @@
+#!/bin/sh
+# Installs what is missing, by apt-get or dnf: tests/setup.sh build | check | bench
+#
+# Each level includes the one before. What is there already is found without the package manager, so that a second run
+# takes an instant and needs no network. All talk goes to standard error.
+set -u
+
+level=${1:-build}
+case $level in
+build | check | bench) ;;
+*)
+  echo "usage: tests/setup.sh build | check | bench" >&2
+  exit 2
+  ;;
+esac
+
+if command -v apt-get >/dev/null 2>&1; then
+  manager=apt
+elif command -v dnf >/dev/null 2>&1; then
+  manager=dnf
+else
+  manager=none
+fi
+
+missing=
+# need DEBIAN FEDORA COMMAND...: the packages (words) that make COMMAND succeed; "-" where a system has none
+need ()
+{
+  debian=$1 fedora=$2
+  shift 2
+  "$@" >/dev/null 2>&1 && return
+  case $manager in
+  dnf) packages=$fedora ;;
+  *) packages=$debian ;;
+  esac
+  [ "$packages" = - ] || missing="$missing $packages"
+}
+tool ()
+{
+  command -v "$1"
+}
+library ()
+{
+  for name; do
+    pkg-config --exists "$name" && return
+  done
+  return 1
+}
+header ()
+{
+  echo "#include <$1>" | cc -E -x c -
+}
+module ()
+{
+  /usr/bin/python3 -c "import $1"
+}
+sanitizer () # of clang
+{
+  echo 'int main (void) { return 0; }' | clang -fsanitize=address -x c -o /dev/null -
+}
+
+find_missing ()
+{
+  missing=
+  need "gcc libc6-dev" "gcc glibc-devel" header stdlib.h
+  need binutils binutils tool ar
+  need make make tool make
+  need pkg-config pkgconf-pkg-config tool pkg-config
+  need libzmq3-dev zeromq-devel library libzmq
+  need "$msgpack" msgpack-devel library msgpack msgpack-c
+  need libsodium-dev libsodium-devel library libsodium
+  need libinih-dev inih-devel library inih
+  [ "$level" = build ] && return
+  need libcmocka-dev libcmocka-devel library cmocka
+  need "clang libclang-rt-14-dev" "clang compiler-rt" sanitizer
+  need clang-format-14 clang-tools-extra tool clang-format
+  need jq jq tool jq
+  need procps procps-ng tool vmstat
+  need iproute2 iproute tool ip
+  need util-linux util-linux tool setarch
+  need python3 python3 tool /usr/bin/python3
+  need python3-pytest python3-pytest module pytest
+  need python3-zmq python3-zmq module zmq
+  need python3-msgpack python3-msgpack module msgpack
+  need python3-psutil python3-psutil module psutil
+  [ "$level" = check ] && return
+  need prometheus-node-exporter golang-github-prometheus-node-exporter tool prometheus-node-exporter
+  need collectd-core collectd test -x /usr/sbin/collectd
+}
+
+as_root ()
+{
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null 2>&1; then
+    sudo "$@"
+  else
+    echo "setup: this needs root, and there is no sudo. As root, install:$missing" >&2
+    exit 1
+  fi
+}
+
+# shellcheck disable=SC2086 # packages are words
+install_missing ()
+{
+  case $manager in
+  # RUNLEVEL=1: no service is started by being installed
+  apt) as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -q --no-install-recommends $missing ;;
+  dnf) as_root dnf install -y -q $missing ;;
+  *)
+    echo "setup: neither apt-get nor dnf is here. Please install:$missing" >&2
+    exit 1
+    ;;
+  esac
+}
+
+msgpack=libmsgpack-dev
+find_missing
+[ -z "$missing" ] && exit 0
+
+echo "setup ($level): installing$missing" >&2
+[ "$manager" = apt ] && as_root apt-get update -q >&2
+case " $missing " in
+*" libmsgpack-dev "*)
+  if [ "$manager" = apt ] && apt-cache show libmsgpack-c-dev >/dev/null 2>&1; then
+    msgpack=libmsgpack-c-dev # its name in newer releases
+    find_missing
+  fi
+  ;;
+esac
+if ! install_missing >&2; then
+  echo "setup: that failed; once more" >&2
+  sleep 2
+  [ "$manager" = apt ] && as_root apt-get update -q >&2
+  install_missing >&2
+fi
+find_missing
+if [ -n "$missing" ]; then
+  echo "setup: still missing:$missing" >&2
+  exit 1
+fi
