@@ -1,0 +1,299 @@
+/* Reading the text of /proc and /sys. On machines with hundreds of CPUs that is tens of thousands of digits a sample:
+ * each byte is looked at once. */
+#include "agent/parse.h"
+
+#include <stdlib.h>
+
+#include "synop/memory.h"
+
+static bool
+is_blank (char c)
+{
+  return c == ' ' || c == '\t';
+}
+
+static bool
+is_digit (char c)
+{
+  return c >= '0' && c <= '9';
+}
+
+static void
+skip_blanks (struct scan *rest)
+{
+  while (rest->at < rest->end && is_blank (*rest->at))
+    rest->at++;
+}
+
+static void
+skip_word (struct scan *rest)
+{
+  while (rest->at < rest->end && !is_blank (*rest->at) && *rest->at != '\n')
+    rest->at++;
+}
+
+bool
+scan_word (struct scan *rest, struct scan *word)
+{
+  skip_blanks (rest);
+  word->at = rest->at;
+  skip_word (rest);
+  word->end = rest->at;
+  return word->at < word->end;
+}
+
+bool
+scan_prefix (struct scan *rest, const char *prefix)
+{
+  size_t length = strlen (prefix);
+
+  if (scan_length (rest) < length || memcmp (rest->at, prefix, length) != 0)
+    return false;
+  rest->at += length;
+  return true;
+}
+
+/* Digits at `at` as one number. Returns behind them, or NULL when there is none or it exceeds 64 bits. */
+static const char *
+read_digits (const char *at, const char *end, uint64_t *value)
+{
+  const char *begin = at;
+  uint64_t number = 0;
+
+  for (; at < end && is_digit (*at); at++) {
+    unsigned digit = (unsigned) (*at - '0');
+    if (at - begin >= 19 && (number > UINT64_MAX / 10 || number * 10 > UINT64_MAX - digit))
+      return NULL;
+    number = number * 10 + digit;
+  }
+  *value = number;
+  return at > begin ? at : NULL;
+}
+
+bool
+scan_uint (struct scan *rest, uint64_t *value)
+{
+  struct scan ahead = *rest;
+  const char *behind;
+
+  skip_blanks (&ahead);
+  behind = read_digits (ahead.at, ahead.end, value);
+  if (behind == NULL)
+    return false;
+  rest->at = behind;
+  return true;
+}
+
+/* The fraction of a decimal number, from its point on, added to the whole part. Digits of both together beyond 10^15
+ * are dropped: up to there the quotient below is the nearest double. */
+static const char *
+read_fraction (const char *at, const char *end, uint64_t whole, double *value)
+{
+  static const double powers[] = {
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15
+  };
+  uint64_t number = whole;
+  size_t digits = 0;
+
+  for (at++; at < end && is_digit (*at); at++) {
+    if (number < UINT64_C (100000000000000) && digits < sizeof powers / sizeof powers[0] - 1) {
+      number = number * 10 + (unsigned) (*at - '0');
+      digits++;
+    }
+  }
+  *value = (double) number / powers[digits];
+  return at;
+}
+
+/* A word that is not plain digits: signed, with a fraction, or no number at all. */
+static void
+read_odd_number (struct scan word, struct value *value)
+{
+  const char *at = word.at;
+  bool negative = *at == '-';
+  uint64_t whole = 0;
+  double real;
+
+  at = read_digits (at + negative, word.end, &whole);
+  if (at == NULL)
+    return;
+  if (at < word.end && *at == '.') {
+    at = read_fraction (at, word.end, whole, &real);
+    if (at == word.end)
+      *value = (struct value){ .type = VALUE_REAL, .as.d = negative ? -real : real };
+  } else if (at == word.end && negative && whole <= (uint64_t) INT64_MAX) {
+    *value = (struct value){ .type = VALUE_INT, .as.i = -(int64_t) whole };
+  } else if (at == word.end && !negative) {
+    *value = (struct value){ .type = VALUE_UINT, .as.u = whole };
+  }
+}
+
+bool
+scan_value (struct scan *rest, enum metric_kind kind, struct value *value)
+{
+  struct scan word;
+  const char *behind;
+
+  skip_blanks (rest);
+  behind = read_digits (rest->at, rest->end, &value->as.u);
+  if (behind != NULL && (behind == rest->end || is_blank (*behind) || *behind == '\n')) {
+    value->type = VALUE_UINT;
+    rest->at = behind;
+    return true;
+  }
+  value->type = VALUE_MISSING;
+  if (!scan_word (rest, &word))
+    return false;
+  if (kind == GAUGE)
+    read_odd_number (word, value);
+  return true;
+}
+
+static size_t
+key_hash (const char *key, size_t length)
+{
+  /* Few letters tell the keys of a file apart; two that fall together cost one more comparison. */
+  return length + (size_t) (unsigned char) key[0] * 7 + (size_t) (unsigned char) key[length / 2] * 31 +
+         (size_t) (unsigned char) key[length - 1] * 127 + (size_t) (unsigned char) key[length * 3 / 4] * 13;
+}
+
+static void
+key_index_add (struct key_index *index, const char *key, size_t length, size_t metric)
+{
+  size_t slot = key_hash (key, length) & index->mask;
+
+  while (index->slots[slot].key != NULL)
+    slot = (slot + 1) & index->mask;
+  index->slots[slot] = (struct key_slot){ key, (uint16_t) length, (uint16_t) metric };
+}
+
+void
+key_index_init (struct key_index *index, const struct group *group, uint32_t of_node)
+{
+  struct scan source, key;
+  size_t keys = 0, size = 8;
+
+  for (int adding = 0; adding <= 1; adding++) { /* count, then add */
+    if (adding) {
+      while (size < keys * 4)
+        size *= 2;
+      index->slots = memory_new (size, sizeof *index->slots);
+      index->mask = size - 1;
+      index->group = group;
+    }
+    for (size_t metric = 0; metric < group->metric_count; metric++) {
+      const struct metric *declared = &group->metrics[metric];
+      if (declared->source == NULL || (declared->flags & METRIC_OF_NODE) != of_node)
+        continue;
+      source = scan_over (declared->source, strlen (declared->source));
+      while (scan_word (&source, &key)) {
+        keys++;
+        if (adding)
+          key_index_add (index, key.at, scan_length (&key), metric);
+      }
+    }
+  }
+}
+
+void
+key_index_free (struct key_index *index)
+{
+  free (index->slots);
+  index->slots = NULL;
+}
+
+size_t
+key_index_find (const struct key_index *index, const char *key, size_t length)
+{
+  const struct key_slot *slot;
+  size_t at;
+
+  if (length == 0)
+    return SIZE_MAX;
+  for (at = key_hash (key, length) & index->mask; (slot = &index->slots[at])->key != NULL; at = (at + 1) & index->mask)
+    if (slot->length == length && memcmp (slot->key, key, length) == 0)
+      return slot->metric;
+  return SIZE_MAX;
+}
+
+void
+parse_add (struct value *sum, const struct value *part)
+{
+  if (sum->type == VALUE_UINT && part->type == VALUE_UINT)
+    sum->as.u += part->as.u;
+  else if (part->type != VALUE_MISSING)
+    *sum = *part;
+}
+
+/* /proc/meminfo        "MemTotal:       24684084 kB"
+ * node0/meminfo        "Node 0 MemTotal:        5073100 kB"    (skip: 2)
+ * /proc/vmstat         "pgfault 1698047"
+ * /proc/stat           "intr 251554 0 0 ..."                   (the first number is the sum) */
+size_t
+parse_key_values (struct scan text, size_t skip, const struct key_index *index, struct table *table, size_t row)
+{
+  struct scan line, word;
+  struct value value = { 0 };
+  size_t found = 0;
+
+  while (scan_line (&text, &line)) {
+    const char *key;
+    size_t metric;
+    for (size_t i = 0; i < skip; i++)
+      scan_word (&line, &word);
+    skip_blanks (&line);
+    key = line.at;
+    while (line.at < line.end && *line.at != ':' && !is_blank (*line.at))
+      line.at++;
+    metric = key_index_find (index, key, (size_t) (line.at - key));
+    if (metric == SIZE_MAX)
+      continue;
+    if (line.at < line.end && *line.at == ':')
+      line.at++;
+    scan_value (&line, index->group->metrics[metric].kind, &value);
+    if (value.type != VALUE_MISSING) {
+      parse_add (table_value (table, row, metric), &value);
+      found++;
+    }
+  }
+  return found;
+}
+
+void
+column_map_init (struct column_map *map, const struct group *group)
+{
+  *map = (struct column_map){ .group = group };
+  for (size_t metric = 0; metric < group->metric_count; metric++) {
+    const struct metric *declared = &group->metrics[metric];
+    struct scan source;
+    uint64_t column;
+    if (declared->source == NULL || declared->flags & METRIC_OF_NODE)
+      continue;
+    source = scan_over (declared->source, strlen (declared->source));
+    if (!scan_uint (&source, &column) || scan_length (&source) > 0 || column == 0 || column > COLUMNS_MAX)
+      continue;
+    map->metric[column] = (uint16_t) (metric + 1);
+    if (column > map->last)
+      map->last = column;
+  }
+}
+
+size_t
+parse_columns (struct scan line, size_t first, const struct column_map *map, struct table *table, size_t row)
+{
+  struct value *cells = table_value (table, row, 0);
+  struct value value = { 0 };
+  size_t found = 0;
+
+  for (size_t column = first; column <= map->last; column++) {
+    size_t metric = map->metric[column];
+    enum metric_kind kind = metric > 0 ? map->group->metrics[metric - 1].kind : COUNTER;
+    if (!scan_value (&line, kind, &value))
+      break;
+    if (metric > 0 && value.type != VALUE_MISSING) {
+      cells[metric - 1] = value; /* a row's cells lie side by side */
+      found++;
+    }
+  }
+  return found;
+}

@@ -1,0 +1,100 @@
+/* Reading the text of /proc and /sys, by hand and without allocation: words, numbers, "KEY VALUE" lines, columns.
+ *
+ * Text that is not what was expected gives missing values, whatever it holds. The key-value and column readers serve
+ * declarations: metric.source names the key or the column, so that a metric is one row in a table and no code. */
+#ifndef SYNOP_AGENT_PARSE_H
+#define SYNOP_AGENT_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "synop/buffer.h"
+#include "synop/metric.h"
+#include "synop/table.h"
+
+/* A text that is being read: what lies between `at` and `end` is still to come. */
+struct scan {
+  const char *at, *end;
+};
+
+static inline struct scan
+scan_over (const char *text, size_t length)
+{
+  return (struct scan){ text, text + length };
+}
+
+static inline struct scan
+scan_buffer (const struct buffer *buffer)
+{
+  return (struct scan){ buffer->data, buffer->data + buffer->length };
+}
+
+static inline size_t
+scan_length (const struct scan *scan)
+{
+  return (size_t) (scan->end - scan->at);
+}
+
+/* Takes the next line, without its newline. False at the end. */
+static inline bool
+scan_line (struct scan *rest, struct scan *line)
+{
+  const char *newline;
+
+  if (rest->at == rest->end)
+    return false;
+  newline = memchr (rest->at, '\n', scan_length (rest));
+  line->at = rest->at;
+  line->end = newline ? newline : rest->end;
+  rest->at = newline ? newline + 1 : rest->end;
+  return true;
+}
+
+/* Takes the next run of what is not blank. False when there is none. */
+bool scan_word (struct scan *rest, struct scan *word);
+/* Takes `prefix` when the text begins with it. */
+bool scan_prefix (struct scan *rest, const char *prefix);
+/* Takes blanks and a decimal number up to the first other character. False, and nothing taken, when there is none or
+ * it exceeds 64 bits. */
+bool scan_uint (struct scan *rest, uint64_t *value);
+/* Takes the next word as a number: a COUNTER is unsigned and whole; a GAUGE may have a sign and a fraction. A word that
+ * is something else is taken and gives a missing value. False when there is no word. */
+bool scan_value (struct scan *rest, enum metric_kind kind, struct value *value);
+
+/* Finds a group's metrics by their source: one key, or some parted by blanks whose values add up (a counter that newer
+ * kernels split, or name otherwise). Metrics without a source are left out. */
+struct key_index {
+  const struct group *group;
+  struct key_slot {
+    const char *key; /* into the declaration; NULL: free */
+    uint16_t length, metric;
+  } * slots;
+  size_t mask; /* number of slots, a power of two, minus 1 */
+};
+
+/* The metrics whose METRIC_OF_NODE flag is as in `of_node` (METRIC_OF_NODE or 0). */
+void key_index_init (struct key_index *index, const struct group *group, uint32_t of_node);
+void key_index_free (struct key_index *index);
+size_t key_index_find (const struct key_index *index, const char *key, size_t length); /* SIZE_MAX: none */
+
+/* Reads lines "KEY VALUE" and "KEY: VALUE kB" into `row` (TABLE_NODE: the node's values); `skip` words stand before
+ * each key. Lines of other keys are passed over. Returns how many values it found. */
+size_t parse_key_values (struct scan text, size_t skip, const struct key_index *index, struct table *table, size_t row);
+/* Adds a value to a metric that has none or, of several keys, a part. */
+void parse_add (struct value *sum, const struct value *part);
+
+/* Finds a group's row metrics by their source: the number of the column, the line's first word being column 1. */
+#define COLUMNS_MAX 64
+struct column_map {
+  const struct group *group;
+  uint16_t metric[COLUMNS_MAX + 1]; /* index into the group's metrics + 1; 0: no metric has this column */
+  size_t last;                      /* the last column that is wanted */
+};
+
+void column_map_init (struct column_map *map, const struct group *group);
+/* Reads the rest of a line, which begins at column `first`, into `row`. Returns how many values it found. */
+size_t parse_columns (struct scan line, size_t first, const struct column_map *map, struct table *table, size_t row);
+
+#endif
