@@ -1,0 +1,207 @@
+/* Reads the kernel's list of mounts, and decides which of them people mean by "file systems".
+ *
+ *   mountinfo: 36 35 98:0 /folder /mnt/data rw,noatime master:1 - ext3 /dev/sda1 rw,errors=continue
+ *              id parent device root point options [optional fields] - type source options of the file system
+ *   mounts:    /dev/sda1 /mnt/data ext3 rw,noatime 0 0
+ *
+ * Blanks inside a field are octal: "\040". A later mount on the same point hides the earlier one. */
+#include "agent/mounts.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampler.h"
+#include "synop/memory.h"
+
+/* No storage behind them, or only the copy of another's (overlay), or always full by their nature (squashfs). An
+ * overlay stays when it is the root: a container's. */
+static const char *const pseudo_types[] = {
+  "autofs",     "bdev",        "binfmt_misc",   "bpf",       "cgroup",
+  "cgroup2",    "configfs",    "cpuset",        "debugfs",   "devfs",
+  "devpts",     "devtmpfs",    "efivarfs",      "fusectl",   "fuse.gvfsd-fuse",
+  "fuse.lxcfs", "fuse.portal", "fuse.snapfuse", "hugetlbfs", "iso9660",
+  "mqueue",     "nfsd",        "none",          "nsfs",      "overlay",
+  "pipefs",     "proc",        "pstore",        "resctrl",   "rootfs",
+  "rpc_pipefs", "securityfs",  "selinuxfs",     "smackfs",   "sockfs",
+  "squashfs",   "sysfs",       "tracefs",       "usbfs",
+};
+
+/* Memory file systems that services make for themselves and nobody fills. */
+static const char *const pseudo_points[] = { "/proc/*", "/sys/*", "/run/credentials/*", "/run/user/*" };
+
+static const char *const remote_types[] = {
+  "9p",      "acfs",     "afs",   "beegfs", "beegfs_*", "ceph",  "cifs",     "coda",   "fuse", "fuse.*",
+  "fuseblk", "gfs2",     "gpfs",  "lnfs",   "lustre",   "mmfs",  "ncpfs",    "nfs",    "nfs4", "nfs[0-9]",
+  "ocfs2",   "orangefs", "panfs", "pvfs2",  "smb3",     "smbfs", "virtiofs", "wekafs",
+};
+
+static bool
+in_list (const char *const *list, size_t count, const char *text)
+{
+  for (size_t i = 0; i < count; i++)
+    if (fnmatch (list[i], text, 0) == 0)
+      return true;
+  return false;
+}
+
+#define IN_LIST(list, text) in_list ((list), sizeof (list) / sizeof (list)[0], (text))
+
+/* Cuts the next field off a line and decodes it in place; "" at the end. */
+static char *
+field_next (char **at)
+{
+  char *field = *at, *to, *from;
+
+  while (*field == ' ')
+    field++;
+  for (from = to = field; *from && *from != ' '; to++)
+    if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' && from[3] >= '0' &&
+        from[3] <= '7') {
+      *to = (char) ((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
+      from += 4;
+    } else
+      *to = *from++;
+  *at = *from ? from + 1 : from;
+  *to = '\0';
+  return field;
+}
+
+static bool
+options_read_only (const char *options)
+{
+  return strncmp (options, "ro", 2) == 0 && (options[2] == ',' || options[2] == '\0');
+}
+
+static bool
+mountinfo_line (struct mount *mount, char *line)
+{
+  const char *options, *field;
+
+  field_next (&line);
+  field_next (&line);
+  mount->id = field_next (&line);
+  mount->root = field_next (&line);
+  mount->point = field_next (&line);
+  options = field_next (&line);
+  do
+    field = field_next (&line);
+  while (*field && strcmp (field, "-") != 0);
+  mount->type = field_next (&line);
+  mount->device = field_next (&line);
+  mount->read_only = options_read_only (options) || options_read_only (field_next (&line));
+  return mount->point[0] == '/' && mount->type[0] && strchr (mount->id, ':');
+}
+
+static bool
+table_line (struct mount *mount, char *line)
+{
+  mount->device = field_next (&line);
+  mount->point = field_next (&line);
+  mount->type = field_next (&line);
+  mount->read_only = options_read_only (field_next (&line));
+  mount->id = mount->device[0] == '/' ? mount->device : "";
+  mount->root = "/";
+  return mount->point[0] == '/' && mount->type[0];
+}
+
+static void
+mounts_add (struct mounts *mounts, const struct mount *mount)
+{
+  if (mounts->count == mounts->capacity) {
+    mounts->capacity = mounts->capacity ? 2 * mounts->capacity : 32;
+    mounts->list = memory_resize (mounts->list, mounts->capacity, sizeof *mounts->list);
+  }
+  mounts->list[mounts->count++] = *mount;
+}
+
+static bool
+is_below (const char *point, const char *parent)
+{
+  size_t length = strlen (parent);
+  return strncmp (point, parent, length) == 0 && (point[length] == '/' || point[length] == '\0');
+}
+
+static bool
+is_hidden (const struct mounts *mounts, size_t at)
+{
+  for (size_t i = at + 1; i < mounts->count; i++)
+    if (strcmp (mounts->list[i].point, mounts->list[at].point) == 0)
+      return true;
+  return false;
+}
+
+/* The way to a mount below a remote one leads through that. */
+static bool
+is_remote (const struct mounts *mounts, const struct mount *mount)
+{
+  for (size_t i = 0; i < mounts->count; i++)
+    if (IN_LIST (remote_types, mounts->list[i].type) && is_below (mount->point, mounts->list[i].point))
+      return true;
+  return false;
+}
+
+static bool
+is_wanted (const struct mount *mount, const char *exclude, const char *types_exclude)
+{
+  if (IN_LIST (pseudo_types, mount->type) && !(strcmp (mount->type, "overlay") == 0 && strcmp (mount->point, "/") == 0))
+    return false;
+  if (IN_LIST (pseudo_points, mount->point))
+    return false;
+  if (types_exclude && glob_list_matches (types_exclude, mount->type))
+    return false;
+  return !(exclude && glob_list_matches (exclude, mount->point));
+}
+
+/* Of one file system mounted in several places the one that shows all of it, else the first. */
+static void
+drop_repeated (struct mounts *mounts)
+{
+  size_t kept = 0;
+
+  for (size_t i = 0; i < mounts->count; i++) {
+    struct mount *mount = &mounts->list[i];
+    size_t same = 0;
+
+    while (same < kept && !(mount->id[0] && strcmp (mounts->list[same].id, mount->id) == 0))
+      same++;
+    if (same == kept)
+      mounts->list[kept++] = *mount;
+    else if (strcmp (mounts->list[same].root, "/") != 0 && strcmp (mount->root, "/") == 0)
+      mounts->list[same] = *mount;
+  }
+  mounts->count = kept;
+}
+
+void
+mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mounts_format format, const char *exclude,
+              const char *types_exclude)
+{
+  char *line, *rest;
+  size_t kept = 0;
+
+  free (mounts->text);
+  mounts->text = memory_copy (text, length);
+  mounts->count = 0;
+  for (line = strtok_r (mounts->text, "\n", &rest); line; line = strtok_r (NULL, "\n", &rest)) {
+    struct mount mount = { 0 };
+    if (format == MOUNTS_INFO ? mountinfo_line (&mount, line) : table_line (&mount, line))
+      mounts_add (mounts, &mount);
+  }
+
+  for (size_t i = 0; i < mounts->count; i++)
+    mounts->list[i].remote = is_remote (mounts, &mounts->list[i]);
+  for (size_t i = 0; i < mounts->count; i++) /* what lies behind `i` is still whole */
+    if (!is_hidden (mounts, i) && is_wanted (&mounts->list[i], exclude, types_exclude))
+      mounts->list[kept++] = mounts->list[i];
+  mounts->count = kept;
+  drop_repeated (mounts);
+}
+
+void
+mounts_free (struct mounts *mounts)
+{
+  free (mounts->list);
+  free (mounts->text);
+  *mounts = (struct mounts){ 0 };
+}

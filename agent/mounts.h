@@ -1,0 +1,37 @@
+/* Which mounted file systems there are to look at: /proc/self/mountinfo (or /proc/mounts) without the pseudo ones, each
+ * file system once. */
+#ifndef SYNOP_AGENT_MOUNTS_H
+#define SYNOP_AGENT_MOUNTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct mount { /* the texts lie in struct mounts */
+  const char *point;
+  const char *type;
+  const char *device;
+  const char *id;   /* "8:1": the same in two mounts of one file system; "" when not known */
+  const char *root; /* which folder of the file system is mounted: "/" is all of it */
+  bool read_only;
+  bool remote; /* needs somebody else to answer, a server or a process: it may hang */
+};
+
+struct mounts { /* `{0}` is an empty one */
+  struct mount *list;
+  size_t count;
+  size_t capacity;
+  char *text;
+};
+
+enum mounts_format {
+  MOUNTS_INFO, /* /proc/self/mountinfo */
+  MOUNTS_TABLE /* /proc/mounts */
+};
+
+/* Replaces what `mounts` holds. Lines that make no sense are left out. `exclude` and `types_exclude`: comma-separated
+ * globs of mount points and types; NULL: none. */
+void mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mounts_format format,
+                   const char *exclude, const char *types_exclude);
+void mounts_free (struct mounts *mounts);
+
+#endif
