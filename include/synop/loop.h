@@ -16,7 +16,8 @@ typedef void (*loop_signal_fn) (void *context, int signal);
 struct loop *loop_create (void);
 void loop_destroy (struct loop *loop);
 
-/* The loop does not own `fd`; remove the watch before closing it. */
+/* The loop does not own `fd`; remove the watch before closing it. NULL with errno when it cannot be watched: EPERM for a
+ * regular file, which is always ready. */
 struct loop_watch *loop_watch_add (struct loop *loop, int fd, uint32_t events, loop_fd_fn run, void *context);
 void loop_watch_change (struct loop_watch *watch, uint32_t events);
 void loop_watch_remove (struct loop_watch *watch); /* NULL is fine */
