@@ -1,0 +1,10 @@
+/* The list of all groups, in the order of reports. A new group is a file group_NAME.c and a line here. */
+#include "agent/groups.h"
+
+const struct sampler *const samplers[] = {
+  &sampler_cpu_usage,  &sampler_cpu_frequency, &sampler_thermal,       &sampler_memory_info, &sampler_vm,
+  &sampler_load,       &sampler_pressure,      &sampler_disk_io,       &sampler_filesystem,  &sampler_network,
+  &sampler_infiniband, &sampler_hardware_info, &sampler_instance_info,
+};
+
+const size_t sampler_count = sizeof samplers / sizeof samplers[0];

@@ -1,0 +1,21 @@
+/* The samplers, each in a file of its own; groups.c lists them. */
+#ifndef SYNOP_AGENT_GROUPS_H
+#define SYNOP_AGENT_GROUPS_H
+
+#include "agent/sampler.h"
+
+extern const struct sampler sampler_cpu_usage;
+extern const struct sampler sampler_cpu_frequency;
+extern const struct sampler sampler_memory_info;
+extern const struct sampler sampler_vm;
+extern const struct sampler sampler_load;
+extern const struct sampler sampler_pressure;
+extern const struct sampler sampler_disk_io;
+extern const struct sampler sampler_filesystem;
+extern const struct sampler sampler_network;
+extern const struct sampler sampler_infiniband;
+extern const struct sampler sampler_thermal;
+extern const struct sampler sampler_hardware_info;
+extern const struct sampler sampler_instance_info;
+
+#endif

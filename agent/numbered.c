@@ -1,0 +1,104 @@
+/* CPUs, NUMA nodes: folders with a number. To list a folder of hundreds costs more than to read them, so it is done
+ * again only when the kernel's own one-line list says that something came or went. */
+#include "agent/numbered.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parse.h"
+#include "synop/memory.h"
+
+void
+numbered_init (struct numbered *numbered, const char *root, const char *folder, const char *prefix, const char *file)
+{
+  *numbered = (struct numbered){ .prefix = prefix, .file = file };
+  numbered->folder = memory_format ("%s%s", root, folder);
+  reader_init (&numbered->online, root, "%s/online", folder);
+}
+
+static void
+forget_items (struct numbered *numbered)
+{
+  for (size_t i = 0; i < numbered->count; i++)
+    reader_free (&numbered->items[i].reader);
+  free (numbered->items);
+  numbered->items = NULL;
+  numbered->count = 0;
+}
+
+void
+numbered_free (struct numbered *numbered)
+{
+  forget_items (numbered);
+  reader_free (&numbered->online);
+  buffer_free (&numbered->now);
+  buffer_free (&numbered->old);
+  free (numbered->folder);
+}
+
+/* "cpu12" gives 12; "cpufreq", "cpu" and "cpu012" are something else. */
+static bool
+folder_number (const char *name, const char *prefix, unsigned *number)
+{
+  struct scan rest = scan_over (name, strlen (name));
+  uint64_t value;
+
+  if (!scan_prefix (&rest, prefix) || !scan_uint (&rest, &value) || scan_length (&rest) > 0 || value > 1000000)
+    return false;
+  *number = (unsigned) value;
+  return true;
+}
+
+static int
+compare_items (const void *one, const void *other)
+{
+  unsigned a = ((const struct numbered_item *) one)->number, b = ((const struct numbered_item *) other)->number;
+
+  return (a > b) - (a < b);
+}
+
+static void
+list_items (struct numbered *numbered)
+{
+  DIR *folder = opendir (numbered->folder);
+  const struct dirent *entry;
+  size_t capacity = 0;
+  unsigned number;
+
+  forget_items (numbered);
+  while (folder != NULL && (entry = readdir (folder)) != NULL) {
+    struct numbered_item *item;
+    if (!folder_number (entry->d_name, numbered->prefix, &number))
+      continue;
+    if (numbered->count == capacity) {
+      capacity = capacity ? capacity * 2 : 4;
+      numbered->items = memory_resize (numbered->items, capacity, sizeof *numbered->items);
+    }
+    item = &numbered->items[numbered->count++];
+    item->number = number;
+    item->label_length = snprintf (item->label, sizeof item->label, "%u", number);
+    reader_init (&item->reader, numbered->folder, "/%s/%s", entry->d_name, numbered->file);
+  }
+  if (folder != NULL)
+    closedir (folder);
+  if (numbered->count > 0)
+    qsort (numbered->items, numbered->count, sizeof *numbered->items, compare_items);
+}
+
+void
+numbered_refresh (struct numbered *numbered)
+{
+  struct buffer swap;
+
+  reader_read (&numbered->online, &numbered->now); /* absent: empty, and always the same */
+  if (numbered->listed && numbered->now.length == numbered->old.length &&
+      (numbered->now.length == 0 || memcmp (numbered->now.data, numbered->old.data, numbered->now.length) == 0))
+    return;
+  list_items (numbered);
+  numbered->listed = true;
+  swap = numbered->old;
+  numbered->old = numbered->now;
+  numbered->now = swap;
+}
