@@ -28,8 +28,10 @@ void json_null (struct json *json);
 void json_bool (struct json *json, bool value);
 void json_uint (struct json *json, uint64_t value);
 void json_int (struct json *json, int64_t value);
-void json_real (struct json *json,
-                double value); /* up to 15 digits, no exponent needed to read it; NaN and infinity: null */
+/* Up to 15 significant digits, as few as tell it; no exponent between 1e-7 and 1e15. NaN and infinity: null. */
+void json_real (struct json *json, double value);
+/* Rounded to at most `places` digits (0 to 9) behind the point, the zeros at the end left out. */
+void json_real_places (struct json *json, double value, int places);
 void json_text (struct json *json, const char *text); /* NULL: null */
 void json_text_n (struct json *json, const char *text, size_t length);
 void json_time (struct json *json, int64_t wall_ns); /* RFC 3339, as clock_text */

@@ -14,7 +14,36 @@ struct wire {
   bool bad; /* something did not fit; stays so, and every read after it gives 0 */
 };
 
+enum wire_type {
+  WIRE_BAD,
+  WIRE_NIL,
+  WIRE_BOOL,
+  WIRE_UINT,
+  WIRE_INT,
+  WIRE_REAL,
+  WIRE_TEXT,
+  WIRE_BINARY,
+  WIRE_ARRAY,
+  WIRE_MAP,
+  WIRE_EXTENSION
+};
+
+struct wire_token {
+  enum wire_type type; /* WIRE_INT: negative numbers only */
+  uint32_t length;     /* of a text, of bytes; items of an array; pairs of a map */
+  union {
+    bool b;
+    uint64_t u;
+    int64_t i;
+    double d;
+    const uint8_t *bytes; /* of a text, binary or extension */
+  } as;
+};
+
 struct wire wire_over (const void *bytes, size_t length);
+/* One token of any type; of an array or a map it is the head alone. What does not fit: WIRE_BAD, and `bad`. */
+struct wire_token wire_next (struct wire *wire);
+
 /* Each of these reads one token; another type than asked for, or too few bytes, sets `bad`. */
 uint32_t wire_array (struct wire *wire, uint32_t max); /* count of items; more than max, or than bytes are left: bad */
 uint64_t wire_uint (struct wire *wire, uint64_t max);
