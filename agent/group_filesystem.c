@@ -1,0 +1,302 @@
+/* Space and inodes of each mounted file system, by statvfs.
+ *
+ * statvfs of a network file system whose server is gone waits for ever, so each of those has a lane of its own: it
+ * loses its values, and the error names it, while the others go on. The group as a whole runs in a lane as well, since
+ * a sick disk may hang too. The kernel says by poll when its list of mounts has changed; between changes the list is
+ * not read. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "agent/facts.h"
+#include "agent/groups.h"
+#include "agent/lane.h"
+#include "agent/mounts.h"
+#include "agent/reader.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define REMOTE_PATIENCE (40 * NS_PER_MS) /* less than the patience for the group's own lane */
+#define REMOTE_MAX 256                   /* each has a thread */
+
+enum column {
+  SIZE,
+  USED,
+  FREE,
+  AVAILABLE,
+  INODES_TOTAL,
+  INODES_USED,
+  INODES_FREE,
+  READ_ONLY,
+  STATVFS_COLUMNS, /* the ones before are from statvfs */
+  TYPE = STATVFS_COLUMNS,
+  DEVICE
+};
+
+static const struct metric metrics[] = {
+  [SIZE] = { "size", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Size of the file system." },
+  [USED] = { "used", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Bytes in use." },
+  [FREE] = { "free", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Bytes not in use, with those reserved for root." },
+  [AVAILABLE] = { "available", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Bytes that a user without privileges can write." },
+  [INODES_TOTAL] = { "inodes_total", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Inodes that the file system can hold." },
+  [INODES_USED] = { "inodes_used", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Inodes in use." },
+  [INODES_FREE] = { "inodes_free", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Inodes not in use." },
+  [READ_ONLY] = { "read_only", GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = "1 when nothing can be written." },
+  [TYPE] = { "type", TEXT, UNIT_NONE, FOLD_NONE, .help = "Type of the file system." },
+  [DEVICE] = { "device", TEXT, UNIT_NONE, FOLD_NONE, .help = "What is mounted: a block device, or server and folder." },
+};
+
+static const struct group group = {
+  .name = "filesystem",
+  .section = "system_data",
+  .row = "mount point",
+  .rows_name = "mounts",
+  .fold_name = "total",
+  .help = "Space of the mounted file systems, without pseudo ones, each once.",
+  GROUP_METRICS (metrics),
+};
+
+/* One file system. A remote one's lane has a copy of it as its state. */
+struct file_system {
+  char *path;        /* root and mount point; owned */
+  char *id;          /* another file system on the same point is another one */
+  struct lane *lane; /* NULL: asked directly */
+};
+
+struct filesystem {
+  char *root, *exclude, *types_exclude; /* copies: see lane.h */
+  struct reader reader;
+  enum mounts_format format;
+  bool known; /* `mounts` is what the kernel last said */
+  struct buffer text;
+  struct mounts mounts;
+  struct file_system *systems; /* one for each of `mounts` */
+  size_t count;
+  struct table answer; /* a remote one's */
+};
+
+static void
+answer_set (struct table *table, size_t row, const struct statvfs *answer)
+{
+  uint64_t unit = answer->f_frsize ? answer->f_frsize : answer->f_bsize;
+
+  table_set_uint (table, row, SIZE, answer->f_blocks * unit);
+  table_set_uint (table, row, FREE, answer->f_bfree * unit);
+  table_set_uint (table, row, AVAILABLE, answer->f_bavail * unit);
+  if (answer->f_bfree <= answer->f_blocks)
+    table_set_uint (table, row, USED, (answer->f_blocks - answer->f_bfree) * unit);
+  if (answer->f_files > 0) { /* else it has none to count, as btrfs */
+    table_set_uint (table, row, INODES_TOTAL, answer->f_files);
+    table_set_uint (table, row, INODES_FREE, answer->f_ffree);
+    if (answer->f_ffree <= answer->f_files)
+      table_set_uint (table, row, INODES_USED, answer->f_files - answer->f_ffree);
+  }
+  table_set_uint (table, row, READ_ONLY, (answer->f_flag & ST_RDONLY) != 0);
+}
+
+/* Adds a row, unless the file system has no size at all: then it is a pseudo one that the list does not know. */
+static size_t
+path_sample (const char *path, const char *label, struct table *table)
+{
+  struct statvfs answer;
+  bool answered = statvfs (path, &answer) == 0;
+  int reason = errno;
+  size_t row;
+
+  if (answered && answer.f_blocks == 0)
+    return SIZE_MAX;
+  row = table_add_row (table, label, strlen (label));
+  if (row == SIZE_MAX)
+    return row;
+  if (answered)
+    answer_set (table, row, &answer);
+  else if (reason != ENOENT && reason != EACCES && reason != ENOTDIR && !table->error[0])
+    snprintf (table->error, sizeof table->error, "%.100s: %s", label, strerror (reason));
+  return row;
+}
+
+static int
+remote_sample (void *state, struct table *table)
+{
+  path_sample (state, state, table);
+  return 0;
+}
+
+/* What a lane runs for one remote file system: a table of at most one row. Its state is the path. */
+static const struct sampler remote_sampler = { .group = &group, .sample = remote_sample, .close = free };
+
+static void *
+filesystem_open (const struct sampler_context *context)
+{
+  struct filesystem *filesystem = memory_new (1, sizeof *filesystem);
+
+  filesystem->root = memory_string (context->root);
+  filesystem->exclude = memory_string (context->filesystem_exclude);
+  filesystem->types_exclude = memory_string (context->filesystem_types_exclude);
+  reader_init (&filesystem->reader, context->root, "/proc/self/mountinfo");
+  filesystem->format = MOUNTS_INFO;
+  table_init (&filesystem->answer, &group);
+  return filesystem;
+}
+
+static void
+systems_free (struct file_system *systems, size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    lane_destroy (systems[i].lane);
+    free (systems[i].path);
+    free (systems[i].id);
+  }
+  free (systems);
+}
+
+/* Moves the lane of the same mount over from the old list, so that one that hangs is not begun again and again. */
+static struct lane *
+lane_for (struct filesystem *filesystem, const struct file_system *system)
+{
+  for (size_t i = 0; i < filesystem->count; i++) {
+    struct file_system *old = &filesystem->systems[i];
+    if (old->lane && strcmp (old->path, system->path) == 0 && strcmp (old->id, system->id) == 0) {
+      struct lane *lane = old->lane;
+      old->lane = NULL;
+      return lane;
+    }
+  }
+  return lane_create (&remote_sampler, memory_string (system->path));
+}
+
+static void
+systems_rebuild (struct filesystem *filesystem)
+{
+  struct mounts *mounts = &filesystem->mounts;
+  struct file_system *systems = memory_new (mounts->count, sizeof *systems);
+  size_t remotes = 0;
+
+  for (size_t i = 0; i < mounts->count; i++) {
+    systems[i].path = memory_format ("%s%s", filesystem->root, mounts->list[i].point);
+    systems[i].id = memory_string (mounts->list[i].id);
+    if (mounts->list[i].remote && remotes++ < REMOTE_MAX)
+      systems[i].lane = lane_for (filesystem, &systems[i]);
+  }
+  systems_free (filesystem->systems, filesystem->count);
+  filesystem->systems = systems;
+  filesystem->count = mounts->count;
+}
+
+/* Only the kernel's own file says so; a recorded one is read every time. */
+static bool
+mounts_changed (const struct filesystem *filesystem)
+{
+  struct pollfd fd = { .fd = filesystem->reader.fd, .events = POLLPRI };
+
+  if (!filesystem->known || filesystem->root[0])
+    return true;
+  return poll (&fd, 1, 0) != 0;
+}
+
+static int
+mounts_update (struct filesystem *filesystem)
+{
+  int rc;
+
+  if (!mounts_changed (filesystem))
+    return 0;
+  rc = reader_read (&filesystem->reader, &filesystem->text);
+  if (rc == -ENOENT && filesystem->format == MOUNTS_INFO) {
+    reader_free (&filesystem->reader);
+    reader_init (&filesystem->reader, filesystem->root, "/proc/mounts");
+    filesystem->format = MOUNTS_TABLE;
+    rc = reader_read (&filesystem->reader, &filesystem->text);
+  }
+  filesystem->known = rc == 0;
+  if (rc < 0)
+    return rc;
+  mounts_parse (&filesystem->mounts, filesystem->text.data, filesystem->text.length, filesystem->format,
+                filesystem->exclude, filesystem->types_exclude);
+  systems_rebuild (filesystem);
+  return 0;
+}
+
+/* Copies a remote file system's answer, or says that there is none. */
+static size_t
+remote_collect (struct filesystem *filesystem, size_t at, int64_t deadline, struct table *table)
+{
+  const char *point = filesystem->mounts.list[at].point;
+  struct table *answer = &filesystem->answer;
+  bool answered = false;
+  size_t row;
+
+  if (filesystem->systems[at].lane)
+    answered = lane_collect (filesystem->systems[at].lane, answer, deadline);
+  else {
+    table_begin (answer);
+    snprintf (answer->error, sizeof answer->error, "more than %d network file systems", REMOTE_MAX);
+  }
+  if (answered && answer->rows == 0)
+    return SIZE_MAX;
+  row = table_add_row (table, point, strlen (point));
+  if (row != SIZE_MAX && answered)
+    for (size_t column = 0; column < STATVFS_COLUMNS; column++)
+      *table_value (table, row, column) = *table_get (answer, 0, column);
+  if (answer->error[0] && !table->error[0])
+    snprintf (table->error, sizeof table->error, "%.100s%s%.50s", answered ? "" : point, answered ? "" : ": ",
+              answer->error);
+  return row;
+}
+
+static int
+filesystem_sample (void *state, struct table *table)
+{
+  struct filesystem *filesystem = state;
+  int64_t deadline = clock_monotonic () + REMOTE_PATIENCE;
+  int rc = mounts_update (filesystem);
+
+  if (rc < 0)
+    return reader_error (&filesystem->reader, rc, table->error, sizeof table->error);
+  for (size_t i = 0; i < filesystem->count; i++)
+    if (filesystem->systems[i].lane)
+      lane_begin (filesystem->systems[i].lane);
+
+  for (size_t i = 0; i < filesystem->count; i++) {
+    const struct mount *mount = &filesystem->mounts.list[i];
+    size_t row;
+    if (mount->remote)
+      row = remote_collect (filesystem, i, deadline, table);
+    else
+      row = path_sample (filesystem->systems[i].path, mount->point, table);
+    if (row == SIZE_MAX)
+      continue;
+    if (mount->read_only)
+      table_set_uint (table, row, READ_ONLY, 1);
+    table_set_text (table, row, TYPE, mount->type, strlen (mount->type));
+    table_set_text (table, row, DEVICE, mount->device, strlen (mount->device));
+  }
+  return 0;
+}
+
+static void
+filesystem_close (void *state)
+{
+  struct filesystem *filesystem = state;
+
+  systems_free (filesystem->systems, filesystem->count);
+  mounts_free (&filesystem->mounts);
+  reader_free (&filesystem->reader);
+  buffer_free (&filesystem->text);
+  table_free (&filesystem->answer);
+  free (filesystem->root);
+  free (filesystem->exclude);
+  free (filesystem->types_exclude);
+  free (filesystem);
+}
+
+const struct sampler sampler_filesystem = {
+  .group = &group,
+  .may_block = true,
+  .open = filesystem_open,
+  .sample = filesystem_sample,
+  .close = filesystem_close,
+};
