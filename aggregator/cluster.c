@@ -1,0 +1,307 @@
+/* The list of nodes, their states, and what is told about them. */
+#include "aggregator/cluster.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/cluster_private.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define STALE_LEAST NS_PER_S            /* a node with a very short period is not called stale before this */
+#define OWN_PAUSE NS_PER_S              /* between two ticks: it was the aggregator that stood still */
+#define REJECTED_EVERY NS_PER_S         /* one event a kind and node */
+#define DUPLICATE_EVERY (60 * NS_PER_S) /* one event a node */
+#define DUPLICATE_STRAYS 2              /* one message may have been under way when the agent was restarted */
+
+struct cluster *
+cluster_create (const struct cluster_options *options)
+{
+  struct cluster *cluster = memory_new (1, sizeof *cluster);
+
+  cluster->options = *options;
+  cluster->asked_ns = INT64_MIN / 2;
+  return cluster;
+}
+
+static void
+node_forget (struct cluster *cluster, struct node *node)
+{
+  cluster_drop_held (cluster, node);
+  cluster_drop_schema (cluster, node);
+  node_destroy (node);
+}
+
+void
+cluster_destroy (struct cluster *cluster)
+{
+  if (!cluster)
+    return;
+  for (size_t i = 0; i < cluster->node_count; i++)
+    node_forget (cluster, cluster->nodes[i]);
+  free (cluster->nodes);
+  schema_store_free (&cluster->schemas);
+  buffer_free (&cluster->answer);
+  free (cluster);
+}
+
+size_t
+cluster_node_count (const struct cluster *cluster)
+{
+  return cluster->node_count;
+}
+
+const struct node *
+cluster_node (const struct cluster *cluster, size_t index)
+{
+  return cluster->nodes[index];
+}
+
+size_t
+cluster_schema_count (const struct cluster *cluster)
+{
+  return cluster->schemas.count;
+}
+
+const struct cluster_counts *
+cluster_counts (const struct cluster *cluster)
+{
+  return &cluster->counts;
+}
+
+/* ---- the list ---- */
+
+static int
+compare_name (const void *name, const void *node)
+{
+  return strcmp (name, (*(struct node *const *) node)->name);
+}
+
+static int
+compare_nodes (const void *one, const void *other)
+{
+  return strcmp ((*(struct node *const *) one)->name, (*(struct node *const *) other)->name);
+}
+
+static struct node *
+find_node (const struct cluster *cluster, const char *name)
+{
+  struct node **found = NULL;
+
+  if (cluster->node_count)
+    found = bsearch (name, cluster->nodes, cluster->node_count, sizeof cluster->nodes[0], compare_name);
+  return found ? *found : NULL;
+}
+
+const struct node *
+cluster_find (const struct cluster *cluster, const char *name)
+{
+  return find_node (cluster, name);
+}
+
+struct listing {
+  struct cluster *cluster;
+  struct node **nodes; /* the new list */
+  size_t count, capacity;
+  struct instant now;
+};
+
+static void
+list_node (void *context, const char *name, const uint8_t key[KEY_SIZE])
+{
+  struct listing *listing = context;
+  struct node *node = find_node (listing->cluster, name);
+
+  if (node && !node->listed && memcmp (node->key, key, KEY_SIZE) == 0)
+    node->listed = true;
+  else
+    node = node_create (name, key, listing->now.monotonic_ns);
+  if (listing->count == listing->capacity) {
+    listing->capacity = listing->capacity ? listing->capacity * 2 : 16;
+    listing->nodes = memory_resize (listing->nodes, listing->capacity, sizeof listing->nodes[0]);
+  }
+  listing->nodes[listing->count++] = node;
+}
+
+void
+cluster_list (struct cluster *cluster, const struct key_set *keys, struct instant now)
+{
+  struct listing listing = { .cluster = cluster, .now = now };
+  struct node **gone = cluster->nodes;
+  size_t gone_count = cluster->node_count;
+
+  for (size_t i = 0; i < cluster->node_count; i++)
+    cluster->nodes[i]->listed = false;
+  key_set_each (keys, list_node, &listing);
+  if (listing.count)
+    qsort (listing.nodes, listing.count, sizeof listing.nodes[0], compare_nodes);
+  cluster->nodes = listing.nodes;
+  cluster->node_count = listing.count;
+  for (size_t i = 0; i < gone_count; i++) {
+    struct node *node = gone[i];
+    if (node->listed)
+      continue;
+    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_REVOKED,
+                                             .wall_ns = now.wall_ns,
+                                             .node = node->name,
+                                             .reason = find_node (cluster, node->name) ? "replaced" : "revoked" });
+    node_forget (cluster, node);
+  }
+  free (gone);
+}
+
+/* ---- what is told ---- */
+
+void
+cluster_event (struct cluster *cluster, const struct event *event)
+{
+  if (cluster->options.output.event)
+    cluster->options.output.event (cluster->options.output.context, event);
+}
+
+static const struct {
+  const char *name;
+  size_t count; /* offset in struct cluster_counts */
+} rejections[NODE_REJECTIONS] = {
+  [REJECTED_FRAME] = { "frame", offsetof (struct cluster_counts, frames_malformed) },
+  [REJECTED_WRONG_NODE] = { "wrong_node", offsetof (struct cluster_counts, wrong_node) },
+  [REJECTED_WRONG_SCHEMA] = { "wrong_schema", offsetof (struct cluster_counts, wrong_schema) },
+  [REJECTED_SCHEMA] = { "schema", offsetof (struct cluster_counts, schema_refused) },
+  [REJECTED_HELD] = { "no_schema", offsetof (struct cluster_counts, frames_held_dropped) },
+  [REJECTED_CONTROL] = { "control", offsetof (struct cluster_counts, control_malformed) },
+};
+
+/* Tells what has gathered of one kind, unless it was told within the last second: then a later one, or a tick, does. */
+static void
+tell_rejected (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
+               struct instant now)
+{
+  uint64_t pending = node->rejections[kind].pending;
+
+  if (!pending ||
+      (node->rejections[kind].told_ns && now.monotonic_ns - node->rejections[kind].told_ns < REJECTED_EVERY))
+    return;
+  node->rejections[kind].pending = 0;
+  node->rejections[kind].told_ns = now.monotonic_ns;
+  cluster_event (cluster, &(struct event){ .type = EVENT_REJECTED,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .reason = rejections[kind].name,
+                                           .text = why,
+                                           .count = pending });
+}
+
+void
+cluster_reject (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
+                struct instant now)
+{
+  ++*(uint64_t *) ((char *) &cluster->counts + rejections[kind].count);
+  node->rejected++;
+  node->rejections[kind].pending++;
+  tell_rejected (cluster, node, kind, why, now);
+}
+
+/* ---- sessions and states ---- */
+
+/* The period counts as no less than what makes STALE_LEAST, so that stale and down keep their distance. */
+static int64_t
+silence_unit (const struct cluster *cluster, const struct node *node)
+{
+  int64_t least = STALE_LEAST / cluster->options.stale_periods;
+  int64_t period = node->sessions[0].period_ns;
+
+  return period > least ? period : least;
+}
+
+int64_t
+cluster_stale_ns (const struct cluster *cluster, const struct node *node)
+{
+  return silence_unit (cluster, node) * cluster->options.stale_periods;
+}
+
+static void
+tell_duplicate (struct cluster *cluster, struct node *node, struct session *session, struct instant now)
+{
+  cluster->counts.duplicate_session++;
+  if (++session->strays < DUPLICATE_STRAYS)
+    return;
+  if (node->duplicate_told_ns && now.monotonic_ns - node->duplicate_told_ns < DUPLICATE_EVERY)
+    return;
+  node->duplicate_told_ns = now.monotonic_ns;
+  cluster_event (cluster, &(struct event){ .type = EVENT_DUPLICATE_NODE,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .session = session->id,
+                                           .text = "a second agent uses this node's key; its frames are left out" });
+}
+
+struct session *
+cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct instant received)
+{
+  struct session *session = node_session (node, id);
+  struct session *current = &node->sessions[0];
+
+  if (session == current)
+    return current;
+  if (session && received.monotonic_ns - current->heard_ns <= cluster_stale_ns (cluster, node)) {
+    tell_duplicate (cluster, node, session, received);
+    return NULL;
+  }
+  cluster_drop_held (cluster, node);
+  node_tables_free (node);
+  node_take_session (node, id, received.monotonic_ns);
+  if (node->schema)
+    node_tables_create (node, node->schema->schema);
+  return current;
+}
+
+static void
+look_for_silence (struct cluster *cluster, struct node *node, struct instant now)
+{
+  int64_t heard = node->heard_ns > cluster->awake_ns ? node->heard_ns : cluster->awake_ns;
+  int64_t silence = now.monotonic_ns - heard;
+  int64_t unit = silence_unit (cluster, node);
+
+  if (node->state == NODE_UP && silence > unit * cluster->options.stale_periods) {
+    node->state = NODE_STALE;
+    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_STALE, .wall_ns = now.wall_ns, .node = node->name });
+  }
+  if (node->state == NODE_STALE && silence > unit * cluster->options.down_periods) {
+    node->state = NODE_DOWN;
+    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_DOWN, .wall_ns = now.wall_ns, .node = node->name });
+  }
+}
+
+void
+cluster_tick (struct cluster *cluster, struct instant now)
+{
+  if (cluster->ticked_ns && now.monotonic_ns - cluster->ticked_ns > OWN_PAUSE)
+    cluster->awake_ns = now.monotonic_ns;
+  cluster->ticked_ns = now.monotonic_ns;
+  for (size_t i = 0; i < cluster->node_count; i++) {
+    struct node *node = cluster->nodes[i];
+    look_for_silence (cluster, node, now);
+    if (node->wanting)
+      cluster_ask_schema (cluster, node, now.monotonic_ns);
+    for (enum node_rejection kind = 0; node->rejected && kind < NODE_REJECTIONS; kind++)
+      tell_rejected (cluster, node, kind, NULL, now);
+  }
+}
+
+void
+cluster_message (struct cluster *cluster, const struct link_message *message, struct instant now)
+{
+  struct node *node = find_node (cluster, message->node);
+  struct instant received = { message->received_ns, now.wall_ns - (now.monotonic_ns - message->received_ns) };
+
+  /* What came before the node was listed with this key came by the key before. */
+  if (!node || message->received_ns < node->since_ns) {
+    cluster->counts.unlisted++;
+    return;
+  }
+  if (message->channel == LINK_DATA)
+    cluster_take_frame (cluster, node, message, received);
+  else
+    cluster_take_control (cluster, node, message, received, now);
+}

@@ -1,0 +1,86 @@
+/* What the aggregator knows of its nodes: the pure core.
+ *
+ * It is fed messages with the time at which they came, and ticks. It opens no socket and reads no clock, so that tests
+ * and simulations can drive any number of nodes at any speed. What comes out goes through `struct cluster_output`:
+ * frames as tables for the views, events, answers on the control channel. */
+#ifndef SYNOP_AGGREGATOR_CLUSTER_H
+#define SYNOP_AGGREGATOR_CLUSTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/event.h"
+#include "synop/frame.h"
+#include "synop/key_set.h"
+#include "synop/link.h"
+#include "synop/report.h"
+#include "synop/schema.h"
+
+struct cluster;
+struct node; /* node.h */
+
+/* One moment of the aggregator, on both of its clocks. */
+struct instant {
+  int64_t monotonic_ns;
+  int64_t wall_ns;
+};
+
+/* A frame that was taken in; valid during the call only. */
+struct cluster_frame {
+  const struct node *node;
+  const struct frame_header *header;
+  struct instant received;
+  int64_t wall_offset_ns; /* by which the node's wall clock seems to be ahead of the aggregator's */
+  const struct schema *schema;
+  const struct report_group *groups; /* one for each group of the schema; `now` is NULL where the frame has none */
+};
+
+/* NULL functions are fine. */
+struct cluster_output {
+  void *context;
+  void (*frame) (void *context, const struct cluster_frame *frame);
+  void (*event) (void *context, const struct event *event);
+  void (*answer) (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length);
+};
+
+struct cluster_options {
+  unsigned stale_periods, down_periods; /* silence after which a node is called stale, down */
+  struct cluster_output output;
+};
+
+struct cluster_counts {
+  uint64_t frames, bytes;       /* that came on the data channel, of whatever kind */
+  uint64_t lost;                /* frames that are missing between others of their session */
+  uint64_t duplicates;          /* frames that were no newer than the last of their session */
+  uint64_t duplicate_session;   /* frames and hellos of a second agent with the same node's key */
+  uint64_t frames_malformed;    /* truncated, mutated, hostile */
+  uint64_t wrong_node;          /* frames and hellos that name another node than their key's */
+  uint64_t wrong_schema;        /* frames of a schema that was refused */
+  uint64_t schema_refused;      /* schemas that were not asked for, or are not what their hash says, or break a rule */
+  uint64_t frames_held_dropped; /* frames that waited for their schema in vain */
+  uint64_t control;             /* messages on the control channel */
+  uint64_t control_malformed, control_unknown;
+  uint64_t unlisted; /* messages of a node that was revoked while they waited */
+};
+
+struct cluster *cluster_create (const struct cluster_options *options);
+void cluster_destroy (struct cluster *cluster);
+
+/* Takes the list of nodes from the keys: new ones come in as "never", nodes that are gone, or that have another key
+ * now, are forgotten with all that was held of them. */
+void cluster_list (struct cluster *cluster, const struct key_set *keys, struct instant now);
+
+/* A message as the link gives it; `now` is when it is handled. */
+void cluster_message (struct cluster *cluster, const struct link_message *message, struct instant now);
+
+/* Looks for silent nodes and asks again for what is missing. To be called several times a second. After a pause of a
+ * second or more the aggregator itself was stopped, and the silence is not held against the nodes. */
+void cluster_tick (struct cluster *cluster, struct instant now);
+
+size_t cluster_node_count (const struct cluster *cluster);
+const struct node *cluster_node (const struct cluster *cluster, size_t index); /* in order of names */
+const struct node *cluster_find (const struct cluster *cluster, const char *name);
+size_t cluster_schema_count (const struct cluster *cluster);
+const struct cluster_counts *cluster_counts (const struct cluster *cluster);
+
+#endif

@@ -1,0 +1,102 @@
+/* The control channel: hello, schema and probe of an agent, and their answers. */
+#include <string.h>
+
+#include "aggregator/cluster_private.h"
+#include "synop/clock.h"
+#include "synop/version.h"
+
+#define PERIOD_MIN (10 * NS_PER_MS)
+#define PERIOD_MAX (3600 * NS_PER_S)
+
+void
+cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t routing_length, const struct control *message)
+{
+  if (!cluster->options.output.answer)
+    return;
+  buffer_clear (&cluster->answer);
+  control_write (&cluster->answer, message);
+  cluster->options.output.answer (cluster->options.output.context, routing, routing_length, cluster->answer.data,
+                                  cluster->answer.length);
+}
+
+static void
+remember_hello (struct session *session, const struct link_message *message, const struct control *hello)
+{
+  int64_t period = hello->period_ns;
+
+  session->hello = true;
+  session->period_ns = period < PERIOD_MIN ? PERIOD_MIN : period > PERIOD_MAX ? PERIOD_MAX : period;
+  memcpy (session->version, hello->version, sizeof session->version);
+  memcpy (session->routing, message->routing, message->routing_length);
+  session->routing_length = message->routing_length;
+}
+
+static void
+take_hello (struct cluster *cluster, struct node *node, const struct link_message *message, const struct control *hello,
+            struct instant received)
+{
+  struct control welcome = { .type = CONTROL_WELCOME, .session = hello->session, .version = SYNOP_VERSION };
+  struct session *session;
+  struct error error;
+
+  if (strcmp (hello->node, node->name) != 0) {
+    error_set (&error, "a hello names node %s, its key is that of %s", hello->node, node->name);
+    cluster_reject (cluster, node, REJECTED_WRONG_NODE, error.text, received);
+    return;
+  }
+  session = cluster_session (cluster, node, hello->session, received);
+  if (session) {
+    remember_hello (session, message, hello);
+    if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
+      node->refused = false; /* a new connection may bring the right bytes */
+      cluster_want_schema (cluster, node, hello->schema_hash, received.monotonic_ns);
+    }
+  } else {
+    session = node_session (node, hello->session);
+    remember_hello (session, message, hello);
+  }
+  welcome.known = schema_store_find (&cluster->schemas, hello->schema_hash) != NULL;
+  welcome.last_sequence = session->sequence;
+  cluster_answer (cluster, message->routing, message->routing_length, &welcome);
+  if (node->wanting && session == &node->sessions[0])
+    cluster_ask_schema (cluster, node, received.monotonic_ns);
+}
+
+static void
+take_probe (struct cluster *cluster, struct node *node, const struct link_message *message, const struct control *probe,
+            struct instant received, struct instant now)
+{
+  const struct session *session = node_session (node, probe->session);
+  struct control answer = { .type = CONTROL_PROBE_ANSWER,
+                            .session = probe->session,
+                            .t1 = probe->t1,
+                            .t2 = received.monotonic_ns,
+                            .t3 = now.monotonic_ns,
+                            .known = session && session->hello };
+
+  cluster_answer (cluster, message->routing, message->routing_length, &answer);
+}
+
+void
+cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,
+                      struct instant received, struct instant now)
+{
+  struct control control;
+  struct error error;
+  int result;
+
+  cluster->counts.control++;
+  result = control_read (message->bytes, message->length, &control, &error);
+  if (result < 0 || message->routing_length > sizeof message->routing) {
+    cluster_reject (cluster, node, REJECTED_CONTROL, result < 0 ? error.text : "routing too long", received);
+    return;
+  }
+  if (result == 0 && control.type == CONTROL_HELLO)
+    take_hello (cluster, node, message, &control, received);
+  else if (result == 0 && control.type == CONTROL_SCHEMA)
+    cluster_take_schema (cluster, node, &control, received);
+  else if (result == 0 && control.type == CONTROL_PROBE)
+    take_probe (cluster, node, message, &control, received, now);
+  else
+    cluster->counts.control_unknown++;
+}

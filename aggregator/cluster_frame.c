@@ -1,0 +1,127 @@
+/* The data channel: a frame is held to its key's node, to its session and sequence, then its tables are read. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "aggregator/cluster_private.h"
+
+static void
+node_heard (struct cluster *cluster, struct node *node, struct session *session, struct instant received)
+{
+  const char *reason = node->up_reason ? node->up_reason : node->state != NODE_UP ? "back" : NULL;
+
+  node->received++;
+  node->heard_ns = session->heard_ns = received.monotonic_ns;
+  node->state = NODE_UP;
+  node->up_reason = NULL;
+  if (reason)
+    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_UP,
+                                             .wall_ns = received.wall_ns,
+                                             .node = node->name,
+                                             .session = session->id,
+                                             .reason = reason });
+}
+
+/* False for a frame that has been seen. What is missing before it is counted and told; before the first frame of a
+ * session nothing is known to be missing. */
+static bool
+take_sequence (struct cluster *cluster, struct node *node, struct session *session, uint64_t sequence,
+               struct instant received)
+{
+  uint64_t last = session->sequence;
+
+  if (sequence <= last) {
+    cluster->counts.duplicates++;
+    return false;
+  }
+  session->sequence = sequence;
+  node_heard (cluster, node, session, received);
+  if (last && sequence - last > 1) {
+    uint64_t lost = sequence - last - 1;
+    node->lost += lost;
+    cluster->counts.lost += lost;
+    cluster_event (cluster, &(struct event){ .type = EVENT_GAP,
+                                             .wall_ns = received.wall_ns,
+                                             .node = node->name,
+                                             .session = session->id,
+                                             .from = last + 1,
+                                             .to = sequence - 1,
+                                             .count = lost });
+  }
+  return true;
+}
+
+void
+cluster_take_frame (struct cluster *cluster, struct node *node, const struct link_message *message,
+                    struct instant received)
+{
+  struct frame_header header;
+  struct error error;
+  struct session *session;
+
+  cluster->counts.frames++;
+  cluster->counts.bytes += message->length;
+  if (frame_read_header (message->bytes, message->length, &header, &error) < 0) {
+    cluster_reject (cluster, node, REJECTED_FRAME, error.text, received);
+    return;
+  }
+  if (strcmp (header.node, node->name) != 0) {
+    error_set (&error, "a frame names node %s, its key is that of %s", header.node, node->name);
+    cluster_reject (cluster, node, REJECTED_WRONG_NODE, error.text, received);
+    return;
+  }
+  session = cluster_session (cluster, node, header.session, received);
+  if (!session) {
+    session = node_session (node, header.session);
+    if (header.sequence > session->sequence) /* received, though left out: no gap when this agent is taken again */
+      session->sequence = header.sequence;
+    return;
+  }
+  if (!take_sequence (cluster, node, session, header.sequence, received))
+    return;
+  node->wall_offset_ns = header.wall_ns - received.wall_ns;
+  if (cluster_use_schema (cluster, node, header.schema)) {
+    cluster_decode_frame (cluster, node, message->bytes, message->length, &header, received);
+  } else if (node->refused && memcmp (node->refused_hash, header.schema, SCHEMA_HASH_SIZE) == 0) {
+    cluster_reject (cluster, node, REJECTED_WRONG_SCHEMA, "a frame of a schema that was refused", received);
+  } else {
+    cluster_want_schema (cluster, node, header.schema, received.monotonic_ns);
+    cluster_hold_frame (cluster, node, message->bytes, message->length, received);
+  }
+}
+
+static struct table *
+take_table (void *context, size_t group)
+{
+  return node_table (context, group);
+}
+
+void
+cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                      const struct frame_header *header, struct instant received)
+{
+  const struct schema *schema = node->schema->schema;
+  struct frame_sink sink = { .context = node, .take = take_table };
+  struct cluster_frame frame = { .node = node,
+                                 .header = header,
+                                 .received = received,
+                                 .wall_offset_ns = header->wall_ns - received.wall_ns,
+                                 .schema = schema,
+                                 .groups = cluster->groups };
+  struct error error;
+
+  if (frame_read_tables (bytes, length, header, schema, &sink, &error) < 0) {
+    cluster_reject (cluster, node, REJECTED_FRAME, error.text, received);
+    return;
+  }
+  for (size_t i = 0; i < schema->group_count; i++) {
+    struct node_group *group = node->groups[i];
+    bool fresh = group && group->fresh;
+    cluster->groups[i].now = fresh ? &group->now : NULL;
+    cluster->groups[i].before = fresh && group->has_before ? &group->before : NULL;
+    if (fresh)
+      group->fresh = false;
+  }
+  if (cluster->options.output.frame)
+    cluster->options.output.frame (cluster->options.output.context, &frame);
+}

@@ -1,0 +1,61 @@
+/* What the files of the cluster's core share: cluster.c (list, ticks, events), cluster_frame.c (data channel),
+ * cluster_control.c (control channel), cluster_schema.c (schemas and the frames that wait for them). */
+#ifndef SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
+#define SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "aggregator/cluster.h"
+#include "aggregator/node.h"
+#include "aggregator/schema_store.h"
+#include "synop/buffer.h"
+
+struct cluster {
+  struct cluster_options options;
+  struct node **nodes; /* in order of names */
+  size_t node_count;
+  struct schema_store schemas;
+  struct cluster_counts counts;
+  size_t held_bytes;                             /* of all nodes' held frames */
+  uint8_t asked_hash[SCHEMA_HASH_SIZE];          /* the schema that was asked for last, */
+  int64_t asked_ns;                              /* and when: one node's answer serves all */
+  int64_t ticked_ns, awake_ns;                   /* last tick; end of the last pause of our own */
+  struct report_group groups[SCHEMA_GROUPS_MAX]; /* of the frame at hand */
+  struct buffer answer;
+};
+
+/* cluster.c */
+void cluster_event (struct cluster *cluster, const struct event *event);
+void cluster_reject (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
+                     struct instant now);
+int64_t cluster_stale_ns (const struct cluster *cluster, const struct node *node);
+/* The session that a frame or hello comes from, made the current one if it is new, or if the current one has fallen
+ * silent. NULL: a second agent talks while the first is alive; it is counted and told. */
+struct session *cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct instant received);
+
+/* cluster_frame.c */
+void cluster_take_frame (struct cluster *cluster, struct node *node, const struct link_message *message,
+                         struct instant received);
+void cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                           const struct frame_header *header, struct instant received);
+
+/* cluster_control.c */
+void cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,
+                           struct instant received, struct instant now);
+void cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t routing_length,
+                     const struct control *message);
+
+/* cluster_schema.c */
+bool cluster_use_schema (struct cluster *cluster, struct node *node,
+                         const uint8_t hash[SCHEMA_HASH_SIZE]); /* true when it is known: the node has it now */
+void cluster_drop_schema (struct cluster *cluster, struct node *node);
+void cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE],
+                          int64_t now_ns);
+void cluster_ask_schema (struct cluster *cluster, struct node *node, int64_t now_ns);
+void cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message,
+                          struct instant now);
+void cluster_hold_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                         struct instant received);
+void cluster_drop_held (struct cluster *cluster, struct node *node);
+
+#endif

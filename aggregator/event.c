@@ -1,0 +1,109 @@
+/* Events as JSON and as words for the log. One table says what the general fields of an event are called in each type,
+ * so that a new type is a row here and nothing else. */
+#include "aggregator/event.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "synop/log.h"
+
+struct event_form {
+  const char *name;
+  const char *reason, *text, *count; /* the JSON keys of these fields; NULL: the type has none */
+  bool session, range;
+  enum log_level level;
+};
+
+static const struct event_form forms[EVENT_TYPES] = {
+  [EVENT_AGGREGATOR_STARTED] = { "aggregator_started", .text = "listen", .count = "nodes", .level = LOG_LEVEL_DEBUG },
+  [EVENT_NODE_UP] = { "node_up", .reason = "reason", .session = true, .level = LOG_LEVEL_INFO },
+  [EVENT_NODE_STALE] = { "node_stale", .level = LOG_LEVEL_INFO },
+  [EVENT_NODE_DOWN] = { "node_down", .level = LOG_LEVEL_WARNING },
+  [EVENT_NODE_REVOKED] = { "node_revoked", .reason = "reason", .level = LOG_LEVEL_INFO },
+  [EVENT_GAP] = { "gap", .count = "lost", .session = true, .range = true, .level = LOG_LEVEL_INFO },
+  [EVENT_DUPLICATE_NODE] = { "duplicate_node", .text = "detail", .session = true, .level = LOG_LEVEL_WARNING },
+  [EVENT_REJECTED] = { "rejected", .reason = "what", .text = "error", .count = "count", .level = LOG_LEVEL_WARNING },
+  [EVENT_SCHEMA_NEW] = { "schema_new", .text = "hash", .count = "groups", .level = LOG_LEVEL_DEBUG },
+  [EVENT_KEY_REFUSED] = { "key_refused", .count = "count", .level = LOG_LEVEL_WARNING },
+  [EVENT_KEYS_RELOADED] = { "keys_reloaded", .text = "error", .count = "nodes", .level = LOG_LEVEL_INFO },
+  [EVENT_DROPPED] = { "dropped", .count = "lines", .level = LOG_LEVEL_WARNING },
+};
+
+const char *
+event_name (enum event_type type)
+{
+  return forms[type].name;
+}
+
+void
+session_text (uint64_t session, char text[SESSION_TEXT_SIZE])
+{
+  snprintf (text, SESSION_TEXT_SIZE, "%016" PRIx64, session);
+}
+
+static void
+write_text (struct json *json, const char *key, const char *text)
+{
+  if (key && text) {
+    json_key (json, key);
+    json_text (json, text);
+  }
+}
+
+static void
+write_number (struct json *json, const char *key, uint64_t number)
+{
+  json_key (json, key);
+  json_uint (json, number);
+}
+
+void
+event_write (struct json *json, const struct event *event)
+{
+  const struct event_form *form = &forms[event->type];
+
+  json_object (json);
+  write_text (json, "type", "event");
+  json_key (json, "time");
+  json_time (json, event->wall_ns);
+  write_text (json, "event", form->name);
+  write_text (json, "node", event->node);
+  if (form->session && event->session) {
+    char text[SESSION_TEXT_SIZE];
+    session_text (event->session, text);
+    write_text (json, "session", text);
+  }
+  write_text (json, form->reason, event->reason);
+  if (form->range) {
+    write_number (json, "from", event->from);
+    write_number (json, "to", event->to);
+  }
+  if (form->count)
+    write_number (json, form->count, event->count);
+  write_text (json, form->text, event->text);
+  json_object_end (json);
+  json_newline (json);
+}
+
+void
+event_log (const struct event *event)
+{
+  const struct event_form *form = &forms[event->type];
+  char words[512];
+  size_t at = 0;
+  void (*const levels[]) (const char *, ...) = { log_error, log_warning, log_info, log_debug };
+  const struct {
+    const char *before, *text;
+  } parts[] = { { " node ", event->node },
+                { " ", form->reason ? event->reason : NULL },
+                { ": ", form->text ? event->text : NULL } };
+
+  words[0] = '\0';
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    if (parts[i].text && at < sizeof words)
+      at += (size_t) snprintf (words + at, sizeof words - at, "%s%s", parts[i].before, parts[i].text);
+  if (form->count && at < sizeof words)
+    snprintf (words + at, sizeof words - at, " (%s %" PRIu64 ")", form->count, event->count);
+  levels[form->level]("%s%s", form->name, words);
+}

@@ -1,0 +1,43 @@
+/* What happened, as a line for people and programs: {"type":"event","event":"node_up","node":"n1",...}. */
+#ifndef SYNOP_AGGREGATOR_EVENT_H
+#define SYNOP_AGGREGATOR_EVENT_H
+
+#include <stdint.h>
+
+#include "synop/json.h"
+
+enum event_type {
+  EVENT_AGGREGATOR_STARTED,
+  EVENT_NODE_UP, /* reason: new, restart (another session), back */
+  EVENT_NODE_STALE,
+  EVENT_NODE_DOWN,
+  EVENT_NODE_REVOKED, /* reason: revoked, replaced (another key) */
+  EVENT_GAP,
+  EVENT_DUPLICATE_NODE, /* session: the one whose frames are left out */
+  EVENT_REJECTED,
+  EVENT_SCHEMA_NEW,
+  EVENT_KEY_REFUSED,
+  EVENT_KEYS_RELOADED,
+  EVENT_DROPPED,
+  EVENT_TYPES
+};
+
+struct event {
+  enum event_type type;
+  int64_t wall_ns;
+  const char *node;   /* NULL: not about a node */
+  uint64_t session;   /* 0: none */
+  const char *reason; /* one word, or NULL */
+  const char *text;   /* more words, or NULL */
+  uint64_t from, to;  /* of a gap: the first and the last frame that are missing */
+  uint64_t count;     /* of what the type counts: frames lost, lines dropped, nodes listed... */
+};
+
+const char *event_name (enum event_type type);
+void event_write (struct json *json, const struct event *event); /* a whole line with its newline */
+void event_log (const struct event *event);                      /* the same for the log, in words */
+
+#define SESSION_TEXT_SIZE 17
+void session_text (uint64_t session, char text[SESSION_TEXT_SIZE]); /* 16 hex digits */
+
+#endif

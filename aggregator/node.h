@@ -1,0 +1,100 @@
+/* One node as the cluster's core sees it. Views may read it; only the core changes it. */
+#ifndef SYNOP_AGGREGATOR_NODE_H
+#define SYNOP_AGGREGATOR_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/control.h"
+#include "synop/frame.h"
+#include "synop/keys.h"
+#include "synop/table.h"
+
+enum node_state { NODE_NEVER, NODE_UP, NODE_STALE, NODE_DOWN, NODE_STATES };
+const char *node_state_name (enum node_state state); /* "never", "up" */
+
+/* One start of an agent. */
+struct session {
+  uint64_t id;         /* 0: none */
+  uint64_t sequence;   /* of its last frame; 0: none yet */
+  int64_t heard_ns;    /* its last frame, or the hello that brought it in */
+  unsigned strays;     /* messages since another session took over */
+  bool hello;          /* it has said hello */
+  int64_t period_ns;   /* shortest of its groups', as told in the hello */
+  uint8_t routing[64]; /* where answers go */
+  size_t routing_length;
+  char version[CONTROL_TEXT_MAX + 1];
+};
+
+/* The current one comes first, then those before it: a second agent with the same key shows as one of them talking. */
+#define NODE_SESSIONS 4
+
+/* The last tables of a group, made when it is first sent. */
+struct node_group {
+  struct table now, before;
+  bool has_before;
+  bool fresh; /* `now` is of the frame at hand */
+};
+
+/* A frame that waits for its schema. */
+struct held_frame {
+  struct held_frame *next;
+  int64_t received_ns;
+  size_t length;
+  uint8_t bytes[];
+};
+
+enum node_rejection {
+  REJECTED_FRAME,
+  REJECTED_WRONG_NODE,
+  REJECTED_WRONG_SCHEMA,
+  REJECTED_SCHEMA,
+  REJECTED_HELD,
+  REJECTED_CONTROL,
+  NODE_REJECTIONS
+};
+
+struct node {
+  char name[FRAME_NODE_MAX + 1];
+  uint8_t key[KEY_SIZE];
+  int64_t since_ns; /* when it was listed with this key */
+  bool listed;      /* used while the list is taken anew */
+
+  enum node_state state;
+  const char *up_reason; /* why the next frame is news; NULL: it is not */
+  struct session sessions[NODE_SESSIONS];
+  int64_t heard_ns; /* the last frame that was taken */
+  int64_t wall_offset_ns;
+  uint64_t received, lost, rejected;
+  int64_t duplicate_told_ns;
+  struct {
+    uint64_t pending; /* not told yet */
+    int64_t told_ns;
+  } rejections[NODE_REJECTIONS];
+
+  struct shared_schema *schema; /* of the tables; NULL: none yet */
+  struct node_group **groups;   /* one for each of the schema's, NULL until sent */
+
+  bool wanting; /* a schema is missing */
+  uint8_t wanted[SCHEMA_HASH_SIZE];
+  int64_t ask_at_ns, ask_wait_ns;
+  bool refused; /* it gave a schema that is broken */
+  uint8_t refused_hash[SCHEMA_HASH_SIZE];
+  struct held_frame *held, **held_end;
+  size_t held_count, held_bytes;
+};
+
+struct node *node_create (const char *name, const uint8_t key[KEY_SIZE], int64_t now_ns);
+void node_destroy (struct node *node); /* its schema and held frames are given back before */
+
+struct session *node_session (struct node *node, uint64_t id); /* NULL: not known */
+/* Makes `id` the current session, of which nothing is known unless it was there before. */
+void node_take_session (struct node *node, uint64_t id, int64_t now_ns);
+
+void node_tables_create (struct node *node, const struct schema *schema);
+void node_tables_free (struct node *node);
+/* The table to fill for a group of the frame at hand; what was there becomes the one before. */
+struct table *node_table (struct node *node, size_t group);
+
+#endif
