@@ -18,10 +18,10 @@ def pytest_configure(config):
 
 
 @pytest.fixture
-def cluster(tmp_path):
+def cluster():
     """A cluster's folder, keys and programs; whatever it started has ended when the test has, and no test leaves a
     sanitizer's report unread."""
-    made = Cluster(tmp_path)
+    made = Cluster()
     yield made
     made.close()
 

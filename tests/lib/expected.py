@@ -1,0 +1,94 @@
+"""What a report must say, computed from the raw tables by a second mind: changes of counters, shares, scales, folds."""
+
+import math
+
+from lib import protocol
+
+
+def scaled(metric, raw):
+    times, per = metric.times or 1, metric.per or 1
+    if isinstance(raw, int) and (raw * times) % per == 0:
+        return raw * times // per
+    return raw * times / per
+
+
+def change(metric, now, before):
+    """Of a counter, in raw units; None when it cannot be known."""
+    if now is None or before is None:
+        return None
+    if now >= before:
+        return now - before
+    if metric.flags & protocol.WRAPS32 and before < 2**32:
+        return now - before + 2**32
+    return None
+
+
+def shown(metric, now, before, elapsed_ns):
+    if metric.kind == protocol.TEXT or now is None:
+        return now
+    if metric.kind == protocol.GAUGE:
+        return scaled(metric, now)
+    passed = change(metric, now, before)
+    if passed is None:
+        return None
+    if metric.flags & protocol.SHARE:
+        return scaled(metric, passed) / (elapsed_ns / 1e9) * 100
+    return scaled(metric, passed)
+
+
+def fold(metric, values):
+    values = [value for value in values if value is not None]
+    if not values:
+        return None
+    if metric.fold == protocol.FOLD_SUM:
+        return sum(values)
+    if metric.fold == protocol.FOLD_MEAN:
+        return sum(values) / len(values)
+    return max(values) if metric.fold == protocol.FOLD_MAX else min(values)
+
+
+def group_report(now, before, elapsed_ns):
+    """Without "period". `before` may be None."""
+    group = now.group
+    old_node = before.node if before else {}
+    made = {"error": now.error}
+    for metric in group.of_node():
+        made[metric.name] = shown(metric, now.node.get(metric.name), old_node.get(metric.name), elapsed_ns)
+    if not group.rows_name:
+        return made
+    rows = {}
+    for label, row in now.rows.items():
+        old = before.rows.get(label, {}) if before else {}
+        rows[label] = {metric.name: shown(metric, row.get(metric.name), old.get(metric.name), elapsed_ns)
+                       for metric in group.of_rows()}
+    if group.fold_name:
+        made[group.fold_name] = {metric.name: fold(metric, [row[metric.name] for row in rows.values()])
+                                 for metric in group.of_rows() if metric.fold != protocol.FOLD_NONE}
+    made[group.rows_name] = rows
+    return made
+
+
+def same(said, expected, where=""):
+    """Equal, floats to 9 digits, integers exactly, and no member more or less."""
+    if isinstance(expected, dict):
+        assert isinstance(said, dict) and list(said) == list(expected), (where, said, expected)
+        for key, value in expected.items():
+            same(said[key], value, f"{where}.{key}")
+    elif isinstance(expected, float):
+        assert isinstance(said, (int, float)), (where, said, expected)
+        assert math.isclose(said, expected, rel_tol=1e-9, abs_tol=1e-9), (where, said, expected)
+    else:
+        assert said == expected and isinstance(said, bool) == isinstance(expected, bool), (where, said, expected)
+
+
+def check_group(said, now, before, elapsed_ns):
+    said = dict(said)
+    period = said.pop("period")
+    if before is not None:
+        assert math.isclose(period, elapsed_ns / 1e9, rel_tol=1e-6), (period, elapsed_ns)
+    same(said, group_report(now, before, elapsed_ns), now.group.name)
+
+
+def place(report, group):
+    """Where a group lies in a report."""
+    return report[group.section][group.name] if group.section else report[group.name]

@@ -1,0 +1,171 @@
+"""Starts and ends the programs under test, by their process ids, with their output kept in files.
+
+Tests wait for conditions and never for times: LIMIT only ends what hangs, so it is far above what a loaded machine needs.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("SYNOP_BUILD", ROOT / "build"))
+LIMIT = 60.0
+RECORDED = ROOT.parent / "shared" / "roots"
+
+SANITIZER_WORDS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
+
+
+def wait_until(condition, what, limit=LIMIT):
+    """Calls `condition` until it returns something true, and returns that."""
+    end = time.monotonic() + limit
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {limit:.0f} s")
+        time.sleep(0.02)
+
+
+def unique_keys(pairs):
+    made = dict(pairs)
+    assert len(made) == len(pairs), f"a key occurs twice in {[key for key, _ in pairs]}"
+    return made
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+def parse_line(line):
+    """Strictly: no key twice, no NaN."""
+    return json.loads(line, object_pairs_hook=unique_keys, parse_constant=refuse_constant)
+
+
+def environment():
+    """The same for every program: nothing of the user's."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    options = {
+        "ASAN_OPTIONS": "detect_leaks=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "LC_ALL": "C.UTF-8",
+    }
+    return kept | options
+
+
+def run(program, *arguments, stdin="", **more):
+    """A command that ends by itself."""
+    command = [str(BUILD / program), *map(str, arguments)]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=LIMIT, env=environment(), check=False, **more
+    )
+
+
+class Program:
+    """A program that runs until it is stopped. Standard output goes to a file (or where `stdout` says)."""
+
+    def __init__(self, folder, name, program, *arguments, stdout=None, cwd=None):
+        self.name = name
+        self.out_path = pathlib.Path(folder) / f"{name}.out"
+        self.log_path = pathlib.Path(folder) / f"{name}.log"
+        self.command = [str(BUILD / program), *map(str, arguments)]
+        self.offset = 0
+        self.rest = b""
+        self.seen = []
+        self.killed = False
+        with open(self.out_path, "wb") as out, open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=out if stdout is None else stdout,
+                stderr=log,
+                env=environment(),
+                cwd=cwd,
+            )
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def wait(self, limit=LIMIT):
+        """Until it ends by itself; returns its exit code."""
+        try:
+            return self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} did not end within {limit:.0f} s") from None
+
+    def signal(self, number):
+        if self.alive():
+            self.process.send_signal(number)
+
+    def stop(self):
+        """Asks it to end; returns its exit code."""
+        self.signal(signal.SIGTERM)
+        self.signal(signal.SIGCONT)
+        return self.wait()
+
+    def kill(self):
+        self.killed = True
+        self.signal(signal.SIGKILL)
+        return self.wait()
+
+    def sanitizer_report(self):
+        text = self.log() if self.log_path.exists() else ""
+        return any(word in text for word in SANITIZER_WORDS)
+
+    # ---- lines of JSON ----
+
+    def lines(self, after=0, **fields):
+        """All whole lines so far, from index `after` on, whose members are as `fields` says."""
+        with open(self.out_path, "rb") as out:
+            out.seek(self.offset)
+            data = self.rest + out.read()
+            self.offset = out.tell()
+        *whole, self.rest = data.split(b"\n")
+        self.seen += [parse_line(line) for line in whole]
+        return [line for line in self.seen[after:] if all(line.get(key) == value for key, value in fields.items())]
+
+    def mark(self):
+        """The index of the next line, to give to `after`."""
+        return len(self.lines())
+
+    def wait_line(self, check=None, after=0, limit=LIMIT, **fields):
+        """The first line that fits."""
+
+        def found():
+            assert self.alive() or self.lines(), f"{self.name} ended: {self.log()}"
+            fitting = (line for line in self.lines(after, **fields) if check is None or check(line))
+            return next(fitting, None)
+
+        return wait_until(found, f"a line of {self.name} with {fields}", limit)
+
+    def wait_lines(self, count, after=0, limit=LIMIT, **fields):
+        def enough():
+            fitting = self.lines(after, **fields)
+            return fitting if len(fitting) >= count else None
+
+        return wait_until(enough, f"{count} lines of {self.name} with {fields}", limit)
+
+
+def copy_tree(to):
+    """A copy of the project's sources, to change them."""
+    names = shutil.ignore_patterns("build", ".git", "__pycache__")
+    shutil.copytree(ROOT, to, ignore=names, symlinks=True)
+
+
+def rss_bytes(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    return 0

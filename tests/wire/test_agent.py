@@ -1,0 +1,231 @@
+"""An aggregator written in Python listens to the real agent: hello, schema, frames, field by field."""
+
+import hashlib
+import json
+import signal
+import time
+
+import pytest
+from lib import protocol
+from lib.cluster import read_key
+from lib.peers import AggregatorPeer
+from lib.programs import run, wait_until
+
+pytestmark = pytest.mark.sanitized
+PERIOD_NS = 100_000_000
+
+
+@pytest.fixture
+def peer(cluster):
+    """A listening aggregator that admits n1; its keys are the cluster's."""
+    keys = cluster.keys_of("n1")
+    users = {read_key(keys / "agent.pub"): "n1"}
+    secret, public = read_key(cluster.master / "aggregator.key"), read_key(cluster.master / "aggregator.pub")
+    with AggregatorPeer(secret, public, users) as made:
+        cluster.endpoint = made.endpoint
+        yield made
+
+
+def start(cluster, peer, **more):
+    cluster.start_agent("n1", period="100ms", **more)
+    peer.wait(peer.hellos, "a hello")
+
+
+def declared():
+    """What --list-groups says, by group."""
+    return {group["name"]: group for group in json.loads(run("agent", "--list-groups", "--json").stdout)["groups"]}
+
+
+def test_hello(cluster, peer):
+    start(cluster, peer)
+    hello = peer.hellos()[0]
+    assert hello.node == "n1" and 0 < hello.session < 2**64 and len(hello.schema) == 16
+    assert hello.period_ns == PERIOD_NS
+    assert hello.version and hello.version in run("agent", "--version").stdout
+    assert hello.first <= hello.last + 1
+
+
+def test_schema_is_what_list_groups_says(cluster, peer):
+    start(cluster, peer)
+    peer.wait(lambda: peer.schemas, "a schema")
+    (hash_, groups), = peer.schemas.items()
+    sent = next(message[3] for _, message in peer.messages if message[1] == protocol.SCHEMA)
+    assert hash_ == hashlib.blake2b(sent, digest_size=16).digest() == peer.hellos()[0].schema
+    listed = declared()
+    assert [group.name for group in groups] == list(listed)
+    for group in groups:
+        said = listed[group.name]
+        assert said["section"] == group.section and said["help"] == group.help
+        assert said["row"] == group.row and said["rows_name"] == group.rows_name
+        assert said["fold_name"] == group.fold_name
+        assert [metric["name"] for metric in said["metrics"]] == [metric.name for metric in group.metrics]
+        for metric, told in zip(group.metrics, said["metrics"]):
+            assert told["kind"] == protocol.KINDS[metric.kind]
+            assert told["unit"] == protocol.UNITS[metric.unit]
+            assert told["fold"] == protocol.FOLDS[metric.fold]
+            assert told["help"] == metric.help
+
+
+def test_frames(cluster, peer):
+    """Everything that can be checked of a frame without knowing what it measures."""
+    start(cluster, peer)
+    frames = peer.wait_frames(8)
+    session = peer.hellos()[0].session
+    first = frames[0].sequence
+    assert [frame.sequence for frame in frames] == list(range(first, first + len(frames)))
+    for frame in frames:
+        assert frame.node == "n1" and frame.session == session
+        assert frame.schema == peer.hellos()[0].schema
+        # One machine, one CLOCK_MONOTONIC: sampled before it was received.
+        assert frame.monotonic_ns <= frame.received
+    for before, now in zip(frames, frames[1:]):
+        assert before.monotonic_ns < now.monotonic_ns
+        for name, table in now.tables.items():
+            if name not in before.tables or table.error or before.tables[name].error:
+                continue
+            for metric in table.group.of_node():
+                grows(metric, before.tables[name].node, table.node)
+            for label, row in table.rows.items():
+                for metric in table.group.of_rows():
+                    grows(metric, before.tables[name].rows.get(label, {}), row)
+
+
+def grows(metric, before, now):
+    """The kernel's counters do; iowait, idle and the like may fall a little, which is why cpu times are left out."""
+    old, new = before.get(metric.name), now.get(metric.name)
+    if metric.kind == protocol.COUNTER and not metric.flags & (protocol.SHARE | protocol.WRAPS32):
+        assert old is None or new is None or new >= old, (metric.name, old, new)
+
+
+def test_every_group_is_sent(cluster, peer):
+    """Each group that the agent lists comes, in time: those with a lane of their own a little later."""
+    start(cluster, peer)
+    peer.wait_frames(1)
+    listed = set(declared())
+
+    def all_there():
+        return listed <= {name for frame in peer.decoded() for name in frame.tables}
+
+    peer.wait(all_there, "every group")
+
+
+def test_facts_once_and_after_each_welcome(cluster, peer):
+    start(cluster, peer)
+    peer.wait_frames(6)
+    facts = [group.name for group in next(iter(peer.schemas.values())) if group.flags & protocol.ONCE]
+    assert "hardware_info" in facts and "instance_info" in facts
+
+    def with_facts():
+        return [frame.sequence for frame in peer.decoded() if "hardware_info" in frame.tables]
+
+    peer.wait(with_facts, "facts after the welcome")
+    before, frames = len(with_facts()), len(peer.frames)
+    peer.wait(lambda: len(peer.frames) >= frames + 10, "frames")
+    # A welcome may have come between two frames of the start: then there are two with facts. No more than that.
+    assert len(with_facts()) <= max(2, before)
+    before = len(with_facts())
+    routing, _ = next(one for one in peer.messages if one[1][1] == protocol.HELLO)
+    peer.welcome(routing, peer.hellos()[0])
+    peer.wait(lambda: len(with_facts()) > before, "facts after another welcome")
+
+
+def test_unknown_session_makes_it_say_hello(cluster, peer):
+    """As after the aggregator's restart: an answer that does not know the session brings a new hello, and soon facts."""
+    start(cluster, peer)
+    peer.wait_frames(3)
+    hellos = len(peer.hellos())
+    session = peer.hellos()[0].session
+    peer.known_sessions.clear()
+    peer.wait(lambda: len(peer.hellos()) > hellos, "a hello after a probe answer with known = false")
+    assert peer.hellos()[-1].session == session
+
+
+def test_aggregator_that_comes_later(cluster):
+    """The agent runs first; then it says hello and its frames come."""
+    keys = cluster.keys_of("n1")
+    users = {read_key(keys / "agent.pub"): "n1"}
+    secret, public = read_key(cluster.master / "aggregator.key"), read_key(cluster.master / "aggregator.pub")
+    with AggregatorPeer(secret, public, users) as first:
+        cluster.endpoint = first.endpoint
+    agent = cluster.start_agent("n1", period="100ms")
+    wait_until(agent.log, "the agent's first words")
+    with AggregatorPeer(secret, public, users, endpoint=cluster.endpoint) as peer:
+        peer.wait_frames(3)
+        sessions = {hello.session for hello in peer.hellos()}
+    # And once more: the same agent, another aggregator.
+    with AggregatorPeer(secret, public, users, endpoint=cluster.endpoint) as peer:
+        peer.wait_frames(3)
+        assert {hello.session for hello in peer.hellos()} == sessions
+
+
+def test_schema_on_request(cluster, peer):
+    """An aggregator that asks for the schema again gets it again; for another hash it gets nothing wrong."""
+    peer.hold_schema = True
+    start(cluster, peer)
+    routing, _ = peer.messages[0]
+    count = len([1 for _, message in peer.messages if message[1] == protocol.SCHEMA])
+    peer.send(routing, protocol.SCHEMA_REQUEST, bytes(16))
+    peer.send(routing, protocol.SCHEMA_REQUEST, peer.hellos()[0].schema)
+    peer.wait(lambda: len([1 for _, m in peer.messages if m[1] == protocol.SCHEMA]) > count, "the schema")
+    assert {m[2] for _, m in peer.messages if m[1] == protocol.SCHEMA} == {peer.hellos()[0].schema}
+
+
+@pytest.mark.parametrize("bad", [
+    b"", b"\xc1", b"\x91", b"\xdd\xff\xff\xff\xff", protocol.pack([1]), protocol.pack([2, 32, 1, True, 0, "x"]),
+    protocol.pack([1, 32]), protocol.pack([1, 32, "x", True, 0, "x"]), protocol.pack([1, 99, 1]),
+    protocol.pack([1, 36, b"short"]), protocol.pack([1, 33, 1, 2, 3]), protocol.pack({"a": 1}), b"\xff" * 5000,
+], ids=range(13))
+def test_broken_answers_change_nothing(cluster, peer, bad):
+    start(cluster, peer)
+    peer.wait_frames(2)
+    routing, _ = peer.messages[0]
+    peer.control.send_multipart([routing, bad])
+    seen = len(peer.frames)
+    peer.wait_frames(3, after=seen)
+    assert cluster.agents["n1"].alive()
+    assert len({frame.session for frame in peer.decoded()}) == 1
+    numbers = [frame.sequence for frame in peer.decoded()]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_sequence_stays_whole_over_a_pause(cluster, peer):
+    """A stopped agent goes on where it was: no number is used twice or left out."""
+    start(cluster, peer)
+    peer.wait_frames(3)
+    agent = cluster.agents["n1"]
+    agent.signal(signal.SIGSTOP)
+    agent.signal(signal.SIGCONT)
+    seen = len(peer.frames)
+    peer.wait_frames(5, after=seen)
+    numbers = [frame.sequence for frame in peer.decoded()]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_unlisted_agent_is_told_and_heals(cluster, peer):
+    """An aggregator that does not know the key refuses it; the agent stays alive and says so."""
+    other = cluster.keys_of("n2", admit=False)
+    agent = cluster.start("stranger", "agent", "--config", cluster.empty, "--keys", other, "--node", "n2", "--connect",
+                          peer.endpoint, "--period", "100ms")
+    peer.wait(lambda: peer.zap.refused >= 1, "a refusal")
+    peer.wait(lambda: "key" in agent.log(), "a word about the key in the log")
+    assert agent.alive()
+
+
+def test_period_of_a_group(cluster, peer):
+    """[group load] at 300 ms with the rest at 100 ms: one frame in three has it."""
+    start(cluster, peer, config="[group load]\nperiod = 300ms\n[group vm]\nenabled = no\n")
+    frames = peer.wait_frames(30)
+    with_load = [frame.monotonic_ns for frame in frames if "load" in frame.tables]
+    assert not any("vm" in frame.tables for frame in frames)
+    assert all("memory_info" in frame.tables for frame in frames)
+    # On a loaded machine samples may be left out, so it is never more often than said, by the samples' own clock.
+    gaps = [after - before for before, after in zip(with_load, with_load[1:])]
+    assert gaps and min(gaps) > 150_000_000, gaps
+    assert len(with_load) <= (frames[-1].monotonic_ns - frames[0].monotonic_ns) / 300e6 + 2
+
+
+def test_its_time_is_the_machines(cluster, peer):
+    start(cluster, peer)
+    for frame in peer.wait_frames(4):
+        assert abs(time.time_ns() - frame.wall_ns) < 120e9
+        assert 0 <= frame.received - frame.monotonic_ns < 60e9

@@ -1,0 +1,300 @@
+"""A node written in Python talks to the real aggregator: its lines must say what was computed here from the same frames.
+
+Its groups exist in no program, so everything that the aggregator shows it has learned from the schema."""
+
+import random
+import time
+
+import pytest
+from lib import expected, protocol
+from lib.cluster import read_key
+from lib.peers import AgentPeer
+from lib.programs import wait_until
+from lib.protocol import COUNTER, GAUGE, OF_NODE, SHARE, TEXT, WRAPS32, Group, Metric
+
+pytestmark = pytest.mark.sanitized
+
+WIDGETS = Group(
+    "widgets", row="widget", rows_name="devices", fold_name="total",
+    metrics=[
+        Metric("turns", COUNTER),
+        Metric("moved_bytes", COUNTER, protocol.UNIT_BYTES, times=512),
+        Metric("narrow", COUNTER, flags=WRAPS32),
+        Metric("busy", COUNTER, 7, protocol.FOLD_MEAN, flags=SHARE, per=1000),
+        Metric("heat", GAUGE, 4, protocol.FOLD_MAX, per=1000),
+        Metric("cold", GAUGE, 4, protocol.FOLD_MIN),
+        Metric("mode", TEXT, protocol.UNIT_NONE, protocol.FOLD_NONE),
+        Metric("alarms", COUNTER, flags=OF_NODE),
+        Metric("owner", TEXT, protocol.UNIT_NONE, protocol.FOLD_NONE, flags=OF_NODE),
+        Metric("balance", GAUGE, flags=OF_NODE),
+    ])
+PLAIN = Group("plain", section="odd_data", metrics=[Metric("count", COUNTER, flags=OF_NODE),
+                                                     Metric("level", GAUGE, flags=OF_NODE)])
+FACTS = Group("badge", section="", flags=protocol.ONCE,
+              metrics=[Metric("colour", TEXT, protocol.UNIT_NONE, protocol.FOLD_NONE, flags=OF_NODE)])
+GROUPS = [WIDGETS, PLAIN, FACTS]
+S = 1_000_000_000
+
+
+@pytest.fixture
+def node(cluster):
+    """n1, played here, known to a running aggregator."""
+    cluster.keys_of("n1")
+    cluster.start_aggregator()
+    with play(cluster, "n1") as peer:
+        peer.start()
+        yield peer
+
+
+def play(cluster, name, groups=None, **more):
+    keys = cluster.keys_of(name)
+    pair = read_key(keys / "agent.pub"), read_key(keys / "agent.key")
+    return AgentPeer(cluster.endpoint, name, pair, read_key(keys / "aggregator.pub"), groups or GROUPS, **more)
+
+
+def table(peer, name, *, node=(), rows=None, period_ns=S, **more):
+    return protocol.table_wire(peer.groups, name, period_ns, node, rows, **more)
+
+
+def line_of(cluster, peer, sequence=None):
+    sequence = sequence or peer.sequence
+    session = f"{peer.session:016x}"
+    return cluster.wait_node(peer.node, check=lambda line: line["seq"] == sequence and line["session"] == session)
+
+
+def test_lines_match_an_independent_computation(cluster, node):
+    """Forty frames of random values, rows that come and go, missing values, resets, wraps, in one stream."""
+    chance = random.Random(20)
+    names = ["w0", "w1", "w 2", 'w"3\\', "wü4", "\u0001w5"]
+    state = {name: {"turns": 0, "moved_bytes": 2**40, "narrow": 2**32 - 50, "busy": 0} for name in names}
+    node_alarms = 0
+    before, before_ns, at = None, 0, 10**15
+    for step in range(40):
+        at += chance.randrange(S // 2, 2 * S)
+        rows = {}
+        for name in names:
+            one = state[name]
+            if chance.random() < 0.15:
+                continue
+            one["turns"] = 0 if chance.random() < 0.1 else one["turns"] + chance.randrange(2**40)
+            one["moved_bytes"] += chance.randrange(10**9)
+            one["narrow"] = (one["narrow"] + chance.randrange(100)) % 2**32
+            one["busy"] += chance.randrange(1000)
+            rows[name] = {**one, "heat": chance.choice([45000, 45500, -3250, 61.5]), "cold": chance.choice([0.1, -7]),
+                          "mode": chance.choice(["on", "", 'o"f\\f', "日本", "\t"])}
+            for gone in chance.sample(sorted(rows[name]), chance.randrange(3)):
+                del rows[name][gone]
+        node_alarms += chance.randrange(5)
+        values = {"alarms": node_alarms, "owner": "me", "balance": chance.choice([-5, 2.25, None, 2**63])}
+        wire = table(node, "widgets", node=values, rows=rows)
+        now = protocol.table_read(wire, GROUPS)
+        node.publish([wire], monotonic_ns=at)
+        line = line_of(cluster, node)
+        assert list(line["report"]) == ["system_data"] and list(line["report"]["system_data"]) == ["widgets"]
+        expected.check_group(line["report"]["system_data"]["widgets"], now, before, at - before_ns)
+        before, before_ns = now, at
+
+
+def test_sections(cluster, node):
+    """A section that nobody has heard of, and a group that lies in the report itself."""
+    node.publish([table(node, "plain", node={"count": 5, "level": 2}), table(node, "badge", node={"colour": "red"})])
+    report = line_of(cluster, node)["report"]
+    assert report["odd_data"]["plain"]["level"] == 2 and report["odd_data"]["plain"]["count"] is None
+    assert report["badge"]["colour"] == "red"
+
+
+def test_counters(cluster, node):
+    """First: null. Then the change. A fall is a reset, so null, never negative; in 32 bits it may be a wrap. The share is
+    of the time between the samples, not of the nominal period."""
+    steps = [
+        # seconds passed, turns, narrow, busy -> what is shown of turns, narrow, busy
+        (1, 100, 2**32 - 10, 1000, None, None, None),
+        (1, 150, 5, 1500, 50, 15, 50.0),
+        (2, 10, 6, 2500, None, 1, 50.0),
+        (1, 10, 6, 2500, 0, 0, 0.0),
+        (4, 2**64 - 1, 6, 2600, 2**64 - 11, 0, 2.5),
+        (1, 2**64 - 1, 2**33, 2600, 0, 2**33 - 6, 0.0),
+        (1, 0, 3, 2600, None, None, 0.0),
+    ]
+    at = 10**12
+    for passed, turns, narrow, busy, *shown in steps:
+        at += passed * S
+        node.publish([table(node, "widgets", rows={"a": {"turns": turns, "narrow": narrow, "busy": busy}})],
+                     monotonic_ns=at)
+        row = line_of(cluster, node)["report"]["system_data"]["widgets"]["devices"]["a"]
+        assert [row["turns"], row["narrow"], row["busy"]] == shown
+
+
+def test_missing_values(cluster, node):
+    """nil is null, never 0, and the change after a gap is not invented."""
+    rows = [{"turns": 5}, {}, {"turns": 9}, {"turns": 11}]
+    said = []
+    for row in rows:
+        node.publish([table(node, "widgets", rows={"a": row})])
+        said.append(line_of(cluster, node)["report"]["system_data"]["widgets"]["devices"]["a"]["turns"])
+    assert said[:2] == [None, None] and said[3] == 2
+    assert said[2] in (None, 4)
+
+
+def test_labels_as_a_count(cluster, node):
+    """Rows "0" to "n-1" may be sent as n; a column may be nil when all of it is missing."""
+    index = 0
+    columns = [[1, 2, 3]] + [None] * 6
+    node.publish([[index, S, None, 3, [None, None, None], columns]])
+    said = line_of(cluster, node)["report"]["system_data"]["widgets"]
+    assert list(said["devices"]) == ["0", "1", "2"]
+    assert said["devices"]["2"]["heat"] is None
+
+
+def test_error_of_a_group(cluster, node):
+    node.publish([table(node, "plain", error="timed out: said \"no\""), table(node, "widgets", rows={})])
+    report = line_of(cluster, node)["report"]
+    assert report["odd_data"]["plain"]["error"] == 'timed out: said "no"'
+    assert report["system_data"]["widgets"]["error"] == ""
+    assert report["system_data"]["widgets"]["devices"] == {}
+
+
+def test_trailing_fields_are_ignored(cluster, node):
+    """A newer agent may add fields at the end of a frame, a table, a hello."""
+    wire = table(node, "plain", node={"level": 3})
+    node.publish([wire + ["new", {"a": [1, 2]}]], more=["newer", {"deep": [[[1]]]}, None])
+    assert line_of(cluster, node)["report"]["odd_data"]["plain"]["level"] == 3
+    node.send(protocol.HELLO, "n1", node.session, node.hash, 1, 1, S, "peer 1", "new field", [1])
+    node.received.clear()
+    assert node.wait_message(protocol.WELCOME)[2] == node.session
+
+
+def test_schema_with_trailing_fields(cluster):
+    """The same of a schema."""
+    cluster.start_aggregator()
+    with play(cluster, "n1") as peer:
+        group = PLAIN.wire()
+        group[7] = [metric + ["newer"] for metric in group[7]]
+        peer.groups = [PLAIN]
+        peer.schema = protocol.pack([1, [group + [True, "newer"]], "newer"])
+        peer.hash = protocol.schema_hash(peer.schema)
+        peer.start()
+        peer.publish([table(peer, "plain", node={"level": 3})])
+        assert line_of(cluster, peer)["report"]["odd_data"]["plain"]["level"] == 3
+
+
+def test_unknown_version_is_an_event(cluster, node):
+    node.publish_raw(protocol.pack([2, "n1", node.session, 1, 1, 1, node.hash, []]))
+    event = cluster.wait_event("rejected", node="n1")
+    assert "version" in str(event)
+    node.control.send(protocol.pack([9, 1, "whatever"]))
+    node.publish([table(node, "plain", node={"level": 1})])
+    line_of(cluster, node)
+
+
+def test_unknown_schema_loses_nothing(cluster):
+    """Frames that come before their schema are kept until it has come."""
+    cluster.start_aggregator()
+    with play(cluster, "n1") as peer:
+        peer.wait_subscribed()
+        peer.hello()
+        for level in range(1, 4):
+            peer.publish([table(peer, "plain", node={"level": level})])
+        peer.wait_message(protocol.SCHEMA_REQUEST)
+        peer.pump()
+        for level in range(1, 4):
+            line = line_of(cluster, peer, sequence=level)
+            assert line["report"]["odd_data"]["plain"]["level"] == level
+
+
+def test_schema_without_a_hello(cluster):
+    """Even a frame alone makes the aggregator ask, or wait; no hello, no crash, and a later hello puts it right."""
+    cluster.start_aggregator()
+    with play(cluster, "n1") as peer:
+        peer.wait_subscribed()
+        peer.publish([table(peer, "plain", node={"level": 1})])
+        peer.start()
+        peer.publish([table(peer, "plain", node={"level": 2})])
+        assert line_of(cluster, peer)["report"]["odd_data"]["plain"]["level"] == 2
+
+
+def test_gap(cluster, node):
+    for sequence in (1, 2, 7, 8):
+        node.publish([table(node, "plain")], sequence=sequence)
+    event = cluster.wait_event("gap", node="n1")
+    assert (event["from"], event["to"], event["lost"]) == (3, 6, 4)
+    status = wait_until(lambda: cluster.node_status("n1"), "n1 in the status")
+    assert status["lost"] == 4 and status["received"] >= 4 and status["seq"] == 8
+
+
+def test_restart_of_a_node(cluster, node):
+    """Another session begins its own numbers, and what a counter passed over a restart is not invented."""
+    node.publish([table(node, "plain", node={"count": 1000})])
+    line_of(cluster, node)
+    with play(cluster, "n1", session=node.session + 2) as second:
+        node.close()
+        second.start()
+        second.publish([table(second, "plain", node={"count": 2000})])
+        line = line_of(cluster, second)
+        assert line["seq"] == 1
+    event = cluster.wait_event("node_up", node="n1", check=lambda event: event["reason"] == "restart")
+    assert event["node"] == "n1"
+    assert not cluster.aggregator.lines(type="event", event="gap")
+
+
+def test_clock_of_a_node(cluster, node):
+    """A wall clock that is an hour ahead shows, and moves nothing else."""
+
+
+    node.publish([table(node, "plain")], wall_ns=time.time_ns() + 3600 * S)
+    line = line_of(cluster, node)
+    assert 3500 < line["clock"]["wall_offset"] < 3700
+
+
+def test_duplicate_node(cluster, node):
+    """Two agents of one name, alive at once: an event, and when the twin leaves the node stays up."""
+    with play(cluster, "n1", session=node.session + 2) as twin:
+        twin.start()
+
+        def both():
+            node.publish([table(node, "plain")])
+            twin.publish([table(twin, "plain")])
+            node.pump()
+            twin.pump()
+            return cluster.aggregator.lines(type="event", event="duplicate_node")
+
+        event = wait_until(both, "the event")[0]
+        assert event["node"] == "n1"
+
+
+def test_wrong_shapes_are_rejected_and_counted(cluster, node):
+    """Each breaks one rule of a frame; after all of them the node's next line is whole."""
+    good = table(node, "widgets", rows={"a": {"turns": 1}})
+    shapes = [
+        [], [1], "x", 5, None,
+        node.frame([good], sequence=1, node="n1")[:7],
+        node.frame([[99, *good[1:]]]), node.frame([[-1, *good[1:]]]),
+        node.frame([good, good]),
+        node.frame([good[:5]]),
+        node.frame([[*good[:3], 2**32 - 1, *good[4:]]]),
+        node.frame([[*good[:3], ["a", "a", "b"], *good[4:]]]),
+        node.frame([[*good[:5], [[1, 2]] + good[5][1:]]]),
+        node.frame([[*good[:5], good[5][:-1]]]),
+        node.frame([[*good[:4], [1], good[5]]]),
+        node.frame([[*good[:5], [["text"]] + good[5][1:]]]),
+        node.frame([[*good[:5], [[-1]] + good[5][1:]]]),
+        node.frame("tables"), node.frame({}),
+        node.frame([good])[:6] + [b"short", [good]],
+        node.frame([good], node="a/b"), node.frame([good], node=""), node.frame([good], node="x" * 65),
+    ]
+    for shape in shapes:
+        node.publish_raw(protocol.pack(shape))
+    node.sequence = 1000
+    node.publish([table(node, "plain", node={"level": 7})])
+    assert line_of(cluster, node)["report"]["odd_data"]["plain"]["level"] == 7
+    said = [line["seq"] for line in cluster.aggregator.lines(type="node", node="n1")]
+    assert said == [1000], "a broken frame became a line"
+    assert sum(cluster.status()["nodes"][0][key] for key in ("rejected",)) >= len(shapes) - 3
+
+
+def test_large_frame(cluster, node):
+    """A 480-CPU machine's frame is nothing special."""
+    rows = {str(number): {"turns": number, "heat": 40000 + number} for number in range(2000)}
+    node.publish([table(node, "widgets", rows=rows)])
+    said = line_of(cluster, node)["report"]["system_data"]["widgets"]
+    assert len(said["devices"]) == 2000 and said["total"]["heat"] == 41.999
