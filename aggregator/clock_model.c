@@ -13,6 +13,8 @@
 /* Timestamps are taken by a thread that may be put aside between reading the clock and the socket only in the honest
  * direction, but clocks are read in whole ns and frequencies rounded: limits may cross by this much. */
 #define ROUNDING_NS 200.0
+/* 18 years: differences of differences of such times do not overflow. */
+#define TIME_MAX (INT64_MAX / 16)
 
 void
 clock_model_init (struct clock_model *model)
@@ -28,26 +30,45 @@ probe_at (const struct clock_model *model, size_t index)
   return &model->probes[(model->first + index) % CLOCK_MODEL_PROBES];
 }
 
-/* A limit on the offset at the reference: offset <= value + frequency * age + slack, or the same turned round. */
+/* A limit on the offset at the reference: offset <= value + frequency * age, or >= for a lower one; the slack for its age
+ * is in the value. Seen as points (age, value), only those of the convex hull that faces the other side can ever decide
+ * anything: a handful of the 64. */
 struct limit {
   double age;   /* s, never negative */
   double value; /* ns, from the model's rough offset, so that a double holds it exactly enough */
-  double slack; /* ns */
 };
 
 struct limits {
-  struct limit upper[CLOCK_MODEL_PROBES], lower[CLOCK_MODEL_PROBES];
-  size_t count;
+  struct limit upper[CLOCK_MODEL_PROBES], lower[CLOCK_MODEL_PROBES]; /* oldest first */
+  size_t uppers, lowers;
   double frequency_low, frequency_high; /* ns per s */
 };
 
+/* Adds a younger point to a hull: side 1 for uppers (the hull below them), -1 for lowers. */
+static size_t
+hull_add (struct limit *hull, size_t count, struct limit point, double side)
+{
+  while (count > 0 && hull[count - 1].age <= point.age) { /* of the same age: the tighter one stays */
+    if ((hull[count - 1].value - point.value) * side <= 0)
+      return count;
+    count--;
+  }
+  while (count > 1) {
+    struct limit a = hull[count - 2], b = hull[count - 1];
+    double cross = (b.age - a.age) * (point.value - a.value) - (b.value - a.value) * (point.age - a.age);
+    if (cross * side < 0) /* b lies on the inner side of the line from a to the point: it can decide */
+      break;
+    count--;
+  }
+  hull[count] = point;
+  return count + 1;
+}
+
 static struct limit
-limit_make (int64_t node_ns, int64_t offset_ns, int64_t reference_ns, int64_t rough_ns)
+limit_make (int64_t node_ns, int64_t offset_ns, int64_t reference_ns, int64_t rough_ns, double side)
 {
   double age = (double) (reference_ns - node_ns) * 1e-9;
-  if (age < 0)
-    age = 0;
-  return (struct limit){ age, (double) (offset_ns - rough_ns), WANDER * 1e9 / 2 * age * age };
+  return (struct limit){ age, (double) (offset_ns - rough_ns) + side * WANDER * 1e9 / 2 * age * age };
 }
 
 /* The limits of the newest `count` probes as seen from `reference_ns`. */
@@ -55,11 +76,12 @@ static void
 limits_collect (struct limits *limits, const struct clock_model *model, size_t count, int64_t reference_ns,
                 int64_t rough_ns)
 {
-  limits->count = count;
   for (size_t i = 0; i < count; i++) {
     const struct clock_probe *probe = probe_at (model, model->count - count + i);
-    limits->upper[i] = limit_make (probe->t1, probe->t2 - probe->t1, reference_ns, rough_ns);
-    limits->lower[i] = limit_make (probe->t4, probe->t3 - probe->t4, reference_ns, rough_ns);
+    struct limit upper = limit_make (probe->t1, probe->t2 - probe->t1, reference_ns, rough_ns, 1);
+    struct limit lower = limit_make (probe->t4, probe->t3 - probe->t4, reference_ns, rough_ns, -1);
+    limits->uppers = hull_add (limits->upper, limits->uppers, upper, 1);
+    limits->lowers = hull_add (limits->lower, limits->lowers, lower, -1);
   }
 }
 
@@ -68,17 +90,17 @@ limits_collect (struct limits *limits, const struct clock_model *model, size_t c
 static bool
 limits_narrow (struct limits *limits)
 {
-  for (size_t i = 0; i < limits->count; i++) {
+  for (size_t i = 0; i < limits->uppers; i++) {
     const struct limit *upper = &limits->upper[i];
-    for (size_t j = 0; j < limits->count; j++) {
+    for (size_t j = 0; j < limits->lowers; j++) {
       const struct limit *lower = &limits->lower[j];
-      double room = upper->value - lower->value + upper->slack + lower->slack + ROUNDING_NS;
+      double room = upper->value - lower->value + ROUNDING_NS;
       double span = lower->age - upper->age; /* frequency * span <= room */
       if (span > 0 && limits->frequency_high * span > room)
         limits->frequency_high = room / span;
       else if (span < 0 && limits->frequency_low * span > room)
         limits->frequency_low = room / span;
-      else if (span == 0 && room < 0)
+      else if (room < 0 && !(span > 0) && !(span < 0))
         return false;
     }
   }
@@ -89,9 +111,8 @@ static double
 limits_upper (const struct limits *limits, double frequency)
 {
   double least = INFINITY;
-  for (size_t i = 0; i < limits->count; i++) {
-    const struct limit *limit = &limits->upper[i];
-    double value = limit->value + frequency * limit->age + limit->slack;
+  for (size_t i = 0; i < limits->uppers; i++) {
+    double value = limits->upper[i].value + frequency * limits->upper[i].age;
     least = value < least ? value : least;
   }
   return least;
@@ -101,9 +122,8 @@ static double
 limits_lower (const struct limits *limits, double frequency)
 {
   double greatest = -INFINITY;
-  for (size_t i = 0; i < limits->count; i++) {
-    const struct limit *limit = &limits->lower[i];
-    double value = limit->value + frequency * limit->age - limit->slack;
+  for (size_t i = 0; i < limits->lowers; i++) {
+    double value = limits->lower[i].value + frequency * limits->lower[i].age;
     greatest = value > greatest ? value : greatest;
   }
   return greatest;
@@ -120,10 +140,10 @@ limits_frequency (const struct limits *limits)
   if (width <= 0)
     return frequency;
   struct limits inner = *limits;
-  for (size_t i = 0; i < inner.count; i++) {
+  for (size_t i = 0; i < inner.uppers; i++)
     inner.upper[i].value -= width / 4;
+  for (size_t i = 0; i < inner.lowers; i++)
     inner.lower[i].value += width / 4;
-  }
   return limits_narrow (&inner) ? (inner.frequency_low + inner.frequency_high) / 2 : frequency;
 }
 
@@ -155,13 +175,20 @@ model_fit (struct clock_model *model, size_t count, double low, double high)
 static bool
 probe_is_sane (const struct clock_model *model, const struct clock_probe *probe)
 {
+  const int64_t times[] = { probe->t1, probe->t2, probe->t3, probe->t4 };
+  for (int i = 0; i < 4; i++)
+    if (times[i] > TIME_MAX || times[i] < -TIME_MAX)
+      return false;
   if (probe->t4 < probe->t1 || probe->t3 < probe->t2)
     return false;
   int64_t away = probe->t4 - probe->t1, there = probe->t3 - probe->t2;
   /* The time spent there is part of the time away, as two clocks of 1000 ppm at most see it. */
   if (there > away + away / 500 + 1000)
     return false;
-  return model->count == 0 || probe->t1 >= probe_at (model, model->count - 1)->t1;
+  if (model->count == 0)
+    return true;
+  const struct clock_probe *last = probe_at (model, model->count - 1);
+  return probe->t1 >= last->t1 && probe->t4 >= last->t4; /* the hulls want them in order */
 }
 
 static void
