@@ -1,4 +1,5 @@
-/* The list of all groups, in the order of reports. A new group is a file group_NAME.c and a line here. */
+/* The list of all groups, in the order of reports. A new group is a file group_NAME.c, its name in groups.h
+ * and its place here. */
 #include "agent/groups.h"
 
 const struct sampler *const samplers[] = {

@@ -38,7 +38,7 @@ numbered_free (struct numbered *numbered)
   free (numbered->folder);
 }
 
-/* "cpu12" gives 12; "cpufreq", "cpu" and "cpu012" are something else. */
+/* "cpu12" gives 12; "cpufreq" and "cpu" are something else. */
 static bool
 folder_number (const char *name, const char *prefix, unsigned *number)
 {

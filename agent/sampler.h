@@ -16,6 +16,7 @@
 struct sampler_context {                /* outlives the samplers */
   const char *root;                     /* "" or a folder without a trailing '/' */
   const char *disk_exclude;             /* comma-separated globs of block devices */
+  bool disk_partitions;                 /* show partitions, not only whole devices */
   const char *filesystem_exclude;       /* comma-separated globs of mount points */
   const char *filesystem_types_exclude; /* comma-separated globs of file system types, beside the pseudo ones */
   const char *network_exclude;          /* comma-separated globs of interfaces */

@@ -1,0 +1,159 @@
+/* cpu_frequency: how fast each CPU runs now.
+ *
+ *   /sys/devices/system/cpu/cpu7/cpufreq/scaling_cur_freq    "2100000"                (kHz)
+ *   /proc/cpuinfo                                            "processor : 7" ... "cpu MHz : 2000.000"
+ *
+ * The first is read where it exists: a file for each CPU, yet half the work of /proc/cpuinfo, which prints 1.5 KB for
+ * each. But x86 kernels from 4.15 to 5.17 may sleep 10 ms in each of these reads, when the last one was over a second
+ * ago: so the sampler runs in a lane, and when one pass took long it turns to /proc/cpuinfo for good, which does not
+ * sleep. Machines without frequency scaling, most virtual ones, have /proc/cpuinfo alone. A CPU of which neither tells
+ * has no row. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "agent/groups.h"
+#include "agent/numbered.h"
+#include "agent/parse.h"
+#include "agent/reader.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define PASS_MAX_NS (50 * NS_PER_MS)
+#define FILES_ALWAYS_KEPT 64
+
+static const struct metric metrics[] = {
+  { "current", GAUGE, UNIT_HERTZ, FOLD_MEAN, .times = 1000, .help = "Frequency at which the CPU runs." },
+};
+
+static const struct group group = {
+  .name = "cpu_frequency",
+  .section = "system_data",
+  .row = "CPU",
+  .rows_name = "cpus",
+  .fold_name = "average",
+  .help = "The current frequency of each CPU.",
+  GROUP_METRICS (metrics),
+};
+
+struct cpu_frequency {
+  struct numbered cpus;
+  struct reader cpuinfo;
+  struct buffer text;
+  bool slow; /* the files in /sys took too long */
+};
+
+static void *
+cpu_frequency_open (const struct sampler_context *context)
+{
+  struct cpu_frequency *state = memory_new (1, sizeof *state);
+
+  numbered_init (&state->cpus, context->root, "/sys/devices/system/cpu", "cpu", "cpufreq/scaling_cur_freq");
+  reader_init (&state->cpuinfo, context->root, "/proc/cpuinfo");
+  return state;
+}
+
+/* May that many files stay open? Half of what the process may have is for others. */
+static bool
+may_keep_open (size_t files)
+{
+  struct rlimit limit;
+
+  return files <= FILES_ALWAYS_KEPT || (getrlimit (RLIMIT_NOFILE, &limit) == 0 && files <= limit.rlim_cur / 2);
+}
+
+static void
+sample_files (struct cpu_frequency *state, struct table *table)
+{
+  int64_t begin = clock_monotonic ();
+  bool keep;
+
+  numbered_refresh (&state->cpus);
+  keep = may_keep_open (state->cpus.count);
+  for (size_t i = 0; i < state->cpus.count; i++) {
+    struct numbered_item *cpu = &state->cpus.items[i];
+    char text[32];
+    int length = reader_read_value (&cpu->reader, text, sizeof text);
+    struct scan rest = scan_over (text, length > 0 ? (size_t) length : 0);
+    struct value value;
+    if (scan_value (&rest, COUNTER, &value) && value.type != VALUE_MISSING) { /* an offline CPU reads "<unknown>" */
+      size_t row = table_add_row (table, cpu->label, (size_t) cpu->label_length);
+      if (row == SIZE_MAX)
+        break;
+      *table_value (table, row, 0) = value;
+    }
+    if (!keep)
+      reader_close (&cpu->reader);
+  }
+  state->slow = clock_monotonic () - begin > PASS_MAX_NS;
+}
+
+/* "processor\t: 7" and "cpu MHz\t\t: 2000.000": what stands behind the colon. */
+static bool
+cpuinfo_value (struct scan *line, const char *key, struct scan *word)
+{
+  return scan_prefix (line, key) && scan_word (line, word) && *word->at == ':' && scan_word (line, word);
+}
+
+static int
+sample_cpuinfo (struct cpu_frequency *state, struct table *table)
+{
+  int result = reader_read (&state->cpuinfo, &state->text);
+  struct scan rest = scan_buffer (&state->text), line, cpu = { 0 }, word;
+  struct value value;
+
+  if (result < 0)
+    return reader_error (&state->cpuinfo, result, table->error, sizeof table->error);
+  while (scan_line (&rest, &line)) {
+    if (cpuinfo_value (&line, "processor", &word)) {
+      cpu = word;
+    } else if (cpu.at < cpu.end && cpuinfo_value (&line, "cpu MHz", &word)) {
+      scan_value (&word, GAUGE, &value);
+      if (value.type == VALUE_REAL || value.type == VALUE_UINT) {
+        double mhz = value.type == VALUE_REAL ? value.as.d : (double) value.as.u;
+        size_t row = table_add_row (table, cpu.at, scan_length (&cpu));
+        if (row == SIZE_MAX)
+          break;
+        if (mhz > 0 && mhz < 1e6)
+          table_set_uint (table, row, 0, (uint64_t) (mhz * 1000 + 0.5));
+      }
+      cpu = (struct scan){ 0 };
+    }
+  }
+  return 0;
+}
+
+static int
+cpu_frequency_sample (void *context, struct table *table)
+{
+  struct cpu_frequency *state = context;
+
+  if (state->slow && sample_cpuinfo (state, table) == 0 && table->rows > 0)
+    return 0;
+  table_begin (table);
+  sample_files (state, table);
+  if (table->rows > 0)
+    return 0;
+  if (sample_cpuinfo (state, table) < 0)
+    return -1;
+  if (table->rows > 0)
+    return 0;
+  snprintf (table->error, sizeof table->error, "neither %s nor %s tells the CPUs' frequency", state->cpus.folder,
+            state->cpuinfo.path);
+  return -1;
+}
+
+static void
+cpu_frequency_close (void *context)
+{
+  struct cpu_frequency *state = context;
+
+  numbered_free (&state->cpus);
+  reader_free (&state->cpuinfo);
+  buffer_free (&state->text);
+  free (state);
+}
+
+const struct sampler sampler_cpu_frequency = {
+  &group, true, cpu_frequency_open, cpu_frequency_sample, cpu_frequency_close,
+};
