@@ -1,4 +1,4 @@
-/* The words for the kinds, units and folds of metrics. */
+/* The words for the kinds, units and folds of metrics, and what is asked of groups. */
 #include "synop/metric.h"
 
 static const char *const kind_names[METRIC_KINDS] = { [COUNTER] = "counter", [GAUGE] = "gauge", [TEXT] = "text" };
@@ -19,17 +19,27 @@ static const char *const fold_names[METRIC_FOLDS] = {
 const char *
 metric_kind_name (enum metric_kind kind)
 {
-  return (unsigned)kind < METRIC_KINDS ? kind_names[kind] : "unknown";
+  return (unsigned) kind < METRIC_KINDS ? kind_names[kind] : "unknown";
 }
 
 const char *
 metric_unit_name (enum metric_unit unit)
 {
-  return (unsigned)unit < METRIC_UNITS ? unit_names[unit] : "";
+  return (unsigned) unit < METRIC_UNITS ? unit_names[unit] : "";
 }
 
 const char *
 metric_fold_name (enum metric_fold fold)
 {
-  return (unsigned)fold < METRIC_FOLDS ? fold_names[fold] : "none";
+  return (unsigned) fold < METRIC_FOLDS ? fold_names[fold] : "none";
+}
+
+size_t
+group_node_metrics (const struct group *group)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < group->metric_count; i++)
+    count += (group->metrics[i].flags & METRIC_OF_NODE) != 0;
+  return count;
 }

@@ -25,6 +25,8 @@
 #define CONTROL_VERSION 1
 #define CONTROL_BYTES_MAX (SCHEMA_BYTES_MAX + 1024)
 #define CONTROL_TEXT_MAX 64
+#define CONTROL_PERIOD_MIN_NS INT64_C (1000000)        /* 1 ms */
+#define CONTROL_PERIOD_MAX_NS INT64_C (86400000000000) /* a day */
 
 enum control_type {
   CONTROL_HELLO = 1,

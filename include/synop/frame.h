@@ -7,6 +7,7 @@
  *   columns: an array with, for each other metric in order, an array of one value a row, or nil when all are missing
  *   value: nil (missing), integer, float or string as the metric's kind allows
  *
+ * A COUNTER is an unsigned integer, a GAUGE any integer or float, a TEXT a string. A NaN or infinite float is missing.
  * All tables of a frame were sampled at its monotonic time. Unknown trailing fields are ignored. */
 #ifndef SYNOP_FRAME_H
 #define SYNOP_FRAME_H
@@ -22,7 +23,7 @@
 #define FRAME_VERSION 1
 #define FRAME_NODE_MAX 64 /* bytes of a node's name: [A-Za-z0-9._-], not beginning with '.' or '-' */
 #define FRAME_BYTES_MAX (1024 * 1024)
-#define FRAME_CELLS_MAX 262144 /* of one table: rows times metrics */
+#define FRAME_CELLS_MAX 262144 /* rows times metrics, of all tables of a frame together */
 
 struct frame_header {
   char node[FRAME_NODE_MAX + 1];
@@ -35,6 +36,8 @@ struct frame_header {
 
 int node_name_check (const char *name, size_t length, struct error *error);
 
+/* Adds a frame to `out`. The groups of the tables are those of the schema, each at most once. A table that does not fit
+ * a frame's limits is written without values, and with an error that says so. */
 void frame_write (struct buffer *out, const struct frame_header *header, const struct schema *schema,
                   const struct table *const *tables, size_t count);
 

@@ -78,6 +78,8 @@ struct group {
 
 #define GROUP_METRICS(array) .metrics = (array), .metric_count = sizeof (array) / sizeof ((array)[0])
 
+size_t group_node_metrics (const struct group *group); /* how many are METRIC_OF_NODE */
+
 const char *metric_kind_name (enum metric_kind kind); /* "counter" */
 const char *metric_unit_name (enum metric_unit unit); /* "bytes"; "" for UNIT_COUNT and UNIT_NONE */
 const char *metric_fold_name (enum metric_fold fold); /* "sum"; "none" */

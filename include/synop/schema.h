@@ -5,7 +5,9 @@
  *   metric = [name, kind, unit, fold, flags, times, per, help]
  *
  * Names are [a-z0-9_], 1 to 64 bytes, unique among their siblings; a metric's name never equals a key that the report
- * itself writes in its place ("period", "error", rows_name, fold_name). Trailing fields are ignored. */
+ * itself writes in its place ("period", "error", rows_name, fold_name). Section, rows_name and fold_name are such names
+ * too, or "". No text holds control characters. Unknown flags are ignored, an unknown unit or fold stands for none, an
+ * unknown kind is refused. Trailing fields are ignored. */
 #ifndef SYNOP_SCHEMA_H
 #define SYNOP_SCHEMA_H
 
@@ -31,7 +33,7 @@ struct schema {
   void *memory;          /* private: what a read schema owns */
 };
 
-/* From declarations (which must outlive it). */
+/* From declarations, which must outlive it; those that break a rule above end the program with a message. */
 struct schema *schema_create (const struct group *const *groups, size_t count);
 /* From the wire. NULL and error when it breaks a rule above or a limit. */
 struct schema *schema_read (const void *bytes, size_t length, struct error *error);

@@ -1,0 +1,211 @@
+/* Messages of the control channel, written and read. The formats stand in the header. */
+#include <msgpack.h>
+
+#include "synop/control.h"
+
+#include <string.h>
+
+#include "synop/wire.h"
+
+static void
+pack_text (struct msgpack_packer *packer, const char *text)
+{
+  wire_pack_text (packer, text, strlen (text));
+}
+
+static void
+pack_hash (struct msgpack_packer *packer, const struct control *message)
+{
+  wire_pack_binary (packer, message->schema_hash, sizeof message->schema_hash);
+}
+
+static void
+pack_bool (struct msgpack_packer *packer, bool value)
+{
+  if (value)
+    msgpack_pack_true (packer);
+  else
+    msgpack_pack_false (packer);
+}
+
+static void
+pack_head (struct msgpack_packer *packer, enum control_type type, size_t fields)
+{
+  msgpack_pack_array (packer, fields + 2);
+  msgpack_pack_uint32 (packer, CONTROL_VERSION);
+  msgpack_pack_uint32 (packer, type);
+}
+
+void
+control_write (struct buffer *out, const struct control *message)
+{
+  struct msgpack_packer packer;
+
+  wire_packer (&packer, out);
+  switch (message->type) {
+  case CONTROL_HELLO:
+    pack_head (&packer, message->type, 7);
+    pack_text (&packer, message->node);
+    msgpack_pack_uint64 (&packer, message->session);
+    pack_hash (&packer, message);
+    msgpack_pack_uint64 (&packer, message->first_sequence);
+    msgpack_pack_uint64 (&packer, message->last_sequence);
+    msgpack_pack_int64 (&packer, message->period_ns);
+    pack_text (&packer, message->version);
+    break;
+  case CONTROL_SCHEMA:
+    pack_head (&packer, message->type, 2);
+    pack_hash (&packer, message);
+    wire_pack_binary (&packer, message->schema, message->schema_length);
+    break;
+  case CONTROL_PROBE:
+    pack_head (&packer, message->type, 2);
+    msgpack_pack_uint64 (&packer, message->session);
+    msgpack_pack_int64 (&packer, message->t1);
+    break;
+  case CONTROL_WELCOME:
+    pack_head (&packer, message->type, 4);
+    msgpack_pack_uint64 (&packer, message->session);
+    pack_bool (&packer, message->known);
+    msgpack_pack_uint64 (&packer, message->last_sequence);
+    pack_text (&packer, message->version);
+    break;
+  case CONTROL_PROBE_ANSWER:
+    pack_head (&packer, message->type, 5);
+    msgpack_pack_uint64 (&packer, message->session);
+    msgpack_pack_int64 (&packer, message->t1);
+    msgpack_pack_int64 (&packer, message->t2);
+    msgpack_pack_int64 (&packer, message->t3);
+    pack_bool (&packer, message->known);
+    break;
+  case CONTROL_SCHEMA_REQUEST:
+    pack_head (&packer, message->type, 1);
+    pack_hash (&packer, message);
+    break;
+  }
+}
+
+/* ---- reading ---- */
+
+/* Shown on terminals later: printable ASCII alone. */
+static void
+read_text (struct wire *wire, char *into, size_t max)
+{
+  size_t length;
+  const char *text = wire_text (wire, &length, max);
+
+  for (size_t i = 0; i < length; i++)
+    if (text[i] < 0x20 || text[i] > 0x7e)
+      wire->bad = true;
+  if (!wire->bad)
+    memcpy (into, text, length); /* `into` is zeroed */
+}
+
+static void
+read_hash (struct wire *wire, struct control *message)
+{
+  size_t length;
+  const uint8_t *hash = wire_binary (wire, &length, SCHEMA_HASH_SIZE);
+
+  if (length == SCHEMA_HASH_SIZE)
+    memcpy (message->schema_hash, hash, SCHEMA_HASH_SIZE);
+  else
+    wire->bad = true;
+}
+
+static void
+read_session (struct wire *wire, struct control *message)
+{
+  message->session = wire_uint (wire, UINT64_MAX);
+  if (message->session == 0)
+    wire->bad = true;
+}
+
+static void
+read_hello (struct wire *wire, struct control *message)
+{
+  read_text (wire, message->node, FRAME_NODE_MAX);
+  if (node_name_check (message->node, strlen (message->node), NULL) != 0)
+    wire->bad = true;
+  read_session (wire, message);
+  read_hash (wire, message);
+  message->first_sequence = wire_uint (wire, INT64_MAX);
+  message->last_sequence = wire_uint (wire, INT64_MAX);
+  message->period_ns = (int64_t) wire_uint (wire, CONTROL_PERIOD_MAX_NS);
+  if (message->period_ns < CONTROL_PERIOD_MIN_NS)
+    wire->bad = true;
+  read_text (wire, message->version, CONTROL_TEXT_MAX);
+}
+
+/* Reads the fields of a message and returns how many there are; 0 for a type that is not known. */
+static uint32_t
+read_fields (struct wire *wire, struct control *message, uint64_t type)
+{
+  switch (type) {
+  case CONTROL_HELLO:
+    read_hello (wire, message);
+    return 7;
+  case CONTROL_SCHEMA:
+    read_hash (wire, message);
+    message->schema = wire_binary (wire, &message->schema_length, SCHEMA_BYTES_MAX);
+    return 2;
+  case CONTROL_PROBE:
+    read_session (wire, message);
+    message->t1 = wire_int (wire);
+    return 2;
+  case CONTROL_WELCOME:
+    read_session (wire, message);
+    message->known = wire_bool (wire);
+    message->last_sequence = wire_uint (wire, INT64_MAX);
+    read_text (wire, message->version, CONTROL_TEXT_MAX);
+    return 4;
+  case CONTROL_PROBE_ANSWER:
+    read_session (wire, message);
+    message->t1 = wire_int (wire);
+    message->t2 = wire_int (wire);
+    message->t3 = wire_int (wire);
+    message->known = wire_bool (wire);
+    return 5;
+  case CONTROL_SCHEMA_REQUEST:
+    read_hash (wire, message);
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+int
+control_read (const void *bytes, size_t length, struct control *message, struct error *error)
+{
+  struct wire wire = wire_over (bytes, length);
+  uint32_t fields = wire_array (&wire, UINT32_MAX);
+  uint64_t version = wire_uint (&wire, UINT64_MAX);
+
+  *message = (struct control){ 0 };
+  if (length > CONTROL_BYTES_MAX)
+    return error_set (error, "the control message has %zu bytes, over the limit of %d", length, CONTROL_BYTES_MAX);
+  if (!wire.bad && version != CONTROL_VERSION) {
+    error_set (error, "version %llu of control messages is not known", (unsigned long long) version);
+    return 1;
+  }
+
+  uint64_t type = wire_uint (&wire, UINT64_MAX);
+
+  if (wire.bad || fields < 2)
+    return error_set (error, "the control message is no array of a version and a type");
+
+  uint32_t known = read_fields (&wire, message, type);
+
+  if (known == 0) {
+    error_set (error, "type %llu of control messages is not known", (unsigned long long) type);
+    return 1;
+  }
+  if (fields < known + 2)
+    wire.bad = true;
+  else
+    wire_skip_items (&wire, fields - known - 2);
+  if (wire.bad || wire.at != wire.end)
+    return error_set (error, "the control message of type %llu is broken", (unsigned long long) type);
+  message->type = (enum control_type) type;
+  return 0;
+}
