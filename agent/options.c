@@ -1,0 +1,273 @@
+/* What the agent was told; see options.h. The table below is all that there is to say about an option. */
+#include "agent/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "synop/frame.h"
+#include "synop/link.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define DEFAULT_FILE "/etc/synop/agent.ini"
+
+static int
+check_node (const char *value, struct error *error)
+{
+  return value[0] ? node_name_check (value, strlen (value), error) : 0;
+}
+
+static int
+check_connect (const char *value, struct error *error)
+{
+  char control[LINK_ENDPOINT_MAX];
+
+  if (!value[0])
+    return 0;
+  if (strncmp (value, "tcp://*", 7) == 0)
+    return error_set (error, "\"%s\" names no host; expected tcp://HOST:PORT", value);
+  return link_control_endpoint (value, control, error);
+}
+
+static int
+check_root (const char *value, struct error *error)
+{
+  struct stat status;
+
+  if (stat (value, &status) < 0)
+    return error_set (error, "%s: %s", value, strerror (errno));
+  return S_ISDIR (status.st_mode) ? 0 : error_set (error, "%s is not a folder", value);
+}
+
+static int
+check_endpoint (const char *value, struct error *error)
+{
+  if (strncmp (value, "http://", 7) != 0 || !value[7])
+    return error_set (error, "\"%s\" is not understood; expected http://HOST or http://HOST:PORT", value);
+  return 0;
+}
+
+static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
+static const char *const metadata_choices[] = { "off", "imds", NULL };
+
+#define IN_AGENT(member) offsetof (struct agent_options, member)
+#define IN_GROUP(member) offsetof (struct group_options, member)
+
+static const struct option option_table[] = {
+  { "agent", "connect", NULL, OPTION_TEXT, IN_AGENT (connect), "", .check = check_connect,
+    .help = "The aggregator to publish to, tcp://HOST:PORT; its control channel is on the next port. Without one the "
+            "report goes to standard output as JSON lines." },
+  { "agent", "node", NULL, OPTION_TEXT, IN_AGENT (node), "", .check = check_node,
+    .help =
+        "This node's name, the one its key was added under at the aggregator. Empty: the host's name up to its first "
+        "dot." },
+  { "agent", "keys", NULL, OPTION_PATH, IN_AGENT (keys), "/etc/synop/keys",
+    .help = "The folder with agent.key and aggregator.pub." },
+  { "agent", "period", NULL, OPTION_DURATION, IN_AGENT (period_ns), "1s", "10ms", "1h",
+    .help = "How often groups are sampled that have no period of their own." },
+  { "agent", "queue", NULL, OPTION_SIZE, IN_AGENT (queue), "300", "1", "100000",
+    .help = "How many frames are kept while the aggregator is away." },
+  { "agent", "root", NULL, OPTION_PATH, IN_AGENT (root), "/", .check = check_root,
+    .help = "The folder that holds proc and sys: another than / shows a recorded machine." },
+  { "agent", "count", NULL, OPTION_SIZE, IN_AGENT (count), "0", NULL, NULL,
+    .help = "Write that many reports to standard output, and end; 0: go on for ever." },
+  { "agent", "log_level", NULL, OPTION_CHOICE, IN_AGENT (log_level), "info", .choices = log_levels,
+    .help = "What is told on standard error." },
+  { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .help = "Whether the group is sampled." },
+  { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h",
+    .help = "How often the group is sampled. Without it: as [agent] period." },
+  { "group disk_io", "exclude", "", OPTION_LIST, IN_AGENT (disk_exclude), "loop*,ram*,fd*,sr*",
+    .help = "Globs of block devices to leave out." },
+  { "group disk_io", "partitions", "", OPTION_BOOLEAN, IN_AGENT (disk_partitions), "no",
+    .help = "Whether partitions are shown, beside whole devices." },
+  { "group filesystem", "exclude", "", OPTION_LIST, IN_AGENT (filesystem_exclude), "",
+    .help = "Globs of mount points to leave out." },
+  { "group filesystem", "types_exclude", "", OPTION_LIST, IN_AGENT (filesystem_types_exclude), "",
+    .help =
+        "Globs of types of file systems to leave out, beside those that hold no files of users (proc, sysfs, ...)." },
+  { "group network", "exclude", "", OPTION_LIST, IN_AGENT (network_exclude), "",
+    .help = "Globs of interfaces to leave out." },
+  { "instance", "metadata", "instance-metadata", OPTION_CHOICE, IN_AGENT (instance_metadata), "off",
+    .choices = metadata_choices,
+    .help = "imds: ask the cloud's metadata service for what this instance is, once a session." },
+  { "instance", "endpoint", "", OPTION_TEXT, IN_AGENT (instance_endpoint), "http://169.254.169.254",
+    .check = check_endpoint, .help = "Where the metadata service is." },
+};
+
+static void *
+group_record (void *target, const char *name)
+{
+  struct agent_options *options = target;
+
+  for (size_t i = 0; i < sampler_count; i++)
+    if (strcmp (samplers[i]->group->name, name) == 0)
+      return &options->groups[i];
+  return NULL;
+}
+
+static const char *const words[] = {
+  "help", "version", "print-config", "list-groups", "json", "markdown", "once", NULL
+};
+
+static void
+take_word (void *context, const char *name)
+{
+  struct agent_options *options = context;
+
+  name += strspn (name, "-");
+  if (strcmp (name, "json") == 0)
+    options->json = true;
+  else if (strcmp (name, "markdown") == 0)
+    options->markdown = true;
+  else if (options->action == ACTION_HELP)
+    return; /* who asks for help gets it */
+  else if (strcmp (name, "help") == 0)
+    options->action = ACTION_HELP;
+  else if (strcmp (name, "version") == 0)
+    options->action = ACTION_VERSION;
+  else if (strcmp (name, "print-config") == 0)
+    options->action = ACTION_PRINT_CONFIG;
+  else if (strcmp (name, "list-groups") == 0)
+    options->action = ACTION_LIST_GROUPS;
+  else
+    options->action = ACTION_ONCE;
+}
+
+static int
+resolve_node (struct agent_options *options, struct error *error)
+{
+  char *name = options->node_name;
+
+  snprintf (name, sizeof options->node_name, "%s", options->node);
+  if (name[0])
+    return 0;
+  if (gethostname (name, sizeof options->node_name - 1) < 0)
+    return error_set (error, "this host's name: %s", strerror (errno));
+  name[strcspn (name, ".")] = 0;
+  if (node_name_check (name, strlen (name), error) < 0)
+    return error_prefix (error, "the host's name cannot be the node's, set [agent] node: ");
+  return 0;
+}
+
+static int
+resolve_groups (struct agent_options *options, struct error *error)
+{
+  size_t periodic = 0;
+
+  options->periods_ns = memory_new (sampler_count, sizeof *options->periods_ns);
+  for (size_t i = 0; i < sampler_count; i++) {
+    const struct group_options *group = &options->groups[i];
+
+    if (!group->enabled)
+      continue;
+    options->periods_ns[i] = group->period_ns != 0 ? group->period_ns : options->period_ns;
+    periodic += !(samplers[i]->group->flags & GROUP_ONCE);
+  }
+  return periodic != 0 ? 0 : error_set (error, "every group is disabled; nothing is left to sample");
+}
+
+static void
+resolve_context (struct agent_options *options)
+{
+  size_t length;
+
+  options->context_root = memory_string (options->root);
+  for (length = strlen (options->root); length != 0 && options->context_root[length - 1] == '/'; length--)
+    options->context_root[length - 1] = 0;
+  options->context = (struct sampler_context){
+    .root = options->context_root,
+    .disk_exclude = options->disk_exclude,
+    .disk_partitions = options->disk_partitions,
+    .filesystem_exclude = options->filesystem_exclude,
+    .filesystem_types_exclude = options->filesystem_types_exclude,
+    .network_exclude = options->network_exclude,
+    .instance_metadata = options->instance_metadata == 1,
+    .instance_endpoint = options->instance_endpoint,
+  };
+}
+
+int
+options_read (struct agent_options *options, int argc, char **argv, struct error *error)
+{
+  int at = 1;
+
+  options->names = memory_new (sampler_count + 1, sizeof *options->names);
+  for (size_t i = 0; i < sampler_count; i++)
+    options->names[i] = samplers[i]->group->name;
+  options->sections = (struct config_wildcard){ .prefix = "group ", .record = group_record, .names = options->names };
+  options->groups = memory_new (sampler_count, sizeof *options->groups);
+  options->config =
+      config_create (option_table, sizeof option_table / sizeof option_table[0], options, &options->sections);
+
+  if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
+    return -1;
+  if (at < argc)
+    return error_set (error, "\"%s\" is not an option%s", argv[at],
+                      strcmp (argv[at], "keys") == 0 ? ": options of \"keys init\" come after it" : "");
+  if ((options->json || options->markdown) && options->action != ACTION_LIST_GROUPS && options->action != ACTION_HELP)
+    return error_set (error, "--%s goes with --list-groups; reports are JSON always",
+                      options->json ? "json" : "markdown");
+  if (resolve_node (options, error) < 0 || resolve_groups (options, error) < 0)
+    return -1;
+  resolve_context (options);
+  log_set_level ((enum log_level) options->log_level);
+  return 0;
+}
+
+void
+options_free (struct agent_options *options)
+{
+  config_destroy (options->config);
+  free (options->names);
+  free (options->groups);
+  free (options->periods_ns);
+  free (options->context_root);
+}
+
+static const char help_head[] =
+    "Usage: agent [OPTION]...                              this node's report, as JSON lines\n"
+    "       agent --connect tcp://HOST:PORT [OPTION]...    publishes it to an aggregator\n"
+    "       agent --once | --count N                       one report, or N of them\n"
+    "       agent --list-groups [--json | --markdown]      every group and metric\n"
+    "       agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"
+    "\n"
+    "Samples this machine every second: CPUs, memory, disks, file systems, network, InfiniBand, and more. Each\n"
+    "group of metrics has a period of its own. Counters show their change in the period.\n"
+    "\n"
+    "  --once            Sample, wait a period, sample again, write one report with all groups, and end.\n"
+    "  --list-groups     Every group and metric with unit, kind and meaning; --json: as one object.\n"
+    "  --print-config    The options as a valid INI file, with where each value came from.\n"
+    "  --config FILE     The file to read, instead of " DEFAULT_FILE " if that exists.\n"
+    "  --help, --version\n"
+    "\n";
+
+static const char help_tail[] =
+    "\n"
+    "Durations: 500ms, 5s, 1m, 1h. Options in [sections] stand in the file; \"agent --print-config\" writes one.\n"
+    "\n"
+    "Files:\n"
+    "  " DEFAULT_FILE "          options, read if it is there\n"
+    "  /etc/synop/keys/agent.key      this node's secret key, made by \"agent keys init\"\n"
+    "  /etc/synop/keys/agent.pub      its public key: copy it to the master, \"aggregator keys add NODE FILE\"\n"
+    "  /etc/synop/keys/aggregator.pub the aggregator's public key: copy it from the master\n"
+    "\n"
+    "Examples:\n"
+    "  agent --once | jq .report.system_data.network.total\n"
+    "  agent --period 5s | tee node.json\n"
+    "  agent --connect tcp://master:5555 --node n7\n"
+    "\n"
+    "Exit codes: 0 ended when asked to, or nobody reads any more; 1 failed while running; 2 an option, a file of\n"
+    "options or a key that is wrong. SIGTERM and SIGINT end it.\n";
+
+void
+options_help (const struct agent_options *options, struct buffer *out)
+{
+  buffer_add_string (out, help_head);
+  config_print_help (options->config, out);
+  buffer_add_string (out, help_tail);
+}

@@ -1,0 +1,57 @@
+/* What the agent was told: by the command line, by /etc/synop/agent.ini, or by the defaults. */
+#ifndef SYNOP_AGENT_OPTIONS_H
+#define SYNOP_AGENT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/sampler.h"
+#include "synop/buffer.h"
+#include "synop/config.h"
+#include "synop/error.h"
+
+enum agent_action {
+  ACTION_RUN,
+  ACTION_ONCE,
+  ACTION_HELP,
+  ACTION_VERSION,
+  ACTION_PRINT_CONFIG,
+  ACTION_LIST_GROUPS,
+};
+
+struct group_options {
+  int64_t period_ns; /* 0: as [agent] period */
+  bool enabled;
+};
+
+struct agent_options {
+  enum agent_action action;
+  bool json, markdown; /* of --list-groups */
+  struct config *config;
+  const char **names; /* of the groups */
+  struct config_wildcard sections;
+
+  char *node, *connect, *keys, *root;
+  int64_t period_ns;
+  uint64_t queue, count;
+  int log_level;
+  char *disk_exclude, *filesystem_exclude, *filesystem_types_exclude, *network_exclude;
+  bool disk_partitions;
+  int instance_metadata; /* 1: imds */
+  char *instance_endpoint;
+  struct group_options *groups; /* for each of `samplers` */
+
+  /* What follows from them. */
+  char node_name[256];
+  int64_t *periods_ns; /* for each of `samplers`; 0: not sampled */
+  struct sampler_context context;
+  char *context_root;
+};
+
+/* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */
+int options_read (struct agent_options *options, int argc, char **argv, struct error *error);
+void options_free (struct agent_options *options);
+
+void options_help (const struct agent_options *options, struct buffer *out);
+
+#endif

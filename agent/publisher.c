@@ -1,0 +1,327 @@
+/* Sends what is sampled to the aggregator; see publisher.h.
+ *
+ *   connection up     -> hello
+ *   welcome           -> the facts go with the next frame; the first one begins the frames
+ *   schema request    -> schema
+ *   probe answer      -> hello again, when it says that the aggregator does not know this session
+ *   nothing for 60 s  -> connect anew, since libzmq gives up for good after some errors
+ *
+ * Frames begin with the first welcome, since a PUB socket drops what it is given before the subscription has arrived.
+ * From then on they are sent whatever happens, and libzmq keeps `queue_frames` of them while the aggregator is away. */
+#include "agent/publisher.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "agent/footprint.h"
+#include "synop/clock.h"
+#include "synop/control.h"
+#include "synop/frame.h"
+#include "synop/keys.h"
+#include "synop/link.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+#include "synop/schema.h"
+#include "synop/version.h"
+
+#define PROBE_PERIOD (10 * NS_PER_S)
+#define SILENCE_MAX (60 * NS_PER_S)
+/* The subscription comes over the other connection, some milliseconds after the welcome. */
+#define SUBSCRIPTION_LAG (50 * NS_PER_MS)
+
+enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED };
+
+struct publisher {
+  struct publisher_options options;
+  struct sampling *sampling;
+  struct schema *schema;
+  struct link_agent *link;
+  struct loop_watch *watch;
+  struct loop_timer *sample_timer, *probe_timer;
+  enum publisher_state state;
+  bool publishing; /* the first welcome has come */
+  char key[KEY_TEXT_SIZE];
+  struct frame_header header; /* sequence: of the last frame */
+  struct buffer frame, message;
+  int64_t heard_ns;      /* when the aggregator said something, or the last attempt to connect anew */
+  uint64_t jitter_state; /* spreads the probes of many agents */
+};
+
+/* ---- the control channel ---- */
+
+static void
+publisher_send (struct publisher *publisher, struct control *message)
+{
+  message->session = publisher->options.session;
+  memcpy (message->schema_hash, publisher->schema->hash, sizeof message->schema_hash);
+  buffer_clear (&publisher->message);
+  control_write (&publisher->message, message);
+  if (link_agent_send (publisher->link, publisher->message.data, publisher->message.length) < 0)
+    log_debug ("a message of type %d to the aggregator was dropped: its queue is full", (int) message->type);
+}
+
+static void
+publisher_hello (struct publisher *publisher)
+{
+  struct control hello = { .type = CONTROL_HELLO,
+                           .last_sequence = publisher->header.sequence,
+                           .period_ns = sampling_shortest_period (publisher->sampling),
+                           .version = SYNOP_VERSION };
+
+  strcpy (hello.node, publisher->header.node);
+  publisher_send (publisher, &hello);
+}
+
+static void
+publisher_send_schema (struct publisher *publisher)
+{
+  struct control schema = { .type = CONTROL_SCHEMA,
+                            .schema = (const uint8_t *) publisher->schema->encoded.data,
+                            .schema_length = publisher->schema->encoded.length };
+
+  publisher_send (publisher, &schema);
+}
+
+static void
+publisher_welcome (struct publisher *publisher, const struct control *welcome)
+{
+  int64_t first_ns;
+
+  log_info ("%s %s: publishing node %s to aggregator %s", publisher->publishing ? "welcomed again by" : "welcomed by",
+            publisher->options.endpoint, publisher->header.node, welcome->version);
+  sampling_ask_facts (publisher->sampling);
+  if (!welcome->known)
+    publisher_send_schema (publisher);
+  if (publisher->publishing)
+    return;
+  publisher->publishing = true;
+  first_ns = sampling_next_instant (&(struct sampling_clock){ 0 }, clock_monotonic () + SUBSCRIPTION_LAG,
+                                    sampling_shortest_period (publisher->sampling));
+  sampling_start (publisher->sampling, first_ns);
+  loop_timer_set (publisher->sample_timer, first_ns);
+}
+
+static void
+publisher_message (struct publisher *publisher, const void *bytes, size_t length)
+{
+  struct control message;
+  struct error error;
+  int rc = control_read (bytes, length, &message, &error);
+
+  publisher->heard_ns = clock_monotonic ();
+  if (rc != 0) {
+    log_debug ("a message of the aggregator is not understood: %s", rc < 0 ? error.text : "a type unknown here");
+    return;
+  }
+  if (message.type == CONTROL_WELCOME && message.session == publisher->options.session)
+    publisher_welcome (publisher, &message);
+  else if (message.type == CONTROL_PROBE_ANSWER && message.session == publisher->options.session && !message.known)
+    publisher_hello (publisher);
+  else if (message.type == CONTROL_SCHEMA_REQUEST &&
+           memcmp (message.schema_hash, publisher->schema->hash, SCHEMA_HASH_SIZE) == 0)
+    publisher_send_schema (publisher);
+}
+
+/* ---- the connection ---- */
+
+/* libzmq tries again and again: only changes are told. */
+static void
+publisher_enter (struct publisher *publisher, enum publisher_state state)
+{
+  const char *endpoint = publisher->options.endpoint;
+
+  if (publisher->state == state)
+    return;
+  if (state == STATE_UP)
+    log_info ("connected to %s", endpoint);
+  else if (state == STATE_REFUSED)
+    log_warning ("the aggregator at %s does not admit this node's key, %s: let it in there with \"aggregator keys add "
+                 "%s FILE\", where FILE is a copy of %s/agent.pub",
+                 endpoint, publisher->key, publisher->header.node, publisher->options.keys);
+  else if (publisher->state == STATE_NEW)
+    log_warning ("no aggregator answers at %s; going on trying", endpoint);
+  else
+    log_warning ("lost the aggregator at %s: up to %d frames are kept until it is back", endpoint,
+                 publisher->options.queue_frames);
+  publisher->state = state;
+}
+
+static void
+publisher_event (struct publisher *publisher, const struct link_event *event)
+{
+  switch (event->type) {
+  case LINK_UP:
+    publisher_enter (publisher, STATE_UP);
+    publisher->heard_ns = clock_monotonic ();
+    publisher_hello (publisher);
+    break;
+  case LINK_DOWN:
+    if (publisher->state == STATE_UP)
+      publisher_enter (publisher, STATE_DOWN);
+    break;
+  case LINK_REFUSED:
+    publisher_enter (publisher, STATE_REFUSED);
+    break;
+  case LINK_MESSAGE:
+    publisher_message (publisher, event->bytes, event->length);
+    break;
+  }
+}
+
+static void
+publisher_drain (struct publisher *publisher)
+{
+  struct link_event event;
+
+  while (link_agent_next (publisher->link, &event))
+    publisher_event (publisher, &event);
+}
+
+static void
+publisher_ready (void *context, uint32_t events)
+{
+  (void) events;
+  publisher_drain (context);
+}
+
+/* ---- timers ---- */
+
+static void
+publisher_publish (struct publisher *publisher, const struct sample *sample)
+{
+  struct buffer *frame = &publisher->frame;
+  struct frame_header *header = &publisher->header;
+
+  header->sequence++;
+  header->monotonic_ns = sample->monotonic_ns;
+  header->wall_ns = sample->wall_ns;
+  buffer_clear (frame);
+  frame_write (frame, header, publisher->schema, (const struct table *const *) sample->tables, sample->count);
+  if (link_agent_publish (publisher->link, frame->data, frame->length) < 0)
+    log_debug ("frame %" PRIu64 " was dropped: the queue is full", header->sequence);
+}
+
+static void
+publisher_sample (void *context, int64_t due_ns)
+{
+  struct publisher *publisher = context;
+  struct sample sample;
+
+  (void) due_ns;
+  sampling_run (publisher->sampling, clock_monotonic (), &sample);
+  if (sample.count != 0)
+    publisher_publish (publisher, &sample);
+  loop_timer_set (publisher->sample_timer, sampling_next_due (publisher->sampling));
+  publisher_drain (publisher);
+  if (publisher->header.sequence == 1)
+    footprint_settle ();
+}
+
+/* 8 to 12 s, by xorshift: many agents that started at once shall not probe at once. */
+static int64_t
+publisher_probe_pause (struct publisher *publisher)
+{
+  uint64_t *state = &publisher->jitter_state;
+
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  *state ^= *state << 17;
+  return PROBE_PERIOD * 4 / 5 + (int64_t) (*state % (uint64_t) (PROBE_PERIOD * 2 / 5));
+}
+
+static void
+publisher_probe (void *context, int64_t due_ns)
+{
+  struct publisher *publisher = context;
+  int64_t now_ns = clock_monotonic ();
+
+  (void) due_ns;
+  if (now_ns - publisher->heard_ns >= SILENCE_MAX) {
+    log_debug ("nothing heard from %s for %d s: connecting anew", publisher->options.endpoint,
+               (int) (SILENCE_MAX / NS_PER_S));
+    publisher->heard_ns = now_ns;
+    link_agent_reconnect (publisher->link);
+  } else if (publisher->state == STATE_UP) {
+    publisher_send (publisher, &(struct control){ .type = CONTROL_PROBE, .t1 = now_ns });
+  } else if (publisher->state == STATE_NEW) {
+    publisher_enter (publisher, STATE_DOWN);
+  }
+  loop_timer_set (publisher->probe_timer, now_ns + publisher_probe_pause (publisher));
+  publisher_drain (publisher);
+}
+
+/* ---- life ---- */
+
+static int
+publisher_read_keys (struct publisher *publisher, struct link_agent_options *link, struct error *error)
+{
+  char *own = memory_format ("%s/agent.key", publisher->options.keys);
+  char *server = memory_format ("%s/aggregator.pub", publisher->options.keys);
+  int rc = -1;
+
+  if (key_pair_read (own, &link->keys, error) < 0)
+    error_prefix (error, "this node's key, which \"agent keys init\" makes: ");
+  else if (key_public_read (server, link->server_key, error) < 0)
+    error_prefix (error, "the aggregator's public key, to be copied from the master: ");
+  else
+    rc = 0;
+  key_text (link->keys.public_key, publisher->key);
+  free (own);
+  free (server);
+  return rc;
+}
+
+struct publisher *
+publisher_create (const struct publisher_options *options, struct loop *loop, struct sampling *sampling,
+                  struct error *error)
+{
+  struct link_agent_options link = { .endpoint = options->endpoint, .queue_frames = options->queue_frames };
+  struct publisher *publisher = memory_new (1, sizeof *publisher);
+  const struct group *const *groups;
+  size_t count;
+
+  publisher->options = *options;
+  publisher->sampling = sampling;
+  if (publisher_read_keys (publisher, &link, error) == 0)
+    publisher->link = link_agent_create (&link, error);
+  explicit_bzero (&link, sizeof link);
+  if (!publisher->link) {
+    publisher_destroy (publisher);
+    return NULL;
+  }
+
+  groups = sampling_groups (sampling, &count);
+  publisher->schema = schema_create (groups, count);
+  publisher->header.session = options->session;
+  snprintf (publisher->header.node, sizeof publisher->header.node, "%s", options->node);
+  memcpy (publisher->header.schema, publisher->schema->hash, SCHEMA_HASH_SIZE);
+  publisher->jitter_state = options->session;
+  publisher->heard_ns = clock_monotonic ();
+
+  publisher->sample_timer = loop_timer_add (loop, publisher_sample, publisher);
+  publisher->probe_timer = loop_timer_add (loop, publisher_probe, publisher);
+  publisher->watch = loop_watch_add (loop, link_agent_fd (publisher->link), EPOLLIN, publisher_ready, publisher);
+  loop_timer_set (publisher->probe_timer, publisher->heard_ns + publisher_probe_pause (publisher));
+  log_info ("node %s, key %s: connecting to %s", publisher->header.node, publisher->key, options->endpoint);
+  footprint_settle ();
+  publisher_drain (publisher);
+  return publisher;
+}
+
+void
+publisher_destroy (struct publisher *publisher)
+{
+  if (!publisher)
+    return;
+  loop_watch_remove (publisher->watch);
+  loop_timer_remove (publisher->sample_timer);
+  loop_timer_remove (publisher->probe_timer);
+  link_agent_destroy (publisher->link);
+  schema_destroy (publisher->schema);
+  buffer_free (&publisher->frame);
+  buffer_free (&publisher->message);
+  free (publisher);
+}

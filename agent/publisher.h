@@ -1,0 +1,26 @@
+/* Sends what is sampled to the aggregator, and keeps the conversation with it: hello, schema, probes. */
+#ifndef SYNOP_AGENT_PUBLISHER_H
+#define SYNOP_AGENT_PUBLISHER_H
+
+#include <stdint.h>
+
+#include "agent/sampling.h"
+#include "synop/error.h"
+#include "synop/loop.h"
+
+struct publisher_options {
+  const char *node;
+  uint64_t session; /* random, not 0 */
+  const char *endpoint;
+  const char *keys; /* the folder with agent.key and aggregator.pub */
+  int queue_frames;
+};
+
+struct publisher;
+
+/* Reads the keys and sets out to connect. `loop` and `sampling` must outlive it. NULL and error: nothing is started. */
+struct publisher *publisher_create (const struct publisher_options *options, struct loop *loop,
+                                    struct sampling *sampling, struct error *error);
+void publisher_destroy (struct publisher *publisher);
+
+#endif

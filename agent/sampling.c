@@ -1,0 +1,255 @@
+/* When the groups are sampled, and their tables; see sampling.h. */
+#include "agent/sampling.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/lane.h"
+#include "synop/clock.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+/* How long a sample waits for the samplers in lanes: a quarter of the group's period, and never more than this. They
+ * run beside the ordinary ones, and one that misses it is not waited for again until it has answered (lane.h), so a
+ * file server that dies delays one frame by a tenth of a second at most, and none after that. */
+#define LANE_WAIT_MAX (100 * NS_PER_MS)
+
+struct slot {
+  const struct sampler *sampler;
+  void *state;
+  struct lane *lane;  /* NULL: sampled in place; else it owns `state` */
+  struct table table; /* its user may swap it with another one of the group */
+  int64_t period_ns, due_ns;
+  bool due;      /* in the sample that is being taken */
+  bool asked;    /* GROUP_ONCE: to be sampled */
+  bool awaited;  /* GROUP_ONCE in a lane: begun and not yet there */
+  bool sampled;  /* at least once */
+  char told[64]; /* the beginning of the error that was logged last */
+};
+
+struct sampling {
+  struct sampling_clock clock;
+  struct slot *slots;
+  const struct group **groups;
+  size_t count;
+  struct table **due_tables; /* of the last sample */
+  size_t *due_slots;
+};
+
+static int64_t
+floor_to_multiple (int64_t value, int64_t period_ns)
+{
+  int64_t rest = value % period_ns;
+
+  return value - rest - (rest < 0 ? period_ns : 0);
+}
+
+int64_t
+sampling_next_instant (const struct sampling_clock *clock, int64_t after_ns, int64_t period_ns)
+{
+  int64_t there = after_ns + clock->offset_ns + llround ((double) after_ns * clock->drift);
+  int64_t multiple = floor_to_multiple (there, period_ns);
+  int64_t instant;
+
+  do { /* twice at most: the way there and back may round */
+    multiple += period_ns;
+    int64_t elapsed = multiple - clock->offset_ns;
+
+    instant = elapsed - llround ((double) elapsed * (clock->drift / (1 + clock->drift)));
+  } while (instant <= after_ns);
+  return instant;
+}
+
+static bool
+is_once (const struct slot *slot)
+{
+  return slot->sampler->group->flags & GROUP_ONCE;
+}
+
+static void
+slot_open (struct slot *slot, const struct sampler *sampler, int64_t period_ns, const struct sampler_context *context)
+{
+  slot->sampler = sampler;
+  slot->state = sampler->open (context);
+  if (sampler->may_block)
+    slot->lane = lane_create (sampler, slot->state);
+  table_init (&slot->table, sampler->group);
+  slot->period_ns = period_ns;
+  slot->due_ns = INT64_MAX;
+  slot->asked = is_once (slot);
+}
+
+struct sampling *
+sampling_create (const struct sampler *const *samplers_, const int64_t *periods_ns, size_t count,
+                 const struct sampler_context *context)
+{
+  struct sampling *sampling = memory_new (1, sizeof *sampling);
+
+  sampling->slots = memory_new (count, sizeof *sampling->slots);
+  sampling->groups = memory_new (count, sizeof *sampling->groups);
+  sampling->due_tables = memory_new (count, sizeof *sampling->due_tables);
+  sampling->due_slots = memory_new (count, sizeof *sampling->due_slots);
+  for (size_t i = 0; i < count; i++)
+    if (periods_ns[i] != 0) {
+      slot_open (&sampling->slots[sampling->count], samplers_[i], periods_ns[i], context);
+      sampling->groups[sampling->count++] = samplers_[i]->group;
+    }
+  return sampling;
+}
+
+void
+sampling_destroy (struct sampling *sampling)
+{
+  if (!sampling)
+    return;
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    if (slot->lane)
+      lane_destroy (slot->lane);
+    else
+      slot->sampler->close (slot->state);
+    table_free (&slot->table);
+  }
+  free (sampling->slots);
+  free (sampling->groups);
+  free (sampling->due_tables);
+  free (sampling->due_slots);
+  free (sampling);
+}
+
+const struct group *const *
+sampling_groups (const struct sampling *sampling, size_t *count)
+{
+  *count = sampling->count;
+  return sampling->groups;
+}
+
+int64_t
+sampling_shortest_period (const struct sampling *sampling)
+{
+  int64_t shortest = INT64_MAX;
+
+  for (size_t i = 0; i < sampling->count; i++)
+    if (!is_once (&sampling->slots[i]) && sampling->slots[i].period_ns < shortest)
+      shortest = sampling->slots[i].period_ns;
+  return shortest;
+}
+
+void
+sampling_start (struct sampling *sampling, int64_t instant_ns)
+{
+  for (size_t i = 0; i < sampling->count; i++)
+    if (!is_once (&sampling->slots[i]))
+      sampling->slots[i].due_ns = instant_ns;
+}
+
+void
+sampling_ask_facts (struct sampling *sampling)
+{
+  for (size_t i = 0; i < sampling->count; i++)
+    sampling->slots[i].asked = is_once (&sampling->slots[i]);
+}
+
+int64_t
+sampling_next_due (const struct sampling *sampling)
+{
+  int64_t next = INT64_MAX;
+
+  for (size_t i = 0; i < sampling->count; i++)
+    if (sampling->slots[i].due_ns < next)
+      next = sampling->slots[i].due_ns;
+  return next;
+}
+
+/* A failure is logged when it begins, changes or ends. One that is there from the start is how the machine is (no such
+ * hardware, no such file): that stands in the report, and in the log for who asks for it. */
+static void
+slot_tell (struct slot *slot)
+{
+  const char *name = slot->sampler->group->name;
+  const char *error = slot->table.error;
+
+  if (strncmp (slot->told, error, sizeof slot->told - 1) != 0) {
+    if (!slot->sampled)
+      log_debug ("group %s: %s", name, error);
+    else if (error[0])
+      log_warning ("group %s: %s", name, error);
+    else
+      log_info ("group %s: fine again", name);
+    snprintf (slot->told, sizeof slot->told, "%.*s", (int) sizeof slot->told - 1, error);
+  }
+  slot->sampled = true;
+}
+
+/* Facts that come late are told as "timed out" first, and ride with the sample that finds them there. */
+static void
+slot_collect (struct slot *slot, int64_t now_ns)
+{
+  int64_t wait_ns = slot->period_ns / 4 < LANE_WAIT_MAX ? slot->period_ns / 4 : LANE_WAIT_MAX;
+  bool there = lane_collect (slot->lane, &slot->table, slot->due ? now_ns + wait_ns : now_ns);
+
+  slot->due |= there;
+  slot->awaited = is_once (slot) && !there;
+}
+
+static void
+slot_sample (struct slot *slot)
+{
+  table_begin (&slot->table);
+  if (slot->sampler->sample (slot->state, &slot->table) < 0 && !slot->table.error[0])
+    snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
+}
+
+/* The next instant lies at least a quarter of the period ahead: after a wake that was late, or when the mapping to the
+ * other clock has moved, two samples that almost touch would say nothing. */
+static void
+slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
+{
+  if (!is_once (slot))
+    slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 4, slot->period_ns);
+}
+
+void
+sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
+{
+  *sample = (struct sample){
+    .monotonic_ns = now_ns, .wall_ns = clock_wall (), .tables = sampling->due_tables, .slots = sampling->due_slots
+  };
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    slot->due = slot->due_ns <= now_ns || slot->asked;
+    slot->asked = false;
+    if (slot->due && slot->lane)
+      lane_begin (slot->lane);
+  }
+  for (size_t i = 0; i < sampling->count; i++)
+    if (sampling->slots[i].due && !sampling->slots[i].lane)
+      slot_sample (&sampling->slots[i]);
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    if (slot->lane && (slot->due || slot->awaited))
+      slot_collect (slot, now_ns);
+    if (!slot->due)
+      continue;
+    slot->table.monotonic_ns = now_ns;
+    slot->table.period_ns = slot->period_ns;
+    slot_tell (slot);
+    slot_plan (sampling, slot, now_ns);
+    sampling->due_tables[sample->count] = &slot->table;
+    sampling->due_slots[sample->count++] = i;
+  }
+}
+
+void
+sampling_skip (struct sampling *sampling, int64_t now_ns)
+{
+  for (size_t i = 0; i < sampling->count; i++)
+    if (sampling->slots[i].due_ns <= now_ns)
+      slot_plan (sampling, &sampling->slots[i], now_ns);
+}

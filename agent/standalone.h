@@ -1,0 +1,22 @@
+/* Without an aggregator: this node's report as JSON lines on standard output. */
+#ifndef SYNOP_AGENT_STANDALONE_H
+#define SYNOP_AGENT_STANDALONE_H
+
+#include <stdint.h>
+
+#include "agent/sampling.h"
+#include "synop/error.h"
+#include "synop/loop.h"
+
+struct standalone_options {
+  const char *node;
+  uint64_t session;
+  uint64_t count;  /* lines to write; 0: no end */
+  int64_t once_ns; /* the line comes after this time and has all groups; 0: lines when they are due */
+};
+
+/* Runs the loop until it is stopped, all lines are written or nobody reads them. -1 when they cannot be written. */
+int standalone_run (const struct standalone_options *options, struct loop *loop, struct sampling *sampling,
+                    struct error *error);
+
+#endif
