@@ -4,8 +4,14 @@
  *   "system_data": {"network": {"period": 1.000012, "error": "", "tcp_established": 12,
  *                   "total": {"rx_bytes": 5120, ...}, "devices": {"eth0": {"rx_bytes": 5120, ...}, ...}}, ...}
  *
+ * A group's object holds: period (the time since the table before, in seconds; for the first the nominal one; none in
+ * GROUP_ONCE), error, the values of the node, the fold of the rows, the rows. A fold is over the values that are shown,
+ * null when no row has one; texts and FOLD_NONE are not in it.
+ *
  * Counters show their change since the table before (METRIC_SHARE: as percent of the time that passed); without one,
- * after a reset, and in a row that was not there before they are null. A change is never negative. */
+ * after a reset, and in a row that was not there before they are null. A change is never negative. A share that is over
+ * 100 by no more than a tick of 10 ms or a twentieth of the period is shown as 100, since that is how coarsely kernels
+ * count; more than that is shown as it is. */
 #ifndef SYNOP_REPORT_H
 #define SYNOP_REPORT_H
 

@@ -1,0 +1,335 @@
+/* Writes tables in the shape of neuron-monitor's reports. The hot path of both programs: one walk over the cells, and
+ * no memory but the line's own.
+ *
+ * The fold of the rows stands before the rows but is known only after them, so it is written behind them and the two
+ * change places within the line. */
+#include "synop/report.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "synop/clock.h"
+#include "synop/schema.h"
+
+#define SHARE_PLACES 4
+#define PERIOD_PLACES 9
+#define SEARCH_MAX (UINT32_C (1) << 20) /* labels looked at, beside those where they were expected */
+
+/* One group on its way out. */
+struct sheet {
+  struct json *json;
+  const struct group *group;
+  const struct table *now;
+  const struct table *before; /* NULL: nothing to compare with */
+  int64_t elapsed_ns;
+};
+
+/* What is known of a metric's rows so far. */
+struct fold {
+  size_t count;
+  bool real; /* whether it lies in `number` or in `whole` */
+  double number;
+  __int128 whole;
+};
+
+static bool
+is_set (const char *name)
+{
+  return name != NULL && name[0] != 0;
+}
+
+static void
+value_write (const struct sheet *sheet, const struct metric *metric, const struct value *value)
+{
+  size_t length;
+  const char *text;
+
+  switch (value->type) {
+  case VALUE_UINT:
+    json_uint (sheet->json, value->as.u);
+    break;
+  case VALUE_INT:
+    json_int (sheet->json, value->as.i);
+    break;
+  case VALUE_REAL:
+    if (metric->kind == COUNTER && (metric->flags & METRIC_SHARE) != 0)
+      json_real_places (sheet->json, value->as.d, SHARE_PLACES);
+    else
+      json_real (sheet->json, value->as.d);
+    break;
+  case VALUE_TEXT:
+    text = table_text (sheet->now, value, &length);
+    json_text_n (sheet->json, text, length);
+    break;
+  default:
+    json_null (sheet->json);
+  }
+}
+
+/* ---- the fold of the rows ---- */
+
+static bool
+metric_folds (const struct metric *metric)
+{
+  return (metric->flags & METRIC_OF_NODE) == 0 && metric->kind != TEXT && metric->fold != FOLD_NONE;
+}
+
+static void
+fold_add_real (struct fold *fold, enum metric_fold how, double number)
+{
+  if (!fold->real) {
+    fold->real = true;
+    fold->number = (double) fold->whole;
+  }
+  if (fold->count == 0 || (how == FOLD_MAX && number > fold->number) || (how == FOLD_MIN && number < fold->number))
+    fold->number = number;
+  else if (how == FOLD_SUM || how == FOLD_MEAN)
+    fold->number += number;
+}
+
+static void
+fold_add_whole (struct fold *fold, enum metric_fold how, __int128 whole)
+{
+  if (fold->count == 0 || (how == FOLD_MAX && whole > fold->whole) || (how == FOLD_MIN && whole < fold->whole))
+    fold->whole = whole;
+  else if (how == FOLD_SUM || how == FOLD_MEAN)
+    fold->whole += whole;
+}
+
+static void
+fold_add (struct fold *fold, enum metric_fold how, const struct value *value)
+{
+  if (value->type == VALUE_MISSING || value->type == VALUE_TEXT)
+    return;
+
+  __int128 whole = value->type == VALUE_UINT ? (__int128) value->as.u : (__int128) value->as.i;
+
+  if (value->type == VALUE_REAL)
+    fold_add_real (fold, how, value->as.d);
+  else if (fold->real)
+    fold_add_real (fold, how, (double) whole);
+  else
+    fold_add_whole (fold, how, whole);
+  fold->count++;
+}
+
+static struct value
+fold_value (const struct fold *fold, enum metric_fold how)
+{
+  if (fold->count == 0)
+    return (struct value){ .type = VALUE_MISSING };
+
+  double number = fold->real ? fold->number : (double) fold->whole;
+
+  if (how == FOLD_MEAN)
+    return (struct value){ .type = VALUE_REAL, .as.d = number / (double) fold->count };
+  if (!fold->real && fold->whole >= 0 && fold->whole <= UINT64_MAX)
+    return (struct value){ .type = VALUE_UINT, .as.u = (uint64_t) fold->whole };
+  if (!fold->real && fold->whole < 0 && fold->whole >= INT64_MIN)
+    return (struct value){ .type = VALUE_INT, .as.i = (int64_t) fold->whole };
+  return (struct value){ .type = VALUE_REAL, .as.d = number };
+}
+
+static void
+folds_write (const struct sheet *sheet, const struct fold *folds)
+{
+  const struct group *group = sheet->group;
+
+  json_key (sheet->json, group->fold_name);
+  json_object (sheet->json);
+  for (size_t i = 0; i < group->metric_count; i++)
+    if (metric_folds (&group->metrics[i])) {
+      struct value value = fold_value (&folds[i], group->metrics[i].fold);
+
+      json_key (sheet->json, group->metrics[i].name);
+      value_write (sheet, &group->metrics[i], &value);
+    }
+  json_object_end (sheet->json);
+}
+
+/* ---- rows ---- */
+
+/* The row of `before` with the label of row `row`. Rows rarely move, so the one after the last found is mostly it.
+ * Whoever sends ever new labels must not make a search of rows times rows of it: after SEARCH_MAX they count as new. */
+static size_t
+row_before (const struct sheet *sheet, size_t row, size_t *expected, size_t *searched)
+{
+  size_t length;
+
+  if (sheet->before == NULL || *searched > SEARCH_MAX)
+    return SIZE_MAX;
+
+  const char *label = table_label (sheet->now, row, &length);
+  size_t found = table_find_row (sheet->before, label, length, *expected);
+
+  if (found != *expected)
+    *searched += sheet->before->rows;
+  if (found != SIZE_MAX)
+    *expected = found + 1;
+  return found;
+}
+
+static void
+row_write (const struct sheet *sheet, size_t row, size_t before, struct fold *folds)
+{
+  size_t length;
+  const char *label = table_label (sheet->now, row, &length);
+  const struct group *group = sheet->group;
+  const struct value *now = group->metric_count == 0 ? NULL : table_get (sheet->now, row, 0);
+  const struct value *then = before == SIZE_MAX || now == NULL ? NULL : table_get (sheet->before, before, 0);
+
+  json_key_n (sheet->json, label, length);
+  json_object (sheet->json);
+  for (size_t i = 0; i < group->metric_count; i++) {
+    const struct metric *metric = &group->metrics[i];
+
+    if ((metric->flags & METRIC_OF_NODE) != 0)
+      continue;
+
+    struct value value = report_value (metric, &now[i], then == NULL ? NULL : &then[i], sheet->elapsed_ns);
+
+    fold_add (&folds[i], metric->fold, &value);
+    json_key (sheet->json, metric->name);
+    value_write (sheet, metric, &value);
+  }
+  json_object_end (sheet->json);
+}
+
+/* Moves what lies behind `middle` before what lies behind `start`. */
+static void
+buffer_exchange (struct buffer *buffer, size_t start, size_t middle)
+{
+  size_t tail = buffer->length - middle;
+  char *spare = buffer_reserve (buffer, tail);
+
+  memcpy (spare, buffer->data + middle, tail);
+  memmove (buffer->data + start + tail, buffer->data + start, middle - start);
+  memcpy (buffer->data + start, spare, tail);
+}
+
+static void
+rows_write (const struct sheet *sheet)
+{
+  struct fold folds[SCHEMA_METRICS_MAX];
+  size_t start = sheet->json->out.length;
+  size_t expected = 0, searched = 0;
+
+  assert (sheet->group->metric_count <= SCHEMA_METRICS_MAX);
+  memset (folds, 0, sheet->group->metric_count * sizeof folds[0]);
+  json_key (sheet->json, sheet->group->rows_name);
+  json_object (sheet->json);
+  for (size_t row = 0; row < sheet->now->rows; row++)
+    row_write (sheet, row, row_before (sheet, row, &expected, &searched), folds);
+  json_object_end (sheet->json);
+
+  /* Both parts begin with a comma, since the error stands before them. */
+  size_t middle = sheet->json->out.length;
+
+  if (is_set (sheet->group->fold_name)) {
+    folds_write (sheet, folds);
+    buffer_exchange (&sheet->json->out, start, middle);
+  }
+}
+
+/* ---- groups and sections ---- */
+
+static void
+node_values_write (const struct sheet *sheet)
+{
+  for (size_t i = 0; i < sheet->group->metric_count; i++) {
+    const struct metric *metric = &sheet->group->metrics[i];
+
+    if ((metric->flags & METRIC_OF_NODE) == 0)
+      continue;
+
+    const struct value *before = sheet->before == NULL ? NULL : table_get (sheet->before, TABLE_NODE, i);
+    struct value value = report_value (metric, table_get (sheet->now, TABLE_NODE, i), before, sheet->elapsed_ns);
+
+    json_key (sheet->json, metric->name);
+    value_write (sheet, metric, &value);
+  }
+}
+
+static void
+group_write (struct json *json, const struct report_group *pair)
+{
+  struct sheet sheet = { .json = json, .group = pair->now->group, .now = pair->now };
+
+  if (pair->before != NULL && pair->before->group == sheet.group &&
+      pair->before->monotonic_ns < pair->now->monotonic_ns) {
+    sheet.before = pair->before;
+    sheet.elapsed_ns = pair->now->monotonic_ns - pair->before->monotonic_ns;
+  }
+
+  json_key (json, sheet.group->name);
+  json_object (json);
+  if ((sheet.group->flags & GROUP_ONCE) == 0) {
+    int64_t period_ns = sheet.before == NULL ? pair->now->period_ns : sheet.elapsed_ns;
+
+    json_key (json, "period");
+    json_real_places (json, (double) period_ns / (double) NS_PER_S, PERIOD_PLACES);
+  }
+  json_key (json, "error");
+  json_text (json, pair->now->error);
+  node_values_write (&sheet);
+  if (is_set (sheet.group->rows_name))
+    rows_write (&sheet);
+  json_object_end (json);
+}
+
+/* The groups to write, and which of them. */
+struct selection {
+  const struct report_group *groups;
+  size_t count;
+  bool (*only) (const void *context, const char *group);
+  const void *context;
+};
+
+static bool
+is_shown (const struct selection *selection, size_t i)
+{
+  const struct table *now = selection->groups[i].now;
+
+  return now != NULL && (selection->only == NULL || selection->only (selection->context, now->group->name));
+}
+
+static bool
+same_section (const struct selection *selection, size_t one, size_t other)
+{
+  const char *a = selection->groups[one].now->group->section, *b = selection->groups[other].now->group->section;
+
+  return a == b || strcmp (a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+static bool
+section_is_written (const struct selection *selection, size_t i)
+{
+  for (size_t j = 0; j < i; j++)
+    if (is_shown (selection, j) && same_section (selection, i, j))
+      return true;
+  return false;
+}
+
+void
+report_write (struct json *json, const struct report_group *groups, size_t count,
+              bool (*only) (const void *context, const char *group), const void *context)
+{
+  struct selection selection = { groups, count, only, context };
+
+  for (size_t i = 0; i < count; i++) {
+    if (!is_shown (&selection, i))
+      continue;
+    if (!is_set (groups[i].now->group->section)) {
+      group_write (json, &groups[i]);
+      continue;
+    }
+    if (section_is_written (&selection, i))
+      continue;
+    json_key (json, groups[i].now->group->section);
+    json_object (json);
+    for (size_t j = i; j < count; j++)
+      if (is_shown (&selection, j) && same_section (&selection, i, j))
+        group_write (json, &groups[j]);
+    json_object_end (json);
+  }
+}

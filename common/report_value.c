@@ -1,0 +1,98 @@
+/* What one value looks like to people: scaled, and a counter as its change.
+ *
+ * Whole numbers stay whole as long as nothing divides them and 64 bits hold them. */
+#include "synop/report.h"
+
+#include "synop/clock.h"
+
+#define TICK_NS (10 * NS_PER_MS) /* the kernel's USER_HZ, in which it tells CPU times */
+
+static const struct value missing = { .type = VALUE_MISSING };
+
+static double
+value_real (const struct value *value)
+{
+  if (value->type == VALUE_UINT)
+    return (double) value->as.u;
+  return value->type == VALUE_INT ? (double) value->as.i : value->as.d;
+}
+
+static struct value
+real_value (double number)
+{
+  return (struct value){ .type = VALUE_REAL, .as.d = number };
+}
+
+static struct value
+value_scale (const struct metric *metric, const struct value *value)
+{
+  uint32_t times = metric->times == 0 ? 1 : metric->times;
+  uint32_t per = metric->per == 0 ? 1 : metric->per;
+  struct value scaled = { .type = value->type };
+
+  if (times == 1 && per == 1)
+    return *value;
+  if (per == 1 && value->type == VALUE_UINT && !__builtin_mul_overflow (value->as.u, times, &scaled.as.u))
+    return scaled;
+  if (per == 1 && value->type == VALUE_INT && !__builtin_mul_overflow (value->as.i, (int64_t) times, &scaled.as.i))
+    return scaled;
+  return real_value (value_real (value) * times / per);
+}
+
+/* False after a reset. A fall is a wrap of 32 bits when both values lie below 2^32 and the way up and around is less
+ * than half of it: a driver that began anew at 0 would look like that only from a counter in its upper half. */
+static bool
+counter_change (const struct metric *metric, uint64_t now, uint64_t before, uint64_t *change)
+{
+  *change = now - before;
+  if (now >= before)
+    return true;
+  if ((metric->flags & METRIC_WRAPS32) == 0 || before > UINT32_MAX)
+    return false;
+  *change = (uint32_t) *change;
+  return *change < UINT64_C (1) << 31;
+}
+
+/* Kernels count CPU time in ticks, and a sampler reads them a little after the clock: a share that is over 100 by no
+ * more than a tick or a twentieth is 100. More than that is shown: several threads or requests add up to more. */
+static struct value
+share_value (const struct metric *metric, uint64_t change, int64_t elapsed_ns)
+{
+  struct value raw = { .type = VALUE_UINT, .as.u = change };
+  struct value seconds = value_scale (metric, &raw);
+  double elapsed = (double) elapsed_ns;
+  double used = value_real (&seconds) * (double) NS_PER_S;
+  double slack = elapsed / 20 > (double) TICK_NS ? elapsed / 20 : (double) TICK_NS;
+
+  if (used > elapsed && used - elapsed <= slack)
+    used = elapsed;
+  return real_value (used / elapsed * 100);
+}
+
+static struct value
+counter_value (const struct metric *metric, const struct value *now, const struct value *before, int64_t elapsed_ns)
+{
+  struct value change = { .type = VALUE_UINT };
+
+  if (before == NULL || before->type != VALUE_UINT || now->type != VALUE_UINT || elapsed_ns <= 0 ||
+      !counter_change (metric, now->as.u, before->as.u, &change.as.u))
+    return missing;
+  if ((metric->flags & METRIC_SHARE) != 0)
+    return share_value (metric, change.as.u, elapsed_ns);
+  return value_scale (metric, &change);
+}
+
+struct value
+report_value (const struct metric *metric, const struct value *now, const struct value *before, int64_t elapsed_ns)
+{
+  switch (metric->kind) {
+  case COUNTER:
+    return counter_value (metric, now, before, elapsed_ns);
+  case GAUGE:
+    if (now->type == VALUE_UINT || now->type == VALUE_INT || now->type == VALUE_REAL)
+      return value_scale (metric, now);
+    return missing;
+  default:
+    return now->type == VALUE_TEXT ? *now : missing;
+  }
+}
