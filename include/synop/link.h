@@ -16,8 +16,8 @@
 
 #define LINK_ENDPOINT_MAX 256
 
-/* "tcp://HOST:PORT" to the control endpoint on the next port; also checks the form. "*" as host is fine for listening.
- */
+/* "tcp://HOST:PORT" to the control endpoint on the next port; also checks the form. For listening HOST may be "*", and
+ * PORT may be "*" (two neighbouring ports that are free). Brackets ask for IPv6: "tcp://[::]:5555". */
 int link_control_endpoint (const char *data, char control[LINK_ENDPOINT_MAX], struct error *error);
 
 /* ---- the agent's end: used by one thread ---- */
@@ -34,21 +34,26 @@ struct link_agent_options {
 struct link_agent *link_agent_create (const struct link_agent_options *options, struct error *error);
 void link_agent_destroy (struct link_agent *link);
 
-/* Never blocks. 0, or -1 when libzmq dropped it. */
+/* Never blocks. 0, or -1 when libzmq dropped it. A control message is dropped while the connection is not up, so that
+ * nothing stale is sent when it comes up: the caller begins again with its hello at LINK_UP. */
 int link_agent_publish (struct link_agent *link, const void *bytes, size_t length);
 int link_agent_send (struct link_agent *link, const void *bytes, size_t length);
 
 enum link_event_type { LINK_UP, LINK_DOWN, LINK_REFUSED, LINK_MESSAGE };
 struct link_event {
-  enum link_event_type type; /* of the control connection; UP: handshake done; REFUSED: the key was not admitted */
-  const void *bytes;         /* LINK_MESSAGE; valid until the next call */
+  /* Of the control connection. UP: handshake done. DOWN: it was up. REFUSED: there was a connection, but no handshake:
+   * the node's key is not listed, aggregator.pub is of another aggregator, or there is none at that port. It comes at
+   * every attempt, each few seconds. */
+  enum link_event_type type;
+  const void *bytes; /* LINK_MESSAGE; valid until the next call */
   size_t length;
 };
 /* An fd for the loop: readable when there may be an event. Then, and after each send, call `next` until it gives false.
  */
 int link_agent_fd (const struct link_agent *link);
 bool link_agent_next (struct link_agent *link, struct link_event *event);
-/* Disconnects and connects both sockets again: the way out when nothing has been heard for a minute. */
+/* Disconnects and connects both sockets again: the way out when nothing has been heard for a minute. Call `next` until
+ * it gives false afterwards. */
 void link_agent_reconnect (struct link_agent *link);
 
 /* ---- the aggregator's end: a thread of its own receives and moves messages into a bounded queue ---- */
@@ -61,6 +66,7 @@ struct link_server_options {
   struct key_set *allowed;            /* must outlive the link; may be loaded anew at any time */
   size_t queue_bytes, queue_messages; /* bounds of the queue; over them messages are counted and dropped */
   size_t data_bytes_max;              /* largest frame; larger ones end their connection in libzmq */
+  int handshake_ms;                   /* a connection that has not shaken hands by then is closed; 0: 10 s */
 };
 
 enum link_channel { LINK_DATA, LINK_CONTROL };
@@ -76,17 +82,24 @@ struct link_message {
   void *private_data;
 };
 
-/* What went wrong at the sockets, since the start. All visible in `aggregator status`. */
+/* What went wrong at the sockets, since the start. All visible in `aggregator status`. An agent has two connections, so
+ * one agent that is refused counts two at each attempt. */
 struct link_counts {
-  uint64_t accepted;         /* connections */
-  uint64_t connections;      /* now */
-  uint64_t handshake_failed; /* no CURVE, random bytes, nothing sent in time */
-  uint64_t key_refused;      /* ZAP: a key that is not listed */
-  uint64_t key_revoked;      /* messages of a key that is no longer listed */
-  uint64_t dropped_full;     /* messages that the full queue did not take */
-  uint64_t dropped_user;     /* messages of one user over its share of the queue */
-  uint64_t malformed;        /* multipart where one part was due, empty, too large */
-  uint64_t zap_malformed;
+  uint64_t accepted;    /* connections, both ports (socket monitors) */
+  uint64_t connections; /* now, with those that have not shaken hands yet */
+  /* No CURVE, the key of another aggregator, random bytes, nothing sent in time, closed before the handshake was done
+   * (socket monitors). A key that is not listed counts below instead. */
+  uint64_t handshake_failed;
+  uint64_t key_refused; /* ZAP: a key that is not listed */
+  /* Messages of a key that is no longer listed, on a connection from before (by User-Id, when received and again when
+   * taken). libzmq cannot end one connection; each new one is refused. */
+  uint64_t key_revoked;
+  uint64_t dropped_full;  /* messages that the full queue did not take */
+  uint64_t dropped_user;  /* messages of one user over its share of the queue, a quarter */
+  uint64_t malformed;     /* multipart where one part was due, empty, too large but not for libzmq, no User-Id */
+  uint64_t zap_malformed; /* requests to the ZAP handler that are not of CURVE: libzmq's fault, never a peer's */
+  char refused_key[KEY_TEXT_SIZE]; /* the last key that was refused, for the log; "" */
+  char refused_address[64];        /* where it came from */
 };
 
 struct link_server *link_server_create (const struct link_server_options *options, struct error *error);
