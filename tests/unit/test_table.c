@@ -1,0 +1,252 @@
+/* Tables, and the small parts below them: buffers, errors, memory, times. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "synop/buffer.h"
+#include "synop/clock.h"
+#include "synop/error.h"
+#include "synop/memory.h"
+#include "synop/table.h"
+
+static const struct metric metrics[] = {
+  { "count", COUNTER, .help = "A counter." },
+  { "level", GAUGE, .help = "A gauge." },
+  { "state", TEXT, .unit = UNIT_NONE, .help = "A text." },
+};
+static const struct group group = { "things", "", "thing", "things", "", 0, "Things.", GROUP_METRICS (metrics) };
+
+static size_t
+row_add (struct table *table, const char *label)
+{
+  return table_add_row (table, label, strlen (label));
+}
+
+static void
+test_values (void **state)
+{
+  struct table table;
+  size_t length;
+
+  (void) state;
+  table_init (&table, &group);
+  table_begin (&table);
+  assert_int_equal (row_add (&table, "a"), 0);
+  assert_int_equal (row_add (&table, ""), 1);
+  assert_int_equal (table_get (&table, 0, 0)->type, VALUE_MISSING);
+  table_set_uint (&table, 0, 0, UINT64_MAX);
+  table_set_int (&table, 1, 1, -5);
+  table_set_real (&table, TABLE_NODE, 1, 2.5);
+  table_set_text (&table, 1, 2, "up", 2);
+  for (int i = 0; i < 100; i++)
+    row_add (&table, "more");
+  assert_true (table_get (&table, 0, 0)->as.u == UINT64_MAX);
+  assert_int_equal (table_get (&table, 1, 1)->as.i, -5);
+  assert_true (table_get (&table, TABLE_NODE, 1)->as.d == 2.5);
+  assert_memory_equal (table_text (&table, table_get (&table, 1, 2), &length), "up", 2);
+  assert_int_equal (length, 2);
+  table_label (&table, 1, &length);
+  assert_int_equal (length, 0);
+  table_set_real (&table, 0, 1, (double) NAN);
+  assert_int_equal (table_get (&table, 0, 1)->type, VALUE_MISSING);
+
+  table_begin (&table);
+  assert_int_equal (table.rows, 0);
+  assert_int_equal (table_get (&table, TABLE_NODE, 1)->type, VALUE_MISSING);
+  row_add (&table, "a");
+  assert_int_equal (table_get (&table, 0, 0)->type, VALUE_MISSING);
+  table_free (&table);
+}
+
+static void
+test_find_row (void **state)
+{
+  struct table table;
+
+  (void) state;
+  table_init (&table, &group);
+  table_begin (&table);
+  assert_true (table_find_row (&table, "a", 1, 0) == SIZE_MAX);
+  row_add (&table, "a");
+  row_add (&table, "b");
+  row_add (&table, "a");
+  assert_int_equal (table_find_row (&table, "b", 1, 0), 1);
+  assert_int_equal (table_find_row (&table, "a", 1, 0), 0);
+  assert_int_equal (table_find_row (&table, "a", 1, 1), 2);
+  assert_int_equal (table_find_row (&table, "b", 1, 2), 1);
+  assert_int_equal (table_find_row (&table, "b", 1, 77), 1);
+  assert_true (table_find_row (&table, "bb", 2, 1) == SIZE_MAX);
+  table_free (&table);
+}
+
+static void
+test_limits (void **state)
+{
+  struct table table;
+  size_t length;
+  char *big = memory_new (TABLE_TEXT_MAX + 10, 1);
+
+  (void) state;
+  table_init (&table, &group);
+  table_begin (&table);
+  assert_int_equal (table_add_row (&table, big, TABLE_LABEL_MAX + 10), 0);
+  table_label (&table, 0, &length);
+  assert_int_equal (length, TABLE_LABEL_MAX);
+  table_set_text (&table, 0, 2, big, TABLE_TEXT_MAX + 10);
+  table_text (&table, table_get (&table, 0, 2), &length);
+  assert_int_equal (length, TABLE_TEXT_MAX);
+  for (size_t row = 1; row < TABLE_ROWS_MAX; row++)
+    assert_int_equal (row_add (&table, "x"), row);
+  assert_string_equal (table.error, "");
+  assert_true (row_add (&table, "x") == SIZE_MAX);
+  assert_string_equal (table.error, "more than 65536 rows");
+  table_free (&table);
+  free (big);
+}
+
+static void
+test_copy_and_swap (void **state)
+{
+  struct table one, other;
+  size_t length;
+
+  (void) state;
+  table_init (&one, &group);
+  table_init (&other, &group);
+  table_begin (&one);
+  table_begin (&other);
+  for (int i = 0; i < 20; i++)
+    table_set_text (&one, row_add (&one, "label"), 2, "text", 4);
+  one.monotonic_ns = 5;
+  one.period_ns = 6;
+  snprintf (one.error, sizeof one.error, "old");
+  table_copy (&other, &one);
+  table_begin (&one);
+  row_add (&one, "other");
+  assert_int_equal (other.rows, 20);
+  assert_int_equal (other.monotonic_ns, 5);
+  assert_int_equal (other.period_ns, 6);
+  assert_string_equal (other.error, "old");
+  assert_memory_equal (table_text (&other, table_get (&other, 19, 2), &length), "text", 4);
+  table_swap (&one, &other);
+  assert_int_equal (one.rows, 20);
+  assert_int_equal (other.rows, 1);
+  table_free (&one);
+  table_free (&other);
+}
+
+static void
+test_no_memory_once_warm (void **state)
+{
+  struct table table;
+  struct value *cells;
+  const char *text;
+
+  (void) state;
+  table_init (&table, &group);
+  for (int round = 0; round < 3; round++) {
+    table_begin (&table);
+    for (int i = 0; i < 50; i++)
+      table_set_text (&table, row_add (&table, "label"), 2, "text", 4);
+    if (round > 0) {
+      assert_ptr_equal (cells, table.cells);
+      assert_ptr_equal (text, table.text);
+    }
+    cells = table.cells;
+    text = table.text;
+  }
+  table_free (&table);
+}
+
+static void
+test_error (void **state)
+{
+  struct error error;
+  char big[1000];
+
+  (void) state;
+  memset (big, 'x', sizeof big - 1);
+  big[sizeof big - 1] = 0;
+  assert_int_equal (error_set (&error, "%s %d", "a\nb\x1b", 1), -1);
+  assert_string_equal (error.text, "a?b? 1");
+  assert_int_equal (error_prefix (&error, "%s:%d: ", "file", 3), -1);
+  assert_string_equal (error.text, "file:3: a?b? 1");
+  error_set (&error, "again: %s", error.text);
+  assert_string_equal (error.text, "again: file:3: a?b? 1");
+  error_prefix (&error, "%s", big);
+  assert_int_equal (strlen (error.text), sizeof error.text - 1);
+  error_set (&error, "%s", big);
+  error_prefix (&error, "name: ");
+  assert_int_equal (strlen (error.text), sizeof error.text - 1);
+  assert_memory_equal (error.text, "name: xx", 8);
+  assert_int_equal (error_set (NULL, "nobody"), -1);
+  assert_int_equal (error_prefix (NULL, "nobody"), -1);
+}
+
+static void
+test_buffer (void **state)
+{
+  struct buffer buffer = { 0 };
+  char big[1000];
+
+  (void) state;
+  memset (big, 'y', sizeof big);
+  big[sizeof big - 1] = 0;
+  buffer_add (&buffer, NULL, 0);
+  buffer_printf (&buffer, "%d-", 7);
+  buffer_printf (&buffer, "%s", big);
+  buffer_add_string (&buffer, "end");
+  assert_int_equal (buffer.length, 2 + 999 + 3);
+  assert_memory_equal (buffer.data, "7-yyy", 5);
+  assert_memory_equal (buffer.data + 998, "yyyend", 6);
+  memset (buffer_reserve (&buffer, 100000), 1, 100000);
+  assert_int_equal (buffer.length, 1004);
+  buffer_clear (&buffer);
+  assert_int_equal (buffer.length, 0);
+  buffer_free (&buffer);
+  assert_null (buffer.data);
+}
+
+static void
+test_time_text (void **state)
+{
+  char text[CLOCK_TEXT_SIZE];
+
+  (void) state;
+  assert_int_equal (clock_text (INT64_C (1795274444123456789), text), 30);
+  assert_string_equal (text, "2026-11-21T15:20:44.123456789Z");
+  clock_text (0, text);
+  assert_string_equal (text, "1970-01-01T00:00:00.000000000Z");
+  clock_text (-1, text);
+  assert_string_equal (text, "1969-12-31T23:59:59.999999999Z");
+  clock_text (INT64_MIN, text);
+  assert_string_equal (text, "1677-09-21T00:12:43.145224192Z");
+  clock_text (INT64_MAX, text);
+  assert_string_equal (text, "2262-04-11T23:47:16.854775807Z");
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_values),
+    cmocka_unit_test (test_find_row),
+    cmocka_unit_test (test_limits),
+    cmocka_unit_test (test_copy_and_swap),
+    cmocka_unit_test (test_no_memory_once_warm),
+    cmocka_unit_test (test_error),
+    cmocka_unit_test (test_buffer),
+    cmocka_unit_test (test_time_text),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
