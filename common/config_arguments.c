@@ -15,7 +15,8 @@ struct walk {
   const struct config *config;
   int argc;
   char **argv;
-  int at; /* the next word */
+  int at;     /* the next word */
+  bool ended; /* a "--" was met: what follows is no option */
   const char *const *words;
 };
 
@@ -96,14 +97,16 @@ value_next (struct walk *walk, const char *name, const char *equals, struct erro
 static int
 walk_next (struct walk *walk, struct argument *argument, struct error *error)
 {
-  if (walk->at == walk->argc)
+  if (walk->at == walk->argc || walk->ended)
     return 0;
   const char *text = walk->argv[walk->at];
   if (text[0] != '-' || text[1] == '\0')
     return 0;
   walk->at++;
-  if (strcmp (text, "--") == 0)
+  if (strcmp (text, "--") == 0) {
+    walk->ended = true;
     return 0;
+  }
 
   *argument = (struct argument){ 0 };
   if (strcmp (text, "-h") == 0) {
@@ -200,9 +203,38 @@ config_read_arguments (struct config *config, int argc, char **argv, int *at, co
     return -1;
 
   walk.at = *at;
+  walk.ended = false;
   while (walk_next (&walk, &argument, error) > 0)
-    if (argument.setting != NULL && flag_set (argument.setting, argument.value, error) != 0)
+    if (!only_words && argument.setting != NULL && flag_set (argument.setting, argument.value, error) != 0)
       return -1;
   *at = walk.at;
   return 0;
+}
+
+int
+config_read_operands (struct config *config, int argc, char **argv, const char **operands, int max,
+                      const char *const *words, void (*word) (void *context, const char *name), void *context,
+                      struct error *error)
+{
+  struct walk walk = { .config = config, .argc = argc, .argv = argv, .at = 1, .words = words };
+  struct argument argument;
+  int count = 0;
+
+  for (;;) {
+    int more = walk_next (&walk, &argument, error);
+    if (more < 0)
+      return -1;
+    if (more == 0 && walk.at == walk.argc)
+      return count;
+    if (more == 0 && count == max)
+      return error_set (error, "\"%.64s\" is one word too many", walk.argv[walk.at]);
+    if (more == 0)
+      operands[count++] = walk.argv[walk.at++];
+    else if (argument.file != NULL)
+      return error_set (error, "--config: this command reads no configuration file");
+    else if (argument.word != NULL)
+      word (context, argument.word);
+    else if (flag_set (argument.setting, argument.value, error) != 0)
+      return -1;
+  }
 }

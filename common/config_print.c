@@ -181,7 +181,7 @@ print_option (struct buffer *out, const struct option *option, const char *name)
   buffer_free (&text);
 }
 
-/* The options that have a flag, or those that have none; under a line for each section of the table. */
+/* The options that have a flag, or those that have none; under a line for each section of the table that has a name. */
 static void
 print_options (const struct config *config, struct buffer *out, bool with_flag)
 {
@@ -195,7 +195,7 @@ print_options (const struct config *config, struct buffer *out, bool with_flag)
       continue;
     if (before == NULL && !with_flag)
       buffer_add_string (out, "\nOnly in the configuration file:\n");
-    if (before == NULL || strcmp (before, option->section) != 0) {
+    if (*option->section != '\0' && (before == NULL || strcmp (before, option->section) != 0)) {
       size_t length = strlen (option->section) - option_is_wildcard (option);
       buffer_printf (out, "%s[%.*s%s]\n", before != NULL && with_flag ? "\n" : "", (int) length, option->section,
                      option_is_wildcard (option) ? "NAME" : "");

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/key_folder.h"
 #include "common/z85.h"
 #include "synop/memory.h"
 
@@ -230,22 +231,6 @@ write_all (int fd, const char *text, size_t length)
   return 0;
 }
 
-/* The new name must be on the disk too, or a key that was told to others could be gone after a crash. */
-static void
-folder_sync (const char *path)
-{
-  const char *slash = strrchr (path, '/');
-  char *folder = slash == NULL   ? memory_string (".")
-                 : slash == path ? memory_string ("/")
-                                 : memory_copy (path, (size_t) (slash - path));
-  int fd = open (folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0) {
-    (void) fsync (fd);
-    close (fd);
-  }
-  free (folder);
-}
-
 /* Under another name first, since link() gives a whole file its name in one step and never takes another's away. */
 static int
 file_write (const char *path, mode_t mode, const char *text, size_t length, struct error *error)
@@ -275,7 +260,7 @@ out:
   if (created)
     unlink (temporary);
   if (result == 0)
-    folder_sync (path);
+    key_folder_sync (path);
   free (temporary);
   return result;
 }

@@ -16,7 +16,7 @@
 enum option_type {
   OPTION_TEXT,     /* char *, owned by the configuration */
   OPTION_PATH,     /* char *, owned; the same, shown as PATH */
-  OPTION_DURATION, /* int64_t nanoseconds: "500ms", "1s", "5m", "1h"; a bare number is seconds */
+  OPTION_DURATION, /* int64_t nanoseconds: "100us", "500ms", "1.5s", "5m", "1h"; a bare number is seconds */
   OPTION_SIZE,     /* uint64_t: "64k", "1M", "2G" (1024), or a bare number; also for counts */
   OPTION_BOOLEAN,  /* bool: yes no true false on off 1 0; on the command line "--name" alone is yes */
   OPTION_CHOICE,   /* int: index into `choices` */
@@ -36,7 +36,13 @@ struct option {
   const char *help;                                      /* one or two sentences */
 };
 
-/* For sections "group *": the value goes into record `index` of an array of structs, found by the section's name. */
+/* Texts are tidied: blanks are taken off, of a list also around its words. An empty value means the default where that is
+ * empty, without a check; a number without a default is then 0 ("inherited").
+ *
+ * The INI: '#' or ';' begins a comment line, " ;" a comment behind a value. A list may go on in lines that begin with a
+ * blank and hold neither '=' nor ':'. A key may stand once in a file.
+ *
+ * For sections "group *": the value goes into record `index` of an array of structs, found by the section's name. */
 struct config_wildcard {
   const char *prefix;                               /* "group " */
   void *(*record) (void *target, const char *name); /* the struct for [group NAME]; NULL: no such group */
@@ -53,14 +59,19 @@ int config_read_file (struct config *config, const char *path, struct error *err
 int config_read_text (struct config *config, const char *name, const char *text, struct error *error); /* for fuzzing */
 /* One option of the command line; `value` NULL when there was none. */
 int config_set_flag (struct config *config, const char *flag, const char *value, struct error *error);
-/* Walks argv from `*at`: "--name value", "--name=value". Stops at the first word that is no option and sets `*at` to
- * it.
- * "--config FILE" is read first, wherever it stands; without it `default_path` is read if it exists. "--help",
- * "--version", "--print-config" and other words without a value that are in `words` (NULL-terminated) are given to
- * `word`. */
+/* Walks argv from `*at`: "--name value", "--name=value". Stops at the first word that is no option, or behind a "--",
+ * and sets `*at` to it. "--config FILE" is read first, wherever it stands; without it `default_path` is read if it
+ * exists. "--help" ("-h"), "--version", "--print-config" and other options without a value that are in `words`
+ * (NULL-terminated, without their dashes: "once") are given to `word`, also when it comes to an error after them. With
+ * "help" or "version" no file is read and no value is checked. */
 int config_read_arguments (struct config *config, int argc, char **argv, int *at, const char *default_path,
                            const char *const *words, void (*word) (void *context, const char *name), void *context,
                            struct error *error);
+/* For a command such as "keys add NODE FILE": options and operands in any order behind argv[0], and no file. Returns how
+ * many `operands` there are, at most `max`, or -1. */
+int config_read_operands (struct config *config, int argc, char **argv, const char **operands, int max,
+                          const char *const *words, void (*word) (void *context, const char *name), void *context,
+                          struct error *error);
 /* Where an option's value came from: "default", "FILE:LINE", "command line". Later errors about it begin with this. */
 const char *config_source (const struct config *config, const char *section, const char *key);
 /* error_set with "[section] key (source): " before it. Returns -1. */

@@ -1,0 +1,128 @@
+/* "agent keys init": makes this node's keys and says which two files to copy. It reads no configuration file, so that it
+ * works before there is one. */
+#include "agent/keys_command.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/key_folder.h"
+#include "synop/config.h"
+#include "synop/frame.h"
+#include "synop/keys.h"
+#include "synop/log.h"
+
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct arguments {
+  char *keys, *node;
+  bool help;
+};
+
+static int
+check_node (const char *value, struct error *error)
+{
+  return node_name_check (value, strlen (value), error);
+}
+
+static const struct option options[] = {
+  { "", "keys", NULL, OPTION_PATH, offsetof (struct arguments, keys), "/etc/synop/keys",
+    .help = "The folder for agent.key and agent.pub." },
+  { "", "node", NULL, OPTION_TEXT, offsetof (struct arguments, node), "", .check = check_node,
+    .help = "This node's name. Empty: the host's name up to its first dot." },
+};
+
+static const char head[] =
+    "Usage: agent keys init [--keys DIR] [--node NAME]\n"
+    "\n"
+    "Makes this node's pair of keys: agent.key, which never leaves this machine, and agent.pub,\n"
+    "which the aggregator needs. Keys that are there already are not overwritten.\n"
+    "\n";
+static const char tail[] = "\nExit codes: 0 made; 1 could not be made; 2 wrong arguments.\n";
+
+static int
+fail (int code, const struct error *error)
+{
+  log_error ("%s", error->text);
+  return code;
+}
+
+static void
+take_word (void *context, const char *word)
+{
+  struct arguments *arguments = context;
+  arguments->help |= strcmp (word, "help") == 0;
+}
+
+static int
+host_name (char name[FRAME_NODE_MAX + 1], struct error *error)
+{
+  char host[256] = "";
+  if (gethostname (host, sizeof host - 1) != 0)
+    return error_set (error, "this host's name: %s", strerror (errno));
+  size_t length = strcspn (host, ".");
+  if (node_name_check (host, length, error) != 0)
+    return error_prefix (error, "the host's name cannot be the node's, say --node NAME: ");
+  memcpy (name, host, length);
+  name[length] = '\0';
+  return 0;
+}
+
+static int
+init (const struct arguments *arguments)
+{
+  char name[FRAME_NODE_MAX + 1];
+  const char *node = arguments->node, *keys = arguments->keys;
+  struct error error;
+
+  if (*node == '\0') {
+    if (host_name (name, &error) != 0)
+      return fail (EXIT_USAGE, &error);
+    node = name;
+  }
+  if (key_folder_init (keys, "agent", node, &error) != 0)
+    return fail (EXIT_FAILED, &error);
+
+  struct buffer text = { 0 };
+  buffer_printf (&text,
+                 "Made %s/agent.key and %s/agent.pub for node %s. Two copies are left to make:\n"
+                 "  1. %s/agent.pub to the master, and there run: aggregator keys add %s agent.pub\n"
+                 "  2. the master's aggregator.pub to this node, as %s/aggregator.pub\n",
+                 keys, keys, node, keys, node, keys);
+  int result = key_command_print (&text, &error);
+  buffer_free (&text);
+  return result == 0 ? EXIT_FINE : fail (EXIT_FAILED, &error);
+}
+
+int
+keys_command (int argc, char **argv)
+{
+  struct arguments arguments = { 0 };
+  struct config *config = config_create (options, sizeof options / sizeof *options, &arguments, NULL);
+  const char *operands[1];
+  struct error error;
+  int result;
+
+  signal (SIGPIPE, SIG_IGN);
+  int count = config_read_operands (config, argc, argv, operands, 1, NULL, take_word, &arguments, &error);
+  if (arguments.help) {
+    struct buffer text = { 0 };
+    buffer_add_string (&text, head);
+    config_print_help (config, &text);
+    buffer_add_string (&text, tail);
+    result = key_command_print (&text, &error) == 0 ? EXIT_FINE : fail (EXIT_FAILED, &error);
+    buffer_free (&text);
+  } else if (count < 0) {
+    result = fail (EXIT_USAGE, &error);
+  } else if (count == 0 || strcmp (operands[0], "init") != 0) {
+    error_set (&error, "expected \"agent keys init\"; \"agent keys --help\" tells more");
+    result = fail (EXIT_USAGE, &error);
+  } else {
+    result = init (&arguments);
+  }
+  config_destroy (config);
+  return result;
+}

@@ -1,0 +1,21 @@
+/* The folders that hold keys, for the "keys" commands of both programs. */
+#ifndef SYNOP_KEY_FOLDER_H
+#define SYNOP_KEY_FOLDER_H
+
+#include "synop/buffer.h"
+#include "synop/error.h"
+
+/* It is a folder, and not everybody may write to it. */
+int key_folder_check (const char *path, struct error *error);
+/* Makes it (0755) with those above it where they are missing, then checks it. */
+int key_folder_make (const char *path, struct error *error);
+/* Makes NAME.key and NAME.pub. Where only NAME.key is there, from an attempt that was cut short, NAME.pub is made from
+ * it; where both are, that is an error. */
+int key_folder_init (const char *path, const char *name, const char *comment, struct error *error);
+/* The folder of the file `path` to the disk: a name that was told to others must not be gone after a crash. */
+void key_folder_sync (const char *path);
+
+/* The commands' answer to standard output. A reader that has gone is an error too: the answer was not read. */
+int key_command_print (const struct buffer *text, struct error *error);
+
+#endif
