@@ -65,6 +65,11 @@ def run(program, *arguments, stdin="", **more):
     )
 
 
+def listed_groups():
+    """What --list-groups says: an object a group."""
+    return [parse_line(line) for line in run("agent", "--list-groups", "--json").stdout.splitlines()]
+
+
 class Program:
     """A program that runs until it is stopped. Standard output goes to a file (or where `stdout` says)."""
 

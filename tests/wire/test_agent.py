@@ -1,7 +1,6 @@
 """An aggregator written in Python listens to the real agent: hello, schema, frames, field by field."""
 
 import hashlib
-import json
 import signal
 import time
 
@@ -9,7 +8,7 @@ import pytest
 from lib import protocol
 from lib.cluster import read_key
 from lib.peers import AggregatorPeer
-from lib.programs import run, wait_until
+from lib.programs import listed_groups, run, wait_until
 
 pytestmark = pytest.mark.sanitized
 PERIOD_NS = 100_000_000
@@ -33,7 +32,7 @@ def start(cluster, peer, **more):
 
 def declared():
     """What --list-groups says, by group."""
-    return {group["name"]: group for group in json.loads(run("agent", "--list-groups", "--json").stdout)["groups"]}
+    return {group["name"]: group for group in listed_groups()}
 
 
 def test_hello(cluster, peer):
@@ -57,9 +56,11 @@ def test_schema_is_what_list_groups_says(cluster, peer):
         said = listed[group.name]
         assert said["section"] == group.section and said["help"] == group.help
         assert said["row"] == group.row and said["rows_name"] == group.rows_name
-        assert said["fold_name"] == group.fold_name
+        assert said["fold_name"] == group.fold_name and said["once"] == bool(group.flags & protocol.ONCE)
         assert [metric["name"] for metric in said["metrics"]] == [metric.name for metric in group.metrics]
         for metric, told in zip(group.metrics, said["metrics"]):
+            assert told["of_node"] == bool(metric.flags & protocol.OF_NODE)
+            assert told["share"] == bool(metric.flags & protocol.SHARE)
             assert told["kind"] == protocol.KINDS[metric.kind]
             assert told["unit"] == protocol.UNITS[metric.unit]
             assert told["fold"] == protocol.FOLDS[metric.fold]

@@ -1,0 +1,90 @@
+"""What attacks have in common: two healthy nodes that must lose nothing, and an aggregator that must not grow."""
+
+import resource
+import socket
+
+from lib import protocol
+from lib.cluster import assert_contiguous, read_key
+from lib.peers import AgentPeer
+from lib.programs import rss_bytes
+
+MIB = 2**20
+GROUP = protocol.Group("plain", metrics=[protocol.Metric("level", protocol.GAUGE, flags=protocol.OF_NODE)])
+ROWS = protocol.Group("rows", row="row", rows_name="devices", fold_name="total",
+                      metrics=[protocol.Metric("count", protocol.COUNTER), protocol.Metric("text", protocol.TEXT, 11, 0)])
+GROUPS = [GROUP, ROWS]
+
+
+class Siege:
+    """with Siege(cluster, growth=8 * MIB) as siege: attack. Afterwards the healthy nodes have whole streams that go on,
+    they stayed up, and the aggregator has not grown by more than `growth`."""
+
+    healthy = ("n1", "n2")
+
+    def __init__(self, cluster, growth=16 * MIB, frames=10):
+        self.cluster, self.growth, self.frames = cluster, growth, frames
+        cluster.keys_of("evil")
+        cluster.start_aggregator()
+        cluster.start_nodes(*self.healthy)
+        cluster.aggregator.wait_lines(10, type="node")
+
+    def __enter__(self):
+        self.before = rss_bytes(self.cluster.aggregator.pid)
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            return
+        aggregator = self.cluster.aggregator
+        mark = aggregator.mark()
+        for node in self.healthy:
+            aggregator.wait_lines(self.frames, after=mark, type="node", node=node)
+        grown = rss_bytes(aggregator.pid) - self.before
+        print(f"grown by {grown / MIB:.1f} MiB")
+        for node in self.healthy:
+            assert_contiguous(aggregator.lines(), node)
+            assert not aggregator.lines(type="event", event="gap", node=node)
+            status = self.cluster.node_status(node)
+            assert status["state"] == "up" and status["lost"] == 0 and status["rejected"] == 0, status
+        assert grown < self.growth, f"grown by {grown / MIB:.1f} MiB"
+
+    def counters(self):
+        return self.cluster.status()["counters"]
+
+
+def evil(cluster, groups=None, **more):
+    """A node whose key is listed; what it does with it is its own affair."""
+    keys = cluster.folder / "keys" / "evil"
+    pair = read_key(keys / "agent.pub"), read_key(keys / "agent.key")
+    return AgentPeer(cluster.endpoint, "evil", pair, read_key(keys / "aggregator.pub"), groups or GROUPS, **more)
+
+
+def good_frame(peer, level=1, **more):
+    return peer.frame([protocol.table_wire(peer.groups, "plain", 10**9, {"level": level})], **more)
+
+
+def proves_alive(cluster, peer):
+    """The evil node sends one good frame after all: it becomes a line."""
+    peer.sequence += 100_000
+    peer.publish_raw(protocol.pack(good_frame(peer)))
+    session, sequence = f"{peer.session:016x}", peer.sequence
+    cluster.wait_node("evil", check=lambda line: line["session"] == session and line["seq"] == sequence)
+
+
+def addresses(endpoint):
+    """Of the data and the control port."""
+    host, port = endpoint.removeprefix("tcp://").rsplit(":", 1)
+    return (host, int(port)), (host, int(port) + 1)
+
+
+def connect(address):
+    client = socket.create_connection(address, timeout=60)
+    client.setblocking(False)
+    return client
+
+
+def many_files():
+    """As many open files as this process may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

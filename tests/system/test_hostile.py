@@ -1,0 +1,328 @@
+"""Attacks on the two ports, without a key and with one. In each the healthy nodes lose no frame, the aggregator does not
+grow, and what happened is counted where `status` shows it."""
+
+import contextlib
+import random
+import socket
+import struct
+
+import pytest
+import zmq
+from lib import protocol
+from lib.cluster import read_key
+from lib.hostile import GROUP, MIB, Siege, addresses, connect, evil, good_frame, many_files, proves_alive
+from lib.peers import AgentPeer, control_endpoint
+from lib.programs import wait_until
+
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00"  # ZMTP 3.0, then 20 bytes of mechanism, as-server and filler
+
+
+def test_silent_connections(cluster):
+    """A thousand that connect and say nothing, half of them on each port."""
+    many_files()
+    with contextlib.ExitStack() as stack, Siege(cluster, growth=96 * MIB) as siege:
+        ports = addresses(cluster.endpoint)
+        for number in range(1000):
+            client = stack.enter_context(connect(ports[number % 2]))
+            assert client
+        cluster.wait_counter("accepted", 1000)
+        siege.counters()
+    cluster.wait_counter("handshake_failed", 1000, limit=120)
+
+
+@pytest.mark.sanitized
+def test_random_bytes(cluster):
+    """Noise on both ports, from the first byte on or after a well-formed beginning."""
+    chance = random.Random(4)
+    beginnings = [b"", b"\xff", GREETING, GREETING + b"CURVE".ljust(20, b"\0") + bytes(32),
+                  GREETING + b"NULL".ljust(20, b"\0") + bytes(32), GREETING + b"PLAIN".ljust(20, b"\0") + bytes(32),
+                  b"GET / HTTP/1.1\r\nHost: master\r\n\r\n", b"\x16\x03\x01\x02\x00\x01"]
+    with contextlib.ExitStack() as stack, Siege(cluster, growth=64 * MIB):
+        before = cluster.counter("handshake_failed")
+        for beginning in beginnings * 4:
+            for address in addresses(cluster.endpoint):
+                client = stack.enter_context(socket.create_connection(address, timeout=60))
+                with contextlib.suppress(OSError):
+                    client.sendall(beginning + chance.randbytes(chance.choice([1, 64, 500, 65536])))
+        stack.close()
+        cluster.wait_counter("handshake_failed", before + len(beginnings))
+
+
+@pytest.mark.sanitized
+def test_curve_commands_of_any_size(cluster):
+    """After the greeting, a HELLO command that is said to be enormous."""
+    greeting = GREETING + b"CURVE".ljust(20, b"\0") + bytes(32)
+    with contextlib.ExitStack() as stack, Siege(cluster, growth=32 * MIB):
+        before = cluster.counter("handshake_failed")
+        for size in (0, 200, 2**16, 2**31, 2**32, 2**63 - 1, 2**64 - 1):
+            for address in addresses(cluster.endpoint):
+                client = stack.enter_context(socket.create_connection(address, timeout=60))
+                with contextlib.suppress(OSError):
+                    client.sendall(greeting + b"\x06" + struct.pack(">Q", size) + b"\x05HELLO" + bytes(5000))
+        stack.close()
+        cluster.wait_counter("handshake_failed", before + 10)
+
+
+def test_no_key(cluster):
+    """ZeroMQ clients without any encryption: nothing that they say arrives."""
+    with Siege(cluster):
+        before = cluster.counter("handshake_failed")
+        context = zmq.Context()
+        data, control = context.socket(zmq.PUB), context.socket(zmq.DEALER)
+        data.connect(cluster.endpoint)
+        control.connect(control_endpoint(cluster.endpoint))
+        control.send(protocol.pack([1, protocol.HELLO, "n1", 1, bytes(16), 1, 1, 1, "x"]))
+        for _ in range(50):
+            data.send(b"anything")
+        cluster.wait_counter("handshake_failed", before + 2)
+        context.destroy(linger=0)
+
+
+def test_unlisted_key(cluster):
+    """Keys of one's own making are refused at the handshake, counted, and told."""
+    server = read_key(cluster.master / "aggregator.pub")
+    with Siege(cluster):
+        before = cluster.counter("key_refused")
+        peers = [AgentPeer(cluster.endpoint, "n1", zmq.curve_keypair(), server, [GROUP]) for _ in range(5)]
+        for peer in peers:
+            peer.hello()
+            peer.publish_raw(protocol.pack(good_frame(peer)))
+        cluster.wait_counter("key_refused", before + 10)
+        cluster.wait_event("key_refused")
+        for peer in peers:
+            assert not peer.data.poll(0) and not peer.control.poll(0), "it was heard"
+            peer.close()
+
+
+@pytest.mark.sanitized
+def test_another_nodes_name(cluster):
+    """A listed key that speaks for n1: in frames and in hellos, with n1's own session and with others."""
+    with Siege(cluster):
+        line = cluster.wait_node("n1")
+        state = cluster.node_status("n1")
+        with evil(cluster, session=int(line["session"], 16)) as peer:
+            peer.start()
+            before = cluster.counter("wrong_node")
+            for sequence in (1, 2**40, 2**63):
+                peer.publish_raw(protocol.pack(good_frame(peer, node="n1", sequence=sequence)))
+            peer.session += 2
+            peer.hello(node="n1")
+            peer.publish_raw(protocol.pack(good_frame(peer, node="n1", sequence=1)))
+            cluster.wait_counter("wrong_node", before + 5)
+            event = cluster.wait_event("rejected", node="evil")
+            assert event
+            assert cluster.node_status("evil")["rejected"] >= 5
+            proves_alive(cluster, peer)
+        after = cluster.node_status("n1")
+        assert after["session"] == state["session"] and after["hardware_info"] == state["hardware_info"]
+        sessions = {line["session"] for line in cluster.aggregator.lines(type="node", node="n1")}
+        assert sessions == {line["session"]}
+
+
+def rejected(cluster):
+    return cluster.node_status("evil")["rejected"]
+
+
+@pytest.mark.sanitized
+def test_truncated_frames(cluster):
+    """Every beginning of a frame, and every frame with something behind it."""
+    with Siege(cluster), evil(cluster) as peer:
+        peer.start()
+        rows = {"a": {"count": 1, "text": "words"}, "b": {"count": 2**40}}
+        whole = protocol.pack(peer.frame([protocol.table_wire(peer.groups, "plain", 10**9, {"level": 1.5}),
+                                          protocol.table_wire(peer.groups, "rows", 10**9, rows=rows)], sequence=50))
+        for length in range(len(whole)):
+            peer.publish_raw(whole[:length])
+        peer.publish_raw(whole + b"\x00")
+        proves_alive(cluster, peer)
+        assert not cluster.aggregator.lines(type="node", node="evil", seq=50)
+        counters = cluster.status()["counters"]
+        assert counters["frames_malformed"] + counters["malformed"] >= len(whole), counters
+
+
+@pytest.mark.sanitized
+def test_mutated_frames(cluster):
+    """Each byte of a frame replaced: by chance, and by what msgpack uses for long things."""
+    chance = random.Random(7)
+    with Siege(cluster, growth=32 * MIB), evil(cluster) as peer:
+        peer.start()
+        rows = {"a": {"count": 1, "text": "words"}, "b": {"count": 2**40}}
+        table = protocol.table_wire(peer.groups, "rows", 10**9, rows=rows)
+        whole = protocol.pack(peer.frame([table], sequence=50))
+        for index in range(len(whole)):
+            for byte in (chance.randrange(256), chance.randrange(256), 0xC1, 0xC6, 0xDB, 0xDD, 0xDF, 0xFF, 0x00):
+                peer.publish_raw(whole[:index] + bytes([byte]) + whole[index + 1:])
+        proves_alive(cluster, peer)
+        assert rejected(cluster) > len(whole)
+        # Whatever became of them, the lines are valid JSON, which reading them has checked.
+        assert cluster.aggregator.lines(type="node")
+
+
+ARRAY32 = b"\xdd\xff\xff\xff\xff"
+
+
+@pytest.mark.sanitized
+def test_enormous_sizes(cluster):
+    """Arrays, maps, texts and binaries that are said to have 2^32 items, at every place of a frame and of a message."""
+    huge = [ARRAY32, b"\xdf\xff\xff\xff\xff", b"\xdb\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xc9\xff\xff\xff\xff\x01",
+            ARRAY32 * 200, b"\x91" * 100_000]
+    with Siege(cluster, growth=32 * MIB), evil(cluster) as peer:
+        peer.start()
+        table = protocol.table_wire(peer.groups, "rows", 10**9, rows={"a": {"count": 1}})
+        frame = peer.frame([table], sequence=50)
+        sent = 0
+        for size in huge:
+            beginnings = [b""]
+            for count in range(8):
+                beginnings.append(bytes([0x90 | 8]) + b"".join(protocol.pack(part) for part in frame[:count]))
+            head = beginnings[-1] + b"\x91\x96"
+            for count in range(6):
+                beginnings.append(head + b"".join(protocol.pack(part) for part in table[:count]))
+            beginnings.append(head + b"".join(protocol.pack(part) for part in table[:5]) + b"\x92")
+            for beginning in beginnings:
+                peer.publish_raw(beginning + size)
+                peer.control.send(beginning + size)
+                sent += 1
+        # 2^32 rows "0" to "n-1", without a single value: also one more than is allowed.
+        for rows in (2**32 - 1, 2**64 - 1, 65537):
+            peer.publish_raw(protocol.pack(peer.frame([[1, 10**9, None, rows, [], [None, None]]], sequence=60)))
+        proves_alive(cluster, peer)
+        wait_until(lambda: rejected(cluster) >= sent, "all are counted")
+        assert not cluster.aggregator.lines(type="node", node="evil", seq=60)
+
+
+def test_frames_over_the_limit(cluster):
+    """Frames of 16 MiB end in libzmq."""
+    with Siege(cluster, growth=64 * MIB), evil(cluster) as peer:
+        peer.start()
+        for _ in range(20):
+            peer.publish_raw(bytes(16 * MIB))
+            peer.control.send(bytes(16 * MIB))
+        cluster.aggregator.wait_lines(20, after=cluster.aggregator.mark(), type="node", node="n1")
+
+
+@pytest.mark.sanitized
+def test_schema_bombs(cluster):
+    """Schemas that are too large, too deep, wrong in one rule, or of another hash than was said."""
+    metric = ["m", 0, 0, 0, 1, 0, 0, "Help."]
+
+    def group(name="g", metrics=None, **more):
+        fields = {"section": "system_data", "row": "", "rows_name": "", "fold_name": "", "flags": 0, "help": "Help."}
+        fields |= more
+        return [name, *fields.values(), [metric] if metrics is None else metrics]
+
+    def with_metric(index, value):
+        return group(metrics=[metric[:index] + [value] + metric[index + 1:]])
+
+    bombs = [
+        b"", b"\xc0", b"\x92\x01" + ARRAY32, b"\x92\x01\x91" + ARRAY32, b"\x91" * 200_000,
+        b"\x92\x01\x91\x98" + ARRAY32 * 1000, random.Random(3).randbytes(100_000),
+        protocol.pack([1, [group(f"g{number}") for number in range(129)]]),
+        protocol.pack([1, [group(metrics=[[f"m{number}", *metric[1:]] for number in range(513)])]]),
+        protocol.pack([1, [group(help="x" * 300_000)]]),
+        protocol.pack([2, [group()]]), protocol.pack([1, "groups"]), protocol.pack([1]),
+        protocol.pack([1, [group(), group()]]), protocol.pack([1, [group(metrics=[metric, metric])]]),
+        protocol.pack([1, [group("Bad Name")]]), protocol.pack([1, [group("")]]), protocol.pack([1, [group("x" * 65)]]),
+        protocol.pack([1, [group(section='"},{"')]]), protocol.pack([1, [group(flags=2**32)]]),
+        protocol.pack([1, [with_metric(0, "period")]]), protocol.pack([1, [with_metric(0, "error")]]),
+        protocol.pack([1, [with_metric(1, 3)]]), protocol.pack([1, [with_metric(2, 12)]]),
+        protocol.pack([1, [with_metric(3, 5)]]), protocol.pack([1, [with_metric(4, 8)]]),
+        protocol.pack([1, [with_metric(4, 0)]]), protocol.pack([1, [with_metric(5, 2**32)]]),
+        protocol.pack([1, [with_metric(7, "x" * 513)]]), protocol.pack([1, [with_metric(7, 5)]]),
+    ]
+    with Siege(cluster, growth=32 * MIB), evil(cluster) as peer:
+        peer.start()
+        before = counted(cluster)
+        for number, bomb in enumerate(bombs):
+            peer.session += 2
+            peer.hash = protocol.schema_hash(bomb)
+            peer.received.clear()
+            peer.hello()
+            peer.send_schema(bomb)
+            peer.publish_raw(protocol.pack(good_frame(peer, sequence=number + 1)))
+        # Not what its hash says, and never asked for.
+        peer.send(protocol.SCHEMA, bytes(16), peer.schema)
+        wait_until(lambda: counted(cluster) >= before + len(bombs), "all are counted")
+        peer.session += 2
+        peer.hash = protocol.schema_hash(peer.schema)
+        peer.hello()
+        peer.wait_message(protocol.WELCOME)
+        proves_alive(cluster, peer)
+
+
+def counted(cluster):
+    counters = cluster.status()["counters"]
+    return counters["schema_refused"] + counters["control_malformed"] + counters["malformed"]
+
+
+def test_many_schemas(cluster):
+    """A new valid schema of 200 KB with each of 300 sessions: what nobody uses any more is forgotten."""
+    with Siege(cluster, growth=32 * MIB), evil(cluster) as peer:
+        peer.start()
+        for number in range(300):
+            metrics = [protocol.Metric(f"m{number}_{index}", protocol.GAUGE, flags=protocol.OF_NODE, help="x" * 380)
+                       for index in range(500)]
+            peer.groups = [GROUP, protocol.Group("large", metrics=metrics)]
+            peer.schema = protocol.schema_bytes(peer.groups)
+            peer.hash = protocol.schema_hash(peer.schema)
+            peer.session += 2
+            peer.received.clear()
+            peer.hello()
+            peer.wait_message(protocol.WELCOME)
+            peer.send_schema()
+        proves_alive(cluster, peer)
+
+
+@pytest.mark.sanitized
+def test_many_sessions(cluster):
+    """Ten thousand hellos, each of a session of its own, with schemas that never come."""
+    with Siege(cluster, growth=32 * MIB), evil(cluster) as peer:
+        peer.start()
+        for number in range(10_000):
+            peer.session += 2
+            peer.hash = struct.pack(">QQ", 1, number)
+            peer.hello()
+            if number % 100 == 0:
+                peer.publish_raw(protocol.pack(good_frame(peer, sequence=1)))
+                peer.pump()
+        peer.session += 2
+        peer.hash = protocol.schema_hash(peer.schema)
+        peer.received.clear()
+        peer.hello()
+        proves_alive(cluster, peer)
+
+
+@pytest.mark.parametrize("size", [200, 60_000])
+def test_flood(cluster, size):
+    """A listed node sends as fast as it can: 256 MB, far more than is read. It loses frames; nobody else does."""
+    with Siege(cluster, growth=128 * MIB, frames=20), evil(cluster) as peer:
+        peer.start()
+        # No more than so much in its own queue, so that it goes on for a while.
+        peer.data.setsockopt(zmq.XPUB_NODROP, 1)
+        junk = protocol.pack(good_frame(peer, sequence=1, more=["x" * size]))
+        for _ in range(min(256 * MIB // len(junk), 400_000)):
+            peer.publish_raw(junk)
+        control = peer.control
+        for _ in range(20_000):
+            with contextlib.suppress(zmq.Again):
+                control.send(protocol.pack([1, protocol.PROBE, peer.session, 1]), zmq.DONTWAIT)
+        cluster.wait_counter("frames", 10_000)
+    counters = cluster.status()["counters"]
+    assert counters["duplicates"] + counters["dropped_user"] + counters["dropped_full"] > 0, counters
+
+
+def test_silent_local_clients(cluster):
+    """The local socket too: clients that connect and ask nothing are closed, the others are served."""
+    many_files()
+    with contextlib.ExitStack() as stack, Siege(cluster):
+        clients = []
+        for _ in range(100):
+            client = stack.enter_context(socket.socket(socket.AF_UNIX))
+            client.settimeout(60)
+            try:
+                client.connect(str(cluster.socket))
+            except BlockingIOError:
+                break
+            clients.append(client)
+        wait_until(cluster.status, "a status")
+        assert clients[0].recv(4096).startswith((b"error", b"")), "it is closed after a while"

@@ -1,0 +1,178 @@
+"""Keys from their making to their end, and that secrets stay secret."""
+
+import os
+import shutil
+import stat
+
+import pytest
+from lib.cluster import assert_contiguous, read_key
+from lib.programs import run, wait_until
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def test_files(cluster):
+    folder = cluster.keys_of("n1")
+    assert mode(cluster.master / "aggregator.key") == 0o600
+    assert mode(folder / "agent.key") == 0o600
+    assert {path.name for path in cluster.master.iterdir()} == {"aggregator.key", "aggregator.pub", "nodes"}
+    assert {path.name for path in folder.iterdir()} == {"agent.key", "agent.pub", "aggregator.pub"}
+    assert (cluster.master / "nodes" / "n1.pub").exists()
+    assert "n1" in (folder / "agent.pub").read_text()
+
+
+def test_init_overwrites_nothing(cluster):
+    before = (cluster.master / "aggregator.key").read_text()
+    done = run("aggregator", "keys", "init", "--keys", cluster.master)
+    assert done.returncode in (1, 2) and str(cluster.master) in done.stderr
+    assert (cluster.master / "aggregator.key").read_text() == before
+
+
+def test_add_list_revoke(cluster):
+    keys = cluster.keys_of("n1", admit=False)
+    public = read_key(keys / "agent.pub").decode()
+    add = ["aggregator", "keys", "add", "n1", "-", "--keys", cluster.master, "--socket", cluster.socket]
+    cluster.succeed(*add, stdin=(keys / "agent.pub").read_text())
+    listed = cluster.succeed("aggregator", "keys", "list", "--keys", cluster.master)
+    assert "n1" in listed and public in listed
+    assert public in cluster.succeed("aggregator", "keys", "list", "--json", "--keys", cluster.master)
+    again = run(*add, stdin=(keys / "agent.pub").read_text())
+    assert again.returncode in (1, 2) and "n1" in again.stderr
+    cluster.succeed(*add, "--replace", stdin=(keys / "agent.pub").read_text())
+    cluster.succeed("aggregator", "keys", "revoke", "n1", "--keys", cluster.master, "--socket", cluster.socket)
+    assert public not in cluster.succeed("aggregator", "keys", "list", "--keys", cluster.master)
+    gone = run("aggregator", "keys", "revoke", "n1", "--keys", cluster.master)
+    assert gone.returncode in (1, 2) and "n1" in gone.stderr
+
+
+@pytest.mark.parametrize("name", ["../n1", "a/b", "", ".n1", "-n1", "x" * 65, "n 1", "n\n1"])
+def test_names_that_are_refused(cluster, name):
+    keys = cluster.keys_of("n1", admit=False)
+    done = run("aggregator", "keys", "add", "--keys", cluster.master, "--", name, keys / "agent.pub")
+    assert done.returncode == 2 and done.stderr
+    assert not list((cluster.master / "nodes").iterdir())
+
+
+@pytest.mark.parametrize("text", ["", "public = short\n", "secret = {key}\n", "public = {key}\npublic = {key}\n",
+                                  "public = {key}x\n", "\0" * 100, "public: {key}\n"], ids=range(7))
+def test_files_that_are_no_public_key(cluster, text):
+    key = read_key(cluster.keys_of("n1", admit=False) / "agent.pub").decode()
+    bad = cluster.write("bad.pub", text.format(key=key))
+    done = run("aggregator", "keys", "add", "n2", bad, "--keys", cluster.master)
+    assert done.returncode in (1, 2) and "bad.pub" in done.stderr
+    assert key not in done.stderr.replace(f"public = {key}", "") or "secret" not in text
+
+
+def test_one_key_under_two_names(cluster):
+    keys = cluster.keys_of("n1")
+    done = run("aggregator", "keys", "add", "n2", keys / "agent.pub", "--keys", cluster.master)
+    if done.returncode == 0:
+        done = run("aggregator", "--config", cluster.empty, "--keys", cluster.master, "--socket", cluster.socket,
+                   "--listen", "tcp://127.0.0.1:*", "--endpoint-file", cluster.folder / "e")
+    assert done.returncode in (1, 2) and "n1" in done.stderr and "n2" in done.stderr
+
+
+@pytest.mark.parametrize("loose", [0o640, 0o604, 0o644, 0o620])
+def test_loose_secrets_are_refused(cluster, loose):
+    keys = cluster.keys_of("n1")
+    os.chmod(cluster.master / "aggregator.key", loose)
+    done = run("aggregator", "--config", cluster.empty, "--keys", cluster.master, "--socket", cluster.socket,
+               "--listen", "tcp://127.0.0.1:*")
+    assert done.returncode in (1, 2) and "aggregator.key" in done.stderr and "600" in done.stderr
+    os.chmod(keys / "agent.key", loose)
+    done = run("agent", "--config", cluster.empty, "--keys", keys, "--node", "n1", "--connect", "tcp://127.0.0.1:9")
+    assert done.returncode in (1, 2) and "agent.key" in done.stderr and "600" in done.stderr
+    assert read_key(keys / "agent.key").decode() not in done.stderr
+
+
+@pytest.mark.sanitized
+def test_revoked_while_it_runs(cluster):
+    """`keys revoke` cuts a node off at once; `keys add` lets it in again; the other node notices nothing."""
+    cluster.start_aggregator()
+    cluster.start_nodes("n1", "n2")
+    cluster.succeed("aggregator", "keys", "revoke", "n1", "--keys", cluster.master, "--socket", cluster.socket)
+    wait_until(lambda: cluster.node_status("n1") is None or cluster.node_status("n1")["state"] != "up", "n1 is out")
+    mark = cluster.aggregator.mark()
+    cluster.aggregator.wait_lines(8, after=mark, type="node", node="n2")
+    assert not cluster.aggregator.lines(mark, type="node", node="n1")
+    assert cluster.counter("key_revoked") > 0
+    # A listed key again: the agent's connection was never ended, so it heals without a new handshake.
+    mark = cluster.aggregator.mark()
+    cluster.keys_add("n1", cluster.folder / "keys" / "n1" / "agent.pub")
+    cluster.wait_node("n1", after=mark)
+    assert_contiguous(cluster.aggregator.lines(), "n2")
+
+
+def test_reload_by_signal(cluster):
+    """SIGHUP reads the folder: what an administrator changed by hand counts from then on."""
+    cluster.start_aggregator()
+    cluster.start_nodes("n1")
+    public = cluster.master / "nodes" / "n1.pub"
+    aside = cluster.folder / "aside.pub"
+    shutil.move(public, aside)
+    cluster.wait_node("n1", after=cluster.aggregator.mark())
+    cluster.aggregator.process.send_signal(1)
+    cluster.wait_event("keys_reloaded")
+    mark = cluster.aggregator.mark()
+    before = cluster.counter("key_revoked")
+    wait_until(lambda: cluster.counter("key_revoked") >= before + 3, "dropped frames of n1")
+    assert not cluster.aggregator.lines(mark, type="node", node="n1")
+    shutil.move(aside, public)
+    cluster.aggregator.process.send_signal(1)
+    cluster.wait_node("n1", after=mark)
+
+
+def test_unreadable_key_is_left_out(cluster):
+    """A broken file fails closed: its node is out, the others stay, and the log names it."""
+    cluster.start_aggregator()
+    cluster.start_nodes("n1", "n2")
+    (cluster.master / "nodes" / "n1.pub").write_text("public = broken\n")
+    cluster.aggregator.process.send_signal(1)
+    wait_until(lambda: "n1.pub" in cluster.aggregator.log(), "the file's name in the log")
+    mark = cluster.aggregator.mark()
+    cluster.aggregator.wait_lines(5, after=mark, type="node", node="n2")
+    assert not cluster.aggregator.lines(mark + 1, type="node", node="n1")
+
+
+def test_agent_is_admitted_later(cluster):
+    """An agent whose key is not listed is refused, and told to people; it gets in by itself once it is listed."""
+    cluster.start_aggregator()
+    keys = cluster.keys_of("n1", admit=False)
+    agent = cluster.start_agent("n1")
+    cluster.wait_event("key_refused")
+    cluster.wait_counter("key_refused", 1)
+    assert agent.alive()
+    cluster.keys_add("n1", keys / "agent.pub")
+    cluster.wait_node("n1", limit=120)
+
+
+def test_wrong_aggregator(cluster):
+    """An agent that was given another aggregator's key never talks to this one."""
+    cluster.start_aggregator()
+    keys = cluster.keys_of("n1")
+    cluster.succeed("aggregator", "keys", "init", "--keys", cluster.folder / "other")
+    shutil.copy(cluster.folder / "other" / "aggregator.pub", keys / "aggregator.pub")
+    cluster.start_agent("n1")
+    cluster.wait_counter("handshake_failed", 1)
+    assert not cluster.aggregator.lines(type="node")
+
+
+@pytest.mark.sanitized
+def test_secrets_show_nowhere(cluster):
+    """Not in an argument, not in the environment, not in a log at its most talkative, not in the output."""
+    cluster.start_aggregator("--log-level", "debug")
+    for node in ("n1", "n2"):
+        cluster.start_agent(node, "--log-level", "debug")
+        cluster.wait_node(node)
+    cluster.aggregator.process.send_signal(1)
+    cluster.wait_event("keys_reloaded")
+    status = cluster.succeed("aggregator", "status", "--json", "--socket", cluster.socket)
+    secrets = [read_key(path) for path in cluster.folder.rglob("*.key")]
+    assert len(secrets) == 3
+    for program in cluster.programs:
+        places = [open(f"/proc/{program.pid}/{name}", "rb").read() for name in ("cmdline", "environ")]
+        places += [program.out_path.read_bytes(), program.log_path.read_bytes(), status.encode()]
+        for secret in secrets:
+            assert not any(secret in place for place in places), program.name

@@ -1,0 +1,187 @@
+"""Options and configuration: what is wrong is an error that says where and what is allowed, and nothing starts."""
+
+import pytest
+from lib.programs import run
+
+FREE = "tcp://127.0.0.1:*"
+
+
+def refused(program, *options, words=()):
+    done = run(program, *options)
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert done.stdout == ""
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+    return done.stderr
+
+
+AGENT_LINES = [
+    # text of the file, line, words of the error
+    ("[agent]\nperiod = fast\n", 2, ["period", "fast"]),
+    ("[agent]\nperiod = 1ms\n", 2, ["period", "10ms", "1h"]),
+    ("[agent]\nperiod = 2h\n", 2, ["period", "10ms", "1h"]),
+    ("[agent]\nperiod = -1s\n", 2, ["period"]),
+    ("[agent]\nperiod =\n", 2, ["period"]),
+    ("[agent]\n\n# a comment\nperod = 1s\n", 4, ["perod", "period"]),
+    ("[agnet]\nperiod = 1s\n", 1, ["agnet", "agent"]),
+    ("[agent]\nnode = a/b\n", 2, ["node", "a/b"]),
+    ("[agent]\nnode = " + "x" * 65 + "\n", 2, ["node"]),
+    ("[agent]\nconnect = master\n", 2, ["connect", "tcp://"]),
+    ("[agent]\nconnect = tcp://master:99999\n", 2, ["connect"]),
+    ("[agent]\nconnect = tcp://*:5555\n", 2, ["connect", "host"]),
+    ("[agent]\nqueue = 0\n", 2, ["queue", "1"]),
+    ("[agent]\nqueue = many\n", 2, ["queue", "many"]),
+    ("[agent]\nlog_level = loud\n", 2, ["log_level", "debug"]),
+    ("[agent]\nroot = /nowhere/at/all\n", 2, ["root", "/nowhere"]),
+    ("[group network]\nperiod = 0\n", 2, ["period"]),
+    ("[group netwrok]\nperiod = 1s\n", 1, ["netwrok", "network"]),
+    ("[group network]\nenabled = perhaps\n", 2, ["enabled", "perhaps"]),
+    ("[group network]\ncolour = red\n", 2, ["colour"]),
+    ("[instance]\nmetadata = maybe\n", 2, ["metadata", "imds"]),
+    ("[instance]\nendpoint = ftp://x\n", 2, ["endpoint", "http://"]),
+    ("[agent]\nnonsense\n", 2, []),
+    ("[agent\nperiod = 1s\n", 1, []),
+    ("period = 1s\n", 1, ["period"]),
+]
+
+
+@pytest.mark.parametrize("text,line,words", AGENT_LINES, ids=range(len(AGENT_LINES)))
+def test_errors_in_the_agents_file(cluster, text, line, words):
+    path = cluster.write("bad.ini", text)
+    refused("agent", "--config", path, "--once", words=[f"{path}:{line}", *words])
+
+
+AGENT_FLAGS = [
+    (["--period", "fast"], ["--period", "fast"]),
+    (["--period"], ["--period"]),
+    (["--period=0"], ["--period"]),
+    (["--perod", "1s"], ["--perod", "--period"]),
+    (["--node", "a b"], ["--node"]),
+    (["--connect", "udp://a:1"], ["--connect", "tcp://"]),
+    (["--connect", "tcp://a"], ["--connect"]),
+    (["--config", "/nowhere/agent.ini"], ["/nowhere/agent.ini"]),
+    (["--config"], ["--config"]),
+    (["--log-level", "loud"], ["--log-level", "debug"]),
+    (["--json"], ["--json", "--list-groups"]),
+    (["--count", "-1"], ["--count"]),
+    (["--count", "x"], ["--count"]),
+    (["word"], ["word"]),
+    (["-x"], ["-x"]),
+    (["keys"], ["init"]),
+    (["keys", "make"], ["make", "init"]),
+    (["keys", "init", "--colour"], ["--colour"]),
+]
+
+
+@pytest.mark.parametrize("flags,words", AGENT_FLAGS, ids=lambda value: " ".join(value))
+def test_errors_of_the_agents_options(cluster, flags, words):
+    before = [] if "--config" in flags or "keys" in flags else ["--config", cluster.empty]
+    refused("agent", *before, *flags, words=words)
+
+
+AGGREGATOR_LINES = [
+    ("[aggregator]\nlisten = tcp://*\n", 2, ["listen", "tcp://"]),
+    ("[aggregator]\nlisten = *:5555\n", 2, ["listen", "tcp://"]),
+    ("[aggregator]\nlisten = tcp://*:65535\n", 2, ["listen"]),
+    ("[aggregator]\nlistne = tcp://*:5555\n", 2, ["listne", "listen"]),
+    ("[aggregator]\nstale_periods = 0\n", 2, ["stale_periods"]),
+    ("[aggregator]\ndown_periods = x\n", 2, ["down_periods", "x"]),
+    ("[aggregator]\noutput = xml\n", 2, ["output", "json", "none"]),
+    ("[aggregator]\nlog_level = loud\n", 2, ["log_level", "debug"]),
+    ("[aggregator]\nsocket = " + "x" * 200 + "\n", 2, ["socket"]),
+    ("[aggregators]\n\n", 1, ["aggregators"]),
+    ("[agent]\nperiod = 1s\n", 1, ["agent"]),
+]
+
+
+@pytest.mark.parametrize("text,line,words", AGGREGATOR_LINES, ids=range(len(AGGREGATOR_LINES)))
+def test_errors_in_the_aggregators_file(cluster, text, line, words):
+    path = cluster.write("bad.ini", text)
+    refused("aggregator", "--config", path, "--keys", cluster.master, words=[f"{path}:{line}", *words])
+    assert not cluster.socket.exists()
+
+
+AGGREGATOR_FLAGS = [
+    (["--listen", "5555"], ["--listen", "tcp://"]),
+    (["--listen", FREE], ["--listen", "--listen"]),
+    (["--keys", "/nowhere/keys", "--listen", FREE], ["/nowhere/keys"]),
+    (["serve-me"], ["serve-me"]),
+    (["tail", "--colour", "red"], ["--colour"]),
+    (["tail", "--type", "weather"], ["--type", "weather"]),
+    (["tail", "more"], ["more"]),
+    (["status", "--node"], ["--node"]),
+    (["keys"], ["init", "add", "list", "revoke"]),
+    (["keys", "add"], ["NODE"]),
+    (["keys", "add", "n1"], ["FILE"]),
+    (["keys", "add", "n1", "/nowhere/n1.pub"], ["/nowhere/n1.pub"]),
+    (["keys", "revoke"], ["NODE"]),
+    (["keys", "list", "--nothing"], ["--nothing"]),
+    (["keys", "change"], ["change"]),
+]
+
+
+@pytest.mark.parametrize("flags,words", AGGREGATOR_FLAGS, ids=lambda value: " ".join(value))
+def test_errors_of_the_aggregators_options(cluster, flags, words):
+    more = ["--keys", cluster.master] if flags[0] == "keys" and len(flags) > 1 and flags[1] == "add" else []
+    before = ["--config", cluster.empty] if flags[0].startswith("--") else []
+    done = run("aggregator", *before, *flags, *more)
+    assert done.returncode == 2 or (done.returncode == 1 and "/nowhere" in str(flags)), done
+    assert done.stdout == ""
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+
+
+@pytest.mark.parametrize("program", ["agent", "aggregator"])
+def test_print_config(cluster, program):
+    """What it prints is a file that it reads, with the same values; each says where it came from."""
+    section = program
+    path = cluster.write("own.ini", f"[{section}]\nlog_level = debug\n")
+    first = run(program, "--config", path, "--keys", cluster.master, "--print-config")
+    assert first.returncode == 0, first.stderr
+    assert f"{path}:2" in first.stdout and "default" in first.stdout and "command line" in first.stdout
+    assert f"keys = {cluster.master}" in first.stdout and "log_level = debug" in first.stdout
+    again = run(program, "--config", cluster.write("again.ini", first.stdout), "--print-config")
+    assert again.returncode == 0, again.stderr
+
+    def values(text):
+        lines = (line.partition("#")[0].strip() for line in text.splitlines() if not line.startswith(("#", ";")))
+        return [line for line in lines if line]
+
+    assert values(first.stdout) == values(again.stdout)
+
+
+@pytest.mark.parametrize("program", ["agent", "aggregator"])
+def test_help_and_version(program):
+    shown = run(program, "--help")
+    assert shown.returncode == 0 and shown.stderr == "" and "Usage" in shown.stdout
+    assert max(len(line) for line in shown.stdout.splitlines()) <= 120
+    version = run(program, "--version")
+    assert version.returncode == 0 and program in version.stdout and len(version.stdout.splitlines()) == 1
+
+
+def test_help_names_every_option(cluster):
+    for program in ("agent", "aggregator"):
+        shown = run(program, "--help").stdout
+        config = run(program, "--config", cluster.empty, "--print-config").stdout
+        section = ""
+        for line in config.splitlines():
+            if line.startswith("["):
+                section = line.strip("[]")
+            elif " = " in line and section == program and not line.startswith(("#", ";")):
+                key = line.partition(" = ")[0].strip()
+                assert "--" + key.replace("_", "-") in shown, (program, key)
+
+
+def test_command_line_wins(cluster):
+    path = cluster.write("own.ini", "[agent]\nnode = from-file\nperiod = 10ms\n")
+    assert '"node":"from-file"' in run("agent", "--config", path, "--once").stdout
+    assert '"node":"from-line"' in run("agent", "--config", path, "--node", "from-line", "--once").stdout
+
+
+@pytest.mark.parametrize("text", ["[agent]\r\nperiod = 20ms\r\n", "\n\n; note\n[agent]\nperiod=20ms",
+                                  "[agent]\n  period =  20ms  # often\n"], ids=["crlf", "bare", "spaces"])
+def test_spellings_of_a_file(cluster, text):
+    path = cluster.folder / "own.ini"
+    path.write_bytes(text.encode())
+    done = run("agent", "--config", path, "--print-config")
+    assert done.returncode == 0 and "period = 20ms" in done.stdout, done.stderr

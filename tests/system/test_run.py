@@ -1,0 +1,147 @@
+"""`make run`: what a newcomer does first. And `make install`."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+from lib.programs import BUILD, LIMIT, ROOT, parse_line, wait_until
+
+NODES = {"n1", "n2", "n3"}
+
+
+def environment(scratch):
+    """As little as there may be."""
+    return {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "TMPDIR": str(scratch)}
+
+
+def begin(scratch, *more, command=None):
+    command = command or ["make", "-s", "run", f"BUILD={BUILD}", *more]
+    with open(scratch / "log", "ab") as log:
+        return subprocess.Popen(command, cwd=ROOT, env=environment(scratch), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=log)
+
+
+def direct(*arguments):
+    return ["env", f"BUILD={BUILD}", str(ROOT / "tests" / "run-cluster"), *arguments]
+
+
+def read_until_all_nodes(process, count=2):
+    """Each line must be JSON; returns them once every node has `count`."""
+    lines = []
+    while not all(sum(line.get("node") == node and line["type"] == "node" for line in lines) >= count
+                  for node in NODES):
+        line = process.stdout.readline()
+        assert line, "it ended"
+        lines.append(parse_line(line))
+    return lines
+
+
+def left_over(scratch):
+    """Processes and files of a run that should be over."""
+    found = [path.name for path in scratch.iterdir() if path.name.startswith("synop-run")]
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if str(scratch).encode() in text:
+                found.append(text)
+    return found
+
+
+def assert_all_gone(scratch):
+    wait_until(lambda: not left_over(scratch), f"nothing is left over: {left_over(scratch)}")
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    yield tmp_path
+    wait_until(lambda: not left_over(tmp_path), "the run's programs ended")
+
+
+def test_three_nodes(scratch):
+    process = begin(scratch)
+    lines = read_until_all_nodes(process)
+    node_lines = [line for line in lines if line["type"] == "node"]
+    assert {line["node"] for line in node_lines} == NODES
+    process.stdout.close()
+    assert process.wait(LIMIT) == 0, (scratch / "log").read_text()
+    assert_all_gone(scratch)
+
+
+def test_duration(scratch):
+    """It ends by itself, with whole lines of JSON and nothing else on standard output."""
+    process = begin(scratch, "DURATION=3s")
+    out, _ = process.communicate(timeout=2 * LIMIT)
+    assert process.returncode == 0, (scratch / "log").read_text()
+    assert out.endswith(b"\n")
+    for line in out.splitlines():
+        parse_line(line)
+    assert_all_gone(scratch)
+
+
+def test_two_beside_each_other(scratch):
+    runs = [begin(scratch), begin(scratch)]
+    for process in runs:
+        read_until_all_nodes(process)
+    for process in runs:
+        assert process.poll() is None
+        process.stdout.close()
+    for process in runs:
+        assert process.wait(LIMIT) == 0, (scratch / "log").read_text()
+    assert_all_gone(scratch)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ends_when_told(scratch, number):
+    process = begin(scratch, command=direct())
+    read_until_all_nodes(process, 1)
+    process.send_signal(number)
+    rest, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 128 + number, (scratch / "log").read_text()
+    for line in rest.splitlines():
+        parse_line(line)
+    assert_all_gone(scratch)
+
+
+def test_a_program_that_dies(scratch):
+    """Then the run is over, and says so."""
+    process = begin(scratch, command=direct())
+    read_until_all_nodes(process, 1)
+    agents = [entry for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit() and is_agent(entry, scratch)]
+    assert len(agents) == 3
+    os.kill(int(agents[0].name), signal.SIGKILL)
+    process.communicate(timeout=LIMIT)
+    assert process.returncode == 1 and "ended" in (scratch / "log").read_text()
+    assert_all_gone(scratch)
+
+
+def is_agent(entry, scratch):
+    try:
+        words = (entry / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[0].endswith(b"/agent") and any(str(scratch).encode() in word for word in words)
+
+
+@pytest.mark.parametrize("duration", ["soon", "-1s", "1 s", "10x"])
+def test_durations_that_are_none(scratch, duration):
+    process = begin(scratch, command=direct(duration))
+    out, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 2 and out == b"" and duration in (scratch / "log").read_text()
+
+
+def test_install(tmp_path):
+    """Into a folder, where the programs work, and away again."""
+    for target in ("install", "uninstall"):
+        done = subprocess.run(["make", "-s", target, f"BUILD={BUILD}", f"DESTDIR={tmp_path}", "PREFIX=/usr"], cwd=ROOT,
+                              env=environment(tmp_path), capture_output=True, text=True, timeout=5 * LIMIT, check=False)
+        assert done.returncode == 0, done.stderr
+        if target == "install":
+            shown = subprocess.run([tmp_path / "usr/bin/agent", "--version"], capture_output=True, timeout=LIMIT,
+                                   check=True).stdout
+            assert shown.startswith(b"synop agent ")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

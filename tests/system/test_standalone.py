@@ -1,0 +1,110 @@
+"""The agent by itself: reports on standard output, on this machine and on recorded ones."""
+
+import json
+import os
+import signal
+
+import pytest
+from lib.programs import RECORDED, ROOT, listed_groups, parse_line, run
+
+pytestmark = pytest.mark.sanitized
+
+
+def reports(*options):
+    done = run("agent", *(() if "--config" in options else ("--config", "/dev/null")), *options)
+    assert done.returncode == 0, done.stderr
+    return [parse_line(line) for line in done.stdout.splitlines()]
+
+
+def test_once():
+    line, = reports("--once", "--period", "100ms")
+    assert line["type"] == "node" and line["seq"] >= 1 and "clock" not in line
+    assert line["node"] == os.uname().nodename.partition(".")[0]
+    names = {group["name"] for group in listed_groups()}
+    assert names == set(line["report"]["system_data"]) | (set(line["report"]) - {"system_data"})
+    cpu = line["report"]["system_data"]["cpu_usage"]
+    assert cpu["error"] == "" and cpu["period"] > 0.05
+    assert cpu["average_usage"]["idle"] is not None, "one report has changes already"
+
+
+def test_count():
+    lines = reports("--count", "4", "--period", "50ms", "--node", "me")
+    assert len(lines) == 4 and {line["node"] for line in lines} == {"me"}
+    assert len({line["session"] for line in lines}) == 1
+    assert [line["seq"] for line in lines] == list(range(lines[0]["seq"], lines[0]["seq"] + 4))
+    assert "hardware_info" in lines[0]["report"] and "hardware_info" not in lines[-1]["report"]
+    assert lines[-1]["report"]["system_data"]["cpu_usage"]["average_usage"]["idle"] is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ends_when_asked(cluster, number):
+    agent = cluster.start("alone", "agent", "--config", cluster.empty, "--period", "50ms")
+    agent.wait_lines(3)
+    agent.signal(number)
+    assert agent.wait() == 0
+    assert agent.log() == ""
+
+
+def test_list_groups():
+    text, markdown = run("agent", "--list-groups").stdout, run("agent", "--list-groups", "--markdown").stdout
+    for group in listed_groups():
+        assert group["help"] in text and group["help"] in markdown
+        for metric in group["metrics"]:
+            assert f" {metric['name']} " in text and f"`{metric['name']}`" in markdown
+            assert metric["help"].endswith(".")
+
+
+def test_groups_can_be_left_out(cluster):
+    others = "".join(f"[group {group['name']}]\nenabled = no\n" for group in listed_groups()
+                     if group["name"] not in ("load", "network"))
+    line, = reports("--config", cluster.write("own.ini", others), "--once", "--period", "50ms")
+    assert list(line["report"]) == ["system_data"] and set(line["report"]["system_data"]) == {"load", "network"}
+
+
+def test_interfaces_can_be_left_out(cluster):
+    own = cluster.write("own.ini", "[group network]\nexclude = lo,nothing*\n")
+    line, = reports("--config", own, "--once", "--period", "50ms")
+    assert "lo" not in line["report"]["system_data"]["network"]["devices"]
+
+
+def test_empty_machine(cluster):
+    """Neither proc nor sys: every group says what is missing, or has no rows; nothing is 0 that was not read."""
+    empty = cluster.folder / "empty"
+    empty.mkdir()
+    line, = reports("--root", empty, "--once", "--period", "50ms")
+    data = line["report"]["system_data"]
+    assert data["memory_info"]["error"] and data["memory_info"]["total"] is None
+    assert data["cpu_usage"]["error"] and data["load"]["error"]
+
+
+def recorded(name):
+    if not (RECORDED / name).is_dir():
+        pytest.skip(f"{RECORDED / name} is not here")
+    return RECORDED / name
+
+
+def test_480_cpus():
+    line, = reports("--root", recorded("big480"), "--once", "--period", "50ms")
+    cpus = line["report"]["system_data"]["cpu_usage"]["usage_data"]
+    assert len(cpus) == 480 and list(cpus)[479] == "479"
+
+
+def test_many_kernels():
+    """Three InfiniBand adapters, one of which says N/A for counters: missing, not 0."""
+    line, = reports("--root", recorded("procfs"), "--once", "--period", "50ms")
+    data = line["report"]["system_data"]
+    ports = data["infiniband"]
+    rows = next(value for value in ports.values() if isinstance(value, dict) and any(":" in key for key in value))
+    assert len(rows) >= 3
+    assert data["memory_info"]["total"] == 15666184 * 1024
+    assert "sda" in json.dumps(list(data["disk_io"]["devices"])), list(data["disk_io"]["devices"])
+
+
+def test_own_recordings():
+    """Each of the project's own small recordings gives a whole report."""
+    roots = sorted((ROOT / "tests" / "roots").glob("*/proc"))
+    if not roots:
+        pytest.skip("tests/roots holds no whole machine")
+    for root in roots:
+        line, = reports("--root", root.parent, "--once", "--period", "50ms")
+        assert line["report"]["system_data"]
