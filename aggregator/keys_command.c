@@ -162,7 +162,7 @@ reload (const struct arguments *arguments, struct buffer *text)
 /* ---- the actions ---- */
 
 static int
-init (const struct arguments *arguments)
+keys_init (const struct arguments *arguments)
 {
   const char *keys = arguments->keys;
   struct buffer text = { 0 };
@@ -238,7 +238,7 @@ check_unlisted (const struct arguments *arguments, const char *node, const uint8
 }
 
 static int
-add (const struct arguments *arguments)
+keys_add (const struct arguments *arguments)
 {
   const char *node = arguments->operands[1], *file = arguments->operands[2];
   struct buffer text = { 0 };
@@ -257,7 +257,7 @@ add (const struct arguments *arguments)
 }
 
 static int
-revoke (const struct arguments *arguments)
+keys_revoke (const struct arguments *arguments)
 {
   const char *node = arguments->operands[1];
   struct buffer text = { 0 };
@@ -305,7 +305,7 @@ list_json (void *context, const char *node, const uint8_t key[KEY_SIZE])
 }
 
 static int
-list (const struct arguments *arguments)
+keys_list (const struct arguments *arguments)
 {
   struct key_set *set = key_set_create ();
   struct json json = { 0 };
@@ -328,10 +328,10 @@ static const struct action {
   int (*run) (const struct arguments *arguments);
   const char *usage;
 } actions[] = {
-  { "init", 1, init, "init" },
-  { "add", 3, add, "add NODE FILE" },
-  { "list", 1, list, "list" },
-  { "revoke", 2, revoke, "revoke NODE" },
+  { "init", 1, keys_init, "init" },
+  { "add", 3, keys_add, "add NODE FILE" },
+  { "list", 1, keys_list, "list" },
+  { "revoke", 2, keys_revoke, "revoke NODE" },
 };
 
 static int
