@@ -1,0 +1,163 @@
+/* Files that are read again and again, and folders with a number. */
+#include <errno.h>
+
+#include "agent/numbered.h"
+#include "agent/reader.h"
+#include "tests/unit/sampler_test.h"
+
+static void
+reads_what_is_there_now (void **state)
+{
+  struct scratch scratch;
+  struct reader reader;
+  struct buffer text = { 0 };
+  int fd;
+
+  (void) state;
+  scratch_init (&scratch);
+  reader_init (&reader, scratch.root, "/proc/%s", "file");
+  assert_int_equal (reader_read (&reader, &text), -ENOENT);
+  assert_int_equal (text.length, 0);
+  scratch_write (&scratch, "/proc/file", "first\n");
+  assert_int_equal (reader_read (&reader, &text), 0);
+  assert_string_equal (text.data, "first\n");
+  fd = reader.fd;
+  scratch_write (&scratch, "/proc/file", "the second, longer\n");
+  assert_int_equal (reader_read (&reader, &text), 0);
+  assert_string_equal (text.data, "the second, longer\n");
+  assert_int_equal (text.length, strlen (text.data));
+  assert_int_equal (reader.fd, fd); /* it stayed open */
+  scratch_write (&scratch, "/proc/file", "");
+  assert_int_equal (reader_read (&reader, &text), 0);
+  assert_string_equal (text.data, "");
+  reader_free (&reader);
+  reader_free (&reader); /* twice is fine */
+  buffer_free (&text);
+  scratch_free (&scratch);
+}
+
+static void
+reads_long_files_whole (void **state)
+{
+  static const size_t lengths[] = { 1, 4094, 4095, 4096, 4097, 8191, 8192, 200000 };
+  struct scratch scratch;
+  struct reader reader;
+  struct buffer text = { 0 };
+  char *bytes = malloc (200000);
+
+  (void) state;
+  scratch_init (&scratch);
+  reader_init (&reader, scratch.root, "/long");
+  for (size_t i = 0; i < 200000; i++)
+    bytes[i] = (char) ('a' + i % 23);
+  for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    scratch_write_bytes (&scratch, "/long", bytes, lengths[i]);
+    assert_int_equal (reader_read (&reader, &text), 0);
+    assert_int_equal (text.length, lengths[i]);
+    assert_memory_equal (text.data, bytes, lengths[i]);
+    assert_int_equal (text.data[text.length], 0);
+  }
+  reader_free (&reader);
+  buffer_free (&text);
+  free (bytes);
+  scratch_free (&scratch);
+}
+
+static void
+reads_values (void **state)
+{
+  struct scratch scratch;
+  struct reader reader;
+  char text[8];
+
+  (void) state;
+  scratch_init (&scratch);
+  reader_init (&reader, scratch.root, "/value");
+  assert_int_equal (reader_read_value (&reader, text, sizeof text), -ENOENT);
+  assert_string_equal (text, "");
+  scratch_write (&scratch, "/value", "123\n");
+  assert_int_equal (reader_read_value (&reader, text, sizeof text), 3);
+  assert_string_equal (text, "123");
+  scratch_write (&scratch, "/value", "123456789");
+  assert_int_equal (reader_read_value (&reader, text, sizeof text), 7);
+  assert_string_equal (text, "1234567");
+  scratch_write (&scratch, "/value", "");
+  assert_int_equal (reader_read_value (&reader, text, sizeof text), 0);
+  assert_string_equal (text, "");
+  reader_free (&reader);
+  scratch_free (&scratch);
+}
+
+static void
+tells_what_is_wrong (void **state)
+{
+  struct scratch scratch;
+  struct reader reader;
+  struct buffer text = { 0 };
+  char error[200], expected[200];
+
+  (void) state;
+  scratch_init (&scratch);
+  reader_init (&reader, scratch.root, "/.");
+  assert_int_equal (reader_read (&reader, &text), -EISDIR); /* the folder itself */
+  assert_int_equal (reader_error (&reader, -EISDIR, error, sizeof error), -1);
+  snprintf (expected, sizeof expected, "%s/.: Is a directory", scratch.root);
+  assert_string_equal (error, expected);
+  reader_free (&reader);
+  reader_init (&reader, "", "/dev/zero");
+  assert_int_equal (reader_read (&reader, &text), -EFBIG);
+  assert_int_equal (text.length, 0);
+  reader_free (&reader);
+  buffer_free (&text);
+  scratch_free (&scratch);
+}
+
+static void
+numbered_folders (void **state)
+{
+  struct scratch scratch;
+  struct numbered cpus;
+  char text[16];
+
+  (void) state;
+  scratch_init (&scratch);
+  numbered_init (&cpus, scratch.root, "/cpu", "cpu", "speed");
+  numbered_refresh (&cpus);
+  assert_int_equal (cpus.count, 0); /* no such folder */
+  scratch_write (&scratch, "/cpu/online", "0-1,10\n");
+  scratch_write (&scratch, "/cpu/cpu10/speed", "10\n");
+  scratch_write (&scratch, "/cpu/cpu9/speed", "9\n");
+  scratch_write (&scratch, "/cpu/cpu0/speed", "0\n");
+  scratch_write (&scratch, "/cpu/cpufreq/speed", "x\n");
+  scratch_write (&scratch, "/cpu/cpu/speed", "x\n");
+  scratch_write (&scratch, "/cpu/cpu3x/speed", "x\n");
+  numbered_refresh (&cpus);
+  assert_int_equal (cpus.count, 3);
+  assert_string_equal (cpus.items[0].label, "0");
+  assert_string_equal (cpus.items[1].label, "9");
+  assert_string_equal (cpus.items[2].label, "10");
+  assert_int_equal (reader_read_value (&cpus.items[2].reader, text, sizeof text), 2);
+  scratch_write (&scratch, "/cpu/cpu11/speed", "11\n");
+  numbered_refresh (&cpus);
+  assert_int_equal (cpus.count, 3); /* the list of those online is the same */
+  scratch_write (&scratch, "/cpu/online", "0-1,10-11\n");
+  numbered_refresh (&cpus);
+  assert_int_equal (cpus.count, 4);
+  numbered_free (&cpus);
+  scratch_free (&scratch);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (reads_what_is_there_now),
+    cmocka_unit_test (reads_long_files_whole),
+    cmocka_unit_test (reads_values),
+    cmocka_unit_test (tells_what_is_wrong),
+    cmocka_unit_test (numbered_folders),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
