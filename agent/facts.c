@@ -122,17 +122,6 @@ names_read (struct names *names, const char *prefix, const char *root, const cha
     qsort (names->list, names->count, sizeof *names->list, names_compare);
 }
 
-bool
-names_equal (const struct names *one, const struct names *other)
-{
-  if (one->count != other->count)
-    return false;
-  for (size_t i = 0; i < one->count; i++)
-    if (strcmp (one->list[i], other->list[i]) != 0)
-      return false;
-  return true;
-}
-
 void
 names_free (struct names *names)
 {
@@ -140,6 +129,61 @@ names_free (struct names *names)
     free (names->list[i]);
   free (names->list);
   *names = (struct names){ 0 };
+}
+
+void
+folder_watch_init (struct folder_watch *watch, const char *root, const char *path)
+{
+  *watch = (struct folder_watch){ .fd = -1, .path = memory_format ("%s%s", root, path) };
+}
+
+void
+folder_watch_free (struct folder_watch *watch)
+{
+  if (watch->fd >= 0)
+    close (watch->fd);
+  free (watch->path);
+}
+
+/* FNV-1a of a name; those of a folder are added up, since their order says nothing. */
+static uint64_t
+name_hash (const char *name)
+{
+  uint64_t hash = UINT64_C (14695981039346656037);
+
+  for (; *name; name++)
+    hash = (hash ^ (unsigned char) *name) * UINT64_C (1099511628211);
+  return hash;
+}
+
+bool
+folder_changed (struct folder_watch *watch)
+{
+  _Alignas(struct dirent64) char bytes[4096];
+  uint64_t sum = 0;
+  ssize_t got = 0;
+  bool changed;
+
+  if (watch->fd >= 0 && lseek (watch->fd, 0, SEEK_SET) < 0) {
+    close (watch->fd);
+    watch->fd = -1;
+  }
+  if (watch->fd < 0)
+    watch->fd = open (watch->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (watch->fd >= 0 && (got = getdents64 (watch->fd, bytes, sizeof bytes)) > 0)
+    for (ssize_t at = 0; at < got;) {
+      const struct dirent64 *entry = (const struct dirent64 *) (bytes + at);
+      if (entry->d_name[0] != '.')
+        sum += name_hash (entry->d_name);
+      at += entry->d_reclen;
+    }
+  if (watch->fd >= 0 && (got < 0 || sum == 0)) { /* it was removed, or may be: another of its name may come */
+    close (watch->fd);
+    watch->fd = -1;
+  }
+  changed = sum != watch->sum;
+  watch->sum = sum;
+  return changed;
 }
 
 size_t

@@ -23,8 +23,17 @@ struct names { /* `{0}` is an empty one */
 };
 void names_read (struct names *names, const char *prefix, const char *root, const char *format, ...)
     __attribute__ ((format (printf, 4, 5)));
-bool names_equal (const struct names *one, const struct names *other);
 void names_free (struct names *names);
+
+/* Tells whether a folder's names have changed, without allocation. */
+struct folder_watch {
+  int fd;
+  char *path; /* owned */
+  uint64_t sum;
+};
+void folder_watch_init (struct folder_watch *watch, const char *root, const char *path);
+void folder_watch_free (struct folder_watch *watch);
+bool folder_changed (struct folder_watch *watch); /* true the first time, if the folder is there */
 
 /* Sets the value of the node in the column of that name; an empty text stays missing. */
 size_t fact_column (const struct group *group, const char *name);

@@ -99,7 +99,7 @@ struct port {
 
 struct infiniband {
   char *root; /* a copy: see lane.h */
-  struct names devices;
+  struct folder_watch folder;
   struct port *ports;
   size_t count;
   unsigned age; /* samples since the ports were listed */
@@ -112,6 +112,7 @@ infiniband_open (const struct sampler_context *context)
   struct infiniband *infiniband = memory_new (1, sizeof *infiniband);
 
   infiniband->root = memory_string (context->root);
+  folder_watch_init (&infiniband->folder, context->root, "/sys/class/infiniband");
   return infiniband;
 }
 
@@ -146,14 +147,12 @@ static void
 ports_refresh (struct infiniband *infiniband)
 {
   struct names devices = { 0 }, ports = { 0 };
+  bool changed = folder_changed (&infiniband->folder);
 
-  names_read (&devices, "", infiniband->root, "/sys/class/infiniband");
-  if (names_equal (&devices, &infiniband->devices) && !infiniband->stale && ++infiniband->age < LIST_SAMPLES) {
-    names_free (&devices);
+  infiniband->age++;
+  if (!changed && !infiniband->stale && (infiniband->folder.sum == 0 || infiniband->age < LIST_SAMPLES))
     return;
-  }
-  names_free (&infiniband->devices);
-  infiniband->devices = devices;
+  names_read (&devices, "", infiniband->root, "/sys/class/infiniband");
   infiniband->stale = false;
   infiniband->age = 0;
   ports_free (infiniband);
@@ -163,6 +162,7 @@ ports_refresh (struct infiniband *infiniband)
       port_add (infiniband, devices.list[i], ports.list[j]);
   }
   names_free (&ports);
+  names_free (&devices);
 }
 
 /* "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)": in tenths of a gigabit, so that it stays an integer. */
@@ -248,7 +248,7 @@ infiniband_close (void *state)
   struct infiniband *infiniband = state;
 
   ports_free (infiniband);
-  names_free (&infiniband->devices);
+  folder_watch_free (&infiniband->folder);
   free (infiniband->root);
   free (infiniband);
 }

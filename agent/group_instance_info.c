@@ -99,23 +99,29 @@ facts_fill (char *text, const char *more)
     strcpy (text, more);
 }
 
-static void
-metadata_ask (const struct instance *instance, enum cloud cloud, struct imds_facts *facts, struct table *table)
+/* Where the firmware tells nothing, both are tried. Returns the cloud that answered, or what it was taken for. */
+static enum cloud
+metadata_ask (const struct instance *instance, enum cloud cloud, struct imds_facts *facts, struct error *error)
 {
-  int64_t deadline = clock_monotonic () + METADATA_PATIENCE;
+  int64_t now = clock_monotonic (), deadline = now + METADATA_PATIENCE;
   struct imds_facts told = { 0 };
-  struct error error = { "" };
-  int rc;
+  int rc = -1;
 
-  if (cloud == CLOUD_AWS)
-    rc = imds_ask_aws (instance->endpoint, deadline, &told, &error);
-  else
-    rc = imds_ask_azure (instance->endpoint, deadline, &told, &error);
-  if (rc < 0)
-    snprintf (table->error, sizeof table->error, "%.*s", (int) sizeof table->error - 1, error.text);
+  if (cloud != CLOUD_AZURE)
+    rc = imds_ask_aws (instance->endpoint, cloud == CLOUD_AWS ? deadline : now + METADATA_PATIENCE / 2, &told, error);
+  if (cloud == CLOUD_NONE && rc == 0)
+    cloud = CLOUD_AWS;
+  else if (cloud != CLOUD_AWS)
+    rc = imds_ask_azure (instance->endpoint, deadline, &told, error);
+  if (cloud == CLOUD_NONE && rc == 0)
+    cloud = CLOUD_AZURE;
+  if (rc == 0)
+    error->text[0] = '\0';
+
   facts_fill (told.instance_id, facts->instance_id);
   facts_fill (told.instance_type, facts->instance_type);
   *facts = told;
+  return cloud;
 }
 
 static int
@@ -124,10 +130,12 @@ instance_sample (void *state, struct table *table)
   static const char *const clouds[] = { [CLOUD_NONE] = "", [CLOUD_AWS] = "aws", [CLOUD_AZURE] = "azure" };
   const struct instance *instance = state;
   struct imds_facts facts = { 0 };
+  struct error error = { "" };
   enum cloud cloud = dmi_read (instance->root, &facts);
 
-  if (instance->metadata && cloud != CLOUD_NONE)
-    metadata_ask (instance, cloud, &facts, table);
+  if (instance->metadata)
+    cloud = metadata_ask (instance, cloud, &facts, &error);
+  snprintf (table->error, sizeof table->error, "%.*s", (int) sizeof table->error - 1, error.text);
   fact_set_text (table, "cloud", clouds[cloud]);
   fact_set_text (table, "instance_id", facts.instance_id);
   fact_set_text (table, "instance_type", facts.instance_type);
