@@ -35,7 +35,8 @@ static void
 take_hello (struct cluster *cluster, struct node *node, const struct link_message *message, const struct control *hello,
             struct instant received)
 {
-  struct control welcome = { .type = CONTROL_WELCOME, .session = hello->session, .version = SYNOP_VERSION };
+  /* `known`: no need to send the schema. It is known, or another node has just been asked for it. */
+  struct control welcome = { .type = CONTROL_WELCOME, .session = hello->session, .known = true };
   struct session *session;
   struct error error;
 
@@ -49,17 +50,16 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
     remember_hello (session, message, hello);
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
       node->refused = false; /* a new connection may bring the right bytes */
-      cluster_want_schema (cluster, node, hello->schema_hash, received.monotonic_ns);
+      cluster_want_schema (cluster, node, hello->schema_hash);
+      welcome.known = !cluster_ask_due (cluster, node, received.monotonic_ns);
     }
   } else {
     session = node_session (node, hello->session);
     remember_hello (session, message, hello);
   }
-  welcome.known = schema_store_find (&cluster->schemas, hello->schema_hash) != NULL;
   welcome.last_sequence = session->sequence;
+  strcpy (welcome.version, SYNOP_VERSION);
   cluster_answer (cluster, message->routing, message->routing_length, &welcome);
-  if (node->wanting && session == &node->sessions[0])
-    cluster_ask_schema (cluster, node, received.monotonic_ns);
 }
 
 static void

@@ -85,7 +85,8 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct lin
   } else if (node->refused && memcmp (node->refused_hash, header.schema, SCHEMA_HASH_SIZE) == 0) {
     cluster_reject (cluster, node, REJECTED_WRONG_SCHEMA, "a frame of a schema that was refused", received);
   } else {
-    cluster_want_schema (cluster, node, header.schema, received.monotonic_ns);
+    cluster_want_schema (cluster, node, header.schema);
+    cluster_ask_schema (cluster, node, received.monotonic_ns);
     cluster_hold_frame (cluster, node, message->bytes, message->length, received);
   }
 }

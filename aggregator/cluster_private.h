@@ -49,9 +49,10 @@ void cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t rou
 bool cluster_use_schema (struct cluster *cluster, struct node *node,
                          const uint8_t hash[SCHEMA_HASH_SIZE]); /* true when it is known: the node has it now */
 void cluster_drop_schema (struct cluster *cluster, struct node *node);
-void cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE],
-                          int64_t now_ns);
-void cluster_ask_schema (struct cluster *cluster, struct node *node, int64_t now_ns);
+void cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
+/* Whether the node is to be asked now for the schema that it wants; then it counts as asked. */
+bool cluster_ask_due (struct cluster *cluster, struct node *node, int64_t now_ns);
+void cluster_ask_schema (struct cluster *cluster, struct node *node, int64_t now_ns); /* if due */
 void cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message,
                           struct instant now);
 void cluster_hold_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,

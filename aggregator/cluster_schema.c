@@ -52,15 +52,30 @@ cluster_drop_schema (struct cluster *cluster, struct node *node)
 }
 
 void
-cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns)
+cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
-  if (!node->wanting || memcmp (node->wanted, hash, SCHEMA_HASH_SIZE) != 0) {
-    cluster_drop_held (cluster, node);
-    node->wanting = true;
-    memcpy (node->wanted, hash, SCHEMA_HASH_SIZE);
-    node->ask_wait_ns = ASK_WAIT_FIRST;
-  }
-  cluster_ask_schema (cluster, node, now_ns);
+  if (node->wanting && memcmp (node->wanted, hash, SCHEMA_HASH_SIZE) == 0)
+    return;
+  cluster_drop_held (cluster, node);
+  node->wanting = true;
+  memcpy (node->wanted, hash, SCHEMA_HASH_SIZE);
+  node->ask_wait_ns = ASK_WAIT_FIRST;
+}
+
+bool
+cluster_ask_due (struct cluster *cluster, struct node *node, int64_t now_ns)
+{
+  if (!node->wanting || !node->sessions[0].hello || now_ns < node->ask_at_ns)
+    return false;
+  if (now_ns - cluster->asked_ns < ASK_OTHERS_AFTER &&
+      memcmp (cluster->asked_hash, node->wanted, SCHEMA_HASH_SIZE) == 0)
+    return false;
+  memcpy (cluster->asked_hash, node->wanted, SCHEMA_HASH_SIZE);
+  cluster->asked_ns = now_ns;
+  node->ask_at_ns = now_ns + node->ask_wait_ns;
+  if (node->ask_wait_ns < ASK_WAIT_MAX)
+    node->ask_wait_ns *= 2;
+  return true;
 }
 
 void
@@ -69,16 +84,8 @@ cluster_ask_schema (struct cluster *cluster, struct node *node, int64_t now_ns)
   struct session *session = &node->sessions[0];
   struct control request = { .type = CONTROL_SCHEMA_REQUEST, .session = session->id };
 
-  if (!session->hello || now_ns < node->ask_at_ns)
+  if (!cluster_ask_due (cluster, node, now_ns))
     return;
-  if (now_ns - cluster->asked_ns < ASK_OTHERS_AFTER &&
-      memcmp (cluster->asked_hash, node->wanted, SCHEMA_HASH_SIZE) == 0)
-    return;
-  memcpy (cluster->asked_hash, node->wanted, SCHEMA_HASH_SIZE);
-  cluster->asked_ns = now_ns;
-  node->ask_at_ns = now_ns + node->ask_wait_ns;
-  if (node->ask_wait_ns < ASK_WAIT_MAX)
-    node->ask_wait_ns *= 2;
   memcpy (request.schema_hash, node->wanted, SCHEMA_HASH_SIZE);
   cluster_answer (cluster, session->routing, session->routing_length, &request);
 }

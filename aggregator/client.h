@@ -1,0 +1,10 @@
+/* `aggregator tail` and `aggregator status`: clients of a running aggregator's UNIX socket. */
+#ifndef SYNOP_AGGREGATOR_CLIENT_H
+#define SYNOP_AGGREGATOR_CLIENT_H
+
+#include "aggregator/options.h"
+
+int client_tail (const struct options *options); /* each: the exit code */
+int client_status (const struct options *options);
+
+#endif

@@ -1,0 +1,27 @@
+/* The aggregator's UNIX socket: `tail`, `status` and `keys` talk to a running aggregator through it. */
+#ifndef SYNOP_AGGREGATOR_LOCAL_SOCKET_H
+#define SYNOP_AGGREGATOR_LOCAL_SOCKET_H
+
+#include <sys/types.h>
+
+#include "synop/buffer.h"
+#include "synop/error.h"
+
+struct local_socket {
+  int fd; /* listening, non-blocking */
+  char *path;
+  dev_t device; /* which file is ours, to remove no other */
+  ino_t inode;
+};
+
+/* Makes the folder if it is missing. A socket on which nobody answers any more is replaced; one on which somebody does
+ * is an error. */
+int local_socket_listen (struct local_socket *local, const char *path, struct error *error);
+void local_socket_close (struct local_socket *local); /* removes the file */
+
+/* A blocking descriptor, or -1; errno says why. */
+int local_socket_connect (const char *path, struct error *error);
+/* Sends one line and reads the whole answer. */
+int local_socket_request (const char *path, const char *request, struct buffer *answer, struct error *error);
+
+#endif

@@ -1,0 +1,62 @@
+/* See node_line.h. */
+#include "aggregator/node_line.h"
+
+#include "aggregator/node.h"
+#include "synop/clock.h"
+#include "synop/report.h"
+
+static bool
+only_groups (const void *groups, const char *group)
+{
+  return globs_match (groups, group);
+}
+
+static void
+write_line (const void *context, struct json *json, const struct globs *groups)
+{
+  const struct cluster_frame *frame = context;
+  char session[SESSION_TEXT_SIZE];
+
+  session_text (frame->header->session, session);
+  json_object (json);
+  json_key (json, "type");
+  json_text (json, "node");
+  json_key (json, "time");
+  json_time (json, frame->header->wall_ns);
+  json_key (json, "node");
+  json_text (json, frame->node->name);
+  json_key (json, "session");
+  json_text (json, session);
+  json_key (json, "seq");
+  json_uint (json, frame->header->sequence);
+  json_key (json, "clock");
+  json_object (json);
+  json_key (json, "wall_offset");
+  json_real (json, (double) frame->wall_offset_ns / NS_PER_S);
+  json_object_end (json);
+  json_key (json, "report");
+  json_object (json);
+  report_write (json, frame->groups, frame->schema->group_count, groups ? only_groups : NULL, groups);
+  json_object_end (json);
+  json_object_end (json);
+  json_newline (json);
+}
+
+static bool
+has_groups (const void *context, const struct globs *groups)
+{
+  const struct cluster_frame *frame = context;
+
+  for (size_t i = 0; i < frame->schema->group_count; i++)
+    if (frame->groups[i].now && globs_match (groups, frame->schema->groups[i]->name))
+      return true;
+  return false;
+}
+
+struct stream_line
+node_line (const struct cluster_frame *frame)
+{
+  return (struct stream_line){
+    .type = "node", .node = frame->node->name, .write = write_line, .has = has_groups, .context = frame
+  };
+}

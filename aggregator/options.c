@@ -1,0 +1,215 @@
+/* See options.h. `tail` and `status` read the same configuration file as the aggregator, to find its socket, and have
+ * flags of their own; the aggregator's other options have no flag there. */
+#include "aggregator/options.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "synop/link.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define DEFAULT_FILE "/etc/synop/aggregator.ini"
+#define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))
+#define AT(member) .offset = offsetof (struct options, member)
+
+static const char *const outputs[] = { "json", "none", NULL };
+static const char *const levels[] = { "error", "warning", "info", "debug", NULL }; /* as enum log_level */
+
+static int
+check_listen (const char *value, struct error *error)
+{
+  char control[LINK_ENDPOINT_MAX];
+  size_t length = strlen (value);
+
+  if (length > 2 && strcmp (value + length - 2, ":*") == 0) /* two free ports */
+    return strncmp (value, "tcp://", 6) == 0 ? 0 : error_set (error, "must be tcp://HOST:PORT");
+  return link_control_endpoint (value, control, error);
+}
+
+static int
+check_filled (const char *value, struct error *error)
+{
+  return *value ? 0 : error_set (error, "must not be empty");
+}
+
+static const struct option serve_table[] = {
+  { "aggregator", "listen", NULL, OPTION_TEXT, AT (listen), .fallback = "tcp://*:5555", .check = check_listen,
+    .help = "Where agents connect: this port takes their data, the next one is the control channel. Port * takes two "
+            "that are free." },
+  { "aggregator", "keys", NULL, OPTION_PATH, AT (keys), .fallback = "/etc/synop/keys", .check = check_filled,
+    .help = "Folder with aggregator.key and nodes/NODE.pub, as made by \"aggregator keys\"." },
+  { "aggregator", "socket", NULL, OPTION_PATH, AT (socket), .fallback = "/run/synop/aggregator.sock",
+    .check = check_filled, .help = "UNIX socket through which tail, status and keys talk to the aggregator." },
+  { "aggregator", "output", NULL, OPTION_CHOICE, AT (output), .fallback = "json", .choices = outputs,
+    .help = "What goes to standard output: JSON lines, or nothing." },
+  { "aggregator", "stale_periods", NULL, OPTION_SIZE, AT (stale_periods), .fallback = "3", .minimum = "2",
+    .maximum = "1000", .help = "A node is stale after so many of its periods without a frame." },
+  { "aggregator", "down_periods", NULL, OPTION_SIZE, AT (down_periods), .fallback = "10", .minimum = "3",
+    .maximum = "10000", .help = "A node is down after so many of its periods without a frame." },
+  { "aggregator", "max_frame", NULL, OPTION_SIZE, AT (max_frame), .fallback = "256k", .minimum = "4k", .maximum = "1M",
+    .help = "Largest frame in bytes; who sends a larger one is disconnected. 1,000 CPUs need about 256k." },
+  { "aggregator", "intake_queue", NULL, OPTION_SIZE, AT (intake_queue), .fallback = "64M", .minimum = "1M",
+    .maximum = "16G", .help = "Bytes of messages that may wait to be taken in; over them messages are dropped." },
+  { "aggregator", "intake_messages", NULL, OPTION_SIZE, AT (intake_messages), .fallback = "65536", .minimum = "64",
+    .maximum = "16M", .help = "Number of messages that may wait to be taken in." },
+  { "aggregator", "reader_queue", NULL, OPTION_SIZE, AT (reader_queue), .fallback = "4M", .minimum = "64k",
+    .maximum = "1G", .help = "Bytes of lines that may wait for each reader; over them lines are dropped and counted." },
+  { "aggregator", "endpoint_file", NULL, OPTION_PATH, AT (endpoint_file),
+    .help = "File into which the data endpoint is written once the aggregator listens, for scripts." },
+  { "aggregator", "log_level", NULL, OPTION_CHOICE, AT (log_level), .fallback = "info", .choices = levels,
+    .help = "How much goes to standard error." },
+};
+
+static const struct option socket_option = { "aggregator",
+                                             "socket",
+                                             NULL,
+                                             OPTION_PATH,
+                                             AT (socket),
+                                             .fallback = "/run/synop/aggregator.sock",
+                                             .check = check_filled,
+                                             .help = "UNIX socket of the aggregator." };
+
+static const struct option tail_table[] = {
+  { "tail", "node", NULL, OPTION_LIST, AT (node),
+    .help = "Only lines of nodes whose name matches one of these globs." },
+  { "tail", "group", NULL, OPTION_LIST, AT (group),
+    .help = "Only these groups of node lines; a line with none of them is left out. Without --type, only node lines." },
+  { "tail", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, event, ..." },
+  { "tail", "count", NULL, OPTION_SIZE, AT (count), .fallback = "0", .help = "Ends after so many lines; 0: never." },
+};
+
+static const struct option status_table[] = {
+  { "status", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "One JSON line instead of a table." },
+};
+
+static const struct {
+  const struct option *table;
+  size_t count;
+} own_tables[] = {
+  [COMMAND_SERVE] = { NULL, 0 },
+  [COMMAND_TAIL] = { tail_table, COUNT_OF (tail_table) },
+  [COMMAND_STATUS] = { status_table, COUNT_OF (status_table) },
+};
+
+static void
+take_word (void *context, const char *name)
+{
+  struct options *options = context;
+
+  options->action = strcmp (name, "help") == 0      ? ACTION_HELP
+                    : strcmp (name, "version") == 0 ? ACTION_VERSION
+                                                    : ACTION_PRINT_CONFIG;
+}
+
+static struct config *
+make_config (struct options *options, enum options_command command)
+{
+  size_t own = own_tables[command].count;
+
+  options->command = command;
+  options->table = memory_new (COUNT_OF (serve_table) + own, sizeof options->table[0]);
+  memcpy (options->table, serve_table, sizeof serve_table);
+  for (size_t i = 0; command != COMMAND_SERVE && i < COUNT_OF (serve_table); i++)
+    if (strcmp (serve_table[i].key, "socket") != 0)
+      options->table[i].flag = "";
+  if (own)
+    memcpy (options->table + COUNT_OF (serve_table), own_tables[command].table, own * sizeof options->table[0]);
+  return config_create (options->table, COUNT_OF (serve_table) + own, options, NULL);
+}
+
+int
+options_read (struct options *options, enum options_command command, int argc, char **argv, struct error *error)
+{
+  int at = 0;
+
+  options->config = make_config (options, command);
+  if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, NULL, take_word, options, error) < 0)
+    return -1;
+  if (at < argc)
+    return error_set (error, "unexpected argument '%.64s'; a command comes first: aggregator tail, status or keys",
+                      argv[at]);
+  if (options->down_periods <= options->stale_periods)
+    return config_error (options->config, "aggregator", "down_periods", error, "must be more than stale_periods (%llu)",
+                         (unsigned long long) options->stale_periods);
+  log_set_level ((enum log_level) options->log_level);
+  return 0;
+}
+
+void
+options_free (struct options *options)
+{
+  config_destroy (options->config);
+  free (options->table);
+  options->config = NULL;
+  options->table = NULL;
+}
+
+/* ---- --help ---- */
+
+static const char serve_help[] = "\
+aggregator: takes in what the agents of a cluster publish and streams it as JSON lines.\n\
+\n\
+  aggregator [OPTIONS]                 listens for agents; JSON lines go to standard output\n\
+  aggregator tail [OPTIONS]            shows the stream of a running aggregator, filtered\n\
+  aggregator status [--json]           shows its nodes: state, last seen, sequence, lost frames, clock\n\
+  aggregator keys init                 makes the aggregator's keys\n\
+  aggregator keys add NODE FILE        admits a node by its public key\n\
+  aggregator keys list                 shows who is admitted\n\
+  aggregator keys revoke NODE          cuts a node off at once\n\
+\n\
+  A first cluster:\n\
+    master$ aggregator keys init\n\
+    node$   agent keys init                       # then copy agent.pub to the master,\n\
+                                                  # and the master's aggregator.pub to the node\n\
+    master$ aggregator keys add n1 agent.pub\n\
+    master$ aggregator --listen 'tcp://*:5555'\n\
+    node$   agent --connect tcp://master:5555\n\
+\n\
+  SIGHUP reads the keys again, SIGTERM and SIGINT end. Exit codes: 0 fine, 1 failed while running,\n\
+  2 wrong option or configuration.\n\
+\n\
+Options, also in " DEFAULT_FILE " or the file that --config names:\n\
+  --config PATH               Reads this configuration file.\n\
+  --print-config              Shows every option with its value and where that came from, as a configuration file.\n\
+  --version                   Shows the version.\n\
+  --help                      Shows this page.\n\
+\n";
+
+static const char tail_help[] = "\
+aggregator tail: shows the stream of a running aggregator, one JSON object a line, until Ctrl-C. When the\n\
+aggregator is restarted it attaches again.\n\
+\n\
+  aggregator tail --node 'n1,gpu*' --group network\n\
+  aggregator tail --type event\n\
+  aggregator tail --count 1 | jq .report.system_data.load\n\
+\n\
+  GLOBS are shell patterns, parted by commas.\n\
+\n";
+
+static const char status_help[] = "\
+aggregator status: shows the nodes of a running aggregator and its counters. CLOCK is by how much a node's wall\n\
+clock seems to be ahead of the aggregator's.\n\
+\n";
+
+void
+options_help (const struct options *options, struct buffer *out)
+{
+  static const char *const texts[] = { serve_help, tail_help, status_help };
+  struct option own[1 + COUNT_OF (tail_table)];
+  size_t count = own_tables[options->command].count;
+  struct options scratch = { 0 };
+  struct config *config;
+
+  buffer_add_string (out, texts[options->command]);
+  if (options->command == COMMAND_SERVE) {
+    config_print_help (options->config, out);
+    return;
+  }
+  own[0] = socket_option;
+  memcpy (own + 1, own_tables[options->command].table, count * sizeof own[0]);
+  config = config_create (own, count + 1, &scratch, NULL);
+  config_print_help (config, out);
+  config_destroy (config);
+}

@@ -1,0 +1,38 @@
+/* What the aggregator was told: by the command line, by /etc/synop/aggregator.ini, or by the defaults. */
+#ifndef SYNOP_AGGREGATOR_OPTIONS_H
+#define SYNOP_AGGREGATOR_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+#include "synop/config.h"
+#include "synop/error.h"
+
+enum options_command { COMMAND_SERVE, COMMAND_TAIL, COMMAND_STATUS };
+enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
+enum options_output { OUTPUT_JSON, OUTPUT_NONE };
+
+struct options {
+  enum options_command command;
+  enum options_action action;
+  struct config *config;
+  struct option *table; /* of the config */
+
+  char *listen, *keys, *socket, *endpoint_file;
+  uint64_t stale_periods, down_periods;
+  int output, log_level;
+  uint64_t max_frame, intake_queue, intake_messages, reader_queue;
+
+  char *node, *group, *type; /* of tail */
+  uint64_t count;
+  bool json; /* of status */
+};
+
+/* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */
+int options_read (struct options *options, enum options_command command, int argc, char **argv, struct error *error);
+void options_free (struct options *options);
+
+void options_help (const struct options *options, struct buffer *out);
+
+#endif

@@ -1,0 +1,41 @@
+/* What a running aggregator answers on its UNIX socket. A client sends one line of words parted by tabs:
+ *
+ *   tail [node=GLOBS] [group=GLOBS] [type=GLOBS]   JSON lines, until the client closes
+ *   status [table]                                 one JSON line, or a table for people
+ *   reload                                         "ok", or "error" and why
+ *
+ * Anything else is answered with "error ..." and closed. */
+#ifndef SYNOP_AGGREGATOR_SERVE_H
+#define SYNOP_AGGREGATOR_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/stream.h"
+#include "synop/buffer.h"
+#include "synop/error.h"
+#include "synop/loop.h"
+
+#define SERVE_CLIENTS_MAX 256
+
+struct serve_options {
+  struct loop *loop;
+  struct stream *stream;
+  const char *path;
+  size_t queue_bytes; /* of each client */
+  uint64_t *dropped;  /* counts lines that slow clients did not get */
+  void *context;
+  void (*status) (void *context, bool table, struct buffer *out);
+  int (*reload) (void *context, struct error *error);
+};
+
+struct serve;
+
+struct serve *serve_create (const struct serve_options *options, struct error *error);
+void serve_destroy (struct serve *serve);
+void serve_tick (struct serve *serve, int64_t now_ns); /* closes clients that are too slow to ask */
+size_t serve_clients (const struct serve *serve);      /* now */
+uint64_t serve_refused (const struct serve *serve);    /* clients over SERVE_CLIENTS_MAX */
+
+#endif
