@@ -81,7 +81,7 @@ static const struct option option_table[] = {
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h",
     .help = "How often the group is sampled. Without it: as [agent] period." },
-  { "group disk_io", "exclude", "", OPTION_LIST, IN_AGENT (disk_exclude), "loop*,ram*,fd*,sr*",
+  { "group disk_io", "exclude", "", OPTION_LIST, IN_AGENT (disk_exclude), "loop*,ram*,zram*,fd*,sr*",
     .help = "Globs of block devices to leave out." },
   { "group disk_io", "partitions", "", OPTION_BOOLEAN, IN_AGENT (disk_partitions), "no",
     .help = "Whether partitions are shown, beside whole devices." },
@@ -95,7 +95,7 @@ static const struct option option_table[] = {
   { "instance", "metadata", "instance-metadata", OPTION_CHOICE, IN_AGENT (instance_metadata), "off",
     .choices = metadata_choices,
     .help = "imds: ask the cloud's metadata service for what this instance is, once a session." },
-  { "instance", "endpoint", "", OPTION_TEXT, IN_AGENT (instance_endpoint), "http://169.254.169.254",
+  { "instance", "endpoint", "instance-endpoint", OPTION_TEXT, IN_AGENT (instance_endpoint), "http://169.254.169.254",
     .check = check_endpoint, .help = "Where the metadata service is." },
 };
 

@@ -1,0 +1,148 @@
+/* The agent: samples this node, and publishes what it finds or writes it to standard output. */
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "agent/footprint.h"
+#include "agent/keys_command.h"
+#include "agent/list.h"
+#include "agent/options.h"
+#include "agent/output.h"
+#include "agent/publisher.h"
+#include "agent/sampling.h"
+#include "agent/standalone.h"
+#include "synop/log.h"
+#include "synop/loop.h"
+#include "synop/memory.h"
+#include "synop/version.h"
+
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static int
+fail (int code, const struct error *error)
+{
+  log_error ("%s", error->text);
+  return code;
+}
+
+static void
+write_groups (struct buffer *out, const struct agent_options *options)
+{
+  const struct group **groups = memory_new (sampler_count, sizeof *groups);
+
+  for (size_t i = 0; i < sampler_count; i++)
+    groups[i] = samplers[i]->group;
+  list_groups (out, options->json ? LIST_JSON : options->markdown ? LIST_MARKDOWN : LIST_TEXT, groups, sampler_count);
+  free (groups);
+}
+
+/* --help, --version, --print-config, --list-groups */
+static int
+tell (const struct agent_options *options)
+{
+  struct buffer text = { 0 };
+  struct error error;
+  int rc;
+
+  if (options->action == ACTION_HELP)
+    options_help (options, &text);
+  else if (options->action == ACTION_VERSION)
+    buffer_add_string (&text, "synop agent " SYNOP_VERSION "\n");
+  else if (options->action == ACTION_PRINT_CONFIG)
+    config_print (options->config, &text);
+  else
+    write_groups (&text, options);
+  rc = output_text (&text, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;
+  buffer_free (&text);
+  return rc;
+}
+
+static uint64_t
+session_make (void)
+{
+  uint64_t session = 0;
+
+  while (session == 0)
+    if (getrandom (&session, sizeof session, 0) != sizeof session)
+      session = 0;
+  return session;
+}
+
+static int
+publish (const struct agent_options *options, struct loop *loop, struct sampling *sampling)
+{
+  struct publisher_options to = { .node = options->node_name,
+                                  .session = session_make (),
+                                  .endpoint = options->connect,
+                                  .keys = options->keys,
+                                  .queue_frames = (int) options->queue };
+  struct error error;
+  struct publisher *publisher = publisher_create (&to, loop, sampling, &error);
+
+  if (!publisher)
+    return fail (EXIT_USAGE, &error);
+  loop_run (loop);
+  publisher_destroy (publisher);
+  return EXIT_FINE;
+}
+
+static int
+write_lines (const struct agent_options *options, struct loop *loop, struct sampling *sampling)
+{
+  bool once = options->action == ACTION_ONCE;
+  struct standalone_options to = { .node = options->node_name,
+                                   .session = session_make (),
+                                   .count = once ? 1 : options->count,
+                                   .once_ns = once ? options->period_ns : 0 };
+  struct error error;
+
+  return standalone_run (&to, loop, sampling, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;
+}
+
+static void
+stop (void *loop, int number)
+{
+  (void) number;
+  loop_stop (loop);
+}
+
+static int
+run (const struct agent_options *options)
+{
+  bool alone = options->action == ACTION_ONCE || options->count != 0 || !options->connect[0];
+  struct loop *loop = loop_create ();
+  struct sampling *sampling = sampling_create (samplers, options->periods_ns, sampler_count, &options->context);
+  int rc;
+
+  loop_signal (loop, SIGTERM, stop, loop);
+  loop_signal (loop, SIGINT, stop, loop);
+  rc = alone ? write_lines (options, loop, sampling) : publish (options, loop, sampling);
+  sampling_destroy (sampling);
+  loop_destroy (loop);
+  return rc;
+}
+
+int
+main (int argc, char **argv)
+{
+  struct agent_options options = { 0 };
+  struct error error;
+  int rc;
+
+  output_claim ();
+  signal (SIGPIPE, SIG_IGN);
+  footprint_prepare ();
+  if (argc > 1 && strcmp (argv[1], "keys") == 0)
+    return keys_command (argc - 1, argv + 1);
+
+  if (options_read (&options, argc, argv, &error) < 0)
+    rc = fail (EXIT_USAGE, &error);
+  else if (options.action == ACTION_RUN || options.action == ACTION_ONCE)
+    rc = run (&options);
+  else
+    rc = tell (&options);
+  options_free (&options);
+  return rc;
+}

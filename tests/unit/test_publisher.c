@@ -1,0 +1,587 @@
+/* The agent's side of the conversation, without sockets and without time: the link, the loop and the clock are this
+ * file's own, so that minutes pass at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "agent/publisher.h"
+#include "synop/clock.h"
+#include "synop/control.h"
+#include "synop/frame.h"
+#include "synop/keys.h"
+#include "synop/link.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define S NS_PER_S
+#define SESSION UINT64_C (0x1234567890abcdef)
+#define START (INT64_C (1000) * S + 3)
+
+/* ---- the clock ---- */
+
+static int64_t now_ns;
+
+int64_t
+clock_monotonic (void)
+{
+  return now_ns;
+}
+
+int64_t
+clock_wall (void)
+{
+  return now_ns + INT64_C (1700000000) * S;
+}
+
+size_t
+clock_text (int64_t wall_ns, char text[CLOCK_TEXT_SIZE])
+{
+  return (size_t) snprintf (text, CLOCK_TEXT_SIZE, "%lld", (long long) wall_ns);
+}
+
+/* ---- the loop ---- */
+
+struct loop_timer {
+  loop_timer_fn run;
+  void *context;
+  int64_t due_ns;
+};
+
+static struct loop_timer timers[2];
+static size_t timer_count;
+static loop_fd_fn ready;
+static void *ready_context;
+
+struct loop_timer *
+loop_timer_add (struct loop *loop, loop_timer_fn run, void *context)
+{
+  struct loop_timer *timer = &timers[timer_count++];
+
+  (void) loop;
+  assert_true (timer_count <= 2);
+  *timer = (struct loop_timer){ run, context, INT64_MAX };
+  return timer;
+}
+
+void
+loop_timer_set (struct loop_timer *timer, int64_t due_ns)
+{
+  timer->due_ns = due_ns;
+}
+
+void
+loop_timer_remove (struct loop_timer *timer)
+{
+  if (timer)
+    timer->due_ns = INT64_MAX;
+}
+
+struct loop_watch *
+loop_watch_add (struct loop *loop, int fd, uint32_t events, loop_fd_fn run, void *context)
+{
+  (void) loop;
+  (void) events;
+  assert_int_equal (fd, 77);
+  ready = run;
+  ready_context = context;
+  return (struct loop_watch *) &ready;
+}
+
+void
+loop_watch_remove (struct loop_watch *watch)
+{
+  (void) watch;
+}
+
+static void
+run_until (int64_t end_ns)
+{
+  for (;;) {
+    struct loop_timer *next = timers[0].due_ns <= timers[1].due_ns ? &timers[0] : &timers[1];
+    int64_t due_ns = next->due_ns;
+
+    if (due_ns > end_ns)
+      break;
+    now_ns = due_ns;
+    next->due_ns = INT64_MAX;
+    next->run (next->context, due_ns);
+  }
+  now_ns = end_ns;
+}
+
+/* ---- the link ---- */
+
+static struct link_event events[4];
+static size_t event_count;
+static struct control sent[64];
+static size_t sent_count;
+static struct frame_header frames[256];
+static int64_t frame_times[256];
+static bool frame_has_facts[256];
+static size_t frame_count, reconnects;
+static struct schema *sent_schema;
+
+struct link_agent *
+link_agent_create (const struct link_agent_options *options, struct error *error)
+{
+  (void) error;
+  assert_string_equal (options->endpoint, "tcp://master:5555");
+  assert_int_equal (options->queue_frames, 300);
+  return (struct link_agent *) &event_count;
+}
+
+void
+link_agent_destroy (struct link_agent *link)
+{
+  (void) link;
+}
+
+int
+link_agent_fd (const struct link_agent *link)
+{
+  (void) link;
+  return 77;
+}
+
+static struct table *
+take_table (void *context, size_t group)
+{
+  *(bool *) context |= group == 1;
+  return NULL;
+}
+
+static void
+done_table (void *context, size_t group, struct table *table)
+{
+  (void) context;
+  (void) group;
+  (void) table;
+}
+
+static struct schema *declared;
+
+int
+link_agent_publish (struct link_agent *link, const void *bytes, size_t length)
+{
+  struct frame_sink sink = { &frame_has_facts[frame_count], take_table, done_table };
+  struct error error;
+
+  (void) link;
+  assert_int_equal (frame_read_header (bytes, length, &frames[frame_count], &error), 0);
+  assert_memory_equal (frames[frame_count].schema, declared->hash, SCHEMA_HASH_SIZE);
+  frame_has_facts[frame_count] = false;
+  assert_int_equal (frame_read_tables (bytes, length, &frames[frame_count], declared, &sink, &error), 0);
+  frame_times[frame_count++] = now_ns;
+  return 0;
+}
+
+int
+link_agent_send (struct link_agent *link, const void *bytes, size_t length)
+{
+  struct control *message = &sent[sent_count++];
+  struct error error;
+
+  (void) link;
+  assert_int_equal (control_read (bytes, length, message, &error), 0);
+  if (message->type == CONTROL_SCHEMA) {
+    schema_destroy (sent_schema);
+    sent_schema = schema_read (message->schema, message->schema_length, &error);
+    assert_non_null (sent_schema);
+  }
+  return 0;
+}
+
+bool
+link_agent_next (struct link_agent *link, struct link_event *event)
+{
+  (void) link;
+  if (event_count == 0)
+    return false;
+  *event = events[0];
+  memmove (events, events + 1, --event_count * sizeof events[0]);
+  return true;
+}
+
+void
+link_agent_reconnect (struct link_agent *link)
+{
+  (void) link;
+  reconnects++;
+}
+
+static void
+happens (enum link_event_type type)
+{
+  events[event_count++] = (struct link_event){ .type = type };
+  ready (ready_context, 1);
+}
+
+static void
+hears_bytes (const void *bytes, size_t length)
+{
+  events[event_count++] = (struct link_event){ LINK_MESSAGE, bytes, length };
+  ready (ready_context, 1);
+}
+
+static void
+hears (struct control message)
+{
+  struct buffer bytes = { 0 };
+
+  control_write (&bytes, &message);
+  hears_bytes (bytes.data, bytes.length);
+  buffer_free (&bytes);
+}
+
+static void
+hears_welcome (bool known)
+{
+  hears ((struct control){ .type = CONTROL_WELCOME, .session = SESSION, .known = known, .version = "9" });
+}
+
+static void
+hears_answer (uint64_t session, bool known)
+{
+  hears ((struct control){ .type = CONTROL_PROBE_ANSWER, .session = session, .known = known });
+}
+
+static size_t
+count_sent (enum control_type type)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < sent_count; i++)
+    count += sent[i].type == type;
+  return count;
+}
+
+/* ---- a node to tell of ---- */
+
+static const struct metric metrics[] = { { "value", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE,
+                                           .help = "A value." } };
+static const struct group group_plain = { .name = "plain",
+                                          .section = "system_data",
+                                          .row = "",
+                                          .rows_name = "",
+                                          .fold_name = "",
+                                          .help = "Plain.",
+                                          GROUP_METRICS (metrics) };
+static const struct group group_facts = { .name = "facts",
+                                          .section = "",
+                                          .row = "",
+                                          .rows_name = "",
+                                          .fold_name = "",
+                                          .flags = GROUP_ONCE,
+                                          .help = "Facts.",
+                                          GROUP_METRICS (metrics) };
+
+static void *
+value_open (const struct sampler_context *context)
+{
+  (void) context;
+  return NULL;
+}
+
+static int
+value_sample (void *state, struct table *table)
+{
+  (void) state;
+  table_set_uint (table, TABLE_NODE, 0, 1);
+  return 0;
+}
+
+static void
+value_close (void *state)
+{
+  (void) state;
+}
+
+static const struct sampler plain = { &group_plain, false, value_open, value_sample, value_close };
+static const struct sampler facts = { &group_facts, false, value_open, value_sample, value_close };
+
+static char folder[] = "/tmp/synop-test-publisher.XXXXXX";
+static struct sampling *sampling;
+static struct publisher *publisher;
+
+static int
+make_keys (void **state)
+{
+  struct key_pair pair;
+  char *path;
+  int rc;
+
+  (void) state;
+  log_set_level (LOG_LEVEL_ERROR);
+  if (!mkdtemp (folder))
+    return -1;
+  key_pair_make (&pair);
+  path = memory_format ("%s/agent.key", folder);
+  rc = key_secret_write (path, pair.secret_key, NULL, NULL);
+  free (path);
+  path = memory_format ("%s/aggregator.pub", folder);
+  rc |= key_public_write (path, pair.public_key, NULL, NULL);
+  free (path);
+  return rc;
+}
+
+static int
+remove_keys (void **state)
+{
+  char *key = memory_format ("%s/agent.key", folder), *pub = memory_format ("%s/aggregator.pub", folder);
+  int rc;
+
+  (void) state;
+  unlink (key);
+  unlink (pub);
+  rc = rmdir (folder);
+  free (key);
+  free (pub);
+  return rc;
+}
+
+static int
+begin (void **state)
+{
+  static const struct sampler *const list[] = { &plain, &facts };
+  static const int64_t periods[] = { S, S };
+  static const struct sampler_context context = { .root = "" };
+  struct publisher_options options = {
+    .node = "n1", .session = SESSION, .endpoint = "tcp://master:5555", .keys = folder, .queue_frames = 300
+  };
+  const struct group *const *groups;
+  struct error error;
+  size_t count;
+
+  (void) state;
+  now_ns = START;
+  timer_count = event_count = sent_count = frame_count = reconnects = 0;
+  sampling = sampling_create (list, periods, 2, &context);
+  groups = sampling_groups (sampling, &count);
+  declared = schema_create (groups, count);
+  publisher = publisher_create (&options, NULL, sampling, &error);
+  return publisher ? 0 : -1;
+}
+
+static int
+end (void **state)
+{
+  (void) state;
+  publisher_destroy (publisher);
+  sampling_destroy (sampling);
+  schema_destroy (declared);
+  schema_destroy (sent_schema);
+  sent_schema = NULL;
+  return 0;
+}
+
+/* ---- the conversation ---- */
+
+static void
+test_hello_when_connected (void **state)
+{
+  (void) state;
+  run_until (START + 5 * S);
+  assert_int_equal (sent_count, 0);
+  happens (LINK_UP);
+  assert_int_equal (sent_count, 1);
+  assert_int_equal (sent[0].type, CONTROL_HELLO);
+  assert_string_equal (sent[0].node, "n1");
+  assert_true (sent[0].session == SESSION);
+  assert_int_equal (sent[0].period_ns, S);
+  assert_int_equal (sent[0].last_sequence, 0);
+  assert_memory_equal (sent[0].schema_hash, declared->hash, SCHEMA_HASH_SIZE);
+}
+
+/* Nothing is published before the welcome; then at whole periods, numbered from 1, the facts once. */
+static void
+test_frames_begin_with_the_welcome (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  run_until (START + 3 * S);
+  assert_int_equal (frame_count, 0);
+  hears_welcome (true);
+  assert_int_equal (count_sent (CONTROL_SCHEMA), 0);
+  run_until (START + 8 * S);
+  assert_int_equal (frame_count, 5);
+  for (size_t i = 0; i < frame_count; i++) {
+    assert_int_equal (frame_times[i] % S, 0);
+    assert_int_equal (frames[i].monotonic_ns, frame_times[i]);
+    assert_int_equal (frames[i].sequence, i + 1);
+    assert_true (frames[i].session == SESSION);
+    assert_string_equal (frames[i].node, "n1");
+    assert_int_equal (frame_has_facts[i], i == 0);
+  }
+  hears_welcome (true);
+  run_until (START + 10 * S);
+  assert_int_equal (frame_count, 7);
+  assert_true (frame_has_facts[5]);
+  assert_false (frame_has_facts[6]);
+}
+
+/* A subscription needs a moment more than the welcome. */
+static void
+test_first_frame_leaves_time_for_the_subscription (void **state)
+{
+  (void) state;
+  run_until (1001 * S - 20 * NS_PER_MS);
+  happens (LINK_UP);
+  hears_welcome (true);
+  run_until (1002 * S - 1);
+  assert_int_equal (frame_count, 0);
+  run_until (1002 * S);
+  assert_int_equal (frame_count, 1);
+}
+
+static void
+test_schema_when_it_is_not_known (void **state)
+{
+  struct control request = { .type = CONTROL_SCHEMA_REQUEST };
+
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (false);
+  assert_int_equal (count_sent (CONTROL_SCHEMA), 1);
+  assert_int_equal (sent_schema->group_count, 2);
+  assert_memory_equal (sent_schema->hash, declared->hash, SCHEMA_HASH_SIZE);
+  hears (request); /* of another schema */
+  assert_int_equal (count_sent (CONTROL_SCHEMA), 1);
+  memcpy (request.schema_hash, declared->hash, SCHEMA_HASH_SIZE);
+  hears (request);
+  assert_int_equal (count_sent (CONTROL_SCHEMA), 2);
+}
+
+static void
+test_forgotten_session_says_hello (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (true);
+  run_until (START + 3 * S);
+  hears_answer (SESSION, true);
+  hears_answer (SESSION + 1, false);
+  assert_int_equal (count_sent (CONTROL_HELLO), 1);
+  hears_answer (SESSION, false);
+  assert_int_equal (count_sent (CONTROL_HELLO), 2);
+  assert_int_equal (sent[sent_count - 1].last_sequence, 3);
+}
+
+static void
+test_welcome_of_another_session_is_nothing (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  hears ((struct control){ .type = CONTROL_WELCOME, .session = 1 });
+  run_until (START + 5 * S);
+  assert_int_equal (frame_count, 0);
+}
+
+/* Frames go on whatever becomes of the control channel. */
+static void
+test_frames_go_on_while_it_is_away (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (true);
+  run_until (START + 5 * S);
+  happens (LINK_DOWN);
+  run_until (START + 20 * S);
+  assert_int_equal (frame_count, 20);
+  happens (LINK_UP);
+  assert_int_equal (count_sent (CONTROL_HELLO), 2);
+}
+
+static void
+test_probes_are_spread (void **state)
+{
+  int64_t pauses[32], last = START;
+
+  (void) state;
+  happens (LINK_UP);
+  for (size_t i = 0; i < 32; i++) {
+    size_t before = count_sent (CONTROL_PROBE);
+
+    while (count_sent (CONTROL_PROBE) == before)
+      run_until (now_ns + S / 100);
+    assert_true (sent[sent_count - 1].t1 <= now_ns && sent[sent_count - 1].t1 > now_ns - S);
+    pauses[i] = now_ns - last;
+    last = now_ns;
+    hears_answer (SESSION, true);
+    assert_in_range (pauses[i], 8 * S - S / 50, 12 * S + S / 50);
+  }
+  assert_int_not_equal (pauses[1], pauses[2]);
+  assert_int_equal (reconnects, 0);
+}
+
+static void
+test_silence_brings_a_new_connection (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (true);
+  run_until (START + 59 * S);
+  assert_int_equal (reconnects, 0);
+  run_until (START + 73 * S);
+  assert_int_equal (reconnects, 1);
+  run_until (START + 59 * S + 60 * S);
+  assert_int_equal (reconnects, 1);
+  run_until (START + 73 * S + 73 * S);
+  assert_int_equal (reconnects, 2);
+}
+
+static void
+test_broken_messages_change_nothing (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  hears_bytes ("", 0);
+  hears_bytes ("\xc1", 1);
+  hears_bytes ("\x92\x01\x63", 3);
+  hears_bytes ("\xdd\xff\xff\xff\xff", 5);
+  assert_int_equal (sent_count, 1);
+  hears_welcome (true);
+  run_until (START + 2 * S);
+  assert_int_equal (frame_count, 2);
+}
+
+static void
+test_keys_that_are_missing (void **state)
+{
+  struct publisher_options options = {
+    .node = "n1", .session = 1, .endpoint = "tcp://master:5555", .keys = "/nowhere"
+  };
+  struct error error;
+
+  (void) state;
+  assert_null (publisher_create (&options, NULL, NULL, &error));
+  assert_non_null (strstr (error.text, "/nowhere/agent.key"));
+  assert_non_null (strstr (error.text, "agent keys init"));
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown (test_hello_when_connected, begin, end),
+    cmocka_unit_test_setup_teardown (test_frames_begin_with_the_welcome, begin, end),
+    cmocka_unit_test_setup_teardown (test_first_frame_leaves_time_for_the_subscription, begin, end),
+    cmocka_unit_test_setup_teardown (test_schema_when_it_is_not_known, begin, end),
+    cmocka_unit_test_setup_teardown (test_forgotten_session_says_hello, begin, end),
+    cmocka_unit_test_setup_teardown (test_welcome_of_another_session_is_nothing, begin, end),
+    cmocka_unit_test_setup_teardown (test_frames_go_on_while_it_is_away, begin, end),
+    cmocka_unit_test_setup_teardown (test_probes_are_spread, begin, end),
+    cmocka_unit_test_setup_teardown (test_silence_brings_a_new_connection, begin, end),
+    cmocka_unit_test_setup_teardown (test_broken_messages_change_nothing, begin, end),
+    cmocka_unit_test (test_keys_that_are_missing),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, make_keys, remove_keys);
+}
