@@ -1,0 +1,227 @@
+/* filesystem: space by statvfs, which this test stands in for, so that it can hang as a dead server does. */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/statvfs.h>
+
+#include "sampler_test.h"
+
+#include "synop/clock.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static bool server_dead;
+
+/* In the place of libc's, for the sampler too. */
+int
+statvfs (const char *path, struct statvfs *answer)
+{
+  const char *name = strrchr (path, '/') ? strrchr (path, '/') : path;
+
+  memset (answer, 0, sizeof *answer);
+  pthread_mutex_lock (&lock);
+  while (strcmp (name, "/nfs") == 0 && server_dead)
+    pthread_cond_wait (&moved, &lock);
+  pthread_mutex_unlock (&lock);
+  if (strcmp (name, "/stale") == 0)
+    errno = ESTALE;
+  else if (strcmp (name, "/absent") == 0)
+    errno = ENOENT;
+  else {
+    answer->f_frsize = 4096;
+    answer->f_bsize = 1024 * 1024;
+    answer->f_blocks = strcmp (name, "/empty") == 0 ? 0 : 1000;
+    answer->f_bfree = 400;
+    answer->f_bavail = 300;
+    answer->f_files = strcmp (name, "/btrfs") == 0 ? 0 : 50;
+    answer->f_ffree = 20;
+    answer->f_flag = strcmp (name, "/ro") == 0 ? ST_RDONLY : 0;
+    return 0;
+  }
+  return -1;
+}
+
+static void
+server_set (bool dead)
+{
+  pthread_mutex_lock (&lock);
+  server_dead = dead;
+  pthread_cond_broadcast (&moved);
+  pthread_mutex_unlock (&lock);
+}
+
+#define LINE(POINT, DEVICE, TYPE) "27 1 " DEVICE " / " POINT " rw - " TYPE " " DEVICE "dev rw\n"
+
+static void
+test_values (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/self/mountinfo",
+                 LINE ("/data", "8:1", "ext4") LINE ("/btrfs", "8:2", "btrfs") LINE ("/ro", "8:3", "xfs")
+                     LINE ("/empty", "8:4", "novelfs") LINE ("/absent", "8:5", "ext4"));
+  sampled_open (&sampled, &sampler_filesystem, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_string_equal (sampled.table.error, "");
+  assert_int_equal (sampled.table.rows, 4);
+  assert_uint (&sampled, "/data", "size", 4096000);
+  assert_uint (&sampled, "/data", "used", 600 * 4096);
+  assert_uint (&sampled, "/data", "free", 400 * 4096);
+  assert_uint (&sampled, "/data", "available", 300 * 4096);
+  assert_uint (&sampled, "/data", "inodes_total", 50);
+  assert_uint (&sampled, "/data", "inodes_used", 30);
+  assert_uint (&sampled, "/data", "inodes_free", 20);
+  assert_uint (&sampled, "/data", "read_only", 0);
+  assert_text (&sampled, "/data", "type", "ext4");
+  assert_text (&sampled, "/data", "device", "8:1dev");
+  assert_missing (&sampled, "/btrfs", "inodes_total");
+  assert_uint (&sampled, "/ro", "read_only", 1);
+  assert_false (sampled_has_row (&sampled, "/empty"));
+  assert_missing (&sampled, "/absent", "size");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_mounts_come_and_go (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  sampled.context.filesystem_exclude = "/boot";
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/a", "8:1", "ext4") LINE ("/boot", "8:2", "ext4"));
+  sampled_open (&sampled, &sampler_filesystem, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 1);
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/a", "8:1", "ext4") LINE ("/b", "0:42", "nfs"));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 2);
+  assert_uint (&sampled, "/b", "size", 4096000);
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/b", "0:42", "nfs"));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 1);
+  assert_uint (&sampled, "/b", "size", 4096000);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_proc_mounts_where_there_is_no_mountinfo (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  sampled_open (&sampled, &sampler_filesystem, scratch.root);
+  assert_int_equal (sampled_again (&sampled), -1);
+  assert_non_null (strstr (sampled.table.error, "/proc/mounts"));
+  scratch_write (&scratch, "/proc/mounts", "/dev/sda1 /a ext4 ro 0 0\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "/a", "read_only", 1);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* A dead server: its row has no values and the error names it; the others have theirs, and only the first sample waits
+ * for it, a moment. When it answers again, so does the row. */
+static void
+test_dead_server_takes_only_its_row (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+  int64_t before;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/self/mountinfo",
+                 LINE ("/data", "8:1", "ext4") LINE ("/nfs", "0:42", "nfs4") LINE ("/home", "0:43", "nfs4"));
+  sampled_open (&sampled, &sampler_filesystem, scratch.root);
+  server_set (true);
+  for (int i = 0; i < 3; i++) {
+    before = clock_monotonic ();
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_true (clock_monotonic () - before < 20 * NS_PER_S);
+    assert_string_equal (sampled.table.error, "/nfs: timed out");
+    assert_int_equal (sampled.table.rows, 3);
+    assert_missing (&sampled, "/nfs", "size");
+    assert_text (&sampled, "/nfs", "type", "nfs4");
+    assert_uint (&sampled, "/data", "size", 4096000);
+    assert_uint (&sampled, "/home", "size", 4096000);
+  }
+  /* Another mount makes the list anew; the one that hangs is still the same. */
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/data", "8:1", "ext4") LINE ("/nfs", "0:42", "nfs4"));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_string_equal (sampled.table.error, "/nfs: timed out");
+
+  server_set (false);
+  do
+    sampled_again (&sampled);
+  while (sampled.table.error[0]);
+  assert_uint (&sampled, "/nfs", "size", 4096000);
+
+  server_set (true); /* closed while one hangs: nobody waits */
+  sampled_again (&sampled);
+  sampled_close (&sampled);
+  server_set (false);
+  scratch_free (&scratch);
+}
+
+static void
+test_stale_handle_is_told (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/stale", "0:42", "nfs4") LINE ("/data", "8:1", "ext4"));
+  sampled_open (&sampled, &sampler_filesystem, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_non_null (strstr (sampled.table.error, "/stale: Stale file handle"));
+  assert_missing (&sampled, "/stale", "size");
+  assert_uint (&sampled, "/data", "size", 4096000);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_live_machine (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  sampled_open (&sampled, &sampler_filesystem, "");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "/", "size", 4096000);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_true (sampled_has_row (&sampled, "/"));
+  sampled_close (&sampled);
+}
+
+static void
+test_allocates_nothing_when_warm (void **state)
+{
+  (void) state;
+  assert_warm_without_allocation (&sampler_filesystem, "");
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_values),
+    cmocka_unit_test (test_mounts_come_and_go),
+    cmocka_unit_test (test_proc_mounts_where_there_is_no_mountinfo),
+    cmocka_unit_test (test_dead_server_takes_only_its_row),
+    cmocka_unit_test (test_stale_handle_is_told),
+    cmocka_unit_test (test_live_machine),
+    cmocka_unit_test (test_allocates_nothing_when_warm),
+  };
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
