@@ -15,6 +15,8 @@
 #define DUPLICATE_EVERY (60 * NS_PER_S) /* one event a node */
 #define DUPLICATE_STRAYS 2              /* one message may have been under way when the agent was restarted */
 
+static void cluster_take_tick (void *cluster, const struct tick_line *tick);
+
 struct cluster *
 cluster_create (const struct cluster_options *options)
 {
@@ -22,6 +24,10 @@ cluster_create (const struct cluster_options *options)
 
   cluster->options = *options;
   cluster->asked_ns = INT64_MIN / 2;
+  cluster->ticks = ticks_create (&(struct ticks_options){ .period_ns = options->tick_period_ns,
+                                                          .grace_ns = options->tick_grace_ns,
+                                                          .context = cluster,
+                                                          .line = cluster_take_tick });
   return cluster;
 }
 
@@ -30,6 +36,7 @@ node_forget (struct cluster *cluster, struct node *node)
 {
   cluster_drop_held (cluster, node);
   cluster_drop_schema (cluster, node);
+  tick_leave (cluster->ticks, &node->tick);
   node_destroy (node);
 }
 
@@ -41,6 +48,7 @@ cluster_destroy (struct cluster *cluster)
   for (size_t i = 0; i < cluster->node_count; i++)
     node_forget (cluster, cluster->nodes[i]);
   free (cluster->nodes);
+  ticks_destroy (cluster->ticks);
   schema_store_free (&cluster->schemas);
   buffer_free (&cluster->answer);
   free (cluster);
@@ -146,6 +154,8 @@ cluster_list (struct cluster *cluster, const struct key_set *keys, struct instan
                                              .wall_ns = now.wall_ns,
                                              .node = node->name,
                                              .reason = find_node (cluster, node->name) ? "replaced" : "revoked" });
+    if (cluster->options.output.clock)
+      cluster->options.output.clock (cluster->options.output.context, node->name, 0, NULL);
     node_forget (cluster, node);
   }
   free (gone);
@@ -251,6 +261,7 @@ cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct
   cluster_drop_held (cluster, node);
   node_tables_free (node);
   node_take_session (node, id, received.monotonic_ns);
+  cluster_clock_begin (cluster, node);
   if (node->schema)
     node_tables_create (node, node->schema->schema);
   return current;
@@ -273,12 +284,31 @@ look_for_silence (struct cluster *cluster, struct node *node, struct instant now
   }
 }
 
+/* A tick was closed. */
+static void
+cluster_take_tick (void *context, const struct tick_line *tick)
+{
+  struct cluster *cluster = context;
+  struct cluster_tick_line line = { .tick = tick };
+
+  if (!cluster->options.output.tick)
+    return;
+  for (size_t i = 0; i < cluster->node_count; i++) {
+    enum node_state state = cluster->nodes[i]->state;
+    line.expected += state != NODE_NEVER;
+    line.stale += state == NODE_STALE;
+    line.down += state == NODE_DOWN;
+  }
+  cluster->options.output.tick (cluster->options.output.context, &line);
+}
+
 void
 cluster_tick (struct cluster *cluster, struct instant now)
 {
   if (cluster->ticked_ns && now.monotonic_ns - cluster->ticked_ns > OWN_PAUSE)
     cluster->awake_ns = now.monotonic_ns;
   cluster->ticked_ns = now.monotonic_ns;
+  cluster_keep_epoch (cluster, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *node = cluster->nodes[i];
     look_for_silence (cluster, node, now);
@@ -295,6 +325,9 @@ cluster_message (struct cluster *cluster, const struct link_message *message, st
   struct node *node = find_node (cluster, message->node);
   struct instant received = { message->received_ns, now.wall_ns - (now.monotonic_ns - message->received_ns) };
 
+  if (!cluster->epoch_known)
+    cluster_keep_epoch (cluster, now);
+
   /* What came before the node was listed with this key came by the key before. */
   if (!node || message->received_ns < node->since_ns) {
     cluster->counts.unlisted++;
@@ -303,5 +336,5 @@ cluster_message (struct cluster *cluster, const struct link_message *message, st
   if (message->channel == LINK_DATA)
     cluster_take_frame (cluster, node, message, received);
   else
-    cluster_take_control (cluster, node, message, received, now);
+    cluster_take_control (cluster, node, message, received);
 }

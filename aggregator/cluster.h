@@ -6,10 +6,13 @@
 #ifndef SYNOP_AGGREGATOR_CLUSTER_H
 #define SYNOP_AGGREGATOR_CLUSTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "aggregator/event.h"
+#include "aggregator/tick.h"
+#include "synop/control.h"
 #include "synop/frame.h"
 #include "synop/key_set.h"
 #include "synop/link.h"
@@ -30,9 +33,17 @@ struct cluster_frame {
   const struct node *node;
   const struct frame_header *header;
   struct instant received;
-  int64_t wall_offset_ns; /* by which the node's wall clock seems to be ahead of the aggregator's */
+  int64_t time_ns;        /* cluster time of its instant; of its receipt as long as nothing better is known */
+  int64_t bound_ns;       /* how far off that may be; -1: not known */
+  int64_t wall_offset_ns; /* by which the node's wall clock is ahead of cluster time */
+  bool late;              /* its tick was combined before it came */
   const struct schema *schema;
   const struct report_group *groups; /* one for each group of the schema; `now` is NULL where the frame has none */
+};
+
+struct cluster_tick_line {
+  const struct tick_line *tick;
+  size_t expected, stale, down; /* nodes that were ever heard; of them silent */
 };
 
 /* NULL functions are fine. */
@@ -40,11 +51,17 @@ struct cluster_output {
   void *context;
   void (*frame) (void *context, const struct cluster_frame *frame);
   void (*event) (void *context, const struct event *event);
+  /* The combined report of a tick, and how many nodes are up, stale and down at its end. */
+  void (*tick) (void *context, const struct cluster_tick_line *line);
+  /* What is known of a node's session and its clock (NULL: not yet); session 0: the node is gone. */
+  void (*clock) (void *context, const char *node, uint64_t session, const struct control_clock *clock);
   void (*answer) (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length);
 };
 
 struct cluster_options {
-  unsigned stale_periods, down_periods; /* silence after which a node is called stale, down */
+  unsigned stale_periods, down_periods;  /* silence after which a node is called stale, down */
+  int64_t tick_period_ns, tick_grace_ns; /* 0 < grace <= period */
+  int64_t clock_limit_ns;                /* a wall clock that is off by more is told */
   struct cluster_output output;
 };
 
@@ -76,6 +93,12 @@ void cluster_message (struct cluster *cluster, const struct link_message *messag
 /* Looks for silent nodes and asks again for what is missing. To be called several times a second. After a pause of a
  * second or more the aggregator itself was stopped, and the silence is not held against the nodes. */
 void cluster_tick (struct cluster *cluster, struct instant now);
+
+/* Closes the ticks that are due; after each batch of messages and at cluster_next_tick. */
+void cluster_close_ticks (struct cluster *cluster, struct instant now);
+int64_t cluster_next_tick (const struct cluster *cluster); /* CLOCK_MONOTONIC; INT64_MAX: none */
+/* The aggregator's own CLOCK_MONOTONIC in cluster time. */
+int64_t cluster_time (const struct cluster *cluster, int64_t monotonic_ns);
 
 size_t cluster_node_count (const struct cluster *cluster);
 const struct node *cluster_node (const struct cluster *cluster, size_t index); /* in order of names */

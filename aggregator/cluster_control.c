@@ -48,6 +48,7 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
   session = cluster_session (cluster, node, hello->session, received);
   if (session) {
     remember_hello (session, message, hello);
+    cluster_tell_clock (cluster, node);
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
       node->refused = false; /* a new connection may bring the right bytes */
       cluster_want_schema (cluster, node, hello->schema_hash);
@@ -62,24 +63,9 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
   cluster_answer (cluster, message->routing, message->routing_length, &welcome);
 }
 
-static void
-take_probe (struct cluster *cluster, struct node *node, const struct link_message *message, const struct control *probe,
-            struct instant received, struct instant now)
-{
-  const struct session *session = node_session (node, probe->session);
-  struct control answer = { .type = CONTROL_PROBE_ANSWER,
-                            .session = probe->session,
-                            .t1 = probe->t1,
-                            .t2 = received.monotonic_ns,
-                            .t3 = now.monotonic_ns,
-                            .known = session && session->hello };
-
-  cluster_answer (cluster, message->routing, message->routing_length, &answer);
-}
-
 void
 cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,
-                      struct instant received, struct instant now)
+                      struct instant received)
 {
   struct control control;
   struct error error;
@@ -96,7 +82,7 @@ cluster_take_control (struct cluster *cluster, struct node *node, const struct l
   else if (result == 0 && control.type == CONTROL_SCHEMA)
     cluster_take_schema (cluster, node, &control, received);
   else if (result == 0 && control.type == CONTROL_PROBE)
-    take_probe (cluster, node, message, &control, received, now);
+    cluster_take_probe (cluster, node, &control, received); /* the clock desk has answered it */
   else
     cluster->counts.control_unknown++;
 }

@@ -79,7 +79,6 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct lin
   }
   if (!take_sequence (cluster, node, session, header.sequence, received))
     return;
-  node->wall_offset_ns = header.wall_ns - received.wall_ns;
   if (cluster_use_schema (cluster, node, header.schema)) {
     cluster_decode_frame (cluster, node, message->bytes, message->length, &header, received);
   } else if (node->refused && memcmp (node->refused_hash, header.schema, SCHEMA_HASH_SIZE) == 0) {
@@ -103,12 +102,9 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
 {
   const struct schema *schema = node->schema->schema;
   struct frame_sink sink = { .context = node, .take = take_table };
-  struct cluster_frame frame = { .node = node,
-                                 .header = header,
-                                 .received = received,
-                                 .wall_offset_ns = header->wall_ns - received.wall_ns,
-                                 .schema = schema,
-                                 .groups = cluster->groups };
+  struct cluster_frame frame = {
+    .node = node, .header = header, .received = received, .schema = schema, .groups = cluster->groups
+  };
   struct error error;
 
   if (frame_read_tables (bytes, length, header, schema, &sink, &error) < 0) {
@@ -123,6 +119,10 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
     if (fresh)
       group->fresh = false;
   }
+  cluster_place_frame (cluster, node, &frame);
+  frame.late =
+      tick_frame (cluster->ticks, &node->tick, node->name, frame.time_ns, frame.bound_ns, node->sessions[0].period_ns,
+                  schema, frame.groups, cluster_time (cluster, received.monotonic_ns)) == TICK_LATE;
   if (cluster->options.output.frame)
     cluster->options.output.frame (cluster->options.output.context, &frame);
 }

@@ -1,5 +1,5 @@
 /* What the files of the cluster's core share: cluster.c (list, ticks, events), cluster_frame.c (data channel),
- * cluster_control.c (control channel), cluster_schema.c (schemas and the frames that wait for them). */
+ * cluster_control.c (control channel), cluster_clock.c (clocks and ticks), cluster_schema.c (schemas and the frames that wait for them). */
 #ifndef SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 #define SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 
@@ -16,9 +16,13 @@ struct cluster {
   size_t node_count;
   struct schema_store schemas;
   struct cluster_counts counts;
-  size_t held_bytes;                             /* of all nodes' held frames */
-  uint8_t asked_hash[SCHEMA_HASH_SIZE];          /* the schema that was asked for last, */
-  int64_t asked_ns;                              /* and when: one node's answer serves all */
+  size_t held_bytes;                    /* of all nodes' held frames */
+  uint8_t asked_hash[SCHEMA_HASH_SIZE]; /* the schema that was asked for last, */
+  int64_t asked_ns;                     /* and when: one node's answer serves all */
+  int64_t epoch_ns;                     /* cluster time minus the aggregator's CLOCK_MONOTONIC */
+  bool epoch_known;
+  unsigned epoch_off; /* looks in a row at which the wall clock did not fit it */
+  struct ticks *ticks;
   int64_t ticked_ns, awake_ns;                   /* last tick; end of the last pause of our own */
   struct report_group groups[SCHEMA_GROUPS_MAX]; /* of the frame at hand */
   struct buffer answer;
@@ -41,9 +45,19 @@ void cluster_decode_frame (struct cluster *cluster, struct node *node, const voi
 
 /* cluster_control.c */
 void cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,
-                           struct instant received, struct instant now);
+                           struct instant received);
 void cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t routing_length,
                      const struct control *message);
+
+/* cluster_clock.c */
+void cluster_keep_epoch (struct cluster *cluster, struct instant now); /* several times a second */
+void cluster_take_probe (struct cluster *cluster, struct node *node, const struct control *probe,
+                         struct instant received);
+/* The node's current session began, or said hello. */
+void cluster_clock_begin (struct cluster *cluster, struct node *node);
+void cluster_tell_clock (struct cluster *cluster, const struct node *node);
+/* Fills in the times of a frame and looks at the node's wall clock. */
+void cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame);
 
 /* cluster_schema.c */
 bool cluster_use_schema (struct cluster *cluster, struct node *node,

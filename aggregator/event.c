@@ -11,7 +11,7 @@
 struct event_form {
   const char *name;
   const char *reason, *text, *count; /* the JSON keys of these fields; NULL: the type has none */
-  bool session, range;
+  bool session, range, seconds;
   enum log_level level;
 };
 
@@ -27,6 +27,8 @@ static const struct event_form forms[EVENT_TYPES] = {
   [EVENT_SCHEMA_NEW] = { "schema_new", .text = "hash", .count = "groups", .level = LOG_LEVEL_DEBUG },
   [EVENT_KEY_REFUSED] = { "key_refused", .count = "count", .level = LOG_LEVEL_WARNING },
   [EVENT_KEYS_RELOADED] = { "keys_reloaded", .text = "error", .count = "nodes", .level = LOG_LEVEL_INFO },
+  [EVENT_CLOCK_OFFSET] = { "clock_offset", .seconds = true, .level = LOG_LEVEL_WARNING },
+  [EVENT_CLOCK_STEP] = { "clock_step", .reason = "clock", .seconds = true, .level = LOG_LEVEL_WARNING },
   [EVENT_DROPPED] = { "dropped", .count = "lines", .level = LOG_LEVEL_WARNING },
 };
 
@@ -79,6 +81,10 @@ event_write (struct json *json, const struct event *event)
     write_number (json, "from", event->from);
     write_number (json, "to", event->to);
   }
+  if (form->seconds) {
+    json_key (json, "seconds");
+    json_real (json, event->seconds);
+  }
   if (form->count)
     write_number (json, form->count, event->count);
   write_text (json, form->text, event->text);
@@ -103,6 +109,8 @@ event_log (const struct event *event)
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
     if (parts[i].text && at < sizeof words)
       at += (size_t) snprintf (words + at, sizeof words - at, "%s%s", parts[i].before, parts[i].text);
+  if (form->seconds && at < sizeof words)
+    at += (size_t) snprintf (words + at, sizeof words - at, " by %.3f s", event->seconds);
   if (form->count && at < sizeof words)
     snprintf (words + at, sizeof words - at, " (%s %" PRIu64 ")", form->count, event->count);
   levels[form->level]("%s%s", form->name, words);

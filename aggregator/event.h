@@ -19,6 +19,8 @@ enum event_type {
   EVENT_KEY_REFUSED,
   EVENT_KEYS_RELOADED,
   EVENT_DROPPED,
+  EVENT_CLOCK_OFFSET, /* a node's wall clock is off by more than the limit, by `seconds` */
+  EVENT_CLOCK_STEP,   /* a clock jumped by `seconds`; reason: wall, monotonic, aggregator */
   EVENT_TYPES
 };
 
@@ -30,6 +32,7 @@ struct event {
   const char *reason; /* one word, or NULL */
   const char *text;   /* more words, or NULL */
   uint64_t from, to;  /* of a gap: the first and the last frame that are missing */
+  double seconds;     /* of a clock */
   uint64_t count;     /* of what the type counts: frames lost, lines dropped, nodes listed... */
 };
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/clock_model.h"
+#include "aggregator/tick.h"
 #include "synop/control.h"
 #include "synop/frame.h"
 #include "synop/keys.h"
@@ -45,6 +47,17 @@ struct held_frame {
   uint8_t bytes[];
 };
 
+/* What is known of a node's clocks. */
+struct node_clock {
+  struct clock_model model; /* of the current session's CLOCK_MONOTONIC */
+  int64_t probed_ns;        /* when the last probe came, on the aggregator's clock */
+  bool soon;                /* probes are to come in a burst again */
+  int64_t wall_offset_ns;   /* by which its wall clock is ahead of cluster time */
+  int64_t wall_at_ns;       /* node time of that; 0: not known yet */
+  bool off;                 /* by more than the limit, and told */
+  int64_t told_ns;          /* the last event about its clocks */
+};
+
 enum node_rejection {
   REJECTED_FRAME,
   REJECTED_WRONG_NODE,
@@ -65,7 +78,8 @@ struct node {
   const char *up_reason; /* why the next frame is news; NULL: it is not */
   struct session sessions[NODE_SESSIONS];
   int64_t heard_ns; /* the last frame that was taken */
-  int64_t wall_offset_ns;
+  struct node_clock clock;
+  struct tick_member tick;
   uint64_t received, lost, rejected;
   int64_t duplicate_told_ns;
   struct {

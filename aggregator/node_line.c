@@ -11,6 +11,31 @@ only_groups (const void *groups, const char *group)
   return globs_match (groups, group);
 }
 
+/* drift: of the node's monotonic clock, positive when it is fast; null as long as it is not known. */
+static void
+write_clock (struct json *json, const struct cluster_frame *frame)
+{
+  const struct node_clock *clock = &frame->node->clock;
+
+  json_key (json, "wall_offset");
+  json_real (json, (double) frame->wall_offset_ns / NS_PER_S);
+  json_key (json, "drift_ppm");
+  if (clock->model.frequency_known)
+    json_real_places (json, -clock->model.frequency * 1e6, 3);
+  else
+    json_null (json);
+  json_key (json, "bound");
+  if (frame->bound_ns >= 0)
+    json_real (json, (double) frame->bound_ns / NS_PER_S);
+  else
+    json_null (json);
+  json_key (json, "probe_age");
+  if (clock->probed_ns)
+    json_real_places (json, (double) (frame->received.monotonic_ns - clock->probed_ns) / NS_PER_S, 3);
+  else
+    json_null (json);
+}
+
 static void
 write_line (const void *context, struct json *json, const struct globs *groups)
 {
@@ -22,7 +47,7 @@ write_line (const void *context, struct json *json, const struct globs *groups)
   json_key (json, "type");
   json_text (json, "node");
   json_key (json, "time");
-  json_time (json, frame->header->wall_ns);
+  json_time (json, frame->time_ns);
   json_key (json, "node");
   json_text (json, frame->node->name);
   json_key (json, "session");
@@ -31,9 +56,12 @@ write_line (const void *context, struct json *json, const struct globs *groups)
   json_uint (json, frame->header->sequence);
   json_key (json, "clock");
   json_object (json);
-  json_key (json, "wall_offset");
-  json_real (json, (double) frame->wall_offset_ns / NS_PER_S);
+  write_clock (json, frame);
   json_object_end (json);
+  if (frame->late) {
+    json_key (json, "late");
+    json_bool (json, true);
+  }
   json_key (json, "report");
   json_object (json);
   report_write (json, frame->groups, frame->schema->group_count, groups ? only_groups : NULL, groups);

@@ -44,6 +44,14 @@ static const struct option serve_table[] = {
     .check = check_filled, .help = "UNIX socket through which tail, status and keys talk to the aggregator." },
   { "aggregator", "output", NULL, OPTION_CHOICE, AT (output), .fallback = "json", .choices = outputs,
     .help = "What goes to standard output: JSON lines, or nothing." },
+  { "aggregator", "no_node_lines", NULL, OPTION_BOOLEAN, AT (no_node_lines), .fallback = "no",
+    .help = "Standard output has combined reports and events only." },
+  { "ticks", "period", "tick-period", OPTION_DURATION, AT (tick_period_ns), .fallback = "1s", .minimum = "10ms",
+    .maximum = "1h", .help = "A combined report for each multiple of this in cluster time." },
+  { "ticks", "grace", "tick-grace", OPTION_DURATION, AT (tick_grace_ns), .minimum = "0", .maximum = "1h",
+    .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
+  { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
+    .maximum = "1h", .help = "A node whose wall clock is off by more is an event." },
   { "aggregator", "stale_periods", NULL, OPTION_SIZE, AT (stale_periods), .fallback = "3", .minimum = "2",
     .maximum = "1000", .help = "A node is stale after so many of its periods without a frame." },
   { "aggregator", "down_periods", NULL, OPTION_SIZE, AT (down_periods), .fallback = "10", .minimum = "3",
@@ -133,6 +141,10 @@ options_read (struct options *options, enum options_command command, int argc, c
   if (options->down_periods <= options->stale_periods)
     return config_error (options->config, "aggregator", "down_periods", error, "must be more than stale_periods (%llu)",
                          (unsigned long long) options->stale_periods);
+  if (options->tick_grace_ns > options->tick_period_ns)
+    return config_error (options->config, "ticks", "grace", error, "must be no more than the ticks' period");
+  if (options->tick_grace_ns == 0)
+    options->tick_grace_ns = options->tick_period_ns / 2;
   log_set_level ((enum log_level) options->log_level);
   return 0;
 }

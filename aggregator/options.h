@@ -22,6 +22,8 @@ struct options {
   char *listen, *keys, *socket, *endpoint_file;
   uint64_t stale_periods, down_periods;
   int output, log_level;
+  bool no_node_lines;
+  int64_t tick_period_ns, tick_grace_ns, clock_limit_ns;
   uint64_t max_frame, intake_queue, intake_messages, reader_queue;
 
   char *node, *group, *type; /* of tail */

@@ -11,12 +11,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "aggregator/clock_desk.h"
 #include "aggregator/cluster.h"
 #include "aggregator/node_line.h"
 #include "aggregator/serve.h"
 #include "aggregator/standard_output.h"
 #include "aggregator/status.h"
 #include "aggregator/stream.h"
+#include "aggregator/tick_line.h"
 #include "synop/clock.h"
 #include "synop/key_set.h"
 #include "synop/link.h"
@@ -24,7 +26,7 @@
 #include "synop/loop.h"
 #include "synop/memory.h"
 
-#define TICK (250 * NS_PER_MS)
+#define HOUSEKEEPING (250 * NS_PER_MS)
 #define MESSAGES_AT_ONCE 64
 #define BATCHES_AT_ONCE 16 /* then timers and clients have their turn */
 #define KEY_REFUSED_EVERY NS_PER_S
@@ -33,9 +35,10 @@
 struct server {
   const struct options *options;
   struct loop *loop;
-  struct loop_timer *tick;
+  struct loop_timer *timer, *tick; /* housekeeping; the close of the next tick */
   struct key_set *keys;
   char *key_folder;
+  struct clock_desk *desk;
   struct link_server *link;
   struct loop_watch *link_watch;
   struct cluster *cluster;
@@ -84,6 +87,23 @@ take_event (void *context, const struct event *event)
 }
 
 static void
+take_tick (void *context, const struct cluster_tick_line *tick)
+{
+  struct server *server = context;
+  struct stream_line line = tick_line (tick);
+
+  stream_put (server->stream, &line);
+}
+
+static void
+take_clock (void *context, const char *node, uint64_t session, const struct control_clock *clock)
+{
+  struct server *server = context;
+
+  clock_desk_set (server->desk, node, session, clock);
+}
+
+static void
 send_answer (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length)
 {
   struct server *server = context;
@@ -107,7 +127,16 @@ intake (struct server *server)
     if (count < MESSAGES_AT_ONCE)
       break;
   }
+  cluster_close_ticks (server->cluster, instant_now ());
+  loop_timer_set (server->tick, cluster_next_tick (server->cluster));
   stream_flush (server->stream);
+}
+
+static void
+close_tick (void *context, int64_t due_ns)
+{
+  (void) due_ns;
+  intake (context);
 }
 
 static void
@@ -136,7 +165,7 @@ tell_refused (struct server *server, struct instant now)
 
 /* What waits is taken in first: a node is not silent whose frame is in the queue. */
 static void
-server_tick (void *context, int64_t due_ns)
+housekeep (void *context, int64_t due_ns)
 {
   struct server *server = context;
   struct instant now;
@@ -148,7 +177,7 @@ server_tick (void *context, int64_t due_ns)
   tell_refused (server, now);
   serve_tick (server->serve, now.monotonic_ns);
   stream_flush (server->stream);
-  loop_timer_set (server->tick, now.monotonic_ns + TICK);
+  loop_timer_set (server->timer, now.monotonic_ns + HOUSEKEEPING);
 }
 
 /* ---- what people ask for ---- */
@@ -266,7 +295,9 @@ open_link (struct server *server, struct error *error)
                                     .allowed = server->keys,
                                     .queue_bytes = options->intake_queue,
                                     .queue_messages = options->intake_messages,
-                                    .data_bytes_max = options->max_frame };
+                                    .data_bytes_max = options->max_frame,
+                                    .answer_now = clock_desk_answer,
+                                    .answer_context = server->desk };
   struct error why;
 
   if (load_keys (server, &to.keys, error) < 0)
@@ -301,6 +332,7 @@ open_output (struct server *server)
 {
   struct standard_output_options to = { .loop = server->loop,
                                         .stream = server->stream,
+                                        .types = server->options->no_node_lines ? "cluster,event" : "",
                                         .queue_bytes = server->options->reader_queue,
                                         .dropped = &server->lines_dropped,
                                         .context = server,
@@ -340,13 +372,17 @@ server_open (struct server *server, struct error *error)
   static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
   struct cluster_options core = { .stale_periods = (unsigned) server->options->stale_periods,
                                   .down_periods = (unsigned) server->options->down_periods,
-                                  .output = { server, take_frame, take_event, send_answer } };
+                                  .tick_period_ns = server->options->tick_period_ns,
+                                  .tick_grace_ns = server->options->tick_grace_ns,
+                                  .clock_limit_ns = server->options->clock_limit_ns,
+                                  .output = { server, take_frame, take_event, take_tick, take_clock, send_answer } };
 
   raise_file_limit ();
   server->started_ns = clock_monotonic ();
   server->key_folder = memory_format ("%s/nodes", server->options->keys);
   server->keys = key_set_create ();
   server->stream = stream_create ();
+  server->desk = clock_desk_create ();
   server->cluster = cluster_create (&core);
   server->loop = loop_create ();
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
@@ -354,8 +390,9 @@ server_open (struct server *server, struct error *error)
   if (open_link (server, error) < 0 || open_socket (server, error) < 0 || write_endpoint_file (server, error) < 0)
     return -1;
   open_output (server);
-  server->tick = loop_timer_add (server->loop, server_tick, server);
-  loop_timer_set (server->tick, server->started_ns);
+  server->tick = loop_timer_add (server->loop, close_tick, server);
+  server->timer = loop_timer_add (server->loop, housekeep, server);
+  loop_timer_set (server->timer, server->started_ns);
   return 0;
 }
 
@@ -364,10 +401,12 @@ server_close (struct server *server)
 {
   standard_output_destroy (server->output);
   serve_destroy (server->serve);
+  loop_timer_remove (server->timer);
   loop_timer_remove (server->tick);
   loop_watch_remove (server->link_watch);
   cluster_destroy (server->cluster);
   link_server_destroy (server->link);
+  clock_desk_destroy (server->desk);
   stream_destroy (server->stream);
   key_set_destroy (server->keys);
   loop_destroy (server->loop);

@@ -90,13 +90,13 @@ struct standard_output *
 standard_output_create (const struct standard_output_options *options)
 {
   struct standard_output *output = memory_new (1, sizeof *output);
-  struct stream_filter all = { "", "", "" };
+  struct stream_filter filter = { "", "", options->types };
   enum outlet_kind kind;
 
   output->options = *options;
   output->fd = open_output (&kind);
   output->outlet = outlet_create (output->fd, kind, options->queue_bytes, options->dropped);
-  output->reader = stream_attach (options->stream, &all, output->outlet, flush, output);
+  output->reader = stream_attach (options->stream, &filter, output->outlet, flush, output);
   output->watch = loop_watch_add (options->loop, output->fd, 0, fd_event, output);
   return output;
 }

@@ -12,6 +12,7 @@
 struct standard_output_options {
   struct loop *loop;
   struct stream *stream;
+  const char *types; /* of lines, as in stream_filter */
   size_t queue_bytes;
   uint64_t *dropped;
   void *context;

@@ -93,6 +93,30 @@ write_text (struct json *json, const char *key, const char *text)
   json_text (json, text);
 }
 
+/* As in node lines; the bound is for now, on the aggregator's clock. */
+static void
+write_clock (struct json *json, const struct node *node, struct instant now)
+{
+  const struct clock_model *model = &node->clock.model;
+
+  json_key (json, "clock");
+  json_object (json);
+  write_seconds (json, "wall_offset", node->clock.wall_offset_ns);
+  json_key (json, "drift_ppm");
+  if (model->frequency_known)
+    json_real_places (json, -model->frequency * 1e6, 3);
+  else
+    json_null (json);
+  if (clock_model_usable (model)) {
+    write_seconds (json, "bound", clock_model_bound_ns (model, clock_model_node_ns (model, now.monotonic_ns)));
+    write_seconds (json, "probe_age", now.monotonic_ns - node->clock.probed_ns);
+  } else {
+    write_text (json, "bound", NULL);
+    write_text (json, "probe_age", NULL);
+  }
+  json_object_end (json);
+}
+
 /* What is known only of a node that has been heard; null before. */
 static void
 write_heard (struct json *json, const struct node *node, struct instant now)
@@ -101,7 +125,7 @@ write_heard (struct json *json, const struct node *node, struct instant now)
   char text[SESSION_TEXT_SIZE];
 
   if (node->state == NODE_NEVER) {
-    static const char *const keys[] = { "session", "seq", "last_seen", "wall_offset" };
+    static const char *const keys[] = { "session", "seq", "last_seen", "clock" };
     for (size_t i = 0; i < COUNT_OF (keys); i++)
       write_text (json, keys[i], NULL);
     return;
@@ -110,7 +134,7 @@ write_heard (struct json *json, const struct node *node, struct instant now)
   write_text (json, "session", text);
   write_number (json, "seq", session->sequence);
   write_seconds (json, "last_seen", now.monotonic_ns - node->heard_ns);
-  write_seconds (json, "wall_offset", node->wall_offset_ns);
+  write_clock (json, node, now);
 }
 
 /* The facts: groups that are sent once a session. */
@@ -208,7 +232,7 @@ table_row (const struct node *node, struct instant now, int width, struct buffer
   if (node->state != NODE_NEVER) {
     age_text (now.monotonic_ns - node->heard_ns, age);
     snprintf (sequence, sizeof sequence, "%" PRIu64, node->sessions[0].sequence);
-    snprintf (clock, sizeof clock, "%+.3f ms", (double) node->wall_offset_ns / NS_PER_MS);
+    snprintf (clock, sizeof clock, "%+.3f ms", (double) node->clock.wall_offset_ns / NS_PER_MS);
   }
   buffer_printf (out, "%-*s  %-5s  %9s  %10s  %8" PRIu64 "  %14s\n", width, node->name, node_state_name (node->state),
                  age, sequence, node->lost, clock);

@@ -29,6 +29,33 @@ pack_bool (struct msgpack_packer *packer, bool value)
 }
 
 static void
+pack_last (struct msgpack_packer *packer, const struct control *message)
+{
+  if (!message->has_last) {
+    msgpack_pack_nil (packer);
+    return;
+  }
+  msgpack_pack_array (packer, 4);
+  for (int i = 0; i < 4; i++)
+    msgpack_pack_int64 (packer, message->last[i]);
+}
+
+static void
+pack_clock (struct msgpack_packer *packer, const struct control *message)
+{
+  if (!message->has_clock) {
+    msgpack_pack_nil (packer);
+    return;
+  }
+  msgpack_pack_array (packer, 5);
+  msgpack_pack_int64 (packer, message->clock.node_ns);
+  msgpack_pack_int64 (packer, message->clock.cluster_ns);
+  msgpack_pack_int64 (packer, message->clock.bound_ns);
+  msgpack_pack_double (packer, message->clock.drift);
+  pack_bool (packer, message->clock.soon);
+}
+
+static void
 pack_head (struct msgpack_packer *packer, enum control_type type, size_t fields)
 {
   msgpack_pack_array (packer, fields + 2);
@@ -59,9 +86,10 @@ control_write (struct buffer *out, const struct control *message)
     wire_pack_binary (&packer, message->schema, message->schema_length);
     break;
   case CONTROL_PROBE:
-    pack_head (&packer, message->type, 2);
+    pack_head (&packer, message->type, 3);
     msgpack_pack_uint64 (&packer, message->session);
     msgpack_pack_int64 (&packer, message->t1);
+    pack_last (&packer, message);
     break;
   case CONTROL_WELCOME:
     pack_head (&packer, message->type, 4);
@@ -71,12 +99,13 @@ control_write (struct buffer *out, const struct control *message)
     pack_text (&packer, message->version);
     break;
   case CONTROL_PROBE_ANSWER:
-    pack_head (&packer, message->type, 5);
+    pack_head (&packer, message->type, 6);
     msgpack_pack_uint64 (&packer, message->session);
     msgpack_pack_int64 (&packer, message->t1);
     msgpack_pack_int64 (&packer, message->t2);
     msgpack_pack_int64 (&packer, message->t3);
     pack_bool (&packer, message->known);
+    pack_clock (&packer, message);
     break;
   case CONTROL_SCHEMA_REQUEST:
     pack_head (&packer, message->type, 1);
@@ -137,6 +166,51 @@ read_hello (struct wire *wire, struct control *message)
   read_text (wire, message->version, CONTROL_TEXT_MAX);
 }
 
+static void
+read_last (struct wire *wire, struct control *message)
+{
+  if (wire_nil (wire))
+    return;
+  uint32_t count = wire_array (wire, UINT32_MAX);
+
+  if (count < 4)
+    wire->bad = true;
+  for (int i = 0; i < 4; i++)
+    message->last[i] = wire_int (wire);
+  wire_skip_items (wire, count < 4 ? 0 : count - 4);
+  message->has_last = !wire->bad;
+}
+
+static bool
+time_is_sane (int64_t ns)
+{
+  return ns < INT64_MAX / 2 && ns > -INT64_MAX / 2;
+}
+
+/* A drift or time that no clock has would bring the agent's arithmetic to its limits. */
+static void
+read_clock (struct wire *wire, struct control *message)
+{
+  struct control_clock *clock = &message->clock;
+
+  if (wire_nil (wire))
+    return;
+  uint32_t count = wire_array (wire, UINT32_MAX);
+
+  if (count < 5)
+    wire->bad = true;
+  clock->node_ns = wire_int (wire);
+  clock->cluster_ns = wire_int (wire);
+  clock->bound_ns = wire_int (wire);
+  clock->drift = wire_real (wire);
+  clock->soon = wire_bool (wire);
+  wire_skip_items (wire, count < 5 ? 0 : count - 5);
+  if (!(clock->drift > -CONTROL_DRIFT_MAX && clock->drift < CONTROL_DRIFT_MAX) || clock->bound_ns < 0 ||
+      !time_is_sane (clock->node_ns) || !time_is_sane (clock->cluster_ns))
+    wire->bad = true;
+  message->has_clock = !wire->bad;
+}
+
 /* Reads the fields of a message and returns how many there are; 0 for a type that is not known. */
 static uint32_t
 read_fields (struct wire *wire, struct control *message, uint64_t type)
@@ -152,7 +226,8 @@ read_fields (struct wire *wire, struct control *message, uint64_t type)
   case CONTROL_PROBE:
     read_session (wire, message);
     message->t1 = wire_int (wire);
-    return 2;
+    read_last (wire, message);
+    return 3;
   case CONTROL_WELCOME:
     read_session (wire, message);
     message->known = wire_bool (wire);
@@ -165,7 +240,8 @@ read_fields (struct wire *wire, struct control *message, uint64_t type)
     message->t2 = wire_int (wire);
     message->t3 = wire_int (wire);
     message->known = wire_bool (wire);
-    return 5;
+    read_clock (wire, message);
+    return 6;
   case CONTROL_SCHEMA_REQUEST:
     read_hash (wire, message);
     return 1;

@@ -85,6 +85,7 @@ struct link_entry { /* a message on its way to the main thread */
   uint64_t generation;
   int64_t received_ns;
   enum link_channel channel;
+  bool quiet; /* answered already: nobody needs to be woken for it */
   size_t routing_length;
   uint8_t routing[LINK_ROUTING_MAX];
   zmq_msg_t message;
@@ -97,7 +98,8 @@ struct link_queue {
   struct link_entry *first, **end;
   size_t bytes, messages;
   size_t bytes_max, messages_max, user_bytes_max, user_messages_max;
-  int fd; /* an eventfd, not 0 when there are messages */
+  int fd;    /* an eventfd, not 0 when there are messages that are not quiet */
+  bool loud; /* there is one of those */
   bool told;
 };
 enum link_pushed { LINK_PUSHED, LINK_FULL, LINK_USER_FULL };
@@ -141,6 +143,9 @@ struct link_server {
   pthread_t thread;
   bool running;
   struct key_set *allowed;
+  size_t (*answer_now) (void *context, const char *node, const void *bytes, size_t length, int64_t received_ns,
+                        uint8_t answer[LINK_ANSWER_NOW_MAX]);
+  void *answer_context;
   size_t data_bytes_max;
   char endpoint[LINK_ENDPOINT_MAX];
   struct link_tally tally;

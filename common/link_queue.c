@@ -111,6 +111,7 @@ link_queue_push (struct link_queue *queue, struct link_entry *entry)
     user->queued_bytes += bytes;
     queue->messages++;
     queue->bytes += bytes;
+    queue->loud |= !entry->quiet;
     entry->next = NULL;
     *queue->end = entry;
     queue->end = &entry->next;
@@ -123,7 +124,7 @@ void
 link_queue_tell (struct link_queue *queue)
 {
   pthread_mutex_lock (&queue->lock);
-  bool tell = queue->first && !queue->told;
+  bool tell = queue->loud && !queue->told;
   if (tell) {
     queue->told = true;
     link_eventfd_raise (queue->fd);
@@ -152,7 +153,7 @@ link_queue_take (struct link_queue *queue, size_t max)
     queue->end = &queue->first;
     if (queue->told)
       link_eventfd_lower (queue->fd);
-    queue->told = false;
+    queue->told = queue->loud = false;
   }
   pthread_mutex_unlock (&queue->lock);
   return list;

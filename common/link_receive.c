@@ -73,6 +73,22 @@ admit (struct link_server *link, struct link_entry *entry)
   return true;
 }
 
+/* True when the message was answered here. */
+static bool
+answer_now (struct link_server *link, struct link_entry *entry)
+{
+  uint8_t answer[LINK_ANSWER_NOW_MAX];
+  if (entry->channel != LINK_CONTROL || !link->answer_now)
+    return false;
+  size_t length = link->answer_now (link->answer_context, entry->node, zmq_msg_data (&entry->message),
+                                    zmq_msg_size (&entry->message), entry->received_ns, answer);
+  if (length == 0)
+    return false;
+  if (zmq_send (link->control, entry->routing, entry->routing_length, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
+    zmq_send (link->control, answer, length, ZMQ_DONTWAIT);
+  return true;
+}
+
 /* Takes one message from a socket to the queue. False: there was none. */
 static bool
 receive_one (struct link_server *link, enum link_channel channel)
@@ -87,6 +103,7 @@ receive_one (struct link_server *link, enum link_channel channel)
   if (result > 0)
     link_count (&link->tally.malformed);
   else if (admit (link, entry)) {
+    entry->quiet = answer_now (link, entry);
     enum link_pushed pushed = link_queue_push (&link->queue, entry);
     if (pushed == LINK_PUSHED) {
       link->spare = NULL;

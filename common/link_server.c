@@ -159,6 +159,8 @@ link_server_create (const struct link_server_options *options, struct error *err
 {
   struct link_server *link = memory_new (1, sizeof *link);
   link->allowed = options->allowed;
+  link->answer_now = options->answer_now;
+  link->answer_context = options->answer_context;
   link->data_bytes_max = options->data_bytes_max;
   link->wake = -1;
   pthread_mutex_init (&link->refused_lock, NULL);

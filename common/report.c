@@ -8,12 +8,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/report_private.h"
 #include "synop/clock.h"
 #include "synop/schema.h"
 
 #define SHARE_PLACES 4
 #define PERIOD_PLACES 9
-#define SEARCH_MAX (UINT32_C (1) << 20) /* labels looked at, beside those where they were expected */
 
 /* One group on its way out. */
 struct sheet {
@@ -21,15 +21,7 @@ struct sheet {
   const struct group *group;
   const struct table *now;
   const struct table *before; /* NULL: nothing to compare with */
-  int64_t elapsed_ns;
-};
-
-/* What is known of a metric's rows so far. */
-struct fold {
-  size_t count;
-  bool real; /* whether it lies in `number` or in `whole` */
-  double number;
-  __int128 whole;
+  int64_t elapsed_ns;         /* the nominal period without a table before */
 };
 
 static bool
@@ -68,78 +60,16 @@ value_write (const struct sheet *sheet, const struct metric *metric, const struc
 
 /* ---- the fold of the rows ---- */
 
-static bool
-metric_folds (const struct metric *metric)
-{
-  return (metric->flags & METRIC_OF_NODE) == 0 && metric->kind != TEXT && metric->fold != FOLD_NONE;
-}
-
 static void
-fold_add_real (struct fold *fold, enum metric_fold how, double number)
-{
-  if (!fold->real) {
-    fold->real = true;
-    fold->number = (double) fold->whole;
-  }
-  if (fold->count == 0 || (how == FOLD_MAX && number > fold->number) || (how == FOLD_MIN && number < fold->number))
-    fold->number = number;
-  else if (how == FOLD_SUM || how == FOLD_MEAN)
-    fold->number += number;
-}
-
-static void
-fold_add_whole (struct fold *fold, enum metric_fold how, __int128 whole)
-{
-  if (fold->count == 0 || (how == FOLD_MAX && whole > fold->whole) || (how == FOLD_MIN && whole < fold->whole))
-    fold->whole = whole;
-  else if (how == FOLD_SUM || how == FOLD_MEAN)
-    fold->whole += whole;
-}
-
-static void
-fold_add (struct fold *fold, enum metric_fold how, const struct value *value)
-{
-  if (value->type == VALUE_MISSING || value->type == VALUE_TEXT)
-    return;
-
-  __int128 whole = value->type == VALUE_UINT ? (__int128) value->as.u : (__int128) value->as.i;
-
-  if (value->type == VALUE_REAL)
-    fold_add_real (fold, how, value->as.d);
-  else if (fold->real)
-    fold_add_real (fold, how, (double) whole);
-  else
-    fold_add_whole (fold, how, whole);
-  fold->count++;
-}
-
-static struct value
-fold_value (const struct fold *fold, enum metric_fold how)
-{
-  if (fold->count == 0)
-    return (struct value){ .type = VALUE_MISSING };
-
-  double number = fold->real ? fold->number : (double) fold->whole;
-
-  if (how == FOLD_MEAN)
-    return (struct value){ .type = VALUE_REAL, .as.d = number / (double) fold->count };
-  if (!fold->real && fold->whole >= 0 && fold->whole <= UINT64_MAX)
-    return (struct value){ .type = VALUE_UINT, .as.u = (uint64_t) fold->whole };
-  if (!fold->real && fold->whole < 0 && fold->whole >= INT64_MIN)
-    return (struct value){ .type = VALUE_INT, .as.i = (int64_t) fold->whole };
-  return (struct value){ .type = VALUE_REAL, .as.d = number };
-}
-
-static void
-folds_write (const struct sheet *sheet, const struct fold *folds)
+folds_write (const struct sheet *sheet, const struct report_fold *folds)
 {
   const struct group *group = sheet->group;
 
   json_key (sheet->json, group->fold_name);
   json_object (sheet->json);
   for (size_t i = 0; i < group->metric_count; i++)
-    if (metric_folds (&group->metrics[i])) {
-      struct value value = fold_value (&folds[i], group->metrics[i].fold);
+    if (report_folds (&group->metrics[i])) {
+      struct value value = report_fold_value (&folds[i], group->metrics[i].fold);
 
       json_key (sheet->json, group->metrics[i].name);
       value_write (sheet, &group->metrics[i], &value);
@@ -149,28 +79,8 @@ folds_write (const struct sheet *sheet, const struct fold *folds)
 
 /* ---- rows ---- */
 
-/* The row of `before` with the label of row `row`. Rows rarely move, so the one after the last found is mostly it.
- * Whoever sends ever new labels must not make a search of rows times rows of it: after SEARCH_MAX they count as new. */
-static size_t
-row_before (const struct sheet *sheet, size_t row, size_t *expected, size_t *searched)
-{
-  size_t length;
-
-  if (sheet->before == NULL || *searched > SEARCH_MAX)
-    return SIZE_MAX;
-
-  const char *label = table_label (sheet->now, row, &length);
-  size_t found = table_find_row (sheet->before, label, length, *expected);
-
-  if (found != *expected)
-    *searched += sheet->before->rows;
-  if (found != SIZE_MAX)
-    *expected = found + 1;
-  return found;
-}
-
 static void
-row_write (const struct sheet *sheet, size_t row, size_t before, struct fold *folds)
+row_write (const struct sheet *sheet, size_t row, size_t before, struct report_fold *folds)
 {
   size_t length;
   const char *label = table_label (sheet->now, row, &length);
@@ -188,7 +98,7 @@ row_write (const struct sheet *sheet, size_t row, size_t before, struct fold *fo
 
     struct value value = report_value (metric, &now[i], then == NULL ? NULL : &then[i], sheet->elapsed_ns);
 
-    fold_add (&folds[i], metric->fold, &value);
+    report_fold_add (&folds[i], metric->fold, &value);
     json_key (sheet->json, metric->name);
     value_write (sheet, metric, &value);
   }
@@ -210,16 +120,16 @@ buffer_exchange (struct buffer *buffer, size_t start, size_t middle)
 static void
 rows_write (const struct sheet *sheet)
 {
-  struct fold folds[SCHEMA_METRICS_MAX];
+  struct report_fold folds[SCHEMA_METRICS_MAX];
   size_t start = sheet->json->out.length;
-  size_t expected = 0, searched = 0;
+  struct report_search search = { 0 };
 
   assert (sheet->group->metric_count <= SCHEMA_METRICS_MAX);
   memset (folds, 0, sheet->group->metric_count * sizeof folds[0]);
   json_key (sheet->json, sheet->group->rows_name);
   json_object (sheet->json);
   for (size_t row = 0; row < sheet->now->rows; row++)
-    row_write (sheet, row, row_before (sheet, row, &expected, &searched), folds);
+    row_write (sheet, row, report_row_before (sheet->now, sheet->before, row, &search), folds);
   json_object_end (sheet->json);
 
   /* Both parts begin with a comma, since the error stands before them. */
@@ -253,21 +163,17 @@ node_values_write (const struct sheet *sheet)
 static void
 group_write (struct json *json, const struct report_group *pair)
 {
-  struct sheet sheet = { .json = json, .group = pair->now->group, .now = pair->now };
-
-  if (pair->before != NULL && pair->before->group == sheet.group &&
-      pair->before->monotonic_ns < pair->now->monotonic_ns) {
-    sheet.before = pair->before;
-    sheet.elapsed_ns = pair->now->monotonic_ns - pair->before->monotonic_ns;
-  }
+  struct sheet sheet = { .json = json,
+                         .group = pair->now->group,
+                         .now = pair->now,
+                         .before = report_before (pair),
+                         .elapsed_ns = report_elapsed_ns (pair) };
 
   json_key (json, sheet.group->name);
   json_object (json);
   if ((sheet.group->flags & GROUP_ONCE) == 0) {
-    int64_t period_ns = sheet.before == NULL ? pair->now->period_ns : sheet.elapsed_ns;
-
     json_key (json, "period");
-    json_real_places (json, (double) period_ns / (double) NS_PER_S, PERIOD_PLACES);
+    json_real_places (json, (double) sheet.elapsed_ns / (double) NS_PER_S, PERIOD_PLACES);
   }
   json_key (json, "error");
   json_text (json, pair->now->error);

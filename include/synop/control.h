@@ -2,10 +2,16 @@
  *
  *   1  hello           node, session, schema hash, first sequence held, last sequence held, period ns, version text
  *   2  schema          schema hash, schema (bin)
- *   3  probe           session, t1                                            (t1: the agent's monotonic ns)
+ *   3  probe           session, t1, last   (last: nil, or the four times [t1, t2, t3, t4] of the probe before)
  *  32  welcome         session, known (is the schema known), last sequence stored (0: none), version text
- *  33  probe answer    session, t1, t2, t3, known (does the aggregator know this session)   (t2, t3: aggregator's ns)
+ *  33  probe answer    session, t1, t2, t3, known, clock
+ *                      known: does the aggregator know this session; clock: nil, or [node ns, cluster ns, bound ns,
+ *                      drift, soon]: when the agent's monotonic clock reads `node ns + x` cluster time is
+ *                      `cluster ns + x * (1 + drift)`, to within the bound; soon: the agent shall probe in a burst again
  *  36  schema request  schema hash
+ *
+ * t1 and t4 are the agent's monotonic ns when a probe is sent and its answer comes, t2 and t3 the aggregator's when the
+ * probe comes and its answer is sent. Cluster time is ns since 1970.
  *
  * Left free for replay and commands: 4 (replayed frame), 34 (replay request), 35 (command). An unknown type is counted
  * and ignored, an unknown version too; trailing fields are ignored. The agent sends a hello whenever its connection
@@ -25,6 +31,7 @@
 #define CONTROL_VERSION 1
 #define CONTROL_BYTES_MAX (SCHEMA_BYTES_MAX + 1024)
 #define CONTROL_TEXT_MAX 64
+#define CONTROL_DRIFT_MAX 0.01                         /* s/s: far more than any clock's */
 #define CONTROL_PERIOD_MIN_NS INT64_C (1000000)        /* 1 ms */
 #define CONTROL_PERIOD_MAX_NS INT64_C (86400000000000) /* a day */
 
@@ -35,6 +42,12 @@ enum control_type {
   CONTROL_WELCOME = 32,
   CONTROL_PROBE_ANSWER = 33,
   CONTROL_SCHEMA_REQUEST = 36,
+};
+
+struct control_clock {
+  int64_t node_ns, cluster_ns, bound_ns;
+  double drift;
+  bool soon;
 };
 
 struct control {
@@ -48,6 +61,10 @@ struct control {
   const uint8_t *schema; /* into the bytes read, or what to write */
   size_t schema_length;
   int64_t t1, t2, t3;
+  bool has_last;
+  int64_t last[4]; /* t1 to t4 */
+  bool has_clock;
+  struct control_clock clock;
   bool known;
 };
 

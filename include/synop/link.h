@@ -15,6 +15,7 @@
 #include "synop/keys.h"
 
 #define LINK_ENDPOINT_MAX 256
+#define LINK_ANSWER_NOW_MAX 256
 
 /* "tcp://HOST:PORT" to the control endpoint on the next port; also checks the form. For listening HOST may be "*", and
  * PORT may be "*" (two neighbouring ports that are free). Brackets ask for IPv6: "tcp://[::]:5555". */
@@ -66,7 +67,14 @@ struct link_server_options {
   struct key_set *allowed;            /* must outlive the link; may be loaded anew at any time */
   size_t queue_bytes, queue_messages; /* bounds of the queue; over them messages are counted and dropped */
   size_t data_bytes_max;              /* largest frame; larger ones end their connection in libzmq */
-  int handshake_ms;                   /* a connection that has not shaken hands by then is closed; 0: 10 s */
+  /* What shall be answered at once, in the receiving thread, while the time of receipt is still fresh: writes the answer
+   * to a control message into `answer` and returns its length, 0 for none. The message comes through the queue all the
+   * same, but does not make its fd readable by itself: it comes with the next one, or the next call of take. It must not
+   * block. NULL: nothing is. */
+  size_t (*answer_now) (void *context, const char *node, const void *bytes, size_t length, int64_t received_ns,
+                        uint8_t answer[LINK_ANSWER_NOW_MAX]);
+  void *answer_context;
+  int handshake_ms; /* a connection that has not shaken hands by then is closed; 0: 10 s */
 };
 
 enum link_channel { LINK_DATA, LINK_CONTROL };

@@ -35,6 +35,13 @@ struct report_group {
   const struct table *before;
 };
 
+/* What the group's "period" shows: the time since the table before, or the nominal period. */
+int64_t report_elapsed_ns (const struct report_group *group);
+
+/* Each metric's value of the node as a whole, as a report shows it: the value of the node, or the fold of the rows;
+ * missing for texts. `values` has room for the group's metric_count. */
+void report_node_values (const struct report_group *group, struct value *values);
+
 /* Writes the members of a report object (the caller has opened it): sections in order of their first group, groups in
  * the order given. Groups whose `now` is NULL are left out. `only` (may be NULL) says which groups to show. */
 void report_write (struct json *json, const struct report_group *groups, size_t count,

@@ -1,0 +1,195 @@
+/* Cluster time: the aggregator's own clock, and where each node's clocks lie in it.
+ *
+ * Cluster time runs with the aggregator's CLOCK_MONOTONIC and shows its wall clock: the distance between the two is taken
+ * at the start and kept until the wall clock is found to have been set. The models of the nodes know nothing of that: they
+ * map a node's CLOCK_MONOTONIC to the aggregator's, so no clock that somebody sets moves a mapping. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "aggregator/cluster_private.h"
+#include "synop/clock.h"
+
+#define EPOCH_SLACK (10 * NS_PER_MS) /* two clocks are read one after the other: the thread may be put aside between */
+#define EPOCH_LOOKS 2
+#define WALL_STEP (50 * NS_PER_MS) /* a wall clock that moved by this more than slewing explains was set */
+#define SLEW_PARTS 1000            /* one in: how fast a clock may be slewed, twice what the kernel does */
+#define TELL_EVERY (10 * NS_PER_S) /* events about one node's clocks: a clock that jumps for ever is no flood */
+#define BOUND_USABLE NS_PER_S      /* a mapping that is worse than this is none */
+
+int64_t
+cluster_time (const struct cluster *cluster, int64_t monotonic_ns)
+{
+  return monotonic_ns + cluster->epoch_ns;
+}
+
+static void
+tell_step (struct cluster *cluster, const struct node *node, const char *clock, int64_t by_ns, int64_t wall_ns)
+{
+  cluster_event (cluster, &(struct event){ .type = EVENT_CLOCK_STEP,
+                                           .wall_ns = wall_ns,
+                                           .node = node ? node->name : NULL,
+                                           .reason = clock,
+                                           .seconds = (double) by_ns / NS_PER_S });
+}
+
+void
+cluster_keep_epoch (struct cluster *cluster, struct instant now)
+{
+  int64_t epoch = now.wall_ns - now.monotonic_ns, by = epoch - cluster->epoch_ns;
+
+  if (!cluster->epoch_known) {
+    cluster->epoch_known = true;
+    cluster->epoch_ns = epoch;
+    return;
+  }
+  if (llabs (by) <= EPOCH_SLACK) {
+    cluster->epoch_off = 0;
+    return;
+  }
+  if (++cluster->epoch_off < EPOCH_LOOKS)
+    return;
+  cluster->epoch_off = 0;
+  cluster->epoch_ns = epoch;
+  tell_step (cluster, NULL, "aggregator", by, now.wall_ns);
+  ticks_restart (cluster->ticks, now.wall_ns);
+  for (size_t i = 0; i < cluster->node_count; i++) {
+    cluster->nodes[i]->clock.wall_offset_ns -= by; /* it is not that clock that moved */
+    cluster_tell_clock (cluster, cluster->nodes[i]);
+  }
+}
+
+/* ---- the node's CLOCK_MONOTONIC ---- */
+
+void
+cluster_tell_clock (struct cluster *cluster, const struct node *node)
+{
+  const struct clock_model *model = &node->clock.model;
+  struct control_clock clock = { .soon = node->clock.soon };
+
+  if (!cluster->options.output.clock)
+    return;
+  if (clock_model_usable (model)) {
+    clock.node_ns = model->reference_ns;
+    clock.cluster_ns = cluster_time (cluster, clock_model_cluster_ns (model, model->reference_ns));
+    clock.bound_ns = clock_model_bound_ns (model, model->reference_ns);
+    clock.drift = model->frequency;
+  }
+  cluster->options.output.clock (cluster->options.output.context, node->name,
+                                 node->sessions[0].hello ? node->sessions[0].id : 0,
+                                 clock_model_usable (model) ? &clock : NULL);
+}
+
+void
+cluster_clock_begin (struct cluster *cluster, struct node *node)
+{
+  clock_model_init (&node->clock.model);
+  node->clock.probed_ns = 0;
+  node->clock.soon = false;
+  node->clock.wall_at_ns = 0;
+  cluster_tell_clock (cluster, node);
+}
+
+/* Whether an event about the node's clocks may be told now; then it counts as told. */
+static bool
+may_tell (struct node *node, int64_t now_ns)
+{
+  if (node->clock.told_ns && now_ns - node->clock.told_ns < TELL_EVERY)
+    return false;
+  node->clock.told_ns = now_ns;
+  return true;
+}
+
+void
+cluster_take_probe (struct cluster *cluster, struct node *node, const struct control *probe, struct instant received)
+{
+  struct clock_model *model = &node->clock.model;
+  bool known = clock_model_usable (model);
+  int64_t before;
+  enum clock_verdict verdict;
+
+  if (probe->session != node->sessions[0].id)
+    return;
+  node->clock.probed_ns = received.monotonic_ns;
+  if (!probe->has_last)
+    return;
+  before = known ? clock_model_cluster_ns (model, probe->last[3]) : 0;
+  verdict = clock_model_add (
+      model,
+      &(struct clock_probe){ .t1 = probe->last[0], .t2 = probe->last[1], .t3 = probe->last[2], .t4 = probe->last[3] });
+  if (verdict == CLOCK_REFUSED)
+    return;
+  node->clock.soon = verdict != CLOCK_FITS;
+  if (verdict == CLOCK_STEPPED) {
+    node->clock.wall_at_ns = 0; /* it was measured against what is no longer true */
+    if (known && may_tell (node, received.monotonic_ns))
+      tell_step (cluster, node, "monotonic", before - clock_model_cluster_ns (model, probe->last[3]), received.wall_ns);
+  }
+  cluster_tell_clock (cluster, node);
+}
+
+/* ---- frames, and the node's wall clock ---- */
+
+static void
+watch_wall_clock (struct cluster *cluster, struct node *node, const struct cluster_frame *frame)
+{
+  struct node_clock *clock = &node->clock;
+  int64_t offset = frame->wall_offset_ns, node_ns = frame->header->monotonic_ns;
+  int64_t by = offset - clock->wall_offset_ns, since = node_ns - clock->wall_at_ns;
+  bool stepped = clock->wall_at_ns && llabs (by) > WALL_STEP + since / SLEW_PARTS + frame->bound_ns;
+  bool off = llabs (offset) > cluster->options.clock_limit_ns;
+
+  if (stepped && may_tell (node, frame->received.monotonic_ns))
+    tell_step (cluster, node, "wall", by, frame->received.wall_ns);
+  else if (off && !clock->off && may_tell (node, frame->received.monotonic_ns))
+    cluster_event (cluster, &(struct event){ .type = EVENT_CLOCK_OFFSET,
+                                             .wall_ns = frame->received.wall_ns,
+                                             .node = node->name,
+                                             .seconds = (double) offset / NS_PER_S });
+  /* Right again only when it is well within the limit: a clock at the limit is no flood either. */
+  clock->off = off || (clock->off && llabs (offset) > cluster->options.clock_limit_ns / 2);
+  clock->wall_at_ns = node_ns;
+}
+
+static int64_t
+clamp (int64_t value)
+{
+  const int64_t most = INT64_MAX / 4;
+
+  return value > most ? most : value < -most ? -most : value;
+}
+
+void
+cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame)
+{
+  const struct clock_model *model = &node->clock.model;
+  int64_t node_ns = clamp (frame->header->monotonic_ns);
+  bool timed = clock_model_usable (model) && clock_model_bound_ns (model, node_ns) < BOUND_USABLE;
+
+  if (timed) {
+    frame->time_ns = cluster_time (cluster, clock_model_cluster_ns (model, node_ns));
+    frame->bound_ns = clock_model_bound_ns (model, node_ns);
+  } else {
+    frame->time_ns = cluster_time (cluster, frame->received.monotonic_ns);
+    frame->bound_ns = -1;
+  }
+  frame->wall_offset_ns = clamp (frame->header->wall_ns) - frame->time_ns;
+  if (timed)
+    watch_wall_clock (cluster, node, frame);
+  node->clock.wall_offset_ns = frame->wall_offset_ns;
+}
+
+/* ---- ticks ---- */
+
+void
+cluster_close_ticks (struct cluster *cluster, struct instant now)
+{
+  ticks_advance (cluster->ticks, cluster_time (cluster, now.monotonic_ns));
+}
+
+int64_t
+cluster_next_tick (const struct cluster *cluster)
+{
+  int64_t next = ticks_next_ns (cluster->ticks);
+
+  return next == INT64_MAX ? next : next - cluster->epoch_ns;
+}

@@ -1,0 +1,46 @@
+/* The combined report of one tick: for every metric of every group its fold over the nodes.
+ *
+ * A node's value of a metric is what its own line shows: the value of the node, or the fold of its rows. Nodes are told
+ * apart by name; groups by name and section; a metric by its whole definition, since a node may bring another schema:
+ * where definitions of one name differ, the one that most nodes hold is written and the others are counted.
+ *
+ * "network": {"nodes": 3, "errors": 0, "period": {"min": 1.0, "max": 1.0},
+ *             "tcp_established": {"nodes": 3, "sum": 12, "mean": 4, "min": 2, "min_node": "n1", "max": 6,
+ *                                 "max_node": "n3", "p50": 4, "p95": 6},
+ *             "total": {"rx_bytes": {...}}}
+ *
+ * "sum" where the fold is a sum; "p50" and "p95" (nearest rank: values that a node had) for gauges and shares. */
+#ifndef SYNOP_COMBINE_H
+#define SYNOP_COMBINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/json.h"
+#include "synop/report.h"
+#include "synop/schema.h"
+
+struct combine;
+
+#define COMBINE_METRICS_MAX 65536 /* definitions of one tick; more are left out and counted */
+
+struct combine *combine_create (void);
+void combine_destroy (struct combine *combine);
+void combine_clear (struct combine *combine); /* memory stays */
+
+/* Adds one node's frame: `groups` has schema->group_count entries, `now` NULL where the frame has none. Nothing is kept of
+ * what the arguments point to. */
+void combine_add (struct combine *combine, const char *node, const struct schema *schema,
+                  const struct report_group *groups);
+
+/* Writes the members of the report object; the caller has opened it. `left_out` (may be NULL): values left out since
+ * most nodes define their metric otherwise, or over the maximum.
+ * `only` (may be NULL) says which groups to show. */
+void combine_write (const struct combine *combine, struct json *json,
+                    bool (*only) (const void *context, const char *group), const void *context, uint64_t *left_out);
+/* Is there anything of a group that `only` says yes to? */
+bool combine_has (const struct combine *combine, bool (*only) (const void *context, const char *group),
+                  const void *context);
+
+#endif

@@ -1,0 +1,88 @@
+/* What combine.c adds up and combine_write.c writes. */
+#ifndef SYNOP_COMBINE_INTERNAL_H
+#define SYNOP_COMBINE_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "aggregator/combine.h"
+
+#define COMBINE_NONE UINT32_MAX
+#define COMBINE_FLAGS (METRIC_OF_NODE | METRIC_SHARE) /* those that change what a value means */
+
+struct combined_metric {
+  const char *name;
+  size_t hash;
+  uint32_t group, next; /* next of its group, COMBINE_NONE at the end */
+  enum metric_kind kind;
+  enum metric_unit unit;
+  enum metric_fold fold;
+  uint32_t flags;
+  uint32_t count; /* nodes with a value */
+  bool whole;     /* all values are integers, and whole_sum is their sum */
+  int64_t whole_sum;
+  double sum;
+  struct value min, max;
+  const char *min_node, *max_node;
+  struct value *values; /* of gauges and shares */
+  uint32_t value_capacity;
+};
+
+struct combined_group {
+  const char *name, *section, *fold_name;
+  uint32_t nodes, errors;
+  uint32_t first_metric, last_metric;
+  double period_min, period_max; /* s */
+};
+
+struct combine_map {
+  uint8_t hash[SCHEMA_HASH_SIZE];
+  uint32_t *metrics;
+};
+
+struct combine {
+  struct combined_metric *metrics;
+  size_t metric_count, metric_capacity;
+  uint32_t *slots;
+  size_t slot_count;
+  struct combined_group *groups;
+  size_t group_count, group_capacity;
+  struct combine_map *maps;
+  size_t map_count, map_capacity;
+  char **texts;
+  size_t text_count, text_capacity;
+  struct value *scratch;
+  size_t scratch_capacity;
+  uint64_t left_out;
+};
+
+static inline bool
+combine_has_percentiles (const struct combined_metric *metric)
+{
+  return metric->kind == GAUGE || (metric->flags & METRIC_SHARE);
+}
+
+static inline double
+combine_number (const struct value *value)
+{
+  switch (value->type) {
+  case VALUE_UINT:
+    return (double) value->as.u;
+  case VALUE_INT:
+    return (double) value->as.i;
+  default:
+    return value->as.d;
+  }
+}
+
+/* Integers of 64 bits are compared as such. */
+static inline bool
+combine_less (const struct value *one, const struct value *other)
+{
+  if (one->type == VALUE_UINT && other->type == VALUE_UINT)
+    return one->as.u < other->as.u;
+  if (one->type == VALUE_INT && other->type == VALUE_INT)
+    return one->as.i < other->as.i;
+  return combine_number (one) < combine_number (other);
+}
+
+#endif

@@ -1,0 +1,243 @@
+/* See the header. Open ticks lie in a small ring by index (time / period): at most the one at hand, its neighbours, and
+ * those that a grace of a whole period keeps open. */
+#include "aggregator/tick.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "synop/memory.h"
+
+#define OPEN_MAX 4   /* a power of two; each has a bit in tick_member.waited */
+#define MISSES_MAX 3 /* a node that missed so many of its ticks is not waited for */
+#define NOT_OPEN INT64_MIN
+
+struct tick {
+  int64_t index; /* NOT_OPEN */
+  size_t reporting, waiting;
+  int64_t first_ns, last_ns, bound_ns;
+  struct combine *combine;
+};
+
+struct ticks {
+  struct ticks_options options;
+  struct tick open[OPEN_MAX];
+  int64_t next;    /* index of the oldest tick that is not closed yet; NOT_OPEN before the first frame */
+  int64_t now_ns;  /* at the last call */
+  int64_t hold_ns; /* the aggregator was away: no tick closes for its grace before this */
+  struct tick_member **members;
+  size_t member_count, member_capacity;
+};
+
+struct ticks *
+ticks_create (const struct ticks_options *options)
+{
+  struct ticks *ticks = memory_new (1, sizeof *ticks);
+  ticks->options = *options;
+  ticks->next = NOT_OPEN;
+  ticks->now_ns = INT64_MIN;
+  ticks->hold_ns = INT64_MIN;
+  for (size_t i = 0; i < OPEN_MAX; i++)
+    ticks->open[i] = (struct tick){ .index = NOT_OPEN, .combine = combine_create () };
+  return ticks;
+}
+
+void
+ticks_destroy (struct ticks *ticks)
+{
+  if (!ticks)
+    return;
+  for (size_t i = 0; i < OPEN_MAX; i++)
+    combine_destroy (ticks->open[i].combine);
+  free (ticks->members);
+  free (ticks);
+}
+
+static int64_t
+index_floor (const struct ticks *ticks, int64_t time_ns)
+{
+  int64_t period = ticks->options.period_ns, index = time_ns / period;
+  return time_ns % period < 0 ? index - 1 : index;
+}
+
+static uint32_t
+tick_bit (int64_t index)
+{
+  return UINT32_C (1) << (index & (OPEN_MAX - 1));
+}
+
+/* How many ticks lie between two of a node's samples. */
+static int64_t
+member_stride (const struct ticks *ticks, const struct tick_member *member)
+{
+  int64_t stride = member->period_ns / ticks->options.period_ns;
+  return stride > 1 ? stride : 1;
+}
+
+static void
+tick_open (struct ticks *ticks, int64_t index)
+{
+  struct tick *tick = &ticks->open[index & (OPEN_MAX - 1)];
+  uint32_t bit = tick_bit (index);
+  tick->index = index;
+  tick->reporting = tick->waiting = 0;
+  tick->bound_ns = 0;
+  combine_clear (tick->combine);
+  for (size_t i = 0; i < ticks->member_count; i++) {
+    struct tick_member *member = ticks->members[i];
+    int64_t stride = member_stride (ticks, member);
+    bool due = index % stride == 0 && index - member->last <= (MISSES_MAX + 1) * stride;
+    member->waited = due ? member->waited | bit : member->waited & ~bit;
+    tick->waiting += due;
+  }
+}
+
+static struct tick *
+tick_at (struct ticks *ticks, int64_t index)
+{
+  struct tick *tick = &ticks->open[index & (OPEN_MAX - 1)];
+  if (tick->index != index)
+    tick_open (ticks, index);
+  return tick;
+}
+
+static void
+tick_close (struct ticks *ticks, struct tick *tick)
+{
+  struct tick_line line = { .time_ns = tick->index * ticks->options.period_ns,
+                            .reporting = tick->reporting,
+                            .waited_for = tick->waiting,
+                            .spread_ns = tick->reporting > 0 ? tick->last_ns - tick->first_ns : 0,
+                            .bound_ns = tick->bound_ns,
+                            .combine = tick->combine };
+  ticks->options.line (ticks->options.context, &line);
+  tick->index = NOT_OPEN;
+}
+
+static void
+member_join (struct ticks *ticks, struct tick_member *member)
+{
+  if (ticks->member_count == ticks->member_capacity) {
+    ticks->member_capacity = ticks->member_capacity * 2 + 16;
+    ticks->members = memory_resize (ticks->members, ticks->member_capacity, sizeof *ticks->members);
+  }
+  member->joined = true;
+  member->slot = ticks->member_count;
+  member->last = NOT_OPEN / 2;
+  member->waited = 0;
+  ticks->members[ticks->member_count++] = member;
+}
+
+void
+tick_leave (struct ticks *ticks, struct tick_member *member)
+{
+  if (!member->joined)
+    return;
+  for (size_t i = 0; i < OPEN_MAX; i++)
+    if (ticks->open[i].index != NOT_OPEN && (member->waited & tick_bit (ticks->open[i].index)))
+      ticks->open[i].waiting--;
+  ticks->members[member->slot] = ticks->members[--ticks->member_count];
+  ticks->members[member->slot]->slot = member->slot;
+  member->joined = false;
+  member->waited = 0;
+}
+
+enum tick_place
+tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, int64_t time_ns, int64_t bound_ns,
+            int64_t period_ns, const struct schema *schema, const struct report_group *groups, int64_t now_ns)
+{
+  int64_t period = ticks->options.period_ns;
+  int64_t index = index_floor (ticks, time_ns + period / 2), away = time_ns - index * period;
+  if (!member->joined)
+    member_join (ticks, member);
+  member->period_ns = period_ns;
+  if (time_ns > now_ns + period)
+    return TICK_MISPLACED;
+  /* Of a node that samples more often only the sample nearest to the tick's instant is the tick's. */
+  int64_t reach = period_ns > 0 && period_ns < period ? period_ns / 2 : period / 2;
+  if (away > reach || away < -reach || index == member->last)
+    return TICK_BETWEEN;
+  if (ticks->next == NOT_OPEN)
+    ticks->next = index;
+  if (index < ticks->next)
+    return TICK_LATE;
+  if (index >= ticks->next + OPEN_MAX)
+    ticks_advance (ticks, now_ns);
+  if (index >= ticks->next + OPEN_MAX) /* only when the caller's times are not in order */
+    return TICK_MISPLACED;
+  struct tick *tick = tick_at (ticks, index);
+  member->last = index;
+  if (member->waited & tick_bit (index)) {
+    member->waited &= ~tick_bit (index);
+    tick->waiting--;
+  }
+  tick->first_ns = tick->reporting == 0 || time_ns < tick->first_ns ? time_ns : tick->first_ns;
+  tick->last_ns = tick->reporting == 0 || time_ns > tick->last_ns ? time_ns : tick->last_ns;
+  if (bound_ns < 0 || tick->bound_ns < 0)
+    tick->bound_ns = -1;
+  else
+    tick->bound_ns = bound_ns > tick->bound_ns ? bound_ns : tick->bound_ns;
+  tick->reporting++;
+  combine_add (tick->combine, node, schema, groups);
+  return TICK_IN;
+}
+
+static bool
+tick_is_due (const struct ticks *ticks, const struct tick *tick, int64_t now_ns)
+{
+  int64_t time_ns = tick->index * ticks->options.period_ns;
+  if (tick->waiting == 0 && tick->reporting > 0)
+    return now_ns >= time_ns;
+  return now_ns >= time_ns + ticks->options.grace_ns && now_ns >= ticks->hold_ns;
+}
+
+void
+ticks_advance (struct ticks *ticks, int64_t now_ns)
+{
+  int64_t period = ticks->options.period_ns;
+  /* Who was stopped finds its nodes' frames waiting: they get their chance. */
+  if (ticks->now_ns != INT64_MIN && now_ns - ticks->now_ns > period + ticks->options.grace_ns)
+    ticks->hold_ns = now_ns + ticks->options.grace_ns;
+  ticks->now_ns = now_ns;
+  if (ticks->next == NOT_OPEN)
+    return;
+  /* After a pause longer than the ring only the newest ticks can still be told. */
+  int64_t newest = index_floor (ticks, now_ns + period / 2);
+  while (ticks->next <= newest) {
+    struct tick *tick = tick_at (ticks, ticks->next);
+    if (newest - ticks->next < OPEN_MAX && !tick_is_due (ticks, tick, now_ns))
+      break;
+    tick_close (ticks, tick);
+    ticks->next++;
+  }
+}
+
+int64_t
+ticks_next_ns (const struct ticks *ticks)
+{
+  if (ticks->next == NOT_OPEN)
+    return INT64_MAX;
+  int64_t time_ns = ticks->next * ticks->options.period_ns;
+  const struct tick *tick = &ticks->open[ticks->next & (OPEN_MAX - 1)];
+  if (tick->index == ticks->next && tick->waiting == 0 && tick->reporting > 0 && ticks->now_ns < time_ns)
+    return time_ns;
+  int64_t due = time_ns + ticks->options.grace_ns;
+  return due > ticks->hold_ns ? due : ticks->hold_ns;
+}
+
+void
+ticks_restart (struct ticks *ticks, int64_t now_ns)
+{
+  for (int64_t i = 0; i < OPEN_MAX && ticks->next != NOT_OPEN; i++) {
+    struct tick *tick = &ticks->open[(ticks->next + i) & (OPEN_MAX - 1)];
+    if (tick->index == ticks->next + i && tick->reporting > 0)
+      tick_close (ticks, tick);
+    tick->index = NOT_OPEN;
+  }
+  for (size_t i = 0; i < ticks->member_count; i++) {
+    ticks->members[i]->last = NOT_OPEN / 2;
+    ticks->members[i]->waited = 0;
+  }
+  ticks->next = NOT_OPEN;
+  ticks->now_ns = now_ns;
+  ticks->hold_ns = INT64_MIN;
+}

@@ -1,0 +1,154 @@
+/* From rows to the node: folds, and each metric's value of the node as a whole. */
+#include <assert.h>
+#include <string.h>
+
+#include "common/report_private.h"
+#include "synop/schema.h"
+
+#define SEARCH_MAX (UINT32_C (1) << 20) /* labels looked at, beside those where they were expected */
+
+const struct table *
+report_before (const struct report_group *pair)
+{
+  if (pair->before == NULL || pair->before->group != pair->now->group ||
+      pair->before->monotonic_ns >= pair->now->monotonic_ns)
+    return NULL;
+  return pair->before;
+}
+
+int64_t
+report_elapsed_ns (const struct report_group *pair)
+{
+  const struct table *before = report_before (pair);
+
+  return before == NULL ? pair->now->period_ns : pair->now->monotonic_ns - before->monotonic_ns;
+}
+
+/* Rows rarely move, so the one after the last found is mostly it. Whoever sends ever new labels must not make a search
+ * of rows times rows of it: after SEARCH_MAX they count as new. */
+size_t
+report_row_before (const struct table *now, const struct table *before, size_t row, struct report_search *search)
+{
+  size_t length;
+
+  if (before == NULL || search->searched > SEARCH_MAX)
+    return SIZE_MAX;
+
+  const char *label = table_label (now, row, &length);
+  size_t found = table_find_row (before, label, length, search->expected);
+
+  if (found != search->expected)
+    search->searched += before->rows;
+  if (found != SIZE_MAX)
+    search->expected = found + 1;
+  return found;
+}
+
+bool
+report_folds (const struct metric *metric)
+{
+  return (metric->flags & METRIC_OF_NODE) == 0 && metric->kind != TEXT && metric->fold != FOLD_NONE;
+}
+
+static void
+fold_add_real (struct report_fold *fold, enum metric_fold how, double number)
+{
+  if (!fold->real) {
+    fold->real = true;
+    fold->number = (double) fold->whole;
+  }
+  if (fold->count == 0 || (how == FOLD_MAX && number > fold->number) || (how == FOLD_MIN && number < fold->number))
+    fold->number = number;
+  else if (how == FOLD_SUM || how == FOLD_MEAN)
+    fold->number += number;
+}
+
+static void
+fold_add_whole (struct report_fold *fold, enum metric_fold how, __int128 whole)
+{
+  if (fold->count == 0 || (how == FOLD_MAX && whole > fold->whole) || (how == FOLD_MIN && whole < fold->whole))
+    fold->whole = whole;
+  else if (how == FOLD_SUM || how == FOLD_MEAN)
+    fold->whole += whole;
+}
+
+void
+report_fold_add (struct report_fold *fold, enum metric_fold how, const struct value *value)
+{
+  if (value->type == VALUE_MISSING || value->type == VALUE_TEXT)
+    return;
+
+  __int128 whole = value->type == VALUE_UINT ? (__int128) value->as.u : (__int128) value->as.i;
+
+  if (value->type == VALUE_REAL)
+    fold_add_real (fold, how, value->as.d);
+  else if (fold->real)
+    fold_add_real (fold, how, (double) whole);
+  else
+    fold_add_whole (fold, how, whole);
+  fold->count++;
+}
+
+struct value
+report_fold_value (const struct report_fold *fold, enum metric_fold how)
+{
+  if (fold->count == 0)
+    return (struct value){ .type = VALUE_MISSING };
+
+  double number = fold->real ? fold->number : (double) fold->whole;
+
+  if (how == FOLD_MEAN)
+    return (struct value){ .type = VALUE_REAL, .as.d = number / (double) fold->count };
+  if (!fold->real && fold->whole >= 0 && fold->whole <= UINT64_MAX)
+    return (struct value){ .type = VALUE_UINT, .as.u = (uint64_t) fold->whole };
+  if (!fold->real && fold->whole < 0 && fold->whole >= INT64_MIN)
+    return (struct value){ .type = VALUE_INT, .as.i = (int64_t) fold->whole };
+  return (struct value){ .type = VALUE_REAL, .as.d = number };
+}
+
+/* ---- the node as a whole ---- */
+
+static void
+rows_fold (const struct report_group *pair, struct report_fold *folds)
+{
+  const struct table *now = pair->now, *before = report_before (pair);
+  const struct group *group = now->group;
+  int64_t elapsed_ns = report_elapsed_ns (pair);
+  struct report_search search = { 0 };
+
+  for (size_t row = 0; row < now->rows; row++) {
+    size_t then = report_row_before (now, before, row, &search);
+
+    for (size_t i = 0; i < group->metric_count; i++) {
+      if (!report_folds (&group->metrics[i]))
+        continue;
+      struct value value = report_value (&group->metrics[i], table_get (now, row, i),
+                                         then == SIZE_MAX ? NULL : table_get (before, then, i), elapsed_ns);
+
+      report_fold_add (&folds[i], group->metrics[i].fold, &value);
+    }
+  }
+}
+
+void
+report_node_values (const struct report_group *pair, struct value *values)
+{
+  const struct group *group = pair->now->group;
+  const struct table *before = report_before (pair);
+  struct report_fold folds[SCHEMA_METRICS_MAX];
+
+  assert (group->metric_count <= SCHEMA_METRICS_MAX);
+  memset (folds, 0, group->metric_count * sizeof folds[0]);
+  rows_fold (pair, folds);
+  for (size_t i = 0; i < group->metric_count; i++) {
+    const struct metric *metric = &group->metrics[i];
+
+    if (metric->kind == TEXT)
+      values[i] = (struct value){ .type = VALUE_MISSING };
+    else if ((metric->flags & METRIC_OF_NODE) == 0)
+      values[i] = report_fold_value (&folds[i], metric->fold);
+    else
+      values[i] = report_value (metric, table_get (pair->now, TABLE_NODE, i),
+                                before == NULL ? NULL : table_get (before, TABLE_NODE, i), report_elapsed_ns (pair));
+  }
+}

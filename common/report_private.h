@@ -1,0 +1,33 @@
+/* What report.c and report_fold.c share: the table before, its rows, and the fold of rows into the node. */
+#ifndef SYNOP_REPORT_PRIVATE_H
+#define SYNOP_REPORT_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "synop/report.h"
+
+/* The table before, if `now` can be compared with it; else NULL. */
+const struct table *report_before (const struct report_group *pair);
+
+/* Where the next row is expected, and how much was searched. Zeroed at first. */
+struct report_search {
+  size_t expected, searched;
+};
+/* The row of `before` (may be NULL) with the label of row `row` of `now`, or SIZE_MAX. */
+size_t report_row_before (const struct table *now, const struct table *before, size_t row,
+                          struct report_search *search);
+
+/* What is known of a metric's rows so far. Zeroed at first. */
+struct report_fold {
+  size_t count;
+  bool real; /* whether it lies in `number` or in `whole` */
+  double number;
+  __int128 whole;
+};
+
+bool report_folds (const struct metric *metric); /* are its rows folded? */
+void report_fold_add (struct report_fold *fold, enum metric_fold how, const struct value *value);
+struct value report_fold_value (const struct report_fold *fold, enum metric_fold how);
+
+#endif
