@@ -204,13 +204,13 @@ slot_sample (struct slot *slot)
     snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
 }
 
-/* The next instant lies at least a quarter of the period ahead: after a wake that was late, or when the mapping to the
- * other clock has moved, two samples that almost touch would say nothing. */
+/* The next instant lies at least half a period ahead: after a wake that was late, after a start between two multiples,
+ * or when the mapping to the other clock has moved, two samples that almost touch would say nothing. */
 static void
 slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
 {
   if (!is_once (slot))
-    slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 4, slot->period_ns);
+    slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 2 - 1, slot->period_ns);
 }
 
 void
