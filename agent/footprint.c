@@ -7,26 +7,17 @@
 
 #include <link.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define THREAD_STACK (256 * 1024)
-
 void
 footprint_prepare (void)
 {
-  pthread_attr_t attributes;
-
   mallopt (M_ARENA_MAX, 1);
   prctl (PR_SET_THP_DISABLE, 1, 0, 0, 0);
-  pthread_attr_init (&attributes);
-  if (pthread_attr_setstacksize (&attributes, THREAD_STACK) == 0)
-    pthread_setattr_default_np (&attributes);
-  pthread_attr_destroy (&attributes);
 }
 
 /* Only segments that were never writable: others hold relocations, even where they are read-only by now. */

@@ -2,7 +2,7 @@
 #ifndef SYNOP_AGENT_FOOTPRINT_H
 #define SYNOP_AGENT_FOOTPRINT_H
 
-/* Before the first thread: one heap for all threads, small stacks, no huge pages for small things. */
+/* Before the first thread: one heap for all of them, no huge pages for small things. */
 void footprint_prepare (void);
 
 /* When everything has started: lets go of the pages that only starting needed. */

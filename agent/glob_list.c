@@ -28,7 +28,7 @@ glob_list_matches (const char *list, const char *name)
     size_t trimmed = length;
     while (trimmed > before && (at[trimmed - 1] == ' ' || at[trimmed - 1] == '\t'))
       trimmed--;
-    if (before < trimmed && glob_matches (at + before, trimmed - before, name))
+    if (glob_matches (at + before, trimmed - before, name))
       return true;
     at += length + (at[length] == ',');
   }

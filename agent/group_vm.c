@@ -25,8 +25,8 @@
 static const struct metric metrics[] = {
   VM ("page_faults", "pgfault", "Page faults, major ones included."),
   VM ("major_faults", "pgmajfault", "Page faults that had to wait for a disk."),
-  VM_KIB ("paged_in", "pgpgin", "Read from block devices."),
-  VM_KIB ("paged_out", "pgpgout", "Written to block devices."),
+  VM_KIB ("paged_in", "pgpgin", "Bytes read from block devices."),
+  VM_KIB ("paged_out", "pgpgout", "Bytes written to block devices."),
   VM ("pages_swapped_in", "pswpin", "Pages read from swap."),
   VM ("pages_swapped_out", "pswpout", "Pages written to swap."),
   VM ("oom_kills", "oom_kill", "Processes that the kernel killed for want of memory."),

@@ -54,15 +54,17 @@ scan_prefix (struct scan *rest, const char *prefix)
 }
 
 /* Digits at `at` as one number. Returns behind them, or NULL when there is none or it exceeds 64 bits. */
-static const char *
+static inline const char *
 read_digits (const char *at, const char *end, uint64_t *value)
 {
-  const char *begin = at;
+  const char *begin = at, *sure = end - at > 19 ? at + 19 : end; /* so many digits always fit */
   uint64_t number = 0;
 
+  for (; at < sure && is_digit (*at); at++)
+    number = number * 10 + (unsigned) (*at - '0');
   for (; at < end && is_digit (*at); at++) {
     unsigned digit = (unsigned) (*at - '0');
-    if (at - begin >= 19 && (number > UINT64_MAX / 10 || number * 10 > UINT64_MAX - digit))
+    if (number > UINT64_MAX / 10 || number * 10 > UINT64_MAX - digit)
       return NULL;
     number = number * 10 + digit;
   }
@@ -128,19 +130,12 @@ read_odd_number (struct scan word, struct value *value)
   }
 }
 
-bool
-scan_value (struct scan *rest, enum metric_kind kind, struct value *value)
+/* What is no plain digits, or too many of them. */
+static bool
+scan_odd_value (struct scan *rest, enum metric_kind kind, struct value *value)
 {
   struct scan word;
-  const char *behind;
 
-  skip_blanks (rest);
-  behind = read_digits (rest->at, rest->end, &value->as.u);
-  if (behind != NULL && (behind == rest->end || is_blank (*behind) || *behind == '\n')) {
-    value->type = VALUE_UINT;
-    rest->at = behind;
-    return true;
-  }
   value->type = VALUE_MISSING;
   if (!scan_word (rest, &word))
     return false;
@@ -149,12 +144,41 @@ scan_value (struct scan *rest, enum metric_kind kind, struct value *value)
   return true;
 }
 
-static size_t
+static inline bool
+scan_value_inline (struct scan *rest, enum metric_kind kind, struct value *value)
+{
+  const char *behind;
+  uint64_t number;
+
+  skip_blanks (rest);
+  behind = read_digits (rest->at, rest->end, &number);
+  if (behind == NULL || (behind < rest->end && !is_blank (*behind) && *behind != '\n'))
+    return scan_odd_value (rest, kind, value);
+  rest->at = behind;
+  value->type = VALUE_UINT;
+  value->as.u = number;
+  return true;
+}
+
+bool
+scan_value (struct scan *rest, enum metric_kind kind, struct value *value)
+{
+  return scan_value_inline (rest, kind, value);
+}
+
+/* From both ends of the key: the kernel's keys of one file differ there. */
+static inline size_t
 key_hash (const char *key, size_t length)
 {
-  /* Few letters tell the keys of a file apart; two that fall together cost one more comparison. */
-  return length + (size_t) (unsigned char) key[0] * 7 + (size_t) (unsigned char) key[length / 2] * 31 +
-         (size_t) (unsigned char) key[length - 1] * 127 + (size_t) (unsigned char) key[length * 3 / 4] * 13;
+  uint64_t first = 0, last = 0;
+
+  if (length >= sizeof first) {
+    memcpy (&first, key, sizeof first);
+    memcpy (&last, key + length - sizeof last, sizeof last);
+  } else {
+    memcpy (&first, key, length);
+  }
+  return (size_t) (((first ^ last * 31) * UINT64_C (0x9e3779b97f4a7c15) + length) >> 32);
 }
 
 static void
@@ -243,7 +267,7 @@ parse_key_values (struct scan text, size_t skip, const struct key_index *index, 
       scan_word (&line, &word);
     skip_blanks (&line);
     key = line.at;
-    while (line.at < line.end && *line.at != ':' && !is_blank (*line.at))
+    while (line.at < line.end && (unsigned char) *line.at > ' ' && *line.at != ':')
       line.at++;
     metric = key_index_find (index, key, (size_t) (line.at - key));
     if (metric == SIZE_MAX)
@@ -281,19 +305,17 @@ column_map_init (struct column_map *map, const struct group *group)
 size_t
 parse_columns (struct scan line, size_t first, const struct column_map *map, struct table *table, size_t row)
 {
-  struct value *cells = table_value (table, row, 0);
-  struct value value = { 0 };
+  struct value *cells = table_value (table, row, 0); /* a row's cells lie side by side */
+  struct value unused;
   size_t found = 0;
 
   for (size_t column = first; column <= map->last; column++) {
     size_t metric = map->metric[column];
+    struct value *value = metric > 0 ? &cells[metric - 1] : &unused;
     enum metric_kind kind = metric > 0 ? map->group->metrics[metric - 1].kind : COUNTER;
-    if (!scan_value (&line, kind, &value))
+    if (!scan_value_inline (&line, kind, value))
       break;
-    if (metric > 0 && value.type != VALUE_MISSING) {
-      cells[metric - 1] = value; /* a row's cells lie side by side */
-      found++;
-    }
+    found += metric > 0 && value->type != VALUE_MISSING;
   }
   return found;
 }

@@ -23,11 +23,12 @@ struct slot {
   struct lane *lane;  /* NULL: sampled in place; else it owns `state` */
   struct table table; /* its user may swap it with another one of the group */
   int64_t period_ns, due_ns;
-  bool due;      /* in the sample that is being taken */
-  bool asked;    /* GROUP_ONCE: to be sampled */
-  bool awaited;  /* GROUP_ONCE in a lane: begun and not yet there */
-  bool sampled;  /* at least once */
-  char told[64]; /* the beginning of the error that was logged last */
+  bool due;          /* in the sample that is being taken */
+  bool asked;        /* GROUP_ONCE: to be sampled */
+  bool awaited;      /* GROUP_ONCE in a lane: begun and not yet there */
+  bool worked;       /* at least once */
+  bool told;         /* the failure is in the log */
+  unsigned failures; /* in a row */
 };
 
 struct sampling {
@@ -165,24 +166,27 @@ sampling_next_due (const struct sampling *sampling)
   return next;
 }
 
-/* A failure is logged when it begins, changes or ends. One that is there from the start is how the machine is (no such
- * hardware, no such file): that stands in the report, and in the log for who asks for it. */
+/* A failure is logged when it lasts, and when it ends: a sample that was late once on a busy machine is no news. One
+ * that is there from the start is how the machine is (no such hardware): it stands in the report, and in the log for who
+ * asks for it. */
 static void
 slot_tell (struct slot *slot)
 {
   const char *name = slot->sampler->group->name;
-  const char *error = slot->table.error;
 
-  if (strncmp (slot->told, error, sizeof slot->told - 1) != 0) {
-    if (!slot->sampled)
-      log_debug ("group %s: %s", name, error);
-    else if (error[0])
-      log_warning ("group %s: %s", name, error);
-    else
+  if (!slot->table.error[0]) {
+    if (slot->told)
       log_info ("group %s: fine again", name);
-    snprintf (slot->told, sizeof slot->told, "%.*s", (int) sizeof slot->told - 1, error);
+    slot->told = false;
+    slot->worked = true;
+    slot->failures = 0;
+  } else if (++slot->failures == 2) {
+    if (slot->worked)
+      log_warning ("group %s: %s", name, slot->table.error);
+    else
+      log_debug ("group %s: %s", name, slot->table.error);
+    slot->told = slot->worked;
   }
-  slot->sampled = true;
 }
 
 /* Facts that come late are told as "timed out" first, and ride with the sample that finds them there. */
@@ -204,13 +208,13 @@ slot_sample (struct slot *slot)
     snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
 }
 
-/* The next instant lies at least a quarter of the period ahead: after a wake that was late, or when the mapping to the
- * other clock has moved, two samples that almost touch would say nothing. */
+/* The next instant lies at least half a period ahead: after a wake that was late, after a start between two multiples,
+ * or when the mapping to the other clock has moved, two samples that almost touch would say nothing. */
 static void
 slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
 {
   if (!is_once (slot))
-    slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 4, slot->period_ns);
+    slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 2 - 1, slot->period_ns);
 }
 
 void

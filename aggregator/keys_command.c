@@ -64,7 +64,7 @@ static const char head[] =
     "\n"
     "An agent needs a copy of aggregator.pub beside its own keys. \"add\" and \"revoke\" tell a running aggregator.\n"
     "\n";
-static const char tail[] = "  --replace, --json, --help     As above.\n"
+static const char tail[] = "  --replace, --json, --help   As above.\n"
                            "\n"
                            "Exit codes: 0 done; 1 could not be done; 2 wrong arguments.\n";
 

@@ -18,6 +18,11 @@
 
 #include "synop/memory.h"
 
+/* inih cuts lines at 200 bytes unless it is told otherwise; builds of it without this variable cannot be told. */
+#pragma weak ini_max_line
+extern int ini_max_line;
+#define LINE_MAX_WANTED (2 * VALUE_MAX)
+
 #define FILE_BYTES_MAX ((size_t) 1 << 20)
 #define SECTION_MAX 256
 
@@ -251,6 +256,8 @@ config_read_text (struct config *config, const char *name, const char *text, str
   struct error unused;
   struct reading reading = { .config = config, .name = name, .next = text, .error = error != NULL ? error : &unused };
 
+  if (&ini_max_line != NULL && ini_max_line < LINE_MAX_WANTED)
+    ini_max_line = LINE_MAX_WANTED;
   config->readings++;
   int result = ini_parse_stream (line_next, &reading, key_take, &reading);
   if (!was_answered (&reading))

@@ -181,6 +181,18 @@ print_option (struct buffer *out, const struct option *option, const char *name)
   buffer_free (&text);
 }
 
+static void
+print_names (const struct config *config, struct buffer *out)
+{
+  struct buffer names = { 0 };
+  for (const char *const *name = config->wildcard->names; *name != NULL; name++)
+    buffer_printf (&names, "%s%s", name != config->wildcard->names ? ", " : "NAME is one of ", *name);
+  buffer_add (&names, ".", 2);
+  buffer_add_string (out, "  ");
+  wrap (out, names.data, 2, "  ");
+  buffer_free (&names);
+}
+
 /* The options that have a flag, or those that have none; under a line for each section of the table that has a name. */
 static void
 print_options (const struct config *config, struct buffer *out, bool with_flag)
@@ -200,6 +212,8 @@ print_options (const struct config *config, struct buffer *out, bool with_flag)
       buffer_printf (out, "%s[%.*s%s]\n", before != NULL && with_flag ? "\n" : "", (int) length, option->section,
                      option_is_wildcard (option) ? "NAME" : "");
       before = option->section;
+      if (option_is_wildcard (option) && config->wildcard != NULL)
+        print_names (config, out);
     }
     print_option (out, option, with_flag ? flag : option->key);
   }
@@ -210,16 +224,6 @@ config_print_help (const struct config *config, struct buffer *out)
 {
   print_options (config, out, true);
   print_options (config, out, false);
-  if (config->wildcard == NULL)
-    return;
-
-  struct buffer names = { 0 };
-  for (const char *const *name = config->wildcard->names; *name != NULL; name++)
-    buffer_printf (&names, "%s%s", name != config->wildcard->names ? ", " : "NAME is one of ", *name);
-  buffer_add (&names, ".", 2);
-  buffer_add_string (out, "  ");
-  wrap (out, names.data, 2, "  ");
-  buffer_free (&names);
 }
 
 /* ---- docs/configuration.md ---- */

@@ -30,6 +30,7 @@ struct setting *config_find (const struct config *config, const char *section, c
 /* Where options of a section that has this name lie; NULL: no such section. */
 const struct setting *config_find_section (const struct config *config, const char *section);
 
+#define VALUE_MAX 4096 /* characters: what a path can have */
 /* Checks and takes a value; on an error, which says what is expected but not where, the old one stays. */
 int setting_set (struct setting *setting, const char *text, struct error *error);
 /* No value: 0, false or the first choice, which a program may take for "inherited". */

@@ -299,6 +299,8 @@ static int
 text_check (const char *text, struct error *error)
 {
   size_t length = strlen (text);
+  if (length > VALUE_MAX)
+    return error_set (error, "expected at most %d characters, not %zu", VALUE_MAX, length);
   if (length > 1 && *text == '"' && text[length - 1] == '"')
     return error_set (error, "expected a value without quotes, not %.64s", text);
   for (const char *at = text; *at != '\0'; at++) {

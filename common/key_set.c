@@ -241,7 +241,8 @@ reading_table (struct key_set *set, struct reading *reading)
 {
   struct key_table table = { 0 };
 
-  qsort (reading->entries, reading->count, sizeof *reading->entries, compare_keys);
+  if (reading->count > 0)
+    qsort (reading->entries, reading->count, sizeof *reading->entries, compare_keys);
   for (size_t i = 0, next; i < reading->count; i = next) {
     const struct listed_key *entry = &reading->entries[i];
     for (next = i + 1; next < reading->count && memcmp (entry->key, entry[next - i].key, KEY_SIZE) == 0; next++) {

@@ -5,6 +5,10 @@ import math
 from lib import protocol
 
 
+class Share(float):
+    """A percentage, which is shown with four decimal places."""
+
+
 def scaled(metric, raw):
     times, per = metric.times or 1, metric.per or 1
     if isinstance(raw, int) and (raw * times) % per == 0:
@@ -32,7 +36,7 @@ def shown(metric, now, before, elapsed_ns):
     if passed is None:
         return None
     if metric.flags & protocol.SHARE:
-        return scaled(metric, passed) / (elapsed_ns / 1e9) * 100
+        return Share(scaled(metric, passed) / (elapsed_ns / 1e9) * 100)
     return scaled(metric, passed)
 
 
@@ -43,7 +47,8 @@ def fold(metric, values):
     if metric.fold == protocol.FOLD_SUM:
         return sum(values)
     if metric.fold == protocol.FOLD_MEAN:
-        return sum(values) / len(values)
+        mean = sum(values) / len(values)
+        return Share(mean) if metric.flags & protocol.SHARE else mean
     return max(values) if metric.fold == protocol.FOLD_MAX else min(values)
 
 
@@ -76,7 +81,8 @@ def same(said, expected, where=""):
             same(said[key], value, f"{where}.{key}")
     elif isinstance(expected, float):
         assert isinstance(said, (int, float)), (where, said, expected)
-        assert math.isclose(said, expected, rel_tol=1e-9, abs_tol=1e-9), (where, said, expected)
+        margin = 5.1e-5 if isinstance(expected, Share) else 0
+        assert math.isclose(said, expected, rel_tol=1e-12, abs_tol=margin), (where, said, expected)
     else:
         assert said == expected and isinstance(said, bool) == isinstance(expected, bool), (where, said, expected)
 

@@ -6,7 +6,7 @@ import socket
 from lib import protocol
 from lib.cluster import assert_contiguous, read_key
 from lib.peers import AgentPeer
-from lib.programs import rss_bytes
+from lib.programs import rss_bytes, wait_until
 
 MIB = 2**20
 GROUP = protocol.Group("plain", metrics=[protocol.Metric("level", protocol.GAUGE, flags=protocol.OF_NODE)])
@@ -64,11 +64,19 @@ def good_frame(peer, level=1, **more):
 
 
 def proves_alive(cluster, peer):
-    """The evil node sends one good frame after all: it becomes a line."""
-    peer.sequence += 100_000
-    peer.publish_raw(protocol.pack(good_frame(peer)))
-    session, sequence = f"{peer.session:016x}", peer.sequence
-    cluster.wait_node("evil", check=lambda line: line["session"] == session and line["seq"] == sequence)
+    """The evil node begins anew and sends one good frame after all: it becomes a line."""
+    peer.session += 1000
+    peer.sequence = 0
+    peer.hash = protocol.schema_hash(peer.schema)
+    peer.hello()
+    session = f"{peer.session:016x}"
+
+    def there():
+        peer.pump()
+        peer.publish_raw(protocol.pack(good_frame(peer)))
+        return cluster.aggregator.lines(type="node", node="evil", session=session)
+
+    wait_until(there, "a line of the node that had been evil")
 
 
 def addresses(endpoint):

@@ -66,8 +66,8 @@ def run(program, *arguments, stdin="", **more):
 
 
 def listed_groups():
-    """What --list-groups says: an object a group."""
-    return [parse_line(line) for line in run("agent", "--list-groups", "--json").stdout.splitlines()]
+    """What --list-groups says."""
+    return parse_line(run("agent", "--list-groups", "--json").stdout)["groups"]
 
 
 class Program:

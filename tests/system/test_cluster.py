@@ -74,7 +74,6 @@ def test_tail_shows_only_what_was_asked_for(running):
     for line in tail.lines():
         assert line["type"] == "node" and line["node"] == "n2"
         assert list(line["report"]) == ["system_data"] and list(line["report"]["system_data"]) == ["network"]
-    assert tail.stop() == 0
 
 
 @pytest.mark.parametrize("options,fits", [

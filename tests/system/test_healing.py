@@ -30,6 +30,18 @@ def pair(cluster):
 
 
 @pytest.mark.sanitized
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_clean_end(pair, number):
+    """Both end with 0, and leave no socket behind."""
+    for program in (pair.agents["n1"], pair.aggregator):
+        program.signal(number)
+        assert program.wait() == 0
+    assert not pair.socket.exists()
+    pair.aggregator.lines()
+    assert pair.aggregator.rest == b"", "its last line is not whole"
+
+
+@pytest.mark.sanitized
 def test_restart_of_an_agent(pair):
     session = pair.wait_node("n1")["session"]
     pair.agents["n1"].stop()

@@ -43,7 +43,7 @@ def test_one_row(tmp_path):
         return subprocess.run([tree / "build" / "agent", *arguments], capture_output=True, text=True, timeout=LIMIT,
                               check=True, env=environment(), stdin=subprocess.DEVNULL).stdout
 
-    groups = {group["name"]: group for group in map(parse_line, shown("--list-groups", "--json").splitlines())}
+    groups = {group["name"]: group for group in parse_line(shown("--list-groups", "--json"))["groups"]}
     metric = next(one for one in groups["vm"]["metrics"] if one["name"] == "row_of_a_test")
     assert metric["kind"] == "counter" and metric["help"] == "Added."
     assert "row_of_a_test" in shown("--list-groups")

@@ -114,12 +114,12 @@ def test_full_disk(cluster, command):
 
 
 def test_full_disk_of_the_aggregator(cluster):
-    """It says so, and ends, or goes on for its tails; it does not spin, and does not die by a signal."""
+    """The same of the stream."""
     with open("/dev/full", "wb") as full:
-        cluster.start_aggregator(stdout=full)
-    cluster.start_agent("n1")
-    assert cluster.aggregator.wait() == 1
-    assert "space" in cluster.aggregator.log()
+        program = cluster.start("full", "aggregator", "--config", cluster.empty, "--keys", cluster.master, "--socket",
+                                cluster.socket, "--listen", "tcp://127.0.0.1:*", stdout=full)
+    assert program.wait() == 1 and "space" in program.log()
+    assert not cluster.socket.exists()
 
 
 @pytest.mark.parametrize("options", [["--period", "20ms"], ["--period", "20ms", "--once"], ["--list-groups"]],

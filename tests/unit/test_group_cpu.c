@@ -1,4 +1,7 @@
 /* cpu_usage and cpu_frequency on recorded machines and on this one. */
+#include <fcntl.h>
+#include <sys/resource.h>
+
 #include "tests/unit/sampler_test.h"
 
 static void
@@ -188,6 +191,51 @@ frequency_of_480_cpus (void **state)
   sampled_close (&sampled);
 }
 
+static size_t
+count_descriptors (void)
+{
+  size_t count = 0;
+
+  for (int fd = 0; fd < 400; fd++)
+    count += fcntl (fd, F_GETFD) >= 0;
+  return count;
+}
+
+/* More CPUs than half of the descriptors: their files are closed again, and yet all are read. */
+static void
+frequency_with_few_descriptors (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+  struct rlimit limit, low;
+  char path[100];
+  size_t before;
+
+  (void) state;
+  scratch_init (&scratch);
+  for (int cpu = 0; cpu < 100; cpu++) {
+    snprintf (path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", cpu);
+    scratch_write (&scratch, path, "1000000\n");
+  }
+  assert_int_equal (getrlimit (RLIMIT_NOFILE, &limit), 0);
+  low = limit;
+  sampled_open (&sampled, &sampler_cpu_frequency, scratch.root);
+  before = count_descriptors ();
+  for (int i = 0; i < 2; i++) {
+    low.rlim_cur = 120;
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &low), 0);
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_int_equal (sampled.table.rows, 100);
+    assert_int_equal (count_descriptors (), before);
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &limit), 0);
+  }
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (count_descriptors (), before + 100);
+  sampled_close (&sampled);
+  assert_int_equal (count_descriptors (), before);
+  scratch_free (&scratch);
+}
+
 static void
 recorded_procfs (void **state)
 {
@@ -245,6 +293,7 @@ main (void)
     cmocka_unit_test (frequency_from_cpuinfo),
     cmocka_unit_test (frequency_without_a_source),
     cmocka_unit_test (frequency_of_480_cpus),
+    cmocka_unit_test (frequency_with_few_descriptors),
     cmocka_unit_test (recorded_procfs),
     cmocka_unit_test (warm_samples_allocate_nothing),
     cmocka_unit_test (live),

@@ -1,9 +1,62 @@
 /* Files that are read again and again, and folders with a number. */
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include "agent/numbered.h"
 #include "agent/reader.h"
 #include "tests/unit/sampler_test.h"
+
+/* Stands in for the kernel's: the next read fails in this way, as one whose device is gone. */
+static int next_errno;
+
+ssize_t
+pread (int fd, void *into, size_t size, off_t offset)
+{
+  if (next_errno != 0) {
+    errno = next_errno;
+    next_errno = 0;
+    return -1;
+  }
+  return (ssize_t) syscall (SYS_pread64, fd, into, size, offset);
+}
+
+static void
+opens_again_when_the_device_went (void **state)
+{
+  static const int gone[] = { ENODEV, ESTALE, ENOENT };
+  struct scratch scratch;
+  struct reader reader;
+  struct buffer text = { 0 };
+  char value[8];
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/file", "old");
+  reader_init (&reader, scratch.root, "/file");
+  assert_int_equal (reader_read (&reader, &text), 0);
+  for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) {
+    scratch_remove (&scratch, "/file");
+    scratch_write (&scratch, "/file", "new");
+    next_errno = gone[i];
+    assert_int_equal (reader_read (&reader, &text), 0);
+    assert_string_equal (text.data, "new");
+    next_errno = gone[i];
+    assert_int_equal (reader_read_value (&reader, value, sizeof value), 3);
+  }
+  next_errno = EIO;
+  assert_int_equal (reader_read (&reader, &text), -EIO);
+  assert_int_equal (text.length, 0);
+  scratch_remove (&scratch, "/file");
+  next_errno = ENODEV;
+  assert_int_equal (reader_read (&reader, &text), -ENOENT);
+  next_errno = EINTR;
+  scratch_write (&scratch, "/file", "back");
+  assert_int_equal (reader_read (&reader, &text), 0);
+  assert_string_equal (text.data, "back");
+  reader_free (&reader);
+  buffer_free (&text);
+  scratch_free (&scratch);
+}
 
 static void
 reads_what_is_there_now (void **state)
@@ -156,6 +209,7 @@ main (void)
     cmocka_unit_test (reads_values),
     cmocka_unit_test (tells_what_is_wrong),
     cmocka_unit_test (numbered_folders),
+    cmocka_unit_test (opens_again_when_the_device_went),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -127,6 +127,12 @@ test_lies (void **state)
   assert_false (refused (WIRE ("\xc7\x01\x05\x02")));
   assert_false (refused (WIRE ("\x82\x01\x01\x01\x91\xa1x")));
 
+  wire = WIRE ("\xdd\x00\x00\x00\x03\x01\x02");
+  assert_int_equal (wire_array (&wire, UINT32_MAX), 0); /* more items than bytes: refused at the head */
+  assert_true (wire.bad);
+  wire = WIRE ("\x82\x01\x01\x01");
+  assert_int_equal (wire_next (&wire).type, WIRE_BAD);
+  assert_true (wire.bad);
   wire = WIRE ("\x93\x01\x02\x03");
   assert_int_equal (wire_array (&wire, 2), 0);
   assert_true (wire.bad);

@@ -1,0 +1,29 @@
+/* Fuzzes the reader of control messages. What was read must be written and read again alike. Links libcommon. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "synop/control.h"
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+  struct error error = { "" };
+  struct control message, again;
+  struct buffer out = { 0 };
+  int result = control_read (data, size, &message, &error);
+
+  if ((result == 0) != (error.text[0] == 0))
+    abort ();
+  if (result != 0)
+    return 0;
+  control_write (&out, &message);
+  if (control_read (out.data, out.length, &again, &error) != 0 || again.type != message.type ||
+      again.session != message.session || again.schema_length != message.schema_length ||
+      strcmp (again.node, message.node) != 0)
+    abort ();
+  buffer_free (&out);
+  return 0;
+}

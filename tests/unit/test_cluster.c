@@ -1,0 +1,237 @@
+/* The cluster's core: who is up, what is lost, whose frames count. */
+#include "tests/unit/cluster_bench.h"
+
+/* ---- states ---- */
+
+static void
+test_states (void **state)
+{
+  struct bench *bench = *state;
+
+  assert_int_equal (state_of (bench, "n1"), NODE_NEVER);
+  bring_up (bench, "n1", 7);
+  assert_int_equal (state_of (bench, "n1"), NODE_UP);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", "new"), 1);
+  pass (bench, 3 * NS_PER_S);
+  assert_int_equal (state_of (bench, "n1"), NODE_UP);
+  pass (bench, NS_PER_S / 2);
+  assert_int_equal (state_of (bench, "n1"), NODE_STALE);
+  pass (bench, 6 * NS_PER_S);
+  assert_int_equal (state_of (bench, "n1"), NODE_STALE);
+  pass (bench, NS_PER_S);
+  assert_int_equal (state_of (bench, "n1"), NODE_DOWN);
+  send_plain (bench, "n1", 7, 2);
+  assert_int_equal (state_of (bench, "n1"), NODE_UP);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", "back"), 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_STALE, NULL, NULL), 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_DOWN, NULL, NULL), 1);
+  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
+}
+
+static void
+test_period_of_the_hello_counts (void **state)
+{
+  struct bench *bench = *state;
+
+  send_hello (bench, "n1", "n1", 7, 60 * NS_PER_S);
+  send_good_schema (bench, "n1");
+  send_plain (bench, "n1", 7, 1);
+  pass (bench, 170 * NS_PER_S);
+  assert_int_equal (state_of (bench, "n1"), NODE_UP);
+  pass (bench, 11 * NS_PER_S);
+  assert_int_equal (state_of (bench, "n1"), NODE_STALE);
+
+  send_hello (bench, "n2", "n2", 8, 10 * NS_PER_MS); /* three of its periods are less than a second */
+  send_plain (bench, "n2", 8, 1);
+  pass (bench, 900 * NS_PER_MS);
+  assert_int_equal (state_of (bench, "n2"), NODE_UP);
+  pass (bench, 350 * NS_PER_MS);
+  assert_int_equal (state_of (bench, "n2"), NODE_STALE);
+}
+
+static void
+test_own_pause_is_not_held_against_nodes (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  pass (bench, NS_PER_S);
+  bench->now_ns += 60 * NS_PER_S; /* the aggregator was stopped */
+  cluster_tick (bench->cluster, now (bench));
+  assert_int_equal (state_of (bench, "n1"), NODE_UP);
+  pass (bench, 4 * NS_PER_S);
+  assert_int_equal (state_of (bench, "n1"), NODE_STALE);
+}
+
+/* ---- sequence and sessions ---- */
+
+static void
+test_gap_and_duplicate (void **state)
+{
+  struct bench *bench = *state;
+  const struct seen_event *gap;
+
+  bring_up (bench, "n1", 7);
+  send_plain (bench, "n1", 7, 2);
+  assert_int_equal (count_events (bench, EVENT_GAP, NULL, NULL), 0);
+  send_plain (bench, "n1", 7, 6);
+  assert_int_equal (count_events (bench, EVENT_GAP, "n1", NULL), 1);
+  gap = &bench->events[bench->event_count - 1];
+  assert_int_equal (gap->from, 3);
+  assert_int_equal (gap->to, 5);
+  assert_int_equal (gap->count, 3);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->lost, 3);
+  assert_int_equal (bench->frames, 3);
+  send_plain (bench, "n1", 7, 6);
+  send_plain (bench, "n1", 7, 4);
+  assert_int_equal (bench->frames, 3);
+  assert_int_equal (cluster_counts (bench->cluster)->duplicates, 2);
+}
+
+static void
+test_first_frame_is_no_gap (void **state)
+{
+  struct bench *bench = *state;
+
+  send_hello (bench, "n1", "n1", 7, NS_PER_S);
+  send_good_schema (bench, "n1");
+  send_plain (bench, "n1", 7, 500);
+  assert_int_equal (count_events (bench, EVENT_GAP, NULL, NULL), 0);
+  assert_int_equal (bench->frames, 1);
+}
+
+static void
+test_before_is_the_last_good_table (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  assert_false (bench->last_had_before);
+  send_plain (bench, "n1", 7, 2);
+  assert_true (bench->last_had_before);
+  send_plain (bench, "n1", 8, 1); /* another session: nothing to compare with */
+  assert_false (bench->last_had_before);
+}
+
+static void
+test_restart (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  pass (bench, NS_PER_S);
+  send_hello (bench, "n1", "n1", 8, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", NULL), 1); /* a frame makes it so */
+  send_plain (bench, "n1", 7, 2);                                        /* the last of the old one was under way */
+  send_plain (bench, "n1", 8, 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", "restart"), 1);
+  assert_int_equal (count_events (bench, EVENT_DUPLICATE_NODE, NULL, NULL), 0);
+  assert_int_equal (count_events (bench, EVENT_GAP, NULL, NULL), 0);
+  assert_int_equal (bench->frames, 2);
+  assert_int_equal (bench->answers[0].last_sequence, 0);
+  send_hello (bench, "n1", "n1", 8, NS_PER_S);
+  assert_int_equal (bench->answers[bench->answer_count - 1].last_sequence, 1);
+}
+
+static void
+test_twins (void **state)
+{
+  struct bench *bench = *state;
+  uint64_t older = 1, newer = 0;
+
+  bring_up (bench, "n1", 7);
+  pass (bench, NS_PER_S);
+  send_hello (bench, "n1", "n1", 8, NS_PER_S);
+  for (int i = 0; i < 130; i++) { /* both alive for two minutes and more */
+    send_plain (bench, "n1", 7, ++older);
+    send_plain (bench, "n1", 8, ++newer);
+    assert_int_equal (bench->last_sequence, newer);
+    pass (bench, NS_PER_S);
+  }
+  assert_int_equal (bench->frames, 1 + 130);
+  assert_int_equal (cluster_counts (bench->cluster)->duplicate_session, 130);
+  assert_int_equal (count_events (bench, EVENT_DUPLICATE_NODE, "n1", NULL), 3); /* one a minute */
+  send_hello (bench, "n1", "n1", 7, NS_PER_S); /* its connection came back: that makes it no newer */
+  send_plain (bench, "n1", 8, ++newer);
+  assert_int_equal (bench->last_sequence, newer);
+
+  for (int i = 0; i < 6; i++) { /* the newer one leaves */
+    pass (bench, NS_PER_S);
+    send_plain (bench, "n1", 7, ++older);
+  }
+  assert_int_equal (state_of (bench, "n1"), NODE_UP);
+  assert_int_equal (bench->last_sequence, older);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", "back"), 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_DOWN, NULL, NULL), 0);
+  assert_int_equal (count_events (bench, EVENT_GAP, NULL, NULL), 0);
+}
+
+/* ---- whose it is ---- */
+
+static void
+test_wrong_node (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  for (int i = 0; i < 5; i++)
+    send_frame (bench, &(struct made_frame){ .user = "n2", .node = "n1", .session = 7, .sequence = 100 });
+  send_hello (bench, "n2", "n1", 9, NS_PER_S);
+  assert_int_equal (cluster_counts (bench->cluster)->wrong_node, 6);
+  assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 1);
+  pass (bench, 2 * NS_PER_S); /* what was left out is told with the next */
+  assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 2);
+  assert_int_equal (bench->events[bench->event_count - 1].count, 5);
+  send_plain (bench, "n1", 7, 2);
+  assert_int_equal (bench->frames, 2);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->lost, 0);
+  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
+}
+
+static void
+test_revoked_and_replaced (void **state)
+{
+  struct bench *bench = *state;
+  int64_t before = bench->now_ns;
+
+  bring_up (bench, "n1", 7);
+  bring_up (bench, "n2", 8);
+  pass (bench, NS_PER_S);
+  key_set_destroy (bench->keys);
+  bench->keys = key_set_create ();
+  list_node (bench, "n2", 2); /* n1 is gone, n2 has another key */
+  list_node (bench, "n3", 1);
+  cluster_list (bench->cluster, bench->keys, now (bench));
+  assert_int_equal (cluster_node_count (bench->cluster), 2);
+  assert_null (cluster_find (bench->cluster, "n1"));
+  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
+  assert_int_equal (count_events (bench, EVENT_NODE_REVOKED, "n1", "revoked"), 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_REVOKED, "n2", "replaced"), 1);
+  assert_int_equal (cluster_schema_count (bench->cluster), 0);
+  send_plain (bench, "n1", 7, 2);
+  bench->now_ns = before; /* it was waiting in the queue: by the old key */
+  send_plain (bench, "n2", 8, 2);
+  assert_int_equal (cluster_counts (bench->cluster)->unlisted, 2);
+  assert_int_equal (bench->frames, 2);
+  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    BENCH_TEST (test_states),
+    BENCH_TEST (test_period_of_the_hello_counts),
+    BENCH_TEST (test_own_pause_is_not_held_against_nodes),
+    BENCH_TEST (test_gap_and_duplicate),
+    BENCH_TEST (test_first_frame_is_no_gap),
+    BENCH_TEST (test_before_is_the_last_good_table),
+    BENCH_TEST (test_restart),
+    BENCH_TEST (test_twins),
+    BENCH_TEST (test_wrong_node),
+    BENCH_TEST (test_revoked_and_replaced),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* The cluster's core: schemas, the frames that wait for them, rubbish, many nodes. What a node with a listed key can do
+ * to the others: nothing. */
+#include "tests/unit/cluster_bench.h"
+
+/* ---- schemas ---- */
+
+static void
+test_frames_wait_for_their_schema (void **state)
+{
+  struct bench *bench = *state;
+
+  send_plain (bench, "n1", 7, 1); /* before the hello: there is nowhere to ask */
+  assert_int_equal (bench->answer_count, 0);
+  send_hello (bench, "n1", "n1", 7, NS_PER_S);
+  assert_int_equal (bench->answers[0].type, CONTROL_WELCOME);
+  assert_false (bench->answers[0].known);
+  send_plain (bench, "n1", 7, 2);
+  send_plain (bench, "n2", 8, 1); /* the schema is on its way: it need not send it too */
+  send_hello (bench, "n2", "n2", 8, NS_PER_S);
+  assert_true (bench->answers[bench->answer_count - 1].known);
+  assert_int_equal (count_answers (bench, CONTROL_SCHEMA_REQUEST), 0);
+  assert_int_equal (bench->frames, 0);
+  send_good_schema (bench, "n1");
+  assert_int_equal (bench->frames, 3);
+  assert_int_equal (cluster_counts (bench->cluster)->frames_held_dropped, 0);
+  assert_int_equal (count_events (bench, EVENT_SCHEMA_NEW, NULL, NULL), 1);
+  assert_int_equal (cluster_schema_count (bench->cluster), 1);
+}
+
+static void
+test_schema_is_asked_for_again (void **state)
+{
+  struct bench *bench = *state;
+
+  send_hello (bench, "n1", "n1", 7, NS_PER_S); /* is asked, and stays mute */
+  send_hello (bench, "n2", "n2", 8, NS_PER_S);
+  pass (bench, NS_PER_S / 2);
+  assert_int_equal (count_answers (bench, CONTROL_SCHEMA_REQUEST), 1); /* so the other is */
+  pass (bench, 10 * NS_PER_S);
+  assert_in_range (count_answers (bench, CONTROL_SCHEMA_REQUEST), 4, 12);
+}
+
+static void
+test_held_frames_are_bounded (void **state)
+{
+  struct bench *bench = *state;
+
+  for (uint64_t i = 1; i <= 100; i++)
+    send_plain (bench, "n1", 7, i);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->held_count, 16);
+  assert_int_equal (cluster_counts (bench->cluster)->frames_held_dropped, 84);
+  send_hello (bench, "n1", "n1", 7, NS_PER_S);
+  send_good_schema (bench, "n1");
+  assert_int_equal (bench->frames, 16);
+  assert_int_equal (bench->last_sequence, 100);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->held_bytes, 0);
+}
+
+static void
+test_schema_that_is_not_its_hash (void **state)
+{
+  struct bench *bench = *state;
+
+  send_plain (bench, "n1", 7, 1);
+  send_hello (bench, "n1", "n1", 7, NS_PER_S);
+  send_schema (bench, "n1", bench->schema->hash, bench->other->encoded.data, bench->other->encoded.length);
+  send_schema (bench, "n1", bench->schema->hash, "\x92\x01\xdd\xff\xff\xff\xff", 7);
+  assert_int_equal (cluster_counts (bench->cluster)->schema_refused, 2);
+  assert_int_equal (cluster_schema_count (bench->cluster), 0);
+  send_plain (bench, "n1", 7, 2);
+  assert_int_equal (cluster_counts (bench->cluster)->wrong_schema, 1);
+  assert_int_equal (bench->frames, 0);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->held_count, 0);
+  bring_up (bench, "n2", 8); /* the same hash from an honest node */
+  assert_int_equal (bench->frames, 1);
+}
+
+/* A node with a listed key that makes up schema after schema holds one at most, and none without frames of it. */
+static void
+test_schema_bomb (void **state)
+{
+  struct bench *bench = *state;
+  struct group group = small_group;
+  const struct group *const list[] = { &group };
+  char name[32];
+
+  bring_up (bench, "n2", 8);
+  group.name = name;
+  for (int i = 0; i < 300; i++) {
+    struct schema *schema;
+    snprintf (name, sizeof name, "bomb_%d", i);
+    schema = schema_create (list, 1);
+    send_schema (bench, "n1", schema->hash, schema->encoded.data, schema->encoded.length); /* nobody asked */
+    send_frame (bench,
+                &(struct made_frame){ .user = "n1", .session = 7, .sequence = (uint64_t) i + 1, .schema = schema });
+    send_hello (bench, "n1", "n1", 7, NS_PER_S);
+    send_schema (bench, "n1", schema->hash, schema->encoded.data, schema->encoded.length);
+    schema_destroy (schema);
+    pass (bench, NS_PER_S);
+    assert_in_range (cluster_schema_count (bench->cluster), 1, 2);
+  }
+  assert_true (cluster_counts (bench->cluster)->schema_refused >= 300);
+  send_plain (bench, "n2", 8, 2);
+  assert_int_equal (bench->last_sequence, 2);
+}
+
+/* ---- rubbish ---- */
+
+static void
+test_rubbish (void **state)
+{
+  struct bench *bench = *state;
+  struct buffer rubbish = { .data = (char[]){ 1, 2, 3, 4 }, .length = 4 };
+  struct control probe = { .type = CONTROL_PROBE, .session = 7, .t1 = 42 };
+  const struct control *answer;
+
+  bring_up (bench, "n1", 7);
+  deliver (bench, "n1", LINK_DATA, &rubbish);
+  deliver (bench, "n1", LINK_CONTROL, &rubbish);
+  rubbish.length = 0;
+  deliver (bench, "n1", LINK_DATA, &rubbish);
+  rubbish = (struct buffer){ .data = (char[]){ (char) 0x92, 1, 99 }, .length = 3 };
+  deliver (bench, "n1", LINK_CONTROL, &rubbish);
+  for (size_t cut = 1; cut < 40; cut++)
+    send_frame (bench, &(struct made_frame){ .user = "n1", .session = 7, .sequence = cut + 1, .cut = cut });
+  assert_int_equal (cluster_counts (bench->cluster)->frames_malformed, 41);
+  assert_int_equal (cluster_counts (bench->cluster)->control_malformed, 1);
+  assert_int_equal (cluster_counts (bench->cluster)->control_unknown, 1);
+  assert_int_equal (bench->frames, 1);
+  send_control (bench, "n1", &probe);
+  answer = &bench->answers[bench->answer_count - 1];
+  assert_int_equal (answer->type, CONTROL_PROBE_ANSWER);
+  assert_int_equal (answer->t1, 42);
+  assert_int_equal (answer->t2, bench->now_ns);
+  assert_true (answer->known);
+  probe.session = 99;
+  send_control (bench, "n1", &probe);
+  assert_false (bench->answers[bench->answer_count - 1].known);
+}
+
+/* ---- many ---- */
+
+static void
+test_thousand_nodes (void **state)
+{
+  struct bench *bench = *state;
+  char name[16];
+
+  for (int i = 0; i < 1000; i++) {
+    snprintf (name, sizeof name, "m%04d", i);
+    list_node (bench, name, 3);
+  }
+  cluster_list (bench->cluster, bench->keys, now (bench));
+  assert_int_equal (cluster_node_count (bench->cluster), 1002);
+  for (int second = 0; second < 5; second++) {
+    for (int i = 0; i < 1000; i++) {
+      snprintf (name, sizeof name, "m%04d", i);
+      if (second == 0)
+        send_hello (bench, name, name, (uint64_t) i + 1, NS_PER_S);
+      if (second == 0 && i == 999)
+        send_good_schema (bench, "m0000");
+      send_plain (bench, name, (uint64_t) i + 1, (uint64_t) second + 1);
+    }
+    pass (bench, NS_PER_S);
+  }
+  assert_int_equal (bench->frames, 5000);
+  assert_int_equal (cluster_schema_count (bench->cluster), 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, NULL, "new"), 1000);
+  assert_int_equal (count_answers (bench, CONTROL_SCHEMA_REQUEST), 0);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    BENCH_TEST (test_frames_wait_for_their_schema),
+    BENCH_TEST (test_schema_is_asked_for_again),
+    BENCH_TEST (test_held_frames_are_bounded),
+    BENCH_TEST (test_schema_that_is_not_its_hash),
+    BENCH_TEST (test_schema_bomb),
+    BENCH_TEST (test_rubbish),
+    BENCH_TEST (test_thousand_nodes),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

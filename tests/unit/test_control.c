@@ -1,0 +1,194 @@
+/* Control messages: each type there and back, cut, changed, and of versions to come. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "synop/control.h"
+#include "synop/memory.h"
+
+static const struct control messages[] = {
+  { .type = CONTROL_HELLO,
+    .node = "gpu-01",
+    .session = UINT64_MAX,
+    .schema_hash = "0123456789abcde",
+    .first_sequence = 0,
+    .last_sequence = INT64_MAX,
+    .period_ns = 1000000000,
+    .version = "0.1.0" },
+  { .type = CONTROL_SCHEMA, .schema_hash = "0123456789abcde", .schema = (const uint8_t *) "bytes", .schema_length = 5 },
+  { .type = CONTROL_PROBE, .session = 5, .t1 = INT64_MAX },
+  { .type = CONTROL_WELCOME, .session = 5, .known = true, .last_sequence = 77, .version = "0.1.0" },
+  { .type = CONTROL_PROBE_ANSWER, .session = 5, .t1 = 1, .t2 = -2, .t3 = 3, .known = true },
+  { .type = CONTROL_SCHEMA_REQUEST, .schema_hash = "0123456789abcde" },
+};
+#define MESSAGES (sizeof messages / sizeof messages[0])
+
+static void
+assert_same (const struct control *one, const struct control *other)
+{
+  assert_int_equal (one->type, other->type);
+  assert_string_equal (one->node, other->node);
+  assert_true (one->session == other->session);
+  assert_memory_equal (one->schema_hash, other->schema_hash, SCHEMA_HASH_SIZE);
+  assert_true (one->first_sequence == other->first_sequence);
+  assert_true (one->last_sequence == other->last_sequence);
+  assert_int_equal (one->period_ns, other->period_ns);
+  assert_string_equal (one->version, other->version);
+  assert_int_equal (one->schema_length, other->schema_length);
+  if (one->schema_length != 0)
+    assert_memory_equal (one->schema, other->schema, one->schema_length);
+  assert_int_equal (one->t1, other->t1);
+  assert_int_equal (one->t2, other->t2);
+  assert_int_equal (one->t3, other->t3);
+  assert_int_equal (one->known, other->known);
+}
+
+static void
+test_round_trip (void **state)
+{
+  (void) state;
+  for (size_t i = 0; i < MESSAGES; i++) {
+    struct buffer out = { 0 };
+    struct control read;
+    struct error error = { "" };
+
+    control_write (&out, &messages[i]);
+    if (control_read (out.data, out.length, &read, &error) != 0)
+      fail_msg ("%s", error.text);
+    assert_same (&messages[i], &read);
+    buffer_free (&out);
+  }
+}
+
+static void
+test_truncated_and_mutated (void **state)
+{
+  (void) state;
+  for (size_t i = 0; i < MESSAGES; i++) {
+    struct buffer out = { 0 };
+    struct control read;
+    struct error error;
+
+    control_write (&out, &messages[i]);
+    for (size_t cut = 0; cut < out.length; cut++) {
+      char *bytes = memory_resize (memory_copy (out.data, cut), cut, 1);
+
+      assert_int_equal (control_read (bytes, cut, &read, &error), -1);
+      free (bytes);
+    }
+
+    char *bytes = memory_resize (memory_copy (out.data, out.length), out.length, 1);
+
+    for (size_t at = 0; at < out.length; at++)
+      for (unsigned value = 0; value < 256; value++) {
+        bytes[at] = (char) value;
+        control_read (bytes, out.length, &read, &error);
+        bytes[at] = out.data[at];
+      }
+    buffer_add (&out, "\xc0", 1);
+    assert_int_equal (control_read (out.data, out.length, &read, &error), -1);
+    free (bytes);
+    buffer_free (&out);
+  }
+}
+
+static int
+result_of (const char *bytes, size_t length)
+{
+  struct control read;
+  struct error error = { "" };
+  int result = control_read (bytes, length, &read, &error);
+
+  assert_int_equal (result == 0, error.text[0] == 0);
+  return result;
+}
+
+#define RESULT(bytes) result_of (bytes, sizeof bytes - 1)
+#define HASH                                                                                                           \
+  "\xc4\x10"                                                                                                           \
+  "0123456789abcdef"
+
+static void
+test_by_hand (void **state)
+{
+  (void) state;
+  assert_int_equal (RESULT ("\x94\x01\x03\x05\x07"), 0);
+  assert_int_equal (RESULT ("\x96\x01\x03\x05\x07\xa5later\x92\x01\x81\x01\x02"), 0); /* trailing fields */
+  assert_int_equal (RESULT ("\x92\x01\x04"), 1);                                      /* a type to come */
+  assert_int_equal (RESULT ("\x93\x01\xcf\x00\x00\x00\x01\x00\x00\x00\x01\x07"), 1);  /* not cut to 32 bits */
+  assert_int_equal (RESULT ("\x91\x02"), 1);                                          /* a version to come */
+  assert_int_equal (RESULT ("\x91\x01"), -1);
+  assert_int_equal (RESULT ("\x90"), -1);
+  assert_int_equal (RESULT ("\x01"), -1);
+  assert_int_equal (RESULT ("\x81\x01\x03"), -1);
+  assert_int_equal (RESULT ("\x93\x01\x03\x05"), -1);      /* a field is missing */
+  assert_int_equal (RESULT ("\x94\x01\x03\x00\x07"), -1);  /* session 0 */
+  assert_int_equal (RESULT ("\x93\x01\x24\xc4\x01x"), -1); /* a short hash */
+  assert_int_equal (RESULT ("\x93\x01\x24" HASH), 0);
+  assert_int_equal (RESULT ("\x94\x01\x02" HASH "\xc6\xff\xff\xff\xff"), -1);
+
+#define HELLO(node, period, version) "\x99\x01\x01" node "\x05" HASH "\x01\x02" period version
+#define SECOND "\xce\x3b\x9a\xca\x00"
+  assert_int_equal (RESULT (HELLO ("\xa1n", SECOND,
+                                   "\xa1"
+                                   "1")),
+                    0);
+  assert_int_equal (RESULT (HELLO ("\xa2.n", SECOND,
+                                   "\xa1"
+                                   "1")),
+                    -1);
+  assert_int_equal (RESULT (HELLO ("\xa0", SECOND,
+                                   "\xa1"
+                                   "1")),
+                    -1);
+  assert_int_equal (RESULT (HELLO ("\xa2n\0", SECOND,
+                                   "\xa1"
+                                   "1")),
+                    -1);
+  assert_int_equal (RESULT (HELLO ("\xa1n", "\x00",
+                                   "\xa1"
+                                   "1")),
+                    -1);
+  assert_int_equal (RESULT (HELLO ("\xa1n", "\xff",
+                                   "\xa1"
+                                   "1")),
+                    -1);
+  assert_int_equal (RESULT (HELLO ("\xa1n", "\xcf\x7f\xff\xff\xff\xff\xff\xff\xff",
+                                   "\xa1"
+                                   "1")),
+                    -1);
+  assert_int_equal (RESULT (HELLO ("\xa1n", SECOND, "\xa1\x1b")), -1);
+}
+
+static void
+test_too_large (void **state)
+{
+  char *bytes = memory_new (CONTROL_BYTES_MAX + 1, 1);
+
+  (void) state;
+  memset (bytes, 0x91, CONTROL_BYTES_MAX + 1);
+  assert_int_equal (result_of (bytes, CONTROL_BYTES_MAX + 1), -1);
+  assert_int_equal (result_of (bytes, CONTROL_BYTES_MAX), -1);
+  memcpy (bytes, "\x95\x01\x03\x05\x07", 5);
+  assert_int_equal (result_of (bytes, 1000), -1); /* the trailing field is nested without end */
+  free (bytes);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_round_trip),
+    cmocka_unit_test (test_truncated_and_mutated),
+    cmocka_unit_test (test_by_hand),
+    cmocka_unit_test (test_too_large),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

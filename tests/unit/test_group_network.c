@@ -1,0 +1,224 @@
+/* network: /proc/net/dev, the keys of snmp and netstat, carrier and speed. */
+#include "sampler_test.h"
+
+#include "agent/paired.h"
+
+#define HEAD                                                                                                           \
+  "Inter-|   Receive                                                |  Transmit\n"                                     \
+  " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier "   \
+  "compressed\n"
+
+static void
+test_columns (void **state)
+{
+  static const char *const names[] = { "rx_bytes", "rx_packets",    "rx_errors",     "rx_dropped",
+                                       "rx_fifo",  "rx_frame",      "rx_compressed", "rx_multicast",
+                                       "tx_bytes", "tx_packets",    "tx_errors",     "tx_dropped",
+                                       "tx_fifo",  "tx_collisions", "tx_carrier",    "tx_compressed" };
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/net/dev",
+                 HEAD "    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+                      "  eth0:18446744073709551615 2 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n" /* an old kernel's: no blank */
+                      "enp1s0f0np0: 5 6\n");                                        /* and a short one */
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 3);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    assert_uint (&sampled, "lo", names[i], i + 1);
+  assert_uint (&sampled, "eth0", "rx_bytes", UINT64_MAX);
+  assert_uint (&sampled, "enp1s0f0np0", "rx_packets", 6);
+  assert_missing (&sampled, "enp1s0f0np0", "rx_errors");
+  assert_missing (&sampled, "eth0", "speed");
+  assert_missing (&sampled, "eth0", "carrier");
+  assert_missing (&sampled, NULL, "tcp_established");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* Keys are found by name, wherever they stand; a table of another name with the same key does not count. */
+static void
+test_keys (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/net/dev", HEAD);
+  scratch_write (&scratch, "/proc/net/snmp",
+                 "Ip: Forwarding InReceives\nIp: 2 55577\n"
+                 "Tcp: MaxConn NewKey RetransSegs CurrEstab OutRsts EstabResets\nTcp: -1 99 18 3 19 4\n"
+                 "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: 443 1 2 611 7 8\n"
+                 "UdpLite: InDatagrams RcvbufErrors\nUdpLite: 1000 2000\n");
+  scratch_write (&scratch, "/proc/net/netstat",
+                 "TcpExt: ListenDrops ListenOverflows TCPTimeouts\nTcpExt: 21 22\n"
+                 "IpExt: InOctets\nIpExt: 5\n");
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "tcp_retransmits", 18);
+  assert_uint (&sampled, NULL, "tcp_established", 3);
+  assert_uint (&sampled, NULL, "tcp_resets", 4);
+  assert_uint (&sampled, NULL, "tcp_resets_sent", 19);
+  assert_missing (&sampled, NULL, "tcp_in_segments");
+  assert_uint (&sampled, NULL, "udp_in", 443);
+  assert_uint (&sampled, NULL, "udp_out", 611);
+  assert_uint (&sampled, NULL, "udp_receive_buffer_errors", 7);
+  assert_uint (&sampled, NULL, "udp_send_buffer_errors", 8);
+  assert_uint (&sampled, NULL, "tcp_listen_drops", 21);
+  assert_uint (&sampled, NULL, "tcp_listen_overflows", 22);
+  assert_missing (&sampled, NULL, "tcp_timeouts"); /* fewer values than keys */
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_odd_pairs (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/net/dev", "garbage\n:\n::\n: 5\n");
+  scratch_write (
+      &scratch, "/proc/net/snmp",
+      "\n:\nTcp:\nTcp: CurrEstab\nUdp: InDatagrams\nUdp: 5\nUdp: x\nTcp: RetransSegs\nTcp: -7\nTcp: OutRsts");
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, NULL, "tcp_established");
+  assert_missing (&sampled, NULL, "tcp_retransmits");
+  assert_uint (&sampled, NULL, "udp_in", 5);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_carrier_and_speed (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/net/dev", HEAD "  eth0: 1 2\n  eth1: 3 4\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/speed", "100000\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/carrier", "1\n");
+  scratch_write (&scratch, "/sys/class/net/eth1/speed", "-1\n");
+  scratch_write (&scratch, "/sys/class/net/eth1/carrier", "0\n");
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "eth0", "speed", 100000);
+  assert_int_equal (sampler_network.group->metrics[sampled_column (&sampled, "speed")].times, 1000000);
+  assert_uint (&sampled, "eth0", "carrier", 1);
+  assert_missing (&sampled, "eth1", "speed");
+  assert_uint (&sampled, "eth1", "carrier", 0);
+
+  scratch_write (&scratch, "/sys/class/net/eth1/speed", "1000\n"); /* the link comes up: asked at once */
+  scratch_write (&scratch, "/sys/class/net/eth1/carrier", "1\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "eth1", "speed", 1000);
+  scratch_write (&scratch, "/sys/class/net/eth1/speed", "2500\n"); /* without a sign: asked after a while */
+  for (int i = 0; i < 60; i++)
+    sampled_again (&sampled);
+  assert_uint (&sampled, "eth1", "speed", 2500);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_interfaces_come_go_and_are_left_out (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  sampled.context.network_exclude = "veth*,docker0";
+  scratch_write (&scratch, "/proc/net/dev", HEAD " eth0: 1 2\nveth12: 3 4\neth1: 5 6\ndocker0: 7 8\n");
+  scratch_write (&scratch, "/sys/class/net/eth1/carrier", "1\n");
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 2);
+  scratch_write (&scratch, "/proc/net/dev", HEAD "eth2: 9 1\neth1: 5 7\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 2);
+  assert_uint (&sampled, "eth1", "rx_packets", 7);
+  assert_uint (&sampled, "eth1", "carrier", 1);
+  assert_uint (&sampled, "eth2", "rx_bytes", 9);
+  scratch_write (&scratch, "/proc/net/dev", HEAD "eth1: 5 8\neth1: 6 9\neth0: 1 1\n"); /* twice the same: the first */
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 2);
+  assert_uint (&sampled, "eth1", "rx_packets", 8);
+  scratch_remove (&scratch, "/proc/net/dev");
+  scratch_write (&scratch, "/proc/net/dev", HEAD);
+  sampled_close (&sampled);
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 0);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_no_dev_file (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  sampled_open (&sampled, &sampler_network, "/nonexistent");
+  assert_int_equal (sampled_again (&sampled), -1);
+  assert_non_null (strstr (sampled.table.error, "/proc/net/dev"));
+  sampled_close (&sampled);
+}
+
+static void
+test_recorded_machines (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  need_root (ROOT_PROCFS);
+  need_root (ROOT_BIG480);
+  sampled_open (&sampled, &sampler_network, ROOT_PROCFS);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 4);
+  assert_uint (&sampled, "eth0", "rx_bytes", 874354587);
+  assert_uint (&sampled, "eth0", "tx_packets", 732147);
+  assert_uint (&sampled, "eth0", "speed", 1000);
+  sampled_close (&sampled);
+  sampled_open (&sampled, &sampler_network, ROOT_BIG480);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "tcp_retransmits", 18);
+  assert_uint (&sampled, NULL, "tcp_established", 2);
+  assert_uint (&sampled, NULL, "udp_in", 443);
+  sampled_close (&sampled);
+}
+
+static void
+test_live_machine (void **state)
+{
+  (void) state;
+  assert_true (assert_counters_do_not_fall (&sampler_network));
+  assert_warm_without_allocation (&sampler_network, "");
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_columns),
+    cmocka_unit_test (test_keys),
+    cmocka_unit_test (test_odd_pairs),
+    cmocka_unit_test (test_carrier_and_speed),
+    cmocka_unit_test (test_interfaces_come_go_and_are_left_out),
+    cmocka_unit_test (test_no_dev_file),
+    cmocka_unit_test (test_recorded_machines),
+    cmocka_unit_test (test_live_machine),
+  };
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

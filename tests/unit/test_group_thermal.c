@@ -1,0 +1,117 @@
+/* thermal: zones, sensors and throttle counts. */
+#include "sampler_test.h"
+
+#define ROOT "tests/roots/thermal"
+
+static void
+test_zones_and_sensors (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  sampled_open (&sampled, &sampler_thermal, ROOT);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "thermal_zone0", "temperature", 61500);
+  assert_int_equal (sampler_thermal.group->metrics[sampled_column (&sampled, "temperature")].per, 1000);
+  assert_text (&sampled, "thermal_zone0", "type", "x86_pkg_temp");
+  assert_int_equal (sampled_value (&sampled, "thermal_zone1", "temperature")->type, VALUE_INT);
+  assert_int_equal (sampled_value (&sampled, "thermal_zone1", "temperature")->as.i, -8300);
+  assert_missing (&sampled, "thermal_zone10", "temperature"); /* cannot be read: there, without a value */
+  assert_text (&sampled, "thermal_zone10", "type", "asleep");
+  assert_uint (&sampled, "hwmon0/temp1", "temperature", 45125);
+  assert_text (&sampled, "hwmon0/temp1", "type", "k10temp Tctl");
+  assert_text (&sampled, "hwmon0/temp3", "type", "k10temp");
+  assert_text (&sampled, "hwmon2/temp1", "type", "coretemp Package id 0");
+  assert_int_equal (sampled.table.rows, 6); /* neither the zone's double nor the core's */
+  sampled_close (&sampled);
+}
+
+/* Every thread tells its core's count: each core and each package counts once. */
+static void
+test_throttle_counts (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  sampled_open (&sampled, &sampler_thermal, ROOT);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "core_throttle_count", 10 + 11 + 12 + 13);
+  assert_uint (&sampled, NULL, "package_throttle_count", 100 + 101);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "core_throttle_count", 10 + 11 + 12 + 13);
+  sampled_close (&sampled);
+}
+
+static void
+test_machine_without_any (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  sampled_open (&sampled, &sampler_thermal, "/nonexistent");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_string_equal (sampled.table.error, "");
+  assert_int_equal (sampled.table.rows, 0);
+  assert_missing (&sampled, NULL, "core_throttle_count");
+  sampled_close (&sampled);
+}
+
+static void
+test_sensor_goes (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/sys/class/thermal/thermal_zone0/temp", "20000\n");
+  sampled_open (&sampled, &sampler_thermal, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "thermal_zone0", "temperature", 20000);
+  scratch_write (&scratch, "/sys/class/thermal/thermal_zone0/temp", "N/A\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "thermal_zone0", "temperature");
+  scratch_remove (&scratch, "/sys/class/thermal/thermal_zone0");
+  scratch_write (&scratch, "/sys/class/thermal/thermal_zone1/temp", "30000\n");
+  for (int i = 0; i < 60; i++)
+    assert_int_equal (sampled_again (&sampled), 0);
+  assert_false (sampled_has_row (&sampled, "thermal_zone0"));
+  assert_uint (&sampled, "thermal_zone1", "temperature", 30000);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_recorded_machine (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  need_root (ROOT_PROCFS);
+  sampled_open (&sampled, &sampler_thermal, ROOT_PROCFS);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "thermal_zone0", "temperature", 49925);
+  assert_int_equal (sampled_value (&sampled, "thermal_zone1", "temperature")->as.i, -44000);
+  assert_uint (&sampled, NULL, "core_throttle_count", 10084 + 523);
+  assert_uint (&sampled, NULL, "package_throttle_count", 34818);
+  sampled_close (&sampled);
+}
+
+static void
+test_allocates_nothing_when_warm (void **state)
+{
+  (void) state;
+  assert_warm_without_allocation (&sampler_thermal, ROOT);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_zones_and_sensors),   cmocka_unit_test (test_throttle_counts),
+    cmocka_unit_test (test_machine_without_any), cmocka_unit_test (test_sensor_goes),
+    cmocka_unit_test (test_recorded_machine),    cmocka_unit_test (test_allocates_nothing_when_warm),
+  };
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
