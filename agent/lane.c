@@ -141,7 +141,8 @@ lane_begin (struct lane *lane)
 bool
 lane_collect (struct lane *lane, struct table *table, int64_t deadline_ns)
 {
-  struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / NS_PER_S), .tv_nsec = (long)(deadline_ns % NS_PER_S) };
+  struct timespec deadline = { .tv_sec = (time_t) (deadline_ns / NS_PER_S),
+                               .tv_nsec = (long) (deadline_ns % NS_PER_S) };
   int64_t period_ns = table->period_ns;
   bool fresh;
   int failure;

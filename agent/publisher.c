@@ -3,7 +3,8 @@
  *   connection up     -> hello
  *   welcome           -> the facts go with the next frame; the first one begins the frames
  *   schema request    -> schema
- *   probe answer      -> hello again, when it says that the aggregator does not know this session
+ *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
+ *                        aggregator does not know this session
  *   nothing for 60 s  -> connect anew, since libzmq gives up for good after some errors
  *
  * Frames begin with the first welcome, since a PUB socket drops what it is given before the subscription has arrived.
@@ -17,6 +18,7 @@
 #include <sys/epoll.h>
 
 #include "agent/footprint.h"
+#include "agent/prober.h"
 #include "synop/clock.h"
 #include "synop/control.h"
 #include "synop/frame.h"
@@ -27,8 +29,8 @@
 #include "synop/schema.h"
 #include "synop/version.h"
 
-#define PROBE_PERIOD (10 * NS_PER_S)
 #define SILENCE_MAX (60 * NS_PER_S)
+#define SILENCE_LOOK (10 * NS_PER_S)
 /* The subscription comes over the other connection, some milliseconds after the welcome. */
 #define SUBSCRIPTION_LAG (50 * NS_PER_MS)
 
@@ -40,14 +42,16 @@ struct publisher {
   struct schema *schema;
   struct link_agent *link;
   struct loop_watch *watch;
-  struct loop_timer *sample_timer, *probe_timer;
+  struct loop_timer *sample_timer, *probe_timer, *silence_timer;
   enum publisher_state state;
   bool publishing; /* the first welcome has come */
   char key[KEY_TEXT_SIZE];
   struct frame_header header; /* sequence: of the last frame */
   struct buffer frame, message;
-  int64_t heard_ns;      /* when the aggregator said something, or the last attempt to connect anew */
-  uint64_t jitter_state; /* spreads the probes of many agents */
+  int64_t heard_ns; /* when the aggregator said something, or the last attempt to connect anew */
+  int64_t woken_ns; /* when the messages at hand were there to be read */
+  struct prober prober;
+  struct sampling_clock clock; /* cluster time, once it is known */
 };
 
 /* ---- the control channel ---- */
@@ -98,10 +102,29 @@ publisher_welcome (struct publisher *publisher, const struct control *welcome)
   if (publisher->publishing)
     return;
   publisher->publishing = true;
-  first_ns = sampling_next_instant (&(struct sampling_clock){ 0 }, clock_monotonic () + SUBSCRIPTION_LAG,
+  first_ns = sampling_next_instant (&publisher->clock, clock_monotonic () + SUBSCRIPTION_LAG,
                                     sampling_shortest_period (publisher->sampling));
   sampling_start (publisher->sampling, first_ns);
   loop_timer_set (publisher->sample_timer, first_ns);
+}
+
+static void
+publisher_answer (struct publisher *publisher, const struct control *answer)
+{
+  if (!answer->known) {
+    publisher_hello (publisher);
+    return;
+  }
+  if (!prober_take (&publisher->prober, answer, publisher->woken_ns))
+    return;
+  loop_timer_set (publisher->probe_timer, publisher->prober.next_ns);
+  if (!answer->has_clock)
+    return;
+  publisher->clock = (struct sampling_clock){ answer->clock.node_ns, answer->clock.cluster_ns, answer->clock.drift };
+  if (!publisher->publishing)
+    return;
+  sampling_set_clock (publisher->sampling, &publisher->clock, clock_monotonic ());
+  loop_timer_set (publisher->sample_timer, sampling_next_due (publisher->sampling));
 }
 
 static void
@@ -118,12 +141,14 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
   }
   if (message.type == CONTROL_WELCOME && message.session == publisher->options.session)
     publisher_welcome (publisher, &message);
-  else if (message.type == CONTROL_PROBE_ANSWER && message.session == publisher->options.session && !message.known)
-    publisher_hello (publisher);
+  else if (message.type == CONTROL_PROBE_ANSWER && message.session == publisher->options.session)
+    publisher_answer (publisher, &message);
   else if (message.type == CONTROL_SCHEMA_REQUEST &&
            memcmp (message.schema_hash, publisher->schema->hash, SCHEMA_HASH_SIZE) == 0)
     publisher_send_schema (publisher);
 }
+
+static void publisher_probe (void *context, int64_t due_ns);
 
 /* ---- the connection ---- */
 
@@ -157,8 +182,11 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
     publisher_enter (publisher, STATE_UP);
     publisher->heard_ns = clock_monotonic ();
     publisher_hello (publisher);
+    prober_start (&publisher->prober, publisher->heard_ns);
+    publisher_probe (publisher, publisher->heard_ns);
     break;
   case LINK_DOWN:
+    prober_stop (&publisher->prober);
     if (publisher->state == STATE_UP)
       publisher_enter (publisher, STATE_DOWN);
     break;
@@ -176,6 +204,7 @@ publisher_drain (struct publisher *publisher)
 {
   struct link_event event;
 
+  publisher->woken_ns = clock_monotonic ();
   while (link_agent_next (publisher->link, &event))
     publisher_event (publisher, &event);
 }
@@ -220,20 +249,27 @@ publisher_sample (void *context, int64_t due_ns)
     footprint_settle ();
 }
 
-/* 8 to 12 s, by xorshift: many agents that started at once shall not probe at once. */
-static int64_t
-publisher_probe_pause (struct publisher *publisher)
+static void
+publisher_probe (void *context, int64_t due_ns)
 {
-  uint64_t *state = &publisher->jitter_state;
+  struct publisher *publisher = context;
+  struct control probe = { 0 };
 
-  *state ^= *state << 13;
-  *state ^= *state >> 7;
-  *state ^= *state << 17;
-  return PROBE_PERIOD * 4 / 5 + (int64_t) (*state % (uint64_t) (PROBE_PERIOD * 2 / 5));
+  (void) due_ns;
+  prober_send (&publisher->prober, clock_monotonic (), &probe);
+  publisher_send (publisher, &probe);
+  loop_timer_set (publisher->probe_timer, publisher->prober.next_ns);
 }
 
 static void
-publisher_probe (void *context, int64_t due_ns)
+publisher_timed_probe (void *context, int64_t due_ns)
+{
+  publisher_probe (context, due_ns);
+  publisher_drain (context); /* libzmq's fd speaks up only once */
+}
+
+static void
+publisher_silence (void *context, int64_t due_ns)
 {
   struct publisher *publisher = context;
   int64_t now_ns = clock_monotonic ();
@@ -244,12 +280,10 @@ publisher_probe (void *context, int64_t due_ns)
                (int) (SILENCE_MAX / NS_PER_S));
     publisher->heard_ns = now_ns;
     link_agent_reconnect (publisher->link);
-  } else if (publisher->state == STATE_UP) {
-    publisher_send (publisher, &(struct control){ .type = CONTROL_PROBE, .t1 = now_ns });
   } else if (publisher->state == STATE_NEW) {
     publisher_enter (publisher, STATE_DOWN);
   }
-  loop_timer_set (publisher->probe_timer, now_ns + publisher_probe_pause (publisher));
+  loop_timer_set (publisher->silence_timer, now_ns + SILENCE_LOOK);
   publisher_drain (publisher);
 }
 
@@ -298,13 +332,14 @@ publisher_create (const struct publisher_options *options, struct loop *loop, st
   publisher->header.session = options->session;
   snprintf (publisher->header.node, sizeof publisher->header.node, "%s", options->node);
   memcpy (publisher->header.schema, publisher->schema->hash, SCHEMA_HASH_SIZE);
-  publisher->jitter_state = options->session;
+  prober_init (&publisher->prober, options->session);
   publisher->heard_ns = clock_monotonic ();
 
   publisher->sample_timer = loop_timer_add (loop, publisher_sample, publisher);
-  publisher->probe_timer = loop_timer_add (loop, publisher_probe, publisher);
+  publisher->probe_timer = loop_timer_add (loop, publisher_timed_probe, publisher);
+  publisher->silence_timer = loop_timer_add (loop, publisher_silence, publisher);
   publisher->watch = loop_watch_add (loop, link_agent_fd (publisher->link), EPOLLIN, publisher_ready, publisher);
-  loop_timer_set (publisher->probe_timer, publisher->heard_ns + publisher_probe_pause (publisher));
+  loop_timer_set (publisher->silence_timer, publisher->heard_ns + SILENCE_LOOK);
   log_info ("node %s, key %s: connecting to %s", publisher->header.node, publisher->key, options->endpoint);
   footprint_settle ();
   publisher_drain (publisher);
@@ -319,6 +354,7 @@ publisher_destroy (struct publisher *publisher)
   loop_watch_remove (publisher->watch);
   loop_timer_remove (publisher->sample_timer);
   loop_timer_remove (publisher->probe_timer);
+  loop_timer_remove (publisher->silence_timer);
   link_agent_destroy (publisher->link);
   schema_destroy (publisher->schema);
   buffer_free (&publisher->frame);

@@ -51,15 +51,16 @@ floor_to_multiple (int64_t value, int64_t period_ns)
 int64_t
 sampling_next_instant (const struct sampling_clock *clock, int64_t after_ns, int64_t period_ns)
 {
-  int64_t there = after_ns + clock->offset_ns + llround ((double) after_ns * clock->drift);
+  int64_t since = after_ns - clock->here_ns;
+  int64_t there = clock->there_ns + since + llround ((double) since * clock->drift);
   int64_t multiple = floor_to_multiple (there, period_ns);
   int64_t instant;
 
   do { /* twice at most: the way there and back may round */
     multiple += period_ns;
-    int64_t elapsed = multiple - clock->offset_ns;
+    int64_t ahead = multiple - clock->there_ns;
 
-    instant = elapsed - llround ((double) elapsed * (clock->drift / (1 + clock->drift)));
+    instant = clock->here_ns + ahead - llround ((double) ahead * (clock->drift / (1 + clock->drift)));
   } while (instant <= after_ns);
   return instant;
 }
@@ -215,6 +216,23 @@ slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
 {
   if (!is_once (slot))
     slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 2 - 1, slot->period_ns);
+}
+
+void
+sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock, int64_t now_ns)
+{
+  sampling->clock = *clock;
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    if (slot->due_ns == INT64_MAX)
+      continue;
+    /* The instant nearest to the one that was planned, unless that is past: a mapping that became a little better moves
+     * it by microseconds, and must not make it go by. */
+    int64_t after_ns = slot->due_ns - slot->period_ns / 2;
+
+    slot->due_ns = sampling_next_instant (clock, after_ns > now_ns ? after_ns : now_ns, slot->period_ns);
+  }
 }
 
 void

@@ -12,10 +12,10 @@
 #include "synop/metric.h"
 #include "synop/table.h"
 
-/* From this machine's CLOCK_MONOTONIC to the clock whose multiples count: there = here + offset + here * drift.
- * All zero: its own clock. */
+/* From this machine's CLOCK_MONOTONIC to the clock whose multiples count: when it reads here_ns + x, that one reads
+ * there_ns + x * (1 + drift). All zero: its own clock. */
 struct sampling_clock {
-  int64_t offset_ns;
+  int64_t here_ns, there_ns;
   double drift; /* seconds gained in a second: 50e-6 for a clock there that is 50 ppm faster */
 };
 
@@ -43,6 +43,9 @@ int64_t sampling_shortest_period (const struct sampling *sampling);
 void sampling_start (struct sampling *sampling, int64_t instant_ns);
 /* The next sample carries the GROUP_ONCE groups too. Asked already by sampling_create. */
 void sampling_ask_facts (struct sampling *sampling);
+
+/* From now on that clock counts: what is due moves to its nearest multiple. */
+void sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock, int64_t now_ns);
 
 int64_t sampling_next_due (const struct sampling *sampling); /* INT64_MAX before sampling_start */
 /* Samples what is due by now. Instants that went by meanwhile are left out, never made up for. */

@@ -49,6 +49,7 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
   if (session) {
     remember_hello (session, message, hello);
     cluster_tell_clock (cluster, node);
+    tick_expect (cluster->ticks, &node->tick, session->period_ns, cluster_time (cluster, received.monotonic_ns));
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
       node->refused = false; /* a new connection may bring the right bytes */
       cluster_want_schema (cluster, node, hello->schema_hash);

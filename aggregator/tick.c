@@ -85,7 +85,8 @@ tick_open (struct ticks *ticks, int64_t index)
   for (size_t i = 0; i < ticks->member_count; i++) {
     struct tick_member *member = ticks->members[i];
     int64_t stride = member_stride (ticks, member);
-    bool due = index % stride == 0 && index - member->last <= (MISSES_MAX + 1) * stride;
+    int64_t sign_of_life = member->last > member->expected ? member->last : member->expected;
+    bool due = index % stride == 0 && index - sign_of_life <= (MISSES_MAX + 1) * stride;
     member->waited = due ? member->waited | bit : member->waited & ~bit;
     tick->waiting += due;
   }
@@ -122,7 +123,7 @@ member_join (struct ticks *ticks, struct tick_member *member)
   }
   member->joined = true;
   member->slot = ticks->member_count;
-  member->last = NOT_OPEN / 2;
+  member->last = member->expected = NOT_OPEN / 2;
   member->waited = 0;
   ticks->members[ticks->member_count++] = member;
 }
@@ -139,6 +140,15 @@ tick_leave (struct ticks *ticks, struct tick_member *member)
   ticks->members[member->slot]->slot = member->slot;
   member->joined = false;
   member->waited = 0;
+}
+
+void
+tick_expect (struct ticks *ticks, struct tick_member *member, int64_t period_ns, int64_t now_ns)
+{
+  if (!member->joined)
+    member_join (ticks, member);
+  member->period_ns = period_ns;
+  member->expected = index_floor (ticks, now_ns);
 }
 
 enum tick_place
@@ -158,8 +168,10 @@ tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, i
     return TICK_BETWEEN;
   if (ticks->next == NOT_OPEN)
     ticks->next = index;
-  if (index < ticks->next)
+  if (index < ticks->next) {
+    member->last = index > member->last ? index : member->last; /* the next tick waits for it */
     return TICK_LATE;
+  }
   if (index >= ticks->next + OPEN_MAX)
     ticks_advance (ticks, now_ns);
   if (index >= ticks->next + OPEN_MAX) /* only when the caller's times are not in order */

@@ -16,9 +16,10 @@ struct ticks;
 
 /* What the ticks know of one node: embed it in the node. */
 struct tick_member {
-  bool joined;       /* tick_frame has seen it; undone by tick_leave */
+  bool joined;       /* expected, or seen; undone by tick_leave */
   size_t slot;       /* in the ticks' list */
-  int64_t last;      /* index of the last tick that it reported in */
+  int64_t last;      /* index of the last tick that it reported in, in time or late */
+  int64_t expected;  /* index of the tick in which tick_expect was called */
   int64_t period_ns; /* of its frames */
   uint32_t waited;   /* a bit for each open tick that waits for it */
 };
@@ -48,6 +49,8 @@ struct ticks_options {
 struct ticks *ticks_create (const struct ticks_options *options);
 void ticks_destroy (struct ticks *ticks);
 
+/* The node said that it is there: the next ticks wait for it. */
+void tick_expect (struct ticks *ticks, struct tick_member *member, int64_t period_ns, int64_t now_ns);
 /* A frame sampled at `time_ns` of cluster time, known to `bound_ns` (-1: unknown), while it is `now_ns`. */
 enum tick_place tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, int64_t time_ns,
                             int64_t bound_ns, int64_t period_ns, const struct schema *schema,

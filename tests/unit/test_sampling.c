@@ -119,18 +119,19 @@ test_next_instant (void **state)
 static void
 test_next_instant_elsewhere (void **state)
 {
-  const struct sampling_clock clocks[] = { { 300 * MS, 0 },
-                                           { -300 * MS, 0 },
-                                           { INT64_C (1790000000) * S + 17, 0 },
-                                           { INT64_C (1790000000) * S + 17, 500e-6 },
-                                           { -90000 * S + 3, -500e-6 } };
+  const struct sampling_clock clocks[] = { { 0, 300 * MS, 0 },
+                                           { 0, -300 * MS, 0 },
+                                           { 17 * S, INT64_C (1790000000) * S + 17, 0 },
+                                           { 86399 * S, INT64_C (1790000000) * S + 17, 500e-6 },
+                                           { 5, -90000 * S + 3, -500e-6 } };
   const int64_t afters[] = { 1, 5 * S, 86400 * S + 123456789, INT64_C (31536000) * S };
 
   (void) state;
   for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++)
     for (size_t k = 0; k < sizeof afters / sizeof afters[0]; k++) {
       int64_t instant = sampling_next_instant (&clocks[i], afters[k], S);
-      int64_t there = instant + clocks[i].offset_ns + (int64_t) ((long double) instant * (long double) clocks[i].drift);
+      int64_t since = instant - clocks[i].here_ns;
+      int64_t there = clocks[i].there_ns + since + (int64_t) ((long double) since * (long double) clocks[i].drift);
       int64_t off = ((there % S) + S) % S;
 
       assert_true (instant > afters[k]);
