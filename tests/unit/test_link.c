@@ -10,7 +10,7 @@ frames_and_control_go_round (void **state)
   (void) state;
   struct scene *scene = scene_up (2);
   for (int i = 0; i < 2; i++) {
-    char text[16];
+    char text[32];
     snprintf (text, sizeof text, "hello %d", i);
     scene_send (scene, i, text);
     WAIT (scene, scene->agents[i].messages == 1);
@@ -131,10 +131,13 @@ a_revoked_key_is_cut_off_at_once (void **state)
   scene->idle = false;
   unsigned before = scene->agents[0].data + scene->agents[1].data;
   WAIT (scene, scene->counts.key_revoked == 1);
+  scene->idle = true; /* these must not even come into the queue */
   for (int i = 0; i < 10; i++)
     scene_publish (scene, 0, "much too late");
   scene_send (scene, 0, "so is this");
   WAIT (scene, scene->counts.key_revoked == 12);
+  scene->idle = false;
+  scene_step (scene);
   assert_int_equal (scene->agents[0].data + scene->agents[1].data, before);
   assert_int_equal (scene->agents[0].control, 0);
   scene_destroy (scene);
