@@ -123,7 +123,7 @@ publisher_answer (struct publisher *publisher, const struct control *answer)
   publisher->clock = (struct sampling_clock){ answer->clock.node_ns, answer->clock.cluster_ns, answer->clock.drift };
   if (!publisher->publishing)
     return;
-  sampling_set_clock (publisher->sampling, &publisher->clock, clock_monotonic ());
+  sampling_set_clock (publisher->sampling, &publisher->clock);
   loop_timer_set (publisher->sample_timer, sampling_next_due (publisher->sampling));
 }
 

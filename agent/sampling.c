@@ -219,7 +219,7 @@ slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
 }
 
 void
-sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock, int64_t now_ns)
+sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock)
 {
   sampling->clock = *clock;
   for (size_t i = 0; i < sampling->count; i++) {
@@ -227,11 +227,9 @@ sampling_set_clock (struct sampling *sampling, const struct sampling_clock *cloc
 
     if (slot->due_ns == INT64_MAX)
       continue;
-    /* The instant nearest to the one that was planned, unless that is past: a mapping that became a little better moves
-     * it by microseconds, and must not make it go by. */
-    int64_t after_ns = slot->due_ns - slot->period_ns / 2;
-
-    slot->due_ns = sampling_next_instant (clock, after_ns > now_ns ? after_ns : now_ns, slot->period_ns);
+    /* The instant nearest to the one that was planned: a mapping that became a little better moves it by microseconds,
+     * and must not make it go by, even if that means that it was a moment ago. */
+    slot->due_ns = sampling_next_instant (clock, slot->due_ns - slot->period_ns / 2, slot->period_ns);
   }
 }
 

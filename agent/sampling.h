@@ -45,7 +45,7 @@ void sampling_start (struct sampling *sampling, int64_t instant_ns);
 void sampling_ask_facts (struct sampling *sampling);
 
 /* From now on that clock counts: what is due moves to its nearest multiple. */
-void sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock, int64_t now_ns);
+void sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock);
 
 int64_t sampling_next_due (const struct sampling *sampling); /* INT64_MAX before sampling_start */
 /* Samples what is due by now. Instants that went by meanwhile are left out, never made up for. */

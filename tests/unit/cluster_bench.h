@@ -41,6 +41,7 @@ struct seen_event {
   enum event_type type;
   char node[FRAME_NODE_MAX + 1], reason[32];
   uint64_t from, to, count, session;
+  double seconds;
 };
 
 /* A cluster with everything that comes out of it, and a clock that the test moves. */
@@ -54,6 +55,14 @@ struct bench {
   size_t frames;
   uint64_t last_sequence, last_bytes;
   bool last_had_before;
+  int64_t last_time_ns, last_bound_ns, last_wall_offset_ns; /* of the frame */
+  bool last_late;
+  size_t ticks, last_reporting, last_waited_for, last_expected;
+  int64_t last_tick_ns, last_spread_ns;
+  char clock_node[FRAME_NODE_MAX + 1];
+  uint64_t clock_session;
+  bool has_clock;
+  struct control_clock clock;
   struct control answers[64];
   size_t answer_count;
 };
@@ -64,9 +73,12 @@ see_event (void *context, const struct event *event)
   struct bench *bench = context;
   struct seen_event *seen = &bench->events[bench->event_count++ % EVENTS_MAX];
 
-  *seen = (struct seen_event){
-    .type = event->type, .from = event->from, .to = event->to, .count = event->count, .session = event->session
-  };
+  *seen = (struct seen_event){ .type = event->type,
+                               .from = event->from,
+                               .to = event->to,
+                               .count = event->count,
+                               .session = event->session,
+                               .seconds = event->seconds };
   snprintf (seen->node, sizeof seen->node, "%s", event->node ? event->node : "");
   snprintf (seen->reason, sizeof seen->reason, "%s", event->reason ? event->reason : "");
 }
@@ -79,10 +91,39 @@ see_frame (void *context, const struct cluster_frame *frame)
 
   bench->frames++;
   bench->last_sequence = frame->header->sequence;
+  bench->last_time_ns = frame->time_ns;
+  bench->last_bound_ns = frame->bound_ns;
+  bench->last_wall_offset_ns = frame->wall_offset_ns;
+  bench->last_late = frame->late;
   assert_non_null (now);
   assert_int_equal (now->rows, 1);
   bench->last_bytes = table_get (now, 0, 0)->as.u;
   bench->last_had_before = frame->groups[0].before != NULL;
+}
+
+static inline void
+see_tick (void *context, const struct cluster_tick_line *line)
+{
+  struct bench *bench = context;
+
+  bench->ticks++;
+  bench->last_tick_ns = line->tick->time_ns;
+  bench->last_reporting = line->tick->reporting;
+  bench->last_waited_for = line->tick->waited_for;
+  bench->last_spread_ns = line->tick->spread_ns;
+  bench->last_expected = line->expected;
+}
+
+static inline void
+see_clock (void *context, const char *node, uint64_t session, const struct control_clock *clock)
+{
+  struct bench *bench = context;
+
+  snprintf (bench->clock_node, sizeof bench->clock_node, "%s", node);
+  bench->clock_session = session;
+  bench->has_clock = clock != NULL;
+  if (clock)
+    bench->clock = *clock;
 }
 
 static inline void
@@ -116,7 +157,12 @@ static inline int
 bench_set_up (void **state)
 {
   struct bench *bench = memory_new (1, sizeof *bench);
-  struct cluster_options options = { 3, 10, { bench, see_frame, see_event, see_answer } };
+  struct cluster_options options = { .stale_periods = 3,
+                                     .down_periods = 10,
+                                     .tick_period_ns = NS_PER_S,
+                                     .tick_grace_ns = NS_PER_S / 2,
+                                     .clock_limit_ns = NS_PER_S / 2,
+                                     .output = { bench, see_frame, see_event, see_tick, see_clock, see_answer } };
 
   bench->now_ns = 1000 * NS_PER_S;
   bench->keys = key_set_create ();

@@ -117,11 +117,11 @@ static void
 test_by_hand (void **state)
 {
   (void) state;
-  assert_int_equal (RESULT ("\x94\x01\x03\x05\x07"), 0);
-  assert_int_equal (RESULT ("\x96\x01\x03\x05\x07\xa5later\x92\x01\x81\x01\x02"), 0); /* trailing fields */
-  assert_int_equal (RESULT ("\x92\x01\x04"), 1);                                      /* a type to come */
-  assert_int_equal (RESULT ("\x93\x01\xcf\x00\x00\x00\x01\x00\x00\x00\x01\x07"), 1);  /* not cut to 32 bits */
-  assert_int_equal (RESULT ("\x91\x02"), 1);                                          /* a version to come */
+  assert_int_equal (RESULT ("\x95\x01\x03\x05\x07\xc0"), 0);
+  assert_int_equal (RESULT ("\x97\x01\x03\x05\x07\xc0\xa5later\x92\x01\x81\x01\x02"), 0); /* trailing fields */
+  assert_int_equal (RESULT ("\x92\x01\x04"), 1);                                          /* a type to come */
+  assert_int_equal (RESULT ("\x93\x01\xcf\x00\x00\x00\x01\x00\x00\x00\x01\x07"), 1);      /* not cut to 32 bits */
+  assert_int_equal (RESULT ("\x91\x02"), 1);                                              /* a version to come */
   assert_int_equal (RESULT ("\x91\x01"), -1);
   assert_int_equal (RESULT ("\x90"), -1);
   assert_int_equal (RESULT ("\x01"), -1);

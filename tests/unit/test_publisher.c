@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "agent/probe_schedule.h"
 #include "agent/publisher.h"
 #include "synop/clock.h"
 #include "synop/control.h"
@@ -54,7 +55,7 @@ struct loop_timer {
   int64_t due_ns;
 };
 
-static struct loop_timer timers[2];
+static struct loop_timer timers[3];
 static size_t timer_count;
 static loop_fd_fn ready;
 static void *ready_context;
@@ -65,7 +66,7 @@ loop_timer_add (struct loop *loop, loop_timer_fn run, void *context)
   struct loop_timer *timer = &timers[timer_count++];
 
   (void) loop;
-  assert_true (timer_count <= 2);
+  assert_true (timer_count <= sizeof timers / sizeof timers[0]);
   *timer = (struct loop_timer){ run, context, INT64_MAX };
   return timer;
 }
@@ -104,8 +105,13 @@ static void
 run_until (int64_t end_ns)
 {
   for (;;) {
-    struct loop_timer *next = timers[0].due_ns <= timers[1].due_ns ? &timers[0] : &timers[1];
-    int64_t due_ns = next->due_ns;
+    struct loop_timer *next = &timers[0];
+    int64_t due_ns;
+
+    for (size_t i = 1; i < timer_count; i++)
+      if (timers[i].due_ns < next->due_ns)
+        next = &timers[i];
+    due_ns = next->due_ns;
 
     if (due_ns > end_ns)
       break;
@@ -120,7 +126,7 @@ run_until (int64_t end_ns)
 
 static struct link_event events[4];
 static size_t event_count;
-static struct control sent[64];
+static struct control sent[512];
 static size_t sent_count;
 static struct frame_header frames[256];
 static int64_t frame_times[256];
@@ -390,8 +396,9 @@ test_hello_when_connected (void **state)
   run_until (START + 5 * S);
   assert_int_equal (sent_count, 0);
   happens (LINK_UP);
-  assert_int_equal (sent_count, 1);
+  assert_int_equal (sent_count, 2);
   assert_int_equal (sent[0].type, CONTROL_HELLO);
+  assert_int_equal (sent[1].type, CONTROL_PROBE);
   assert_string_equal (sent[0].node, "n1");
   assert_true (sent[0].session == SESSION);
   assert_int_equal (sent[0].period_ns, S);
@@ -498,26 +505,113 @@ test_frames_go_on_while_it_is_away (void **state)
   assert_int_equal (count_sent (CONTROL_HELLO), 2);
 }
 
+/* A burst, then ever more seldom, never more than one a second, and at rest about 25 s apart; each tells the four times
+ * of the one before. */
 static void
-test_probes_are_spread (void **state)
+test_probes (void **state)
 {
-  int64_t pauses[32], last = START;
+  int64_t last = 0;
 
   (void) state;
   happens (LINK_UP);
-  for (size_t i = 0; i < 32; i++) {
-    size_t before = count_sent (CONTROL_PROBE);
+  for (size_t i = 0; i < 150; i++) {
+    const struct control *probe = &sent[sent_count - 1];
+    int64_t pause = now_ns - last;
 
-    while (count_sent (CONTROL_PROBE) == before)
-      run_until (now_ns + S / 100);
-    assert_true (sent[sent_count - 1].t1 <= now_ns && sent[sent_count - 1].t1 > now_ns - S);
-    pauses[i] = now_ns - last;
+    assert_int_equal (probe->type, CONTROL_PROBE);
+    assert_int_equal (probe->t1, now_ns);
+    assert_int_equal (probe->has_last, i > 0);
+    if (i > 0) {
+      assert_int_equal (probe->last[0], last);
+      assert_int_equal (probe->last[1], last + 7);
+      assert_int_equal (probe->last[2], last + 8);
+      assert_int_equal (probe->last[3], last + S / 100);
+      assert_in_range (pause, i < PROBE_BURST ? PROBE_BURST_NS : S, i < PROBE_BURST ? PROBE_BURST_NS : 34 * S);
+    }
+    if (i > 120)
+      assert_in_range (pause, 16 * S, 34 * S);
     last = now_ns;
-    hears_answer (SESSION, true);
-    assert_in_range (pauses[i], 8 * S - S / 50, 12 * S + S / 50);
+    run_until (now_ns + S / 100);
+    hears ((struct control){
+        .type = CONTROL_PROBE_ANSWER, .session = SESSION, .known = true, .t1 = last, .t2 = last + 7, .t3 = last + 8 });
+    for (size_t before = count_sent (CONTROL_PROBE); count_sent (CONTROL_PROBE) == before;)
+      run_until (timers[1].due_ns);
   }
-  assert_int_not_equal (pauses[1], pauses[2]);
   assert_int_equal (reconnects, 0);
+}
+
+/* An answer that is not of the probe under way tells nothing. */
+static void
+test_stray_answers_tell_nothing (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  hears ((struct control){ .type = CONTROL_PROBE_ANSWER, .session = SESSION, .known = true, .t1 = START - 1 });
+  run_until (START + S / 4);
+  assert_int_equal (count_sent (CONTROL_PROBE), 2);
+  assert_false (sent[sent_count - 1].has_last);
+}
+
+static void
+hears_clock (int64_t node_ns, int64_t cluster_ns, double drift, bool soon)
+{
+  hears ((struct control){ .type = CONTROL_PROBE_ANSWER,
+                           .session = SESSION,
+                           .known = true,
+                           .t1 = sent[sent_count - 1].t1,
+                           .has_clock = true,
+                           .clock = { node_ns, cluster_ns, 1000, drift, soon } });
+}
+
+/* Once cluster time is known it is its multiples at which is sampled, whatever drift it has. */
+static void
+test_samples_on_cluster_time (void **state)
+{
+  const double drift = 300e-6;
+
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (true);
+  run_until (START + 3 * S + S / 4);
+  size_t before = frame_count;
+
+  hears_clock (START, INT64_C (1800000000) * S + S / 3, drift, false);
+  run_until (START + 20 * S);
+  assert_true (frame_count >= before + 16);
+  for (size_t i = before; i < frame_count; i++) {
+    int64_t since = frame_times[i] - START;
+    int64_t there = S / 3 + since + (int64_t) ((double) since * drift);
+
+    assert_in_range ((there + 10) % S, 0, 20);
+    assert_true (i == 0 || frame_times[i] > frame_times[i - 1]);
+  }
+}
+
+/* A mapping that moves by microseconds makes no instant go by. */
+static void
+test_better_mapping_skips_nothing (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (true);
+  for (int i = 1; i < 60; i++) {
+    hears_clock (START, INT64_C (1800000000) * S + (i % 2 ? 40000 : -40000), 0, false);
+    run_until (START + i * S / 2 - 1000);
+  }
+  assert_in_range (frame_count, 28, 30);
+}
+
+static void
+test_probes_soon_when_asked (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  run_until (START + 300 * S);
+  size_t before = count_sent (CONTROL_PROBE);
+
+  hears_clock (START, START, 0, true);
+  run_until (now_ns + S);
+  assert_int_equal (count_sent (CONTROL_PROBE), before + 4);
 }
 
 static void
@@ -545,7 +639,7 @@ test_broken_messages_change_nothing (void **state)
   hears_bytes ("\xc1", 1);
   hears_bytes ("\x92\x01\x63", 3);
   hears_bytes ("\xdd\xff\xff\xff\xff", 5);
-  assert_int_equal (sent_count, 1);
+  assert_int_equal (sent_count, 2); /* the hello and a probe */
   hears_welcome (true);
   run_until (START + 2 * S);
   assert_int_equal (frame_count, 2);
@@ -576,7 +670,11 @@ main (void)
     cmocka_unit_test_setup_teardown (test_forgotten_session_says_hello, begin, end),
     cmocka_unit_test_setup_teardown (test_welcome_of_another_session_is_nothing, begin, end),
     cmocka_unit_test_setup_teardown (test_frames_go_on_while_it_is_away, begin, end),
-    cmocka_unit_test_setup_teardown (test_probes_are_spread, begin, end),
+    cmocka_unit_test_setup_teardown (test_probes, begin, end),
+    cmocka_unit_test_setup_teardown (test_stray_answers_tell_nothing, begin, end),
+    cmocka_unit_test_setup_teardown (test_samples_on_cluster_time, begin, end),
+    cmocka_unit_test_setup_teardown (test_better_mapping_skips_nothing, begin, end),
+    cmocka_unit_test_setup_teardown (test_probes_soon_when_asked, begin, end),
     cmocka_unit_test_setup_teardown (test_silence_brings_a_new_connection, begin, end),
     cmocka_unit_test_setup_teardown (test_broken_messages_change_nothing, begin, end),
     cmocka_unit_test (test_keys_that_are_missing),
