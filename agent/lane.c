@@ -81,8 +81,11 @@ static void *
 lane_run (void *argument)
 {
   struct lane *lane = argument;
+  char name[16]; /* all that the kernel takes; for who looks which thread hangs */
   bool orphaned;
 
+  snprintf (name, sizeof name, "%s", lane->sampler->group->name);
+  pthread_setname_np (pthread_self (), name);
   pthread_mutex_lock (&lane->lock);
   while (!lane->quit) {
     if (!lane->sampling) {
@@ -141,7 +144,8 @@ lane_begin (struct lane *lane)
 bool
 lane_collect (struct lane *lane, struct table *table, int64_t deadline_ns)
 {
-  struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / NS_PER_S), .tv_nsec = (long)(deadline_ns % NS_PER_S) };
+  struct timespec deadline = { .tv_sec = (time_t) (deadline_ns / NS_PER_S),
+                               .tv_nsec = (long) (deadline_ns % NS_PER_S) };
   int64_t period_ns = table->period_ns;
   bool fresh;
   int failure;
