@@ -81,8 +81,11 @@ static void *
 lane_run (void *argument)
 {
   struct lane *lane = argument;
+  char name[16]; /* all that the kernel takes; for who looks which thread hangs */
   bool orphaned;
 
+  snprintf (name, sizeof name, "%s", lane->sampler->group->name);
+  pthread_setname_np (pthread_self (), name);
   pthread_mutex_lock (&lane->lock);
   while (!lane->quit) {
     if (!lane->sampling) {

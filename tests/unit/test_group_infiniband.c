@@ -111,6 +111,15 @@ test_adapters_come_and_go (void **state)
   assert_int_equal (sampled_again (&sampled), 0);
   assert_uint (&sampled, "mlx5_0:1", "port_rcv_data", 3);
 
+  /* Other ports on an adapter of the same name: seen one sample after nothing can be read of the old ones. */
+  scratch_write (&scratch, PORT "/counters/port_rcv_data", "");
+  scratch_write (&scratch, "/sys/class/infiniband/mlx5_0/ports/2/counters/port_rcv_data", "5\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "mlx5_0:1", "port_rcv_data");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "mlx5_0:2", "port_rcv_data", 5);
+  scratch_write (&scratch, PORT "/counters/port_rcv_data", "6\n");
+
   scratch_write (&scratch, PORT "/hw_counters/out_of_buffer", "4\n"); /* a file that comes late is found in time */
   for (int i = 0; i < 60; i++)
     sampled_again (&sampled);
