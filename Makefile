@@ -90,10 +90,12 @@ fuzz:
 
 # Pages that are written by the programs themselves.
 DOCS ?= docs
-docs: all generated-docs
-generated-docs:
+docs: setup
+	@$(MAKE) --no-print-directory generated-docs
+generated-docs: programs
 	@mkdir -p $(DOCS)
 	$(BUILD)/agent --list-groups --markdown > $(DOCS)/metrics.md
+	BUILD=$(BUILD) docs/generate-configuration > $(DOCS)/configuration.md
 
 format:
 	clang-format-14 -i $(SOURCES)
@@ -101,7 +103,7 @@ format:
 format-check:
 	@clang-format-14 --dry-run -Werror $(SOURCES)
 
-MAN = $(wildcard docs/*.1 docs/*.5 docs/*.8)
+MAN = $(wildcard docs/man/*.1 docs/man/*.5 docs/man/*.8)
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/agent $(BUILD)/aggregator $(DESTDIR)$(PREFIX)/bin

@@ -51,7 +51,7 @@ tell (const struct agent_options *options)
   else if (options->action == ACTION_VERSION)
     buffer_add_string (&text, "synop agent " SYNOP_VERSION "\n");
   else if (options->action == ACTION_PRINT_CONFIG)
-    config_print (options->config, &text);
+    (options->markdown ? config_print_markdown : config_print) (options->config, &text);
   else
     write_groups (&text, options);
   rc = output_text (&text, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;

@@ -209,9 +209,11 @@ options_read (struct agent_options *options, int argc, char **argv, struct error
   if (at < argc)
     return error_set (error, "\"%s\" is not an option%s", argv[at],
                       strcmp (argv[at], "keys") == 0 ? ": options of \"keys init\" come after it" : "");
-  if ((options->json || options->markdown) && options->action != ACTION_LIST_GROUPS && options->action != ACTION_HELP)
-    return error_set (error, "--%s goes with --list-groups; reports are JSON always",
-                      options->json ? "json" : "markdown");
+  if (options->json && options->action != ACTION_LIST_GROUPS && options->action != ACTION_HELP)
+    return error_set (error, "--json goes with --list-groups; reports are JSON always");
+  if (options->markdown && options->action != ACTION_LIST_GROUPS && options->action != ACTION_PRINT_CONFIG &&
+      options->action != ACTION_HELP)
+    return error_set (error, "--markdown goes with --list-groups and --print-config; reports are JSON always");
   if (resolve_node (options, error) < 0 || resolve_groups (options, error) < 0)
     return -1;
   resolve_context (options);
@@ -241,7 +243,7 @@ static const char help_head[] =
     "\n"
     "  --once            Sample, wait a period, sample again, write one report with all groups, and end.\n"
     "  --list-groups     Every group and metric with unit, kind and meaning; --json: as one object.\n"
-    "  --print-config    The options as a valid INI file, with where each value came from.\n"
+    "  --print-config    The options as a valid INI file, with where each value came from; --markdown: as a table.\n"
     "  --config FILE     The file to read, instead of " DEFAULT_FILE " if that exists.\n"
     "  --help, --version\n"
     "\n";

@@ -26,7 +26,7 @@ struct group_options {
 
 struct agent_options {
   enum agent_action action;
-  bool json, markdown; /* of --list-groups */
+  bool json, markdown; /* of --list-groups; markdown of --print-config too */
   struct config *config;
   const char **names; /* of the groups */
   struct config_wildcard sections;

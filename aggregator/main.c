@@ -27,7 +27,7 @@ tell (const struct options *options)
   else if (options->action == ACTION_VERSION)
     buffer_add_string (&text, "synop aggregator " SYNOP_VERSION "\n");
   else
-    config_print (options->config, &text);
+    (options->markdown ? config_print_markdown : config_print) (options->config, &text);
   code = standard_output_text (&text);
   buffer_free (&text);
   return code;

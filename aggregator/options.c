@@ -46,12 +46,6 @@ static const struct option serve_table[] = {
     .help = "What goes to standard output: JSON lines, or nothing." },
   { "aggregator", "no_node_lines", NULL, OPTION_BOOLEAN, AT (no_node_lines), .fallback = "no",
     .help = "Standard output has combined reports and events only." },
-  { "ticks", "period", "tick-period", OPTION_DURATION, AT (tick_period_ns), .fallback = "1s", .minimum = "10ms",
-    .maximum = "1h", .help = "A combined report for each multiple of this in cluster time." },
-  { "ticks", "grace", "tick-grace", OPTION_DURATION, AT (tick_grace_ns), .minimum = "0", .maximum = "1h",
-    .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
-  { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
-    .maximum = "1h", .help = "A node whose wall clock is off by more is an event." },
   { "aggregator", "stale_periods", NULL, OPTION_SIZE, AT (stale_periods), .fallback = "3", .minimum = "2",
     .maximum = "1000", .help = "A node is stale after so many of its periods without a frame." },
   { "aggregator", "down_periods", NULL, OPTION_SIZE, AT (down_periods), .fallback = "10", .minimum = "3",
@@ -68,6 +62,12 @@ static const struct option serve_table[] = {
     .help = "File into which the data endpoint is written once the aggregator listens, for scripts." },
   { "aggregator", "log_level", NULL, OPTION_CHOICE, AT (log_level), .fallback = "info", .choices = levels,
     .help = "How much goes to standard error." },
+  { "ticks", "period", "tick-period", OPTION_DURATION, AT (tick_period_ns), .fallback = "1s", .minimum = "10ms",
+    .maximum = "1h", .help = "A combined report for each multiple of this in cluster time." },
+  { "ticks", "grace", "tick-grace", OPTION_DURATION, AT (tick_grace_ns), .minimum = "0", .maximum = "1h",
+    .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
+  { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
+    .maximum = "1h", .help = "A node whose wall clock is off by more is an event." },
 };
 
 static const struct option socket_option = { "aggregator",
@@ -84,7 +84,7 @@ static const struct option tail_table[] = {
     .help = "Only lines of nodes whose name matches one of these globs." },
   { "tail", "group", NULL, OPTION_LIST, AT (group),
     .help = "Only these groups of node lines; a line with none of them is left out. Without --type, only node lines." },
-  { "tail", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, event, ..." },
+  { "tail", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, cluster, event." },
   { "tail", "count", NULL, OPTION_SIZE, AT (count), .fallback = "0", .help = "Ends after so many lines; 0: never." },
 };
 
@@ -106,9 +106,12 @@ take_word (void *context, const char *name)
 {
   struct options *options = context;
 
-  options->action = strcmp (name, "help") == 0      ? ACTION_HELP
-                    : strcmp (name, "version") == 0 ? ACTION_VERSION
-                                                    : ACTION_PRINT_CONFIG;
+  if (strcmp (name, "markdown") == 0)
+    options->markdown = true;
+  else
+    options->action = strcmp (name, "help") == 0      ? ACTION_HELP
+                      : strcmp (name, "version") == 0 ? ACTION_VERSION
+                                                      : ACTION_PRINT_CONFIG;
 }
 
 static struct config *
@@ -130,14 +133,17 @@ make_config (struct options *options, enum options_command command)
 int
 options_read (struct options *options, enum options_command command, int argc, char **argv, struct error *error)
 {
+  static const char *const words[] = { "markdown", NULL };
   int at = 0;
 
   options->config = make_config (options, command);
-  if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, NULL, take_word, options, error) < 0)
+  if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
     return -1;
   if (at < argc)
     return error_set (error, "unexpected argument '%.64s'; a command comes first: aggregator tail, status or keys",
                       argv[at]);
+  if (options->markdown && options->action == ACTION_RUN)
+    return error_set (error, "--markdown goes with --print-config");
   if (options->down_periods <= options->stale_periods)
     return config_error (options->config, "aggregator", "down_periods", error, "must be more than stale_periods (%llu)",
                          (unsigned long long) options->stale_periods);
@@ -184,7 +190,8 @@ aggregator: takes in what the agents of a cluster publish and streams it as JSON
 \n\
 Options, also in " DEFAULT_FILE " or the file that --config names:\n\
   --config PATH               Reads this configuration file.\n\
-  --print-config              Shows every option with its value and where that came from, as a configuration file.\n\
+  --print-config              Shows every option with its value and where that came from, as a configuration file;\n\
+                              with --markdown as a table.\n\
   --version                   Shows the version.\n\
   --help                      Shows this page.\n\
 \n";

@@ -16,6 +16,7 @@ enum options_output { OUTPUT_JSON, OUTPUT_NONE };
 struct options {
   enum options_command command;
   enum options_action action;
+  bool markdown; /* of --print-config */
   struct config *config;
   struct option *table; /* of the config */
 
