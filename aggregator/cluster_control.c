@@ -7,6 +7,8 @@
 
 #define PERIOD_MIN (10 * NS_PER_MS)
 #define PERIOD_MAX (3600 * NS_PER_S)
+#define FACTS_WAIT_FIRST NS_PER_S /* doubled each time */
+#define FACTS_ASKED_MAX 5         /* a group may be switched off */
 
 void
 cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t routing_length, const struct control *message)
@@ -32,11 +34,41 @@ remember_hello (struct session *session, const struct link_message *message, con
 }
 
 static void
+send_welcome (struct cluster *cluster, const struct session *session, bool known)
+{
+  struct control welcome = {
+    .type = CONTROL_WELCOME, .session = session->id, .known = known, .last_sequence = session->sequence
+  };
+
+  strcpy (welcome.version, SYNOP_VERSION);
+  cluster_answer (cluster, session->routing, session->routing_length, &welcome);
+}
+
+void
+cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns)
+{
+  struct session *session = &node->sessions[0];
+  const struct schema *schema = node->schema->schema;
+  bool missing = false;
+
+  if (!session->hello || session->facts_asked == FACTS_ASKED_MAX || now_ns < session->facts_ask_ns)
+    return;
+  for (size_t i = 0; i < schema->group_count && !missing; i++)
+    missing = schema->groups[i]->flags & GROUP_ONCE && !node->groups[i];
+  if (!missing)
+    return;
+  if (session->facts_ask_ns) { /* not at once: they may be on their way */
+    session->facts_asked++;
+    send_welcome (cluster, session, true);
+  }
+  session->facts_ask_ns = now_ns + (FACTS_WAIT_FIRST << session->facts_asked);
+}
+
+static void
 take_hello (struct cluster *cluster, struct node *node, const struct link_message *message, const struct control *hello,
             struct instant received)
 {
-  /* `known`: no need to send the schema. It is known, or another node has just been asked for it. */
-  struct control welcome = { .type = CONTROL_WELCOME, .session = hello->session, .known = true };
+  bool known = true; /* no need to send the schema: it is there, or another node has just been asked for it */
   struct session *session;
   struct error error;
 
@@ -53,15 +85,13 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
       node->refused = false; /* a new connection may bring the right bytes */
       cluster_want_schema (cluster, node, hello->schema_hash);
-      welcome.known = !cluster_ask_due (cluster, node, received.monotonic_ns);
+      known = !cluster_ask_due (cluster, node, received.monotonic_ns);
     }
   } else {
     session = node_session (node, hello->session);
     remember_hello (session, message, hello);
   }
-  welcome.last_sequence = session->sequence;
-  strcpy (welcome.version, SYNOP_VERSION);
-  cluster_answer (cluster, message->routing, message->routing_length, &welcome);
+  send_welcome (cluster, session, known);
 }
 
 void

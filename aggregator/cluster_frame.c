@@ -119,6 +119,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
     if (fresh)
       group->fresh = false;
   }
+  cluster_ask_facts (cluster, node, received.monotonic_ns);
   cluster_place_frame (cluster, node, &frame);
   frame.late =
       tick_frame (cluster->ticks, &node->tick, node->name, frame.time_ns, frame.bound_ns, node->sessions[0].period_ns,

@@ -46,6 +46,9 @@ void cluster_decode_frame (struct cluster *cluster, struct node *node, const voi
 /* cluster_control.c */
 void cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,
                            struct instant received);
+/* The facts come with the first frame after a welcome. That frame may be lost, since the data channel may be up later
+ * than the control channel: while some are missing the node is welcomed again, a few times. */
+void cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns);
 void cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t routing_length,
                      const struct control *message);
 

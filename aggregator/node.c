@@ -59,7 +59,8 @@ node_take_session (struct node *node, uint64_t id, int64_t now_ns)
   node->up_reason = old ? "back" : node->sessions[0].id ? "restart" : "new";
   memmove (&node->sessions[1], &node->sessions[0], behind * sizeof node->sessions[0]);
   taken.heard_ns = now_ns;
-  taken.strays = 0;
+  taken.strays = taken.facts_asked = 0;
+  taken.facts_ask_ns = 0;
   node->sessions[0] = taken;
 }
 

@@ -18,13 +18,15 @@ const char *node_state_name (enum node_state state); /* "never", "up" */
 
 /* One start of an agent. */
 struct session {
-  uint64_t id;         /* 0: none */
-  uint64_t sequence;   /* of its last frame; 0: none yet */
-  int64_t heard_ns;    /* its last frame, or the hello that brought it in */
-  unsigned strays;     /* messages since another session took over */
-  bool hello;          /* it has said hello */
-  int64_t period_ns;   /* shortest of its groups', as told in the hello */
-  uint8_t routing[64]; /* where answers go */
+  uint64_t id;          /* 0: none */
+  uint64_t sequence;    /* of its last frame; 0: none yet */
+  int64_t heard_ns;     /* its last frame, or the hello that brought it in */
+  unsigned strays;      /* messages since another session took over */
+  bool hello;           /* it has said hello */
+  unsigned facts_asked; /* how often it was welcomed again for them */
+  int64_t facts_ask_ns; /* when to do that next; 0: nothing was missing yet */
+  int64_t period_ns;    /* shortest of its groups', as told in the hello */
+  uint8_t routing[64];  /* where answers go */
   size_t routing_length;
   char version[CONTROL_TEXT_MAX + 1];
 };
@@ -49,13 +51,13 @@ struct held_frame {
 
 /* What is known of a node's clocks. */
 struct node_clock {
-  struct clock_model model; /* of the current session's CLOCK_MONOTONIC */
-  int64_t probed_ns;        /* when the last probe came, on the aggregator's clock */
-  bool soon;                /* probes are to come in a burst again */
-  int64_t wall_offset_ns;   /* by which its wall clock is ahead of cluster time */
-  int64_t wall_at_ns;       /* node time of that; 0: not known yet */
-  bool off;                 /* by more than the limit, and told */
-  int64_t told_ns;          /* the last event about its clocks */
+  struct clock_model model;             /* of the current session's CLOCK_MONOTONIC */
+  int64_t probed_ns;                    /* when the last probe came, on the aggregator's clock */
+  bool soon;                            /* probes are to come in a burst again */
+  int64_t wall_offset_ns;               /* by which its wall clock is ahead of cluster time */
+  int64_t wall_at_ns;                   /* node time of that; 0: not known yet */
+  bool off;                             /* by more than the limit, and told */
+  int64_t step_told_ns, offset_told_ns; /* the last events about its clocks */
 };
 
 enum node_rejection {

@@ -25,6 +25,35 @@ test_frames_wait_for_their_schema (void **state)
   assert_int_equal (cluster_counts (bench->cluster)->frames_held_dropped, 0);
   assert_int_equal (count_events (bench, EVENT_SCHEMA_NEW, NULL, NULL), 1);
   assert_int_equal (cluster_schema_count (bench->cluster), 1);
+  send_good_schema (bench, "n1"); /* once more, by chance: nobody minds, and it is not kept twice */
+  assert_int_equal (cluster_schema_count (bench->cluster), 1);
+  assert_int_equal (cluster_counts (bench->cluster)->schema_refused, 0);
+}
+
+/* The frame with the facts may be lost, when the data channel comes up later than the control channel. */
+static void
+test_missing_facts_are_asked_for (void **state)
+{
+  struct bench *bench = *state;
+  size_t before;
+
+  bring_up (bench, "n1", 7);
+  before = count_answers (bench, CONTROL_WELCOME);
+  send_plain (bench, "n1", 7, 2);
+  assert_int_equal (count_answers (bench, CONTROL_WELCOME), before); /* they may be on their way */
+  for (uint64_t i = 0; i < 100; i++) {
+    pass (bench, NS_PER_S);
+    send_plain (bench, "n1", 7, 3 + i);
+    if (i == 1)
+      assert_int_equal (count_answers (bench, CONTROL_WELCOME), before + 1);
+  }
+  assert_int_equal (count_answers (bench, CONTROL_WELCOME), before + 5); /* a node without them is left in peace */
+  assert_true (bench->answers[bench->answer_count - 1].known);
+  before = count_answers (bench, CONTROL_WELCOME);
+  send_plain (bench, "n1", 8, 1); /* and asked anew when it restarts, once it has said hello */
+  pass (bench, 2 * NS_PER_S);
+  send_plain (bench, "n1", 8, 2);
+  assert_int_equal (count_answers (bench, CONTROL_WELCOME), before);
 }
 
 static void
@@ -166,6 +195,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     BENCH_TEST (test_frames_wait_for_their_schema),
+    BENCH_TEST (test_missing_facts_are_asked_for),
     BENCH_TEST (test_schema_is_asked_for_again),
     BENCH_TEST (test_held_frames_are_bounded),
     BENCH_TEST (test_schema_that_is_not_its_hash),

@@ -248,6 +248,31 @@ test_line_larger_than_the_queue (void **state)
   free (text);
 }
 
+/* A blocking pipe that others hold too: poll says that there is room for a piece, not for a long line. */
+static void
+test_long_line_into_a_shared_pipe (void **state)
+{
+  size_t length = 1000000;
+  char *text = memory_new (length, 1);
+  struct line *line = line_create (text, length);
+  uint64_t dropped = 0;
+  int ends[2];
+  struct outlet *outlet;
+
+  (void) state;
+  assert_int_equal (pipe (ends), 0);
+  outlet = outlet_create (ends[1], OUTLET_SHARED, QUEUE, &dropped);
+  outlet_put (outlet, line);
+  alarm (20); /* it would hang for good */
+  assert_int_equal (outlet_flush (outlet), 1);
+  alarm (0);
+  line_release (line);
+  outlet_destroy (outlet);
+  close (ends[0]);
+  close (ends[1]);
+  free (text);
+}
+
 static void
 test_reader_gone_and_disk_full (void **state)
 {
@@ -279,6 +304,7 @@ main (void)
     cmocka_unit_test (test_slow_reader_of_a_socket),
     cmocka_unit_test (test_slow_reader_of_a_shared_pipe),
     cmocka_unit_test (test_line_larger_than_the_queue),
+    cmocka_unit_test (test_long_line_into_a_shared_pipe),
     cmocka_unit_test (test_reader_gone_and_disk_full),
   };
 
