@@ -150,6 +150,7 @@ class AggregatorPeer:
         self.answer = True
         self.hold_schema = False
         self.known_sessions = {}
+        self.clock = None  # [node ns, cluster ns, bound ns, drift, soon]
         self.endpoint = endpoint
         self.bind()
 
@@ -212,8 +213,8 @@ class AggregatorPeer:
                 self.send(routing, protocol.SCHEMA_REQUEST, hello.schema)
         elif message[1] == protocol.PROBE and self.answer:
             now = time.monotonic_ns()
-            self.send(routing, protocol.PROBE_ANSWER, message[2], message[3], now, now,
-                      message[2] in self.known_sessions)
+            self.send(routing, protocol.PROBE_ANSWER, message[2], message[3], now, time.monotonic_ns(),
+                      message[2] in self.known_sessions, self.clock)
 
     def pump(self, milliseconds=20):
         poller = zmq.Poller()

@@ -316,7 +316,7 @@ def test_flood(cluster, size):
         control = peer.control
         for _ in range(20_000):
             with contextlib.suppress(zmq.Again):
-                control.send(protocol.pack([1, protocol.PROBE, peer.session, 1]), zmq.DONTWAIT)
+                control.send(protocol.pack([1, protocol.PROBE, peer.session, 1, None]), zmq.DONTWAIT)
         wait_until(lambda: arrived(cluster) >= before + count, "the flood is over", limit=300)
     counters = cluster.status()["counters"]
     assert counters["duplicates"] + counters["dropped_user"] + counters["dropped_full"] > 0, counters

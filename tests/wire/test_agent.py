@@ -141,6 +141,41 @@ def test_unknown_session_makes_it_say_hello(cluster, peer):
     assert peer.hellos()[-1].session == session
 
 
+def probes(peer):
+    return [message for _, message in peer.messages if message[1] == protocol.PROBE]
+
+
+def test_probes(cluster, peer):
+    """They name the session and a time that has just been; from the second on, the times of the one before."""
+    start(cluster, peer)
+    peer.wait(lambda: len(probes(peer)) >= 3, "three probes")
+    session = peer.hellos()[0].session
+    first, *others = probes(peer)
+    assert first[2] == session and first[4] is None
+    before = first
+    for probe in others:
+        assert probe[2] == session and before[3] < probe[3] <= time.monotonic_ns()
+        if probe[4] is not None:
+            t1, t2, t3, t4 = probe[4]
+            assert t1 == before[3] and t1 <= t2 <= t3 <= t4 <= probe[3]
+        before = probe
+    assert any(probe[4] is not None for probe in others)
+
+
+def test_it_samples_on_cluster_time(cluster, peer):
+    """Told of a clock that is 40 ms ahead of multiples of its own, it samples at multiples of that one."""
+    ahead = 1_700_000_000_040_000_000
+    peer.clock = [0, ahead, 1000, 0.0, False]
+    start(cluster, peer)
+
+    def on_time():
+        """The sample of an instant is a little late, never early."""
+        late = [(frame.monotonic_ns + ahead) % PERIOD_NS for frame in peer.decoded()[-10:]]
+        return len(late) == 10 and sum(one < 20_000_000 for one in late) >= 8
+
+    peer.wait(on_time, "samples at multiples of the period in cluster time")
+
+
 def test_aggregator_that_comes_later(cluster):
     """The agent runs first; then it says hello and its frames come."""
     keys = cluster.keys_of("n1")

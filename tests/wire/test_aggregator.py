@@ -252,6 +252,24 @@ def test_clock_of_a_node(cluster, node):
     assert 3500 < line["clock"]["wall_offset"] < 3700
 
 
+def test_probe(cluster, node):
+    """Answered with what was asked, both times in order, and whether the session is known. Broken ones are counted."""
+    for session, known in ((node.session, True), (node.session + 1, False)):
+        for last in (None, [1, 2, 3, 4]):
+            node.received.clear()
+            asked = time.monotonic_ns()
+            node.send(protocol.PROBE, session, asked, last)
+            answer = node.wait_message(protocol.PROBE_ANSWER)
+            assert answer[2] == session and answer[3] == asked and answer[6] == known
+            # One machine, one CLOCK_MONOTONIC, if cluster time has not taken its place.
+            assert answer[4] <= answer[5]
+    before = cluster.counter("control_malformed")
+    node.send(protocol.PROBE, "x", 1, None)
+    node.send(protocol.PROBE, node.session, None, None)
+    node.send(protocol.PROBE, node.session, 1, [1, 2, 3])
+    cluster.wait_counter("control_malformed", before + 3)
+
+
 def test_duplicate_node(cluster, node):
     """Two agents of one name, alive at once: an event, and when the twin leaves the node stays up."""
     with play(cluster, "n1", session=node.session + 2) as twin:
