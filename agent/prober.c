@@ -16,6 +16,7 @@ prober_start (struct prober *prober, int64_t now_ns)
 {
   prober->sent = 0;
   prober->t1 = 0;
+  prober->has_last = false; /* it may be another aggregator, with a clock of its own */
   prober->first_ns = prober->next_ns = now_ns;
 }
 

@@ -58,6 +58,15 @@ cluster_keep_epoch (struct cluster *cluster, struct instant now)
   }
 }
 
+/* What a node says of its clocks may be anything: sums of it must not overflow. */
+static int64_t
+clamp (int64_t value)
+{
+  const int64_t most = INT64_MAX / 4;
+
+  return value > most ? most : value < -most ? -most : value;
+}
+
 /* ---- the node's CLOCK_MONOTONIC ---- */
 
 void
@@ -89,13 +98,13 @@ cluster_clock_begin (struct cluster *cluster, struct node *node)
   cluster_tell_clock (cluster, node);
 }
 
-/* Whether an event about the node's clocks may be told now; then it counts as told. */
+/* Whether such an event may be told now; then it counts as told. */
 static bool
-may_tell (struct node *node, int64_t now_ns)
+may_tell (int64_t *told_ns, int64_t now_ns)
 {
-  if (node->clock.told_ns && now_ns - node->clock.told_ns < TELL_EVERY)
+  if (*told_ns && now_ns - *told_ns < TELL_EVERY)
     return false;
-  node->clock.told_ns = now_ns;
+  *told_ns = now_ns;
   return true;
 }
 
@@ -112,7 +121,7 @@ cluster_take_probe (struct cluster *cluster, struct node *node, const struct con
   node->clock.probed_ns = received.monotonic_ns;
   if (!probe->has_last)
     return;
-  before = known ? clock_model_cluster_ns (model, probe->last[3]) : 0;
+  before = known ? clock_model_cluster_ns (model, clamp (probe->last[3])) : 0;
   verdict = clock_model_add (
       model,
       &(struct clock_probe){ .t1 = probe->last[0], .t2 = probe->last[1], .t3 = probe->last[2], .t4 = probe->last[3] });
@@ -121,7 +130,7 @@ cluster_take_probe (struct cluster *cluster, struct node *node, const struct con
   node->clock.soon = verdict != CLOCK_FITS;
   if (verdict == CLOCK_STEPPED) {
     node->clock.wall_at_ns = 0; /* it was measured against what is no longer true */
-    if (known && may_tell (node, received.monotonic_ns))
+    if (known && may_tell (&node->clock.step_told_ns, received.monotonic_ns))
       tell_step (cluster, node, "monotonic", before - clock_model_cluster_ns (model, probe->last[3]), received.wall_ns);
   }
   cluster_tell_clock (cluster, node);
@@ -129,6 +138,7 @@ cluster_take_probe (struct cluster *cluster, struct node *node, const struct con
 
 /* ---- frames, and the node's wall clock ---- */
 
+/* A step is told as such, and not as an offset too. */
 static void
 watch_wall_clock (struct cluster *cluster, struct node *node, const struct cluster_frame *frame)
 {
@@ -136,26 +146,20 @@ watch_wall_clock (struct cluster *cluster, struct node *node, const struct clust
   int64_t offset = frame->wall_offset_ns, node_ns = frame->header->monotonic_ns;
   int64_t by = offset - clock->wall_offset_ns, since = node_ns - clock->wall_at_ns;
   bool stepped = clock->wall_at_ns && llabs (by) > WALL_STEP + since / SLEW_PARTS + frame->bound_ns;
-  bool off = llabs (offset) > cluster->options.clock_limit_ns;
+  bool off = llabs (offset) - frame->bound_ns > cluster->options.clock_limit_ns;
 
-  if (stepped && may_tell (node, frame->received.monotonic_ns))
-    tell_step (cluster, node, "wall", by, frame->received.wall_ns);
-  else if (off && !clock->off && may_tell (node, frame->received.monotonic_ns))
+  if (stepped) {
+    if (may_tell (&clock->step_told_ns, frame->received.monotonic_ns))
+      tell_step (cluster, node, "wall", by, frame->received.wall_ns);
+  } else if (off && !clock->off && may_tell (&clock->offset_told_ns, frame->received.monotonic_ns)) {
     cluster_event (cluster, &(struct event){ .type = EVENT_CLOCK_OFFSET,
                                              .wall_ns = frame->received.wall_ns,
                                              .node = node->name,
                                              .seconds = (double) offset / NS_PER_S });
+  }
   /* Right again only when it is well within the limit: a clock at the limit is no flood either. */
   clock->off = off || (clock->off && llabs (offset) > cluster->options.clock_limit_ns / 2);
   clock->wall_at_ns = node_ns;
-}
-
-static int64_t
-clamp (int64_t value)
-{
-  const int64_t most = INT64_MAX / 4;
-
-  return value > most ? most : value < -most ? -most : value;
 }
 
 void
@@ -175,6 +179,8 @@ cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_
   frame->wall_offset_ns = clamp (frame->header->wall_ns) - frame->time_ns;
   if (timed)
     watch_wall_clock (cluster, node, frame);
+  else
+    node->clock.wall_at_ns = 0; /* receipt may be late by any time: nothing to compare the next one with */
   node->clock.wall_offset_ns = frame->wall_offset_ns;
 }
 

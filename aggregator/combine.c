@@ -153,6 +153,14 @@ metric_counts (const struct metric *metric)
   return metric->kind != TEXT && metric->fold != FOLD_NONE;
 }
 
+/* What the node calls as the report itself calls something is left out. */
+static bool
+metric_fits (const struct group *group, const struct metric *metric)
+{
+  return metric_counts (metric) &&
+         !combine_key_is_taken (metric->flags & METRIC_OF_NODE ? metric->name : group->fold_name);
+}
+
 /* Where each group and metric of a schema goes in this tick. Group i's metrics begin at map->first[i]. */
 static const struct combine_map *
 map_find (struct combine *combine, const struct schema *schema)
@@ -175,9 +183,10 @@ map_find (struct combine *combine, const struct schema *schema)
     const struct group *group = schema->groups[g];
     uint32_t index = group_find (combine, group);
     map->metrics[at++] = index; /* the group itself, then its metrics */
-    for (size_t m = 0; m < group->metric_count; m++)
-      map->metrics[at++] =
-          metric_counts (&group->metrics[m]) ? metric_find (combine, index, &group->metrics[m]) : COMBINE_NONE;
+    for (size_t m = 0; m < group->metric_count; m++) {
+      const struct metric *metric = &group->metrics[m];
+      map->metrics[at++] = metric_fits (group, metric) ? metric_find (combine, index, metric) : COMBINE_NONE;
+    }
   }
   return map;
 }

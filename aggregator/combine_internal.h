@@ -3,6 +3,7 @@
 #define SYNOP_COMBINE_INTERNAL_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "aggregator/combine.h"
 
@@ -55,6 +56,13 @@ struct combine {
   uint64_t left_out;
 };
 
+/* The keys of a group that are not metrics. */
+static inline bool
+combine_key_is_taken (const char *key)
+{
+  return strcmp (key, "nodes") == 0 || strcmp (key, "errors") == 0 || strcmp (key, "period") == 0;
+}
+
 static inline bool
 combine_has_percentiles (const struct combined_metric *metric)
 {
@@ -78,10 +86,11 @@ combine_number (const struct value *value)
 static inline bool
 combine_less (const struct value *one, const struct value *other)
 {
-  if (one->type == VALUE_UINT && other->type == VALUE_UINT)
-    return one->as.u < other->as.u;
-  if (one->type == VALUE_INT && other->type == VALUE_INT)
-    return one->as.i < other->as.i;
+  if (one->type != VALUE_REAL && other->type != VALUE_REAL) {
+    bool one_below = one->type == VALUE_INT && one->as.i < 0, other_below = other->type == VALUE_INT && other->as.i < 0;
+    return one_below != other_below ? one_below
+                                    : one->as.u < other->as.u; /* below 0 the order of bits is that of values */
+  }
   return combine_number (one) < combine_number (other);
 }
 

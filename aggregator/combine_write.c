@@ -77,17 +77,36 @@ metric_is_outvoted (const struct combine *combine, const struct combined_group *
   return false;
 }
 
+/* Would both be written under one key? A group in no section has the name of its own, another one that of its section. */
+static bool
+groups_collide (const struct combined_group *one, const struct combined_group *other)
+{
+  if (strcmp (one->section, other->section) == 0)
+    return strcmp (one->name, other->name) == 0;
+  return (!one->section[0] && strcmp (one->name, other->section) == 0) ||
+         (!other->section[0] && strcmp (other->name, one->section) == 0);
+}
+
 static bool
 group_is_outvoted (const struct combine *combine, size_t index)
 {
   const struct combined_group *group = &combine->groups[index];
   for (size_t i = 0; i < combine->group_count; i++) {
     const struct combined_group *other = &combine->groups[i];
-    if (i != index && strcmp (other->name, group->name) == 0 && strcmp (other->section, group->section) == 0 &&
+    if (i != index && groups_collide (group, other) &&
         (other->nodes > group->nodes || (other->nodes == group->nodes && i < index)))
       return true;
   }
   return false;
+}
+
+static uint64_t
+group_values (const struct combine *combine, const struct combined_group *group)
+{
+  uint64_t values = 0;
+  for (uint32_t i = group->first_metric; i != COMBINE_NONE; i = combine->metrics[i].next)
+    values += combine->metrics[i].count;
+  return values;
 }
 
 /* The metrics of the node (of_node) or those of the rows. */
@@ -123,7 +142,7 @@ write_group (const struct combine *combine, const struct combined_group *group, 
   json_real (json, group->period_max);
   json_object_end (json);
   write_metrics (combine, group, true, json, left_out);
-  if (group->fold_name[0]) {
+  if (group->fold_name[0] && !combine_key_is_taken (group->fold_name)) {
     json_key (json, group->fold_name);
     json_object (json);
     write_metrics (combine, group, false, json, left_out);
@@ -166,6 +185,9 @@ combine_write (const struct combine *combine, struct json *json, bool (*only) (c
   const struct selection selection = { combine, only, context };
   uint64_t out = combine->left_out;
 
+  for (size_t i = 0; i < combine->group_count; i++)
+    if (group_is_outvoted (combine, i))
+      out += group_values (combine, &combine->groups[i]);
   for (size_t i = 0; i < combine->group_count; i++) {
     const char *section = combine->groups[i].section;
     if (!group_is_written (&selection, i) || !section_is_new (&selection, i))

@@ -65,12 +65,24 @@ tick_bit (int64_t index)
   return UINT32_C (1) << (index & (OPEN_MAX - 1));
 }
 
-/* How many ticks lie between two of a node's samples. */
-static int64_t
-member_stride (const struct ticks *ticks, const struct tick_member *member)
+/* Is one of the node's instants, the multiples of its period, the tick's? */
+static bool
+member_samples (const struct ticks *ticks, const struct tick_member *member, int64_t index)
 {
-  int64_t stride = member->period_ns / ticks->options.period_ns;
-  return stride > 1 ? stride : 1;
+  int64_t period = ticks->options.period_ns, own = member->period_ns;
+  if (own <= period)
+    return true;
+  int64_t end = index * period + period / 2,
+          since = (end - 1) % own; /* the tick reaches from end - period to end - 1 */
+  return (since < 0 ? since + own : since) < period;
+}
+
+static bool
+member_is_alive (const struct ticks *ticks, const struct tick_member *member, int64_t index)
+{
+  int64_t period = ticks->options.period_ns, stride = (member->period_ns + period - 1) / period;
+  int64_t sign_of_life = member->last > member->expected ? member->last : member->expected;
+  return index - sign_of_life <= (MISSES_MAX + 1) * (stride > 1 ? stride : 1);
 }
 
 static void
@@ -84,9 +96,7 @@ tick_open (struct ticks *ticks, int64_t index)
   combine_clear (tick->combine);
   for (size_t i = 0; i < ticks->member_count; i++) {
     struct tick_member *member = ticks->members[i];
-    int64_t stride = member_stride (ticks, member);
-    int64_t sign_of_life = member->last > member->expected ? member->last : member->expected;
-    bool due = index % stride == 0 && index - sign_of_life <= (MISSES_MAX + 1) * stride;
+    bool due = member_samples (ticks, member, index) && member_is_alive (ticks, member, index);
     member->waited = due ? member->waited | bit : member->waited & ~bit;
     tick->waiting += due;
   }
@@ -166,14 +176,16 @@ tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, i
   int64_t reach = period_ns > 0 && period_ns < period ? period_ns / 2 : period / 2;
   if (away > reach || away < -reach || index == member->last)
     return TICK_BETWEEN;
-  if (ticks->next == NOT_OPEN)
-    ticks->next = index;
+  if (ticks->next == NOT_OPEN) { /* what waited long for the aggregator begins no tick */
+    int64_t oldest = index_floor (ticks, now_ns + period / 2) - OPEN_MAX + 1;
+    ticks->next = index > oldest ? index : oldest;
+  }
+  if (index >= ticks->next + OPEN_MAX)
+    ticks_advance (ticks, now_ns);
   if (index < ticks->next) {
     member->last = index > member->last ? index : member->last; /* the next tick waits for it */
     return TICK_LATE;
   }
-  if (index >= ticks->next + OPEN_MAX)
-    ticks_advance (ticks, now_ns);
   if (index >= ticks->next + OPEN_MAX) /* only when the caller's times are not in order */
     return TICK_MISPLACED;
   struct tick *tick = tick_at (ticks, index);
@@ -206,6 +218,8 @@ void
 ticks_advance (struct ticks *ticks, int64_t now_ns)
 {
   int64_t period = ticks->options.period_ns;
+  if (now_ns < ticks->now_ns) /* a frame that waited: it was received before the last call */
+    now_ns = ticks->now_ns;
   /* Who was stopped finds its nodes' frames waiting: they get their chance. */
   if (ticks->now_ns != INT64_MIN && now_ns - ticks->now_ns > period + ticks->options.grace_ns)
     ticks->hold_ns = now_ns + ticks->options.grace_ns;
@@ -246,8 +260,11 @@ ticks_restart (struct ticks *ticks, int64_t now_ns)
     tick->index = NOT_OPEN;
   }
   for (size_t i = 0; i < ticks->member_count; i++) {
-    ticks->members[i]->last = NOT_OPEN / 2;
-    ticks->members[i]->waited = 0;
+    struct tick_member *member = ticks->members[i];
+    bool alive = ticks->next == NOT_OPEN || member_is_alive (ticks, member, ticks->next);
+    member->last = NOT_OPEN / 2;
+    member->expected = alive ? index_floor (ticks, now_ns) : NOT_OPEN / 2;
+    member->waited = 0;
   }
   ticks->next = NOT_OPEN;
   ticks->now_ns = now_ns;
