@@ -110,7 +110,7 @@ limits_narrow (struct limits *limits)
 static double
 limits_upper (const struct limits *limits, double frequency)
 {
-  double least = INFINITY;
+  double least = HUGE_VAL;
   for (size_t i = 0; i < limits->uppers; i++) {
     double value = limits->upper[i].value + frequency * limits->upper[i].age;
     least = value < least ? value : least;
@@ -121,7 +121,7 @@ limits_upper (const struct limits *limits, double frequency)
 static double
 limits_lower (const struct limits *limits, double frequency)
 {
-  double greatest = -INFINITY;
+  double greatest = -HUGE_VAL;
   for (size_t i = 0; i < limits->lowers; i++) {
     double value = limits->lower[i].value + frequency * limits->lower[i].age;
     greatest = value > greatest ? value : greatest;

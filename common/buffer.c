@@ -66,12 +66,12 @@ buffer_printf (struct buffer *buffer, const char *format, ...)
 
   int length = vsnprintf (to, room, format, arguments);
 
-  if (length >= 0 && (size_t)length >= room) {
-    to = buffer_reserve (buffer, (size_t)length + 1);
-    length = vsnprintf (to, (size_t)length + 1, format, again);
+  if (length >= 0 && (size_t) length >= room) {
+    to = buffer_reserve (buffer, (size_t) length + 1);
+    length = vsnprintf (to, (size_t) length + 1, format, again);
   }
   if (length > 0)
-    buffer->length += (size_t)length;
+    buffer->length += (size_t) length;
   va_end (again);
   va_end (arguments);
 }

@@ -10,7 +10,7 @@ clock_read (clockid_t id)
   struct timespec now = { 0 };
 
   clock_gettime (id, &now); /* cannot fail for the two clocks used */
-  return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+  return (int64_t) now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 int64_t
@@ -29,7 +29,7 @@ static char *
 digits_put (char *to, unsigned value, int count)
 {
   for (int i = count - 1; i >= 0; i--) {
-    to[i] = (char)('0' + value % 10);
+    to[i] = (char) ('0' + value % 10);
     value /= 10;
   }
   return to + count;
@@ -47,25 +47,25 @@ clock_text (int64_t wall_ns, char text[CLOCK_TEXT_SIZE])
     seconds--;
   }
 
-  time_t time = (time_t)seconds;
+  time_t time = (time_t) seconds;
   struct tm tm = { 0 };
   char *at = text;
 
   gmtime_r (&time, &tm);
-  at = digits_put (at, (unsigned)(tm.tm_year + 1900), 4);
+  at = digits_put (at, (unsigned) (tm.tm_year + 1900), 4);
   *at++ = '-';
-  at = digits_put (at, (unsigned)(tm.tm_mon + 1), 2);
+  at = digits_put (at, (unsigned) (tm.tm_mon + 1), 2);
   *at++ = '-';
-  at = digits_put (at, (unsigned)tm.tm_mday, 2);
+  at = digits_put (at, (unsigned) tm.tm_mday, 2);
   *at++ = 'T';
-  at = digits_put (at, (unsigned)tm.tm_hour, 2);
+  at = digits_put (at, (unsigned) tm.tm_hour, 2);
   *at++ = ':';
-  at = digits_put (at, (unsigned)tm.tm_min, 2);
+  at = digits_put (at, (unsigned) tm.tm_min, 2);
   *at++ = ':';
-  at = digits_put (at, (unsigned)tm.tm_sec, 2);
+  at = digits_put (at, (unsigned) tm.tm_sec, 2);
   *at++ = '.';
-  at = digits_put (at, (unsigned)rest, 9);
+  at = digits_put (at, (unsigned) rest, 9);
   *at++ = 'Z';
   *at = 0;
-  return (size_t)(at - text);
+  return (size_t) (at - text);
 }

@@ -211,9 +211,10 @@ read_clock (struct wire *wire, struct control *message)
   message->has_clock = !wire->bad;
 }
 
-/* Reads the fields of a message and returns how many there are; 0 for a type that is not known. */
+/* Reads the fields of a message, of which there are `count`, and returns how many it needs; 0 for a type that is not
+ * known. What the probes' messages say of clocks may be left out. */
 static uint32_t
-read_fields (struct wire *wire, struct control *message, uint64_t type)
+read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t count)
 {
   switch (type) {
   case CONTROL_HELLO:
@@ -226,6 +227,8 @@ read_fields (struct wire *wire, struct control *message, uint64_t type)
   case CONTROL_PROBE:
     read_session (wire, message);
     message->t1 = wire_int (wire);
+    if (count < 3)
+      return 2;
     read_last (wire, message);
     return 3;
   case CONTROL_WELCOME:
@@ -240,6 +243,8 @@ read_fields (struct wire *wire, struct control *message, uint64_t type)
     message->t2 = wire_int (wire);
     message->t3 = wire_int (wire);
     message->known = wire_bool (wire);
+    if (count < 6)
+      return 5;
     read_clock (wire, message);
     return 6;
   case CONTROL_SCHEMA_REQUEST:
@@ -270,7 +275,7 @@ control_read (const void *bytes, size_t length, struct control *message, struct 
   if (wire.bad || fields < 2)
     return error_set (error, "the control message is no array of a version and a type");
 
-  uint32_t known = read_fields (&wire, message, type);
+  uint32_t known = read_fields (&wire, message, type, fields - 2);
 
   if (known == 0) {
     error_set (error, "type %llu of control messages is not known", (unsigned long long) type);

@@ -12,7 +12,7 @@
 static void
 text_clean (char *text)
 {
-  for (unsigned char *at = (unsigned char *)text; *at != 0; at++)
+  for (unsigned char *at = (unsigned char *) text; *at != 0; at++)
     if (*at < 0x20 || *at == 0x7f)
       *at = '?';
 }

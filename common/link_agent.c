@@ -1,6 +1,8 @@
-/* The agent's end: a PUB for frames and a DEALER for the control channel, used by the main thread alone. Nothing here
+/* The agent's end: an XPUB for frames and a DEALER for the control channel, used by the main thread alone. Nothing here
  * blocks; libzmq adds its two threads (one for input and output, one that reaps sockets).
  *
+ * - The frames' socket is an XPUB, that is a PUB which tells of subscriptions: what is published before the first one
+ *   has arrived is lost, so LINK_UP waits for it. It stays over a restart of the aggregator, and ends with a reconnect.
  * - PUB with IMMEDIATE 0 and without CONFLATE keeps SNDHWM frames while the aggregator is away, and heartbeats make it
  *   see a dead connection in 15 s, so that little is lost on the way into it.
  * - Each attempt to connect comes 0.5 to 2 s after the one before, at random (libzmq adds up to the same again to
@@ -27,9 +29,11 @@
 struct link_agent {
   void *context, *data, *control, *monitor;
   char data_endpoint[LINK_ENDPOINT_MAX], control_endpoint[LINK_ENDPOINT_MAX];
-  int epoll; /* over the descriptors of `control` and `monitor` */
-  bool up;
-  bool cut; /* reconnect took the connection down, and nobody was told yet */
+  int epoll;       /* over the descriptors of `data`, `control` and `monitor` */
+  bool connected;  /* the control connection's handshake is done */
+  bool subscribed; /* the aggregator wants our frames */
+  bool up;         /* both, and told */
+  bool cut;        /* reconnect took the connection down, and nobody was told yet */
   zmq_msg_t message;
 };
 
@@ -95,7 +99,7 @@ open_sockets (struct link_agent *link, const struct link_agent_options *options,
   link->context = zmq_ctx_new ();
   if (link_context_check (link->context, error) < 0)
     return -1;
-  link->data = link_socket_open (link->context, ZMQ_PUB, error);
+  link->data = link_socket_open (link->context, ZMQ_XPUB, error);
   link->control = link->data ? link_socket_open (link->context, ZMQ_DEALER, error) : NULL;
   if (!link->control)
     return -1;
@@ -113,7 +117,8 @@ open_sockets (struct link_agent *link, const struct link_agent_options *options,
   link->epoll = epoll_create1 (EPOLL_CLOEXEC);
   if (link->epoll < 0)
     return error_set (error, "epoll_create1: %s", strerror (errno));
-  if (watch (link, link->control, error) < 0 || watch (link, link->monitor, error) < 0)
+  if (watch (link, link->data, error) < 0 || watch (link, link->control, error) < 0 ||
+      watch (link, link->monitor, error) < 0)
     return -1;
   return connect_both (link, error);
 }
@@ -166,6 +171,17 @@ link_agent_fd (const struct link_agent *link)
   return link->epoll;
 }
 
+/* A subscription is a byte 1 and a prefix, its end a byte 0. Whatever else a peer sends has no meaning. */
+static void
+read_subscriptions (struct link_agent *link)
+{
+  uint8_t first;
+  int length;
+  while ((length = zmq_recv (link->data, &first, sizeof first, ZMQ_DONTWAIT)) >= 0)
+    if (length > 0 && first <= 1)
+      link->subscribed = first == 1;
+}
+
 /* The descriptor of a libzmq socket only says that something changed. It falls silent once a receive on the socket has
  * found nothing, which is why the caller must go on until there is nothing. */
 static bool
@@ -178,12 +194,14 @@ next_change (struct link_agent *link, struct link_event *event)
     event->type = LINK_DOWN;
     return true;
   }
+  read_subscriptions (link);
   while (link_monitor_read (link->monitor, &number, &value)) {
     bool was_up = link->up;
-    link->up = number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
-    if (link->up)
-      event->type = LINK_UP;
-    else if ((number & LINK_HANDSHAKE_FAILED) != 0)
+    link->connected = number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    if (link->connected)
+      continue;
+    link->up = false;
+    if ((number & LINK_HANDSHAKE_FAILED) != 0)
       event->type = LINK_REFUSED;
     else if (was_up)
       event->type = LINK_DOWN;
@@ -191,7 +209,11 @@ next_change (struct link_agent *link, struct link_event *event)
       continue; /* the end of what was refused */
     return true;
   }
-  return false;
+  if (link->up || !link->connected || !link->subscribed)
+    return false;
+  link->up = true;
+  event->type = LINK_UP;
+  return true;
 }
 
 /* One part is a message; what has more is not of an aggregator of ours. */
@@ -226,7 +248,7 @@ link_agent_reconnect (struct link_agent *link)
   while (link_monitor_read (link->monitor, &number, &value))
     ; /* of the old connection, which is about to end */
   link->cut = link->cut || link->up;
-  link->up = false;
+  link->up = link->connected = link->subscribed = false;
   zmq_disconnect (link->data, link->data_endpoint);
   zmq_disconnect (link->control, link->control_endpoint);
   connect_both (link, NULL); /* worked before; no name is looked up here */

@@ -30,7 +30,7 @@ static const struct {
 void
 log_set_level (enum log_level level)
 {
-  log_level = (int)level;
+  log_level = (int) level;
 }
 
 /* JOURNAL_STREAM holds "device:inode" of the journal's stream; it is inherited, so standard error may be another. */
@@ -42,13 +42,13 @@ stderr_is_journal (void)
   struct stat status;
 
   return stream != NULL && sscanf (stream, "%llu:%llu", &device, &inode) == 2 && fstat (STDERR_FILENO, &status) == 0 &&
-         status.st_dev == (dev_t)device && status.st_ino == (ino_t)inode;
+         status.st_dev == (dev_t) device && status.st_ino == (ino_t) inode;
 }
 
 static void
 log_line (enum log_level level, const char *format, va_list arguments)
 {
-  if ((int)level > log_level)
+  if ((int) level > log_level)
     return;
 
   int saved = errno;
@@ -56,19 +56,19 @@ log_line (enum log_level level, const char *format, va_list arguments)
   size_t start;
 
   if (stderr_is_journal ()) {
-    start = (size_t)snprintf (line, sizeof line, "%s", log_levels[level].priority);
+    start = (size_t) snprintf (line, sizeof line, "%s", log_levels[level].priority);
   } else {
     char time[CLOCK_TEXT_SIZE];
 
     clock_text (clock_wall (), time);
-    start = (size_t)snprintf (line, sizeof line, "%.23sZ %s: ", time, log_levels[level].name);
+    start = (size_t) snprintf (line, sizeof line, "%.23sZ %s: ", time, log_levels[level].name);
   }
 
   int made = vsnprintf (line + start, LOG_LINE_MAX - start, format, arguments);
   size_t length = start + (made < 0 ? 0 : strlen (line + start));
 
   for (size_t i = start; i < length; i++)
-    if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+    if ((unsigned char) line[i] < 0x20 || line[i] == 0x7f)
       line[i] = '?';
   line[length++] = '\n';
   while (write (STDERR_FILENO, line, length) < 0 && errno == EINTR)

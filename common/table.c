@@ -83,8 +83,8 @@ table_add_row (struct table *table, const char *label, size_t label_length)
     label_length = TABLE_LABEL_MAX;
   if (row == table->row_capacity)
     table_rows_reserve (table, row + 1);
-  table->labels[row].offset = (uint32_t)table_text_add (table, label, label_length);
-  table->labels[row].length = (uint32_t)label_length;
+  table->labels[row].offset = (uint32_t) table_text_add (table, label, label_length);
+  table->labels[row].length = (uint32_t) label_length;
   memset (table->cells + row * columns, 0, columns * sizeof *table->cells);
   table->rows = row + 1;
   return row;
@@ -132,7 +132,7 @@ table_value (struct table *table, size_t row, size_t column)
 const struct value *
 table_get (const struct table *table, size_t row, size_t column)
 {
-  return table_value ((struct table *)table, row, column);
+  return table_value ((struct table *) table, row, column);
 }
 
 void
@@ -163,7 +163,7 @@ table_set_text (struct table *table, size_t row, size_t column, const char *text
   if (length > TABLE_TEXT_MAX)
     length = TABLE_TEXT_MAX;
   *cell = (struct value){ .type = VALUE_TEXT,
-                          .length = (uint32_t)length,
+                          .length = (uint32_t) length,
                           .as.offset = table_text_add (table, text, length) };
 }
 

@@ -13,6 +13,8 @@
  * t1 and t4 are the agent's monotonic ns when a probe is sent and its answer comes, t2 and t3 the aggregator's when the
  * probe comes and its answer is sent. Cluster time is ns since 1970.
  *
+ * `last` and `clock` may be left out.
+ *
  * Left free for replay and commands: 4 (replayed frame), 34 (replay request), 35 (command). An unknown type is counted
  * and ignored, an unknown version too; trailing fields are ignored. The agent sends a hello whenever its connection
  * comes up, and when an answer says that the aggregator does not know the session. */

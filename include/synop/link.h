@@ -40,6 +40,7 @@ void link_agent_destroy (struct link_agent *link);
 int link_agent_publish (struct link_agent *link, const void *bytes, size_t length);
 int link_agent_send (struct link_agent *link, const void *bytes, size_t length);
 
+/* LINK_UP waits for the aggregator's subscription to the data socket too: what is published from then on arrives. */
 enum link_event_type { LINK_UP, LINK_DOWN, LINK_REFUSED, LINK_MESSAGE };
 struct link_event {
   /* Of the control connection. UP: handshake done. DOWN: it was up. REFUSED: there was a connection, but no handshake:

@@ -117,7 +117,10 @@ static void
 test_by_hand (void **state)
 {
   (void) state;
+  assert_int_equal (RESULT ("\x94\x01\x03\x05\x07"), 0);
   assert_int_equal (RESULT ("\x95\x01\x03\x05\x07\xc0"), 0);
+  assert_int_equal (RESULT ("\x95\x01\x03\x05\x07\x94\x01\x02\x03\x04"), 0);
+  assert_int_equal (RESULT ("\x95\x01\x03\x05\x07\x93\x01\x02\x03"), -1);
   assert_int_equal (RESULT ("\x97\x01\x03\x05\x07\xc0\xa5later\x92\x01\x81\x01\x02"), 0); /* trailing fields */
   assert_int_equal (RESULT ("\x92\x01\x04"), 1);                                          /* a type to come */
   assert_int_equal (RESULT ("\x93\x01\xcf\x00\x00\x00\x01\x00\x00\x00\x01\x07"), 1);      /* not cut to 32 bits */
