@@ -1,7 +1,7 @@
 /* Sends what is sampled to the aggregator; see publisher.h.
  *
  *   connection up     -> hello
- *   welcome           -> the facts go with the next frame; the first one begins the frames
+ *   welcome           -> a burst of probes; the facts go with the next frame; the first one begins the frames
  *   schema request    -> schema
  *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
  *                        aggregator does not know this session
@@ -89,6 +89,8 @@ publisher_send_schema (struct publisher *publisher)
   publisher_send (publisher, &schema);
 }
 
+static void publisher_probe (void *context, int64_t due_ns);
+
 static void
 publisher_welcome (struct publisher *publisher, const struct control *welcome)
 {
@@ -99,6 +101,8 @@ publisher_welcome (struct publisher *publisher, const struct control *welcome)
   sampling_ask_facts (publisher->sampling);
   if (!welcome->known)
     publisher_send_schema (publisher);
+  prober_start (&publisher->prober, publisher->woken_ns);
+  publisher_probe (publisher, publisher->woken_ns);
   if (publisher->publishing)
     return;
   publisher->publishing = true;
@@ -148,8 +152,6 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
     publisher_send_schema (publisher);
 }
 
-static void publisher_probe (void *context, int64_t due_ns);
-
 /* ---- the connection ---- */
 
 /* libzmq tries again and again: only changes are told. */
@@ -182,8 +184,6 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
     publisher_enter (publisher, STATE_UP);
     publisher->heard_ns = clock_monotonic ();
     publisher_hello (publisher);
-    prober_start (&publisher->prober, publisher->heard_ns);
-    publisher_probe (publisher, publisher->heard_ns);
     break;
   case LINK_DOWN:
     prober_stop (&publisher->prober);

@@ -248,8 +248,13 @@ link_agent_reconnect (struct link_agent *link)
   while (link_monitor_read (link->monitor, &number, &value))
     ; /* of the old connection, which is about to end */
   link->cut = link->cut || link->up;
-  link->up = link->connected = link->subscribed = false;
-  zmq_disconnect (link->data, link->data_endpoint);
+  link->up = false;
+  /* The frames that wait in the data socket are kept, unless it is that one which does not come up. */
+  if (link->connected && !link->subscribed) {
+    zmq_disconnect (link->data, link->data_endpoint);
+    zmq_connect (link->data, link->data_endpoint); /* worked before; no name is looked up here */
+  }
+  link->connected = false;
   zmq_disconnect (link->control, link->control_endpoint);
-  connect_both (link, NULL); /* worked before; no name is looked up here */
+  zmq_connect (link->control, link->control_endpoint);
 }
