@@ -32,7 +32,7 @@ UNIT_TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/un
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch])
 
-.PHONY: all programs unit-tests fuzzers run \
+.PHONY: all programs unit-tests fuzzers benches run \
         check setup bench fuzz docs generated-docs format format-check clean install uninstall
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -70,6 +70,20 @@ fuzzers: $(FUZZERS)
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBRARIES)
+
+# The bench's own programs. bench_sample counts what is read.
+BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
+benches: $(BENCHES)
+$(BUILD)/tests/bench/bench_sample: ALL_LDFLAGS += -Wl,--wrap=pread
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libagent.a $(BUILD)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES)
+
+# make bench BENCH="--json --only load": see tests/bench/run --help
+bench:
+	@tests/setup.sh bench
+	@$(MAKE) --no-print-directory programs benches >&2
+	@BUILD=$(BUILD) tests/bench/run $(BENCH)
 
 setup:
 	@tests/setup.sh build
