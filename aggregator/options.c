@@ -83,7 +83,8 @@ static const struct option tail_table[] = {
   { "tail", "node", NULL, OPTION_LIST, AT (node),
     .help = "Only lines of nodes whose name matches one of these globs." },
   { "tail", "group", NULL, OPTION_LIST, AT (group),
-    .help = "Only these groups of node lines; a line with none of them is left out. Without --type, only node lines." },
+    .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
+            "left out. Without --type, only node lines." },
   { "tail", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, cluster, event." },
   { "tail", "count", NULL, OPTION_SIZE, AT (count), .fallback = "0", .help = "Ends after so many lines; 0: never." },
 };
@@ -147,6 +148,8 @@ options_read (struct options *options, enum options_command command, int argc, c
   if (options->down_periods <= options->stale_periods)
     return config_error (options->config, "aggregator", "down_periods", error, "must be more than stale_periods (%llu)",
                          (unsigned long long) options->stale_periods);
+  if (command == COMMAND_TAIL && *options->node && strcmp (options->type, "cluster") == 0)
+    return config_error (options->config, "tail", "node", error, "combined reports (--type cluster) are of no node");
   if (options->tick_grace_ns > options->tick_period_ns)
     return config_error (options->config, "ticks", "grace", error, "must be no more than the ticks' period");
   if (options->tick_grace_ns == 0)
