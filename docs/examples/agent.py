@@ -70,8 +70,8 @@ def main(endpoint, node, keys):
     schema = msgpack.packb([1, GROUPS])
     schema_hash = hashlib.blake2b(schema, digest_size=16).digest()
     session, sequence = secrets.randbits(63) | 1, 0
-    clock, last, probes, now = (0, 0, 0.0), None, 0, time.monotonic_ns()
-    sample_at, probe_at = None, now
+    clock, last, probes = (0, 0, 0.0), None, 0
+    sample_at, probe_at = None, time.monotonic_ns() + PERIOD
 
     def send(*message):
         control.send(msgpack.packb([1, *message]), zmq.NOBLOCK)
@@ -90,6 +90,7 @@ def main(endpoint, node, keys):
                 if not message[1]:
                     send(SCHEMA, schema_hash, schema)
                 sample_at = sample_at or next_instant(clock, now)
+                last, probes, probe_at = None, 0, now
             elif kind == SCHEMA_REQUEST:
                 send(SCHEMA, schema_hash, schema)
             elif kind == PROBE_ANSWER and not message[4]:
