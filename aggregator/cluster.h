@@ -32,11 +32,16 @@ struct instant {
 struct cluster_frame {
   const struct node *node;
   const struct frame_header *header;
+  const void *bytes; /* as it came */
+  size_t length;
   struct instant received;
   int64_t time_ns;        /* cluster time of its instant; of its receipt as long as nothing better is known */
   int64_t bound_ns;       /* how far off that may be; -1: not known */
   int64_t wall_offset_ns; /* by which the node's wall clock is ahead of cluster time */
+  int64_t drift_ppb;      /* of the node's CLOCK_MONOTONIC, positive when it is fast; INT64_MIN: not known */
+  int64_t probe_age_ms;   /* -1: never probed */
   bool late;              /* its tick was combined before it came */
+  bool combined;          /* it is part of the combined report of its tick */
   const struct schema *schema;
   const struct report_group *groups; /* one for each group of the schema; `now` is NULL where the frame has none */
 };

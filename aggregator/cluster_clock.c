@@ -4,6 +4,7 @@
  * at the start and kept until the wall clock is found to have been set. The models of the nodes know nothing of that: they
  * map a node's CLOCK_MONOTONIC to the aggregator's, so no clock that somebody sets moves a mapping. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "aggregator/cluster_private.h"
@@ -176,6 +177,10 @@ cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_
     frame->time_ns = cluster_time (cluster, frame->received.monotonic_ns);
     frame->bound_ns = -1;
   }
+  frame->drift_ppb = model->frequency_known ? llround (-model->frequency * 1e9) : INT64_MIN;
+  frame->probe_age_ms = node->clock.probed_ns
+                            ? llround ((double) (frame->received.monotonic_ns - node->clock.probed_ns) / NS_PER_MS)
+                            : -1;
   frame->wall_offset_ns = clamp (frame->header->wall_ns) - frame->time_ns;
   if (timed)
     watch_wall_clock (cluster, node, frame);

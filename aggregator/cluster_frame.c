@@ -102,9 +102,14 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
 {
   const struct schema *schema = node->schema->schema;
   struct frame_sink sink = { .context = node, .take = take_table };
-  struct cluster_frame frame = {
-    .node = node, .header = header, .received = received, .schema = schema, .groups = cluster->groups
-  };
+  struct cluster_frame frame = { .node = node,
+                                 .header = header,
+                                 .bytes = bytes,
+                                 .length = length,
+                                 .received = received,
+                                 .schema = schema,
+                                 .groups = cluster->groups };
+  enum tick_place place;
   struct error error;
 
   if (frame_read_tables (bytes, length, header, schema, &sink, &error) < 0) {
@@ -121,9 +126,10 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
   }
   cluster_ask_facts (cluster, node, received.monotonic_ns);
   cluster_place_frame (cluster, node, &frame);
-  frame.late =
-      tick_frame (cluster->ticks, &node->tick, node->name, frame.time_ns, frame.bound_ns, node->sessions[0].period_ns,
-                  schema, frame.groups, cluster_time (cluster, received.monotonic_ns)) == TICK_LATE;
+  place = tick_frame (cluster->ticks, &node->tick, node->name, frame.time_ns, frame.bound_ns,
+                      node->sessions[0].period_ns, schema, frame.groups, cluster_time (cluster, received.monotonic_ns));
+  frame.late = place == TICK_LATE;
+  frame.combined = place == TICK_IN;
   if (cluster->options.output.frame)
     cluster->options.output.frame (cluster->options.output.context, &frame);
 }

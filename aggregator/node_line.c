@@ -15,13 +15,11 @@ only_groups (const void *groups, const char *group)
 static void
 write_clock (struct json *json, const struct cluster_frame *frame)
 {
-  const struct node_clock *clock = &frame->node->clock;
-
   json_key (json, "wall_offset");
   json_real (json, (double) frame->wall_offset_ns / NS_PER_S);
   json_key (json, "drift_ppm");
-  if (clock->model.frequency_known)
-    json_real_places (json, -clock->model.frequency * 1e6, 3);
+  if (frame->drift_ppb != INT64_MIN)
+    json_real_places (json, (double) frame->drift_ppb / 1000, 3);
   else
     json_null (json);
   json_key (json, "bound");
@@ -30,8 +28,8 @@ write_clock (struct json *json, const struct cluster_frame *frame)
   else
     json_null (json);
   json_key (json, "probe_age");
-  if (clock->probed_ns)
-    json_real_places (json, (double) (frame->received.monotonic_ns - clock->probed_ns) / NS_PER_S, 3);
+  if (frame->probe_age_ms >= 0)
+    json_real_places (json, (double) frame->probe_age_ms / 1000, 3);
   else
     json_null (json);
 }

@@ -231,6 +231,7 @@ tables_read (struct wire *wire, const struct frame_header *header, const struct 
     if (intake.table != NULL) {
       assert (intake.table->group->metric_count == intake.group->metric_count);
       intake.table->monotonic_ns = header->monotonic_ns;
+      intake.table->sequence = header->sequence;
     }
     if (!table_read (&intake, fields))
       return error_set (error, "the frame's table of group %s is broken, or over a limit", intake.group->name);

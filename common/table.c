@@ -186,6 +186,7 @@ table_copy (struct table *to, const struct table *from)
   }
   table_begin (to);
   to->monotonic_ns = from->monotonic_ns;
+  to->sequence = from->sequence;
   to->period_ns = from->period_ns;
   memcpy (to->error, from->error, sizeof to->error);
   if (from->text_length != 0)

@@ -1,0 +1,57 @@
+/* History: what came, kept in SQLite and compressed, so that it can be shown again and a restart loses nothing.
+ *
+ * The core puts frames, events and ticks in the order in which they are printed; a thread of its own writes them, so that
+ * a slow disk never holds up the intake. Frames are gathered into chunks (history_chunk.h) of consecutive frames of one
+ * session. What is in a chunk that was written survives kill -9; what was not is still in the agents' rings, to be
+ * fetched after a restart from what history_each_range tells. A frame is stored once, however often it is put.
+ *
+ * While the disk is full, read-only or the file is broken the stream goes on: frames wait in bounded memory, over it they
+ * are not stored and counted, and each minute it is tried again. */
+#ifndef SYNOP_AGGREGATOR_HISTORY_H
+#define SYNOP_AGGREGATOR_HISTORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/cluster.h"
+#include "aggregator/event.h"
+
+struct history;
+
+struct history_options {
+  const char *path;
+  int64_t max_age_ns; /* older chunks are deleted */
+  uint64_t max_size;  /* bytes of the file; over it the oldest chunks are deleted */
+  size_t chunk_frames;
+  int64_t chunk_ns;   /* a chunk is written so long after its first frame came, at the latest */
+  size_t queue_bytes; /* what may wait, in chunks that are open and in the queue */
+  int64_t retry_ns;   /* after a failure; 0: a minute */
+};
+
+/* Opens the file, or makes it. It never fails: what is wrong comes out of history_poll, and is tried again. */
+struct history *history_create (const struct history_options *options);
+/* Writes everything that waits, then ends. */
+void history_destroy (struct history *history);
+
+/* Which frames were stored when it was opened: for each node and session the ranges of consecutive sequence numbers, in
+ * order, of the last day. */
+void history_each_range (const struct history *history, void *context,
+                         void (*range) (void *context, const char *node, uint64_t session, uint64_t first,
+                                        uint64_t last));
+
+/* None of these blocks for the disk. Times are taken from the frames and events themselves. */
+void history_put_frame (struct history *history, const struct cluster_frame *frame);
+void history_put_event (struct history *history, const struct event *event);
+void history_put_tick (struct history *history, const struct cluster_tick_line *line);
+
+/* Gives events about the history itself: why it cannot be written, or that it can be again. To be called now and then. */
+void history_poll (struct history *history, int64_t wall_ns, void *context,
+                   void (*tell) (void *context, const struct event *event));
+
+struct history_counts {
+  uint64_t frames_stored, frames_not_stored; /* not stored: there was no room, or the frame is stored already */
+  uint64_t chunks, bytes;                    /* written */
+};
+void history_count (struct history *history, struct history_counts *counts);
+
+#endif
