@@ -309,8 +309,8 @@ value_close (void *state)
   (void) state;
 }
 
-static const struct sampler plain = { &group_plain, false, value_open, value_sample, value_close };
-static const struct sampler facts = { &group_facts, false, value_open, value_sample, value_close };
+static const struct sampler plain = { &group_plain, NULL, value_open, value_sample, value_close };
+static const struct sampler facts = { &group_facts, NULL, value_open, value_sample, value_close };
 
 static char folder[] = "/tmp/synop-test-publisher.XXXXXX";
 static struct sampling *sampling;
