@@ -5,12 +5,13 @@
  *
  * The first is read where it exists: a file for each CPU, yet half the work of /proc/cpuinfo, which prints 1.5 KB for
  * each. But x86 kernels from 4.15 to 5.17 may sleep 10 ms in each of these reads, when the last one was over a second
- * ago: so the sampler runs in a lane, and when one pass took long it turns to /proc/cpuinfo for good, which does not
- * sleep. Machines without frequency scaling, most virtual ones, have /proc/cpuinfo alone. A CPU of which neither tells
- * has no row. */
+ * ago: so where these files are a sample may block, and when one pass took long it turns to /proc/cpuinfo for good,
+ * which does not sleep. Machines without frequency scaling, most virtual ones, have /proc/cpuinfo alone; there the
+ * files are looked for now and then. A CPU of which neither tells has no row. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "agent/groups.h"
 #include "agent/numbered.h"
@@ -21,6 +22,7 @@
 
 #define PASS_MAX_NS (50 * NS_PER_MS)
 #define FILES_ALWAYS_KEPT 64
+#define LOOK_SAMPLES 60 /* files that are not there are looked for again after so many: a driver may come late */
 
 static const struct metric metrics[] = {
   { "current", GAUGE, UNIT_HERTZ, FOLD_MEAN, .times = 1000, .help = "Frequency at which the CPU runs." },
@@ -40,7 +42,10 @@ struct cpu_frequency {
   struct numbered cpus;
   struct reader cpuinfo;
   struct buffer text;
-  bool slow; /* the files in /sys took too long */
+  bool files;   /* the files in /sys tell something */
+  unsigned age; /* samples since they were looked for */
+  bool looked;  /* which CPUs and files there are, for the sample to come */
+  bool slow;    /* the files took too long */
 };
 
 static void *
@@ -51,6 +56,36 @@ cpu_frequency_open (const struct sampler_context *context)
   numbered_init (&state->cpus, context->root, "/sys/devices/system/cpu", "cpu", "cpufreq/scaling_cur_freq");
   reader_init (&state->cpuinfo, context->root, "/proc/cpuinfo");
   return state;
+}
+
+static bool
+any_file (const struct numbered *cpus)
+{
+  for (size_t i = 0; i < cpus->count; i++)
+    if (access (cpus->items[i].reader.path, F_OK) == 0)
+      return true;
+  return false;
+}
+
+static void
+files_look (struct cpu_frequency *state)
+{
+  if (state->looked)
+    return;
+  state->looked = true;
+  if (numbered_refresh (&state->cpus) || (!state->files && ++state->age == LOOK_SAMPLES)) {
+    state->files = any_file (&state->cpus);
+    state->age = 0;
+  }
+}
+
+static bool
+cpu_frequency_may_block (void *context)
+{
+  struct cpu_frequency *state = context;
+
+  files_look (state);
+  return state->files;
 }
 
 /* May that many files stay open? Half of what the process may have is for others. */
@@ -66,10 +101,8 @@ static void
 sample_files (struct cpu_frequency *state, struct table *table)
 {
   int64_t begin = clock_monotonic ();
-  bool keep;
+  bool keep = may_keep_open (state->cpus.count);
 
-  numbered_refresh (&state->cpus);
-  keep = may_keep_open (state->cpus.count);
   for (size_t i = 0; i < state->cpus.count; i++) {
     struct numbered_item *cpu = &state->cpus.items[i];
     char text[32];
@@ -86,6 +119,7 @@ sample_files (struct cpu_frequency *state, struct table *table)
       reader_close (&cpu->reader);
   }
   state->slow = clock_monotonic () - begin > PASS_MAX_NS;
+  state->files = table->rows > 0;
 }
 
 /* "processor\t: 7" and "cpu MHz\t\t: 2000.000": what stands behind the colon. */
@@ -128,10 +162,13 @@ cpu_frequency_sample (void *context, struct table *table)
 {
   struct cpu_frequency *state = context;
 
+  files_look (state);
+  state->looked = false;
   if (state->slow && sample_cpuinfo (state, table) == 0 && table->rows > 0)
     return 0;
   table_begin (table);
-  sample_files (state, table);
+  if (state->files)
+    sample_files (state, table);
   if (table->rows > 0)
     return 0;
   if (sample_cpuinfo (state, table) < 0)
@@ -155,5 +192,5 @@ cpu_frequency_close (void *context)
 }
 
 const struct sampler sampler_cpu_frequency = {
-  &group, true, cpu_frequency_open, cpu_frequency_sample, cpu_frequency_close,
+  &group, cpu_frequency_may_block, cpu_frequency_open, cpu_frequency_sample, cpu_frequency_close,
 };

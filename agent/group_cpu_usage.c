@@ -110,4 +110,4 @@ cpu_usage_close (void *context)
   free (state);
 }
 
-const struct sampler sampler_cpu_usage = { &group, false, cpu_usage_open, cpu_usage_sample, cpu_usage_close };
+const struct sampler sampler_cpu_usage = { &group, NULL, cpu_usage_open, cpu_usage_sample, cpu_usage_close };

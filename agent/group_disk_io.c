@@ -218,4 +218,4 @@ disk_io_close (void *context)
   free (state);
 }
 
-const struct sampler sampler_disk_io = { &group, false, disk_io_open, disk_io_sample, disk_io_close };
+const struct sampler sampler_disk_io = { &group, NULL, disk_io_open, disk_io_sample, disk_io_close };

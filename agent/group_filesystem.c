@@ -1,9 +1,10 @@
 /* Space and inodes of each mounted file system, by statvfs.
  *
  * statvfs of a network file system whose server is gone waits for ever, so each of those has a lane of its own: it
- * loses its values, and the error names it, while the others go on. The group as a whole runs in a lane as well, since
- * a sick disk may hang too. The kernel says by poll when its list of mounts has changed; between changes the list is
- * not read. */
+ * loses its values, and the error names it, while the others go on. The group as a whole runs in a lane as well, whose
+ * thread is needed where there are such mounts, or some of a type that is not known; the local ones answer from memory,
+ * even when their disk is sick. The kernel says by poll when its list of mounts has changed; between changes the list
+ * is not read. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -70,7 +71,9 @@ struct filesystem {
   char *root, *exclude, *types_exclude; /* copies: see lane.h */
   struct reader reader;
   enum mounts_format format;
-  bool known; /* `mounts` is what the kernel last said */
+  bool known;   /* `mounts` is what the kernel last said */
+  bool updated; /* it is, for the sample to come; with this result: */
+  int result;
   struct buffer text;
   struct mounts mounts;
   struct file_system *systems; /* one for each of `mounts` */
@@ -125,8 +128,17 @@ remote_sample (void *state, struct table *table)
   return 0;
 }
 
+static bool
+remote_may_block (void *state)
+{
+  (void) state;
+  return true;
+}
+
 /* What a lane runs for one remote file system: a table of at most one row. Its state is the path. */
-static const struct sampler remote_sampler = { .group = &group, .sample = remote_sample, .close = free };
+static const struct sampler remote_sampler = {
+  .group = &group, .may_block = remote_may_block, .sample = remote_sample, .close = free
+};
 
 static void *
 filesystem_open (const struct sampler_context *context)
@@ -198,7 +210,7 @@ mounts_changed (const struct filesystem *filesystem)
 }
 
 static int
-mounts_update (struct filesystem *filesystem)
+mounts_read (struct filesystem *filesystem)
 {
   int rc;
 
@@ -218,6 +230,28 @@ mounts_update (struct filesystem *filesystem)
                 filesystem->exclude, filesystem->types_exclude);
   systems_rebuild (filesystem);
   return 0;
+}
+
+static int
+mounts_update (struct filesystem *filesystem)
+{
+  if (!filesystem->updated)
+    filesystem->result = mounts_read (filesystem);
+  filesystem->updated = true;
+  return filesystem->result;
+}
+
+static bool
+filesystem_may_block (void *state)
+{
+  struct filesystem *filesystem = state;
+
+  if (mounts_update (filesystem) < 0)
+    return false;
+  for (size_t i = 0; i < filesystem->mounts.count; i++)
+    if (!filesystem->mounts.list[i].local)
+      return true;
+  return false;
 }
 
 /* Copies a remote file system's answer, or says that there is none. */
@@ -254,6 +288,7 @@ filesystem_sample (void *state, struct table *table)
   int64_t deadline = clock_monotonic () + REMOTE_PATIENCE;
   int rc = mounts_update (filesystem);
 
+  filesystem->updated = false;
   if (rc < 0)
     return reader_error (&filesystem->reader, rc, table->error, sizeof table->error);
   for (size_t i = 0; i < filesystem->count; i++)
@@ -295,7 +330,7 @@ filesystem_close (void *state)
 
 const struct sampler sampler_filesystem = {
   .group = &group,
-  .may_block = true,
+  .may_block = filesystem_may_block,
   .open = filesystem_open,
   .sample = filesystem_sample,
   .close = filesystem_close,

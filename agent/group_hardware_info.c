@@ -333,5 +333,5 @@ hardware_info_close (void *state)
   (void) state;
 }
 
-const struct sampler sampler_hardware_info = { &group, false, hardware_info_open, hardware_info_sample,
+const struct sampler sampler_hardware_info = { &group, NULL, hardware_info_open, hardware_info_sample,
                                                hardware_info_close };

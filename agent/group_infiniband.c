@@ -7,7 +7,8 @@
  *   .../rate                                                        "100 Gb/sec (4X EDR)"
  *
  * Adapters come and go (drivers are reloaded, virtual functions are handed out), so the folder is listed at each
- * sample. The old 32-bit counters stop at their end and never wrap, so a fall is a reset. A driver asks the adapter's firmware for these, and waits for it when it is sick: hence the lane. Below, the
+ * sample. The old 32-bit counters stop at their end and never wrap, so a fall is a reset. A driver asks the adapter's
+ * firmware for these, and waits for it when it is sick: where there is an adapter the sample may block. Below, the
  * source of a metric is its file. */
 #include <ctype.h>
 #include <errno.h>
@@ -104,6 +105,8 @@ struct infiniband {
   size_t count;
   unsigned age; /* samples since the ports were listed */
   bool stale;   /* a port was not there in the last sample */
+  bool looked;  /* at the folder, for the sample to come */
+  bool changed; /* it had other adapters then */
 };
 
 static void *
@@ -142,15 +145,33 @@ port_add (struct infiniband *infiniband, const char *device, const char *number)
                  metrics[i].source);
 }
 
+static void
+adapters_look (struct infiniband *infiniband)
+{
+  if (!infiniband->looked)
+    infiniband->changed = folder_changed (&infiniband->folder);
+  infiniband->looked = true;
+}
+
+static bool
+infiniband_may_block (void *state)
+{
+  struct infiniband *infiniband = state;
+
+  adapters_look (infiniband);
+  return infiniband->folder.sum != 0;
+}
+
 /* Builds the ports anew when the adapters are others than before, when one was lost, and now and then. */
 static void
 ports_refresh (struct infiniband *infiniband)
 {
   struct names devices = { 0 }, ports = { 0 };
-  bool changed = folder_changed (&infiniband->folder);
 
+  adapters_look (infiniband);
+  infiniband->looked = false;
   infiniband->age++;
-  if (!changed && !infiniband->stale && (infiniband->folder.sum == 0 || infiniband->age < LIST_SAMPLES))
+  if (!infiniband->changed && !infiniband->stale && (infiniband->folder.sum == 0 || infiniband->age < LIST_SAMPLES))
     return;
   names_read (&devices, "", infiniband->root, "/sys/class/infiniband");
   infiniband->stale = false;
@@ -253,4 +274,5 @@ infiniband_close (void *state)
   free (infiniband);
 }
 
-const struct sampler sampler_infiniband = { &group, true, infiniband_open, infiniband_sample, infiniband_close };
+const struct sampler sampler_infiniband = { &group, infiniband_may_block, infiniband_open, infiniband_sample,
+                                            infiniband_close };

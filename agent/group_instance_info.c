@@ -8,7 +8,7 @@
  *   Azure     Microsoft Corporation Virtual Machine                         7783-7084-3265-9085-8269-3286-77
  *
  * product_uuid is Azure's id of the machine (root alone can read it). The image, and what is missing, only the metadata
- * service knows: it is asked when the configuration says so, in a lane, and what it says goes before. */
+ * service knows: it is asked when the configuration says so, in a lane's thread, and what it says goes before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +63,14 @@ instance_open (const struct sampler_context *context)
   instance->endpoint = memory_string (context->instance_endpoint);
   instance->metadata = context->instance_metadata && instance->endpoint && instance->endpoint[0];
   return instance;
+}
+
+static bool
+instance_may_block (void *state)
+{
+  const struct instance *instance = state;
+
+  return instance->metadata;
 }
 
 static enum cloud
@@ -155,4 +163,5 @@ instance_close (void *state)
   free (instance);
 }
 
-const struct sampler sampler_instance_info = { &group, true, instance_open, instance_sample, instance_close };
+const struct sampler sampler_instance_info = { &group, instance_may_block, instance_open, instance_sample,
+                                               instance_close };

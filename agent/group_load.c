@@ -96,4 +96,4 @@ load_close (void *context)
   free (state);
 }
 
-const struct sampler sampler_load = { &group, false, load_open, load_sample, load_close };
+const struct sampler sampler_load = { &group, NULL, load_open, load_sample, load_close };

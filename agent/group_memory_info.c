@@ -170,4 +170,4 @@ memory_info_close (void *context)
   free (state);
 }
 
-const struct sampler sampler_memory_info = { &group, false, memory_info_open, memory_info_sample, memory_info_close };
+const struct sampler sampler_memory_info = { &group, NULL, memory_info_open, memory_info_sample, memory_info_close };

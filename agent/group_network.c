@@ -265,4 +265,4 @@ network_close (void *state)
   free (network);
 }
 
-const struct sampler sampler_network = { &group, false, network_open, network_sample, network_close };
+const struct sampler sampler_network = { &group, NULL, network_open, network_sample, network_close };

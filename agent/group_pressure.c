@@ -149,4 +149,4 @@ pressure_close (void *context)
   free (state);
 }
 
-const struct sampler sampler_pressure = { &group, false, pressure_open, pressure_sample, pressure_close };
+const struct sampler sampler_pressure = { &group, NULL, pressure_open, pressure_sample, pressure_close };

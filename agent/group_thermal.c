@@ -5,8 +5,8 @@
  *   /sys/devices/system/cpu/cpu0/thermal_throttle/{core,package}_throttle_count
  *
  * Zones alone are not enough: AMD's CPUs and many boards have sensors only under hwmon. A sensor there that repeats a
- * zone is left out, and so are those of the single cores. Some sensors ask firmware or a disk: hence the lane. The
- * throttle counts stand at every CPU; one CPU of each core and of each package is enough. */
+ * zone is left out, and so are those of the single cores. Some sensors ask firmware or a disk: where there are any the
+ * sample may block. The throttle counts stand at every CPU; one CPU of each core and of each package is enough. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +60,8 @@ struct thermal {
   struct throttle *throttles;
   size_t throttle_count;
   unsigned samples;
+  struct names zones, chips; /* the folders that the sample to come has to list */
+  bool looked;               /* they are read */
 };
 
 static void
@@ -73,19 +75,37 @@ sensor_add (struct thermal *thermal, char *label, char *type, const char *path)
   reader_init (&sensor->reader, thermal->root, "%s", path);
 }
 
+/* The names alone: no sensor is asked. */
+static void
+sensors_look (struct thermal *thermal)
+{
+  if (thermal->looked || thermal->samples % LIST_SAMPLES != 0)
+    return;
+  names_read (&thermal->zones, "thermal_zone", thermal->root, "/sys/class/thermal");
+  names_read (&thermal->chips, "hwmon", thermal->root, "/sys/class/hwmon");
+  thermal->looked = true;
+}
+
+static bool
+thermal_may_block (void *state)
+{
+  struct thermal *thermal = state;
+
+  sensors_look (thermal);
+  return thermal->sensor_count > 0 || thermal->zones.count > 0 || thermal->chips.count > 0;
+}
+
 static void
 zones_list (struct thermal *thermal)
 {
-  struct names zones = { 0 };
   char type[128], path[512];
 
-  names_read (&zones, "thermal_zone", thermal->root, "/sys/class/thermal");
-  for (size_t i = 0; i < zones.count; i++) {
-    fact_text (type, sizeof type, thermal->root, "/sys/class/thermal/%s/type", zones.list[i]);
-    snprintf (path, sizeof path, "/sys/class/thermal/%s/temp", zones.list[i]);
-    sensor_add (thermal, memory_string (zones.list[i]), memory_string (type), path);
+  for (size_t i = 0; i < thermal->zones.count; i++) {
+    const char *zone = thermal->zones.list[i];
+    fact_text (type, sizeof type, thermal->root, "/sys/class/thermal/%s/type", zone);
+    snprintf (path, sizeof path, "/sys/class/thermal/%s/temp", zone);
+    sensor_add (thermal, memory_string (zone), memory_string (type), path);
   }
-  names_free (&zones);
 }
 
 /* `input` is "temp1_input". */
@@ -108,12 +128,11 @@ hwmon_sensor (struct thermal *thermal, const char *chip, const char *name, const
 static void
 hwmon_list (struct thermal *thermal)
 {
-  struct names chips = { 0 }, inputs = { 0 };
+  struct names inputs = { 0 };
   char name[128], zone[128];
 
-  names_read (&chips, "hwmon", thermal->root, "/sys/class/hwmon");
-  for (size_t i = 0; i < chips.count; i++) {
-    const char *chip = chips.list[i];
+  for (size_t i = 0; i < thermal->chips.count; i++) {
+    const char *chip = thermal->chips.list[i];
     fact_text (name, sizeof name, thermal->root, "/sys/class/hwmon/%s/name", chip);
     if (fact_text (zone, sizeof zone, thermal->root, "/sys/class/hwmon/%s/device/type", chip) &&
         fact_text (zone, sizeof zone, thermal->root, "/sys/class/hwmon/%s/device/temp", chip))
@@ -123,7 +142,6 @@ hwmon_list (struct thermal *thermal)
       hwmon_sensor (thermal, chip, name, inputs.list[j]);
   }
   names_free (&inputs);
-  names_free (&chips);
 }
 
 /* A list of CPUs, "0,32" or "0-15": is this CPU its first? Without a list it is alone. */
@@ -184,6 +202,17 @@ sensors_free (struct thermal *thermal)
   thermal->sensor_count = 0;
 }
 
+static void
+sensors_list (struct thermal *thermal)
+{
+  sensors_free (thermal);
+  zones_list (thermal);
+  hwmon_list (thermal);
+  names_free (&thermal->zones);
+  names_free (&thermal->chips);
+  thermal->looked = false;
+}
+
 static void *
 thermal_open (const struct sampler_context *context)
 {
@@ -216,11 +245,10 @@ thermal_sample (void *state, struct table *table)
 
   if (thermal->samples == 0)
     throttles_list (thermal);
-  if (thermal->samples++ % LIST_SAMPLES == 0) {
-    sensors_free (thermal);
-    zones_list (thermal);
-    hwmon_list (thermal);
-  }
+  sensors_look (thermal);
+  if (thermal->looked)
+    sensors_list (thermal);
+  thermal->samples++;
   for (size_t i = 0; i < thermal->sensor_count; i++) {
     struct sensor *sensor = &thermal->sensors[i];
     size_t row = table_add_row (table, sensor->label, strlen (sensor->label));
@@ -242,6 +270,8 @@ thermal_close (void *state)
   struct thermal *thermal = state;
 
   sensors_free (thermal);
+  names_free (&thermal->zones);
+  names_free (&thermal->chips);
   for (size_t i = 0; i < thermal->throttle_count; i++)
     reader_free (&thermal->throttles[i].reader);
   free (thermal->throttles);
@@ -249,4 +279,4 @@ thermal_close (void *state)
   free (thermal);
 }
 
-const struct sampler sampler_thermal = { &group, true, thermal_open, thermal_sample, thermal_close };
+const struct sampler sampler_thermal = { &group, thermal_may_block, thermal_open, thermal_sample, thermal_close };

@@ -111,4 +111,4 @@ vm_close (void *context)
   free (state);
 }
 
-const struct sampler sampler_vm = { &group, false, vm_open, vm_sample, vm_close };
+const struct sampler sampler_vm = { &group, NULL, vm_open, vm_sample, vm_close };

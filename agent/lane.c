@@ -1,8 +1,9 @@
 /* One thread for a sampler that may block; see lane.h.
  *
  * The sampler fills a table that only the thread touches; when it is done the table is swapped with `result` under the
- * lock. A sample that ended too late for its deadline is kept until the next collect, so that a sampler that is always
- * slow gives values at a slower pace rather than none. */
+ * lock. A sample that will not block is taken by lane_begin itself, under the lock, while the thread (if there is one)
+ * sleeps; so who takes the next sample may change each time. A sample that ended too late for its deadline is kept
+ * until the next collect, so that a sampler that is always slow gives values at a slower pace rather than none. */
 #include "agent/lane.h"
 
 #include <pthread.h>
@@ -20,7 +21,7 @@
 
 struct lane {
   const struct sampler *sampler;
-  void *state;          /* used by the thread alone once it runs */
+  void *state;          /* used by the thread alone while it is `sampling`, else under the lock */
   struct table working; /* the same */
 
   pthread_mutex_t lock; /* over all that follows */
@@ -28,7 +29,7 @@ struct lane {
   pthread_cond_t done;  /* for the collector */
   pthread_t thread;
   bool running;  /* the thread exists */
-  bool sampling; /* asked for, or under way */
+  bool sampling; /* asked for, or under way in the thread */
   bool late;     /* the sample under way has missed a deadline already */
   bool fresh;    /* `result` has not been collected */
   bool quit;     /* lane_destroy was called */
@@ -77,6 +78,13 @@ lane_sample (struct lane *lane)
     strcpy (lane->working.error, "cannot be read");
 }
 
+static void
+lane_hand_over (struct lane *lane)
+{
+  table_swap (&lane->working, &lane->result);
+  lane->fresh = true;
+}
+
 static void *
 lane_run (void *argument)
 {
@@ -95,10 +103,9 @@ lane_run (void *argument)
     pthread_mutex_unlock (&lane->lock);
     lane_sample (lane);
     pthread_mutex_lock (&lane->lock);
-    table_swap (&lane->working, &lane->result);
+    lane_hand_over (lane);
     lane->sampling = false;
     lane->late = false;
-    lane->fresh = true;
     pthread_cond_signal (&lane->done);
   }
   orphaned = lane->orphaned;
@@ -126,17 +133,28 @@ lane_start (struct lane *lane)
   return rc;
 }
 
-void
-lane_begin (struct lane *lane)
+static void
+lane_wake (struct lane *lane)
 {
-  pthread_mutex_lock (&lane->lock);
   if (!lane->running) {
     lane->failure = lane_start (lane);
     lane->running = lane->failure == 0;
   }
-  if (lane->running && !lane->sampling) {
-    lane->sampling = true;
-    pthread_cond_signal (&lane->wake);
+  lane->sampling = lane->running;
+  pthread_cond_signal (&lane->wake);
+}
+
+void
+lane_begin (struct lane *lane)
+{
+  pthread_mutex_lock (&lane->lock);
+  if (!lane->sampling) {
+    if (lane->sampler->may_block (lane->state))
+      lane_wake (lane);
+    else {
+      lane_sample (lane);
+      lane_hand_over (lane);
+    }
   }
   pthread_mutex_unlock (&lane->lock);
 }

@@ -1,5 +1,7 @@
-/* A lane runs a sampler that may block (a dead file server, a driver, a metadata service) in a thread of its own, so
- * that the others never wait for it. The thread is made at the first sample and sleeps between samples. */
+/* A lane runs a sampler that may block (a dead file server, a driver, a metadata service), so that the others never
+ * wait for it. The sampler says before each sample whether it may block. If so the sample is taken in a thread of the
+ * lane's own, which is made for the first of these and sleeps between them. If not it is taken at once, without a
+ * thread: a machine that has nothing that could hang pays nothing for the lane. */
 #ifndef SYNOP_AGENT_LANE_H
 #define SYNOP_AGENT_LANE_H
 
@@ -12,9 +14,9 @@ struct lane;
 
 /* From then on the lane owns `state`, which the sampler's `open` made: it closes it, maybe long after lane_destroy. So
  * a state that goes into a lane keeps its own copies of what it needs, and nothing of the context. */
-struct lane *lane_create (const struct sampler *sampler, void *state);
+struct lane *lane_create (const struct sampler *sampler, void *state); /* one with `may_block` */
 
-/* Starts a sample, if none is under way. */
+/* Starts a sample, if none is under way; one that will not block is done when this returns. */
 void lane_begin (struct lane *lane);
 
 /* Waits until the sample is done, at most until `deadline_ns` (clock_monotonic). True: `table` is the newest sample

@@ -36,11 +36,17 @@ static const char *const remote_types[] = {
   "ocfs2",   "orangefs", "panfs", "pvfs2",  "smb3",     "smbfs", "virtiofs", "wekafs",
 };
 
+/* Their statvfs waits for no disk. What is neither here nor remote is not known, and so may hang too. */
+static const char *const local_types[] = {
+  "bcachefs", "btrfs", "erofs",    "exfat", "ext[234]", "f2fs", "jffs2", "jfs", "msdos",
+  "nilfs2",   "ramfs", "reiserfs", "tmpfs", "ubifs",    "vfat", "xfs",   "zfs",
+};
+
 static bool
 in_list (const char *const *list, size_t count, const char *text)
 {
-  for (size_t i = 0; i < count; i++)
-    if (fnmatch (list[i], text, 0) == 0)
+  for (size_t i = 0; i < count; i++) /* none begins with a wildcard */
+    if (list[i][0] == text[0] && fnmatch (list[i], text, 0) == 0)
       return true;
   return false;
 }
@@ -118,8 +124,9 @@ mounts_add (struct mounts *mounts, const struct mount *mount)
 static bool
 is_below (const char *point, const char *parent)
 {
-  size_t length = strlen (parent);
-  return strncmp (point, parent, length) == 0 && (point[length] == '/' || point[length] == '\0');
+  while (*parent && *parent == *point)
+    parent++, point++;
+  return *parent == '\0' && (*point == '/' || *point == '\0');
 }
 
 static bool
@@ -131,14 +138,24 @@ is_hidden (const struct mounts *mounts, size_t at)
   return false;
 }
 
-/* The way to a mount below a remote one leads through that. */
-static bool
-is_remote (const struct mounts *mounts, const struct mount *mount)
+static void
+tell_who_answers (struct mount *mount)
 {
-  for (size_t i = 0; i < mounts->count; i++)
-    if (IN_LIST (remote_types, mounts->list[i].type) && is_below (mount->point, mounts->list[i].point))
-      return true;
-  return false;
+  mount->remote = IN_LIST (remote_types, mount->type);
+  mount->local = !mount->remote && (IN_LIST (local_types, mount->type) || IN_LIST (pseudo_types, mount->type));
+}
+
+/* The way to a mount below a remote one leads through that. */
+static void
+tell_what_lies_before (const struct mounts *mounts, struct mount *mount)
+{
+  for (size_t i = 0; i < mounts->count; i++) {
+    const struct mount *before = &mounts->list[i];
+    if (before->local || !is_below (mount->point, before->point))
+      continue;
+    mount->remote |= before->remote;
+    mount->local = false;
+  }
 }
 
 static bool
@@ -190,9 +207,15 @@ mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mount
   }
 
   for (size_t i = 0; i < mounts->count; i++)
-    mounts->list[i].remote = is_remote (mounts, &mounts->list[i]);
-  for (size_t i = 0; i < mounts->count; i++) /* what lies behind `i` is still whole */
-    if (!is_hidden (mounts, i) && is_wanted (&mounts->list[i], exclude, types_exclude))
+    tell_who_answers (&mounts->list[i]);
+  for (size_t i = 0; i < mounts->count; i++) {
+    struct mount *mount = &mounts->list[i];
+    mount->wanted = is_wanted (mount, exclude, types_exclude) && !is_hidden (mounts, i);
+    if (mount->wanted)
+      tell_what_lies_before (mounts, mount);
+  }
+  for (size_t i = 0; i < mounts->count; i++)
+    if (mounts->list[i].wanted)
       mounts->list[kept++] = mounts->list[i];
   mounts->count = kept;
   drop_repeated (mounts);

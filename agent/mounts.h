@@ -14,6 +14,8 @@ struct mount { /* the texts lie in struct mounts */
   const char *root; /* which folder of the file system is mounted: "/" is all of it */
   bool read_only;
   bool remote; /* needs somebody else to answer, a server or a process: it may hang */
+  bool local;  /* answers from memory, and so does all that leads to it: it never hangs */
+  bool wanted; /* while they are read: stays in the list */
 };
 
 struct mounts { /* `{0}` is an empty one */

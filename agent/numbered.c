@@ -10,6 +10,8 @@
 #include "agent/parse.h"
 #include "synop/memory.h"
 
+#define ONLINE_SIZE 4096 /* no file of /sys is longer than a page */
+
 void
 numbered_init (struct numbered *numbered, const char *root, const char *folder, const char *prefix, const char *file)
 {
@@ -87,18 +89,21 @@ list_items (struct numbered *numbered)
     qsort (numbered->items, numbered->count, sizeof *numbered->items, compare_items);
 }
 
-void
+bool
 numbered_refresh (struct numbered *numbered)
 {
-  struct buffer swap;
+  struct buffer *now = &numbered->now, *old = &numbered->old, swap;
+  int length;
 
-  reader_read (&numbered->online, &numbered->now); /* absent: empty, and always the same */
-  if (numbered->listed && numbered->now.length == numbered->old.length &&
-      (numbered->now.length == 0 || memcmp (numbered->now.data, numbered->old.data, numbered->now.length) == 0))
-    return;
+  buffer_clear (now);
+  length = reader_read_value (&numbered->online, buffer_reserve (now, ONLINE_SIZE), ONLINE_SIZE);
+  now->length = length > 0 ? (size_t) length : 0; /* absent: empty, and always the same */
+  if (numbered->listed && now->length == old->length && memcmp (now->data, old->data, now->length) == 0)
+    return false;
   list_items (numbered);
   numbered->listed = true;
-  swap = numbered->old;
-  numbered->old = numbered->now;
-  numbered->now = swap;
+  swap = *old;
+  *old = *now;
+  *now = swap;
+  return true;
 }

@@ -29,7 +29,7 @@ struct numbered {
 void numbered_init (struct numbered *numbered, const char *root, const char *folder, const char *prefix,
                     const char *file);
 void numbered_free (struct numbered *numbered);
-/* Lists the folder the first time, and again when `online` has changed. */
-void numbered_refresh (struct numbered *numbered);
+/* Lists the folder the first time, and again when `online` has changed: true then. */
+bool numbered_refresh (struct numbered *numbered);
 
 #endif

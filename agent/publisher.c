@@ -31,8 +31,8 @@
 
 #define SILENCE_MAX (60 * NS_PER_S)
 #define SILENCE_LOOK (10 * NS_PER_S)
-/* The subscription comes over the other connection, some milliseconds after the welcome. */
-#define SUBSCRIPTION_LAG (50 * NS_PER_MS)
+/* Time for two probes, so that the first frame is sampled on cluster time already. */
+#define CLOCK_LAG (300 * NS_PER_MS)
 
 enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED };
 
@@ -49,7 +49,7 @@ struct publisher {
   struct frame_header header; /* sequence: of the last frame */
   struct buffer frame, message;
   int64_t heard_ns; /* when the aggregator said something, or the last attempt to connect anew */
-  int64_t woken_ns; /* when the messages at hand were there to be read */
+  int64_t read_ns;  /* when the message at hand was read */
   struct prober prober;
   struct sampling_clock clock; /* cluster time, once it is known */
 };
@@ -101,12 +101,12 @@ publisher_welcome (struct publisher *publisher, const struct control *welcome)
   sampling_ask_facts (publisher->sampling);
   if (!welcome->known)
     publisher_send_schema (publisher);
-  prober_start (&publisher->prober, publisher->woken_ns);
-  publisher_probe (publisher, publisher->woken_ns);
+  prober_start (&publisher->prober, publisher->read_ns);
+  publisher_probe (publisher, publisher->read_ns);
   if (publisher->publishing)
     return;
   publisher->publishing = true;
-  first_ns = sampling_next_instant (&publisher->clock, clock_monotonic () + SUBSCRIPTION_LAG,
+  first_ns = sampling_next_instant (&publisher->clock, clock_monotonic () + CLOCK_LAG,
                                     sampling_shortest_period (publisher->sampling));
   sampling_start (publisher->sampling, first_ns);
   loop_timer_set (publisher->sample_timer, first_ns);
@@ -119,7 +119,7 @@ publisher_answer (struct publisher *publisher, const struct control *answer)
     publisher_hello (publisher);
     return;
   }
-  if (!prober_take (&publisher->prober, answer, publisher->woken_ns))
+  if (!prober_take (&publisher->prober, answer, publisher->read_ns))
     return;
   loop_timer_set (publisher->probe_timer, publisher->prober.next_ns);
   if (!answer->has_clock)
@@ -138,7 +138,7 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
   struct error error;
   int rc = control_read (bytes, length, &message, &error);
 
-  publisher->heard_ns = clock_monotonic ();
+  publisher->heard_ns = publisher->read_ns;
   if (rc != 0) {
     log_debug ("a message of the aggregator is not understood: %s", rc < 0 ? error.text : "a type unknown here");
     return;
@@ -204,9 +204,10 @@ publisher_drain (struct publisher *publisher)
 {
   struct link_event event;
 
-  publisher->woken_ns = clock_monotonic ();
-  while (link_agent_next (publisher->link, &event))
+  while (link_agent_next (publisher->link, &event)) {
+    publisher->read_ns = clock_monotonic ();
     publisher_event (publisher, &event);
+  }
 }
 
 static void

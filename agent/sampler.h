@@ -26,7 +26,10 @@ struct sampler_context {                /* outlives the samplers */
 
 struct sampler {
   const struct group *group;
-  bool may_block;                                        /* runs in a lane of its own, with a deadline (lane.h) */
+  /* May the next sample block? Then it is taken in a thread, with a deadline (lane.h). NULL: never. Asked by the
+   * sampling thread right before the sample, never while one is under way; must be quick and not block itself. What it
+   * reads for the answer is kept for the sample. */
+  bool (*may_block) (void *state);
   void *(*open) (const struct sampler_context *context); /* never fails: what is absent shows when sampling */
   int (*sample) (void *state, struct table *table);      /* the table is begun already */
   void (*close) (void *state);

@@ -145,7 +145,7 @@ watch_wall_clock (struct cluster *cluster, struct node *node, const struct clust
 {
   struct node_clock *clock = &node->clock;
   int64_t offset = frame->wall_offset_ns, node_ns = frame->header->monotonic_ns;
-  int64_t by = offset - clock->wall_offset_ns, since = node_ns - clock->wall_at_ns;
+  int64_t by = offset - clock->wall_offset_ns, since = llabs (node_ns - clock->wall_at_ns);
   bool stepped = clock->wall_at_ns && llabs (by) > WALL_STEP + since / SLEW_PARTS + frame->bound_ns;
   bool off = llabs (offset) - frame->bound_ns > cluster->options.clock_limit_ns;
 

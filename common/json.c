@@ -53,17 +53,30 @@ json_put (struct json *json, const char *text, size_t length, bool comma)
   json_finish (json, to + length, comma);
 }
 
-static void
+static inline void
+json_open (struct json *json, char begin)
+{
+  char *to = json_begin (json, 1);
+
+  *to++ = begin;
+  json_finish (json, to, false);
+}
+
+static inline void
 json_close (struct json *json, char end)
 {
   json->comma = false;
-  json_put (json, &end, 1, true);
+
+  char *to = json_begin (json, 1);
+
+  *to++ = end;
+  json_finish (json, to, true);
 }
 
 void
 json_object (struct json *json)
 {
-  json_put (json, "{", 1, false);
+  json_open (json, '{');
 }
 
 void
@@ -75,7 +88,7 @@ json_object_end (struct json *json)
 void
 json_array (struct json *json)
 {
-  json_put (json, "[", 1, false);
+  json_open (json, '[');
 }
 
 void
@@ -88,7 +101,7 @@ void
 json_newline (struct json *json)
 {
   json->comma = false;
-  json_put (json, "\n", 1, false);
+  json_open (json, '\n');
 }
 
 void
@@ -155,6 +168,20 @@ control_put (char *to, unsigned char control)
   return to + 5;
 }
 
+#define EACH_BYTE(byte) (UINT64_C (0x0101010101010101) * (byte))
+
+/* Whether all of these eight bytes stand in a string as they are: ASCII from the blank on, no quote, no backslash. */
+static inline bool
+are_plain (uint64_t bytes)
+{
+  uint64_t quotes = bytes ^ EACH_BYTE ('"');
+  uint64_t slashes = bytes ^ EACH_BYTE ('\\');
+  /* A byte's high bit: it was less than what is taken away, or, in `bytes`, it is not ASCII. */
+  uint64_t odd = (bytes - EACH_BYTE (0x20)) | (quotes - EACH_BYTE (1)) | (slashes - EACH_BYTE (1)) | bytes;
+
+  return (odd & EACH_BYTE (0x80)) == 0;
+}
+
 static char *
 string_put (char *to, const char *text, size_t length)
 {
@@ -164,8 +191,13 @@ string_put (char *to, const char *text, size_t length)
   *to++ = '"';
   while (at < end) {
     unsigned char c = *at;
+    uint64_t eight;
 
-    if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+    if (end - at >= 8 && (memcpy (&eight, at, 8), are_plain (eight))) {
+      memcpy (to, &eight, 8);
+      to += 8;
+      at += 8;
+    } else if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
       *to++ = (char) c;
       at++;
     } else if (c >= 0x80) {
@@ -229,26 +261,74 @@ json_time (struct json *json, int64_t wall_ns)
 
 /* ---- numbers ---- */
 
+static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                  "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                  "8081828384858687888990919293949596979899";
+
+static const uint64_t whole_powers[] = {
+  UINT64_C (1),
+  UINT64_C (10),
+  UINT64_C (100),
+  UINT64_C (1000),
+  UINT64_C (10000),
+  UINT64_C (100000),
+  UINT64_C (1000000),
+  UINT64_C (10000000),
+  UINT64_C (100000000),
+  UINT64_C (1000000000),
+  UINT64_C (10000000000),
+  UINT64_C (100000000000),
+  UINT64_C (1000000000000),
+  UINT64_C (10000000000000),
+  UINT64_C (100000000000000),
+  UINT64_C (1000000000000000),
+  UINT64_C (10000000000000000),
+  UINT64_C (100000000000000000),
+  UINT64_C (1000000000000000000),
+  UINT64_C (10000000000000000000),
+};
+#define PLACES_WHOLE 19 /* 10^19 is the last that fits */
+
+/* The last `count` digits of a number, with zeros before it when it has fewer. */
+static inline char *
+digits_put (char *to, uint64_t number, int count)
+{
+  char *at = to + count;
+
+  for (; at - to >= 2; number /= 100) {
+    at -= 2;
+    memcpy (at, digit_pairs + number % 100 * 2, 2);
+  }
+  if (at != to)
+    *to = (char) ('0' + number % 10);
+  return to + count;
+}
+
+static inline char *
+whole_put (char *to, uint64_t number)
+{
+  if (number < 10) {
+    *to = (char) ('0' + number);
+    return to + 1;
+  }
+
+  int count = (64 - __builtin_clzll (number)) * 1233 >> 12; /* log10, or one more */
+
+  return digits_put (to, number, count + (number >= whole_powers[count]));
+}
+
 /* `digits` / 10^`places`. */
 static char *
 number_put (char *to, uint64_t digits, int places)
 {
-  char text[32]; /* 20 digits, or 22 places, and "0." */
-  char *at = text + sizeof text;
-  int count = 0;
+  if (places == 0)
+    return whole_put (to, digits);
 
-  do {
-    if (count == places && places > 0)
-      *--at = '.';
-    *--at = (char) ('0' + digits % 10);
-    digits /= 10;
-    count++;
-  } while (digits != 0 || count <= places);
+  uint64_t whole = places > PLACES_WHOLE ? 0 : digits / whole_powers[places];
 
-  size_t length = (size_t) (text + sizeof text - at);
-
-  memcpy (to, at, length);
-  return to + length;
+  to = whole_put (to, whole);
+  *to++ = '.';
+  return digits_put (to, places > PLACES_WHOLE ? digits : digits - whole * whole_powers[places], places);
 }
 
 void

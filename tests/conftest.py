@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -14,6 +15,8 @@ from lib.cluster import Cluster  # noqa: E402
 
 
 def pytest_configure(config):
+    # A run that is ended still ends what it started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     config.addinivalue_line("markers", "sanitized: also run against the programs with AddressSanitizer")
 
 

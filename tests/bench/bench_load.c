@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "agent/probe_schedule.h"
 #include "agent/prober.h"
 #include "agent/sampler.h"
 #include "agent/sampling.h"
@@ -199,6 +200,10 @@ agent_listen (struct load *load, struct agent *agent, int64_t now_ns)
   }
   if (now_ns >= agent->prober.next_ns) {
     prober_send (&agent->prober, clock_monotonic (), &probe);
+    if (agent->prober.sent == PROBE_BURST) /* from then on as after ten minutes, each at a time of its own */
+      agent->prober.next_ns = now_ns + PROBE_REST_NS / load->count * (1 + (agent - load->agents));
+    else if (agent->prober.sent > PROBE_BURST)
+      agent->prober.next_ns = now_ns + PROBE_REST_NS;
     send_control (load, agent, &probe);
   }
 }

@@ -9,7 +9,7 @@ from lib.programs import wait_until
 from measure import Reader, Tool, cpu_seconds, memory, number, quantile, run_tool, say, threads
 
 NODES = 1000
-SETTLE = 2.0
+SETTLE = 4.0  # the clock probes' first burst is over
 WINDOW = 8.0
 LATENCY_WINDOW = 4.0
 AIM = ("ratio", 1.5)

@@ -24,7 +24,7 @@ def curve_client(socket, keys, server_key):
 
 class AgentPeer:
     """Plays a node. Its data socket is an XPUB, which hears of the subscription: what is published after that is not
-    lost at the start. `control_only` and `data_only` leave a socket out."""
+    lost at the start. `monotonic` is its clock, which may be a played one too."""
 
     def __init__(self, endpoint, node, keys, server_key, groups, session=None, control=True):
         self.node, self.groups = node, groups
@@ -33,6 +33,7 @@ class AgentPeer:
         self.session = session or random.getrandbits(63) | 1
         self.sequence = 0
         self.received = []
+        self.monotonic = time.monotonic_ns
         self.context = zmq.Context()
         self.data = self.context.socket(zmq.XPUB)
         self.data.sndhwm = 100000
@@ -84,6 +85,20 @@ class AgentPeer:
 
         return wait_until(found, f"message {kind} of the aggregator")
 
+    def probe(self, last=None, session=None):
+        """Asks what time it is; returns the answer, and the four times to tell with the next probe."""
+        asked = self.monotonic()
+        self.received.clear()
+        self.send(protocol.PROBE, session or self.session, asked, last)
+
+        def answered():
+            self.pump(20)
+            answers = [protocol.answer_read(one) for one in self.received if one[1] == protocol.PROBE_ANSWER]
+            return next((answer for answer in answers if answer.t1 == asked), None)
+
+        answer = wait_until(answered, "the answer to a probe")
+        return answer, [asked, answer.t2, answer.t3, self.monotonic()]
+
     def start(self):
         """Until the aggregator knows this session and its schema, and hears it."""
         self.wait_subscribed()
@@ -98,7 +113,7 @@ class AgentPeer:
         if sequence is None:
             self.sequence += 1
             sequence = self.sequence
-        monotonic_ns = time.monotonic_ns() if monotonic_ns is None else monotonic_ns
+        monotonic_ns = self.monotonic() if monotonic_ns is None else monotonic_ns
         wall_ns = time.time_ns() if wall_ns is None else wall_ns
         return [1, node or self.node, self.session, sequence, monotonic_ns, wall_ns, self.hash, tables, *more]
 
@@ -232,6 +247,9 @@ class AggregatorPeer:
             return condition()
 
         return wait_until(pumped, what)
+
+    def probes(self):
+        return [protocol.probe_read(message) for _, message in self.messages if message[1] == protocol.PROBE]
 
     def hellos(self):
         return [protocol.hello_read(message) for _, message in self.messages if message[1] == protocol.HELLO]

@@ -3,6 +3,7 @@
 Tests wait for conditions and never for times: LIMIT only ends what hangs, so it is far above what a loaded machine needs.
 """
 
+import datetime
 import json
 import os
 import pathlib
@@ -71,13 +72,14 @@ def listed_groups():
 
 
 class Program:
-    """A program that runs until it is stopped. Standard output goes to a file (or where `stdout` says)."""
+    """A program that runs until it is stopped. Standard output goes to a file (or where `stdout` says). `prefix`: a command
+    that becomes the program, with the same process id."""
 
-    def __init__(self, folder, name, program, *arguments, stdout=None, cwd=None):
+    def __init__(self, folder, name, program, *arguments, stdout=None, cwd=None, prefix=(), env=None):
         self.name = name
         self.out_path = pathlib.Path(folder) / f"{name}.out"
         self.log_path = pathlib.Path(folder) / f"{name}.log"
-        self.command = [str(BUILD / program), *map(str, arguments)]
+        self.command = [*map(str, prefix), str(BUILD / program), *map(str, arguments)]
         self.offset = 0
         self.rest = b""
         self.seen = []
@@ -88,7 +90,7 @@ class Program:
                 stdin=subprocess.DEVNULL,
                 stdout=out if stdout is None else stdout,
                 stderr=log,
-                env=environment(),
+                env=environment() | (env or {}),
                 cwd=cwd,
             )
 
@@ -160,6 +162,14 @@ class Program:
             return fitting if len(fitting) >= count else None
 
         return wait_until(enough, f"{count} lines of {self.name} with {fields}", limit)
+
+
+def time_ns(text):
+    """The ns since 1970 of a line's time."""
+    seconds, digits = text.removesuffix("Z").split(".")
+    assert len(digits) == 9, text
+    at = datetime.datetime.fromisoformat(seconds).replace(tzinfo=datetime.timezone.utc)
+    return int(at.timestamp()) * 1_000_000_000 + int(digits)
 
 
 def copy_tree(to):

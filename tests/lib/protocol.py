@@ -6,6 +6,9 @@
     group   = [name, section, row, rows_name, fold_name, flags, help, [metric, ...]]
     metric  = [name, kind, unit, fold, flags, times, per, help]
     control = [1, type, ...]
+    probe   = [1, 3, session, t1, nil or [t1, t2, t3, t4] of the probe before]
+    answer  = [1, 33, session, t1, t2, t3, known, nil or clock]
+    clock   = [node ns, cluster ns, bound ns, drift, soon]
 """
 
 import hashlib
@@ -198,3 +201,47 @@ class Hello:
 
 def hello_read(message):
     return Hello(*message[2:9])
+
+
+@dataclass
+class Clock:
+    """Where a node's monotonic clock lies in cluster time, as an answer tells it."""
+
+    node_ns: int
+    cluster_ns: int
+    bound_ns: int
+    drift: float
+    soon: bool
+
+    def cluster_time(self, node_ns):
+        past = node_ns - self.node_ns
+        return self.cluster_ns + past + round(past * self.drift)
+
+
+@dataclass
+class Answer:
+    session: int
+    t1: int
+    t2: int
+    t3: int
+    known: bool
+    clock: Clock  # None: not known yet
+
+
+def answer_read(message):
+    session, t1, t2, t3, known, clock = message[2:8]
+    assert isinstance(known, bool) and t2 <= t3, message
+    return Answer(session, t1, t2, t3, known, Clock(*clock[:5]) if clock is not None else None)
+
+
+@dataclass
+class Probe:
+    session: int
+    t1: int
+    last: list  # None, or the four times of the one before
+
+
+def probe_read(message):
+    session, t1, last = message[2:5]
+    assert last is None or len(last) == 4, message
+    return Probe(session, t1, last)

@@ -1,7 +1,10 @@
-"""Runs pytest, and once more, alone, the tests that failed: twice.py LOGS/NAME ARGUMENT...
+"""Runs pytest, and once more, alone, the tests that failed.
+
+    twice.py first LOGS/NAME ARGUMENT...    the run; the sum goes into NAME.count, what happened into NAME.result
+    twice.py again LOGS/NAME                what failed in it, when the machine has nothing else to do
 
 Tests with real processes share the machine with whatever else runs on it. One that passes on its second try counts as
-passed, and its name goes into NAME.retried, which tests/check shows. The sum goes into NAME.count.
+passed, and its name goes into NAME.retried, which tests/check shows.
 """
 
 import json
@@ -11,34 +14,35 @@ import subprocess
 import sys
 
 
-def run(stem, arguments):
+def run(result, arguments):
     """One pytest; returns what tests/conftest.py says of it, or None when it did not get that far."""
-    result = stem.with_suffix(".result")
     result.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "--durations=5", "--color=no", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "--durations=15", "--color=no", "-p", "no:cacheprovider"]
     subprocess.run(command + arguments, env=os.environ | {"SYNOP_RESULT": str(result)}, check=False)
-    sys.stdout.flush()
     return json.loads(result.read_text()) if result.exists() else None
 
 
-def main():
-    stem, arguments = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    first = run(stem, arguments)
-    if first is None:
-        stem.with_suffix(".count").write_text("0 1 0\n")
-        return 1
-    failed = first["failed"]
-    if failed:
-        print(f"---- once more: {' '.join(failed)}", flush=True)
-        second = run(stem, failed)
-        still = failed if second is None else [name for name in failed if name not in second["passed"]]
-        stem.with_suffix(".retried").write_text("".join(f"{name}\n" for name in failed if name not in still))
-    else:
-        still = []
-    passed = len(first["passed"]) + len(failed) - len(still)
-    stem.with_suffix(".count").write_text(f"{passed} {len(still)} {first['skipped']}\n")
-    return 1 if still else 0
+def count(stem, passed, failed, skipped):
+    stem.with_suffix(".count").write_text(f"{passed} {failed} {skipped}\n")
+    return 1 if failed else 0
+
+
+def first(stem, arguments):
+    said = run(stem.with_suffix(".result"), arguments)
+    if said is None:
+        return count(stem, 0, 1, 0)
+    return count(stem, len(said["passed"]), len(said["failed"]), said["skipped"])
+
+
+def again(stem):
+    before = json.loads(stem.with_suffix(".result").read_text())
+    failed = before["failed"]
+    now = run(stem.with_suffix(".second"), failed)
+    still = failed if now is None else [name for name in failed if name not in now["passed"]]
+    stem.with_suffix(".retried").write_text("".join(f"{name}\n" for name in failed if name not in still))
+    return count(stem, len(before["passed"]) + len(failed) - len(still), len(still), before["skipped"])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    action, place, *rest = sys.argv[1:]
+    sys.exit(first(pathlib.Path(place), rest) if action == "first" else again(pathlib.Path(place)))

@@ -19,8 +19,16 @@ def environment(scratch):
 def begin(scratch, *more, command=None):
     command = command or ["make", "-s", "run", f"BUILD={BUILD}", *more]
     with open(scratch / "log", "ab") as log:
-        return subprocess.Popen(command, cwd=ROOT, env=environment(scratch), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=log)
+        process = subprocess.Popen(command, cwd=ROOT, env=environment(scratch), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=log, bufsize=0, preexec_fn=heed_signals)
+    process.rest = b""
+    return process
+
+
+def heed_signals():
+    """Who runs these tests in the background may have them ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def direct(*arguments):
@@ -32,9 +40,10 @@ def read_until_all_nodes(process, count=2):
     lines = []
     while not all(sum(line.get("node") == node and line["type"] == "node" for line in lines) >= count
                   for node in NODES):
-        line = process.stdout.readline()
-        assert line, "it ended"
-        lines.append(parse_line(line))
+        data = os.read(process.stdout.fileno(), 65536)
+        assert data, "it ended"
+        *whole, process.rest = (process.rest + data).split(b"\n")
+        lines += map(parse_line, whole)
     return lines
 
 
@@ -102,6 +111,8 @@ def test_ends_when_told(scratch, number):
     process.send_signal(number)
     rest, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 128 + number, (scratch / "log").read_text()
+    rest = process.rest + rest
+    assert not rest or rest.endswith(b"\n")
     for line in rest.splitlines():
         parse_line(line)
     assert_all_gone(scratch)

@@ -80,6 +80,13 @@ sampled_open (struct sampled *sampled, const struct sampler *sampler, const char
   table_init (&sampled->table, sampler->group);
 }
 
+/* Asked right before a sample, as lanes do. */
+static inline bool
+sampled_may_block (struct sampled *sampled)
+{
+  return sampled->sampler->may_block (sampled->state);
+}
+
 static inline int
 sampled_again (struct sampled *sampled)
 {

@@ -142,7 +142,7 @@ random_gauge (enum flavour flavour)
   case HUGE_UNSIGNED:
     return (struct number){ true, true, (__int128) UINT64_MAX - chance (5), 0, 0 };
   default:
-    return (struct number){ true, false, 0, ((double) chance (2000001) - 1000000) / 1024, 0 };
+    return (struct number){ true, false, 0, ((long double) chance (2000001) - 1000000) / 1024, 0 };
   }
 }
 
@@ -210,7 +210,7 @@ check_number (const char *json, const char *key, const struct number *expected)
 static void
 check_node (const char *json, const char *key, size_t node)
 {
-  char text[16];
+  char text[32];
 
   snprintf (text, sizeof text, "\"n%zu\"", node);
   assert_true (look_is (json, key, text));
@@ -249,11 +249,11 @@ check_metric (const char *json, const struct metric *metric, const struct number
   check_number (json, "max", &most);
   check_node (json, "min_node", least.node);
   check_node (json, "max_node", most.node);
-  assert_true (fabsl (look_number (json, "mean") - total / nodes) <= 1e-12L * magnitude / nodes);
+  assert_true (fabsl ((long double) look_number (json, "mean") - total / nodes) <= 1e-12L * magnitude / nodes);
   if (metric->fold == FOLD_SUM && sum.whole && sum.i <= INT64_MAX && sum.i >= INT64_MIN)
     check_number (json, "sum", &sum);
   else if (metric->fold == FOLD_SUM)
-    assert_true (fabsl (look_number (json, "sum") - total) <= 1e-12L * magnitude);
+    assert_true (fabsl ((long double) look_number (json, "sum") - total) <= 1e-12L * magnitude);
   for (unsigned percent = 50; ranked && percent <= 95; percent += 45)
     for (size_t i = 0; i < count; i++) { /* the value that as many as the rank do not exceed */
       size_t below = 0, upto = 0;
@@ -276,7 +276,7 @@ random_tick (struct bench *bench, size_t nodes, enum flavour flavour)
   for (size_t n = 0; n < nodes; n++) {
     struct table now, before;
     struct report_group pair = { &now, &before };
-    char name[16];
+    char name[32];
 
     table_init (&now, &all_group);
     table_init (&before, &all_group);
@@ -399,7 +399,7 @@ fill_rows (struct table *table, int rows, uint64_t bytes, double heat)
 {
   table_begin (table);
   for (int i = 0; i < rows; i++) {
-    char label[8];
+    char label[16];
     table_add_row (table, label, (size_t) snprintf (label, sizeof label, "d%d", i));
     table_set_uint (table, (size_t) i, 0, bytes * (uint64_t) (i + 1));
     table_set_real (table, (size_t) i, 1, heat + i);
@@ -570,7 +570,7 @@ test_too_many_metrics (void **state)
   const struct group *groups[GROUPS];
   struct table *tables = memory_new (GROUPS, sizeof *tables);
   struct report_group pairs[GROUPS];
-  char names[METRICS_EACH + GROUPS][16];
+  char names[METRICS_EACH + GROUPS][32];
 
   for (size_t i = 0; i < METRICS_EACH; i++) {
     snprintf (names[i], sizeof names[i], "m%zu", i);

@@ -191,6 +191,48 @@ frequency_of_480_cpus (void **state)
   sampled_close (&sampled);
 }
 
+/* A driver that comes late is found, though not at once; files that tell nothing are left alone for as long. */
+static void
+frequency_may_block_where_there_are_files (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/sys/devices/system/cpu/online", "0-1\n");
+  scratch_write (&scratch, "/sys/devices/system/cpu/cpu0/topology/core_id", "0\n");
+  scratch_write (&scratch, "/sys/devices/system/cpu/cpu1/topology/core_id", "1\n");
+  scratch_write (&scratch, "/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 1000.5\n");
+  sampled_open (&sampled, &sampler_cpu_frequency, scratch.root);
+  for (int i = 0; i < 60; i++) {
+    assert_false (sampled_may_block (&sampled));
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_uint (&sampled, "0", "current", 1000500);
+    if (i == 0)
+      scratch_write (&scratch, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "2100000\n");
+  }
+  for (int i = 0; i < 100; i++) {
+    assert_true (sampled_may_block (&sampled));
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_uint (&sampled, "1", "current", 2100000);
+  }
+  scratch_write (&scratch, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "<unknown>\n");
+  assert_true (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "0", "current", 1000500);
+  assert_false (sampled_may_block (&sampled));
+
+  scratch_write (&scratch, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "2200000\n");
+  scratch_write (&scratch, "/sys/devices/system/cpu/online", "0-2\n"); /* other CPUs: looked at again */
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_true (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "1", "current", 2200000);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 static size_t
 count_descriptors (void)
 {
@@ -293,6 +335,7 @@ main (void)
     cmocka_unit_test (frequency_from_cpuinfo),
     cmocka_unit_test (frequency_without_a_source),
     cmocka_unit_test (frequency_of_480_cpus),
+    cmocka_unit_test (frequency_may_block_where_there_are_files),
     cmocka_unit_test (frequency_with_few_descriptors),
     cmocka_unit_test (recorded_procfs),
     cmocka_unit_test (warm_samples_allocate_nothing),

@@ -172,6 +172,40 @@ test_dead_server_takes_only_its_row (void **state)
 }
 
 static void
+test_may_block_unless_all_is_local (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  sampled_open (&sampled, &sampler_filesystem, scratch.root);
+  assert_false (sampled_may_block (&sampled)); /* there is no list at all */
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/data", "8:1", "ext4") LINE ("/x", "0:5", "proc"));
+  assert_int_equal (sampled_again (&sampled), -1); /* as the question found it */
+  assert_non_null (strstr (sampled.table.error, "/proc/mounts"));
+  sampled_close (&sampled);
+
+  sampled_open (&sampled, &sampler_filesystem, scratch.root);
+  assert_false (sampled_may_block (&sampled));
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/data", "8:1", "ext4") LINE ("/home", "0:42", "nfs4"));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 1);
+  assert_true (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "/home", "size", 4096000);
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/data", "8:1", "ext4") LINE ("/odd", "0:42", "novelfs"));
+  assert_true (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/data", "8:1", "ext4"));
+  assert_false (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 1);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
 test_stale_handle_is_told (void **state)
 {
   struct scratch scratch;
@@ -218,6 +252,7 @@ main (void)
     cmocka_unit_test (test_mounts_come_and_go),
     cmocka_unit_test (test_proc_mounts_where_there_is_no_mountinfo),
     cmocka_unit_test (test_dead_server_takes_only_its_row),
+    cmocka_unit_test (test_may_block_unless_all_is_local),
     cmocka_unit_test (test_stale_handle_is_told),
     cmocka_unit_test (test_live_machine),
     cmocka_unit_test (test_allocates_nothing_when_warm),

@@ -128,6 +128,37 @@ test_adapters_come_and_go (void **state)
   scratch_free (&scratch);
 }
 
+/* It says so from the sample on that finds the adapter, and that sample shows what the question found. */
+static void
+test_may_block_where_there_is_an_adapter (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  sampled_open (&sampled, &sampler_infiniband, scratch.root);
+  for (int i = 0; i < 3; i++) {
+    assert_false (sampled_may_block (&sampled));
+    assert_int_equal (sampled_again (&sampled), 0);
+  }
+  assert_false (sampled_may_block (&sampled));
+  scratch_write (&scratch, PORT "/counters/port_rcv_data", "1\n");
+  assert_int_equal (sampled_again (&sampled), 0); /* whatever came meanwhile */
+  assert_int_equal (sampled.table.rows, 0);
+  for (int i = 0; i < 3; i++) {
+    assert_true (sampled_may_block (&sampled));
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_uint (&sampled, "mlx5_0:1", "port_rcv_data", 1);
+  }
+  scratch_remove (&scratch, "/sys/class/infiniband/mlx5_0");
+  assert_false (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 0);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 static void
 test_garbage (void **state)
 {
@@ -188,6 +219,7 @@ main (void)
     cmocka_unit_test (test_unknown_states_are_text),
     cmocka_unit_test (test_no_adapter),
     cmocka_unit_test (test_adapters_come_and_go),
+    cmocka_unit_test (test_may_block_where_there_is_an_adapter),
     cmocka_unit_test (test_garbage),
     cmocka_unit_test (test_recorded_machine),
     cmocka_unit_test (test_allocates_nothing_when_warm),

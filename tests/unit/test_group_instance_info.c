@@ -200,6 +200,19 @@ test_service_is_not_asked_unless_allowed (void **state)
   scratch_free (&scratch);
 }
 
+static void
+test_may_block_when_the_service_may_be_asked (void **state)
+{
+  (void) state;
+  for (int allowed = 0; allowed < 2; allowed++) {
+    struct sampled sampled = { .context = { .instance_metadata = allowed, .instance_endpoint = "http://127.0.0.1:1" } };
+
+    sampled_open (&sampled, &sampler_instance_info, "/nonexistent");
+    assert_int_equal (sampled_may_block (&sampled), allowed);
+    sampled_close (&sampled);
+  }
+}
+
 int
 main (void)
 {
@@ -211,6 +224,7 @@ main (void)
     cmocka_unit_test (test_metadata_service),
     cmocka_unit_test (test_service_that_hangs),
     cmocka_unit_test (test_service_is_not_asked_unless_allowed),
+    cmocka_unit_test (test_may_block_when_the_service_may_be_asked),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

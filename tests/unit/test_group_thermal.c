@@ -57,6 +57,39 @@ test_machine_without_any (void **state)
 }
 
 static void
+test_may_block_where_there_is_a_sensor (void **state)
+{
+  const char *const files[] = { "/sys/class/thermal/thermal_zone0/temp", "/sys/class/hwmon/hwmon0/temp1_input" };
+  const char *const labels[] = { "thermal_zone0", "hwmon0/temp1" };
+
+  (void) state;
+  for (int kind = 0; kind < 2; kind++) {
+    struct scratch scratch;
+    struct sampled sampled = { 0 };
+
+    scratch_init (&scratch);
+    scratch_write (&scratch, "/sys/class/thermal/cooling_device0/type", "Processor\n");
+    sampled_open (&sampled, &sampler_thermal, scratch.root);
+    for (int i = 0; i < 60; i++) { /* until sensors are looked for again */
+      assert_false (sampled_may_block (&sampled));
+      assert_int_equal (sampled_again (&sampled), 0);
+      assert_int_equal (sampled.table.rows, 0);
+      if (i == 0)
+        scratch_write (&scratch, files[kind], "20000\n");
+    }
+    for (int i = 0; i < 3; i++) {
+      assert_true (sampled_may_block (&sampled));
+      assert_true (sampled_may_block (&sampled));
+      assert_int_equal (sampled_again (&sampled), 0);
+      assert_uint (&sampled, labels[kind], "temperature", 20000);
+    }
+    assert_true (sampled_may_block (&sampled)); /* closed between question and sample */
+    sampled_close (&sampled);
+    scratch_free (&scratch);
+  }
+}
+
+static void
 test_sensor_goes (void **state)
 {
   struct scratch scratch;
@@ -108,9 +141,13 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_zones_and_sensors),   cmocka_unit_test (test_throttle_counts),
-    cmocka_unit_test (test_machine_without_any), cmocka_unit_test (test_sensor_goes),
-    cmocka_unit_test (test_recorded_machine),    cmocka_unit_test (test_allocates_nothing_when_warm),
+    cmocka_unit_test (test_zones_and_sensors),
+    cmocka_unit_test (test_throttle_counts),
+    cmocka_unit_test (test_machine_without_any),
+    cmocka_unit_test (test_may_block_where_there_is_a_sensor),
+    cmocka_unit_test (test_sensor_goes),
+    cmocka_unit_test (test_recorded_machine),
+    cmocka_unit_test (test_allocates_nothing_when_warm),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Lanes: a sampler that hangs costs its own values and nothing else. No test waits for time to pass, but for the short
- * deadlines that a hanging sampler has to miss. */
+/* Lanes: a sampler that hangs costs its own values and nothing else, and one that will not costs no thread. No test
+ * waits for time to pass, but for the short deadlines that a hanging sampler has to miss. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +26,8 @@ struct gate {
   pthread_mutex_t lock;
   pthread_cond_t moved;
   bool closed, fails;
+  bool prompt; /* the next sample will not block; for the test's thread alone, and so: */
+  unsigned asked;
   unsigned entered, closes;
   unsigned passes; /* so many samples pass a closed gate */
   pthread_t thread;
@@ -83,6 +85,15 @@ gate_free_after_close (struct gate *gate)
   free (gate);
 }
 
+static bool
+played_may_block (void *state)
+{
+  struct gate *gate = state;
+
+  gate->asked++;
+  return !gate->prompt;
+}
+
 static int
 played_sample (void *state, struct table *table)
 {
@@ -112,7 +123,7 @@ played_close (void *state)
 }
 
 static const struct sampler played = {
-  .group = &group, .may_block = true, .sample = played_sample, .close = played_close
+  .group = &group, .may_block = played_may_block, .sample = played_sample, .close = played_close
 };
 
 struct fixture {
@@ -152,7 +163,7 @@ test_samples_in_one_thread_of_its_own (void **state)
 {
   struct fixture f = fixture_make ();
   int64_t before = clock_monotonic ();
-  pthread_t first;
+  pthread_t first = pthread_self ();
 
   (void) state;
   for (unsigned i = 1; i <= 3; i++) {
@@ -167,6 +178,84 @@ test_samples_in_one_thread_of_its_own (void **state)
     assert_true (pthread_equal (first, f.gate->thread));
     assert_false (pthread_equal (first, pthread_self ()));
   }
+  fixture_free (&f);
+}
+
+static void
+test_sample_that_will_not_block_is_taken_at_once (void **state)
+{
+  struct fixture f = fixture_make ();
+
+  (void) state;
+  f.gate->prompt = true;
+  for (unsigned i = 1; i <= 3; i++) {
+    lane_begin (f.lane);
+    assert_int_equal (f.gate->entered, i); /* no lock: no other thread is there */
+    assert_true (pthread_equal (f.gate->thread, pthread_self ()));
+    assert_true (lane_collect (f.lane, &f.table, 0));
+    assert_string_equal (f.table.error, "");
+    assert_number (&f.table, i);
+    assert_int_equal (f.table.period_ns, 7);
+    assert_int_equal (f.gate->asked, i);
+  }
+  assert_false (lane_collect (f.lane, &f.table, FOR_EVER));
+  f.gate->fails = true;
+  lane_begin (f.lane);
+  assert_true (lane_collect (f.lane, &f.table, 0));
+  assert_string_not_equal (f.table.error, "");
+  fixture_free (&f);
+}
+
+/* Who takes the sample changes from one to the next; the thread, once there, is always the same. */
+static void
+test_thread_and_caller_take_turns (void **state)
+{
+  struct fixture f = fixture_make ();
+  pthread_t thread = pthread_self ();
+
+  (void) state;
+  for (unsigned i = 1; i <= 40; i++) {
+    f.gate->prompt = i % 4 < 2;
+    lane_begin (f.lane);
+    assert_true (lane_collect (f.lane, &f.table, FOR_EVER));
+    assert_number (&f.table, i);
+    if (i == 2)
+      thread = f.gate->thread;
+    if (f.gate->prompt)
+      assert_true (pthread_equal (f.gate->thread, pthread_self ()));
+    else
+      assert_true (pthread_equal (f.gate->thread, thread));
+  }
+  assert_false (pthread_equal (thread, pthread_self ()));
+  fixture_free (&f);
+}
+
+static void
+test_not_asked_while_a_sample_is_under_way (void **state)
+{
+  struct fixture f = fixture_make ();
+
+  (void) state;
+  gate_set (f.gate, true);
+  lane_begin (f.lane);
+  gate_wait_entered (f.gate, 1);
+  f.gate->prompt = true;
+  for (int i = 0; i < 3; i++) {
+    lane_begin (f.lane);
+    assert_false (lane_collect (f.lane, &f.table, SHORT));
+    assert_string_equal (f.table.error, "timed out");
+  }
+  assert_int_equal (f.gate->asked, 1);
+  assert_int_equal (gate_entered (f.gate), 1);
+
+  gate_set (f.gate, false);
+  while (!lane_collect (f.lane, &f.table, SHORT))
+    ;
+  assert_number (&f.table, 1);
+  lane_begin (f.lane);
+  assert_true (lane_collect (f.lane, &f.table, 0));
+  assert_number (&f.table, 2);
+  assert_true (pthread_equal (f.gate->thread, pthread_self ()));
   fixture_free (&f);
 }
 
@@ -274,6 +363,9 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_samples_in_one_thread_of_its_own),
+    cmocka_unit_test (test_sample_that_will_not_block_is_taken_at_once),
+    cmocka_unit_test (test_thread_and_caller_take_turns),
+    cmocka_unit_test (test_not_asked_while_a_sample_is_under_way),
     cmocka_unit_test (test_failure_without_words_gets_some),
     cmocka_unit_test (test_hang_times_out_once_and_heals),
     cmocka_unit_test (test_slow_one_gives_the_older_sample),

@@ -18,7 +18,7 @@ parse (const char *text, enum mounts_format format, const char *exclude, const c
   mounts_parse (&mounts, text, strlen (text), format, exclude, types_exclude);
 }
 
-/* "POINT TYPE DEVICE flags" of each, a line each. */
+/* "POINT TYPE DEVICE flags" of each, a line each; "unknown" is neither remote nor local. */
 static void
 assert_mounts (const char *expected)
 {
@@ -27,8 +27,10 @@ assert_mounts (const char *expected)
   for (size_t i = 0; i < mounts.count; i++) {
     const struct mount *mount = &mounts.list[i];
     size_t length = strlen (text);
-    snprintf (text + length, sizeof text - length, "%s|%s|%s|%s%s\n", mount->point, mount->type, mount->device,
-              mount->read_only ? "ro" : "rw", mount->remote ? ",remote" : "");
+    assert_false (mount->remote && mount->local);
+    snprintf (text + length, sizeof text - length, "%s|%s|%s|%s%s%s\n", mount->point, mount->type, mount->device,
+              mount->read_only ? "ro" : "rw", mount->remote ? ",remote" : "",
+              mount->remote || mount->local ? "" : ",unknown");
   }
   assert_string_equal (text, expected);
   mounts_free (&mounts);
@@ -165,6 +167,26 @@ test_garbage (void **state)
   assert_mounts ("");
 }
 
+/* A type that nobody knows may be a network's; so may what lies below it, even if it is not shown itself. */
+static void
+test_unknown_types (void **state)
+{
+  (void) state;
+  parse ("27 1 254:0 / / rw - ext4 /dev/vda rw\n"
+         "28 27 0:40 / /new rw - novelfs server rw\n"
+         "29 28 8:1 / /new/disk rw - xfs /dev/sda1 rw\n"
+         "30 27 0:41 / /auto rw - autofs systemd-1 rw\n"
+         "31 30 8:2 / /auto/disk rw - ext2 /dev/sdb1 rw\n"
+         "32 27 8:3 / /newer rw - zfs tank/newer rw\n",
+         MOUNTS_INFO, NULL, "novelfs");
+  assert_mounts ("/|ext4|/dev/vda|rw\n"
+                 "/new/disk|xfs|/dev/sda1|rw,unknown\n"
+                 "/auto/disk|ext2|/dev/sdb1|rw\n"
+                 "/newer|zfs|tank/newer|rw\n");
+  parse ("28 27 0:40 / /new rw - novelfs server rw\n", MOUNTS_INFO, NULL, NULL);
+  assert_mounts ("/new|novelfs|server|rw,unknown\n");
+}
+
 int
 main (void)
 {
@@ -178,6 +200,7 @@ main (void)
     cmocka_unit_test (test_exclude),
     cmocka_unit_test (test_proc_mounts),
     cmocka_unit_test (test_garbage),
+    cmocka_unit_test (test_unknown_types),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

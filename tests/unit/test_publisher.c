@@ -309,8 +309,8 @@ value_close (void *state)
   (void) state;
 }
 
-static const struct sampler plain = { &group_plain, false, value_open, value_sample, value_close };
-static const struct sampler facts = { &group_facts, false, value_open, value_sample, value_close };
+static const struct sampler plain = { &group_plain, NULL, value_open, value_sample, value_close };
+static const struct sampler facts = { &group_facts, NULL, value_open, value_sample, value_close };
 
 static char folder[] = "/tmp/synop-test-publisher.XXXXXX";
 static struct sampling *sampling;
@@ -432,9 +432,9 @@ test_frames_begin_with_the_welcome (void **state)
   assert_false (frame_has_facts[6]);
 }
 
-/* A subscription needs a moment more than the welcome. */
+/* There is time for two probes before it. */
 static void
-test_first_frame_leaves_time_for_the_subscription (void **state)
+test_first_frame_leaves_time_for_probes (void **state)
 {
   (void) state;
   run_until (1001 * S - 20 * NS_PER_MS);
@@ -667,7 +667,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown (test_hello_when_connected, begin, end),
     cmocka_unit_test_setup_teardown (test_frames_begin_with_the_welcome, begin, end),
-    cmocka_unit_test_setup_teardown (test_first_frame_leaves_time_for_the_subscription, begin, end),
+    cmocka_unit_test_setup_teardown (test_first_frame_leaves_time_for_probes, begin, end),
     cmocka_unit_test_setup_teardown (test_schema_when_it_is_not_known, begin, end),
     cmocka_unit_test_setup_teardown (test_forgotten_session_says_hello, begin, end),
     cmocka_unit_test_setup_teardown (test_welcome_of_another_session_is_nothing, begin, end),

@@ -67,7 +67,7 @@ fill (struct table *table, int64_t at_ns, uint64_t most)
   table->monotonic_ns = at_ns;
   table->period_ns = NS_PER_S;
   for (int i = 0; i < 6; i++) {
-    char label[8];
+    char label[16];
     if (chance (4) == 0) /* rows come and go */
       continue;
     size_t row = table_add_row (table, label, (size_t) snprintf (label, sizeof label, "w%d", i));
@@ -173,7 +173,7 @@ test_edges (void **state)
   table_begin (&table);
   check (&pair); /* no rows */
   for (int i = 0; i < 3; i++) {
-    char label[8];
+    char label[16];
     size_t row = table_add_row (&table, label, (size_t) snprintf (label, sizeof label, "w%d", i));
     table_set_uint (&table, row, WEIGHT, UINT64_MAX);
   }

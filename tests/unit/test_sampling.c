@@ -59,20 +59,31 @@ counting_close (void *state)
 
 /* Hangs while `gate` is held. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t gated_thread; /* the one that sampled */
+static bool may_block = true;
+
+static bool
+gated_may_block (void *state)
+{
+  (void) state;
+  return may_block;
+}
 
 static int
 gated_sample (void *state, struct table *table)
 {
   pthread_mutex_lock (&gate);
+  gated_thread = pthread_self ();
   pthread_mutex_unlock (&gate);
   return counting_sample (state, table);
 }
 
-static const struct sampler fast = { &group_fast, false, counting_open, counting_sample, counting_close };
-static const struct sampler slow = { &group_slow, false, counting_open, counting_sample, counting_close };
-static const struct sampler facts = { &group_facts, false, counting_open, counting_sample, counting_close };
-static const struct sampler in_lane = { &group_lane, true, counting_open, gated_sample, counting_close };
-static const struct sampler lane_facts = { &group_lane_facts, true, counting_open, gated_sample, counting_close };
+static const struct sampler fast = { &group_fast, NULL, counting_open, counting_sample, counting_close };
+static const struct sampler slow = { &group_slow, NULL, counting_open, counting_sample, counting_close };
+static const struct sampler facts = { &group_facts, NULL, counting_open, counting_sample, counting_close };
+static const struct sampler in_lane = { &group_lane, gated_may_block, counting_open, gated_sample, counting_close };
+static const struct sampler lane_facts = { &group_lane_facts, gated_may_block, counting_open, gated_sample,
+                                           counting_close };
 
 static const struct sampler_context context = { .root = "" };
 
@@ -362,6 +373,29 @@ test_late_facts (void **state)
   sampling_destroy (sampling);
 }
 
+/* What will not block is there at once, however short the patience, and no thread is made for it. */
+static void
+test_lane_that_will_not_block (void **state)
+{
+  const struct sampler *samplers_[] = { &fast, &in_lane, &lane_facts };
+  const int64_t periods[] = { 1, 1, 1 };
+  struct sampling *sampling = sampling_create (samplers_, periods, 3, &context);
+  struct sample sample;
+
+  (void) state;
+  may_block = false;
+  sampling_start (sampling, 0);
+  sampling_run (sampling, 1, &sample);
+  assert_string_equal (names (&sample), "fast lane lane_facts");
+  assert_string_equal (sample.tables[1]->error, "");
+  assert_string_equal (sample.tables[2]->error, "");
+  assert_int_equal (calls (&sample, 1), 1);
+  assert_int_equal (calls (&sample, 2), 1);
+  assert_true (pthread_equal (gated_thread, pthread_self ()));
+  sampling_destroy (sampling);
+  may_block = true;
+}
+
 static void
 test_all_is_closed (void **state)
 {
@@ -388,6 +422,7 @@ main (void)
     cmocka_unit_test (test_failure_is_told_in_the_table),
     cmocka_unit_test (test_swapped_table),
     cmocka_unit_test (test_hanging_lane_delays_nothing),
+    cmocka_unit_test (test_lane_that_will_not_block),
     cmocka_unit_test (test_late_facts),
     cmocka_unit_test (test_all_is_closed),
   };

@@ -162,6 +162,61 @@ def test_probes(cluster, peer):
     assert any(probe[4] is not None for probe in others)
 
 
+def test_probes_are_few(cluster, peer):
+    """A burst, never two at once; all of them by the agent's own clock, which is this machine's."""
+    start(cluster, peer)
+    peer.wait(lambda: len(peer.probes()) >= 10, "ten probes")
+    times = [probe.t1 for probe in peer.probes()]
+    gaps = [after - before for before, after in zip(times, times[1:])]
+    assert min(gaps) >= 150_000_000, gaps
+    assert all(gap >= 950_000_000 for gap in gaps[8:]), gaps
+
+
+def test_another_aggregator_hears_nothing_of_the_last_ones_clock(cluster, peer):
+    """The first probe of each connection tells of none before it."""
+    start(cluster, peer)
+    peer.wait(lambda: any(probe.last for probe in peer.probes()), "a probe that tells of the one before")
+    users, (public, secret) = peer.zap.users, peer.keys
+    peer.close()
+    with AggregatorPeer(secret, public, users, endpoint=cluster.endpoint) as second:
+        second.wait(lambda: len(second.probes()) >= 2, "probes of the new connection")
+        assert second.probes()[0].last is None
+
+
+@pytest.mark.parametrize("node_ns,cluster_ns,drift", [
+    (0, 2**60, 0.0), (-2**60, -2**60, 0.0), (2**60, 1, 0.0), (0, 0, 0.0099), (0, 17 * 10**17, -0.0099),
+], ids=["future", "past", "ahead", "fast", "slow"])
+def test_clocks_that_no_one_has(cluster, peer, node_ns, cluster_ns, drift):
+    """Whatever cluster time is said to be, it is its multiples at which the agent samples, and at its own pace. Half a
+    period off its own multiples, so that it cannot be by chance."""
+    known = protocol.Clock(node_ns, cluster_ns, 1000, drift, False)
+    known.cluster_ns += PERIOD_NS // 2 - known.cluster_time(0) % PERIOD_NS
+    peer.clock = [known.node_ns, known.cluster_ns, known.bound_ns, known.drift, known.soon]
+    start(cluster, peer)
+
+    def on_time():
+        late = [known.cluster_time(frame.monotonic_ns) % PERIOD_NS for frame in peer.decoded()[-10:]]
+        return len(late) == 10 and sum(one < 30_000_000 for one in late) >= 7
+
+    peer.wait(on_time, "samples at multiples of the period in cluster time")
+    times = [frame.monotonic_ns for frame in peer.decoded()]
+    assert min(after - before for before, after in zip(times, times[1:])) > PERIOD_NS // 4
+
+
+@pytest.mark.parametrize("clock", [
+    [0, 0, 1000, 0.5, False], [0, 0, 1000, float("nan"), False], [0, 0, -1, 0.0, False], [0, 0, 1000, 0.0], [],
+    "clock", [2**63, 0, 1000, 0.0, False],
+], ids=["drift", "nan", "bound", "short", "empty", "text", "large"])
+def test_clocks_that_break_the_rules(cluster, peer, clock):
+    """They are ignored, as is the whole answer: it goes on by its own clock."""
+    peer.clock = clock
+    start(cluster, peer)
+    peer.wait(lambda: len(peer.probes()) >= 4, "probes")
+    peer.wait_frames(10)
+    assert not any(probe.last for probe in peer.probes())
+    assert cluster.agents["n1"].alive()
+
+
 def test_it_samples_on_cluster_time(cluster, peer):
     """Told of a clock that is 40 ms ahead of multiples of its own, it samples at multiples of that one."""
     ahead = 1_700_000_000_040_000_000

@@ -9,7 +9,7 @@ import pytest
 from lib import expected, protocol
 from lib.cluster import read_key
 from lib.peers import AgentPeer
-from lib.programs import wait_until
+from lib.programs import time_ns, wait_until
 from lib.protocol import COUNTER, GAUGE, OF_NODE, SHARE, TEXT, WRAPS32, Group, Metric
 
 pytestmark = pytest.mark.sanitized
@@ -268,6 +268,120 @@ def test_probe(cluster, node):
     node.send(protocol.PROBE, node.session, None, None)
     node.send(protocol.PROBE, node.session, 1, [1, 2, 3])
     cluster.wait_counter("control_malformed", before + 3)
+
+
+class PlayedClock:
+    """A monotonic clock that is 1000 s off and 200 ppm fast, and the probes that a node with it would have sent."""
+
+    def __init__(self, ahead_ns=1000 * S, drift=200e-6):
+        self.begin, self.ahead_ns, self.drift = time.monotonic_ns(), ahead_ns, drift
+
+    def at(self, real_ns):
+        return real_ns + self.ahead_ns + round((real_ns - self.begin) * self.drift)
+
+    def now(self):
+        return self.at(time.monotonic_ns())
+
+    def teach(self, peer, seconds=100):
+        """Twenty probes in the last seconds, each under way for 100 us there and 100 us back: how fast this machine is
+        at the moment has no part in it. Returns what the aggregator makes of them, once it has."""
+        peer.monotonic = self.now
+        now = time.monotonic_ns()
+        for step in range(20):
+            real = now - seconds * S + step * seconds * S // 20
+            last = [self.at(real), real + 100_000, real + 110_000, self.at(real + 210_000)]
+            peer.send(protocol.PROBE, peer.session, self.now(), last)
+
+        def taught():
+            said = peer.probe()[0].clock
+            return said if said and abs(said.drift + self.drift) < 20e-6 and said.bound_ns < 10_000_000 else None
+
+        return wait_until(taught, "what the aggregator makes of the probes")
+
+
+def cluster_ns(real_ns):
+    """Cluster time of a reading of this machine's CLOCK_MONOTONIC."""
+    return real_ns + time.time_ns() - time.monotonic_ns()
+
+
+NEAR = 30_000_000  # two clocks are read one after the other, here and there
+
+
+def test_answer_tells_the_nodes_clock(cluster, node):
+    """None before a probe has told its times; then where the node's clock lies, and how fast it is."""
+    clock = PlayedClock()
+    answer, _ = node.probe()
+    assert answer.known and answer.clock is None
+    said = clock.teach(node)
+    assert said.bound_ns > 0
+    for later in (0, 10 * S, 60 * S):
+        real = time.monotonic_ns() + later
+        assert abs(said.cluster_time(clock.at(real)) - cluster_ns(real)) < NEAR + said.bound_ns, (later, said)
+    assert node.probe(session=node.session + 1)[0].clock is None
+
+
+@pytest.mark.parametrize("ahead,drift", [(1000 * S, 200e-6), (2 * 10**17, -400e-6), (10**15, 0.0)])
+def test_lines_have_the_right_time(cluster, node, ahead, drift):
+    """Whatever clock a node has, and however long its frames were under way: within the bound that the line gives."""
+    clock = PlayedClock(ahead, drift)
+    node.publish([table(node, "plain")])
+    first = line_of(cluster, node)
+    assert first["clock"]["bound"] is None and first["clock"]["drift_ppm"] is None
+    clock.teach(node)
+    for waited in (0, S, 60 * S, 0):
+        real = time.monotonic_ns() - waited
+        truth = cluster_ns(real)
+        node.publish([table(node, "plain")], monotonic_ns=clock.at(real), wall_ns=truth + 7 * S // 100)
+        line = line_of(cluster, node)
+        bound = line["clock"]["bound"]
+        assert 0 < bound < 0.05, line["clock"]
+        assert abs(time_ns(line["time"]) - truth) < bound * S + NEAR, (line["time"], truth)
+        assert abs(line["clock"]["wall_offset"] - 0.07) < bound + NEAR / S
+        assert abs(line["clock"]["drift_ppm"] - drift * 1e6) < 20, line["clock"]
+        assert line["clock"]["probe_age"] >= 0
+    said = cluster.node_status("n1")["clock"]
+    assert abs(said["drift_ppm"] - drift * 1e6) < 20 and said["bound"] > 0 and said["probe_age"] >= 0
+    assert not cluster.aggregator.lines(type="event", event="clock_step")
+    assert not cluster.aggregator.lines(type="event", event="clock_offset")
+
+
+def test_line_without_a_model_has_its_time_of_receipt(cluster, node):
+    """A node that never probes is streamed and combined all the same; nothing is said of its clock that is not known."""
+    before = time.time_ns()
+    node.publish([table(node, "plain", node={"level": 5})], monotonic_ns=77)
+    line = line_of(cluster, node)
+    assert before - NEAR <= time_ns(line["time"]) <= time.time_ns() + NEAR
+    assert line["clock"]["bound"] is None and line["clock"]["probe_age"] is None
+    combined = cluster.aggregator.wait_line(lambda line: line["nodes"]["reporting"] == 1, type="cluster")
+    assert combined["bound"] is None
+    assert combined["report"]["odd_data"]["plain"]["level"]["sum"] == 5
+
+
+def test_late_frame(cluster, node):
+    """A frame of an instant whose tick was combined already: its line is marked, and no tick changes."""
+    clock = PlayedClock()
+    clock.teach(node)
+    node.publish([table(node, "plain")])
+    assert "late" not in line_of(cluster, node)
+    cluster.aggregator.wait_lines(3, type="cluster")
+    node.publish([table(node, "plain")], monotonic_ns=clock.now() - 100 * S)
+    assert line_of(cluster, node)["late"] is True
+    times = [time_ns(line["time"]) for line in cluster.aggregator.lines(type="cluster")]
+    assert times == sorted(times) and times[0] > time.time_ns() - 90 * S
+
+
+def test_probes_that_contradict_themselves(cluster, node):
+    """Times that no clock can have: refused, and the mapping stays what it was."""
+    clock = PlayedClock()
+    said = clock.teach(node)
+    far = 2**63 - 1
+    for last in ([5, 4, 3, 2], [far] * 4, [-far] * 4, [far, -far, far, -far], [-far, -far, far, far], [0, 0, 0, 0]):
+        node.send(protocol.PROBE, node.session, clock.now(), last)
+    again = node.probe()[0].clock
+    assert abs(again.cluster_time(said.node_ns) - said.cluster_ns) <= said.bound_ns + again.bound_ns
+    node.publish([table(node, "plain")])
+    line = line_of(cluster, node)
+    assert abs(time_ns(line["time"]) - time.time_ns()) < 60 * S and line["clock"]["bound"] < 0.05
 
 
 def test_duplicate_node(cluster, node):
