@@ -14,6 +14,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
            -Wformat=2 -Wvla -Wdouble-promotion -Wno-missing-field-initializers -Wno-format-nonliteral $(WERROR)
 WERROR ?= -Werror
 PACKAGES = libzmq msgpack libsodium inih
+AGGREGATOR_PACKAGES = sqlite3 libzstd hdf5
 SANITIZE ?=
 ifneq ($(SANITIZE),)
   SANITIZERS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
@@ -23,6 +24,7 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -I. $(WARNINGS) -fstack-protector-
              $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null) $(SANITIZERS) $(CFLAGS)
 ALL_LDFLAGS = -Wl,--as-needed -pthread $(SANITIZERS) $(LDFLAGS)
 LIBRARIES = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+AGGREGATOR_LIBRARIES = $(shell pkg-config --libs $(AGGREGATOR_PACKAGES) 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
 COMMON = $(call objects,common/*.c)
@@ -46,7 +48,7 @@ $(BUILD)/agent: $(BUILD)/obj/agent/main.o $(BUILD)/libagent.a $(BUILD)/libcommon
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 $(BUILD)/aggregator: $(BUILD)/obj/aggregator/main.o $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 
 $(BUILD)/libcommon.a: $(COMMON)
 $(BUILD)/libagent.a: $(AGENT)
@@ -55,6 +57,7 @@ $(BUILD)/%.a:
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+$(AGGREGATOR): ALL_CFLAGS += $(shell pkg-config --cflags $(AGGREGATOR_PACKAGES) 2>/dev/null)
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -63,13 +66,13 @@ $(BUILD)/obj/%.o: %.c
 unit-tests: $(UNIT_TESTS)
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) -lcmocka
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
 
 # A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=fuzzer-no-link,address,undefined.
 fuzzers: $(FUZZERS)
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBRARIES)
+	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 
 # The bench's own programs. bench_sample counts what is read.
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))

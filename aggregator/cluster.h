@@ -41,7 +41,7 @@ struct cluster_frame {
   int64_t drift_ppb;      /* of the node's CLOCK_MONOTONIC, positive when it is fast; INT64_MIN: not known */
   int64_t probe_age_ms;   /* -1: never probed */
   bool late;              /* its tick was combined before it came */
-  bool combined;          /* it is part of the combined report of its tick */
+  int64_t tick_period_ns; /* of the ticks, when it is part of the combined report of its tick; else 0 */
   const struct schema *schema;
   const struct report_group *groups; /* one for each group of the schema; `now` is NULL where the frame has none */
 };

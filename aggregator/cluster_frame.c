@@ -129,7 +129,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
   place = tick_frame (cluster->ticks, &node->tick, node->name, frame.time_ns, frame.bound_ns,
                       node->sessions[0].period_ns, schema, frame.groups, cluster_time (cluster, received.monotonic_ns));
   frame.late = place == TICK_LATE;
-  frame.combined = place == TICK_IN;
+  frame.tick_period_ns = place == TICK_IN ? cluster->options.tick_period_ns : 0;
   if (cluster->options.output.frame)
     cluster->options.output.frame (cluster->options.output.context, &frame);
 }

@@ -53,10 +53,22 @@ ticks_destroy (struct ticks *ticks)
 }
 
 static int64_t
+floor_div (int64_t time_ns, int64_t period)
+{
+  int64_t index = time_ns / period;
+  return time_ns % period < 0 ? index - 1 : index;
+}
+
+static int64_t
 index_floor (const struct ticks *ticks, int64_t time_ns)
 {
-  int64_t period = ticks->options.period_ns, index = time_ns / period;
-  return time_ns % period < 0 ? index - 1 : index;
+  return floor_div (time_ns, ticks->options.period_ns);
+}
+
+int64_t
+tick_nearest (int64_t time_ns, int64_t period_ns)
+{
+  return floor_div (time_ns + period_ns / 2, period_ns) * period_ns;
 }
 
 static uint32_t
@@ -115,6 +127,7 @@ static void
 tick_close (struct ticks *ticks, struct tick *tick)
 {
   struct tick_line line = { .time_ns = tick->index * ticks->options.period_ns,
+                            .period_ns = ticks->options.period_ns,
                             .reporting = tick->reporting,
                             .waited_for = tick->waiting,
                             .spread_ns = tick->reporting > 0 ? tick->last_ns - tick->first_ns : 0,

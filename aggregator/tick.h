@@ -33,6 +33,7 @@ enum tick_place {
 
 struct tick_line {   /* one combined report; valid during the call */
   int64_t time_ns;   /* cluster time of the tick */
+  int64_t period_ns; /* of the ticks */
   size_t reporting;  /* nodes whose frames are in it */
   size_t waited_for; /* nodes that were waited for in vain */
   int64_t spread_ns; /* between the first and the last sample instant, as mapped */
@@ -45,6 +46,9 @@ struct ticks_options {
   void *context;
   void (*line) (void *context, const struct tick_line *line);
 };
+
+/* The tick that an instant of cluster time is nearest to. */
+int64_t tick_nearest (int64_t time_ns, int64_t period_ns);
 
 struct ticks *ticks_create (const struct ticks_options *options);
 void ticks_destroy (struct ticks *ticks);

@@ -70,6 +70,9 @@ find_missing ()
   need "$msgpack" msgpack-devel library msgpack msgpack-c
   need libsodium-dev libsodium-devel library libsodium
   need libinih-dev inih-devel library inih
+  need libsqlite3-dev sqlite-devel library sqlite3
+  need libzstd-dev libzstd-devel library libzstd
+  need libhdf5-dev hdf5-devel library hdf5 hdf5-serial
   [ "$level" = build ] && return
   need libcmocka-dev libcmocka-devel library cmocka
   need "clang libclang-rt-14-dev" "clang compiler-rt" sanitizer
@@ -83,6 +86,8 @@ find_missing ()
   need python3-zmq python3-zmq module zmq
   need python3-msgpack python3-msgpack module msgpack
   need python3-psutil python3-psutil module psutil
+  need python3-h5py python3-h5py module h5py
+  need python3-pandas python3-pandas module pandas
   [ "$level" = check ] && return
   need prometheus-node-exporter golang-github-prometheus-node-exporter tool prometheus-node-exporter
   need collectd-core collectd test -x /usr/sbin/collectd

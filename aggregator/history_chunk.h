@@ -1,0 +1,45 @@
+/* A chunk of history: messages of one kind, one after the other, as few bytes.
+ *
+ * Frames of a node are nearly alike: the same keys and labels in the same order, and numbers that move a little. So a
+ * message is parted into a form, which most share, and its numbers, which go into columns (history_number.h); all of it is
+ * then compressed by zstd, whose checksum tells a chunk that was damaged. It is checked when it is written: what would
+ * not come back byte for byte is stored as it is. */
+#ifndef SYNOP_AGGREGATOR_HISTORY_CHUNK_H
+#define SYNOP_AGGREGATOR_HISTORY_CHUNK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+#include "synop/error.h"
+
+#define CHUNK_MESSAGES_MAX 65536
+#define CHUNK_BYTES_MAX ((size_t) 4 * 1024 * 1024) /* of all messages of a chunk */
+
+struct chunk {
+  struct buffer bytes; /* the messages, one behind the other */
+  size_t *ends;        /* where each ends */
+  size_t count, capacity;
+};
+
+void chunk_free (struct chunk *chunk);
+void chunk_clear (struct chunk *chunk);
+void chunk_add (struct chunk *chunk, const void *bytes, size_t length);
+static inline const void *
+chunk_message (const struct chunk *chunk, size_t index, size_t *length)
+{
+  size_t from = index ? chunk->ends[index - 1] : 0;
+
+  *length = chunk->ends[index] - from;
+  return chunk->bytes.data + from;
+}
+
+/* Adds the compressed chunk to `out`. The chunk is within the limits above. */
+void chunk_pack (const struct chunk *chunk, struct buffer *out);
+/* Into a chunk that is empty. Bytes may be anything: no more memory is taken than the limits allow. */
+int chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
+
+/* Without zstd, for tests. */
+int chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
+
+#endif
