@@ -29,6 +29,8 @@ static const struct event_form forms[EVENT_TYPES] = {
   [EVENT_KEYS_RELOADED] = { "keys_reloaded", .text = "error", .count = "nodes", .level = LOG_LEVEL_INFO },
   [EVENT_CLOCK_OFFSET] = { "clock_offset", .seconds = true, .level = LOG_LEVEL_WARNING },
   [EVENT_CLOCK_STEP] = { "clock_step", .reason = "clock", .seconds = true, .level = LOG_LEVEL_WARNING },
+  [EVENT_HISTORY_FAILED] = { "history_failed", .text = "error", .count = "not_stored", .level = LOG_LEVEL_ERROR },
+  [EVENT_HISTORY_RESUMED] = { "history_resumed", .count = "not_stored", .level = LOG_LEVEL_INFO },
   [EVENT_DROPPED] = { "dropped", .count = "lines", .level = LOG_LEVEL_WARNING },
 };
 

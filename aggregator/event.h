@@ -19,8 +19,10 @@ enum event_type {
   EVENT_KEY_REFUSED,
   EVENT_KEYS_RELOADED,
   EVENT_DROPPED,
-  EVENT_CLOCK_OFFSET, /* a node's wall clock is off by more than the limit, by `seconds` */
-  EVENT_CLOCK_STEP,   /* a clock jumped by `seconds`; reason: wall, monotonic, aggregator */
+  EVENT_CLOCK_OFFSET,    /* a node's wall clock is off by more than the limit, by `seconds` */
+  EVENT_CLOCK_STEP,      /* a clock jumped by `seconds`; reason: wall, monotonic, aggregator */
+  EVENT_HISTORY_FAILED,  /* it cannot be written: why, and what to do; count: frames that were not stored */
+  EVENT_HISTORY_RESUMED, /* it is written again; count: frames that were not stored meanwhile */
   EVENT_TYPES
 };
 

@@ -10,6 +10,7 @@
 #ifndef SYNOP_AGGREGATOR_HISTORY_H
 #define SYNOP_AGGREGATOR_HISTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,9 @@ void history_each_range (const struct history *history, void *context,
 void history_put_frame (struct history *history, const struct cluster_frame *frame);
 void history_put_event (struct history *history, const struct event *event);
 void history_put_tick (struct history *history, const struct cluster_tick_line *line);
+
+/* Waits until all that was put is written. False: it could not be; it is tried again later. */
+bool history_flush (struct history *history);
 
 /* Gives events about the history itself: why it cannot be written, or that it can be again. To be called now and then. */
 void history_poll (struct history *history, int64_t wall_ns, void *context,

@@ -1,0 +1,324 @@
+/* See history.h. This is the side of the core: items go into a queue that a thread (history_writer.c) empties.
+ * Memory is bounded: what waits counts until it is written, and what finds no room is dropped and counted. */
+#include "aggregator/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history_private.h"
+#include "aggregator/history_record.h"
+#include "synop/memory.h"
+
+#define RANGES_OF (86400 * NS_PER_S)
+
+/* ---- items ---- */
+
+void
+item_list_init (struct item_list *list)
+{
+  list->first = NULL;
+  list->end = &list->first;
+}
+
+void
+item_list_add (struct item_list *list, struct item *item)
+{
+  item->next = NULL;
+  *list->end = item;
+  list->end = &item->next;
+}
+
+void
+history_give_back (struct history *history, size_t size)
+{
+  pthread_mutex_lock (&history->mutex);
+  history->used -= size;
+  pthread_mutex_unlock (&history->mutex);
+}
+
+void
+item_list_clear (struct history *history, struct item_list *list)
+{
+  size_t size = 0;
+
+  while (list->first) {
+    struct item *item = list->first;
+    list->first = item->next;
+    size += item->size;
+    free (item);
+  }
+  item_list_init (list);
+  history_give_back (history, size);
+}
+
+/* Queues the item, or drops it when there is no room. */
+static bool
+put (struct history *history, struct item *item)
+{
+  bool room;
+
+  pthread_mutex_lock (&history->mutex);
+  room = history->used + item->size <= history->options.queue_bytes;
+  if (room) {
+    if (!history->queue.first || history->used > history->options.queue_bytes / 2)
+      pthread_cond_signal (&history->wake);
+    history->used += item->size;
+    item_list_add (&history->queue, item);
+  } else {
+    history->overflows++;
+    history->counts.frames_not_stored += item->kind == ITEM_FRAME;
+  }
+  pthread_mutex_unlock (&history->mutex);
+  if (!room)
+    free (item);
+  return room;
+}
+
+static struct item *
+item_create (enum item_kind kind, const char *node, const void *record, size_t record_length, const void *bytes,
+             size_t length)
+{
+  struct item *item = memory_new (1, sizeof *item + record_length + length);
+
+  item->kind = kind;
+  item->size = sizeof *item + record_length + length;
+  strncpy (item->node, node ? node : "", FRAME_NODE_MAX);
+  item->record_length = record_length;
+  item->length = length;
+  if (record_length)
+    memcpy (item->bytes, record, record_length);
+  if (length)
+    memcpy (item->bytes + record_length, bytes, length);
+  return item;
+}
+
+/* A schema goes before the first frame that needs it. */
+static void
+put_schema (struct history *history, const struct schema *schema)
+{
+  size_t known = history->schema_count < HISTORY_SCHEMAS_MAX ? history->schema_count : HISTORY_SCHEMAS_MAX;
+  struct item *item;
+
+  for (size_t i = 0; i < known; i++)
+    if (memcmp (history->schemas[i], schema->hash, SCHEMA_HASH_SIZE) == 0)
+      return;
+  item = item_create (ITEM_SCHEMA, NULL, NULL, 0, schema->encoded.data, schema->encoded.length);
+  memcpy (item->hash, schema->hash, SCHEMA_HASH_SIZE);
+  if (put (history, item))
+    memcpy (history->schemas[history->schema_count++ % HISTORY_SCHEMAS_MAX], schema->hash, SCHEMA_HASH_SIZE);
+}
+
+void
+history_put_frame (struct history *history, const struct cluster_frame *frame)
+{
+  struct item *item;
+
+  put_schema (history, frame->schema);
+  buffer_clear (&history->record);
+  frame_record_write (&history->record, ++history->number, frame);
+  item = item_create (ITEM_FRAME, frame->header->node, history->record.data, history->record.length, frame->bytes,
+                      frame->length);
+  item->session = frame->header->session;
+  item->sequence = frame->header->sequence;
+  item->time_ns = frame->time_ns;
+  item->number = history->number;
+  put (history, item);
+}
+
+void
+history_put_tick (struct history *history, const struct cluster_tick_line *line)
+{
+  struct item *item;
+
+  buffer_clear (&history->record);
+  tick_record_write (&history->record, ++history->number, line);
+  item = item_create (ITEM_TICK, NULL, history->record.data, history->record.length, NULL, 0);
+  item->sequence = ++history->ticks;
+  item->time_ns = line->tick->time_ns;
+  item->number = history->number;
+  put (history, item);
+}
+
+void
+history_put_event (struct history *history, const struct event *event)
+{
+  struct item *item;
+
+  json_clear (&history->json);
+  event_write (&history->json, event);
+  item = item_create (ITEM_EVENT, event->node, NULL, 0, history->json.out.data, history->json.out.length);
+  strncpy (item->type, event_name (event->type), HISTORY_TYPE_MAX - 1);
+  item->time_ns = event->wall_ns;
+  item->number = ++history->number;
+  put (history, item);
+}
+
+bool
+history_flush (struct history *history)
+{
+  uint64_t asked;
+  bool fine;
+
+  pthread_mutex_lock (&history->mutex);
+  asked = ++history->flush_asked;
+  pthread_cond_signal (&history->wake);
+  while (history->flush_done < asked)
+    pthread_cond_wait (&history->idle, &history->mutex);
+  fine = !*history->problem;
+  pthread_mutex_unlock (&history->mutex);
+  return fine;
+}
+
+/* ---- start and end ---- */
+
+static void
+take_range (void *context, const char *node, uint64_t session, uint64_t first, uint64_t last)
+{
+  struct history *history = context;
+  struct range *range = memory_new (1, sizeof *range);
+
+  strncpy (range->node, node, FRAME_NODE_MAX);
+  range->session = session;
+  range->first = first;
+  range->last = last;
+  *history->ranges_end = range;
+  history->ranges_end = &range->next;
+}
+
+/* Numbers go on from the time, so that they grow from run to run even when the file could not be read. */
+static void
+open_first (struct history *history)
+{
+  struct error error = { "" };
+  int64_t stored;
+
+  history->number = clock_wall () / 1000;
+  history->store = history_store_open (history->path, &error);
+  if (history->store &&
+      history_store_ranges (history->store, clock_wall () - RANGES_OF, history, take_range, &error) < 0) {
+    history_store_close (history->store);
+    history->store = NULL;
+  }
+  if (history->store) {
+    stored = history_store_number (history->store);
+    history->number = stored > history->number ? stored : history->number;
+  } else {
+    history->retry_ns =
+        clock_monotonic () + (history->options.retry_ns ? history->options.retry_ns : HISTORY_RETRY_DEFAULT);
+  }
+  strcpy (history->problem, error.text);
+}
+
+struct history *
+history_create (const struct history_options *options)
+{
+  struct history *history = memory_new (1, sizeof *history);
+  pthread_condattr_t monotonic;
+
+  history->options = *options;
+  history->path = memory_string (options->path);
+  history->ranges_end = &history->ranges;
+  history->ready_end = &history->ready;
+  item_list_init (&history->queue);
+  item_list_init (&history->events);
+  item_list_init (&history->schemas_known);
+  history->gather = gather_create (&(struct gather_options){ .chunk_frames = options->chunk_frames,
+                                                             .chunk_ns = options->chunk_ns,
+                                                             .context = history,
+                                                             .whole = history_writer_whole });
+  open_first (history);
+  pthread_mutex_init (&history->mutex, NULL);
+  pthread_condattr_init (&monotonic);
+  pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init (&history->wake, &monotonic);
+  pthread_cond_init (&history->idle, NULL);
+  pthread_condattr_destroy (&monotonic);
+  if (pthread_create (&history->thread, NULL, history_writer_run, history) != 0)
+    abort ();
+  return history;
+}
+
+static void
+history_free (struct history *history)
+{
+  ready_clear (history);
+  while (history->ranges) {
+    struct range *range = history->ranges;
+    history->ranges = range->next;
+    free (range);
+  }
+  item_list_clear (history, &history->events);
+  item_list_clear (history, &history->schemas_known);
+  history_store_close (history->store);
+  gather_destroy (history->gather);
+  buffer_free (&history->record);
+  json_free (&history->json);
+  free (history->path);
+  pthread_cond_destroy (&history->wake);
+  pthread_cond_destroy (&history->idle);
+  pthread_mutex_destroy (&history->mutex);
+  free (history);
+}
+
+void
+history_destroy (struct history *history)
+{
+  if (!history)
+    return;
+  pthread_mutex_lock (&history->mutex);
+  history->end = true;
+  pthread_cond_signal (&history->wake);
+  pthread_mutex_unlock (&history->mutex);
+  pthread_join (history->thread, NULL);
+  history_free (history);
+}
+
+void
+history_each_range (const struct history *history, void *context,
+                    void (*range) (void *context, const char *node, uint64_t session, uint64_t first, uint64_t last))
+{
+  for (const struct range *one = history->ranges; one; one = one->next)
+    range (context, one->node, one->session, one->first, one->last);
+}
+
+/* ---- what it says ---- */
+
+void
+history_count (struct history *history, struct history_counts *counts)
+{
+  pthread_mutex_lock (&history->mutex);
+  *counts = history->counts;
+  pthread_mutex_unlock (&history->mutex);
+}
+
+void
+history_poll (struct history *history, int64_t wall_ns, void *context,
+              void (*tell) (void *context, const struct event *event))
+{
+  struct error error = { "" };
+  struct history_counts counts;
+  bool failed, over;
+
+  pthread_mutex_lock (&history->mutex);
+  strcpy (error.text, history->problem);
+  over = history->overflows != history->overflow_seen ||
+         (history->failing && history->used > history->options.queue_bytes / 2);
+  history->overflow_seen = history->overflows;
+  counts = history->counts;
+  pthread_mutex_unlock (&history->mutex);
+
+  if (over && !*error.text)
+    error_set (&error, "%s: its disk is too slow; frames that find no room in [history] queue are not stored",
+               history->path);
+  failed = *error.text;
+  if (failed == history->failing && strcmp (error.text, history->told) == 0)
+    return;
+  history->failing = failed;
+  strcpy (history->told, error.text);
+  tell (context, &(struct event){ .type = failed ? EVENT_HISTORY_FAILED : EVENT_HISTORY_RESUMED,
+                                  .wall_ns = wall_ns,
+                                  .text = failed ? error.text : NULL,
+                                  .count = counts.frames_not_stored - history->not_stored_told });
+  if (!failed)
+    history->not_stored_told = counts.frames_not_stored;
+}

@@ -1,0 +1,49 @@
+/* Frames on their way into chunks: in memory, pure, no clock and no file.
+ *
+ * A chunk holds consecutive frames of one session. A frame that does not follow on one that is open begins another, so
+ * that frames which are fetched later and live ones grow side by side; a frame that is in an open one is dropped. */
+#ifndef SYNOP_AGGREGATOR_HISTORY_GATHER_H
+#define SYNOP_AGGREGATOR_HISTORY_GATHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/history_chunk.h"
+#include "aggregator/history_store.h"
+
+struct open_chunk {
+  struct open_chunk *next;            /* of its place in the table */
+  struct open_chunk *older, *younger; /* in order of opening */
+  char node[65];
+  struct chunk_row row;
+  int64_t opened_ns;
+  struct chunk chunk;
+};
+
+struct gather_options {
+  size_t chunk_frames;
+  int64_t chunk_ns;
+  void *context;
+  void (*whole) (void *context, struct open_chunk *chunk); /* owns it now: free it with open_chunk_destroy */
+};
+
+struct gather;
+
+struct gather *gather_create (const struct gather_options *options);
+void gather_destroy (struct gather *gather); /* what is open is dropped */
+void open_chunk_destroy (struct open_chunk *chunk);
+
+struct gathered {
+  const char *node;
+  uint64_t session, sequence;
+  int64_t time_ns, number;
+  const void *record, *frame; /* frame NULL: of a tick */
+  size_t record_length, frame_length;
+};
+/* False when it is there already. `now_ns` is any clock, for the age of chunks. */
+bool gather_add (struct gather *gather, const struct gathered *one, int64_t now_ns);
+void gather_close (struct gather *gather, int64_t now_ns); /* the chunks that are old enough; INT64_MAX: all */
+int64_t gather_due (const struct gather *gather);          /* when the next one is; INT64_MAX: none is open */
+
+#endif

@@ -1,0 +1,102 @@
+/* What the files of the history's writing share: history.c (the core's side) and history_writer.c (the thread). */
+#ifndef SYNOP_AGGREGATOR_HISTORY_PRIVATE_H
+#define SYNOP_AGGREGATOR_HISTORY_PRIVATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "aggregator/history.h"
+#include "aggregator/history_gather.h"
+#include "aggregator/history_store.h"
+#include "synop/clock.h"
+#include "synop/frame.h"
+
+#define HISTORY_RETRY_DEFAULT (60 * NS_PER_S)
+#define HISTORY_SCHEMAS_MAX 64 /* that are remembered */
+#define HISTORY_TYPE_MAX 32
+
+enum item_kind { ITEM_FRAME, ITEM_TICK, ITEM_EVENT, ITEM_SCHEMA };
+
+/* Something that waits: to be gathered, or as a whole chunk, to be written. */
+struct item {
+  struct item *next;
+  enum item_kind kind;
+  size_t size; /* of memory that it counts for */
+  char node[FRAME_NODE_MAX + 1];
+  char type[HISTORY_TYPE_MAX];    /* of an event */
+  uint8_t hash[SCHEMA_HASH_SIZE]; /* of a schema */
+  uint64_t session, sequence;     /* of a frame */
+  int64_t time_ns, number;
+  size_t record_length, length;
+  char bytes[]; /* the record, then the frame, line or schema */
+};
+
+struct item_list {
+  struct item *first, **end;
+};
+
+/* A chunk that is whole, packed. */
+struct ready {
+  struct ready *next;
+  struct open_chunk *chunk; /* its messages are given up once it is packed, but for a frame that is stored already */
+  struct buffer packed;
+  size_t size;
+};
+
+struct range {
+  struct range *next;
+  char node[FRAME_NODE_MAX + 1];
+  uint64_t session, first, last;
+};
+
+struct history {
+  struct history_options options;
+  char *path;
+  struct range *ranges, **ranges_end;
+
+  /* The core's. */
+  int64_t number;
+  uint64_t ticks;
+  uint8_t schemas[HISTORY_SCHEMAS_MAX][SCHEMA_HASH_SIZE]; /* that were put, a ring */
+  size_t schema_count;
+  struct buffer record;
+  struct json json;
+  bool failing; /* as told */
+  uint64_t overflow_seen, not_stored_told;
+  char told[sizeof (struct error)];
+
+  /* Both: under the mutex. */
+  pthread_mutex_t mutex;
+  pthread_cond_t wake, idle;
+  struct item_list queue;
+  size_t used;
+  bool end;
+  uint64_t flush_asked, flush_done;
+  char problem[sizeof (struct error)]; /* "": it can be written */
+  uint64_t overflows;                  /* items that found no room */
+  struct history_counts counts;
+
+  /* The writer's. */
+  pthread_t thread;
+  struct history_store *store;
+  struct gather *gather;
+  struct item_list events;        /* that wait to be written */
+  struct item_list schemas_known; /* written to each file that is opened */
+  size_t schemas_known_count;
+  bool schemas_written;
+  struct ready *ready, **ready_end;
+  int64_t taken_ns, written_ns, trimmed_ns;
+  int64_t retry_ns; /* not written before; 0: any time */
+};
+
+void item_list_init (struct item_list *list);
+void item_list_add (struct item_list *list, struct item *item);
+void item_list_clear (struct history *history, struct item_list *list); /* and gives back their size */
+void history_give_back (struct history *history, size_t size);
+
+/* history_writer.c */
+void *history_writer_run (void *history);
+void history_writer_whole (void *history, struct open_chunk *chunk); /* of the gather */
+void ready_clear (struct history *history);
+
+#endif

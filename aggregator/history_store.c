@@ -1,0 +1,457 @@
+/* See history_store.h.
+ *
+ * SQLite in WAL mode, so that readers and the writer do not wait for each other; synchronous, so that what was committed
+ * outlives a power cut. A second writer is kept out by a lock on a file of its own (locks on the database's file itself
+ * are SQLite's business). */
+#include "aggregator/history_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "synop/memory.h"
+
+#define BUSY_MS 2000
+#define TRIM_CHUNKS 64
+#define TRIM_EVENTS 512
+
+enum statement { FIND_NODE, ADD_NODE, OVERLAPS, ADD_CHUNK, ADD_EVENT, ADD_SCHEMA, STATEMENTS };
+
+static const char *const texts[STATEMENTS] = {
+  [FIND_NODE] = "SELECT id FROM nodes WHERE name = ?",
+  [ADD_NODE] = "INSERT INTO nodes (name) VALUES (?)",
+  [OVERLAPS] = "SELECT 1 FROM chunks WHERE session = ? AND node = ? AND first <= ? AND last >= ? LIMIT 1",
+  [ADD_CHUNK] =
+      "INSERT INTO chunks (node, session, first, last, first_time, last_time, first_number, last_number, data) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  [ADD_EVENT] = "INSERT INTO events (number, time, node, type, line) VALUES (?, ?, ?, ?, ?)",
+  [ADD_SCHEMA] = "INSERT OR IGNORE INTO schemas (hash, bytes) VALUES (?, ?)",
+};
+
+static const char layout[] =
+    "PRAGMA application_id = 1937337967;"
+    "CREATE TABLE nodes (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
+    "CREATE TABLE schemas (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL);"
+    "CREATE TABLE events (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, time INTEGER NOT NULL,"
+    " node INTEGER REFERENCES nodes, type TEXT NOT NULL, line TEXT NOT NULL);"
+    "CREATE INDEX events_time ON events (time);"
+    "CREATE TABLE chunks (id INTEGER PRIMARY KEY, node INTEGER NOT NULL, session INTEGER NOT NULL,"
+    " first INTEGER NOT NULL, last INTEGER NOT NULL, first_time INTEGER NOT NULL, last_time INTEGER NOT NULL,"
+    " first_number INTEGER NOT NULL, last_number INTEGER NOT NULL, data BLOB NOT NULL);"
+    "CREATE INDEX chunks_session ON chunks (session, first);"
+    "CREATE INDEX chunks_time ON chunks (first_time);"
+    "PRAGMA user_version = 1;";
+
+struct history_store {
+  sqlite3 *database;
+  sqlite3_stmt *statements[STATEMENTS];
+  char *path;
+  int lock; /* -1: none */
+};
+
+/* ---- errors ---- */
+
+static int
+fail (const struct history_store *store, struct error *error)
+{
+  int code = sqlite3_errcode (store->database), system = sqlite3_system_errno (store->database);
+  const char *what = sqlite3_errmsg (store->database), *todo;
+
+  switch (code & 0xff) {
+  case SQLITE_FULL:
+    todo = "make room on its disk, or lower [history] max_size";
+    break;
+  case SQLITE_ERROR: /* tables or columns are missing */
+  case SQLITE_CORRUPT:
+  case SQLITE_NOTADB:
+    todo = "look at it with \"aggregator check\" and move it away: a new one is made";
+    break;
+  case SQLITE_READONLY:
+  case SQLITE_CANTOPEN:
+  case SQLITE_PERM:
+    todo = "let the aggregator write the file and its folder, or set another [history] path";
+    break;
+  case SQLITE_BUSY:
+  case SQLITE_LOCKED:
+    todo = "another program writes it";
+    break;
+  default:
+    todo = "see to its disk, or set another [history] path";
+  }
+  return error_set (error, "%s: %s%s%s; %s", store->path, what, system ? ": " : "", system ? strerror (system) : "",
+                    todo);
+}
+
+static int
+execute (struct history_store *store, const char *text, struct error *error)
+{
+  return sqlite3_exec (store->database, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail (store, error);
+}
+
+static int
+number_of (struct history_store *store, const char *text, int64_t *number, struct error *error)
+{
+  sqlite3_stmt *statement = NULL;
+  int result = -1;
+
+  if (sqlite3_prepare_v2 (store->database, text, -1, &statement, NULL) != SQLITE_OK ||
+      sqlite3_step (statement) != SQLITE_ROW) {
+    fail (store, error);
+  } else {
+    *number = sqlite3_column_int64 (statement, 0);
+    result = 0;
+  }
+  sqlite3_finalize (statement);
+  return result;
+}
+
+/* ---- open ---- */
+
+/* The folder is made, one level, where that is possible; what is not says the open itself. */
+static void
+make_folder (const char *path)
+{
+  char *folder = memory_string (path), *slash = strrchr (folder, '/');
+
+  if (slash && slash != folder) {
+    *slash = '\0';
+    mkdir (folder, 0755);
+  }
+  free (folder);
+}
+
+static int
+take_lock (struct history_store *store, struct error *error)
+{
+  char *path = memory_format ("%s-lock", store->path);
+  int result = 0;
+
+  store->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (store->lock < 0)
+    result =
+        error_set (error, "%s: %s; let the aggregator write the file and its folder, or set another [history] path",
+                   path, strerror (errno));
+  else if (flock (store->lock, LOCK_EX | LOCK_NB) < 0)
+    result = error_set (error, "%s: another aggregator writes it; set another [history] path", store->path);
+  free (path);
+  return result;
+}
+
+/* A file of ours, an empty one, or an error. */
+static int
+check_format (struct history_store *store, struct error *error)
+{
+  int64_t application, format, tables;
+
+  if (number_of (store, "PRAGMA application_id", &application, error) < 0 ||
+      number_of (store, "PRAGMA user_version", &format, error) < 0 ||
+      number_of (store, "SELECT count(*) FROM sqlite_master", &tables, error) < 0)
+    return -1;
+  if (tables == 0 && application == 0 && format == 0)
+    return execute (store, "BEGIN IMMEDIATE", error) < 0 || execute (store, layout, error) < 0 ||
+                   execute (store, "COMMIT", error) < 0
+               ? -1
+               : 0;
+  if (application != HISTORY_APPLICATION)
+    return error_set (error, "%s: it is a database, but no history of synop; set another [history] path", store->path);
+  if (format != HISTORY_FORMAT)
+    return error_set (error,
+                      "%s: it is of format %" PRId64
+                      ", this program writes %d; run the newer aggregator, or set another "
+                      "[history] path",
+                      store->path, format, HISTORY_FORMAT);
+  return 0;
+}
+
+static int
+open_database (struct history_store *store, struct error *error)
+{
+  if (sqlite3_open_v2 (store->path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+    return fail (store, error);
+  sqlite3_extended_result_codes (store->database, 1);
+  sqlite3_busy_timeout (store->database, BUSY_MS);
+  if (execute (store, "PRAGMA journal_mode = WAL", error) < 0 ||
+      execute (store, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; PRAGMA cell_size_check = ON",
+               error) < 0 ||
+      check_format (store, error) < 0)
+    return -1;
+  for (int i = 0; i < STATEMENTS; i++)
+    if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL) !=
+        SQLITE_OK)
+      return fail (store, error);
+  return 0;
+}
+
+struct history_store *
+history_store_open (const char *path, struct error *error)
+{
+  struct history_store *store = memory_new (1, sizeof *store);
+
+  store->path = memory_string (path);
+  store->lock = -1;
+  make_folder (path);
+  if (take_lock (store, error) == 0 && open_database (store, error) == 0)
+    return store;
+  history_store_close (store);
+  return NULL;
+}
+
+void
+history_store_close (struct history_store *store)
+{
+  if (!store)
+    return;
+  for (int i = 0; i < STATEMENTS; i++)
+    sqlite3_finalize (store->statements[i]);
+  sqlite3_close (store->database);
+  if (store->lock >= 0)
+    close (store->lock);
+  free (store->path);
+  free (store);
+}
+
+/* ---- write ---- */
+
+int
+history_store_begin (struct history_store *store, struct error *error)
+{
+  return execute (store, "BEGIN IMMEDIATE", error);
+}
+
+int
+history_store_end (struct history_store *store, struct error *error)
+{
+  return execute (store, "COMMIT", error);
+}
+
+void
+history_store_undo (struct history_store *store)
+{
+  sqlite3_exec (store->database, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* Runs a statement whose values are bound: SQLITE_ROW or SQLITE_DONE, or -1. */
+static int
+run (struct history_store *store, enum statement which, int64_t *number, struct error *error)
+{
+  sqlite3_stmt *statement = store->statements[which];
+  int code = sqlite3_step (statement);
+
+  if (code == SQLITE_ROW && number)
+    *number = sqlite3_column_int64 (statement, 0);
+  if (code != SQLITE_ROW && code != SQLITE_DONE)
+    code = fail (store, error);
+  sqlite3_reset (statement);
+  sqlite3_clear_bindings (statement);
+  return code;
+}
+
+static int
+node_id (struct history_store *store, const char *node, int64_t *id, struct error *error)
+{
+  int code;
+
+  *id = 0;
+  if (!*node)
+    return 0;
+  sqlite3_bind_text (store->statements[FIND_NODE], 1, node, -1, SQLITE_STATIC);
+  code = run (store, FIND_NODE, id, error);
+  if (code == SQLITE_ROW || code < 0)
+    return code < 0 ? -1 : 0;
+  sqlite3_bind_text (store->statements[ADD_NODE], 1, node, -1, SQLITE_STATIC);
+  if (run (store, ADD_NODE, NULL, error) < 0)
+    return -1;
+  *id = sqlite3_last_insert_rowid (store->database);
+  return 0;
+}
+
+static int
+overlaps (struct history_store *store, int64_t node, uint64_t session, uint64_t first, uint64_t last,
+          struct error *error)
+{
+  const int64_t values[] = { (int64_t) session, node, (int64_t) last, (int64_t) first };
+
+  for (int i = 0; i < 4; i++)
+    sqlite3_bind_int64 (store->statements[OVERLAPS], i + 1, values[i]);
+  return run (store, OVERLAPS, NULL, error);
+}
+
+bool
+history_store_has (struct history_store *store, const char *node, uint64_t session, uint64_t sequence)
+{
+  int64_t id;
+
+  return node_id (store, node, &id, NULL) == 0 && overlaps (store, id, session, sequence, sequence, NULL) == SQLITE_ROW;
+}
+
+int
+history_store_chunk (struct history_store *store, const struct chunk_row *row, const struct buffer *packed,
+                     struct error *error)
+{
+  sqlite3_stmt *statement = store->statements[ADD_CHUNK];
+  int64_t node;
+  int found;
+
+  if (node_id (store, row->node, &node, error) < 0)
+    return -1;
+  if (node && (found = overlaps (store, node, row->session, row->first, row->last, error)) != SQLITE_DONE)
+    return found == SQLITE_ROW ? 1 : -1;
+  const int64_t values[] = {
+    node,           (int64_t) row->session, (int64_t) row->first, (int64_t) row->last, row->first_time,
+    row->last_time, row->first_number,      row->last_number
+  };
+  for (int i = 0; i < 8; i++)
+    sqlite3_bind_int64 (statement, i + 1, values[i]);
+  sqlite3_bind_blob64 (statement, 9, packed->data, packed->length, SQLITE_STATIC);
+  return run (store, ADD_CHUNK, NULL, error) < 0 ? -1 : 0;
+}
+
+int
+history_store_event (struct history_store *store, int64_t number, int64_t time_ns, const char *node, const char *type,
+                     const char *line, size_t length, struct error *error)
+{
+  sqlite3_stmt *statement = store->statements[ADD_EVENT];
+  int64_t id = 0;
+
+  if (node && node_id (store, node, &id, error) < 0)
+    return -1;
+  sqlite3_bind_int64 (statement, 1, number);
+  sqlite3_bind_int64 (statement, 2, time_ns);
+  if (node)
+    sqlite3_bind_int64 (statement, 3, id);
+  sqlite3_bind_text (statement, 4, type, -1, SQLITE_STATIC);
+  sqlite3_bind_text (statement, 5, line, (int) length, SQLITE_STATIC);
+  return run (store, ADD_EVENT, NULL, error) < 0 ? -1 : 0;
+}
+
+int
+history_store_schema (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes,
+                      size_t length, struct error *error)
+{
+  sqlite3_stmt *statement = store->statements[ADD_SCHEMA];
+
+  sqlite3_bind_blob64 (statement, 1, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
+  sqlite3_bind_blob64 (statement, 2, bytes, length, SQLITE_STATIC);
+  return run (store, ADD_SCHEMA, NULL, error) < 0 ? -1 : 0;
+}
+
+/* ---- what is there ---- */
+
+int64_t
+history_store_number (struct history_store *store)
+{
+  int64_t events = 0, chunks = 0;
+
+  number_of (store, "SELECT ifnull (max (number), 0) FROM (SELECT number FROM events ORDER BY id DESC LIMIT 1000)",
+             &events, NULL);
+  number_of (store,
+             "SELECT ifnull (max (last_number), 0) FROM (SELECT last_number FROM chunks ORDER BY id DESC LIMIT 10000)",
+             &chunks, NULL);
+  return events > chunks ? events : chunks;
+}
+
+int
+history_store_ranges (struct history_store *store, int64_t since_ns, void *context,
+                      void (*range) (void *context, const char *node, uint64_t session, uint64_t first, uint64_t last),
+                      struct error *error)
+{
+  static const char text[] = "SELECT name, session, first, last FROM chunks JOIN nodes ON nodes.id = chunks.node "
+                             "WHERE first_time >= ? ORDER BY name, session, first";
+  struct chunk_row row = { 0 };
+  char *node = NULL;
+  sqlite3_stmt *statement = NULL;
+  int code = sqlite3_prepare_v2 (store->database, text, -1, &statement, NULL);
+
+  sqlite3_bind_int64 (statement, 1, since_ns);
+  while (code == SQLITE_OK || code == SQLITE_ROW) {
+    code = sqlite3_step (statement);
+    if (code != SQLITE_ROW)
+      break;
+    const char *name = (const char *) sqlite3_column_text (statement, 0);
+    uint64_t session = (uint64_t) sqlite3_column_int64 (statement, 1);
+    uint64_t first = (uint64_t) sqlite3_column_int64 (statement, 2);
+    if (!node || row.session != session || first != row.last + 1 || strcmp (node, name) != 0) {
+      if (node)
+        range (context, node, row.session, row.first, row.last);
+      free (node);
+      node = memory_string (name);
+      row.session = session;
+      row.first = first;
+    }
+    row.last = (uint64_t) sqlite3_column_int64 (statement, 3);
+  }
+  if (node)
+    range (context, node, row.session, row.first, row.last);
+  free (node);
+  if (code != SQLITE_DONE)
+    fail (store, error);
+  sqlite3_finalize (statement);
+  return code == SQLITE_DONE ? 0 : -1;
+}
+
+/* ---- retention ---- */
+
+/* Runs a DELETE with one number in it; how many rows went, or -1. */
+static int delete (struct history_store *store, const char *text, int64_t number, struct error *error)
+{
+  sqlite3_stmt *statement = NULL;
+  int code = sqlite3_prepare_v2 (store->database, text, -1, &statement, NULL);
+
+  if (code == SQLITE_OK) {
+    sqlite3_bind_int64 (statement, 1, number);
+    code = sqlite3_step (statement);
+  }
+  if (code != SQLITE_DONE)
+    fail (store, error);
+  sqlite3_finalize (statement);
+  return code == SQLITE_DONE ? sqlite3_changes (store->database) : -1;
+}
+
+static int
+used_bytes (struct history_store *store, uint64_t *bytes, struct error *error)
+{
+  int64_t pages, unused, size;
+
+  if (number_of (store, "PRAGMA page_count", &pages, error) < 0 ||
+      number_of (store, "PRAGMA freelist_count", &unused, error) < 0 ||
+      number_of (store, "PRAGMA page_size", &size, error) < 0)
+    return -1;
+  *bytes = (uint64_t) (pages - unused) * (uint64_t) size;
+  return 0;
+}
+
+#define TEXT_(number) #number
+#define TEXT(number) TEXT_ (number)
+
+int
+history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, struct error *error)
+{
+  static const char old_chunks[] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE first_time < ?1 AND "
+                                   "last_time < ?1 ORDER BY first_time LIMIT " TEXT (TRIM_CHUNKS) ")";
+  static const char old_events[] = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE time < ? ORDER BY time "
+                                   "LIMIT " TEXT (TRIM_EVENTS) ")";
+  static const char oldest[] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks ORDER BY first_time LIMIT ?)";
+  uint64_t used;
+  int chunks = delete (store, old_chunks, before_ns, error), events = delete (store, old_events, before_ns, error);
+
+  if (chunks < 0 || events < 0 || used_bytes (store, &used, error) < 0)
+    return -1;
+  if (used > max_size) {
+    int64_t first = INT64_MAX;
+    chunks = delete (store, oldest, TRIM_CHUNKS, error);
+    if (chunks < 0 ||
+        number_of (store, "SELECT ifnull (min (first_time), 9223372036854775807) FROM chunks", &first, error) < 0)
+      return -1;
+    events = delete (store, old_events, first, error);
+    if (events < 0)
+      return -1;
+    return chunks + events > 0;
+  }
+  return chunks == TRIM_CHUNKS || events == TRIM_EVENTS;
+}

@@ -1,0 +1,65 @@
+/* The file of the history: what lies in it, and the hand that writes it. Readers: history_read.h.
+ *
+ *   nodes    id, name                                     schemas  hash, bytes
+ *   events   number, time, node (its id or NULL), type, line
+ *   chunks   node, session, first and last sequence, first and last time (cluster ns), first and last number, data
+ *
+ * A chunk of frames holds, packed as history_chunk.h tells, for each frame a record (history_record.h) and the frame
+ * itself; its sequence numbers have no gap. Ticks lie in chunks of node 0, session 0, a record each, under the numbers of
+ * their lines. Rows are only added, and deleted when they are too old; none is ever changed. */
+#ifndef SYNOP_AGGREGATOR_HISTORY_STORE_H
+#define SYNOP_AGGREGATOR_HISTORY_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+#include "synop/error.h"
+#include "synop/schema.h"
+
+#define HISTORY_APPLICATION 0x73796e6f               /* "syno": SQLite's application_id */
+#define HISTORY_FORMAT 1                             /* user_version */
+#define HISTORY_SPAN_NS (INT64_C (600) * 1000000000) /* between the times of a chunk, at most */
+
+struct history_store;
+
+/* Opens the file or makes it. NULL: the error says what is wrong and what to do. */
+struct history_store *history_store_open (const char *path, struct error *error);
+void history_store_close (struct history_store *store); /* NULL is fine */
+
+struct chunk_row {
+  int64_t id;       /* when read */
+  const char *node; /* "" of ticks */
+  uint64_t session, first, last;
+  int64_t first_time, last_time, first_number, last_number;
+};
+
+/* All that is written between begin and end is there whole, or not at all. After an error it is none of it. */
+int history_store_begin (struct history_store *store, struct error *error);
+int history_store_end (struct history_store *store, struct error *error); /* it is on the disk now */
+void history_store_undo (struct history_store *store);
+
+/* 1: some of its frames are stored already, and nothing was done: see history_store_overlaps. */
+int history_store_chunk (struct history_store *store, const struct chunk_row *row, const struct buffer *packed,
+                         struct error *error);
+/* Is this frame stored? */
+bool history_store_has (struct history_store *store, const char *node, uint64_t session, uint64_t sequence);
+int history_store_event (struct history_store *store, int64_t number, int64_t time_ns, const char *node,
+                         const char *type, const char *line, size_t length, struct error *error);
+int history_store_schema (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes,
+                          size_t length, struct error *error);
+
+/* The highest number in use, as far as it was written lately. */
+int64_t history_store_number (struct history_store *store);
+/* Ranges of consecutive frames of chunks that begin at `since_ns` or later, in order of node, session, sequence. */
+int history_store_ranges (struct history_store *store, int64_t since_ns, void *context,
+                          void (*range) (void *context, const char *node, uint64_t session, uint64_t first,
+                                         uint64_t last),
+                          struct error *error);
+
+/* Deletes a little of what is before `before_ns`, or of the oldest while more than `max_size` bytes are in use. 1: there
+ * may be more to delete. */
+int history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, struct error *error);
+
+#endif
