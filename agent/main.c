@@ -11,8 +11,10 @@
 #include "agent/options.h"
 #include "agent/output.h"
 #include "agent/publisher.h"
+#include "agent/ring.h"
 #include "agent/sampling.h"
 #include "agent/standalone.h"
+#include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/loop.h"
 #include "synop/memory.h"
@@ -70,6 +72,27 @@ session_make (void)
   return session;
 }
 
+static struct ring *
+open_ring (const struct agent_options *options)
+{
+  struct ring_options to = { .path = options->ring_path,
+                             .size = (size_t) options->ring_size,
+                             .max_age_ns = options->ring_age_ns,
+                             .node = options->node_name };
+  struct error warning;
+  struct ring *ring;
+
+  if (!options->ring)
+    return NULL;
+  ring = ring_create (&to, clock_monotonic (), clock_wall (), &warning);
+  if (warning.text[0])
+    log_warning ("ring: %s%s", warning.text,
+                 ring_is_file (ring) ? "" : "; until then frames are kept in memory, and lost when the agent ends");
+  else if (ring_is_file (ring))
+    log_info ("ring: %s holds %zu frames", options->ring_path, ring_count (ring));
+  return ring;
+}
+
 static int
 publish (const struct agent_options *options, struct loop *loop, struct sampling *sampling)
 {
@@ -77,15 +100,17 @@ publish (const struct agent_options *options, struct loop *loop, struct sampling
                                   .session = session_make (),
                                   .endpoint = options->connect,
                                   .keys = options->keys,
-                                  .queue_frames = (int) options->queue };
+                                  .queue_frames = (int) options->queue,
+                                  .ring = open_ring (options) };
   struct error error;
   struct publisher *publisher = publisher_create (&to, loop, sampling, &error);
+  int rc = publisher ? EXIT_FINE : fail (EXIT_USAGE, &error);
 
-  if (!publisher)
-    return fail (EXIT_USAGE, &error);
-  loop_run (loop);
+  if (publisher)
+    loop_run (loop);
   publisher_destroy (publisher);
-  return EXIT_FINE;
+  ring_destroy (to.ring);
+  return rc;
 }
 
 static int

@@ -35,6 +35,10 @@ struct agent_options {
   int64_t period_ns;
   uint64_t queue, count;
   int log_level;
+  bool ring;
+  char *ring_path;
+  int64_t ring_age_ns;
+  uint64_t ring_size;
   char *disk_exclude, *filesystem_exclude, *filesystem_types_exclude, *network_exclude;
   bool disk_partitions;
   int instance_metadata; /* 1: imds */

@@ -3,6 +3,7 @@
  *   connection up     -> hello
  *   welcome           -> a burst of probes; the facts go with the next frame; the first one begins the frames
  *   schema request    -> schema
+ *   replay request    -> those frames that the ring holds, at most as many as are asked for, and the end
  *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
  *                        aggregator does not know this session
  *   nothing for 60 s  -> connect anew, since libzmq gives up for good after some errors
@@ -56,15 +57,38 @@ struct publisher {
 
 /* ---- the control channel ---- */
 
+static int
+publisher_write (struct publisher *publisher, const struct control *message)
+{
+  buffer_clear (&publisher->message);
+  control_write (&publisher->message, message);
+  if (link_agent_send (publisher->link, publisher->message.data, publisher->message.length) == 0)
+    return 0;
+  log_debug ("a message of type %d to the aggregator was dropped: its queue is full", (int) message->type);
+  return -1;
+}
+
+/* What is of this session. */
 static void
 publisher_send (struct publisher *publisher, struct control *message)
 {
   message->session = publisher->options.session;
   memcpy (message->schema_hash, publisher->schema->hash, sizeof message->schema_hash);
-  buffer_clear (&publisher->message);
-  control_write (&publisher->message, message);
-  if (link_agent_send (publisher->link, publisher->message.data, publisher->message.length) < 0)
-    log_debug ("a message of type %d to the aggregator was dropped: its queue is full", (int) message->type);
+  publisher_write (publisher, message);
+}
+
+static void
+publisher_tell_held (struct publisher *publisher, struct control *hello)
+{
+  struct control_held held[CONTROL_HELD_MAX + 1];
+  size_t count = ring_sessions (publisher->options.ring, clock_monotonic (), held, CONTROL_HELD_MAX + 1);
+
+  hello->first_sequence = publisher->header.sequence + 1;
+  for (size_t i = 0; i < count; i++)
+    if (held[i].session == publisher->options.session)
+      hello->first_sequence = held[i].first;
+    else if (hello->held_count < CONTROL_HELD_MAX)
+      hello->held[hello->held_count++] = held[i];
 }
 
 static void
@@ -75,6 +99,8 @@ publisher_hello (struct publisher *publisher)
                            .period_ns = sampling_shortest_period (publisher->sampling),
                            .version = SYNOP_VERSION };
 
+  if (publisher->options.ring)
+    publisher_tell_held (publisher, &hello);
   strcpy (hello.node, publisher->header.node);
   publisher_send (publisher, &hello);
 }
@@ -87,6 +113,33 @@ publisher_send_schema (struct publisher *publisher)
                             .schema_length = publisher->schema->encoded.length };
 
   publisher_send (publisher, &schema);
+}
+
+/* Nothing waits: a frame that does not fit the socket's queue ends the window before it. */
+static void
+publisher_replay (struct publisher *publisher, const struct control *request)
+{
+  struct control end = {
+    .type = CONTROL_REPLAY_END, .session = request->session, .from = request->from, .to = request->to
+  };
+  struct ring_frame frame;
+  uint64_t next = request->from;
+  size_t bytes = 0;
+
+  for (; publisher->options.ring && ring_next (publisher->options.ring, end.session, next, request->to, &frame);
+       next = frame.sequence + 1) {
+    struct control replayed = { .type = CONTROL_REPLAYED, .frame = frame.bytes, .frame_length = frame.length };
+
+    if (frame.length > request->bytes)
+      continue;
+    bytes += frame.length;
+    if (end.sent == request->frames || bytes > request->bytes || publisher_write (publisher, &replayed) < 0) {
+      end.to = frame.sequence - 1;
+      break;
+    }
+    end.sent++;
+  }
+  publisher_write (publisher, &end);
 }
 
 static void publisher_probe (void *context, int64_t due_ns);
@@ -150,6 +203,8 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
   else if (message.type == CONTROL_SCHEMA_REQUEST &&
            memcmp (message.schema_hash, publisher->schema->hash, SCHEMA_HASH_SIZE) == 0)
     publisher_send_schema (publisher);
+  else if (message.type == CONTROL_REPLAY_REQUEST)
+    publisher_replay (publisher, &message);
 }
 
 /* ---- the connection ---- */
@@ -171,8 +226,7 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
   else if (publisher->state == STATE_NEW)
     log_warning ("no aggregator answers at %s; going on trying", endpoint);
   else
-    log_warning ("lost the aggregator at %s: up to %d frames are kept until it is back", endpoint,
-                 publisher->options.queue_frames);
+    log_warning ("lost the aggregator at %s: frames are kept until it is back", endpoint);
   publisher->state = state;
 }
 
@@ -230,6 +284,10 @@ publisher_publish (struct publisher *publisher, const struct sample *sample)
   header->wall_ns = sample->wall_ns;
   buffer_clear (frame);
   frame_write (frame, header, publisher->schema, (const struct table *const *) sample->tables, sample->count);
+  if (publisher->options.ring)
+    ring_add (publisher->options.ring,
+              &(struct ring_frame){ header->session, header->sequence, frame->data, frame->length },
+              clock_monotonic ());
   if (link_agent_publish (publisher->link, frame->data, frame->length) < 0)
     log_debug ("frame %" PRIu64 " was dropped: the queue is full", header->sequence);
 }

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "agent/ring.h"
 #include "agent/sampling.h"
 #include "synop/error.h"
 #include "synop/loop.h"
@@ -14,6 +15,7 @@ struct publisher_options {
   const char *endpoint;
   const char *keys; /* the folder with agent.key and aggregator.pub */
   int queue_frames;
+  struct ring *ring; /* keeps the frames for replay; not owned; NULL: none */
 };
 
 struct publisher;

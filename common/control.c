@@ -29,6 +29,18 @@ pack_bool (struct msgpack_packer *packer, bool value)
 }
 
 static void
+pack_held (struct msgpack_packer *packer, const struct control *message)
+{
+  msgpack_pack_array (packer, message->held_count);
+  for (size_t i = 0; i < message->held_count; i++) {
+    msgpack_pack_array (packer, 3);
+    msgpack_pack_uint64 (packer, message->held[i].session);
+    msgpack_pack_uint64 (packer, message->held[i].first);
+    msgpack_pack_uint64 (packer, message->held[i].last);
+  }
+}
+
+static void
 pack_last (struct msgpack_packer *packer, const struct control *message)
 {
   if (!message->has_last) {
@@ -71,7 +83,7 @@ control_write (struct buffer *out, const struct control *message)
   wire_packer (&packer, out);
   switch (message->type) {
   case CONTROL_HELLO:
-    pack_head (&packer, message->type, 7);
+    pack_head (&packer, message->type, 8);
     pack_text (&packer, message->node);
     msgpack_pack_uint64 (&packer, message->session);
     pack_hash (&packer, message);
@@ -79,6 +91,7 @@ control_write (struct buffer *out, const struct control *message)
     msgpack_pack_uint64 (&packer, message->last_sequence);
     msgpack_pack_int64 (&packer, message->period_ns);
     pack_text (&packer, message->version);
+    pack_held (&packer, message);
     break;
   case CONTROL_SCHEMA:
     pack_head (&packer, message->type, 2);
@@ -90,6 +103,17 @@ control_write (struct buffer *out, const struct control *message)
     msgpack_pack_uint64 (&packer, message->session);
     msgpack_pack_int64 (&packer, message->t1);
     pack_last (&packer, message);
+    break;
+  case CONTROL_REPLAYED:
+    pack_head (&packer, message->type, 1);
+    wire_pack_binary (&packer, message->frame, message->frame_length);
+    break;
+  case CONTROL_REPLAY_END:
+    pack_head (&packer, message->type, 4);
+    msgpack_pack_uint64 (&packer, message->session);
+    msgpack_pack_uint64 (&packer, message->from);
+    msgpack_pack_uint64 (&packer, message->to);
+    msgpack_pack_uint64 (&packer, message->sent);
     break;
   case CONTROL_WELCOME:
     pack_head (&packer, message->type, 4);
@@ -106,6 +130,14 @@ control_write (struct buffer *out, const struct control *message)
     msgpack_pack_int64 (&packer, message->t3);
     pack_bool (&packer, message->known);
     pack_clock (&packer, message);
+    break;
+  case CONTROL_REPLAY_REQUEST:
+    pack_head (&packer, message->type, 5);
+    msgpack_pack_uint64 (&packer, message->session);
+    msgpack_pack_uint64 (&packer, message->from);
+    msgpack_pack_uint64 (&packer, message->to);
+    msgpack_pack_uint32 (&packer, message->frames);
+    msgpack_pack_uint32 (&packer, message->bytes);
     break;
   case CONTROL_SCHEMA_REQUEST:
     pack_head (&packer, message->type, 1);
@@ -166,6 +198,37 @@ read_hello (struct wire *wire, struct control *message)
   read_text (wire, message->version, CONTROL_TEXT_MAX);
 }
 
+/* More sessions than there is room for are left out. */
+static void
+read_held (struct wire *wire, struct control *message)
+{
+  uint32_t count = wire_array (wire, UINT32_MAX);
+
+  for (uint32_t i = 0; i < count && !wire->bad; i++) {
+    uint32_t fields = wire_array (wire, UINT32_MAX);
+    struct control_held held = { .session = wire_uint (wire, UINT64_MAX),
+                                 .first = wire_uint (wire, INT64_MAX),
+                                 .last = wire_uint (wire, INT64_MAX) };
+
+    if (fields < 3 || held.session == 0 || held.first == 0 || held.last < held.first)
+      wire->bad = true;
+    wire_skip_items (wire, fields < 3 ? 0 : fields - 3);
+    if (!wire->bad && message->held_count < CONTROL_HELD_MAX)
+      message->held[message->held_count++] = held;
+  }
+}
+
+/* Session, from and to of a replay. The end of one of which nothing could be sent lies before its begin. */
+static void
+read_range (struct wire *wire, struct control *message, uint64_t slack)
+{
+  read_session (wire, message);
+  message->from = wire_uint (wire, INT64_MAX);
+  message->to = wire_uint (wire, INT64_MAX);
+  if (message->from == 0 || message->to + slack < message->from)
+    wire->bad = true;
+}
+
 static void
 read_last (struct wire *wire, struct control *message)
 {
@@ -212,14 +275,18 @@ read_clock (struct wire *wire, struct control *message)
 }
 
 /* Reads the fields of a message, of which there are `count`, and returns how many it needs; 0 for a type that is not
- * known. What the probes' messages say of clocks may be left out. */
+ * known. What a hello says of earlier
+ * sessions, and the probes' messages of clocks, may be left out. */
 static uint32_t
 read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t count)
 {
   switch (type) {
   case CONTROL_HELLO:
     read_hello (wire, message);
-    return 7;
+    if (count < 8)
+      return 7;
+    read_held (wire, message);
+    return 8;
   case CONTROL_SCHEMA:
     read_hash (wire, message);
     message->schema = wire_binary (wire, &message->schema_length, SCHEMA_BYTES_MAX);
@@ -231,6 +298,13 @@ read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t
       return 2;
     read_last (wire, message);
     return 3;
+  case CONTROL_REPLAYED:
+    message->frame = wire_binary (wire, &message->frame_length, FRAME_BYTES_MAX);
+    return 1;
+  case CONTROL_REPLAY_END:
+    read_range (wire, message, 1);
+    message->sent = wire_uint (wire, INT64_MAX);
+    return 4;
   case CONTROL_WELCOME:
     read_session (wire, message);
     message->known = wire_bool (wire);
@@ -247,6 +321,11 @@ read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t
       return 5;
     read_clock (wire, message);
     return 6;
+  case CONTROL_REPLAY_REQUEST:
+    read_range (wire, message, 0);
+    message->frames = (uint32_t) wire_uint (wire, UINT32_MAX);
+    message->bytes = (uint32_t) wire_uint (wire, UINT32_MAX);
+    return 5;
   case CONTROL_SCHEMA_REQUEST:
     read_hash (wire, message);
     return 1;

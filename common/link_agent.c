@@ -24,7 +24,7 @@
 #define CONNECT_TIMEOUT_MS 5000
 #define HEARTBEAT_MS 5000
 #define HEARTBEAT_TIMEOUT_MS 15000
-#define CONTROL_QUEUE 32
+#define CONTROL_QUEUE 128 /* a window of replayed frames, and what else is said */
 
 struct link_agent {
   void *context, *data, *control, *monitor;

@@ -1,23 +1,29 @@
 /* Messages of the control channel (agent DEALER, aggregator ROUTER): one msgpack array each, [1, type, ...].
  *
- *   1  hello           node, session, schema hash, first sequence held, last sequence held, period ns, version text
+ *   1  hello           node, session, schema hash, first sequence held, last sequence, period ns, version text, held
+ *                      held: earlier sessions of which frames are held, [[session, first, last], ...], the newest first
  *   2  schema          schema hash, schema (bin)
  *   3  probe           session, t1, last   (last: nil, or the four times [t1, t2, t3, t4] of the probe before)
+ *   4  replayed frame  frame (bin)
+ *   5  replay end      session, from, to, sent: of all frames from `from` to `to`, `sent` were held and were sent
  *  32  welcome         session, known (is the schema known), last sequence stored (0: none), version text
  *  33  probe answer    session, t1, t2, t3, known, clock
  *                      known: does the aggregator know this session; clock: nil, or [node ns, cluster ns, bound ns,
  *                      drift, soon]: when the agent's monotonic clock reads `node ns + x` cluster time is
  *                      `cluster ns + x * (1 + drift)`, to within the bound; soon: the agent shall probe in a burst again
+ *  34  replay request  session, from, to, frames, bytes: those of the frames from..to that are held, in order, at most so
+ *                      many and of so many bytes together; a frame that is larger alone counts as not held
  *  36  schema request  schema hash
  *
  * t1 and t4 are the agent's monotonic ns when a probe is sent and its answer comes, t2 and t3 the aggregator's when the
  * probe comes and its answer is sent. Cluster time is ns since 1970.
  *
- * `last` and `clock` may be left out.
+ * `held`, `last` and `clock` may be left out. The first sequence held is 0 for an agent that cannot replay, else the one
+ * that the next frame will have where none is held.
  *
- * Left free for replay and commands: 4 (replayed frame), 34 (replay request), 35 (command). An unknown type is counted
- * and ignored, an unknown version too; trailing fields are ignored. The agent sends a hello whenever its connection
- * comes up, and when an answer says that the aggregator does not know the session. */
+ * Left free for commands: 35. An unknown type is counted and ignored, an unknown version too; trailing fields are
+ * ignored. The agent sends a hello whenever its connection comes up, and when an answer says that the aggregator does
+ * not know the session. */
 #ifndef SYNOP_CONTROL_H
 #define SYNOP_CONTROL_H
 
@@ -31,8 +37,9 @@
 #include "synop/schema.h"
 
 #define CONTROL_VERSION 1
-#define CONTROL_BYTES_MAX (SCHEMA_BYTES_MAX + 1024)
+#define CONTROL_BYTES_MAX (FRAME_BYTES_MAX + 1024)
 #define CONTROL_TEXT_MAX 64
+#define CONTROL_HELD_MAX 16
 #define CONTROL_DRIFT_MAX 0.01                         /* s/s: far more than any clock's */
 #define CONTROL_PERIOD_MIN_NS INT64_C (1000000)        /* 1 ms */
 #define CONTROL_PERIOD_MAX_NS INT64_C (86400000000000) /* a day */
@@ -41,8 +48,11 @@ enum control_type {
   CONTROL_HELLO = 1,
   CONTROL_SCHEMA = 2,
   CONTROL_PROBE = 3,
+  CONTROL_REPLAYED = 4,
+  CONTROL_REPLAY_END = 5,
   CONTROL_WELCOME = 32,
   CONTROL_PROBE_ANSWER = 33,
+  CONTROL_REPLAY_REQUEST = 34,
   CONTROL_SCHEMA_REQUEST = 36,
 };
 
@@ -50,6 +60,11 @@ struct control_clock {
   int64_t node_ns, cluster_ns, bound_ns;
   double drift;
   bool soon;
+};
+
+/* Frames of one session. */
+struct control_held {
+  uint64_t session, first, last;
 };
 
 struct control {
@@ -60,6 +75,13 @@ struct control {
   uint64_t first_sequence, last_sequence;
   int64_t period_ns;
   char version[CONTROL_TEXT_MAX + 1];
+  size_t held_count;
+  struct control_held held[CONTROL_HELD_MAX];
+  uint64_t from, to; /* of a replay request or its end */
+  uint32_t frames, bytes;
+  uint64_t sent;
+  const uint8_t *frame; /* into the bytes read, or what to write */
+  size_t frame_length;
   const uint8_t *schema; /* into the bytes read, or what to write */
   size_t schema_length;
   int64_t t1, t2, t3;

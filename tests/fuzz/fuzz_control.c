@@ -22,6 +22,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   control_write (&out, &message);
   if (control_read (out.data, out.length, &again, &error) != 0 || again.type != message.type ||
       again.session != message.session || again.schema_length != message.schema_length ||
+      again.frame_length != message.frame_length || again.held_count != message.held_count || again.to != message.to ||
       strcmp (again.node, message.node) != 0)
     abort ();
   buffer_free (&out);

@@ -119,7 +119,8 @@ class Cluster:
         keys = self.keys_of(node)
         ini = self.write(f"{node}.ini", config)
         count = sum(p.name.startswith(f"agent-{node}-") for p in self.programs)
-        arguments = ["--config", ini, "--keys", keys, "--node", node, "--connect", self.endpoint, "--period", period]
+        arguments = ["--config", ini, "--keys", keys, "--node", node, "--connect", self.endpoint, "--period", period,
+                     "--ring-path", keys / "ring", "--ring-max-size", "1M"]
         self.agents[node] = self.start(name or f"agent-{node}-{count}", "agent", *arguments, *options, **more)
         return self.agents[node]
 

@@ -27,7 +27,8 @@ FOLD_NONE, FOLD_SUM, FOLD_MEAN, FOLD_MAX, FOLD_MIN = range(5)
 OF_NODE, SHARE, WRAPS32 = 1, 2, 4
 ONCE = 1
 
-HELLO, SCHEMA, PROBE, WELCOME, PROBE_ANSWER, SCHEMA_REQUEST = 1, 2, 3, 32, 33, 36
+HELLO, SCHEMA, PROBE, REPLAYED, REPLAY_END = 1, 2, 3, 4, 5
+WELCOME, PROBE_ANSWER, REPLAY_REQUEST, SCHEMA_REQUEST = 32, 33, 34, 36
 
 NAME = re.compile(r"[a-z0-9_]{1,64}")
 
@@ -197,10 +198,11 @@ class Hello:
     last: int
     period_ns: int
     version: str
+    held: list = field(default_factory=list)
 
 
 def hello_read(message):
-    return Hello(*message[2:9])
+    return Hello(*message[2:10])
 
 
 @dataclass

@@ -19,7 +19,13 @@ static const struct control messages[] = {
     .first_sequence = 0,
     .last_sequence = INT64_MAX,
     .period_ns = 1000000000,
-    .version = "0.1.0" },
+    .version = "0.1.0",
+    .held_count = 2,
+    .held = { { 9, 1, 4000000000 }, { UINT64_MAX, INT64_MAX, INT64_MAX } } },
+  { .type = CONTROL_REPLAYED, .frame = (const uint8_t *) "frame", .frame_length = 5 },
+  { .type = CONTROL_REPLAY_END, .session = 5, .from = 7, .to = 6, .sent = 0 },
+  { .type = CONTROL_REPLAY_END, .session = 5, .from = 1, .to = INT64_MAX, .sent = 64 },
+  { .type = CONTROL_REPLAY_REQUEST, .session = 5, .from = 1, .to = INT64_MAX, .frames = 64, .bytes = UINT32_MAX },
   { .type = CONTROL_SCHEMA, .schema_hash = "0123456789abcde", .schema = (const uint8_t *) "bytes", .schema_length = 5 },
   { .type = CONTROL_PROBE, .session = 5, .t1 = INT64_MAX },
   { .type = CONTROL_WELCOME, .session = 5, .known = true, .last_sequence = 77, .version = "0.1.0" },
@@ -42,6 +48,17 @@ assert_same (const struct control *one, const struct control *other)
   assert_int_equal (one->schema_length, other->schema_length);
   if (one->schema_length != 0)
     assert_memory_equal (one->schema, other->schema, one->schema_length);
+  assert_int_equal (one->held_count, other->held_count);
+  for (size_t i = 0; i < one->held_count; i++) {
+    assert_true (one->held[i].session == other->held[i].session);
+    assert_true (one->held[i].first == other->held[i].first);
+    assert_true (one->held[i].last == other->held[i].last);
+  }
+  assert_true (one->from == other->from && one->to == other->to && one->sent == other->sent);
+  assert_true (one->frames == other->frames && one->bytes == other->bytes);
+  assert_int_equal (one->frame_length, other->frame_length);
+  if (one->frame_length != 0)
+    assert_memory_equal (one->frame, other->frame, one->frame_length);
   assert_int_equal (one->t1, other->t1);
   assert_int_equal (one->t2, other->t2);
   assert_int_equal (one->t3, other->t3);
@@ -122,7 +139,7 @@ test_by_hand (void **state)
   assert_int_equal (RESULT ("\x95\x01\x03\x05\x07\x94\x01\x02\x03\x04"), 0);
   assert_int_equal (RESULT ("\x95\x01\x03\x05\x07\x93\x01\x02\x03"), -1);
   assert_int_equal (RESULT ("\x97\x01\x03\x05\x07\xc0\xa5later\x92\x01\x81\x01\x02"), 0); /* trailing fields */
-  assert_int_equal (RESULT ("\x92\x01\x04"), 1);                                          /* a type to come */
+  assert_int_equal (RESULT ("\x92\x01\x23"), 1);                                          /* a type to come */
   assert_int_equal (RESULT ("\x93\x01\xcf\x00\x00\x00\x01\x00\x00\x00\x01\x07"), 1);      /* not cut to 32 bits */
   assert_int_equal (RESULT ("\x91\x02"), 1);                                              /* a version to come */
   assert_int_equal (RESULT ("\x91\x01"), -1);
@@ -169,6 +186,47 @@ test_by_hand (void **state)
 }
 
 static void
+test_replay_by_hand (void **state)
+{
+  struct control hello = messages[0], read;
+  struct buffer out = { 0 };
+
+  (void) state;
+  assert_int_equal (RESULT ("\x93\x01\x04\xc4\x01x"), 0);
+  assert_int_equal (RESULT ("\x93\x01\x04\xa1x"), -1);            /* a text */
+  assert_int_equal (RESULT ("\x96\x01\x05\x07\x02\x01\x00"), 0);  /* nothing could be sent */
+  assert_int_equal (RESULT ("\x96\x01\x05\x07\x03\x01\x00"), -1); /* it ends too long before it begins */
+  assert_int_equal (RESULT ("\x96\x01\x05\x07\x00\x01\x00"), -1); /* there is no frame 0 */
+  assert_int_equal (RESULT ("\x97\x01\x22\x07\x02\x02\x01\x01"), 0);
+  assert_int_equal (RESULT ("\x97\x01\x22\x07\x02\x01\x01\x01"), -1);
+  assert_int_equal (RESULT ("\x97\x01\x22\x00\x02\x02\x01\x01"), -1);
+
+#define HELD(held) "\x9a\x01\x01\xa1n\x05" HASH "\x01\x02" SECOND "\xa1v" held
+  assert_int_equal (RESULT (HELD ("\x90")), 0);
+  assert_int_equal (RESULT (HELD ("\x91\x93\x05\x01\x02")), 0);
+  assert_int_equal (RESULT (HELD ("\x91\x95\x05\x01\x02\xc0\x90")), 0); /* trailing fields */
+  assert_int_equal (RESULT (HELD ("\x91\x92\x05\x01")), -1);
+  assert_int_equal (RESULT (HELD ("\x91\x93\x05\x02\x01")), -1);
+  assert_int_equal (RESULT (HELD ("\x91\x93\x00\x01\x02")), -1);
+  assert_int_equal (RESULT (HELD ("\x91\x93\x05\x00\x02")), -1);
+  assert_int_equal (RESULT (HELD ("\xdd\xff\xff\xff\xff")), -1);
+  assert_int_equal (RESULT (HELD ("\xc0")), -1);
+
+  hello.held_count = CONTROL_HELD_MAX; /* of more, the first are taken */
+  for (size_t i = 0; i < CONTROL_HELD_MAX; i++)
+    hello.held[i] = (struct control_held){ i + 1, 1, 2 };
+  control_write (&out, &hello);
+  out.length -= CONTROL_HELD_MAX * 4 + 3; /* an array of 16 has a head of 3 bytes */
+  buffer_add (&out, "\xdc\x00\x12", 3);
+  for (unsigned i = 0; i < 18; i++)
+    buffer_add (&out, (char[]){ (char) 0x93, (char) (i + 1), 1, 2 }, 4);
+  assert_int_equal (control_read (out.data, out.length, &read, NULL), 0);
+  assert_int_equal (read.held_count, CONTROL_HELD_MAX);
+  assert_int_equal (read.held[15].session, 16);
+  buffer_free (&out);
+}
+
+static void
 test_too_large (void **state)
 {
   char *bytes = memory_new (CONTROL_BYTES_MAX + 1, 1);
@@ -186,9 +244,8 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_round_trip),
-    cmocka_unit_test (test_truncated_and_mutated),
-    cmocka_unit_test (test_by_hand),
+    cmocka_unit_test (test_round_trip), cmocka_unit_test (test_truncated_and_mutated),
+    cmocka_unit_test (test_by_hand),    cmocka_unit_test (test_replay_by_hand),
     cmocka_unit_test (test_too_large),
   };
 

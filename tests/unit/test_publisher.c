@@ -127,6 +127,8 @@ run_until (int64_t end_ns)
 static struct link_event events[4];
 static size_t event_count;
 static struct control sent[512];
+static uint64_t replayed[512]; /* the sequence numbers of replayed frames */
+static size_t room = SIZE_MAX; /* messages that the socket takes */
 static size_t sent_count;
 static struct frame_header frames[8192];
 static int64_t frame_times[8192];
@@ -195,7 +197,18 @@ link_agent_send (struct link_agent *link, const void *bytes, size_t length)
   struct error error;
 
   (void) link;
+  if (room == 0) {
+    sent_count--;
+    return -1;
+  }
+  room--;
   assert_int_equal (control_read (bytes, length, message, &error), 0);
+  if (message->type == CONTROL_REPLAYED) {
+    struct frame_header header;
+
+    assert_int_equal (frame_read_header (message->frame, message->frame_length, &header, &error), 0);
+    replayed[sent_count - 1] = header.sequence;
+  }
   if (message->type == CONTROL_SCHEMA) {
     schema_destroy (sent_schema);
     sent_schema = schema_read (message->schema, message->schema_length, &error);
@@ -352,17 +365,28 @@ remove_keys (void **state)
   return rc;
 }
 
+static struct ring *ring;
+
+static struct publisher *
+create_publisher (uint64_t session)
+{
+  struct publisher_options options = {
+    .node = "n1", .session = session, .endpoint = "tcp://master:5555", .keys = folder, .queue_frames = 300, .ring = ring
+  };
+  struct error error;
+
+  return publisher_create (&options, NULL, sampling, &error);
+}
+
 static int
 begin (void **state)
 {
   static const struct sampler *const list[] = { &plain, &facts };
   static const int64_t periods[] = { S, S };
   static const struct sampler_context context = { .root = "" };
-  struct publisher_options options = {
-    .node = "n1", .session = SESSION, .endpoint = "tcp://master:5555", .keys = folder, .queue_frames = 300
-  };
+  const struct ring_options in_memory = { "", 65536, 900 * S, "n1" };
   const struct group *const *groups;
-  struct error error;
+  struct error warning;
   size_t count;
 
   (void) state;
@@ -371,7 +395,8 @@ begin (void **state)
   sampling = sampling_create (list, periods, 2, &context);
   groups = sampling_groups (sampling, &count);
   declared = schema_create (groups, count);
-  publisher = publisher_create (&options, NULL, sampling, &error);
+  ring = ring_create (&in_memory, now_ns, clock_wall (), &warning);
+  publisher = create_publisher (SESSION);
   return publisher ? 0 : -1;
 }
 
@@ -380,6 +405,7 @@ end (void **state)
 {
   (void) state;
   publisher_destroy (publisher);
+  ring_destroy (ring);
   sampling_destroy (sampling);
   schema_destroy (declared);
   schema_destroy (sent_schema);
@@ -647,6 +673,110 @@ test_broken_messages_change_nothing (void **state)
   assert_int_equal (frame_count, 2);
 }
 
+/* ---- replay ---- */
+
+static void
+asks (uint64_t session, uint64_t from, uint64_t to, uint32_t most, uint32_t bytes)
+{
+  hears ((struct control){
+      .type = CONTROL_REPLAY_REQUEST, .session = session, .from = from, .to = to, .frames = most, .bytes = bytes });
+}
+
+/* Since `before` messages: frames `from` to `to`, and the end that says that all up to `end` were looked for. */
+static void
+assert_replayed (size_t before, uint64_t from, uint64_t to, uint64_t end)
+{
+  size_t count = (size_t) (to + 1 - from);
+
+  assert_int_equal (sent_count, before + count + 1);
+  for (size_t i = 0; i < count; i++) {
+    assert_int_equal (sent[before + i].type, CONTROL_REPLAYED);
+    assert_int_equal (replayed[before + i], from + i);
+  }
+  assert_int_equal (sent[sent_count - 1].type, CONTROL_REPLAY_END);
+  assert_int_equal (sent[sent_count - 1].sent, count);
+  assert_int_equal (sent[sent_count - 1].to, end);
+}
+
+static void
+test_replay (void **state)
+{
+  size_t before;
+
+  (void) state;
+  happens (LINK_UP);
+  assert_int_equal (sent[0].first_sequence, 1);
+  hears_welcome (true);
+  run_until (START + 20 * S);
+  happens (LINK_DOWN);
+  happens (LINK_UP);
+  assert_int_equal (sent[sent_count - 1].first_sequence, 1);
+  assert_int_equal (sent[sent_count - 1].last_sequence, 20);
+  assert_int_equal (sent[sent_count - 1].held_count, 0);
+
+  before = sent_count;
+  asks (SESSION, 5, 9, 64, 100000);
+  assert_replayed (before, 5, 9, 9);
+  assert_int_equal (sent[sent_count - 1].from, 5);
+  assert_true (sent[sent_count - 1].session == SESSION);
+  before = sent_count;
+  asks (SESSION, 5, 20, 3, 100000);
+  assert_replayed (before, 5, 7, 7);
+  before = sent_count;
+  asks (SESSION, 15, INT64_MAX, 64, 100000); /* there are none behind 20 */
+  assert_replayed (before, 15, 20, INT64_MAX);
+  before = sent_count;
+  asks (SESSION, 5, 9, 64, 1); /* all of them are larger than that */
+  assert_replayed (before, 5, 4, 9);
+  before = sent_count;
+  asks (SESSION + 1, 5, 9, 64, 100000);
+  assert_replayed (before, 5, 4, 9);
+  assert_int_equal (frame_count, 20); /* none of that was published */
+}
+
+static void
+test_replay_that_the_socket_does_not_take (void **state)
+{
+  size_t before;
+
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (true);
+  run_until (START + 20 * S);
+  before = sent_count;
+  room = 3;
+  asks (SESSION, 5, 9, 64, 100000);
+  assert_int_equal (sent_count, before + 3); /* and no end, so it is asked for again */
+  room = SIZE_MAX;
+  before = sent_count;
+  asks (SESSION, 5, 9, 64, 100000);
+  assert_replayed (before, 5, 9, 9);
+}
+
+static void
+test_replay_of_an_earlier_session (void **state)
+{
+  size_t before;
+
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (true);
+  run_until (START + 5 * S);
+  publisher_destroy (publisher); /* the ring stays, as the file does */
+  timer_count = 0;
+  publisher = create_publisher (SESSION + 5);
+  happens (LINK_UP);
+  assert_int_equal (sent[sent_count - 1].first_sequence, 1);
+  assert_int_equal (sent[sent_count - 1].last_sequence, 0);
+  assert_int_equal (sent[sent_count - 1].held_count, 1);
+  assert_true (sent[sent_count - 1].held[0].session == SESSION);
+  assert_int_equal (sent[sent_count - 1].held[0].first, 1);
+  assert_int_equal (sent[sent_count - 1].held[0].last, 5);
+  before = sent_count;
+  asks (SESSION, 3, 5, 64, 100000);
+  assert_replayed (before, 3, 5, 5);
+}
+
 static void
 test_keys_that_are_missing (void **state)
 {
@@ -679,6 +809,9 @@ main (void)
     cmocka_unit_test_setup_teardown (test_probes_soon_when_asked, begin, end),
     cmocka_unit_test_setup_teardown (test_silence_brings_a_new_connection, begin, end),
     cmocka_unit_test_setup_teardown (test_broken_messages_change_nothing, begin, end),
+    cmocka_unit_test_setup_teardown (test_replay, begin, end),
+    cmocka_unit_test_setup_teardown (test_replay_that_the_socket_does_not_take, begin, end),
+    cmocka_unit_test_setup_teardown (test_replay_of_an_earlier_session, begin, end),
     cmocka_unit_test (test_keys_that_are_missing),
   };
 

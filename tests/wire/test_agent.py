@@ -296,7 +296,7 @@ def test_unlisted_agent_is_told_and_heals(cluster, peer):
     """An aggregator that does not know the key refuses it; the agent stays alive and says so."""
     other = cluster.keys_of("n2", admit=False)
     agent = cluster.start("stranger", "agent", "--config", cluster.empty, "--keys", other, "--node", "n2", "--connect",
-                          peer.endpoint, "--period", "100ms")
+                          peer.endpoint, "--period", "100ms", "--ring-path", other / "ring")
     peer.wait(lambda: peer.zap.refused >= 1, "a refusal")
     peer.wait(lambda: "key" in agent.log(), "a word about the key in the log")
     assert agent.alive()
@@ -320,3 +320,100 @@ def test_its_time_is_the_machines(cluster, peer):
     for frame in peer.wait_frames(4):
         assert abs(time.time_ns() - frame.wall_ns) < 120e9
         assert 0 <= frame.received - frame.monotonic_ns < 60e9
+
+
+# ---- replay ----
+
+
+def replay(peer, session, first, last, frames=64, size=1_000_000):
+    """Asks, and returns the frames that came before the end, with the end."""
+    mark = len(peer.messages)
+    routing = next(routing for routing, message in reversed(peer.messages) if message[1] == protocol.HELLO)
+    peer.send(routing, protocol.REPLAY_REQUEST, session, first, last, frames, size)
+
+    def said(kind):
+        return [message for _, message in peer.messages[mark:] if message[1] == kind]
+
+    peer.wait(lambda: said(protocol.REPLAY_END), "the end of a replay")
+    return [message[2] for message in said(protocol.REPLAYED)], said(protocol.REPLAY_END)[0][2:]
+
+
+def sent(peer):
+    """{(session, sequence): bytes} of what was published."""
+    return {tuple(protocol.unpack(data)[2:4]): data for _, data in peer.frames}
+
+
+def test_replay_is_what_was_published(cluster, peer):
+    """Byte for byte, in order, at most what was asked for; live frames go on meanwhile."""
+    start(cluster, peer)
+    hello = peer.hellos()[0]
+    assert hello.first == 1 and hello.held == []
+    peer.wait_frames(12)
+    live = sent(peer)
+    frames, end = replay(peer, hello.session, 3, 9)
+    assert frames == [live[hello.session, number] for number in range(3, 10)]
+    assert end == [hello.session, 3, 9, 7]
+    frames, end = replay(peer, hello.session, 1, 9, frames=4)
+    assert frames == [live[hello.session, number] for number in range(1, 5)] and end == [hello.session, 1, 4, 4]
+    two = len(live[hello.session, 2]) + len(live[hello.session, 3])
+    frames, end = replay(peer, hello.session, 2, 9, size=two)
+    assert len(frames) == 2 and end == [hello.session, 2, 3, 2]
+    assert replay(peer, hello.session + 1, 1, 9) == ([], [hello.session + 1, 1, 9, 0])
+    assert replay(peer, hello.session, 10**6, 10**7) == ([], [hello.session, 10**6, 10**7, 0])
+    peer.wait_frames(3, after=len(peer.frames))
+
+
+@pytest.mark.parametrize("bad", [
+    [], [0, 1, 2, 64, 1000], [1, 0, 2, 64, 1000], [1, 3, 2, 64, 1000], [1, 1, 2, 64], [1, 1, 2, -1, 1000],
+    [1, 1, 2**63, 64, 1000], ["x", 1, 2, 64, 1000], [1, 1, 2, 2**33, 1000],
+], ids=range(9))
+def test_broken_replay_requests(cluster, peer, bad):
+    start(cluster, peer)
+    peer.wait_frames(2)
+    peer.send(peer.messages[0][0], protocol.REPLAY_REQUEST, *bad)
+    session = peer.hellos()[0].session
+    assert len(replay(peer, session, 1, 2)[0]) == 2
+    assert not [1 for _, message in peer.messages if message[1] == protocol.REPLAY_END and message[2] != session]
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_earlier_sessions_are_held(cluster, peer, how):
+    """After SIGKILL and after a clean end alike, the next one has the frames of those before it."""
+    sessions = []
+    for _ in range(3):
+        start(cluster, peer)
+        hellos = len(peer.hellos())
+        peer.wait(lambda: len({hello.session for hello in peer.hellos()}) > len(sessions), "a hello")
+        hello = peer.hellos()[-1]
+        assert [one for one, _, _ in hello.held] == sessions[::-1], (hello, hellos)
+        sessions.append(hello.session)
+        peer.wait(lambda: sum(one == hello.session for one, _ in sent(peer)) >= 5, "frames")
+        for session, first, last in hello.held:
+            frames, end = replay(peer, session, first, last)
+            live = sent(peer)
+            assert first == 1 and end == [session, 1, last, last] and len(frames) == last
+            for number, frame in enumerate(frames, start=1):
+                # The last ones may have been in the dead agent's memory, on their way.
+                assert (session, number) not in live or live[session, number] == frame
+            assert sum(one == session for one, _ in live) <= last
+        getattr(cluster.agents["n1"], how)()
+
+
+def test_without_a_ring(cluster, peer):
+    start(cluster, peer, config="[ring]\nenabled = no\n")
+    peer.wait_frames(3)
+    hello = peer.hellos()[0]
+    assert hello.first == 0 and hello.held == []
+    assert replay(peer, hello.session, 1, 3) == ([], [hello.session, 1, 3, 0])
+
+
+def test_two_agents_with_one_ring(cluster, peer):
+    """The second says so, and keeps its frames in memory."""
+    start(cluster, peer)
+    peer.wait_frames(2)
+    ring = cluster.keys_of("n1") / "ring"
+    other = cluster.keys_of("n2")
+    second = cluster.start("second", "agent", "--config", cluster.empty, "--keys", other, "--node", "n2", "--connect",
+                           peer.endpoint, "--ring-path", ring)
+    wait_until(lambda: "another agent uses it" in second.log(), "a warning")
+    assert second.alive()

@@ -1,0 +1,199 @@
+/* See ring_file.h. What the file holds, in the machine's own byte order:
+ *
+ *   head     magic "synopRNG", version (4 bytes), zero (4), key (16), SipHash-2-4 with the key of all before (8)
+ *   records  from byte 4096 on; see ring.c
+ *
+ * The head is written once. A file that is not one of ours is left as it is: perhaps the path is wrong. */
+#include "agent/ring_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "synop/memory.h"
+
+#define VERSION 1
+
+static const char magic[8] = "synopRNG";
+
+struct head {
+  char magic[8];
+  uint32_t version, zero;
+  uint8_t key[RING_KEY_SIZE];
+  uint8_t sum[crypto_shorthash_BYTES];
+};
+
+static void
+head_sum (const struct head *head, uint8_t sum[crypto_shorthash_BYTES])
+{
+  crypto_shorthash (sum, (const uint8_t *) head, offsetof (struct head, sum), head->key);
+}
+
+/* ---- memory ---- */
+
+void
+ring_file_anonymous (struct ring_file *file, size_t size)
+{
+  *file = (struct ring_file){ .fd = -1, .size = size };
+  file->map =
+      mmap (NULL, RING_FILE_HEAD + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (file->map == MAP_FAILED)
+    abort (); /* as memory_new does */
+  file->records = file->map + RING_FILE_HEAD;
+  randombytes_buf (file->key, sizeof file->key);
+}
+
+void
+ring_file_close (struct ring_file *file)
+{
+  if (file->map)
+    munmap (file->map, RING_FILE_HEAD + file->size);
+  if (file->fd >= 0)
+    close (file->fd);
+  *file = (struct ring_file){ .fd = -1 };
+}
+
+void
+ring_file_release (struct ring_file *file, size_t from, size_t to)
+{
+  size_t page = (size_t) sysconf (_SC_PAGESIZE);
+
+  from = (from + page - 1) & ~(page - 1);
+  to &= ~(page - 1);
+  if (from < to)
+    madvise (file->records + from, to - from, MADV_DONTNEED);
+}
+
+/* ---- the file ---- */
+
+/* The folder of the file, if only that is missing. */
+static void
+make_folder (const char *path)
+{
+  char *folder = memory_string (path), *slash = strrchr (folder, '/');
+
+  if (slash && slash != folder) {
+    *slash = '\0';
+    mkdir (folder, 0755);
+  }
+  free (folder);
+}
+
+static int
+open_locked (struct ring_file *file, const char *path, struct stat *status, struct error *error)
+{
+  make_folder (path);
+  file->fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (file->fd < 0 || fstat (file->fd, status) < 0)
+    return error_set (error, "%s: %s; make it writable or set [ring] path", path, strerror (errno));
+  if (!S_ISREG (status->st_mode))
+    return error_set (error, "%s is no file; set [ring] path", path);
+  if (flock (file->fd, LOCK_EX | LOCK_NB) < 0)
+    return error_set (error, "%s: %s; give each agent of this machine a [ring] path of its own", path,
+                      errno == EWOULDBLOCK ? "another agent uses it" : strerror (errno));
+  return 0;
+}
+
+enum verdict { HEAD_REFUSED = -1, HEAD_GOOD, HEAD_NEW };
+
+/* All zero: empty, or its maker was killed before it had written the head. */
+static enum verdict
+look_at_head (struct ring_file *file, const char *path, struct error *warning)
+{
+  struct head head = { .version = 0 };
+  uint8_t sum[sizeof head.sum];
+
+  if (pread (file->fd, &head, sizeof head, 0) < 0)
+    return error_set (warning, "%s: %s; remove it", path, strerror (errno));
+  if (sodium_is_zero ((const uint8_t *) &head, sizeof head))
+    return HEAD_NEW;
+  if (memcmp (head.magic, magic, sizeof magic) != 0)
+    return error_set (warning, "%s is no ring of an agent; remove it or set [ring] path", path);
+  if (head.version != VERSION)
+    return error_set (warning, "%s is a ring of version %u, this agent knows %d; remove it or set [ring] path", path,
+                      (unsigned) head.version, VERSION);
+  head_sum (&head, sum);
+  if (memcmp (sum, head.sum, sizeof sum) != 0) {
+    error_set (warning, "%s: its head was broken, so it was begun anew and its frames are lost", path);
+    return HEAD_NEW;
+  }
+  memcpy (file->key, head.key, sizeof file->key);
+  return HEAD_GOOD;
+}
+
+/* All of its place on the disk is taken now: a mapped page that finds none later would end the agent. */
+static int
+take_place (struct ring_file *file, const char *path, const struct stat *status, struct error *error)
+{
+  off_t length = (off_t) (RING_FILE_HEAD + file->size);
+  int result;
+
+  do
+    result = posix_fallocate (file->fd, 0, length);
+  while (result == EINTR);
+  if (result == 0 && ftruncate (file->fd, length) == 0)
+    return 0;
+  error_set (error, "%s: %s; it needs %lld bytes: make room or set [ring] max_size", path,
+             strerror (result ? result : errno), (long long) length);
+  if (ftruncate (file->fd, status->st_size) < 0)
+    error_prefix (error, "(it keeps what was taken) ");
+  return -1;
+}
+
+static void
+write_head (struct ring_file *file)
+{
+  struct head head = { .version = VERSION };
+
+  memcpy (head.magic, magic, sizeof magic);
+  randombytes_buf (file->key, sizeof file->key);
+  memcpy (head.key, file->key, sizeof head.key);
+  head_sum (&head, head.sum);
+  memcpy (file->map, &head, sizeof head);
+}
+
+static int
+open_file (struct ring_file *file, const char *path, struct error *warning)
+{
+  struct stat status;
+  enum verdict verdict;
+  size_t length = RING_FILE_HEAD + file->size;
+
+  if (open_locked (file, path, &status, warning) < 0)
+    return -1;
+  verdict = look_at_head (file, path, warning);
+  if (verdict == HEAD_REFUSED)
+    return -1;
+  if (verdict == HEAD_NEW && ftruncate (file->fd, 0) == 0)
+    status.st_size = 0;
+  if (take_place (file, path, &status, warning) < 0)
+    return -1;
+  file->map = mmap (NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+  if (file->map == MAP_FAILED) {
+    file->map = NULL;
+    return error_set (warning, "%s: %s; set [ring] path", path, strerror (errno));
+  }
+  file->records = file->map + RING_FILE_HEAD;
+  if (verdict == HEAD_NEW)
+    write_head (file);
+  else if (status.st_size < (off_t) RING_FILE_HEAD)
+    error_set (warning, "%s was cut short; the frames that it had are lost", path);
+  return 0;
+}
+
+int
+ring_file_open (struct ring_file *file, const char *path, size_t size, struct error *warning)
+{
+  *file = (struct ring_file){ .fd = -1, .size = size };
+  warning->text[0] = '\0';
+  if (open_file (file, path, warning) == 0)
+    return 0;
+  ring_file_close (file);
+  return -1;
+}
