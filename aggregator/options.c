@@ -68,16 +68,44 @@ static const struct option serve_table[] = {
     .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
   { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
     .maximum = "1h", .help = "A node whose wall clock is off by more is an event." },
+  { "history", "enabled", "history-enabled", OPTION_BOOLEAN, AT (history), .fallback = "yes",
+    .help = "Whether what comes is kept, to be shown again and to lose nothing in a restart." },
+  { "history", "path", "history", OPTION_PATH, AT (history_path), .fallback = "/var/lib/synop/history.db",
+    .check = check_filled, .help = "The history's file, a SQLite database." },
+  { "history", "max_age", "history-max-age", OPTION_DURATION, AT (history_max_age_ns), .fallback = "30d",
+    .minimum = "1m", .maximum = "3650d", .help = "What is older is deleted." },
+  { "history", "max_size", "history-max-size", OPTION_SIZE, AT (history_max_size), .fallback = "10G", .minimum = "1M",
+    .maximum = "100000G", .help = "Bytes that the history may take; over them the oldest is deleted." },
+  { "history", "chunk_frames", "", OPTION_SIZE, AT (chunk_frames), .fallback = "64", .minimum = "1", .maximum = "4096",
+    .help = "Frames of a node that are compressed and written together." },
+  { "history", "chunk_time", "", OPTION_DURATION, AT (chunk_ns), .fallback = "60s", .minimum = "100ms", .maximum = "1h",
+    .help = "They are written so long after the first of them came, at the latest." },
+  { "history", "queue", "", OPTION_SIZE, AT (history_queue), .fallback = "256M", .minimum = "1M", .maximum = "64G",
+    .help = "Bytes that may wait to be written; over them frames are not stored, which is an event." },
 };
 
-static const struct option socket_option = { "aggregator",
-                                             "socket",
-                                             NULL,
-                                             OPTION_PATH,
-                                             AT (socket),
-                                             .fallback = "/run/synop/aggregator.sock",
-                                             .check = check_filled,
-                                             .help = "UNIX socket of the aggregator." };
+/* What a command shares with the aggregator: where to find its socket, or its history. */
+static const struct option socket_option = {
+  "aggregator",
+  "socket",
+  NULL,
+  OPTION_PATH,
+  AT (socket),
+  .fallback = "/run/synop/aggregator.sock",
+  .check = check_filled,
+  .help = "UNIX socket of the aggregator.",
+};
+
+static const struct option history_option = {
+  "history",
+  "path",
+  "history",
+  OPTION_PATH,
+  AT (history_path),
+  .fallback = "/var/lib/synop/history.db",
+  .check = check_filled,
+  .help = "The history's file.",
+};
 
 static const struct option tail_table[] = {
   { "tail", "node", NULL, OPTION_LIST, AT (node),
@@ -93,13 +121,46 @@ static const struct option status_table[] = {
   { "status", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "One JSON line instead of a table." },
 };
 
+#define WHEN                                                                                                           \
+  "As 2026-11-21T10:00:00Z (RFC 3339), 10:00 or 10:00:30 (today, local time), 2026-11-21 10:00 (local time), -1h or "  \
+  "now."
+
+static const struct option replay_table[] = {
+  { "replay", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-1h",
+    .help = "The first instant that is shown. " WHEN },
+  { "replay", "to", NULL, OPTION_TEXT, AT (to), .fallback = "now", .help = "The instant before which it ends." },
+  { "replay", "node", NULL, OPTION_LIST, AT (node),
+    .help = "Only lines of nodes whose name matches one of these globs." },
+  { "replay", "group", NULL, OPTION_LIST, AT (group),
+    .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
+            "left out. Without --type, only node lines." },
+  { "replay", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, cluster, event." },
+};
+
+static const char *const formats[] = { "csv", "json", "hdf5", NULL }; /* as enum options_format */
+
+static const struct option export_table[] = {
+  { "export", "format", NULL, OPTION_CHOICE, AT (format), .fallback = "csv", .choices = formats,
+    .help = "csv, json: a file for each group; hdf5: one file." },
+  { "export", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-1h", .help = "The first instant. " WHEN },
+  { "export", "to", NULL, OPTION_TEXT, AT (to), .fallback = "now", .help = "The instant before which it ends." },
+  { "export", "node", NULL, OPTION_LIST, AT (node), .help = "Only nodes whose name matches one of these globs." },
+  { "export", "group", NULL, OPTION_LIST, AT (group), .help = "Only groups whose name matches one of these globs." },
+  { "export", "output", NULL, OPTION_TEXT, AT (output_path),
+    .help =
+        "Also -o: the folder (csv, json), which is made, or the file (hdf5). What is there already is left alone." },
+};
+
 static const struct {
-  const struct option *table;
+  const struct option *shared, *table;
   size_t count;
 } own_tables[] = {
-  [COMMAND_SERVE] = { NULL, 0 },
-  [COMMAND_TAIL] = { tail_table, COUNT_OF (tail_table) },
-  [COMMAND_STATUS] = { status_table, COUNT_OF (status_table) },
+  [COMMAND_SERVE] = { NULL, NULL, 0 },
+  [COMMAND_TAIL] = { &socket_option, tail_table, COUNT_OF (tail_table) },
+  [COMMAND_STATUS] = { &socket_option, status_table, COUNT_OF (status_table) },
+  [COMMAND_REPLAY] = { &history_option, replay_table, COUNT_OF (replay_table) },
+  [COMMAND_EXPORT] = { &history_option, export_table, COUNT_OF (export_table) },
+  [COMMAND_CHECK] = { &history_option, NULL, 0 },
 };
 
 static void
@@ -124,7 +185,7 @@ make_config (struct options *options, enum options_command command)
   options->table = memory_new (COUNT_OF (serve_table) + own, sizeof options->table[0]);
   memcpy (options->table, serve_table, sizeof serve_table);
   for (size_t i = 0; command != COMMAND_SERVE && i < COUNT_OF (serve_table); i++)
-    if (strcmp (serve_table[i].key, "socket") != 0)
+    if (serve_table[i].offset != own_tables[command].shared->offset)
       options->table[i].flag = "";
   if (own)
     memcpy (options->table + COUNT_OF (serve_table), own_tables[command].table, own * sizeof options->table[0]);
@@ -140,8 +201,12 @@ options_read (struct options *options, enum options_command command, int argc, c
   options->config = make_config (options, command);
   if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
     return -1;
+  if (command == COMMAND_CHECK && at < argc)
+    options->file = argv[at++];
   if (at < argc)
-    return error_set (error, "unexpected argument '%.64s'; a command comes first: aggregator tail, status or keys",
+    return error_set (error,
+                      "unexpected argument '%.64s'; a command comes first: aggregator tail, status, keys, "
+                      "replay, export or check",
                       argv[at]);
   if (options->markdown && options->action == ACTION_RUN)
     return error_set (error, "--markdown goes with --print-config");
@@ -150,6 +215,10 @@ options_read (struct options *options, enum options_command command, int argc, c
                          (unsigned long long) options->stale_periods);
   if (command == COMMAND_TAIL && *options->node && strcmp (options->type, "cluster") == 0)
     return config_error (options->config, "tail", "node", error, "combined reports (--type cluster) are of no node");
+  if (command == COMMAND_REPLAY && *options->node && strcmp (options->type, "cluster") == 0)
+    return config_error (options->config, "replay", "node", error, "combined reports (--type cluster) are of no node");
+  if (command == COMMAND_EXPORT && !*options->output_path && options->action == ACTION_RUN)
+    return config_error (options->config, "export", "output", error, "-o says where to write the tables");
   if (options->tick_grace_ns > options->tick_period_ns)
     return config_error (options->config, "ticks", "grace", error, "must be no more than the ticks' period");
   if (options->tick_grace_ns == 0)
@@ -175,6 +244,9 @@ aggregator: takes in what the agents of a cluster publish and streams it as JSON
   aggregator [OPTIONS]                 listens for agents; JSON lines go to standard output\n\
   aggregator tail [OPTIONS]            shows the stream of a running aggregator, filtered\n\
   aggregator status [--json]           shows its nodes: state, last seen, sequence, lost frames, clock\n\
+  aggregator replay --from 10:00       shows the stream of then, from the history\n\
+  aggregator export -o DIR             writes tables of the history: csv, json, hdf5\n\
+  aggregator check [FILE]              verifies a history and says what is in it\n\
   aggregator keys init                 makes the aggregator's keys\n\
   aggregator keys add NODE FILE        admits a node by its public key\n\
   aggregator keys list                 shows who is admitted\n\
@@ -215,11 +287,32 @@ aggregator status: shows the nodes of a running aggregator and its counters. CLO
 clock seems to be ahead of the aggregator's.\n\
 \n";
 
+static const char replay_help[] = "\
+aggregator replay: shows the lines that the stream had, from the history: those whose time lies in the interval, in\n\
+the order in which they came. The aggregator may run meanwhile, or not.\n\
+\n\
+  aggregator replay --from 10:00 --to 10:05 --node gpu7\n\
+  aggregator replay --from -1h --type event\n\
+\n";
+
+static const char export_help[] = "\
+aggregator export: writes tables of the history, one for each group, with a column for each metric and the unit in its\n\
+header. Times are cluster time. A group with rows has for each sample a row without a label for the node as a whole,\n\
+then one for each device; counters are changes in the period, as in the stream.\n\
+\n\
+  aggregator export --from -1h -o tables                     then pandas.read_csv (\"tables/network.csv\")\n\
+  aggregator export --format hdf5 --from 10:00 -o run.h5     then h5py.File (\"run.h5\")[\"network\"]\n\
+\n";
+
+static const char check_help[] = "\
+aggregator check [FILE]: reads a history from end to end and says what is in it. Exit code 1: something is broken.\n\
+\n";
+
 void
 options_help (const struct options *options, struct buffer *out)
 {
-  static const char *const texts[] = { serve_help, tail_help, status_help };
-  struct option own[1 + COUNT_OF (tail_table)];
+  static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help, check_help };
+  struct option own[1 + COUNT_OF (export_table)];
   size_t count = own_tables[options->command].count;
   struct options scratch = { 0 };
   struct config *config;
@@ -229,8 +322,9 @@ options_help (const struct options *options, struct buffer *out)
     config_print_help (options->config, out);
     return;
   }
-  own[0] = socket_option;
-  memcpy (own + 1, own_tables[options->command].table, count * sizeof own[0]);
+  own[0] = *own_tables[options->command].shared;
+  if (count)
+    memcpy (own + 1, own_tables[options->command].table, count * sizeof own[0]);
   config = config_create (own, count + 1, &scratch, NULL);
   config_print_help (config, out);
   config_destroy (config);

@@ -9,9 +9,10 @@
 #include "synop/config.h"
 #include "synop/error.h"
 
-enum options_command { COMMAND_SERVE, COMMAND_TAIL, COMMAND_STATUS };
+enum options_command { COMMAND_SERVE, COMMAND_TAIL, COMMAND_STATUS, COMMAND_REPLAY, COMMAND_EXPORT, COMMAND_CHECK };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
+enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5 };
 
 struct options {
   enum options_command command;
@@ -27,9 +28,18 @@ struct options {
   int64_t tick_period_ns, tick_grace_ns, clock_limit_ns;
   uint64_t max_frame, intake_queue, intake_messages, reader_queue;
 
-  char *node, *group, *type; /* of tail */
+  bool history;
+  char *history_path;
+  int64_t history_max_age_ns, chunk_ns;
+  uint64_t history_max_size, history_queue, chunk_frames;
+
+  char *node, *group, *type; /* of tail, replay and export */
   uint64_t count;
-  bool json; /* of status */
+  char *from, *to; /* of replay and export */
+  int format;      /* of export */
+  char *output_path;
+  const char *file; /* of check; NULL: history_path */
+  bool json;        /* of status */
 };
 
 /* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */

@@ -13,6 +13,7 @@
 
 #include "aggregator/clock_desk.h"
 #include "aggregator/cluster.h"
+#include "aggregator/history.h"
 #include "aggregator/node_line.h"
 #include "aggregator/serve.h"
 #include "aggregator/standard_output.h"
@@ -42,6 +43,7 @@ struct server {
   struct link_server *link;
   struct loop_watch *link_watch;
   struct cluster *cluster;
+  struct history *history; /* NULL: none is kept */
   struct stream *stream;
   struct serve *serve;
   struct standard_output *output;
@@ -66,6 +68,8 @@ take_frame (void *context, const struct cluster_frame *frame)
   struct server *server = context;
   struct stream_line line = node_line (frame);
 
+  if (server->history)
+    history_put_frame (server->history, frame);
   stream_put (server->stream, &line);
 }
 
@@ -83,6 +87,8 @@ take_event (void *context, const struct event *event)
   struct stream_line line = { .type = "event", .node = event->node, .write = write_event, .context = event };
 
   event_log (event);
+  if (server->history)
+    history_put_event (server->history, event);
   stream_put (server->stream, &line);
 }
 
@@ -92,6 +98,8 @@ take_tick (void *context, const struct cluster_tick_line *tick)
   struct server *server = context;
   struct stream_line line = tick_line (tick);
 
+  if (server->history)
+    history_put_tick (server->history, tick);
   stream_put (server->stream, &line);
 }
 
@@ -175,6 +183,8 @@ housekeep (void *context, int64_t due_ns)
   now = instant_now ();
   cluster_tick (server->cluster, now);
   tell_refused (server, now);
+  if (server->history)
+    history_poll (server->history, now.wall_ns, server, take_event);
   serve_tick (server->serve, now.monotonic_ns);
   stream_flush (server->stream);
   loop_timer_set (server->timer, now.monotonic_ns + HOUSEKEEPING);
@@ -210,6 +220,8 @@ server_status (void *context, bool table, struct buffer *out)
                            .readers = { serve_clients (server->serve), serve_refused (server->serve),
                                         server->lines_dropped } };
 
+  if (server->history)
+    history_count (server->history, &status.history);
   status.uptime_ns = status.now.monotonic_ns - server->started_ns;
   link_server_counts (server->link, &status.link);
   if (table) {
@@ -342,6 +354,20 @@ open_output (struct server *server)
     server->output = standard_output_create (&to);
 }
 
+static void
+open_history (struct server *server)
+{
+  const struct options *options = server->options;
+
+  if (options->history)
+    server->history = history_create (&(struct history_options){ .path = options->history_path,
+                                                                 .max_age_ns = options->history_max_age_ns,
+                                                                 .max_size = options->history_max_size,
+                                                                 .chunk_frames = (size_t) options->chunk_frames,
+                                                                 .chunk_ns = options->chunk_ns,
+                                                                 .queue_bytes = options->history_queue });
+}
+
 /* Written whole under another name first: a script never reads half of it. */
 static int
 write_endpoint_file (const struct server *server, struct error *error)
@@ -390,6 +416,7 @@ server_open (struct server *server, struct error *error)
   if (open_link (server, error) < 0 || open_socket (server, error) < 0 || write_endpoint_file (server, error) < 0)
     return -1;
   open_output (server);
+  open_history (server);
   server->tick = loop_timer_add (server->loop, close_tick, server);
   server->timer = loop_timer_add (server->loop, housekeep, server);
   loop_timer_set (server->timer, server->started_ns);
@@ -405,6 +432,7 @@ server_close (struct server *server)
   loop_timer_remove (server->tick);
   loop_watch_remove (server->link_watch);
   cluster_destroy (server->cluster);
+  history_destroy (server->history);
   link_server_destroy (server->link);
   clock_desk_destroy (server->desk);
   stream_destroy (server->stream);

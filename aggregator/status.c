@@ -44,10 +44,14 @@ static const struct counter cluster_counters[] = {
 };
 
 static const struct counter counters[] = {
-  COUNTER (link, accepted),     COUNTER (link, connections),        COUNTER (link, handshake_failed),
-  COUNTER (link, key_refused),  COUNTER (link, key_revoked),        COUNTER (link, dropped_full),
-  COUNTER (link, dropped_user), COUNTER (link, malformed),          COUNTER (link, zap_malformed),
-  COUNTER (readers, clients),   COUNTER (readers, clients_refused), COUNTER (readers, lines_dropped),
+  COUNTER (link, accepted),           COUNTER (link, connections),
+  COUNTER (link, handshake_failed),   COUNTER (link, key_refused),
+  COUNTER (link, key_revoked),        COUNTER (link, dropped_full),
+  COUNTER (link, dropped_user),       COUNTER (link, malformed),
+  COUNTER (link, zap_malformed),      COUNTER (readers, clients),
+  COUNTER (readers, clients_refused), COUNTER (readers, lines_dropped),
+  COUNTER (history, frames_stored),   COUNTER (history, frames_not_stored),
+  COUNTER (history, chunks),
 };
 
 #define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "aggregator/cluster.h"
+#include "aggregator/history.h"
 #include "synop/buffer.h"
 #include "synop/json.h"
 #include "synop/link.h"
@@ -20,6 +21,7 @@ struct status {
   struct instant now;
   struct link_counts link;
   struct status_readers readers;
+  struct history_counts history;
 };
 
 void status_write_json (const struct status *status, struct json *json); /* a line */

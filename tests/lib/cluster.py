@@ -25,6 +25,7 @@ class Cluster:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="synop-test."))
         self.master = self.folder / "master"
         self.socket = self.folder / "s"
+        self.history = self.folder / "history.db"
         self.empty = self.write("empty.ini", "")
         self.programs = []
         self.endpoint = None
@@ -101,7 +102,8 @@ class Cluster:
         while True:
             at = self.folder / "endpoint"
             at.unlink(missing_ok=True)
-            arguments = ["--config", ini, "--keys", self.master, "--socket", self.socket, "--listen", listen]
+            arguments = ["--config", ini, "--keys", self.master, "--socket", self.socket, "--listen", listen,
+                         "--history", self.history]
             self.aggregator = self.start(name, "aggregator", *arguments, "--endpoint-file", at, *options, **more)
             wait_until(lambda: not self.aggregator.alive() or (at.exists() and at.read_text().strip()), "an endpoint")
             if self.aggregator.alive():
