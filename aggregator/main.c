@@ -2,18 +2,24 @@
 #include <signal.h>
 #include <string.h>
 
+#include "aggregator/check.h"
 #include "aggregator/client.h"
+#include "aggregator/export.h"
 #include "aggregator/keys_command.h"
 #include "aggregator/options.h"
+#include "aggregator/replay.h"
 #include "aggregator/server.h"
 #include "aggregator/standard_output.h"
 #include "synop/log.h"
 #include "synop/version.h"
 
-static int (*const commands[]) (const struct options *options) = {
-  [COMMAND_SERVE] = server_run,
-  [COMMAND_TAIL] = client_tail,
-  [COMMAND_STATUS] = client_status,
+static const struct {
+  const char *name;
+  int (*run) (const struct options *options);
+} commands[] = {
+  [COMMAND_SERVE] = { "", server_run },           [COMMAND_TAIL] = { "tail", client_tail },
+  [COMMAND_STATUS] = { "status", client_status }, [COMMAND_REPLAY] = { "replay", replay_run },
+  [COMMAND_EXPORT] = { "export", export_run },    [COMMAND_CHECK] = { "check", check_run },
 };
 
 static int
@@ -33,6 +39,17 @@ tell (const struct options *options)
   return code;
 }
 
+/* "-o" is the one short option there is, as of other programs that write a file. */
+static void
+spell_out (int argc, char **argv)
+{
+  static char output[] = "--output";
+
+  for (int i = 0; i < argc; i++)
+    if (strcmp (argv[i], "-o") == 0)
+      argv[i] = output;
+}
+
 static int
 run (enum options_command command, int argc, char **argv)
 {
@@ -44,7 +61,7 @@ run (enum options_command command, int argc, char **argv)
     log_error ("%s", error.text);
     code = 2;
   } else {
-    code = options.action == ACTION_RUN ? commands[command](&options) : tell (&options);
+    code = options.action == ACTION_RUN ? commands[command].run (&options) : tell (&options);
   }
   options_free (&options);
   return code;
@@ -57,9 +74,11 @@ main (int argc, char **argv)
   signal (SIGPIPE, SIG_IGN);
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return keys_command (argc - 1, argv + 1);
-  if (argc > 1 && strcmp (argv[1], "tail") == 0)
-    return run (COMMAND_TAIL, argc - 2, argv + 2);
-  if (argc > 1 && strcmp (argv[1], "status") == 0)
-    return run (COMMAND_STATUS, argc - 2, argv + 2);
+  for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
+    if (strcmp (argv[1], commands[i].name) == 0 && *argv[1]) {
+      if (i == COMMAND_EXPORT)
+        spell_out (argc, argv);
+      return run ((enum options_command) i, argc - 2, argv + 2);
+    }
   return run (COMMAND_SERVE, argc > 0 ? argc - 1 : 0, argc > 0 ? argv + 1 : argv);
 }

@@ -7,7 +7,7 @@
 
 struct stream_reader {
   struct stream_reader *next, **place;
-  struct globs nodes, groups, types;
+  struct stream_choice choice;
   struct outlet *outlet;
   bool fed;
   void (*ready) (void *context);
@@ -18,6 +18,40 @@ struct stream {
   struct stream_reader *readers;
   struct json json; /* the line at hand */
 };
+
+void
+stream_choice_init (struct stream_choice *choice, const struct stream_filter *filter)
+{
+  bool only_nodes = *filter->group && !*filter->type;
+
+  globs_init (&choice->nodes, filter->node);
+  globs_init (&choice->groups, filter->group);
+  globs_init (&choice->types, only_nodes ? "node" : filter->type);
+}
+
+void
+stream_choice_free (struct stream_choice *choice)
+{
+  globs_free (&choice->nodes);
+  globs_free (&choice->groups);
+  globs_free (&choice->types);
+}
+
+bool
+stream_choice_wants (const struct stream_choice *choice, const struct stream_line *line)
+{
+  if (!globs_match (&choice->types, line->type))
+    return false;
+  if (choice->nodes.count && (!line->node || !globs_match (&choice->nodes, line->node)))
+    return false;
+  return !choice->groups.count || !line->has || line->has (line->context, &choice->groups);
+}
+
+bool
+stream_choice_parts (const struct stream_choice *choice, const struct stream_line *line)
+{
+  return choice->groups.count && line->has;
+}
 
 struct stream *
 stream_create (void)
@@ -39,11 +73,8 @@ stream_attach (struct stream *stream, const struct stream_filter *filter, struct
                void (*ready) (void *context), void *context)
 {
   struct stream_reader *reader = memory_new (1, sizeof *reader);
-  bool only_nodes = *filter->group && !*filter->type;
 
-  globs_init (&reader->nodes, filter->node);
-  globs_init (&reader->groups, filter->group);
-  globs_init (&reader->types, only_nodes ? "node" : filter->type);
+  stream_choice_init (&reader->choice, filter);
   reader->outlet = outlet;
   reader->ready = ready;
   reader->context = context;
@@ -63,20 +94,8 @@ stream_detach (struct stream_reader *reader)
   *reader->place = reader->next;
   if (reader->next)
     reader->next->place = reader->place;
-  globs_free (&reader->nodes);
-  globs_free (&reader->groups);
-  globs_free (&reader->types);
+  stream_choice_free (&reader->choice);
   free (reader);
-}
-
-static bool
-wants (const struct stream_reader *reader, const struct stream_line *line)
-{
-  if (!globs_match (&reader->types, line->type))
-    return false;
-  if (reader->nodes.count && (!line->node || !globs_match (&reader->nodes, line->node)))
-    return false;
-  return !reader->groups.count || !line->has || line->has (line->context, &reader->groups);
 }
 
 static struct line *
@@ -93,10 +112,10 @@ stream_put (struct stream *stream, const struct stream_line *line)
   struct line *whole = NULL;
 
   for (struct stream_reader *reader = stream->readers; reader; reader = reader->next) {
-    if (!wants (reader, line))
+    if (!stream_choice_wants (&reader->choice, line))
       continue;
-    if (reader->groups.count && line->has) {
-      struct line *part = render (stream, line, &reader->groups);
+    if (stream_choice_parts (&reader->choice, line)) {
+      struct line *part = render (stream, line, &reader->choice.groups);
       outlet_put (reader->outlet, part);
       line_release (part);
     } else {

@@ -29,6 +29,15 @@ struct stream_filter {
   const char *node, *group, *type;
 };
 
+/* A filter that has been read. */
+struct stream_choice {
+  struct globs nodes, groups, types;
+};
+void stream_choice_init (struct stream_choice *choice, const struct stream_filter *filter);
+void stream_choice_free (struct stream_choice *choice);
+bool stream_choice_wants (const struct stream_choice *choice, const struct stream_line *line);
+bool stream_choice_parts (const struct stream_choice *choice, const struct stream_line *line); /* some of its groups */
+
 struct stream *stream_create (void);
 void stream_destroy (struct stream *stream); /* all readers are detached before */
 

@@ -1,0 +1,282 @@
+/* See export.h. */
+#include "aggregator/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/globs.h"
+#include "aggregator/history_read.h"
+#include "aggregator/replay.h"
+#include "common/report_private.h"
+#include "synop/clock.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+#include "synop/report.h"
+#include "synop/schema.h"
+
+#define SHARE_PLACES 4
+
+static const struct export_format *const formats[] = {
+  [FORMAT_CSV] = &export_csv, [FORMAT_JSON] = &export_json, [FORMAT_HDF5] = &export_hdf5
+};
+
+/* ---- columns ---- */
+
+bool
+export_has_label (const struct group *group)
+{
+  return *group->rows_name;
+}
+
+size_t
+export_columns (const struct group *group)
+{
+  return EXPORT_FIXED - !export_has_label (group) + group->metric_count;
+}
+
+const char *
+export_unit (const struct metric *metric)
+{
+  bool share = metric->kind == COUNTER && metric->flags & METRIC_SHARE;
+
+  return metric_unit_name (share ? UNIT_PERCENT : metric->unit);
+}
+
+/* What a row is, unless a metric has that name. */
+static const char *
+label_name (const struct group *group)
+{
+  for (size_t i = 0; i < group->metric_count; i++)
+    if (strcasecmp (group->metrics[i].name, group->row) == 0)
+      return "row";
+  return *group->row ? group->row : "row";
+}
+
+struct export_column
+export_column (const struct group *group, size_t column)
+{
+  const struct export_column fixed[EXPORT_FIXED] = {
+    { "time", "" }, { "node", "" }, { label_name (group), "" }, { "period", "seconds" }, { "error", "" }
+  };
+
+  if (!export_has_label (group) && column >= 2)
+    column++;
+  if (column < EXPORT_FIXED)
+    return fixed[column];
+  return (struct export_column){ group->metrics[column - EXPORT_FIXED].name,
+                                 export_unit (&group->metrics[column - EXPORT_FIXED]) };
+}
+
+void
+export_number (struct json *json, const struct metric *metric, const struct value *value)
+{
+  bool share = metric->kind == COUNTER && metric->flags & METRIC_SHARE;
+
+  if (value->type == VALUE_UINT)
+    json_uint (json, value->as.u);
+  else if (value->type == VALUE_INT)
+    json_int (json, value->as.i);
+  else if (value->type == VALUE_REAL && share)
+    json_real_places (json, value->as.d, SHARE_PLACES);
+  else if (value->type == VALUE_REAL)
+    json_real (json, value->as.d);
+  else
+    json_null (json);
+}
+
+/* ---- tables ---- */
+
+struct export_table {
+  struct export_table *next;
+  const struct group *group; /* of a schema, which lives as long as the file is open */
+  void *state;
+};
+
+struct export
+{
+  const struct export_format *format;
+  void *output;
+  struct export_table *tables;
+  struct globs groups;
+  struct replay_progress progress;
+  struct error error;
+  bool failed;
+  uint64_t rows;
+};
+
+static bool
+same_group (const struct group *one, const struct group *other)
+{
+  bool same = one->metric_count == other->metric_count && strcmp (one->name, other->name) == 0 &&
+              strcmp (one->section, other->section) == 0 && strcmp (one->row, other->row) == 0 &&
+              strcmp (one->rows_name, other->rows_name) == 0;
+
+  for (size_t i = 0; same && i < one->metric_count; i++) {
+    const struct metric *a = &one->metrics[i], *b = &other->metrics[i];
+    same = strcmp (a->name, b->name) == 0 && a->kind == b->kind && a->unit == b->unit && a->flags == b->flags;
+  }
+  return same;
+}
+
+/* A group whose columns changed with an upgrade gets a second table: "network-2". */
+static struct export_table *
+table_of (struct export *export, const struct group *group)
+{
+  struct export_table *table = export->tables;
+  size_t others = 0;
+  char *name;
+
+  while (table && table->group != group && !same_group (table->group, group))
+    table = table->next;
+  if (table)
+    return table;
+  for (const struct export_table *other = export->tables; other; other = other->next)
+    others += strcmp (other->group->name, group->name) == 0;
+  name = others ? memory_format ("%s-%zu", group->name, others + 1) : memory_string (group->name);
+  table = memory_new (1, sizeof *table);
+  table->group = group;
+  table->state = export->format->begin (export->output, name, group, &export->error);
+  free (name);
+  if (!table->state) {
+    free (table);
+    return NULL;
+  }
+  table->next = export->tables;
+  export->tables = table;
+  return table;
+}
+
+/* ---- rows ---- */
+
+static int
+add_row (struct export *export, struct export_table *table, const struct export_row *row)
+{
+  export->rows++;
+  return export->format->row (table->state, row, &export->error);
+}
+
+/* The node as a whole; texts are of the node itself. */
+static int
+add_node (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row)
+{
+  struct value values[SCHEMA_METRICS_MAX];
+  const struct group *group = pair->now->group;
+
+  report_node_values (pair, values);
+  for (size_t i = 0; i < group->metric_count; i++)
+    if (group->metrics[i].kind == TEXT && group->metrics[i].flags & METRIC_OF_NODE)
+      values[i] = *table_get (pair->now, TABLE_NODE, i);
+  row.values = values;
+  return add_row (export, table, &row);
+}
+
+static int
+add_devices (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row)
+{
+  const struct group *group = pair->now->group;
+  const struct table *before = report_before (pair);
+  int64_t elapsed = report_elapsed_ns (pair);
+  struct value values[SCHEMA_METRICS_MAX];
+  struct report_search search = { 0 };
+
+  row.values = values;
+  for (size_t i = 0; i < pair->now->rows; i++) {
+    size_t old = report_row_before (pair->now, before, i, &search);
+    row.label = table_label (pair->now, i, &row.label_length);
+    for (size_t k = 0; k < group->metric_count; k++)
+      values[k] = group->metrics[k].flags & METRIC_OF_NODE
+                      ? (struct value){ .type = VALUE_MISSING }
+                      : report_value (&group->metrics[k], table_get (pair->now, i, k),
+                                      old == SIZE_MAX ? NULL : table_get (before, old, k), elapsed);
+    if (add_row (export, table, &row) < 0)
+      return -1;
+  }
+  return 0;
+}
+
+static int
+take_group (struct export *export, const struct cluster_frame *frame, const struct report_group *pair)
+{
+  const struct group *group = pair->now->group;
+  struct export_table *table = table_of (export, group);
+  struct export_row row = { .time_ns = frame->time_ns,
+                            .node = frame->header->node,
+                            .period_ns = group->flags & GROUP_ONCE ? 0 : report_elapsed_ns (pair),
+                            .table = pair->now };
+
+  if (!table || add_node (export, table, pair, row) < 0 || add_devices (export, table, pair, row) < 0)
+    return -1;
+  return 0;
+}
+
+static int
+take_frame (void *context, const struct cluster_frame *frame)
+{
+  struct export *export = context;
+
+  for (size_t i = 0; i < frame->schema->group_count && !export->failed; i++)
+    if (frame->groups[i].now && globs_match (&export->groups, frame->schema->groups[i]->name))
+      export->failed = take_group (export, frame, &frame->groups[i]) < 0;
+  return export->failed;
+}
+
+static void
+take_progress (void *context, double part)
+{
+  struct export *export = context;
+
+  replay_progress_tell (&export->progress, part);
+}
+
+/* ---- */
+
+static void
+end_tables (struct export *export)
+{
+  struct error later;
+
+  while (export->tables) {
+    struct export_table *table = export->tables;
+    export->tables = table->next;
+    if (export->format->end (table->state, export->failed ? &later : &export->error) < 0)
+      export->failed = true;
+    free (table);
+  }
+  if (export->output && export->format->destroy (export->output, export->failed ? &later : &export->error) < 0)
+    export->failed = true;
+}
+
+int
+export_run (const struct options *options)
+{
+  struct export export = { .format = formats[options->format] };
+  struct history_sink sink = { .context = &export, .frame = take_frame, .progress = take_progress };
+  struct globs nodes;
+  struct history_query query = { .nodes = &nodes };
+  struct history_file *file;
+  size_t broken = 0;
+  int code;
+
+  if (replay_interval (options, "export", &query, &export.error) < 0) {
+    log_error ("%s", export.error.text);
+    return 2;
+  }
+  globs_init (&nodes, options->node);
+  globs_init (&export.groups, options->group);
+  replay_progress_init (&export.progress, "export");
+  file = history_file_open (options->history_path, &export.error);
+  export.output = file ? export.format->create (options->output_path, &export.error) : NULL;
+  if (!export.output || history_read (file, &query, &sink, &broken, &export.error) < 0)
+    export.failed = true;
+  end_tables (&export);
+  replay_progress_end (&export.progress);
+  if (export.failed)
+    log_error ("%s", export.error.text);
+  else
+    log_info ("%s: %llu rows", options->output_path, (unsigned long long) export.rows);
+  code = export.failed ? 1 : replay_broken (options->history_path, broken);
+  history_file_close (file);
+  globs_free (&nodes);
+  globs_free (&export.groups);
+  return code;
+}
