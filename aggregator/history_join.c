@@ -81,11 +81,13 @@ read_shapes (struct shape_list *shapes, size_t forms, struct wire *wire)
 
   shapes->count = (size_t) varint_read (wire, CHUNK_MESSAGES_MAX);
   shapes->ends = memory_new (shapes->count, sizeof shapes->ends[0]);
+  shapes->part_capacity = 64;
+  shapes->parts = memory_new (shapes->part_capacity, sizeof shapes->parts[0]);
   for (size_t i = 0; i < shapes->count && !wire->bad; i++) {
     size_t parts = (size_t) varint_read (wire, (uint64_t) (wire->end - wire->at));
     for (size_t k = 0; k < parts && !wire->bad; k++) {
       if (total == shapes->part_capacity) {
-        shapes->part_capacity = 2 * total + 64;
+        shapes->part_capacity = 2 * total;
         shapes->parts = memory_resize (shapes->parts, shapes->part_capacity, sizeof shapes->parts[0]);
       }
       shapes->parts[total++] = (size_t) varint_read (wire, forms ? forms - 1 : 0);
