@@ -1,8 +1,8 @@
 /* HDF5: one file, a dataset for each table, a compound of its columns: pandas.DataFrame (h5py.File (path)["network"][:]).
  *
- * time is int64, ns since 1970 in UTC; numbers are doubles, NaN where they are missing; texts are UTF-8, of a fixed size
- * for node and label (padded with NUL), else variable. Attributes of a dataset: "COLUMN.unit", "COLUMN.help". Rows are
- * written in blocks, each of which HDF5 compresses as a chunk. */
+ * time is int64, ns since 1970 in UTC; numbers are doubles, NaN where they are missing; texts are UTF-8, empty where they
+ * are missing, of a fixed size for node and label (padded with NUL), else variable. Attributes of a dataset:
+ * "COLUMN.unit", "COLUMN.help". Rows are written in blocks, each of which HDF5 compresses as a chunk. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>

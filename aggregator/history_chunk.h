@@ -31,7 +31,7 @@ chunk_message (const struct chunk *chunk, size_t index, size_t *length)
   size_t from = index ? chunk->ends[index - 1] : 0;
 
   *length = chunk->ends[index] - from;
-  return chunk->bytes.data + from;
+  return *length ? chunk->bytes.data + from : "";
 }
 
 /* Adds the compressed chunk to `out`. The chunk is within the limits above. */

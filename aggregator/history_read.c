@@ -26,6 +26,7 @@ struct cursor {
     struct tick_record tick;
   } record;
   int64_t number; /* of the line at hand */
+  bool told;      /* that a frame of it cannot be read */
 };
 
 struct open_tick {
@@ -248,7 +249,9 @@ show_frame (struct reading *reading, struct cursor *cursor)
   if (!part && !shown)
     return 0;
   if (rebuild_frame (reading->rebuild, &cursor->header, record, bytes, length, &frame, &error) < 0) {
-    tell_broken (reading, cursor->row, error.text);
+    if (!cursor->told)
+      tell_broken (reading, cursor->row, error.text);
+    cursor->told = true;
     return 0;
   }
   if (part)

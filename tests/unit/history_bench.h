@@ -162,12 +162,13 @@ put_made (struct scratch *scratch, const char *node, uint64_t session, uint64_t 
     assert_int_equal (frame_read_header (frame_before.data, frame_before.length, &header_before, NULL), 0);
     assert_int_equal (
         frame_read_tables (frame_before.data, frame_before.length, &header_before, scratch->schema, &sink, NULL), 0);
-    table_free (&made.tables[1]);
   }
   put.bytes = frame.data;
   put.length = frame.length;
   history_put_frame (scratch->history, &put);
   table_free (&made.tables[0]);
+  if (before)
+    table_free (&made.tables[1]);
   buffer_free (&frame);
   buffer_free (&frame_before);
 }
