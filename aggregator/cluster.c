@@ -35,6 +35,7 @@ static void
 node_forget (struct cluster *cluster, struct node *node)
 {
   cluster_drop_held (cluster, node);
+  cluster_forget_replay (cluster, node);
   cluster_drop_schema (cluster, node);
   tick_leave (cluster->ticks, &node->tick);
   node_destroy (node);
@@ -179,6 +180,7 @@ static const struct {
   [REJECTED_WRONG_SCHEMA] = { "wrong_schema", offsetof (struct cluster_counts, wrong_schema) },
   [REJECTED_SCHEMA] = { "schema", offsetof (struct cluster_counts, schema_refused) },
   [REJECTED_HELD] = { "no_schema", offsetof (struct cluster_counts, frames_held_dropped) },
+  [REJECTED_REPLAY] = { "replay", offsetof (struct cluster_counts, replay_refused) },
   [REJECTED_CONTROL] = { "control", offsetof (struct cluster_counts, control_malformed) },
 };
 
@@ -317,6 +319,7 @@ cluster_tick (struct cluster *cluster, struct instant now)
     for (enum node_rejection kind = 0; node->rejected && kind < NODE_REJECTIONS; kind++)
       tell_rejected (cluster, node, kind, NULL, now);
   }
+  cluster_tick_replay (cluster, now);
 }
 
 void

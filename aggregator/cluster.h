@@ -67,12 +67,20 @@ struct cluster_options {
   unsigned stale_periods, down_periods;  /* silence after which a node is called stale, down */
   int64_t tick_period_ns, tick_grace_ns; /* 0 < grace <= period */
   int64_t clock_limit_ns;                /* a wall clock that is off by more is told */
+  double replay_rate;                    /* frames a second that are asked for again, of all nodes; 0: none are */
+  bool backfill;          /* what a node sampled before this start is asked for too, but for cluster_stored */
+  size_t frame_bytes_max; /* the largest frame that the link takes */
   struct cluster_output output;
 };
 
 struct cluster_counts {
   uint64_t frames, bytes;       /* that came on the data channel, of whatever kind */
-  uint64_t lost;                /* frames that are missing between others of their session */
+  uint64_t lost;                /* frames that never came, and that no agent holds any more */
+  uint64_t missing;             /* frames that did not come, and are being asked for: now */
+  uint64_t replayed;            /* frames that came late, nearly always because they were asked for */
+  uint64_t replay_requested;    /* requests for up to 64 frames */
+  uint64_t replay_timeouts;     /* of them those without an answer */
+  uint64_t replay_refused;      /* replayed frames that were not asked for */
   uint64_t duplicates;          /* frames that were no newer than the last of their session */
   uint64_t duplicate_session;   /* frames and hellos of a second agent with the same node's key */
   uint64_t frames_malformed;    /* truncated, mutated, hostile */
@@ -91,6 +99,9 @@ void cluster_destroy (struct cluster *cluster);
 /* Takes the list of nodes from the keys: new ones come in as "never", nodes that are gone, or that have another key
  * now, are forgotten with all that was held of them. */
 void cluster_list (struct cluster *cluster, const struct key_set *keys, struct instant now);
+
+/* Tells before a node's first hello that these frames are there already: they are not asked for. In order. */
+void cluster_stored (struct cluster *cluster, const char *node, uint64_t session, uint64_t first, uint64_t last);
 
 /* A message as the link gives it; `now` is when it is handled. */
 void cluster_message (struct cluster *cluster, const struct link_message *message, struct instant now);

@@ -16,6 +16,7 @@
 #define SLEW_PARTS 1000            /* one in: how fast a clock may be slewed, twice what the kernel does */
 #define TELL_EVERY (10 * NS_PER_S) /* events about one node's clocks: a clock that jumps for ever is no flood */
 #define BOUND_USABLE NS_PER_S      /* a mapping that is worse than this is none */
+#define SAME_BOOT (10 * NS_PER_S)  /* a boot takes longer, and no wall clock that is kept right is off by this */
 
 int64_t
 cluster_time (const struct cluster *cluster, int64_t monotonic_ns)
@@ -163,30 +164,50 @@ watch_wall_clock (struct cluster *cluster, struct node *node, const struct clust
   clock->wall_at_ns = node_ns;
 }
 
-void
-cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame)
+/* The mapping, if it is of the frame's clock and good enough. What is said of the clock is as of now. */
+static bool
+map_frame (const struct cluster *cluster, const struct node *node, bool same_clock, struct cluster_frame *frame)
 {
   const struct clock_model *model = &node->clock.model;
   int64_t node_ns = clamp (frame->header->monotonic_ns);
-  bool timed = clock_model_usable (model) && clock_model_bound_ns (model, node_ns) < BOUND_USABLE;
+  bool timed = same_clock && clock_model_usable (model) && clock_model_bound_ns (model, node_ns) < BOUND_USABLE;
 
-  if (timed) {
-    frame->time_ns = cluster_time (cluster, clock_model_cluster_ns (model, node_ns));
-    frame->bound_ns = clock_model_bound_ns (model, node_ns);
-  } else {
-    frame->time_ns = cluster_time (cluster, frame->received.monotonic_ns);
-    frame->bound_ns = -1;
-  }
   frame->drift_ppb = model->frequency_known ? llround (-model->frequency * 1e9) : INT64_MIN;
   frame->probe_age_ms = node->clock.probed_ns
                             ? llround ((double) (frame->received.monotonic_ns - node->clock.probed_ns) / NS_PER_MS)
                             : -1;
+  frame->bound_ns = timed ? clock_model_bound_ns (model, node_ns) : -1;
+  if (timed)
+    frame->time_ns = cluster_time (cluster, clock_model_cluster_ns (model, node_ns));
+  return timed;
+}
+
+void
+cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame)
+{
+  bool timed = map_frame (cluster, node, true, frame);
+
+  if (!timed)
+    frame->time_ns = cluster_time (cluster, frame->received.monotonic_ns);
   frame->wall_offset_ns = clamp (frame->header->wall_ns) - frame->time_ns;
   if (timed)
     watch_wall_clock (cluster, node, frame);
   else
     node->clock.wall_at_ns = 0; /* receipt may be late by any time: nothing to compare the next one with */
   node->clock.wall_offset_ns = frame->wall_offset_ns;
+  node->clock.boot_ns = clamp (frame->header->wall_ns) - clamp (frame->header->monotonic_ns);
+}
+
+void
+cluster_place_late (const struct cluster *cluster, const struct node *node, struct cluster_frame *frame)
+{
+  int64_t wall_ns = clamp (frame->header->wall_ns), boot_ns = wall_ns - clamp (frame->header->monotonic_ns);
+  bool same_clock = frame->header->session == node->sessions[0].id ||
+                    (node->clock.boot_ns && llabs (boot_ns - node->clock.boot_ns) < SAME_BOOT);
+
+  if (!map_frame (cluster, node, same_clock, frame))
+    frame->time_ns = wall_ns - node->clock.wall_offset_ns;
+  frame->wall_offset_ns = wall_ns - frame->time_ns;
 }
 
 /* ---- ticks ---- */

@@ -26,7 +26,11 @@ remember_hello (struct session *session, const struct link_message *message, con
 {
   int64_t period = hello->period_ns;
 
+  if (!session->hello)
+    session->base = hello->last_sequence;
   session->hello = true;
+  session->hello_ns = message->received_ns;
+  session->replays = hello->first_sequence != 0;
   session->period_ns = period < PERIOD_MIN ? PERIOD_MIN : period > PERIOD_MAX ? PERIOD_MAX : period;
   memcpy (session->version, hello->version, sizeof session->version);
   memcpy (session->routing, message->routing, message->routing_length);
@@ -80,6 +84,7 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
   session = cluster_session (cluster, node, hello->session, received);
   if (session) {
     remember_hello (session, message, hello);
+    cluster_hello_replay (cluster, node, hello, received); /* while the schema of earlier frames is there */
     cluster_tell_clock (cluster, node);
     tick_expect (cluster->ticks, &node->tick, session->period_ns, cluster_time (cluster, received.monotonic_ns));
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
@@ -114,6 +119,10 @@ cluster_take_control (struct cluster *cluster, struct node *node, const struct l
     cluster_take_schema (cluster, node, &control, received);
   else if (result == 0 && control.type == CONTROL_PROBE)
     cluster_take_probe (cluster, node, &control, received); /* the clock desk has answered it */
+  else if (result == 0 && control.type == CONTROL_REPLAYED)
+    cluster_take_replayed (cluster, node, &control, received);
+  else if (result == 0 && control.type == CONTROL_REPLAY_END)
+    cluster_end_replay (cluster, node, &control, received);
   else
     cluster->counts.control_unknown++;
 }

@@ -22,8 +22,8 @@ node_heard (struct cluster *cluster, struct node *node, struct session *session,
                                              .reason = reason });
 }
 
-/* False for a frame that has been seen. What is missing before it is counted and told; before the first frame of a
- * session nothing is known to be missing. */
+/* False for a frame that has been seen. What is missing before it is asked for, or told as lost; before the first frame of
+ * a session that is what it sampled since it said hello. */
 static bool
 take_sequence (struct cluster *cluster, struct node *node, struct session *session, uint64_t sequence,
                struct instant received)
@@ -34,20 +34,14 @@ take_sequence (struct cluster *cluster, struct node *node, struct session *sessi
     cluster->counts.duplicates++;
     return false;
   }
+  if (!last) {
+    session->first = sequence;
+    last = session->replays && sequence > session->base ? session->base : sequence - 1;
+  }
   session->sequence = sequence;
   node_heard (cluster, node, session, received);
-  if (last && sequence - last > 1) {
-    uint64_t lost = sequence - last - 1;
-    node->lost += lost;
-    cluster->counts.lost += lost;
-    cluster_event (cluster, &(struct event){ .type = EVENT_GAP,
-                                             .wall_ns = received.wall_ns,
-                                             .node = node->name,
-                                             .session = session->id,
-                                             .from = last + 1,
-                                             .to = sequence - 1,
-                                             .count = lost });
-  }
+  if (sequence - last > 1)
+    cluster_miss (cluster, node, session->id, last + 1, sequence - 1, received);
   return true;
 }
 
@@ -68,6 +62,11 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct lin
   if (strcmp (header.node, node->name) != 0) {
     error_set (&error, "a frame names node %s, its key is that of %s", header.node, node->name);
     cluster_reject (cluster, node, REJECTED_WRONG_NODE, error.text, received);
+    return;
+  }
+  if (missing_has (&node->replay.missing, header.session, header.sequence)) {
+    if (schema_store_find (&cluster->schemas, header.schema)) /* else it comes again, when it is asked for */
+      cluster_take_late (cluster, node, message->bytes, message->length, &header, received);
     return;
   }
   session = cluster_session (cluster, node, header.session, received);
@@ -93,7 +92,22 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct lin
 static struct table *
 take_table (void *context, size_t group)
 {
-  return node_table (context, group);
+  struct node *node = context;
+
+  return node_groups_table (node->groups, node->schema->schema, group);
+}
+
+void
+cluster_lay_out (struct cluster *cluster, struct node_group **groups, const struct schema *schema)
+{
+  for (size_t i = 0; i < schema->group_count; i++) {
+    struct node_group *group = groups[i];
+    bool fresh = group && group->fresh;
+    cluster->groups[i].now = fresh ? &group->now : NULL;
+    cluster->groups[i].before = fresh && group->has_before ? &group->before : NULL;
+    if (fresh)
+      group->fresh = false;
+  }
 }
 
 void
@@ -116,14 +130,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
     cluster_reject (cluster, node, REJECTED_FRAME, error.text, received);
     return;
   }
-  for (size_t i = 0; i < schema->group_count; i++) {
-    struct node_group *group = node->groups[i];
-    bool fresh = group && group->fresh;
-    cluster->groups[i].now = fresh ? &group->now : NULL;
-    cluster->groups[i].before = fresh && group->has_before ? &group->before : NULL;
-    if (fresh)
-      group->fresh = false;
-  }
+  cluster_lay_out (cluster, node->groups, schema);
   cluster_ask_facts (cluster, node, received.monotonic_ns);
   cluster_place_frame (cluster, node, &frame);
   place = tick_frame (cluster->ticks, &node->tick, node->name, frame.time_ns, frame.bound_ns,

@@ -1,5 +1,5 @@
 /* What the files of the cluster's core share: cluster.c (list, ticks, events), cluster_frame.c (data channel),
- * cluster_control.c (control channel), cluster_clock.c (clocks and ticks), cluster_schema.c (schemas and the frames that wait for them). */
+ * cluster_control.c (control channel), cluster_replay.c (frames that are asked for again), cluster_late.c (frames that come late), cluster_clock.c (clocks and ticks), cluster_schema.c (schemas and the frames that wait for them). */
 #ifndef SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 #define SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 
@@ -23,7 +23,8 @@ struct cluster {
   bool epoch_known;
   unsigned epoch_off; /* looks in a row at which the wall clock did not fit it */
   struct ticks *ticks;
-  int64_t ticked_ns, awake_ns;                   /* last tick; end of the last pause of our own */
+  int64_t ticked_ns, awake_ns; /* last tick; end of the last pause of our own */
+  struct cluster_replay replay;
   struct report_group groups[SCHEMA_GROUPS_MAX]; /* of the frame at hand */
   struct buffer answer;
 };
@@ -43,6 +44,33 @@ void cluster_take_frame (struct cluster *cluster, struct node *node, const struc
 void cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                            const struct frame_header *header, struct instant received);
 
+/* Lays the tables that the frame at hand has into cluster->groups. */
+void cluster_lay_out (struct cluster *cluster, struct node_group **groups, const struct schema *schema);
+
+/* cluster_replay.c */
+/* Frames that did not come: they are asked for, or told as lost. */
+void cluster_miss (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
+                   struct instant now);
+void cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello,
+                           struct instant now); /* of the current session */
+void cluster_take_replayed (struct cluster *cluster, struct node *node, const struct control *message,
+                            struct instant now);
+void cluster_end_replay (struct cluster *cluster, struct node *node, const struct control *end, struct instant now);
+void cluster_tick_replay (struct cluster *cluster, struct instant now);
+void cluster_forget_replay (struct cluster *cluster, struct node *node);
+
+/* cluster_late.c */
+/* A frame that is missing. */
+void cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                        const struct frame_header *header, struct instant now);
+/* A frame that is known, only so that the next one has something to be compared with. */
+void cluster_see_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                       const struct frame_header *header, struct instant now);
+/* Whether there is something to compare this frame with. */
+bool cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequence);
+void cluster_drop_late (struct cluster *cluster, struct node *node);
+void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* tells what came late */
+
 /* cluster_control.c */
 void cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,
                            struct instant received);
@@ -61,6 +89,8 @@ void cluster_clock_begin (struct cluster *cluster, struct node *node);
 void cluster_tell_clock (struct cluster *cluster, const struct node *node);
 /* Fills in the times of a frame and looks at the node's wall clock. */
 void cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame);
+/* The same for a frame that came late: nothing is learned from it. */
+void cluster_place_late (const struct cluster *cluster, const struct node *node, struct cluster_frame *frame);
 
 /* cluster_schema.c */
 bool cluster_use_schema (struct cluster *cluster, struct node *node,

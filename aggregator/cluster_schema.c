@@ -24,6 +24,11 @@ give_schema (struct cluster *cluster, struct node *node, struct shared_schema *s
   if (memcmp (node->wanted, shared->schema->hash, SCHEMA_HASH_SIZE) != 0)
     cluster_drop_held (cluster, node);
   schema_store_use (shared);
+  if (node->schema && node->replay.missing.count) {
+    schema_store_release (&cluster->schemas, node->schema_before);
+    node->schema_before = node->schema;
+    schema_store_use (node->schema_before);
+  }
   cluster_drop_schema (cluster, node);
   node->schema = shared;
   node->wanting = false;

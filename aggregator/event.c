@@ -11,7 +11,8 @@
 struct event_form {
   const char *name;
   const char *reason, *text, *count; /* the JSON keys of these fields; NULL: the type has none */
-  bool session, range, seconds;
+  const char *seconds;               /* likewise */
+  bool session, range;
   enum log_level level;
 };
 
@@ -22,13 +23,15 @@ static const struct event_form forms[EVENT_TYPES] = {
   [EVENT_NODE_DOWN] = { "node_down", .level = LOG_LEVEL_WARNING },
   [EVENT_NODE_REVOKED] = { "node_revoked", .reason = "reason", .level = LOG_LEVEL_INFO },
   [EVENT_GAP] = { "gap", .count = "lost", .session = true, .range = true, .level = LOG_LEVEL_INFO },
+  [EVENT_REPLAYED] = { "replayed", .count = "count", .session = true, .range = true, .seconds = "took",
+                       .level = LOG_LEVEL_INFO },
   [EVENT_DUPLICATE_NODE] = { "duplicate_node", .text = "detail", .session = true, .level = LOG_LEVEL_WARNING },
   [EVENT_REJECTED] = { "rejected", .reason = "what", .text = "error", .count = "count", .level = LOG_LEVEL_WARNING },
   [EVENT_SCHEMA_NEW] = { "schema_new", .text = "hash", .count = "groups", .level = LOG_LEVEL_DEBUG },
   [EVENT_KEY_REFUSED] = { "key_refused", .count = "count", .level = LOG_LEVEL_WARNING },
   [EVENT_KEYS_RELOADED] = { "keys_reloaded", .text = "error", .count = "nodes", .level = LOG_LEVEL_INFO },
-  [EVENT_CLOCK_OFFSET] = { "clock_offset", .seconds = true, .level = LOG_LEVEL_WARNING },
-  [EVENT_CLOCK_STEP] = { "clock_step", .reason = "clock", .seconds = true, .level = LOG_LEVEL_WARNING },
+  [EVENT_CLOCK_OFFSET] = { "clock_offset", .seconds = "seconds", .level = LOG_LEVEL_WARNING },
+  [EVENT_CLOCK_STEP] = { "clock_step", .reason = "clock", .seconds = "seconds", .level = LOG_LEVEL_WARNING },
   [EVENT_HISTORY_FAILED] = { "history_failed", .text = "error", .count = "not_stored", .level = LOG_LEVEL_ERROR },
   [EVENT_HISTORY_RESUMED] = { "history_resumed", .count = "not_stored", .level = LOG_LEVEL_INFO },
   [EVENT_DROPPED] = { "dropped", .count = "lines", .level = LOG_LEVEL_WARNING },
@@ -84,7 +87,7 @@ event_write (struct json *json, const struct event *event)
     write_number (json, "to", event->to);
   }
   if (form->seconds) {
-    json_key (json, "seconds");
+    json_key (json, form->seconds);
     json_real (json, event->seconds);
   }
   if (form->count)
@@ -112,7 +115,7 @@ event_log (const struct event *event)
     if (parts[i].text && at < sizeof words)
       at += (size_t) snprintf (words + at, sizeof words - at, "%s%s", parts[i].before, parts[i].text);
   if (form->seconds && at < sizeof words)
-    at += (size_t) snprintf (words + at, sizeof words - at, " by %.3f s", event->seconds);
+    at += (size_t) snprintf (words + at, sizeof words - at, ", %.3f s", event->seconds);
   if (form->count && at < sizeof words)
     snprintf (words + at, sizeof words - at, " (%s %" PRIu64 ")", form->count, event->count);
   levels[form->level]("%s%s", form->name, words);

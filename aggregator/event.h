@@ -11,8 +11,9 @@ enum event_type {
   EVENT_NODE_UP, /* reason: new, restart (another session), back */
   EVENT_NODE_STALE,
   EVENT_NODE_DOWN,
-  EVENT_NODE_REVOKED, /* reason: revoked, replaced (another key) */
-  EVENT_GAP,
+  EVENT_NODE_REVOKED,   /* reason: revoked, replaced (another key) */
+  EVENT_GAP,            /* frames that never came, and are held by nobody any more */
+  EVENT_REPLAYED,       /* frames that came late, within `seconds` */
   EVENT_DUPLICATE_NODE, /* session: the one whose frames are left out */
   EVENT_REJECTED,
   EVENT_SCHEMA_NEW,

@@ -73,10 +73,16 @@ node_tables_create (struct node *node, const struct schema *schema)
 void
 node_tables_free (struct node *node)
 {
-  if (!node->groups)
-    return;
-  for (size_t i = 0; i < node->schema->schema->group_count; i++) {
-    struct node_group *group = node->groups[i];
+  if (node->groups)
+    node_groups_free (node->groups, node->schema->schema);
+  node->groups = NULL;
+}
+
+void
+node_groups_free (struct node_group **groups, const struct schema *schema)
+{
+  for (size_t i = 0; i < schema->group_count; i++) {
+    struct node_group *group = groups[i];
     if (!group)
       continue;
     table_free (&group->now);
@@ -84,18 +90,17 @@ node_tables_free (struct node *node)
       table_free (&group->before);
     free (group);
   }
-  free (node->groups);
-  node->groups = NULL;
+  free (groups);
 }
 
 struct table *
-node_table (struct node *node, size_t index)
+node_groups_table (struct node_group **groups, const struct schema *schema, size_t index)
 {
-  const struct group *declared = node->schema->schema->groups[index];
-  struct node_group *group = node->groups[index];
+  const struct group *declared = schema->groups[index];
+  struct node_group *group = groups[index];
 
   if (!group) {
-    group = node->groups[index] = memory_new (1, sizeof *group);
+    group = groups[index] = memory_new (1, sizeof *group);
     table_init (&group->now, declared);
   } else if (!(declared->flags & GROUP_ONCE) && !group->now.error[0]) {
     /* A table that says why it has no values is no table to compare with: the last good one stays. */

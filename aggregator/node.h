@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "aggregator/clock_model.h"
+#include "aggregator/node_replay.h"
 #include "aggregator/tick.h"
 #include "synop/control.h"
 #include "synop/frame.h"
@@ -22,7 +23,11 @@ struct session {
   uint64_t sequence;    /* of its last frame; 0: none yet */
   int64_t heard_ns;     /* its last frame, or the hello that brought it in */
   unsigned strays;      /* messages since another session took over */
-  bool hello;           /* it has said hello */
+  bool hello;           /* it has said hello, */
+  int64_t hello_ns;     /* the last time then, */
+  bool replays;         /* and can send frames again */
+  uint64_t base;        /* of its last frame before the first hello; 0: none, or not known */
+  uint64_t first;       /* of the first frame that came on the data channel; 0: none yet */
   unsigned facts_asked; /* how often it was welcomed again for them */
   int64_t facts_ask_ns; /* when to do that next; 0: nothing was missing yet */
   int64_t period_ns;    /* shortest of its groups', as told in the hello */
@@ -56,6 +61,7 @@ struct node_clock {
   bool soon;                            /* probes are to come in a burst again */
   int64_t wall_offset_ns;               /* by which its wall clock is ahead of cluster time */
   int64_t wall_at_ns;                   /* node time of that; 0: not known yet */
+  int64_t boot_ns;                      /* its wall clock minus its CLOCK_MONOTONIC, in its last frame */
   bool off;                             /* by more than the limit, and told */
   int64_t step_told_ns, offset_told_ns; /* the last events about its clocks */
 };
@@ -67,6 +73,7 @@ enum node_rejection {
   REJECTED_SCHEMA,
   REJECTED_HELD,
   REJECTED_CONTROL,
+  REJECTED_REPLAY,
   NODE_REJECTIONS
 };
 
@@ -89,8 +96,9 @@ struct node {
     int64_t told_ns;
   } rejections[NODE_REJECTIONS];
 
-  struct shared_schema *schema; /* of the tables; NULL: none yet */
-  struct node_group **groups;   /* one for each of the schema's, NULL until sent */
+  struct shared_schema *schema;        /* of the tables; NULL: none yet */
+  struct shared_schema *schema_before; /* of frames that were missing when it got another one; NULL: none were */
+  struct node_group **groups;          /* one for each of the schema's, NULL until sent */
 
   bool wanting; /* a schema is missing */
   uint8_t wanted[SCHEMA_HASH_SIZE];
@@ -99,6 +107,8 @@ struct node {
   uint8_t refused_hash[SCHEMA_HASH_SIZE];
   struct held_frame *held, **held_end;
   size_t held_count, held_bytes;
+
+  struct node_replay replay;
 };
 
 struct node *node_create (const char *name, const uint8_t key[KEY_SIZE], int64_t now_ns);
@@ -108,9 +118,11 @@ struct session *node_session (struct node *node, uint64_t id); /* NULL: not know
 /* Makes `id` the current session, of which nothing is known unless it was there before. */
 void node_take_session (struct node *node, uint64_t id, int64_t now_ns);
 
+/* The table to fill for a group of the frame at hand; what was there becomes the one before. */
+struct table *node_groups_table (struct node_group **groups, const struct schema *schema, size_t group);
+void node_groups_free (struct node_group **groups, const struct schema *schema);
+
 void node_tables_create (struct node *node, const struct schema *schema);
 void node_tables_free (struct node *node);
-/* The table to fill for a group of the frame at hand; what was there becomes the one before. */
-struct table *node_table (struct node *node, size_t group);
 
 #endif

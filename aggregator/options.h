@@ -26,7 +26,7 @@ struct options {
   int output, log_level;
   bool no_node_lines;
   int64_t tick_period_ns, tick_grace_ns, clock_limit_ns;
-  uint64_t max_frame, intake_queue, intake_messages, reader_queue;
+  uint64_t replay_rate, max_frame, intake_queue, intake_messages, reader_queue;
 
   bool history;
   char *history_path;

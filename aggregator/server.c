@@ -401,6 +401,9 @@ server_open (struct server *server, struct error *error)
                                   .tick_period_ns = server->options->tick_period_ns,
                                   .tick_grace_ns = server->options->tick_grace_ns,
                                   .clock_limit_ns = server->options->clock_limit_ns,
+                                  .replay_rate = (double) server->options->replay_rate,
+                                  .backfill = server->options->history,
+                                  .frame_bytes_max = server->options->max_frame,
                                   .output = { server, take_frame, take_event, take_tick, take_clock, send_answer } };
 
   raise_file_limit ();
@@ -413,10 +416,10 @@ server_open (struct server *server, struct error *error)
   server->loop = loop_create ();
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
     loop_signal (server->loop, signals[i], take_signal, server);
+  open_history (server); /* first, since it may take a while: agents come as soon as there is a port */
   if (open_link (server, error) < 0 || open_socket (server, error) < 0 || write_endpoint_file (server, error) < 0)
     return -1;
   open_output (server);
-  open_history (server);
   server->tick = loop_timer_add (server->loop, close_tick, server);
   server->timer = loop_timer_add (server->loop, housekeep, server);
   loop_timer_set (server->timer, server->started_ns);
@@ -442,6 +445,14 @@ server_close (struct server *server)
 }
 
 static void
+note_stored (void *context, const char *node, uint64_t session, uint64_t first, uint64_t last)
+{
+  struct server *server = context;
+
+  cluster_stored (server->cluster, node, session, first, last);
+}
+
+static void
 announce (struct server *server)
 {
   const char *endpoint = link_server_endpoint (server->link);
@@ -451,7 +462,10 @@ announce (struct server *server)
   link_control_endpoint (endpoint, control, NULL);
   log_info ("listening on %s (data) and %s (control), %zu nodes listed", endpoint, strrchr (control, ':'),
             key_set_count (server->keys));
-  cluster_list (server->cluster, server->keys, now);
+  /* What came since the port was there counts. */
+  cluster_list (server->cluster, server->keys, (struct instant){ server->started_ns, now.wall_ns });
+  if (server->history)
+    history_each_range (server->history, server, note_stored);
   take_event (server, &(struct event){ .type = EVENT_AGGREGATOR_STARTED,
                                        .wall_ns = now.wall_ns,
                                        .text = endpoint,

@@ -30,6 +30,11 @@ static const struct counter cluster_counters[] = {
   CLUSTER (frames),
   CLUSTER (bytes),
   CLUSTER (lost),
+  CLUSTER (missing),
+  CLUSTER (replayed),
+  CLUSTER (replay_requested),
+  CLUSTER (replay_timeouts),
+  CLUSTER (replay_refused),
   CLUSTER (duplicates),
   CLUSTER (duplicate_session),
   CLUSTER (frames_malformed),
@@ -169,6 +174,7 @@ write_node (struct json *json, const struct node *node, struct instant now)
   write_heard (json, node, now);
   write_number (json, "received", node->received);
   write_number (json, "lost", node->lost);
+  write_number (json, "missing", node->replay.missing.frames);
   write_number (json, "rejected", node->rejected);
   if (session->hello) {
     write_seconds (json, "period", session->period_ns);

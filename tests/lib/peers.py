@@ -33,6 +33,7 @@ class AgentPeer:
         self.session = session or random.getrandbits(63) | 1
         self.sequence = 0
         self.received = []
+        self.ring = None  # {(session, sequence): bytes}: what it can send again; None: it cannot
         self.monotonic = time.monotonic_ns
         self.context = zmq.Context()
         self.data = self.context.socket(zmq.XPUB)
@@ -62,8 +63,30 @@ class AgentPeer:
         self.control.send(protocol.pack([1, *fields]))
 
     def hello(self, node=None, schema=None, period_ns=1_000_000_000):
-        self.send(protocol.HELLO, node or self.node, self.session, schema or self.hash, 1, self.sequence, period_ns,
-                  "peer 1")
+        first = 0 if self.ring is None else 1
+        self.send(protocol.HELLO, node or self.node, self.session, schema or self.hash, first, self.sequence, period_ns,
+                  "peer 1", self.held())
+
+    def held(self):
+        """Of earlier sessions, the newest first."""
+        sessions = {}
+        for session, sequence in self.ring or {}:
+            if session != self.session:
+                sessions.setdefault(session, []).append(sequence)
+        return [[session, min(numbers), max(numbers)] for session, numbers in reversed(sessions.items())]
+
+    def replay(self, session, first, last, frames, size):
+        sent = 0
+        for sequence in range(first, last + 1):
+            data = self.ring.get((session, sequence))
+            if data is None or len(data) > size:
+                continue
+            if sent == frames:
+                last = sequence - 1
+                break
+            self.send(protocol.REPLAYED, data)
+            sent += 1
+        self.send(protocol.REPLAY_END, session, first, last, sent)
 
     def send_schema(self, data=None):
         data = self.schema if data is None else data
@@ -76,6 +99,8 @@ class AgentPeer:
             self.received.append(message)
             if message[1] == protocol.SCHEMA_REQUEST and message[2] == self.hash:
                 self.send_schema()
+            elif message[1] == protocol.REPLAY_REQUEST and self.ring is not None:
+                self.replay(*message[2:7])
             milliseconds = 0
 
     def wait_message(self, kind):
@@ -117,8 +142,12 @@ class AgentPeer:
         wall_ns = time.time_ns() if wall_ns is None else wall_ns
         return [1, node or self.node, self.session, sequence, monotonic_ns, wall_ns, self.hash, tables, *more]
 
-    def publish(self, tables, **fields):
-        self.publish_raw(protocol.pack(self.frame(tables, **fields)))
+    def publish(self, tables, lose=False, **fields):
+        data = protocol.pack(self.frame(tables, **fields))
+        if self.ring is not None:
+            self.ring[self.session, protocol.unpack(data)[3]] = data
+        if not lose:
+            self.publish_raw(data)
 
     def publish_raw(self, data):
         self.data.send(data)

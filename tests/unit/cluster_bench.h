@@ -162,6 +162,7 @@ bench_set_up (void **state)
                                      .tick_period_ns = NS_PER_S,
                                      .tick_grace_ns = NS_PER_S / 2,
                                      .clock_limit_ns = NS_PER_S / 2,
+                                     .replay_rate = 10000,
                                      .output = { bench, see_frame, see_event, see_tick, see_clock, see_answer } };
 
   bench->now_ns = 1000 * NS_PER_S;

@@ -164,7 +164,7 @@ def test_trailing_fields_are_ignored(cluster, node):
     wire = table(node, "plain", node={"level": 3})
     node.publish([wire + ["new", {"a": [1, 2]}]], more=["newer", {"deep": [[[1]]]}, None])
     assert line_of(cluster, node)["report"]["odd_data"]["plain"]["level"] == 3
-    node.send(protocol.HELLO, "n1", node.session, node.hash, 1, 1, S, "peer 1", "new field", [1])
+    node.send(protocol.HELLO, "n1", node.session, node.hash, 1, 1, S, "peer 1", [], "new field", [1])
     node.received.clear()
     assert node.wait_message(protocol.WELCOME)[2] == node.session
 
@@ -436,3 +436,105 @@ def test_large_frame(cluster, node):
     node.publish([table(node, "widgets", rows=rows)])
     said = line_of(cluster, node)["report"]["system_data"]["widgets"]
     assert len(said["devices"]) == 2000 and said["total"]["heat"] == 41.999
+
+
+# ---- replay ----
+
+
+@pytest.fixture
+def ringed(cluster):
+    """The same node, with a ring."""
+    cluster.keys_of("n1")
+    cluster.start_aggregator()
+    with play(cluster, "n1") as peer:
+        peer.ring = {}
+        peer.start()
+        yield peer
+
+
+def late_lines(cluster, peer, session=None):
+    lines = cluster.aggregator.lines(type="node", node=peer.node, session=f"{session or peer.session:016x}")
+    return [line for line in lines if line.get("late")]
+
+
+def wait_nothing_missing(cluster, peer):
+    def there():
+        peer.pump()
+        return cluster.node_status(peer.node)["missing"] == 0
+
+    wait_until(there, "nothing missing")
+
+
+def test_replay(cluster, ringed):
+    """What was lost is asked for, oldest first, and its lines are those that it would have had, but for `late`."""
+    at = 10**12
+    for number in range(1, 301):
+        at += S
+        ringed.publish([table(ringed, "plain", node={"count": number * number, "level": number})], monotonic_ns=at,
+                       lose=10 <= number < 290)
+    line_of(cluster, ringed)
+    wait_until(lambda: ringed.pump() or len(late_lines(cluster, ringed)) == 280, "280 late lines")
+    lines = late_lines(cluster, ringed)
+    assert [line["seq"] for line in lines] == list(range(10, 290))
+    for line in lines:
+        plain = line["report"]["odd_data"]["plain"]
+        assert plain["level"] == line["seq"] and plain["count"] == 2 * line["seq"] - 1 and plain["period"] == 1
+    event = cluster.wait_event("replayed", node="n1")
+    assert (event["from"], event["to"], event["count"]) == (10, 289, 280) and event["took"] >= 0
+    wait_nothing_missing(cluster, ringed)
+    status = cluster.node_status("n1")
+    assert status["lost"] == 0 and status["received"] == 300 and status["seq"] == 300
+    assert not cluster.aggregator.lines(type="event", event="gap")
+    assert cluster.counter("replayed") == 280 and cluster.counter("replay_refused") == 0
+    requests = [message for message in ringed.received if message[1] == protocol.REPLAY_REQUEST]
+    assert len(requests) == 5 and all(message[5] <= 64 for message in requests)
+
+
+def test_replay_of_what_the_ring_has_in_part(cluster, ringed):
+    for number in range(1, 31):
+        ringed.publish([table(ringed, "plain", node={"level": number})], lose=5 <= number < 30)
+    for number in (*range(5, 12), 20, 21):
+        del ringed.ring[ringed.session, number]
+    wait_until(lambda: ringed.pump() or len(late_lines(cluster, ringed)) == 16, "the late lines")
+    wait_nothing_missing(cluster, ringed)
+    gaps = [(event["from"], event["to"], event["lost"]) for event in cluster.aggregator.lines(type="event", event="gap")]
+    assert gaps == [(5, 11, 7), (20, 21, 2)]
+    assert cluster.node_status("n1")["lost"] == 9
+
+
+def test_replay_of_an_earlier_session(cluster, ringed):
+    """The agent is killed while its last frames are on the way; the next one has its ring."""
+    for number in range(1, 9):
+        ringed.publish([table(ringed, "plain", node={"level": number})], lose=number > 5)
+    line_of(cluster, ringed, sequence=5)
+    earlier = ringed.session
+    with play(cluster, "n1", session=earlier + 2) as second:
+        second.ring = ringed.ring
+        ringed.close()
+        second.start()
+        second.publish([table(second, "plain", node={"level": 1})])
+        wait_until(lambda: second.pump() or len(late_lines(cluster, second, earlier)) == 3, "the late lines")
+        assert [line["seq"] for line in late_lines(cluster, second, earlier)] == [6, 7, 8]
+        second.hello()  # it tells of them again, and they do not come again
+        second.publish([table(second, "plain", node={"level": 2})])
+        line_of(cluster, second)
+        wait_nothing_missing(cluster, second)
+        assert len(late_lines(cluster, second, earlier)) == 3
+    assert not cluster.aggregator.lines(type="event", event="gap")
+
+
+def test_replayed_frames_that_were_not_asked_for(cluster, ringed):
+    """Or are of another node, or no frames: refused and counted."""
+    ringed.publish([table(ringed, "plain", node={"level": 1})])
+    frame = ringed.frame([table(ringed, "plain")], sequence=77)
+    other = ringed.frame([table(ringed, "plain")], sequence=78, node="n2")
+    for fields in ([protocol.REPLAYED, protocol.pack(frame)], [protocol.REPLAYED, protocol.pack(other)],
+                   [protocol.REPLAYED, b"nothing"], [protocol.REPLAY_END, ringed.session, 1, 5, 5],
+                   [protocol.REPLAYED, 5], [protocol.REPLAY_END, 0, 1, 5, 5]):
+        ringed.send(*fields)
+    cluster.wait_counter("control_malformed", 2)
+    counters = cluster.status()["counters"]
+    assert counters["replay_refused"] == 2 and counters["wrong_node"] == 1 and counters["frames_malformed"] == 1
+    ringed.publish([table(ringed, "plain", node={"level": 2})], sequence=2)
+    line_of(cluster, ringed, sequence=2)
+    assert not late_lines(cluster, ringed)
