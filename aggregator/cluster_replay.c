@@ -267,15 +267,18 @@ look_at_earlier (struct cluster *cluster, struct node *node, const struct contro
     want (cluster, node, (struct missing_range){ held->session, held->first, held->last }, now);
 }
 
-/* What the current session sampled before it said hello here. */
+/* What the current session sampled before it said hello here. All of that is asked for, so what else comes of it on the
+ * data channel, from a queue, is there already. */
 static void
 look_at_current (struct cluster *cluster, struct node *node, const struct control *hello, struct instant now)
 {
-  const struct session *session = &node->sessions[0];
+  struct session *session = &node->sessions[0];
   uint64_t last = session->first ? session->first - 1 : hello->last_sequence;
 
   if (hello->first_sequence <= last)
     want (cluster, node, (struct missing_range){ session->id, hello->first_sequence, last }, now);
+  if (session->sequence < hello->last_sequence && !session->first)
+    session->sequence = hello->last_sequence;
 }
 
 static void

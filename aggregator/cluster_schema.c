@@ -171,6 +171,19 @@ cluster_take_schema (struct cluster *cluster, struct node *node, const struct co
   }
 }
 
+/* What is dropped here may be asked for again. */
+static void
+miss_again (struct cluster *cluster, struct node *node, const void *bytes, size_t length, int64_t received_ns)
+{
+  struct instant received = { received_ns, cluster_time (cluster, received_ns) };
+  const struct session *session = &node->sessions[0];
+  struct frame_header header;
+
+  if (cluster->options.replay_rate > 0 && (session->replays || !session->hello) &&
+      frame_read_header (bytes, length, &header, NULL) == 0)
+    cluster_miss (cluster, node, header.session, header.sequence, header.sequence, received);
+}
+
 void
 cluster_hold_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                     struct instant received)
@@ -179,6 +192,7 @@ cluster_hold_frame (struct cluster *cluster, struct node *node, const void *byte
 
   if (cluster->held_bytes + length > HELD_ALL_MAX || length > HELD_BYTES_MAX) {
     cluster_reject (cluster, node, REJECTED_HELD, "too many frames wait for their schema", received);
+    miss_again (cluster, node, bytes, length, received.monotonic_ns);
     return;
   }
   while (node->held_count == HELD_FRAMES_MAX || node->held_bytes + length > HELD_BYTES_MAX) {
@@ -189,6 +203,7 @@ cluster_hold_frame (struct cluster *cluster, struct node *node, const void *byte
     node->held_count--;
     node->held_bytes -= held->length;
     cluster->held_bytes -= held->length;
+    miss_again (cluster, node, held->bytes, held->length, held->received_ns);
     free (held);
     cluster_reject (cluster, node, REJECTED_HELD, "its schema has not come", received);
   }
@@ -210,6 +225,7 @@ cluster_drop_held (struct cluster *cluster, struct node *node)
   cluster->held_bytes -= node->held_bytes;
   while (node->held) {
     struct held_frame *next = node->held->next;
+    miss_again (cluster, node, node->held->bytes, node->held->length, node->held->received_ns);
     free (node->held);
     node->held = next;
   }

@@ -594,6 +594,59 @@ test_restart_with_history (void **state)
   assert_int_equal (check_all (), 0);
 }
 
+/* What waited in libzmq's queue comes when it has been replayed already. */
+static void
+test_queue_after_a_restart_with_history (void **state)
+{
+  struct bench *bench = *state;
+  struct buffer bytes = { 0 };
+
+  start_all ();
+  scene->lose_data = 100;
+  for (int i = 0; i < 40; i++)
+    sample (0);
+  scene->lose_data = 0;
+  start_cluster (10000, true);
+  hello (0);
+  write_frame (&bytes, "n1", 1, 5); /* in time: it need not be asked for */
+  say (0, LINK_DATA, &bytes);
+  answer_all ();
+  for (int i = 0; i < 20; i++) {
+    pass (bench, 250 * NS_PER_MS);
+    answer_all ();
+  }
+  say (0, LINK_DATA, &bytes);
+  bytes.length = 0;
+  write_frame (&bytes, "n1", 1, 6);
+  say (0, LINK_DATA, &bytes);
+  buffer_free (&bytes);
+  sample (0);
+  settle ();
+  assert_int_equal (check_all (), 0);
+  assert_int_equal (scene->late, 40);
+}
+
+/* The data channel is up long before the control channel: more frames come than are held until their schema is known. */
+static void
+test_frames_before_the_hello (void **state)
+{
+  struct agent *agent = &scene->agents[0];
+  struct bench *bench = *state;
+
+  agent->sessions[agent->session_count] = 1;
+  agent->ring_from[agent->session_count++] = 1;
+  agent->alive = true;
+  for (int i = 0; i < 100; i++)
+    sample (0);
+  assert_true (cluster_counts (bench->cluster)->frames_held_dropped > 50);
+  agent->last[0] = 0; /* as if nothing had been sampled when it said hello: all is in the queue */
+  hello (0);
+  agent->last[0] = 100;
+  answer_all ();
+  settle ();
+  assert_int_equal (check_all (), 0);
+}
+
 /* ---- agents that do not do what they say ---- */
 
 static void
@@ -787,6 +840,8 @@ main (void)
     REPLAY_TEST (test_late_frames_disturb_nothing),
     REPLAY_TEST (test_restart_without_history),
     REPLAY_TEST (test_restart_with_history),
+    REPLAY_TEST (test_queue_after_a_restart_with_history),
+    REPLAY_TEST (test_frames_before_the_hello),
     REPLAY_TEST (test_agent_without_a_ring),
     REPLAY_TEST (test_switched_off),
     REPLAY_TEST (test_mute_agent),
