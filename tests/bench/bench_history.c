@@ -1,0 +1,196 @@
+/* What the history costs, with samples of a machine:
+ *
+ *   bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES     one JSON object on standard output
+ *
+ * Takes SAMPLES samples of all groups with the agent's own samplers (ROOT "": the live machine), PAUSE_MS apart, then
+ * stores FRAMES frames of each of NODES nodes, which have those samples in turn a second apart. The time of a frame is
+ * the CPU time of the whole process from the first put to the end, less what the frames themselves cost to make. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/sampler.h"
+#include "agent/sampling.h"
+#include "aggregator/history.h"
+#include "synop/clock.h"
+#include "synop/frame.h"
+#include "synop/json.h"
+#include "synop/memory.h"
+
+struct taken {
+  struct table *tables; /* one for each group; .group NULL: not in it */
+  int64_t monotonic_ns, wall_ns;
+};
+
+struct bench {
+  struct sampling *sampling; /* the schema's groups are its own */
+  struct schema *schema;
+  struct taken *samples;
+  size_t count;
+  uint64_t values, bytes, frames; /* put */
+  int64_t making_ns;
+};
+
+static int64_t
+cpu (clockid_t clock)
+{
+  struct timespec now;
+
+  clock_gettime (clock, &now);
+  return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static void
+take_samples (struct bench *bench, const char *root, int64_t pause_ns)
+{
+  struct sampler_context context = { .root = root,
+                                     .disk_exclude = "loop*,ram*,fd*,sr*",
+                                     .filesystem_exclude = "",
+                                     .filesystem_types_exclude = "",
+                                     .network_exclude = "",
+                                     .instance_endpoint = "" };
+  int64_t *periods = memory_new (sampler_count, sizeof *periods), due = clock_monotonic ();
+  const struct group *const *groups;
+  size_t groups_count;
+
+  for (size_t i = 0; i < sampler_count; i++)
+    periods[i] = NS_PER_S;
+  bench->sampling = sampling_create (samplers, periods, sampler_count, &context);
+  groups = sampling_groups (bench->sampling, &groups_count);
+  bench->schema = schema_create (groups, groups_count);
+  for (size_t i = 0; i < bench->count; i++, due += pause_ns) {
+    struct taken *taken = &bench->samples[i];
+    struct timespec until = { due / NS_PER_S, due % NS_PER_S };
+    struct sample sample;
+    clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    sampling_start (bench->sampling, due); /* all are due */
+    sampling_run (bench->sampling, due, &sample);
+    taken->tables = memory_new (groups_count, sizeof taken->tables[0]);
+    taken->monotonic_ns = sample.monotonic_ns;
+    taken->wall_ns = sample.wall_ns;
+    for (size_t k = 0; k < sample.count; k++)
+      for (size_t g = 0; g < groups_count; g++)
+        if (sample.tables[k]->group == groups[g]) {
+          table_init (&taken->tables[g], groups[g]);
+          table_copy (&taken->tables[g], sample.tables[k]);
+        }
+  }
+  free (periods);
+}
+
+static uint64_t
+count_values (const struct table *table)
+{
+  size_t of_node = group_node_metrics (table->group);
+
+  return of_node + table->rows * (table->group->metric_count - of_node);
+}
+
+/* The node's jitter is that of the samples; so its times are no smoother than real ones. */
+static void
+put (struct bench *bench, struct history *history, size_t node, uint64_t sequence, int64_t start_ns)
+{
+  size_t groups_count = bench->schema->group_count, at = (sequence - 1) % bench->count;
+  struct taken *now = &bench->samples[at], *before = &bench->samples[at ? at - 1 : bench->count - 1];
+  int64_t begin = cpu (CLOCK_THREAD_CPUTIME_ID), jitter = now->monotonic_ns % 100000;
+  struct frame_header header = { .session = 1000 + node, .sequence = sequence };
+  struct report_group pairs[SCHEMA_GROUPS_MAX] = { { 0 } };
+  const struct table *tables[SCHEMA_GROUPS_MAX];
+  struct buffer frame = { 0 };
+  size_t count = 0;
+  struct cluster_frame put = { .header = &header, .schema = bench->schema, .groups = pairs };
+
+  snprintf (header.node, sizeof header.node, "n%03zu", node);
+  header.monotonic_ns = 5000 * NS_PER_S + (int64_t) sequence * NS_PER_S + jitter;
+  header.wall_ns = start_ns + (int64_t) sequence * NS_PER_S + jitter + now->wall_ns % 1000;
+  memcpy (header.schema, bench->schema->hash, SCHEMA_HASH_SIZE);
+  for (size_t g = 0; g < groups_count; g++) {
+    if (!now->tables[g].group || (bench->schema->groups[g]->flags & GROUP_ONCE && sequence > 1))
+      continue;
+    pairs[g].now = tables[count++] = &now->tables[g];
+    if (before->tables[g].group && sequence > 1) {
+      before->tables[g].sequence = sequence - 1;
+      pairs[g].before = &before->tables[g];
+    }
+    bench->values += count_values (&now->tables[g]);
+  }
+  frame_write (&frame, &header, bench->schema, tables, count);
+  put.bytes = frame.data;
+  put.length = frame.length;
+  put.time_ns = header.wall_ns;
+  put.bound_ns = 100000 + jitter / 100;
+  put.drift_ppb = 1234;
+  put.probe_age_ms = (int64_t) (sequence % 20) * 1000 + jitter / 1000;
+  bench->making_ns += cpu (CLOCK_THREAD_CPUTIME_ID) - begin;
+  history_put_frame (history, &put);
+  bench->bytes += frame.length;
+  bench->frames++;
+  buffer_free (&frame);
+}
+
+int
+main (int argc, char **argv)
+{
+  struct bench bench = { 0 };
+  struct history_counts counts;
+  struct history *history;
+  struct json json = { 0 };
+  int64_t begin, start_ns, used_ns;
+  size_t nodes, frames;
+
+  if (argc != 7 || (bench.count = strtoul (argv[3], NULL, 10)) < 2) {
+    fprintf (stderr, "usage: bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES\n");
+    return 2;
+  }
+  nodes = strtoul (argv[5], NULL, 10);
+  frames = strtoul (argv[6], NULL, 10);
+  bench.samples = memory_new (bench.count, sizeof bench.samples[0]);
+  take_samples (&bench, argv[2], strtol (argv[4], NULL, 10) * NS_PER_MS);
+  start_ns = clock_wall () / NS_PER_S * NS_PER_S - (int64_t) (frames + 60) * NS_PER_S;
+  begin = cpu (CLOCK_PROCESS_CPUTIME_ID);
+  history = history_create (&(struct history_options){ .path = argv[1],
+                                                       .max_age_ns = 30 * 86400 * NS_PER_S,
+                                                       .max_size = UINT64_C (1) << 40,
+                                                       .chunk_frames = 64,
+                                                       .chunk_ns = 3600 * NS_PER_S,
+                                                       .queue_bytes = UINT64_C (1) << 40 });
+  for (size_t i = 1; i <= frames; i++) {
+    for (size_t node = 0; node < nodes; node++)
+      put (&bench, history, node, i, start_ns);
+    if (i % 64 == 0)
+      history_flush (history);
+  }
+  history_flush (history);
+  used_ns = cpu (CLOCK_PROCESS_CPUTIME_ID) - begin - bench.making_ns;
+  history_count (history, &counts);
+  history_destroy (history);
+
+  json_object (&json);
+  json_key (&json, "frames");
+  json_uint (&json, counts.frames_stored);
+  json_key (&json, "values");
+  json_uint (&json, bench.values);
+  json_key (&json, "raw_bytes");
+  json_uint (&json, bench.bytes);
+  json_key (&json, "packed_bytes");
+  json_uint (&json, counts.bytes);
+  json_key (&json, "us");
+  json_real (&json, (double) used_ns / (double) bench.frames / 1e3);
+  json_key (&json, "start");
+  json_time (&json, start_ns);
+  json_object_end (&json);
+  json_newline (&json);
+  fwrite (json.out.data, 1, json.out.length, stdout);
+  json_free (&json);
+  for (size_t i = 0; i < bench.count; i++) {
+    for (size_t g = 0; g < bench.schema->group_count; g++)
+      if (bench.samples[i].tables[g].group)
+        table_free (&bench.samples[i].tables[g]);
+    free (bench.samples[i].tables);
+  }
+  free (bench.samples);
+  schema_destroy (bench.schema);
+  sampling_destroy (bench.sampling);
+  return 0;
+}
