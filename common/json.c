@@ -182,22 +182,43 @@ are_plain (uint64_t bytes)
   return (odd & EACH_BYTE (0x80)) == 0;
 }
 
-static char *
-string_put (char *to, const char *text, size_t length)
+/* Copies a text that is plain as a whole, as nearly all are: in pieces of which the last two may overlap. */
+static bool
+plain_put (char *to, const char *text, size_t length)
 {
-  const unsigned char *at = (const unsigned char *) text;
+  uint64_t eight;
+  uint32_t four[2];
+
+  if (length >= 8) {
+    for (size_t at = 0; at < length; at += 8) {
+      size_t from = at + 8 <= length ? at : length - 8;
+
+      memcpy (&eight, text + from, 8);
+      if (!are_plain (eight))
+        return false;
+      memcpy (to + from, &eight, 8);
+    }
+    return true;
+  }
+  if (length < 4)
+    return length == 0;
+  memcpy (&four[0], text, 4);
+  memcpy (&four[1], text + length - 4, 4);
+  memcpy (to, &four[0], 4);
+  memcpy (to + length - 4, &four[1], 4);
+  memcpy (&eight, four, 8);
+  return are_plain (eight);
+}
+
+static char *
+careful_put (char *to, const unsigned char *at, size_t length)
+{
   const unsigned char *end = at + length;
 
-  *to++ = '"';
   while (at < end) {
     unsigned char c = *at;
-    uint64_t eight;
 
-    if (end - at >= 8 && (memcpy (&eight, at, 8), are_plain (eight))) {
-      memcpy (to, &eight, 8);
-      to += 8;
-      at += 8;
-    } else if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+    if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
       *to++ = (char) c;
       at++;
     } else if (c >= 0x80) {
@@ -215,6 +236,14 @@ string_put (char *to, const char *text, size_t length)
       at++;
     }
   }
+  return to;
+}
+
+static inline char *
+string_put (char *to, const char *text, size_t length)
+{
+  *to++ = '"';
+  to = plain_put (to, text, length) ? to + length : careful_put (to, (const unsigned char *) text, length);
   *to++ = '"';
   return to;
 }
@@ -265,28 +294,26 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
                                   "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                                   "8081828384858687888990919293949596979899";
 
-static const uint64_t whole_powers[] = {
-  UINT64_C (1),
-  UINT64_C (10),
-  UINT64_C (100),
-  UINT64_C (1000),
-  UINT64_C (10000),
-  UINT64_C (100000),
-  UINT64_C (1000000),
-  UINT64_C (10000000),
-  UINT64_C (100000000),
-  UINT64_C (1000000000),
-  UINT64_C (10000000000),
-  UINT64_C (100000000000),
-  UINT64_C (1000000000000),
-  UINT64_C (10000000000000),
-  UINT64_C (100000000000000),
-  UINT64_C (1000000000000000),
-  UINT64_C (10000000000000000),
-  UINT64_C (100000000000000000),
-  UINT64_C (1000000000000000000),
-  UINT64_C (10000000000000000000),
-};
+static const uint64_t whole_powers[] = { UINT64_C (1),
+                                         UINT64_C (10),
+                                         UINT64_C (100),
+                                         UINT64_C (1000),
+                                         UINT64_C (10000),
+                                         UINT64_C (100000),
+                                         UINT64_C (1000000),
+                                         UINT64_C (10000000),
+                                         UINT64_C (100000000),
+                                         UINT64_C (1000000000),
+                                         UINT64_C (10000000000),
+                                         UINT64_C (100000000000),
+                                         UINT64_C (1000000000000),
+                                         UINT64_C (10000000000000),
+                                         UINT64_C (100000000000000),
+                                         UINT64_C (1000000000000000),
+                                         UINT64_C (10000000000000000),
+                                         UINT64_C (100000000000000000),
+                                         UINT64_C (1000000000000000000),
+                                         UINT64_C (10000000000000000000) };
 #define PLACES_WHOLE 19 /* 10^19 is the last that fits */
 
 /* The last `count` digits of a number, with zeros before it when it has fewer. */
