@@ -77,7 +77,8 @@ publish (const struct agent_options *options, struct loop *loop, struct sampling
                                   .session = session_make (),
                                   .endpoint = options->connect,
                                   .keys = options->keys,
-                                  .queue_frames = (int) options->queue };
+                                  .queue_frames = (int) options->queue,
+                                  .realtime = options->realtime };
   struct error error;
   struct publisher *publisher = publisher_create (&to, loop, sampling, &error);
 

@@ -36,7 +36,7 @@ struct agent_options {
   uint64_t queue, count;
   int log_level;
   char *disk_exclude, *filesystem_exclude, *filesystem_types_exclude, *network_exclude;
-  bool disk_partitions;
+  bool disk_partitions, realtime;
   int instance_metadata; /* 1: imds */
   char *instance_endpoint;
   struct group_options *groups; /* for each of `samplers` */

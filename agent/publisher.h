@@ -2,6 +2,7 @@
 #ifndef SYNOP_AGENT_PUBLISHER_H
 #define SYNOP_AGENT_PUBLISHER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/sampling.h"
@@ -14,6 +15,7 @@ struct publisher_options {
   const char *endpoint;
   const char *keys; /* the folder with agent.key and aggregator.pub */
   int queue_frames;
+  bool realtime; /* the calling thread goes before ordinary work from now on, where the system permits it */
 };
 
 struct publisher;
