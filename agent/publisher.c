@@ -5,7 +5,7 @@
  *   schema request    -> schema
  *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
  *                        aggregator does not know this session
- *   nothing for 60 s  -> connect anew, since libzmq gives up for good after some errors
+ *   nothing for 120 s -> connect anew, since libzmq gives up for good after some errors
  *
  * Frames begin with the first welcome, since a PUB socket drops what it is given before the subscription has arrived.
  * From then on they are sent whatever happens, and libzmq keeps `queue_frames` of them while the aggregator is away. */
@@ -31,7 +31,7 @@
 #include "synop/schema.h"
 #include "synop/version.h"
 
-#define SILENCE_MAX (60 * NS_PER_S)
+#define SILENCE_MAX (120 * NS_PER_S) /* more than two pauses between probes */
 #define SILENCE_LOOK (10 * NS_PER_S)
 /* Time for two probes, so that the first frame is sampled on cluster time already. */
 #define CLOCK_LAG (300 * NS_PER_MS)

@@ -625,13 +625,13 @@ test_silence_brings_a_new_connection (void **state)
   (void) state;
   happens (LINK_UP);
   hears_welcome (true);
-  run_until (START + 59 * S);
+  run_until (START + 119 * S);
   assert_int_equal (reconnects, 0);
-  run_until (START + 73 * S);
+  run_until (START + 133 * S);
   assert_int_equal (reconnects, 1);
-  run_until (START + 59 * S + 60 * S);
+  run_until (START + 119 * S + 120 * S);
   assert_int_equal (reconnects, 1);
-  run_until (START + 73 * S + 73 * S);
+  run_until (START + 133 * S + 133 * S);
   assert_int_equal (reconnects, 2);
 }
 
