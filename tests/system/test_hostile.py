@@ -262,6 +262,11 @@ def test_schema_bombs(cluster):
         peer.send(protocol.SCHEMA, bytes(16), peer.schema)
         wait_until(lambda: counted(cluster) > before, "it is counted")
         peer.send_schema(bytes(300_000))
+        # A good one under a hash that is another's.
+        before, peer.session, peer.hash = counted(cluster), peer.session + 2, b"another schema's"
+        peer.hello()
+        peer.send(protocol.SCHEMA, peer.hash, peer.schema)
+        wait_until(lambda: counted(cluster) > before, "it is counted")
         proves_alive(cluster, peer)
 
 
