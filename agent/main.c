@@ -101,7 +101,8 @@ publish (const struct agent_options *options, struct loop *loop, struct sampling
                                   .endpoint = options->connect,
                                   .keys = options->keys,
                                   .queue_frames = (int) options->queue,
-                                  .ring = open_ring (options) };
+                                  .ring = open_ring (options),
+                                  .realtime = options->realtime };
   struct error error;
   struct publisher *publisher = publisher_create (&to, loop, sampling, &error);
   int rc = publisher ? EXIT_FINE : fail (EXIT_USAGE, &error);

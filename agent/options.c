@@ -73,6 +73,12 @@ static const struct option option_table[] = {
   { "agent", "queue", NULL, OPTION_SIZE, IN_AGENT (queue), "300", "1", "100000",
     .help =
         "How many frames wait in memory while the aggregator is away. What does not fit is asked for from the ring." },
+  { "agent", "realtime", NULL, OPTION_BOOLEAN, IN_AGENT (realtime), "yes",
+    .help =
+        "Whether the thread that samples goes before ordinary work (SCHED_FIFO, the lowest priority), so that all "
+        "nodes "
+        "sample at one instant also when they are busy; it takes under a millisecond of a period. Where that is not "
+        "permitted it samples at the ordinary priority." },
   { "agent", "root", NULL, OPTION_PATH, IN_AGENT (root), "/", .check = check_root,
     .help = "The folder that holds proc and sys: another than / shows a recorded machine." },
   { "agent", "count", NULL, OPTION_SIZE, IN_AGENT (count), "0", NULL, NULL,

@@ -40,7 +40,7 @@ struct agent_options {
   int64_t ring_age_ns;
   uint64_t ring_size;
   char *disk_exclude, *filesystem_exclude, *filesystem_types_exclude, *network_exclude;
-  bool disk_partitions;
+  bool disk_partitions, realtime;
   int instance_metadata; /* 1: imds */
   char *instance_endpoint;
   struct group_options *groups; /* for each of `samplers` */

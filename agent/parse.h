@@ -19,16 +19,19 @@ struct scan {
   const char *at, *end;
 };
 
+/* `text` may be NULL when there is nothing of it. */
 static inline struct scan
 scan_over (const char *text, size_t length)
 {
+  if (length == 0)
+    text = "";
   return (struct scan){ text, text + length };
 }
 
 static inline struct scan
 scan_buffer (const struct buffer *buffer)
 {
-  return (struct scan){ buffer->data, buffer->data + buffer->length };
+  return scan_over (buffer->data, buffer->length);
 }
 
 static inline size_t

@@ -14,7 +14,7 @@ prober_init (struct prober *prober, uint64_t random)
 void
 prober_start (struct prober *prober, int64_t now_ns)
 {
-  prober->sent = 0;
+  prober->sent = prober->left = 0;
   prober->t1 = 0;
   prober->has_last = false; /* it may be another aggregator, with a clock of its own */
   prober->first_ns = prober->next_ns = now_ns;
@@ -39,7 +39,11 @@ random_fraction (struct prober *prober)
 void
 prober_send (struct prober *prober, int64_t now_ns, struct control *probe)
 {
-  prober->sent++;
+  if (prober->left == 0 || prober->t1 != 0) { /* one without an answer is over */
+    prober->left = PROBE_EXCHANGES;
+    prober->sent++;
+  }
+  prober->left--;
   prober->t1 = now_ns;
   prober->next_ns = now_ns + probe_pause_ns (prober->sent, now_ns - prober->first_ns, random_fraction (prober));
   probe->type = CONTROL_PROBE;
@@ -66,5 +70,7 @@ prober_take (struct prober *prober, const struct control *answer, int64_t now_ns
     prober->first_ns = now_ns;
     prober->next_ns = now_ns + PROBE_BURST_NS;
   }
+  if (prober->left > 0)
+    prober->next_ns = now_ns;
   return true;
 }

@@ -10,21 +10,22 @@
 
 struct prober {
   uint64_t random;  /* state of xorshift, not 0 */
-  unsigned sent;    /* since the burst began */
+  unsigned sent;    /* probes since the burst began */
+  unsigned left;    /* exchanges of the last one that are still to come */
   int64_t first_ns; /* when it began */
-  int64_t next_ns;  /* when the next probe goes; INT64_MAX: none */
-  int64_t t1;       /* of the probe that waits for its answer; 0: none */
+  int64_t next_ns;  /* when the next exchange begins; INT64_MAX: none */
+  int64_t t1;       /* of the one that waits for its answer; 0: none */
   bool has_last;
-  int64_t last[4]; /* times of the last probe that was answered */
+  int64_t last[4]; /* times of the last one that was answered */
 };
 
 void prober_init (struct prober *prober, uint64_t random);
 /* The connection came up: a burst begins. */
 void prober_start (struct prober *prober, int64_t now_ns);
 void prober_stop (struct prober *prober);
-/* Fills in a probe that is sent now, and plans the next one. */
+/* Fills in the message of an exchange that begins now, and plans the next one. */
 void prober_send (struct prober *prober, int64_t now_ns, struct control *probe);
-/* An answer that was read at `now_ns`. False for one that nobody waits for. */
+/* An answer that was read at `now_ns`; next_ns may come nearer. False for one that nobody waits for. */
 bool prober_take (struct prober *prober, const struct control *answer, int64_t now_ns);
 
 #endif

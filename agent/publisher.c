@@ -6,13 +6,15 @@
  *   replay request    -> those frames that the ring holds, at most as many as are asked for, and the end
  *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
  *                        aggregator does not know this session
- *   nothing for 60 s  -> connect anew, since libzmq gives up for good after some errors
+ *   nothing for 120 s -> connect anew, since libzmq gives up for good after some errors
  *
  * Frames begin with the first welcome, since a PUB socket drops what it is given before the subscription has arrived.
  * From then on they are sent whatever happens, and libzmq keeps `queue_frames` of them while the aggregator is away. */
 #include "agent/publisher.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,7 @@
 #include "synop/schema.h"
 #include "synop/version.h"
 
-#define SILENCE_MAX (60 * NS_PER_S)
+#define SILENCE_MAX (120 * NS_PER_S) /* more than two pauses between probes */
 #define SILENCE_LOOK (10 * NS_PER_S)
 /* Time for two probes, so that the first frame is sampled on cluster time already. */
 #define CLOCK_LAG (300 * NS_PER_MS)
@@ -348,6 +350,18 @@ publisher_silence (void *context, int64_t due_ns)
 
 /* ---- life ---- */
 
+/* Nodes that sample at one instant wait for what runs there at that instant: on busy machines for milliseconds, and on
+ * idle ones for the threads that the last step of a sample wakes. The lowest real-time priority ends both. Only this
+ * thread has it: those of libzmq and of lanes are reset. */
+static void
+publisher_hurry (void)
+{
+  struct sched_param parameter = { .sched_priority = sched_get_priority_min (SCHED_FIFO) };
+
+  if (sched_setscheduler (0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter) < 0)
+    log_info ("samples are taken at the ordinary priority: %s", strerror (errno));
+}
+
 static int
 publisher_read_keys (struct publisher *publisher, struct link_agent_options *link, struct error *error)
 {
@@ -386,6 +400,8 @@ publisher_create (const struct publisher_options *options, struct loop *loop, st
     return NULL;
   }
 
+  if (options->realtime)
+    publisher_hurry ();
   groups = sampling_groups (sampling, &count);
   publisher->schema = schema_create (groups, count);
   publisher->header.session = options->session;

@@ -5,13 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "aggregator/combine_internal.h"
 #include "synop/memory.h"
 
 struct combine *
 combine_create (void)
 {
-  return memory_new (1, sizeof (struct combine));
+  struct combine *combine = memory_new (1, sizeof *combine);
+
+  crypto_shorthash_keygen (combine->key);
+  return combine;
 }
 
 void
@@ -83,14 +88,14 @@ metric_is (const struct combined_metric *have, uint32_t group, const struct metr
          strcmp (have->name, metric->name) == 0;
 }
 
+/* Keyed, so that nobody can choose names that fall together. */
 static size_t
-metric_hash (uint32_t group, const struct metric *metric)
+metric_hash (const struct combine *combine, uint32_t group, const struct metric *metric)
 {
-  uint64_t hash = 14695981039346656037u; /* FNV-1a */
-  for (const char *c = metric->name; *c; c++)
-    hash = (hash ^ (uint8_t) *c) * 1099511628211u;
-  hash = (hash ^ group) * 1099511628211u;
-  return (size_t) (hash ^ hash >> 29);
+  uint64_t hash;
+
+  crypto_shorthash ((unsigned char *) &hash, (const unsigned char *) metric->name, strlen (metric->name), combine->key);
+  return (size_t) (hash ^ group * UINT64_C (0x9e3779b97f4a7c15));
 }
 
 /* The slots hold indices + 1 into metrics; at most half of them are taken. */
@@ -115,7 +120,7 @@ metric_find (struct combine *combine, uint32_t group, const struct metric *metri
 {
   if (combine->metric_count * 2 >= combine->slot_count)
     slots_grow (combine);
-  size_t hash = metric_hash (group, metric), at = hash & (combine->slot_count - 1);
+  size_t hash = metric_hash (combine, group, metric), at = hash & (combine->slot_count - 1);
   for (; combine->slots[at]; at = (at + 1) & (combine->slot_count - 1))
     if (metric_is (&combine->metrics[combine->slots[at] - 1], group, metric))
       return combine->slots[at] - 1;

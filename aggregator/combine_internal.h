@@ -41,6 +41,7 @@ struct combine_map {
 };
 
 struct combine {
+  uint8_t key[16]; /* of the hash */
   struct combined_metric *metrics;
   size_t metric_count, metric_capacity;
   uint32_t *slots;

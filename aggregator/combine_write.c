@@ -63,14 +63,18 @@ write_metric (struct json *json, const struct combined_metric *metric)
   json_object_end (json);
 }
 
-/* Is there another definition of the same name, in the same place, that more nodes hold (or as many, and it came first)? */
+/* Is there another definition of the same name, in the same group, that more nodes hold (or as many, and it came first)?
+ * All of one name lie in one run of slots, since the hash is of group and name alone. */
 static bool
-metric_is_outvoted (const struct combine *combine, const struct combined_group *group, uint32_t index)
+metric_is_outvoted (const struct combine *combine, uint32_t index)
 {
   const struct combined_metric *metric = &combine->metrics[index];
-  for (uint32_t i = group->first_metric; i != COMBINE_NONE; i = combine->metrics[i].next) {
+  size_t mask = combine->slot_count - 1;
+
+  for (size_t at = metric->hash & mask; combine->slots[at]; at = (at + 1) & mask) {
+    uint32_t i = combine->slots[at] - 1;
     const struct combined_metric *other = &combine->metrics[i];
-    if (i != index && other->hash == metric->hash && strcmp (other->name, metric->name) == 0 &&
+    if (i != index && other->group == metric->group && strcmp (other->name, metric->name) == 0 &&
         (other->count > metric->count || (other->count == metric->count && i < index)))
       return true;
   }
@@ -118,7 +122,7 @@ write_metrics (const struct combine *combine, const struct combined_group *group
     const struct combined_metric *metric = &combine->metrics[i];
     if (((metric->flags & METRIC_OF_NODE) != 0) != of_node)
       continue;
-    if (metric_is_outvoted (combine, group, i))
+    if (metric_is_outvoted (combine, i))
       *left_out += metric->count;
     else
       write_metric (json, metric);

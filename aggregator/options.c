@@ -56,7 +56,7 @@ static const struct option serve_table[] = {
     .maximum = "16G", .help = "Bytes of messages that may wait to be taken in; over them messages are dropped." },
   { "aggregator", "intake_messages", NULL, OPTION_SIZE, AT (intake_messages), .fallback = "65536", .minimum = "64",
     .maximum = "16M", .help = "Number of messages that may wait to be taken in." },
-  { "aggregator", "reader_queue", NULL, OPTION_SIZE, AT (reader_queue), .fallback = "4M", .minimum = "64k",
+  { "aggregator", "reader_queue", NULL, OPTION_SIZE, AT (reader_queue), .fallback = "32M", .minimum = "64k",
     .maximum = "1G", .help = "Bytes of lines that may wait for each reader; over them lines are dropped and counted." },
   { "aggregator", "replay_rate", NULL, OPTION_SIZE, AT (replay_rate), .fallback = "5000", .minimum = "0",
     .maximum = "1M",

@@ -125,17 +125,19 @@ static void
 intake (struct server *server)
 {
   struct link_message messages[MESSAGES_AT_ONCE];
+  bool drained = false;
 
-  for (int batch = 0; batch < BATCHES_AT_ONCE; batch++) {
+  for (int batch = 0; batch < BATCHES_AT_ONCE && !drained; batch++) {
     size_t count = link_server_take (server->link, messages, MESSAGES_AT_ONCE);
     for (size_t i = 0; i < count; i++) {
       cluster_message (server->cluster, &messages[i], instant_now ());
       link_server_release (server->link, &messages[i]);
     }
-    if (count < MESSAGES_AT_ONCE)
-      break;
+    drained = count < MESSAGES_AT_ONCE;
+    stream_flush (server->stream); /* readers begin to read while there is more */
   }
-  cluster_close_ticks (server->cluster, instant_now ());
+  if (drained) /* a frame that waits is not late */
+    cluster_close_ticks (server->cluster, instant_now ());
   loop_timer_set (server->tick, cluster_next_tick (server->cluster));
   stream_flush (server->stream);
 }

@@ -247,7 +247,7 @@ read_last (struct wire *wire, struct control *message)
 static bool
 time_is_sane (int64_t ns)
 {
-  return ns < INT64_MAX / 2 && ns > -INT64_MAX / 2;
+  return ns < INT64_MAX / 4 && ns > -INT64_MAX / 4;
 }
 
 /* A drift or time that no clock has would bring the agent's arithmetic to its limits. */

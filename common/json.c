@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/json_string.h"
 #include "synop/clock.h"
 
 #define NUMBER_SIZE 40 /* a comma, a sign, 20 digits, or what %.15g makes */
@@ -118,113 +119,12 @@ json_bool (struct json *json, bool value)
 
 /* ---- texts ---- */
 
-/* The length of the UTF-8 character that begins at `at`, which is not ASCII; 0 when it is none. */
-static size_t
-utf8_length (const unsigned char *at, size_t left)
-{
-  unsigned first = at[0];
-  unsigned low = 0x80, high = 0xbf; /* of the second byte */
-  size_t length;
-
-  if (first >= 0xc2 && first <= 0xdf) {
-    length = 2;
-  } else if (first >= 0xe0 && first <= 0xef) {
-    length = 3;
-    if (first == 0xe0)
-      low = 0xa0; /* less would be overlong */
-    else if (first == 0xed)
-      high = 0x9f; /* more would be a surrogate */
-  } else if (first >= 0xf0 && first <= 0xf4) {
-    length = 4;
-    if (first == 0xf0)
-      low = 0x90;
-    else if (first == 0xf4)
-      high = 0x8f; /* more would be over U+10FFFF */
-  } else {
-    return 0;
-  }
-  if (left < length || at[1] < low || at[1] > high)
-    return 0;
-  for (size_t i = 2; i < length; i++)
-    if ((at[i] & 0xc0) != 0x80)
-      return 0;
-  return length;
-}
-
-static char *
-control_put (char *to, unsigned char control)
-{
-  static const char digits[] = "0123456789abcdef";
-  static const char letters[0x20] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
-
-  *to++ = '\\';
-  if (letters[control] != 0) {
-    *to++ = letters[control];
-    return to;
-  }
-  memcpy (to, "u00", 3);
-  to[3] = digits[control >> 4];
-  to[4] = digits[control & 15];
-  return to + 5;
-}
-
-#define EACH_BYTE(byte) (UINT64_C (0x0101010101010101) * (byte))
-
-/* Whether all of these eight bytes stand in a string as they are: ASCII from the blank on, no quote, no backslash. */
-static inline bool
-are_plain (uint64_t bytes)
-{
-  uint64_t quotes = bytes ^ EACH_BYTE ('"');
-  uint64_t slashes = bytes ^ EACH_BYTE ('\\');
-  /* A byte's high bit: it was less than what is taken away, or, in `bytes`, it is not ASCII. */
-  uint64_t odd = (bytes - EACH_BYTE (0x20)) | (quotes - EACH_BYTE (1)) | (slashes - EACH_BYTE (1)) | bytes;
-
-  return (odd & EACH_BYTE (0x80)) == 0;
-}
-
-static char *
-string_put (char *to, const char *text, size_t length)
-{
-  const unsigned char *at = (const unsigned char *) text;
-  const unsigned char *end = at + length;
-
-  *to++ = '"';
-  while (at < end) {
-    unsigned char c = *at;
-    uint64_t eight;
-
-    if (end - at >= 8 && (memcpy (&eight, at, 8), are_plain (eight))) {
-      memcpy (to, &eight, 8);
-      to += 8;
-      at += 8;
-    } else if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
-      *to++ = (char) c;
-      at++;
-    } else if (c >= 0x80) {
-      size_t bytes = utf8_length (at, (size_t) (end - at));
-
-      memcpy (to, bytes == 0 ? (const unsigned char *) "\xef\xbf\xbd" : at, bytes == 0 ? 3 : bytes);
-      to += bytes == 0 ? 3 : bytes;
-      at += bytes == 0 ? 1 : bytes;
-    } else if (c < 0x20) {
-      to = control_put (to, c);
-      at++;
-    } else {
-      *to++ = '\\';
-      *to++ = (char) c;
-      at++;
-    }
-  }
-  *to++ = '"';
-  return to;
-}
-
 #define STRING_SIZE(length) (6 * (length) + 3) /* all controls, quotes, a colon */
 
 void
 json_key_n (struct json *json, const char *key, size_t length)
 {
-  char *to = string_put (json_begin (json, STRING_SIZE (length)), key, length);
+  char *to = json_string_put (json_begin (json, STRING_SIZE (length)), key, length);
 
   *to++ = ':';
   json_finish (json, to, false);
@@ -239,7 +139,7 @@ json_key (struct json *json, const char *key)
 void
 json_text_n (struct json *json, const char *text, size_t length)
 {
-  json_finish (json, string_put (json_begin (json, STRING_SIZE (length)), text, length), true);
+  json_finish (json, json_string_put (json_begin (json, STRING_SIZE (length)), text, length), true);
 }
 
 void
@@ -265,28 +165,26 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
                                   "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                                   "8081828384858687888990919293949596979899";
 
-static const uint64_t whole_powers[] = {
-  UINT64_C (1),
-  UINT64_C (10),
-  UINT64_C (100),
-  UINT64_C (1000),
-  UINT64_C (10000),
-  UINT64_C (100000),
-  UINT64_C (1000000),
-  UINT64_C (10000000),
-  UINT64_C (100000000),
-  UINT64_C (1000000000),
-  UINT64_C (10000000000),
-  UINT64_C (100000000000),
-  UINT64_C (1000000000000),
-  UINT64_C (10000000000000),
-  UINT64_C (100000000000000),
-  UINT64_C (1000000000000000),
-  UINT64_C (10000000000000000),
-  UINT64_C (100000000000000000),
-  UINT64_C (1000000000000000000),
-  UINT64_C (10000000000000000000),
-};
+static const uint64_t whole_powers[] = { UINT64_C (1),
+                                         UINT64_C (10),
+                                         UINT64_C (100),
+                                         UINT64_C (1000),
+                                         UINT64_C (10000),
+                                         UINT64_C (100000),
+                                         UINT64_C (1000000),
+                                         UINT64_C (10000000),
+                                         UINT64_C (100000000),
+                                         UINT64_C (1000000000),
+                                         UINT64_C (10000000000),
+                                         UINT64_C (100000000000),
+                                         UINT64_C (1000000000000),
+                                         UINT64_C (10000000000000),
+                                         UINT64_C (100000000000000),
+                                         UINT64_C (1000000000000000),
+                                         UINT64_C (10000000000000000),
+                                         UINT64_C (100000000000000000),
+                                         UINT64_C (1000000000000000000),
+                                         UINT64_C (10000000000000000000) };
 #define PLACES_WHOLE 19 /* 10^19 is the last that fits */
 
 /* The last `count` digits of a number, with zeros before it when it has fewer. */

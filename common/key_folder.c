@@ -35,7 +35,7 @@ key_folder_make (const char *path, struct error *error)
 
   for (char *at = part; result == 0 && *at != '\0'; at++) {
     bool last = at[1] == '\0';
-    if (at == part || (!last && at[1] != '/'))
+    if (!last && at[1] != '/')
       continue;
     char next = at[1];
     at[1] = '\0';

@@ -54,7 +54,7 @@ struct link_event {
  */
 int link_agent_fd (const struct link_agent *link);
 bool link_agent_next (struct link_agent *link, struct link_event *event);
-/* Disconnects and connects again: the way out when nothing has been heard for a minute. It is the control socket, and the
+/* Disconnects and connects again: the way out when nothing has been heard for two minutes. It is the control socket, and the
  * data socket only when that is what does not come up, since its frames are lost then. Call `next` until it gives false
  * afterwards. */
 void link_agent_reconnect (struct link_agent *link);

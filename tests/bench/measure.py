@@ -126,7 +126,7 @@ class Figures:
 
     def __init__(self):
         self.list = []
-        self.skipped = []
+        self.notes = []
         self.part = ""
 
     def add(self, name, value, unit, against=None, reference=None, aim=None):
@@ -148,8 +148,12 @@ class Figures:
         say(self.text(self.list[-1]))
 
     def skip(self, what, why):
-        self.skipped.append({"part": self.part, "name": what, "why": why})
-        say(f"  {what}: skipped, {why}")
+        self.note(what, f"skipped, {why}")
+
+    def note(self, what, text):
+        """What did not go as it should."""
+        self.notes.append({"part": self.part, "name": what, "note": text})
+        say(f"  NOTE {what}: {text}")
 
     @staticmethod
     def text(figure):

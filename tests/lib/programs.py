@@ -51,7 +51,7 @@ def environment():
     """The same for every program: nothing of the user's."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     options = {
-        "ASAN_OPTIONS": "detect_leaks=1",
+        "ASAN_OPTIONS": "detect_leaks=1:quarantine_size_mb=4",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "LC_ALL": "C.UTF-8",
     }
@@ -178,9 +178,15 @@ def copy_tree(to):
     shutil.copytree(ROOT, to, ignore=names, symlinks=True)
 
 
-def rss_bytes(pid):
+def memory_bytes(pid, name="VmRSS"):
+    """VmRSS: resident now. VmHWM: the most that ever was, or since peak_reset."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         for line in status:
-            if line.startswith("VmRSS:"):
+            if line.startswith(f"{name}:"):
                 return int(line.split()[1]) * 1024
     return 0
+
+
+def peak_reset(pid):
+    with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as clear:
+        clear.write("5")

@@ -122,29 +122,41 @@ sim_reading (const struct sim_node *node, double at_s)
   return node->start_ns + (int64_t) llround (at_s * 1e9) + (int64_t) llround (node->away_ns + node->frequency * ahead);
 }
 
+/* One exchange; when its answer came, or less than 0 when none did. */
+static inline double
+sim_exchange (struct sim_node *node, const struct sim_scenario *s, double at)
+{
+  double there = sim_delay (&s->there), back = sim_delay (&s->back);
+  if (there < 0 || back < 0)
+    return -1;
+  double held = 20e3 + 30e3 * sim_random (); /* the aggregator's time between receipt and answer, ns */
+  double t2 = at + there * 1e-9, t3 = t2 + held * 1e-9, t4 = t3 + back * 1e-9;
+  struct clock_probe probe = { .t1 = sim_reading (node, at) };
+  probe.t2 = (int64_t) llround (t2 * 1e9);
+  probe.t3 = (int64_t) llround (t3 * 1e9);
+  probe.t4 = sim_reading (node, t4);
+  enum clock_verdict verdict = clock_model_add (&node->model, &probe);
+  if (verdict == CLOCK_STEPPED || verdict == CLOCK_FREQUENCY) { /* the aggregator asks for a new burst */
+    node->sent = PROBE_BURST / 2;
+    node->first_probe = at;
+  }
+  return t4;
+}
+
 static inline void
 sim_probe (struct sim_node *node, const struct sim_scenario *s)
 {
-  double at = node->next_probe;
+  double at = node->next_probe, next = at;
+  bool answered = false;
   sim_walk (node, s, at);
   if (node->sent == 0)
     node->first_probe = at;
   node->sent++;
-  double there = sim_delay (&s->there), back = sim_delay (&s->back);
-  if (there >= 0 && back >= 0) {
-    double held = 20e3 + 30e3 * sim_random (); /* the aggregator's time between receipt and answer, ns */
-    double t2 = at + there * 1e-9, t3 = t2 + held * 1e-9, t4 = t3 + back * 1e-9;
-    struct clock_probe probe = { .t1 = sim_reading (node, at) };
-    probe.t2 = (int64_t) llround (t2 * 1e9);
-    probe.t3 = (int64_t) llround (t3 * 1e9);
-    probe.t4 = sim_reading (node, t4);
-    enum clock_verdict verdict = clock_model_add (&node->model, &probe);
-    if (verdict == CLOCK_STEPPED || verdict == CLOCK_FREQUENCY) { /* the aggregator asks for a new burst */
-      node->sent = PROBE_BURST / 2;
-      node->first_probe = at;
-    }
-    node->probes_since_step++;
+  for (int i = 0; i < PROBE_EXCHANGES && next >= 0; i++) {
+    next = sim_exchange (node, s, next);
+    answered |= next >= 0;
   }
+  node->probes_since_step += answered;
   node->next_probe =
       at + (double) probe_pause_ns (node->sent, (int64_t) ((at - node->first_probe) * 1e9), sim_random ()) * 1e-9;
 }

@@ -91,6 +91,27 @@ def test_kill_loses_only_what_was_not_written(cluster):
     assert shown[:both] == printed[:both]
 
 
+def test_late_lines_come_again_too(cluster):
+    """A run that is killed, and one that fetches what was not stored: replay shows all of the second as it was printed,
+    late lines among live ones, and every frame of both once."""
+    cluster.start_aggregator(config="[history]\nchunk_frames = 16\nchunk_time = 1s\n")
+    cluster.start_nodes("n1", "n2", period="50ms")
+    wait_until(lambda: cluster.counter("frames_stored") >= 20, "stored frames")
+    cluster.aggregator.wait_lines(30, after=cluster.aggregator.mark(), type="node", node="n1")
+    cluster.aggregator.kill()
+    cluster.start_aggregator()
+    cluster.aggregator.wait_line(type="node", node="n1", late=True)
+    cluster.wait_event("replayed", node="n1")
+    cluster.aggregator.wait_lines(20, after=cluster.aggregator.mark(), type="node", node="n1")
+    assert cluster.aggregator.stop() == 0
+    second = stream(cluster)
+    shown = replay(cluster, "--from", "-1h")
+    assert shown[-len(second) :] == second
+    for node in ("n1", "n2"):
+        numbers = sorted(line["seq"] for line in map(parse_line, shown) if line["type"] == "node" and line["node"] == node)
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
 # ---- tables ----
 
 

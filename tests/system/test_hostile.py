@@ -32,16 +32,16 @@ def arrived(cluster):
 
 
 def test_silent_connections(cluster):
-    """A thousand that connect and say nothing, half of them on each port."""
+    """A thousand that connect and say nothing, half of them on each port. They are closed after a while."""
     many_files()
-    with contextlib.ExitStack() as stack, Siege(cluster, growth=96 * MIB) as siege:
+    with contextlib.ExitStack() as stack, Siege(cluster, growth=96 * MIB):
         ports = addresses(cluster.endpoint)
+        before = cluster.status()["counters"]
         for number in range(1000):
-            client = stack.enter_context(connect(ports[number % 2]))
-            assert client
-        cluster.wait_counter("accepted", 1000)
-        siege.counters()
-    cluster.wait_counter("handshake_failed", 1000, limit=120)
+            stack.enter_context(connect(ports[number % 2]))
+        cluster.wait_counter("accepted", before["accepted"] + 1000)
+        cluster.wait_counter("handshake_failed", before["handshake_failed"] + 1000, limit=120)
+        wait_until(lambda: cluster.counter("connections") <= before["connections"], "they are gone")
 
 
 @pytest.mark.sanitized
@@ -262,6 +262,11 @@ def test_schema_bombs(cluster):
         peer.send(protocol.SCHEMA, bytes(16), peer.schema)
         wait_until(lambda: counted(cluster) > before, "it is counted")
         peer.send_schema(bytes(300_000))
+        # A good one under a hash that is another's.
+        before, peer.session, peer.hash = counted(cluster), peer.session + 2, b"another schema's"
+        peer.hello()
+        peer.send(protocol.SCHEMA, peer.hash, peer.schema)
+        wait_until(lambda: counted(cluster) > before, "it is counted")
         proves_alive(cluster, peer)
 
 
@@ -281,6 +286,24 @@ def test_many_schemas(cluster):
             peer.wait_message(protocol.WELCOME)
             peer.send_schema()
         proves_alive(cluster, peer)
+
+
+@pytest.mark.sanitized
+def test_schema_that_never_comes(cluster):
+    """96 MiB of frames that nobody can read: few are kept, and all are counted when they go."""
+    with Siege(cluster, growth=32 * MIB), evil(cluster) as peer:
+        peer.start()
+        peer.hash = bytes(16)
+        peer.hello()
+        frame = good_frame(peer, sequence=1, more=["x" * 100_000])
+        before, sent = arrived(cluster), 1000
+        for number in range(sent):
+            frame[3] = number + 1
+            peer.publish_raw(protocol.pack(frame))
+        wait_until(lambda: arrived(cluster) >= before + sent, "all have come")
+        proves_alive(cluster, peer)
+        counters = cluster.status()["counters"]
+        assert counters["frames_held_dropped"] + counters["dropped_user"] >= sent, counters
 
 
 @pytest.mark.sanitized

@@ -30,6 +30,13 @@ def test_init_overwrites_nothing(cluster):
     assert (cluster.master / "aggregator.key").read_text() == before
 
 
+@pytest.mark.parametrize("folder", ["k", "k/l", "./k/"])
+def test_init_in_a_relative_folder(tmp_path, folder):
+    done = run("agent", "keys", "init", "--keys", folder, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / folder / "agent.key").exists()
+
+
 def test_add_list_revoke(cluster):
     keys = cluster.keys_of("n1", admit=False)
     public = read_key(keys / "agent.pub").decode()

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from lib.cluster import assert_contiguous
-from lib.programs import BUILD, LIMIT, environment, parse_line, rss_bytes, wait_until
+from lib.programs import BUILD, LIMIT, environment, parse_line, memory_bytes, wait_until
 
 
 def reader_of(cluster, *options):
@@ -27,11 +27,11 @@ def test_slow_reader(cluster):
         for node in ("n1", "n2", "n3"):
             cluster.start_agent(node, period="20ms")
         tail.wait_lines(300)
-        before = rss_bytes(cluster.aggregator.pid)
+        before = memory_bytes(cluster.aggregator.pid)
         count = len(tail.lines())
         wait_until(lambda: cluster.counter("lines_dropped") > 0, "dropped lines are counted")
         tail.wait_lines(count + 300)
-        assert rss_bytes(cluster.aggregator.pid) < before + 64 * 2**20
+        assert memory_bytes(cluster.aggregator.pid) < before + 64 * 2**20
         for node in ("n1", "n2", "n3"):
             assert_contiguous(tail.lines(), node)
 

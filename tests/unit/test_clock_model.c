@@ -59,7 +59,7 @@ static const struct sim_scenario scenarios[] = {
     .recovery_probes = 5 },
   { "suspend of a minute", LAN, LAN, USUAL, .step_at = 500, .suspend_s = 60, .median_us = 22, .p99_us = 130,
     .outside = 0.01, .recovery_probes = 5 },
-  /* NTP begins to slew: nothing can be known of it before the next probe, up to 33 s later; then the old limits are
+  /* NTP begins to slew: nothing can be known of it before the next probe, up to 53 s later; then the old limits are
    * found out and given up */
   { "frequency jumps by 100 ppm", LAN, LAN, USUAL, .step_at = 500, .frequency_step_ppm = 100, .median_us = 25,
     .p99_us = 1000, .outside = 0.03, .recovery_probes = 5 },

@@ -47,7 +47,7 @@ test_rests_until_started (void **state)
   assert_true (prober.next_ns == INT64_MAX);
 }
 
-/* A burst of eight, then never more than one a second, then ever more seldom; two agents do not keep step. */
+/* A burst, then never more than one a second, then ever more seldom; two agents do not keep step. */
 static void
 test_schedule (void **state)
 {
@@ -139,6 +139,35 @@ test_new_connection_forgets (void **state)
   assert_false (next_probe (&prober).has_last);
 }
 
+/* The second exchange of a probe goes as soon as the first is answered, and no third. */
+static void
+test_second_exchange_follows_the_answer (void **state)
+{
+  struct prober prober;
+  struct control probe, answer;
+
+  (void) state;
+  prober_init (&prober, 1);
+  prober_start (&prober, START);
+  for (int i = 0; i < 20; i++) {
+    int64_t at = prober.next_ns;
+    for (int exchange = 1; exchange <= PROBE_EXCHANGES; exchange++) {
+      probe = next_probe (&prober);
+      assert_int_equal (probe.t1, at + (exchange - 1) * 50);
+      answer = answer_to (&probe);
+      assert_true (prober_take (&prober, &answer, probe.t1 + 50));
+    }
+    assert_true (prober.next_ns - at >= PROBE_BURST_NS);
+  }
+  next_probe (&prober); /* without an answer: the next one is a probe of its own */
+  for (int exchange = 1; exchange <= PROBE_EXCHANGES; exchange++) {
+    probe = next_probe (&prober);
+    answer = answer_to (&probe);
+    assert_true (prober_take (&prober, &answer, probe.t1 + 50));
+    assert_int_equal (prober.next_ns == probe.t1 + 50, exchange < PROBE_EXCHANGES);
+  }
+}
+
 /* A clock that jumped: half a burst, once it is at rest; an agent in its burst goes on with it. */
 static void
 test_soon (void **state)
@@ -152,6 +181,9 @@ test_soon (void **state)
   prober_start (&prober, START);
   for (int i = 1; i <= 20; i++) {
     struct control probe = next_probe (&prober);
+    answer = answer_to (&probe);
+    assert_true (prober_take (&prober, &answer, probe.t1 + 50));
+    probe = next_probe (&prober);
     answer = answer_to (&probe);
     answer.clock.soon = true;
     if (i <= PROBE_BURST) {
@@ -168,6 +200,9 @@ test_soon (void **state)
 
   struct control probe = next_probe (&prober);
   answer = answer_to (&probe);
+  assert_true (prober_take (&prober, &answer, probe.t1 + 50));
+  probe = next_probe (&prober);
+  answer = answer_to (&probe);
   answer.has_clock = answer.clock.soon = true;
   assert_true (prober_take (&prober, &answer, probe.t1 + 50));
   for (int i = 0; i < PROBE_BURST / 2; i++) {
@@ -182,9 +217,13 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_rests_until_started),    cmocka_unit_test (test_schedule),
-    cmocka_unit_test (test_last_is_told_once),      cmocka_unit_test (test_answers_that_do_not_count),
-    cmocka_unit_test (test_new_connection_forgets), cmocka_unit_test (test_soon),
+    cmocka_unit_test (test_rests_until_started),
+    cmocka_unit_test (test_schedule),
+    cmocka_unit_test (test_second_exchange_follows_the_answer),
+    cmocka_unit_test (test_last_is_told_once),
+    cmocka_unit_test (test_answers_that_do_not_count),
+    cmocka_unit_test (test_new_connection_forgets),
+    cmocka_unit_test (test_soon),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

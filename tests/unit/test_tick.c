@@ -227,6 +227,22 @@ test_silent_node_is_waited_for_four_ticks (void **state)
   assert_last (bench, 11, 11 * S, 2, 0);
 }
 
+/* One that is late each time is alive: it is waited for, though never longer than the grace. */
+static void
+test_always_late (void **state)
+{
+  struct bench *bench = *state;
+
+  expect (bench, 1, S);
+  for (int64_t at = 1; at <= 10; at++) {
+    pass_until (bench, at * S + MS);
+    frame (bench, 0, at * S);
+    pass_until (bench, at * S + S / 2);
+    assert_last (bench, (size_t) at, at * S, 1, 1);
+    assert_int_equal (frame (bench, 1, at * S), TICK_LATE);
+  }
+}
+
 static void
 test_new_node_is_expected_after_its_hello (void **state)
 {
@@ -666,6 +682,7 @@ main (void)
     TEST (test_never_before_its_instant),
     TEST (test_closes_after_the_grace),
     TEST (test_silent_node_is_waited_for_four_ticks),
+    TEST (test_always_late),
     TEST (test_new_node_is_expected_after_its_hello),
     TEST (test_hello_without_frames),
     TEST (test_leave_while_waited_for),

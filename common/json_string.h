@@ -1,0 +1,11 @@
+/* For common/json.c: a text between quotes. */
+#ifndef SYNOP_JSON_STRING_H
+#define SYNOP_JSON_STRING_H
+
+#include <stddef.h>
+
+/* Controls, quotes and backslashes are escaped, what is not UTF-8 becomes U+FFFD: at most 6 bytes for each and two
+ * quotes. Returns the end of what was written. */
+char *json_string_put (char *to, const char *text, size_t length);
+
+#endif
