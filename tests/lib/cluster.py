@@ -159,12 +159,16 @@ class Cluster:
 
 
 def assert_contiguous(lines, node):
-    """No frame of the node is missing among these lines, within each session."""
+    """No frame of the node is missing among these lines, within each session, and none comes twice. Late ones may come
+    behind newer ones, also such as were sampled before the first of these lines."""
     sessions = {}
     for line in lines:
         if line["type"] == "node" and line["node"] == node:
-            sessions.setdefault(line["session"], []).append(line["seq"])
+            sessions.setdefault(line["session"], []).append((line["seq"], bool(line.get("late"))))
     assert sessions, f"no lines of {node}"
-    for session, numbers in sessions.items():
+    for session, frames in sessions.items():
+        live = [number for number, late in frames if not late]
+        assert live == sorted(live), f"{node} {session}: {live}"
+        numbers = sorted(number for number, _ in frames if not live or number >= live[0])
         whole = list(range(numbers[0], numbers[0] + len(numbers)))
         assert numbers == whole, f"{node} {session}: {numbers}"
