@@ -64,15 +64,17 @@ def test_random_bytes(cluster):
 
 @pytest.mark.sanitized
 def test_curve_commands_of_any_size(cluster):
-    """After the greeting, a HELLO command that is said to be enormous."""
+    """After the greeting, a HELLO command that is said to be enormous; and one that is."""
     greeting = GREETING + b"CURVE".ljust(20, b"\0") + bytes(32)
     with contextlib.ExitStack() as stack, Siege(cluster, growth=32 * MIB):
         before = cluster.counter("handshake_failed")
-        for size in (0, 200, 2**16, 2**31, 2**32, 2**63 - 1, 2**64 - 1):
+        for size in (0, 200, 2**16, 2**28, 2**31, 2**32, 2**63 - 1, 2**64 - 1):
             for address in addresses(cluster.endpoint):
                 client = stack.enter_context(socket.create_connection(address, timeout=60))
                 with contextlib.suppress(OSError):
                     client.sendall(greeting + b"\x06" + struct.pack(">Q", size) + b"\x05HELLO" + bytes(5000))
+                    for _ in range(128 if size == 2**28 else 0):
+                        client.sendall(bytes(MIB))
         stack.close()
         cluster.wait_counter("handshake_failed", before + 10)
 
