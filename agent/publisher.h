@@ -17,7 +17,7 @@ struct publisher_options {
   const char *keys; /* the folder with agent.key and aggregator.pub */
   int queue_frames;
   struct ring *ring; /* keeps the frames for replay; not owned; NULL: none */
-  bool realtime; /* the calling thread goes before ordinary work from now on, where the system permits it */
+  bool realtime;     /* the calling thread goes before ordinary work from now on, where the system permits it */
 };
 
 struct publisher;
