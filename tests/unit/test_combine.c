@@ -583,6 +583,29 @@ test_groups_that_collide (void **state)
   assert_int_equal (bench->left_out, 2);
 }
 
+/* A group that is not written keeps no other out. */
+static void
+test_outvoted_group_outvotes_none (void **state)
+{
+  struct bench *bench = *state;
+  struct group hostile = level_group, thermal = level_group;
+
+  hostile.name = "system_data"; /* in no section: it would stand where the section does */
+  thermal.name = "thermal";
+  thermal.section = "system_data";
+  add_plain (bench, "a", &hostile, (const int64_t[]){ 1 });
+  add_plain (bench, "a", &row_group, (const int64_t[]){ 0, 0, 0, 1 });
+  add_plain (bench, "b", &row_group, (const int64_t[]){ 0, 0, 0, 1 });
+  add_plain (bench, "b", &thermal, (const int64_t[]){ 7 });
+  const char *json = report (bench);
+  assert_true (look_is (json, "system_data/net/nodes", "2"));
+  assert_true (look_is (json, "system_data/thermal/level/sum", "7"));
+  assert_null (look (json, "system_data/level"));
+  assert_true (combine_has (bench->combine, only_named, "thermal"));
+  assert_false (combine_has (bench->combine, only_named, "system_data"));
+  assert_int_equal (bench->left_out, 1);
+}
+
 /* What a node calls as the report itself calls something does not make a key that is there twice. */
 static void
 test_names_that_are_taken (void **state)
@@ -666,6 +689,7 @@ main (void)
     TEST (test_filter),
     TEST (test_conflicting_definitions),
     TEST (test_groups_that_collide),
+    TEST (test_outvoted_group_outvotes_none),
     TEST (test_names_that_are_taken),
     TEST (test_too_many_metrics),
   };
