@@ -642,7 +642,7 @@ test_tick (void **state)
     assert_int_equal (bench->last_tick_ns, WALL_START + bench->now_ns);
   }
   assert_near (bench->last_spread_ns, 300 * 1000, 200 * 1000);
-  send_sampled (&n1, bench->now_ns - S / 2 - MS);
+  send_sampled (&n1, bench->now_ns - S);
   assert_true (bench->last_late);
   assert_int_equal (bench->ticks, 30);
 }
