@@ -21,9 +21,12 @@
 #define SPEED_SAMPLES 60      /* the speed is asked for in one of so many samples, and when the carrier changes */
 #define CARRIERS_OPEN_MAX 128 /* files that stay open; interfaces beyond are opened each time */
 
+/* The kernel counts in longs. Of 64 bits they never wrap: a fall is a reset. */
+#define WRAPS (sizeof (long) == 4 ? METRIC_WRAPS32 : 0)
+
 #define INTERFACE(NAME, UNIT, COLUMN, HELP)                                                                            \
   {                                                                                                                    \
-    NAME, COUNTER, UNIT, FOLD_SUM, METRIC_WRAPS32, .source = COLUMN, .help = HELP                                      \
+    NAME, COUNTER, UNIT, FOLD_SUM, WRAPS, .source = COLUMN, .help = HELP                                               \
   }
 #define OF_NODE(NAME, KIND, SOURCE, HELP)                                                                              \
   {                                                                                                                    \

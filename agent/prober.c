@@ -27,6 +27,12 @@ prober_stop (struct prober *prober)
   prober->t1 = 0;
 }
 
+bool
+prober_runs (const struct prober *prober)
+{
+  return prober->next_ns != INT64_MAX;
+}
+
 static double
 random_fraction (struct prober *prober)
 {
@@ -59,6 +65,10 @@ prober_take (struct prober *prober, const struct control *answer, int64_t now_ns
   if (prober->t1 == 0 || answer->t1 != prober->t1)
     return false;
   prober->t1 = 0;
+  if (!answer->known) {
+    prober->left = 0;
+    return true;
+  }
   prober->has_last = true;
   prober->last[0] = answer->t1;
   prober->last[1] = answer->t2;

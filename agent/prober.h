@@ -23,9 +23,11 @@ void prober_init (struct prober *prober, uint64_t random);
 /* The connection came up: a burst begins. */
 void prober_start (struct prober *prober, int64_t now_ns);
 void prober_stop (struct prober *prober);
+bool prober_runs (const struct prober *prober);
 /* Fills in the message of an exchange that begins now, and plans the next one. */
 void prober_send (struct prober *prober, int64_t now_ns, struct control *probe);
-/* An answer that was read at `now_ns`; next_ns may come nearer. False for one that nobody waits for. */
+/* An answer that was read at `now_ns`; next_ns may come nearer. False for one that nobody waits for. One that
+ * does not know the session ends the probe, and its times tell nothing. */
 bool prober_take (struct prober *prober, const struct control *answer, int64_t now_ns);
 
 #endif

@@ -8,6 +8,9 @@
  *                        aggregator does not know this session
  *   nothing for 120 s -> connect anew, since libzmq gives up for good after some errors
  *
+ * Whatever the aggregator says, and however often, what is said back is bounded: two that answer each other at once
+ * never end, and two agents with one key are such a case, as one of them is never known.
+ *
  * Frames begin with the first welcome, since a PUB socket drops what it is given before the subscription has arrived.
  * From then on they are sent whatever happens, and libzmq keeps `queue_frames` of them while the aggregator is away. */
 #include "agent/publisher.h"
@@ -37,6 +40,11 @@
 /* Time for two probes, so that the first frame is sampled on cluster time already. */
 #define CLOCK_LAG (300 * NS_PER_MS)
 
+#define HELLO_PAUSE_FIRST NS_PER_S /* between hellos of a session that is not known, doubled each time */
+#define HELLO_PAUSE_MAX (30 * NS_PER_S)
+#define WELCOME_PAUSE NS_PER_S /* between two that start a burst of probes */
+#define SCHEMAS_MAX 4          /* in a second */
+
 enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED };
 
 struct publisher {
@@ -51,8 +59,12 @@ struct publisher {
   char key[KEY_TEXT_SIZE];
   struct frame_header header; /* sequence: of the last frame */
   struct buffer frame, message;
-  int64_t heard_ns; /* when the aggregator said something, or the last attempt to connect anew */
-  int64_t read_ns;  /* when the message at hand was read */
+  int64_t heard_ns;       /* when the aggregator said something, or the last attempt to connect anew */
+  int64_t read_ns;        /* when the message at hand was read */
+  int64_t hello_ns;       /* the last hello of a session that was not known, */
+  int64_t hello_pause_ns; /* and how long there is none after it */
+  int64_t schemas_ns;     /* when a second began, */
+  unsigned schemas;       /* and the schemas that were sent in it */
   struct prober prober;
   struct sampling_clock clock; /* cluster time, once it is known */
 };
@@ -107,6 +119,29 @@ publisher_hello (struct publisher *publisher)
   publisher_send (publisher, &hello);
 }
 
+/* An answer says that the aggregator does not know this session. */
+static void
+publisher_hello_again (struct publisher *publisher)
+{
+  int64_t pause = publisher->hello_pause_ns * 2;
+
+  if (publisher->read_ns - publisher->hello_ns < publisher->hello_pause_ns)
+    return;
+  publisher->hello_ns = publisher->read_ns;
+  publisher->hello_pause_ns = pause < HELLO_PAUSE_FIRST ? HELLO_PAUSE_FIRST
+                              : pause > HELLO_PAUSE_MAX ? HELLO_PAUSE_MAX
+                                                        : pause;
+  publisher_hello (publisher);
+}
+
+/* It is known, or the connection is new. */
+static void
+publisher_settle_hello (struct publisher *publisher)
+{
+  if (publisher->hello_pause_ns > HELLO_PAUSE_FIRST)
+    publisher->hello_pause_ns = HELLO_PAUSE_FIRST;
+}
+
 static void
 publisher_send_schema (struct publisher *publisher)
 {
@@ -114,6 +149,13 @@ publisher_send_schema (struct publisher *publisher)
                             .schema = (const uint8_t *) publisher->schema->encoded.data,
                             .schema_length = publisher->schema->encoded.length };
 
+  if (publisher->read_ns - publisher->schemas_ns >= NS_PER_S) {
+    publisher->schemas_ns = publisher->read_ns;
+    publisher->schemas = 0;
+  }
+  if (publisher->schemas == SCHEMAS_MAX)
+    return; /* who misses it asks again */
+  publisher->schemas++;
   publisher_send (publisher, &schema);
 }
 
@@ -151,11 +193,13 @@ publisher_welcome (struct publisher *publisher, const struct control *welcome)
 {
   int64_t first_ns;
 
-  log_info ("%s %s: publishing node %s to aggregator %s", publisher->publishing ? "welcomed again by" : "welcomed by",
-            publisher->options.endpoint, publisher->header.node, welcome->version);
   sampling_ask_facts (publisher->sampling);
   if (!welcome->known)
     publisher_send_schema (publisher);
+  if (prober_runs (&publisher->prober) && publisher->read_ns - publisher->prober.first_ns < WELCOME_PAUSE)
+    return;
+  log_info ("%s %s: publishing node %s to aggregator %s", publisher->publishing ? "welcomed again by" : "welcomed by",
+            publisher->options.endpoint, publisher->header.node, welcome->version);
   prober_start (&publisher->prober, publisher->read_ns);
   publisher_probe (publisher, publisher->read_ns);
   if (publisher->publishing)
@@ -170,12 +214,13 @@ publisher_welcome (struct publisher *publisher, const struct control *welcome)
 static void
 publisher_answer (struct publisher *publisher, const struct control *answer)
 {
-  if (!answer->known) {
-    publisher_hello (publisher);
-    return;
-  }
   if (!prober_take (&publisher->prober, answer, publisher->read_ns))
     return;
+  if (!answer->known) {
+    publisher_hello_again (publisher);
+    return;
+  }
+  publisher_settle_hello (publisher);
   loop_timer_set (publisher->probe_timer, publisher->prober.next_ns);
   if (!answer->has_clock)
     return;
@@ -239,6 +284,7 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
   case LINK_UP:
     publisher_enter (publisher, STATE_UP);
     publisher->heard_ns = clock_monotonic ();
+    publisher_settle_hello (publisher);
     publisher_hello (publisher);
     break;
   case LINK_DOWN:

@@ -12,11 +12,13 @@
 
 #define EPOCH_SLACK (10 * NS_PER_MS) /* two clocks are read one after the other: the thread may be put aside between */
 #define EPOCH_LOOKS 2
-#define WALL_STEP (50 * NS_PER_MS) /* a wall clock that moved by this more than slewing explains was set */
-#define SLEW_PARTS 1000            /* one in: how fast a clock may be slewed, twice what the kernel does */
-#define TELL_EVERY (10 * NS_PER_S) /* events about one node's clocks: a clock that jumps for ever is no flood */
-#define BOUND_USABLE NS_PER_S      /* a mapping that is worse than this is none */
-#define SAME_BOOT (10 * NS_PER_S)  /* a boot takes longer, and no wall clock that is kept right is off by this */
+#define WALL_STEP (50 * NS_PER_MS)    /* a wall clock that moved by this more than slewing explains was set */
+#define SLEW_PARTS 1000               /* one in: how fast a clock may be slewed, twice what the kernel does */
+#define TELL_EVERY (10 * NS_PER_S)    /* events about one node's clocks: a clock that jumps for ever is no flood */
+#define DELAY_SLACK (100 * NS_PER_MS) /* a frame that took longer, and longer than usual, is doubted */
+#define DELAY_TIMES 8
+#define BOUND_USABLE NS_PER_S     /* a mapping that is worse than this is none */
+#define SAME_BOOT (10 * NS_PER_S) /* a boot takes longer, and no wall clock that is kept right is off by this */
 
 int64_t
 cluster_time (const struct cluster *cluster, int64_t monotonic_ns)
@@ -164,6 +166,29 @@ watch_wall_clock (struct cluster *cluster, struct node *node, const struct clust
   clock->wall_at_ns = node_ns;
 }
 
+/* A frame was sampled before it came. A mapping that says otherwise is wrong, whatever its bound: the clock is being slewed
+ * faster than oscillators drift, or it stepped. One by which a frame took far longer than this node's frames do may be
+ * wrong as well, but mostly the frame waited somewhere, so the mapping stays. Either way probes are to tell soon. */
+static bool
+hold_against_receipt (struct cluster *cluster, struct node *node, struct cluster_frame *frame)
+{
+  struct node_clock *clock = &node->clock;
+  int64_t delay = cluster_time (cluster, frame->received.monotonic_ns) - frame->time_ns;
+  bool early = delay < -frame->bound_ns;
+  bool long_ago = delay > frame->bound_ns + DELAY_SLACK + DELAY_TIMES * clock->delay_ns;
+
+  if (!early && !long_ago) {
+    int64_t usual = delay > 0 ? delay : 0;
+    clock->delay_ns += (usual - clock->delay_ns) / 8;
+    return true;
+  }
+  if (!clock->soon) {
+    clock->soon = true;
+    cluster_tell_clock (cluster, node);
+  }
+  return !early;
+}
+
 /* The mapping, if it is of the frame's clock and good enough. What is said of the clock is as of now. */
 static bool
 map_frame (const struct cluster *cluster, const struct node *node, bool same_clock, struct cluster_frame *frame)
@@ -187,6 +212,10 @@ cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_
 {
   bool timed = map_frame (cluster, node, true, frame);
 
+  if (timed && !hold_against_receipt (cluster, node, frame)) {
+    timed = false;
+    frame->bound_ns = -1;
+  }
   if (!timed)
     frame->time_ns = cluster_time (cluster, frame->received.monotonic_ns);
   frame->wall_offset_ns = clamp (frame->header->wall_ns) - frame->time_ns;

@@ -2,6 +2,7 @@
  * array access for each of its values. Names are copied, since a node and its schema may go while a tick is open. */
 #include "aggregator/combine.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,6 +159,14 @@ metric_counts (const struct metric *metric)
   return metric->kind != TEXT && metric->fold != FOLD_NONE;
 }
 
+/* Rows of a node that add up to more than a double holds count as missing: with one of them nothing could be added up or
+ * put in order. */
+static bool
+value_counts (const struct value *value)
+{
+  return value->type != VALUE_MISSING && (value->type != VALUE_REAL || isfinite (value->as.d));
+}
+
 /* What the node calls as the report itself calls something is left out. */
 static bool
 metric_fits (const struct group *group, const struct metric *metric)
@@ -247,7 +256,7 @@ combine_add (struct combine *combine, const char *node, const struct schema *sch
     }
     report_node_values (&groups[g], combine->scratch);
     for (size_t m = 0; m < count; m++) {
-      if (combine->scratch[m].type == VALUE_MISSING || !metric_counts (&schema->groups[g]->metrics[m]))
+      if (!value_counts (&combine->scratch[m]) || !metric_counts (&schema->groups[g]->metrics[m]))
         continue;
       if (at[1 + m] == COMBINE_NONE)
         combine->left_out++;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "aggregator/combine_internal.h"
+#include "synop/memory.h"
 
 static void
 write_value (struct json *json, const char *key, const struct value *value)
@@ -91,17 +92,40 @@ groups_collide (const struct combined_group *one, const struct combined_group *o
          (!other->section[0] && strcmp (other->name, one->section) == 0);
 }
 
-static bool
-group_is_outvoted (const struct combine *combine, size_t index)
+struct rank {
+  uint32_t nodes, index;
+};
+
+static int
+compare_ranks (const void *a, const void *b)
 {
-  const struct combined_group *group = &combine->groups[index];
-  for (size_t i = 0; i < combine->group_count; i++) {
-    const struct combined_group *other = &combine->groups[i];
-    if (i != index && groups_collide (group, other) &&
-        (other->nodes > group->nodes || (other->nodes == group->nodes && i < index)))
-      return true;
+  const struct rank *one = a, *other = b;
+  if (one->nodes != other->nodes)
+    return one->nodes < other->nodes ? 1 : -1;
+  return (one->index > other->index) - (one->index < other->index);
+}
+
+/* Whether each group is written: those of most nodes, then of the first come, come first, and only one that is written
+ * keeps another out. For the caller to free. */
+static bool *
+groups_kept (const struct combine *combine)
+{
+  size_t count = combine->group_count;
+  bool *kept = memory_new (count + 1, sizeof *kept);
+  struct rank *ranks = memory_new (count + 1, sizeof *ranks);
+
+  for (uint32_t i = 0; i < count; i++)
+    ranks[i] = (struct rank){ combine->groups[i].nodes, i };
+  qsort (ranks, count, sizeof *ranks, compare_ranks);
+  for (size_t i = 0; i < count && ranks[i].nodes > 0; i++) {
+    const struct combined_group *group = &combine->groups[ranks[i].index];
+    bool free_key = true;
+    for (size_t j = 0; j < i && free_key; j++)
+      free_key = !kept[ranks[j].index] || !groups_collide (group, &combine->groups[ranks[j].index]);
+    kept[ranks[i].index] = free_key;
   }
-  return false;
+  free (ranks);
+  return kept;
 }
 
 static uint64_t
@@ -155,29 +179,11 @@ write_group (const struct combine *combine, const struct combined_group *group, 
   json_object_end (json);
 }
 
-/* Which groups are written, and of them the one whose turn it is. */
-struct selection {
-  const struct combine *combine;
-  bool (*only) (const void *context, const char *group);
-  const void *context;
-};
-
 static bool
-group_is_written (const struct selection *selection, size_t index)
+section_is_new (const struct combined_group *groups, const bool *written, size_t index)
 {
-  const struct combined_group *group = &selection->combine->groups[index];
-
-  return group->nodes > 0 && (!selection->only || selection->only (selection->context, group->name)) &&
-         !group_is_outvoted (selection->combine, index);
-}
-
-static bool
-section_is_new (const struct selection *selection, size_t index)
-{
-  const struct combined_group *groups = selection->combine->groups;
-
   for (size_t i = 0; i < index; i++)
-    if (strcmp (groups[i].section, groups[index].section) == 0 && group_is_written (selection, i))
+    if (written[i] && strcmp (groups[i].section, groups[index].section) == 0)
       return false;
   return true;
 }
@@ -186,26 +192,30 @@ void
 combine_write (const struct combine *combine, struct json *json, bool (*only) (const void *context, const char *group),
                const void *context, uint64_t *left_out)
 {
-  const struct selection selection = { combine, only, context };
+  const struct combined_group *groups = combine->groups;
+  bool *written = groups_kept (combine);
   uint64_t out = combine->left_out;
 
-  for (size_t i = 0; i < combine->group_count; i++)
-    if (group_is_outvoted (combine, i))
-      out += group_values (combine, &combine->groups[i]);
   for (size_t i = 0; i < combine->group_count; i++) {
-    const char *section = combine->groups[i].section;
-    if (!group_is_written (&selection, i) || !section_is_new (&selection, i))
+    if (!written[i])
+      out += group_values (combine, &groups[i]);
+    written[i] = written[i] && (!only || only (context, groups[i].name));
+  }
+  for (size_t i = 0; i < combine->group_count; i++) {
+    const char *section = groups[i].section;
+    if (!written[i] || !section_is_new (groups, written, i))
       continue;
     if (section[0]) {
       json_key (json, section);
       json_object (json);
     }
     for (size_t j = i; j < combine->group_count; j++)
-      if (strcmp (combine->groups[j].section, section) == 0 && group_is_written (&selection, j))
-        write_group (combine, &combine->groups[j], json, &out);
+      if (written[j] && strcmp (groups[j].section, section) == 0)
+        write_group (combine, &groups[j], json, &out);
     if (section[0])
       json_object_end (json);
   }
+  free (written);
   if (left_out)
     *left_out = out;
 }
@@ -213,10 +223,10 @@ combine_write (const struct combine *combine, struct json *json, bool (*only) (c
 bool
 combine_has (const struct combine *combine, bool (*only) (const void *context, const char *group), const void *context)
 {
-  const struct selection selection = { combine, only, context };
+  bool *kept = groups_kept (combine), has = false;
 
-  for (size_t i = 0; i < combine->group_count; i++)
-    if (group_is_written (&selection, i))
-      return true;
-  return false;
+  for (size_t i = 0; i < combine->group_count && !has; i++)
+    has = kept[i] && (!only || only (context, combine->groups[i].name));
+  free (kept);
+  return has;
 }

@@ -27,9 +27,7 @@ static const char *const texts[STATEMENTS] = {
   [FIND_NODE] = "SELECT id FROM nodes WHERE name = ?",
   [ADD_NODE] = "INSERT INTO nodes (name) VALUES (?)",
   [OVERLAPS] = "SELECT 1 FROM chunks WHERE session = ? AND node = ? AND first <= ? AND last >= ? LIMIT 1",
-  [ADD_CHUNK] =
-      ("INSERT INTO chunks (node, session, first, last, first_time, last_time, first_number, last_number, data) "
-       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+  [ADD_CHUNK] = "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
   [ADD_EVENT] = "INSERT INTO events (number, time, node, type, line) VALUES (?, ?, ?, ?, ?)",
   [ADD_SCHEMA] = "INSERT OR IGNORE INTO schemas (hash, bytes) VALUES (?, ?)",
 };

@@ -57,6 +57,7 @@ struct held_frame {
 /* What is known of a node's clocks. */
 struct node_clock {
   struct clock_model model;             /* of the current session's CLOCK_MONOTONIC */
+  int64_t delay_ns;                     /* which its frames usually take, as mapped */
   int64_t probed_ns;                    /* when the last probe came, on the aggregator's clock */
   bool soon;                            /* probes are to come in a burst again */
   int64_t wall_offset_ns;               /* by which its wall clock is ahead of cluster time */

@@ -12,6 +12,8 @@
 #include "synop/report.h"
 #include "synop/version.h"
 
+#define FACTS_MAX 65536 /* bytes of one node's, as JSON */
+
 #define COUNTER(part, member)                                                                                          \
   {                                                                                                                    \
 #member, offsetof(struct status, part.member)                                                                      \
@@ -146,20 +148,33 @@ write_heard (struct json *json, const struct node *node, struct instant now)
   write_clock (json, node, now);
 }
 
-/* The facts: groups that are sent once a session. */
+/* The facts: groups that are sent once a session, named as the node names them. Null when there are none yet, or when they
+ * are so large that a few nodes would swell the answer. */
 static void
 write_facts (struct json *json, const struct node *node)
 {
   struct report_group groups[SCHEMA_GROUPS_MAX] = { 0 };
   const struct schema *schema;
 
-  if (!node->schema)
+  json_key (json, "facts");
+  if (!node->schema) {
+    json_null (json);
     return;
+  }
   schema = node->schema->schema;
   for (size_t i = 0; i < schema->group_count; i++)
     if (schema->groups[i]->flags & GROUP_ONCE && node->groups[i])
       groups[i].now = &node->groups[i]->now;
+
+  const struct json before = *json;
+  json_object (json);
   report_write (json, groups, schema->group_count, NULL, NULL);
+  json_object_end (json);
+  if (json->out.length - before.out.length > FACTS_MAX) {
+    json->out.length = before.out.length;
+    json->comma = before.comma;
+    json_null (json);
+  }
 }
 
 static void

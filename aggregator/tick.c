@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "synop/clock.h"
 #include "synop/memory.h"
 
-#define OPEN_MAX 4   /* a power of two; each has a bit in tick_member.waited */
-#define MISSES_MAX 3 /* a node that missed so many of its ticks is not waited for */
+#define OPEN_MAX 4                 /* a power of two; each has a bit in tick_member.waited and .reported */
+#define MISSES_MAX 3               /* a node that missed so many of its ticks is not waited for */
+#define AWAY_PARTS 10              /* one in: how far from its instant a sample may be taken */
+#define AWAY_LEAST (5 * NS_PER_MS) /* what a scheduler may always take to wake the agent */
 #define NOT_OPEN INT64_MIN
 
 struct tick {
@@ -77,24 +80,32 @@ tick_bit (int64_t index)
   return UINT32_C (1) << (index & (OPEN_MAX - 1));
 }
 
-/* Is one of the node's instants, the multiples of its period, the tick's? */
-static bool
-member_samples (const struct ticks *ticks, const struct tick_member *member, int64_t index)
+/* A period's multiples are ticks once in so many ticks. */
+static int64_t
+stride_of (const struct ticks *ticks, int64_t period_ns)
 {
-  int64_t period = ticks->options.period_ns, own = member->period_ns;
-  if (own <= period)
-    return true;
-  int64_t end = index * period + period / 2,
-          since = (end - 1) % own; /* the tick reaches from end - period to end - 1 */
-  return (since < 0 ? since + own : since) < period;
+  int64_t own = period_ns > 0 ? period_ns : 1, a = own, b = ticks->options.period_ns;
+
+  while (b != 0) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return own / a;
+}
+
+static void
+member_set_period (const struct ticks *ticks, struct tick_member *member, int64_t period_ns)
+{
+  member->period_ns = period_ns;
+  member->stride = stride_of (ticks, period_ns);
 }
 
 static bool
-member_is_alive (const struct ticks *ticks, const struct tick_member *member, int64_t index)
+member_is_alive (const struct tick_member *member, int64_t index)
 {
-  int64_t period = ticks->options.period_ns, stride = (member->period_ns + period - 1) / period;
   int64_t sign_of_life = member->last > member->expected ? member->last : member->expected;
-  return index - sign_of_life <= (MISSES_MAX + 1) * (stride > 1 ? stride : 1);
+  return index - sign_of_life <= (MISSES_MAX + 1) * member->stride;
 }
 
 static void
@@ -108,8 +119,9 @@ tick_open (struct ticks *ticks, int64_t index)
   combine_clear (tick->combine);
   for (size_t i = 0; i < ticks->member_count; i++) {
     struct tick_member *member = ticks->members[i];
-    bool due = member_samples (ticks, member, index) && member_is_alive (ticks, member, index);
+    bool due = index % member->stride == 0 && member_is_alive (member, index);
     member->waited = due ? member->waited | bit : member->waited & ~bit;
+    member->reported &= ~bit;
     tick->waiting += due;
   }
 }
@@ -147,7 +159,7 @@ member_join (struct ticks *ticks, struct tick_member *member)
   member->joined = true;
   member->slot = ticks->member_count;
   member->last = member->expected = NOT_OPEN / 2;
-  member->waited = 0;
+  member->waited = member->reported = 0;
   ticks->members[ticks->member_count++] = member;
 }
 
@@ -170,8 +182,38 @@ tick_expect (struct ticks *ticks, struct tick_member *member, int64_t period_ns,
 {
   if (!member->joined)
     member_join (ticks, member);
-  member->period_ns = period_ns;
+  member_set_period (ticks, member, period_ns);
   member->expected = index_floor (ticks, now_ns);
+}
+
+/* Is one of the frame's groups due at the tick's instant? By the way: groups that are not the shortest may meet the ticks
+ * more often than those that are. Facts are sampled when they are asked for, which says nothing. */
+static bool
+frame_is_due (const struct ticks *ticks, struct tick_member *member, const struct schema *schema,
+              const struct report_group *groups, int64_t index)
+{
+  bool due = false;
+
+  for (size_t i = 0; i < schema->group_count; i++) {
+    if (!groups[i].now || schema->groups[i]->flags & GROUP_ONCE)
+      continue;
+    int64_t own = groups[i].now->period_ns, stride = own > 0 ? stride_of (ticks, own) : member->stride;
+    member->stride = stride < member->stride ? stride : member->stride;
+    due |= index % stride == 0;
+  }
+  return due;
+}
+
+static bool
+sampled_there (const struct ticks *ticks, const struct tick_member *member, int64_t away_ns, int64_t bound_ns)
+{
+  int64_t period = ticks->options.period_ns;
+  int64_t shorter = member->period_ns > 0 && member->period_ns < period ? member->period_ns : period;
+  int64_t reach = shorter / 2, slack = shorter / AWAY_PARTS > AWAY_LEAST ? shorter / AWAY_PARTS : AWAY_LEAST;
+
+  if (bound_ns >= 0 && bound_ns < reach - slack)
+    reach = bound_ns + slack;
+  return away_ns <= reach && away_ns >= -reach;
 }
 
 enum tick_place
@@ -182,12 +224,12 @@ tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, i
   int64_t index = index_floor (ticks, time_ns + period / 2), away = time_ns - index * period;
   if (!member->joined)
     member_join (ticks, member);
-  member->period_ns = period_ns;
+  if (member->period_ns != period_ns || member->stride == 0)
+    member_set_period (ticks, member, period_ns);
+  bool due = frame_is_due (ticks, member, schema, groups, index);
   if (time_ns > now_ns + period)
     return TICK_MISPLACED;
-  /* Of a node that samples more often only the sample nearest to the tick's instant is the tick's. */
-  int64_t reach = period_ns > 0 && period_ns < period ? period_ns / 2 : period / 2;
-  if (away > reach || away < -reach || index == member->last)
+  if (!sampled_there (ticks, member, away, bound_ns) || (bound_ns >= 0 && !due))
     return TICK_BETWEEN;
   if (ticks->next == NOT_OPEN) { /* what waited long for the aggregator begins no tick */
     int64_t oldest = index_floor (ticks, now_ns + period / 2) - OPEN_MAX + 1;
@@ -195,14 +237,16 @@ tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, i
   }
   if (index >= ticks->next + OPEN_MAX)
     ticks_advance (ticks, now_ns);
-  if (index < ticks->next) {
-    member->last = index > member->last ? index : member->last; /* the next tick waits for it */
-    return TICK_LATE;
-  }
   if (index >= ticks->next + OPEN_MAX) /* only when the caller's times are not in order */
     return TICK_MISPLACED;
+  bool first = index != member->last;
+  member->last = index > member->last ? index : member->last; /* who is late is waited for the next time */
+  if (index < ticks->next)
+    return first ? TICK_LATE : TICK_BETWEEN;
   struct tick *tick = tick_at (ticks, index);
-  member->last = index;
+  if (member->reported & tick_bit (index))
+    return TICK_BETWEEN;
+  member->reported |= tick_bit (index);
   if (member->waited & tick_bit (index)) {
     member->waited &= ~tick_bit (index);
     tick->waiting--;
@@ -227,6 +271,20 @@ tick_is_due (const struct ticks *ticks, const struct tick *tick, int64_t now_ns)
   return now_ns >= time_ns + ticks->options.grace_ns && now_ns >= ticks->hold_ns;
 }
 
+/* After a pause longer than the ring: what there is of the ticks before is told, of the others nothing. */
+static void
+skip_to (struct ticks *ticks, int64_t index)
+{
+  for (int i = 0; i < OPEN_MAX && ticks->next < index; i++, ticks->next++) {
+    struct tick *tick = &ticks->open[ticks->next & (OPEN_MAX - 1)];
+    if (tick->index == ticks->next && tick->reporting > 0)
+      tick_close (ticks, tick);
+    tick->index = NOT_OPEN;
+  }
+  if (ticks->next < index)
+    ticks->next = index;
+}
+
 void
 ticks_advance (struct ticks *ticks, int64_t now_ns)
 {
@@ -239,11 +297,11 @@ ticks_advance (struct ticks *ticks, int64_t now_ns)
   ticks->now_ns = now_ns;
   if (ticks->next == NOT_OPEN)
     return;
-  /* After a pause longer than the ring only the newest ticks can still be told. */
   int64_t newest = index_floor (ticks, now_ns + period / 2);
+  skip_to (ticks, newest - OPEN_MAX + 1);
   while (ticks->next <= newest) {
     struct tick *tick = tick_at (ticks, ticks->next);
-    if (newest - ticks->next < OPEN_MAX && !tick_is_due (ticks, tick, now_ns))
+    if (!tick_is_due (ticks, tick, now_ns))
       break;
     tick_close (ticks, tick);
     ticks->next++;
@@ -274,10 +332,10 @@ ticks_restart (struct ticks *ticks, int64_t now_ns)
   }
   for (size_t i = 0; i < ticks->member_count; i++) {
     struct tick_member *member = ticks->members[i];
-    bool alive = ticks->next == NOT_OPEN || member_is_alive (ticks, member, ticks->next);
+    bool alive = ticks->next == NOT_OPEN || member_is_alive (member, ticks->next);
     member->last = NOT_OPEN / 2;
     member->expected = alive ? index_floor (ticks, now_ns) : NOT_OPEN / 2;
-    member->waited = 0;
+    member->waited = member->reported = 0;
   }
   ticks->next = NOT_OPEN;
   ticks->now_ns = now_ns;

@@ -93,6 +93,7 @@ struct intake {
   const struct group *group;
   struct table *table;
   size_t rows;
+  bool has_column; /* one at least is there, so that each row has a byte behind it */
 };
 
 static void
@@ -159,6 +160,7 @@ columns_read (struct intake *intake)
       continue;
     if (wire_array (wire, TABLE_ROWS_MAX) != intake->rows)
       wire->bad = true;
+    intake->has_column = true;
     for (size_t row = 0; row < intake->rows && !wire->bad; row++)
       value_read (intake, row, column);
   }
@@ -199,6 +201,8 @@ table_read (struct intake *intake, uint32_t fields)
   if (wire_array (wire, SCHEMA_METRICS_MAX) != group->metric_count - of_node)
     wire->bad = true;
   columns_read (intake);
+  if (intake->rows != 0 && !intake->has_column)
+    wire->bad = true; /* else a few bytes would be worth any number of rows */
   wire_skip_items (wire, fields - TABLE_FIELDS);
   if (intake->table != NULL)
     intake->table->period_ns = period_ns;

@@ -94,8 +94,9 @@ labels_pack (struct msgpack_packer *packer, const struct table *table)
   }
 }
 
-static void
-column_pack (struct msgpack_packer *packer, const struct table *table, size_t column)
+/* `whole`: not nil, even if all values are missing. True when it is not nil. */
+static bool
+column_pack (struct msgpack_packer *packer, const struct table *table, size_t column, bool whole)
 {
   size_t stride = table->group->metric_count;
   enum metric_kind kind = table->group->metrics[column].kind;
@@ -103,13 +104,14 @@ column_pack (struct msgpack_packer *packer, const struct table *table, size_t co
 
   while (row < table->rows && !kind_takes (kind, table->cells[row * stride + column].type))
     row++;
-  if (row == table->rows) {
+  if (row == table->rows && !whole) {
     msgpack_pack_nil (packer);
-    return;
+    return false;
   }
   msgpack_pack_array (packer, table->rows);
   for (row = 0; row < table->rows; row++)
     value_pack (packer, table, kind, &table->cells[row * stride + column]);
+  return true;
 }
 
 static void
@@ -117,6 +119,8 @@ table_pack (struct msgpack_packer *packer, const struct table *table, size_t ind
 {
   const struct group *group = table->group;
   size_t of_node = group_node_metrics (group);
+  size_t columns_left = group->metric_count - of_node;
+  bool has_column = table->rows == 0;
 
   msgpack_pack_array (packer, TABLE_FIELDS);
   msgpack_pack_uint64 (packer, index);
@@ -130,10 +134,10 @@ table_pack (struct msgpack_packer *packer, const struct table *table, size_t ind
   for (size_t i = 0; i < group->metric_count; i++)
     if ((group->metrics[i].flags & METRIC_OF_NODE) != 0)
       value_pack (packer, table, group->metrics[i].kind, &table->node[i]);
-  msgpack_pack_array (packer, group->metric_count - of_node);
+  msgpack_pack_array (packer, columns_left);
   for (size_t i = 0; i < group->metric_count; i++)
     if ((group->metrics[i].flags & METRIC_OF_NODE) == 0)
-      column_pack (packer, table, i);
+      has_column |= column_pack (packer, table, i, --columns_left == 0 && !has_column);
 }
 
 /* In place of a table that is too large: the error, and no values. */

@@ -1,7 +1,10 @@
 /* What one value looks like to people: scaled, and a counter as its change.
  *
- * Whole numbers stay whole as long as nothing divides them and 64 bits hold them. */
+ * Whole numbers stay whole as long as nothing divides them and 64 bits hold them. What no double holds is missing: one
+ * infinity would make everything that is added up with it useless. */
 #include "synop/report.h"
+
+#include <math.h>
 
 #include "synop/clock.h"
 
@@ -20,7 +23,7 @@ value_real (const struct value *value)
 static struct value
 real_value (double number)
 {
-  return (struct value){ .type = VALUE_REAL, .as.d = number };
+  return isfinite (number) ? (struct value){ .type = VALUE_REAL, .as.d = number } : missing;
 }
 
 static struct value
@@ -31,7 +34,7 @@ value_scale (const struct metric *metric, const struct value *value)
   struct value scaled = { .type = value->type };
 
   if (times == 1 && per == 1)
-    return *value;
+    return value->type == VALUE_REAL ? real_value (value->as.d) : *value;
   if (per == 1 && value->type == VALUE_UINT && !__builtin_mul_overflow (value->as.u, times, &scaled.as.u))
     return scaled;
   if (per == 1 && value->type == VALUE_INT && !__builtin_mul_overflow (value->as.i, (int64_t) times, &scaled.as.i))

@@ -4,7 +4,8 @@
  *   table = [group index, actual period ns, error or nil, labels, values of the node, columns]
  *   labels: nil (no rows), an unsigned count n (the labels are "0" to "n-1"), or an array of strings
  *   values of the node: an array with one value for each METRIC_OF_NODE metric, in order
- *   columns: an array with, for each other metric in order, an array of one value a row, or nil when all are missing
+ *   columns: an array with, for each other metric in order, an array of one value a row, or nil when all are missing;
+ *     where there are rows, one of them at least is an array
  *   value: nil (missing), integer, float or string as the metric's kind allows
  *
  * A COUNTER is an unsigned integer, a GAUGE any integer or float, a TEXT a string. A NaN or infinite float is missing.

@@ -12,12 +12,19 @@ def tick_of(line, period_ns):
     return (time_ns(line["time"]) + period_ns // 2) // period_ns
 
 
+def at_tick(line, period_ns):
+    """Was it sampled at the tick's instant, as far as is known?"""
+    bound = line["clock"]["bound"]
+    away = abs(time_ns(line["time"]) - tick_of(line, period_ns) * period_ns)
+    return bound is None or away <= min(period_ns // 2, bound * S + max(period_ns // 10, 5_000_000))
+
+
 def members(lines, period_ns):
     """Yields each combined line, with the node lines that are in it: the first of each node that belongs to its instant,
     came before it and is not late. For nodes whose period is the tick's."""
     ticks = {}
     for line in lines:
-        if line["type"] == "node" and not line.get("late"):
+        if line["type"] == "node" and not line.get("late") and at_tick(line, period_ns):
             ticks.setdefault(tick_of(line, period_ns), {}).setdefault(line["node"], line)
         elif line["type"] == "cluster":
             yield line, ticks.pop(tick_of(line, period_ns), {})

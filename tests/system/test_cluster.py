@@ -142,7 +142,7 @@ def test_status(running):
     for one in status["nodes"][:3]:
         assert one["lost"] == 0 and one["rejected"] == 0 and one["received"] >= 1 and one["seq"] >= 1
         assert len(one["public_key"]) == 40
-        assert one["hardware_info"]
+        assert one["facts"]["hardware_info"]
     assert status["nodes"][3]["state"] == "never"
     assert all(isinstance(value, int) for value in status["counters"].values())
 

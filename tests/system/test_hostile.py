@@ -130,7 +130,7 @@ def test_another_nodes_name(cluster):
             assert cluster.node_status("evil")["rejected"] >= 5
             proves_alive(cluster, peer)
         after = cluster.node_status("n1")
-        assert after["session"] == state["session"] and after["hardware_info"] == state["hardware_info"]
+        assert after["session"] == state["session"] and after["facts"] == state["facts"]
         sessions = {line["session"] for line in cluster.aggregator.lines(type="node", node="n1")}
         assert sessions == {line["session"]}
 

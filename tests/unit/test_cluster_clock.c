@@ -538,6 +538,46 @@ test_aggregator_interrupted (void **state)
 
 /* ---- what a node may say ---- */
 
+/* A clock that runs 8 % fast for some seconds, between two probes: no frame claims a time that is false by more than its
+ * bound, and the agent is asked to probe soon. */
+static void
+test_slewed_fast (void **state)
+{
+  struct bench *bench = *state;
+  struct player n1 = player (bench, "n1");
+
+  hello (&n1);
+  live (&n1, 20);
+  send_probe (&n1);
+  assert_true (bench->last_bound_ns >= 0 && bench->last_bound_ns < MS);
+  for (int i = 0; i < 120; i++) {
+    bench->now_ns += 100 * MS;
+    n1.ahead_ns += 8 * MS;
+    send_sampled (&n1, bench->now_ns - 2 * MS);
+    int64_t error = llabs (bench->last_time_ns - (WALL_START + bench->now_ns - 2 * MS));
+    assert_true (error <= 10 * MS || error <= bench->last_bound_ns);
+    if (i > 2)
+      assert_int_equal (bench->last_bound_ns, -1);
+  }
+  assert_true (bench->clock.soon);
+}
+
+/* A clock that stood still for a minute: its frames seem to have taken a minute, so it is asked to probe soon. */
+static void
+test_stood_still (void **state)
+{
+  struct bench *bench = *state;
+  struct player n1 = player (bench, "n1");
+
+  hello (&n1);
+  live (&n1, 20);
+  assert_false (bench->clock.soon);
+  bench->now_ns += 60 * S;
+  n1.ahead_ns -= 60 * S;
+  send_sampled (&n1, bench->now_ns - 2 * MS);
+  assert_true (bench->clock.soon);
+}
+
 /* Times as an enemy would choose them: nothing overflows, and it harms itself alone. */
 static void
 test_extremes (void **state)
@@ -591,7 +631,7 @@ test_tick (void **state)
     pass (bench, S);
     cluster_close_ticks (bench->cluster, now (bench));
     send_sampled (&n1, bench->now_ns);
-    send_sampled (&n2, bench->now_ns + 300 * 1000);
+    send_sampled (&n2, bench->now_ns - 300 * 1000);
     bench->now_ns += MS;
     cluster_close_ticks (bench->cluster, now (bench));
     bench->now_ns -= MS;
@@ -602,7 +642,7 @@ test_tick (void **state)
     assert_int_equal (bench->last_tick_ns, WALL_START + bench->now_ns);
   }
   assert_near (bench->last_spread_ns, 300 * 1000, 200 * 1000);
-  send_sampled (&n1, bench->now_ns - S / 2 - MS);
+  send_sampled (&n1, bench->now_ns - S);
   assert_true (bench->last_late);
   assert_int_equal (bench->ticks, 30);
 }
@@ -630,6 +670,8 @@ main (void)
     BENCH_TEST (test_aggregator_step_back),
     BENCH_TEST (test_all_machines_step),
     BENCH_TEST (test_aggregator_interrupted),
+    BENCH_TEST (test_slewed_fast),
+    BENCH_TEST (test_stood_still),
     BENCH_TEST (test_extremes),
     BENCH_TEST (test_tick),
   };

@@ -357,6 +357,53 @@ test_sum_over_64_bits (void **state)
   assert_true (look_is (level, "max", "9223372036854775807"));
 }
 
+/* One node with rows of one metric, each a real number. */
+static void
+add_rows (struct bench *bench, const char *node, const struct group *group, size_t count, const double *values)
+{
+  struct schema *schema = schema_create (&group, 1);
+  struct table table;
+  struct report_group pair = { .now = &table };
+
+  table_init (&table, group);
+  table_begin (&table);
+  for (size_t i = 0; i < count; i++) {
+    char label[16];
+    table_add_row (&table, label, (size_t) snprintf (label, sizeof label, "r%zu", i));
+    table_set_real (&table, i, 0, values[i]);
+  }
+  combine_add (bench->combine, node, schema, &pair);
+  table_free (&table);
+  schema_destroy (schema);
+}
+
+/* A node whose rows no double adds up, or scales, is left out; what all nodes together overflow is null alone. */
+static void
+test_not_finite (void **state)
+{
+  struct bench *bench = *state;
+  static const struct metric metrics[] = { { "heat", GAUGE, UNIT_CELSIUS, FOLD_SUM, .help = "Help." } };
+  static const struct metric times[] = { { "heat", GAUGE, UNIT_CELSIUS, FOLD_SUM, .times = UINT32_MAX,
+                                           .help = "Help." } };
+  struct group fair = { "hot", "", "row", "rows", "total", 0, "Help.", GROUP_METRICS (metrics) }, huge = fair;
+
+  huge.metrics = times;
+  add_rows (bench, "a", &fair, 1, (const double[]){ 2.5 });
+  add_rows (bench, "b", &huge, 2, (const double[]){ 1e308, -1e308 });
+  add_rows (bench, "c", &fair, 2, (const double[]){ 1e308, 1e308 });
+  add_rows (bench, "d", &fair, 2, (const double[]){ -1e308, -1e308 });
+  add_rows (bench, "e", &fair, 1, (const double[]){ 1.5 });
+  const char *heat = look (report (bench), "hot/total/heat");
+  assert_true (look_is (heat, "nodes", "2") && look_is (heat, "sum", "4") && look_is (heat, "mean", "2"));
+  assert_true (look_is (heat, "min", "1.5") && look_is (heat, "max", "2.5") && look_is (heat, "p95", "2.5"));
+  add_rows (bench, "f", &fair, 1, (const double[]){ 1.5e308 });
+  add_rows (bench, "g", &fair, 1, (const double[]){ 1.25e308 });
+  heat = look (report (bench), "hot/total/heat");
+  assert_true (look_is (heat, "sum", "null") && look_is (heat, "mean", "null"));
+  assert_true (look_is (heat, "min_node", "\"e\"") && look_is (heat, "max_node", "\"f\""));
+  assert_true (look_is (heat, "p50", "2.5"));
+}
+
 /* Nearest rank: of one value that value, of twenty the tenth and the nineteenth. */
 static void
 test_percentiles (void **state)
@@ -536,6 +583,29 @@ test_groups_that_collide (void **state)
   assert_int_equal (bench->left_out, 2);
 }
 
+/* A group that is not written keeps no other out. */
+static void
+test_outvoted_group_outvotes_none (void **state)
+{
+  struct bench *bench = *state;
+  struct group hostile = level_group, thermal = level_group;
+
+  hostile.name = "system_data"; /* in no section: it would stand where the section does */
+  thermal.name = "thermal";
+  thermal.section = "system_data";
+  add_plain (bench, "a", &hostile, (const int64_t[]){ 1 });
+  add_plain (bench, "a", &row_group, (const int64_t[]){ 0, 0, 0, 1 });
+  add_plain (bench, "b", &row_group, (const int64_t[]){ 0, 0, 0, 1 });
+  add_plain (bench, "b", &thermal, (const int64_t[]){ 7 });
+  const char *json = report (bench);
+  assert_true (look_is (json, "system_data/net/nodes", "2"));
+  assert_true (look_is (json, "system_data/thermal/level/sum", "7"));
+  assert_null (look (json, "system_data/level"));
+  assert_true (combine_has (bench->combine, only_named, "thermal"));
+  assert_false (combine_has (bench->combine, only_named, "system_data"));
+  assert_int_equal (bench->left_out, 1);
+}
+
 /* What a node calls as the report itself calls something does not make a key that is there twice. */
 static void
 test_names_that_are_taken (void **state)
@@ -613,11 +683,13 @@ main (void)
     TEST (test_against_a_second_computation),
     TEST (test_whole_numbers_stay_whole),
     TEST (test_sum_over_64_bits),
+    TEST (test_not_finite),
     TEST (test_percentiles),
     TEST (test_groups),
     TEST (test_filter),
     TEST (test_conflicting_definitions),
     TEST (test_groups_that_collide),
+    TEST (test_outvoted_group_outvotes_none),
     TEST (test_names_that_are_taken),
     TEST (test_too_many_metrics),
   };

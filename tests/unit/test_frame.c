@@ -252,12 +252,26 @@ test_frames_are_small (void **state)
 
     table_add_row (&f->made[0], label, (size_t) snprintf (label, sizeof label, "%zu", row));
   }
-  frame_make (f);
-  assert_in_range (f->out.length, 1, 150);
   for (size_t row = 0; row < 480; row++)
     table_set_uint (&f->made[0], row, 0, 5);
   frame_make (f);
   assert_in_range (f->out.length, 480, 480 + 150);
+}
+
+/* A row that has no value at all is still a row. */
+static void
+test_rows_without_values (void **state)
+{
+  struct fixture *f = *state;
+  struct error error = { "" };
+
+  table_add_row (&f->made[0], "0", 1);
+  table_add_row (&f->made[1], "eth0", 4);
+  frame_make (f);
+  if (frame_take (f, f->out.data, f->out.length, &error) != 0)
+    fail_msg ("%s", error.text);
+  assert_int_equal (f->read[0].rows, 1);
+  assert_int_equal (f->read[1].rows, 1);
 }
 
 /* What does not suit its metric is missing, not sent. */
@@ -381,10 +395,13 @@ test_tables_by_hand (void **state)
 
   TABLE (0, "\x02\x91\x05\x92\x92\x01\xc0\xc0", NULL);
   TABLE (0, "\xc0\x91\x05\x92\xc0\xc0", NULL);
+  TABLE (0, "\x02\x91\x05\x92\xc0\x92\xc0\xc0", NULL);
   TABLE (0, "\x92\xa1x\xa1y\x91\x05\x92\x92\x01\xc0\x92\xff\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00", NULL);
   TABLE (1, "\x91\xa1x\x90\x92\x91\x01\x91\xa2up", NULL);
   TABLE (2, "\xc0\x92\x01\xa0\x90", NULL);
 
+  TABLE (0, "\x02\x91\x05\x92\xc0\xc0", "group cpu"); /* rows without a column */
+  TABLE (1, "\x91\xa1x\x90\x92\xc0\xc0", "group net");
   TABLE (3, "\xc0\x92\x01\xa0\x90", "no group");
   TABLE (0, "\x02\x90\x92\x92\x01\xc0\xc0", "group cpu");                 /* a value of the node is missing */
   TABLE (0, "\x02\x91\x05\x91\x92\x01\xc0", "group cpu");                 /* a column is missing */
@@ -406,7 +423,15 @@ test_tables_by_hand (void **state)
   TABLE (0, "\x02\x91\x05\x92\xdd\xff\xff\xff\xff\xc0", "over a limit");
 }
 
-/* A few bytes must not make a frame of many values: the limit is on all tables together. */
+static void
+missing_pack (msgpack_packer *packer, size_t rows)
+{
+  msgpack_pack_array (packer, rows);
+  for (size_t row = 0; row < rows; row++)
+    msgpack_pack_nil (packer);
+}
+
+/* A frame must not make many values of few bytes: the limit is on all tables together. */
 static void
 test_cells_of_all_tables (void **state)
 {
@@ -416,9 +441,12 @@ test_cells_of_all_tables (void **state)
 
   for (int second = 0; second < 2; second++) {
     hand_begin (f, &packer, "n", 1 + (size_t) second);
-    HAND_ADD (f, "\x96\x00\x01\xc0\xce\x00\x01\x00\x00\x91\x05\x92\xc0\xc0"); /* 65536 rows of 3 */
-    if (second != 0)
-      HAND_ADD (f, "\x96\x01\x01\xc0\xce\x00\x01\x00\x00\x90\x92\xc0\xc0"); /* and 65536 of 2 */
+    HAND_ADD (f, "\x96\x00\x01\xc0\xce\x00\x01\x00\x00\x91\x05\x92\xc0"); /* 65536 rows of 3 */
+    missing_pack (&packer, TABLE_ROWS_MAX);
+    if (second != 0) {
+      HAND_ADD (f, "\x96\x01\x01\xc0\xce\x00\x01\x00\x00\x90\x92\xc0"); /* and 65536 of 2 */
+      missing_pack (&packer, TABLE_ROWS_MAX);
+    }
     assert_int_equal (frame_take (f, f->out.data, f->out.length, &error), second == 0 ? 0 : -1);
   }
   assert_non_null (strstr (error.text, "more than 262144 values"));
@@ -571,11 +599,20 @@ main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
   const struct CMUnitTest tests[] = {
-    TEST (test_round_trip),          TEST (test_frames_are_small), TEST (test_unsuitable_values),
-    TEST (test_truncated),           TEST (test_mutated),          TEST (test_tables_by_hand),
-    TEST (test_cells_of_all_tables), TEST (test_group_twice),      TEST (test_trailing_fields),
-    TEST (test_long_error_is_cut),   TEST (test_headers),          TEST (test_node_names),
+    TEST (test_round_trip),
+    TEST (test_frames_are_small),
+    TEST (test_unsuitable_values),
+    TEST (test_truncated),
+    TEST (test_mutated),
+    TEST (test_tables_by_hand),
+    TEST (test_cells_of_all_tables),
+    TEST (test_group_twice),
+    TEST (test_trailing_fields),
+    TEST (test_long_error_is_cut),
+    TEST (test_headers),
+    TEST (test_node_names),
     TEST (test_large_tables),
+    TEST (test_rows_without_values),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -2,6 +2,8 @@
 #include "sampler_test.h"
 
 #include "agent/paired.h"
+#include "synop/clock.h"
+#include "synop/report.h"
 
 #define HEAD                                                                                                           \
   "Inter-|   Receive                                                |  Transmit\n"                                     \
@@ -163,6 +165,18 @@ test_interfaces_come_go_and_are_left_out (void **state)
   scratch_free (&scratch);
 }
 
+/* A fall is a wrap only where the kernel counts in 32 bits. */
+static void
+test_reset_is_no_wrap (void **state)
+{
+  const struct metric *bytes = &sampler_network.group->metrics[0];
+  const struct value before = { VALUE_UINT, .as.u = 3500000000 }, now = { VALUE_UINT, .as.u = 100000000 };
+
+  (void) state;
+  struct value change = report_value (bytes, &now, &before, NS_PER_S);
+  assert_int_equal (change.type, sizeof (long) == 4 ? VALUE_UINT : VALUE_MISSING);
+}
+
 static void
 test_no_dev_file (void **state)
 {
@@ -215,6 +229,7 @@ main (void)
     cmocka_unit_test (test_odd_pairs),
     cmocka_unit_test (test_carrier_and_speed),
     cmocka_unit_test (test_interfaces_come_go_and_are_left_out),
+    cmocka_unit_test (test_reset_is_no_wrap),
     cmocka_unit_test (test_no_dev_file),
     cmocka_unit_test (test_recorded_machines),
     cmocka_unit_test (test_live_machine),

@@ -121,6 +121,33 @@ test_answers_that_do_not_count (void **state)
   assert_false (prober_take (&prober, &answer, START + S));
 }
 
+/* It ends the probe: no second exchange, and nothing to tell. */
+static void
+test_answer_that_does_not_know_the_session (void **state)
+{
+  struct prober prober;
+  struct control probe, answer;
+  int64_t next;
+
+  (void) state;
+  prober_init (&prober, 1);
+  assert_false (prober_runs (&prober));
+  prober_start (&prober, START);
+  assert_true (prober_runs (&prober));
+  for (int i = 1; i <= PROBE_BURST; i++) {
+    probe = next_probe (&prober);
+    assert_false (probe.has_last);
+    answer = answer_to (&probe);
+    answer.known = false;
+    next = prober.next_ns;
+    assert_true (prober_take (&prober, &answer, probe.t1 + 50));
+    assert_false (prober_take (&prober, &answer, probe.t1 + 60));
+    assert_true (prober.next_ns == next);
+    assert_int_equal (prober.sent, i);
+  }
+  assert_true (prober.next_ns - probe.t1 >= S);
+}
+
 /* Another connection may lead to another aggregator, whose clock has nothing to do with the last one's. */
 static void
 test_new_connection_forgets (void **state)
@@ -222,6 +249,7 @@ main (void)
     cmocka_unit_test (test_second_exchange_follows_the_answer),
     cmocka_unit_test (test_last_is_told_once),
     cmocka_unit_test (test_answers_that_do_not_count),
+    cmocka_unit_test (test_answer_that_does_not_know_the_session),
     cmocka_unit_test (test_new_connection_forgets),
     cmocka_unit_test (test_soon),
   };

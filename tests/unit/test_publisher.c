@@ -197,6 +197,7 @@ link_agent_send (struct link_agent *link, const void *bytes, size_t length)
   struct error error;
 
   (void) link;
+  assert_true (sent_count <= sizeof sent / sizeof sent[0]);
   if (room == 0) {
     sent_count--;
     return -1;
@@ -265,10 +266,13 @@ hears_welcome (bool known)
   hears ((struct control){ .type = CONTROL_WELCOME, .session = SESSION, .known = known, .version = "9" });
 }
 
+/* To the last message, a probe. */
 static void
 hears_answer (uint64_t session, bool known)
 {
-  hears ((struct control){ .type = CONTROL_PROBE_ANSWER, .session = session, .known = known });
+  assert_int_equal (sent[sent_count - 1].type, CONTROL_PROBE);
+  hears ((struct control){
+      .type = CONTROL_PROBE_ANSWER, .session = session, .known = known, .t1 = sent[sent_count - 1].t1 });
 }
 
 static size_t
@@ -498,6 +502,7 @@ test_forgotten_session_says_hello (void **state)
   hears_welcome (true);
   run_until (START + 3 * S);
   hears_answer (SESSION, true);
+  run_until (now_ns + 1); /* the second exchange */
   hears_answer (SESSION + 1, false);
   assert_int_equal (count_sent (CONTROL_HELLO), 1);
   hears_answer (SESSION, false);
@@ -567,6 +572,87 @@ test_probes (void **state)
       run_until (timers[1].due_ns);
   }
   assert_int_equal (reconnects, 0); /* no pause is so long that it counts as silence */
+}
+
+/* An aggregator that welcomes and never knows, as when another agent has the same key: hellos become seldom. Then it
+ * knows the session, and forgets it: the next hello comes soon. */
+static void
+test_never_known (void **state)
+{
+  size_t heard = 0, hellos;
+
+  (void) state;
+  happens (LINK_UP);
+  for (bool known = false;; known = true) {
+    for (int64_t stop = now_ns + 150 * S; now_ns < stop; run_until (now_ns + S / 100))
+      for (; heard < sent_count; heard++) {
+        if (sent[heard].type == CONTROL_HELLO)
+          hears_welcome (true);
+        else
+          hears ((struct control){
+              .type = CONTROL_PROBE_ANSWER, .session = SESSION, .known = known, .t1 = sent[heard].t1 });
+      }
+    if (known)
+      break;
+    /* The first, one at once, and after 1, 2, 4, 8, 16, 30, 30, 30 s and more. */
+    assert_in_range (count_sent (CONTROL_HELLO), 7, 10);
+    assert_in_range (sent_count, 50, 200);
+  }
+
+  while (sent_count == heard)
+    run_until (now_ns + S / 100);
+  hellos = count_sent (CONTROL_HELLO);
+  hears_answer (SESSION, false);
+  assert_int_equal (count_sent (CONTROL_HELLO), hellos + 1);
+}
+
+/* At once, and not at all for answers that nobody waits for. */
+static void
+test_flood_of_answers (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  hears_welcome (true);
+  for (; now_ns < START + 30 * S; run_until (now_ns + S / 100))
+    for (int i = 0; i < 10; i++)
+      hears ((struct control){ .type = CONTROL_PROBE_ANSWER, .session = SESSION, .t1 = now_ns + i + 1 });
+  assert_int_equal (count_sent (CONTROL_HELLO), 1);
+  hears ((struct control){ .type = CONTROL_PROBE_ANSWER, .session = SESSION, .t1 = sent[sent_count - 1].t1 });
+  assert_int_equal (count_sent (CONTROL_HELLO), 2);
+}
+
+static void
+test_flood_of_welcomes (void **state)
+{
+  (void) state;
+  happens (LINK_UP);
+  for (; now_ns < START + 10 * S; run_until (now_ns + S / 100))
+    hears_welcome (false);
+  assert_in_range (count_sent (CONTROL_PROBE), 10, 10 * PROBE_BURST);
+  assert_in_range (count_sent (CONTROL_SCHEMA), 10, 40);
+  assert_int_equal (count_sent (CONTROL_HELLO), 1);
+  assert_in_range (frame_count, 9, 10);
+  happens (LINK_DOWN); /* the next one may be another aggregator */
+  happens (LINK_UP);
+  hears_welcome (true);
+  assert_int_equal (sent[sent_count - 1].type, CONTROL_PROBE);
+}
+
+static void
+test_flood_of_schema_requests (void **state)
+{
+  struct control request = { .type = CONTROL_SCHEMA_REQUEST };
+
+  (void) state;
+  memcpy (request.schema_hash, declared->hash, SCHEMA_HASH_SIZE);
+  happens (LINK_UP);
+  for (; now_ns < START + 10 * S; run_until (now_ns + S / 100))
+    hears (request);
+  assert_in_range (count_sent (CONTROL_SCHEMA), 10, 40);
+  run_until (START + 20 * S);
+  size_t before = count_sent (CONTROL_SCHEMA);
+  hears (request);
+  assert_int_equal (count_sent (CONTROL_SCHEMA), before + 1);
 }
 
 /* An answer that is not of the probe under way tells nothing. */
@@ -806,6 +892,10 @@ main (void)
     cmocka_unit_test_setup_teardown (test_welcome_of_another_session_is_nothing, begin, end),
     cmocka_unit_test_setup_teardown (test_frames_go_on_while_it_is_away, begin, end),
     cmocka_unit_test_setup_teardown (test_probes, begin, end),
+    cmocka_unit_test_setup_teardown (test_never_known, begin, end),
+    cmocka_unit_test_setup_teardown (test_flood_of_answers, begin, end),
+    cmocka_unit_test_setup_teardown (test_flood_of_welcomes, begin, end),
+    cmocka_unit_test_setup_teardown (test_flood_of_schema_requests, begin, end),
     cmocka_unit_test_setup_teardown (test_stray_answers_tell_nothing, begin, end),
     cmocka_unit_test_setup_teardown (test_samples_on_cluster_time, begin, end),
     cmocka_unit_test_setup_teardown (test_better_mapping_skips_nothing, begin, end),

@@ -104,6 +104,26 @@ test_scale (void **state)
   ASSERT_REAL (report_value (&pages, &lowest, NULL, 0), -9223372036854775808.0 * 4096);
 }
 
+/* What is over the largest double is missing, not an infinity. */
+static void
+test_not_finite (void **state)
+{
+  struct metric gauge = { .kind = GAUGE }, times = { .kind = GAUGE, .times = UINT32_MAX };
+  const double out[] = { INFINITY, -INFINITY, NAN };
+  const struct value large[] = { { VALUE_REAL, .as.d = 1e308 }, { VALUE_REAL, .as.d = -1e308 } };
+
+  (void) state;
+  for (size_t i = 0; i < 3; i++) {
+    struct value value = { VALUE_REAL, .as.d = out[i] };
+    ASSERT_MISSING (report_value (&gauge, &value, NULL, NS_PER_S));
+    ASSERT_MISSING (report_value (&times, &value, NULL, NS_PER_S));
+  }
+  for (size_t i = 0; i < 2; i++) {
+    ASSERT_MISSING (report_value (&times, &large[i], NULL, NS_PER_S));
+    ASSERT_REAL (report_value (&gauge, &large[i], NULL, NS_PER_S), large[i].as.d);
+  }
+}
+
 static void
 test_share (void **state)
 {
@@ -399,6 +419,7 @@ main (void)
     cmocka_unit_test (test_counter),
     cmocka_unit_test (test_wrap),
     cmocka_unit_test (test_scale),
+    cmocka_unit_test (test_not_finite),
     cmocka_unit_test (test_share),
     cmocka_unit_test (test_kinds),
     TEST (test_first),

@@ -15,7 +15,7 @@
 
 #define S NS_PER_S
 #define MS NS_PER_MS
-#define START (INT64_C (1700000100) * S) /* a multiple of all periods here */
+#define START (INT64_C (1700002920) * S) /* a multiple of all periods here */
 #define LINES_MAX 4096
 #define NODES_MAX 16
 
@@ -89,13 +89,21 @@ pass_until (struct bench *bench, int64_t ns)
   ticks_advance (bench->ticks, bench->now_ns);
 }
 
+/* A frame with a group of `group_ns` alone, of a node whose shortest period is `period_ns`. */
 static enum tick_place
-take (struct bench *bench, int node, int64_t time_ns, int64_t bound_ns, int64_t period_ns)
+take_group (struct bench *bench, int node, int64_t time_ns, int64_t bound_ns, int64_t period_ns, int64_t group_ns)
 {
   struct report_group report = { .now = &bench->table };
 
+  bench->table.period_ns = group_ns;
   return tick_frame (bench->ticks, &bench->nodes[node], "node", START + time_ns, bound_ns, period_ns, bench->schema,
                      &report, bench->now_ns);
+}
+
+static enum tick_place
+take (struct bench *bench, int node, int64_t time_ns, int64_t bound_ns, int64_t period_ns)
+{
+  return take_group (bench, node, time_ns, bound_ns, period_ns, period_ns);
 }
 
 /* A frame of an ordinary node, sampled at `time_ns` and here now. */
@@ -322,17 +330,17 @@ test_places (void **state)
   assert_int_equal (take (bench, 3, -START * 2, 0, S), TICK_LATE);
 }
 
-/* Half way between two ticks a frame belongs to the later one, and to one only. */
+/* As long as only the time of receipt is known, a frame half way between two ticks belongs to the later one. */
 static void
 test_every_instant_has_one_tick (void **state)
 {
   struct bench *bench = *state;
 
   pass_until (bench, 3 * S);
-  assert_int_equal (frame (bench, 0, S + S / 2 - 1), TICK_IN);
-  assert_int_equal (frame (bench, 0, S + S / 2), TICK_IN);
-  assert_int_equal (frame (bench, 0, 2 * S + S / 2 - 1), TICK_BETWEEN);
-  assert_int_equal (frame (bench, 0, 2 * S + S / 2), TICK_IN);
+  assert_int_equal (take (bench, 0, S + S / 2 - 1, -1, S), TICK_IN);
+  assert_int_equal (take (bench, 0, S + S / 2, -1, S), TICK_IN);
+  assert_int_equal (take (bench, 0, 2 * S + S / 2 - 1, -1, S), TICK_BETWEEN);
+  assert_int_equal (take (bench, 0, 2 * S + S / 2, -1, S), TICK_IN);
   pass_until (bench, 4 * S);
   assert_int_equal (bench->lines[0].time_ns - START, S);
   assert_int_equal (bench->lines[1].time_ns - START, 2 * S);
@@ -356,39 +364,145 @@ test_node_that_samples_more_often (void **state)
   assert_last (bench, 6, 5 * S, 1, 0);
 }
 
-/* Only the ticks of its own instants wait for a node that samples more seldom. */
+/* A node whose period is not the ticks' is in those ticks that are at its instants, and no other waits for it. */
 static void
-node_that_samples_seldom (struct bench *bench, int64_t period_ns)
+node_of_period (struct bench *bench, int64_t period_ns)
 {
-  assert_int_equal (take (bench, 1, 0, 0, period_ns), TICK_IN);
-  for (int64_t at = S; at <= 60 * S; at += S) {
-    bool own = (at + S / 2 - 1) % period_ns < S; /* an instant of its own lies in the tick */
-    pass_until (bench, at + 2 * MS);
-    frame (bench, 0, at);
+  int64_t sampled = 0;
+
+  for (int64_t at = 0; at <= 60 * S; at += S) {
     size_t before = bench->count;
-    pass_until (bench, at + 3 * MS);
-    if (own) {
-      assert_int_equal (bench->count, before); /* waits */
-      int64_t instant = (at + S / 2 - 1) / period_ns * period_ns;
-      pass_until (bench, at + 4 * MS > instant ? at + 4 * MS : instant);
+    for (; sampled < at; sampled += period_ns) {
+      pass_until (bench, sampled + MS > bench->now_ns - START ? sampled + MS : bench->now_ns - START);
+      assert_int_equal (take (bench, 1, sampled, 1000, period_ns), TICK_BETWEEN);
     }
-    if (own)
-      assert_int_equal (take (bench, 1, (at + S / 2 - 1) / period_ns * period_ns, 0, period_ns), TICK_IN);
-    pass_until (bench, at + S / 2 - 1);
-    assert_last (bench, (size_t) (at / S) + 1, at, own ? 2 : 1, 0);
+    pass_until (bench, at + 2 * MS);
+    assert_int_equal (frame (bench, 0, at), TICK_IN);
+    pass_until (bench, at + 3 * MS);
+    if (sampled == at) {
+      assert_int_equal (bench->count, before + (at == 0)); /* waits, once it knows the node */
+      assert_int_equal (take (bench, 1, at, 1000, period_ns), at == 0 ? TICK_LATE : TICK_IN);
+      sampled += period_ns;
+    }
+    pass_until (bench, at + 4 * MS);
+    assert_last (bench, before + 1, at, at > 0 && at % period_ns == 0 ? 2 : 1, 0);
   }
 }
 
 static void
-test_node_that_samples_seldom (void **state)
+test_node_of_700_ms (void **state)
 {
-  node_that_samples_seldom (*state, 5 * S);
+  node_of_period (*state, 700 * MS);
 }
 
 static void
-test_period_that_is_no_multiple (void **state)
+test_node_of_1500_ms (void **state)
 {
-  node_that_samples_seldom (*state, 2500 * MS);
+  node_of_period (*state, 1500 * MS);
+}
+
+static void
+test_node_of_2500_ms (void **state)
+{
+  node_of_period (*state, 2500 * MS);
+}
+
+static void
+test_node_of_5_s (void **state)
+{
+  node_of_period (*state, 5 * S);
+}
+
+/* One group has a period of its own: its frames beside the ticks take no tick from the groups that are due there, and
+ * the ticks wait for those. */
+static void
+group_of_period (struct bench *bench, int64_t group_ns)
+{
+  int64_t shortest = group_ns < S ? group_ns : S, sampled = group_ns;
+
+  expect (bench, 0, S);
+  expect (bench, 1, shortest);
+  for (int64_t at = 0; at <= 60 * S; at += S) {
+    for (; sampled < at; sampled += group_ns) {
+      pass_until (bench, sampled + MS > bench->now_ns - START ? sampled + MS : bench->now_ns - START);
+      assert_int_equal (take_group (bench, 1, sampled, 1000, shortest, group_ns), TICK_BETWEEN);
+    }
+    if (sampled == at)
+      sampled += group_ns; /* rides with the others */
+    pass_until (bench, at + MS);
+    size_t before = bench->count;
+    frame (bench, 0, at);
+    pass_until (bench, at + 2 * MS);
+    assert_int_equal (bench->count, before);
+    assert_int_equal (take_group (bench, 1, at, 1000, shortest, S), TICK_IN);
+    pass_until (bench, at + 3 * MS);
+    assert_last (bench, before + 1, at, 2, 0);
+  }
+}
+
+static void
+test_group_of_700_ms (void **state)
+{
+  group_of_period (*state, 700 * MS);
+}
+
+static void
+test_group_of_1100_ms (void **state)
+{
+  group_of_period (*state, 1100 * MS); /* at 9.9 s it is near a tick that is not its own */
+}
+
+static void
+test_group_of_1500_ms (void **state)
+{
+  group_of_period (*state, 1500 * MS);
+}
+
+static void
+test_group_of_2500_ms (void **state)
+{
+  group_of_period (*state, 2500 * MS);
+}
+
+/* A sample is of its tick's instant to within a tenth of the period and what is not known of its time. */
+static void
+test_sampled_there (void **state)
+{
+  struct bench *bench = *state;
+
+  pass_until (bench, 2 * S);
+  expect (bench, 9, S);
+  assert_int_equal (take (bench, 0, 2 * S - 101 * MS, MS, S), TICK_IN);
+  assert_int_equal (take (bench, 1, 2 * S - 101 * MS - 1, MS, S), TICK_BETWEEN);
+  assert_int_equal (take (bench, 2, 2 * S + 101 * MS, MS, S), TICK_IN);
+  assert_int_equal (take (bench, 3, 2 * S + 101 * MS + 1, MS, S), TICK_BETWEEN);
+  assert_int_equal (take (bench, 4, 2 * S + 11 * MS, MS, 100 * MS), TICK_IN);
+  assert_int_equal (take (bench, 5, 2 * S + 12 * MS, MS, 100 * MS), TICK_BETWEEN);
+  assert_int_equal (take (bench, 6, 2 * S + 51 * MS, S - 1, 100 * MS), TICK_BETWEEN); /* the next one is nearer */
+  assert_int_equal (take (bench, 6, 2 * S + 5 * MS, 0, 10 * MS), TICK_IN); /* a wake may always be late by so much */
+  assert_int_equal (take (bench, 7, 2 * S + 300 * MS, -1, S), TICK_IN);
+}
+
+/* A node that turns from one tick to the next and back is in each of them once. */
+static void
+test_alternation (void **state)
+{
+  struct bench *bench = *state;
+
+  expect (bench, 1, S);
+  pass_until (bench, S);
+  assert_int_equal (frame (bench, 0, S), TICK_IN);
+  assert_int_equal (frame (bench, 0, 2 * S), TICK_IN);
+  for (int i = 0; i < 5; i++) {
+    assert_int_equal (frame (bench, 0, S), TICK_BETWEEN);
+    assert_int_equal (frame (bench, 0, 2 * S), TICK_BETWEEN);
+  }
+  frame (bench, 1, S);
+  pass_until (bench, S + MS);
+  assert_last (bench, 1, S, 2, 0);
+  assert_int_equal (frame (bench, 0, 2 * S), TICK_BETWEEN);
+  pass_until (bench, 5 * S);
+  assert_int_equal (frame (bench, 0, 5 * S), TICK_IN); /* where the bit of tick 1 was */
 }
 
 /* A node of a long period is given up after four of its own ticks. */
@@ -495,26 +609,42 @@ test_own_pause_holds_ticks (void **state)
   assert_last (bench, 6, 6 * S, 1, 1);
 }
 
-/* Hours: all ticks are told, in order; of the frames only those of the last ones can still be in time. */
+/* Minutes: of the ticks that nobody is in only those of the ring are told; frames are in time in the last ones only. */
 static void
 test_long_pause (void **state)
 {
+  static const int64_t told[] = { 1, 2, 3, 4, 5, 997, 998, 999, 1000 };
   struct bench *bench = *state;
 
   pass_until (bench, S);
   frame (bench, 0, S);
   pass_until (bench, S);
   bench->now_ns = START + 1000 * S + MS;
-  for (int64_t at = 2; at <= 1000; at++) {
-    enum tick_place place = frame (bench, 0, at * S);
-    if (at > 5)
-      assert_int_equal (place, at < 997 ? TICK_LATE : TICK_IN);
-  }
+  for (int64_t at = 2; at <= 1000; at++)
+    assert_int_equal (frame (bench, 0, at * S), at > 5 && at < 997 ? TICK_LATE : TICK_IN);
   pass_until (bench, 1000 * S + S / 2 + MS);
-  assert_int_equal (bench->count, 1000);
-  for (size_t i = 0; i < 1000; i++)
-    assert_int_equal (bench->lines[i].time_ns - START, (int64_t) (i + 1) * S);
-  assert_int_equal (last (bench)->reporting, 1);
+  assert_int_equal (bench->count, sizeof told / sizeof told[0]);
+  for (size_t i = 0; i < bench->count; i++) {
+    assert_int_equal (bench->lines[i].time_ns - START, told[i] * S);
+    assert_int_equal (bench->lines[i].reporting, 1);
+  }
+}
+
+/* Nobody is there: each tick is told while the aggregator runs, but not those of its long absence. */
+static void
+test_empty_ticks (void **state)
+{
+  struct bench *bench = *state;
+
+  pass_until (bench, S);
+  frame (bench, 0, S);
+  pass_until (bench, 20 * S + S / 2);
+  assert_last (bench, 20, 20 * S, 0, 0);
+  bench->now_ns = START + 6000 * S + S / 2;
+  ticks_advance (bench->ticks, bench->now_ns);
+  pass_until (bench, 6001 * S + S / 2);
+  assert_last (bench, 24, 6001 * S, 0, 0);
+  assert_int_equal (bench->lines[20].time_ns - START, 5998 * S);
 }
 
 /* What waited for the aggregator in a node's queue begins no tick of minutes ago. */
@@ -689,13 +819,22 @@ main (void)
     TEST (test_places),
     TEST (test_every_instant_has_one_tick),
     TEST (test_node_that_samples_more_often),
-    TEST (test_node_that_samples_seldom),
-    TEST (test_period_that_is_no_multiple),
+    TEST (test_node_of_700_ms),
+    TEST (test_node_of_1500_ms),
+    TEST (test_node_of_2500_ms),
+    TEST (test_node_of_5_s),
+    TEST (test_group_of_700_ms),
+    TEST (test_group_of_1100_ms),
+    TEST (test_group_of_1500_ms),
+    TEST (test_group_of_2500_ms),
+    TEST (test_sampled_there),
+    TEST (test_alternation),
     TEST (test_seldom_node_that_falls_silent),
     TEST (test_several_open),
     TEST (test_spread_and_bound),
     TEST (test_own_pause_holds_ticks),
     TEST (test_long_pause),
+    TEST (test_empty_ticks),
     TEST (test_old_frames_at_the_start),
     TEST (test_times_out_of_order),
     TEST (test_restart_forward),
