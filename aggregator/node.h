@@ -41,6 +41,8 @@ struct node_group {
   bool fresh; /* `now` is of the frame at hand */
 };
 
+#define NODE_TABLES_MAX (64 * 1024 * 1024) /* bytes of all tables of a node: several of the largest frames */
+
 /* A frame that waits for its schema. */
 struct held_frame {
   struct held_frame *next;
@@ -115,3 +117,5 @@ void node_tables_free (struct node *node);
 struct table *node_table (struct node *node, size_t group);
 
 #endif
+/* After the frame at hand: -1 when the tables are over NODE_TABLES_MAX. Then those of its groups are gone. */
+int node_tables_check (struct node *node, struct error *error);

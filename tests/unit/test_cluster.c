@@ -222,6 +222,82 @@ main (void)
   const struct CMUnitTest tests[] = {
     BENCH_TEST (test_states),
     BENCH_TEST (test_period_of_the_hello_counts),
+/* ---- what a node's tables take ---- */
+
+#define MANY 14
+
+static const struct metric wide_metrics[] = {
+  { "a", COUNTER, .help = "" }, { "b", COUNTER, .help = "" }, { "c", COUNTER, .help = "" }, { "d", COUNTER, .help = "" }
+};
+
+static void
+send_rows (struct bench *bench, const struct schema *schema, size_t group, size_t rows, uint64_t sequence)
+{
+  struct frame_header header = { .node = "n1", .session = 7, .sequence = sequence, .monotonic_ns = bench->now_ns };
+  struct table first, table;
+  const struct table *tables[] = { &first, &table };
+  struct buffer bytes = { 0 };
+
+  memcpy (header.schema, schema->hash, SCHEMA_HASH_SIZE);
+  table_init (&first, schema->groups[0]);
+  table_add_row (&first, "0", 1);
+  table_init (&table, schema->groups[group]);
+  for (size_t row = 0; row < rows; row++) {
+    char label[16];
+    table_add_row (&table, label, (size_t) snprintf (label, sizeof label, "%zu", row));
+  }
+  frame_write (&bytes, &header, schema, tables, 2);
+  deliver (bench, "n1", LINK_DATA, &bytes);
+  buffer_free (&bytes);
+  table_free (&first);
+  table_free (&table);
+}
+
+static size_t
+bytes_of_tables (const struct bench *bench)
+{
+  const struct node *node = cluster_find (bench->cluster, "n1");
+  size_t bytes = 0;
+
+  for (size_t i = 0; i < MANY; i++)
+    if (node->groups[i])
+      bytes += table_bytes (&node->groups[i]->now) +
+               (node->groups[i]->has_before ? table_bytes (&node->groups[i]->before) : 0);
+  return bytes;
+}
+
+static void
+test_tables_are_bounded (void **state)
+{
+  struct bench *bench = *state;
+  struct group made[MANY];
+  const struct group *list[MANY];
+  char names[MANY][16];
+  struct schema *schema;
+  uint64_t sequence = 0, rejected;
+
+  for (size_t i = 0; i < MANY; i++) {
+    snprintf (names[i], sizeof names[i], "g%zu", i);
+    made[i] = (struct group){ names[i], "", "row", "rows", "", 0, "", GROUP_METRICS (wide_metrics) };
+    list[i] = &made[i];
+  }
+  schema = schema_create (list, MANY);
+  send_hello (bench, "n1", "n1", 7, NS_PER_S);
+  send_rows (bench, schema, 1, 1, ++sequence); /* asks for the schema */
+  send_schema (bench, "n1", schema->hash, schema->encoded.data, schema->encoded.length);
+  for (size_t i = 0; i < 2 * (MANY - 1); i++)
+    send_rows (bench, schema, 1 + i / 2, TABLE_ROWS_MAX - 1, ++sequence);
+  rejected = cluster_find (bench->cluster, "n1")->rejected;
+  assert_in_range (rejected, 1, 2 * (MANY - 1) - 1);
+  assert_true (count_events (bench, EVENT_REJECTED, "n1", "frame") > 0);
+  assert_in_range (bytes_of_tables (bench), 1, NODE_TABLES_MAX);
+  for (size_t i = 0; i < 4 * (MANY - 1); i++) /* small ones are welcome, and make room again */
+    send_rows (bench, schema, 1 + i / 4, 1, ++sequence);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->rejected, rejected);
+  assert_in_range (bytes_of_tables (bench), 1, 64 * 1024);
+  schema_destroy (schema);
+}
+
     BENCH_TEST (test_own_pause_is_not_held_against_nodes),
     BENCH_TEST (test_gap_and_duplicate),
     BENCH_TEST (test_first_frame_is_no_gap),
@@ -235,3 +311,4 @@ main (void)
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
 }
+    BENCH_TEST (test_tables_are_bounded),
