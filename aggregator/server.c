@@ -266,6 +266,13 @@ raise_file_limit (void)
   }
 }
 
+/* What is there and refused is put right, not made anew. */
+static const char *
+hint_if_absent (const char *path)
+{
+  return access (path, F_OK) < 0 && errno == ENOENT ? " (\"aggregator keys init\" makes it)" : "";
+}
+
 static int
 load_keys (struct server *server, struct key_pair *pair, struct error *error)
 {
@@ -276,10 +283,10 @@ load_keys (struct server *server, struct key_pair *pair, struct error *error)
   int result = -1;
 
   if (key_pair_read (path, pair, &why) < 0) {
-    config_error (options->config, "aggregator", "keys", error, "%s (\"aggregator keys init\" makes it)", why.text);
+    config_error (options->config, "aggregator", "keys", error, "%s%s", why.text, hint_if_absent (path));
   } else if (stat (server->key_folder, &status) < 0) {
-    config_error (options->config, "aggregator", "keys", error, "%s: %s (\"aggregator keys init\" makes it)",
-                  server->key_folder, strerror (errno));
+    config_error (options->config, "aggregator", "keys", error, "%s: %s%s", server->key_folder, strerror (errno),
+                  hint_if_absent (server->key_folder));
   } else {
     if (key_set_load (server->keys, server->key_folder, &why) < 0)
       log_error ("%s", why.text); /* its node stays out, the others come in */
