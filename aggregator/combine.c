@@ -241,6 +241,7 @@ combine_add (struct combine *combine, const char *node, const struct schema *sch
   const struct combine_map *map = map_find (combine, schema);
   const char *name = text_keep (combine, node);
   const uint32_t *at = map->metrics;
+  size_t searched = 0;
   for (size_t g = 0; g < schema->group_count; at += 1 + schema->groups[g]->metric_count, g++) {
     const struct table *now = groups[g].now;
     if (!now || (schema->groups[g]->flags & GROUP_ONCE))
@@ -256,7 +257,7 @@ combine_add (struct combine *combine, const char *node, const struct schema *sch
       combine->scratch = memory_resize (combine->scratch, count, sizeof *combine->scratch);
       combine->scratch_capacity = count;
     }
-    report_node_values (&groups[g], combine->scratch);
+    report_node_values (&groups[g], combine->scratch, &searched);
     for (size_t m = 0; m < count; m++) {
       if (!value_counts (&combine->scratch[m]) || !metric_counts (&schema->groups[g]->metrics[m]))
         continue;
