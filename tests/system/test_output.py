@@ -22,7 +22,7 @@ def reader_of(cluster, *options):
 def test_slow_reader(cluster):
     """Nobody reads the pipe: the aggregator keeps up, a tail gets every frame, memory is bounded; then the reader gets
     whole lines and is told how many are missing."""
-    read = reader_of(cluster)
+    read = reader_of(cluster, "--reader-queue", "512k")
     try:
         tail = cluster.start_tail("--type", "node")
         for node in ("n1", "n2", "n3"):
@@ -53,7 +53,7 @@ def test_slow_reader(cluster):
 @pytest.mark.sanitized
 def test_slow_tail(cluster):
     """The same of a tail's socket: a client that stops reading costs nobody else a line."""
-    cluster.start_aggregator()
+    cluster.start_aggregator("--reader-queue", "512k")
     with socket.socket(socket.AF_UNIX) as lazy:
         lazy.connect(str(cluster.socket))
         lazy.sendall(b"tail\n")
