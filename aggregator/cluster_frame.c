@@ -5,6 +5,8 @@
 
 #include "aggregator/cluster_private.h"
 
+#define JUMP_MAX (UINT64_C (1) << 32) /* in the sequence of a session; no agent is that far ahead */
+
 static void
 node_heard (struct cluster *cluster, struct node *node, struct session *session, struct instant received)
 {
@@ -14,16 +16,40 @@ node_heard (struct cluster *cluster, struct node *node, struct session *session,
   node->heard_ns = session->heard_ns = received.monotonic_ns;
   node->state = NODE_UP;
   node->up_reason = NULL;
-  if (reason)
-    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_UP,
-                                             .wall_ns = received.wall_ns,
-                                             .node = node->name,
-                                             .session = session->id,
-                                             .reason = reason });
+  if (reason) {
+    node->up.reason = reason;
+    node->up.session = session->id;
+  }
+  cluster_tell_up (cluster, node, received);
 }
 
-/* False for a frame that has been seen. What is missing before it is counted and told; before the first frame of a
- * session nothing is known to be missing. */
+static void
+sum_add (uint64_t *sum, uint64_t more)
+{
+  if (__builtin_add_overflow (*sum, more, sum))
+    *sum = UINT64_MAX;
+}
+
+/* Gaps that are told together keep the sum; the range is that of the last session among them. */
+static void
+take_gap (struct cluster *cluster, struct node *node, const struct session *session, uint64_t from, uint64_t to,
+          struct instant received)
+{
+  uint64_t lost = to - from + 1;
+
+  if (!node->gap.lost || node->gap.session != session->id) {
+    node->gap.session = session->id;
+    node->gap.from = from;
+  }
+  node->gap.to = to;
+  sum_add (&node->gap.lost, lost);
+  sum_add (&node->lost, lost);
+  sum_add (&cluster->counts.lost, lost);
+  cluster_tell_gap (cluster, node, received);
+}
+
+/* False for a frame that has been seen, or cannot be. What is missing before it is counted and told; before the first
+ * frame of a session nothing is known to be missing. */
 static bool
 take_sequence (struct cluster *cluster, struct node *node, struct session *session, uint64_t sequence,
                struct instant received)
@@ -34,20 +60,14 @@ take_sequence (struct cluster *cluster, struct node *node, struct session *sessi
     cluster->counts.duplicates++;
     return false;
   }
+  if (last && sequence - last > JUMP_MAX) {
+    cluster_reject (cluster, node, REJECTED_FRAME, "the number of a frame is far beyond the one before", received);
+    return false;
+  }
   session->sequence = sequence;
   node_heard (cluster, node, session, received);
-  if (last && sequence - last > 1) {
-    uint64_t lost = sequence - last - 1;
-    node->lost += lost;
-    cluster->counts.lost += lost;
-    cluster_event (cluster, &(struct event){ .type = EVENT_GAP,
-                                             .wall_ns = received.wall_ns,
-                                             .node = node->name,
-                                             .session = session->id,
-                                             .from = last + 1,
-                                             .to = sequence - 1,
-                                             .count = lost });
-  }
+  if (last && sequence - last > 1)
+    take_gap (cluster, node, session, last + 1, sequence - 1, received);
   return true;
 }
 

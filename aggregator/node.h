@@ -88,6 +88,15 @@ struct node {
   uint64_t received, lost, rejected;
   int64_t duplicate_told_ns;
   struct {
+    const char *reason; /* not told yet; NULL: nothing is */
+    uint64_t session;
+    int64_t told_ns;
+  } up;
+  struct {
+    uint64_t session, from, to, lost; /* not told yet */
+    int64_t told_ns;
+  } gap;
+  struct {
     uint64_t pending; /* not told yet */
     int64_t told_ns;
   } rejections[NODE_REJECTIONS];
@@ -115,7 +124,7 @@ void node_tables_create (struct node *node, const struct schema *schema);
 void node_tables_free (struct node *node);
 /* The table to fill for a group of the frame at hand; what was there becomes the one before. */
 struct table *node_table (struct node *node, size_t group);
-
-#endif
 /* After the frame at hand: -1 when the tables are over NODE_TABLES_MAX. Then those of its groups are gone. */
 int node_tables_check (struct node *node, struct error *error);
+
+#endif

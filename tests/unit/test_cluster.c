@@ -88,6 +88,62 @@ test_gap_and_duplicate (void **state)
   assert_int_equal (cluster_counts (bench->cluster)->duplicates, 2);
 }
 
+/* One gap event a second: the first at once, then all that gathered. */
+static void
+test_many_gaps (void **state)
+{
+  struct bench *bench = *state;
+  const struct seen_event *gap;
+
+  bring_up (bench, "n1", 7);
+  for (uint64_t sequence = 3; sequence <= 2001; sequence += 2)
+    send_plain (bench, "n1", 7, sequence);
+  assert_int_equal (count_events (bench, EVENT_GAP, "n1", NULL), 1);
+  assert_int_equal (cluster_counts (bench->cluster)->lost, 1000);
+  pass (bench, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_GAP, "n1", NULL), 2);
+  gap = &bench->events[bench->event_count - 1];
+  assert_int_equal (gap->from, 4);
+  assert_int_equal (gap->to, 2000);
+  assert_int_equal (gap->count, 999);
+  assert_int_equal (gap->session, 7);
+  pass (bench, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_GAP, "n1", NULL), 2);
+}
+
+static void
+test_far_jump_is_malformed (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  send_plain (bench, "n1", 7, (UINT64_C (1) << 32) + 2);
+  send_plain (bench, "n1", 7, INT64_MAX);
+  assert_int_equal (count_events (bench, EVENT_GAP, NULL, NULL), 0);
+  assert_int_equal (cluster_counts (bench->cluster)->frames_malformed, 2);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->lost, 0);
+  send_plain (bench, "n1", 7, (UINT64_C (1) << 32) + 1); /* the farthest that is taken */
+  assert_int_equal (cluster_find (bench->cluster, "n1")->lost, UINT32_MAX);
+  assert_int_equal (bench->frames, 2);
+}
+
+/* An agent that begins anew all the time is told once a second, with its last session. */
+static void
+test_many_restarts (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  for (uint64_t session = 100; session < 1100; session++)
+    send_plain (bench, "n1", session, 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", NULL), 1);
+  pass (bench, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", "restart"), 1);
+  assert_int_equal (bench->events[bench->event_count - 1].session, 1099);
+  pass (bench, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", NULL), 2);
+}
+
 static void
 test_first_frame_is_no_gap (void **state)
 {
@@ -166,62 +222,6 @@ test_twins (void **state)
   assert_int_equal (count_events (bench, EVENT_GAP, NULL, NULL), 0);
 }
 
-/* ---- whose it is ---- */
-
-static void
-test_wrong_node (void **state)
-{
-  struct bench *bench = *state;
-
-  bring_up (bench, "n1", 7);
-  for (int i = 0; i < 5; i++)
-    send_frame (bench, &(struct made_frame){ .user = "n2", .node = "n1", .session = 7, .sequence = 100 });
-  send_hello (bench, "n2", "n1", 9, NS_PER_S);
-  assert_int_equal (cluster_counts (bench->cluster)->wrong_node, 6);
-  assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 1);
-  pass (bench, 2 * NS_PER_S); /* what was left out is told with the next */
-  assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 2);
-  assert_int_equal (bench->events[bench->event_count - 1].count, 5);
-  send_plain (bench, "n1", 7, 2);
-  assert_int_equal (bench->frames, 2);
-  assert_int_equal (cluster_find (bench->cluster, "n1")->lost, 0);
-  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
-}
-
-static void
-test_revoked_and_replaced (void **state)
-{
-  struct bench *bench = *state;
-  int64_t before = bench->now_ns;
-
-  bring_up (bench, "n1", 7);
-  bring_up (bench, "n2", 8);
-  pass (bench, NS_PER_S);
-  key_set_destroy (bench->keys);
-  bench->keys = key_set_create ();
-  list_node (bench, "n2", 2); /* n1 is gone, n2 has another key */
-  list_node (bench, "n3", 1);
-  cluster_list (bench->cluster, bench->keys, now (bench));
-  assert_int_equal (cluster_node_count (bench->cluster), 2);
-  assert_null (cluster_find (bench->cluster, "n1"));
-  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
-  assert_int_equal (count_events (bench, EVENT_NODE_REVOKED, "n1", "revoked"), 1);
-  assert_int_equal (count_events (bench, EVENT_NODE_REVOKED, "n2", "replaced"), 1);
-  assert_int_equal (cluster_schema_count (bench->cluster), 0);
-  send_plain (bench, "n1", 7, 2);
-  bench->now_ns = before; /* it was waiting in the queue: by the old key */
-  send_plain (bench, "n2", 8, 2);
-  assert_int_equal (cluster_counts (bench->cluster)->unlisted, 2);
-  assert_int_equal (bench->frames, 2);
-  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
-}
-
-int
-main (void)
-{
-  const struct CMUnitTest tests[] = {
-    BENCH_TEST (test_states),
-    BENCH_TEST (test_period_of_the_hello_counts),
 /* ---- what a node's tables take ---- */
 
 #define MANY 14
@@ -298,12 +298,72 @@ test_tables_are_bounded (void **state)
   schema_destroy (schema);
 }
 
+/* ---- whose it is ---- */
+
+static void
+test_wrong_node (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  for (int i = 0; i < 5; i++)
+    send_frame (bench, &(struct made_frame){ .user = "n2", .node = "n1", .session = 7, .sequence = 100 });
+  send_hello (bench, "n2", "n1", 9, NS_PER_S);
+  assert_int_equal (cluster_counts (bench->cluster)->wrong_node, 6);
+  assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 1);
+  pass (bench, 2 * NS_PER_S); /* what was left out is told with the next */
+  assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 2);
+  assert_int_equal (bench->events[bench->event_count - 1].count, 5);
+  send_plain (bench, "n1", 7, 2);
+  assert_int_equal (bench->frames, 2);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->lost, 0);
+  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
+}
+
+static void
+test_revoked_and_replaced (void **state)
+{
+  struct bench *bench = *state;
+  int64_t before = bench->now_ns;
+
+  bring_up (bench, "n1", 7);
+  bring_up (bench, "n2", 8);
+  pass (bench, NS_PER_S);
+  key_set_destroy (bench->keys);
+  bench->keys = key_set_create ();
+  list_node (bench, "n2", 2); /* n1 is gone, n2 has another key */
+  list_node (bench, "n3", 1);
+  cluster_list (bench->cluster, bench->keys, now (bench));
+  assert_int_equal (cluster_node_count (bench->cluster), 2);
+  assert_null (cluster_find (bench->cluster, "n1"));
+  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
+  assert_int_equal (count_events (bench, EVENT_NODE_REVOKED, "n1", "revoked"), 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_REVOKED, "n2", "replaced"), 1);
+  assert_int_equal (cluster_schema_count (bench->cluster), 0);
+  send_plain (bench, "n1", 7, 2);
+  bench->now_ns = before; /* it was waiting in the queue: by the old key */
+  send_plain (bench, "n2", 8, 2);
+  assert_int_equal (cluster_counts (bench->cluster)->unlisted, 2);
+  assert_int_equal (bench->frames, 2);
+  assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    BENCH_TEST (test_states),
+    BENCH_TEST (test_period_of_the_hello_counts),
     BENCH_TEST (test_own_pause_is_not_held_against_nodes),
     BENCH_TEST (test_gap_and_duplicate),
+    BENCH_TEST (test_many_gaps),
+    BENCH_TEST (test_far_jump_is_malformed),
+    BENCH_TEST (test_many_restarts),
     BENCH_TEST (test_first_frame_is_no_gap),
     BENCH_TEST (test_before_is_the_last_good_table),
     BENCH_TEST (test_restart),
     BENCH_TEST (test_twins),
+    BENCH_TEST (test_tables_are_bounded),
     BENCH_TEST (test_wrong_node),
     BENCH_TEST (test_revoked_and_replaced),
   };
@@ -311,4 +371,3 @@ test_tables_are_bounded (void **state)
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
 }
-    BENCH_TEST (test_tables_are_bounded),
