@@ -206,6 +206,26 @@ resolve_context (struct agent_options *options)
   };
 }
 
+static bool
+is_on_command_line (const struct agent_options *options, const char *key)
+{
+  return strcmp (config_source (options->config, "agent", key), "command line") == 0;
+}
+
+/* What the file says may stand: a report to standard output is the exception on a machine whose agent publishes. */
+static int
+check_together (const struct agent_options *options, struct error *error)
+{
+  bool once = options->action == ACTION_ONCE, counts = is_on_command_line (options, "count");
+
+  if (once && counts)
+    return error_set (error, "--once writes one report, --count N writes N: give one of them");
+  if ((once || (options->action == ACTION_RUN && counts && options->count)) && is_on_command_line (options, "connect"))
+    return error_set (error, "%s writes to standard output, --connect publishes: give one of them",
+                      once ? "--once" : "--count");
+  return 0;
+}
+
 int
 options_read (struct agent_options *options, int argc, char **argv, struct error *error)
 {
@@ -229,7 +249,7 @@ options_read (struct agent_options *options, int argc, char **argv, struct error
   if (options->markdown && options->action != ACTION_LIST_GROUPS && options->action != ACTION_PRINT_CONFIG &&
       options->action != ACTION_HELP)
     return error_set (error, "--markdown goes with --list-groups and --print-config; reports are JSON always");
-  if (resolve_node (options, error) < 0 || resolve_groups (options, error) < 0)
+  if (check_together (options, error) < 0 || resolve_node (options, error) < 0 || resolve_groups (options, error) < 0)
     return -1;
   resolve_context (options);
   log_set_level ((enum log_level) options->log_level);

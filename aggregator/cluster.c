@@ -11,7 +11,7 @@
 
 #define STALE_LEAST NS_PER_S            /* a node with a very short period is not called stale before this */
 #define OWN_PAUSE NS_PER_S              /* between two ticks: it was the aggregator that stood still */
-#define REJECTED_EVERY NS_PER_S         /* one event a kind and node */
+#define TOLD_EVERY NS_PER_S             /* one event a kind and node */
 #define DUPLICATE_EVERY (60 * NS_PER_S) /* one event a node */
 #define DUPLICATE_STRAYS 2              /* one message may have been under way when the agent was restarted */
 
@@ -184,6 +184,66 @@ static const struct {
   [REJECTED_CONTROL] = { "control", offsetof (struct cluster_counts, control_malformed) },
 };
 
+static bool
+told_lately (int64_t told_ns, struct instant now)
+{
+  return told_ns && now.monotonic_ns - told_ns < TOLD_EVERY;
+}
+
+void
+cluster_tell_up (struct cluster *cluster, struct node *node, struct instant now)
+{
+  if (!node->up.reason || told_lately (node->up.told_ns, now))
+    return;
+  cluster_event (cluster, &(struct event){ .type = EVENT_NODE_UP,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .session = node->up.session,
+                                           .reason = node->up.reason });
+  node->up.reason = NULL;
+  node->up.told_ns = now.monotonic_ns;
+}
+
+void
+cluster_tell_gap (struct cluster *cluster, struct node *node, struct instant now)
+{
+  if (!node->gap.lost || told_lately (node->gap.told_ns, now))
+    return;
+  cluster_event (cluster, &(struct event){ .type = EVENT_GAP,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .session = node->gap.session,
+                                           .from = node->gap.from,
+                                           .to = node->gap.to,
+                                           .count = node->gap.lost });
+  node->gap.lost = 0;
+  node->gap.told_ns = now.monotonic_ns;
+}
+
+static void
+sum_add (uint64_t *sum, uint64_t more)
+{
+  if (__builtin_add_overflow (*sum, more, sum))
+    *sum = UINT64_MAX;
+}
+
+void
+cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
+                  struct instant now)
+{
+  uint64_t lost = to - from + 1;
+
+  if (!node->gap.lost || node->gap.session != session) {
+    node->gap.session = session;
+    node->gap.from = from;
+  }
+  node->gap.to = to;
+  sum_add (&node->gap.lost, lost);
+  sum_add (&node->lost, lost);
+  sum_add (&cluster->counts.lost, lost);
+  cluster_tell_gap (cluster, node, now);
+}
+
 /* Tells what has gathered of one kind, unless it was told within the last second: then a later one, or a tick, does. */
 static void
 tell_rejected (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
@@ -191,8 +251,7 @@ tell_rejected (struct cluster *cluster, struct node *node, enum node_rejection k
 {
   uint64_t pending = node->rejections[kind].pending;
 
-  if (!pending ||
-      (node->rejections[kind].told_ns && now.monotonic_ns - node->rejections[kind].told_ns < REJECTED_EVERY))
+  if (!pending || told_lately (node->rejections[kind].told_ns, now))
     return;
   node->rejections[kind].pending = 0;
   node->rejections[kind].told_ns = now.monotonic_ns;
@@ -313,6 +372,8 @@ cluster_tick (struct cluster *cluster, struct instant now)
   cluster_keep_epoch (cluster, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *node = cluster->nodes[i];
+    cluster_tell_up (cluster, node, now);
+    cluster_tell_gap (cluster, node, now);
     look_for_silence (cluster, node, now);
     if (node->wanting)
       cluster_ask_schema (cluster, node, now.monotonic_ns);

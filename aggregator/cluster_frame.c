@@ -5,6 +5,8 @@
 
 #include "aggregator/cluster_private.h"
 
+#define JUMP_MAX (UINT64_C (1) << 32) /* in the sequence of a session; no agent is that far ahead */
+
 static void
 node_heard (struct cluster *cluster, struct node *node, struct session *session, struct instant received)
 {
@@ -14,16 +16,15 @@ node_heard (struct cluster *cluster, struct node *node, struct session *session,
   node->heard_ns = session->heard_ns = received.monotonic_ns;
   node->state = NODE_UP;
   node->up_reason = NULL;
-  if (reason)
-    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_UP,
-                                             .wall_ns = received.wall_ns,
-                                             .node = node->name,
-                                             .session = session->id,
-                                             .reason = reason });
+  if (reason) {
+    node->up.reason = reason;
+    node->up.session = session->id;
+  }
+  cluster_tell_up (cluster, node, received);
 }
 
-/* False for a frame that has been seen. What is missing before it is asked for, or told as lost; before the first frame of
- * a session that is what it sampled since it said hello. */
+/* False for a frame that has been seen, or cannot be. What is missing before it is asked for, or told as lost; before the
+ * first frame of a session that is what it sampled since it said hello. */
 static bool
 take_sequence (struct cluster *cluster, struct node *node, struct session *session, uint64_t sequence,
                struct instant received)
@@ -32,6 +33,10 @@ take_sequence (struct cluster *cluster, struct node *node, struct session *sessi
 
   if (sequence <= last) {
     cluster->counts.duplicates++;
+    return false;
+  }
+  if (last && sequence - last > JUMP_MAX) {
+    cluster_reject (cluster, node, REJECTED_FRAME, "the number of a frame is far beyond the one before", received);
     return false;
   }
   if (!last) {
@@ -126,7 +131,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
   enum tick_place place;
   struct error error;
 
-  if (frame_read_tables (bytes, length, header, schema, &sink, &error) < 0) {
+  if (frame_read_tables (bytes, length, header, schema, &sink, &error) < 0 || node_tables_check (node, &error) < 0) {
     cluster_reject (cluster, node, REJECTED_FRAME, error.text, received);
     return;
   }

@@ -33,6 +33,13 @@ struct cluster {
 void cluster_event (struct cluster *cluster, const struct event *event);
 void cluster_reject (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
                      struct instant now);
+/* What has gathered of a node's coming up and of its gaps, unless it was told within the last second: then a later one, or a
+ * tick, tells it. */
+void cluster_tell_up (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_tell_gap (struct cluster *cluster, struct node *node, struct instant now);
+/* Frames are lost. Gaps that are told together keep the sum; the range is that of the last session among them. */
+void cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
+                       struct instant now);
 int64_t cluster_stale_ns (const struct cluster *cluster, const struct node *node);
 /* The session that a frame or hello comes from, made the current one if it is new, or if the current one has fallen
  * silent. NULL: a second agent talks while the first is alive; it is counted and told. */

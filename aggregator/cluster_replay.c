@@ -28,17 +28,7 @@
 static void
 lose (struct cluster *cluster, struct node *node, const struct missing_range *range, struct instant now)
 {
-  uint64_t lost = range->to - range->from + 1;
-
-  node->lost += lost;
-  cluster->counts.lost += lost;
-  cluster_event (cluster, &(struct event){ .type = EVENT_GAP,
-                                           .wall_ns = now.wall_ns,
-                                           .node = node->name,
-                                           .session = range->session,
-                                           .from = range->from,
-                                           .to = range->to,
-                                           .count = lost });
+  cluster_take_gap (cluster, node, range->session, range->from, range->to, now);
 }
 
 /* Those of a range that are still missing are lost. */

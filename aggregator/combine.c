@@ -116,8 +116,9 @@ slots_grow (struct combine *combine)
   combine->slot_count = count;
 }
 
+/* A definition that is new is taken from the quota. */
 static uint32_t
-metric_find (struct combine *combine, uint32_t group, const struct metric *metric)
+metric_find (struct combine *combine, uint32_t group, const struct metric *metric, size_t *quota)
 {
   if (combine->metric_count * 2 >= combine->slot_count)
     slots_grow (combine);
@@ -125,8 +126,9 @@ metric_find (struct combine *combine, uint32_t group, const struct metric *metri
   for (; combine->slots[at]; at = (at + 1) & (combine->slot_count - 1))
     if (metric_is (&combine->metrics[combine->slots[at] - 1], group, metric))
       return combine->slots[at] - 1;
-  if (combine->metric_count == COMBINE_METRICS_MAX)
+  if (combine->metric_count == COMBINE_METRICS_MAX || *quota == 0)
     return COMBINE_NONE;
+  --*quota;
   if (combine->metric_count == combine->metric_capacity) {
     combine->metric_capacity = combine->metric_capacity * 2 + 256;
     combine->metrics = memory_resize (combine->metrics, combine->metric_capacity, sizeof *combine->metrics);
@@ -186,7 +188,7 @@ map_find (struct combine *combine, const struct schema *schema)
     combine->map_capacity = combine->map_capacity * 2 + 4;
     combine->maps = memory_resize (combine->maps, combine->map_capacity, sizeof *combine->maps);
   }
-  size_t total = schema->group_count;
+  size_t total = schema->group_count, quota = COMBINE_NODE_METRICS_MAX;
   for (size_t g = 0; g < schema->group_count; g++)
     total += schema->groups[g]->metric_count;
   struct combine_map *map = &combine->maps[combine->map_count++];
@@ -199,7 +201,7 @@ map_find (struct combine *combine, const struct schema *schema)
     map->metrics[at++] = index; /* the group itself, then its metrics */
     for (size_t m = 0; m < group->metric_count; m++) {
       const struct metric *metric = &group->metrics[m];
-      map->metrics[at++] = metric_fits (group, metric) ? metric_find (combine, index, metric) : COMBINE_NONE;
+      map->metrics[at++] = metric_fits (group, metric) ? metric_find (combine, index, metric, &quota) : COMBINE_NONE;
     }
   }
   return map;
@@ -239,6 +241,7 @@ combine_add (struct combine *combine, const char *node, const struct schema *sch
   const struct combine_map *map = map_find (combine, schema);
   const char *name = text_keep (combine, node);
   const uint32_t *at = map->metrics;
+  size_t searched = 0;
   for (size_t g = 0; g < schema->group_count; at += 1 + schema->groups[g]->metric_count, g++) {
     const struct table *now = groups[g].now;
     if (!now || (schema->groups[g]->flags & GROUP_ONCE))
@@ -254,7 +257,7 @@ combine_add (struct combine *combine, const char *node, const struct schema *sch
       combine->scratch = memory_resize (combine->scratch, count, sizeof *combine->scratch);
       combine->scratch_capacity = count;
     }
-    report_node_values (&groups[g], combine->scratch);
+    report_node_values (&groups[g], combine->scratch, &searched);
     for (size_t m = 0; m < count; m++) {
       if (!value_counts (&combine->scratch[m]) || !metric_counts (&schema->groups[g]->metrics[m]))
         continue;

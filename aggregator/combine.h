@@ -23,7 +23,10 @@
 
 struct combine;
 
-#define COMBINE_METRICS_MAX 65536 /* definitions of one tick; more are left out and counted */
+/* Definitions of one tick, and how many of them one node may bring in; more are left out and counted. An agent has some
+ * hundreds, and all agents of one version have the same. */
+#define COMBINE_METRICS_MAX 65536
+#define COMBINE_NODE_METRICS_MAX 2048
 
 struct combine *combine_create (void);
 void combine_destroy (struct combine *combine);
@@ -35,7 +38,7 @@ void combine_add (struct combine *combine, const char *node, const struct schema
                   const struct report_group *groups);
 
 /* Writes the members of the report object; the caller has opened it. `left_out` (may be NULL): values left out since
- * most nodes define their metric otherwise, or over the maximum.
+ * most nodes define their metric otherwise, or over a maximum.
  * `only` (may be NULL) says which groups to show. */
 void combine_write (const struct combine *combine, struct json *json,
                     bool (*only) (const void *context, const char *group), const void *context, uint64_t *left_out);

@@ -39,27 +39,25 @@ write_metric (struct json *json, const struct combined_metric *metric)
   json_object (json);
   json_key (json, "nodes");
   json_uint (json, metric->count);
-  if (metric->count > 0) {
-    if (metric->fold == FOLD_SUM) {
-      json_key (json, "sum");
-      if (metric->whole)
-        json_int (json, metric->whole_sum);
-      else
-        json_real (json, metric->sum);
-    }
-    json_key (json, "mean");
-    json_real (json, (metric->whole ? (double) metric->whole_sum : metric->sum) / metric->count);
-    write_value (json, "min", &metric->min);
-    json_key (json, "min_node");
-    json_text (json, metric->min_node);
-    write_value (json, "max", &metric->max);
-    json_key (json, "max_node");
-    json_text (json, metric->max_node);
-    if (combine_has_percentiles (metric)) {
-      qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
-      write_value (json, "p50", percentile (metric, 50));
-      write_value (json, "p95", percentile (metric, 95));
-    }
+  if (metric->fold == FOLD_SUM) {
+    json_key (json, "sum");
+    if (metric->whole)
+      json_int (json, metric->whole_sum);
+    else
+      json_real (json, metric->sum);
+  }
+  json_key (json, "mean");
+  json_real (json, (metric->whole ? (double) metric->whole_sum : metric->sum) / metric->count);
+  write_value (json, "min", &metric->min);
+  json_key (json, "min_node");
+  json_text (json, metric->min_node);
+  write_value (json, "max", &metric->max);
+  json_key (json, "max_node");
+  json_text (json, metric->max_node);
+  if (combine_has_percentiles (metric)) {
+    qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
+    write_value (json, "p50", percentile (metric, 50));
+    write_value (json, "p95", percentile (metric, 95));
   }
   json_object_end (json);
 }
@@ -144,7 +142,7 @@ write_metrics (const struct combine *combine, const struct combined_group *group
 {
   for (uint32_t i = group->first_metric; i != COMBINE_NONE; i = combine->metrics[i].next) {
     const struct combined_metric *metric = &combine->metrics[i];
-    if (((metric->flags & METRIC_OF_NODE) != 0) != of_node)
+    if (metric->count == 0 || ((metric->flags & METRIC_OF_NODE) != 0) != of_node)
       continue;
     if (metric_is_outvoted (combine, i))
       *left_out += metric->count;

@@ -161,8 +161,9 @@ add_node (struct export *export, struct export_table *table, const struct report
 {
   struct value values[SCHEMA_METRICS_MAX];
   const struct group *group = pair->now->group;
+  size_t searched = 0;
 
-  report_node_values (pair, values);
+  report_node_values (pair, values, &searched);
   for (size_t i = 0; i < group->metric_count; i++)
     if (group->metrics[i].kind == TEXT && group->metrics[i].flags & METRIC_OF_NODE)
       values[i] = *table_get (pair->now, TABLE_NODE, i);
@@ -177,7 +178,8 @@ add_devices (struct export *export, struct export_table *table, const struct rep
   const struct table *before = report_before (pair);
   int64_t elapsed = report_elapsed_ns (pair);
   struct value values[SCHEMA_METRICS_MAX];
-  struct report_search search = { 0 };
+  size_t searched = 0;
+  struct report_search search = { .searched = &searched };
 
   row.values = values;
   for (size_t i = 0; i < pair->now->rows; i++) {

@@ -70,6 +70,17 @@ node_tables_create (struct node *node, const struct schema *schema)
   node->groups = memory_new (schema->group_count, sizeof node->groups[0]);
 }
 
+static void
+group_free (struct node_group *group)
+{
+  if (!group)
+    return;
+  table_free (&group->now);
+  if (group->has_before)
+    table_free (&group->before);
+  free (group);
+}
+
 void
 node_tables_free (struct node *node)
 {
@@ -81,15 +92,8 @@ node_tables_free (struct node *node)
 void
 node_groups_free (struct node_group **groups, const struct schema *schema)
 {
-  for (size_t i = 0; i < schema->group_count; i++) {
-    struct node_group *group = groups[i];
-    if (!group)
-      continue;
-    table_free (&group->now);
-    if (group->has_before)
-      table_free (&group->before);
-    free (group);
-  }
+  for (size_t i = 0; i < schema->group_count; i++)
+    group_free (groups[i]);
   free (groups);
 }
 
@@ -113,4 +117,24 @@ node_groups_table (struct node_group **groups, const struct schema *schema, size
   table_begin (&group->now);
   group->fresh = true;
   return &group->now;
+}
+
+int
+node_tables_check (struct node *node, struct error *error)
+{
+  size_t count = node->schema->schema->group_count, bytes = 0;
+
+  for (size_t i = 0; i < count; i++) {
+    struct node_group *group = node->groups[i];
+    if (group)
+      bytes += table_bytes (&group->now) + (group->has_before ? table_bytes (&group->before) : 0);
+  }
+  if (bytes <= NODE_TABLES_MAX)
+    return 0;
+  for (size_t i = 0; i < count; i++)
+    if (node->groups[i] && node->groups[i]->fresh) {
+      group_free (node->groups[i]);
+      node->groups[i] = NULL;
+    }
+  return error_set (error, "the node's tables would take %zu bytes, over the limit of %d", bytes, NODE_TABLES_MAX);
 }

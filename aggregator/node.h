@@ -46,6 +46,8 @@ struct node_group {
   bool fresh; /* `now` is of the frame at hand */
 };
 
+#define NODE_TABLES_MAX (64 * 1024 * 1024) /* bytes of all tables of a node: several of the largest frames */
+
 /* A frame that waits for its schema. */
 struct held_frame {
   struct held_frame *next;
@@ -93,6 +95,15 @@ struct node {
   uint64_t received, lost, rejected;
   int64_t duplicate_told_ns;
   struct {
+    const char *reason; /* not told yet; NULL: nothing is */
+    uint64_t session;
+    int64_t told_ns;
+  } up;
+  struct {
+    uint64_t session, from, to, lost; /* not told yet */
+    int64_t told_ns;
+  } gap;
+  struct {
     uint64_t pending; /* not told yet */
     int64_t told_ns;
   } rejections[NODE_REJECTIONS];
@@ -125,5 +136,7 @@ void node_groups_free (struct node_group **groups, const struct schema *schema);
 
 void node_tables_create (struct node *node, const struct schema *schema);
 void node_tables_free (struct node *node);
+/* After the frame at hand: -1 when the tables are over NODE_TABLES_MAX. Then those of its groups are gone. */
+int node_tables_check (struct node *node, struct error *error);
 
 #endif

@@ -2,10 +2,13 @@
  * flags of their own; the aggregator's other options have no flag there. */
 #include "aggregator/options.h"
 
+#include <fnmatch.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/globs.h"
+#include "synop/clock.h"
 #include "synop/link.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -32,6 +35,62 @@ static int
 check_filled (const char *value, struct error *error)
 {
   return *value ? 0 : error_set (error, "must not be empty");
+}
+
+/* Behind a '[' the first character, or the one after '!' or '^', is a member even where it is ']'. */
+static bool
+is_closed (const char *pattern)
+{
+  for (; *pattern; pattern++) {
+    if (*pattern == '\\' && pattern[1]) {
+      pattern++;
+    } else if (*pattern == '[') {
+      pattern += 1 + (pattern[1] == '!' || pattern[1] == '^');
+      pattern = *pattern ? strchr (pattern + 1, ']') : NULL;
+      if (!pattern)
+        return false;
+    }
+  }
+  return true;
+}
+
+static int
+check_globs (const char *value, struct error *error)
+{
+  struct globs globs;
+  const char *pattern;
+  int result = 0;
+
+  globs_init (&globs, value);
+  pattern = globs.text;
+  for (size_t i = 0; i < globs.count && result == 0; i++, pattern += strlen (pattern) + 1)
+    if (!is_closed (pattern))
+      result = error_set (error, "\"%.64s\" has a '[' without its ']' (commas part patterns)", pattern);
+  globs_free (&globs);
+  return result;
+}
+
+/* A pattern that no type matches would wait for ever. */
+static int
+check_types (const char *value, struct error *error)
+{
+  static const char *const types[] = { "node", "cluster", "event" };
+  struct globs globs;
+  const char *pattern;
+  int result = check_globs (value, error);
+
+  globs_init (&globs, value);
+  pattern = globs.text;
+  for (size_t i = 0; i < globs.count && result == 0; i++, pattern += strlen (pattern) + 1) {
+    size_t type = 0;
+
+    while (type < COUNT_OF (types) && fnmatch (pattern, types[type], 0) != 0)
+      type++;
+    if (type == COUNT_OF (types))
+      result = error_set (error, "\"%.64s\" is no type of line; expected node, cluster or event", pattern);
+  }
+  globs_free (&globs);
+  return result;
 }
 
 static const struct option serve_table[] = {
@@ -111,12 +170,13 @@ static const struct option history_option = {
 };
 
 static const struct option tail_table[] = {
-  { "tail", "node", NULL, OPTION_LIST, AT (node),
+  { "tail", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
     .help = "Only lines of nodes whose name matches one of these globs." },
-  { "tail", "group", NULL, OPTION_LIST, AT (group),
+  { "tail", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
     .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
             "left out. Without --type, only node lines." },
-  { "tail", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, cluster, event." },
+  { "tail", "type", NULL, OPTION_LIST, AT (type), .check = check_types,
+    .help = "Only lines of these types: node, cluster, event." },
   { "tail", "count", NULL, OPTION_SIZE, AT (count), .fallback = "0", .help = "Ends after so many lines; 0: never." },
 };
 
@@ -223,7 +283,8 @@ options_read (struct options *options, enum options_command command, int argc, c
   if (command == COMMAND_EXPORT && !*options->output_path && options->action == ACTION_RUN)
     return config_error (options->config, "export", "output", error, "-o says where to write the tables");
   if (options->tick_grace_ns > options->tick_period_ns)
-    return config_error (options->config, "ticks", "grace", error, "must be no more than the ticks' period");
+    return config_error (options->config, "ticks", "grace", error, "must be no more than the ticks' period, %.9gs",
+                         (double) options->tick_period_ns / NS_PER_S);
   if (options->tick_grace_ns == 0)
     options->tick_grace_ns = options->tick_period_ns / 2;
   log_set_level ((enum log_level) options->log_level);

@@ -15,6 +15,7 @@
 #include "synop/memory.h"
 
 #define LINES_AT_ONCE 64
+#define LINE_MAX_BYTES ((size_t) 64 * 1024 * 1024)
 #define LINE_COST 64 /* what a queued line holds beside its text, roughly */
 
 struct outlet {
@@ -116,10 +117,14 @@ append (struct outlet *outlet, struct line *line)
   line->users++;
 }
 
+/* A line that is larger than the whole queue would never get in behind others: one such line may wait beside what the
+ * queue holds. */
 void
 outlet_put (struct outlet *outlet, struct line *line)
 {
-  bool full = outlet->count && outlet->queued + line->length + LINE_COST > outlet->queue_bytes;
+  size_t cost = line->length + LINE_COST;
+  bool large = cost > outlet->queue_bytes;
+  bool full = outlet->queued + (large ? 0 : cost) > outlet->queue_bytes || line->length > LINE_MAX_BYTES;
 
   if (full || outlet->dropped) { /* once it drops, it goes on until the gap has been told */
     outlet->dropped++;

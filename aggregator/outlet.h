@@ -1,7 +1,8 @@
 /* A bounded queue of whole lines on their way to a descriptor that may be slow.
  *
  * When it is full, lines are dropped whole, and as soon as the reader has caught up with half of it, an event line says
- * how many: {"type":"event","event":"dropped","lines":12}. Nothing here ever blocks. */
+ * how many: {"type":"event","event":"dropped","lines":12}. Nothing here ever blocks. One line
+ * that is larger than the whole queue, of up to 64 MiB, is let in beside it. */
 #ifndef SYNOP_AGGREGATOR_OUTLET_H
 #define SYNOP_AGGREGATOR_OUTLET_H
 
@@ -31,7 +32,7 @@ struct outlet;
 struct outlet *outlet_create (int fd, enum outlet_kind kind, size_t queue_bytes, uint64_t *dropped);
 void outlet_destroy (struct outlet *outlet);
 
-void outlet_put (struct outlet *outlet, struct line *line); /* takes a use of its own; a first line always fits */
+void outlet_put (struct outlet *outlet, struct line *line); /* takes a use of its own */
 bool outlet_empty (const struct outlet *outlet);
 /* Writes what the descriptor takes now. 0: all is written; 1: more to write; -errno when it has failed. */
 int outlet_flush (struct outlet *outlet);

@@ -28,8 +28,10 @@
 #include "synop/memory.h"
 
 #define HOUSEKEEPING (250 * NS_PER_MS)
-#define MESSAGES_AT_ONCE 64
-#define BATCHES_AT_ONCE 16 /* then timers and clients have their turn */
+#define MESSAGES_AT_ONCE 8
+#define FLUSH_EVERY 64
+#define INTAKE_TIME (20 * NS_PER_MS)    /* then timers and clients have their turn */
+#define TICK_PATIENCE (250 * NS_PER_MS) /* how long a queue that does not empty may hold a tick back */
 #define KEY_REFUSED_EVERY NS_PER_S
 #define FINISH_PATIENCE NS_PER_S
 
@@ -48,6 +50,7 @@ struct server {
   struct serve *serve;
   struct standard_output *output;
   int64_t started_ns;
+  int64_t drained_ns; /* when the queue was last taken in whole */
   uint64_t lines_dropped;
   uint64_t refused_told;
   int64_t refused_told_ns;
@@ -125,18 +128,24 @@ static void
 intake (struct server *server)
 {
   struct link_message messages[MESSAGES_AT_ONCE];
-  bool drained = false;
+  int64_t begun_ns = clock_monotonic ();
+  size_t taken = 0, count;
+  bool drained;
 
-  for (int batch = 0; batch < BATCHES_AT_ONCE && !drained; batch++) {
-    size_t count = link_server_take (server->link, messages, MESSAGES_AT_ONCE);
+  do {
+    count = link_server_take (server->link, messages, MESSAGES_AT_ONCE);
     for (size_t i = 0; i < count; i++) {
       cluster_message (server->cluster, &messages[i], instant_now ());
       link_server_release (server->link, &messages[i]);
     }
     drained = count < MESSAGES_AT_ONCE;
-    stream_flush (server->stream); /* readers begin to read while there is more */
-  }
-  if (drained) /* a frame that waits is not late */
+    taken += count;
+    if (taken % FLUSH_EVERY == 0)
+      stream_flush (server->stream); /* readers begin to read while there is more */
+  } while (!drained && clock_monotonic () - begun_ns < INTAKE_TIME);
+  if (drained)
+    server->drained_ns = begun_ns;
+  if (drained || begun_ns - server->drained_ns > TICK_PATIENCE) /* a frame that waits is not late */
     cluster_close_ticks (server->cluster, instant_now ());
   loop_timer_set (server->tick, cluster_next_tick (server->cluster));
   stream_flush (server->stream);
@@ -278,6 +287,13 @@ raise_file_limit (void)
   }
 }
 
+/* What is there and refused is put right, not made anew. */
+static const char *
+hint_if_absent (const char *path)
+{
+  return access (path, F_OK) < 0 && errno == ENOENT ? " (\"aggregator keys init\" makes it)" : "";
+}
+
 static int
 load_keys (struct server *server, struct key_pair *pair, struct error *error)
 {
@@ -288,10 +304,10 @@ load_keys (struct server *server, struct key_pair *pair, struct error *error)
   int result = -1;
 
   if (key_pair_read (path, pair, &why) < 0) {
-    config_error (options->config, "aggregator", "keys", error, "%s (\"aggregator keys init\" makes it)", why.text);
+    config_error (options->config, "aggregator", "keys", error, "%s%s", why.text, hint_if_absent (path));
   } else if (stat (server->key_folder, &status) < 0) {
-    config_error (options->config, "aggregator", "keys", error, "%s: %s (\"aggregator keys init\" makes it)",
-                  server->key_folder, strerror (errno));
+    config_error (options->config, "aggregator", "keys", error, "%s: %s%s", server->key_folder, strerror (errno),
+                  hint_if_absent (server->key_folder));
   } else {
     if (key_set_load (server->keys, server->key_folder, &why) < 0)
       log_error ("%s", why.text); /* its node stays out, the others come in */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/frame_format.h"
+#include "common/frame_labels.h"
 #include "synop/wire.h"
 
 int
@@ -123,6 +124,27 @@ value_read (struct intake *intake, size_t row, size_t column)
   }
 }
 
+/* An array of texts; when it is checked, none may be there twice. */
+static void
+label_array_read (struct intake *intake)
+{
+  struct label_set set;
+
+  if (intake->table == NULL)
+    label_set_init (&set, intake->rows);
+  for (size_t row = 0; row < intake->rows && !intake->wire->bad; row++) {
+    size_t length;
+    const char *label = wire_text (intake->wire, &length, TABLE_LABEL_MAX);
+
+    if (intake->table != NULL)
+      table_add_row (intake->table, label, length);
+    else if (!label_is_utf8 (label, length) || !label_set_add (&set, label, length))
+      intake->wire->bad = true;
+  }
+  if (intake->table == NULL)
+    label_set_free (&set);
+}
+
 /* nil, a count, or an array of texts. */
 static void
 labels_read (struct intake *intake)
@@ -135,17 +157,13 @@ labels_read (struct intake *intake)
     return;
   }
   intake->rows = (size_t) rows;
-  for (size_t row = 0; row < intake->rows && !intake->wire->bad; row++) {
+  if (token.type == WIRE_ARRAY) {
+    label_array_read (intake);
+    return;
+  }
+  for (size_t row = 0; intake->table != NULL && row < intake->rows; row++) {
     char number[FRAME_NUMBER_SIZE];
-    size_t length;
-    const char *label = number;
-
-    if (token.type == WIRE_ARRAY)
-      label = wire_text (intake->wire, &length, TABLE_LABEL_MAX);
-    else if (intake->table != NULL)
-      length = frame_number_label (row, number);
-    if (intake->table != NULL)
-      table_add_row (intake->table, label, length);
+    table_add_row (intake->table, number, frame_number_label (row, number));
   }
 }
 

@@ -6,9 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The length of the UTF-8 character that begins at `at`, which is not ASCII; 0 when it is none. */
-static size_t
-utf8_length (const unsigned char *at, size_t left)
+size_t
+json_utf8_length (const unsigned char *at, size_t left)
 {
   unsigned first = at[0];
   unsigned low = 0x80, high = 0xbf; /* of the second byte */
@@ -110,7 +109,7 @@ careful_put (char *to, const unsigned char *at, size_t length)
       *to++ = (char) c;
       at++;
     } else if (c >= 0x80) {
-      size_t bytes = utf8_length (at, (size_t) (end - at));
+      size_t bytes = json_utf8_length (at, (size_t) (end - at));
 
       memcpy (to, bytes == 0 ? (const unsigned char *) "\xef\xbf\xbd" : at, bytes == 0 ? 3 : bytes);
       to += bytes == 0 ? 3 : bytes;

@@ -8,4 +8,7 @@
  * quotes. Returns the end of what was written. */
 char *json_string_put (char *to, const char *text, size_t length);
 
+/* The length of the UTF-8 character that begins at `at`, which is not ASCII; 0 when it is none. */
+size_t json_utf8_length (const unsigned char *at, size_t left);
+
 #endif

@@ -1,7 +1,10 @@
-/* Diagnostics to standard error: one write for each line, so that lines of several threads never mix. */
+/* Diagnostics to standard error: one write for each line, so that lines of several threads never mix, and none that
+ * waits: a program does not stop because nobody reads its log. */
 #include "synop/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,6 +19,7 @@
 #define LOG_LINE_MAX 1024
 
 static _Atomic int log_level = LOG_LEVEL_INFO;
+static _Atomic unsigned long long log_dropped; /* lines that nobody was told of yet */
 
 static const struct {
   const char *name;
@@ -45,23 +49,19 @@ stderr_is_journal (void)
          status.st_dev == (dev_t) device && status.st_ino == (ino_t) inode;
 }
 
-static void
-log_line (enum log_level level, const char *format, va_list arguments)
+/* The whole line with its newline; returns its length. */
+static size_t
+line_make (char line[LOG_LINE_MAX + 1], enum log_level level, const char *format, va_list arguments)
 {
-  if ((int) level > log_level)
-    return;
-
-  int saved = errno;
-  char line[LOG_LINE_MAX + 1];
   size_t start;
 
   if (stderr_is_journal ()) {
-    start = (size_t) snprintf (line, sizeof line, "%s", log_levels[level].priority);
+    start = (size_t) snprintf (line, LOG_LINE_MAX, "%s", log_levels[level].priority);
   } else {
     char time[CLOCK_TEXT_SIZE];
 
     clock_text (clock_wall (), time);
-    start = (size_t) snprintf (line, sizeof line, "%.23sZ %s: ", time, log_levels[level].name);
+    start = (size_t) snprintf (line, LOG_LINE_MAX, "%.23sZ %s: ", time, log_levels[level].name);
   }
 
   int made = vsnprintf (line + start, LOG_LINE_MAX - start, format, arguments);
@@ -71,8 +71,61 @@ log_line (enum log_level level, const char *format, va_list arguments)
     if ((unsigned char) line[i] < 0x20 || line[i] == 0x7f)
       line[i] = '?';
   line[length++] = '\n';
-  while (write (STDERR_FILENO, line, length) < 0 && errno == EINTR)
+  return length;
+}
+
+/* False when the line could not be written at once. A pipe that is ready has PIPE_BUF bytes free, which is room for the
+ * lines of some threads; a socket has more; a file is always ready. A terminal is ready with one byte free, so it is
+ * opened again: O_NONBLOCK on standard error itself would be everybody's who has it. */
+static bool
+line_write (const char *line, size_t length)
+{
+  int terminal = -1, ready;
+  ssize_t written = -1;
+
+  if (isatty (STDERR_FILENO))
+    terminal = open ("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+  struct pollfd to = { .fd = terminal >= 0 ? terminal : STDERR_FILENO, .events = POLLOUT };
+
+  while ((ready = poll (&to, 1, 0)) < 0 && errno == EINTR)
     ;
+  if (ready > 0)
+    while ((written = write (to.fd, line, length)) < 0 && errno == EINTR)
+      ;
+  if (terminal >= 0)
+    close (terminal);
+  return written == (ssize_t) length;
+}
+
+/* Tells how many lines are missing here; false when that could not be written either. */
+static __attribute__ ((format (printf, 1, 2))) bool
+note_write (const char *format, ...)
+{
+  char line[LOG_LINE_MAX + 1];
+  va_list arguments;
+
+  va_start (arguments, format);
+  size_t length = line_make (line, LOG_LEVEL_WARNING, format, arguments);
+  va_end (arguments);
+  return line_write (line, length);
+}
+
+static void
+log_line (enum log_level level, const char *format, va_list arguments)
+{
+  if ((int) level > log_level)
+    return;
+
+  int saved = errno;
+  char line[LOG_LINE_MAX + 1];
+  size_t length = line_make (line, level, format, arguments);
+  unsigned long long dropped = atomic_exchange (&log_dropped, 0);
+
+  if (dropped != 0 && !note_write ("%llu lines of this log were dropped: nobody read them", dropped))
+    atomic_fetch_add (&log_dropped, dropped + 1);
+  else if (!line_write (line, length))
+    atomic_fetch_add (&log_dropped, 1);
   errno = saved;
 }
 

@@ -22,6 +22,7 @@ struct sheet {
   const struct table *now;
   const struct table *before; /* NULL: nothing to compare with */
   int64_t elapsed_ns;         /* the nominal period without a table before */
+  size_t *searched;           /* for rows of tables before, in all groups */
 };
 
 static bool
@@ -122,7 +123,7 @@ rows_write (const struct sheet *sheet)
 {
   struct report_fold folds[SCHEMA_METRICS_MAX];
   size_t start = sheet->json->out.length;
-  struct report_search search = { 0 };
+  struct report_search search = { .searched = sheet->searched };
 
   assert (sheet->group->metric_count <= SCHEMA_METRICS_MAX);
   memset (folds, 0, sheet->group->metric_count * sizeof folds[0]);
@@ -161,13 +162,14 @@ node_values_write (const struct sheet *sheet)
 }
 
 static void
-group_write (struct json *json, const struct report_group *pair)
+group_write (struct json *json, const struct report_group *pair, size_t *searched)
 {
   struct sheet sheet = { .json = json,
                          .group = pair->now->group,
                          .now = pair->now,
                          .before = report_before (pair),
-                         .elapsed_ns = report_elapsed_ns (pair) };
+                         .elapsed_ns = report_elapsed_ns (pair),
+                         .searched = searched };
 
   json_key (json, sheet.group->name);
   json_object (json);
@@ -221,12 +223,13 @@ report_write (struct json *json, const struct report_group *groups, size_t count
               bool (*only) (const void *context, const char *group), const void *context)
 {
   struct selection selection = { groups, count, only, context };
+  size_t searched = 0;
 
   for (size_t i = 0; i < count; i++) {
     if (!is_shown (&selection, i))
       continue;
     if (!is_set (groups[i].now->group->section)) {
-      group_write (json, &groups[i]);
+      group_write (json, &groups[i], &searched);
       continue;
     }
     if (section_is_written (&selection, i))
@@ -235,7 +238,7 @@ report_write (struct json *json, const struct report_group *groups, size_t count
     json_object (json);
     for (size_t j = i; j < count; j++)
       if (is_shown (&selection, j) && same_section (&selection, i, j))
-        group_write (json, &groups[j]);
+        group_write (json, &groups[j], &searched);
     json_object_end (json);
   }
 }

@@ -5,7 +5,7 @@
 #include "common/report_private.h"
 #include "synop/schema.h"
 
-#define SEARCH_MAX (UINT32_C (1) << 20) /* labels looked at, beside those where they were expected */
+#define SEARCH_MAX (UINT32_C (1) << 20) /* labels looked at in a frame, beside those where they were expected */
 
 const struct table *
 report_before (const struct report_group *pair)
@@ -31,14 +31,14 @@ report_row_before (const struct table *now, const struct table *before, size_t r
 {
   size_t length;
 
-  if (before == NULL || search->searched > SEARCH_MAX)
+  if (before == NULL || *search->searched > SEARCH_MAX)
     return SIZE_MAX;
 
   const char *label = table_label (now, row, &length);
   size_t found = table_find_row (before, label, length, search->expected);
 
   if (found != search->expected)
-    search->searched += before->rows;
+    *search->searched += before->rows;
   if (found != SIZE_MAX)
     search->expected = found + 1;
   return found;
@@ -109,12 +109,12 @@ report_fold_value (const struct report_fold *fold, enum metric_fold how)
 /* ---- the node as a whole ---- */
 
 static void
-rows_fold (const struct report_group *pair, struct report_fold *folds)
+rows_fold (const struct report_group *pair, struct report_fold *folds, size_t *searched)
 {
   const struct table *now = pair->now, *before = report_before (pair);
   const struct group *group = now->group;
   int64_t elapsed_ns = report_elapsed_ns (pair);
-  struct report_search search = { 0 };
+  struct report_search search = { .searched = searched };
 
   for (size_t row = 0; row < now->rows; row++) {
     size_t then = report_row_before (now, before, row, &search);
@@ -131,7 +131,7 @@ rows_fold (const struct report_group *pair, struct report_fold *folds)
 }
 
 void
-report_node_values (const struct report_group *pair, struct value *values)
+report_node_values (const struct report_group *pair, struct value *values, size_t *searched)
 {
   const struct group *group = pair->now->group;
   const struct table *before = report_before (pair);
@@ -139,7 +139,7 @@ report_node_values (const struct report_group *pair, struct value *values)
 
   assert (group->metric_count <= SCHEMA_METRICS_MAX);
   memset (folds, 0, group->metric_count * sizeof folds[0]);
-  rows_fold (pair, folds);
+  rows_fold (pair, folds, searched);
   for (size_t i = 0; i < group->metric_count; i++) {
     const struct metric *metric = &group->metrics[i];
 

@@ -10,9 +10,10 @@
 /* The table before, if `now` can be compared with it; else NULL. */
 const struct table *report_before (const struct report_group *pair);
 
-/* Where the next row is expected, and how much was searched. Zeroed at first. */
+/* Where the next row of a table is expected, 0 at first, and how much was searched in all tables of the frame. */
 struct report_search {
-  size_t expected, searched;
+  size_t expected;
+  size_t *searched;
 };
 /* The row of `before` (may be NULL) with the label of row `row` of `now`, or SIZE_MAX. */
 size_t report_row_before (const struct table *now, const struct table *before, size_t row,

@@ -12,6 +12,11 @@
 
 #include "synop/memory.h"
 
+/* A table that holds more than this many times what was in it last is made anew, unless it is small. */
+#define KEEP_TIMES 4
+#define KEEP_ROWS 1024
+#define KEEP_TEXT (64 * 1024)
+
 void
 table_init (struct table *table, const struct group *group)
 {
@@ -29,9 +34,36 @@ table_free (struct table *table)
   *table = (struct table){ 0 };
 }
 
+/* Gives back what a far larger sample left behind. */
+static void
+table_shrink (struct table *table)
+{
+  if (table->row_capacity > KEEP_ROWS && table->row_capacity / KEEP_TIMES > table->rows) {
+    free (table->labels);
+    free (table->cells);
+    table->labels = NULL;
+    table->cells = NULL;
+    table->row_capacity = 0;
+  }
+  if (table->text_capacity > KEEP_TEXT && table->text_capacity / KEEP_TIMES > table->text_length) {
+    free (table->text);
+    table->text = NULL;
+    table->text_capacity = 0;
+  }
+}
+
+size_t
+table_bytes (const struct table *table)
+{
+  return table->group->metric_count * sizeof *table->node +
+         table->row_capacity * (table->group->metric_count * sizeof *table->cells + sizeof *table->labels) +
+         table->text_capacity;
+}
+
 void
 table_begin (struct table *table)
 {
+  table_shrink (table);
   table->rows = 0;
   table->text_length = 0;
   table->error[0] = 0;
@@ -65,7 +97,7 @@ table_rows_reserve (struct table *table, size_t rows)
   while (capacity < rows)
     capacity *= 2;
   table->labels = memory_resize (table->labels, capacity, sizeof *table->labels);
-  table->cells = memory_resize (table->cells, capacity * (table->group->metric_count + 1), sizeof *table->cells);
+  table->cells = memory_resize (table->cells, capacity * table->group->metric_count, sizeof *table->cells);
   table->row_capacity = capacity;
 }
 

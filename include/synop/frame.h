@@ -2,7 +2,7 @@
  *
  *   frame = [version = 1, node, session, sequence, monotonic ns, wall ns, schema hash (bin 16), [table, ...]]
  *   table = [group index, actual period ns, error or nil, labels, values of the node, columns]
- *   labels: nil (no rows), an unsigned count n (the labels are "0" to "n-1"), or an array of strings
+ *   labels: nil (no rows), an unsigned count n (the labels are "0" to "n-1"), or an array of strings, all UTF-8 and each once
  *   values of the node: an array with one value for each METRIC_OF_NODE metric, in order
  *   columns: an array with, for each other metric in order, an array of one value a row, or nil when all are missing;
  *     where there are rows, one of them at least is an array

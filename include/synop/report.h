@@ -39,8 +39,9 @@ struct report_group {
 int64_t report_elapsed_ns (const struct report_group *group);
 
 /* Each metric's value of the node as a whole, as a report shows it: the value of the node, or the fold of the rows;
- * missing for texts. `values` has room for the group's metric_count. */
-void report_node_values (const struct report_group *group, struct value *values);
+ * missing for texts. `values` has room for the group's metric_count. `searched` is 0 before the first group of a frame:
+ * it bounds the search for rows that are not where they were, in all of its groups together. */
+void report_node_values (const struct report_group *group, struct value *values, size_t *searched);
 
 /* Writes the members of a report object (the caller has opened it): sections in order of their first group, groups in
  * the order given. Groups whose `now` is NULL are left out. `only` (may be NULL) says which groups to show. */

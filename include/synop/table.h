@@ -45,8 +45,10 @@ struct table {
 void table_init (struct table *table, const struct group *group);
 void table_free (struct table *table);
 
-/* Empties the table: no rows, all values missing, no error; memory and group stay. */
+/* Empties the table: no rows, all values missing, no error; the group stays, and the memory unless it was far more than
+ * the table needed. */
 void table_begin (struct table *table);
+size_t table_bytes (const struct table *table); /* memory that it holds */
 
 #define TABLE_ROWS_MAX 65536
 #define TABLE_LABEL_MAX 255

@@ -46,9 +46,9 @@ def rank(values, percent):
 
 def check_metric(said, metric, values, where):
     """`values`: {node: number} of those that have one."""
-    assert said["nodes"] == len(values), (where, said, values)
-    fields = {"nodes"}
+    assert (said is None) == (not values), (where, said, values)
     if values:
+        assert said["nodes"] == len(values), (where, said, values)
         numbers = list(values.values())
         scale, margin = max(map(abs, numbers)), SHARE_MARGIN if metric["share"] else 0.0
         whole = not metric["share"] and all(isinstance(number, int) for number in numbers)
@@ -64,8 +64,7 @@ def check_metric(said, metric, values, where):
                 assert close(said[name], number, scale * len(numbers), margin * len(numbers)), (where, name, said, values)
         for name in ("min", "max"):
             assert close(values[said[f"{name}_node"]], expected[name], scale, margin), (where, name, said, values)
-        fields |= set(expected) | {"min_node", "max_node"}
-    assert set(said) == fields, (where, said)
+        assert set(said) == set(expected) | {"nodes", "min_node", "max_node"}, (where, said)
 
 
 def check_group(said, group, reports):
@@ -84,7 +83,7 @@ def check_group(said, group, reports):
         within = {node: report if metric["of_node"] else report[group["fold_name"]] for node, report in reports.items()}
         values = {node: one[name] for node, one in within.items() if one[name] is not None}
         (left if metric["of_node"] else folds).discard(name)
-        check_metric((said if metric["of_node"] else said[group["fold_name"]])[name], metric, values, f"{where}.{name}")
+        check_metric((said if metric["of_node"] else said[group["fold_name"]]).get(name), metric, values, f"{where}.{name}")
     assert left <= {group["fold_name"]} and not folds, (where, left, folds)
 
 

@@ -65,6 +65,10 @@ AGENT_FLAGS = [
     (["--json"], ["--json", "--list-groups"]),
     (["--count", "-1"], ["--count"]),
     (["--count", "x"], ["--count"]),
+    (["--once", "--count", "3"], ["--once", "--count"]),
+    (["--count=3", "--once"], ["--once", "--count"]),
+    (["--once", "--connect", "tcp://a:1"], ["--once", "--connect"]),
+    (["--count", "3", "--connect", "tcp://a:1"], ["--count", "--connect"]),
     (["word"], ["word"]),
     (["-x"], ["-x"]),
     (["keys"], ["init"]),
@@ -107,6 +111,14 @@ AGGREGATOR_FLAGS = [
     (["serve-me"], ["serve-me"]),
     (["tail", "--colour", "red"], ["--colour"]),
     (["tail", "more"], ["more"]),
+    (["tail", "--type", "foo"], ["--type", "foo", "node, cluster or event"]),
+    (["tail", "--type", "node,evnt"], ["--type", "evnt"]),
+    (["tail", "--type", "[n"], ["--type", "[n", "']'"]),
+    (["tail", "--node", "n1,n[2-"], ["--node", '"n[2-"', "']'"]),
+    (["tail", "--node", "n[]"], ["--node", "n[]"]),
+    (["tail", "--group", "[a-z]*,cpu["], ["--group", '"cpu["']),
+    (["--tick-grace", "2s"], ["grace", "period, 1s"]),
+    (["--tick-period", "250ms", "--tick-grace", "1s"], ["grace", "period, 0.25s"]),
     (["status", "--node"], ["--node"]),
     (["keys"], ["init", "add", "list", "revoke"]),
     (["keys", "add"], ["NODE"]),
@@ -127,6 +139,34 @@ def test_errors_of_the_aggregators_options(cluster, flags, words):
     assert done.stdout == ""
     for word in words:
         assert word in done.stderr, (word, done.stderr)
+
+
+def test_files_count_and_connect_yield(cluster):
+    """A node that publishes, by its file: --once and --count on the command line go to standard output nevertheless."""
+    path = cluster.write("own.ini", "[agent]\nconnect = tcp://127.0.0.1:9\ncount = 3\nperiod = 10ms\n")
+    for flags, lines in ((["--once"], 1), (["--count", "2"], 2), ([], 3)):
+        done = run("agent", "--config", path, *flags)
+        assert done.returncode == 0 and len(done.stdout.splitlines()) == lines, (flags, done)
+
+
+def test_patterns_of_tail(cluster):
+    """Those that are fine: there is just no aggregator."""
+    for flags in (["--type", "node,e*"], ["--type", "[c-n]*"], ["--node", "n[]x],[!]]*,\\[n"], ["--type", ""]):
+        done = run("aggregator", "tail", "--config", cluster.empty, "--socket", cluster.socket, *flags)
+        assert "is an aggregator running" in done.stderr, (flags, done)
+
+
+def test_key_that_is_there_and_refused(cluster):
+    """Only a key that is absent is to be made."""
+    key = cluster.master / "aggregator.key"
+    options = ["--config", cluster.empty, "--keys", cluster.master, "--listen", FREE]
+    key.chmod(0o640)
+    assert "init" not in refused("aggregator", *options, words=["aggregator.key", "chmod"])
+    key.chmod(0o600)
+    key.write_text("garbage\n")
+    assert "init" not in refused("aggregator", *options, words=["aggregator.key:1"])
+    key.unlink()
+    refused("aggregator", *options, words=["aggregator.key", '"aggregator keys init" makes it'])
 
 
 @pytest.mark.parametrize("program", ["agent", "aggregator"])

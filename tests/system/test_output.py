@@ -1,6 +1,7 @@
 """Where the lines go: a reader that is slow, that leaves, a disk that is full. Intake goes on whatever happens there."""
 
 import os
+import signal
 import socket
 import subprocess
 
@@ -21,7 +22,7 @@ def reader_of(cluster, *options):
 def test_slow_reader(cluster):
     """Nobody reads the pipe: the aggregator keeps up, a tail gets every frame, memory is bounded; then the reader gets
     whole lines and is told how many are missing."""
-    read = reader_of(cluster)
+    read = reader_of(cluster, "--reader-queue", "512k")
     try:
         tail = cluster.start_tail("--type", "node")
         for node in ("n1", "n2", "n3"):
@@ -52,7 +53,7 @@ def test_slow_reader(cluster):
 @pytest.mark.sanitized
 def test_slow_tail(cluster):
     """The same of a tail's socket: a client that stops reading costs nobody else a line."""
-    cluster.start_aggregator()
+    cluster.start_aggregator("--reader-queue", "512k")
     with socket.socket(socket.AF_UNIX) as lazy:
         lazy.connect(str(cluster.socket))
         lazy.sendall(b"tail\n")
@@ -67,6 +68,30 @@ def test_slow_tail(cluster):
         assert told[0]["lines"] > 0
     for node in ("n1", "n2"):
         assert_contiguous(cluster.aggregator.lines(), node)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("streams", ["2>&1", "2>&1 >/dev/null"], ids=["both", "log"])
+def test_log_that_nobody_reads(cluster, streams):
+    """aggregator 2>&1 | less: a pipe that is full costs lines of the log and nothing else: status answers, SIGTERM ends it."""
+    read, write = os.pipe()
+    try:
+        os.set_blocking(write, False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                os.write(write, b"full\n")
+        os.set_blocking(write, True)
+        cluster.start_aggregator(stdout=write, prefix=["sh", "-c", f'exec "$0" "$@" {streams}'])
+        os.close(write)
+        for node in ("n1", "n2", "n3"):
+            cluster.start_agent(node)
+        wait_until(lambda: [node["state"] for node in cluster.status()["nodes"]] == ["up"] * 3, "three nodes are up")
+        for _ in range(20):
+            cluster.aggregator.signal(signal.SIGHUP)
+            cluster.status()
+        assert cluster.aggregator.stop() == 0
+    finally:
+        os.close(read)
 
 
 def test_reader_that_leaves(cluster):

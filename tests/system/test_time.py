@@ -375,3 +375,15 @@ def test_ticks_that_are_longer_than_the_nodes_period(cluster):
     assert statistics.median(line["spread"] for line in ticks) < 0.1
     times = [time_ns(line["time"]) for line in ticks]
     assert all(at % S == 0 for at in times)
+
+
+def test_group_with_a_period_of_its_own(cluster):
+    """Its frames between the ticks do not stand for the node's other groups."""
+    start_aggregator(cluster)
+    cluster.start_agent("n1", period=PERIOD)
+    cluster.start_agent("n2", period=PERIOD, config="[group load]\nperiod = 750ms\n")
+    wait_whole_ticks(cluster, 3, 2)
+    ticks = wait_whole_ticks(cluster, 9, 2, after=cluster.aggregator.mark())
+    reports = [line["report"]["system_data"] for line in ticks]
+    assert all(report["vm"]["nodes"] == 2 for report in reports), [report.get("vm") for report in reports]
+    assert {report["load"]["nodes"] for report in reports} == {1, 2}

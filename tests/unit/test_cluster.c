@@ -88,6 +88,62 @@ test_gap_and_duplicate (void **state)
   assert_int_equal (cluster_counts (bench->cluster)->duplicates, 2);
 }
 
+/* One gap event a second: the first at once, then all that gathered. */
+static void
+test_many_gaps (void **state)
+{
+  struct bench *bench = *state;
+  const struct seen_event *gap;
+
+  bring_up (bench, "n1", 7);
+  for (uint64_t sequence = 3; sequence <= 2001; sequence += 2)
+    send_plain (bench, "n1", 7, sequence);
+  assert_int_equal (count_events (bench, EVENT_GAP, "n1", NULL), 1);
+  assert_int_equal (cluster_counts (bench->cluster)->lost, 1000);
+  pass (bench, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_GAP, "n1", NULL), 2);
+  gap = &bench->events[bench->event_count - 1];
+  assert_int_equal (gap->from, 4);
+  assert_int_equal (gap->to, 2000);
+  assert_int_equal (gap->count, 999);
+  assert_int_equal (gap->session, 7);
+  pass (bench, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_GAP, "n1", NULL), 2);
+}
+
+static void
+test_far_jump_is_malformed (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  send_plain (bench, "n1", 7, (UINT64_C (1) << 32) + 2);
+  send_plain (bench, "n1", 7, INT64_MAX);
+  assert_int_equal (count_events (bench, EVENT_GAP, NULL, NULL), 0);
+  assert_int_equal (cluster_counts (bench->cluster)->frames_malformed, 2);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->lost, 0);
+  send_plain (bench, "n1", 7, (UINT64_C (1) << 32) + 1); /* the farthest that is taken */
+  assert_int_equal (cluster_find (bench->cluster, "n1")->lost, UINT32_MAX);
+  assert_int_equal (bench->frames, 2);
+}
+
+/* An agent that begins anew all the time is told once a second, with its last session. */
+static void
+test_many_restarts (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  for (uint64_t session = 100; session < 1100; session++)
+    send_plain (bench, "n1", session, 1);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", NULL), 1);
+  pass (bench, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", "restart"), 1);
+  assert_int_equal (bench->events[bench->event_count - 1].session, 1099);
+  pass (bench, NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", NULL), 2);
+}
+
 static void
 test_first_frame_is_no_gap (void **state)
 {
@@ -166,6 +222,82 @@ test_twins (void **state)
   assert_int_equal (count_events (bench, EVENT_GAP, NULL, NULL), 0);
 }
 
+/* ---- what a node's tables take ---- */
+
+#define MANY 14
+
+static const struct metric wide_metrics[] = {
+  { "a", COUNTER, .help = "" }, { "b", COUNTER, .help = "" }, { "c", COUNTER, .help = "" }, { "d", COUNTER, .help = "" }
+};
+
+static void
+send_rows (struct bench *bench, const struct schema *schema, size_t group, size_t rows, uint64_t sequence)
+{
+  struct frame_header header = { .node = "n1", .session = 7, .sequence = sequence, .monotonic_ns = bench->now_ns };
+  struct table first, table;
+  const struct table *tables[] = { &first, &table };
+  struct buffer bytes = { 0 };
+
+  memcpy (header.schema, schema->hash, SCHEMA_HASH_SIZE);
+  table_init (&first, schema->groups[0]);
+  table_add_row (&first, "0", 1);
+  table_init (&table, schema->groups[group]);
+  for (size_t row = 0; row < rows; row++) {
+    char label[16];
+    table_add_row (&table, label, (size_t) snprintf (label, sizeof label, "%zu", row));
+  }
+  frame_write (&bytes, &header, schema, tables, 2);
+  deliver (bench, "n1", LINK_DATA, &bytes);
+  buffer_free (&bytes);
+  table_free (&first);
+  table_free (&table);
+}
+
+static size_t
+bytes_of_tables (const struct bench *bench)
+{
+  const struct node *node = cluster_find (bench->cluster, "n1");
+  size_t bytes = 0;
+
+  for (size_t i = 0; i < MANY; i++)
+    if (node->groups[i])
+      bytes += table_bytes (&node->groups[i]->now) +
+               (node->groups[i]->has_before ? table_bytes (&node->groups[i]->before) : 0);
+  return bytes;
+}
+
+static void
+test_tables_are_bounded (void **state)
+{
+  struct bench *bench = *state;
+  struct group made[MANY];
+  const struct group *list[MANY];
+  char names[MANY][16];
+  struct schema *schema;
+  uint64_t sequence = 0, rejected;
+
+  for (size_t i = 0; i < MANY; i++) {
+    snprintf (names[i], sizeof names[i], "g%zu", i);
+    made[i] = (struct group){ names[i], "", "row", "rows", "", 0, "", GROUP_METRICS (wide_metrics) };
+    list[i] = &made[i];
+  }
+  schema = schema_create (list, MANY);
+  send_hello (bench, "n1", "n1", 7, NS_PER_S);
+  send_rows (bench, schema, 1, 1, ++sequence); /* asks for the schema */
+  send_schema (bench, "n1", schema->hash, schema->encoded.data, schema->encoded.length);
+  for (size_t i = 0; i < 2 * (MANY - 1); i++)
+    send_rows (bench, schema, 1 + i / 2, TABLE_ROWS_MAX - 1, ++sequence);
+  rejected = cluster_find (bench->cluster, "n1")->rejected;
+  assert_in_range (rejected, 1, 2 * (MANY - 1) - 1);
+  assert_true (count_events (bench, EVENT_REJECTED, "n1", "frame") > 0);
+  assert_in_range (bytes_of_tables (bench), 1, NODE_TABLES_MAX);
+  for (size_t i = 0; i < 4 * (MANY - 1); i++) /* small ones are welcome, and make room again */
+    send_rows (bench, schema, 1 + i / 4, 1, ++sequence);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->rejected, rejected);
+  assert_in_range (bytes_of_tables (bench), 1, 64 * 1024);
+  schema_destroy (schema);
+}
+
 /* ---- whose it is ---- */
 
 static void
@@ -224,10 +356,14 @@ main (void)
     BENCH_TEST (test_period_of_the_hello_counts),
     BENCH_TEST (test_own_pause_is_not_held_against_nodes),
     BENCH_TEST (test_gap_and_duplicate),
+    BENCH_TEST (test_many_gaps),
+    BENCH_TEST (test_far_jump_is_malformed),
+    BENCH_TEST (test_many_restarts),
     BENCH_TEST (test_first_frame_is_no_gap),
     BENCH_TEST (test_before_is_the_last_good_table),
     BENCH_TEST (test_restart),
     BENCH_TEST (test_twins),
+    BENCH_TEST (test_tables_are_bounded),
     BENCH_TEST (test_wrong_node),
     BENCH_TEST (test_revoked_and_replaced),
   };

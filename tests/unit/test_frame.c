@@ -274,6 +274,53 @@ test_rows_without_values (void **state)
   assert_int_equal (f->read[1].rows, 1);
 }
 
+static void
+assert_label (const struct table *table, size_t row, const char *label, uint64_t bytes, const char *state)
+{
+  size_t length;
+  const char *at = table_label (table, row, &length);
+
+  assert_int_equal (length, strlen (label));
+  assert_memory_equal (at, label, length);
+  assert_int_equal (table_get (table, row, 0)->as.u, bytes);
+  at = table_text (table, table_get (table, row, 1), &length);
+  assert_int_equal (length, strlen (state));
+  assert_memory_equal (at, state, length);
+}
+
+/* Whatever kernels name things: nobody else would take such labels. */
+static void
+test_odd_labels_are_mended (void **state)
+{
+  static const char *const labels[] = { "/a\xff", "/a\xfe", "/\xc3\xa4", "/b", "/b", "/b~4" };
+  static const char *const mended[] = { "/a\xef\xbf\xbd", "/a\xef\xbf\xbd~1", "/\xc3\xa4", "/b", "/b~4", "/b~4~5" };
+  struct fixture *f = *state;
+  struct error error = { "" };
+  char text[TABLE_LABEL_MAX + 10];
+  size_t length;
+
+  for (size_t row = 0; row < 6; row++) {
+    table_add_row (&f->made[1], labels[row], strlen (labels[row]));
+    table_set_uint (&f->made[1], row, 0, row);
+    table_set_text (&f->made[1], row, 1, labels[5 - row], strlen (labels[5 - row]));
+  }
+  memset (text, 'x', sizeof text); /* longer than a label, the same but for the end; cut within a character */
+  memcpy (text + TABLE_LABEL_MAX - 1, "\xc3\xa4", 2);
+  for (size_t i = 0; i < 2; i++) {
+    text[TABLE_LABEL_MAX + 5] = (char) ('0' + i);
+    table_add_row (&f->made[1], text, sizeof text);
+  }
+  frame_make (f);
+  if (frame_take (f, f->out.data, f->out.length, &error) != 0)
+    fail_msg ("%s", error.text);
+  assert_int_equal (f->read[1].rows, 8);
+  for (size_t row = 0; row < 6; row++)
+    assert_label (&f->read[1], row, mended[row], row, labels[5 - row]);
+  table_label (&f->read[1], 6, &length);
+  assert_int_equal (length, TABLE_LABEL_MAX - 1);
+  assert_memory_equal (table_label (&f->read[1], 7, &length) + TABLE_LABEL_MAX - 3, "x~7", 3);
+}
+
 /* What does not suit its metric is missing, not sent. */
 static void
 test_unsuitable_values (void **state)
@@ -402,6 +449,10 @@ test_tables_by_hand (void **state)
 
   TABLE (0, "\x02\x91\x05\x92\xc0\xc0", "group cpu"); /* rows without a column */
   TABLE (1, "\x91\xa1x\x90\x92\xc0\xc0", "group net");
+  TABLE (1, "\x92\xa1x\xa1x\x90\x92\x92\x01\x01\xc0", "group net"); /* a label twice */
+  TABLE (1, "\x92\xa1x\xa1y\x90\x92\x92\x01\x01\xc0", NULL);
+  TABLE (1, "\x91\xa1\xff\x90\x92\x91\x01\xc0", "group net"); /* a label that is not UTF-8 */
+  TABLE (1, "\x91\xa2\xc3\xa4\x90\x92\x91\x01\xc0", NULL);
   TABLE (3, "\xc0\x92\x01\xa0\x90", "no group");
   TABLE (0, "\x02\x90\x92\x92\x01\xc0\xc0", "group cpu");                 /* a value of the node is missing */
   TABLE (0, "\x02\x91\x05\x91\x92\x01\xc0", "group cpu");                 /* a column is missing */
@@ -569,7 +620,8 @@ test_large_tables (void **state)
 
   memset (text, 't', sizeof text);
   for (size_t row = 0; row < 300; row++) {
-    table_add_row (&f->made[1], "x", 1);
+    char label[32];
+    table_add_row (&f->made[1], label, (size_t) snprintf (label, sizeof label, "%zu", row));
     table_set_text (&f->made[1], row, 1, text, sizeof text);
   }
   table_set_uint (&f->made[2], TABLE_NODE, 0, 9);
@@ -584,8 +636,10 @@ test_large_tables (void **state)
   table_begin (&f->made[0]);
   table_begin (&f->made[1]);
   for (size_t row = 0; row < TABLE_ROWS_MAX; row++) {
-    table_add_row (&f->made[0], "x", 1);
-    table_add_row (&f->made[1], "x", 1);
+    char label[32];
+    size_t length = (size_t) snprintf (label, sizeof label, "%zu", row);
+    table_add_row (&f->made[0], label, length);
+    table_add_row (&f->made[1], label, length);
   }
   frame_make (f);
   assert_int_equal (frame_take (f, f->out.data, f->out.length, &error), 0);
@@ -613,6 +667,7 @@ main (void)
     TEST (test_node_names),
     TEST (test_large_tables),
     TEST (test_rows_without_values),
+    TEST (test_odd_labels_are_mended),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -13,6 +13,7 @@
 
 #include "synop/clock.h"
 #include "synop/report.h"
+#include "synop/schema.h"
 
 /* ---- one value ---- */
 
@@ -394,6 +395,34 @@ test_many_new_rows (void **state)
   }
 }
 
+/* The bound is on all tables of a frame together. */
+static void
+test_many_new_rows_in_several_tables (void **state)
+{
+  struct fixture *f = *state;
+  const struct report_group pair = { &f->cpu[1], &f->cpu[0] }, twice[] = { pair, pair };
+  struct value values[SCHEMA_METRICS_MAX];
+  size_t searched = 0, once;
+  const char *text;
+  char label[32];
+
+  for (int row = 0; row < TABLE_ROWS_MAX; row++)
+    table_add_row (&f->cpu[0], label, (size_t) snprintf (label, sizeof label, "%d", row));
+  for (int row = 0; row < 10; row++)
+    table_add_row (&f->cpu[1], label, (size_t) snprintf (label, sizeof label, "new%d", row));
+  table_set_uint (&f->cpu[0], 5, 0, 0);
+  table_set_uint (&f->cpu[1], row_add (&f->cpu[1], "5"), 0, 0);
+  text = report (f, twice, 2, NULL);
+  assert_non_null (strstr (text, "\"5\":{\"user\":0}"));
+  assert_non_null (strstr (text, "\"5\":{\"user\":null}"));
+  report_node_values (&pair, values, &searched);
+  once = searched;
+  assert_true (once >= 10 * (size_t) TABLE_ROWS_MAX);
+  for (int i = 0; i < 10; i++)
+    report_node_values (&pair, values, &searched);
+  assert_in_range (searched, once + 1, 2 * once);
+}
+
 static void
 test_no_memory_once_warm (void **state)
 {
@@ -427,6 +456,7 @@ main (void)
     TEST (test_rows),
     TEST (test_folds_mix),
     TEST (test_error_without_values),
+    TEST (test_many_new_rows_in_several_tables),
     TEST (test_sections),
     TEST (test_before_that_does_not_fit),
     TEST (test_many_new_rows),

@@ -122,7 +122,7 @@ check (const struct report_group *pair)
   json_object_end (&json);
   buffer_add (&json.out, "", 1);
   memset (values, 0xee, sizeof values); /* all are written */
-  report_node_values (pair, values);
+  report_node_values (pair, values, &(size_t){ 0 });
   for (size_t i = 0; i < METRICS; i++) {
     const char *at = shown (json.out.data, &metrics[i]);
     if (at)
@@ -179,7 +179,7 @@ test_edges (void **state)
   }
   table_set_uint (&table, TABLE_NODE, BALANCE, UINT64_MAX);
   check (&pair);
-  report_node_values (&pair, values);
+  report_node_values (&pair, values, &(size_t){ 0 });
   assert_int_equal (values[WEIGHT].type, VALUE_REAL);
   assert_true (fabs (values[WEIGHT].as.d / (3 * 0x1p64) - 1) < 1e-15);
   assert_int_equal (values[BALANCE].type, VALUE_REAL);

@@ -30,6 +30,33 @@ row_add (struct table *table, const char *label)
   return table_add_row (table, label, strlen (label));
 }
 
+/* Memory stays from one sample to the next, but not that of one that was far larger. */
+static void
+test_memory_is_given_back (void **state)
+{
+  struct table table;
+  size_t most;
+
+  (void) state;
+  table_init (&table, &group);
+  table_begin (&table);
+  for (int i = 0; i < 50000; i++)
+    row_add (&table, "a label");
+  most = table_bytes (&table);
+  assert_true (most >= 50000 * 3 * sizeof (struct value));
+  table_begin (&table);
+  assert_int_equal (table_bytes (&table), most);
+  row_add (&table, "a label");
+  table_begin (&table);
+  assert_int_equal (table_bytes (&table), 3 * sizeof (struct value));
+  row_add (&table, "a label");
+  most = table_bytes (&table);
+  table_begin (&table);
+  table_begin (&table);
+  assert_int_equal (table_bytes (&table), most);
+  table_free (&table);
+}
+
 static void
 test_values (void **state)
 {
@@ -237,13 +264,10 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_values),
-    cmocka_unit_test (test_find_row),
-    cmocka_unit_test (test_limits),
-    cmocka_unit_test (test_copy_and_swap),
-    cmocka_unit_test (test_no_memory_once_warm),
-    cmocka_unit_test (test_error),
-    cmocka_unit_test (test_buffer),
+    cmocka_unit_test (test_values),        cmocka_unit_test (test_memory_is_given_back),
+    cmocka_unit_test (test_find_row),      cmocka_unit_test (test_limits),
+    cmocka_unit_test (test_copy_and_swap), cmocka_unit_test (test_no_memory_once_warm),
+    cmocka_unit_test (test_error),         cmocka_unit_test (test_buffer),
     cmocka_unit_test (test_time_text),
   };
 

@@ -141,6 +141,18 @@ def test_unknown_session_makes_it_say_hello(cluster, peer):
     assert peer.hellos()[-1].session == session
 
 
+def test_two_agents_with_one_key_are_calm(cluster):
+    """A cloned machine: one of the two is never known, yet neither says more than a few things a second."""
+    cluster.start_aggregator()
+    clones = [cluster.start_agent("n1", period="100ms"), cluster.start_agent("n1", period="100ms")]
+    cluster.wait_event("duplicate_node", node="n1")
+    time.sleep(4)
+    said = cluster.status()["counters"]["control"]
+    assert 10 < said < 200, said
+    for clone in clones:
+        assert clone.alive() and clone.log().count("welcomed") < 20, clone.log()[-2000:]
+
+
 def probes(peer):
     return [message for _, message in peer.messages if message[1] == protocol.PROBE]
 
