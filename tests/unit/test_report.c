@@ -110,7 +110,7 @@ static void
 test_not_finite (void **state)
 {
   struct metric gauge = { .kind = GAUGE }, times = { .kind = GAUGE, .times = UINT32_MAX };
-  const double out[] = { INFINITY, -INFINITY, NAN };
+  const double out[] = { HUGE_VAL, -HUGE_VAL, nan ("") };
   const struct value large[] = { { VALUE_REAL, .as.d = 1e308 }, { VALUE_REAL, .as.d = -1e308 } };
 
   (void) state;
