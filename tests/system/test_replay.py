@@ -8,7 +8,7 @@ from collections import Counter
 import msgpack
 import pytest
 from lib.programs import wait_until
-from lib.relay import Relay
+from lib.cut_relay import Relay
 
 
 def sampled(cluster, node):
