@@ -360,11 +360,16 @@ def test_line_without_a_model_has_its_time_of_receipt(cluster, node):
 def test_late_frame(cluster, node):
     """A frame of an instant whose tick was combined already: its line is marked, and no tick changes."""
     clock = PlayedClock()
-    clock.teach(node)
-    node.publish([table(node, "plain")])
+    said = clock.teach(node)
+
+    def tick():
+        """The node's time of the last whole second of cluster time."""
+        return clock.now() - said.cluster_time(clock.now()) % S
+
+    node.publish([table(node, "plain")], monotonic_ns=tick())
     assert "late" not in line_of(cluster, node)
     cluster.aggregator.wait_lines(3, type="cluster")
-    node.publish([table(node, "plain")], monotonic_ns=clock.now() - 100 * S)
+    node.publish([table(node, "plain")], monotonic_ns=tick() - 100 * S)
     assert line_of(cluster, node)["late"] is True
     times = [time_ns(line["time"]) for line in cluster.aggregator.lines(type="cluster")]
     assert times == sorted(times) and times[0] > time.time_ns() - 90 * S
