@@ -470,8 +470,12 @@ publisher_create (const struct publisher_options *options, struct loop *loop, st
 void
 publisher_destroy (struct publisher *publisher)
 {
+  struct sched_param ordinary = { .sched_priority = 0 };
+
   if (!publisher)
     return;
+  if (publisher->options.realtime)
+    sched_setscheduler (0, SCHED_OTHER, &ordinary); /* the end is no matter of haste */
   loop_watch_remove (publisher->watch);
   loop_timer_remove (publisher->sample_timer);
   loop_timer_remove (publisher->probe_timer);
