@@ -44,8 +44,8 @@ class Cluster:
             try:
                 code = program.wait()
             except AssertionError:
+                bad.append(f"{program.name} did not end after SIGTERM\n{program.threads()}\n{program.log()[-4000:]}")
                 program.kill()
-                bad.append(f"{program.name} did not end after SIGTERM")
                 continue
             # A SIGTERM in a program's first moments, or a tail's, ends it as the kernel does.
             if program.sanitizer_report() or (code < 0 and code != -signal.SIGTERM and not program.killed):
