@@ -100,7 +100,7 @@ a_frame_too_large_costs_only_its_sender (void **state)
   WAIT (scene, scene->counts.malformed == 1);
 
   uint64_t accepted = scene->counts.accepted;
-  unsigned before = scene->agents[1].data, flooded = scene->agents[0].data;
+  unsigned before = scene->agents[1].data;
   assert_int_equal (link_agent_publish (scene->agents[0].link, frame, sizeof frame), 0);
   for (int i = 0; i < 20; i++)
     scene_publish (scene, 1, "healthy");
@@ -186,7 +186,7 @@ a_flood_costs_others_nothing (void **state)
   }
   memset (flood, 'x', sizeof flood);
   scene->idle = true; /* the main thread is busy elsewhere */
-  unsigned before = scene->agents[1].data;
+  unsigned before = scene->agents[1].data, flooded = scene->agents[0].data;
   for (int i = 0; i < FRAMES; i++) {
     for (int k = 0; k < 100; k++)
       link_agent_publish (scene->agents[0].link, flood, sizeof flood);
