@@ -1,0 +1,50 @@
+/* The quantities that reports of jobs are about: the one place that knows metrics by name.
+ *
+ * A schema that lacks one of them lacks it in the report; what an agent has beside them is in the exports. */
+#ifndef SYNOP_AGGREGATOR_JOB_ITEMS_H
+#define SYNOP_AGGREGATOR_JOB_ITEMS_H
+
+#include <stdbool.h>
+
+#include "synop/metric.h"
+
+enum job_item_id {
+  JOB_CPU_USER,
+  JOB_CPU_SYSTEM,
+  JOB_CPU_USAGE, /* percent of the CPUs that the job has */
+  JOB_MEMORY,
+  JOB_MEMORY_PEAK,
+  JOB_CGROUP_PEAK,
+  JOB_OOM_KILLS,
+  JOB_READ,
+  JOB_WRITE,
+  JOB_PROCESSES,
+  JOB_THREADS,
+  JOB_NETWORK_RECEIVED, /* of the whole node, as all that follow */
+  JOB_NETWORK_SENT,
+  JOB_INFINIBAND_RECEIVED,
+  JOB_INFINIBAND_SENT,
+  JOB_MEMORY_BANDWIDTH,
+  JOB_ENERGY, /* shown as power */
+  JOB_GPU_USAGE,
+  JOB_GPU_MEMORY,
+  JOB_GPU_ENERGY,
+  JOB_ITEM_COUNT
+};
+
+/* How the nodes become the whole job. */
+enum job_combination { JOB_SUM, JOB_MEAN, JOB_MAXIMUM };
+
+struct job_item {
+  const char *name;  /* key in JSON: "cpu_usage" */
+  const char *title; /* "CPU use" */
+  const char *group, *metric;
+  bool of_job; /* the job's own row; else the node as a whole */
+  enum job_combination combination;
+  const char *unit;  /* of what is shown over time: "%", "B", "B/s", "W", "" */
+  const char *panel; /* plots with the same panel share one picture; NULL: not plotted */
+};
+
+extern const struct job_item job_items[JOB_ITEM_COUNT];
+
+#endif
