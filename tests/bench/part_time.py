@@ -17,7 +17,7 @@ import subprocess
 import time
 
 import chrony
-import hosts
+from lib import lab
 from lib.programs import BUILD, environment, wait_until
 from measure import Tool, cpu_seconds, number, quantile, say
 from part_load import NODES, make_keys, running_aggregator, start_load
@@ -127,13 +127,13 @@ class Sight:
 
 
 def on_hosts(figures, cluster):
-    why = hosts.lacking()
+    why = lab.lacking()
     if why:
         figures.skip("hosts", why)
         return
     no_chrony = chrony.lacking()
     looks = []
-    with hosts.Hosts(("m0", *NAMES)) as stage:
+    with lab.Hosts(("m0", *NAMES)) as stage:
         lines = Stage(cluster, stage)
         other = None if no_chrony else chrony.Chrony(cluster.folder, stage["m0"], [stage[name] for name in NAMES])
         end = time.monotonic() + HOSTS_WINDOW

@@ -1,7 +1,8 @@
 """Hosts on this machine: each with an address on one bridge, a process tree, and a monotonic clock of its own.
 
-A host is a holder process in its own network, process, mount and time namespaces; programs are put beside it. All share
-CLOCK_REALTIME, so that what any of them finds out about another one's clock can be held against the truth. Needs root.
+A host is a holder process in its own network, process, mount, hostname and time namespaces; programs are put beside it.
+All share CLOCK_REALTIME, so that what any of them finds out about another one's clock can be held against the truth, and
+the file system. Links can be cut, and lose packets. Needs root.
 
 Everything ends with the holder, and the holder with this process, however that ends. Names of network namespaces would
 outlive it: those that an earlier run left are removed at the start.
@@ -16,19 +17,24 @@ import signal
 import subprocess
 import time
 
-PREFIX = "synop-bench"
+from lib.programs import Program, wait_until
+
+PREFIX = "synop-lab"
 NAMESPACES = pathlib.Path("/run/netns")
 TOOLS = ("ip", "unshare", "nsenter")
+PARTS = ("--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "--ipc", "--time")
+LOSE = ("iptables", "-w", "-A", "INPUT", "-i", "eth0", "-m", "statistic", "--mode", "random", "-j", "DROP", "--probability")
+LOSE_NOTHING = ("iptables", "-w", "-F", "INPUT")
 
 
-def lacking():
-    """Why there can be no hosts here, or None."""
+def lacking(loss=False):
+    """Why there can be no hosts here, or none that lose packets; None: nothing is lacking."""
     if os.geteuid() != 0:
         return "needs root for namespaces"
-    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    missing = [tool for tool in (*TOOLS, *(("iptables",) if loss else ())) if not shutil.which(tool)]
     if missing:
-        return f"{', '.join(missing)} not installed (iproute2, util-linux)"
-    probe = ["unshare", "--net", "--pid", "--fork", "--mount-proc", "--time", "--monotonic", "5", "true"]
+        return f"{', '.join(missing)} not installed (iproute2, util-linux, iptables)"
+    probe = ["unshare", "--net", *PARTS, "--monotonic", "5", *((*LOSE, "0.5") if loss else ("true",))]
     tried = subprocess.run(probe, capture_output=True, text=True, check=False)
     if tried.returncode:
         return f"no namespaces here: {tried.stderr.strip()}"
@@ -50,24 +56,48 @@ def remove_left_over():
             subprocess.run(["ip", "netns", "del", place.name], check=False, capture_output=True, timeout=20)
 
 
+def children(pid):
+    try:
+        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+class HostProgram(Program):
+    """A program on a host. It is a child of nsenter, which waits for it and ends as it does."""
+
+    @property
+    def pid(self):
+        """As seen from outside."""
+        found = wait_until(lambda: children(self.process.pid) or not self.alive(), f"{self.name}'s process")
+        return self.process.pid if found is True else found[0]
+
+    def signal(self, number):
+        if self.alive():
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                pass
+
+
 class Host:
     def __init__(self, name, namespace, address, shift):
         self.name, self.namespace, self.address, self.shift = name, namespace, address, shift
         self.holder = self.first = None
+        self.started = []
         self.programs = []
 
     def boot(self):
-        command = ["ip", "netns", "exec", self.namespace, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        command += ["--uts", "--ipc", "--time", "--monotonic", str(self.shift), "--boottime", str(self.shift)]
+        command = ["ip", "netns", "exec", self.namespace, "unshare", *PARTS]
+        command += ["--monotonic", str(self.shift), "--boottime", str(self.shift)]
         command += ["sh", "-c", f"hostname {self.name}; exec sleep infinity"]
-        self.holder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                       start_new_session=True, preexec_fn=die_with_parent)
-        children = pathlib.Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children")
+        silent = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+        self.holder = subprocess.Popen(command, start_new_session=True, preexec_fn=die_with_parent, **silent)
         end = time.monotonic() + 10
         while self.first is None:
-            for child in children.read_text().split():
+            for child in children(self.holder.pid):
                 if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "sleep":
-                    self.first = int(child)
+                    self.first = child
             if self.holder.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"host {self.name} does not start")
             time.sleep(0.01)
@@ -76,23 +106,35 @@ class Host:
         return ["nsenter", "-t", str(self.first), "-n", "-p", "-m", "-u", "-i", "-T", *map(str, words)]
 
     def start(self, *words, **more):
-        program = subprocess.Popen(self.command(*words), stdin=more.pop("stdin", subprocess.DEVNULL),
+        """Any command. What it runs is a child of what is returned."""
+        started = subprocess.Popen(self.command(*words), stdin=more.pop("stdin", subprocess.DEVNULL),
                                    start_new_session=True, preexec_fn=die_with_parent, **more)
-        self.programs.append(program)
-        return program
+        self.started.append(started)
+        return started
 
-    def pid(self, program):
-        """Of what `start` started, as seen from outside."""
-        children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children")
-        return int(children.read_text().split()[0])
+    def program(self, folder, name, program, *arguments, **more):
+        """A program under test, with its output in `folder`."""
+        made = HostProgram(folder, name, program, *arguments, prefix=self.command(), **more)
+        self.programs.append(made)
+        return made
+
+    def lose(self, share):
+        """So much of what comes in, by chance, from now on."""
+        words = (*LOSE, str(share)) if share else LOSE_NOTHING
+        subprocess.run(["ip", "netns", "exec", self.namespace, *words], check=True, capture_output=True, timeout=20)
 
     def shut_down(self):
-        if self.holder:
-            self.holder.kill()
-            self.holder.wait()
+        """With its first process all others of the host end, and each is waited for by its parent."""
         for program in self.programs:
-            program.kill()
-            program.wait()
+            if program.alive():
+                program.kill()
+        if self.first:
+            os.kill(self.first, signal.SIGKILL)
+        elif self.holder:
+            self.holder.kill()
+        for started in (self.holder, *self.started):
+            if started:
+                started.wait(20)
 
 
 class Hosts:
@@ -108,6 +150,9 @@ class Hosts:
     def __getitem__(self, name):
         return self.hosts[name]
 
+    def __iter__(self):
+        return iter(self.hosts.values())
+
     def __enter__(self):
         remove_left_over()
         try:
@@ -121,7 +166,7 @@ class Hosts:
         ip("netns", "add", self.switch)
         ip("-n", self.switch, "link", "add", "br0", "type", "bridge")
         ip("-n", self.switch, "link", "set", "br0", "up")
-        for host in self.hosts.values():
+        for host in self:
             ip("netns", "add", host.namespace)
             port = f"v-{host.name}"
             ip("-n", self.switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
@@ -131,9 +176,13 @@ class Hosts:
             ip("-n", host.namespace, "link", "set", "lo", "up")
             host.boot()
 
+    def link(self, name, whole):
+        """Plugs a host's cable in, or pulls it at the switch."""
+        ip("-n", self.switch, "link", "set", f"v-{name}", "up" if whole else "down")
+
     def __exit__(self, *_):
-        for host in self.hosts.values():
+        for host in self:
             host.shut_down()
-        for name in [host.namespace for host in self.hosts.values()] + [self.switch]:
+        for name in [host.namespace for host in self] + [self.switch]:
             if NAMESPACES.joinpath(name).exists():
                 subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, timeout=20)
