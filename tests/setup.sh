@@ -80,6 +80,7 @@ find_missing ()
   need jq jq tool jq
   need procps procps-ng tool vmstat
   need iproute2 iproute tool ip
+  need iptables iptables-nft tool iptables
   need util-linux util-linux tool setarch
   need python3 python3 tool /usr/bin/python3
   need python3-pytest python3-pytest module pytest
