@@ -2,6 +2,7 @@
 # make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it)
 # make check    does all set-up and runs every test
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
+# make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED)
 # make docs, make format, make install, make uninstall, make clean: see below
 #
 # Another compiler, sanitizers, another folder: make CC=clang SANITIZE=address,undefined BUILD=build/asan
@@ -35,7 +36,7 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/
 SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch])
 
 .PHONY: all programs unit-tests fuzzers benches run \
-        check setup bench fuzz docs generated-docs format format-check clean install uninstall
+        check setup bench fuzz soak docs generated-docs format format-check clean install uninstall
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -104,6 +105,13 @@ FUZZ_SECONDS ?= 30
 fuzz:
 	@tests/setup.sh check
 	@BUILD=$(BUILD) tests/fuzz/run -max_total_time=$(FUZZ_SECONDS)
+
+CHAOS_SECONDS ?= 300
+soak:
+	@tests/setup.sh check
+	@$(MAKE) --no-print-directory programs
+	@CHAOS_SECONDS=$(CHAOS_SECONDS) SYNOP_BUILD=$(abspath $(BUILD)) \
+	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_chaos.py
 
 # Pages that are written by the programs themselves.
 DOCS ?= docs
