@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "aggregator/history_private.h"
 #include "aggregator/history_record.h"
@@ -153,23 +156,22 @@ history_put_event (struct history *history, const struct event *event)
   put (history, item);
 }
 
-bool
-history_flush (struct history *history)
-{
-  uint64_t asked;
-  bool fine;
-
-  pthread_mutex_lock (&history->mutex);
-  asked = ++history->flush_asked;
-  pthread_cond_signal (&history->wake);
-  while (history->flush_done < asked)
-    pthread_cond_wait (&history->idle, &history->mutex);
-  fine = !*history->problem;
-  pthread_mutex_unlock (&history->mutex);
-  return fine;
-}
-
 /* ---- start and end ---- */
+
+struct history_store *
+history_open_store (struct history *history, struct error *error)
+{
+  struct history_store *store = history_store_open (history->path, error);
+  struct stat status;
+
+  if (store && stat (history->path, &status) == 0) {
+    pthread_mutex_lock (&history->mutex);
+    history->device = status.st_dev;
+    history->inode = status.st_ino;
+    pthread_mutex_unlock (&history->mutex);
+  }
+  return store;
+}
 
 static void
 take_range (void *context, const char *node, uint64_t session, uint64_t first, uint64_t last)
@@ -193,7 +195,7 @@ open_first (struct history *history)
   int64_t stored;
 
   history->number = clock_wall () / 1000;
-  history->store = history_store_open (history->path, &error);
+  history->store = history_open_store (history, &error);
   if (history->store &&
       history_store_ranges (history->store, clock_wall () - RANGES_OF, history, take_range, &error) < 0) {
     history_store_close (history->store);
@@ -225,15 +227,17 @@ history_create (const struct history_options *options)
   history->gather = gather_create (&(struct gather_options){ .chunk_frames = options->chunk_frames,
                                                              .chunk_ns = options->chunk_ns,
                                                              .context = history,
+                                                             .bytes_max = options->queue_bytes / 2,
                                                              .whole = history_writer_whole });
-  open_first (history);
+  history->flush_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   pthread_mutex_init (&history->mutex, NULL);
+  open_first (history);
   pthread_condattr_init (&monotonic);
   pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
   pthread_cond_init (&history->wake, &monotonic);
   pthread_cond_init (&history->idle, NULL);
   pthread_condattr_destroy (&monotonic);
-  if (pthread_create (&history->thread, NULL, history_writer_run, history) != 0)
+  if (history->flush_fd < 0 || pthread_create (&history->thread, NULL, history_writer_run, history) != 0)
     abort ();
   return history;
 }
@@ -254,6 +258,7 @@ history_free (struct history *history)
   buffer_free (&history->record);
   json_free (&history->json);
   free (history->path);
+  close (history->flush_fd);
   pthread_cond_destroy (&history->wake);
   pthread_cond_destroy (&history->idle);
   pthread_mutex_destroy (&history->mutex);

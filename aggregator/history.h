@@ -48,6 +48,16 @@ void history_put_tick (struct history *history, const struct cluster_tick_line *
 /* Waits until all that was put is written. False: it could not be; it is tried again later. */
 bool history_flush (struct history *history);
 
+/* Asks for the same, but only for what lies before `to_ns`, and without waiting: a ticket. Chunks that are closed early
+ * compress worse, so readers that ask often have to wait for their turn: three at once, then one in ten seconds. */
+uint64_t history_flush_begin (struct history *history, int64_t to_ns);
+/* The last ticket that is done; 0: none is. `problem`: why it could not be written, or "". */
+uint64_t history_flush_done (struct history *history, struct error *problem);
+int history_flush_fd (const struct history *history); /* readable when one is done, until history_flush_done */
+
+/* Which file is written: false when none could be opened yet. */
+bool history_identity (struct history *history, uint64_t *device, uint64_t *inode);
+
 /* Gives events about the history itself: why it cannot be written, or that it can be again. To be called now and then. */
 void history_poll (struct history *history, int64_t wall_ns, void *context,
                    void (*tell) (void *context, const struct event *event));

@@ -14,6 +14,7 @@ struct gather {
   struct gather_options options;
   struct open_chunk *places[PLACES];
   struct open_chunk *oldest, *youngest;
+  size_t bytes; /* in all of them */
 };
 
 struct gather *
@@ -43,6 +44,7 @@ unlink_chunk (struct gather *gather, struct open_chunk *chunk)
 {
   struct open_chunk **place = place_of (gather, chunk->row.session);
 
+  gather->bytes -= chunk->chunk.bytes.length;
   while (*place != chunk)
     place = &(*place)->next;
   *place = chunk->next;
@@ -147,8 +149,11 @@ gather_add (struct gather *gather, const struct gathered *one, int64_t now_ns)
   chunk_add (&chunk->chunk, one->record, one->record_length);
   if (one->frame)
     chunk_add (&chunk->chunk, one->frame, one->frame_length);
+  gather->bytes += one->record_length + (one->frame ? one->frame_length : 0);
   if (row->last - row->first + 1 >= gather->options.chunk_frames || chunk->chunk.bytes.length >= BYTES_MAX)
     finish (gather, chunk);
+  while (gather->options.bytes_max && gather->bytes > gather->options.bytes_max)
+    finish (gather, gather->oldest);
   return true;
 }
 
@@ -163,4 +168,26 @@ gather_close (struct gather *gather, int64_t now_ns)
 {
   while (gather->oldest && gather_due (gather) <= now_ns)
     finish (gather, gather->oldest);
+}
+
+bool
+gather_has_before (const struct gather *gather, int64_t to_ns)
+{
+  const struct open_chunk *chunk = gather->oldest;
+
+  while (chunk && chunk->row.first_time >= to_ns)
+    chunk = chunk->younger;
+  return chunk;
+}
+
+void
+gather_close_before (struct gather *gather, int64_t to_ns)
+{
+  struct open_chunk *next;
+
+  for (struct open_chunk *chunk = gather->oldest; chunk; chunk = next) {
+    next = chunk->younger;
+    if (chunk->row.first_time < to_ns)
+      finish (gather, chunk);
+  }
 }

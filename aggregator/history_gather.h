@@ -24,6 +24,7 @@ struct open_chunk {
 struct gather_options {
   size_t chunk_frames;
   int64_t chunk_ns;
+  size_t bytes_max; /* in open chunks; over it the oldest is closed. 0: no limit */
   void *context;
   void (*whole) (void *context, struct open_chunk *chunk); /* owns it now: free it with open_chunk_destroy */
 };
@@ -44,6 +45,9 @@ struct gathered {
 /* False when it is there already. `now_ns` is any clock, for the age of chunks. */
 bool gather_add (struct gather *gather, const struct gathered *one, int64_t now_ns);
 void gather_close (struct gather *gather, int64_t now_ns); /* the chunks that are old enough; INT64_MAX: all */
-int64_t gather_due (const struct gather *gather);          /* when the next one is; INT64_MAX: none is open */
+bool gather_has_before (const struct gather *gather,
+                        int64_t to_ns);                          /* is something of before that cluster time open? */
+void gather_close_before (struct gather *gather, int64_t to_ns); /* those chunks */
+int64_t gather_due (const struct gather *gather);                /* when the next one is; INT64_MAX: none is open */
 
 #endif

@@ -1,4 +1,5 @@
-/* What the files of the history's writing share: history.c (the core's side) and history_writer.c (the thread). */
+/* What the files of the history's writing share: history.c and history_flush.c (the core's side), history_writer.c (the
+ * thread) and history_write.c (its hand). */
 #ifndef SYNOP_AGGREGATOR_HISTORY_PRIVATE_H
 #define SYNOP_AGGREGATOR_HISTORY_PRIVATE_H
 
@@ -71,7 +72,11 @@ struct history {
   struct item_list queue;
   size_t used;
   bool end;
-  uint64_t flush_asked, flush_done;
+  uint64_t flush_asked, flush_done;    /* tickets */
+  int64_t flush_to_ns;                 /* of those that are not done */
+  bool flush_at_once;                  /* one of them waits for no turn */
+  int flush_fd;                        /* an eventfd */
+  uint64_t device, inode;              /* of the file; 0: none was opened */
   char problem[sizeof (struct error)]; /* "": it can be written */
   uint64_t overflows;                  /* items that found no room */
   struct history_counts counts;
@@ -86,7 +91,9 @@ struct history {
   bool schemas_written;
   struct ready *ready, **ready_end;
   int64_t taken_ns, written_ns, trimmed_ns;
-  int64_t retry_ns; /* not written before; 0: any time */
+  uint64_t flush_seen; /* tickets that were looked at */
+  int64_t early_ns;    /* the time up to which early writes are used up */
+  int64_t retry_ns;    /* not written before; 0: any time */
 };
 
 void item_list_init (struct item_list *list);
@@ -94,9 +101,15 @@ void item_list_add (struct item_list *list, struct item *item);
 void item_list_clear (struct history *history, struct item_list *list); /* and gives back their size */
 void history_give_back (struct history *history, size_t size);
 
+/* history.c */
+struct history_store *history_open_store (struct history *history, struct error *error);
+
+/* history_write.c */
+void history_write (struct history *history, int64_t now_ns); /* all that is whole, or nothing of it */
+void ready_clear (struct history *history);
+
 /* history_writer.c */
 void *history_writer_run (void *history);
 void history_writer_whole (void *history, struct open_chunk *chunk); /* of the gather */
-void ready_clear (struct history *history);
 
 #endif

@@ -8,20 +8,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aggregator/history_store_private.h"
 #include "synop/memory.h"
 
 #define BUSY_MS 2000
-#define TRIM_CHUNKS 64
-#define TRIM_EVENTS 512
-
-enum statement { FIND_NODE, ADD_NODE, OVERLAPS, ADD_CHUNK, ADD_EVENT, ADD_SCHEMA, STATEMENTS };
 
 static const char *const texts[STATEMENTS] = {
   [FIND_NODE] = "SELECT id FROM nodes WHERE name = ?",
@@ -46,17 +42,10 @@ static const char layout[] =
     "CREATE INDEX chunks_time ON chunks (first_time);"
     "PRAGMA user_version = 1;";
 
-struct history_store {
-  sqlite3 *database;
-  sqlite3_stmt *statements[STATEMENTS];
-  char *path;
-  int lock; /* -1: none */
-};
-
 /* ---- errors ---- */
 
-static int
-fail (const struct history_store *store, struct error *error)
+int
+history_store_fail (const struct history_store *store, struct error *error)
 {
   int code = sqlite3_errcode (store->database), system = sqlite3_system_errno (store->database);
   const char *what = sqlite3_errmsg (store->database), *todo;
@@ -86,21 +75,21 @@ fail (const struct history_store *store, struct error *error)
                     todo);
 }
 
-static int
-execute (struct history_store *store, const char *text, struct error *error)
+int
+history_store_execute (struct history_store *store, const char *text, struct error *error)
 {
-  return sqlite3_exec (store->database, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail (store, error);
+  return sqlite3_exec (store->database, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : history_store_fail (store, error);
 }
 
-static int
-number_of (struct history_store *store, const char *text, int64_t *number, struct error *error)
+int
+history_store_select (struct history_store *store, const char *text, int64_t *number, struct error *error)
 {
   sqlite3_stmt *statement = NULL;
   int result = -1;
 
   if (sqlite3_prepare_v2 (store->database, text, -1, &statement, NULL) != SQLITE_OK ||
       sqlite3_step (statement) != SQLITE_ROW) {
-    fail (store, error);
+    history_store_fail (store, error);
   } else {
     *number = sqlite3_column_int64 (statement, 0);
     result = 0;
@@ -147,13 +136,14 @@ check_format (struct history_store *store, struct error *error)
 {
   int64_t application, format, tables;
 
-  if (number_of (store, "PRAGMA application_id", &application, error) < 0 ||
-      number_of (store, "PRAGMA user_version", &format, error) < 0 ||
-      number_of (store, "SELECT count(*) FROM sqlite_master", &tables, error) < 0)
+  if (history_store_select (store, "PRAGMA application_id", &application, error) < 0 ||
+      history_store_select (store, "PRAGMA user_version", &format, error) < 0 ||
+      history_store_select (store, "SELECT count(*) FROM sqlite_master", &tables, error) < 0)
     return -1;
   if (tables == 0 && application == 0 && format == 0)
-    return execute (store, "BEGIN IMMEDIATE", error) < 0 || execute (store, layout, error) < 0 ||
-                   execute (store, "COMMIT", error) < 0
+    return history_store_execute (store, "BEGIN IMMEDIATE", error) < 0 ||
+                   history_store_execute (store, layout, error) < 0 ||
+                   history_store_execute (store, "COMMIT", error) < 0
                ? -1
                : 0;
   if (application != HISTORY_APPLICATION)
@@ -171,18 +161,21 @@ static int
 open_database (struct history_store *store, struct error *error)
 {
   if (sqlite3_open_v2 (store->path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
-    return fail (store, error);
+    return history_store_fail (store, error);
   sqlite3_extended_result_codes (store->database, 1);
   sqlite3_busy_timeout (store->database, BUSY_MS);
-  if (execute (store, "PRAGMA journal_mode = WAL", error) < 0 ||
-      execute (store, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; PRAGMA cell_size_check = ON",
-               error) < 0 ||
+  /* Of a file that is made: it must come before anything is written. */
+  if (history_store_execute (store, "PRAGMA auto_vacuum = INCREMENTAL", error) < 0 ||
+      history_store_execute (store, "PRAGMA journal_mode = WAL", error) < 0 ||
+      history_store_execute (
+          store, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; PRAGMA cell_size_check = ON",
+          error) < 0 ||
       check_format (store, error) < 0)
     return -1;
   for (int i = 0; i < STATEMENTS; i++)
     if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL) !=
         SQLITE_OK)
-      return fail (store, error);
+      return history_store_fail (store, error);
   return 0;
 }
 
@@ -219,13 +212,13 @@ history_store_close (struct history_store *store)
 int
 history_store_begin (struct history_store *store, struct error *error)
 {
-  return execute (store, "BEGIN IMMEDIATE", error);
+  return history_store_execute (store, "BEGIN IMMEDIATE", error);
 }
 
 int
 history_store_end (struct history_store *store, struct error *error)
 {
-  return execute (store, "COMMIT", error);
+  return history_store_execute (store, "COMMIT", error);
 }
 
 void
@@ -244,7 +237,7 @@ run (struct history_store *store, enum statement which, int64_t *number, struct 
   if (code == SQLITE_ROW && number)
     *number = sqlite3_column_int64 (statement, 0);
   if (code != SQLITE_ROW && code != SQLITE_DONE)
-    code = fail (store, error);
+    code = history_store_fail (store, error);
   sqlite3_reset (statement);
   sqlite3_clear_bindings (statement);
   return code;
@@ -346,11 +339,12 @@ history_store_number (struct history_store *store)
 {
   int64_t events = 0, chunks = 0;
 
-  number_of (store, "SELECT ifnull (max (number), 0) FROM (SELECT number FROM events ORDER BY id DESC LIMIT 1000)",
-             &events, NULL);
-  number_of (store,
-             "SELECT ifnull (max (last_number), 0) FROM (SELECT last_number FROM chunks ORDER BY id DESC LIMIT 10000)",
-             &chunks, NULL);
+  history_store_select (store,
+                        "SELECT ifnull (max (number), 0) FROM (SELECT number FROM events ORDER BY id DESC LIMIT 1000)",
+                        &events, NULL);
+  history_store_select (
+      store, "SELECT ifnull (max (last_number), 0) FROM (SELECT last_number FROM chunks ORDER BY id DESC LIMIT 10000)",
+      &chunks, NULL);
   return events > chunks ? events : chunks;
 }
 
@@ -388,68 +382,7 @@ history_store_ranges (struct history_store *store, int64_t since_ns, void *conte
     range (context, node, row.session, row.first, row.last);
   free (node);
   if (code != SQLITE_DONE)
-    fail (store, error);
+    history_store_fail (store, error);
   sqlite3_finalize (statement);
   return code == SQLITE_DONE ? 0 : -1;
-}
-
-/* ---- retention ---- */
-
-/* Runs a DELETE with one number in it; how many rows went, or -1. */
-static int delete (struct history_store *store, const char *text, int64_t number, struct error *error)
-{
-  sqlite3_stmt *statement = NULL;
-  int code = sqlite3_prepare_v2 (store->database, text, -1, &statement, NULL);
-
-  if (code == SQLITE_OK) {
-    sqlite3_bind_int64 (statement, 1, number);
-    code = sqlite3_step (statement);
-  }
-  if (code != SQLITE_DONE)
-    fail (store, error);
-  sqlite3_finalize (statement);
-  return code == SQLITE_DONE ? sqlite3_changes (store->database) : -1;
-}
-
-static int
-used_bytes (struct history_store *store, uint64_t *bytes, struct error *error)
-{
-  int64_t pages, unused, size;
-
-  if (number_of (store, "PRAGMA page_count", &pages, error) < 0 ||
-      number_of (store, "PRAGMA freelist_count", &unused, error) < 0 ||
-      number_of (store, "PRAGMA page_size", &size, error) < 0)
-    return -1;
-  *bytes = (uint64_t) (pages - unused) * (uint64_t) size;
-  return 0;
-}
-
-#define TEXT_(number) #number
-#define TEXT(number) TEXT_ (number)
-
-int
-history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, struct error *error)
-{
-  static const char old_chunks[] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE first_time < ?1 AND "
-                                   "last_time < ?1 ORDER BY first_time LIMIT " TEXT (TRIM_CHUNKS) ")";
-  static const char old_events[] = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE time < ? ORDER BY time "
-                                   "LIMIT " TEXT (TRIM_EVENTS) ")";
-  static const char oldest[] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks ORDER BY first_time LIMIT ?)";
-  uint64_t used;
-  int chunks = delete (store, old_chunks, before_ns, error), events = delete (store, old_events, before_ns, error);
-
-  if (chunks < 0 || events < 0 || used_bytes (store, &used, error) < 0)
-    return -1;
-  if (used > max_size) {
-    int64_t first = INT64_MAX;
-    chunks = delete (store, oldest, TRIM_CHUNKS, error);
-    if (chunks < 0 ||
-        number_of (store, "SELECT ifnull (min (first_time), 9223372036854775807) FROM chunks", &first, error) < 0)
-      return -1;
-    events = delete (store, old_events, first, error);
-    if (events < 0)
-      return -1;
-    return chunks + events > 0;
-  }
-  return chunks == TRIM_CHUNKS || events == TRIM_EVENTS;
 }

@@ -61,5 +61,7 @@ int history_store_ranges (struct history_store *store, int64_t since_ns, void *c
 /* Deletes a little of what is before `before_ns`, or of the oldest while more than `max_size` bytes are in use. 1: there
  * may be more to delete. */
 int history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, struct error *error);
+/* Gives up to so many pages back to the file system when many are free. */
+int history_store_shrink (struct history_store *store, unsigned pages, struct error *error);
 
 #endif

@@ -1,20 +1,21 @@
-/* The thread that writes the history: it takes what was put, gathers it into chunks (history_gather.h), and writes what is
- * whole, all that waits in one transaction, at most once a second. What could not be written is kept and tried again; its
- * memory is given back only when it is written. */
+/* The history's thread: it takes what was put, gathers it into chunks (history_gather.h), and has what is whole written
+ * (history_write.c), at most once a second. What could not be written is kept and tried again; its memory is given back
+ * only when it is written. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "aggregator/history_private.h"
-#include "aggregator/history_record.h"
 #include "synop/memory.h"
 
 #define TAKE_EVERY (NS_PER_S / 2)
 #define WRITE_EVERY NS_PER_S
-#define TRIM_EVERY (10 * NS_PER_S)
+#define EARLY_EVERY (10 * NS_PER_S) /* readers may have chunks closed early so often, */
+#define EARLY_BURST 3               /* or so many times at once */
 
-/* ---- the writer: gathering ---- */
+/* ---- gathering ---- */
 
 void
 history_writer_whole (void *context, struct open_chunk *chunk)
@@ -68,18 +69,6 @@ know_schema (struct history *history, struct item *item)
 }
 
 static void
-forget_schemas (struct history *history)
-{
-  while (history->schemas_known_count > HISTORY_SCHEMAS_MAX) {
-    struct item *item = history->schemas_known.first;
-    history->schemas_known.first = item->next;
-    history->schemas_known_count--;
-    history_give_back (history, item->size);
-    free (item);
-  }
-}
-
-static void
 sort_items (struct history *history, struct item *items, int64_t now_ns)
 {
   while (items) {
@@ -94,240 +83,117 @@ sort_items (struct history *history, struct item *items, int64_t now_ns)
   }
 }
 
-/* ---- the writer: writing ---- */
+/* ---- its turns ---- */
 
-static void
-set_problem (struct history *history, const char *text)
+/* What there is to do. */
+struct turn {
+  struct item *items;
+  bool end;
+  uint64_t flush; /* the ticket up to which is asked for; 0: none is */
+  int64_t flush_to_ns;
+  bool flush_at_once;
+};
+
+/* When a reader may have chunks closed early again. */
+static int64_t
+early_due (const struct history *history)
 {
-  pthread_mutex_lock (&history->mutex);
-  strcpy (history->problem, text);
-  pthread_mutex_unlock (&history->mutex);
-}
-
-/* A chunk with frames that are stored already: what is not goes in as chunks of its own. */
-static int
-write_rest (struct history *history, const struct ready *ready, uint64_t *stored, struct error *error)
-{
-  const struct chunk_row *row = &ready->chunk->row;
-  struct chunk whole = { 0 }, one = { 0 };
-  struct buffer packed = { 0 };
-  int result = chunk_unpack (&whole, ready->packed.data, ready->packed.length, error);
-
-  for (uint64_t i = 0; result == 0 && i <= row->last - row->first; i++) {
-    struct chunk_row part = *row;
-    struct frame_header header;
-    struct frame_record record;
-    size_t length, frame_length;
-    const void *bytes = chunk_message (&whole, 2 * i, &length),
-               *frame = chunk_message (&whole, 2 * i + 1, &frame_length);
-
-    if (history_store_has (history->store, row->node, row->session, row->first + i) ||
-        frame_read_header (frame, frame_length, &header, NULL) < 0 ||
-        frame_record_read (&record, bytes, length, header.monotonic_ns) < 0)
-      continue;
-    part.first = part.last = row->first + i;
-    part.first_time = part.last_time = record.time_ns;
-    part.first_number = part.last_number = record.number;
-    chunk_clear (&one);
-    chunk_add (&one, bytes, length);
-    chunk_add (&one, frame, frame_length);
-    buffer_clear (&packed);
-    chunk_pack (&one, &packed);
-    result = history_store_chunk (history->store, &part, &packed, error);
-    ++*stored;
-  }
-  chunk_free (&whole);
-  chunk_free (&one);
-  buffer_free (&packed);
-  return result;
-}
-
-static int
-write_chunks (struct history *history, struct history_counts *counts, struct error *error)
-{
-  for (struct ready *ready = history->ready; ready; ready = ready->next) {
-    const struct chunk_row *row = &ready->chunk->row;
-    uint64_t frames = row->session ? row->last - row->first + 1 : 0, stored = 0;
-    int result = history_store_chunk (history->store, row, &ready->packed, error);
-    if (result == 1)
-      result = write_rest (history, ready, &stored, error);
-    else
-      stored = frames;
-    if (result < 0)
-      return -1;
-    counts->frames_stored += stored;
-    counts->chunks++;
-    counts->bytes += ready->packed.length;
-  }
-  return 0;
-}
-
-static int
-write_others (struct history *history, struct error *error)
-{
-  for (const struct item *item = history->schemas_known.first; item && !history->schemas_written; item = item->next)
-    if (history_store_schema (history->store, item->hash, item->bytes, item->length, error) < 0)
-      return -1;
-  for (const struct item *item = history->events.first; item; item = item->next)
-    if (history_store_event (history->store, item->number, item->time_ns, *item->node ? item->node : NULL, item->type,
-                             item->bytes, item->length, error) < 0)
-      return -1;
-  return 0;
-}
-
-void
-ready_clear (struct history *history)
-{
-  size_t size = 0;
-
-  while (history->ready) {
-    struct ready *ready = history->ready;
-    history->ready = ready->next;
-    size += ready->size;
-    open_chunk_destroy (ready->chunk);
-    buffer_free (&ready->packed);
-    free (ready);
-  }
-  history->ready_end = &history->ready;
-  history_give_back (history, size);
-}
-
-/* All that waits, or nothing of it. */
-static int
-write_waiting (struct history *history, struct error *error)
-{
-  struct history_counts counts = { 0 };
-
-  if (!history->store) {
-    history->store = history_store_open (history->path, error);
-    history->schemas_written = false;
-  }
-  if (!history->store)
-    return -1;
-  if (!history->ready && !history->events.first && (history->schemas_written || !history->schemas_known.first))
-    return 0;
-  if (history_store_begin (history->store, error) < 0)
-    return -1;
-  if (write_others (history, error) < 0 || write_chunks (history, &counts, error) < 0 ||
-      history_store_end (history->store, error) < 0) {
-    history_store_undo (history->store);
-    return -1;
-  }
-  history->schemas_written = true;
-  forget_schemas (history);
-  item_list_clear (history, &history->events);
-  ready_clear (history);
-  pthread_mutex_lock (&history->mutex);
-  history->counts.frames_stored += counts.frames_stored;
-  history->counts.chunks += counts.chunks;
-  history->counts.bytes += counts.bytes;
-  pthread_mutex_unlock (&history->mutex);
-  return 0;
-}
-
-static int
-trim (struct history *history, int64_t now_ns, struct error *error)
-{
-  int more = 1;
-
-  if (now_ns < history->trimmed_ns + TRIM_EVERY)
-    return 0;
-  history->trimmed_ns = now_ns;
-  for (int step = 0; step < 8 && more == 1; step++) {
-    if (history_store_begin (history->store, error) < 0)
-      return -1;
-    more = history_store_trim (history->store, clock_wall () - history->options.max_age_ns, history->options.max_size,
-                               error);
-    if (more < 0 || history_store_end (history->store, error) < 0) {
-      history_store_undo (history->store);
-      return -1;
-    }
-  }
-  return 0;
-}
-
-/* After a failure the file is closed: it may be moved away, and is opened anew. */
-static void
-write_now (struct history *history, int64_t now_ns)
-{
-  struct error error = { "" };
-
-  history->written_ns = now_ns;
-  history->retry_ns = 0;
-  if (write_waiting (history, &error) < 0 || trim (history, now_ns, &error) < 0) {
-    history_store_close (history->store);
-    history->store = NULL;
-    history->retry_ns = now_ns + (history->options.retry_ns ? history->options.retry_ns : HISTORY_RETRY_DEFAULT);
-  }
-  set_problem (history, error.text);
+  return history->early_ns - (EARLY_BURST - 1) * EARLY_EVERY;
 }
 
 /* When the writer has something to do again. */
 static int64_t
 next_due (const struct history *history)
 {
-  int64_t due = gather_due (history->gather);
+  int64_t due = gather_due (history->gather), take = history->taken_ns + TAKE_EVERY;
 
   if (history->ready || history->events.first || !history->store) {
     int64_t write = history->retry_ns ? history->retry_ns : history->written_ns + WRITE_EVERY;
     due = write < due ? write : due;
   }
-  return due;
+  if (history->queue.first && history->used <= history->options.queue_bytes / 2)
+    due = take < due ? take : due;
+  else if (history->queue.first)
+    due = 0;
+  if (history->flush_asked != history->flush_done)
+    due = early_due (history) < due ? early_due (history) : due;
+  return history->end || history->flush_asked != history->flush_seen ? 0 : due;
 }
 
 /* Waits until there is something to do; takes the queue, not for every item that comes alone. */
-static struct item *
-wait_for_items (struct history *history, bool *flush, bool *end)
+static struct turn
+wait_for_turn (struct history *history)
 {
-  struct item *items;
+  struct turn turn = { 0 };
+  int64_t due;
 
   pthread_mutex_lock (&history->mutex);
-  for (;;) {
-    int64_t due = next_due (history), take = history->taken_ns + TAKE_EVERY;
-    struct timespec until;
-    if (history->queue.first && history->used <= history->options.queue_bytes / 2)
-      due = take < due ? take : due;
-    else if (history->queue.first)
-      due = 0;
-    if (history->end || history->flush_asked != history->flush_done || clock_monotonic () >= due)
-      break;
-    until = (struct timespec){ due / NS_PER_S, due % NS_PER_S };
+  while (clock_monotonic () < (due = next_due (history))) {
+    struct timespec until = { due / NS_PER_S, due % NS_PER_S };
     if (due == INT64_MAX)
       pthread_cond_wait (&history->wake, &history->mutex);
     else
       pthread_cond_timedwait (&history->wake, &history->mutex, &until);
   }
-  items = history->queue.first;
+  turn.items = history->queue.first;
   item_list_init (&history->queue);
-  *end = history->end;
-  *flush = *end || history->flush_asked != history->flush_done;
+  turn.end = history->end;
+  if (history->flush_asked != history->flush_done) {
+    turn.flush = history->flush_seen = history->flush_asked;
+    turn.flush_to_ns = history->flush_to_ns;
+    turn.flush_at_once = history->flush_at_once;
+  }
   pthread_mutex_unlock (&history->mutex);
   history->taken_ns = clock_monotonic ();
-  return items;
+  return turn;
+}
+
+/* Closes the chunks that a flush is about. False: it is not its turn yet. */
+static bool
+close_early (struct history *history, const struct turn *turn, int64_t now_ns)
+{
+  if (!turn->flush_at_once && gather_has_before (history->gather, turn->flush_to_ns)) {
+    if (now_ns < early_due (history))
+      return false;
+    history->early_ns = (history->early_ns > now_ns ? history->early_ns : now_ns) + EARLY_EVERY;
+  }
+  gather_close_before (history->gather, turn->flush_to_ns);
+  return true;
+}
+
+static void
+end_flush (struct history *history, uint64_t ticket)
+{
+  const uint64_t one = 1;
+
+  pthread_mutex_lock (&history->mutex);
+  history->flush_done = ticket;
+  (void) !write (history->flush_fd, &one, sizeof one); /* fails only when it is raised to the brim */
+  pthread_cond_broadcast (&history->idle);
+  pthread_mutex_unlock (&history->mutex);
 }
 
 void *
 history_writer_run (void *context)
 {
   struct history *history = context;
-  bool flush, end;
+  struct turn turn;
   sigset_t all;
 
   sigfillset (&all);
   pthread_sigmask (SIG_BLOCK, &all, NULL);
   do {
-    struct item *items = wait_for_items (history, &flush, &end);
-    int64_t now = clock_monotonic ();
-    sort_items (history, items, now);
-    gather_close (history->gather, flush ? INT64_MAX : now);
-    if (flush || (history->retry_ns ? now >= history->retry_ns : now >= history->written_ns + WRITE_EVERY))
-      write_now (history, now);
-    if (flush) {
-      pthread_mutex_lock (&history->mutex);
-      history->flush_done = history->flush_asked;
-      pthread_cond_broadcast (&history->idle);
-      pthread_mutex_unlock (&history->mutex);
-    }
-  } while (!end);
+    bool flush;
+    int64_t now;
+    turn = wait_for_turn (history);
+    now = history->taken_ns;
+    sort_items (history, turn.items, now);
+    gather_close (history->gather, turn.end ? INT64_MAX : now);
+    flush = turn.flush && close_early (history, &turn, now);
+    if (turn.end || flush || (history->retry_ns ? now >= history->retry_ns : now >= history->written_ns + WRITE_EVERY))
+      history_write (history, now);
+    if (flush)
+      end_flush (history, turn.flush);
+  } while (!turn.end);
   return NULL;
 }

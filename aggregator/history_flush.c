@@ -1,0 +1,74 @@
+/* Writing before it is time: see history.h. Somebody asks and gets a ticket; the thread (history_writer.c) writes, raises
+ * tickets that are done, and an eventfd for those that have a loop to wait in. */
+#include <string.h>
+#include <unistd.h>
+
+#include "aggregator/history_private.h"
+
+static uint64_t
+ask_flush (struct history *history, int64_t to_ns, bool at_once)
+{
+  if (history->flush_asked == history->flush_done) {
+    history->flush_to_ns = to_ns;
+    history->flush_at_once = at_once;
+  }
+  history->flush_to_ns = to_ns > history->flush_to_ns ? to_ns : history->flush_to_ns;
+  history->flush_at_once |= at_once;
+  pthread_cond_signal (&history->wake);
+  return ++history->flush_asked;
+}
+
+uint64_t
+history_flush_begin (struct history *history, int64_t to_ns)
+{
+  uint64_t ticket;
+
+  pthread_mutex_lock (&history->mutex);
+  ticket = ask_flush (history, to_ns, false);
+  pthread_mutex_unlock (&history->mutex);
+  return ticket;
+}
+
+uint64_t
+history_flush_done (struct history *history, struct error *problem)
+{
+  uint64_t done, sum;
+
+  pthread_mutex_lock (&history->mutex);
+  (void) !read (history->flush_fd, &sum, sizeof sum); /* fails when it was not raised */
+  done = history->flush_done;
+  strcpy (problem->text, history->problem);
+  pthread_mutex_unlock (&history->mutex);
+  return done;
+}
+
+int
+history_flush_fd (const struct history *history)
+{
+  return history->flush_fd;
+}
+
+bool
+history_flush (struct history *history)
+{
+  uint64_t asked;
+  bool fine;
+
+  pthread_mutex_lock (&history->mutex);
+  asked = ask_flush (history, INT64_MAX, true);
+  while (history->flush_done < asked)
+    pthread_cond_wait (&history->idle, &history->mutex);
+  fine = !*history->problem;
+  pthread_mutex_unlock (&history->mutex);
+  return fine;
+}
+
+bool
+history_identity (struct history *history, uint64_t *device, uint64_t *inode)
+{
+  pthread_mutex_lock (&history->mutex);
+  *device = history->device;
+  *inode = history->inode;
+  pthread_mutex_unlock (&history->mutex);
+  return *inode != 0;
+}

@@ -1,0 +1,191 @@
+/* What the history's thread (history_writer.c) writes: everything that is whole, in one transaction; and it deletes what is
+ * too old. What could not be written is kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history_private.h"
+#include "aggregator/history_record.h"
+#include "synop/memory.h"
+
+#define TRIM_EVERY (10 * NS_PER_S)
+#define TRIM_STEPS 8
+#define SHRINK_PAGES 2048
+
+static void
+set_problem (struct history *history, const char *text)
+{
+  pthread_mutex_lock (&history->mutex);
+  strcpy (history->problem, text);
+  pthread_mutex_unlock (&history->mutex);
+}
+
+/* A chunk with frames that are stored already: what is not goes in as chunks of its own. */
+static int
+write_rest (struct history *history, const struct ready *ready, uint64_t *stored, struct error *error)
+{
+  const struct chunk_row *row = &ready->chunk->row;
+  struct chunk whole = { 0 }, one = { 0 };
+  struct buffer packed = { 0 };
+  int result = chunk_unpack (&whole, ready->packed.data, ready->packed.length, error);
+
+  for (uint64_t i = 0; result == 0 && i <= row->last - row->first; i++) {
+    struct chunk_row part = *row;
+    struct frame_header header;
+    struct frame_record record;
+    size_t length, frame_length;
+    const void *bytes = chunk_message (&whole, 2 * i, &length),
+               *frame = chunk_message (&whole, 2 * i + 1, &frame_length);
+
+    if (history_store_has (history->store, row->node, row->session, row->first + i) ||
+        frame_read_header (frame, frame_length, &header, NULL) < 0 ||
+        frame_record_read (&record, bytes, length, header.monotonic_ns) < 0)
+      continue;
+    part.first = part.last = row->first + i;
+    part.first_time = part.last_time = record.time_ns;
+    part.first_number = part.last_number = record.number;
+    chunk_clear (&one);
+    chunk_add (&one, bytes, length);
+    chunk_add (&one, frame, frame_length);
+    buffer_clear (&packed);
+    chunk_pack (&one, &packed);
+    result = history_store_chunk (history->store, &part, &packed, error);
+    ++*stored;
+  }
+  chunk_free (&whole);
+  chunk_free (&one);
+  buffer_free (&packed);
+  return result;
+}
+
+static int
+write_chunks (struct history *history, struct history_counts *counts, struct error *error)
+{
+  for (struct ready *ready = history->ready; ready; ready = ready->next) {
+    const struct chunk_row *row = &ready->chunk->row;
+    uint64_t frames = row->session ? row->last - row->first + 1 : 0, stored = 0;
+    int result = history_store_chunk (history->store, row, &ready->packed, error);
+    if (result == 1)
+      result = write_rest (history, ready, &stored, error);
+    else
+      stored = frames;
+    if (result < 0)
+      return -1;
+    counts->frames_stored += stored;
+    counts->chunks++;
+    counts->bytes += ready->packed.length;
+  }
+  return 0;
+}
+
+static int
+write_others (struct history *history, struct error *error)
+{
+  for (const struct item *item = history->schemas_known.first; item && !history->schemas_written; item = item->next)
+    if (history_store_schema (history->store, item->hash, item->bytes, item->length, error) < 0)
+      return -1;
+  for (const struct item *item = history->events.first; item; item = item->next)
+    if (history_store_event (history->store, item->number, item->time_ns, *item->node ? item->node : NULL, item->type,
+                             item->bytes, item->length, error) < 0)
+      return -1;
+  return 0;
+}
+
+void
+ready_clear (struct history *history)
+{
+  size_t size = 0;
+
+  while (history->ready) {
+    struct ready *ready = history->ready;
+    history->ready = ready->next;
+    size += ready->size;
+    open_chunk_destroy (ready->chunk);
+    buffer_free (&ready->packed);
+    free (ready);
+  }
+  history->ready_end = &history->ready;
+  history_give_back (history, size);
+}
+
+static void
+forget_schemas (struct history *history)
+{
+  while (history->schemas_known_count > HISTORY_SCHEMAS_MAX) {
+    struct item *item = history->schemas_known.first;
+    history->schemas_known.first = item->next;
+    history->schemas_known_count--;
+    history_give_back (history, item->size);
+    free (item);
+  }
+}
+
+/* All that waits, or nothing of it. */
+static int
+write_waiting (struct history *history, struct error *error)
+{
+  struct history_counts counts = { 0 };
+
+  if (!history->store) {
+    history->store = history_open_store (history, error);
+    history->schemas_written = false;
+  }
+  if (!history->store)
+    return -1;
+  if (!history->ready && !history->events.first && (history->schemas_written || !history->schemas_known.first))
+    return 0;
+  if (history_store_begin (history->store, error) < 0)
+    return -1;
+  if (write_others (history, error) < 0 || write_chunks (history, &counts, error) < 0 ||
+      history_store_end (history->store, error) < 0) {
+    history_store_undo (history->store);
+    return -1;
+  }
+  history->schemas_written = true;
+  forget_schemas (history);
+  item_list_clear (history, &history->events);
+  ready_clear (history);
+  pthread_mutex_lock (&history->mutex);
+  history->counts.frames_stored += counts.frames_stored;
+  history->counts.chunks += counts.chunks;
+  history->counts.bytes += counts.bytes;
+  pthread_mutex_unlock (&history->mutex);
+  return 0;
+}
+
+/* What is too old goes, in transactions that each take little. */
+static int
+trim (struct history *history, int64_t now_ns, struct error *error)
+{
+  struct history_store *store = history->store;
+  int more = 1;
+
+  if (now_ns < history->trimmed_ns + TRIM_EVERY)
+    return 0;
+  history->trimmed_ns = now_ns;
+  for (int step = 0; step < TRIM_STEPS && more == 1; step++) {
+    if (history_store_begin (store, error) < 0)
+      return -1;
+    more = history_store_trim (store, clock_wall () - history->options.max_age_ns, history->options.max_size, error);
+    if (more < 0 || history_store_end (store, error) < 0) {
+      history_store_undo (store);
+      return -1;
+    }
+  }
+  return history_store_shrink (store, SHRINK_PAGES, error);
+}
+
+/* After a failure the file is closed: it may be moved away, and is opened anew. */
+void
+history_write (struct history *history, int64_t now_ns)
+{
+  struct error error = { "" };
+
+  history->written_ns = now_ns;
+  history->retry_ns = 0;
+  if (write_waiting (history, &error) < 0 || trim (history, now_ns, &error) < 0) {
+    history_store_close (history->store);
+    history->store = NULL;
+    history->retry_ns = now_ns + (history->options.retry_ns ? history->options.retry_ns : HISTORY_RETRY_DEFAULT);
+  }
+  set_problem (history, error.text);
+}
