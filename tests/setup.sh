@@ -84,6 +84,7 @@ find_missing ()
   need util-linux util-linux tool setarch
   need python3 python3 tool /usr/bin/python3
   need python3-pytest python3-pytest module pytest
+  need python3-pytest-xdist python3-pytest-xdist module xdist
   need python3-zmq python3-zmq module zmq
   need python3-msgpack python3-msgpack module msgpack
   need python3-psutil python3-psutil module psutil

@@ -3,8 +3,9 @@
     twice.py first LOGS/NAME ARGUMENT...    the run; the sum goes into NAME.count, what happened into NAME.result
     twice.py again LOGS/NAME                what failed in it, when the machine has nothing else to do
 
-Tests with real processes share the machine with whatever else runs on it. One that passes on its second try counts as
-passed, and its name goes into NAME.retried, which tests/check shows.
+Most of these tests wait most of the time, so a few run beside each other: WORKERS of them. One that passes on its
+second try, when the machine has nothing else to do, counts as passed, and its name goes into NAME.retried, which
+tests/check shows.
 """
 
 import json
@@ -12,6 +13,9 @@ import os
 import pathlib
 import subprocess
 import sys
+
+
+WORKERS = ["-n", "3", "--dist", "load"]
 
 
 def run(result, arguments):
@@ -28,7 +32,7 @@ def count(stem, passed, failed, skipped):
 
 
 def first(stem, arguments):
-    said = run(stem.with_suffix(".result"), arguments)
+    said = run(stem.with_suffix(".result"), WORKERS + arguments)
     if said is None:
         return count(stem, 0, 1, 0)
     return count(stem, len(said["passed"]), len(said["failed"]), said["skipped"])
