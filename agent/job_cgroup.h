@@ -1,0 +1,42 @@
+/* What the kernel counted in the cgroup folders of one job, those of processes that ended included.
+ *
+ * Only folders that a scheduler or "agent run" made for the job are read, at the level of the job and not of a step or
+ * task: never one that others share. A job may have more than one (LSF makes one for each start); they add up. When a
+ * folder goes, what it had counted stays, and what it was using is over. */
+#ifndef SYNOP_AGENT_JOB_CGROUP_H
+#define SYNOP_AGENT_JOB_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where the hierarchies are mounted; one for all jobs. */
+struct cgroup_mounts;
+struct cgroup_mounts *cgroup_mounts_create (const char *root);
+void cgroup_mounts_destroy (struct cgroup_mounts *mounts);
+/* Looks again where they are mounted; call it when a job's folder was not found. Cheap, but not for every sample. */
+void cgroup_mounts_refresh (struct cgroup_mounts *mounts);
+
+/* What is not known is JOB_MISSING. Counters never go backwards. */
+#define JOB_MISSING UINT64_MAX
+struct job_usage {
+  uint64_t user_ns, system_ns; /* CPU time */
+  uint64_t memory, memory_peak, memory_limit;
+  uint64_t oom_kills;
+  uint64_t read_bytes, write_bytes; /* of block devices */
+  uint64_t cpus;                    /* of the cpuset: those that the job may use */
+};
+
+struct job_cgroup;
+/* Keeps `mounts`, which must outlive it. */
+struct job_cgroup *job_cgroup_create (struct cgroup_mounts *mounts);
+void job_cgroup_destroy (struct job_cgroup *cgroup);
+
+/* Adds the job's folders in which a process lies, if they are not there yet: `text` is its /proc/PID/cgroup. Returns
+ * how many the job has now in all. Opens nothing: a process that is known to lie in a known folder need not come. */
+size_t job_cgroup_add (struct job_cgroup *cgroup, const char *text, size_t length);
+
+/* Reads all of it. False when no folder gave a value, now or before: the job's processes are all that is known. */
+bool job_cgroup_read (struct job_cgroup *cgroup, struct job_usage *usage);
+
+#endif

@@ -1,0 +1,70 @@
+/* Which job a process belongs to, from what /proc says of it: its environment and its cgroups. Pure: no file is opened.
+ *
+ * A cgroup that a scheduler made decides (the kernel keeps it, the process cannot leave it by itself); else the
+ * environment, in the order of enum job_scheduler. What else is known of the job comes from the environment, when that
+ * names the same job. Whoever starts a process chooses its environment: one that names a job without lying in its
+ * cgroup (`by_cgroup` is false) is the job's only if it runs as the job's user. */
+#ifndef SYNOP_AGENT_JOB_IDENTITY_H
+#define SYNOP_AGENT_JOB_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum job_scheduler {
+  JOB_SLURM,
+  JOB_PBS, /* OpenPBS, PBS Professional, Torque */
+  JOB_OAR,
+  JOB_LSF,
+  JOB_FLUX,
+  JOB_SYNOP, /* SYNOP_JOB_ID, as "agent run" sets it */
+  JOB_OTHER, /* a variable of [jobs] environment */
+};
+#define JOB_SCHEDULERS (JOB_OTHER + 1)
+
+#define JOB_LABEL_SIZE 129
+#define JOB_UID_UNKNOWN UINT32_MAX
+
+struct job_identity {
+  enum job_scheduler scheduler;
+  char label[JOB_LABEL_SIZE]; /* `id`, and "/N" for its Nth requeue */
+  char id[JOB_LABEL_SIZE];
+  int run;        /* how often it was requeued; -1: only the cgroup told of the job. It is the run that others tell */
+  bool by_cgroup; /* the cgroup named the job, or lies in a folder of a job that the environment named */
+  char step[32];  /* SLURM: "0", "batch", "extern", "interactive"; or "" */
+  /* The job's folder as in /proc/PID/cgroup, "/slurm/uid_0/job_5"; "" without one. It is the job's key where its
+   * name says nothing (SLUID). Cut short it is "". */
+  char folder[256];
+  uint32_t uid; /* the job's, as its scheduler says; or JOB_UID_UNKNOWN */
+  char user[64], name[128], array[64], gpus[256], node_list[1024]; /* "" where not known */
+  uint32_t cpus;                                                   /* allocated on this node; 0: not known */
+  uint32_t nodes;                                                  /* allocated; 0: not known */
+};
+
+/* `environment` is /proc/PID/environ ("A=1\0B=2\0"), `cgroup` is /proc/PID/cgroup; either may be NULL with a length of
+ * 0. `variables` are further ones that name a job, "A,B", or NULL. False: it names no job; then `folder` may be set all
+ * the same, and the process belongs to the job that has this folder, if there is one. */
+bool job_identify (const char *environment, size_t environment_length, const char *cgroup, size_t cgroup_length,
+                   const char *variables, struct job_identity *identity);
+
+/* A process of the scheduler itself, which lies in the job's cgroup but is none of its processes (slurmstepd). */
+bool job_is_daemon (const char *comm);
+
+const char *job_scheduler_name (enum job_scheduler scheduler); /* "slurm" */
+
+/* A name that may be a job's id: 1 to 100 characters of letters, digits and ._:@+-[]#, as "agent run" takes it. */
+bool job_id_is_valid (const char *id);
+
+/* The folder of a job in one path of /proc/PID/cgroup, for job_cgroup. */
+#define JOB_FOLDER_PREFIX "synop_job_" /* and the id: made by "agent run" */
+struct job_folder {
+  enum job_scheduler scheduler;
+  size_t length;           /* of the path up to the end of the job's folder */
+  char id[JOB_LABEL_SIZE]; /* "": the folder is not named by the id */
+  uint32_t uid;
+  char step[32];
+  bool daemon; /* the part of the folder that holds the scheduler's own processes */
+};
+bool job_folder_find (const char *path, size_t length, struct job_folder *folder);
+
+#endif
