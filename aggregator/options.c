@@ -74,7 +74,7 @@ check_globs (const char *value, struct error *error)
 static int
 check_types (const char *value, struct error *error)
 {
-  static const char *const types[] = { "node", "cluster", "event" };
+  static const char *const types[] = { "node", "cluster", "event", "job" };
   struct globs globs;
   const char *pattern;
   int result = check_globs (value, error);
@@ -87,7 +87,7 @@ check_types (const char *value, struct error *error)
     while (type < COUNT_OF (types) && fnmatch (pattern, types[type], 0) != 0)
       type++;
     if (type == COUNT_OF (types))
-      result = error_set (error, "\"%.64s\" is no type of line; expected node, cluster or event", pattern);
+      result = error_set (error, "\"%.64s\" is no type of line; expected node, cluster, event or job", pattern);
   }
   globs_free (&globs);
   return result;
@@ -144,6 +144,9 @@ static const struct option serve_table[] = {
     .help = "They are written so long after the first of them came, at the latest." },
   { "history", "queue", "", OPTION_SIZE, AT (history_queue), .fallback = "256M", .minimum = "1M", .maximum = "64G",
     .help = "Bytes that may wait to be written; over them frames are not stored, which is an event." },
+  { "jobs", "grace", "job-grace", OPTION_DURATION, AT (job_grace_ns), .fallback = "30s", .minimum = "1s",
+    .maximum = "1h",
+    .help = "A job has ended when no node has seen it for this, or for three of its sampling periods." },
 };
 
 /* What a command shares with the aggregator: where to find its socket, or its history. */
@@ -176,7 +179,7 @@ static const struct option tail_table[] = {
     .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
             "left out. Without --type, only node lines." },
   { "tail", "type", NULL, OPTION_LIST, AT (type), .check = check_types,
-    .help = "Only lines of these types: node, cluster, event." },
+    .help = "Only lines of these types: node, cluster, event, job." },
   { "tail", "count", NULL, OPTION_SIZE, AT (count), .fallback = "0", .help = "Ends after so many lines; 0: never." },
 };
 
@@ -197,33 +200,70 @@ static const struct option replay_table[] = {
   { "replay", "group", NULL, OPTION_LIST, AT (group),
     .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
             "left out. Without --type, only node lines." },
-  { "replay", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, cluster, event." },
+  { "replay", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, cluster, event, job." },
 };
 
-static const char *const formats[] = { "csv", "json", "hdf5", NULL }; /* as enum options_format */
+static const char *const formats[] = { "csv", "json", "hdf5", "msgpack", NULL }; /* as enum options_format */
 
 static const struct option export_table[] = {
   { "export", "format", NULL, OPTION_CHOICE, AT (format), .fallback = "csv", .choices = formats,
-    .help = "csv, json: a file for each group; hdf5: one file." },
-  { "export", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-1h", .help = "The first instant. " WHEN },
-  { "export", "to", NULL, OPTION_TEXT, AT (to), .fallback = "now", .help = "The instant before which it ends." },
+    .help =
+        "csv, json: a file for each group; hdf5: one file; msgpack: one file with the frames as agents sent them." },
+  { "export", "from", NULL, OPTION_TEXT, AT (from),
+    .help = "The first instant. " WHEN " Without it, all of the last hour, or of the history with msgpack." },
+  { "export", "to", NULL, OPTION_TEXT, AT (to), .help = "The instant before which it ends; without it, the last one." },
   { "export", "node", NULL, OPTION_LIST, AT (node), .help = "Only nodes whose name matches one of these globs." },
   { "export", "group", NULL, OPTION_LIST, AT (group), .help = "Only groups whose name matches one of these globs." },
   { "export", "output", NULL, OPTION_TEXT, AT (output_path),
     .help =
-        "Also -o: the folder (csv, json), which is made, or the file (hdf5). What is there already is left alone." },
+        "Also -o: the folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },
 };
 
+static const char *const reports[] = { "text", "json", "perfmon", NULL }; /* as enum options_report */
+
+static const struct option jobs_table[] = {
+  { "jobs", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "A JSON line for each job." },
+  { "jobs", "running", NULL, OPTION_BOOLEAN, AT (running), .fallback = "no", .help = "Only jobs that run." },
+  { "jobs", "user", NULL, OPTION_LIST, AT (user), .check = check_globs,
+    .help = "Only jobs of users whose name matches one of these globs." },
+  { "jobs", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-24h",
+    .help = "Jobs that ran at some time from this instant on. " WHEN },
+  { "jobs", "to", NULL, OPTION_TEXT, AT (to), .fallback = "now", .help = "The instant before which they ran." },
+};
+
+static const struct option job_table[] = {
+  { "job", "user", NULL, OPTION_TEXT, AT (user), .help = "Of start: whose job it is, until a node tells." },
+  { "job", "name", NULL, OPTION_TEXT, AT (name), .help = "Of start: the job's name, until a node tells." },
+};
+
+static const struct option report_table[] = {
+  { "report", "format", NULL, OPTION_CHOICE, AT (report), .fallback = "text", .choices = reports,
+    .help = "text: for people; json: one object; perfmon: the merged JSON of perfmon." },
+  { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },
+  { "report", "output", NULL, OPTION_TEXT, AT (output_path),
+    .help = "Also -o: a file for what --format says, rather than standard output." },
+  { "report", "pdf", NULL, OPTION_TEXT, AT (pdf), .help = "Writes this file: the report with plots, to be printed." },
+  { "report", "html", NULL, OPTION_TEXT, AT (html),
+    .help = "Writes this file: the report with plots, for a browser; it needs nothing beside it." },
+  { "report", "csv", NULL, OPTION_TEXT, AT (csv), .help = "Makes this folder: a table for each group, of this job." },
+  { "report", "hdf5", NULL, OPTION_TEXT, AT (hdf5), .help = "Writes this file: the same tables as HDF5." },
+};
+
+#define SHARED_MAX 2
+
 static const struct {
-  const struct option *shared, *table;
+  const struct option *shared[SHARED_MAX], *table;
   size_t count;
 } own_tables[] = {
-  [COMMAND_SERVE] = { NULL, NULL, 0 },
-  [COMMAND_TAIL] = { &socket_option, tail_table, COUNT_OF (tail_table) },
-  [COMMAND_STATUS] = { &socket_option, status_table, COUNT_OF (status_table) },
-  [COMMAND_REPLAY] = { &history_option, replay_table, COUNT_OF (replay_table) },
-  [COMMAND_EXPORT] = { &history_option, export_table, COUNT_OF (export_table) },
-  [COMMAND_CHECK] = { &history_option, NULL, 0 },
+  [COMMAND_SERVE] = { { NULL }, NULL, 0 },
+  [COMMAND_TAIL] = { { &socket_option }, tail_table, COUNT_OF (tail_table) },
+  [COMMAND_STATUS] = { { &socket_option }, status_table, COUNT_OF (status_table) },
+  [COMMAND_REPLAY] = { { &history_option, &socket_option }, replay_table, COUNT_OF (replay_table) },
+  [COMMAND_EXPORT] = { { &history_option, &socket_option }, export_table, COUNT_OF (export_table) },
+  [COMMAND_CHECK] = { { &history_option }, NULL, 0 },
+  [COMMAND_JOBS] = { { &history_option, &socket_option }, jobs_table, COUNT_OF (jobs_table) },
+  [COMMAND_JOB] = { { &socket_option }, job_table, COUNT_OF (job_table) },
+  [COMMAND_REPORT] = { { &history_option, &socket_option }, report_table, COUNT_OF (report_table) },
 };
 
 static void
@@ -239,6 +279,15 @@ take_word (void *context, const char *name)
                                                       : ACTION_PRINT_CONFIG;
 }
 
+static bool
+is_shared (const struct option *option, enum options_command command)
+{
+  for (size_t i = 0; i < SHARED_MAX && own_tables[command].shared[i]; i++)
+    if (own_tables[command].shared[i]->offset == option->offset)
+      return true;
+  return false;
+}
+
 static struct config *
 make_config (struct options *options, enum options_command command)
 {
@@ -248,11 +297,36 @@ make_config (struct options *options, enum options_command command)
   options->table = memory_new (COUNT_OF (serve_table) + own, sizeof options->table[0]);
   memcpy (options->table, serve_table, sizeof serve_table);
   for (size_t i = 0; command != COMMAND_SERVE && i < COUNT_OF (serve_table); i++)
-    if (serve_table[i].offset != own_tables[command].shared->offset)
+    if (!is_shared (&serve_table[i], command))
       options->table[i].flag = "";
   if (own)
     memcpy (options->table + COUNT_OF (serve_table), own_tables[command].table, own * sizeof options->table[0]);
   return config_create (options->table, COUNT_OF (serve_table) + own, options, NULL);
+}
+
+/* The words of a command that are no options. */
+static int
+take_operands (struct options *options, int argc, char **argv, int *at, struct error *error)
+{
+  if (options->command == COMMAND_CHECK && *at < argc)
+    options->file = argv[(*at)++];
+  if (options->command == COMMAND_JOB && *at < argc)
+    options->verb = argv[(*at)++];
+  if ((options->command == COMMAND_JOB || options->command == COMMAND_REPORT) && *at < argc)
+    options->job = argv[(*at)++];
+  if (*at < argc)
+    return error_set (error,
+                      "unexpected argument '%.64s'; a command comes first: aggregator tail, status, keys, "
+                      "replay, export, check, jobs, job or report",
+                      argv[*at]);
+  if (options->action != ACTION_RUN)
+    return 0;
+  if (options->command == COMMAND_JOB &&
+      (!options->job || (strcmp (options->verb, "start") != 0 && strcmp (options->verb, "end") != 0)))
+    return error_set (error, "aggregator job start ID, or aggregator job end ID");
+  if (options->command == COMMAND_REPORT && !options->job)
+    return error_set (error, "aggregator report JOBID: \"aggregator jobs\" lists the jobs");
+  return 0;
 }
 
 int
@@ -264,13 +338,8 @@ options_read (struct options *options, enum options_command command, int argc, c
   options->config = make_config (options, command);
   if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
     return -1;
-  if (command == COMMAND_CHECK && at < argc)
-    options->file = argv[at++];
-  if (at < argc)
-    return error_set (error,
-                      "unexpected argument '%.64s'; a command comes first: aggregator tail, status, keys, "
-                      "replay, export or check",
-                      argv[at]);
+  if (take_operands (options, argc, argv, &at, error) < 0)
+    return -1;
   if (options->markdown && options->action == ACTION_RUN)
     return error_set (error, "--markdown goes with --print-config");
   if (options->down_periods <= options->stale_periods)
@@ -282,6 +351,11 @@ options_read (struct options *options, enum options_command command, int argc, c
     return config_error (options->config, "replay", "node", error, "combined reports (--type cluster) are of no node");
   if (command == COMMAND_EXPORT && !*options->output_path && options->action == ACTION_RUN)
     return config_error (options->config, "export", "output", error, "-o says where to write the tables");
+  if (options->json && command == COMMAND_REPORT) {
+    if (options->report == REPORT_PERFMON)
+      return config_error (options->config, "report", "json", error, "does not go with --format perfmon");
+    options->report = REPORT_JSON;
+  }
   if (options->tick_grace_ns > options->tick_period_ns)
     return config_error (options->config, "ticks", "grace", error, "must be no more than the ticks' period, %.9gs",
                          (double) options->tick_period_ns / NS_PER_S);
@@ -309,8 +383,11 @@ aggregator: takes in what the agents of a cluster publish and streams it as JSON
   aggregator tail [OPTIONS]            shows the stream of a running aggregator, filtered\n\
   aggregator status [--json]           shows its nodes: state, last seen, sequence, lost frames, clock\n\
   aggregator replay --from 10:00       shows the stream of then, from the history\n\
-  aggregator export -o DIR             writes tables of the history: csv, json, hdf5\n\
+  aggregator export -o DIR             writes tables of the history: csv, json, hdf5, or its frames\n\
   aggregator check [FILE]              verifies a history and says what is in it\n\
+  aggregator jobs [--running]          lists the batch jobs that ran\n\
+  aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
+  aggregator job start|end ID          tells that a job begins or has ended, for prologs and epilogs\n\
   aggregator keys init                 makes the aggregator's keys\n\
   aggregator keys add NODE FILE        admits a node by its public key\n\
   aggregator keys list                 shows who is admitted\n\
@@ -366,18 +443,46 @@ then one for each device; counters are changes in the period, as in the stream.\
 \n\
   aggregator export --from -1h -o tables                     then pandas.read_csv (\"tables/network.csv\")\n\
   aggregator export --format hdf5 --from 10:00 -o run.h5     then h5py.File (\"run.h5\")[\"network\"]\n\
+  aggregator export --format msgpack -o frames               then msgpack.Unpacker (open (\"frames\", \"rb\"))\n\
 \n";
 
 static const char check_help[] = "\
 aggregator check [FILE]: reads a history from end to end and says what is in it. Exit code 1: something is broken.\n\
 \n";
 
+static const char jobs_help[] = "\
+aggregator jobs: lists the jobs of the history, those that run and those that ended, the newest last.\n\
+\n\
+  aggregator jobs --running\n\
+  aggregator jobs --from -7d --user 'ana,b*' --json | jq .job_id\n\
+\n";
+
+static const char job_help[] = "\
+aggregator job start ID: tells a running aggregator that a job begins. aggregator job end ID: that it has ended, so\n\
+that nobody waits for the grace. Nodes find jobs by themselves; this is for the prolog and epilog of a scheduler.\n\
+Of a job that was requeued the second run is ID/1; job end ID ends all runs of it.\n\
+\n\
+  aggregator job start 123 --user ana --name relax\n\
+  aggregator job end 123\n\
+\n";
+
+static const char report_help[] = "\
+aggregator report JOBID: says what a job used on each of its nodes and in all, from the history, also while it runs.\n\
+Of a job that was requeued JOBID is the newest run, JOBID/1 the second one.\n\
+\n\
+  aggregator report 123\n\
+  aggregator report 123 --pdf 123.pdf --html 123.html\n\
+  aggregator report 123 --csv tables --hdf5 123.h5\n\
+  aggregator report 123 --format perfmon -o merged.json\n\
+\n";
+
 void
 options_help (const struct options *options, struct buffer *out)
 {
-  static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help, check_help };
-  struct option own[1 + COUNT_OF (export_table)];
-  size_t count = own_tables[options->command].count;
+  static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help,
+                                       check_help, jobs_help, job_help,    report_help };
+  struct option own[SHARED_MAX + COUNT_OF (report_table)]; /* no table is longer */
+  size_t count = 0, more = own_tables[options->command].count;
   struct options scratch = { 0 };
   struct config *config;
 
@@ -386,10 +491,13 @@ options_help (const struct options *options, struct buffer *out)
     config_print_help (options->config, out);
     return;
   }
-  own[0] = *own_tables[options->command].shared;
-  if (count)
-    memcpy (own + 1, own_tables[options->command].table, count * sizeof own[0]);
-  config = config_create (own, count + 1, &scratch, NULL);
+  while (count < SHARED_MAX && own_tables[options->command].shared[count]) {
+    own[count] = *own_tables[options->command].shared[count];
+    count++;
+  }
+  if (more)
+    memcpy (own + count, own_tables[options->command].table, more * sizeof own[0]);
+  config = config_create (own, count + more, &scratch, NULL);
   config_print_help (config, out);
   config_destroy (config);
 }

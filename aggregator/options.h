@@ -9,10 +9,21 @@
 #include "synop/config.h"
 #include "synop/error.h"
 
-enum options_command { COMMAND_SERVE, COMMAND_TAIL, COMMAND_STATUS, COMMAND_REPLAY, COMMAND_EXPORT, COMMAND_CHECK };
+enum options_command {
+  COMMAND_SERVE,
+  COMMAND_TAIL,
+  COMMAND_STATUS,
+  COMMAND_REPLAY,
+  COMMAND_EXPORT,
+  COMMAND_CHECK,
+  COMMAND_JOBS,
+  COMMAND_JOB,
+  COMMAND_REPORT
+};
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
-enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5 };
+enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
+enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON };
 
 struct options {
   enum options_command command;
@@ -33,13 +44,23 @@ struct options {
   int64_t history_max_age_ns, chunk_ns;
   uint64_t history_max_size, history_queue, chunk_frames;
 
+  int64_t job_grace_ns;
+
   char *node, *group, *type; /* of tail, replay and export */
   uint64_t count;
-  char *from, *to; /* of replay and export */
-  int format;      /* of export */
-  char *output_path;
-  const char *file; /* of check; NULL: history_path */
-  bool json;        /* of status */
+  char *from, *to;   /* of replay, export and jobs */
+  int format;        /* of export */
+  char *output_path; /* of export and report; "" in a report: standard output */
+  const char *file;  /* of check; NULL: history_path */
+  bool json;         /* of status, jobs and report */
+
+  bool running;                  /* of jobs: no others */
+  char *user;                    /* of jobs: globs; of job: whose it is */
+  char *name;                    /* of job */
+  const char *verb;              /* of job: "start" or "end" */
+  const char *job;               /* of job and report */
+  int report;                    /* enum options_report; --json makes it REPORT_JSON */
+  char *pdf, *html, *csv, *hdf5; /* of report: files, and for csv a folder; "": none */
 };
 
 /* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */

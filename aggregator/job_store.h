@@ -1,0 +1,58 @@
+/* Jobs as the history holds them, for all that read it: `jobs`, `report`, and the aggregator itself when it starts.
+ *
+ *   jobs       key, label, scheduler, user, name, command, array, cpus, started    a run of a job
+ *   job_nodes  job, node, first                                                    where, and since when
+ *   job_ends   job, time, reason, summary (JSON)                                   the newest counts: reason "" tells
+ *                                                                                  that it was seen again, and runs
+ *   job_marks  job, seen, state                                                    of those that run, each minute: what
+ *                                                                                  a restart goes on from
+ *
+ * Times are cluster time in ns. Rows are only added (job_marks and an early row of `jobs` are replaced). */
+#ifndef SYNOP_AGGREGATOR_JOB_STORE_H
+#define SYNOP_AGGREGATOR_JOB_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/globs.h"
+#include "aggregator/history_file.h"
+#include "synop/error.h"
+
+struct job_record {
+  int64_t key; /* unique, also where a label is used again; grows with time */
+  char *label, *scheduler, *user, *name, *command, *array; /* "" when not known */
+  double cpus;                                             /* NaN: not known */
+  int64_t started_ns;
+  int64_t ended_ns; /* 0: it runs, as far as is written */
+  char *reason;     /* gone, told, restart; "" while it runs */
+  char *summary;    /* the object of the line "ended"; "" while it runs */
+  char *state;      /* of a job that runs: of its last mark, or "" */
+  int64_t seen_ns;  /* of the end or the last mark; when it started, if there is neither */
+  size_t node_count;
+  struct job_record_node {
+    char *name;
+    int64_t first_ns;
+  } * nodes; /* in natural order: n2 before n10 */
+};
+
+struct job_list {
+  struct job_record *jobs; /* in order of key */
+  size_t count, capacity;
+};
+
+struct job_query {
+  int64_t from_ns, to_ns;    /* that ran at some time between */
+  const struct globs *users; /* NULL: all */
+  bool running;              /* no others */
+};
+
+/* A history from before there were jobs has none. The list is empty before. */
+int job_store_list (struct history_file *file, const struct job_query *query, struct job_list *list,
+                    struct error *error);
+/* By its label; of "123" the newest of 123, 123/1, 123/2... 1: found; 0: there is none. */
+int job_store_find (struct history_file *file, const char *label, struct job_record *job, struct error *error);
+void job_record_free (struct job_record *job);
+void job_list_free (struct job_list *list);
+
+#endif
