@@ -41,8 +41,9 @@ struct job_item {
   const char *group, *metric;
   bool of_job; /* the job's own row; else the node as a whole */
   enum job_combination combination;
-  const char *unit;  /* of what is shown over time: "%", "B", "B/s", "W", "" */
-  const char *panel; /* plots with the same panel share one picture; NULL: not plotted */
+  const char *unit;    /* of what is shown over time: "%", "B", "B/s", "W", "" */
+  const char *panel;   /* plots with the same panel share one picture; NULL: not plotted */
+  const char *without; /* the label of a row that does not count: "lo"; NULL: all do */
 };
 
 extern const struct job_item job_items[JOB_ITEM_COUNT];

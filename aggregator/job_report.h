@@ -12,6 +12,7 @@
 
 #include "aggregator/history_file.h"
 #include "aggregator/job_items.h"
+#include "aggregator/replay.h"
 #include "synop/error.h"
 
 #define JOB_REPORT_BINS 600
@@ -40,7 +41,8 @@ struct job_node {
   struct job_series *series; /* JOB_ITEM_COUNT, in order of job_items */
 };
 
-/* How unlike the nodes are in one quantity: (maximum - mean) / mean of the nodes' means, in percent. */
+/* How unlike the nodes are in one quantity: (maximum - mean) / mean of the nodes' means, in percent. `mean` is that of
+ * the other nodes. */
 struct job_imbalance {
   double percent;   /* NaN: fewer than two nodes, or nothing to compare */
   const char *node; /* the one farthest from the mean of the others; NULL: none */
@@ -65,12 +67,14 @@ struct job_report {
   size_t memory_peak_node;          /* SIZE_MAX: not known */
   const char *const *unknown;       /* sentences: what this report could not know, and why */
   size_t unknown_count;
-  void *memory; /* private */
+  size_t broken; /* chunks of the history that could not be read */
+  void *memory;  /* private */
 };
 
 /* `job`: a label; without "/N" the newest run. NULL and error: no such job (the error names some that there are), or the
- * file cannot be read. `now_ns` ends the axis of a job that runs. */
-struct job_report *job_report_read (struct history_file *file, const char *job, int64_t now_ns, struct error *error);
-void job_report_destroy (struct job_report *report);
+ * file cannot be read. `now_ns` ends the axis of a job that runs, unless the history ends before. `progress` may be NULL. */
+struct job_report *job_report_read (struct history_file *file, const char *job, int64_t now_ns,
+                                    struct replay_progress *progress, struct error *error);
+void job_report_destroy (struct job_report *report); /* NULL is fine */
 
 #endif
