@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/catch_up.h"
 #include "aggregator/globs.h"
 #include "aggregator/history_read.h"
 #include "aggregator/replay.h"
@@ -251,7 +252,7 @@ end_tables (struct export *export)
 int
 export_run (const struct options *options)
 {
-  struct export export = { .format = formats[options->format] };
+  struct export export = { .format = options->format == FORMAT_MSGPACK ? NULL : formats[options->format] };
   struct history_sink sink = { .context = &export, .frame = take_frame, .progress = take_progress };
   struct globs nodes;
   struct history_query query = { .nodes = &nodes };
@@ -263,6 +264,9 @@ export_run (const struct options *options)
     log_error ("%s", export.error.text);
     return 2;
   }
+  catch_up (options, query.to_ns);
+  if (options->format == FORMAT_MSGPACK)
+    return export_frames (options, &query);
   globs_init (&nodes, options->node);
   globs_init (&export.groups, options->group);
   replay_progress_init (&export.progress, "export");

@@ -2,7 +2,7 @@
  *
  * A row is one sample of one node, or of one of its devices: time, node, the device's name, the actual period, the
  * group's error, then the metrics as the stream shows them. A group with devices has for each sample first a row without
- * a device's name, with the values of the node and the folds of the devices. */
+ * a device's name, with the values of the node and the folds of the devices. Or, as msgpack, the frames themselves. */
 #ifndef SYNOP_AGGREGATOR_EXPORT_H
 #define SYNOP_AGGREGATOR_EXPORT_H
 
@@ -16,7 +16,11 @@
 #include "synop/metric.h"
 #include "synop/table.h"
 
+struct history_query;
+
 int export_run (const struct options *options); /* the exit code */
+/* export_frames.c: --format msgpack, of `nodes` in the options and times in the query. */
+int export_frames (const struct options *options, const struct history_query *query);
 
 /* ---- between export.c and the formats ---- */
 

@@ -252,7 +252,7 @@ history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, 
 int
 history_file_all_chunks (struct history_file *file, struct chunk_list *list, struct error *error)
 {
-  sqlite3_stmt *statement = prepare (file, COLUMNS "ORDER BY node, session, first", error);
+  sqlite3_stmt *statement = prepare (file, COLUMNS "ORDER BY name, session < 0, session, first", error);
 
   return statement ? take_rows (file, statement, list, error) : -1;
 }

@@ -8,7 +8,7 @@
 #include "synop/memory.h"
 
 #define TRIM_EVERY (10 * NS_PER_S)
-#define TRIM_STEPS 8
+#define TRIM_TIME (NS_PER_S / 4) /* in transactions that each take little */
 #define SHRINK_PAGES 2048
 
 static void
@@ -152,7 +152,6 @@ write_waiting (struct history *history, struct error *error)
   return 0;
 }
 
-/* What is too old goes, in transactions that each take little. */
 static int
 trim (struct history *history, int64_t now_ns, struct error *error)
 {
@@ -162,7 +161,7 @@ trim (struct history *history, int64_t now_ns, struct error *error)
   if (now_ns < history->trimmed_ns + TRIM_EVERY)
     return 0;
   history->trimmed_ns = now_ns;
-  for (int step = 0; step < TRIM_STEPS && more == 1; step++) {
+  while (more == 1 && clock_monotonic () < now_ns + TRIM_TIME) {
     if (history_store_begin (store, error) < 0)
       return -1;
     more = history_store_trim (store, clock_wall () - history->options.max_age_ns, history->options.max_size, error);

@@ -144,7 +144,14 @@ local_socket_close (struct local_socket *local)
 int
 local_socket_request (const char *path, const char *request, struct buffer *answer, struct error *error)
 {
-  struct timeval patience = { .tv_sec = REQUEST_SECONDS };
+  return local_socket_request_within (path, request, REQUEST_SECONDS, answer, error);
+}
+
+int
+local_socket_request_within (const char *path, const char *request, int seconds, struct buffer *answer,
+                             struct error *error)
+{
+  struct timeval patience = { .tv_sec = seconds };
   int fd = local_socket_connect (path, error);
   ssize_t got;
 

@@ -21,7 +21,9 @@ void local_socket_close (struct local_socket *local); /* removes the file */
 
 /* A blocking descriptor, or -1; errno says why. */
 int local_socket_connect (const char *path, struct error *error);
-/* Sends one line and reads the whole answer. */
+/* Sends one line and reads the whole answer. It waits up to 10 s, or so many seconds, each time. */
 int local_socket_request (const char *path, const char *request, struct buffer *answer, struct error *error);
+int local_socket_request_within (const char *path, const char *request, int seconds, struct buffer *answer,
+                                 struct error *error);
 
 #endif

@@ -210,8 +210,8 @@ static const struct option export_table[] = {
     .help =
         "csv, json: a file for each group; hdf5: one file; msgpack: one file with the frames as agents sent them." },
   { "export", "from", NULL, OPTION_TEXT, AT (from),
-    .help = "The first instant. " WHEN " Without it, all of the last hour, or of the history with msgpack." },
-  { "export", "to", NULL, OPTION_TEXT, AT (to), .help = "The instant before which it ends; without it, the last one." },
+    .help = "The first instant; without it an hour ago, or with msgpack the beginning of the history. " WHEN },
+  { "export", "to", NULL, OPTION_TEXT, AT (to), .help = "The instant before which it ends; without it now." },
   { "export", "node", NULL, OPTION_LIST, AT (node), .help = "Only nodes whose name matches one of these globs." },
   { "export", "group", NULL, OPTION_LIST, AT (group), .help = "Only groups whose name matches one of these globs." },
   { "export", "output", NULL, OPTION_TEXT, AT (output_path),

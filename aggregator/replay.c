@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregator/catch_up.h"
 #include "aggregator/node_line.h"
 #include "aggregator/standard_output.h"
 #include "aggregator/stream.h"
@@ -29,12 +30,15 @@ struct replay {
 int
 replay_interval (const struct options *options, const char *section, struct history_query *query, struct error *error)
 {
+  bool all = options->command == COMMAND_EXPORT && options->format == FORMAT_MSGPACK;
   int64_t now = clock_wall ();
   struct error why;
 
-  if (when_parse (options->from, now, &query->from_ns, &why) < 0)
+  query->from_ns = all ? INT64_MIN : now - 3600 * NS_PER_S;
+  query->to_ns = all ? INT64_MAX : now;
+  if (*options->from && when_parse (options->from, now, &query->from_ns, &why) < 0)
     return config_error (options->config, section, "from", error, "%s", why.text);
-  if (when_parse (options->to, now, &query->to_ns, &why) < 0)
+  if (*options->to && when_parse (options->to, now, &query->to_ns, &why) < 0)
     return config_error (options->config, section, "to", error, "%s", why.text);
   if (query->from_ns >= query->to_ns)
     return config_error (options->config, section, "from", error, "must be before --to");
@@ -169,6 +173,7 @@ replay_run (const struct options *options)
   stream_choice_init (&replay.choice, &filter);
   replay_progress_init (&replay.progress, "replay");
   sink = sink_of (&replay);
+  catch_up (options, query.to_ns);
   file = history_file_open (options->history_path, &error);
   result = file ? history_read (file, &query, &sink, &broken, &error) : -1;
   replay_progress_end (&replay.progress);

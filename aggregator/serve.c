@@ -30,6 +30,7 @@ struct client {
   bool asked;          /* the request is in */
   bool closing;        /* to be closed when all is written */
   bool heard_end;      /* it sends no more */
+  uint64_t ticket;     /* of the flush that it waits for; 0: none */
   int64_t deadline_ns; /* INT64_MAX: none */
   struct outlet *outlet;
   struct stream_reader *reader;
@@ -154,6 +155,59 @@ ask_reload (struct client *client)
     client_answer (client, "ok\n", 3);
 }
 
+static bool
+read_flush (char *words, struct serve_flush *what)
+{
+  for (char *word; (word = strsep (&words, "\t"));) {
+    char *end = word;
+    errno = 0;
+    if (strncmp (word, "to=", 3) == 0 && word[3]) {
+      what->to_ns = strtoll (word + 3, &end, 10);
+    } else if (strncmp (word, "file=", 5) == 0) {
+      what->device = strtoull (word + 5, &end, 10);
+      if (*end == ':' && end[1])
+        what->inode = strtoull (end + 1, &end, 10);
+    }
+    if (*end || end == word || errno)
+      return false;
+  }
+  return true;
+}
+
+static void
+ask_flush (struct client *client, char *words)
+{
+  const struct serve_options *options = &client->serve->options;
+  struct serve_flush what = { .to_ns = INT64_MAX };
+  struct buffer text = { 0 };
+
+  if (!read_flush (words, &what)) {
+    client_error (client, "flush takes to=NS and file=DEVICE:INODE");
+    return;
+  }
+  client->ticket = options->flush (options->context, &what, &text);
+  if (client->ticket)
+    client->deadline_ns = INT64_MAX; /* it may leave */
+  else
+    client_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+void
+serve_flushed (struct serve *serve, uint64_t ticket, const char *answer, size_t length)
+{
+  struct client *next;
+
+  for (struct client *client = serve->clients; client; client = next) {
+    next = client->next;
+    if (client->ticket == 0 || client->ticket > ticket)
+      continue;
+    client->ticket = 0;
+    client_answer (client, answer, length);
+    client_flush (client);
+  }
+}
+
 static void
 client_ask (struct client *client, char *request)
 {
@@ -167,8 +221,10 @@ client_ask (struct client *client, char *request)
     ask_status (client, words);
   else if (strcmp (verb, "reload") == 0 && !words)
     ask_reload (client);
+  else if (strcmp (verb, "flush") == 0)
+    ask_flush (client, words);
   else
-    client_error (client, "the request is not understood: tail, status or reload");
+    client_error (client, "the request is not understood: tail, status, reload or flush");
 }
 
 /* Reads on until the line is whole; what comes after it is thrown away. */

@@ -3,6 +3,8 @@
  *   tail [node=GLOBS] [group=GLOBS] [type=GLOBS]   JSON lines, until the client closes
  *   status [table]                                 one JSON line, or a table for people
  *   reload                                         "ok", or "error" and why
+ *   flush [to=NS] [file=DEVICE:INODE]              what history holds of before that cluster time is written. Then "ok",
+ *                                                  or "error" and why; "other" when it writes another file, or none
  *
  * Anything else is answered with "error ..." and closed. */
 #ifndef SYNOP_AGGREGATOR_SERVE_H
@@ -19,6 +21,11 @@
 
 #define SERVE_CLIENTS_MAX 256
 
+struct serve_flush {
+  int64_t to_ns;
+  uint64_t device, inode; /* inode 0: whatever file it is */
+};
+
 struct serve_options {
   struct loop *loop;
   struct stream *stream;
@@ -28,6 +35,8 @@ struct serve_options {
   void *context;
   void (*status) (void *context, bool table, struct buffer *out);
   int (*reload) (void *context, struct error *error);
+  /* A ticket for serve_flushed; or 0, and the whole answer is in `out`. */
+  uint64_t (*flush) (void *context, const struct serve_flush *what, struct buffer *out);
 };
 
 struct serve;
@@ -35,7 +44,9 @@ struct serve;
 struct serve *serve_create (const struct serve_options *options, struct error *error);
 void serve_destroy (struct serve *serve);
 void serve_tick (struct serve *serve, int64_t now_ns); /* closes clients that are too slow to ask */
-size_t serve_clients (const struct serve *serve);      /* now */
-uint64_t serve_refused (const struct serve *serve);    /* clients over SERVE_CLIENTS_MAX */
+/* Answers those whose ticket is this one or an earlier one. */
+void serve_flushed (struct serve *serve, uint64_t ticket, const char *answer, size_t length);
+size_t serve_clients (const struct serve *serve);   /* now */
+uint64_t serve_refused (const struct serve *serve); /* clients over SERVE_CLIENTS_MAX */
 
 #endif

@@ -1,0 +1,62 @@
+/* What the files of the server share: server.c (the core's input and output), server_asked.c (what people ask for),
+ * server_open.c (start and end). */
+#ifndef SYNOP_AGGREGATOR_SERVER_PRIVATE_H
+#define SYNOP_AGGREGATOR_SERVER_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "aggregator/clock_desk.h"
+#include "aggregator/cluster.h"
+#include "aggregator/history.h"
+#include "aggregator/options.h"
+#include "aggregator/serve.h"
+#include "aggregator/standard_output.h"
+#include "aggregator/stream.h"
+#include "synop/key_set.h"
+#include "synop/link.h"
+#include "synop/loop.h"
+
+struct server {
+  const struct options *options;
+  struct loop *loop;
+  struct loop_timer *timer, *tick; /* housekeeping; the close of the next tick */
+  struct key_set *keys;
+  char *key_folder;
+  struct clock_desk *desk;
+  struct link_server *link;
+  struct loop_watch *link_watch;
+  struct cluster *cluster;
+  struct history *history; /* NULL: none is kept */
+  struct loop_watch *history_watch;
+  struct stream *stream;
+  struct serve *serve;
+  struct standard_output *output;
+  int64_t started_ns;
+  int64_t drained_ns; /* when the queue was last taken in whole */
+  uint64_t lines_dropped;
+  uint64_t refused_told;
+  int64_t refused_told_ns;
+  int exit_code;
+};
+
+/* server.c */
+struct instant server_now (void);
+struct cluster_output server_output (struct server *server); /* for the core */
+void server_event (void *server, const struct event *event);
+void server_close_tick (void *server, int64_t due_ns);
+void server_housekeep (void *server, int64_t due_ns);
+void server_link_ready (void *server, uint32_t events);
+
+/* server_asked.c: callbacks */
+int server_reload (void *server, struct error *error);
+void server_status (void *server, bool table, struct buffer *out);
+uint64_t server_flush (void *server, const struct serve_flush *what, struct buffer *out);
+void server_flushed (void *server, uint32_t events); /* history_flush_fd is readable */
+void server_signal (void *server, int number);
+void server_output_ended (void *server, int failure);
+
+/* server_open.c */
+int server_open (struct server *server, struct error *error);
+void server_close (struct server *server);
+
+#endif
