@@ -6,10 +6,12 @@
 #include "synop/report.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/report_private.h"
 #include "synop/clock.h"
+#include "synop/memory.h"
 #include "synop/schema.h"
 
 #define SHARE_PLACES 4
@@ -80,17 +82,14 @@ folds_write (const struct sheet *sheet, const struct report_fold *folds)
 
 /* ---- rows ---- */
 
+/* The members of a row's object. `folds` may be NULL. */
 static void
-row_write (const struct sheet *sheet, size_t row, size_t before, struct report_fold *folds)
+row_values_write (const struct sheet *sheet, size_t row, size_t before, struct report_fold *folds)
 {
-  size_t length;
-  const char *label = table_label (sheet->now, row, &length);
   const struct group *group = sheet->group;
   const struct value *now = group->metric_count == 0 ? NULL : table_get (sheet->now, row, 0);
   const struct value *then = before == SIZE_MAX || now == NULL ? NULL : table_get (sheet->before, before, 0);
 
-  json_key_n (sheet->json, label, length);
-  json_object (sheet->json);
   for (size_t i = 0; i < group->metric_count; i++) {
     const struct metric *metric = &group->metrics[i];
 
@@ -99,10 +98,22 @@ row_write (const struct sheet *sheet, size_t row, size_t before, struct report_f
 
     struct value value = report_value (metric, &now[i], then == NULL ? NULL : &then[i], sheet->elapsed_ns);
 
-    report_fold_add (&folds[i], metric->fold, &value);
+    if (folds != NULL)
+      report_fold_add (&folds[i], metric->fold, &value);
     json_key (sheet->json, metric->name);
     value_write (sheet, metric, &value);
   }
+}
+
+static void
+row_write (const struct sheet *sheet, size_t row, size_t before, struct report_fold *folds)
+{
+  size_t length;
+  const char *label = table_label (sheet->now, row, &length);
+
+  json_key_n (sheet->json, label, length);
+  json_object (sheet->json);
+  row_values_write (sheet, row, before, folds);
   json_object_end (sheet->json);
 }
 
@@ -161,24 +172,37 @@ node_values_write (const struct sheet *sheet)
   }
 }
 
-static void
-group_write (struct json *json, const struct report_group *pair, size_t *searched)
+static struct sheet
+sheet_of (struct json *json, const struct report_group *pair, size_t *searched)
 {
-  struct sheet sheet = { .json = json,
+  return (struct sheet){ .json = json,
                          .group = pair->now->group,
                          .now = pair->now,
                          .before = report_before (pair),
                          .elapsed_ns = report_elapsed_ns (pair),
                          .searched = searched };
+}
+
+/* What each group's object begins with. */
+static void
+head_write (const struct sheet *sheet)
+{
+  if ((sheet->group->flags & GROUP_ONCE) == 0) {
+    json_key (sheet->json, "period");
+    json_real_places (sheet->json, (double) sheet->elapsed_ns / (double) NS_PER_S, PERIOD_PLACES);
+  }
+  json_key (sheet->json, "error");
+  json_text (sheet->json, sheet->now->error);
+}
+
+static void
+group_write (struct json *json, const struct report_group *pair, size_t *searched)
+{
+  struct sheet sheet = sheet_of (json, pair, searched);
 
   json_key (json, sheet.group->name);
   json_object (json);
-  if ((sheet.group->flags & GROUP_ONCE) == 0) {
-    json_key (json, "period");
-    json_real_places (json, (double) sheet.elapsed_ns / (double) NS_PER_S, PERIOD_PLACES);
-  }
-  json_key (json, "error");
-  json_text (json, pair->now->error);
+  head_write (&sheet);
   node_values_write (&sheet);
   if (is_set (sheet.group->rows_name))
     rows_write (&sheet);
@@ -218,6 +242,117 @@ section_is_written (const struct selection *selection, size_t i)
   return false;
 }
 
+/* ---- jobs: the other way round, a row of all groups together ---- */
+
+/* A group of the jobs' section. */
+struct job_sheet {
+  struct sheet sheet;
+  struct report_search then; /* of its rows in the table before */
+  size_t expected;           /* row of the next job */
+  bool *written;             /* of each row */
+};
+
+/* The row of a job that is not written yet; SIZE_MAX: none. */
+static size_t
+job_row (struct job_sheet *jobs, const char *label, size_t length)
+{
+  const struct table *now = jobs->sheet.now;
+  size_t found = report_row_find (now, label, length, jobs->expected, jobs->sheet.searched);
+
+  if (found == SIZE_MAX || jobs->written[found])
+    return SIZE_MAX;
+  jobs->expected = found + 1;
+  return found;
+}
+
+static void
+job_group_write (struct job_sheet *jobs, size_t row)
+{
+  const struct sheet *sheet = &jobs->sheet;
+
+  jobs->written[row] = true;
+  json_key (sheet->json, sheet->group->name);
+  json_object (sheet->json);
+  head_write (sheet);
+  row_values_write (sheet, row, report_row_before (sheet->now, sheet->before, row, &jobs->then), NULL);
+  json_object_end (sheet->json);
+}
+
+/* The job of a row, with what the groups behind tell of it too. The first error of its groups is its own. */
+static void
+job_write (struct job_sheet *jobs, size_t count, size_t row)
+{
+  struct json *json = jobs->sheet.json;
+  size_t length, rows[SCHEMA_GROUPS_MAX];
+  const char *label = table_label (jobs->sheet.now, row, &length), *error = "";
+
+  for (size_t i = 0; i < count; i++) {
+    rows[i] = i == 0 ? row : job_row (&jobs[i], label, length);
+    if (rows[i] != SIZE_MAX && !*error)
+      error = jobs[i].sheet.now->error;
+  }
+  json_object (json);
+  json_key (json, "job_id");
+  json_text_n (json, label, length);
+  json_key (json, "error");
+  json_text (json, error);
+  json_key (json, "report");
+  json_object (json);
+  for (size_t i = 0; i < count; i++)
+    if (rows[i] != SIZE_MAX)
+      job_group_write (&jobs[i], rows[i]);
+  json_object_end (json);
+  json_object_end (json);
+}
+
+/* Groups that know nothing, and say why. */
+static void
+job_error_write (struct json *json, const struct job_sheet *jobs, size_t count)
+{
+  size_t i = 0;
+
+  while (i < count && (jobs[i].sheet.now->rows != 0 || !*jobs[i].sheet.now->error))
+    i++;
+  if (i == count)
+    return;
+  json_object (json);
+  json_key (json, "job_id");
+  json_null (json);
+  json_key (json, "error");
+  json_text (json, jobs[i].sheet.now->error);
+  json_key (json, "report");
+  json_object (json);
+  json_object_end (json);
+  json_object_end (json);
+}
+
+static void
+jobs_write (struct json *json, const struct selection *selection, size_t first, size_t *searched)
+{
+  struct job_sheet jobs[SCHEMA_GROUPS_MAX];
+  size_t count = 0, rows = 0;
+  bool *written;
+
+  for (size_t i = first; i < selection->count && count < SCHEMA_GROUPS_MAX; i++)
+    if (is_shown (selection, i) && same_section (selection, first, i)) {
+      jobs[count++] = (struct job_sheet){ .sheet = sheet_of (json, &selection->groups[i], searched),
+                                          .then = { .searched = searched } };
+      rows += selection->groups[i].now->rows;
+    }
+  written = memory_new (rows, sizeof *written);
+  for (size_t i = 0, before = 0; i < count; before += jobs[i++].sheet.now->rows)
+    jobs[i].written = written + before;
+
+  json_array (json);
+  for (size_t i = 0; i < count; i++)
+    for (size_t row = 0; row < jobs[i].sheet.now->rows; row++)
+      if (!jobs[i].written[row])
+        job_write (&jobs[i], count - i, row);
+  job_error_write (json, jobs, count);
+  json_array_end (json);
+  free (written);
+}
+
 void
 report_write (struct json *json, const struct report_group *groups, size_t count,
               bool (*only) (const void *context, const char *group), const void *context)
@@ -235,6 +370,10 @@ report_write (struct json *json, const struct report_group *groups, size_t count
     if (section_is_written (&selection, i))
       continue;
     json_key (json, groups[i].now->group->section);
+    if (strcmp (groups[i].now->group->section, REPORT_JOBS) == 0) {
+      jobs_write (json, &selection, i, &searched);
+      continue;
+    }
     json_object (json);
     for (size_t j = i; j < count; j++)
       if (is_shown (&selection, j) && same_section (&selection, i, j))

@@ -27,18 +27,29 @@ report_elapsed_ns (const struct report_group *pair)
 /* Rows rarely move, so the one after the last found is mostly it. Whoever sends ever new labels must not make a search
  * of rows times rows of it: after SEARCH_MAX they count as new. */
 size_t
+report_row_find (const struct table *table, const char *label, size_t length, size_t expected, size_t *searched)
+{
+  size_t found;
+
+  if (*searched > SEARCH_MAX)
+    return SIZE_MAX;
+  found = table_find_row (table, label, length, expected);
+  if (found != expected)
+    *searched += table->rows;
+  return found;
+}
+
+size_t
 report_row_before (const struct table *now, const struct table *before, size_t row, struct report_search *search)
 {
   size_t length;
 
-  if (before == NULL || *search->searched > SEARCH_MAX)
+  if (before == NULL)
     return SIZE_MAX;
 
   const char *label = table_label (now, row, &length);
-  size_t found = table_find_row (before, label, length, search->expected);
+  size_t found = report_row_find (before, label, length, search->expected, search->searched);
 
-  if (found != search->expected)
-    *search->searched += before->rows;
   if (found != SIZE_MAX)
     search->expected = found + 1;
   return found;

@@ -15,6 +15,8 @@ struct report_search {
   size_t expected;
   size_t *searched;
 };
+/* table_find_row, counted; SIZE_MAX too when too much was searched in this frame. */
+size_t report_row_find (const struct table *table, const char *label, size_t length, size_t expected, size_t *searched);
 /* The row of `before` (may be NULL) with the label of row `row` of `now`, or SIZE_MAX. */
 size_t report_row_before (const struct table *now, const struct table *before, size_t row,
                           struct report_search *search);

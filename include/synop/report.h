@@ -11,7 +11,15 @@
  * Counters show their change since the table before (METRIC_SHARE: as percent of the time that passed); without one,
  * after a reset, and in a row that was not there before they are null. A change is never negative. A share that is over
  * 100 by no more than a tick of 10 ms or a twentieth of the period is shown as 100, since that is how coarsely kernels
- * count; more than that is shown as it is. */
+ * count; more than that is shown as it is.
+ *
+ * The section REPORT_JOBS is written the other way round, a row of all its groups together, without folds:
+ *
+ *   "job_data": [{"job_id": "123", "error": "", "report": {"job_cpu": {"period": 1.000012, "error": "", "usage": 98.5, ...},
+ *                 "job_memory": {...}}}, ...]
+ *
+ * A group is in it when it has the job's row. When groups have an error and no row, the first of them is an object more:
+ * {"job_id": null, "error": "...", "report": {}}. */
 #ifndef SYNOP_REPORT_H
 #define SYNOP_REPORT_H
 
@@ -22,6 +30,8 @@
 #include "synop/json.h"
 #include "synop/metric.h"
 #include "synop/table.h"
+
+#define REPORT_JOBS "job_data"
 
 /* A metric's value as people see it: scaled, a counter as its change in `elapsed_ns`. `before` may be NULL.
  * Integers stay integers when the scale is whole. A TEXT value comes back as it is (its offset is into `now`'s table).

@@ -361,6 +361,131 @@ test_sections (void **state)
   assert_string_equal (report (f, groups, 4, "none"), "{}");
 }
 
+/* ---- jobs ---- */
+
+static const struct metric job_cpu_metrics[] = { { .name = "usage", .fold = FOLD_SUM },
+                                                 { .name = "of_node", .kind = GAUGE, .flags = METRIC_OF_NODE } };
+static const struct metric job_memory_metrics[] = { { .name = "rss", .kind = GAUGE, .fold = FOLD_SUM } };
+static const struct group job_cpu_group = { .name = "job_cpu",
+                                            .section = REPORT_JOBS,
+                                            .row = "job",
+                                            .rows_name = "jobs",
+                                            .fold_name = "total",
+                                            GROUP_METRICS (job_cpu_metrics) };
+static const struct group job_memory_group = { .name = "job_memory",
+                                               .section = REPORT_JOBS,
+                                               .row = "job",
+                                               .rows_name = "jobs",
+                                               .fold_name = "total",
+                                               GROUP_METRICS (job_memory_metrics) };
+
+/* cpu now, cpu before, memory now */
+static struct table *
+job_tables (void)
+{
+  struct table *tables = calloc (3, sizeof *tables);
+
+  for (int i = 0; i < 3; i++) {
+    table_init (&tables[i], i < 2 ? &job_cpu_group : &job_memory_group);
+    table_begin (&tables[i]);
+    tables[i].period_ns = NS_PER_S;
+    tables[i].monotonic_ns = i == 1 ? NS_PER_S : 2 * NS_PER_S;
+  }
+  return tables;
+}
+
+static void
+job_tables_free (struct table *tables)
+{
+  for (int i = 0; i < 3; i++)
+    table_free (&tables[i]);
+  free (tables);
+}
+
+static void
+test_jobs (void **state)
+{
+  struct fixture *f = *state;
+  struct table *tables = job_tables ();
+  struct report_group groups[] = { { &f->facts, NULL }, { &tables[0], &tables[1] }, { &tables[2], NULL } };
+
+  assert_string_equal (report (f, groups, 3, NULL),
+                       "{\"hardware_info\":{\"error\":\"\",\"model\":null},\"job_data\":[]}");
+  table_set_uint (&tables[1], row_add (&tables[1], "12"), 0, 5);
+  table_set_uint (&tables[0], row_add (&tables[0], "9"), 0, 1);
+  table_set_uint (&tables[0], row_add (&tables[0], "12"), 0, 7);
+  table_set_uint (&tables[2], row_add (&tables[2], "12"), 0, 4096);
+  table_set_uint (&tables[2], row_add (&tables[2], "7"), 0, 1);
+  snprintf (tables[2].error, sizeof tables[2].error, "old");
+  assert_string_equal (
+      report (f, groups, 3, NULL),
+      "{\"hardware_info\":{\"error\":\"\",\"model\":null},\"job_data\":["
+      "{\"job_id\":\"9\",\"error\":\"\",\"report\":{\"job_cpu\":{\"period\":1,\"error\":\"\",\"usage\":null}}},"
+      "{\"job_id\":\"12\",\"error\":\"old\",\"report\":{\"job_cpu\":{\"period\":1,\"error\":\"\",\"usage\":2},"
+      "\"job_memory\":{\"period\":1,\"error\":\"old\",\"rss\":4096}}},"
+      "{\"job_id\":\"7\",\"error\":\"old\",\"report\":{\"job_memory\":{\"period\":1,\"error\":\"old\",\"rss\":1}}}]}");
+  assert_string_equal (report (f, groups, 3, "job_memory"),
+                       "{\"job_data\":[{\"job_id\":\"12\",\"error\":\"old\",\"report\":{\"job_memory\":{\"period\":1,"
+                       "\"error\":\"old\",\"rss\":4096}}},{\"job_id\":\"7\",\"error\":\"old\",\"report\":{"
+                       "\"job_memory\":{\"period\":1,\"error\":\"old\",\"rss\":1}}}]}");
+  job_tables_free (tables);
+}
+
+/* Groups that could not be sampled are told once; jobs that others know are there too. */
+static void
+test_jobs_error (void **state)
+{
+  struct fixture *f = *state;
+  struct table *tables = job_tables ();
+  struct report_group groups[] = { { &tables[0], NULL }, { &tables[2], NULL } };
+
+  snprintf (tables[0].error, sizeof tables[0].error, "no /proc");
+  snprintf (tables[2].error, sizeof tables[2].error, "no /proc either");
+  assert_string_equal (report (f, groups, 2, NULL),
+                       "{\"job_data\":[{\"job_id\":null,\"error\":\"no /proc\",\"report\":{}}]}");
+  row_add (&tables[2], "1");
+  assert_string_equal (report (f, groups, 2, NULL),
+                       "{\"job_data\":[{\"job_id\":\"1\",\"error\":\"no /proc either\",\"report\":{\"job_memory\":{"
+                       "\"period\":1,\"error\":\"no /proc either\",\"rss\":null}}},"
+                       "{\"job_id\":null,\"error\":\"no /proc\",\"report\":{}}]}");
+  job_tables_free (tables);
+}
+
+static size_t
+occurrences (const char *text, const char *what)
+{
+  size_t count = 0;
+
+  for (; (text = strstr (text, what)); text++)
+    count++;
+  return count;
+}
+
+/* Groups without a job in common: nothing is lost and nothing is there twice, and it is soon done. */
+static void
+test_jobs_many (void **state)
+{
+  struct fixture *f = *state;
+  struct table *tables = job_tables ();
+  struct report_group groups[] = { { &tables[0], NULL }, { &tables[2], NULL } };
+  const char *text;
+  char label[32];
+
+  for (int row = 0; row < 20000; row++) {
+    table_add_row (&tables[0], label, (size_t) snprintf (label, sizeof label, "a%d", row));
+    table_add_row (&tables[2], label, (size_t) snprintf (label, sizeof label, "b%d", row));
+  }
+  text = report (f, groups, 2, NULL);
+  assert_int_equal (occurrences (text, "\"job_id\":\"a"), 20000);
+  assert_int_equal (occurrences (text, "\"job_id\":\"b"), 20000);
+  for (int row = 19999; row >= 0; row--)
+    table_add_row (&tables[2], label, (size_t) snprintf (label, sizeof label, "a%d", row));
+  text = report (f, groups, 2, NULL);
+  assert_int_equal (occurrences (text, "\"job_cpu\""), 20000);
+  assert_int_equal (occurrences (text, "\"job_memory\""), 40000);
+  job_tables_free (tables);
+}
+
 /* A table of another schema, or of no earlier time, is nothing to compare with. */
 static void
 test_before_that_does_not_fit (void **state)
@@ -458,6 +583,9 @@ main (void)
     TEST (test_error_without_values),
     TEST (test_many_new_rows_in_several_tables),
     TEST (test_sections),
+    TEST (test_jobs),
+    TEST (test_jobs_error),
+    TEST (test_jobs_many),
     TEST (test_before_that_does_not_fit),
     TEST (test_many_new_rows),
     TEST (test_no_memory_once_warm),
