@@ -23,6 +23,7 @@ enum job_scheduler {
 #define JOB_SCHEDULERS (JOB_OTHER + 1)
 
 #define JOB_LABEL_SIZE 129
+#define JOB_ID_MAX 117 /* leaves room for "/N" */
 #define JOB_UID_UNKNOWN UINT32_MAX
 
 struct job_identity {
@@ -55,16 +56,31 @@ const char *job_scheduler_name (enum job_scheduler scheduler); /* "slurm" */
 /* A name that may be a job's id: 1 to 100 characters of letters, digits and ._:@+-[]#, as "agent run" takes it. */
 bool job_id_is_valid (const char *id);
 
-/* The folder of a job in one path of /proc/PID/cgroup, for job_cgroup. */
+/* ---- job_folder.c: the layouts of cgroups ---- */
+
 #define JOB_FOLDER_PREFIX "synop_job_" /* and the id: made by "agent run" */
 struct job_folder {
   enum job_scheduler scheduler;
+  const char *path;        /* "/slurm/uid_0/job_5/step_0": into the text, not NUL-terminated */
   size_t length;           /* of the path up to the end of the job's folder */
   char id[JOB_LABEL_SIZE]; /* "": the folder is not named by the id */
-  uint32_t uid;
+  uint32_t uid;            /* or JOB_UID_UNKNOWN */
   char step[32];
-  bool daemon; /* the part of the folder that holds the scheduler's own processes */
+  bool daemon; /* lies where the scheduler keeps its own processes */
 };
+/* In one path of /proc/PID/cgroup. False: no job's. */
 bool job_folder_find (const char *path, size_t length, struct job_folder *folder);
+
+struct cgroup_line { /* a line of /proc/PID/cgroup, "4:cpu,cpuacct:/path"; into the text */
+  const char *controllers, *path;
+  size_t controllers_length, path_length;
+  bool unified; /* cgroup v2: "0::/path" */
+};
+/* Takes the next line that is one. False at the end. */
+bool cgroup_line_next (const char **at, const char *end, struct cgroup_line *line);
+/* The folder that decides, of all lines: the order of enum job_scheduler, and one with an id before one without. */
+bool job_folder_decide (const char *cgroup, size_t length, struct job_folder *folder);
+/* Another line's folder is the same job's. */
+bool job_folder_is_same (const struct job_folder *a, const struct job_folder *b);
 
 #endif
