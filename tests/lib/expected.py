@@ -95,6 +95,33 @@ def check_group(said, now, before, elapsed_ns):
     same(said, group_report(now, before, elapsed_ns), now.group.name)
 
 
-def place(report, group):
-    """Where a group lies in a report."""
-    return report[group.section][group.name] if group.section else report[group.name]
+JOBS = "job_data"
+
+
+def place(report, section, name):
+    """Where a group lies in a report, or None. Jobs are the other way round, and without folds: they come out as
+    {job: what the group tells of it}, or None when there is none."""
+    if section != JOBS:
+        return (report.get(section, {}) if section else report).get(name)
+    return {job["job_id"]: job["report"][name] for job in report.get(JOBS, []) if name in job["report"]} or None
+
+
+def check_jobs(said, groups):
+    """A line's job_data. `groups`: (now, before or None, elapsed_ns) of each job group in order."""
+    jobs = []
+    for now, _, _ in groups:
+        jobs += [label for label in now.rows if label not in jobs]
+    failed = [now.error for now, _, _ in groups if now.error and not now.rows]
+    assert [job["job_id"] for job in said] == jobs + [None] * bool(failed), (said, jobs)
+    for job in said[:len(jobs)]:
+        holders = [group for group in groups if job["job_id"] in group[0].rows]
+        assert list(job) == ["job_id", "error", "report"] and list(job["report"]) == [now.group.name for now, _, _ in holders]
+        assert job["error"] == next((now.error for now, _, _ in holders if now.error), "")
+        for now, before, elapsed_ns in holders:
+            shown_now = dict(job["report"][now.group.name])
+            period, error = shown_now.pop("period"), shown_now.pop("error")
+            assert math.isclose(period, elapsed_ns / 1e9, rel_tol=1e-6) and error == now.error
+            whole = group_report(now, before, elapsed_ns)
+            same(shown_now, whole[now.group.rows_name][job["job_id"]], now.group.name)
+    if failed:
+        assert said[-1] == {"job_id": None, "error": failed[0], "report": {}}
