@@ -165,8 +165,9 @@ read_flush (char *words, struct serve_flush *what)
       what->to_ns = strtoll (word + 3, &end, 10);
     } else if (strncmp (word, "file=", 5) == 0) {
       what->device = strtoull (word + 5, &end, 10);
-      if (*end == ':' && end[1])
-        what->inode = strtoull (end + 1, &end, 10);
+      if (*end != ':' || !end[1])
+        return false;
+      what->inode = strtoull (end + 1, &end, 10);
     }
     if (*end || end == word || errno)
       return false;

@@ -29,6 +29,8 @@ struct scene {
   uint64_t dropped;
   int reloads;
   bool reload_fails;
+  struct serve_flush asked;
+  uint64_t tickets; /* given to flushes; while it is 0 they are answered at once */
 };
 
 static void
@@ -45,6 +47,18 @@ do_reload (void *context, struct error *error)
 
   scene->reloads++;
   return scene->reload_fails ? error_set (error, "n1.pub is broken") : 0;
+}
+
+static uint64_t
+begin_flush (void *context, const struct serve_flush *what, struct buffer *out)
+{
+  struct scene *scene = context;
+
+  scene->asked = *what;
+  if (scene->tickets)
+    return ++scene->tickets;
+  buffer_add_string (out, "other\n");
+  return 0;
 }
 
 static void
@@ -72,7 +86,8 @@ open_serve (struct scene *scene, struct error *error)
                                    .dropped = &scene->dropped,
                                    .context = scene,
                                    .status = give_status,
-                                   .reload = do_reload };
+                                   .reload = do_reload,
+                                   .flush = begin_flush };
 
   return serve_create (&options, error);
 }
@@ -164,6 +179,53 @@ test_requests (void **state)
   CHECK ("tail\0\n", "error ");
   CHECK ("\xff\xfe\x00\x01 GET / HTTP/1.1\r\n\r\n", "error ");
   assert_int_equal (serve_clients (scene->serve), 0);
+}
+
+static void
+test_flush (void **state)
+{
+  struct scene *scene = *state;
+  int first, second, third;
+  char text[64] = "";
+
+  CHECK ("flush\tto\n", "error flush takes");
+  CHECK ("flush\tto=\n", "error flush takes");
+  CHECK ("flush\tto=1x\n", "error flush takes");
+  CHECK ("flush\tto=9999999999999999999\n", "error flush takes");
+  CHECK ("flush\tfile=7\n", "error flush takes");
+  CHECK ("flush\tfile=7:\n", "error flush takes");
+  CHECK ("flush\tpath=x\n", "error flush takes");
+  CHECK ("flush\n", "other\n");
+  assert_true (scene->asked.to_ns == INT64_MAX && scene->asked.inode == 0);
+  CHECK ("flush\tto=-5\tfile=7:18446744073709551615\n", "other\n");
+  assert_true (scene->asked.to_ns == -5 && scene->asked.device == 7 && scene->asked.inode == UINT64_MAX);
+
+  scene->tickets = 1;
+  first = attach (scene);
+  second = attach (scene);
+  third = attach (scene);
+  send (first, "flush\n", 6, MSG_NOSIGNAL);
+  turn (scene);
+  send (second, "flush\n", 6, MSG_NOSIGNAL);
+  send (third, "flush\n", 6, MSG_NOSIGNAL);
+  turn (scene);
+  serve_tick (scene->serve, clock_monotonic () + 3600 * NS_PER_S); /* it takes as long as it takes */
+  assert_int_equal (serve_clients (scene->serve), 3);
+  close (third); /* waits no longer */
+  turn (scene);
+  assert_int_equal (serve_clients (scene->serve), 2);
+  serve_flushed (scene->serve, 2, "ok\n", 3);
+  turn (scene);
+  assert_int_equal (recv (first, text, sizeof text, 0), 3);
+  assert_memory_equal (text, "ok\n", 3);
+  assert_int_equal (recv (first, text, sizeof text, 0), 0);
+  assert_int_equal (recv (second, text, sizeof text, 0), -1);
+  serve_flushed (scene->serve, 9, "error full\n", 11);
+  turn (scene);
+  assert_int_equal (recv (second, text, sizeof text, 0), 11);
+  assert_int_equal (serve_clients (scene->serve), 0);
+  close (first);
+  close (second);
 }
 
 static void
@@ -327,6 +389,7 @@ main (void)
 #define SCENE_TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
     SCENE_TEST (test_requests),
+    SCENE_TEST (test_flush),
     SCENE_TEST (test_request_too_long),
     SCENE_TEST (test_client_that_does_not_ask),
     SCENE_TEST (test_tail),
