@@ -83,8 +83,10 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
   }
   session = cluster_session (cluster, node, hello->session, received);
   if (session) {
+    bool first = !session->hello;
+
     remember_hello (session, message, hello);
-    cluster_hello_replay (cluster, node, hello, received); /* while the schema of earlier frames is there */
+    cluster_hello_replay (cluster, node, hello, first, received); /* while the schema of earlier frames is there */
     cluster_tell_clock (cluster, node);
     tick_expect (cluster->ticks, &node->tick, session->period_ns, cluster_time (cluster, received.monotonic_ns));
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {

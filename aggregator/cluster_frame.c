@@ -77,7 +77,9 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct lin
   session = cluster_session (cluster, node, header.session, received);
   if (!session) {
     session = node_session (node, header.session);
-    if (header.sequence > session->sequence) /* received, though left out: no gap when this agent is taken again */
+    /* Received, though left out: no gap when this agent is taken again. Before the hello of the current session it may be
+     * of the one before, on its way since then: that hello tells of it. */
+    if (header.sequence > session->sequence && node->sessions[0].hello)
       session->sequence = header.sequence;
     return;
   }

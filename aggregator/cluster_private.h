@@ -58,8 +58,9 @@ void cluster_lay_out (struct cluster *cluster, struct node_group **groups, const
 /* Frames that did not come: they are asked for, or told as lost. */
 void cluster_miss (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                    struct instant now);
-void cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello,
-                           struct instant now); /* of the current session */
+/* Of the current session, the first one or a later one. */
+void cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello, bool first,
+                           struct instant now);
 void cluster_take_replayed (struct cluster *cluster, struct node *node, const struct control *message,
                             struct instant now);
 void cluster_end_replay (struct cluster *cluster, struct node *node, const struct control *end, struct instant now);

@@ -237,10 +237,10 @@ cluster_forget_replay (struct cluster *cluster, struct node *node)
 
 /* ---- what agents say ---- */
 
-/* Of a session before the current one, of which a hello tells. What this aggregator never heard of was before its time,
- * unless history says what is there of it. */
+/* Of a session before the current one, of which a hello tells. `news`: what it sampled before it said hello, or was
+ * heard of at all, is asked for too. */
 static void
-look_at_earlier (struct cluster *cluster, struct node *node, const struct control_held *held, bool backfill,
+look_at_earlier (struct cluster *cluster, struct node *node, const struct control_held *held, bool news,
                  struct instant now)
 {
   struct session *session = node_session (node, held->session);
@@ -250,11 +250,26 @@ look_at_earlier (struct cluster *cluster, struct node *node, const struct contro
     return;
   if (session) {
     last = session->sequence > session->base ? session->sequence : session->base;
+    if (news && !session->hello && held->first < session->first)
+      want (cluster, node, (struct missing_range){ held->session, held->first, session->first - 1 }, now);
     if (last < held->last)
       want (cluster, node, (struct missing_range){ held->session, last + 1, held->last }, now);
     session->sequence = last < held->last ? held->last : last;
-  } else if (backfill)
+  } else if (news)
     want (cluster, node, (struct missing_range){ held->session, held->first, held->last }, now);
+}
+
+/* How many sessions, the newest first, never said hello here: the link was cut while they were there. */
+static size_t
+count_unheard (struct node *node, const struct control *hello)
+{
+  for (size_t i = 0; i < hello->held_count; i++) {
+    const struct session *session = node_session (node, hello->held[i].session);
+
+    if (session && session->hello)
+      return i;
+  }
+  return hello->held_count;
 }
 
 /* What the current session sampled before it said hello here. All of that is asked for, so what else comes of it on the
@@ -285,10 +300,13 @@ leave_out_stored (struct cluster *cluster, struct node *node)
 }
 
 void
-cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello, struct instant now)
+cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello, bool first,
+                      struct instant now)
 {
   struct replay_slot *slot = slot_of (cluster, node);
   bool backfill = cluster->options.backfill && !node->replay.greeted;
+  bool news = node->replay.greeted && first; /* all that it samples is since this aggregator knows the node */
+  size_t unheard = news ? count_unheard (node, hello) : 0;
 
   if (slot) /* its answer went to another connection */
     slot_end (slot);
@@ -300,8 +318,8 @@ cluster_hello_replay (struct cluster *cluster, struct node *node, const struct c
   }
   node->replay.greeted = true;
   for (size_t i = hello->held_count; i-- > 0;) /* the oldest first */
-    look_at_earlier (cluster, node, &hello->held[i], backfill, now);
-  if (backfill)
+    look_at_earlier (cluster, node, &hello->held[i], backfill || i < unheard, now);
+  if (backfill || news)
     look_at_current (cluster, node, hello, now);
   leave_out_stored (cluster, node);
 }

@@ -183,7 +183,7 @@ hello (size_t index)
 }
 
 static void
-begin_session (size_t index)
+begin_cut_off (size_t index)
 {
   struct agent *agent = &scene->agents[index];
 
@@ -191,6 +191,12 @@ begin_session (size_t index)
   agent->ring_from[agent->session_count] = 1;
   agent->last[agent->session_count++] = 0;
   agent->alive = true;
+}
+
+static void
+begin_session (size_t index)
+{
+  begin_cut_off (index);
   hello (index);
 }
 
@@ -537,6 +543,86 @@ test_late_frames_disturb_nothing (void **state)
   assert_null (node->replay.late);
 }
 
+/* ---- agents that begin while the link is cut ---- */
+
+static void
+sample_unheard (size_t index, int count)
+{
+  scene->lose_data = 100;
+  for (int i = 0; i < count; i++)
+    sample (index);
+  scene->lose_data = 0;
+}
+
+/* What an agent sampled before it could say hello is asked for, and once. */
+static void
+test_samples_before_the_hello (void **state)
+{
+  (void) state;
+  start_all ();
+  begin_cut_off (0);
+  sample_unheard (0, 30);
+  hello (0);
+  answer_all ();
+  sample (0);
+  settle ();
+  assert_int_equal (scene->late, 30);
+  hello (0);
+  settle ();
+  assert_int_equal (check_all (), 0);
+  assert_int_equal (scene->late, 30);
+}
+
+/* Some that were killed before they could say anything, one of which a few frames had come. */
+static void
+test_sessions_that_never_said_hello (void **state)
+{
+  (void) state;
+  start_all ();
+  sample (0);
+  begin_cut_off (0);
+  sample_unheard (0, 20);
+  begin_cut_off (0);
+  sample_unheard (0, 20);
+  for (int i = 0; i < 5; i++)
+    sample (0);
+  sample_unheard (0, 5);
+  begin_cut_off (0);
+  sample_unheard (0, 20);
+  begin_cut_off (0);
+  sample_unheard (0, 20);
+  for (int i = 0; i < 3; i++) {
+    hello (0);
+    answer_all ();
+    sample (0);
+    settle ();
+  }
+  begin_session (0);
+  settle ();
+  assert_int_equal (check_all (), 0);
+  assert_int_equal (scene->late, 20 + 25 + 20 + 20);
+}
+
+/* A last frame of the one before that comes when the new one has been heard of, but not said hello. */
+static void
+test_stray_before_the_hello (void **state)
+{
+  struct buffer bytes = { 0 };
+
+  (void) state;
+  start_all ();
+  sample (0);
+  sample_unheard (0, 1);
+  write_frame (&bytes, "n1", 1, 2);
+  begin_cut_off (0);
+  sample (0);
+  say (0, LINK_DATA, &bytes);
+  buffer_free (&bytes);
+  hello (0);
+  settle ();
+  assert_int_equal (check_all (), 0);
+}
+
 /* ---- the aggregator restarts ---- */
 
 /* Without history it asks for nothing that was before its time. */
@@ -841,6 +927,9 @@ main (void)
     REPLAY_TEST (test_ring_that_is_too_small),
     REPLAY_TEST (test_late_on_the_data_channel),
     REPLAY_TEST (test_late_frames_disturb_nothing),
+    REPLAY_TEST (test_samples_before_the_hello),
+    REPLAY_TEST (test_sessions_that_never_said_hello),
+    REPLAY_TEST (test_stray_before_the_hello),
     REPLAY_TEST (test_restart_without_history),
     REPLAY_TEST (test_restart_with_history),
     REPLAY_TEST (test_queue_after_a_restart_with_history),
