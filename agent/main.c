@@ -79,18 +79,8 @@ open_ring (const struct agent_options *options)
                              .size = (size_t) options->ring_size,
                              .max_age_ns = options->ring_age_ns,
                              .node = options->node_name };
-  struct error warning;
-  struct ring *ring;
 
-  if (!options->ring)
-    return NULL;
-  ring = ring_create (&to, clock_monotonic (), clock_wall (), &warning);
-  if (warning.text[0])
-    log_warning ("ring: %s%s", warning.text,
-                 ring_is_file (ring) ? "" : "; until then frames are kept in memory, and lost when the agent ends");
-  else if (ring_is_file (ring))
-    log_info ("ring: %s holds %zu frames", options->ring_path, ring_count (ring));
-  return ring;
+  return options->ring ? ring_create (&to, clock_monotonic (), clock_wall ()) : NULL;
 }
 
 static int
@@ -102,6 +92,7 @@ publish (const struct agent_options *options, struct loop *loop, struct sampling
                                   .keys = options->keys,
                                   .queue_frames = (int) options->queue,
                                   .ring = open_ring (options),
+                                  .frame_log = options->frame_log,
                                   .realtime = options->realtime };
   struct error error;
   struct publisher *publisher = publisher_create (&to, loop, sampling, &error);
@@ -159,6 +150,7 @@ main (int argc, char **argv)
 
   output_claim ();
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
   footprint_prepare ();
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return keys_command (argc - 1, argv + 1);

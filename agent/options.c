@@ -79,6 +79,9 @@ static const struct option option_table[] = {
         "nodes "
         "sample at one instant also when they are busy; it takes under a millisecond of a period. Where that is not "
         "permitted it samples at the ordinary priority." },
+  { "agent", "frame_log", NULL, OPTION_PATH, IN_AGENT (frame_log), "",
+    .help = "A file to which every frame that is sampled for the aggregator is appended as it is sent, one msgpack "
+            "message behind the other, without end: for tests, and for who looks for a fault. Empty: none." },
   { "agent", "root", NULL, OPTION_PATH, IN_AGENT (root), "/", .check = check_root,
     .help = "The folder that holds proc and sys: another than / shows a recorded machine." },
   { "agent", "count", NULL, OPTION_SIZE, IN_AGENT (count), "0", NULL, NULL,

@@ -31,7 +31,7 @@ struct agent_options {
   const char **names; /* of the groups */
   struct config_wildcard sections;
 
-  char *node, *connect, *keys, *root;
+  char *node, *connect, *keys, *root, *frame_log;
   int64_t period_ns;
   uint64_t queue, count;
   int log_level;

@@ -16,8 +16,9 @@ struct publisher_options {
   const char *endpoint;
   const char *keys; /* the folder with agent.key and aggregator.pub */
   int queue_frames;
-  struct ring *ring; /* keeps the frames for replay; not owned; NULL: none */
-  bool realtime;     /* the calling thread goes before ordinary work from now on, where the system permits it */
+  struct ring *ring;     /* keeps the frames for replay; not owned; NULL: none */
+  const char *frame_log; /* a file that every frame is appended to; "" or NULL: none */
+  bool realtime;         /* the calling thread goes before ordinary work from now on, where the system permits it */
 };
 
 struct publisher;

@@ -1,8 +1,8 @@
 /* The last frames of this node, so that the aggregator can ask again for what it missed.
  *
- * They lie in a mapped file, so that they outlive the agent: frames of earlier sessions stay until they are too old, or
- * until their place is needed. Adding one costs a copy and a checksum, and no system call. Where there can be no file
- * they are kept in memory. */
+ * They lie in a file, so that they outlive the agent: frames of earlier sessions stay until they are too old, or until
+ * their place is needed. While there can be no file they are in memory; it is tried again each minute, and takes them
+ * over when it can be made. */
 #ifndef SYNOP_AGENT_RING_H
 #define SYNOP_AGENT_RING_H
 
@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "synop/control.h"
-#include "synop/error.h"
 
 struct ring;
 
@@ -24,16 +23,16 @@ struct ring_options {
 
 struct ring_frame {
   uint64_t session, sequence;
-  const void *bytes; /* valid until the next frame is added */
+  const void *bytes; /* valid until the ring is used again */
   size_t length;
 };
 
-/* `now_ns` is CLOCK_MONOTONIC, `wall_ns` tells how old the frames in the file are. `warning` is "" or says what is wrong
- * with the file, and what to do; then the frames are kept in memory, or, where it could be mended, in the file. */
-struct ring *ring_create (const struct ring_options *options, int64_t now_ns, int64_t wall_ns, struct error *warning);
+/* `now_ns` is CLOCK_MONOTONIC, `wall_ns` tells how old the frames in the file are. What is wrong with the file, and what
+ * to do, is logged when it begins, and its end too. */
+struct ring *ring_create (const struct ring_options *options, int64_t now_ns, int64_t wall_ns);
 void ring_destroy (struct ring *ring);
 
-void ring_add (struct ring *ring, const struct ring_frame *frame, int64_t now_ns);
+void ring_add (struct ring *ring, const struct ring_frame *frame, int64_t now_ns, int64_t wall_ns);
 /* The first frame that is held of `from` to `to` of a session. False: none of them is. */
 bool ring_next (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, struct ring_frame *frame);
 /* The sessions of which frames are held, the newest first. Returns how many there are, at most `max`. */
@@ -41,5 +40,6 @@ size_t ring_sessions (struct ring *ring, int64_t now_ns, struct control_held *se
 
 size_t ring_count (const struct ring *ring);
 bool ring_is_file (const struct ring *ring);
+const char *ring_trouble (const struct ring *ring); /* what is wrong with the file, or was mended in it; or "" */
 
 #endif

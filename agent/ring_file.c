@@ -1,9 +1,10 @@
 /* See ring_file.h. What the file holds, in the machine's own byte order:
  *
  *   head     magic "synopRNG", version (4 bytes), zero (4), key (16), SipHash-2-4 with the key of all before (8)
- *   records  from byte 4096 on; see ring.c
+ *   records  from byte 4096 on; see ring_store.c
  *
- * The head is written once. A file that is not one of ours is left as it is: perhaps the path is wrong. */
+ * A file that is not one of ours is left as it is: perhaps the path is wrong. It is written and read, not mapped: a disk
+ * that fails, or a file that somebody cuts short, is then an error; in a mapping it would end the agent. */
 #include "agent/ring_file.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include "synop/memory.h"
 
 #define VERSION 1
+#define WINDOW ((size_t) 64 * 1024)
 
 static const char magic[8] = "synopRNG";
 
@@ -35,28 +37,90 @@ head_sum (const struct head *head, uint8_t sum[crypto_shorthash_BYTES])
   crypto_shorthash (sum, (const uint8_t *) head, offsetof (struct head, sum), head->key);
 }
 
-/* ---- memory ---- */
+/* ---- either ---- */
 
 void
-ring_file_anonymous (struct ring_file *file, size_t size)
+ring_file_memory (struct ring_file *file, size_t size)
 {
   *file = (struct ring_file){ .fd = -1, .size = size };
-  file->map =
-      mmap (NULL, RING_FILE_HEAD + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (file->map == MAP_FAILED)
+  file->memory = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (file->memory == MAP_FAILED)
     abort (); /* as memory_new does */
-  file->records = file->map + RING_FILE_HEAD;
   randombytes_buf (file->key, sizeof file->key);
+}
+
+static void
+forget_window (struct ring_file *file)
+{
+  free (file->window);
+  file->window = NULL;
+  file->window_length = 0;
 }
 
 void
 ring_file_close (struct ring_file *file)
 {
-  if (file->map)
-    munmap (file->map, RING_FILE_HEAD + file->size);
+  if (file->memory)
+    munmap (file->memory, file->size);
   if (file->fd >= 0)
     close (file->fd);
+  forget_window (file);
   *file = (struct ring_file){ .fd = -1 };
+}
+
+static int
+write_whole (int fd, const void *bytes, size_t length, off_t at)
+{
+  const uint8_t *next = bytes;
+
+  while (length) {
+    ssize_t written = pwrite (fd, next, length, at);
+
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return -1;
+    next += written;
+    at += written;
+    length -= (size_t) written;
+  }
+  return 0;
+}
+
+int
+ring_file_write (struct ring_file *file, size_t at, const void *bytes, size_t length)
+{
+  if (file->memory) {
+    memcpy (file->memory + at, bytes, length);
+    return 0;
+  }
+  forget_window (file);
+  return write_whole (file->fd, bytes, length, (off_t) (RING_FILE_HEAD + at));
+}
+
+/* Who reads goes through the records one behind the other, so more is read than is asked for. */
+const void *
+ring_file_read (struct ring_file *file, size_t at, size_t length)
+{
+  ssize_t got;
+
+  if (file->memory)
+    return file->memory + at;
+  if (at < file->window_from || at + length > file->window_from + file->window_length) {
+    size_t room = length > WINDOW ? length : WINDOW;
+
+    forget_window (file);
+    file->window = memory_new (1, room);
+    file->window_from = at;
+    room = room < file->size - at ? room : file->size - at;
+    do
+      got = pread (file->fd, file->window, room, (off_t) (RING_FILE_HEAD + at));
+    while (got < 0 && errno == EINTR);
+    file->window_length = got > 0 ? (size_t) got : 0;
+    if (length > file->window_length)
+      return NULL;
+  }
+  return file->window + (at - file->window_from);
 }
 
 void
@@ -66,8 +130,8 @@ ring_file_release (struct ring_file *file, size_t from, size_t to)
 
   from = (from + page - 1) & ~(page - 1);
   to &= ~(page - 1);
-  if (from < to)
-    madvise (file->records + from, to - from, MADV_DONTNEED);
+  if (file->memory && from < to)
+    madvise (file->memory + from, to - from, MADV_DONTNEED);
 }
 
 /* ---- the file ---- */
@@ -127,7 +191,7 @@ look_at_head (struct ring_file *file, const char *path, struct error *warning)
   return HEAD_GOOD;
 }
 
-/* All of its place on the disk is taken now: a mapped page that finds none later would end the agent. */
+/* All of its place on the disk is taken now, so that none is missing later. */
 static int
 take_place (struct ring_file *file, const char *path, const struct stat *status, struct error *error)
 {
@@ -146,8 +210,8 @@ take_place (struct ring_file *file, const char *path, const struct stat *status,
   return -1;
 }
 
-static void
-write_head (struct ring_file *file)
+int
+ring_file_renew (struct ring_file *file)
 {
   struct head head = { .version = VERSION };
 
@@ -155,7 +219,7 @@ write_head (struct ring_file *file)
   randombytes_buf (file->key, sizeof file->key);
   memcpy (head.key, file->key, sizeof head.key);
   head_sum (&head, head.sum);
-  memcpy (file->map, &head, sizeof head);
+  return file->memory ? 0 : write_whole (file->fd, &head, sizeof head, 0);
 }
 
 static int
@@ -163,7 +227,6 @@ open_file (struct ring_file *file, const char *path, struct error *warning)
 {
   struct stat status;
   enum verdict verdict;
-  size_t length = RING_FILE_HEAD + file->size;
 
   if (open_locked (file, path, &status, warning) < 0)
     return -1;
@@ -174,15 +237,9 @@ open_file (struct ring_file *file, const char *path, struct error *warning)
     status.st_size = 0;
   if (take_place (file, path, &status, warning) < 0)
     return -1;
-  file->map = mmap (NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
-  if (file->map == MAP_FAILED) {
-    file->map = NULL;
+  if (verdict == HEAD_NEW && ring_file_renew (file) < 0)
     return error_set (warning, "%s: %s; set [ring] path", path, strerror (errno));
-  }
-  file->records = file->map + RING_FILE_HEAD;
-  if (verdict == HEAD_NEW)
-    write_head (file);
-  else if (status.st_size < (off_t) RING_FILE_HEAD)
+  if (verdict == HEAD_GOOD && status.st_size < (off_t) RING_FILE_HEAD)
     error_set (warning, "%s was cut short; the frames that it had are lost", path);
   return 0;
 }
@@ -196,4 +253,13 @@ ring_file_open (struct ring_file *file, const char *path, size_t size, struct er
     return 0;
   ring_file_close (file);
   return -1;
+}
+
+bool
+ring_file_is_at (const struct ring_file *file, const char *path)
+{
+  struct stat ours, there;
+
+  return fstat (file->fd, &ours) == 0 && stat (path, &there) == 0 && ours.st_dev == there.st_dev &&
+         ours.st_ino == there.st_ino && ours.st_size >= (off_t) (RING_FILE_HEAD + file->size);
 }

@@ -1,4 +1,4 @@
-/* The file in which a ring lies, mapped; or as much memory. */
+/* The file in which a ring lies; or as much memory. */
 #ifndef SYNOP_AGENT_RING_FILE_H
 #define SYNOP_AGENT_RING_FILE_H
 
@@ -9,22 +9,31 @@
 #include "synop/error.h"
 
 #define RING_KEY_SIZE 16
-#define RING_FILE_HEAD 4096 /* the first page; the records begin behind it */
+#define RING_FILE_HEAD 4096 /* the records begin behind it; it is a page, so that they may be mapped */
 
 struct ring_file {
-  int fd;           /* -1: in memory */
-  uint8_t *map;     /* head and records */
-  uint8_t *records; /* `size` bytes */
-  size_t size;
-  uint8_t key[RING_KEY_SIZE]; /* of the records' checksums */
+  int fd;          /* -1: in memory */
+  uint8_t *memory; /* then they are here */
+  size_t size;     /* of the records */
+  uint8_t key[RING_KEY_SIZE];
+  uint8_t *window; /* what was read last: `window_length` bytes from `window_from` on */
+  size_t window_from, window_length;
 };
 
 /* -1: there is no such file and nothing is open. 0: `warning` is "", or says what was mended. */
 int ring_file_open (struct ring_file *file, const char *path, size_t size, struct error *warning);
-void ring_file_anonymous (struct ring_file *file, size_t size);
+void ring_file_memory (struct ring_file *file, size_t size);
 void ring_file_close (struct ring_file *file);
 
-/* Lets go of pages: of a file they come back from the page cache when they are touched, of memory they are gone. */
+/* Places are those in the records, and must lie in them. -1 (errno) and NULL: the disk, or who cut the file short. What
+ * is read is valid until the next call of any of these. */
+int ring_file_write (struct ring_file *file, size_t at, const void *bytes, size_t length);
+const void *ring_file_read (struct ring_file *file, size_t at, size_t length);
+/* Gives the file a new key, so that no record in it is one any more. */
+int ring_file_renew (struct ring_file *file);
+/* False: it was removed, replaced or cut short. */
+bool ring_file_is_at (const struct ring_file *file, const char *path);
+/* Of memory: gives the pages that lie between back to the kernel. */
 void ring_file_release (struct ring_file *file, size_t from, size_t to);
 
 #endif

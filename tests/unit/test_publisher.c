@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/probe_schedule.h"
@@ -174,6 +176,7 @@ done_table (void *context, size_t group, struct table *table)
 }
 
 static struct schema *declared;
+static struct buffer published; /* all frames, one behind the other */
 
 int
 link_agent_publish (struct link_agent *link, const void *bytes, size_t length)
@@ -187,6 +190,7 @@ link_agent_publish (struct link_agent *link, const void *bytes, size_t length)
   frame_has_facts[frame_count] = false;
   assert_int_equal (frame_read_tables (bytes, length, &frames[frame_count], declared, &sink, &error), 0);
   frame_times[frame_count++] = now_ns;
+  buffer_add (&published, bytes, length);
   return 0;
 }
 
@@ -370,27 +374,30 @@ remove_keys (void **state)
 }
 
 static struct ring *ring;
+static const char *frame_log; /* for the next publisher */
 
 static struct publisher *
 create_publisher (uint64_t session)
 {
-  struct publisher_options options = {
-    .node = "n1", .session = session, .endpoint = "tcp://master:5555", .keys = folder, .queue_frames = 300, .ring = ring
-  };
+  struct publisher_options options = { .node = "n1",
+                                       .session = session,
+                                       .endpoint = "tcp://master:5555",
+                                       .keys = folder,
+                                       .queue_frames = 300,
+                                       .ring = ring,
+                                       .frame_log = frame_log };
   struct error error;
 
   return publisher_create (&options, NULL, sampling, &error);
 }
 
 static int
-begin (void **state)
+begin_without_ring (void **state)
 {
   static const struct sampler *const list[] = { &plain, &facts };
   static const int64_t periods[] = { S, S };
   static const struct sampler_context context = { .root = "" };
-  const struct ring_options in_memory = { "", 65536, 900 * S, "n1" };
   const struct group *const *groups;
-  struct error warning;
   size_t count;
 
   (void) state;
@@ -399,9 +406,17 @@ begin (void **state)
   sampling = sampling_create (list, periods, 2, &context);
   groups = sampling_groups (sampling, &count);
   declared = schema_create (groups, count);
-  ring = ring_create (&in_memory, now_ns, clock_wall (), &warning);
   publisher = create_publisher (SESSION);
   return publisher ? 0 : -1;
+}
+
+static int
+begin (void **state)
+{
+  const struct ring_options in_memory = { "", 65536, 900 * S, "n1" };
+
+  ring = ring_create (&in_memory, START, START);
+  return begin_without_ring (state);
 }
 
 static int
@@ -410,10 +425,13 @@ end (void **state)
   (void) state;
   publisher_destroy (publisher);
   ring_destroy (ring);
+  ring = NULL;
   sampling_destroy (sampling);
   schema_destroy (declared);
   schema_destroy (sent_schema);
   sent_schema = NULL;
+  buffer_free (&published);
+  published = (struct buffer){ 0 };
   return 0;
 }
 
@@ -423,7 +441,7 @@ static void
 test_hello_when_connected (void **state)
 {
   (void) state;
-  run_until (START + 5 * S);
+  run_until (START + S / 2);
   assert_int_equal (sent_count, 0);
   happens (LINK_UP);
   assert_int_equal (sent_count, 1);
@@ -435,31 +453,102 @@ test_hello_when_connected (void **state)
   assert_memory_equal (sent[0].schema_hash, declared->hash, SCHEMA_HASH_SIZE);
 }
 
-/* Nothing is published before the welcome; then at whole periods, numbered from 1, the facts once. */
+/* The frames since `first`: at whole seconds, numbered on, the facts with that one alone. */
+static void
+assert_frames (size_t first, size_t count)
+{
+  assert_int_equal (frame_count, first + count);
+  for (size_t i = first; i < frame_count; i++) {
+    assert_int_equal (frame_times[i] % S, 0);
+    assert_int_equal (frame_times[i], frame_times[first] + (int64_t) (i - first) * S);
+    assert_int_equal (frames[i].monotonic_ns, frame_times[i]);
+    assert_int_equal (frames[i].sequence, i + 1);
+    assert_true (frames[i].session == SESSION);
+    assert_string_equal (frames[i].node, "n1");
+    assert_int_equal (frame_has_facts[i], i == first);
+  }
+}
+
+/* Without a ring nothing is sampled before the welcome: nobody would ever get it. */
 static void
 test_frames_begin_with_the_welcome (void **state)
 {
   (void) state;
   happens (LINK_UP);
+  assert_int_equal (sent[0].first_sequence, 0);
   run_until (START + 3 * S);
   assert_int_equal (frame_count, 0);
   hears_welcome (true);
   assert_int_equal (count_sent (CONTROL_SCHEMA), 0);
   run_until (START + 8 * S);
-  assert_int_equal (frame_count, 5);
-  for (size_t i = 0; i < frame_count; i++) {
-    assert_int_equal (frame_times[i] % S, 0);
-    assert_int_equal (frames[i].monotonic_ns, frame_times[i]);
-    assert_int_equal (frames[i].sequence, i + 1);
-    assert_true (frames[i].session == SESSION);
-    assert_string_equal (frames[i].node, "n1");
-    assert_int_equal (frame_has_facts[i], i == 0);
-  }
+  assert_frames (0, 5);
   hears_welcome (true);
   run_until (START + 10 * S);
-  assert_int_equal (frame_count, 7);
-  assert_true (frame_has_facts[5]);
-  assert_false (frame_has_facts[6]);
+  assert_frames (5, 2);
+}
+
+/* An aggregator that is there is waited for, so that the first frame arrives. */
+static void
+test_frames_wait_for_the_welcome (void **state)
+{
+  (void) state;
+  run_until (START + S / 10);
+  happens (LINK_UP);
+  run_until (START + 9 * S / 10);
+  hears_welcome (true);
+  run_until (1002 * S - 1);
+  assert_int_equal (frame_count, 0);
+  run_until (START + 8 * S);
+  assert_frames (0, 7);
+}
+
+/* One that is not there is not. The hello tells of the frames, and they are there to be asked for. */
+static void
+test_frames_begin_without_an_aggregator (void **state)
+{
+  size_t before;
+
+  (void) state;
+  run_until (START + S);
+  assert_int_equal (frame_count, 0);
+  run_until (START + 10 * S);
+  assert_frames (0, 9);
+  assert_int_equal (frame_times[0], 1002 * S);
+  happens (LINK_UP);
+  assert_int_equal (sent_count, 1);
+  assert_int_equal (sent[0].first_sequence, 1);
+  assert_int_equal (sent[0].last_sequence, 9);
+  hears_welcome (true);
+  run_until (START + 15 * S);
+  assert_frames (9, 5); /* with the facts again */
+  assert_int_equal (frame_times[9], frame_times[8] + S);
+  before = sent_count;
+  hears ((struct control){
+      .type = CONTROL_REPLAY_REQUEST, .session = SESSION, .from = 1, .to = 9, .frames = 64, .bytes = 100000 });
+  assert_int_equal (sent_count, before + 10);
+}
+
+/* From its own clock to the cluster's: no two samples that almost touch, and none left out. */
+static void
+test_own_clock_then_the_clusters (void **state)
+{
+  (void) state;
+  run_until (START + 10 * S + S / 4);
+  happens (LINK_UP);
+  hears_welcome (true);
+  hears ((struct control){ .type = CONTROL_PROBE_ANSWER,
+                           .session = SESSION,
+                           .known = true,
+                           .t1 = sent[sent_count - 1].t1,
+                           .has_clock = true,
+                           .clock = { START, INT64_C (1800000000) * S + S / 3, 1000, 0, false } });
+  run_until (START + 20 * S);
+  assert_int_equal (frame_count, 9 + 10);
+  for (size_t i = 1; i < frame_count; i++) {
+    assert_in_range (frame_times[i] - frame_times[i - 1], S / 2, 3 * S / 2);
+    if (i > 9)
+      assert_in_range ((frame_times[i] - START + S / 3 + 10) % S, 0, 20);
+  }
 }
 
 /* There is time for two probes before it. */
@@ -517,6 +606,7 @@ test_welcome_of_another_session_is_nothing (void **state)
   happens (LINK_UP);
   hears ((struct control){ .type = CONTROL_WELCOME, .session = 1 });
   run_until (START + 5 * S);
+  assert_int_equal (sent_count, 1);
   assert_int_equal (frame_count, 0);
 }
 
@@ -866,6 +956,61 @@ test_replay_of_an_earlier_session (void **state)
   assert_replayed (before, 3, 5, 5);
 }
 
+/* ---- the log of frames ---- */
+
+static int
+begin_log (void **state)
+{
+  static char path[sizeof folder + 4];
+
+  snprintf (path, sizeof path, "%s/log", folder);
+  frame_log = path;
+  return begin (state);
+}
+
+static int
+end_log (void **state)
+{
+  int rc = end (state);
+
+  unlink (frame_log);
+  frame_log = NULL;
+  return rc;
+}
+
+static void
+assert_log_is_what_was_published (void)
+{
+  struct buffer logged = { 0 };
+  struct stat status;
+  int fd = open (frame_log, O_RDONLY);
+
+  assert_true (fd >= 0 && fstat (fd, &status) == 0);
+  assert_int_equal (status.st_mode & 0777, 0600);
+  assert_int_equal (status.st_size, published.length);
+  assert_true (published.length > 0);
+  buffer_reserve (&logged, published.length);
+  assert_int_equal (read (fd, logged.data, published.length), published.length);
+  assert_memory_equal (logged.data, published.data, published.length);
+  buffer_free (&logged);
+  close (fd);
+}
+
+/* As they are sent, whether anybody takes them or not; the next agent goes on behind. */
+static void
+test_frame_log (void **state)
+{
+  (void) state;
+  run_until (START + 5 * S);
+  assert_log_is_what_was_published ();
+  publisher_destroy (publisher);
+  timer_count = 0;
+  publisher = create_publisher (SESSION + 1);
+  happens (LINK_UP);
+  run_until (START + 10 * S);
+  assert_log_is_what_was_published ();
+}
+
 static void
 test_keys_that_are_missing (void **state)
 {
@@ -885,11 +1030,14 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown (test_hello_when_connected, begin, end),
-    cmocka_unit_test_setup_teardown (test_frames_begin_with_the_welcome, begin, end),
+    cmocka_unit_test_setup_teardown (test_frames_begin_with_the_welcome, begin_without_ring, end),
+    cmocka_unit_test_setup_teardown (test_frames_wait_for_the_welcome, begin, end),
+    cmocka_unit_test_setup_teardown (test_frames_begin_without_an_aggregator, begin, end),
+    cmocka_unit_test_setup_teardown (test_own_clock_then_the_clusters, begin, end),
     cmocka_unit_test_setup_teardown (test_first_frame_leaves_time_for_probes, begin, end),
     cmocka_unit_test_setup_teardown (test_schema_when_it_is_not_known, begin, end),
     cmocka_unit_test_setup_teardown (test_forgotten_session_says_hello, begin, end),
-    cmocka_unit_test_setup_teardown (test_welcome_of_another_session_is_nothing, begin, end),
+    cmocka_unit_test_setup_teardown (test_welcome_of_another_session_is_nothing, begin_without_ring, end),
     cmocka_unit_test_setup_teardown (test_frames_go_on_while_it_is_away, begin, end),
     cmocka_unit_test_setup_teardown (test_probes, begin, end),
     cmocka_unit_test_setup_teardown (test_never_known, begin, end),
@@ -905,6 +1053,7 @@ main (void)
     cmocka_unit_test_setup_teardown (test_replay, begin, end),
     cmocka_unit_test_setup_teardown (test_replay_that_the_socket_does_not_take, begin, end),
     cmocka_unit_test_setup_teardown (test_replay_of_an_earlier_session, begin, end),
+    cmocka_unit_test_setup_teardown (test_frame_log, begin_log, end_log),
     cmocka_unit_test (test_keys_that_are_missing),
   };
 

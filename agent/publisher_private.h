@@ -1,0 +1,53 @@
+/* What publisher.c (samples, frames, life) and publisher_talk.c (what is said to the aggregator, and heard) share. */
+#ifndef SYNOP_AGENT_PUBLISHER_PRIVATE_H
+#define SYNOP_AGENT_PUBLISHER_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/frame_log.h"
+#include "agent/prober.h"
+#include "agent/publisher.h"
+#include "synop/buffer.h"
+#include "synop/frame.h"
+#include "synop/keys.h"
+#include "synop/link.h"
+#include "synop/schema.h"
+
+enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED };
+
+struct publisher {
+  struct publisher_options options;
+  struct sampling *sampling;
+  struct schema *schema;
+  struct link_agent *link;
+  struct frame_log *log;
+  struct loop_watch *watch;
+  struct loop_timer *sample_timer, *probe_timer, *silence_timer;
+  enum publisher_state state;
+  bool begun;     /* samples are taken */
+  bool welcomed;  /* once at least */
+  bool unsettled; /* something ran for the first time: its memory is let go of after the next sample */
+  char key[KEY_TEXT_SIZE];
+  struct frame_header header; /* sequence: of the last frame */
+  struct buffer frame, message;
+  int64_t heard_ns;       /* when the aggregator said something, or the last attempt to connect anew */
+  int64_t read_ns;        /* when the message at hand was read */
+  int64_t hello_ns;       /* the last hello of a session that was not known, */
+  int64_t hello_pause_ns; /* and how long there is none after it */
+  int64_t schemas_ns;     /* when a second began, */
+  unsigned schemas;       /* and the schemas that were sent in it */
+  struct prober prober;
+  struct sampling_clock clock; /* cluster time, once it is known */
+};
+
+/* publisher.c: samples are taken, the first at the first instant after that, unless they are already. */
+void publisher_begin (struct publisher *publisher, int64_t after_ns);
+
+/* publisher_talk.c */
+void publisher_enter (struct publisher *publisher, enum publisher_state state);
+void publisher_probe (struct publisher *publisher, int64_t now_ns);
+/* Hears all that there is to hear. Due after whatever was sent, since libzmq's fd speaks up only once. */
+void publisher_drain (struct publisher *publisher);
+
+#endif

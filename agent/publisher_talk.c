@@ -1,0 +1,274 @@
+/* What the publisher says to the aggregator, and what it answers:
+ *
+ *   connection up     -> hello, which tells what the ring holds
+ *   welcome           -> a burst of probes; the facts go with the next frame
+ *   schema request    -> schema
+ *   replay request    -> those frames that the ring holds, at most as many as are asked for, and the end
+ *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
+ *                        aggregator does not know this session
+ *
+ * Whatever the aggregator says, and however often, what is said back is bounded: two that answer each other at once
+ * never end, and two agents with one key are such a case, as one of them is never known. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/publisher_private.h"
+#include "synop/clock.h"
+#include "synop/control.h"
+#include "synop/log.h"
+#include "synop/version.h"
+
+/* Time for two probes, so that the first frame is sampled on cluster time already. */
+#define CLOCK_LAG (300 * NS_PER_MS)
+
+#define HELLO_PAUSE_FIRST NS_PER_S /* between hellos of a session that is not known, doubled each time */
+#define HELLO_PAUSE_MAX (30 * NS_PER_S)
+#define WELCOME_PAUSE NS_PER_S /* between two that start a burst of probes */
+#define SCHEMAS_MAX 4          /* in a second */
+
+/* ---- what is said ---- */
+
+static int
+publisher_write (struct publisher *publisher, const struct control *message)
+{
+  buffer_clear (&publisher->message);
+  control_write (&publisher->message, message);
+  if (link_agent_send (publisher->link, publisher->message.data, publisher->message.length) == 0)
+    return 0;
+  log_debug ("a message of type %d to the aggregator was dropped: its queue is full", (int) message->type);
+  return -1;
+}
+
+/* What is of this session. */
+static void
+publisher_send (struct publisher *publisher, struct control *message)
+{
+  message->session = publisher->options.session;
+  memcpy (message->schema_hash, publisher->schema->hash, sizeof message->schema_hash);
+  publisher_write (publisher, message);
+}
+
+static void
+publisher_tell_held (struct publisher *publisher, struct control *hello)
+{
+  struct control_held held[CONTROL_HELD_MAX + 1];
+  size_t count = ring_sessions (publisher->options.ring, clock_monotonic (), held, CONTROL_HELD_MAX + 1);
+
+  hello->first_sequence = publisher->header.sequence + 1;
+  for (size_t i = 0; i < count; i++)
+    if (held[i].session == publisher->options.session)
+      hello->first_sequence = held[i].first;
+    else if (hello->held_count < CONTROL_HELD_MAX)
+      hello->held[hello->held_count++] = held[i];
+}
+
+static void
+publisher_hello (struct publisher *publisher)
+{
+  struct control hello = { .type = CONTROL_HELLO,
+                           .last_sequence = publisher->header.sequence,
+                           .period_ns = sampling_shortest_period (publisher->sampling),
+                           .version = SYNOP_VERSION };
+
+  if (publisher->options.ring)
+    publisher_tell_held (publisher, &hello);
+  strcpy (hello.node, publisher->header.node);
+  publisher_send (publisher, &hello);
+}
+
+/* An answer says that the aggregator does not know this session. */
+static void
+publisher_hello_again (struct publisher *publisher)
+{
+  int64_t pause = publisher->hello_pause_ns * 2;
+
+  if (publisher->read_ns - publisher->hello_ns < publisher->hello_pause_ns)
+    return;
+  publisher->hello_ns = publisher->read_ns;
+  publisher->hello_pause_ns = pause < HELLO_PAUSE_FIRST ? HELLO_PAUSE_FIRST
+                              : pause > HELLO_PAUSE_MAX ? HELLO_PAUSE_MAX
+                                                        : pause;
+  publisher_hello (publisher);
+}
+
+/* It is known, or the connection is new. */
+static void
+publisher_settle_hello (struct publisher *publisher)
+{
+  if (publisher->hello_pause_ns > HELLO_PAUSE_FIRST)
+    publisher->hello_pause_ns = HELLO_PAUSE_FIRST;
+}
+
+static void
+publisher_send_schema (struct publisher *publisher)
+{
+  struct control schema = { .type = CONTROL_SCHEMA,
+                            .schema = (const uint8_t *) publisher->schema->encoded.data,
+                            .schema_length = publisher->schema->encoded.length };
+
+  if (publisher->read_ns - publisher->schemas_ns >= NS_PER_S) {
+    publisher->schemas_ns = publisher->read_ns;
+    publisher->schemas = 0;
+  }
+  if (publisher->schemas == SCHEMAS_MAX)
+    return; /* who misses it asks again */
+  publisher->schemas++;
+  publisher_send (publisher, &schema);
+}
+
+/* Nothing waits: a frame that does not fit the socket's queue ends the window before it. */
+static void
+publisher_replay (struct publisher *publisher, const struct control *request)
+{
+  struct control end = {
+    .type = CONTROL_REPLAY_END, .session = request->session, .from = request->from, .to = request->to
+  };
+  struct ring_frame frame;
+  uint64_t next = request->from;
+  size_t bytes = 0;
+
+  for (; publisher->options.ring && ring_next (publisher->options.ring, end.session, next, request->to, &frame);
+       next = frame.sequence + 1) {
+    struct control replayed = { .type = CONTROL_REPLAYED, .frame = frame.bytes, .frame_length = frame.length };
+
+    if (frame.length > request->bytes)
+      continue;
+    bytes += frame.length;
+    if (end.sent == request->frames || bytes > request->bytes || publisher_write (publisher, &replayed) < 0) {
+      end.to = frame.sequence - 1;
+      break;
+    }
+    end.sent++;
+  }
+  publisher_write (publisher, &end);
+}
+
+void
+publisher_probe (struct publisher *publisher, int64_t now_ns)
+{
+  struct control probe = { 0 };
+
+  prober_send (&publisher->prober, now_ns, &probe);
+  publisher_send (publisher, &probe);
+  loop_timer_set (publisher->probe_timer, publisher->prober.next_ns);
+}
+
+/* ---- what is heard ---- */
+
+static void
+publisher_welcome (struct publisher *publisher, const struct control *welcome)
+{
+  sampling_ask_facts (publisher->sampling);
+  if (!welcome->known)
+    publisher_send_schema (publisher);
+  if (prober_runs (&publisher->prober) && publisher->read_ns - publisher->prober.first_ns < WELCOME_PAUSE)
+    return;
+  log_info ("%s %s: publishing node %s to aggregator %s", publisher->welcomed ? "welcomed again by" : "welcomed by",
+            publisher->options.endpoint, publisher->header.node, welcome->version);
+  publisher->unsettled |= !publisher->welcomed;
+  publisher->welcomed = true;
+  prober_start (&publisher->prober, publisher->read_ns);
+  publisher_probe (publisher, publisher->read_ns);
+  publisher_begin (publisher, clock_monotonic () + CLOCK_LAG);
+}
+
+static void
+publisher_answer (struct publisher *publisher, const struct control *answer)
+{
+  if (!prober_take (&publisher->prober, answer, publisher->read_ns))
+    return;
+  if (!answer->known) {
+    publisher_hello_again (publisher);
+    return;
+  }
+  publisher_settle_hello (publisher);
+  loop_timer_set (publisher->probe_timer, publisher->prober.next_ns);
+  if (!answer->has_clock)
+    return;
+  publisher->clock = (struct sampling_clock){ answer->clock.node_ns, answer->clock.cluster_ns, answer->clock.drift };
+  if (!publisher->begun)
+    return;
+  sampling_set_clock (publisher->sampling, &publisher->clock);
+  loop_timer_set (publisher->sample_timer, sampling_next_due (publisher->sampling));
+}
+
+static void
+publisher_message (struct publisher *publisher, const void *bytes, size_t length)
+{
+  struct control message;
+  struct error error;
+  int rc = control_read (bytes, length, &message, &error);
+
+  publisher->heard_ns = publisher->read_ns;
+  if (rc != 0) {
+    log_debug ("a message of the aggregator is not understood: %s", rc < 0 ? error.text : "a type unknown here");
+    return;
+  }
+  if (message.type == CONTROL_WELCOME && message.session == publisher->options.session)
+    publisher_welcome (publisher, &message);
+  else if (message.type == CONTROL_PROBE_ANSWER && message.session == publisher->options.session)
+    publisher_answer (publisher, &message);
+  else if (message.type == CONTROL_SCHEMA_REQUEST &&
+           memcmp (message.schema_hash, publisher->schema->hash, SCHEMA_HASH_SIZE) == 0)
+    publisher_send_schema (publisher);
+  else if (message.type == CONTROL_REPLAY_REQUEST)
+    publisher_replay (publisher, &message);
+}
+
+/* ---- the connection ---- */
+
+/* libzmq tries again and again: only changes are told. */
+void
+publisher_enter (struct publisher *publisher, enum publisher_state state)
+{
+  const char *endpoint = publisher->options.endpoint;
+
+  if (publisher->state == state)
+    return;
+  if (state == STATE_UP)
+    log_info ("connected to %s", endpoint);
+  else if (state == STATE_REFUSED)
+    log_warning ("the aggregator at %s does not admit this node's key, %s: let it in there with \"aggregator keys add "
+                 "%s FILE\", where FILE is a copy of %s/agent.pub",
+                 endpoint, publisher->key, publisher->header.node, publisher->options.keys);
+  else if (publisher->state == STATE_NEW)
+    log_warning ("no aggregator answers at %s; going on trying", endpoint);
+  else
+    log_warning ("lost the aggregator at %s: frames are kept until it is back", endpoint);
+  publisher->state = state;
+}
+
+static void
+publisher_event (struct publisher *publisher, const struct link_event *event)
+{
+  switch (event->type) {
+  case LINK_UP:
+    publisher_enter (publisher, STATE_UP);
+    publisher->heard_ns = clock_monotonic ();
+    publisher_settle_hello (publisher);
+    publisher_hello (publisher);
+    break;
+  case LINK_DOWN:
+    prober_stop (&publisher->prober);
+    if (publisher->state == STATE_UP)
+      publisher_enter (publisher, STATE_DOWN);
+    break;
+  case LINK_REFUSED:
+    publisher_enter (publisher, STATE_REFUSED);
+    break;
+  case LINK_MESSAGE:
+    publisher_message (publisher, event->bytes, event->length);
+    break;
+  }
+}
+
+void
+publisher_drain (struct publisher *publisher)
+{
+  struct link_event event;
+
+  while (link_agent_next (publisher->link, &event)) {
+    publisher->read_ns = clock_monotonic ();
+    publisher_event (publisher, &event);
+  }
+}
