@@ -10,12 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the hierarchies are mounted; one for all jobs. */
-struct cgroup_mounts;
-struct cgroup_mounts *cgroup_mounts_create (const char *root);
-void cgroup_mounts_destroy (struct cgroup_mounts *mounts);
-/* Looks again where they are mounted; call it when a job's folder was not found. Cheap, but not for every sample. */
-void cgroup_mounts_refresh (struct cgroup_mounts *mounts);
+#include "agent/cgroup_mounts.h"
 
 /* What is not known is JOB_MISSING. Counters never go backwards. */
 #define JOB_MISSING UINT64_MAX
@@ -28,12 +23,14 @@ struct job_usage {
 };
 
 struct job_cgroup;
-/* Keeps `mounts`, which must outlive it. */
+/* Keeps `mounts`, one for all jobs, which must outlive it. */
 struct job_cgroup *job_cgroup_create (struct cgroup_mounts *mounts);
 void job_cgroup_destroy (struct job_cgroup *cgroup);
 
 /* Adds the job's folders in which a process lies, if they are not there yet: `text` is its /proc/PID/cgroup. Returns
- * how many the job has now in all. Opens nothing: a process that is known to lie in a known folder need not come. */
+ * how many the job has now in all; when that is 0 for a process that lies in a folder of its job's (`by_cgroup`), its
+ * hierarchy may have been mounted since: cgroup_mounts_refresh, which is cheap but not for every sample. Opens nothing:
+ * a process of a known folder need not come. */
 size_t job_cgroup_add (struct job_cgroup *cgroup, const char *text, size_t length);
 
 /* Reads all of it. False when no folder gave a value, now or before: the job's processes are all that is known. */

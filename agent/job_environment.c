@@ -6,11 +6,10 @@
 
 #include "common/json_string.h"
 
-#define JOB_VARIABLE_NAME(name)                                                                                        \
-  {                                                                                                                    \
-#name, sizeof #name - 1                                                                                            \
-  }
-static const struct text names[JOB_VARIABLE_COUNT] = { JOB_VARIABLES (JOB_VARIABLE_NAME) };
+#define JOB_VARIABLE_NAME(name) #name
+static const char *const names[JOB_VARIABLE_COUNT] = { JOB_VARIABLES (JOB_VARIABLE_NAME) };
+#define NAME_SHORTEST 5 /* NCPUS */
+#define NAME_LONGEST 23 /* SLURM_JOB_CPUS_PER_NODE */
 
 /* Takes the next "NAME=VALUE". */
 static bool
@@ -41,10 +40,10 @@ job_environment_read (struct job_environment *environment, const char *bytes, si
   if (length == 0)
     return;
   while (next_entry (&at, end, &name, &value)) {
-    if (name.length < 5 || name.length > 23 || memchr ("SPNOLFCR", name.at[0], 8) == NULL)
+    if (name.length < NAME_SHORTEST || name.length > NAME_LONGEST || memchr ("SPNOLFCR", name.at[0], 8) == NULL)
       continue;
     for (size_t i = 0; i < JOB_VARIABLE_COUNT; i++)
-      if (names[i].length == name.length && memcmp (names[i].at, name.at, name.length) == 0) {
+      if (strncmp (names[i], name.at, name.length) == 0 && names[i][name.length] == '\0') {
         if (!seen[i])
           environment->values[i] = value;
         seen[i] = true;
