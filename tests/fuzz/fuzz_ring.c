@@ -10,9 +10,11 @@
 
 #include "agent/ring.h"
 #include "agent/ring_file.h"
+#include "synop/clock.h"
+#include "synop/log.h"
 
 #define SUM crypto_shorthash_BYTES
-#define RECORD 24 /* sum, mark, length, serial: see ring.c */
+#define RECORD 24 /* sum, mark, length, serial: see ring_store.c */
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
@@ -63,7 +65,6 @@ int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
   char path[64];
-  struct error warning;
   uint8_t *file = calloc (1, RING_FILE_HEAD + size + 1);
   size_t length = size;
 
@@ -83,12 +84,17 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   if (!out || fwrite (file, 1, length, out) != length || fclose (out) != 0)
     abort ();
 
-  struct ring *ring = ring_create (&(struct ring_options){ path, 8192, INT64_MAX / 4, "n1" }, 0, 0, &warning);
+  log_set_level (LOG_LEVEL_ERROR);
+  struct ring *ring = ring_create (&(struct ring_options){ path, 8192, INT64_MAX / 4, "n1" }, 0, 0);
   uint8_t frame[700] = { 1 };
 
   use (ring);
   for (uint64_t i = 1; i < 40; i++) {
-    ring_add (ring, &(struct ring_frame){ 7, i, frame, (size_t) i * 17 }, 0);
+    int64_t now_ns = (int64_t) i * 10 * NS_PER_S;
+
+    if (i == 10 && size > 0 && truncate (path, data[size - 1] * 50) < 0) /* it is looked for each minute */
+      abort ();
+    ring_add (ring, &(struct ring_frame){ 7, i, frame, (size_t) i * 17 }, now_ns, now_ns);
     use (ring);
   }
   ring_destroy (ring);
