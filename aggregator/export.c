@@ -93,18 +93,6 @@ struct export_table {
   void *state;
 };
 
-struct export
-{
-  const struct export_format *format;
-  void *output;
-  struct export_table *tables;
-  struct globs groups;
-  struct replay_progress progress;
-  struct error error;
-  bool failed;
-  uint64_t rows;
-};
-
 static bool
 same_group (const struct group *one, const struct group *other)
 {
@@ -121,7 +109,7 @@ same_group (const struct group *one, const struct group *other)
 
 /* A group whose columns changed with an upgrade gets a second table: "network-2". */
 static struct export_table *
-table_of (struct export *export, const struct group *group)
+table_of (struct export *export, const struct group *group, struct error *error)
 {
   struct export_table *table = export->tables;
   size_t others = 0;
@@ -136,7 +124,7 @@ table_of (struct export *export, const struct group *group)
   name = others ? memory_format ("%s-%zu", group->name, others + 1) : memory_string (group->name);
   table = memory_new (1, sizeof *table);
   table->group = group;
-  table->state = export->format->begin (export->output, name, group, &export->error);
+  table->state = export->format->begin (export->output, name, group, error);
   free (name);
   if (!table->state) {
     free (table);
@@ -150,15 +138,16 @@ table_of (struct export *export, const struct group *group)
 /* ---- rows ---- */
 
 static int
-add_row (struct export *export, struct export_table *table, const struct export_row *row)
+add_row (struct export *export, struct export_table *table, const struct export_row *row, struct error *error)
 {
   export->rows++;
-  return export->format->row (table->state, row, &export->error);
+  return export->format->row (table->state, row, error);
 }
 
 /* The node as a whole; texts are of the node itself. */
 static int
-add_node (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row)
+add_node (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row,
+          struct error *error)
 {
   struct value values[SCHEMA_METRICS_MAX];
   const struct group *group = pair->now->group;
@@ -169,11 +158,12 @@ add_node (struct export *export, struct export_table *table, const struct report
     if (group->metrics[i].kind == TEXT && group->metrics[i].flags & METRIC_OF_NODE)
       values[i] = *table_get (pair->now, TABLE_NODE, i);
   row.values = values;
-  return add_row (export, table, &row);
+  return add_row (export, table, &row, error);
 }
 
 static int
-add_devices (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row)
+add_devices (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row,
+             const char *only, struct error *error)
 {
   const struct group *group = pair->now->group;
   const struct table *before = report_before (pair);
@@ -186,103 +176,138 @@ add_devices (struct export *export, struct export_table *table, const struct rep
   for (size_t i = 0; i < pair->now->rows; i++) {
     size_t old = report_row_before (pair->now, before, i, &search);
     row.label = table_label (pair->now, i, &row.label_length);
+    if (only && (strlen (only) != row.label_length || memcmp (only, row.label, row.label_length) != 0))
+      continue;
     for (size_t k = 0; k < group->metric_count; k++)
       values[k] = group->metrics[k].flags & METRIC_OF_NODE
                       ? (struct value){ .type = VALUE_MISSING }
                       : report_value (&group->metrics[k], table_get (pair->now, i, k),
                                       old == SIZE_MAX ? NULL : table_get (before, old, k), elapsed);
-    if (add_row (export, table, &row) < 0)
+    if (add_row (export, table, &row, error) < 0)
       return -1;
   }
   return 0;
 }
 
+/* Of a group of jobs, when it is about one of them, only that one's row. */
 static int
-take_group (struct export *export, const struct cluster_frame *frame, const struct report_group *pair)
+take_group (struct export *export, const struct cluster_frame *frame, const struct report_group *pair,
+            struct error *error)
 {
   const struct group *group = pair->now->group;
-  struct export_table *table = table_of (export, group);
+  const char *only = export->job && strcmp (group->section, "job_data") == 0 ? export->job : NULL;
+  struct export_table *table = table_of (export, group, error);
   struct export_row row = { .time_ns = frame->time_ns,
                             .node = frame->header->node,
                             .period_ns = group->flags & GROUP_ONCE ? 0 : report_elapsed_ns (pair),
                             .table = pair->now };
 
-  if (!table || add_node (export, table, pair, row) < 0 || add_devices (export, table, pair, row) < 0)
+  if (!table || (!only && add_node (export, table, pair, row, error) < 0))
     return -1;
+  return add_devices (export, table, pair, row, only, error);
+}
+
+int
+export_frame (struct export *export, const struct cluster_frame *frame, struct error *error)
+{
+  for (size_t i = 0; i < frame->schema->group_count; i++)
+    if (frame->groups[i].now && globs_match (&export->groups, frame->schema->groups[i]->name) &&
+        take_group (export, frame, &frame->groups[i], error) < 0)
+      return -1;
   return 0;
 }
+
+/* ---- */
+
+int
+export_begin (struct export *export, const struct export_format *format, const char *path, struct error *error)
+{
+  export->format = format;
+  export->output = format->create (path, error);
+  return export->output ? 0 : -1;
+}
+
+int
+export_end (struct export *export, struct error *error)
+{
+  struct error later;
+  bool failed = false;
+
+  while (export->tables) {
+    struct export_table *table = export->tables;
+    export->tables = table->next;
+    if (export->format->end (table->state, failed ? &later : error) < 0)
+      failed = true;
+    free (table);
+  }
+  if (export->output && export->format->destroy (export->output, failed ? &later : error) < 0)
+    failed = true;
+  export->output = NULL;
+  return failed ? -1 : 0;
+}
+
+/* ---- the command ---- */
+
+struct command {
+  struct export export;
+  struct replay_progress progress;
+  struct error error;
+  bool failed;
+};
 
 static int
 take_frame (void *context, const struct cluster_frame *frame)
 {
-  struct export *export = context;
+  struct command *command = context;
 
-  for (size_t i = 0; i < frame->schema->group_count && !export->failed; i++)
-    if (frame->groups[i].now && globs_match (&export->groups, frame->schema->groups[i]->name))
-      export->failed = take_group (export, frame, &frame->groups[i]) < 0;
-  return export->failed;
+  command->failed = export_frame (&command->export, frame, &command->error) < 0;
+  return command->failed;
 }
 
 static void
 take_progress (void *context, double part)
 {
-  struct export *export = context;
+  struct command *command = context;
 
-  replay_progress_tell (&export->progress, part);
-}
-
-/* ---- */
-
-static void
-end_tables (struct export *export)
-{
-  struct error later;
-
-  while (export->tables) {
-    struct export_table *table = export->tables;
-    export->tables = table->next;
-    if (export->format->end (table->state, export->failed ? &later : &export->error) < 0)
-      export->failed = true;
-    free (table);
-  }
-  if (export->output && export->format->destroy (export->output, export->failed ? &later : &export->error) < 0)
-    export->failed = true;
+  replay_progress_tell (&command->progress, part);
 }
 
 int
 export_run (const struct options *options)
 {
-  struct export export = { .format = options->format == FORMAT_MSGPACK ? NULL : formats[options->format] };
-  struct history_sink sink = { .context = &export, .frame = take_frame, .progress = take_progress };
+  struct command command = { 0 };
+  struct history_sink sink = { .context = &command, .frame = take_frame, .progress = take_progress };
   struct globs nodes;
   struct history_query query = { .nodes = &nodes };
   struct history_file *file;
+  struct error later;
   size_t broken = 0;
   int code;
 
-  if (replay_interval (options, "export", &query, &export.error) < 0) {
-    log_error ("%s", export.error.text);
+  if (replay_interval (options, "export", &query, &command.error) < 0) {
+    log_error ("%s", command.error.text);
     return 2;
   }
   catch_up (options, query.to_ns);
   if (options->format == FORMAT_MSGPACK)
     return export_frames (options, &query);
   globs_init (&nodes, options->node);
-  globs_init (&export.groups, options->group);
-  replay_progress_init (&export.progress, "export");
-  file = history_file_open (options->history_path, &export.error);
-  export.output = file ? export.format->create (options->output_path, &export.error) : NULL;
-  if (!export.output || history_read (file, &query, &sink, &broken, &export.error) < 0)
-    export.failed = true;
-  end_tables (&export);
-  replay_progress_end (&export.progress);
-  if (export.failed)
-    log_error ("%s", export.error.text);
+  globs_init (&command.export.groups, options->group);
+  replay_progress_init (&command.progress, "export");
+  file = history_file_open (options->history_path, &command.error);
+  if (!file || export_begin (&command.export, formats[options->format], options->output_path, &command.error) < 0 ||
+      history_read (file, &query, &sink, &broken, &command.error) < 0)
+    command.failed = true;
+  if (export_end (&command.export, command.failed ? &later : &command.error) < 0)
+    command.failed = true;
+  replay_progress_end (&command.progress);
+  if (command.failed)
+    log_error ("%s", command.error.text);
   else
-    log_info ("%s: %llu rows", options->output_path, (unsigned long long) export.rows);
-  code = export.failed ? 1 : replay_broken (options->history_path, broken);
+    log_info ("%s: %llu rows", options->output_path, (unsigned long long) command.export.rows);
+  code = command.failed ? 1 : replay_broken (options->history_path, broken);
   history_file_close (file);
   globs_free (&nodes);
-  globs_free (&export.groups);
+  globs_free (&command.export.groups);
   return code;
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/cluster.h"
+#include "aggregator/globs.h"
 #include "aggregator/options.h"
 #include "synop/buffer.h"
 #include "synop/json.h"
@@ -58,5 +60,22 @@ struct export_format {
 };
 
 extern const struct export_format export_csv, export_json, export_hdf5;
+
+/* ---- for those that choose the frames themselves ---- */
+
+struct export_table;
+
+struct export
+{
+  struct globs groups;                /* only these */
+  const char *job;                    /* of groups of jobs only the rows of this one; NULL: all */
+  uint64_t rows;                      /* written */
+  const struct export_format *format; /* the rest is private; zeroed at first */
+  void *output;
+  struct export_table *tables;
+};
+int export_begin (struct export *export, const struct export_format *format, const char *path, struct error *error);
+int export_frame (struct export *export, const struct cluster_frame *frame, struct error *error);
+int export_end (struct export *export, struct error *error); /* also after an error */
 
 #endif

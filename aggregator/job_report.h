@@ -55,6 +55,7 @@ struct job_report {
   int64_t until_ns;             /* the end of the time axis */
   const char *reason;           /* gone, told, restart; "" while it runs */
   double cpus;                  /* on all nodes together; NaN: not known */
+  int64_t period_ns;            /* at which jobs are sampled, the shortest of the nodes'; 0: not known */
   int64_t bin_ns;
   size_t bins;
   size_t node_count;
