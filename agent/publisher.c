@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,18 +124,6 @@ publisher_silence (void *context, int64_t due_ns)
 
 /* ---- life ---- */
 
-/* Nodes that sample at one instant wait for what runs there at that instant: on busy machines for milliseconds, and on
- * idle ones for the threads that the last step of a sample wakes. The lowest real-time priority ends both. Only this
- * thread has it: those of libzmq and of lanes are reset. */
-static void
-publisher_hurry (void)
-{
-  struct sched_param parameter = { .sched_priority = sched_get_priority_min (SCHED_FIFO) };
-
-  if (sched_setscheduler (0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter) < 0)
-    log_info ("samples are taken at the ordinary priority: %s", strerror (errno));
-}
-
 static int
 publisher_read_keys (struct publisher *publisher, struct link_agent_options *link, struct error *error)
 {
@@ -176,7 +163,7 @@ publisher_create (const struct publisher_options *options, struct loop *loop, st
   }
 
   if (options->realtime)
-    publisher_hurry ();
+    sampling_hurry (sampling);
   groups = sampling_groups (sampling, &count);
   publisher->schema = schema_create (groups, count);
   publisher->header.session = options->session;
@@ -202,12 +189,9 @@ publisher_create (const struct publisher_options *options, struct loop *loop, st
 void
 publisher_destroy (struct publisher *publisher)
 {
-  struct sched_param ordinary = { .sched_priority = 0 };
-
   if (!publisher)
     return;
-  if (publisher->options.realtime)
-    sched_setscheduler (0, SCHED_OTHER, &ordinary); /* the end is no matter of haste */
+  sampling_calm (publisher->sampling); /* the end is no matter of haste */
   loop_watch_remove (publisher->watch);
   loop_timer_remove (publisher->sample_timer);
   loop_timer_remove (publisher->probe_timer);

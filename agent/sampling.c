@@ -2,7 +2,9 @@
 #include "agent/sampling.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +40,7 @@ struct sampling {
   size_t count;
   struct table **due_tables; /* of the last sample */
   size_t *due_slots;
+  bool hurried; /* the thread has a real-time priority */
 };
 
 static int64_t
@@ -139,6 +142,26 @@ sampling_shortest_period (const struct sampling *sampling)
     if (!is_once (&sampling->slots[i]) && sampling->slots[i].period_ns < shortest)
       shortest = sampling->slots[i].period_ns;
   return shortest;
+}
+
+void
+sampling_hurry (struct sampling *sampling)
+{
+  struct sched_param parameter = { .sched_priority = sched_get_priority_min (SCHED_FIFO) };
+
+  sampling->hurried = sched_setscheduler (0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter) == 0;
+  if (!sampling->hurried)
+    log_info ("samples are taken at the ordinary priority: %s", strerror (errno));
+}
+
+void
+sampling_calm (struct sampling *sampling)
+{
+  struct sched_param ordinary = { .sched_priority = 0 };
+
+  if (sampling->hurried)
+    sched_setscheduler (0, SCHED_OTHER, &ordinary);
+  sampling->hurried = false;
 }
 
 void
@@ -248,8 +271,11 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
       lane_begin (slot->lane);
   }
   for (size_t i = 0; i < sampling->count; i++)
-    if (sampling->slots[i].due && !sampling->slots[i].lane)
+    if (sampling->slots[i].due && !sampling->slots[i].lane) {
       slot_sample (&sampling->slots[i]);
+      if (sampling->hurried)
+        sched_yield ();
+    }
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
 

@@ -39,6 +39,13 @@ void sampling_destroy (struct sampling *sampling);
 const struct group *const *sampling_groups (const struct sampling *sampling, size_t *count); /* the open ones */
 int64_t sampling_shortest_period (const struct sampling *sampling);
 
+/* Gives the calling thread, which samples, the lowest real-time priority. Nodes that sample at one instant wait for what
+ * runs there at that instant: on busy machines for milliseconds, and on idle ones for the threads that the last step of a
+ * sample wakes. Only this thread has it: those of libzmq and of lanes are reset. Agents that share a CPU, which none
+ * could take from another then, let each other begin after each group. */
+void sampling_hurry (struct sampling *sampling);
+void sampling_calm (struct sampling *sampling); /* back to the ordinary one */
+
 /* All groups are due at that instant, whatever their periods; the multiples count from then on. */
 void sampling_start (struct sampling *sampling, int64_t instant_ns);
 /* The next sample carries the GROUP_ONCE groups too. Asked already by sampling_create. */

@@ -137,20 +137,23 @@ def on_hosts(figures, cluster):
         lines = Stage(cluster, stage)
         other = None if no_chrony else chrony.Chrony(cluster.folder, stage["m0"], [stage[name] for name in NAMES])
         end = time.monotonic() + HOSTS_WINDOW
+        bare = subprocess.Popen([str(BUILD / "tests/bench/bench_timers"), str(len(NAMES)), str(PERIOD_NS // 1_000_000),
+                                 str(HOSTS_WINDOW)], stdout=subprocess.PIPE, text=True)
         while time.monotonic() < end:
             time.sleep(1)
             if other and time.time_ns() - lines.begun["n4"] > WARM_UP_NS:
                 looks += other.looks()
+        bare = [float(line) for line in bare.communicate(timeout=HOSTS_WINDOW)[0].split()]
     sight = Sight(lines)
     if not sight.errors:
         figures.skip("hosts", "no line came with a time that is known")
         return
-    tell_hosts(figures, sight, looks)
+    tell_hosts(figures, sight, looks, bare)
     if no_chrony:
         figures.skip("chronyd on the same hosts", no_chrony)
 
 
-def tell_hosts(figures, sight, looks):
+def tell_hosts(figures, sight, looks, bare):
     errors, bounds = ([abs(look[part]) * 1e6 for look in looks] for part in (0, 1))
     figures.add("agent started to a time known within 1 ms, slowest", max(sight.first.values()), "s", aim=("value", 2))
     for part, name, aim in ((0.5, "median", None), (0.99, "p99", ("value", 200))):
@@ -166,9 +169,11 @@ def tell_hosts(figures, sight, looks):
         if len(spreads) < 20:
             figures.skip(f"sample instants, {words}", f"{len(spreads)} of {len(sight.samples)} ticks")
             continue
-        figures.add(f"sample instants, max - min, {words}, median", quantile(spreads, 0.5), "ms")
+        figures.add(f"sample instants, max - min, {words}, median", quantile(spreads, 0.5), "ms",
+                    "bare real-time threads", quantile(bare, 0.5))
         aim = ("value", 1) if quiet else None
-        figures.add(f"sample instants, max - min, {words}, p99", quantile(spreads, 0.99), "ms", aim=aim)
+        figures.add(f"sample instants, max - min, {words}, p99", quantile(spreads, 0.99), "ms",
+                    "bare real-time threads", quantile(bare, 0.99), aim)
         say(f"      of {len(spreads)} ticks with {len(NAMES)} hosts")
     tell_latency(figures, sight.latencies, f"{len(NAMES)} agents")
 
