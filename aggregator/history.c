@@ -156,6 +156,34 @@ history_put_event (struct history *history, const struct event *event)
   put (history, item);
 }
 
+void
+history_put_job_line (struct history *history, const struct job_line *line)
+{
+  struct item *item;
+
+  json_clear (&history->json);
+  job_line_write (&history->json, line);
+  item = item_create (ITEM_EVENT, line->event == JOB_NODE ? line->nodes[0] : NULL, NULL, 0, history->json.out.data,
+                      history->json.out.length);
+  strcpy (item->type, JOB_LINE_TYPE);
+  item->time_ns = line->time_ns;
+  item->number = ++history->number;
+  put (history, item);
+}
+
+/* The row itself as the record, then its texts. */
+void
+history_put_job (struct history *history, const struct job_row *row)
+{
+  struct item *item;
+
+  buffer_clear (&history->record);
+  for (size_t i = 0; i < JOB_ROW_TEXTS && row->texts[i]; i++)
+    buffer_add (&history->record, row->texts[i], strlen (row->texts[i]) + 1);
+  item = item_create (ITEM_JOB, NULL, row, sizeof *row, history->record.data, history->record.length);
+  put (history, item);
+}
+
 /* ---- start and end ---- */
 
 struct history_store *

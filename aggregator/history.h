@@ -16,6 +16,7 @@
 
 #include "aggregator/cluster.h"
 #include "aggregator/event.h"
+#include "aggregator/jobs.h"
 
 struct history;
 
@@ -43,6 +44,9 @@ void history_each_range (const struct history *history, void *context,
 /* None of these blocks for the disk. Times are taken from the frames and events themselves. */
 void history_put_frame (struct history *history, const struct cluster_frame *frame);
 void history_put_event (struct history *history, const struct event *event);
+/* A line about a job, and what is kept of jobs. */
+void history_put_job_line (struct history *history, const struct job_line *line);
+void history_put_job (struct history *history, const struct job_row *row);
 void history_put_tick (struct history *history, const struct cluster_tick_line *line);
 
 /* Waits until all that was put is written. False: it could not be; it is tried again later. */

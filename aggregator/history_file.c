@@ -31,32 +31,32 @@ struct history_file {
   struct held_name *names;
 };
 
-static int
-fail (const struct history_file *file, struct error *error)
+int
+history_file_fail (const struct history_file *file, struct error *error)
 {
   return error_set (error, "%s: %s", file->path, sqlite3_errmsg (file->database));
 }
 
-static sqlite3_stmt *
-prepare (struct history_file *file, const char *text, struct error *error)
+sqlite3_stmt *
+history_file_prepare (struct history_file *file, const char *text, struct error *error)
 {
   sqlite3_stmt *statement = NULL;
 
   if (sqlite3_prepare_v2 (file->database, text, -1, &statement, NULL) != SQLITE_OK)
-    fail (file, error);
+    history_file_fail (file, error);
   return statement;
 }
 
 int
 history_file_number (struct history_file *file, const char *select, int64_t *number, struct error *error)
 {
-  sqlite3_stmt *statement = prepare (file, select, error);
+  sqlite3_stmt *statement = history_file_prepare (file, select, error);
   int result = statement ? 0 : -1;
 
   if (statement && sqlite3_step (statement) == SQLITE_ROW)
     *number = sqlite3_column_int64 (statement, 0);
   else if (statement)
-    result = fail (file, error);
+    result = history_file_fail (file, error);
   sqlite3_finalize (statement);
   return result;
 }
@@ -64,13 +64,13 @@ history_file_number (struct history_file *file, const char *select, int64_t *num
 int
 history_file_integrity (struct history_file *file, struct error *error)
 {
-  sqlite3_stmt *statement = prepare (file, "PRAGMA integrity_check (1)", error);
+  sqlite3_stmt *statement = history_file_prepare (file, "PRAGMA integrity_check (1)", error);
   int result = -1;
 
   if (!statement)
     return -1;
   if (sqlite3_step (statement) != SQLITE_ROW)
-    fail (file, error);
+    history_file_fail (file, error);
   else if (strcmp ((const char *) sqlite3_column_text (statement, 0), "ok") != 0)
     error_set (error, "%s: %s", file->path, sqlite3_column_text (statement, 0));
   else
@@ -138,7 +138,7 @@ history_file_open (const char *path, struct error *error)
 
   file->path = memory_string (path);
   if (sqlite3_open_v2 (path, &file->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
-    fail (file, error);
+    history_file_fail (file, error);
   } else {
     sqlite3_busy_timeout (file->database, BUSY_MS);
     if (check_format (file, error) == 0)
@@ -220,7 +220,7 @@ take_rows (struct history_file *file, sqlite3_stmt *statement, struct chunk_list
     list->rows[list->count++] = row_of (file, statement);
   }
   if (code != SQLITE_DONE)
-    fail (file, error);
+    history_file_fail (file, error);
   sqlite3_finalize (statement);
   return code == SQLITE_DONE ? 0 : -1;
 }
@@ -236,10 +236,10 @@ int
 history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
                      struct error *error)
 {
-  sqlite3_stmt *statement = prepare (file,
-                                     COLUMNS "WHERE first_time >= ? AND first_time < ? AND last_time >= ? "
-                                             "ORDER BY first_number",
-                                     error);
+  sqlite3_stmt *statement = history_file_prepare (file,
+                                                  COLUMNS "WHERE first_time >= ? AND first_time < ? AND last_time >= ? "
+                                                          "ORDER BY first_number",
+                                                  error);
 
   if (!statement)
     return -1;
@@ -252,7 +252,7 @@ history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, 
 int
 history_file_all_chunks (struct history_file *file, struct chunk_list *list, struct error *error)
 {
-  sqlite3_stmt *statement = prepare (file, COLUMNS "ORDER BY name, session < 0, session, first", error);
+  sqlite3_stmt *statement = history_file_prepare (file, COLUMNS "ORDER BY name, session < 0, session, first", error);
 
   return statement ? take_rows (file, statement, list, error) : -1;
 }
@@ -261,7 +261,7 @@ int
 history_file_find (struct history_file *file, const char *node, uint64_t session, uint64_t sequence,
                    struct chunk_row *row, struct error *error)
 {
-  sqlite3_stmt *statement = prepare (
+  sqlite3_stmt *statement = history_file_prepare (
       file, COLUMNS "WHERE session = ? AND first <= ? AND last >= ? AND name = ? ORDER BY first DESC LIMIT 1", error);
   int code;
 
@@ -275,7 +275,7 @@ history_file_find (struct history_file *file, const char *node, uint64_t session
   if (code == SQLITE_ROW)
     *row = row_of (file, statement);
   else if (code != SQLITE_DONE)
-    fail (file, error);
+    history_file_fail (file, error);
   sqlite3_finalize (statement);
   return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : -1;
 }
@@ -283,7 +283,7 @@ history_file_find (struct history_file *file, const char *node, uint64_t session
 int
 history_file_read (struct history_file *file, int64_t id, struct chunk *chunk, size_t *bytes, struct error *error)
 {
-  sqlite3_stmt *statement = prepare (file, "SELECT data FROM chunks WHERE id = ?", error);
+  sqlite3_stmt *statement = history_file_prepare (file, "SELECT data FROM chunks WHERE id = ?", error);
   int code, result = -1;
 
   if (!statement)
@@ -302,7 +302,7 @@ history_file_read (struct history_file *file, int64_t id, struct chunk *chunk, s
     if (result < 0)
       error_prefix (error, "%s: chunk %" PRId64 ": ", file->path, id);
   } else {
-    fail (file, error);
+    history_file_fail (file, error);
   }
   sqlite3_finalize (statement);
   return result;
@@ -313,7 +313,7 @@ history_file_read (struct history_file *file, int64_t id, struct chunk *chunk, s
 static struct schema *
 load_schema (struct history_file *file, const uint8_t hash[SCHEMA_HASH_SIZE], struct error *error)
 {
-  sqlite3_stmt *statement = prepare (file, "SELECT bytes FROM schemas WHERE hash = ?", error);
+  sqlite3_stmt *statement = history_file_prepare (file, "SELECT bytes FROM schemas WHERE hash = ?", error);
   struct schema *schema = NULL;
 
   if (!statement)
@@ -360,10 +360,10 @@ history_file_events (struct history_file *file, int64_t from_ns, int64_t to_ns, 
                      struct stored_event *events, size_t max, struct error *error)
 {
   sqlite3_stmt *statement =
-      prepare (file,
-               "SELECT number, time, name, type, line FROM events LEFT JOIN nodes ON nodes.id = node "
-               "WHERE time >= ? AND time < ? AND number > ? ORDER BY number LIMIT ?",
-               error);
+      history_file_prepare (file,
+                            "SELECT number, time, name, type, line FROM events LEFT JOIN nodes ON nodes.id = node "
+                            "WHERE time >= ? AND time < ? AND number > ? ORDER BY number LIMIT ?",
+                            error);
   int code = SQLITE_DONE, count = 0;
 
   if (!statement)
@@ -383,7 +383,7 @@ history_file_events (struct history_file *file, int64_t from_ns, int64_t to_ns, 
     count++;
   }
   if (code != SQLITE_DONE && code != SQLITE_ROW)
-    fail (file, error);
+    history_file_fail (file, error);
   sqlite3_finalize (statement);
   return code == SQLITE_DONE || code == SQLITE_ROW ? count : -1;
 }

@@ -46,6 +46,10 @@ int history_file_events (struct history_file *file, int64_t from_ns, int64_t to_
                          struct stored_event *events, size_t max, struct error *error);
 void stored_event_free (struct stored_event *event);
 
+/* For what else is in it. NULL and error; -1 and error, of SQLite's last failure. */
+struct sqlite3_stmt *history_file_prepare (struct history_file *file, const char *text, struct error *error);
+int history_file_fail (const struct history_file *file, struct error *error);
+
 /* One number of a SELECT, for `aggregator check`; or the first word that is not "ok" of a PRAGMA. */
 int history_file_number (struct history_file *file, const char *select, int64_t *number, struct error *error);
 /* SQLite's own check of the file: 0, or -1 and what it found first. */

@@ -16,7 +16,7 @@
 #define HISTORY_SCHEMAS_MAX 64 /* that are remembered */
 #define HISTORY_TYPE_MAX 32
 
-enum item_kind { ITEM_FRAME, ITEM_TICK, ITEM_EVENT, ITEM_SCHEMA };
+enum item_kind { ITEM_FRAME, ITEM_TICK, ITEM_EVENT, ITEM_JOB, ITEM_SCHEMA };
 
 /* Something that waits: to be gathered, or as a whole chunk, to be written. */
 struct item {

@@ -26,6 +26,11 @@ static const char *const texts[STATEMENTS] = {
   [ADD_CHUNK] = "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
   [ADD_EVENT] = "INSERT INTO events (number, time, node, type, line) VALUES (?, ?, ?, ?, ?)",
   [ADD_SCHEMA] = "INSERT OR IGNORE INTO schemas (hash, bytes) VALUES (?, ?)",
+  [ADD_JOB] = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  [ADD_JOB_NODE] = "INSERT OR IGNORE INTO job_nodes VALUES (?, ?, ?)",
+  [ADD_JOB_END] = "INSERT INTO job_ends VALUES (NULL, ?, ?, ?, ?)",
+  [ADD_JOB_MARK] = "INSERT OR REPLACE INTO job_marks VALUES (?, ?, ?)",
+  [DROP_JOB_MARK] = "DELETE FROM job_marks WHERE job = ?",
 };
 
 static const char layout[] =
@@ -170,7 +175,7 @@ open_database (struct history_store *store, struct error *error)
       history_store_execute (
           store, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; PRAGMA cell_size_check = ON",
           error) < 0 ||
-      check_format (store, error) < 0)
+      check_format (store, error) < 0 || history_store_execute (store, history_jobs_layout, error) < 0)
     return -1;
   for (int i = 0; i < STATEMENTS; i++)
     if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL) !=
@@ -227,9 +232,8 @@ history_store_undo (struct history_store *store)
   sqlite3_exec (store->database, "ROLLBACK", NULL, NULL, NULL);
 }
 
-/* Runs a statement whose values are bound: SQLITE_ROW or SQLITE_DONE, or -1. */
-static int
-run (struct history_store *store, enum statement which, int64_t *number, struct error *error)
+int
+history_store_run (struct history_store *store, enum statement which, int64_t *number, struct error *error)
 {
   sqlite3_stmt *statement = store->statements[which];
   int code = sqlite3_step (statement);
@@ -243,8 +247,8 @@ run (struct history_store *store, enum statement which, int64_t *number, struct 
   return code;
 }
 
-static int
-node_id (struct history_store *store, const char *node, int64_t *id, struct error *error)
+int
+history_store_node (struct history_store *store, const char *node, int64_t *id, struct error *error)
 {
   int code;
 
@@ -252,11 +256,11 @@ node_id (struct history_store *store, const char *node, int64_t *id, struct erro
   if (!*node)
     return 0;
   sqlite3_bind_text (store->statements[FIND_NODE], 1, node, -1, SQLITE_STATIC);
-  code = run (store, FIND_NODE, id, error);
+  code = history_store_run (store, FIND_NODE, id, error);
   if (code == SQLITE_ROW || code < 0)
     return code < 0 ? -1 : 0;
   sqlite3_bind_text (store->statements[ADD_NODE], 1, node, -1, SQLITE_STATIC);
-  if (run (store, ADD_NODE, NULL, error) < 0)
+  if (history_store_run (store, ADD_NODE, NULL, error) < 0)
     return -1;
   *id = sqlite3_last_insert_rowid (store->database);
   return 0;
@@ -270,7 +274,7 @@ overlaps (struct history_store *store, int64_t node, uint64_t session, uint64_t 
 
   for (int i = 0; i < 4; i++)
     sqlite3_bind_int64 (store->statements[OVERLAPS], i + 1, values[i]);
-  return run (store, OVERLAPS, NULL, error);
+  return history_store_run (store, OVERLAPS, NULL, error);
 }
 
 bool
@@ -278,7 +282,8 @@ history_store_has (struct history_store *store, const char *node, uint64_t sessi
 {
   int64_t id;
 
-  return node_id (store, node, &id, NULL) == 0 && overlaps (store, id, session, sequence, sequence, NULL) == SQLITE_ROW;
+  return history_store_node (store, node, &id, NULL) == 0 &&
+         overlaps (store, id, session, sequence, sequence, NULL) == SQLITE_ROW;
 }
 
 int
@@ -289,7 +294,7 @@ history_store_chunk (struct history_store *store, const struct chunk_row *row, c
   int64_t node;
   int found;
 
-  if (node_id (store, row->node, &node, error) < 0)
+  if (history_store_node (store, row->node, &node, error) < 0)
     return -1;
   if (node && (found = overlaps (store, node, row->session, row->first, row->last, error)) != SQLITE_DONE)
     return found == SQLITE_ROW ? 1 : -1;
@@ -300,7 +305,7 @@ history_store_chunk (struct history_store *store, const struct chunk_row *row, c
   for (int i = 0; i < 8; i++)
     sqlite3_bind_int64 (statement, i + 1, values[i]);
   sqlite3_bind_blob64 (statement, 9, packed->data, packed->length, SQLITE_STATIC);
-  return run (store, ADD_CHUNK, NULL, error) < 0 ? -1 : 0;
+  return history_store_run (store, ADD_CHUNK, NULL, error) < 0 ? -1 : 0;
 }
 
 int
@@ -310,7 +315,7 @@ history_store_event (struct history_store *store, int64_t number, int64_t time_n
   sqlite3_stmt *statement = store->statements[ADD_EVENT];
   int64_t id = 0;
 
-  if (node && node_id (store, node, &id, error) < 0)
+  if (node && history_store_node (store, node, &id, error) < 0)
     return -1;
   sqlite3_bind_int64 (statement, 1, number);
   sqlite3_bind_int64 (statement, 2, time_ns);
@@ -318,7 +323,7 @@ history_store_event (struct history_store *store, int64_t number, int64_t time_n
     sqlite3_bind_int64 (statement, 3, id);
   sqlite3_bind_text (statement, 4, type, -1, SQLITE_STATIC);
   sqlite3_bind_text (statement, 5, line, (int) length, SQLITE_STATIC);
-  return run (store, ADD_EVENT, NULL, error) < 0 ? -1 : 0;
+  return history_store_run (store, ADD_EVENT, NULL, error) < 0 ? -1 : 0;
 }
 
 int
@@ -329,7 +334,7 @@ history_store_schema (struct history_store *store, const uint8_t hash[SCHEMA_HAS
 
   sqlite3_bind_blob64 (statement, 1, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
   sqlite3_bind_blob64 (statement, 2, bytes, length, SQLITE_STATIC);
-  return run (store, ADD_SCHEMA, NULL, error) < 0 ? -1 : 0;
+  return history_store_run (store, ADD_SCHEMA, NULL, error) < 0 ? -1 : 0;
 }
 
 /* ---- what is there ---- */

@@ -4,6 +4,8 @@
  *   events   number, time, node (its id or NULL), type, line
  *   chunks   node, session, first and last sequence, first and last time (cluster ns), first and last number, data
  *
+ *   jobs, job_nodes, job_ends, job_marks                  job_store.h
+ *
  * A chunk of frames holds, packed as history_chunk.h tells, for each frame a record (history_record.h) and the frame
  * itself; its sequence numbers have no gap. Ticks lie in chunks of node 0, session 0, a record each, under the numbers of
  * their lines. Rows are only added, and deleted when they are too old; none is ever changed. */
@@ -23,6 +25,7 @@
 #define HISTORY_SPAN_NS (INT64_C (600) * 1000000000) /* between the times of a chunk, at most */
 
 struct history_store;
+struct job_row; /* jobs.h */
 
 /* Opens the file or makes it. NULL: the error says what is wrong and what to do. */
 struct history_store *history_store_open (const char *path, struct error *error);
@@ -47,6 +50,7 @@ int history_store_chunk (struct history_store *store, const struct chunk_row *ro
 bool history_store_has (struct history_store *store, const char *node, uint64_t session, uint64_t sequence);
 int history_store_event (struct history_store *store, int64_t number, int64_t time_ns, const char *node,
                          const char *type, const char *line, size_t length, struct error *error);
+int history_store_job (struct history_store *store, const struct job_row *row, struct error *error);
 int history_store_schema (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes,
                           size_t length, struct error *error);
 

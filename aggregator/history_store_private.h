@@ -6,7 +6,20 @@
 
 #include "aggregator/history_store.h"
 
-enum statement { FIND_NODE, ADD_NODE, OVERLAPS, ADD_CHUNK, ADD_EVENT, ADD_SCHEMA, STATEMENTS };
+enum statement {
+  FIND_NODE,
+  ADD_NODE,
+  OVERLAPS,
+  ADD_CHUNK,
+  ADD_EVENT,
+  ADD_SCHEMA,
+  ADD_JOB,
+  ADD_JOB_NODE,
+  ADD_JOB_END,
+  ADD_JOB_MARK,
+  DROP_JOB_MARK,
+  STATEMENTS
+};
 
 struct history_store {
   sqlite3 *database;
@@ -14,6 +27,14 @@ struct history_store {
   char *path;
   int lock; /* -1: none */
 };
+
+extern const char history_jobs_layout[]; /* makes the tables of jobs, if they are not there */
+extern const char history_jobs_old[];    /* deletes jobs that ended before a time */
+
+/* Runs a statement whose values are bound: SQLITE_ROW and the first number, SQLITE_DONE, or -1. */
+int history_store_run (struct history_store *store, enum statement which, int64_t *number, struct error *error);
+/* The id of a node, which is made when it is new; 0 of "". */
+int history_store_node (struct history_store *store, const char *node, int64_t *id, struct error *error);
 
 /* -1, with SQLite's last error and what to do about it. */
 int history_store_fail (const struct history_store *store, struct error *error);

@@ -54,9 +54,10 @@ trim_age (struct history_store *store, int64_t before_ns, struct error *error)
 {
   static const char old_chunks[] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE first_time < ?1 AND "
                                    "last_time < ?1 ORDER BY first_time LIMIT " TEXT (TRIM_CHUNKS) ")";
-  int chunks = delete (store, old_chunks, before_ns, error), events = delete (store, old_events, before_ns, error);
+  int chunks = delete (store, old_chunks, before_ns, error), events = delete (store, old_events, before_ns, error),
+      jobs = delete (store, history_jobs_old, before_ns, error);
 
-  return chunks < 0 || events < 0 ? -1 : chunks == TRIM_CHUNKS || events == TRIM_EVENTS;
+  return chunks < 0 || events < 0 || jobs < 0 ? -1 : chunks == TRIM_CHUNKS || events == TRIM_EVENTS;
 }
 
 /* The oldest: events of before the first chunk, or else chunks. */

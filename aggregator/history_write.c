@@ -77,6 +77,32 @@ write_chunks (struct history *history, struct history_counts *counts, struct err
   return 0;
 }
 
+/* As history_put_job packed it. */
+static struct job_row
+job_row_of (const struct item *item)
+{
+  const char *text = item->bytes + item->record_length, *end = text + item->length;
+  struct job_row row;
+
+  memcpy (&row, item->bytes, sizeof row);
+  for (size_t i = 0; i < JOB_ROW_TEXTS; i++) {
+    row.texts[i] = text < end ? text : NULL;
+    text += text < end ? strlen (text) + 1 : 0;
+  }
+  return row;
+}
+
+static int
+write_event (struct history *history, const struct item *item, struct error *error)
+{
+  if (item->kind == ITEM_JOB) {
+    struct job_row row = job_row_of (item);
+    return history_store_job (history->store, &row, error);
+  }
+  return history_store_event (history->store, item->number, item->time_ns, *item->node ? item->node : NULL, item->type,
+                              item->bytes, item->length, error);
+}
+
 static int
 write_others (struct history *history, struct error *error)
 {
@@ -84,8 +110,7 @@ write_others (struct history *history, struct error *error)
     if (history_store_schema (history->store, item->hash, item->bytes, item->length, error) < 0)
       return -1;
   for (const struct item *item = history->events.first; item; item = item->next)
-    if (history_store_event (history->store, item->number, item->time_ns, *item->node ? item->node : NULL, item->type,
-                             item->bytes, item->length, error) < 0)
+    if (write_event (history, item, error) < 0)
       return -1;
   return 0;
 }

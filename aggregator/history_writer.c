@@ -74,7 +74,7 @@ sort_items (struct history *history, struct item *items, int64_t now_ns)
   while (items) {
     struct item *item = items;
     items = item->next;
-    if (item->kind == ITEM_EVENT)
+    if (item->kind == ITEM_EVENT || item->kind == ITEM_JOB)
       item_list_add (&history->events, item);
     else if (item->kind == ITEM_SCHEMA)
       know_schema (history, item);

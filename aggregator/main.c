@@ -6,6 +6,7 @@
 #include "aggregator/client.h"
 #include "aggregator/export.h"
 #include "aggregator/job_command.h"
+#include "aggregator/job_list_command.h"
 #include "aggregator/keys_command.h"
 #include "aggregator/options.h"
 #include "aggregator/replay.h"
@@ -19,13 +20,10 @@ static const struct {
   const char *name;
   int (*run) (const struct options *options);
 } commands[] = {
-  [COMMAND_SERVE] = { "", server_run },
-  [COMMAND_TAIL] = { "tail", client_tail },
-  [COMMAND_STATUS] = { "status", client_status },
-  [COMMAND_REPLAY] = { "replay", replay_run },
-  [COMMAND_EXPORT] = { "export", export_run },
-  [COMMAND_CHECK] = { "check", check_run },
-  [COMMAND_JOB] = { "job", job_run },
+  [COMMAND_SERVE] = { "", server_run },           [COMMAND_TAIL] = { "tail", client_tail },
+  [COMMAND_STATUS] = { "status", client_status }, [COMMAND_REPLAY] = { "replay", replay_run },
+  [COMMAND_EXPORT] = { "export", export_run },    [COMMAND_CHECK] = { "check", check_run },
+  [COMMAND_JOBS] = { "jobs", job_list_run },      [COMMAND_JOB] = { "job", job_run },
   [COMMAND_REPORT] = { "report", report_run },
 };
 
@@ -82,7 +80,7 @@ main (int argc, char **argv)
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return keys_command (argc - 1, argv + 1);
   for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
-    if (commands[i].name && strcmp (argv[1], commands[i].name) == 0 && *argv[1]) {
+    if (strcmp (argv[1], commands[i].name) == 0 && *argv[1]) {
       if (i == COMMAND_EXPORT || i == COMMAND_REPORT)
         spell_out (argc, argv);
       return run ((enum options_command) i, argc - 2, argv + 2);
