@@ -176,6 +176,8 @@ cgroup_mounts_folder (const struct cgroup_mounts *mounts, const struct cgroup_li
 {
   if (leads_out (line->path, length))
     return NULL;
+  while (length != 0 && line->path[length - 1] == '/')
+    length--;
   for (size_t i = 0; i < mounts->count; i++) {
     const struct hierarchy *hierarchy = &mounts->list[i];
     size_t top = strcmp (hierarchy->top, "/") == 0 ? 0 : strlen (hierarchy->top);

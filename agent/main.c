@@ -12,6 +12,7 @@
 #include "agent/output.h"
 #include "agent/publisher.h"
 #include "agent/ring.h"
+#include "agent/run_command.h"
 #include "agent/sampling.h"
 #include "agent/standalone.h"
 #include "synop/clock.h"
@@ -148,6 +149,8 @@ main (int argc, char **argv)
   struct error error;
   int rc;
 
+  if (argc > 1 && strcmp (argv[1], "run") == 0)
+    return run_command (argc - 1, argv + 1);
   output_claim ();
   signal (SIGPIPE, SIG_IGN);
   signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */

@@ -1,0 +1,147 @@
+/* The folder is made below the one where this process is, so that all limits which hold for it go on to hold, and beside
+ * the folder of another "agent run" where this one runs inside of that. It has the id in its name; who starts the same
+ * job twice at a time is in the same folder twice.
+ *
+ * Nobody is left to remove it when the command has ended, since that took this process's place: the next "agent run"
+ * removes what is empty. So may another one remove ours between making and entering it: then it is made again.
+ *
+ * In cgroup v2 a folder with processes cannot give its children controllers. Its own (memory, io) are asked for when this
+ * process has left it: that works when it was the only one there, as in a service or a scope of its own, or in the root.
+ * Elsewhere the folder knows CPU time only, which every folder of v2 does. */
+#include "agent/run_cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/cgroup_mounts.h"
+#include "agent/job_identity.h"
+#include "agent/reader.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define TRIES 10
+
+static int
+write_file (const char *folder, const char *name, const char *text)
+{
+  char *path = memory_format ("%s/%s", folder, name);
+  int fd = open (path, O_WRONLY | O_CLOEXEC), failed = errno;
+
+  free (path);
+  if (fd < 0) {
+    errno = failed;
+    return -1;
+  }
+  failed = write (fd, text, strlen (text)) < 0 ? errno : 0;
+  close (fd);
+  errno = failed;
+  return failed == 0 ? 0 : -1;
+}
+
+/* Those of commands that ended. One with processes does not go. */
+static void
+remove_empty (const char *parent)
+{
+  DIR *list = opendir (parent);
+  const struct dirent *entry;
+
+  while (list && (entry = readdir (list)) != NULL)
+    if (strncmp (entry->d_name, JOB_FOLDER_PREFIX, strlen (JOB_FOLDER_PREFIX)) == 0)
+      unlinkat (dirfd (list), entry->d_name, AT_REMOVEDIR);
+  if (list)
+    closedir (list);
+}
+
+static bool
+enter (const char *parent, const char *id)
+{
+  char *folder = memory_format ("%s/" JOB_FOLDER_PREFIX "%s", parent, id);
+  int result = -1;
+
+  remove_empty (parent);
+  for (int i = 0; i < TRIES && result != 0; i++) {
+    if (mkdir (folder, 0755) != 0 && errno != EEXIST)
+      break;
+    result = write_file (folder, "cgroup.procs", "0");
+    if (result != 0 && errno != ENOENT && errno != ENODEV)
+      break;
+  }
+  if (result != 0) {
+    log_debug ("run: %s: %s", folder, strerror (errno));
+    rmdir (folder); /* unless another job is in it */
+  } else
+    log_debug ("run: entered %s", folder);
+  free (folder);
+  return result == 0;
+}
+
+static void
+ask_for_controllers (const char *parent)
+{
+  static const char *const all[] = { "+memory", "+io" };
+
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (write_file (parent, "cgroup.subtree_control", all[i]) != 0)
+      log_debug ("run: %s/cgroup.subtree_control: %s: %s", parent, all[i], strerror (errno));
+}
+
+/* How much of the path leads to the folder in which ours is to be made. */
+static size_t
+parent_length (const struct cgroup_line *line)
+{
+  struct job_folder folder;
+  size_t length = line->path_length;
+
+  if (job_folder_find (line->path, line->path_length, &folder) && folder.scheduler == JOB_SYNOP)
+    for (length = folder.length; length != 0 && line->path[length - 1] != '/'; length--)
+      ;
+  return length;
+}
+
+static bool
+enter_line (const struct cgroup_mounts *mounts, const struct cgroup_line *line, const char *id)
+{
+  static const char *const controllers[] = { "cpuacct", "memory", "blkio" };
+  const char *controller = NULL;
+  bool entered = false;
+  char *parent;
+
+  for (size_t i = 0; i < sizeof controllers / sizeof *controllers && !controller && !line->unified; i++)
+    if (cgroup_line_has (line, controllers[i]))
+      controller = controllers[i];
+  if (!controller && !line->unified)
+    return false;
+  parent = cgroup_mounts_folder (mounts, line, controller, parent_length (line));
+  if (parent)
+    entered = enter (parent, id);
+  if (entered && line->unified)
+    ask_for_controllers (parent);
+  free (parent);
+  return entered;
+}
+
+bool
+run_cgroup_enter (const char *id)
+{
+  struct cgroup_mounts *mounts = cgroup_mounts_create ("");
+  struct cgroup_line line;
+  struct reader reader;
+  struct buffer text = { 0 };
+  const char *at;
+  bool entered = false;
+
+  reader_init (&reader, "", "/proc/self/cgroup");
+  if (reader_read (&reader, &text) == 0)
+    for (at = text.data; cgroup_line_next (&at, text.data + text.length, &line);)
+      entered |= enter_line (mounts, &line, id);
+  reader_free (&reader);
+  buffer_free (&text);
+  cgroup_mounts_destroy (mounts);
+  return entered;
+}

@@ -1,0 +1,11 @@
+/* A cgroup folder of its own for what "agent run" starts. */
+#ifndef SYNOP_AGENT_RUN_CGROUP_H
+#define SYNOP_AGENT_RUN_CGROUP_H
+
+#include <stdbool.h>
+
+/* Moves this process into folders of the job with that id, one in each hierarchy that counts and lets it. Returns
+ * whether there is at least one; why not is said at level debug. */
+bool run_cgroup_enter (const char *id);
+
+#endif

@@ -1,0 +1,165 @@
+/* "agent run": gives the job's id to a command by its environment, and where that is permitted a cgroup folder of its
+ * own, which also knows what processes used that no sample saw. Then this process becomes the command: its id, its
+ * signals and its exit code are the command's, and nothing stays behind.
+ *
+ * Inside a scheduler's job the command is counted as that: the scheduler's folder is not left. */
+#include "agent/run_command.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/job_identity.h"
+#include "agent/reader.h"
+#include "agent/run_cgroup.h"
+#include "common/key_folder.h"
+#include "synop/config.h"
+#include "synop/log.h"
+
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CANNOT = 126, EXIT_ABSENT = 127 };
+
+struct arguments {
+  char *job;
+  int log_level;
+  bool help;
+};
+
+static int
+check_job (const char *value, struct error *error)
+{
+  if (job_id_is_valid (value))
+    return 0;
+  return error_set (error, "\"%.64s\": expected 1 to 100 letters, digits and ._:@+-[]#", value);
+}
+
+static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
+
+static const struct option options[] = {
+  { "", "job", NULL, OPTION_TEXT, offsetof (struct arguments, job), "", .check = check_job,
+    .help = "The job's id: one name on all its nodes, another one for each run." },
+  { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_levels,
+    .help = "What is told on standard error." },
+};
+
+static const char head[] =
+    "Usage: agent run --job NAME [--] COMMAND [ARGUMENT...]\n"
+    "\n"
+    "Runs a command as a job, on machines without a scheduler: agents find its processes, and those\n"
+    "they start, by SYNOP_JOB_ID in their environment. Where it is permitted the command gets a cgroup\n"
+    "of its own, so that what its short-lived processes use is counted too.\n"
+    "\n";
+static const char tail[] =
+    "\nExit codes: the command's; 2 wrong arguments; 126 the command cannot be run; 127 there is no such command.\n";
+
+static int
+fail (int code, const struct error *error)
+{
+  log_error ("%s", error->text);
+  return code;
+}
+
+static void
+take_word (void *context, const char *word)
+{
+  struct arguments *arguments = context;
+  arguments->help |= strcmp (word, "help") == 0;
+}
+
+/* The command's place in argv: behind "--", or the first word that is neither option nor value. */
+static int
+command_at (int argc, char **argv)
+{
+  for (int i = 1; i < argc; i++) {
+    if (strcmp (argv[i], "--") == 0)
+      return i + 1;
+    if (argv[i][0] != '-')
+      return i;
+    i += strcmp (argv[i], "--job") == 0 || strcmp (argv[i], "--log-level") == 0;
+  }
+  return argc;
+}
+
+static int
+tell_help (const struct config *config)
+{
+  struct buffer text = { 0 };
+  struct error error;
+  int result;
+
+  buffer_add_string (&text, head);
+  config_print_help (config, &text);
+  buffer_add_string (&text, tail);
+  result = key_command_print (&text, &error) == 0 ? EXIT_FINE : fail (EXIT_FAILED, &error);
+  buffer_free (&text);
+  return result;
+}
+
+/* Whether this process is in a job that a scheduler knows. */
+static bool
+find_scheduler (struct job_identity *identity)
+{
+  struct buffer environment = { 0 }, cgroup = { 0 };
+  struct reader reader;
+  bool found;
+
+  reader_init (&reader, "", "/proc/self/environ");
+  reader_read (&reader, &environment);
+  reader_free (&reader);
+  reader_init (&reader, "", "/proc/self/cgroup");
+  reader_read (&reader, &cgroup);
+  reader_free (&reader);
+  found = job_identify (environment.data, environment.length, cgroup.data, cgroup.length, NULL, identity) &&
+          identity->scheduler != JOB_SYNOP;
+  buffer_free (&environment);
+  buffer_free (&cgroup);
+  return found;
+}
+
+static int
+become (const char *job, char **command)
+{
+  struct job_identity identity;
+  struct error error;
+  int failed;
+
+  if (setenv ("SYNOP_JOB_ID", job, 1) != 0 || setenv ("SYNOP_JOB_NAME", job, 1) != 0) {
+    error_set (&error, "run: the environment: %s", strerror (errno));
+    return fail (EXIT_FAILED, &error);
+  }
+  if (find_scheduler (&identity))
+    log_warning ("run: this is inside of %s job %s, and is counted as that", job_scheduler_name (identity.scheduler),
+                 identity.id);
+  else
+    run_cgroup_enter (job);
+  execvp (command[0], command);
+  failed = errno;
+  error_set (&error, "run: %.128s: %s", command[0], strerror (failed));
+  return fail (failed == ENOENT ? EXIT_ABSENT : EXIT_CANNOT, &error);
+}
+
+int
+run_command (int argc, char **argv)
+{
+  struct arguments arguments = { 0 };
+  struct config *config = config_create (options, sizeof options / sizeof *options, &arguments, NULL);
+  int result, at = command_at (argc, argv);
+  struct error error;
+
+  if (config_read_operands (config, at, argv, NULL, 0, NULL, take_word, &arguments, &error) < 0) {
+    result = fail (EXIT_USAGE, &error);
+  } else if (arguments.help) {
+    result = tell_help (config);
+  } else if (*arguments.job == '\0' || at == argc) {
+    error_set (&error, "run: expected %s: \"agent run --job NAME -- COMMAND\"; \"agent run --help\" tells more",
+               at == argc ? "a command" : "--job NAME");
+    result = fail (EXIT_USAGE, &error);
+  } else {
+    log_set_level ((enum log_level) arguments.log_level);
+    result = become (arguments.job, argv + at);
+  }
+  config_destroy (config);
+  return result;
+}
