@@ -19,7 +19,7 @@
 
 struct page {
   const struct job_report *report;
-  const struct job_text *look;
+  const struct job_look *look;
   struct buffer out;
 };
 
@@ -277,7 +277,7 @@ add_plain (struct buffer *to, const struct buffer *from)
 }
 
 void
-job_report_text (const struct job_report *report, const struct job_text *look, struct buffer *out)
+job_report_text (const struct job_report *report, const struct job_look *look, struct buffer *out)
 {
   struct page page = { .report = report, .look = look };
 

@@ -8,11 +8,11 @@
 #include "aggregator/job_report.h"
 #include "synop/json.h"
 
-struct job_text {
+struct job_look {
   size_t width; /* in characters; columns that find no room are left out */
   bool utf8, colour;
 };
-void job_report_text (const struct job_report *report, const struct job_text *look, struct buffer *out);
+void job_report_text (const struct job_report *report, const struct job_look *look, struct buffer *out);
 
 /* One object, and a newline. */
 void job_report_json (const struct job_report *report, struct json *json);

@@ -41,7 +41,7 @@ static const struct column {
 
 struct sheet {
   const struct job_report *report;
-  const struct job_text *look;
+  const struct job_look *look;
   struct buffer *out;
   size_t *order, shown; /* nodes, the worst first */
   size_t name_width, widths[COLUMNS], bar;
@@ -197,7 +197,7 @@ add_rest (const struct sheet *sheet)
 }
 
 void
-job_table (const struct job_report *report, const struct job_text *look, struct buffer *out)
+job_table (const struct job_report *report, const struct job_look *look, struct buffer *out)
 {
   struct sheet sheet = { .report = report, .look = look, .out = out };
 

@@ -7,6 +7,6 @@
 /* At most so many nodes are shown: the worst. */
 #define JOB_TABLE_NODES 40
 
-void job_table (const struct job_report *report, const struct job_text *look, struct buffer *out);
+void job_table (const struct job_report *report, const struct job_look *look, struct buffer *out);
 
 #endif

@@ -91,10 +91,10 @@ is_utf8 (void)
   return value && (strcasestr (value, "utf-8") || strcasestr (value, "utf8"));
 }
 
-static struct job_text
+static struct job_look
 text_look (const struct output *output)
 {
-  struct job_text look = { .width = WIDTH_DEFAULT, .utf8 = is_utf8 () };
+  struct job_look look = { .width = WIDTH_DEFAULT, .utf8 = is_utf8 () };
   const char *columns = getenv ("COLUMNS"), *forbidden = getenv ("NO_COLOR"), *terminal = getenv ("TERM");
   bool shown = !output->path && isatty (STDOUT_FILENO);
   struct winsize size = { 0 };
@@ -116,7 +116,7 @@ write_report (struct command *command, struct output *output, struct error *erro
 {
   struct replay_progress progress;
   struct job_perfmon perfmon = { .context = output, .put = output_put, .progress = &progress };
-  struct job_text look = text_look (output);
+  struct job_look look = text_look (output);
   struct json json = { 0 };
   int result = 0;
 

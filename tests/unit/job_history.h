@@ -1,0 +1,216 @@
+/* Jobs in a scratch history: frames of made-up nodes with the groups that agents have for jobs. */
+#ifndef SYNOP_TESTS_JOB_HISTORY_H
+#define SYNOP_TESTS_JOB_HISTORY_H
+
+#include <math.h>
+
+#include "aggregator/job_report_private.h"
+#include "aggregator/job_report_write.h"
+#include "tests/unit/history_bench.h"
+
+#define JOB_GROUP(NAME)                                                                                                \
+  {                                                                                                                    \
+#NAME, "job_data", "job", "jobs", "total", 0, "A group.", GROUP_METRICS(NAME##_metrics)                            \
+  }
+
+static const struct metric job_info_metrics[] = {
+  { "user", TEXT, UNIT_NONE, FOLD_NONE, .help = "User." },
+  { "cpus", GAUGE, UNIT_COUNT, FOLD_NONE, .help = "CPUs." },
+  { "source", TEXT, UNIT_NONE, FOLD_NONE, .help = "Source." },
+};
+static const struct metric job_cpu_metrics[] = {
+  { "user_time", COUNTER, UNIT_SECONDS, FOLD_SUM, .per = 1000000000, .help = "Time." },
+  { "system_time", COUNTER, UNIT_SECONDS, FOLD_SUM, .per = 1000000000, .help = "Time." },
+  { "usage", COUNTER, UNIT_SECONDS, FOLD_SUM, METRIC_SHARE, .per = 1000000000, .help = "Use." },
+  { "cpus", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "CPUs." },
+};
+static const struct metric job_memory_metrics[] = {
+  { "rss", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Memory." },
+  { "rss_peak", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Peak." },
+  { "percent", GAUGE, UNIT_PERCENT, FOLD_SUM, .help = "Percent." },
+};
+static const struct metric job_io_metrics[] = {
+  { "read_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Read." },
+  { "write_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Written." },
+};
+static const struct metric network_metrics[] = {
+  { "rx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Received." },
+  { "tx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Sent." },
+};
+static const struct group job_groups[] = {
+  JOB_GROUP (job_info),
+  JOB_GROUP (job_cpu),
+  JOB_GROUP (job_memory),
+  JOB_GROUP (job_io),
+  { "network", "system_data", "interface", "devices", "total", 0, "A group.", GROUP_METRICS (network_metrics) },
+};
+static const struct group *const job_group_list[] = { &job_groups[0], &job_groups[1], &job_groups[2], &job_groups[3],
+                                                      &job_groups[4] };
+#define JOB_GROUPS 5
+#define SECOND_NS INT64_C (1000000000)
+
+/* One sample. Counters are as they stand. */
+struct job_sample {
+  double at; /* seconds since the scratch's start */
+  uint64_t session, sequence;
+  bool absent;                 /* the job is not there */
+  bool other;                  /* another job is there too */
+  uint64_t user_ms, system_ms; /* of CPU time */
+  double cpus;
+  uint64_t rss, rss_peak, read, written, received, sent;
+  bool no_memory;             /* the row has no values there */
+  const char *source, *error; /* of job_info; of job_io. NULL: none */
+};
+
+static inline void
+fill_job (struct table tables[JOB_GROUPS], const char *job, const struct job_sample *sample)
+{
+  size_t length = strlen (job), row;
+  uint64_t user = sample->user_ms * 1000000, system = sample->system_ms * 1000000;
+
+  for (size_t i = 1; i < 4; i++)
+    table_add_row (&tables[i], job, length);
+  table_set_uint (&tables[1], 0, 0, user);
+  table_set_uint (&tables[1], 0, 1, system);
+  table_set_uint (&tables[1], 0, 2, sample->cpus > 0 ? (uint64_t) ((double) (user + system) / sample->cpus) : 0);
+  if (sample->cpus > 0)
+    table_set_real (&tables[1], 0, 3, sample->cpus);
+  if (!sample->no_memory) {
+    table_set_uint (&tables[2], 0, 0, sample->rss);
+    table_set_uint (&tables[2], 0, 1, sample->rss_peak);
+    table_set_real (&tables[2], 0, 2, 12.5);
+  }
+  table_set_uint (&tables[3], 0, 0, sample->read);
+  table_set_uint (&tables[3], 0, 1, sample->written);
+  if (sample->source) {
+    row = table_add_row (&tables[0], job, length);
+    table_set_text (&tables[0], row, 0, "ana", 3);
+    table_set_text (&tables[0], row, 2, sample->source, strlen (sample->source));
+  }
+}
+
+static inline void
+put_sample (struct scratch *scratch, const char *node, const char *job, const struct job_sample *sample)
+{
+  struct table tables[JOB_GROUPS];
+  const struct table *list[JOB_GROUPS];
+  struct report_group groups[JOB_GROUPS] = { 0 };
+  struct frame_header header = { .session = sample->session ? sample->session : 1, .sequence = sample->sequence };
+  struct buffer bytes = { 0 };
+  struct cluster_frame frame = { .header = &header,
+                                 .time_ns = scratch->start_ns + (int64_t) (sample->at * 1e9),
+                                 .bound_ns = -1,
+                                 .drift_ppb = INT64_MIN,
+                                 .probe_age_ms = -1,
+                                 .schema = scratch->schema,
+                                 .groups = groups };
+
+  strcpy (header.node, node);
+  memcpy (header.schema, scratch->schema->hash, SCHEMA_HASH_SIZE);
+  header.monotonic_ns = (int64_t) (sample->at * 1e9) + 5000 * SECOND_NS;
+  for (size_t i = 0; i < JOB_GROUPS; i++) {
+    table_init (&tables[i], &job_groups[i]);
+    tables[i].monotonic_ns = header.monotonic_ns;
+    tables[i].period_ns = SECOND_NS;
+    list[i] = groups[i].now = &tables[i];
+  }
+  if (!sample->absent)
+    fill_job (tables, job, sample);
+  if (sample->other)
+    table_set_uint (&tables[1], table_add_row (&tables[1], "other", 5), 0, 77);
+  if (sample->error)
+    snprintf (tables[3].error, sizeof tables[3].error, "%s", sample->error);
+  table_add_row (&tables[4], "lo", 2);
+  table_add_row (&tables[4], "eth0", 4);
+  table_set_uint (&tables[4], 0, 0, 1000000 * sample->sequence); /* does not count */
+  table_set_uint (&tables[4], 1, 0, sample->received);
+  table_set_uint (&tables[4], 1, 1, sample->sent);
+  frame_write (&bytes, &header, scratch->schema, list, JOB_GROUPS);
+  frame.bytes = bytes.data;
+  frame.length = bytes.length;
+  history_put_frame (scratch->history, &frame);
+  for (size_t i = 0; i < JOB_GROUPS; i++)
+    table_free (&tables[i]);
+  buffer_free (&bytes);
+}
+
+/* A node on which the job uses `busy` of its `cpus`, `rss` bytes, and each second reads 1000, writes 500, receives
+ * 3000 and sends 2000 bytes. Sample 1 is at second 0. */
+static inline struct job_sample
+steady (uint64_t sequence, double cpus, double busy, uint64_t rss)
+{
+  return (struct job_sample){ .at = (double) sequence - 1,
+                              .sequence = sequence,
+                              .user_ms = (uint64_t) (busy * 900 * (double) (sequence - 1)),
+                              .system_ms = (uint64_t) (busy * 100 * (double) (sequence - 1)),
+                              .cpus = cpus,
+                              .rss = rss,
+                              .rss_peak = rss + 1000,
+                              .read = 1000 * (sequence - 1),
+                              .written = 500 * (sequence - 1),
+                              .received = 70000 + 3000 * sequence,
+                              .sent = 2000 * sequence,
+                              .source = sequence == 1 ? "cgroup" : NULL };
+}
+
+static inline int
+job_scratch_create (void **state)
+{
+  scratch_create (state);
+  struct scratch *scratch = *state;
+
+  schema_destroy (scratch->schema);
+  scratch->schema = schema_create (job_group_list, JOB_GROUPS);
+  scratch_open (scratch);
+  return 0;
+}
+
+/* From second 0 to `seconds`; `nodes` are parted by commas. `ended` false: it runs. */
+static inline struct job_report *
+make_job_report (struct scratch *scratch, const char *nodes, double seconds, bool ended, const char *summary)
+{
+  char list[4096], *rest = list;
+  struct job_record job = { .label = (char *) "123",
+                            .scheduler = (char *) "slurm",
+                            .user = (char *) "ana",
+                            .name = (char *) "relax",
+                            .command = (char *) "python3",
+                            .array = (char *) "",
+                            .cpus = nan (""),
+                            .started_ns = scratch->start_ns,
+                            .reason = (char *) (ended ? "gone" : ""),
+                            .summary = (char *) (summary ? summary : "") };
+  struct job_report *report;
+  struct history_file *file;
+  struct error error = { "" };
+
+  scratch_close (scratch);
+  snprintf (list, sizeof list, "%s", nodes);
+  job.nodes = memory_new (1024, sizeof job.nodes[0]);
+  for (char *name; (name = strsep (&rest, ",")) != NULL;)
+    if (*name) {
+      job.nodes[job.node_count].name = name;
+      job.nodes[job.node_count++].first_ns = scratch->start_ns;
+    }
+  job.ended_ns = ended ? scratch->start_ns + (int64_t) (seconds * 1e9) : 0;
+  file = history_file_open (scratch->path, &error);
+  if (!file)
+    print_message ("# %s\n", error.text);
+  assert_non_null (file);
+  report = job_report_make (file, &job, scratch->start_ns + (int64_t) (seconds * 1e9), NULL, &error);
+  assert_non_null (report);
+  history_file_close (file);
+  free (job.nodes);
+  return report;
+}
+
+static inline bool
+says (const struct job_report *report, const char *part)
+{
+  for (size_t i = 0; i < report->unknown_count; i++)
+    if (strstr (report->unknown[i], part))
+      return true;
+  return false;
+}
+
+#endif

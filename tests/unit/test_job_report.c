@@ -1,0 +1,418 @@
+/* A job's report: totals, gaps, lost nodes, the slow one; what it cannot know; as text. */
+#include "tests/unit/job_history.h"
+
+#define GIB ((uint64_t) 1 << 30)
+
+static void
+assert_near (double value, double expected)
+{
+  if (!(fabs (value - expected) <= 1e-9 * fmax (1, fabs (expected))))
+    fail_msg ("%.12g rather than %.12g", value, expected);
+}
+
+static const struct job_series *
+series_of (const struct job_report *report, size_t node, size_t item)
+{
+  return &report->nodes[node].series[item];
+}
+
+static void
+put_steady (struct scratch *scratch, const char *node, uint64_t first, uint64_t last, double busy, uint64_t rss)
+{
+  for (uint64_t i = first; i <= last; i++) {
+    struct job_sample sample = steady (i, 4, busy, rss);
+    put_sample (scratch, node, "123", &sample);
+  }
+}
+
+/* ---- sums ---- */
+
+static void
+test_totals (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n2", 1, 11, 4, 2 * GIB);
+  put_steady (scratch, "n10", 1, 11, 1, 3 * GIB);
+  report = make_job_report (scratch, "n2,n10", 10, true, NULL);
+  assert_int_equal (report->node_count, 2);
+  assert_int_equal (report->nodes[0].samples, 11);
+  assert_near (series_of (report, 0, JOB_CPU_USER)->total, 36);
+  assert_near (series_of (report, 0, JOB_CPU_SYSTEM)->total, 4);
+  assert_near (series_of (report, 1, JOB_CPU_USER)->total, 9);
+  assert_near (report->all[JOB_CPU_USER].total, 45);
+  assert_near (report->cpu_time, 50);
+  assert_near (report->cpus, 8);
+  assert_near (report->cpu_efficiency, 50. / 80 * 100);
+  assert_near (series_of (report, 0, JOB_CPU_USAGE)->mean, 100);
+  assert_near (series_of (report, 1, JOB_CPU_USAGE)->mean, 25);
+  assert_near (report->all[JOB_CPU_USAGE].mean, 62.5);
+  assert_true (isnan (series_of (report, 0, JOB_CPU_USAGE)->total));
+  assert_near (series_of (report, 0, JOB_READ)->total, 10000);
+  assert_near (series_of (report, 0, JOB_READ)->mean, 1000);
+  assert_near (report->all[JOB_WRITE].total, 10000);
+  /* of the node: between the first and the last sample, without lo */
+  assert_near (series_of (report, 0, JOB_NETWORK_RECEIVED)->total, 30000);
+  assert_near (series_of (report, 0, JOB_NETWORK_RECEIVED)->maximum, 3000);
+  assert_near (report->all[JOB_NETWORK_SENT].total, 40000);
+  assert_near (report->all[JOB_MEMORY].mean, (double) (5 * GIB));
+  assert_near (report->memory_peak, (double) (3 * GIB + 1000));
+  assert_int_equal (report->memory_peak_node, 1);
+  assert_false (report->all[JOB_ENERGY].known);
+  assert_int_equal (report->unknown_count, 0);
+  assert_int_equal (report->period_ns, SECOND_NS);
+  assert_int_equal (report->bins, 10);
+  for (size_t i = 0; i < report->bins; i++) {
+    assert_near ((double) series_of (report, 1, JOB_CPU_USAGE)->bins[i], 25);
+    assert_near ((double) report->all[JOB_CPU_USAGE].bins[i], 62.5);
+    assert_near ((double) report->all[JOB_CPU_USAGE].bin_maxima[i], 100);
+    assert_near ((double) report->all[JOB_READ].bins[i], 2000);
+  }
+  job_report_destroy (report);
+}
+
+/* Frames that come late change nothing, nor do those of a second start of the agent. */
+static void
+test_late_and_sessions (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 1, 5, 2, GIB);
+  put_steady (scratch, "n1", 9, 20, 2, GIB);
+  put_steady (scratch, "n1", 6, 8, 2, GIB); /* late */
+  for (uint64_t i = 21; i <= 31; i++) {
+    struct job_sample sample = steady (i, 4, 2, GIB);
+    sample.session = 7; /* a higher one, then a lower one */
+    sample.sequence = i - 20;
+    put_sample (scratch, "n1", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1", 30, true, NULL);
+  assert_int_equal (report->nodes[0].samples, 31);
+  assert_int_equal (report->nodes[0].gap_count, 0);
+  assert_near (report->cpu_time, 60);
+  assert_near (series_of (report, 0, JOB_CPU_USAGE)->mean, 50);
+  assert_near (series_of (report, 0, JOB_CPU_USAGE)->maximum, 50);
+  assert_near (series_of (report, 0, JOB_NETWORK_RECEIVED)->total, 90000);
+  assert_near (series_of (report, 0, JOB_READ)->total, 30000);
+  job_report_destroy (report);
+}
+
+/* A counter of the job that falls began anew: what it held counts. One of the node that falls is not known in between. */
+static void
+test_falls (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  for (uint64_t i = 1; i <= 11; i++) {
+    struct job_sample sample = steady (i, 4, 4, GIB);
+    if (i > 6) {
+      sample.user_ms = 100 * (i - 6);
+      sample.read = 10 * (i - 6);
+      sample.received = 1000 * (i - 6);
+    }
+    put_sample (scratch, "n1", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1", 10, true, NULL);
+  assert_near (series_of (report, 0, JOB_CPU_USER)->total, 3.6 * 5 + 0.5);
+  assert_near (series_of (report, 0, JOB_READ)->total, 5050);
+  assert_near (series_of (report, 0, JOB_NETWORK_RECEIVED)->total, 3000 * 5 + 1000 * 4);
+  assert_true (series_of (report, 0, JOB_READ)->minimum >= 0);
+  job_report_destroy (report);
+}
+
+/* What was before the first sample is in the job's own counters, and in nothing else. */
+static void
+test_begins_late (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 101, 121, 4, GIB);
+  report = make_job_report (scratch, "n1", 120, true, NULL);
+  assert_near (report->cpu_time, 480);
+  assert_near (report->cpu_efficiency, 100);
+  assert_near (series_of (report, 0, JOB_NETWORK_RECEIVED)->total, 60000);
+  assert_int_equal (report->nodes[0].gap_count, 1);
+  assert_near (report->nodes[0].gap_seconds, 100);
+  assert_true (report->nodes[0].gaps[0].from_ns == report->started_ns);
+  assert_false (report->nodes[0].lost);
+  assert_true (says (report, "The history begins at"));
+  assert_true (isnan (series_of (report, 0, JOB_MEMORY)->bins[50]));
+  assert_false (isnan (series_of (report, 0, JOB_MEMORY)->bins[110]));
+  job_report_destroy (report);
+}
+
+/* ---- gaps and lost nodes ---- */
+
+static void
+test_gaps (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+  const struct job_node *node;
+
+  put_steady (scratch, "n1", 1, 61, 4, GIB);
+  put_steady (scratch, "n2", 1, 21, 4, GIB); /* a pause of 10 s */
+  put_steady (scratch, "n2", 31, 61, 4, GIB);
+  put_steady (scratch, "n3", 1, 31, 4, GIB); /* and silence */
+  put_steady (scratch, "n4", 1, 51, 4, GIB); /* silent at the end, but it comes back */
+  put_steady (scratch, "n4", 66, 70, 4, GIB);
+  for (uint64_t i = 1; i <= 61; i++) { /* the job leaves it, the node goes on */
+    struct job_sample sample = steady (i, 4, 4, GIB);
+    sample.absent = i > 30;
+    put_sample (scratch, "n5", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1,n2,n3,n4,n5", 60, true, NULL);
+  node = report->nodes;
+  assert_int_equal (node[0].gap_count, 0);
+  assert_false (node[0].lost);
+  assert_int_equal (node[1].gap_count, 1);
+  assert_near (node[1].gap_seconds, 10);
+  assert_near (node[1].series[JOB_CPU_USER].total, 3.6 * 60);
+  assert_near (node[1].series[JOB_NETWORK_RECEIVED].total, 180000);
+  assert_true (isnan (node[1].series[JOB_MEMORY].bins[25]));
+  assert_false (isnan (node[1].series[JOB_MEMORY].bins[15]));
+  assert_false (node[1].lost);
+  assert_int_equal (node[2].gap_count, 1);
+  assert_near (node[2].gap_seconds, 30);
+  assert_true (node[2].lost);
+  assert_true (node[2].last_ns == report->started_ns + 30 * SECOND_NS);
+  assert_near (node[3].gap_seconds, 10);
+  assert_false (node[3].lost);
+  assert_int_equal (node[4].gap_count, 0);
+  assert_int_equal (node[4].samples, 30);
+  assert_false (node[4].lost);
+  assert_true (says (report, "n3 was lost at"));
+  assert_true (says (report, "n2 has no data for 10 s"));
+  /* The lost node's CPUs count as long as something is known of them. */
+  assert_near (report->cpu_efficiency, (240 + 240 + 120 + 200 + 116) / (4. * (60 + 60 + 30 + 60 + 60)) * 100);
+  job_report_destroy (report);
+}
+
+static void
+test_lost_of_summary (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 1, 11, 4, GIB);
+  put_steady (scratch, "n11", 1, 11, 4, GIB);
+  report = make_job_report (scratch, "n1,n11", 10, true, "{\"lost_nodes\":[\"n11\"],\"per_node\":{\"n1\":{}}}");
+  assert_false (report->nodes[0].lost);
+  assert_true (report->nodes[1].lost);
+  job_report_destroy (report);
+}
+
+/* ---- a job that runs, one without samples ---- */
+
+static void
+test_running (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 1, 31, 4, GIB);
+  report = make_job_report (scratch, "n1", 31.5, false, NULL);
+  assert_int_equal (report->ended_ns, 0);
+  assert_true (report->until_ns == report->started_ns + 30 * SECOND_NS);
+  assert_int_equal (report->nodes[0].gap_count, 0);
+  assert_near (report->cpu_efficiency, 100);
+  assert_int_equal (report->unknown_count, 0);
+  job_report_destroy (report);
+  report = make_job_report (scratch, "n1", 3600, false, NULL); /* and nobody wrote since */
+  assert_true (report->until_ns == report->started_ns + 30 * SECOND_NS);
+  assert_false (report->nodes[0].lost);
+  assert_true (says (report, "The history ends at"));
+  for (size_t i = 0; i < report->bins; i++)
+    assert_false (isnan (report->all[JOB_MEMORY].bins[i]));
+  job_report_destroy (report);
+}
+
+static void
+test_nothing (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_look look = { 80, true, false };
+  struct job_report *report;
+  struct buffer text = { 0 };
+  struct json json = { 0 };
+
+  put_steady (scratch, "n1", 1, 3, 4, GIB); /* long before */
+  scratch->start_ns += 600 * SECOND_NS;
+  report = make_job_report (scratch, "n1", 60, true, NULL);
+  assert_int_equal (report->nodes[0].samples, 0);
+  assert_near (report->nodes[0].gap_seconds, 60);
+  assert_false (report->nodes[0].lost);
+  assert_true (says (report, "no samples"));
+  assert_true (isnan (report->cpu_time));
+  job_report_text (report, &look, &text);
+  job_report_json (report, &json);
+  job_report_destroy (report);
+  report = make_job_report (scratch, "", 0, true, NULL);
+  assert_true (says (report, "No node has shown this job"));
+  job_report_text (report, &look, &text);
+  job_report_json (report, &json);
+  job_report_destroy (report);
+  assert_null (memmem (text.data, text.length, "nan", 3));
+  assert_null (memmem (json.out.data, json.out.length, "nan", 3));
+  buffer_free (&text);
+  json_free (&json);
+}
+
+/* ---- what is unlike, what is not known ---- */
+
+static void
+test_slow_node (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 1, 11, 4, GIB);
+  put_steady (scratch, "n2", 1, 11, 0.4, GIB);
+  put_steady (scratch, "n3", 1, 11, 3.6, 4 * GIB);
+  report = make_job_report (scratch, "n1,n2,n3", 10, true, NULL);
+  assert_int_equal (report->slowest, 1);
+  assert_string_equal (report->imbalances[JOB_CPU_USAGE].node, "n2");
+  assert_near (report->imbalances[JOB_CPU_USAGE].value, 10);
+  assert_near (report->imbalances[JOB_CPU_USAGE].mean, 95);
+  assert_near (report->imbalances[JOB_CPU_USAGE].percent, (100 / (200. / 3) - 1) * 100);
+  assert_string_equal (report->imbalances[JOB_MEMORY].node, "n3");
+  assert_null (report->imbalances[JOB_READ].node); /* alike */
+  assert_true (isnan (report->imbalances[JOB_ENERGY].percent));
+  job_report_destroy (report);
+}
+
+static void
+test_alike (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 1, 11, 4, GIB);
+  put_steady (scratch, "n2", 1, 11, 3.8, GIB);
+  report = make_job_report (scratch, "n1,n2", 10, true, NULL);
+  assert_true (report->slowest == SIZE_MAX);
+  assert_string_equal (report->imbalances[JOB_CPU_USAGE].node, "n2"); /* of two the one that does less */
+  job_report_destroy (report);
+}
+
+static void
+test_unknown (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 1, 11, 4, GIB);
+  for (uint64_t i = 1; i <= 11; i++) {
+    struct job_sample sample = steady (i, 0, 4, GIB);
+    sample.no_memory = sample.other = true;
+    sample.source = "processes";
+    sample.error = "may not be read";
+    put_sample (scratch, "n2", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1,n2", 10, true, NULL);
+  assert_true (says (report, "Of n2 it is not known: memory."));
+  assert_true (says (report, "n2 told of job_io: may not be read"));
+  assert_true (says (report, "is not counted: on n2."));
+  assert_true (says (report, "Other jobs ran on n2 meanwhile"));
+  assert_false (says (report, "n1"));
+  assert_near (report->cpu_time, 80);
+  assert_near (report->cpu_efficiency, 100); /* of n1 alone */
+  job_report_destroy (report);
+}
+
+/* More samples than bins: means and maxima of them. */
+static void
+test_bins (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  for (uint64_t i = 1; i <= 1801; i++) {
+    struct job_sample sample = steady (i, 4, 4, i % 3 == 0 ? 3 * GIB : 0);
+    put_sample (scratch, "n1", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1", 1800, true, NULL);
+  assert_int_equal (report->bins, 600);
+  assert_int_equal (report->bin_ns, 3 * SECOND_NS);
+  for (size_t i = 1; i < 600; i++) {
+    assert_near ((double) report->all[JOB_MEMORY].bins[i], (double) GIB);
+    assert_near ((double) report->all[JOB_MEMORY].bin_maxima[i], (double) (3 * GIB));
+  }
+  job_report_destroy (report);
+}
+
+/* ---- text ---- */
+
+static size_t
+widest_line (const struct buffer *text)
+{
+  size_t widest = 0, width = 0;
+
+  for (size_t i = 0; i < text->length; i++) {
+    width = text->data[i] == '\n' ? 0 : width + ((text->data[i] & 0xc0) != 0x80);
+    widest = width > widest ? width : widest;
+  }
+  return widest;
+}
+
+static void
+test_text (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+  struct buffer nodes = { 0 };
+
+  for (unsigned i = 1; i <= 60; i++) {
+    char name[16];
+    snprintf (name, sizeof name, "n%u", i);
+    put_steady (scratch, name, 1, i == 59 ? 4 : 11, i == 57 ? 0.2 : 4, GIB);
+    buffer_printf (&nodes, "%s%s", i > 1 ? "," : "", name);
+  }
+  buffer_add (&nodes, "", 1);
+  report = make_job_report (scratch, nodes.data, 10, true, NULL);
+  for (size_t width = 40; width <= 160; width += 30) {
+    struct job_look look = { width, width != 70, width == 160 };
+    struct buffer text = { 0 };
+    const char *lost, *slow, *other;
+    job_report_text (report, &look, &text);
+    buffer_add (&text, "", 1);
+    assert_true (width == 160 || widest_line (&text) <= width);
+    lost = strstr (text.data, "  n59 ");
+    slow = strstr (text.data, "  n57 ");
+    other = strstr (text.data, "  n1 ");
+    assert_non_null (lost);
+    assert_true (lost < slow && slow < other);
+    assert_non_null (strstr (lost, "LOST"));
+    assert_non_null (strstr (slow, "SLOWEST"));
+    assert_true (strstr (slow, "SLOWEST") < other);
+    assert_non_null (strstr (text.data, "... and 20 more nodes"));
+    assert_true ((strstr (text.data, "\033[1;31m") != NULL) == look.colour);
+    for (size_t i = 0; !look.utf8 && i < text.length; i++)
+      assert_true ((text.data[i] & 0x80) == 0);
+    buffer_free (&text);
+  }
+  job_report_destroy (report);
+  buffer_free (&nodes);
+}
+
+int
+main (void)
+{
+#define TEST(NAME) cmocka_unit_test_setup_teardown (NAME, job_scratch_create, scratch_destroy)
+  const struct CMUnitTest tests[] = {
+    TEST (test_totals),    TEST (test_late_and_sessions),
+    TEST (test_falls),     TEST (test_begins_late),
+    TEST (test_gaps),      TEST (test_lost_of_summary),
+    TEST (test_running),   TEST (test_nothing),
+    TEST (test_slow_node), TEST (test_alike),
+    TEST (test_unknown),   TEST (test_bins),
+    TEST (test_text),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
