@@ -128,12 +128,12 @@ find_run (struct jobs *jobs, const struct intake *intake, const char *label, siz
   if (job && !start_ns && intake->time_ns <= job->seen_ns)
     return NULL;
   if (intake->node->running >= JOBS_NODE_MAX || job_label_check (label, length, NULL) < 0) {
-    jobs->counts.refused++;
+    jobs->counts.job_rows_refused++;
     return NULL;
   }
   job = job_begin (jobs, label, length, start_ns ? start_ns : intake->time_ns);
   if (!job)
-    jobs->counts.refused++;
+    jobs->counts.job_rows_refused++;
   return job;
 }
 
@@ -146,7 +146,7 @@ find_use (struct jobs *jobs, const struct intake *intake, const char *label, siz
   if (!job || use)
     return use;
   if (intake->node->running >= JOBS_NODE_MAX) {
-    jobs->counts.refused++;
+    jobs->counts.job_rows_refused++;
     return NULL;
   }
   use = job_use_add (job, intake->node);

@@ -48,9 +48,9 @@ struct jobs_options {
 };
 
 struct jobs_counts {
-  size_t running;
-  uint64_t started, ended;
-  uint64_t refused; /* rows whose label is no job's, or over the limits above */
+  uint64_t jobs_running; /* now */
+  uint64_t jobs_started, jobs_ended;
+  uint64_t job_rows_refused; /* rows whose label is no job's, or over the limits above */
 };
 
 /* All times are cluster time. */

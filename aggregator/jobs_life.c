@@ -82,7 +82,7 @@ announce (struct jobs *jobs, struct job *job)
   if (job->announced)
     return;
   job->announced = true;
-  jobs->counts.started++;
+  jobs->counts.jobs_started++;
   job_row_job (jobs, job);
   for (size_t i = 0; i < job->use_count; i++)
     row_node (jobs, job->uses[i]);
@@ -123,7 +123,7 @@ set_running (struct jobs *jobs, struct job *job)
 {
   job->state = JOB_RUNNING;
   job->touched = job->marked = jobs->awake;
-  jobs->counts.running++;
+  jobs->counts.jobs_running++;
   for (size_t i = 0; i < job->use_count; i++)
     job->uses[i]->node->running++;
 }
@@ -134,7 +134,7 @@ job_begin (struct jobs *jobs, const char *label, size_t length, int64_t started_
   struct job *job = jobs_find (jobs, label, length);
   int64_t after_ns = INT64_MIN;
 
-  if (jobs->counts.running >= JOBS_MAX)
+  if (jobs->counts.jobs_running >= JOBS_MAX)
     return NULL;
   if (job) {
     after_ns = job->seen_ns < started_ns ? job->seen_ns : started_ns - 1;
@@ -199,8 +199,8 @@ job_end (struct jobs *jobs, struct job *job, enum job_state state)
                             .summary = summary.out.data,
                             .summary_length = summary.out.length - 1 });
   json_free (&summary);
-  jobs->counts.running--;
-  jobs->counts.ended++;
+  jobs->counts.jobs_running--;
+  jobs->counts.jobs_ended++;
   for (size_t i = 0; i < job->use_count; i++)
     job->uses[i]->node->running--;
   job->state = state;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "aggregator/catch_up.h"
+#include "aggregator/job_line.h"
 #include "aggregator/node_line.h"
 #include "aggregator/standard_output.h"
 #include "aggregator/stream.h"
@@ -127,6 +128,8 @@ show_event (void *context, const struct stored_event *event)
 {
   struct replay *replay = context;
 
+  if (!globs_match (&replay->choice.types, strcmp (event->type, JOB_LINE_TYPE) == 0 ? JOB_LINE_TYPE : "event"))
+    return 0;
   buffer_add (&replay->out, event->line, event->length);
   return replay->out.length >= WRITE_AT ? flush (replay) : 0;
 }
@@ -149,7 +152,7 @@ sink_of (struct replay *replay)
     .context = replay,
     .frame = globs_match (&choice->types, "node") ? show_frame : NULL,
     .tick = globs_match (&choice->types, "cluster") && !choice->nodes.count ? show_tick : NULL,
-    .event = globs_match (&choice->types, "event") ? show_event : NULL,
+    .event = globs_match (&choice->types, "event") || globs_match (&choice->types, JOB_LINE_TYPE) ? show_event : NULL,
     .progress = show_progress,
   };
 }

@@ -194,6 +194,30 @@ ask_flush (struct client *client, char *words)
   buffer_free (&text);
 }
 
+/* `words` follow the "job". */
+static void
+ask_job (struct client *client, char *words)
+{
+  const struct serve_options *options = &client->serve->options;
+  const char *verb = strsep (&words, "\t"), *label = strsep (&words, "\t");
+  struct serve_job what = { .label = label, .user = "", .name = "" };
+  struct buffer text = { 0 };
+  bool fine = verb && label;
+
+  what.start = fine && strcmp (verb, "start") == 0;
+  for (char *word; fine && (word = strsep (&words, "\t"));) {
+    fine = strncmp (word, "user=", 5) == 0 || strncmp (word, "name=", 5) == 0;
+    *(*word == 'u' ? &what.user : &what.name) = fine ? word + 5 : "";
+  }
+  if (!fine || (!what.start && strcmp (verb, "end") != 0)) {
+    client_error (client, "job takes start or end, an id, and user= and name=");
+    return;
+  }
+  options->job (options->context, &what, &text);
+  client_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
 void
 serve_flushed (struct serve *serve, uint64_t ticket, const char *answer, size_t length)
 {
@@ -224,8 +248,10 @@ client_ask (struct client *client, char *request)
     ask_reload (client);
   else if (strcmp (verb, "flush") == 0)
     ask_flush (client, words);
+  else if (strcmp (verb, "job") == 0)
+    ask_job (client, words);
   else
-    client_error (client, "the request is not understood: tail, status, reload or flush");
+    client_error (client, "the request is not understood: tail, status, reload, flush or job");
 }
 
 /* Reads on until the line is whole; what comes after it is thrown away. */

@@ -5,6 +5,7 @@
  *   reload                                         "ok", or "error" and why
  *   flush [to=NS] [file=DEVICE:INODE]              what history holds of before that cluster time is written. Then "ok",
  *                                                  or "error" and why; "other" when it writes another file, or none
+ *   job start|end ID [user=NAME] [name=NAME]       "ok", "ok" and something to know, or "error" and why
  *
  * Anything else is answered with "error ..." and closed. */
 #ifndef SYNOP_AGGREGATOR_SERVE_H
@@ -26,6 +27,12 @@ struct serve_flush {
   uint64_t device, inode; /* inode 0: whatever file it is */
 };
 
+struct serve_job {
+  bool start; /* or end */
+  const char *label;
+  const char *user, *name; /* of start; "" when not told */
+};
+
 struct serve_options {
   struct loop *loop;
   struct stream *stream;
@@ -37,6 +44,7 @@ struct serve_options {
   int (*reload) (void *context, struct error *error);
   /* A ticket for serve_flushed; or 0, and the whole answer is in `out`. */
   uint64_t (*flush) (void *context, const struct serve_flush *what, struct buffer *out);
+  void (*job) (void *context, const struct serve_job *what, struct buffer *out); /* the whole answer */
 };
 
 struct serve;

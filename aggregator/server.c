@@ -35,6 +35,7 @@ take_frame (void *context, const struct cluster_frame *frame)
   if (server->history)
     history_put_frame (server->history, frame);
   stream_put (server->stream, &line);
+  server_jobs_frame (server, frame);
 }
 
 static void
@@ -54,6 +55,7 @@ server_event (void *context, const struct event *event)
   if (server->history)
     history_put_event (server->history, event);
   stream_put (server->stream, &line);
+  server_jobs_event (server, event);
 }
 
 static void
@@ -114,6 +116,7 @@ intake (struct server *server)
     server->drained_ns = begun_ns;
   if (drained || begun_ns - server->drained_ns > TICK_PATIENCE) /* a frame that waits is not late */
     cluster_close_ticks (server->cluster, server_now ());
+  cluster_ask_replay (server->cluster, server_now ());
   loop_timer_set (server->tick, cluster_next_tick (server->cluster));
   stream_flush (server->stream);
 }
@@ -159,7 +162,10 @@ server_housekeep (void *context, int64_t due_ns)
   (void) due_ns;
   intake (server);
   now = server_now ();
+  if (server->history)
+    cluster_hold_replay (server->cluster, history_is_crowded (server->history));
   cluster_tick (server->cluster, now);
+  server_jobs_tick (server);
   tell_refused (server, now);
   if (server->history)
     history_poll (server->history, now.wall_ns, server, server_event);
@@ -210,6 +216,8 @@ server_run (const struct options *options)
   } else {
     announce (&server);
     loop_run (server.loop);
+    jobs_mark (server.jobs);
+    stream_flush (server.stream);
     if (server.output && standard_output_finish (server.output, FINISH_PATIENCE) != 0)
       log_warning ("standard output: the last lines could not be written");
   }

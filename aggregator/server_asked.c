@@ -38,6 +38,7 @@ server_status (void *context, bool table, struct buffer *out)
 
   if (server->history)
     history_count (server->history, &status.history);
+  status.jobs = *jobs_counts (server->jobs);
   status.uptime_ns = status.now.monotonic_ns - server->started_ns;
   link_server_counts (server->link, &status.link);
   if (table) {

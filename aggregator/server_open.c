@@ -90,7 +90,8 @@ open_socket (struct server *server, struct error *error)
                               .context = server,
                               .status = server_status,
                               .reload = server_reload,
-                              .flush = server_flush };
+                              .flush = server_flush,
+                              .job = server_job };
   struct error why;
 
   server->serve = serve_create (&to, &why);
@@ -178,6 +179,7 @@ server_open (struct server *server, struct error *error)
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
     loop_signal (server->loop, signals[i], server_signal, server);
   open_history (server); /* first, since it may take a while: agents come as soon as there is a port */
+  server_jobs_open (server);
   if (open_link (server, error) < 0 || open_socket (server, error) < 0 || write_endpoint_file (server, error) < 0)
     return -1;
   open_output (server);
@@ -198,6 +200,7 @@ server_close (struct server *server)
   loop_watch_remove (server->history_watch);
   cluster_destroy (server->cluster);
   history_destroy (server->history);
+  jobs_destroy (server->jobs);
   link_server_destroy (server->link);
   clock_desk_destroy (server->desk);
   stream_destroy (server->stream);

@@ -8,6 +8,7 @@
 #include "aggregator/clock_desk.h"
 #include "aggregator/cluster.h"
 #include "aggregator/history.h"
+#include "aggregator/jobs.h"
 #include "aggregator/options.h"
 #include "aggregator/serve.h"
 #include "aggregator/standard_output.h"
@@ -28,6 +29,7 @@ struct server {
   struct cluster *cluster;
   struct history *history; /* NULL: none is kept */
   struct loop_watch *history_watch;
+  struct jobs *jobs;
   struct stream *stream;
   struct serve *serve;
   struct standard_output *output;
@@ -54,6 +56,13 @@ uint64_t server_flush (void *server, const struct serve_flush *what, struct buff
 void server_flushed (void *server, uint32_t events); /* history_flush_fd is readable */
 void server_signal (void *server, int number);
 void server_output_ended (void *server, int failure);
+
+/* server_jobs.c */
+void server_jobs_open (struct server *server); /* after the history */
+void server_jobs_frame (struct server *server, const struct cluster_frame *frame);
+void server_jobs_event (struct server *server, const struct event *event);
+void server_jobs_tick (struct server *server);
+void server_job (void *server, const struct serve_job *what, struct buffer *out); /* a callback */
 
 /* server_open.c */
 int server_open (struct server *server, struct error *error);

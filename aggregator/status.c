@@ -58,7 +58,9 @@ static const struct counter counters[] = {
   COUNTER (link, zap_malformed),      COUNTER (readers, clients),
   COUNTER (readers, clients_refused), COUNTER (readers, lines_dropped),
   COUNTER (history, frames_stored),   COUNTER (history, frames_not_stored),
-  COUNTER (history, chunks),
+  COUNTER (history, chunks),          COUNTER (jobs, jobs_running),
+  COUNTER (jobs, jobs_started),       COUNTER (jobs, jobs_ended),
+  COUNTER (jobs, job_rows_refused),
 };
 
 #define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))

@@ -6,6 +6,7 @@
 
 #include "aggregator/cluster.h"
 #include "aggregator/history.h"
+#include "aggregator/jobs.h"
 #include "synop/buffer.h"
 #include "synop/json.h"
 #include "synop/link.h"
@@ -22,6 +23,7 @@ struct status {
   struct link_counts link;
   struct status_readers readers;
   struct history_counts history;
+  struct jobs_counts jobs;
 };
 
 void status_write_json (const struct status *status, struct json *json); /* a line */
