@@ -110,6 +110,11 @@ void cluster_message (struct cluster *cluster, const struct link_message *messag
  * second or more the aggregator itself was stopped, and the silence is not held against the nodes. */
 void cluster_tick (struct cluster *cluster, struct instant now);
 
+/* Asks for more of what is missing, as far as the rate allows; after each batch of messages, so that it comes evenly. */
+void cluster_ask_replay (struct cluster *cluster, struct instant now);
+/* Asks for nothing as long as it is held: what came could not be kept. */
+void cluster_hold_replay (struct cluster *cluster, bool hold);
+
 /* Closes the ticks that are due; after each batch of messages and at cluster_next_tick. */
 void cluster_close_ticks (struct cluster *cluster, struct instant now);
 int64_t cluster_next_tick (const struct cluster *cluster); /* CLOCK_MONOTONIC; INT64_MAX: none */

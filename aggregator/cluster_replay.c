@@ -23,7 +23,7 @@
 #define CLOCK_PATIENCE (3 * NS_PER_S)  /* late frames are placed by the clock's model: it comes first, if it does */
 #define RANGE_MAX (UINT64_C (1) << 20) /* more frames than any ring holds: older ones are lost at once */
 #define BYTES_PER_FRAME 4096           /* the rate in bytes is that in frames times this */
-#define BURST_PARTS 4                  /* of a second */
+#define BURST_PARTS 10                 /* of a second: live frames wait for no more than what comes at once */
 
 static void
 lose (struct cluster *cluster, struct node *node, const struct missing_range *range, struct instant now)
@@ -152,7 +152,7 @@ ask_all (struct cluster *cluster, int64_t now_ns)
   struct cluster_replay *replay = &cluster->replay;
   bool wanted = false;
 
-  if (!replay->wanted)
+  if (!replay->wanted || replay->held || replay->frames <= 0 || replay->bytes <= 0)
     return;
   for (size_t i = 0; i < cluster->node_count; i++) {
     size_t index = (replay->cursor + i) % cluster->node_count;
@@ -162,7 +162,7 @@ ask_all (struct cluster *cluster, int64_t now_ns)
     wanted |= node->replay.missing.count != 0;
     if (!is_ready (node, now_ns))
       continue;
-    slot = replay->frames > 0 && replay->bytes > 0 ? free_slot (cluster) : NULL;
+    slot = free_slot (cluster);
     if (!slot) {
       replay->cursor = index;
       return;
@@ -201,11 +201,25 @@ refill (struct cluster *cluster, int64_t now_ns)
 }
 
 void
-cluster_tick_replay (struct cluster *cluster, struct instant now)
+cluster_ask_replay (struct cluster *cluster, struct instant now)
 {
   if (!cluster->replay.wanted)
     return;
   refill (cluster, now.monotonic_ns);
+  ask_all (cluster, now.monotonic_ns);
+}
+
+void
+cluster_hold_replay (struct cluster *cluster, bool hold)
+{
+  cluster->replay.held = hold;
+}
+
+void
+cluster_tick_replay (struct cluster *cluster, struct instant now)
+{
+  if (!cluster->replay.wanted)
+    return;
   for (size_t i = 0; i < REPLAY_SLOTS; i++) {
     struct replay_slot *slot = &cluster->replay.slots[i];
     struct node *node = slot->node;
@@ -217,7 +231,7 @@ cluster_tick_replay (struct cluster *cluster, struct instant now)
     try_later (cluster, node, now);
     cluster_end_run (cluster, node, now);
   }
-  ask_all (cluster, now.monotonic_ns);
+  cluster_ask_replay (cluster, now);
 }
 
 void
@@ -394,5 +408,5 @@ cluster_end_replay (struct cluster *cluster, struct node *node, const struct con
     cluster_drop_late (cluster, node);
   if (!node->replay.missing.count || node->replay.missing.ranges[0].session != node->replay.run.session)
     cluster_end_run (cluster, node, now);
-  ask_all (cluster, now.monotonic_ns);
+  cluster_ask_replay (cluster, now);
 }

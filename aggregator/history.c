@@ -324,6 +324,17 @@ history_count (struct history *history, struct history_counts *counts)
   pthread_mutex_unlock (&history->mutex);
 }
 
+bool
+history_is_crowded (struct history *history)
+{
+  bool crowded;
+
+  pthread_mutex_lock (&history->mutex);
+  crowded = history->used > history->options.queue_bytes / 4 * 3;
+  pthread_mutex_unlock (&history->mutex);
+  return crowded;
+}
+
 void
 history_poll (struct history *history, int64_t wall_ns, void *context,
               void (*tell) (void *context, const struct event *event))

@@ -66,6 +66,9 @@ bool history_identity (struct history *history, uint64_t *device, uint64_t *inod
 void history_poll (struct history *history, int64_t wall_ns, void *context,
                    void (*tell) (void *context, const struct event *event));
 
+/* Most of the room for what waits to be written is taken: nothing should come now that can come later. */
+bool history_is_crowded (struct history *history);
+
 struct history_counts {
   uint64_t frames_stored, frames_not_stored; /* not stored: there was no room, or the frame is stored already */
   uint64_t chunks, bytes;                    /* written */

@@ -29,6 +29,7 @@ struct cluster_replay {
   struct replay_slot slots[REPLAY_SLOTS];
   size_t cursor;        /* the node that is looked at next */
   bool wanted;          /* some node misses frames, or may */
+  bool held;            /* nothing is asked for now */
   double frames, bytes; /* what may still come in; refilled as time goes on */
   int64_t refilled_ns;
 };
