@@ -613,8 +613,6 @@ test_no_file_possible (void **state)
 
 /* ---- a file that comes and goes ---- */
 
-#define MINUTE (60 * S)
-
 /* Frames `from` to `to` of session 7, one a second. */
 static void
 add_seconds (struct ring *ring, uint64_t from, uint64_t to)
@@ -662,16 +660,16 @@ test_folder_that_comes_later (void **state)
   ring = open_at (path, 1024 * 1024, 0);
   assert_false (ring_is_file (ring));
   assert_non_null (strstr (warning.text, path));
-  add_seconds (ring, 1, 50);
+  add_seconds (ring, 1, 61);
   assert_int_equal (mkdir (outer, 0700), 0);
-  add_seconds (ring, 51, 59);
+  add_seconds (ring, 62, 119);
   assert_false (ring_is_file (ring)); /* not yet: it looks once a minute */
-  add_seconds (ring, 60, 70);
+  add_seconds (ring, 120, 130);
   assert_true (ring_is_file (ring));
   assert_string_equal (ring_trouble (ring), "");
-  assert_holds_seconds (ring, 1, 70);
+  assert_holds_seconds (ring, 1, 130);
   ring_destroy (ring);
-  assert_file_holds_seconds (1, 70);
+  assert_file_holds_seconds (1, 130);
   unlink (path);
   rmdir (inner);
   rmdir (outer);
