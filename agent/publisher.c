@@ -191,7 +191,8 @@ publisher_destroy (struct publisher *publisher)
 {
   if (!publisher)
     return;
-  sampling_calm (publisher->sampling); /* the end is no matter of haste */
+  if (publisher->options.realtime)
+    sampling_calm (publisher->sampling); /* the end is no matter of haste */
   loop_watch_remove (publisher->watch);
   loop_timer_remove (publisher->sample_timer);
   loop_timer_remove (publisher->probe_timer);
