@@ -117,8 +117,8 @@ add_head (struct page *page)
     add_line (page, "Array task", "%s", words_short (report->array, NAME_LENGTH).text);
   add_line (page, "Started", "%s", from.text);
   if (report->ended_ns)
-    add_line (page, "Ended", "%s, after %s%s%s", to.text, lasted.text, *report->reason ? ": " : "",
-              strcmp (report->reason, "told") == 0 ? "told so" : report->reason);
+    add_line (page, "Ended", "%s, after %s%s", to.text, lasted.text,
+              strcmp (report->reason, "restart") == 0 ? ", while no aggregator ran" : "");
   else
     add_line (page, "Runs", "%s until %s", lasted.text, to.text);
   words_nodes (&nodes, report, NULL, NODES_LENGTH);

@@ -12,7 +12,8 @@
 #define NAME_LENGTH 32
 #define MARK_LENGTH 32
 #define BAR_MAX 20
-#define BAR_MIN 5
+#define BAR_ROOM 10 /* that no column may take, */
+#define BAR_FROM 60 /* from this width on */
 
 enum what { MEAN, HIGHEST, TOTAL };
 
@@ -124,15 +125,17 @@ fit (struct sheet *sheet)
         sheet->widths[k] =
             longer (sheet->widths[k], longer (strlen (columns[k].title), strlen (cell_text (node, &columns[k]).text)));
   }
-  room += longer (sheet->name_width, 4) + (mark ? mark + 2 : 0);
+  sheet->name_width = longer (sheet->name_width, 4);
+  room += sheet->name_width + (mark ? mark + 2 : 0);
+  sheet->bar = sheet->widths[0] && sheet->look->width >= BAR_FROM ? BAR_ROOM : 0;
+  room += sheet->bar ? sheet->bar + 2 : 0;
   while (sheet->used < COLUMNS &&
          room + (sheet->widths[sheet->used] ? sheet->widths[sheet->used] + 2 : 0) <= sheet->look->width) {
     room += sheet->widths[sheet->used] ? sheet->widths[sheet->used] + 2 : 0;
     sheet->used++;
   }
-  sheet->name_width = longer (sheet->name_width, 4);
-  if (sheet->used && sheet->widths[0] && room + BAR_MIN + 3 <= sheet->look->width)
-    sheet->bar = sheet->look->width - room - 3 < BAR_MAX ? sheet->look->width - room - 3 : BAR_MAX;
+  if (sheet->bar && room < sheet->look->width)
+    sheet->bar = sheet->bar + sheet->look->width - room < BAR_MAX ? sheet->bar + sheet->look->width - room : BAR_MAX;
 }
 
 /* ---- rows ---- */
@@ -191,7 +194,7 @@ add_rest (const struct sheet *sheet)
   double low = first->series[JOB_CPU_USAGE].mean, high = last->series[JOB_CPU_USAGE].mean;
 
   buffer_printf (sheet->out, "  ... and %zu more nodes", report->node_count - sheet->shown);
-  if (!isnan (low) && !isnan (high))
+  if (!isnan (low) && !isnan (high) && sheet->look->width >= BAR_FROM)
     buffer_printf (sheet->out, ", CPU use %s to %s %%", words_number (low).text, words_number (high).text);
   buffer_add_string (sheet->out, "\n");
 }

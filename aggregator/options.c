@@ -304,21 +304,31 @@ make_config (struct options *options, enum options_command command)
   return config_create (options->table, COUNT_OF (serve_table) + own, options, NULL);
 }
 
-/* The words of a command that are no options. */
-static int
-take_operands (struct options *options, int argc, char **argv, int *at, struct error *error)
+/* The words of a command that are no options, before the options or behind them. */
+static void
+take_operands (struct options *options, int argc, char **argv, int *at)
 {
-  if (options->command == COMMAND_CHECK && *at < argc)
-    options->file = argv[(*at)++];
-  if (options->command == COMMAND_JOB && *at < argc)
-    options->verb = argv[(*at)++];
-  if ((options->command == COMMAND_JOB || options->command == COMMAND_REPORT) && *at < argc)
-    options->job = argv[(*at)++];
-  if (*at < argc)
+  const char **places[] = { NULL, NULL };
+
+  if (options->command == COMMAND_CHECK)
+    places[0] = &options->file;
+  else if (options->command == COMMAND_JOB)
+    places[0] = &options->verb, places[1] = &options->job;
+  else if (options->command == COMMAND_REPORT)
+    places[0] = &options->job;
+  for (size_t i = 0; i < COUNT_OF (places); i++)
+    if (places[i] && !*places[i] && *at < argc && argv[*at][0] != '-')
+      *places[i] = argv[(*at)++];
+}
+
+static int
+check_operands (const struct options *options, int argc, char **argv, int at, struct error *error)
+{
+  if (at < argc)
     return error_set (error,
                       "unexpected argument '%.64s'; a command comes first: aggregator tail, status, keys, "
                       "replay, export, check, jobs, job or report",
-                      argv[*at]);
+                      argv[at]);
   if (options->action != ACTION_RUN)
     return 0;
   if (options->command == COMMAND_JOB &&
@@ -336,9 +346,11 @@ options_read (struct options *options, enum options_command command, int argc, c
   int at = 0;
 
   options->config = make_config (options, command);
+  take_operands (options, argc, argv, &at);
   if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
     return -1;
-  if (take_operands (options, argc, argv, &at, error) < 0)
+  take_operands (options, argc, argv, &at);
+  if (check_operands (options, argc, argv, at, error) < 0)
     return -1;
   if (options->markdown && options->action == ACTION_RUN)
     return error_set (error, "--markdown goes with --print-config");

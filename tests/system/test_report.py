@@ -1,0 +1,395 @@
+"""`aggregator report`: a job that Python's nodes play, in the past, so that every figure is known beforehand. Totals and
+means are computed again here, from what was sent and from the node lines."""
+
+import json
+import math
+import time
+from datetime import datetime
+
+import pytest
+from lib import protocol
+from lib.cluster import read_key
+from lib.peers import AgentPeer
+from lib.programs import parse_line, run, wait_until
+from lib.protocol import COUNTER, GAUGE, Group, Metric
+
+S = 1_000_000_000
+TEXT, SHARE = protocol.TEXT, protocol.SHARE
+JOB = {"section": "job_data", "row": "job", "rows_name": "jobs", "fold_name": "total"}
+
+
+def counters(*names):
+    return [Metric(name, COUNTER) for name in names]
+
+
+def gauges(*names):
+    return [Metric(name, GAUGE) for name in names]
+
+
+GROUPS = [
+    Group("job_info", **JOB, metrics=[Metric(n, TEXT, fold=protocol.FOLD_NONE) for n in ("scheduler", "user", "name", "command", "source")]
+          + gauges("started", "cpus")),
+    Group("job_cpu", **JOB, metrics=[Metric("user_time", COUNTER, protocol.UNIT_SECONDS, per=10**9), Metric("system_time", COUNTER, protocol.UNIT_SECONDS, per=10**9),
+                                     Metric("usage", COUNTER, protocol.UNIT_SECONDS, flags=SHARE, per=10**9), *gauges("cpus")]),
+    Group("job_memory", **JOB, metrics=gauges("rss", "rss_peak", "vms", "shared", "swap", "percent", "pss", "uss")),
+    Group("job_io", **JOB, metrics=counters("read_bytes", "write_bytes", "read_calls", "write_calls")),
+    Group("job_processes", **JOB, metrics=gauges("processes", "threads", "open_files")),
+    Group("network", row="interface", rows_name="devices", fold_name="total",
+          metrics=counters("rx_bytes", "tx_bytes", "rx_packets", "tx_packets")),
+    Group("cpu_usage", row="CPU", rows_name="usage_data", fold_name="average_usage",
+          metrics=[Metric(n, COUNTER, protocol.UNIT_SECONDS, protocol.FOLD_MEAN, SHARE, per=100) for n in ("idle", "io_wait")]),
+]
+INDEX = {group.name: group for group in GROUPS}
+
+
+class Part:
+    """What a job uses on a node. Values of sample k; counters since it began there."""
+
+    def __init__(self, busy, falls_at=None):
+        self.busy, self.falls_at = busy, falls_at
+
+    def job_cpu(self, k):
+        user, system = round(self.busy * 9e8) * k + 5 * 10**8, round(self.busy * 1e8) * k
+        return {"user_time": user, "system_time": system, "usage": (user + system) // 4, "cpus": 4}
+
+    def job_memory(self, k):
+        return {"rss": 2**30 + k * 2**20, "rss_peak": 2**30 + k * 2**20 + 7, "vms": 2**33, "shared": 2**20, "swap": 4096,
+                "percent": 12.5 + k / 10, "pss": 2**29, "uss": 2**28}
+
+    def job_io(self, k):
+        since = k - self.falls_at if self.falls_at and k >= self.falls_at else k
+        return {"read_bytes": 4096 * k, "write_bytes": 1000 * since + 3, "read_calls": 3 * k, "write_calls": 2 * since}
+
+    def job_processes(self, k):
+        return {"processes": 3, "threads": 12 + k % 2, "open_files": 40}
+
+
+def of_node(k):
+    network = {"lo": {"rx_bytes": 10**9 * k, "tx_bytes": 10**9 * k, "rx_packets": k, "tx_packets": k},
+               "eth0": {"rx_bytes": 10**12 + 5000 * k * k, "tx_bytes": 7000 * k, "rx_packets": 30 * k, "tx_packets": 20 * k}}
+    return {"network": network, "cpu_usage": {"0": {"idle": 25 * k, "io_wait": 5 * k}, "1": {"idle": 75 * k, "io_wait": 5 * k}}}
+
+
+class Node(AgentPeer):
+    """Its samples lie at begin + k seconds of this machine's CLOCK_MONOTONIC."""
+
+    def teach(self):
+        now = time.monotonic_ns()
+        for step in range(20):
+            real = now - (20 - step) * 5 * S
+            self.send(protocol.PROBE, self.session, now, [real, real + 100_000, real + 110_000, real + 210_000])
+        wait_until(lambda: (said := self.probe()[0].clock) and said.bound_ns < 10_000_000, "what the probes taught")
+
+    def sample(self, begin, k, parts, started=None):
+        def rows(group):
+            return {job: getattr(part, group)(k) for job, part in parts.items()}
+
+        tables = [protocol.table_wire(GROUPS, group, S, rows=rows(group)) for group in ("job_cpu", "job_memory", "job_io", "job_processes")]
+        tables += [protocol.table_wire(GROUPS, group, S, rows=made) for group, made in of_node(k).items()]
+        info = {}
+        if started is not None and k % 10 == 0:
+            info = {job: {"scheduler": "slurm", "user": "ana", "name": "relax", "command": "python3", "source": "cgroup",
+                          "started": started, "cpus": 4} for job in parts}
+        tables.append(protocol.table_wire(GROUPS, "job_info", S, rows=info))
+        tables.sort(key=lambda table: table[0])
+        at = begin + k * S
+        self.publish(tables, monotonic_ns=at, wall_ns=time.time_ns() + at - time.monotonic_ns())
+
+
+def play(cluster, name):
+    keys = cluster.keys_of(name)
+    pair = read_key(keys / "agent.pub"), read_key(keys / "agent.key")
+    node = Node(cluster.endpoint, name, pair, read_key(keys / "aggregator.pub"), GROUPS)
+    node.start()
+    node.teach()
+    return node
+
+
+def report(cluster, job, *options, code=0):
+    done = run("aggregator", "report", job, "--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket, *options)
+    assert done.returncode == code, (done.args, done.stdout, done.stderr)
+    return done
+
+
+def json_report(cluster, job):
+    return parse_line(report(cluster, job, "--json").stdout)
+
+
+def jobs_line(cluster, job, event):
+    return cluster.aggregator.wait_line(type="job", job_id=job, event=event)
+
+
+def seconds(text):
+    return datetime.fromisoformat(text.replace("Z", "")[:26] + "+00:00").timestamp()
+
+
+LAST = 30
+GAP = range(10, 16)  # of n2
+LOST = 20            # of n3: its last sample
+
+
+@pytest.fixture
+def played(cluster):
+    """Job 42 on three nodes: n2 is slow and has a gap, n3 falls silent; job 43 is on n1 too."""
+    cluster.start_aggregator(config="[history]\nchunk_frames = 8\n")
+    nodes = [play(cluster, name) for name in ("n1", "n2", "n3")]
+    begin = time.monotonic_ns() - 60 * S
+    started = (time.time_ns() - 60 * S) / 1e9
+    parts = {"n1": Part(4, falls_at=25), "n2": Part(1), "n3": Part(4)}
+    for k in range(LAST + 6):
+        for node in nodes:
+            mine = {"42": parts[node.node]} if k <= LAST else {}
+            if node.node == "n1":
+                mine["43"] = Part(0.5)
+            if (node.node == "n2" and k in GAP) or (node.node == "n3" and k > LOST):
+                node.sequence += 1
+            else:
+                node.sample(begin, k, mine, started)
+    jobs_line(cluster, "42", "started")
+    cluster.wait_counter("frames", 3 * (LAST + 6) - len(GAP) - (LAST + 5 - LOST))
+    cluster.succeed("aggregator", "job", "end", "42", "--config", cluster.empty, "--socket", cluster.socket)
+    jobs_line(cluster, "42", "ended")
+    yield cluster, parts
+    for node in nodes:
+        node.close()
+
+
+def samples_of(name):
+    return [k for k in range(LAST + 1) if not (name == "n2" and k in GAP) and not (name == "n3" and k > LOST)]
+
+
+def lines_of(cluster, name):
+    done = run("aggregator", "replay", "--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket,
+               "--node", name, "--type", "node", "--from", "-10m", "--to", "now")
+    assert done.returncode == 0, done.stderr
+    lines = sorted((parse_line(line) for line in done.stdout.splitlines()), key=lambda line: line["time"])
+    made = []
+    for line in lines:
+        job = next((one["report"] for one in line["report"].get("job_data", []) if one["job_id"] == "42"), None)
+        if job and "job_cpu" in job:
+            made.append((line["time"], job, line["report"]["system_data"]))
+    return made
+
+
+def total_since(part, group, name, ks, per=1):
+    """As the last of a counter says, with what it held before it fell."""
+    values = [getattr(part, group)(k)[name] for k in ks]
+    total = values[-1] + sum(old for old, new in zip(values, values[1:]) if new < old)
+    return total / per
+
+
+def near(one, other, rel=1e-9):
+    assert one is not None and math.isclose(one, other, rel_tol=rel, abs_tol=1e-9), (one, other)
+
+
+def changes(values):
+    return [value for value in values if value is not None]
+
+
+def test_figures(played):
+    """The report's figures against those of the samples that were sent, and of the node lines."""
+    cluster, parts = played
+    said = json_report(cluster, "42")
+    assert said["type"] == "job_report" and said["job_id"] == "42" and said["user"] == "ana" and said["scheduler"] == "slurm"
+    assert said["name"] == "relax" and said["command"] == "python3" and said["cpus"] == 12 and said["period"] == 1
+    assert abs(said["duration"] - LAST) < 0.1 and said["reason"] == "told"
+    assert [node["node"] for node in said["nodes"]] == ["n1", "n2", "n3"]
+    cpu_time = 0
+    for node in said["nodes"]:
+        name, values, part = node["node"], node["report"], parts[node["node"]]
+        ks, lines = samples_of(name), lines_of(cluster, name)
+        assert node["samples"] == len(ks) == len(lines)
+        assert node["first"] == lines[0][0] and node["last"] == lines[-1][0]
+        near(values["cpu_user"]["total"], total_since(part, "job_cpu", "user_time", ks, 1e9))
+        near(values["cpu_system"]["total"], total_since(part, "job_cpu", "system_time", ks, 1e9))
+        near(values["read"]["total"], total_since(part, "job_io", "read_bytes", ks))
+        near(values["write"]["total"], total_since(part, "job_io", "write_bytes", ks))
+        cpu_time += values["cpu_user"]["total"] + values["cpu_system"]["total"]
+        # from the lines
+        user = changes(job["job_cpu"]["user_time"] for _, job, _ in lines)
+        near(values["cpu_user"]["total"], part.job_cpu(0)["user_time"] / 1e9 + sum(user))
+        usage = [(job["job_cpu"]["usage"], job["job_cpu"]["period"]) for _, job, _ in lines if job["job_cpu"]["usage"] is not None]
+        near(values["cpu_usage"]["mean"], sum(u * p for u, p in usage) / sum(p for _, p in usage), rel=1e-4)
+        near(values["cpu_usage"]["maximum"], max(u for u, _ in usage), rel=1e-4)
+        rss = [job["job_memory"]["rss"] for _, job, _ in lines]
+        near(values["memory"]["mean"], sum(rss) / len(rss))
+        assert (values["memory"]["minimum"], values["memory"]["maximum"]) == (min(rss), max(rss))
+        received = changes(system["network"]["devices"]["eth0"]["rx_bytes"] for _, _, system in lines)
+        near(values["network_received"]["total"], sum(received))
+        near(values["network_received"]["total"], 5000 * ks[-1] ** 2)
+        near(values["network_sent"]["mean"], 7000, rel=1e-6)
+        assert values["threads"]["maximum"] == 13
+    near(said["cpu_time"], cpu_time)
+    near(said["total"]["cpu_user"]["total"], sum(node["report"]["cpu_user"]["total"] for node in said["nodes"]))
+    allocated = 4 * (2 * said["duration"] + seconds(said["nodes"][2]["last"]) - seconds(said["started"]))
+    near(said["cpu_efficiency"], cpu_time / allocated * 100, rel=1e-4)
+    assert said["memory_peak"]["node"] in ("n1", "n2") and said["memory_peak"]["bytes"] == parts["n1"].job_memory(LAST)["rss_peak"]
+    assert "infiniband_received" not in said["total"]
+
+
+def test_what_was_wrong(played):
+    """Gaps, the lost node, the slow one, the neighbour; and a person sees it on a terminal."""
+    cluster, _ = played
+    said = json_report(cluster, "42")
+    one, two, three = said["nodes"]
+    assert one["gaps"] == [] and not one["lost"]
+    assert len(two["gaps"]) == 1 and abs(two["gap_seconds"] - len(GAP) - 1) < 1e-3 and not two["lost"]
+    assert three["lost"] and said["lost_nodes"] == ["n3"]
+    assert abs(three["gap_seconds"] - (LAST - LOST)) < 0.1 and three["gaps"][0]["from"] == three["last"]
+    assert said["slowest_node"] == "n2"
+    assert said["imbalance"]["cpu_usage"]["node"] == "n2"
+    near(said["imbalance"]["cpu_usage"]["value"], 25, rel=1e-4)
+    near(said["imbalance"]["cpu_usage"]["others"], 100, rel=1e-4)
+    near(said["imbalance"]["cpu_usage"]["percent"], (100 / 75 - 1) * 100, rel=1e-4)
+    unknown = "\n".join(said["unknown"])
+    assert "n3 was lost" in unknown and "n2 has no data for 7 s" in unknown and "Other jobs ran on n1" in unknown
+    text = report(cluster, "42").stdout
+    assert "! Lost while the job ran: n3." in text and "! n2 was slow" in text
+    table = text[text.index("\n  node"):].splitlines()[2:5]
+    assert [line.split()[0] for line in table] == ["n3", "n2", "n1"]
+    assert "LOST" in table[0] and table[1].endswith("SLOWEST")
+    assert "\033" not in text
+
+
+def test_tables(played):
+    """--csv and --hdf5 hold the job's rows alone, of its nodes and time; pandas and h5py read them."""
+    h5py = pytest.importorskip("h5py")
+    pandas = pytest.importorskip("pandas")
+    cluster, parts = played
+    folder, file, text = cluster.folder / "tables", cluster.folder / "42.h5", cluster.folder / "42.txt"
+    done = report(cluster, "42", "--csv", folder, "--hdf5", file)
+    assert done.stdout == ""
+    for name, part in parts.items():
+        cpu = pandas.read_csv(folder / "job_cpu.csv", dtype={"job": str})
+        assert set(cpu["job"]) == {"42"}
+        mine = cpu[cpu["node"] == name]
+        assert len(mine) == len(samples_of(name)) and mine["time"].is_monotonic_increasing
+        near(mine["user_time (seconds)"].sum() + part.job_cpu(0)["user_time"] / 1e9, total_since(part, "job_cpu", "user_time", samples_of(name), 1e9))
+        network = pandas.read_csv(folder / "network.csv")
+        devices = network[network["node"] == name]
+        assert set(devices["interface"].dropna()) == {"lo", "eth0"}
+        near(devices[devices["interface"] == "eth0"]["rx_bytes"].sum(), 5000 * samples_of(name)[-1] ** 2)
+    with h5py.File(file) as read:
+        assert {"job_cpu", "job_memory", "job_io", "network"} <= set(read)
+        assert {label.decode() for label in read["job_cpu"]["job"]} == {"42"}
+        assert len(read["job_memory"]["node"]) == sum(len(samples_of(name)) for name in parts)
+    # What is there is left alone; the text goes where -o says; each output is tried.
+    done = report(cluster, "42", "--csv", folder, "-o", text, code=1)
+    assert "exists" in done.stderr and "Lost while the job ran" in text.read_text()
+
+
+# ---- perfmon ----
+
+NUMBERS = {
+    None: ["cpu_time", "cpu_percent", "cpu_percent_sys", "memory_percent", "num_threads", "num_fds", "memory_bw"],
+    "memory_info": ["rss", "vms", "shared"],
+    "memory_full_info": ["uss", "swap"],
+    "io_counters": ["read_bytes", "read_count", "write_bytes", "write_count"],
+    "net_io_counters": ["bytes_sent", "bytes_recv", "packets_sent", "packets_recv"],
+    "ib_io_counters": ["port_xmit_data", "port_xmit_packets", "port_rcv_data", "port_rcv_packets"],
+}
+
+
+def check_perfmon(said):
+    """The merged JSON: host names, the period, and of each host lists with one entry a sample."""
+    assert list(said)[:2] == ["host_names", "sampling_frequency"] and set(said) == {"host_names", "sampling_frequency", *said["host_names"]}
+    assert said["sampling_frequency"] is None or said["sampling_frequency"] > 0
+    for name in said["host_names"]:
+        host = said[name]
+        outer = {key for key in NUMBERS if key}
+        assert set(host) == {"time_stamps", "rapl_powercap", *NUMBERS[None], *outer}
+        stamps = host["time_stamps"]
+        assert stamps == sorted(stamps) and all(isinstance(stamp, (int, float)) for stamp in stamps)
+        for key, names in NUMBERS.items():
+            place = host[key] if key else host
+            assert key is None or set(place) == set(names)
+            for one in names:
+                assert len(place[one]) == len(stamps), (name, key, one)
+                assert all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in place[one])
+        assert isinstance(host["rapl_powercap"], dict)
+        assert all(len(values) == len(stamps) for values in host["rapl_powercap"].values())
+
+
+def test_perfmon(played):
+    cluster, parts = played
+    file = cluster.folder / "merged.json"
+    report(cluster, "42", "--format", "perfmon", "-o", file)
+    said = parse_line(file.read_text())
+    check_perfmon(said)
+    assert said["host_names"] == ["n1", "n2", "n3"] and said["sampling_frequency"] == 1
+    for name, part in parts.items():
+        host, ks = said[name], samples_of(name)
+        assert len(host["time_stamps"]) == len(ks)
+        near(host["time_stamps"][-1] - host["time_stamps"][0], ks[-1], rel=1e-4)
+        for at, k in enumerate(ks):
+            cpu, memory, io = part.job_cpu(k), part.job_memory(k), part.job_io(k)
+            near(host["cpu_time"][at], (cpu["user_time"] + cpu["system_time"]) / 1e9)
+            near(host["memory_percent"][at], memory["percent"], rel=1e-4)
+            for key in ("rss", "vms", "shared"):
+                assert host["memory_info"][key][at] == memory[key]
+            assert host["memory_full_info"]["uss"][at] == memory["uss"] and host["memory_full_info"]["swap"][at] == memory["swap"]
+            counts = {"read_bytes": "read_bytes", "write_bytes": "write_bytes", "read_count": "read_calls", "write_count": "write_calls"}
+            for key, ours in counts.items():
+                assert host["io_counters"][key][at] == io[ours]
+            assert host["net_io_counters"]["bytes_recv"][at] == 10**12 + 5000 * k * k + 10**9 * k
+            assert host["net_io_counters"]["packets_sent"][at] == 21 * k
+            assert host["num_threads"][at] == 12 + k % 2 and host["num_fds"][at] == 40
+            if at:
+                near(host["cpu_percent"][at], 100 * part.busy, rel=1e-4)
+                near(host["cpu_percent_sys"][at], 45, rel=1e-3)
+        assert host["cpu_percent"][0] is None and set(host["ib_io_counters"]["port_rcv_data"]) == {None}
+    assert json.dumps(said)
+
+
+# ---- a job that runs, one of which nothing is known, wrong words ----
+
+
+def test_runs_still(cluster):
+    """What was sampled a moment ago is in the report: the aggregator writes it first."""
+    cluster.start_aggregator()
+    with play(cluster, "n1") as node:
+        begin, started = time.monotonic_ns() - 20 * S, (time.time_ns() - 20 * S) / 1e9
+        for k in range(21):
+            node.sample(begin, k, {"7": Part(2)}, started)
+        jobs_line(cluster, "7", "started")
+        cluster.wait_counter("frames", 21)
+        said = json_report(cluster, "7")
+        assert said["ended"] is None and said["reason"] == "" and abs(said["duration"] - 20) < 0.1
+        assert said["nodes"][0]["samples"] == 21
+        near(said["cpu_time"], 0.5 + 20 * 2)
+        assert "Runs" in report(cluster, "7").stdout
+        check_perfmon(parse_line(report(cluster, "7", "--format", "perfmon").stdout))
+        node.sample(begin, 21, {"7": Part(2)})
+        wait_until(lambda: json_report(cluster, "7")["nodes"][0]["samples"] == 22, "the next sample")
+
+
+def test_no_sample(cluster):
+    """Of a job that was only told there is a report, in all forms."""
+    cluster.start_aggregator()
+    cluster.succeed("aggregator", "job", "start", "9", "--user", "ben", "--config", cluster.empty, "--socket", cluster.socket)
+    jobs_line(cluster, "9", "started")
+    said = wait_until(lambda: run_json(cluster, "9"), "the job in the history")
+    assert said["user"] == "ben" and said["nodes"] == [] and said["cpu_time"] is None
+    assert any("No node has shown this job" in sentence for sentence in said["unknown"])
+    assert "Job 9 of ben" in report(cluster, "9").stdout
+    merged = parse_line(report(cluster, "9", "--format", "perfmon").stdout)
+    check_perfmon(merged)
+    assert merged["host_names"] == []
+    report(cluster, "9", "--csv", cluster.folder / "none")
+
+
+def run_json(cluster, job):
+    done = run("aggregator", "report", job, "--json", "--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket)
+    return parse_line(done.stdout) if done.returncode == 0 else None
+
+
+def test_wrong(played):
+    cluster, _ = played
+    done = report(cluster, "4711", code=1)
+    assert done.stdout == "" and "no job 4711" in done.stderr and "42" in done.stderr and "43" in done.stderr
+    done = report(cluster, "42", "--json", "-o", cluster.folder / "nowhere" / "x.json", code=1)
+    assert "nowhere/x.json: No such file" in done.stderr
+    done = run("aggregator", "report", "42", "--config", cluster.empty, "--history", cluster.folder / "none.db", "--socket", cluster.socket)
+    assert done.returncode == 1 and "none.db" in done.stderr
+    done = report(cluster, "42", "-o", "/dev/full", code=1)
+    assert "/dev/full: No space left" in done.stderr
