@@ -49,9 +49,7 @@ add_folder (struct job_cgroup *cgroup, enum folder_kind kind, char *path)
   for (size_t i = 0; i < cgroup->count; i++) {
     struct folder *folder = &cgroup->folders[i];
     if (folder->kind == kind && strcmp (folder->path, path) == 0) {
-      if (folder->gone)
-        folder->readings = 0;
-      folder->gone = false;
+      folder_revive (folder);
       free (path);
       return;
     }
@@ -81,7 +79,7 @@ add_line (struct job_cgroup *cgroup, const struct cgroup_line *line, const struc
 size_t
 job_cgroup_add (struct job_cgroup *cgroup, const char *text, size_t length)
 {
-  const char *at = text, *end = text + length;
+  const char *at = length ? text : "", *end = at + length;
   struct job_folder job, folder;
   struct cgroup_line line;
 

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/parse.h"
@@ -93,7 +94,7 @@ folder_free (struct folder *folder)
 
 /* ---- counters ---- */
 
-/* A smaller value is that of a folder that was made anew. */
+/* Whatever made it smaller, that much was counted since. */
 static void
 counter_follow (struct counter *counter, uint64_t value)
 {
@@ -118,7 +119,38 @@ counter_value (const struct counter *counter)
   return counter->known ? counter->total : JOB_MISSING;
 }
 
+static void
+counters_begin_anew (struct folder *folder)
+{
+  folder->time.last = folder->user.last = folder->system.last = 0;
+  folder->user_ticks.last = folder->system_ticks.last = 0;
+  folder->kills.last = folder->read.last = folder->written.last = 0;
+}
+
+void
+folder_revive (struct folder *folder)
+{
+  if (!folder->gone)
+    return;
+  folder->gone = false;
+  folder->readings = 0;
+  counters_begin_anew (folder);
+}
+
 /* ---- files ---- */
+
+/* The reader opens a file anew when its folder went. Then this may be another folder of that name. */
+static void
+notice_another (struct folder *folder)
+{
+  struct stat is;
+
+  if (folder->files[0].fd < 0 || fstat (folder->files[0].fd, &is) != 0)
+    return;
+  if (folder->inode != 0 && folder->inode != is.st_ino)
+    counters_begin_anew (folder);
+  folder->inode = is.st_ino;
+}
 
 /* The file's text, or false: not there, not permitted, or not due. */
 static bool
@@ -136,6 +168,8 @@ file_read (struct folder *folder, size_t file, struct buffer *text)
   folder->absent[file] = result == -ENOENT || result == -EOPNOTSUPP;
   if ((result == -ENOENT || result == -ENODEV) && access (folder->path, F_OK) != 0 && errno == ENOENT)
     folder->gone = true;
+  if (file == 0 && result == 0)
+    notice_another (folder);
   return result == 0;
 }
 

@@ -3,6 +3,7 @@
 #define SYNOP_AGENT_JOB_CGROUP_FOLDER_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "agent/job_cgroup.h"
 #include "agent/reader.h"
@@ -22,6 +23,7 @@ struct folder {
   char *path;
   bool gone;
   unsigned readings;
+  ino_t inode; /* of its first file; 0: not known */
   struct reader files[FOLDER_FILES];
   bool absent[FOLDER_FILES];
   struct counter time, user, system, user_ticks, system_ticks, kills, read, written;
@@ -30,6 +32,7 @@ struct folder {
 
 void folder_init (struct folder *folder, enum folder_kind kind, char *path); /* takes the path over */
 void folder_free (struct folder *folder);
+void folder_revive (struct folder *folder); /* a process lies in it: it is there, be it again */
 /* Brings `usage` up to date. `text` is for its use. */
 void folder_read (struct folder *folder, struct cgroup_mounts *mounts, struct buffer *text);
 

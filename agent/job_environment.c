@@ -37,8 +37,6 @@ job_environment_read (struct job_environment *environment, const char *bytes, si
   struct text name, value;
 
   *environment = (struct job_environment){ .bytes = bytes, .length = length };
-  if (length == 0)
-    return;
   while (next_entry (&at, end, &name, &value)) {
     if (name.length < NAME_SHORTEST || name.length > NAME_LONGEST || memchr ("SPNOLFCR", name.at[0], 8) == NULL)
       continue;
@@ -58,7 +56,7 @@ job_environment_find (const struct job_environment *environment, const char *wan
   const char *at = environment->bytes, *end = at + environment->length;
   struct text name, value;
 
-  while (environment->length != 0 && next_entry (&at, end, &name, &value))
+  while (next_entry (&at, end, &name, &value))
     if (name.length == length && memcmp (name.at, wanted, length) == 0)
       return value;
   return (struct text){ "", 0 };

@@ -285,11 +285,11 @@ cgroup_line_next (const char **at, const char *end, struct cgroup_line *line)
 bool
 job_folder_decide (const char *cgroup, size_t length, struct job_folder *folder)
 {
-  const char *at = cgroup, *end = cgroup + length;
+  const char *at = length ? cgroup : "", *end = at + length;
   struct cgroup_line line;
   bool found = false;
 
-  while (length != 0 && cgroup_line_next (&at, end, &line)) {
+  while (cgroup_line_next (&at, end, &line)) {
     struct job_folder next;
     if (!job_folder_find (line.path, line.path_length, &next))
       continue;

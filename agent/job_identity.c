@@ -23,7 +23,7 @@ put_array (struct job_identity *identity, struct text parent, struct text index)
 static uint32_t
 cpus_of_node (struct text list, uint32_t node)
 {
-  const char *at = list.at, *end = list.at + list.length;
+  const char *at = list.at, *end = list.at + list.length; /* it is not empty */
 
   while (at < end) {
     struct text cpus = text_digits ((struct text){ at, (size_t) (end - at) }), times = { "1", 1 };
@@ -107,7 +107,8 @@ static void
 tell_lsf (const struct job_environment *environment, struct job_identity *identity)
 {
   const struct text *value = environment->values;
-  const char *at = value[LSB_MCPU_HOSTS].at, *end = at + value[LSB_MCPU_HOSTS].length;
+  struct text hosts = text_or (value[LSB_MCPU_HOSTS], (struct text){ "", 0 });
+  const char *at = hosts.at, *end = at + hosts.length;
   char list[sizeof identity->node_list];
   size_t length = 0;
   bool equal = true;
@@ -287,7 +288,7 @@ job_identify (const char *environment, size_t environment_length, const char *cg
   memset (identity, 0, sizeof *identity);
   identity->uid = JOB_UID_UNKNOWN;
   identity->run = -1;
-  job_environment_read (&of, environment, environment_length);
+  job_environment_read (&of, environment_length ? environment : "", environment_length);
   if (!(job_folder_decide (cgroup, cgroup_length, &folder) ? identify_by_folder (&of, &folder, identity)
                                                            : identify_by_environment (&of, variables, identity)))
     return false;

@@ -137,7 +137,7 @@ run_cgroup_enter (const char *id)
   bool entered = false;
 
   reader_init (&reader, "", "/proc/self/cgroup");
-  if (reader_read (&reader, &text) == 0)
+  if (reader_read (&reader, &text) == 0 && text.length != 0)
     for (at = text.data; cgroup_line_next (&at, text.data + text.length, &line);)
       entered |= enter_line (mounts, &line, id);
   reader_free (&reader);
