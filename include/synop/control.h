@@ -39,8 +39,8 @@
 #define CONTROL_VERSION 1
 #define CONTROL_BYTES_MAX (FRAME_BYTES_MAX + 1024)
 #define CONTROL_TEXT_MAX 64
-#define CONTROL_HELD_MAX 16
-#define CONTROL_DRIFT_MAX 0.01                         /* s/s: far more than any clock's */
+#define CONTROL_HELD_MAX 128   /* an agent that does not get far, started again and again for 15 minutes */
+#define CONTROL_DRIFT_MAX 0.01 /* s/s: far more than any clock's */
 #define CONTROL_PERIOD_MIN_NS INT64_C (1000000)        /* 1 ms */
 #define CONTROL_PERIOD_MAX_NS INT64_C (86400000000000) /* a day */
 

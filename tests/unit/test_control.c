@@ -214,15 +214,15 @@ test_replay_by_hand (void **state)
 
   hello.held_count = CONTROL_HELD_MAX; /* of more, the first are taken */
   for (size_t i = 0; i < CONTROL_HELD_MAX; i++)
-    hello.held[i] = (struct control_held){ i + 1, 1, 2 };
+    hello.held[i] = (struct control_held){ i % 100 + 1, 1, 2 };
   control_write (&out, &hello);
-  out.length -= CONTROL_HELD_MAX * 4 + 3; /* an array of 16 has a head of 3 bytes */
-  buffer_add (&out, "\xdc\x00\x12", 3);
-  for (unsigned i = 0; i < 18; i++)
-    buffer_add (&out, (char[]){ (char) 0x93, (char) (i + 1), 1, 2 }, 4);
+  out.length -= CONTROL_HELD_MAX * 4 + 3; /* an array of so many has a head of 3 bytes */
+  buffer_add (&out, (char[]){ (char) 0xdc, 0, (char) (CONTROL_HELD_MAX + 2) }, 3);
+  for (unsigned i = 0; i < CONTROL_HELD_MAX + 2; i++)
+    buffer_add (&out, (char[]){ (char) 0x93, (char) (i % 100 + 1), 1, 2 }, 4);
   assert_int_equal (control_read (out.data, out.length, &read, NULL), 0);
   assert_int_equal (read.held_count, CONTROL_HELD_MAX);
-  assert_int_equal (read.held[15].session, 16);
+  assert_int_equal (read.held[CONTROL_HELD_MAX - 1].session, (CONTROL_HELD_MAX - 1) % 100 + 1);
   buffer_free (&out);
 }
 
