@@ -61,7 +61,7 @@ struct sample {
 };
 
 struct player {
-  char name[16];
+  char name[32];
   bool silent; /* its frames wait in its ring */
   bool dead;   /* there are none */
   bool no_info;
@@ -622,6 +622,31 @@ test_node_dies (void **state)
   scene_destroy (scene);
 }
 
+/* It comes back, and knows nothing of the job. */
+static void
+test_node_boots (void **state)
+{
+  struct scene *scene = scene_create (2);
+  const struct said *said;
+
+  (void) state;
+  begin (scene, 0, "1", 1);
+  begin (scene, 1, "1", 1);
+  run (scene, 10);
+  SAID (JOB_STARTED, "1", "n1,n2");
+  scene->nodes[1].dead = true;
+  run (scene, 10);
+  jobs_node_down (scene->jobs, "n2");
+  scene->nodes[1].dead = false;
+  end (scene, 1, "1");
+  run (scene, 10);
+  end (scene, 0, "1");
+  run (scene, 32);
+  ENDED ("1", "n1,n2", "gone");
+  SUMMARY ("\"lost_nodes\":[\"n2\"]");
+  scene_destroy (scene);
+}
+
 /* Nobody says that it is down: its silence does. */
 static void
 test_silent_node (void **state)
@@ -761,6 +786,67 @@ test_late_frames (void **state)
   NOTHING_MORE ();
   assert_int_equal (scene->stored_count, 3);
   assert_true (scene->stored[0].ended_ns > START + 100 * NS_PER_S);
+  scene_destroy (scene);
+}
+
+/* The same of agents that tell no starts: the silence of the node, or no pause in the frames, make it one run. */
+static void
+test_late_frames_without_info (void **state)
+{
+  struct scene *scene = scene_create (2);
+  const struct said *said;
+
+  (void) state;
+  scene->nodes[0].no_info = scene->nodes[1].no_info = true;
+  begin (scene, 0, "1", 1);
+  begin (scene, 1, "2", 1);
+  run (scene, 10);
+  SAID (JOB_STARTED, "1", "n1");
+  SAID (JOB_STARTED, "2", "n2");
+  scene->nodes[0].silent = scene->nodes[1].silent = true;
+  run (scene, 50);
+  ENDED ("1", "n1", "gone");
+  ENDED ("2", "n2", "gone");
+  end (scene, 1, "2");
+  scene->nodes[0].silent = scene->nodes[1].silent = false;
+  run (scene, 1);
+  SAID (JOB_RESUMED, "1", "n1");
+  replay (scene, &scene->nodes[1]);
+  SAID (JOB_RESUMED, "2", "n2");
+  run (scene, 5);
+  NOTHING_MORE ();
+  scene_destroy (scene);
+}
+
+/* Late frames of a run that ended do not belong to the one that has its label now. */
+static void
+test_late_frames_of_an_earlier_run (void **state)
+{
+  struct scene *scene = scene_create (2);
+  const struct said *said;
+  struct error error;
+
+  (void) state;
+  begin (scene, 0, "1", 1);
+  begin (scene, 1, "1", 100);
+  run (scene, 5);
+  SAID (JOB_STARTED, "1", "n1,n2");
+  scene->nodes[1].silent = true;
+  run (scene, 5);
+  end (scene, 0, "1");
+  end (scene, 1, "1");
+  assert_int_equal (jobs_end (scene->jobs, "1", scene->now_ns, &error), 1);
+  ENDED ("1", "n1,n2", "told");
+  begin (scene, 0, "1", 1)->started_ns = scene->now_ns;
+  run (scene, 5);
+  SAID (JOB_STARTED, "1", "n1");
+  scene->nodes[1].silent = false;
+  replay (scene, &scene->nodes[1]);
+  run (scene, 5);
+  assert_int_equal (jobs_end (scene->jobs, "1", scene->now_ns, &error), 1);
+  ENDED ("1", "n1", "told");
+  SUMMARY ("{\"duration\":9,\"nodes\":1,\"cpus\":4,\"cpu_time\":10,");
+  NOTHING_MORE ();
   scene_destroy (scene);
 }
 
@@ -1014,11 +1100,14 @@ main (void)
     cmocka_unit_test (test_restart),
     cmocka_unit_test (test_kill),
     cmocka_unit_test (test_node_dies),
+    cmocka_unit_test (test_node_boots),
     cmocka_unit_test (test_silent_node),
     cmocka_unit_test (test_wall_clock_steps),
     cmocka_unit_test (test_aggregator_clock_steps),
     cmocka_unit_test (test_stopped_aggregator),
     cmocka_unit_test (test_late_frames),
+    cmocka_unit_test (test_late_frames_without_info),
+    cmocka_unit_test (test_late_frames_of_an_earlier_run),
     cmocka_unit_test (test_told),
     cmocka_unit_test (test_told_alone),
     cmocka_unit_test (test_pause),
