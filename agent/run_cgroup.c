@@ -1,6 +1,5 @@
-/* The folder is made below the one where this process is, so that all limits which hold for it go on to hold, and beside
- * the folder of another "agent run" where this one runs inside of that. It has the id in its name; who starts the same
- * job twice at a time is in the same folder twice.
+/* The folder is made below the one where this process is, so that all limits which hold for it go on to hold. It has the
+ * id in its name; who starts the same job twice at a time is in the same folder twice.
  *
  * Nobody is left to remove it when the command has ended, since that took this process's place: the next "agent run"
  * removes what is empty. So may another one remove ours between making and entering it: then it is made again.
@@ -91,19 +90,6 @@ ask_for_controllers (const char *parent)
       log_debug ("run: %s/cgroup.subtree_control: %s: %s", parent, all[i], strerror (errno));
 }
 
-/* How much of the path leads to the folder in which ours is to be made. */
-static size_t
-parent_length (const struct cgroup_line *line)
-{
-  struct job_folder folder;
-  size_t length = line->path_length;
-
-  if (job_folder_find (line->path, line->path_length, &folder) && folder.scheduler == JOB_SYNOP)
-    for (length = folder.length; length != 0 && line->path[length - 1] != '/'; length--)
-      ;
-  return length;
-}
-
 static bool
 enter_line (const struct cgroup_mounts *mounts, const struct cgroup_line *line, const char *id)
 {
@@ -117,7 +103,7 @@ enter_line (const struct cgroup_mounts *mounts, const struct cgroup_line *line, 
       controller = controllers[i];
   if (!controller && !line->unified)
     return false;
-  parent = cgroup_mounts_folder (mounts, line, controller, parent_length (line));
+  parent = cgroup_mounts_folder (mounts, line, controller, line->path_length);
   if (parent)
     entered = enter (parent, id);
   if (entered && line->unified)

@@ -2,7 +2,8 @@
  * own, which also knows what processes used that no sample saw. Then this process becomes the command: its id, its
  * signals and its exit code are the command's, and nothing stays behind.
  *
- * Inside a scheduler's job the command is counted as that: the scheduler's folder is not left. */
+ * Inside of a job that a scheduler or another "agent run" keeps in a cgroup, the command is counted as that: the folder
+ * is not left. */
 #include "agent/run_command.h"
 
 #include <errno.h>
@@ -97,9 +98,9 @@ tell_help (const struct config *config)
   return result;
 }
 
-/* Whether this process is in a job that a scheduler knows. */
+/* Whether this process belongs to a job already, whatever its environment will say. */
 static bool
-find_scheduler (struct job_identity *identity)
+find_job (struct job_identity *identity)
 {
   struct buffer environment = { 0 }, cgroup = { 0 };
   struct reader reader;
@@ -112,7 +113,7 @@ find_scheduler (struct job_identity *identity)
   reader_read (&reader, &cgroup);
   reader_free (&reader);
   found = job_identify (environment.data, environment.length, cgroup.data, cgroup.length, NULL, identity) &&
-          identity->scheduler != JOB_SYNOP;
+          (identity->scheduler != JOB_SYNOP || identity->by_cgroup);
   buffer_free (&environment);
   buffer_free (&cgroup);
   return found;
@@ -129,11 +130,11 @@ become (const char *job, char **command)
     error_set (&error, "run: the environment: %s", strerror (errno));
     return fail (EXIT_FAILED, &error);
   }
-  if (find_scheduler (&identity))
+  if (!find_job (&identity))
+    run_cgroup_enter (job);
+  else if (identity.scheduler != JOB_SYNOP || strcmp (identity.id, job) != 0)
     log_warning ("run: this is inside of %s job %s, and is counted as that", job_scheduler_name (identity.scheduler),
                  identity.id);
-  else
-    run_cgroup_enter (job);
   execvp (command[0], command);
   failed = errno;
   error_set (&error, "run: %.128s: %s", command[0], strerror (failed));
