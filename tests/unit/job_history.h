@@ -95,7 +95,7 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
   struct table tables[JOB_GROUPS];
   const struct table *list[JOB_GROUPS];
   struct report_group groups[JOB_GROUPS] = { 0 };
-  struct frame_header header = { .session = sample->session ? sample->session : 1, .sequence = sample->sequence };
+  struct frame_header header = { .session = sample->session ? sample->session : 5, .sequence = sample->sequence };
   struct buffer bytes = { 0 };
   struct cluster_frame frame = { .header = &header,
                                  .time_ns = scratch->start_ns + (int64_t) (sample->at * 1e9),

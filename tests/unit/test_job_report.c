@@ -84,7 +84,7 @@ test_late_and_sessions (void **state)
   put_steady (scratch, "n1", 6, 8, 2, GIB); /* late */
   for (uint64_t i = 21; i <= 31; i++) {
     struct job_sample sample = steady (i, 4, 2, GIB);
-    sample.session = 7; /* a higher one, then a lower one */
+    sample.session = 2; /* sessions are in no order but that of time */
     sample.sequence = i - 20;
     put_sample (scratch, "n1", "123", &sample);
   }
@@ -231,6 +231,22 @@ test_running (void **state)
   job_report_destroy (report);
 }
 
+/* When all fall silent together it is the history that ends, not the nodes. */
+static void
+test_cut (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 1, 31, 4, GIB);
+  put_steady (scratch, "n2", 1, 31, 4, GIB);
+  report = make_job_report (scratch, "n1,n2", 60, true, NULL);
+  assert_false (report->nodes[0].lost || report->nodes[1].lost);
+  assert_near (report->nodes[1].gap_seconds, 30);
+  assert_true (says (report, "The history ends at"));
+  job_report_destroy (report);
+}
+
 static void
 test_nothing (void **state)
 {
@@ -324,6 +340,27 @@ test_unknown (void **state)
   job_report_destroy (report);
 }
 
+/* Rates are per second, whatever the period. */
+static void
+test_rates (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  for (uint64_t i = 1; i <= 11; i++) {
+    struct job_sample sample = steady (i, 4, 2, GIB);
+    sample.at *= 2;
+    put_sample (scratch, "n1", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1", 20, true, NULL);
+  assert_near (series_of (report, 0, JOB_READ)->total, 10000);
+  assert_near (series_of (report, 0, JOB_READ)->mean, 500);
+  assert_near ((double) series_of (report, 0, JOB_READ)->bins[10], 500);
+  assert_near (series_of (report, 0, JOB_NETWORK_SENT)->maximum, 1000);
+  assert_near (series_of (report, 0, JOB_CPU_USAGE)->mean, 25);
+  job_report_destroy (report);
+}
+
 /* More samples than bins: means and maxima of them. */
 static void
 test_bins (void **state)
@@ -410,7 +447,8 @@ main (void)
     TEST (test_running),   TEST (test_nothing),
     TEST (test_slow_node), TEST (test_alike),
     TEST (test_unknown),   TEST (test_bins),
-    TEST (test_text),
+    TEST (test_text),      TEST (test_cut),
+    TEST (test_rates),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
