@@ -4,6 +4,7 @@
  * All three ends are served by one poll with one deadline: neither a full pipe nor a silent child can hold us. */
 #include "aggregator/gnuplot.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -35,10 +36,16 @@ gnuplot_quote (struct buffer *script, const char *text, size_t limit)
   struct buffer clean = { 0 };
 
   words_add (&clean, text, limit);
-  buffer_add (script, "'", 1);
-  for (size_t i = 0; i < clean.length; i++)
-    buffer_add (script, clean.data[i] == '\'' ? "''" : clean.data + i, clean.data[i] == '\'' ? 2 : 1);
-  buffer_add (script, "'", 1);
+  buffer_add (script, "\"", 1);
+  for (size_t i = 0; i < clean.length; i++) {
+    unsigned char c = (unsigned char) clean.data[i];
+    if (c >= 0x80 || isalnum (c) || strchr (" .,-_:;()[]/", c))
+      buffer_add (script, clean.data + i, 1);
+    else /* quotes, backslashes, backquotes; gnuplot takes all digits that follow, so one of the text begins anew */
+      buffer_printf (script, "\\%o%s", c,
+                     i + 1 < clean.length && isdigit ((unsigned char) clean.data[i + 1]) ? "\".\"" : "");
+  }
+  buffer_add (script, "\"", 1);
   buffer_free (&clean);
 }
 

@@ -61,6 +61,10 @@ curve_fill (const struct job_report *report, const struct job_node *node, const 
         to[k] = bins[last] + (bins[i] - bins[last]) * (float) (k - last) / (float) (i - last);
     last = i;
   }
+  /* What was sampled last holds until the next sample would have been. */
+  for (size_t k = last + 1; last != SIZE_MAX && k < report->bins && k < last + reach * 2 / 5; k++)
+    if (!gap_between (node, bin_middle (report, last), bin_middle (report, k)))
+      to[k] = bins[last];
 }
 
 void

@@ -6,10 +6,14 @@
 #define SYNOP_AGGREGATOR_JOB_DOCUMENT_H
 
 #include "aggregator/job_report.h"
+#include "synop/buffer.h"
 #include "synop/error.h"
 
 /* Writes the file `path`. -1 and error: it cannot be written, or gnuplot is missing or failed; nothing is written then. */
 int job_report_pdf (const struct job_report *report, const char *path, struct error *error);  /* A4 pages */
 int job_report_html (const struct job_report *report, const char *path, struct error *error); /* one file in itself */
+
+/* Between them: a finished document becomes the file. What is there is replaced only then. */
+int document_write (const char *path, const struct buffer *document, struct error *error);
 
 #endif
