@@ -8,7 +8,7 @@ from lib.programs import ROOT, run
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 COMMANDS = {
     "agent": [[], ["keys"], ["run"]],
-    "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["keys"]],
+    "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["report"], ["keys"]],
 }
 
 

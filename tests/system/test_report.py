@@ -269,6 +269,7 @@ def test_what_was_wrong(played):
     assert "\033" not in text
 
 
+@pytest.mark.sanitized
 def test_tables(played):
     """--csv and --hdf5 hold the job's rows alone, of its nodes and time; pandas and h5py read them."""
     h5py = pytest.importorskip("h5py")
