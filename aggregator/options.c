@@ -304,7 +304,7 @@ make_config (struct options *options, enum options_command command)
   return config_create (options->table, COUNT_OF (serve_table) + own, options, NULL);
 }
 
-/* The words of a command that are no options, before the options or behind them. */
+/* The words of a command that are no options. */
 static void
 take_operands (struct options *options, int argc, char **argv, int *at)
 {
@@ -317,7 +317,7 @@ take_operands (struct options *options, int argc, char **argv, int *at)
   else if (options->command == COMMAND_REPORT)
     places[0] = &options->job;
   for (size_t i = 0; i < COUNT_OF (places); i++)
-    if (places[i] && !*places[i] && *at < argc && argv[*at][0] != '-')
+    if (places[i] && !*places[i] && *at < argc)
       *places[i] = argv[(*at)++];
 }
 
@@ -346,8 +346,8 @@ options_read (struct options *options, enum options_command command, int argc, c
   int at = 0;
 
   options->config = make_config (options, command);
-  take_operands (options, argc, argv, &at);
-  if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
+  if (config_operands_last (options->config, argc, argv, words, error) < 0 ||
+      config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
     return -1;
   take_operands (options, argc, argv, &at);
   if (check_operands (options, argc, argv, at, error) < 0)

@@ -212,6 +212,31 @@ config_read_arguments (struct config *config, int argc, char **argv, int *at, co
 }
 
 int
+config_operands_last (struct config *config, int argc, char **argv, const char *const *words, struct error *error)
+{
+  struct walk walk = { .config = config, .argc = argc, .argv = argv, .words = words };
+  struct argument argument;
+  char **operands = memory_new ((size_t) argc + 1, sizeof *operands);
+  int count = 0, options = 0, from = 0, more = 0;
+
+  while (more >= 0 && walk.at < argc) {
+    more = walk_next (&walk, &argument, error);
+    if (more == 0 && walk.at < argc) { /* behind a "--" all of them are */
+      while (from < walk.at)
+        argv[options++] = argv[from++];
+      operands[count++] = argv[from++];
+      walk.at = from;
+    }
+  }
+  while (more >= 0 && from < argc)
+    argv[options++] = argv[from++];
+  for (int i = 0; more >= 0 && i < count; i++)
+    argv[options + i] = operands[i];
+  free (operands);
+  return more < 0 ? -1 : 0;
+}
+
+int
 config_read_operands (struct config *config, int argc, char **argv, const char **operands, int max,
                       const char *const *words, void (*word) (void *context, const char *name), void *context,
                       struct error *error)

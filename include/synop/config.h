@@ -67,6 +67,8 @@ int config_set_flag (struct config *config, const char *flag, const char *value,
 int config_read_arguments (struct config *config, int argc, char **argv, int *at, const char *default_path,
                            const char *const *words, void (*word) (void *context, const char *name), void *context,
                            struct error *error);
+/* Moves the words that are no options behind those that are, so that they may stand anywhere. */
+int config_operands_last (struct config *config, int argc, char **argv, const char *const *words, struct error *error);
 /* For a command such as "keys add NODE FILE": options and operands in any order behind argv[0], and no file. Returns how
  * many `operands` there are, at most `max`, or -1. */
 int config_read_operands (struct config *config, int argc, char **argv, const char **operands, int max,

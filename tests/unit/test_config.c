@@ -487,6 +487,24 @@ argument_errors_say_what (void **state)
 }
 
 static void
+operands_come_last (void **state)
+{
+  struct fixture *it = *state;
+  static const char *const given[] = { "start", "--node", "n7", "5", "--once", "more", "--", "--node", "x" };
+  static const char *const sorted[] = { "--node", "n7", "--once", "--", "start", "5", "more", "--node", "x" };
+  static const char *const words[] = { "once", NULL };
+  char *argv[9], *missing[] = { (char *) "5", (char *) "--node" };
+
+  for (size_t i = 0; i < 9; i++)
+    argv[i] = (char *) given[i];
+  assert_int_equal (config_operands_last (it->config, 9, argv, words, &it->error), 0);
+  for (size_t i = 0; i < 9; i++)
+    assert_string_equal (argv[i], sorted[i]);
+  assert_int_equal (config_operands_last (it->config, 2, missing, words, &it->error), -1);
+  assert_int_equal (config_operands_last (it->config, 0, argv, words, &it->error), 0);
+}
+
+static void
 operands_and_options_mix (void **state)
 {
   struct fixture *it = *state;
@@ -612,6 +630,7 @@ main (void)
     TEST (default_file_may_be_missing_but_not_broken),
     TEST (argument_errors_say_what),
     TEST (operands_and_options_mix),
+    TEST (operands_come_last),
     TEST (printed_configuration_reads_back),
     TEST (help_shows_every_option),
     TEST (markdown_shows_every_option),

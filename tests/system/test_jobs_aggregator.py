@@ -1,0 +1,238 @@
+"""Jobs at a real aggregator: nodes that are played here show them over the wire; lines, tables, commands and restarts."""
+
+import re
+import time
+
+import pytest
+from lib import expected, protocol
+from lib.cluster import read_key
+from lib.peers import AgentPeer
+from lib.programs import LIMIT, parse_line, run, time_ns, wait_until
+from lib.protocol import COUNTER, FOLD_NONE, GAUGE, OF_NODE, TEXT, UNIT_NONE, Group, Metric
+
+S = 1_000_000_000
+PERIOD_NS = S // 20
+JOB = {"section": "job_data", "row": "job", "rows_name": "jobs", "fold_name": "total"}
+
+
+def text(name):
+    return Metric(name, TEXT, UNIT_NONE, FOLD_NONE)
+
+
+GROUPS = [
+    Group("plain", metrics=[Metric("count", COUNTER, flags=OF_NODE)]),
+    Group("job_cpu", **JOB, metrics=[Metric("user_time", COUNTER, per=10**9), Metric("system_time", COUNTER, per=10**9)]),
+    Group("job_info", **JOB, metrics=[text("scheduler"), text("user"), text("name"), Metric("cpus", GAUGE),
+                                      Metric("started", GAUGE)]),
+    Group("job_memory", **JOB, metrics=[Metric("rss", GAUGE), Metric("rss_peak", GAUGE)]),
+]
+
+
+class Node:
+    """Shows jobs: {label: CPU seconds that it used here}. What is new since its last frame is in job_info too."""
+
+    def __init__(self, cluster, name):
+        keys = cluster.keys_of(name)
+        pair = read_key(keys / "agent.pub"), read_key(keys / "agent.key")
+        self.cluster = cluster
+        self.peer = AgentPeer(cluster.endpoint, name, pair, read_key(keys / "aggregator.pub"), GROUPS)
+        self.peer.start()
+        self.jobs, self.told, self.last, self.last_ns = {}, set(), None, 0
+
+    def wire(self, name, rows):
+        return protocol.table_wire(GROUPS, name, PERIOD_NS, rows=rows)
+
+    def show(self, **jobs):
+        """One frame, that shows these."""
+        self.jobs = {label.removeprefix("job"): cpu for label, cpu in jobs.items()} if jobs else self.jobs
+        info = {label: {"scheduler": "slurm", "user": "ana", "name": "relax", "cpus": 2, "started": time.time() - 1}
+                for label in self.jobs if label not in self.told}
+        self.told = set(self.jobs)
+        tables = [protocol.table_wire(GROUPS, "plain", PERIOD_NS, {"count": 1}),
+                  self.wire("job_cpu", {label: {"user_time": cpu * S, "system_time": cpu * S // 2}
+                                        for label, cpu in self.jobs.items()}),
+                  self.wire("job_info", info),
+                  self.wire("job_memory", {label: {"rss": 1000 * cpu} for label, cpu in self.jobs.items()})]
+        self.peer.pump()
+        self.peer.publish(tables)
+        return [protocol.table_read(table, GROUPS) for table in tables[1:]]
+
+
+def play(*nodes, until, what, limit=LIMIT):
+    """Frames of the nodes go on until it is so."""
+    def turn():
+        for node in nodes:
+            node.show()
+        return until()
+
+    return wait_until(turn, what, limit)
+
+
+def start(cluster, *options, **more):
+    return cluster.start_aggregator("--job-grace", "1s", "--tick-period", "200ms", *options, **more)
+
+
+def command(cluster, name, *options):
+    return run("aggregator", name, "--config", cluster.empty, "--socket", cluster.socket, *options)
+
+
+def from_history(cluster, name, *options):
+    return command(cluster, name, "--history", cluster.history, *options)
+
+
+def listed(cluster, *options):
+    done = from_history(cluster, "jobs", "--json", *options)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return [parse_line(line) for line in done.stdout.splitlines()]
+
+
+def job_lines(program, event=None, **fields):
+    fields |= {"event": event} if event else {}
+    return program.lines(type="job", **fields)
+
+
+@pytest.mark.sanitized
+def test_a_job_from_its_start_to_its_end(cluster):
+    out = start(cluster)
+    one, two = Node(cluster, "n1"), Node(cluster, "n2")
+    tail = cluster.start_tail("--type", "job")
+    one.jobs, two.jobs = {"123": 4}, {"123": 6}
+    begun = time.time_ns()
+    [started] = play(one, two, until=lambda: job_lines(out), what="the start of a job")
+    assert list(started) == ["type", "event", "time", "job_id", "scheduler", "user", "name", "command", "array", "cpus",
+                             "nodes", "started"]
+    told = {"type": "job", "event": "started", "job_id": "123", "scheduler": "slurm", "user": "ana", "name": "relax",
+            "command": "", "array": "", "cpus": 4, "nodes": ["n1", "n2"]}
+    assert started | told == started and abs(time_ns(started["started"]) - begun + S) < 5 * S
+    [running] = listed(cluster, "--running")
+    assert running["job_id"] == "123" and running["state"] == "running" and running["ended"] is None
+    assert running["nodes"] == ["n1", "n2"] and running["summary"] is None
+    one.jobs = {"123": 10}
+    play(one, two, until=lambda: out.lines(type="node", node="n1", seq=one.peer.sequence - 1), what="later frames")
+    one.jobs = two.jobs = {}
+    [ended] = play(one, two, until=lambda: job_lines(out, "ended"), what="the end of a job")
+    assert ended["reason"] == "gone" and ended["job_id"] == "123" and ended["user"] == "ana"
+    assert S <= time_ns(ended["time"]) - time_ns(ended["ended"]) < 10 * S
+    summary = ended["summary"]
+    duration = (time_ns(ended["ended"]) - time_ns(ended["started"])) / S
+    assert abs(summary["duration"] - duration) < 1e-5
+    assert summary["nodes"] == 2 and summary["cpus"] == 4 and summary["cpu_time"] == 24
+    assert summary["cpu_user_time"] == 16 and summary["cpu_system_time"] == 8
+    assert abs(summary["cpu_efficiency"] - 100 * 24 / 4 / duration) < 0.01
+    assert summary["memory_peak"] == {"node": "n1", "bytes": 10000} and summary["lost_nodes"] == []
+    assert list(summary["per_node"]) == ["n1", "n2"] and summary["per_node"]["n2"]["cpu_time"] == 9
+    [past] = listed(cluster)
+    assert past["summary"] == summary and past["reason"] == "gone" and past["started"] == ended["started"]
+    assert listed(cluster, "--running") == [] == listed(cluster, "--user", "b*")
+    assert listed(cluster, "--from", "-2h", "--to", "-1h") == []
+    wait_until(lambda: tail.lines() == job_lines(out), "the same lines of tail")
+    shown = from_history(cluster, "replay", "--type", "job").stdout.splitlines()
+    assert [parse_line(line) for line in shown] == job_lines(out)
+    shown = [parse_line(line) for line in from_history(cluster, "replay", "--type", "event").stdout.splitlines()]
+    assert shown and all(line["type"] == "event" for line in shown)
+    table = from_history(cluster, "jobs").stdout.splitlines()
+    assert table[0].split() == ["JOB", "USER", "NAME", "STATE", "NODES", "STARTED", "DURATION", "CPU%", "CPU", "TIME",
+                                "MEMORY"]
+    assert re.fullmatch(r"123  ana   relax  ended      2  \d{4}-\d\d-\d\d [\d:]{8}  00:00:\d\d +[\d.]+  00:00:24    9\.8k",
+                        table[1]), table[1]
+
+
+def test_lines_match_an_independent_computation(cluster):
+    """What a node's line says of jobs, from the same frames; and the combined report, which folds them over nodes."""
+    out = start(cluster)
+    node, before, before_ns = Node(cluster, "n1"), None, 0
+    at = 10**15
+    for jobs in ({}, {"7": 3}, {"7": 4, "8/1": 9}, {"8/1": 10, "42[3].pbs": 0, "7": 5}, {"42[3].pbs": 1}):
+        at += S
+        node.peer.monotonic = lambda at=at: at
+        node.jobs = jobs
+        now = node.show()
+        line = out.wait_line(type="node", seq=node.peer.sequence)
+        groups = [(one, before[i] if before else None, at - before_ns if before else PERIOD_NS)
+                  for i, one in enumerate(now)]
+        expected.check_jobs(line["report"]["job_data"], groups)
+        before, before_ns = now, at
+    combined = out.wait_line(lambda one: "job_data" in one["report"], type="cluster")
+    assert set(combined["report"]["job_data"]) <= {"job_cpu", "job_info", "job_memory"}
+
+
+@pytest.mark.sanitized
+def test_told_by_prolog_and_epilog(cluster):
+    out = start(cluster)
+    done = command(cluster, "job", "start", "5", "--user", "bob", "--name", "a b")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    [started] = wait_until(lambda: job_lines(out), "the start")
+    assert started["user"] == "bob" and started["name"] == "a b" and started["nodes"] == []
+    node = Node(cluster, "n1")
+    node.jobs = {"5": 1}
+    [joined] = play(node, until=lambda: job_lines(out, "node"), what="a node more")
+    assert joined["node"] == "n1" and joined["job_id"] == "5"
+    done = command(cluster, "job", "end", "5")
+    assert (done.returncode, done.stderr) == (0, "")
+    [ended] = job_lines(out, "ended") or [out.wait_line(type="job", event="ended")]
+    assert ended["reason"] == "told" and ended["user"] == "ana" and ended["summary"]["cpu_time"] == 1.5
+    mark = node.peer.sequence
+    end = time.monotonic() + 2.5  # longer than the grace, and than a start is held back
+    play(node, until=lambda: time.monotonic() > end, what="frames that show it still")
+    out.wait_line(type="node", seq=node.peer.sequence)
+    assert node.peer.sequence > mark and len(job_lines(out)) == 3
+    done = command(cluster, "job", "end", "6")
+    assert done.returncode == 0 and "no job 6 runs" in done.stderr  # an epilog must not fail
+    for wrong in ("x" * 129, "a b", ""):
+        done = command(cluster, "job", "start", wrong)
+        assert done.returncode == 1 and "the id of a job has" in done.stderr, done.stderr
+    counters = cluster.status()["counters"]
+    assert counters["jobs_running"] == 0 and counters["jobs_started"] == counters["jobs_ended"] == 1
+    for words in ("job", "job\tstop\t5", "job\tstart", "job\tend\t5\tnode=n1"):
+        assert ask(cluster, words).startswith("error job takes start or end"), words
+
+
+def ask(cluster, request):
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as made:
+        made.settimeout(LIMIT)
+        made.connect(str(cluster.socket))
+        made.sendall(request.encode() + b"\n")
+        return made.makefile().read()
+
+
+def test_commands_say_what_is_wrong(cluster):
+    for arguments in (["job"], ["job", "start"], ["job", "stop", "5"], ["report"]):
+        done = run("aggregator", *arguments, "--config", cluster.empty)
+        assert done.returncode == 2 and f"aggregator {arguments[0]}" in done.stderr, done.stderr
+    done = command(cluster, "job", "end", "5")
+    assert done.returncode == 1 and "is an aggregator running?" in done.stderr
+    done = from_history(cluster, "jobs")
+    assert done.returncode == 1 and "history.db" in done.stderr and done.stdout == ""
+    done = from_history(cluster, "jobs", "--from", "soon")
+    assert done.returncode == 2 and "--from" in done.stderr
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_job_that_outlives_the_aggregator(cluster, end):
+    """One start, one end, and what it used, of both halves; one that ended meanwhile ends when it was last seen."""
+    first = start(cluster)
+    one, two = Node(cluster, "n1"), Node(cluster, "n2")
+    one.jobs, two.jobs = {"1": 10}, {"1": 20, "2": 1}
+    play(one, two, until=lambda: len(job_lines(first, "started")) == 2, what="two jobs")
+    [_, two_is] = sorted(listed(cluster, "--running"), key=lambda job: job["job_id"])
+    assert two_is["job_id"] == "2"
+    last = first.lines(type="node", node="n2")[-1]
+    getattr(first, end)()
+    second = start(cluster)
+    one.peer.start()
+    two.peer.close()  # it stays away: what it told is not forgotten
+    one.jobs = {"1": 11}
+    [ended] = play(one, until=lambda: job_lines(second, "ended", job_id="2"), what="the end of the other")
+    assert ended["reason"] == "restart" and ended["summary"]["lost_nodes"] == ["n2"]
+    assert time_ns(ended["ended"]) <= time_ns(last["time"]) + S
+    if end == "stop":
+        assert ended["summary"]["cpu_time"] == 1.5 and time_ns(last["time"]) - time_ns(ended["ended"]) < S
+    assert job_lines(second, "started") == [] and [job["job_id"] for job in listed(cluster, "--running")] == ["1"]
+    one.jobs = {}
+    [ended] = play(one, until=lambda: job_lines(second, "ended", job_id="1"), what="the end of the job")
+    assert ended["reason"] == "gone" and ended["nodes"] == ["n1", "n2"] and ended["summary"]["lost_nodes"] == ["n2"]
+    assert ended["summary"]["cpu_time"] == 1.5 * (11 + 20 if end == "stop" else 11)
+    assert [job["job_id"] for job in listed(cluster)] == ["1", "2"]
+    one.peer.close()
