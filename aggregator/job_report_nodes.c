@@ -2,6 +2,7 @@
  *
  * The combined curve is of the bins' means; where a node has no samples it is that of the others. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "aggregator/job_report_private.h"
@@ -43,6 +44,38 @@ combine_bin (const struct job_report *report, size_t item, size_t bin)
   all->bin_maxima[bin] = (float) highest;
 }
 
+/* What single precision knows of a number. */
+static double
+as_known (double value)
+{
+  char text[32];
+
+  snprintf (text, sizeof text, "%.7g", value);
+  return strtod (text, NULL);
+}
+
+/* The highest and the lowest of the curve; of what is a maximum anyway, the nodes' own. */
+static void
+combine_range (const struct job_report *report, size_t item)
+{
+  struct job_series *all = &report->all[item];
+
+  /* fmin and fmax pass over NaN */
+  if (job_items[item].combination == JOB_MAXIMUM) {
+    for (size_t i = 0; i < report->node_count; i++) {
+      all->minimum = fmin (all->minimum, report->nodes[i].series[item].minimum);
+      all->maximum = fmax (all->maximum, report->nodes[i].series[item].maximum);
+    }
+    return;
+  }
+  for (size_t bin = 0; bin < report->bins; bin++) {
+    all->minimum = fmin (all->minimum, (double) all->bins[bin]);
+    all->maximum = fmax (all->maximum, (double) all->bins[bin]);
+  }
+  all->minimum = as_known (all->minimum);
+  all->maximum = as_known (all->maximum);
+}
+
 /* The mean and the total, from the nodes'. */
 static void
 combine_numbers (const struct job_report *report, size_t item)
@@ -79,9 +112,8 @@ combine_item (const struct job_report *report, size_t item)
   for (size_t bin = 0; bin < report->bins; bin++) {
     all->bins[bin] = all->bin_maxima[bin] = nanf ("");
     combine_bin (report, item, bin);
-    all->minimum = fmin (all->minimum, (double) all->bins[bin]); /* fmin and fmax pass over NaN */
-    all->maximum = fmax (all->maximum, (double) all->bins[bin]);
   }
+  combine_range (report, item);
   combine_numbers (report, item);
 }
 
@@ -162,7 +194,7 @@ find_slowest (struct job_report *report)
 
 /* ---- figures of the job ---- */
 
-/* CPU time of the nodes, over what they had in the time in which something is known of them. */
+/* CPU time of the nodes, over what they had: a node that was lost had its CPUs all the same. */
 static void
 sum_cpus (struct job_report *report)
 {
@@ -171,7 +203,6 @@ sum_cpus (struct job_report *report)
 
   for (size_t i = 0; i < report->node_count; i++) {
     const struct job_node *node = &report->nodes[i];
-    int64_t end_ns = node->lost && node->samples ? node->last_ns : report->until_ns;
     here = node->series[JOB_CPU_USER].total + node->series[JOB_CPU_SYSTEM].total;
     whole &= !isnan (node->cpus);
     cpus += isnan (node->cpus) ? 0 : node->cpus;
@@ -179,7 +210,7 @@ sum_cpus (struct job_report *report)
       continue;
     report->cpu_time = isnan (report->cpu_time) ? here : report->cpu_time + here;
     if (!isnan (node->cpus)) {
-      seconds += node->cpus * (double) (end_ns - report->started_ns) / NS_PER_S;
+      seconds += node->cpus * (double) (report->until_ns - report->started_ns) / NS_PER_S;
       used += here;
     }
   }

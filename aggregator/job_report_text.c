@@ -84,8 +84,10 @@ add_alarm (struct page *page, const char *format, ...)
   va_end (arguments);
   buffer_add_string (&page->out, page->look->colour ? "\033[1;31m! " : "! ");
   add_wrapped (page, text, 2, 2);
-  if (page->look->colour)
-    buffer_add_string (&page->out, "\033[0m");
+  if (page->look->colour) { /* before the end of the line */
+    page->out.length--;
+    buffer_add_string (&page->out, "\033[0m\n");
+  }
 }
 
 /* ---- what it was ---- */
@@ -99,6 +101,7 @@ add_head (struct page *page)
   struct words to = words_time (report->until_ns);
   struct words lasted = words_duration ((double) (report->until_ns - report->started_ns) / NS_PER_S);
   struct buffer nodes = { 0 };
+  char cpus[32] = "";
 
   buffer_add_string (out, page->look->colour ? "\033[1mJob " : "Job ");
   words_add (out, report->id, 128);
@@ -122,9 +125,10 @@ add_head (struct page *page)
   else
     add_line (page, "Runs", "%s until %s", lasted.text, to.text);
   words_nodes (&nodes, report, NULL, NODES_LENGTH);
-  add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu: %.*s%s%s", report->node_count, (int) nodes.length,
-            nodes.length ? nodes.data : "none",
-            isnan (report->cpus) ? "" : ", CPUs: ", isnan (report->cpus) ? "" : words_number (report->cpus).text);
+  if (!isnan (report->cpus))
+    snprintf (cpus, sizeof cpus, "; %.6g CPUs", report->cpus);
+  add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu: %.*s%s", report->node_count, (int) nodes.length,
+            nodes.length ? nodes.data : "none", cpus);
   buffer_free (&nodes);
 }
 
@@ -151,7 +155,7 @@ add_alarms (struct page *page)
                words_number (others).text);
   }
   if (all[JOB_OOM_KILLS].total > 0)
-    add_alarm (page, "%s %s killed for want of memory.", words_number (all[JOB_OOM_KILLS].total).text,
+    add_alarm (page, "%.0f %s killed for want of memory.", all[JOB_OOM_KILLS].total,
                all[JOB_OOM_KILLS].total > 1 ? "processes were" : "process was");
   buffer_free (&lost);
   free (chosen);
@@ -210,8 +214,8 @@ add_totals (struct page *page)
               words_value (all[JOB_GPU_MEMORY].maximum, "B").text);
   add_power (page, "GPU energy", JOB_GPU_ENERGY);
   if (all[JOB_PROCESSES].known)
-    add_line (page, "Processes", "at most %s at a time, %s threads", words_number (all[JOB_PROCESSES].maximum).text,
-              words_number (all[JOB_THREADS].maximum).text);
+    add_line (page, "Processes", "at most %.0f at a time%s%.0f%s", all[JOB_PROCESSES].maximum,
+              all[JOB_THREADS].known ? ", " : "", all[JOB_THREADS].maximum, all[JOB_THREADS].known ? " threads" : "");
 }
 
 /* Of what is next to nothing the nodes may differ as they like. */
@@ -223,6 +227,16 @@ least_worth (const char *unit)
   if (strcmp (unit, "B/s") == 0)
     return 1e5;
   return strcmp (unit, "%") == 0 ? 5 : 1;
+}
+
+/* Where several share a panel ("Network") its name does not tell which of them it is. */
+static bool
+shares_panel (size_t item)
+{
+  for (size_t i = 0; i < JOB_ITEM_COUNT; i++)
+    if (i != item && job_items[i].panel && strcmp (job_items[i].panel, job_items[item].panel) == 0)
+      return true;
+  return false;
 }
 
 static void
@@ -239,7 +253,8 @@ add_imbalances (struct page *page)
     if (!head)
       buffer_add_string (&page->out, "\nNodes that are unlike the others, by their means\n");
     head = true;
-    add_line (page, item->name, "%s on %s, %s on the others (imbalance %s %%)",
+    add_line (page, item->panel, "%s%s%s on %s, %s on the others (imbalance %s %%)",
+              shares_panel (i) ? item->title : "", shares_panel (i) ? ": " : "",
               words_value (unlike->value, item->unit).text, unlike->node, words_value (unlike->mean, item->unit).text,
               words_number (unlike->percent).text);
   }

@@ -128,7 +128,7 @@ say_gaps (struct job_report *report)
     const struct job_node *node = &report->nodes[i];
     if (node->gap_count == 0 || (node->lost && node->gap_count == 1) || ++count > NODES_NAMED)
       continue;
-    job_report_say (report, "%s has no data for %.3g s of the job, in %zu %s: peaks in them are not known.", node->name,
+    job_report_say (report, "%s has no data for %.10g s of the job, in %zu %s: peaks there are not known.", node->name,
                     node->gap_seconds, node->gap_count, node->gap_count == 1 ? "gap" : "gaps");
   }
   if (count > NODES_NAMED)
