@@ -188,7 +188,9 @@ test_cpu_time_never_falls (void **state)
   assert_cpu (1000, 0);
   write_cpu ("2000\n", "0", "4");
   assert_cpu (1000, 1000);
-  write_cpu ("4000\n", "4", "4");
+  write_cpu ("2100\n", "9", "4");
+  assert_cpu (1100, 1000);
+  write_cpu ("4000\n", "9", "9");
   assert_cpu (2000, 2000);
   write_cpu ("4001\n", "0", "0");
   assert_cpu (2000, 2001);
@@ -300,9 +302,9 @@ test_what_comes_later (void **state)
 
 static char real_folder[128];
 
-/* A process that uses 20 ms of CPU time in the folder, and ends. */
+/* A process that uses so much CPU time in the folder, and ends. */
 static void
-work_in_real_folder (void)
+work_in_real_folder (int ms)
 {
   pid_t child = fork ();
   int status;
@@ -318,7 +320,8 @@ work_in_real_folder (void)
       _exit (1);
     do
       getrusage (RUSAGE_SELF, &used);
-    while (used.ru_utime.tv_sec + used.ru_stime.tv_sec == 0 && used.ru_utime.tv_usec + used.ru_stime.tv_usec < 20000);
+    while (used.ru_utime.tv_sec + used.ru_stime.tv_sec == 0 &&
+           used.ru_utime.tv_usec + used.ru_stime.tv_usec < 1000 * ms);
     _exit (0);
   }
   assert_int_equal (waitpid (child, &status, 0), child);
@@ -351,7 +354,7 @@ test_a_real_folder_that_goes (void **state)
   begin ("");
   snprintf (text, sizeof text, "2:cpuacct:/" JOB_FOLDER_PREFIX "unit.%d\n", (int) getpid ());
   add (text);
-  work_in_real_folder ();
+  work_in_real_folder (20);
   read = job_cgroup_read (job, &usage);
   remove_real_folder ();
   assert_true (read);
@@ -361,17 +364,17 @@ test_a_real_folder_that_goes (void **state)
     assert_true (job_cgroup_read (job, &usage));
     assert_int_equal (usage.user_ns + usage.system_ns, first);
   }
-  /* The first time it was seen to be gone, the second time it was not. */
+  /* The first time it was seen to be gone, the second time it was not. Each time it counts more than before. */
   for (int i = 0; i < 2; i++) {
     assert_int_equal (mkdir (real_folder, 0755), 0);
-    work_in_real_folder ();
+    work_in_real_folder (40 + 40 * i);
     if (i == 0)
       add (text);
     read = job_cgroup_read (job, &usage);
     remove_real_folder ();
     assert_true (read);
     second = usage.user_ns + usage.system_ns;
-    assert_in_range (second - first, 15000000, 1000000000);
+    assert_in_range (second - first, 1000000 * (35 + 40 * i), 1000000000);
     first = second;
   }
   end ();
