@@ -8,7 +8,8 @@ from lib.programs import ROOT, run
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 COMMANDS = {
     "agent": [[], ["keys"], ["run"]],
-    "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["report"], ["keys"]],
+    "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["jobs"], ["job"], ["report"],
+                   ["keys"]],
 }
 
 

@@ -111,7 +111,7 @@ AGGREGATOR_FLAGS = [
     (["serve-me"], ["serve-me"]),
     (["tail", "--colour", "red"], ["--colour"]),
     (["tail", "more"], ["more"]),
-    (["tail", "--type", "foo"], ["--type", "foo", "node, cluster or event"]),
+    (["tail", "--type", "foo"], ["--type", "foo", "node, cluster, event or job"]),
     (["tail", "--type", "node,evnt"], ["--type", "evnt"]),
     (["tail", "--type", "[n"], ["--type", "[n", "']'"]),
     (["tail", "--node", "n1,n[2-"], ["--node", '"n[2-"', "']'"]),
