@@ -7,7 +7,9 @@
 #include "common/json_string.h"
 
 #define JOB_VARIABLE_NAME(name) #name
+#define JOB_VARIABLE_LENGTH(name) (sizeof #name - 1)
 static const char *const names[JOB_VARIABLE_COUNT] = { JOB_VARIABLES (JOB_VARIABLE_NAME) };
+static const unsigned char lengths[JOB_VARIABLE_COUNT] = { JOB_VARIABLES (JOB_VARIABLE_LENGTH) };
 #define NAME_SHORTEST 5 /* NCPUS */
 #define NAME_LONGEST 23 /* SLURM_JOB_CPUS_PER_NODE */
 
@@ -41,7 +43,7 @@ job_environment_read (struct job_environment *environment, const char *bytes, si
     if (name.length < NAME_SHORTEST || name.length > NAME_LONGEST || memchr ("SPNOLFCR", name.at[0], 8) == NULL)
       continue;
     for (size_t i = 0; i < JOB_VARIABLE_COUNT; i++)
-      if (strncmp (names[i], name.at, name.length) == 0 && names[i][name.length] == '\0') {
+      if (lengths[i] == name.length && memcmp (names[i], name.at, name.length) == 0) {
         if (!seen[i])
           environment->values[i] = value;
         seen[i] = true;
