@@ -75,13 +75,14 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 
-# The bench's own programs. bench_sample counts what is read.
+# The bench's own programs. bench_sample counts what is read; two simulate agents.
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
 benches: $(BENCHES)
+$(BUILD)/tests/bench/bench_load $(BUILD)/tests/bench/bench_storm: $(BUILD)/obj/tests/bench/agents.o
 $(BUILD)/tests/bench/bench_sample: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 
 # make bench BENCH="--json --only load": see tests/bench/run --help
 bench:

@@ -397,6 +397,7 @@ cluster_message (struct cluster *cluster, const struct link_message *message, st
     cluster->counts.unlisted++;
     return;
   }
+  cluster_note_wait (cluster, message->received_ns, now.monotonic_ns);
   if (message->channel == LINK_DATA)
     cluster_take_frame (cluster, node, message, received);
   else

@@ -1,5 +1,7 @@
 /* What the files of the cluster's core share: cluster.c (list, ticks, events), cluster_frame.c (data channel),
- * cluster_control.c (control channel), cluster_replay.c (frames that are asked for again), cluster_late.c (frames that come late), cluster_clock.c (clocks and ticks), cluster_schema.c (schemas and the frames that wait for them). */
+ * cluster_control.c (control channel), cluster_missing.c (frames that are missing), cluster_replay.c (asking for them),
+ * cluster_late.c (frames that come late), cluster_clock.c (clocks and ticks), cluster_schema.c (schemas and the frames
+ * that wait for them). */
 #ifndef SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 #define SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 
@@ -54,13 +56,20 @@ void cluster_decode_frame (struct cluster *cluster, struct node *node, const voi
 /* Lays the tables that the frame at hand has into cluster->groups. */
 void cluster_lay_out (struct cluster *cluster, struct node_group **groups, const struct schema *schema);
 
-/* cluster_replay.c */
+/* cluster_missing.c */
 /* Frames that did not come: they are asked for, or told as lost. */
 void cluster_miss (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                    struct instant now);
 /* Of the current session, the first one or a later one. */
 void cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello, bool first,
                            struct instant now);
+/* Those of a range that are still missing are lost. */
+void cluster_give_up (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
+                      struct instant now);
+
+/* cluster_replay.c */
+void cluster_end_request (struct cluster *cluster, struct node *node);
+void cluster_note_wait (struct cluster *cluster, int64_t received_ns, int64_t now_ns); /* of a message, until now */
 void cluster_take_replayed (struct cluster *cluster, struct node *node, const struct control *message,
                             struct instant now);
 void cluster_end_replay (struct cluster *cluster, struct node *node, const struct control *end, struct instant now);

@@ -10,7 +10,8 @@
  *            way, and are asked for again.
  *
  * So that a thousand agents with full rings do not stand before live frames: sixteen nodes are asked at once, in turn,
- * and what comes in is held to a rate in frames and in bytes. A node that does not answer is asked again, ever more
+ * what is asked for is held to a rate in frames, what comes to one in bytes, and nothing is asked for while messages wait
+ * or history has no room. A node that does not answer is asked again, ever more
  * seldom, and after TRIES_MAX its oldest range is lost. */
 #include <string.h>
 
@@ -20,67 +21,10 @@
 #define PATIENCE (5 * NS_PER_S)
 #define WAIT_FIRST NS_PER_S /* doubled with each try */
 #define TRIES_MAX 6
-#define CLOCK_PATIENCE (3 * NS_PER_S)  /* late frames are placed by the clock's model: it comes first, if it does */
-#define RANGE_MAX (UINT64_C (1) << 20) /* more frames than any ring holds: older ones are lost at once */
-#define BYTES_PER_FRAME 4096           /* the rate in bytes is that in frames times this */
-#define BURST_PARTS 10                 /* of a second: live frames wait for no more than what comes at once */
-
-static void
-lose (struct cluster *cluster, struct node *node, const struct missing_range *range, struct instant now)
-{
-  cluster_take_gap (cluster, node, range->session, range->from, range->to, now);
-}
-
-/* Those of a range that are still missing are lost. */
-static void
-give_up (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to, struct instant now)
-{
-  struct missing *missing = &node->replay.missing;
-  struct missing_range range;
-
-  while (missing_find (missing, session, from, to, &range)) {
-    if (!missing_remove (missing, session, range.from, range.to))
-      return; /* in the middle of the last range that there is room for: later */
-    cluster->counts.missing -= range.to - range.from + 1;
-    lose (cluster, node, &range, now);
-  }
-}
-
-static void
-give_up_all (struct cluster *cluster, struct node *node, struct instant now)
-{
-  while (node->replay.missing.count)
-    give_up (cluster, node, node->replay.missing.ranges[0].session, 1, INT64_MAX, now);
-}
-
-static void
-want (struct cluster *cluster, struct node *node, struct missing_range range, struct instant now)
-{
-  struct missing *missing = &node->replay.missing;
-  uint64_t before = missing->frames;
-
-  if (range.to - range.from >= RANGE_MAX) {
-    lose (cluster, node, &(struct missing_range){ range.session, range.from, range.to - RANGE_MAX }, now);
-    range.from = range.to - RANGE_MAX + 1;
-  }
-  if (!missing_add (missing, range.session, range.from, range.to))
-    lose (cluster, node, &range, now);
-  cluster->counts.missing += missing->frames - before;
-  cluster->replay.wanted = true;
-}
-
-void
-cluster_miss (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
-              struct instant now)
-{
-  struct missing_range range = { session, from, to };
-  const struct session *current = &node->sessions[0];
-
-  if (cluster->options.replay_rate == 0 || (current->hello && !current->replays))
-    lose (cluster, node, &range, now);
-  else
-    want (cluster, node, range, now);
-}
+#define CLOCK_PATIENCE (3 * NS_PER_S) /* late frames are placed by the clock's model: it comes first, if it does */
+#define BYTES_PER_FRAME 4096          /* the rate in bytes is that in frames times this */
+#define BURST_PARTS 20                /* of a second: live frames wait for no more than what comes at once */
+#define WAIT_MAX (100 * NS_PER_MS)    /* messages that wait longer are too many already */
 
 /* ---- slots ---- */
 
@@ -103,10 +47,21 @@ free_slot (struct cluster *cluster)
 }
 
 static void
-slot_end (struct replay_slot *slot)
+slot_end (struct cluster *cluster, struct replay_slot *slot)
 {
+  if (slot->got < slot->due)
+    cluster->replay.frames += (double) (slot->due - slot->got);
   slot->node->replay.asked = false;
   slot->node = NULL;
+}
+
+void
+cluster_end_request (struct cluster *cluster, struct node *node)
+{
+  struct replay_slot *slot = slot_of (cluster, node);
+
+  if (slot)
+    slot_end (cluster, slot);
 }
 
 static bool
@@ -140,9 +95,17 @@ ask (struct cluster *cluster, struct node *node, struct replay_slot *slot, int64
                                 .heard_ns = now_ns };
   if (first->from > 1 && !cluster_late_follows (node, first->session, first->from))
     slot->next = request.from = slot->base = first->from - 1;
+  slot->due = request.to - request.from < REPLAY_WINDOW_FRAMES ? request.to - request.from + 1 : REPLAY_WINDOW_FRAMES;
+  cluster->replay.frames -= (double) slot->due;
   node->replay.asked = true;
   cluster->counts.replay_requested++;
   cluster_answer (cluster, session->routing, session->routing_length, &request);
+}
+
+static bool
+may_ask (const struct cluster_replay *replay, int64_t now_ns)
+{
+  return !replay->held && now_ns >= replay->behind_ns && replay->frames > 0 && replay->bytes > 0;
 }
 
 /* Asks as many nodes as may be asked now, in turn. */
@@ -152,7 +115,7 @@ ask_all (struct cluster *cluster, int64_t now_ns)
   struct cluster_replay *replay = &cluster->replay;
   bool wanted = false;
 
-  if (!replay->wanted || replay->held || replay->frames <= 0 || replay->bytes <= 0)
+  if (!replay->wanted || !may_ask (replay, now_ns))
     return;
   for (size_t i = 0; i < cluster->node_count; i++) {
     size_t index = (replay->cursor + i) % cluster->node_count;
@@ -162,7 +125,7 @@ ask_all (struct cluster *cluster, int64_t now_ns)
     wanted |= node->replay.missing.count != 0;
     if (!is_ready (node, now_ns))
       continue;
-    slot = free_slot (cluster);
+    slot = may_ask (replay, now_ns) ? free_slot (cluster) : NULL;
     if (!slot) {
       replay->cursor = index;
       return;
@@ -182,8 +145,8 @@ try_later (struct cluster *cluster, struct node *node, struct instant now)
   if (++replay->tries < TRIES_MAX || !replay->missing.count)
     return;
   replay->tries = 0;
-  give_up (cluster, node, replay->missing.ranges[0].session, replay->missing.ranges[0].from,
-           replay->missing.ranges[0].to, now);
+  cluster_give_up (cluster, node, replay->missing.ranges[0].session, replay->missing.ranges[0].from,
+                   replay->missing.ranges[0].to, now);
 }
 
 static void
@@ -210,6 +173,13 @@ cluster_ask_replay (struct cluster *cluster, struct instant now)
 }
 
 void
+cluster_note_wait (struct cluster *cluster, int64_t received_ns, int64_t now_ns)
+{
+  if (now_ns - received_ns > WAIT_MAX)
+    cluster->replay.behind_ns = now_ns + WAIT_MAX;
+}
+
+void
 cluster_hold_replay (struct cluster *cluster, bool hold)
 {
   cluster->replay.held = hold;
@@ -227,7 +197,7 @@ cluster_tick_replay (struct cluster *cluster, struct instant now)
     if (!node || now.monotonic_ns - slot->heard_ns < PATIENCE)
       continue;
     cluster->counts.replay_timeouts++;
-    slot_end (slot);
+    slot_end (cluster, slot);
     try_later (cluster, node, now);
     cluster_end_run (cluster, node, now);
   }
@@ -237,10 +207,7 @@ cluster_tick_replay (struct cluster *cluster, struct instant now)
 void
 cluster_forget_replay (struct cluster *cluster, struct node *node)
 {
-  struct replay_slot *slot = slot_of (cluster, node);
-
-  if (slot)
-    slot_end (slot);
+  cluster_end_request (cluster, node);
   cluster->counts.missing -= node->replay.missing.frames;
   missing_free (&node->replay.missing);
   missing_free (&node->replay.stored);
@@ -250,102 +217,6 @@ cluster_forget_replay (struct cluster *cluster, struct node *node)
 }
 
 /* ---- what agents say ---- */
-
-/* Of a session before the current one, of which a hello tells. `news`: what it sampled before it said hello, or was
- * heard of at all, is asked for too. */
-static void
-look_at_earlier (struct cluster *cluster, struct node *node, const struct control_held *held, bool news,
-                 struct instant now)
-{
-  struct session *session = node_session (node, held->session);
-  uint64_t last;
-
-  if (session == &node->sessions[0])
-    return;
-  if (session) {
-    last = session->sequence > session->base ? session->sequence : session->base;
-    if (news && !session->hello && held->first < session->first)
-      want (cluster, node, (struct missing_range){ held->session, held->first, session->first - 1 }, now);
-    if (last < held->last)
-      want (cluster, node, (struct missing_range){ held->session, last + 1, held->last }, now);
-    session->sequence = last < held->last ? held->last : last;
-  } else if (news)
-    want (cluster, node, (struct missing_range){ held->session, held->first, held->last }, now);
-}
-
-/* How many sessions, the newest first, never said hello here: the link was cut while they were there. */
-static size_t
-count_unheard (struct node *node, const struct control *hello)
-{
-  for (size_t i = 0; i < hello->held_count; i++) {
-    const struct session *session = node_session (node, hello->held[i].session);
-
-    if (session && session->hello)
-      return i;
-  }
-  return hello->held_count;
-}
-
-/* What the current session sampled before it said hello here. All of that is asked for, so what else comes of it on the
- * data channel, from a queue, is there already. */
-static void
-look_at_current (struct cluster *cluster, struct node *node, const struct control *hello, struct instant now)
-{
-  struct session *session = &node->sessions[0];
-  uint64_t last = session->first ? session->first - 1 : hello->last_sequence;
-
-  if (hello->first_sequence <= last)
-    want (cluster, node, (struct missing_range){ session->id, hello->first_sequence, last }, now);
-  if (session->sequence < hello->last_sequence && !session->first)
-    session->sequence = hello->last_sequence;
-}
-
-static void
-leave_out_stored (struct cluster *cluster, struct node *node)
-{
-  struct node_replay *replay = &node->replay;
-  uint64_t before = replay->missing.frames;
-
-  for (size_t i = 0; i < replay->stored.count; i++)
-    missing_remove (&replay->missing, replay->stored.ranges[i].session, replay->stored.ranges[i].from,
-                    replay->stored.ranges[i].to);
-  cluster->counts.missing -= before - replay->missing.frames;
-  missing_free (&replay->stored);
-}
-
-void
-cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello, bool first,
-                      struct instant now)
-{
-  struct replay_slot *slot = slot_of (cluster, node);
-  bool backfill = cluster->options.backfill && !node->replay.greeted;
-  bool news = node->replay.greeted && first; /* all that it samples is since this aggregator knows the node */
-  size_t unheard = news ? count_unheard (node, hello) : 0;
-
-  if (slot) /* its answer went to another connection */
-    slot_end (slot);
-  node->replay.tries = 0;
-  node->replay.wait_ns = 0;
-  if (cluster->options.replay_rate == 0 || !node->sessions[0].replays) {
-    give_up_all (cluster, node, now);
-    return;
-  }
-  node->replay.greeted = true;
-  for (size_t i = hello->held_count; i-- > 0;) /* the oldest first */
-    look_at_earlier (cluster, node, &hello->held[i], backfill || i < unheard, now);
-  if (backfill || news)
-    look_at_current (cluster, node, hello, now);
-  leave_out_stored (cluster, node);
-}
-
-void
-cluster_stored (struct cluster *cluster, const char *name, uint64_t session, uint64_t first, uint64_t last)
-{
-  struct node *node = (struct node *) cluster_find (cluster, name);
-
-  if (node && !node->replay.greeted)
-    missing_add (&node->replay.stored, session, first, last); /* what there is no room for comes twice */
-}
 
 static void
 refuse (struct cluster *cluster, struct node *node, const char *why, struct instant now)
@@ -360,7 +231,6 @@ cluster_take_replayed (struct cluster *cluster, struct node *node, const struct 
   struct frame_header header;
   struct error error;
 
-  cluster->replay.frames--;
   cluster->replay.bytes -= (double) message->frame_length;
   if (frame_read_header (message->frame, message->frame_length, &header, &error) < 0) {
     cluster_reject (cluster, node, REJECTED_FRAME, error.text, now);
@@ -399,11 +269,11 @@ cluster_end_replay (struct cluster *cluster, struct node *node, const struct con
   }
   whole = end->sent == slot->got;
   if (whole && end->to >= slot->from) {
-    give_up (cluster, node, end->session, slot->from, end->to, now);
+    cluster_give_up (cluster, node, end->session, slot->from, end->to, now);
     node->replay.tries = 0;
   } else
     try_later (cluster, node, now);
-  slot_end (slot);
+  slot_end (cluster, slot);
   if (!node->replay.missing.count)
     cluster_drop_late (cluster, node);
   if (!node->replay.missing.count || node->replay.missing.ranges[0].session != node->replay.run.session)

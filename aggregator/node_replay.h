@@ -20,7 +20,8 @@ struct replay_slot {
   uint64_t session, from, to;
   uint64_t base;    /* the frame before them, only to compare with; 0: none is asked for */
   uint64_t next;    /* they come in order */
-  uint64_t got;     /* what came of them, the base too */
+  uint64_t due;     /* how many come at most, */
+  uint64_t got;     /* and came; the base too */
   int64_t heard_ns; /* when something of it came last, or it was sent */
 };
 
@@ -29,8 +30,9 @@ struct cluster_replay {
   struct replay_slot slots[REPLAY_SLOTS];
   size_t cursor;        /* the node that is looked at next */
   bool wanted;          /* some node misses frames, or may */
-  bool held;            /* nothing is asked for now */
-  double frames, bytes; /* what may still come in; refilled as time goes on */
+  bool held;            /* nothing is asked for now, */
+  int64_t behind_ns;    /* nor before this */
+  double frames, bytes; /* what may still be asked for; refilled as time goes on */
   int64_t refilled_ns;
 };
 

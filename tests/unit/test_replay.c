@@ -28,6 +28,7 @@ struct scene {
   unsigned lose_data, lose_control; /* of 100 */
   size_t late, lost, under_way;
   bool wrong_change;
+  int64_t wait_ns; /* of messages, until they are handled */
 };
 
 struct request {
@@ -121,7 +122,7 @@ say (size_t index, enum link_channel channel, const struct buffer *bytes)
   struct link_message message = { .channel = channel,
                                   .routing = { (uint8_t) index },
                                   .routing_length = 1,
-                                  .received_ns = scene->bench->now_ns,
+                                  .received_ns = scene->bench->now_ns - scene->wait_ns,
                                   .bytes = memory_copy (bytes->data, bytes->length),
                                   .length = bytes->length };
 
@@ -208,7 +209,7 @@ sample (size_t index)
   struct buffer bytes = { 0 };
 
   agent->last[at]++;
-  scene->sampled_ns[index][at][agent->last[at]] = scene->bench->now_ns;
+  scene->sampled_ns[index][at][agent->last[at]] = scene->bench->now_ns - scene->wait_ns;
   write_frame (&bytes, agent->name, agent->sessions[at], agent->last[at]);
   if (chance (100) >= scene->lose_data)
     say (index, LINK_DATA, &bytes);
@@ -914,6 +915,99 @@ test_rate (void **state)
   assert_int_equal (scene->late, NODES * 1000);
 }
 
+/* One node misses 300 frames, and is not asked for them yet. */
+static void
+miss_some (struct bench *bench)
+{
+  start_cluster (1000, false);
+  cluster_hold_replay (bench->cluster, true);
+  start_all ();
+  sample (0);
+  scene->lose_data = 100;
+  for (int i = 0; i < 300; i++)
+    sample (0);
+  scene->lose_data = 0;
+  sample (0);
+  pass (bench, 5 * NS_PER_S);
+  assert_int_equal (cluster_counts (bench->cluster)->missing, 300);
+  assert_int_equal (scene->under_way, 0);
+}
+
+/* As long as history has no room. */
+static void
+test_held (void **state)
+{
+  struct bench *bench = *state;
+
+  miss_some (bench);
+  pass (bench, 60 * NS_PER_S);
+  assert_int_equal (scene->under_way, 0);
+  cluster_hold_replay (bench->cluster, false);
+  cluster_ask_replay (bench->cluster, now (bench));
+  assert_int_equal (scene->under_way, 1);
+  settle ();
+  assert_int_equal (check_all (), 0);
+  assert_int_equal (scene->late, 300);
+}
+
+/* As long as what came waits to be handled: the machine has more to do than it can. */
+static void
+test_behind (void **state)
+{
+  struct bench *bench = *state;
+
+  miss_some (bench);
+  scene->wait_ns = 300 * NS_PER_MS;
+  cluster_hold_replay (bench->cluster, false);
+  for (int i = 0; i < 50; i++) {
+    bench->now_ns += 20 * NS_PER_MS;
+    sample (1);
+    cluster_ask_replay (bench->cluster, now (bench));
+  }
+  assert_int_equal (scene->under_way, 0);
+  scene->wait_ns = 0;
+  bench->now_ns += 100 * NS_PER_MS;
+  sample (1);
+  cluster_ask_replay (bench->cluster, now (bench));
+  assert_int_equal (scene->under_way, 1);
+  settle ();
+  assert_int_equal (check_all (), 0);
+  assert_int_equal (scene->late, 300);
+}
+
+/* What is asked for counts, not only what came: many nodes at once are not many windows at once. */
+static void
+test_asked_for_counts (void **state)
+{
+  struct bench *bench = *state;
+
+  start_cluster (1000, false);
+  cluster_hold_replay (bench->cluster, true);
+  start_all ();
+  for (size_t j = 0; j < NODES; j++) {
+    sample (j);
+    scene->lose_data = 100;
+    for (int i = 0; i < 300; i++)
+      sample (j);
+    scene->lose_data = 0;
+    sample (j);
+  }
+  pass (bench, 5 * NS_PER_S);
+  cluster_hold_replay (bench->cluster, false);
+  for (int i = 0; i < 3; i++)
+    cluster_ask_replay (bench->cluster, now (bench));
+  assert_int_equal (scene->under_way, 1); /* 50 frames may come at once */
+  bench->now_ns += 10 * NS_PER_MS;
+  cluster_ask_replay (bench->cluster, now (bench));
+  assert_int_equal (scene->under_way, 1); /* 10 more: those that were asked for, 64, are not paid */
+  bench->now_ns += 10 * NS_PER_MS;
+  cluster_ask_replay (bench->cluster, now (bench));
+  assert_int_equal (scene->under_way, 2);
+  settle ();
+  assert_int_equal (check_all (), 0);
+  assert_int_equal (scene->late, NODES * 300);
+}
+
 #define REPLAY_TEST(name) cmocka_unit_test_setup_teardown (name, begin, end)
 
 int
@@ -940,6 +1034,9 @@ main (void)
     REPLAY_TEST (test_what_was_not_asked_for),
     REPLAY_TEST (test_claims),
     REPLAY_TEST (test_rate),
+    REPLAY_TEST (test_held),
+    REPLAY_TEST (test_behind),
+    REPLAY_TEST (test_asked_for_counts),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
