@@ -124,7 +124,11 @@ curve_gaps (const struct job_report *report)
   for (size_t n = 0; report->bins && n < report->node_count; n++)
     for (size_t g = 0; g < report->nodes[n].gap_count; g++) {
       const struct job_gap *gap = &report->nodes[n].gaps[g];
-      for (size_t i = bin_of (report, gap->from_ns); i <= bin_of (report, gap->to_ns - 1); i++)
+      size_t first = bin_of (report, gap->from_ns + report->bin_ns / 2);
+      size_t end = bin_of (report, gap->to_ns + report->bin_ns / 2);
+      /* Bins that are in it by half; one at least. */
+      end += gap->to_ns >= bin_middle (report, report->bins - 1);
+      for (size_t i = first; i < end || i == first; i++)
         counts[i]++;
     }
   for (size_t i = 0; i < report->bins; i++)

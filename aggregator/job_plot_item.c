@@ -328,8 +328,8 @@ all_plot (struct item_plot *plot, const struct area *area)
   plot_text (plot->canvas, frame.left, area->top + 8, &title_style, text.data, 60);
   buffer_clear (&text);
   buffer_printf (&text, "mean %s, ", words_value (all->mean, item->unit).text);
-  buffer_printf (&text, "maximum %s", words_value (all->maximum, item->unit).text);
-  if (!item->of_job && report->node_count == 1)
+  buffer_printf (&text, "maximum%s %s", alone ? "" : " (pale)", words_value (all->maximum, item->unit).text);
+  if (!item->of_job && alone)
     buffer_add_string (&text, "; the whole node");
   buffer_add (&text, "", 1);
   plot_text (plot->canvas, frame.left, area->top + 18, &detail_style, text.data, 80);

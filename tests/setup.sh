@@ -54,6 +54,10 @@ module ()
 {
   /usr/bin/python3 -c "import $1"
 }
+font ()
+{
+  fc-list "$1" | grep -q .
+}
 sanitizer () # of clang
 {
   echo 'int main (void) { return 0; }' | clang -fsanitize=address -x c -o /dev/null -
@@ -90,6 +94,10 @@ find_missing ()
   need python3-psutil python3-psutil module psutil
   need python3-h5py python3-h5py module h5py
   need python3-pandas python3-pandas module pandas
+  need gnuplot-nox gnuplot tool gnuplot
+  need "fonts-dejavu-core fontconfig" "dejavu-sans-fonts fontconfig" font "DejaVu Sans"
+  need poppler-utils poppler-utils tool pdftoppm
+  need python3-pil python3-pillow module PIL
   [ "$level" = check ] && return
   need prometheus-node-exporter golang-github-prometheus-node-exporter tool prometheus-node-exporter
   need collectd-core collectd test -x /usr/sbin/collectd
@@ -121,9 +129,23 @@ install_missing ()
   esac
 }
 
+# A browser is large and not to be had everywhere: without one a test of reports is skipped.
+try_browser ()
+{
+  [ "$level" = build ] && return
+  tool chromium >/dev/null || tool chromium-browser >/dev/null && return
+  missing=chromium
+  echo "setup ($level): installing $missing" >&2
+  [ "$manager" = apt ] && as_root apt-get update -q >&2
+  (install_missing) >&2 || echo "setup: there is no $missing here; tests that need it are skipped" >&2
+}
+
 msgpack=libmsgpack-dev
 find_missing
-[ -z "$missing" ] && exit 0
+if [ -z "$missing" ]; then
+  try_browser
+  exit 0
+fi
 
 echo "setup ($level): installing$missing" >&2
 [ "$manager" = apt ] && as_root apt-get update -q >&2
@@ -146,3 +168,4 @@ if [ -n "$missing" ]; then
   echo "setup: still missing:$missing" >&2
   exit 1
 fi
+try_browser

@@ -1,0 +1,242 @@
+"""A job's report as PDF and HTML, looked at as pictures: pages are rendered and must show what they are about. Jobs are
+those of tests/unit/job_stage.h, drawn by the unit test's program; one is a real history's, by the command."""
+
+import html.parser
+import re
+import shutil
+import subprocess
+
+import numpy
+import pytest
+from PIL import Image
+from lib.programs import BUILD, LIMIT, environment
+from test_report import played, report  # noqa: F401 (a fixture)
+
+PROGRAM = BUILD / "tests" / "unit" / "test_job_plot"
+MARK = (213, 94, 0)        # what stands out
+GAP = (226, 226, 226)      # where samples are missing
+DRAWN = ("slow", "one", "large", "short", "long", "empty", "none", "bin", "hostile")
+
+
+def command(*arguments, **more):
+    done = subprocess.run(arguments, capture_output=True, timeout=10 * LIMIT, env=environment() | {"TZ": "UTC"}, **more)
+    assert done.returncode == 0, (arguments, done.stderr.decode(errors="replace"))
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("documents")
+    if not PROGRAM.exists():
+        pytest.skip(f"{PROGRAM} is not built")
+    command(PROGRAM, "--draw", made, *DRAWN, cwd=made)
+    return made
+
+
+def pages_of(pdf):
+    return int(re.search(r"^Pages: *(\d+)$", command("pdfinfo", pdf).decode(), re.M)[1])
+
+
+def text_of(pdf, *options):
+    return command("pdftotext", *options, pdf, "-").decode()
+
+
+def picture(data):
+    """The array of a PPM: P6, width, height, 255, then the bytes."""
+    head = re.match(rb"P6\s+(\d+)\s+(\d+)\s+255\s", data)
+    width, height = int(head[1]), int(head[2])
+    return numpy.frombuffer(data[head.end():], numpy.uint8).reshape(height, width, 3).astype(int)
+
+
+def page(pdf, number, dpi=72):
+    """At 72 dpi a pixel is a point."""
+    return picture(command("pdftoppm", "-r", str(dpi), "-f", str(number), "-l", str(number), pdf))
+
+
+def ink(pixels):
+    """The share that is not white."""
+    return float((pixels.min(axis=2) < 245).mean())
+
+
+def like(pixels, color, far=12):
+    return numpy.abs(pixels - numpy.array(color)).max(axis=2) <= far
+
+
+def rows_with(pixels, color, least=8):
+    return numpy.flatnonzero(like(pixels, color).sum(axis=1) >= least)
+
+
+def check_one_bar(pixels, share):
+    """The colour that stands out is one bar, above others that are paler in grey too: the slow node's."""
+    bar = rows_with(pixels, MARK)
+    assert len(bar) and bar[-1] - bar[0] == len(bar) - 1, bar
+    others = rows_with(pixels, (158, 202, 225))
+    assert len(others) > 5 * len(bar) * share and others[0] > bar[-1]
+    grey = pixels @ numpy.array([0.299, 0.587, 0.114])
+    assert numpy.median(grey[like(pixels, MARK)]) < numpy.median(grey[like(pixels, (158, 202, 225))]) - 50
+
+
+@pytest.mark.parametrize("name, pages", [("slow", 5), ("one", 3), ("short", 3), ("large", 19), ("long", 5), ("bin", 3),
+                                         ("empty", 1), ("none", 1), ("hostile", 3)])
+def test_pages(folder, name, pages):
+    pdf = folder / f"{name}.pdf"
+    assert pages_of(pdf) == pages
+    assert "595.28 x 841.89" in command("pdfinfo", pdf).decode() or "A4" in command("pdfinfo", pdf).decode()
+    texts = text_of(pdf).split("\f")
+    for number, text in enumerate(texts[:pages], 1):
+        assert f"page {number} of {pages}" in text
+        if number < 6:
+            looked = page(pdf, number)
+            assert ink(looked[40:-40]) > 0.004, (name, number)
+            # Nothing runs over the edges of the paper.
+            assert ink(looked[:, :20]) == ink(looked[:, -20:]) == ink(looked[-20:]) == 0, (name, number)
+    assert set(command("pdffonts", pdf).decode().split("\n")[2:]) != {""}
+
+
+def test_which_node_was_slow(folder):
+    for name, node, value in (("slow", "n7", "32.5"), ("large", "node0617", "32.5")):
+        pdf = folder / f"{name}.pdf"
+        first = text_of(pdf, "-l", "1")
+        assert f"{node} was slow: CPU use {value} %" in first
+        check_one_bar(page(pdf, 1, 100), 0.5)
+    assert "no node stands out" in text_of(folder / "short.pdf", "-l", "1")
+    assert len(rows_with(page(folder / "short.pdf", 1), MARK)) == 0
+    for name in ("empty", "none"):
+        assert "No samples of this job" in text_of(folder / f"{name}.pdf")
+
+
+def test_panels(folder):
+    """Five rows a page, 147 points each: nodes on the left, all together on the right; a gap is grey in both."""
+    pixels = page(folder / "slow.pdf", 3)
+    titles = text_of(folder / "slow.pdf", "-f", "3", "-l", "3")
+    assert "Network: received, each node" in titles and "Network: received, sum of nodes" in titles
+    assert re.search(r"mean \S+ [kM]B/s, maximum \S+ [kM]B/s on n\d+; whole nodes", titles)
+    for row in range(5):
+        panel = pixels[56 + 147 * row + 26:56 + 147 * row + 111]
+        left, right = panel[:, 72:269], panel[:, 383:540]
+        for half in (left, right):
+            grey = like(half, GAP, 3)
+            columns = numpy.flatnonzero(grey.mean(axis=0) > 0.5)
+            # The second quarter of the time, and nothing else.
+            assert abs(columns[0] / half.shape[1] - 0.25) < 0.05 and abs(columns[-1] / half.shape[1] - 0.5) < 0.05
+            assert ink(half[:, :columns[0] - 2]) > 0.01 and ink(half[:, columns[-1] + 3:]) > 0.01
+        legend = panel[:, 270:350]
+        assert ink(legend) > 0.03
+
+
+def test_words(folder):
+    text = text_of(folder / "slow.pdf", "-layout")
+    for words in ("Job 4711", "ada", "cfd-wing", "mpirun ./solver --steps 100000 wing.cfg", "12: n[1-12]",
+                  "2026-11-21 14:32:07 UTC (+0000)", "1 h 23 min 45 s", "n4 14:53:03 to 15:13:59",
+                  "What this report does not know", "GPUs were not sampled on any node."):
+        assert words in text, words
+    assert len(re.findall(r"^ *node\d{4} ", text_of(folder / "large.pdf", "-layout", "-f", "4"), re.M)) == 1000
+    assert "it runs still" in text_of(folder / "long.pdf", "-l", "1")
+
+
+class Parts(html.parser.HTMLParser):
+    """Tags, attributes and the text of a document; elements must be closed as they were opened."""
+
+    VOID = {"meta"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.open, self.text = set(), [], [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, (tag, self.getpos())
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_html_is_whole_in_itself(folder, name):
+    text = (folder / f"{name}.html").read_text(encoding="utf-8")
+    parts = Parts(text)
+    assert not parts.tags & {"script", "img", "iframe", "link", "object", "embed", "foreignobject", "base", "form"}
+    for key, value in parts.attributes:
+        assert not key.startswith("on"), key
+        if key in ("href", "xlink:href", "src"):
+            assert value.startswith(("#", "data:image/png;base64,")), value
+    style = re.search("<style>(.*?)</style>", text, re.S)[1]
+    assert "url(" not in style and "@import" not in style
+    ids = [value for key, value in parts.attributes if key == "id"]
+    assert len(ids) == len(set(ids))
+    if name == "slow":
+        assert "n7 was slow: CPU use 32.5 %" in parts.text
+
+
+def test_hostile_names(folder):
+    assert not list(folder.rglob("pwned"))
+    job = "1</title><script>alert(1)</script>"
+    names = [job, "'\"`touch pwned`", "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", "'; system('touch pwned'); '",
+             "@macro #comment \\n %s %d", "\"{/=90 big}\" &lt;&amp;"]
+    shown = Parts((folder / "hostile.html").read_text(encoding="utf-8")).text
+    printed = text_of(folder / "hostile.pdf", "-layout")
+    for name in names:
+        assert name in shown and name in printed, name
+    assert "</text><sc\N{HORIZONTAL ELLIPSIS}</script> was slow" in printed
+
+
+def browse(tmp_path, path, *options):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not browser:
+        pytest.skip("chromium is not installed")
+    return command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                   "--timeout=30000", f"--user-data-dir={tmp_path}/profile", *options, path.as_uri())
+
+
+def test_html_in_a_browser(folder, tmp_path):
+    shot = tmp_path / "shot.png"
+    browse(tmp_path, folder / "slow.html", "--window-size=1366,1400", f"--screenshot={shot}")
+    pixels = numpy.asarray(Image.open(shot).convert("RGB")).astype(int)
+    assert pixels.shape == (1400, 1366, 3)
+    check_one_bar(pixels, 0.5)
+    assert ink(pixels[:330]) > 0.01 and ink(pixels[380:900]) > 0.4 and ink(pixels[1000:]) > 0.01
+    browse(tmp_path, folder / "slow.html", "--no-pdf-header-footer", f"--print-to-pdf={tmp_path}/print.pdf")
+    assert pages_of(tmp_path / "print.pdf") in range(4, 9)
+    assert ink(page(tmp_path / "print.pdf", 1)) > 0.1
+    dom = browse(tmp_path, folder / "hostile.html", "--dump-dom").decode()
+    assert "<script" not in dom and "<img" not in dom
+
+
+def test_command(played, tmp_path, monkeypatch):  # noqa: F811
+    """What a user types, on a real history; and with gnuplot missing, or in vain."""
+    cluster, _parts = played
+    pdf, page_file = tmp_path / "42.pdf", tmp_path / "42.html"
+    done = report(cluster, "42", "--pdf", pdf, "--html", page_file)
+    assert done.stdout == "" and str(pdf) in done.stderr and str(page_file) in done.stderr
+    text = text_of(pdf, "-layout")
+    for words in ("Job 42", "ana", "relax", "3: n[1-3]", "n2 was slow", "Lost nodes", "CPU use, each node",
+                  "Network: received, each node"):
+        assert words in text, words
+    check_one_bar(page(pdf, 1, 100)[:650], 0.2)
+    shown = Parts(page_file.read_text(encoding="utf-8")).text
+    assert "n2 was slow" in shown and "n3 (lost)" in shown
+
+    done = report(cluster, "42", "--pdf", tmp_path / "no" / "42.pdf", "--html", page_file, code=1)
+    assert f"cannot write {tmp_path}/no/42.pdf: No such file or directory" in done.stderr
+    alone = tmp_path / "bin"
+    alone.mkdir()
+    monkeypatch.setenv("PATH", str(alone))
+    done = report(cluster, "42", "--pdf", tmp_path / "x.pdf", code=1)
+    assert "gnuplot-nox" in done.stderr
+    (alone / "gnuplot").write_text("#!/bin/sh\necho 'no such terminal' >&2\nexit 1\n")
+    (alone / "gnuplot").chmod(0o755)
+    done = report(cluster, "42", "--html", tmp_path / "x.html", code=1)
+    assert "gnuplot failed: no such terminal" in done.stderr
+    assert not list(tmp_path.glob("x.*"))
