@@ -146,7 +146,8 @@ def cpu_time(agent, job):
 
 ENVIRONMENTS = {
     # label: environment, what job_info says
-    "9001": ({"SLURM_JOB_ID": "9001", "SLURM_JOB_NAME": "two words", "SLURM_JOB_USER": "ann", "SLURM_JOB_CPUS_PER_NODE": "2(x3)",
+    "9001": ({"SLURM_JOB_ID": "9001", "SLURM_JOB_NAME": "two words", "SLURM_JOB_USER": "ann",
+              "SLURM_JOB_CPUS_PER_NODE": "2(x3)",
               "SLURM_JOB_NUM_NODES": "3", "SLURM_JOB_NODELIST": "n[1-3]", "SLURMD_NODENAME": "n1",
               "SLURM_ARRAY_JOB_ID": "9000", "SLURM_ARRAY_TASK_ID": "1", "SLURM_JOB_GPUS": "0,1"},
              {"scheduler": "slurm", "name": "two words", "user": "ann", "cpus": 2, "nodes": 3, "node_list": "n[1-3]",
@@ -167,6 +168,7 @@ ENVIRONMENTS = {
 }
 
 
+@pytest.mark.sanitized
 def test_environments(cluster, processes):
     for env, _ in ENVIRONMENTS.values():
         processes.sleeper(env)
@@ -233,7 +235,8 @@ def test_process_that_leaves_its_folder(cluster, processes):
     processes.sleeper({"PBS_JOBID": "601.torque"})
     agent = job_agent(cluster)
     info(agent, "601.torque", lambda row: row["source"] == "cgroup")
-    wait_until(lambda: any(row["processes"] == 2 for row in seen(agent, "601.torque", "job_processes")), "both processes")
+    wait_until(lambda: any(row["processes"] == 2 for row in seen(agent, "601.torque", "job_processes")),
+               "both processes")
 
 
 # ---- agent run ----
@@ -247,17 +250,20 @@ def job_name(name):
     return f"test-{os.getpid()}-{name}"
 
 
+@pytest.mark.sanitized
 def test_run_becomes_the_command(processes):
     job = job_name("a")
     show = "print(os.environ['SYNOP_JOB_ID'], os.environ['SYNOP_JOB_NAME'], os.getppid(), sys.argv[1:])"
-    done = agent_run("--job", job, "--", sys.executable, "-c", f"import os, sys\n{show}\nsys.exit(7)", "--job", "--", "x")
+    code = f"import os, sys\n{show}\nsys.exit(7)"
+    done = agent_run("--job", job, "--", sys.executable, "-c", code, "--job", "--", "x")
     assert (done.returncode, done.stderr) == (7, "")
     assert done.stdout == f"{job} {job} {os.getpid()} ['--job', '--', 'x']\n"
     # Signals are as they were: a pipe without a reader ends the command.
     done = agent_run(f"--job={job}", "sh", "-c", "trap; kill -PIPE $$; echo survived")
     assert done.returncode == -signal.SIGPIPE and done.stdout == ""
     process = processes.start([BUILD / "agent", "run", "--job", job, "sleep", "600"])
-    wait_until(lambda: pathlib.Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n", "the command has the process id")
+    wait_until(lambda: pathlib.Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n",
+               "the command has the process id")
     process.terminate()
     assert process.wait(LIMIT) == -signal.SIGTERM
 
@@ -327,6 +333,7 @@ def test_folders_that_are_left_are_removed(processes):
     assert f"synop_job_{second}" in pathlib.Path(f"/proc/{running.pid}/cgroup").read_text()
 
 
+@pytest.mark.sanitized
 def test_run_inside_of_jobs(processes):  # pylint: disable=unused-argument
     """A job that is there is not left, and the user is told."""
     inner, outer = job_name("inner"), job_name("outer")
