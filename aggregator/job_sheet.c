@@ -233,7 +233,7 @@ sheet_items_init (struct sheet_table *table, const struct job_report *report)
 {
   size_t rows = 0;
 
-  *table = (struct sheet_table){ .columns = { { "All nodes together", "", true, 4 },
+  *table = (struct sheet_table){ .columns = { { "All nodes together", "", true, 4.5 },
                                               { "Mean", "", false, 1.6 },
                                               { "Maximum", "", false, 1.6 },
                                               { "Total", "", false, 1.5 },
