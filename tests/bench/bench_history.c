@@ -1,9 +1,10 @@
 /* What the history costs, with samples of a machine:
  *
- *   bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES     one JSON object on standard output
+ *   bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES [move]     one JSON object on standard output
  *
- * Takes SAMPLES samples of all groups with the agent's own samplers (ROOT "": the live machine), PAUSE_MS apart, then
- * stores FRAMES frames of each of NODES nodes, which have those samples in turn a second apart. The time of a frame is
+ * Takes SAMPLES samples of all groups with the agent's own samplers (ROOT "": the live machine), PAUSE_MS apart; with
+ * "move" two thirds of the counters, which stand still in a recorded one, grow by up to 100 from sample to sample, as CPU
+ * time in ticks does. Then it stores FRAMES frames of each of NODES nodes, which have those samples in turn a second apart. The time of a frame is
  * the CPU time of the whole process from the first put to the end, less what the frames themselves cost to make. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,46 @@ take_samples (struct bench *bench, const char *root, int64_t pause_ns)
   free (periods);
 }
 
+/* A well mixed number of these. */
+static uint64_t
+mix (uint64_t group, uint64_t row, uint64_t column, uint64_t sample)
+{
+  uint64_t bits = (group << 48 ^ row << 24 ^ column << 12 ^ sample) + 1;
+
+  for (int i = 0; i < 3; i++)
+    bits = (bits ^ bits >> 31) * UINT64_C (0x9e3779b97f4a7c15);
+  return bits >> 16;
+}
+
+static void
+move_cell (struct bench *bench, size_t group, size_t row, size_t column)
+{
+  uint64_t sum = 0;
+
+  for (size_t i = 0; i < bench->count && mix (group, row, column, 1 << 20) % 3; i++) {
+    struct table *table = &bench->samples[i].tables[group];
+    const struct value *value =
+        table->group && (row == TABLE_NODE || row < table->rows) ? table_get (table, row, column) : NULL;
+    sum += mix (group, row, column, i) % 101;
+    if (value && value->type == VALUE_UINT)
+      table_set_uint (table, row, column, value->as.u + sum);
+  }
+}
+
+static void
+move_counters (struct bench *bench)
+{
+  for (size_t g = 0; g < bench->schema->group_count; g++) {
+    const struct group *group = bench->schema->groups[g];
+    const struct table *first = &bench->samples[0].tables[g];
+    for (size_t k = 0; k < group->metric_count && first->group; k++) {
+      bool of_node = group->metrics[k].flags & METRIC_OF_NODE;
+      for (size_t row = 0; group->metrics[k].kind == COUNTER && row < (of_node ? 1 : first->rows); row++)
+        move_cell (bench, g, of_node ? TABLE_NODE : row, k);
+    }
+  }
+}
+
 static uint64_t
 count_values (const struct table *table)
 {
@@ -139,14 +180,17 @@ main (int argc, char **argv)
   int64_t begin, start_ns, used_ns;
   size_t nodes, frames;
 
-  if (argc != 7 || (bench.count = strtoul (argv[3], NULL, 10)) < 2) {
-    fprintf (stderr, "usage: bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES\n");
+  if (argc < 7 || argc > 8 || (argc == 8 && strcmp (argv[7], "move") != 0) ||
+      (bench.count = strtoul (argv[3], NULL, 10)) < 2) {
+    fprintf (stderr, "usage: bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES [move]\n");
     return 2;
   }
   nodes = strtoul (argv[5], NULL, 10);
   frames = strtoul (argv[6], NULL, 10);
   bench.samples = memory_new (bench.count, sizeof bench.samples[0]);
   take_samples (&bench, argv[2], strtol (argv[4], NULL, 10) * NS_PER_MS);
+  if (argc == 8)
+    move_counters (&bench);
   start_ns = clock_wall () / NS_PER_S * NS_PER_S - (int64_t) (frames + 60) * NS_PER_S;
   begin = cpu (CLOCK_PROCESS_CPUTIME_ID);
   history = history_create (&(struct history_options){ .path = argv[1],

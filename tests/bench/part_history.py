@@ -12,10 +12,10 @@ SAMPLES = 64  # a chunk full
 NODES, HOUR = 100, 3600
 
 
-def stored(figures, cluster, what, root, pause_ms, nodes, frames):
+def stored(figures, cluster, what, root, pause_ms, nodes, frames, *more):
     """Stores frames; what each value takes in the file, and each frame in CPU time."""
     path = cluster.folder / f"{len(figures.list)}.db"
-    command = [BUILD / "tests/bench/bench_history", path, root, SAMPLES, pause_ms, nodes, frames]
+    command = [BUILD / "tests/bench/bench_history", path, root, SAMPLES, pause_ms, nodes, frames, *more]
     done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, env=environment(), check=True, timeout=600)
     said = json.loads(done.stdout)
     size = path.stat().st_size
@@ -30,7 +30,8 @@ def history(figures, cluster):
     """(g) Samples of this machine, taken a second apart, as those of 100 nodes in turn; and of the recorded one."""
     path = stored(figures, cluster, "this machine", "", 1000, NODES, HOUR)
     if (RECORDED / "big480").is_dir():
-        stored(figures, cluster, "480 CPUs, which stand still", RECORDED / "big480", 0, 2, 1024)
+        stored(figures, cluster, "480 CPUs, as recorded: they stand still", RECORDED / "big480", 0, 2, 1024)
+        stored(figures, cluster, "480 CPUs, counters made to move", RECORDED / "big480", 0, 2, 1024, "move")
     else:
         figures.skip("480 CPUs", f"{RECORDED / 'big480'} is not here")
     for what, options in (("replay an hour of 100 nodes", ()), ("replay an hour of one of them", ("--node", "n042"))):
