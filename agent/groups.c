@@ -5,7 +5,8 @@
 const struct sampler *const samplers[] = {
   &sampler_cpu_usage,  &sampler_cpu_frequency, &sampler_thermal,       &sampler_memory_info, &sampler_vm,
   &sampler_load,       &sampler_pressure,      &sampler_disk_io,       &sampler_filesystem,  &sampler_network,
-  &sampler_infiniband, &sampler_hardware_info, &sampler_instance_info,
+  &sampler_infiniband, &sampler_hardware_info, &sampler_instance_info, &sampler_job_info,    &sampler_job_cpu,
+  &sampler_job_memory, &sampler_job_io,        &sampler_job_processes,
 };
 
 const size_t sampler_count = sizeof samplers / sizeof samplers[0];

@@ -17,5 +17,10 @@ extern const struct sampler sampler_infiniband;
 extern const struct sampler sampler_thermal;
 extern const struct sampler sampler_hardware_info;
 extern const struct sampler sampler_instance_info;
+extern const struct sampler sampler_job_info;
+extern const struct sampler sampler_job_cpu;
+extern const struct sampler sampler_job_memory;
+extern const struct sampler sampler_job_io;
+extern const struct sampler sampler_job_processes;
 
 #endif

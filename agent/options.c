@@ -52,6 +52,24 @@ check_endpoint (const char *value, struct error *error)
   return 0;
 }
 
+static int
+check_variables (const char *value, struct error *error)
+{
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+
+  for (const char *at = value; *at; at++) {
+    size_t length = strcspn (at, ",");
+
+    if (!length || !strchr (letters, at[0]) ||
+        strspn (at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") < length)
+      return error_set (error, "\"%.*s\" cannot be the name of an environment variable", (int) length, at);
+    at += length;
+    if (!*at)
+      break;
+  }
+  return 0;
+}
+
 static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const metadata_choices[] = { "off", "imds", NULL };
 
@@ -115,6 +133,15 @@ static const struct option option_table[] = {
     .help = "imds: ask the cloud's metadata service for what this instance is, once a session." },
   { "instance", "endpoint", "instance-endpoint", OPTION_TEXT, IN_AGENT (instance_endpoint), "http://169.254.169.254",
     .check = check_endpoint, .help = "Where the metadata service is." },
+  { "jobs", "environment", "jobs-environment", OPTION_LIST, IN_AGENT (job_environment), "", .check = check_variables,
+    .help = "Further environment variables that hold the id of the job that a process belongs to, beside those of the "
+            "schedulers that are known." },
+  { "jobs", "pss_period", "jobs-pss-period", OPTION_DURATION, IN_AGENT (job_pss_period_ns), "30s", "1s", "24h",
+    .help = "How often the memory that processes of jobs share is parted among them, which costs a walk over all of "
+            "it. Where that takes long it is done more rarely." },
+  { "jobs", "book", "jobs-book", OPTION_PATH, IN_AGENT (job_book), "/var/lib/synop/jobs",
+    .help = "The file that holds what each job has used, so that an agent that starts again goes on from there. "
+            "Empty: in memory." },
 };
 
 static void *
@@ -206,6 +233,11 @@ resolve_context (struct agent_options *options)
     .network_exclude = options->network_exclude,
     .instance_metadata = options->instance_metadata == 1,
     .instance_endpoint = options->instance_endpoint,
+    .job_environment = options->job_environment,
+    .job_pss_period_ns = options->job_pss_period_ns,
+    /* A report or a few are no matter of restarts, and the file may be that of the agent that publishes. */
+    .job_book = options->action == ACTION_ONCE || options->count != 0 ? "" : options->job_book,
+    .job_share = &options->job_share,
   };
 }
 

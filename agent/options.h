@@ -43,6 +43,8 @@ struct agent_options {
   bool disk_partitions, realtime;
   int instance_metadata; /* 1: imds */
   char *instance_endpoint;
+  char *job_environment, *job_book;
+  int64_t job_pss_period_ns;
   struct group_options *groups; /* for each of `samplers` */
 
   /* What follows from them. */
@@ -50,6 +52,7 @@ struct agent_options {
   int64_t *periods_ns; /* for each of `samplers`; 0: not sampled */
   struct sampler_context context;
   char *context_root;
+  struct job_share *job_share;
 };
 
 /* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */

@@ -8,10 +8,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "synop/buffer.h"
 #include "synop/metric.h"
 #include "synop/table.h"
+
+struct job_share;
 
 struct sampler_context {                /* outlives the samplers */
   const char *root;                     /* "" or a folder without a trailing '/' */
@@ -22,6 +25,10 @@ struct sampler_context {                /* outlives the samplers */
   const char *network_exclude;          /* comma-separated globs of interfaces */
   bool instance_metadata;               /* may the cloud's metadata service be asked? */
   const char *instance_endpoint;        /* "http://169.254.169.254", or another for tests */
+  const char *job_environment;          /* further variables that name a job, "A,B"; NULL: none */
+  int64_t job_pss_period_ns;            /* 0: the default */
+  const char *job_book;                 /* file with the totals of jobs; "" or NULL: in memory */
+  struct job_share **job_share;         /* where the job groups keep what they share; NULL: each has its own */
 };
 
 struct sampler {

@@ -1,0 +1,58 @@
+/* job_processes: how many processes, threads and open files each job has, and how many came and went. */
+#include "agent/groups.h"
+#include "agent/job_group.h"
+
+enum column { PROCESSES, THREADS, OPEN_FILES, STARTED, ENDED };
+
+#define COUNT(NAME, KIND, HELP)                                                                                        \
+  {                                                                                                                    \
+    NAME, KIND, UNIT_COUNT, FOLD_SUM, .help = HELP                                                                     \
+  }
+
+static const struct metric metrics[] = {
+  [PROCESSES] = COUNT ("processes", GAUGE, "Its processes."),
+  [THREADS] = COUNT ("threads", GAUGE, "Their threads."),
+  [OPEN_FILES] = COUNT ("open_files", GAUGE, "Files, sockets and pipes that they have open; read every 10 s."),
+  [STARTED] = COUNT ("started", COUNTER, "Processes that were seen to begin."),
+  [ENDED] = COUNT ("ended", COUNTER, "Processes that were seen to end."),
+};
+
+static const struct group group = {
+  .name = "job_processes",
+  .section = "job_data",
+  .row = "job",
+  .rows_name = "jobs",
+  .fold_name = "total",
+  .help = "Processes of each batch job on this node.",
+  GROUP_METRICS (metrics),
+};
+
+static void *
+job_processes_open (const struct sampler_context *context)
+{
+  return job_group_open (context, JOB_GROUP_PROCESSES);
+}
+
+static int
+job_processes_sample (void *state, struct table *table)
+{
+  struct job *job;
+
+  if (job_group_begin (state, table) < 0)
+    return -1;
+  for (size_t at = 0; (job = job_group_next (state, &at));) {
+    size_t row = job_group_add_row (table, job);
+
+    if (row == SIZE_MAX)
+      break;
+    job_group_set (table, row, PROCESSES, true, job->now.processes);
+    job_group_set (table, row, THREADS, true, job->now.threads);
+    job_group_set (table, row, OPEN_FILES, job->now.open_known || job->now.processes == 0, job->now.open_files);
+    job_group_set (table, row, STARTED, true, job->totals.total[PROCESS_STARTED]);
+    job_group_set (table, row, ENDED, true, job->totals.ended);
+  }
+  return 0;
+}
+
+const struct sampler sampler_job_processes = { &group, NULL, job_processes_open, job_processes_sample,
+                                               job_group_close };

@@ -1,0 +1,221 @@
+/* See job_scan.h. A scan goes: read the processes that are known, take what threads have answered, look at new
+ * processes, bury those that ended, and sum up for each job. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/facts.h"
+#include "agent/job_scan_private.h"
+#include "synop/clock.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define FIRST_WAIT (100 * NS_PER_MS) /* so that the first sample has the jobs already, where nothing hangs */
+#define MEMORY_PERIOD (60 * NS_PER_S)
+
+static void
+ask_pss (struct job_scan *scan)
+{
+  for (struct process *process = scan->oldest; process; process = process->next)
+    if (!process->pss_asked && !process->zombie && scan->now_ns >= process->pss_ns) {
+      process->pss_ns = scan->now_ns + scan->pss_period_ns - NS_PER_S / 2; /* the scan nearest to it */
+      process->pss_asked = job_worker_ask (scan->rollup, process->pid, process->start, 0);
+    }
+}
+
+static void
+sum_up (struct job_scan *scan)
+{
+  scan->io_denied = 0;
+  for (struct process *process = scan->oldest; process; process = process->next) {
+    process_sum (process);
+    scan->io_denied += process->denied && !process->zombie;
+  }
+  for (size_t i = 0; i < scan->job_count; i++) {
+    struct job *job = scan->jobs[i];
+
+    job_settle (job, scan->book, scan->ticks, scan->now_ns);
+    if (job->now.processes == 0 && !job->ended) {
+      job->ended = true;
+      job->shown = 0;
+    }
+  }
+}
+
+/* Jobs that have been shown to the end are dropped, and what the last scan found of the others is forgotten. */
+static void
+begin_sums (struct job_scan *scan)
+{
+  for (size_t i = scan->job_count; i-- > 0;) {
+    struct job *job = scan->jobs[i];
+
+    if (job->ended && (job->shown & scan->groups) == scan->groups)
+      job_owner_drop (scan, i);
+    else
+      memset (&job->now, 0, sizeof job->now);
+  }
+}
+
+static void
+read_machine (struct job_scan *scan)
+{
+  char text[64];
+  int length = reader_read_value (&scan->uptime, text, sizeof text);
+
+  scan->ticks = length > 0 ? (uint64_t) (strtod (text, NULL) * (double) sysconf (_SC_CLK_TCK)) : 0;
+  if (scan->memory_ns && scan->now_ns - scan->memory_ns < MEMORY_PERIOD)
+    return;
+  scan->memory_ns = scan->now_ns;
+  scan->memory = 0;
+  cgroup_mounts_refresh (scan->mounts);
+  if (fact_text (text, sizeof text, scan->root, "/proc/meminfo") && strncmp (text, "MemTotal:", 9) == 0)
+    scan->memory = strtoull (text + 9, NULL, 10) * 1024;
+}
+
+static void
+find_error (struct job_scan *scan)
+{
+  scan->error[0] = 0;
+  if (scan->full)
+    snprintf (scan->error, sizeof scan->error, "there are more than %d jobs on this node: the others are left out",
+              JOBS_MAX);
+  else if (scan->denied)
+    snprintf (scan->error, sizeof scan->error,
+              "other users' processes cannot be read: run as root or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH to "
+              "see all of their jobs");
+  if (scan->full && !scan->full_told)
+    log_warning ("jobs: %s", scan->error);
+  scan->full_told = scan->full;
+}
+
+int
+job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns)
+{
+  scan->now_ns = monotonic_ns;
+  scan->wall_ns = wall_ns;
+  if (scan->proc_error < 0)
+    return -1;
+  read_machine (scan);
+  begin_sums (scan);
+  scan->full &= scan->job_count == JOBS_MAX;
+  processes_read (scan);
+  job_seek_answers (scan);
+  job_pids_find (scan->pids, scan->now_ns, job_seek_new, scan);
+  job_seek_again (scan);
+  if (!scan->started) {
+    job_worker_wait (scan->look, clock_monotonic () + FIRST_WAIT);
+    job_seek_answers (scan);
+  }
+  scan->started = true;
+  processes_bury (scan);
+  sum_up (scan);
+  ask_pss (scan);
+  find_error (scan);
+  return 0;
+}
+
+static uint32_t
+count_cpus (const char *root)
+{
+  char text[4096];
+  uint32_t count = 0;
+
+  if (fact_text (text, sizeof text, root, "/sys/devices/system/cpu/online"))
+    for (char *at = text; *at >= '0' && *at <= '9';) {
+      unsigned long first = strtoul (at, &at, 10), last = *at == '-' ? strtoul (at + 1, &at, 10) : first;
+
+      count += last >= first ? (uint32_t) (last - first + 1) : 0;
+      at += *at == ',';
+    }
+  if (count == 0)
+    count = (uint32_t) sysconf (_SC_NPROCESSORS_ONLN);
+  return count ? count : 1;
+}
+
+struct job_scan *
+job_scan_create (const struct job_scan_options *options)
+{
+  struct job_scan *scan = memory_new (1, sizeof *scan);
+
+  scan->proc_error = process_files_open (&scan->files, options->root);
+  if (scan->proc_error < 0)
+    snprintf (scan->error, sizeof scan->error, "%.100s/proc: %s", options->root, strerror (-scan->proc_error));
+  scan->root = memory_string (options->root);
+  scan->book_path = memory_string (options->book);
+  scan->pss_period_ns = options->pss_period_ns;
+  scan->pids = job_pids_create (options->root, scan->files.own);
+  scan->look = job_look_create (options->root, options->environment);
+  scan->rollup = job_rollup_create (options->root);
+  scan->mounts = cgroup_mounts_create (options->root);
+  scan->cpus = count_cpus (options->root);
+  reader_init (&scan->uptime, options->root, "/proc/uptime");
+  return scan;
+}
+
+void
+job_scan_destroy (struct job_scan *scan)
+{
+  if (!scan)
+    return;
+  while (scan->job_count)
+    job_owner_drop (scan, scan->job_count - 1);
+  job_worker_destroy (scan->look);
+  job_worker_destroy (scan->rollup);
+  job_pids_destroy (scan->pids);
+  job_book_destroy (scan->book);
+  cgroup_mounts_destroy (scan->mounts);
+  process_files_close (&scan->files);
+  reader_free (&scan->uptime);
+  free (scan->young);
+  free (scan->root);
+  free (scan->book_path);
+  free (scan);
+}
+
+bool
+job_scan_wait (struct job_scan *scan, int64_t deadline_ns)
+{
+  return job_worker_wait (scan->look, deadline_ns) && job_worker_wait (scan->rollup, deadline_ns);
+}
+
+size_t
+job_scan_count (const struct job_scan *scan)
+{
+  return scan->job_count;
+}
+
+struct job *
+job_scan_job (const struct job_scan *scan, size_t index)
+{
+  return scan->jobs[index];
+}
+
+void
+job_scan_set_groups (struct job_scan *scan, unsigned groups)
+{
+  scan->groups = groups;
+}
+
+const char *
+job_scan_error (const struct job_scan *scan)
+{
+  return scan->error;
+}
+
+size_t
+job_scan_io_denied (const struct job_scan *scan)
+{
+  return scan->io_denied;
+}
+
+uint64_t
+job_scan_memory (const struct job_scan *scan)
+{
+  return scan->memory;
+}
+
+size_t
+job_scan_processes (const struct job_scan *scan)
+{
+  return scan->process_count;
+}
