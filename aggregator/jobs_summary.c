@@ -60,6 +60,7 @@ is_lost (const struct jobs *jobs, const struct job_use *use)
 {
   int64_t silent = 3 * use->node->period_ns > SILENT_MIN ? 3 * use->node->period_ns : SILENT_MIN;
 
+  silent = silent < use->job->grace_ns ? silent : use->job->grace_ns;
   return use->lost || (use->node->heard_ns <= use->last_ns && jobs->awake - use->node->heard > silent);
 }
 

@@ -1,6 +1,8 @@
 """Jobs at a real aggregator: nodes that are played here show them over the wire; lines, tables, commands and restarts."""
 
 import re
+import socket
+import threading
 import time
 
 import pytest
@@ -29,43 +31,60 @@ GROUPS = [
 
 
 class Node:
-    """Shows jobs: {label: CPU seconds that it used here}. What is new since its last frame is in job_info too."""
+    """Shows jobs: {label: CPU seconds that it used here}. What is new since its last frame is in job_info too. Frames go out
+    by themselves, from a thread, since jobs end when there are none."""
 
-    def __init__(self, cluster, name):
+    def __init__(self, cluster, name, jobs=(), told=(), by_hand=False):
         keys = cluster.keys_of(name)
         pair = read_key(keys / "agent.pub"), read_key(keys / "agent.key")
-        self.cluster = cluster
         self.peer = AgentPeer(cluster.endpoint, name, pair, read_key(keys / "aggregator.pub"), GROUPS)
+        self.jobs, self.told, self.ended = dict(jobs), set(told), False
         self.peer.start()
-        self.jobs, self.told, self.last, self.last_ns = {}, set(), None, 0
+        self.thread = None if by_hand else threading.Thread(target=self.go_on, daemon=True)
+        if self.thread:
+            self.thread.start()
+
+    def go_on(self):
+        while not self.ended:
+            self.show()
+            time.sleep(0.05)
+
+    def close(self):
+        self.ended = True
+        if self.thread:
+            self.thread.join()
+        self.peer.close()
 
     def wire(self, name, rows):
         return protocol.table_wire(GROUPS, name, PERIOD_NS, rows=rows)
 
-    def show(self, **jobs):
-        """One frame, that shows these."""
-        self.jobs = {label.removeprefix("job"): cpu for label, cpu in jobs.items()} if jobs else self.jobs
+    def show(self):
+        """One frame. Returns its job tables."""
+        jobs = self.jobs
         info = {label: {"scheduler": "slurm", "user": "ana", "name": "relax", "cpus": 2, "started": time.time() - 1}
-                for label in self.jobs if label not in self.told}
-        self.told = set(self.jobs)
-        tables = [protocol.table_wire(GROUPS, "plain", PERIOD_NS, {"count": 1}),
-                  self.wire("job_cpu", {label: {"user_time": cpu * S, "system_time": cpu * S // 2}
-                                        for label, cpu in self.jobs.items()}),
-                  self.wire("job_info", info),
-                  self.wire("job_memory", {label: {"rss": 1000 * cpu} for label, cpu in self.jobs.items()})]
+                for label in jobs if label not in self.told}
+        self.told = set(jobs)
+        cpu = {label: {"user_time": used * S, "system_time": used * S // 2} for label, used in jobs.items()}
+        memory = {label: {"rss": 1000 * used} for label, used in jobs.items()}
+        tables = [protocol.table_wire(GROUPS, "plain", PERIOD_NS, {"count": 1}), self.wire("job_cpu", cpu),
+                  self.wire("job_info", info), self.wire("job_memory", memory)]
         self.peer.pump()
         self.peer.publish(tables)
         return [protocol.table_read(table, GROUPS) for table in tables[1:]]
 
 
-def play(*nodes, until, what, limit=LIMIT):
-    """Frames of the nodes go on until it is so."""
-    def turn():
-        for node in nodes:
-            node.show()
-        return until()
+@pytest.fixture
+def nodes(cluster):
+    """Makes nodes, which end with the test."""
+    made = []
 
-    return wait_until(turn, what, limit)
+    def make(*arguments, **more):
+        made.append(Node(cluster, *arguments, **more))
+        return made[-1]
+
+    yield make
+    for node in made:
+        node.close()
 
 
 def start(cluster, *options, **more):
@@ -91,14 +110,24 @@ def job_lines(program, event=None, **fields):
     return program.lines(type="job", **fields)
 
 
+def wait_jobs(program, count, event=None, **fields):
+    return wait_until(lambda: len(found := job_lines(program, event, **fields)) >= count and found,
+                      f"{count} lines of jobs: {event} {fields}")
+
+
+def wait_next(program, node):
+    """A line of a frame that was sent from now on."""
+    program.wait_lines(3, after=program.mark(), type="node", node=node)
+
+
 @pytest.mark.sanitized
-def test_a_job_from_its_start_to_its_end(cluster):
+def test_a_job_from_its_start_to_its_end(cluster, nodes):
     out = start(cluster)
-    one, two = Node(cluster, "n1"), Node(cluster, "n2")
     tail = cluster.start_tail("--type", "job")
-    one.jobs, two.jobs = {"123": 4}, {"123": 6}
+    one, two = nodes("n1"), nodes("n2")
     begun = time.time_ns()
-    [started] = play(one, two, until=lambda: job_lines(out), what="the start of a job")
+    one.jobs, two.jobs = {"123": 4}, {"123": 6}
+    [started] = wait_jobs(out, 1)
     assert list(started) == ["type", "event", "time", "job_id", "scheduler", "user", "name", "command", "array", "cpus",
                              "nodes", "started"]
     told = {"type": "job", "event": "started", "job_id": "123", "scheduler": "slurm", "user": "ana", "name": "relax",
@@ -108,9 +137,9 @@ def test_a_job_from_its_start_to_its_end(cluster):
     assert running["job_id"] == "123" and running["state"] == "running" and running["ended"] is None
     assert running["nodes"] == ["n1", "n2"] and running["summary"] is None
     one.jobs = {"123": 10}
-    play(one, two, until=lambda: out.lines(type="node", node="n1", seq=one.peer.sequence - 1), what="later frames")
+    wait_next(out, "n1")
     one.jobs = two.jobs = {}
-    [ended] = play(one, two, until=lambda: job_lines(out, "ended"), what="the end of a job")
+    [ended] = wait_jobs(out, 1, "ended")
     assert ended["reason"] == "gone" and ended["job_id"] == "123" and ended["user"] == "ana"
     assert S <= time_ns(ended["time"]) - time_ns(ended["ended"]) < 10 * S
     summary = ended["summary"]
@@ -137,10 +166,10 @@ def test_a_job_from_its_start_to_its_end(cluster):
                         table[1]), table[1]
 
 
-def test_lines_match_an_independent_computation(cluster):
+def test_lines_match_an_independent_computation(cluster, nodes):
     """What a node's line says of jobs, from the same frames; and the combined report, which folds them over nodes."""
     out = start(cluster)
-    node, before, before_ns = Node(cluster, "n1"), None, 0
+    node, before, before_ns = nodes("n1", by_hand=True), None, 0
     at = 10**15
     for jobs in ({}, {"7": 3}, {"7": 4, "8/1": 9}, {"8/1": 10, "42[3].pbs": 0, "7": 5}, {"42[3].pbs": 1}):
         at += S
@@ -157,25 +186,23 @@ def test_lines_match_an_independent_computation(cluster):
 
 
 @pytest.mark.sanitized
-def test_told_by_prolog_and_epilog(cluster):
+def test_told_by_prolog_and_epilog(cluster, nodes):
     out = start(cluster)
     done = command(cluster, "job", "start", "5", "--user", "bob", "--name", "a b")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    [started] = wait_until(lambda: job_lines(out), "the start")
+    [started] = wait_jobs(out, 1)
     assert started["user"] == "bob" and started["name"] == "a b" and started["nodes"] == []
-    node = Node(cluster, "n1")
-    node.jobs = {"5": 1}
-    [joined] = play(node, until=lambda: job_lines(out, "node"), what="a node more")
+    nodes("n1", jobs={"5": 1})
+    [joined] = wait_jobs(out, 1, "node")
     assert joined["node"] == "n1" and joined["job_id"] == "5"
     done = command(cluster, "job", "end", "5")
     assert (done.returncode, done.stderr) == (0, "")
-    [ended] = job_lines(out, "ended") or [out.wait_line(type="job", event="ended")]
+    [ended] = wait_jobs(out, 1, "ended")
     assert ended["reason"] == "told" and ended["user"] == "ana" and ended["summary"]["cpu_time"] == 1.5
-    mark = node.peer.sequence
-    end = time.monotonic() + 2.5  # longer than the grace, and than a start is held back
-    play(node, until=lambda: time.monotonic() > end, what="frames that show it still")
-    out.wait_line(type="node", seq=node.peer.sequence)
-    assert node.peer.sequence > mark and len(job_lines(out)) == 3
+    # It is shown still, for longer than the grace, and than a start is held back.
+    until = time_ns(ended["time"]) + 3 * S
+    out.wait_line(lambda line: time_ns(line["time"]) > until, type="node")
+    assert len(job_lines(out)) == 3
     done = command(cluster, "job", "end", "6")
     assert done.returncode == 0 and "no job 6 runs" in done.stderr  # an epilog must not fail
     for wrong in ("x" * 129, "a b", ""):
@@ -188,8 +215,6 @@ def test_told_by_prolog_and_epilog(cluster):
 
 
 def ask(cluster, request):
-    import socket
-
     with socket.socket(socket.AF_UNIX) as made:
         made.settimeout(LIMIT)
         made.connect(str(cluster.socket))
@@ -206,33 +231,31 @@ def test_commands_say_what_is_wrong(cluster):
     done = from_history(cluster, "jobs")
     assert done.returncode == 1 and "history.db" in done.stderr and done.stdout == ""
     done = from_history(cluster, "jobs", "--from", "soon")
-    assert done.returncode == 2 and "--from" in done.stderr
+    assert done.returncode == 2 and "from" in done.stderr
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_job_that_outlives_the_aggregator(cluster, end):
+def test_a_job_that_outlives_the_aggregator(cluster, nodes, end):
     """One start, one end, and what it used, of both halves; one that ended meanwhile ends when it was last seen."""
     first = start(cluster)
-    one, two = Node(cluster, "n1"), Node(cluster, "n2")
-    one.jobs, two.jobs = {"1": 10}, {"1": 20, "2": 1}
-    play(one, two, until=lambda: len(job_lines(first, "started")) == 2, what="two jobs")
-    [_, two_is] = sorted(listed(cluster, "--running"), key=lambda job: job["job_id"])
-    assert two_is["job_id"] == "2"
-    last = first.lines(type="node", node="n2")[-1]
+    one, two = nodes("n1", jobs={"1": 10}), nodes("n2", jobs={"1": 20, "2": 1})
+    wait_jobs(first, 2, "started")
+    wait_next(first, "n2")
+    assert sorted(job["job_id"] for job in listed(cluster, "--running")) == ["1", "2"]
+    one.close()
+    two.close()  # it stays away: what it told is not forgotten
     getattr(first, end)()
+    last = time_ns(first.lines(type="node", node="n2")[-1]["time"])
     second = start(cluster)
-    one.peer.start()
-    two.peer.close()  # it stays away: what it told is not forgotten
-    one.jobs = {"1": 11}
-    [ended] = play(one, until=lambda: job_lines(second, "ended", job_id="2"), what="the end of the other")
-    assert ended["reason"] == "restart" and ended["summary"]["lost_nodes"] == ["n2"]
-    assert time_ns(ended["ended"]) <= time_ns(last["time"]) + S
+    one = nodes("n1", jobs={"1": 11}, told={"1"})
+    [ended] = wait_jobs(second, 1, "ended")
+    assert ended["job_id"] == "2" and ended["reason"] == "restart" and ended["summary"]["lost_nodes"] == ["n2"]
+    assert time_ns(ended["ended"]) <= last + S
     if end == "stop":
-        assert ended["summary"]["cpu_time"] == 1.5 and time_ns(last["time"]) - time_ns(ended["ended"]) < S
+        assert ended["summary"]["cpu_time"] == 1.5 and last - time_ns(ended["ended"]) < S
     assert job_lines(second, "started") == [] and [job["job_id"] for job in listed(cluster, "--running")] == ["1"]
     one.jobs = {}
-    [ended] = play(one, until=lambda: job_lines(second, "ended", job_id="1"), what="the end of the job")
+    [ended] = wait_jobs(second, 1, "ended", job_id="1")
     assert ended["reason"] == "gone" and ended["nodes"] == ["n1", "n2"] and ended["summary"]["lost_nodes"] == ["n2"]
     assert ended["summary"]["cpu_time"] == 1.5 * (11 + 20 if end == "stop" else 11)
-    assert [job["job_id"] for job in listed(cluster)] == ["1", "2"]
-    one.peer.close()
+    assert sorted(job["job_id"] for job in listed(cluster)) == ["1", "2"]
