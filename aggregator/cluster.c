@@ -42,6 +42,15 @@ node_forget (struct cluster *cluster, struct node *node)
 }
 
 void
+cluster_set_limits (struct cluster *cluster, const struct cluster_options *options)
+{
+  cluster->options.stale_periods = options->stale_periods;
+  cluster->options.down_periods = options->down_periods;
+  cluster->options.clock_limit_ns = options->clock_limit_ns;
+  cluster->options.replay_rate = options->replay_rate;
+}
+
+void
 cluster_destroy (struct cluster *cluster)
 {
   if (!cluster)

@@ -95,6 +95,8 @@ struct cluster_counts {
 
 struct cluster *cluster_create (const struct cluster_options *options);
 void cluster_destroy (struct cluster *cluster);
+/* Takes over what may change meanwhile: the periods of silence, the limit of clocks, the rate of replay. */
+void cluster_set_limits (struct cluster *cluster, const struct cluster_options *options);
 
 /* Takes the list of nodes from the keys: new ones come in as "never", nodes that are gone, or that have another key
  * now, are forgotten with all that was held of them. */

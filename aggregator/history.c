@@ -294,6 +294,15 @@ history_free (struct history *history)
 }
 
 void
+history_set_limits (struct history *history, int64_t max_age_ns, uint64_t max_size)
+{
+  pthread_mutex_lock (&history->mutex);
+  history->options.max_age_ns = max_age_ns;
+  history->options.max_size = max_size;
+  pthread_mutex_unlock (&history->mutex);
+}
+
+void
 history_destroy (struct history *history)
 {
   if (!history)

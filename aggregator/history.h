@@ -34,6 +34,7 @@ struct history_options {
 struct history *history_create (const struct history_options *options);
 /* Writes everything that waits, then ends. */
 void history_destroy (struct history *history);
+void history_set_limits (struct history *history, int64_t max_age_ns, uint64_t max_size);
 
 /* Which frames were stored when it was opened: for each node and session the ranges of consecutive sequence numbers, in
  * order, of the last day. */

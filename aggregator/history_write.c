@@ -181,15 +181,21 @@ static int
 trim (struct history *history, int64_t now_ns, struct error *error)
 {
   struct history_store *store = history->store;
+  int64_t max_age_ns;
+  uint64_t max_size;
   int more = 1;
 
   if (now_ns < history->trimmed_ns + TRIM_EVERY)
     return 0;
   history->trimmed_ns = now_ns;
+  pthread_mutex_lock (&history->mutex);
+  max_age_ns = history->options.max_age_ns;
+  max_size = history->options.max_size;
+  pthread_mutex_unlock (&history->mutex);
   while (more == 1 && clock_monotonic () < now_ns + TRIM_TIME) {
     if (history_store_begin (store, error) < 0)
       return -1;
-    more = history_store_trim (store, clock_wall () - history->options.max_age_ns, history->options.max_size, error);
+    more = history_store_trim (store, clock_wall () - max_age_ns, max_size, error);
     if (more < 0 || history_store_end (store, error) < 0) {
       history_store_undo (store);
       return -1;

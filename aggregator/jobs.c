@@ -425,6 +425,12 @@ jobs_create (const struct jobs_options *options, int64_t now_ns)
 }
 
 void
+jobs_set_grace (struct jobs *jobs, int64_t grace_ns)
+{
+  jobs->options.grace_ns = grace_ns;
+}
+
+void
 jobs_destroy (struct jobs *jobs)
 {
   if (!jobs)

@@ -56,6 +56,7 @@ struct jobs_counts {
 /* All times are cluster time. */
 struct jobs *jobs_create (const struct jobs_options *options, int64_t now_ns);
 void jobs_destroy (struct jobs *jobs); /* NULL is fine */
+void jobs_set_grace (struct jobs *jobs, int64_t grace_ns);
 
 /* A job that ran when the history was last written; before any frame. */
 void jobs_restore (struct jobs *jobs, const struct job_record *record);

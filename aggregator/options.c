@@ -345,6 +345,8 @@ options_read (struct options *options, enum options_command command, int argc, c
   static const char *const words[] = { "markdown", NULL };
   int at = 0;
 
+  options->argc = argc;
+  options->argv = argv;
   options->config = make_config (options, command);
   if (config_operands_last (options->config, argc, argv, words, error) < 0 ||
       config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)

@@ -29,6 +29,8 @@ struct options {
   enum options_command command;
   enum options_action action;
   bool markdown; /* of --print-config */
+  int argc;      /* as they were given, to be read again */
+  char **argv;
   struct config *config;
   struct option *table; /* of the config */
 

@@ -372,6 +372,12 @@ serve_destroy (struct serve *serve)
 }
 
 void
+serve_set_queue (struct serve *serve, size_t bytes)
+{
+  serve->options.queue_bytes = bytes;
+}
+
+void
 serve_tick (struct serve *serve, int64_t now_ns)
 {
   struct client *next;

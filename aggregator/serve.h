@@ -51,7 +51,8 @@ struct serve;
 
 struct serve *serve_create (const struct serve_options *options, struct error *error);
 void serve_destroy (struct serve *serve);
-void serve_tick (struct serve *serve, int64_t now_ns); /* closes clients that are too slow to ask */
+void serve_set_queue (struct serve *serve, size_t bytes); /* of clients that come from now on */
+void serve_tick (struct serve *serve, int64_t now_ns);    /* closes clients that are too slow to ask */
 /* Answers those whose ticket is this one or an earlier one. */
 void serve_flushed (struct serve *serve, uint64_t ticket, const char *answer, size_t length);
 size_t serve_clients (const struct serve *serve);   /* now */

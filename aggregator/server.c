@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "aggregator/node.h"
 #include "aggregator/node_line.h"
 #include "aggregator/server_private.h"
 #include "aggregator/tick_line.h"
@@ -17,6 +18,7 @@
 #define TICK_PATIENCE (250 * NS_PER_MS) /* how long a queue that does not empty may hold a tick back */
 #define KEY_REFUSED_EVERY NS_PER_S
 #define FINISH_PATIENCE NS_PER_S
+#define STATUS_EVERY (5 * NS_PER_S) /* a sentence for the service manager */
 
 struct instant
 server_now (void)
@@ -152,6 +154,20 @@ tell_refused (struct server *server, struct instant now)
   server->refused_told_ns = now.monotonic_ns;
 }
 
+static void
+tell_status (struct server *server, int64_t now_ns)
+{
+  size_t count = cluster_node_count (server->cluster), up = 0;
+
+  if (!server->notify || now_ns < server->status_ns)
+    return;
+  server->status_ns = now_ns + STATUS_EVERY;
+  for (size_t i = 0; i < count; i++)
+    up += cluster_node (server->cluster, i)->state == NODE_UP;
+  notify_status (server->notify, "%zu of %zu nodes up, listening on %s", up, count,
+                 link_server_endpoint (server->link));
+}
+
 /* What waits is taken in first: a node is not silent whose frame is in the queue. */
 void
 server_housekeep (void *context, int64_t due_ns)
@@ -171,6 +187,7 @@ server_housekeep (void *context, int64_t due_ns)
     history_poll (server->history, now.wall_ns, server, server_event);
   serve_tick (server->serve, now.monotonic_ns);
   stream_flush (server->stream);
+  tell_status (server, now.monotonic_ns);
   loop_timer_set (server->timer, now.monotonic_ns + HOUSEKEEPING);
 }
 
@@ -215,7 +232,9 @@ server_run (const struct options *options)
     server.exit_code = 2;
   } else {
     announce (&server);
+    notify_ready (server.notify);
     loop_run (server.loop);
+    notify_stopping (server.notify);
     jobs_mark (server.jobs);
     stream_flush (server.stream);
     if (server.output && standard_output_finish (server.output, FINISH_PATIENCE) != 0)

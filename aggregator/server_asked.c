@@ -89,11 +89,9 @@ void
 server_signal (void *context, int number)
 {
   struct server *server = context;
-  struct error error;
 
   if (number == SIGHUP) {
-    server_reload (server, &error);
-    stream_flush (server->stream);
+    server_reload_all (server);
     return;
   }
   log_info ("%s: ends", number == SIGINT ? "SIGINT" : "SIGTERM");

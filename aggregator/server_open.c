@@ -48,6 +48,7 @@ load_keys (struct server *server, struct key_pair *pair, struct error *error)
     config_error (options->config, "aggregator", "keys", error, "%s: %s%s", server->key_folder, strerror (errno),
                   hint_if_absent (server->key_folder));
   } else {
+    memcpy (server->public_key, pair->public_key, KEY_SIZE);
     if (key_set_load (server->keys, server->key_folder, &why) < 0)
       log_error ("%s", why.text); /* its node stays out, the others come in */
     result = 0;
@@ -176,6 +177,7 @@ server_open (struct server *server, struct error *error)
   server->desk = clock_desk_create ();
   server->cluster = cluster_create (&core);
   server->loop = loop_create ();
+  server->notify = notify_create (server->loop); /* before the first thread */
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
     loop_signal (server->loop, signals[i], server_signal, server);
   open_history (server); /* first, since it may take a while: agents come as soon as there is a port */
@@ -205,6 +207,7 @@ server_close (struct server *server)
   clock_desk_destroy (server->desk);
   stream_destroy (server->stream);
   key_set_destroy (server->keys);
+  notify_destroy (server->notify);
   loop_destroy (server->loop);
   free (server->key_folder);
 }

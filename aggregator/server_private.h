@@ -1,5 +1,5 @@
 /* What the files of the server share: server.c (the core's input and output), server_asked.c (what people ask for),
- * server_open.c (start and end). */
+ * server_reload.c (reading the configuration again), server_jobs.c (jobs), server_open.c (start and end). */
 #ifndef SYNOP_AGGREGATOR_SERVER_PRIVATE_H
 #define SYNOP_AGGREGATOR_SERVER_PRIVATE_H
 
@@ -16,13 +16,16 @@
 #include "synop/key_set.h"
 #include "synop/link.h"
 #include "synop/loop.h"
+#include "synop/notify.h"
 
 struct server {
   const struct options *options;
   struct loop *loop;
   struct loop_timer *timer, *tick; /* housekeeping; the close of the next tick */
+  struct notify *notify;           /* NULL: no service manager waits */
   struct key_set *keys;
   char *key_folder;
+  uint8_t public_key[KEY_SIZE]; /* its own */
   struct clock_desk *desk;
   struct link_server *link;
   struct loop_watch *link_watch;
@@ -38,6 +41,7 @@ struct server {
   uint64_t lines_dropped;
   uint64_t refused_told;
   int64_t refused_told_ns;
+  int64_t status_ns; /* when the service manager is told of the nodes next */
   int exit_code;
 };
 
@@ -63,6 +67,9 @@ void server_jobs_frame (struct server *server, const struct cluster_frame *frame
 void server_jobs_event (struct server *server, const struct event *event);
 void server_jobs_tick (struct server *server);
 void server_job (void *server, const struct serve_job *what, struct buffer *out); /* a callback */
+
+/* server_reload.c: SIGHUP */
+void server_reload_all (struct server *server); /* configuration and keys */
 
 /* server_open.c */
 int server_open (struct server *server, struct error *error);

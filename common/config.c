@@ -138,6 +138,7 @@ config_destroy (struct config *config)
     free (setting->source);
   }
   free (config->settings);
+  free (config->path);
   free (config);
 }
 

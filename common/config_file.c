@@ -307,5 +307,7 @@ out:
   if (fd >= 0)
     close (fd);
   free (text);
+  free (config->path);
+  config->path = memory_string (path);
   return result;
 }

@@ -1,5 +1,6 @@
 /* What the parts of the configuration share: config.c (the settings), config_value.c (their values), config_file.c (the
- * INI), config_arguments.c (the command line), config_print.c (for people), config_suggest.c (did you mean). */
+ * INI), config_arguments.c (the command line), config_print.c (for people), config_suggest.c (did you mean),
+ * config_reload.c (reading again). */
 #ifndef SYNOP_CONFIG_PRIVATE_H
 #define SYNOP_CONFIG_PRIVATE_H
 
@@ -24,6 +25,7 @@ struct config {
   struct setting *settings; /* in the order in which people see them: a section's are neighbours */
   size_t setting_count;
   unsigned readings;
+  char *path; /* the file that was read last; NULL: none */
 };
 
 struct setting *config_find (const struct config *config, const char *section, const char *key);

@@ -80,6 +80,20 @@ const char *config_source (const struct config *config, const char *section, con
 int config_error (const struct config *config, const char *section, const char *key, struct error *error,
                   const char *format, ...) __attribute__ ((format (printf, 5, 6)));
 
+/* Reading again while the program runs: `fresh` was made of the same table and read from the same file and command line
+ * as `config`, which goes on. Places are ended by a NULL section, and may hold wildcards: { "group *", "*" }. */
+struct config_place {
+  const char *section, *key;
+};
+/* -1 and error: there was a file, and it is gone. */
+int config_check_file (const struct config *config, const struct config *fresh, struct error *error);
+/* How many values at these places differ. */
+size_t config_changes (const struct config *config, const struct config *fresh, const struct config_place *places);
+/* Takes over the values at these places, and logs each that differs. Texts of before are freed. */
+void config_take (struct config *config, const struct config *fresh, const struct config_place *places);
+/* Logs each value that differs still: it takes effect after a restart. */
+void config_tell_changes (const struct config *config, const struct config *fresh);
+
 void config_print (const struct config *config, struct buffer *out);      /* --print-config: a valid INI file */
 void config_print_help (const struct config *config, struct buffer *out); /* the options' part of --help, 100 columns */
 void config_print_markdown (const struct config *config, struct buffer *out); /* docs/configuration.md's table */
