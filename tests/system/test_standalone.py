@@ -20,7 +20,8 @@ def test_once():
     line, = reports("--once", "--period", "100ms")
     assert line["type"] == "node" and line["seq"] >= 1 and "clock" not in line
     assert line["node"] == os.uname().nodename.partition(".")[0]
-    names = {group["name"] for group in listed_groups()}
+    assert isinstance(line["report"].pop("job_data"), list)
+    names = {group["name"] for group in listed_groups() if group["section"] != "job_data"}
     assert names == set(line["report"]["system_data"]) | (set(line["report"]) - {"system_data"})
     cpu = line["report"]["system_data"]["cpu_usage"]
     assert cpu["error"] == "" and cpu["period"] > 0.05
