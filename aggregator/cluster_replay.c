@@ -135,13 +135,15 @@ ask_all (struct cluster *cluster, int64_t now_ns)
   replay->wanted = wanted;
 }
 
-/* A request led to nothing. */
+/* A request led to nothing. That counts only against a node that is heard: one that went silent has its ring still. */
 static void
 try_later (struct cluster *cluster, struct node *node, struct instant now)
 {
   struct node_replay *replay = &node->replay;
 
   replay->wait_ns = now.monotonic_ns + (WAIT_FIRST << replay->tries);
+  if (node->state == NODE_STALE || node->state == NODE_DOWN)
+    return;
   if (++replay->tries < TRIES_MAX || !replay->missing.count)
     return;
   replay->tries = 0;

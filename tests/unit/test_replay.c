@@ -801,6 +801,30 @@ test_mute_agent (void **state)
   assert_int_equal (cluster_counts (bench->cluster)->replay_timeouts, 6);
 }
 
+/* Its link is cut for long while it is asked: what its ring holds still is asked for when it is back. */
+static void
+test_cut_in_a_replay (void **state)
+{
+  struct bench *bench = *state;
+
+  start_all ();
+  sample (0);
+  scene->lose_data = 100;
+  sample (0);
+  scene->lose_data = 0;
+  sample (0);
+  scene->agents[0].alive = false;
+  for (int i = 0; i < 1200; i++) {
+    pass (bench, 250 * NS_PER_MS);
+    answer_all ();
+  }
+  assert_int_equal (cluster_counts (bench->cluster)->missing, 1);
+  scene->agents[0].alive = true;
+  settle ();
+  assert_int_equal (check_all (), 0);
+  assert_int_equal (scene->lost, 0);
+}
+
 /* Frames and ends that were not asked for, of another node, broken ones: refused and counted, and nothing changes. */
 static void
 test_what_was_not_asked_for (void **state)
@@ -1031,6 +1055,7 @@ main (void)
     REPLAY_TEST (test_agent_without_a_ring),
     REPLAY_TEST (test_switched_off),
     REPLAY_TEST (test_mute_agent),
+    REPLAY_TEST (test_cut_in_a_replay),
     REPLAY_TEST (test_what_was_not_asked_for),
     REPLAY_TEST (test_claims),
     REPLAY_TEST (test_rate),
