@@ -198,6 +198,35 @@ test_close_before (void **state)
   gather_destroy (gather);
 }
 
+/* Many nodes with large chunks: they are closed before they take the room of what comes, and nothing finds none. */
+static void
+test_open_chunks_leave_room (void **state)
+{
+  struct scratch *scratch = *state;
+  struct history_options options = scratch_options (scratch);
+  struct history_counts counts;
+  int waits = 0;
+
+  options.queue_bytes = 1 << 20;
+  options.chunk_frames = 4096;
+  scratch->history = history_create (&options);
+  for (uint64_t i = 1; i <= 250; i++)
+    for (int node = 0; node < 50; node++) {
+      char name[16];
+      snprintf (name, sizeof name, "n%d", node);
+      put_made (scratch, name, 1, i, i - 1, false);
+      while (history_is_crowded (scratch->history)) { /* what comes can wait, the writer catches up */
+        assert_true (++waits < 30000);
+        usleep (1000);
+      }
+    }
+  assert_true (history_flush (scratch->history));
+  history_count (scratch->history, &counts);
+  assert_int_equal (counts.frames_stored, 12500);
+  assert_int_equal (counts.frames_not_stored, 0);
+  assert_true (counts.chunks > 50); /* some were closed early */
+}
+
 /* ---- the file ---- */
 
 static int64_t
@@ -304,6 +333,7 @@ main (void)
     TEST (test_flush_that_fails),
     cmocka_unit_test (test_open_chunks_hold_so_much),
     cmocka_unit_test (test_close_before),
+    TEST (test_open_chunks_leave_room),
     TEST (test_file_shrinks),
     TEST (test_old_file_goes_on),
   };
