@@ -1,4 +1,4 @@
-/* What the files of the core of jobs share: jobs.c (frames and what is told), jobs_life.c (begin and end), jobs_table.c
+/* What the files of the core of jobs share: jobs.c (frames), jobs_told.c (what it is told), jobs_life.c (begin and end), jobs_table.c
  * (who is there), jobs_column.c (where the values are), jobs_summary.c. */
 #ifndef SYNOP_AGGREGATOR_JOBS_PRIVATE_H
 #define SYNOP_AGGREGATOR_JOBS_PRIVATE_H

@@ -64,18 +64,21 @@ is_lost (const struct jobs *jobs, const struct job_use *use)
   return use->lost || (use->node->heard_ns <= use->last_ns && jobs->awake - use->node->heard > silent);
 }
 
-/* CPU time that it could have had: its CPUs from its start to its end, or to the loss of the node. */
+/* CPU time in percent of what its CPUs had from its start to its end, of nodes of which both is known. */
 static double
-allocated (const struct jobs *jobs, const struct job *job)
+efficiency (const struct job *job)
 {
-  double sum = 0;
+  double used = 0, could = 0;
 
   for (size_t i = 0; i < job->use_count; i++) {
     const struct job_use *use = job->uses[i];
-    int64_t end = is_lost (jobs, use) ? use->last_ns : job->seen_ns;
-    sum += use->cpus * (double) (end - job->started_ns) / (double) NS_PER_S;
+    double cpu = plus (use_total (use, TOTAL_CPU_USER), use_total (use, TOTAL_CPU_SYSTEM));
+    if (isnan (cpu) || isnan (use->cpus))
+      continue;
+    used += cpu;
+    could += use->cpus * (double) (job->seen_ns - job->started_ns) / (double) NS_PER_S;
   }
-  return sum;
+  return could > 0 ? 100 * used / could : nan ("");
 }
 
 /* ---- JSON ---- */
@@ -91,9 +94,9 @@ number_write (struct json *json, const char *key, double number)
 }
 
 static void
-sums_write (struct json *json, const struct jobs *jobs, const struct job *job)
+sums_write (struct json *json, const struct job *job)
 {
-  double cpu = plus (total (job, TOTAL_CPU_USER), total (job, TOTAL_CPU_SYSTEM)), could = allocated (jobs, job);
+  double cpu = plus (total (job, TOTAL_CPU_USER), total (job, TOTAL_CPU_SYSTEM));
 
   number_write (json, "duration", (double) (job->seen_ns - job->started_ns) / (double) NS_PER_S);
   number_write (json, "nodes", (double) job->use_count);
@@ -101,7 +104,7 @@ sums_write (struct json *json, const struct jobs *jobs, const struct job *job)
   number_write (json, "cpu_time", cpu);
   number_write (json, "cpu_user_time", total (job, TOTAL_CPU_USER));
   number_write (json, "cpu_system_time", total (job, TOTAL_CPU_SYSTEM));
-  number_write (json, "cpu_efficiency", could > 0 ? 100 * cpu / could : nan (""));
+  number_write (json, "cpu_efficiency", efficiency (job));
 }
 
 static void
@@ -158,7 +161,7 @@ job_summary_write (const struct jobs *jobs, const struct job *job, struct json *
   for (size_t i = 0; i < job->use_count; i++)
     processes = plus (processes, job->uses[i]->peaks[PEAK_PROCESSES]);
   json_object (json);
-  sums_write (json, jobs, job);
+  sums_write (json, job);
   memory_write (json, job);
   number_write (json, "read_bytes", total (job, TOTAL_READ));
   number_write (json, "write_bytes", total (job, TOTAL_WRITE));
