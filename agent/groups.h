@@ -17,6 +17,7 @@ extern const struct sampler sampler_infiniband;
 extern const struct sampler sampler_thermal;
 extern const struct sampler sampler_hardware_info;
 extern const struct sampler sampler_instance_info;
+extern const struct sampler sampler_gpu;
 extern const struct sampler sampler_job_info;
 extern const struct sampler sampler_job_cpu;
 extern const struct sampler sampler_job_memory;

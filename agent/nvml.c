@@ -52,6 +52,7 @@ static const struct {
   { IN (clock), { "nvmlDeviceGetClockInfo" } },
   { IN (clock_max), { "nvmlDeviceGetMaxClockInfo" } },
   { IN (clock_reasons), { "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons" } },
+  { IN (violation), { "nvmlDeviceGetViolationStatus" } },
   { IN (fan), { "nvmlDeviceGetFanSpeed" } },
   { IN (performance_state), { "nvmlDeviceGetPerformanceState" } },
   { IN (pcie_generation), { "nvmlDeviceGetCurrPcieLinkGeneration" } },

@@ -83,6 +83,10 @@ struct nvml_process_utilization {
   uint32_t sm, memory, encoder, decoder;
 };
 
+struct nvml_violation {
+  uint64_t reference_us, time_ns;
+};
+
 struct nvml_attributes { /* of a MIG device */
   uint32_t multiprocessors, copy_engines, decoders, encoders, jpeg, ofa;
   uint32_t gpu_slices, compute_slices;
@@ -113,14 +117,6 @@ struct nvml_field {
   } value;
 };
 enum nvml_field_id {
-  NVML_FIELD_POLICY_POWER = 74, /* time that a policy held clocks down, ns: 8 of them, in the order of the driver */
-  NVML_FIELD_POLICY_THERMAL,
-  NVML_FIELD_POLICY_SYNC_BOOST,
-  NVML_FIELD_POLICY_BOARD_LIMIT,
-  NVML_FIELD_POLICY_LOW_UTILIZATION,
-  NVML_FIELD_POLICY_RELIABILITY,
-  NVML_FIELD_POLICY_APPLICATION_CLOCKS,
-  NVML_FIELD_POLICY_BASE_CLOCKS,
   NVML_FIELD_MEMORY_TEMPERATURE = 82,
   NVML_FIELD_NVLINK_CRC_FLIT_TOTAL = 38, /* errors of all links, of GPUs before Hopper */
   NVML_FIELD_NVLINK_CRC_DATA_TOTAL = 45,
@@ -137,6 +133,16 @@ enum nvml_field_id {
 enum nvml_clock { NVML_CLOCK_GRAPHICS, NVML_CLOCK_SM, NVML_CLOCK_MEMORY };
 enum nvml_temperature { NVML_TEMPERATURE_GPU };
 enum nvml_pcie_direction { NVML_PCIE_TX, NVML_PCIE_RX };
+enum nvml_policy { /* what holds clocks down; the time per policy is counted */
+                   NVML_POLICY_POWER,
+                   NVML_POLICY_THERMAL,
+                   NVML_POLICY_SYNC_BOOST,
+                   NVML_POLICY_BOARD_LIMIT,
+                   NVML_POLICY_LOW_UTILIZATION,
+                   NVML_POLICY_RELIABILITY,
+                   NVML_POLICY_APPLICATION_CLOCKS = 10,
+                   NVML_POLICY_BASE_CLOCKS
+};
 enum nvml_ecc_kind { NVML_ECC_CORRECTED, NVML_ECC_UNCORRECTED };
 enum nvml_ecc_counter { NVML_ECC_VOLATILE, NVML_ECC_AGGREGATE };
 enum nvml_retired_cause { NVML_RETIRED_SINGLE_BIT, NVML_RETIRED_DOUBLE_BIT };
@@ -202,6 +208,7 @@ struct nvml {
   nvml_device_u64_fn *energy;              /* mJ */
   nvml_device_kind_fn *clock, *clock_max;  /* MHz */
   nvml_device_u64_fn *clock_reasons;
+  int (*violation) (struct nvml_device *, int policy, struct nvml_violation *);
   nvml_device_u32_fn *fan, *performance_state;
   nvml_device_u32_fn *pcie_generation, *pcie_width, *pcie_generation_max, *pcie_width_max, *pcie_replays;
   nvml_device_kind_fn *pcie_throughput; /* KB/s, over 20 ms: some drivers wait for these */

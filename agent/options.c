@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/gpu.h"
 #include "synop/frame.h"
 #include "synop/link.h"
 #include "synop/log.h"
@@ -142,6 +143,9 @@ static const struct option option_table[] = {
   { "jobs", "book", "jobs-book", OPTION_PATH, IN_AGENT (job_book), "/var/lib/synop/jobs",
     .help = "The file that holds what each job has used, so that an agent that starts again goes on from there. "
             "Empty: in memory." },
+  { "gpu", "library", "gpu-library", OPTION_TEXT, IN_AGENT (gpu_library), "libnvidia-ml.so.1",
+    .help = "NVIDIA's management library: a path, or a name that the system finds. Where there is none there are no "
+            "GPUs." },
 };
 
 static void *
@@ -238,6 +242,8 @@ resolve_context (struct agent_options *options)
     /* A report or a few are no matter of restarts, and the file may be that of the agent that publishes. */
     .job_book = options->action == ACTION_ONCE || options->count != 0 ? "" : options->job_book,
     .job_share = &options->job_share,
+    .gpu_library = options->gpu_library,
+    .gpus = &options->gpus,
   };
 }
 
@@ -294,6 +300,7 @@ options_read (struct agent_options *options, int argc, char **argv, struct error
 void
 options_free (struct agent_options *options)
 {
+  gpus_unref (options->gpus);
   config_destroy (options->config);
   free (options->names);
   free (options->groups);

@@ -44,6 +44,7 @@ struct agent_options {
   int instance_metadata; /* 1: imds */
   char *instance_endpoint;
   char *job_environment, *job_book;
+  char *gpu_library;
   int64_t job_pss_period_ns;
   struct group_options *groups; /* for each of `samplers` */
 
@@ -53,6 +54,7 @@ struct agent_options {
   struct sampler_context context;
   char *context_root;
   struct job_share *job_share;
+  struct gpus *gpus;
 };
 
 /* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */

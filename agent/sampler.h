@@ -14,6 +14,7 @@
 #include "synop/metric.h"
 #include "synop/table.h"
 
+struct gpus;
 struct job_share;
 
 struct sampler_context {                /* outlives the samplers */
@@ -28,6 +29,8 @@ struct sampler_context {                /* outlives the samplers */
   const char *job_environment;          /* further variables that name a job, "A,B"; NULL: none */
   int64_t job_pss_period_ns;            /* 0: the default */
   const char *job_book;                 /* file with the totals of jobs; "" or NULL: in memory */
+  const char *gpu_library;              /* NVIDIA's management library; "" or NULL: as the system has it */
+  struct gpus **gpus;                   /* where the GPU groups keep what they share; NULL: each has its own */
   struct job_share **job_share;         /* where the job groups keep what they share; NULL: each has its own */
 };
 
@@ -40,6 +43,7 @@ struct sampler {
   void *(*open) (const struct sampler_context *context); /* never fails: what is absent shows when sampling */
   int (*sample) (void *state, struct table *table);      /* the table is begun already */
   void (*close) (void *state);
+  bool optional; /* for hardware that few nodes have: left out of frames until it has had a row or an error */
 };
 
 extern const struct sampler *const samplers[]; /* in the order of reports */

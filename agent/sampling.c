@@ -29,6 +29,7 @@ struct slot {
   bool asked;        /* GROUP_ONCE: to be sampled */
   bool awaited;      /* GROUP_ONCE in a lane: begun and not yet there */
   bool worked;       /* at least once */
+  bool there;        /* it has had a row or an error */
   bool told;         /* the failure is in the log */
   unsigned failures; /* in a row */
 };
@@ -287,6 +288,9 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
     slot->table.period_ns = slot->period_ns;
     slot_tell (slot);
     slot_plan (sampling, slot, now_ns);
+    slot->there |= slot->table.rows != 0 || slot->table.error[0];
+    if (slot->sampler->optional && !slot->there)
+      continue;
     sampling->due_tables[sample->count] = &slot->table;
     sampling->due_slots[sample->count++] = i;
   }

@@ -1,0 +1,79 @@
+/* The node's NVIDIA GPUs, which all GPU groups share: the library, the devices, and what is known of them.
+ *
+ * A call of the driver may hang, so each group makes its calls in its lane, between gpus_begin and gpus_end, which hold
+ * a lock: when one hangs the others wait behind it, and each tells "timed out". The sampling thread never takes that
+ * lock. A GPU keeps its label as long as the agent lives, also when it is gone and others move up in the driver's
+ * order. */
+#ifndef SYNOP_AGENT_GPU_H
+#define SYNOP_AGENT_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/nvml.h"
+#include "agent/sampler.h"
+#include "synop/table.h"
+
+#define GPU_DEVICES_MAX 256
+#define GPU_TEXT 96
+
+struct gpu {
+  struct nvml_device *handle;
+  struct nvml_device *parent; /* of a MIG device: its GPU; else NULL */
+  char label[16];             /* "0"; of a MIG device "0:1" */
+  char uuid[GPU_TEXT], name[GPU_TEXT], bus_id[NVML_BUS_ID];
+  uint32_t domain, bus, slot;              /* PCI */
+  uint32_t minor;                          /* /dev/nvidiaMINOR; UINT32_MAX: not known */
+  uint32_t gpu_instance, compute_instance; /* of a MIG device; else UINT32_MAX */
+  bool split;                              /* it has MIG devices */
+  bool missing;                            /* it was there, and the driver does not list it any more */
+  int result;                              /* why it gives no values: NVML_GPU_IS_LOST, ...; else NVML_OK */
+  uint64_t unsupported;                    /* of the sources of group_gpu.c: a bit for each that it does not have */
+  bool events;                             /* XIDs come as the driver's events; else from the kernel's log */
+  uint64_t xids, xid;                      /* how many since the agent was started, and the last */
+  uint64_t use_seen_us;                    /* newest use of processes that was read */
+};
+
+struct gpu_events;
+struct gpu_processes;
+struct gpus {
+  struct nvml nvml;
+  struct gpu list[GPU_DEVICES_MAX]; /* GPUs in the driver's order, each before its MIG devices; those gone last */
+  size_t count;
+  unsigned listing;    /* grows with each new list: places in it may be others */
+  unsigned generation; /* grows when handles were made anew; older ones are no longer valid */
+  char driver[80];     /* its version */
+  struct gpu_events *events;
+  struct gpu_processes *processes;
+  struct gpu_state *state; /* the rest is gpu.c's */
+};
+
+/* Those of the context, which are made for the first group; where it has no place each group has its own. */
+struct gpus *gpus_open (const struct sampler_context *context);
+void gpus_unref (struct gpus *gpus); /* by each group, and by who has the context's place */
+
+/* For `may_block`, in the sampling thread: would gpus_begin call the driver? Looks for the library once, and when
+ * there is none again each minute if the driver has made its device since. */
+bool gpus_may_block (struct gpus *gpus);
+
+/* In the lane; `called` is what gpus_may_block said. Takes the lock, starts the library and lists the devices if need
+ * be. 1: they may be used until gpus_end. 0: there is no driver, and never was. -1: it is gone, why is in
+ * table->error. */
+int gpus_begin (struct gpus *gpus, bool called, struct table *table);
+void gpus_end (struct gpus *gpus);
+
+/* Looks at what a call of that GPU returned. False: nothing more can be asked of it in this sample. */
+bool gpu_goes_on (struct gpus *gpus, struct gpu *gpu, int result);
+bool gpu_is_asked (const struct gpus *gpus, const struct gpu *gpu); /* in this sample */
+bool gpu_lacks (int result);                                        /* it does not have that, and will not have it */
+
+/* "ok", or what is wrong with it. */
+const char *gpu_state_text (const struct gpu *gpu);
+/* Names the GPUs that give no values. -1 if there are any. */
+int gpus_tell_errors (struct gpus *gpus, struct table *table);
+
+/* Why there are no GPUs: "" when there are. For --list-groups; loads and starts the library. */
+void gpus_absent (const struct sampler_context *context, char *text, size_t size);
+
+#endif

@@ -1,0 +1,261 @@
+/* The processes on GPUs; see gpu_processes.h. */
+#include "agent/gpu_processes.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/gpu.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define SAME_INSTANT (100 * NS_PER_MS)
+#define PROCESSES_MAX 4096 /* of one GPU */
+
+struct owner {
+  uint32_t pid;
+  char job[JOB_LABEL_SIZE];
+};
+
+struct gpu_processes {
+  struct gpu_process *list;
+  size_t count, capacity;
+  int64_t read_ns;
+  unsigned listing;
+
+  void *buffer; /* for the library to fill */
+  size_t room;  /* in bytes */
+
+  pthread_mutex_t lock; /* over what follows */
+  struct owner *owners; /* the processes of the last list, each once */
+  size_t owner_count, owner_capacity;
+};
+
+struct gpu_processes *
+gpu_processes_create (void)
+{
+  struct gpu_processes *processes = memory_new (1, sizeof *processes);
+
+  pthread_mutex_init (&processes->lock, NULL);
+  return processes;
+}
+
+void
+gpu_processes_destroy (struct gpu_processes *processes)
+{
+  pthread_mutex_destroy (&processes->lock);
+  free (processes->list);
+  free (processes->buffer);
+  free (processes->owners);
+  free (processes);
+}
+
+static void
+need_room (struct gpu_processes *processes, size_t bytes)
+{
+  if (processes->room >= bytes)
+    return;
+  free (processes->buffer);
+  processes->buffer = memory_new (bytes, 1);
+  processes->room = bytes;
+}
+
+static struct gpu_process *
+find (struct gpu_processes *processes, size_t gpu, uint32_t pid)
+{
+  for (size_t i = processes->count; i > 0 && processes->list[i - 1].gpu == gpu; i--)
+    if (processes->list[i - 1].pid == pid)
+      return &processes->list[i - 1];
+  return NULL;
+}
+
+/* A process may stand in more than one list; the first counts. */
+static void
+add (struct gpu_processes *processes, size_t gpu, uint32_t pid, uint64_t memory, enum gpu_process_kind kind)
+{
+  if (pid == 0 || find (processes, gpu, pid))
+    return;
+  if (processes->count == processes->capacity) {
+    processes->capacity = processes->capacity ? 2 * processes->capacity : 32;
+    processes->list = memory_resize (processes->list, processes->capacity, sizeof *processes->list);
+  }
+  processes->list[processes->count++] = (struct gpu_process){ .gpu = gpu,
+                                                              .pid = pid,
+                                                              .kind = kind,
+                                                              .memory = memory,
+                                                              .sm = UINT32_MAX,
+                                                              .memory_use = UINT32_MAX,
+                                                              .encoder = UINT32_MAX,
+                                                              .decoder = UINT32_MAX };
+}
+
+/* Entries are asked for in double width: some versions of the driver write longer ones than they say (nvml.c). */
+static int
+read_list (struct gpu_processes *processes, struct gpus *gpus, size_t at, nvml_processes_fn *call,
+           enum gpu_process_kind kind)
+{
+  size_t width = gpus->nvml.process_v1 ? sizeof (struct nvml_process_v1) : sizeof (struct nvml_process);
+  uint32_t count = 64;
+  int result;
+
+  if (!call)
+    return NVML_FUNCTION_NOT_FOUND;
+  for (;;) {
+    uint32_t asked = count;
+
+    need_room (processes, 2 * width * count);
+    result = call (gpus->list[at].handle, &count, processes->buffer);
+    if (result != NVML_INSUFFICIENT_SIZE || asked >= PROCESSES_MAX)
+      break;
+    count =
+        count > asked && count < PROCESSES_MAX / 2 ? count + count / 2 : PROCESSES_MAX; /* more may come meanwhile */
+  }
+  if (result != NVML_OK)
+    return result;
+  for (uint32_t i = 0; i < count && (i + 1) * width <= processes->room; i++) {
+    struct nvml_process process; /* the older ones are the beginning of the newer ones */
+
+    memcpy (&process, (const char *) processes->buffer + i * width, width);
+    add (processes, at, process.pid, process.memory, kind);
+  }
+  return NVML_OK;
+}
+
+static uint32_t
+percent (uint64_t sum, uint32_t count)
+{
+  return sum / count <= 100 ? (uint32_t) (sum / count) : UINT32_MAX;
+}
+
+/* The driver keeps samples of each process, some a second. The mean of those since the last time is told. */
+static int
+read_use (struct gpu_processes *processes, struct gpus *gpus, size_t at)
+{
+  struct gpu *gpu = &gpus->list[at];
+  struct nvml_process_utilization *use;
+  uint32_t count = 256;
+  uint64_t newest = gpu->use_seen_us;
+  int result;
+
+  need_room (processes, count * sizeof *use);
+  result = NVML_CALL (&gpus->nvml, process_utilization, gpu->handle, processes->buffer, &count, gpu->use_seen_us);
+  if (result == NVML_INSUFFICIENT_SIZE && count > 256 && count < PROCESSES_MAX) {
+    need_room (processes, count * sizeof *use);
+    result = NVML_CALL (&gpus->nvml, process_utilization, gpu->handle, processes->buffer, &count, gpu->use_seen_us);
+  }
+  if (result != NVML_OK || count * sizeof *use > processes->room)
+    return result;
+  use = processes->buffer;
+  for (size_t i = processes->count; i > 0 && processes->list[i - 1].gpu == at; i--) {
+    struct gpu_process *process = &processes->list[i - 1];
+    uint64_t sm = 0, memory = 0, encoder = 0, decoder = 0;
+    uint32_t samples = 0;
+
+    for (uint32_t j = 0; j < count; j++)
+      if (use[j].pid == process->pid && use[j].time_us > gpu->use_seen_us) {
+        sm += use[j].sm;
+        memory += use[j].memory;
+        encoder += use[j].encoder;
+        decoder += use[j].decoder;
+        samples++;
+        newest = use[j].time_us > newest ? use[j].time_us : newest;
+      }
+    if (samples) {
+      process->sm = percent (sm, samples);
+      process->memory_use = percent (memory, samples);
+      process->encoder = percent (encoder, samples);
+      process->decoder = percent (decoder, samples);
+    }
+  }
+  gpu->use_seen_us = newest;
+  return NVML_OK;
+}
+
+static void
+read_gpu (struct gpu_processes *processes, struct gpus *gpus, size_t at)
+{
+  const struct nvml *nvml = &gpus->nvml;
+  struct gpu *gpu = &gpus->list[at];
+  const struct {
+    nvml_processes_fn *call;
+    enum gpu_process_kind kind;
+  } lists[] = { { nvml->compute_processes, GPU_COMPUTE },
+                { nvml->mps_processes, GPU_MPS },
+                { nvml->graphics_processes, GPU_GRAPHICS } };
+
+  if (gpu->split || gpu->result != NVML_OK) /* its MIG devices have the processes */
+    return;
+  for (size_t i = 0; i < 3; i++)
+    if (!gpu_is_asked (gpus, gpu) ||
+        !gpu_goes_on (gpus, gpu, read_list (processes, gpus, at, lists[i].call, lists[i].kind)))
+      return;
+  if (!gpu->parent && processes->count && processes->list[processes->count - 1].gpu == at)
+    gpu_goes_on (gpus, gpu, read_use (processes, gpus, at));
+}
+
+static const struct owner *
+owner_of (const struct owner *owners, size_t count, uint32_t pid)
+{
+  for (size_t i = 0; i < count; i++)
+    if (owners[i].pid == pid)
+      return &owners[i];
+  return NULL;
+}
+
+/* Takes the jobs of those that were there before, and leaves the new list. */
+static void
+match_owners (struct gpu_processes *processes)
+{
+  struct owner *owners = NULL;
+  size_t count = 0;
+
+  pthread_mutex_lock (&processes->lock);
+  for (size_t i = 0; i < processes->count; i++) {
+    const struct owner *owner = owner_of (processes->owners, processes->owner_count, processes->list[i].pid);
+
+    if (owner)
+      memcpy (processes->list[i].job, owner->job, sizeof owner->job);
+  }
+  if (processes->count > processes->owner_capacity) {
+    processes->owner_capacity = processes->capacity;
+    processes->owners = memory_resize (processes->owners, processes->owner_capacity, sizeof *owners);
+  }
+  owners = processes->owners;
+  for (size_t i = 0; i < processes->count; i++)
+    if (!owner_of (owners, count, processes->list[i].pid)) {
+      owners[count].pid = processes->list[i].pid;
+      memcpy (owners[count++].job, processes->list[i].job, sizeof owners[0].job);
+    }
+  processes->owner_count = count;
+  pthread_mutex_unlock (&processes->lock);
+}
+
+const struct gpu_process *
+gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *count)
+{
+  int64_t now_ns = clock_monotonic ();
+
+  if (processes->read_ns == 0 || processes->listing != gpus->listing || now_ns - processes->read_ns > SAME_INSTANT) {
+    processes->count = 0;
+    for (size_t i = 0; i < gpus->count; i++)
+      read_gpu (processes, gpus, i);
+    match_owners (processes);
+    processes->read_ns = now_ns;
+    processes->listing = gpus->listing;
+  }
+  *count = processes->count;
+  return processes->list;
+}
+
+void
+gpu_processes_find_jobs (struct gpu_processes *processes, gpu_job_fn *find_job, void *context)
+{
+  pthread_mutex_lock (&processes->lock);
+  for (size_t i = 0; i < processes->owner_count; i++) {
+    const char *job = find_job (context, processes->owners[i].pid);
+
+    snprintf (processes->owners[i].job, sizeof processes->owners[i].job, "%s", job ? job : "");
+  }
+  pthread_mutex_unlock (&processes->lock);
+}
