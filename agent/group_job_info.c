@@ -1,5 +1,6 @@
 /* job_info: what each job is. Its rows ride along when a job is new or more is known of it, and once a minute; the first
  * two samples have all, since `agent --once` shows the second. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ struct job_info {
   struct job_group *group;
   unsigned samples;
   int64_t all_ns; /* when all are told next */
+  bool failing;   /* something could not be seen at the last sample */
 };
 
 static void *
@@ -95,13 +97,14 @@ job_tell (struct table *table, size_t row, const struct job *job)
     table_set_real (table, row, STARTED, (double) job->totals.started_ns / 1e9);
 }
 
-/* What cannot be seen is told with all rows. */
+/* What cannot be seen is told once, and then with all rows. */
 static int
 job_info_sample (void *state, struct table *table)
 {
   struct job_info *info = state;
   int64_t now_ns = clock_monotonic ();
-  bool all = info->samples < 2 || now_ns >= info->all_ns;
+  bool all = info->samples < 2 || now_ns >= info->all_ns, failed = info->failing;
+  const char *error;
   struct job *job;
 
   if (job_group_begin (info->group, table) < 0)
@@ -114,11 +117,14 @@ job_info_sample (void *state, struct table *table)
     if (row != SIZE_MAX)
       job_tell (table, row, job);
   }
-  if (!all)
+  error = job_scan_error (job_group_scan (info->group));
+  info->failing = error[0];
+  if (all)
+    info->all_ns = now_ns + ALL_PERIOD - NS_PER_S / 2; /* the sample nearest to it */
+  if (!info->failing || (!all && failed))
     return 0;
-  info->all_ns = now_ns + ALL_PERIOD - NS_PER_S / 2; /* the sample nearest to it */
-  strcpy (table->error, job_scan_error (job_group_scan (info->group)));
-  return table->error[0] ? -1 : 0;
+  snprintf (table->error, sizeof table->error, "%s", error);
+  return -1;
 }
 
 const struct sampler sampler_job_info = { &group, NULL, job_info_open, job_info_sample, job_info_close };

@@ -143,6 +143,13 @@ has_not_run (struct job_scan *scan, struct process *process)
 }
 
 static void
+process_is_gone (struct job_scan *scan, struct process *process)
+{
+  process->gone = true;
+  job_pids_forget (scan->pids, process->pid);
+}
+
+static void
 process_read (struct job_scan *scan, struct process *process)
 {
   uint64_t before = process->now[PROCESS_USER] + process->now[PROCESS_SYSTEM];
@@ -153,13 +160,13 @@ process_read (struct job_scan *scan, struct process *process)
     return;
   length = process_files_read_kept (&scan->files, process->pid, "stat", &process->stat_fd);
   if (is_gone (length)) {
-    process->gone = true;
+    process_is_gone (scan, process);
     return;
   }
   if (length <= 0 || !process_stat_parse (&stat, scan->files.text, (size_t) length))
     return;
   if (stat.start != process->start) {
-    process->gone = true;
+    process_is_gone (scan, process);
     return;
   }
   take_stat (process, &stat);
@@ -186,7 +193,6 @@ process_bury (struct job_scan *scan, struct process *process)
   struct process *parent = process_find (scan, process->parent, process->start);
 
   process->job->now.ended += !process->zombie;
-  job_pids_forget (scan->pids, process->pid);
   if (parent && parent != process && parent->job == process->job && !parent->lonely)
     for (int i = 0; i < PROCESS_REAPED; i++)
       parent->owed[i] += process->counted[i] + process->owed[i] + process->owed_before[i];

@@ -85,7 +85,7 @@ answer_look (void *context, struct job_query *query)
            identity.folder[0])
     take_found (query, look, &identity, &cgroup, denied);
   else
-    query->result = denied ? LOOK_DENIED : LOOK_NONE;
+    query->result = denied && owner_of (look, query->pid) != 0 ? LOOK_DENIED : LOOK_NONE;
   buffer_free (&environment);
   buffer_free (&cgroup);
 }

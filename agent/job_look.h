@@ -9,7 +9,7 @@
 enum job_look { /* result of a query to the identifying worker */
                 LOOK_GONE,
                 LOOK_NONE,   /* it names no job */
-                LOOK_DENIED, /* the same, but its environment may not be read */
+                LOOK_DENIED, /* the same, but it is a user's and its environment may not be read */
                 LOOK_JOB,    /* `found` is set */
 };
 

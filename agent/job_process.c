@@ -6,6 +6,7 @@
  *                         SigIgn: 0000000000010000                   bit 16: SIGCHLD
  *                         voluntary_ctxt_switches:        150        of the main thread alone
  *   /proc/7/smaps_rollup  Pss:               252 kB                  costs a walk over all its memory
+ *   /proc/7/task/9/children  21 35                                those that this thread forked
  *   /proc/7/fd            since Linux 6.2 its size is the number of entries
  */
 #include "agent/job_process.h"
@@ -309,6 +310,54 @@ process_files_clock (const struct process_files *files, pid_t pid)
   if (!files->own || clock_gettime (CPU_CLOCK_OF (pid), &now) < 0)
     return 0;
   return (uint64_t) now.tv_sec * (uint64_t) NS_PER_S + (uint64_t) now.tv_nsec;
+}
+
+static void
+children_of_thread (const struct process_files *files, const char *path, void (*child) (void *context, pid_t pid),
+                    void *context)
+{
+  char text[4096];
+  int fd = openat (files->proc, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  ssize_t got;
+  off_t at = 0;
+
+  while (fd >= 0 && (got = pread (fd, text, sizeof text - 1, at)) > 0) {
+    char *end, *from = text;
+
+    text[got] = 0;
+    for (long pid; (pid = strtol (from, &end, 10)) > 0 && *end; from = end) /* a number at the end may be cut */
+      child (context, (pid_t) pid);
+    if (from == text)
+      break;
+    at += from - text;
+  }
+  if (fd >= 0)
+    close (fd);
+}
+
+void
+process_files_children (const struct process_files *files, pid_t pid, void (*child) (void *context, pid_t pid),
+                        void *context)
+{
+  struct dirent *entry;
+  char path[300];
+  DIR *folder;
+  int fd;
+
+  snprintf (path, sizeof path, "%d/task", (int) pid);
+  fd = openat (files->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  folder = fd < 0 ? NULL : fdopendir (fd);
+  if (!folder) {
+    if (fd >= 0)
+      close (fd);
+    return;
+  }
+  while ((entry = readdir (folder)))
+    if (entry->d_name[0] != '.') {
+      snprintf (path, sizeof path, "%d/task/%.32s/children", (int) pid, entry->d_name);
+      children_of_thread (files, path, child, context);
+    }
+  closedir (folder);
 }
 
 /* Kernels before 6.2 say 0, and a recording's folder has a size of its own. */

@@ -72,6 +72,9 @@ void process_files_let_go (struct process_files *files, int *fd);
 /* CPU time of the process to the nanosecond, at a tenth of the cost of a file; 0: cannot be known. A process for which
  * it stands still has not run, so nothing of it has changed but the memory that was taken from it. */
 uint64_t process_files_clock (const struct process_files *files, pid_t pid);
+/* Calls `child` for each child of the process, of all its threads. */
+void process_files_children (const struct process_files *files, pid_t pid, void (*child) (void *context, pid_t pid),
+                             void *context);
 /* How many files the process has open; -1: cannot be known. */
 int64_t process_files_count_open (const struct process_files *files, pid_t pid);
 

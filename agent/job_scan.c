@@ -62,6 +62,7 @@ read_machine (struct job_scan *scan)
   char text[64];
   int length = reader_read_value (&scan->uptime, text, sizeof text);
 
+  scan->ticks_before = scan->ticks;
   scan->ticks = length > 0 ? (uint64_t) (strtod (text, NULL) * (double) sysconf (_SC_CLK_TCK)) : 0;
   if (scan->memory_ns && scan->now_ns - scan->memory_ns < MEMORY_PERIOD)
     return;

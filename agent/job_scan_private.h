@@ -68,9 +68,9 @@ struct job_scan {
 
   /* Of the scan that is under way. */
   int64_t now_ns, wall_ns;
-  uint64_t ticks; /* since the machine was started */
-  bool started;   /* the first one is done */
-  size_t denied;  /* processes whose environment may not be read, since the start */
+  uint64_t ticks, ticks_before; /* since the machine was started: now, and at the last scan */
+  bool started;                 /* the first one is done */
+  size_t denied;                /* processes whose environment may not be read, since the start */
   size_t io_denied;
   bool full, full_told;
   char error[160];

@@ -11,6 +11,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
+#define YOUNG_TRIES 3
 #define YOUNG_S 10    /* older ones have begun their program */
 #define PSS_SHARE 100 /* smaps_rollup of all processes takes a hundredth of a CPU at most */
 
@@ -19,10 +20,10 @@ static void
 young_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, bool watched)
 {
   static const int64_t halves[] = { 1, 3, 7, 15 };
-  size_t last = sizeof halves / sizeof halves[0] - 1;
+  _Static_assert(sizeof halves / sizeof halves[0] == YOUNG_TRIES + 1, "the last is for those that are watched");
   struct young *young;
 
-  if (tries >= last && !watched)
+  if (tries >= YOUNG_TRIES && !watched)
     return;
   if (scan->young_count == scan->young_capacity) {
     scan->young_capacity = scan->young_capacity ? scan->young_capacity * 2 : 64;
@@ -30,7 +31,7 @@ young_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, boo
   }
   young = &scan->young[scan->young_count++];
   *young = (struct young){ .pid = pid, .start = start, .tries = tries + 1 };
-  young->due_ns = scan->now_ns + halves[tries < last ? tries : last] * (NS_PER_S / 2);
+  young->due_ns = scan->now_ns + halves[tries < YOUNG_TRIES ? tries : YOUNG_TRIES] * (NS_PER_S / 2);
 }
 
 static bool
@@ -41,13 +42,34 @@ read_stat (struct job_scan *scan, pid_t pid, struct process_stat *stat)
   return length > 0 && process_stat_parse (stat, scan->files.text, (size_t) length) && !stat->thread;
 }
 
+static void process_look (struct job_scan *scan, pid_t pid, const struct process_stat *stat, unsigned tries);
+
+static void
+look_at_child (void *context, pid_t pid)
+{
+  struct job_scan *scan = context;
+  struct process_stat stat;
+
+  if (!process_find_alive (scan, pid) && read_stat (scan, pid, &stat))
+    process_look (scan, pid, &stat, YOUNG_TRIES);
+}
+
+/* Its children too: they were looked at before it was known whose it is, if it is not all new. */
+static void
+adopt (struct job_scan *scan, pid_t pid, const struct process_stat *stat, struct job *job, bool inside, bool helps)
+{
+  process_adopt (scan, pid, stat, job, inside, helps);
+  if (!scan->started || stat->start <= scan->ticks_before)
+    process_files_children (&scan->files, pid, look_at_child, scan);
+}
+
 static void
 process_look (struct job_scan *scan, pid_t pid, const struct process_stat *stat, unsigned tries)
 {
   struct process *parent = process_find (scan, stat->parent, stat->start);
 
   if (parent && !parent->gone)
-    process_adopt (scan, pid, stat, parent->job, parent->inside, parent->helps);
+    adopt (scan, pid, stat, parent->job, parent->inside, parent->helps);
   else if (process_stat_is_zombie (stat))
     return;
   else if (job_is_daemon (stat->comm)) /* it may be about to become the job's first process */
@@ -104,8 +126,8 @@ take_job (struct job_scan *scan, const struct job_query *query)
     return;
   job = job_owner (scan, found, query->tries, &undecided);
   if (job)
-    process_adopt (scan, query->pid, &stat, job, found->identity.by_cgroup || found->identity.folder[0],
-                   strcmp (found->identity.step, "extern") == 0);
+    adopt (scan, query->pid, &stat, job, found->identity.by_cgroup || found->identity.folder[0],
+           strcmp (found->identity.step, "extern") == 0);
   else if (undecided)
     young_add (scan, query->pid, query->start, query->tries, true);
 }

@@ -158,8 +158,9 @@ start_thread (struct job_worker *worker)
 static void
 provide_thread (struct job_worker *worker)
 {
-  if (worker->threads == 0 || (worker->busy == worker->threads && worker->threads < JOB_WORKER_THREADS &&
-                               clock_monotonic () - worker->begun_ns > STUCK_NS))
+  if (worker->threads == 0 ||
+      (worker->busy == worker->threads && worker->threads < JOB_WORKER_THREADS &&
+       clock_monotonic () - worker->begun_ns > (worker->work->stuck_ns ? worker->work->stuck_ns : STUCK_NS)))
     start_thread (worker);
 }
 

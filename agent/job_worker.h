@@ -30,6 +30,7 @@ struct job_work {
   void (*answer) (void *context, struct job_query *query); /* in a thread; sometimes in several at once */
   void (*forget) (struct job_query *query);                /* frees `found`; NULL: there is none */
   void (*close) (void *context);
+  int64_t stuck_ns; /* after that another thread goes on; 0: ten seconds */
 };
 
 struct job_worker;
