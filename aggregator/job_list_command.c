@@ -12,6 +12,7 @@
 #include "aggregator/history_file.h"
 #include "aggregator/job_line.h"
 #include "aggregator/job_store.h"
+#include "aggregator/job_words.h"
 #include "aggregator/replay.h"
 #include "aggregator/standard_output.h"
 #include "synop/clock.h"
@@ -20,6 +21,7 @@
 #include "synop/memory.h"
 
 #define COLUMNS 10
+#define TEXT_CELL 38 /* characters */
 
 /* ---- JSON ---- */
 
@@ -66,60 +68,43 @@ json_job (struct json *json, const struct job_record *job)
 
 /* ---- the table ---- */
 
+#define CELL sizeof (struct words)
 struct cells {
-  char text[COLUMNS][64];
+  char text[COLUMNS][CELL];
 };
 
 static const char *const titles[COLUMNS] = { "JOB",     "USER",     "NAME", "STATE",    "NODES",
                                              "STARTED", "DURATION", "CPU%", "CPU TIME", "MEMORY" };
 static const bool rights[COLUMNS] = { [4] = true, [6] = true, [7] = true, [8] = true, [9] = true };
 
-/* Control characters would do something to the terminal. */
 static void
-cell_text (char cell[64], const char *text)
+cell_text (char cell[CELL], const char *text)
 {
-  snprintf (cell, 64, "%.40s", *text ? text : "-");
-  for (; *cell; cell++)
-    if ((unsigned char) *cell < ' ' || *cell == 127)
-      *cell = '?';
+  strcpy (cell, *text ? words_short (text, TEXT_CELL).text : "-");
 }
 
 static void
-cell_time (char cell[64], int64_t ns)
+cell_time (char cell[CELL], int64_t ns)
 {
   time_t seconds = (time_t) (ns / NS_PER_S);
   struct tm tm;
 
-  if (!localtime_r (&seconds, &tm) || strftime (cell, 64, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+  if (!localtime_r (&seconds, &tm) || strftime (cell, CELL, "%Y-%m-%d %H:%M:%S", &tm) == 0)
     strcpy (cell, "-");
 }
 
 /* "3-04:05:06", "04:05:06", as schedulers write it. */
 static void
-cell_duration (char cell[64], double seconds)
+cell_duration (char cell[CELL], double seconds)
 {
   long long whole = seconds > 0 && seconds < 1e12 ? (long long) (seconds + 0.5) : 0;
 
   if (isnan (seconds))
     strcpy (cell, "-");
   else if (whole >= 86400)
-    snprintf (cell, 64, "%lld-%02lld:%02lld:%02lld", whole / 86400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
+    snprintf (cell, CELL, "%lld-%02lld:%02lld:%02lld", whole / 86400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
   else
-    snprintf (cell, 64, "%02lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-static void
-cell_bytes (char cell[64], double bytes)
-{
-  static const char units[] = " kMGTPE";
-  size_t unit = 0;
-
-  for (; bytes >= 1024 && unit + 2 < sizeof units; unit++)
-    bytes /= 1024;
-  if (isnan (bytes))
-    strcpy (cell, "-");
-  else
-    snprintf (cell, 64, unit ? "%.1f%c" : "%.0f%c", bytes, units[unit]);
+    snprintf (cell, CELL, "%02lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 /* A number of the summary, which job_summary_write wrote: the first of that name, behind `from` if that is there. */
@@ -145,15 +130,15 @@ fill (struct cells *cells, const struct job_record *job, int64_t now_ns)
   cell_text (cells->text[1], job->user);
   cell_text (cells->text[2], *job->name ? job->name : job->command);
   strcpy (cells->text[3], job->ended_ns ? "ended" : "running");
-  snprintf (cells->text[4], 64, "%zu", job->node_count);
+  snprintf (cells->text[4], CELL, "%zu", job->node_count);
   cell_time (cells->text[5], job->started_ns);
   cell_duration (cells->text[6], (double) (end_ns - job->started_ns) / (double) NS_PER_S);
   if (isnan (efficiency))
     strcpy (cells->text[7], "-");
   else
-    snprintf (cells->text[7], 64, "%.1f", efficiency);
+    snprintf (cells->text[7], CELL, "%.1f", efficiency);
   cell_duration (cells->text[8], summary_number (job->summary, NULL, "cpu_time"));
-  cell_bytes (cells->text[9], summary_number (job->summary, "\"memory_peak\":{", "bytes"));
+  strcpy (cells->text[9], words_value (summary_number (job->summary, "\"memory_peak\":{", "bytes"), "B").text);
 }
 
 /* Characters, not bytes. */
