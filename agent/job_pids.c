@@ -225,16 +225,15 @@ sweep_on (struct job_pids *pids, size_t entries, job_pids_fn *look, void *contex
   for (size_t i = 0; i < entries; i++) {
     uint32_t pid;
     bool known;
+    char *end;
 
     entry = readdir (pids->folder);
     if (!entry) {
       sweep_end (pids);
       return;
     }
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-      continue;
-    pid = (uint32_t) strtoul (entry->d_name, NULL, 10);
-    if (set_has (&pids->seen, pid))
+    pid = (uint32_t) strtoul (entry->d_name, &end, 10);
+    if (*end || pid == 0 || set_has (&pids->seen, pid))
       continue;
     known = set_has (&pids->known, pid) && !is_unsure (pids, pid);
     set_add (&pids->seen, pid);
