@@ -11,6 +11,7 @@
 #include "agent/options.h"
 #include "agent/output.h"
 #include "agent/publisher.h"
+#include "agent/reload.h"
 #include "agent/ring.h"
 #include "agent/run_command.h"
 #include "agent/sampling.h"
@@ -19,6 +20,7 @@
 #include "synop/log.h"
 #include "synop/loop.h"
 #include "synop/memory.h"
+#include "synop/notify.h"
 #include "synop/version.h"
 
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -85,8 +87,9 @@ open_ring (const struct agent_options *options)
 }
 
 static int
-publish (const struct agent_options *options, struct loop *loop, struct sampling *sampling)
+publish (struct running *running, struct loop *loop)
 {
+  const struct agent_options *options = running->options;
   struct publisher_options to = { .node = options->node_name,
                                   .session = session_make (),
                                   .endpoint = options->connect,
@@ -94,29 +97,34 @@ publish (const struct agent_options *options, struct loop *loop, struct sampling
                                   .queue_frames = (int) options->queue,
                                   .ring = open_ring (options),
                                   .frame_log = options->frame_log,
+                                  .notify = running->notify,
                                   .realtime = options->realtime };
   struct error error;
-  struct publisher *publisher = publisher_create (&to, loop, sampling, &error);
-  int rc = publisher ? EXIT_FINE : fail (EXIT_USAGE, &error);
+  int rc;
 
-  if (publisher)
+  running->publisher = publisher_create (&to, loop, running->sampling, &error);
+  rc = running->publisher ? EXIT_FINE : fail (EXIT_USAGE, &error);
+  if (running->publisher)
     loop_run (loop);
-  publisher_destroy (publisher);
+  notify_stopping (running->notify);
+  publisher_destroy (running->publisher);
   ring_destroy (to.ring);
   return rc;
 }
 
 static int
-write_lines (const struct agent_options *options, struct loop *loop, struct sampling *sampling)
+write_lines (const struct running *running, struct loop *loop)
 {
+  const struct agent_options *options = running->options;
   bool once = options->action == ACTION_ONCE;
   struct standalone_options to = { .node = options->node_name,
                                    .session = session_make (),
                                    .count = once ? 1 : options->count,
+                                   .notify = running->notify,
                                    .once_ns = once ? options->period_ns : 0 };
   struct error error;
 
-  return standalone_run (&to, loop, sampling, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;
+  return standalone_run (&to, loop, running->sampling, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;
 }
 
 static void
@@ -127,17 +135,20 @@ stop (void *loop, int number)
 }
 
 static int
-run (const struct agent_options *options)
+run (struct agent_options *options)
 {
   bool alone = options->action == ACTION_ONCE || options->count != 0 || !options->connect[0];
   struct loop *loop = loop_create ();
-  struct sampling *sampling = sampling_create (samplers, options->periods_ns, sampler_count, &options->context);
+  struct running running = { .options = options, .notify = notify_create (loop) };
   int rc;
 
   loop_signal (loop, SIGTERM, stop, loop);
   loop_signal (loop, SIGINT, stop, loop);
-  rc = alone ? write_lines (options, loop, sampling) : publish (options, loop, sampling);
-  sampling_destroy (sampling);
+  loop_signal (loop, SIGHUP, agent_reload, &running);
+  running.sampling = sampling_create (samplers, options->periods_ns, sampler_count, &options->context);
+  rc = alone ? write_lines (&running, loop) : publish (&running, loop);
+  sampling_destroy (running.sampling);
+  notify_destroy (running.notify);
   loop_destroy (loop);
   return rc;
 }

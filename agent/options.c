@@ -208,6 +208,7 @@ resolve_groups (struct agent_options *options, struct error *error)
 {
   size_t periodic = 0;
 
+  free (options->periods_ns);
   options->periods_ns = memory_new (sampler_count, sizeof *options->periods_ns);
   for (size_t i = 0; i < sampler_count; i++) {
     const struct group_options *group = &options->groups[i];
@@ -225,6 +226,7 @@ resolve_context (struct agent_options *options)
 {
   size_t length;
 
+  free (options->context_root);
   options->context_root = memory_string (options->root);
   for (length = strlen (options->root); length != 0 && options->context_root[length - 1] == '/'; length--)
     options->context_root[length - 1] = 0;
@@ -245,6 +247,13 @@ resolve_context (struct agent_options *options)
     .gpu_library = options->gpu_library,
     .gpus = &options->gpus,
   };
+}
+
+int
+options_resolve (struct agent_options *options, struct error *error)
+{
+  resolve_context (options);
+  return resolve_groups (options, error);
 }
 
 static bool
@@ -272,6 +281,8 @@ options_read (struct agent_options *options, int argc, char **argv, struct error
 {
   int at = 1;
 
+  options->argc = argc;
+  options->argv = argv;
   options->names = memory_new (sampler_count + 1, sizeof *options->names);
   for (size_t i = 0; i < sampler_count; i++)
     options->names[i] = samplers[i]->group->name;
@@ -290,9 +301,8 @@ options_read (struct agent_options *options, int argc, char **argv, struct error
   if (options->markdown && options->action != ACTION_LIST_GROUPS && options->action != ACTION_PRINT_CONFIG &&
       options->action != ACTION_HELP)
     return error_set (error, "--markdown goes with --list-groups and --print-config; reports are JSON always");
-  if (check_together (options, error) < 0 || resolve_node (options, error) < 0 || resolve_groups (options, error) < 0)
+  if (check_together (options, error) < 0 || resolve_node (options, error) < 0 || options_resolve (options, error) < 0)
     return -1;
-  resolve_context (options);
   log_set_level ((enum log_level) options->log_level);
   return 0;
 }

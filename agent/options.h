@@ -27,6 +27,8 @@ struct group_options {
 struct agent_options {
   enum agent_action action;
   bool json, markdown; /* of --list-groups; markdown of --print-config too */
+  int argc;            /* as they were given, to be read again */
+  char **argv;
   struct config *config;
   const char **names; /* of the groups */
   struct config_wildcard sections;
@@ -60,6 +62,8 @@ struct agent_options {
 /* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */
 int options_read (struct agent_options *options, int argc, char **argv, struct error *error);
 void options_free (struct agent_options *options);
+/* What follows from the groups' options, once more after they have changed. */
+int options_resolve (struct agent_options *options, struct error *error);
 
 void options_help (const struct agent_options *options, struct buffer *out);
 

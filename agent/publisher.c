@@ -84,6 +84,7 @@ publisher_sample (void *context, int64_t due_ns)
   if (publisher->unsettled)
     footprint_settle ();
   publisher->unsettled = false;
+  notify_ready (publisher->options.notify);
 }
 
 /* ---- the connection ---- */
@@ -122,13 +123,11 @@ publisher_silence (void *context, int64_t due_ns)
   publisher_drain (publisher);
 }
 
-/* ---- life ---- */
-
 static int
-publisher_read_keys (struct publisher *publisher, struct link_agent_options *link, struct error *error)
+read_keys (const char *folder, struct link_agent_options *link, struct error *error)
 {
-  char *own = memory_format ("%s/agent.key", publisher->options.keys);
-  char *server = memory_format ("%s/aggregator.pub", publisher->options.keys);
+  char *own = memory_format ("%s/agent.key", folder);
+  char *server = memory_format ("%s/aggregator.pub", folder);
   int rc = -1;
 
   if (key_pair_read (own, &link->keys, error) < 0)
@@ -137,50 +136,145 @@ publisher_read_keys (struct publisher *publisher, struct link_agent_options *lin
     error_prefix (error, "the aggregator's public key, to be copied from the master: ");
   else
     rc = 0;
-  key_text (link->keys.public_key, publisher->key);
   free (own);
   free (server);
   return rc;
 }
 
+static bool
+is_connected_so (const struct publisher *publisher, const struct link_agent_options *link)
+{
+  char key[KEY_TEXT_SIZE];
+
+  key_text (link->keys.public_key, key);
+  return publisher->link && strcmp (key, publisher->key) == 0 && strcmp (link->endpoint, publisher->endpoint) == 0 &&
+         link->queue_frames == publisher->queue_frames &&
+         memcmp (link->server_key, publisher->server_key, KEY_SIZE) == 0;
+}
+
+/* From the old link, if there is one, to the new one. */
+static void
+publisher_set_link (struct publisher *publisher, struct link_agent *link, const struct link_agent_options *options)
+{
+  loop_watch_remove (publisher->watch);
+  link_agent_destroy (publisher->link);
+  publisher->link = link;
+  publisher->watch = loop_watch_add (publisher->loop, link_agent_fd (link), EPOLLIN, publisher_ready, publisher);
+  publisher->state = STATE_NEW;
+  publisher->heard_ns = clock_monotonic ();
+  publisher->queue_frames = options->queue_frames;
+  snprintf (publisher->endpoint, sizeof publisher->endpoint, "%s", options->endpoint);
+  memcpy (publisher->server_key, options->server_key, KEY_SIZE);
+  key_text (options->keys.public_key, publisher->key);
+  prober_stop (&publisher->prober);
+  log_info ("node %s, key %s: connecting to %s", publisher->header.node, publisher->key, publisher->endpoint);
+  notify_status (publisher->options.notify, "node %s, connecting to %s", publisher->header.node, publisher->endpoint);
+}
+
+static int
+publisher_link (struct publisher *publisher, const char *endpoint, const char *keys, int queue_frames,
+                struct error *error)
+{
+  struct link_agent_options options = { .endpoint = endpoint, .queue_frames = queue_frames };
+  struct link_agent *link = NULL;
+  int rc = read_keys (keys, &options, error);
+
+  if (rc == 0 && !is_connected_so (publisher, &options)) {
+    link = link_agent_create (&options, error);
+    rc = link ? 0 : -1;
+  }
+  if (link)
+    publisher_set_link (publisher, link, &options);
+  if (rc == 0) {
+    publisher->options.endpoint = endpoint;
+    publisher->options.keys = keys;
+  }
+  explicit_bzero (&options, sizeof options);
+  return rc;
+}
+
+int
+publisher_connect (struct publisher *publisher, const char *endpoint, const char *keys, int queue_frames,
+                   struct error *error)
+{
+  int rc = publisher_link (publisher, endpoint, keys, queue_frames, error);
+
+  publisher_drain (publisher);
+  return rc;
+}
+
+/* ---- the sampling ---- */
+
+static void
+publisher_make_schema (struct publisher *publisher)
+{
+  size_t count;
+  const struct group *const *groups = sampling_groups (publisher->sampling, &count);
+
+  schema_destroy (publisher->schema);
+  publisher->schema = schema_create (groups, count);
+  memcpy (publisher->header.schema, publisher->schema->hash, SCHEMA_HASH_SIZE);
+}
+
+void
+publisher_leave_sampling (struct publisher *publisher)
+{
+  if (publisher->options.realtime)
+    sampling_calm (publisher->sampling);
+  publisher->sampling = NULL;
+}
+
+/* Samples go on at the next instant. The aggregator asks for the schema of a frame that it does not know. */
+void
+publisher_use_sampling (struct publisher *publisher, struct sampling *sampling)
+{
+  publisher->sampling = sampling;
+  if (publisher->options.realtime)
+    sampling_hurry (sampling);
+  publisher_make_schema (publisher);
+  publisher->unsettled = true;
+  if (publisher->begun) {
+    publisher->begun = false;
+    publisher_begin (publisher, clock_monotonic ());
+    sampling_set_clock (sampling, &publisher->clock);
+    loop_timer_set (publisher->sample_timer, sampling_next_due (sampling));
+  }
+  if (publisher->state == STATE_UP)
+    publisher_hello (publisher);
+  publisher_drain (publisher);
+}
+
+/* ---- life ---- */
+
 struct publisher *
 publisher_create (const struct publisher_options *options, struct loop *loop, struct sampling *sampling,
                   struct error *error)
 {
-  struct link_agent_options link = { .endpoint = options->endpoint, .queue_frames = options->queue_frames };
   struct publisher *publisher = memory_new (1, sizeof *publisher);
-  const struct group *const *groups;
-  size_t count;
 
   publisher->options = *options;
+  publisher->loop = loop;
   publisher->sampling = sampling;
-  if (publisher_read_keys (publisher, &link, error) == 0)
-    publisher->link = link_agent_create (&link, error);
-  explicit_bzero (&link, sizeof link);
-  if (!publisher->link) {
+  publisher->header.session = options->session;
+  snprintf (publisher->header.node, sizeof publisher->header.node, "%s", options->node);
+  prober_init (&publisher->prober, options->session);
+  if (publisher_link (publisher, options->endpoint, options->keys, options->queue_frames, error) < 0) {
     publisher_destroy (publisher);
     return NULL;
   }
 
+  publisher_make_schema (publisher);
+  publisher->log = frame_log_create (options->frame_log);
   if (options->realtime)
     sampling_hurry (sampling);
-  groups = sampling_groups (sampling, &count);
-  publisher->schema = schema_create (groups, count);
-  publisher->header.session = options->session;
-  snprintf (publisher->header.node, sizeof publisher->header.node, "%s", options->node);
-  memcpy (publisher->header.schema, publisher->schema->hash, SCHEMA_HASH_SIZE);
-  prober_init (&publisher->prober, options->session);
-  publisher->log = frame_log_create (options->frame_log);
-  publisher->heard_ns = clock_monotonic ();
-
   publisher->sample_timer = loop_timer_add (loop, publisher_sample, publisher);
   publisher->probe_timer = loop_timer_add (loop, publisher_timed_probe, publisher);
   publisher->silence_timer = loop_timer_add (loop, publisher_silence, publisher);
-  publisher->watch = loop_watch_add (loop, link_agent_fd (publisher->link), EPOLLIN, publisher_ready, publisher);
   loop_timer_set (publisher->silence_timer, publisher->heard_ns + SILENCE_LOOK);
   if (options->ring)
     loop_timer_set (publisher->sample_timer, publisher->heard_ns + WELCOME_WAIT);
-  log_info ("node %s, key %s: connecting to %s", publisher->header.node, publisher->key, options->endpoint);
+  else
+    notify_ready (options->notify); /* as ready as it can be: samples wait for the first welcome */
   footprint_settle ();
   publisher_drain (publisher);
   return publisher;

@@ -22,6 +22,7 @@ struct publisher {
   struct schema *schema;
   struct link_agent *link;
   struct frame_log *log;
+  struct loop *loop;
   struct loop_watch *watch;
   struct loop_timer *sample_timer, *probe_timer, *silence_timer;
   enum publisher_state state;
@@ -29,7 +30,10 @@ struct publisher {
   bool welcomed;  /* once at least */
   bool unsettled; /* something ran for the first time: its memory is let go of after the next sample */
   char key[KEY_TEXT_SIZE];
-  struct frame_header header; /* sequence: of the last frame */
+  uint8_t server_key[KEY_SIZE];
+  char endpoint[LINK_ENDPOINT_MAX]; /* that it is connected to, */
+  int queue_frames;                 /* with this queue */
+  struct frame_header header;       /* sequence: of the last frame */
   struct buffer frame, message;
   int64_t heard_ns;       /* when the aggregator said something, or the last attempt to connect anew */
   int64_t read_ns;        /* when the message at hand was read */
@@ -46,6 +50,7 @@ void publisher_begin (struct publisher *publisher, int64_t after_ns);
 
 /* publisher_talk.c */
 void publisher_enter (struct publisher *publisher, enum publisher_state state);
+void publisher_hello (struct publisher *publisher);
 void publisher_probe (struct publisher *publisher, int64_t now_ns);
 /* Hears all that there is to hear. Due after whatever was sent, since libzmq's fd speaks up only once. */
 void publisher_drain (struct publisher *publisher);

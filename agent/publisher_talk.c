@@ -62,7 +62,7 @@ publisher_tell_held (struct publisher *publisher, struct control *hello)
       hello->held[hello->held_count++] = held[i];
 }
 
-static void
+void
 publisher_hello (struct publisher *publisher)
 {
   struct control hello = { .type = CONTROL_HELLO,
@@ -236,6 +236,11 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
   else
     log_warning ("lost the aggregator at %s: frames are kept until it is back", endpoint);
   publisher->state = state;
+  notify_status (publisher->options.notify,
+                 state == STATE_UP        ? "node %s, connected to %s"
+                 : state == STATE_REFUSED ? "node %s, its key is not admitted by %s"
+                                          : "node %s, without an answer from %s",
+                 publisher->header.node, endpoint);
 }
 
 static void

@@ -147,6 +147,7 @@ standalone_begin (struct standalone *self)
   if (self->options->once_ns != 0)
     sampling_start (self->sampling, now_ns + self->options->once_ns);
   standalone_plan (self);
+  notify_ready (self->options->notify);
 }
 
 int

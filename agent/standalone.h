@@ -7,12 +7,14 @@
 #include "agent/sampling.h"
 #include "synop/error.h"
 #include "synop/loop.h"
+#include "synop/notify.h"
 
 struct standalone_options {
   const char *node;
   uint64_t session;
-  uint64_t count;  /* lines to write; 0: no end */
-  int64_t once_ns; /* the line comes after this time and has all groups; 0: lines when they are due */
+  uint64_t count;        /* lines to write; 0: no end */
+  struct notify *notify; /* is told when samples are taken; may be NULL */
+  int64_t once_ns;       /* the line comes after this time and has all groups; 0: lines when they are due */
 };
 
 /* Runs the loop until it is stopped, all lines are written or nobody reads them. -1 when they cannot be written. */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,14 +245,45 @@ test_whole_file (void **state)
   assert_int_equal (child (whole_file), 0);
 }
 
+/* The journal's stream gets priorities instead of time and level, and only that stream. */
+static int
+journal (void)
+{
+  char variable[64], text[256] = "";
+  int ends[2];
+  struct stat status;
+
+  if (pipe (ends) < 0 || dup2 (ends[1], STDERR_FILENO) < 0 || fstat (STDERR_FILENO, &status) < 0)
+    return 10;
+  snprintf (variable, sizeof variable, "%ju:%ju", (uintmax_t) status.st_dev, (uintmax_t) status.st_ino);
+  setenv ("JOURNAL_STREAM", variable, 1);
+  log_set_level (LOG_LEVEL_DEBUG);
+  log_error ("one");
+  log_warning ("two");
+  log_info ("three");
+  log_debug ("four");
+  if (read (ends[0], text, sizeof text - 1) <= 0 || strcmp (text, "<3>one\n<4>two\n<6>three\n<7>four\n") != 0)
+    return 11;
+  snprintf (variable, sizeof variable, "%ju:%ju", (uintmax_t) status.st_dev, (uintmax_t) status.st_ino + 1);
+  setenv ("JOURNAL_STREAM", variable, 1);
+  log_info ("elsewhere");
+  memset (text, 0, sizeof text);
+  return read (ends[0], text, sizeof text - 1) > 0 && strstr (text, "Z info: elsewhere\n") ? 0 : 12;
+}
+
+static void
+test_journal (void **state)
+{
+  (void) state;
+  assert_int_equal (child (journal), 0);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_full_pipe),
-    cmocka_unit_test (test_full_terminal),
-    cmocka_unit_test (test_many_threads),
-    cmocka_unit_test (test_whole_file),
+    cmocka_unit_test (test_full_pipe),  cmocka_unit_test (test_full_terminal), cmocka_unit_test (test_many_threads),
+    cmocka_unit_test (test_whole_file), cmocka_unit_test (test_journal),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

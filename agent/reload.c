@@ -1,0 +1,82 @@
+/* What may change while the agent runs is taken over: the log's level, where to publish and the keys for that, and what is
+ * sampled. For the latter all samplers are opened anew, which is simple and costs what a start costs: no frame is lost,
+ * the session goes on, and counters go on, since the kernel's do. Of the rest that differs a log line says that it takes
+ * effect after a restart. What is broken changes nothing. */
+#include "agent/reload.h"
+
+#include "synop/log.h"
+
+static const struct config_place of_log[] = { { "agent", "log_level" }, { NULL, NULL } };
+static const struct config_place of_connection[] = {
+  { "agent", "connect" }, { "agent", "keys" }, { "agent", "queue" }, { NULL, NULL }
+};
+static const struct config_place of_sampling[] = {
+  { "agent", "period" }, { "agent", "root" }, { "group *", "*" }, { "instance", "*" }, { "jobs", "*" }, { NULL, NULL },
+};
+
+/* Samplers read the texts of the options until they are closed. */
+static int
+sample_anew (struct running *running, const struct agent_options *fresh, struct error *error)
+{
+  struct agent_options *options = running->options;
+  int rc;
+
+  publisher_leave_sampling (running->publisher);
+  sampling_destroy (running->sampling);
+  config_take (options->config, fresh->config, of_sampling);
+  rc = options_resolve (options, error);
+  running->sampling = sampling_create (samplers, options->periods_ns, sampler_count, &options->context);
+  publisher_use_sampling (running->publisher, running->sampling);
+  return rc;
+}
+
+/* The link has copies of the texts that it was made with, the publisher has not: it gets the new ones before the old
+ * ones go. */
+static int
+connect_anew (struct running *running, const struct agent_options *fresh, struct error *error)
+{
+  struct agent_options *options = running->options;
+
+  if (publisher_connect (running->publisher, fresh->connect, fresh->keys, (int) fresh->queue, error) < 0)
+    return -1;
+  config_take (options->config, fresh->config, of_connection);
+  return publisher_connect (running->publisher, options->connect, options->keys, (int) options->queue, error);
+}
+
+static int
+read_again (struct running *running, struct agent_options *fresh, struct error *error)
+{
+  struct agent_options *options = running->options;
+
+  if (options_read (fresh, options->argc, options->argv, error) < 0 ||
+      config_check_file (options->config, fresh->config, error) < 0)
+    return -1;
+  if (running->publisher && fresh->connect[0] && connect_anew (running, fresh, error) < 0)
+    return -1;
+  if (running->publisher && config_changes (options->config, fresh->config, of_sampling) > 0 &&
+      sample_anew (running, fresh, error) < 0)
+    return -1;
+  config_take (options->config, fresh->config, of_log);
+  config_tell_changes (options->config, fresh->config);
+  return 0;
+}
+
+void
+agent_reload (void *context, int number)
+{
+  struct running *running = context;
+  struct agent_options fresh = { 0 };
+  struct error error;
+
+  (void) number;
+  notify_reloading (running->notify);
+  if (read_again (running, &fresh, &error) < 0) {
+    log_error ("%s; the configuration stays as it was", error.text);
+    notify_status (running->notify, "configuration not read again: %s", error.text);
+  } else {
+    log_info ("configuration and keys read again");
+  }
+  log_set_level ((enum log_level) running->options->log_level); /* reading has set it */
+  options_free (&fresh);
+  notify_reloaded (running->notify);
+}
