@@ -21,6 +21,8 @@ from lib.programs import Program, wait_until
 
 PREFIX = "synop-lab"
 NAMESPACES = pathlib.Path("/run/netns")
+CGROUPS = "/sys/fs/cgroup"
+ASIDE = "/mnt"  # for a moment, in a mount namespace
 TOOLS = ("ip", "unshare", "nsenter")
 PARTS = ("--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "--ipc", "--time")
 LOSE = ("iptables", "-w", "-A", "INPUT", "-i", "eth0", "-m", "statistic", "--mode", "random", "-j", "DROP", "--probability")
@@ -88,9 +90,11 @@ class Host:
         self.programs = []
 
     def boot(self):
-        command = ["ip", "netns", "exec", self.namespace, "unshare", *PARTS]
+        # ip mounts a /sys of the namespace's own devices, without the cgroup tree that lies below it.
+        command = ["unshare", "--mount", "sh", "-c", f"mount --rbind {CGROUPS} {ASIDE}; exec \"$@\"", "sh"]
+        command += ["ip", "netns", "exec", self.namespace, "unshare", *PARTS]
         command += ["--monotonic", str(self.shift), "--boottime", str(self.shift)]
-        command += ["sh", "-c", f"hostname {self.name}; exec sleep infinity"]
+        command += ["sh", "-c", f"mount --rbind {ASIDE} {CGROUPS}; umount -l {ASIDE}; hostname {self.name}; exec sleep infinity"]
         silent = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
         self.holder = subprocess.Popen(command, start_new_session=True, preexec_fn=die_with_parent, **silent)
         end = time.monotonic() + 10
@@ -122,6 +126,14 @@ class Host:
         """So much of what comes in, by chance, from now on."""
         words = (*LOSE, str(share)) if share else LOSE_NOTHING
         subprocess.run(["ip", "netns", "exec", self.namespace, *words], check=True, capture_output=True, timeout=20)
+
+    def cut_power(self):
+        """All of its processes end at once, and nobody is told."""
+        for program in self.programs:
+            program.killed = True
+        os.kill(self.first, signal.SIGKILL)
+        self.first = None
+        self.holder.wait(20)
 
     def shut_down(self):
         """With its first process all others of the host end, and each is waited for by its parent."""

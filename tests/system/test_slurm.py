@@ -1,0 +1,351 @@
+"""Jobs of a real SLURM (tests/lib/slurm.py): what their programs did, as they say themselves, against `aggregator report`,
+node lines, job lines, and SLURM's own sacct and sstat. An agent on each of SLURM's nodes, the aggregator where slurmctld
+is. docs/jobs.md tells the tolerances."""
+
+import pathlib
+import pwd
+import re
+
+import pytest
+from lib import slurm
+from lib.programs import BUILD, LIMIT, parse_line, run, time_ns, wait_until
+from lib.slurm import Slurm, amount, seconds
+
+PORT = 5555  # in a network of their own
+PERIOD = 0.5
+MB = 1 << 20
+OTHER = "nobody"  # a user
+
+
+class Bed:
+    """SLURM, with agents and an aggregator."""
+
+    def __init__(self, cluster, plugins, epilog=False):
+        self.cluster = cluster
+        self.options = ["--config", cluster.empty, "--socket", cluster.socket]
+        settings = ""
+        if epilog:
+            script = cluster.write("epilog", f"#!/bin/sh\nexec {BUILD}/aggregator job end \"$SLURM_JOB_ID\" "
+                                             f"--config {cluster.empty} --socket {cluster.socket}\n")
+            script.chmod(0o755)
+            settings = f"EpilogSlurmctld={script}\n"
+        self.slurm = Slurm(cluster.folder, plugins, settings)
+        self.nodes = self.slurm.nodes
+        programs = cluster.logs
+        cluster.logs = lambda: f"{programs()}\n{self.slurm.logs()}"  # of a test that fails
+
+    def __enter__(self):
+        self.slurm.__enter__()
+        try:
+            self.start()
+        except BaseException:
+            self.slurm.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for program in self.cluster.programs:
+            if program.alive():
+                program.stop()
+        self.slurm.__exit__()
+
+    def start(self):
+        cluster, master = self.cluster, self.slurm.hosts[self.slurm.master]
+        ini = cluster.write("aggregator.ini", "[history]\nchunk_time = 500ms\n[jobs]\ngrace = 2s\n")
+        endpoint = f"tcp://{master.address}:{PORT}"
+        cluster.aggregator = self.program(master, "aggregator", "--config", ini, "--keys", cluster.master, "--listen",
+                                          endpoint, "--socket", cluster.socket, "--history", cluster.history,
+                                          "--down-periods", 6)
+        wait_until(cluster.socket.exists, "the aggregator's socket")
+        for node in self.nodes:
+            keys = cluster.keys_of(node)
+            ini = cluster.write(f"{node}.ini", f"[jobs]\nbook = {keys}/book\npss_period = 1s\n")
+            self.program(self.slurm.hosts[node], "agent", "--config", ini, "--keys", keys, "--node", node, "--connect",
+                         endpoint, "--period", f"{PERIOD}s", "--ring-path", keys / "ring", "--ring-max-size", "1M")
+        for node in self.nodes:
+            cluster.wait_node(node)
+
+    def program(self, host, name, *arguments):
+        made = host.program(self.cluster.folder, f"{name}-{host.name}", name, *arguments)
+        self.cluster.programs.append(made)
+        return made
+
+    # ---- what is said ----
+
+    def job_line(self, job, event, check=None):
+        return self.cluster.aggregator.wait_line(check, type="job", event=event, job_id=job)
+
+    def command(self, name, *options):
+        done = run("aggregator", name, *options, *self.options, "--history", self.cluster.history)
+        assert done.returncode == 0, f"{done.args}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def report(self, job):
+        return parse_line(self.command("report", job, "--json"))
+
+    def nodes_of(self, job):
+        return {node["node"]: node for node in self.report(job)["nodes"]}
+
+    def listed(self):
+        return {line["job_id"]: line for line in map(parse_line, self.command("jobs", "--json").splitlines())}
+
+    def rows(self, node, job):
+        """The job's groups in the node's lines."""
+        for line in self.cluster.aggregator.lines(type="node", node=node):
+            for one in line["report"].get("job_data", []):
+                if one["job_id"] == job:
+                    yield one["report"]
+
+    def latest(self, node, job, group, metric, check=lambda value: value is not None):
+        """The newest of its values that fits."""
+        values = [row[group][metric] for row in self.rows(node, job) if group in row and row[group][metric] is not None]
+        return next(filter(check, reversed(values)), None)
+
+    def wait_samples(self, job, count=3):
+        """So many more lines with the job from each of its nodes; returns the line of its start."""
+        started = self.job_line(job, "started")
+        seen = {node: sum(1 for _ in self.rows(node, job)) for node in started["nodes"]}
+        for node, before in seen.items():
+            wait_until(lambda: sum(1 for _ in self.rows(node, job)) >= before + count, f"samples of {job} on {node}")
+        return started
+
+
+@pytest.fixture
+def bed(cluster, request):
+    plugins = request.param
+    why = slurm.lacking(plugins)
+    if why:
+        pytest.skip(f"no SLURM: {why}")
+    with Bed(cluster, plugins, epilog=plugins == "cgroup") as made:
+        yield made
+
+
+TICKS = 0.04  # a process's four counters of CPU time, each cut to 10 ms
+
+
+def assert_cpu(said, truth, orphan=0.0):
+    """The programs' own figures lack slurmstepd's first steps, until it becomes the program, and what came after."""
+    cpu = said["report"]["cpu_user"]["total"] + said["report"]["cpu_system"]["total"]
+    least = truth["cpu"] + orphan
+    assert least - TICKS <= cpu <= least * 1.05 + 0.15, (said["node"], cpu, truth)
+    return cpu
+
+
+def assert_node(said, truth, orphan=0.0):
+    cpu = assert_cpu(said, truth, orphan)
+    values = said["report"]
+    peak, written = values["memory_peak"]["maximum"], values["write"]["total"]
+    assert 0.95 * truth["memory"] <= peak <= truth["memory"] + 4 * MB, (peak, truth)
+    assert truth["write_bytes"] <= written <= truth["write_bytes"] + 64 * 1024, (written, truth)
+    assert said["samples"] > 3 and not said["lost"] and said["cpus"] == 1
+    return cpu
+
+
+def main_job(bed, orphan):
+    """What was asked for and what was done, on three nodes of which the third has less to compute and more to hold. Returns
+    what its programs say, when they have done everything and wait."""
+    # Children first: a copy of what the parent holds would count too.
+    acts = ["child=0.2", *([f"orphan={orphan}"] if orphan else []), "cpu=0.8,0.8,0.3", "memory=40,40,90", "write=4,4,12"]
+    bed.main = bed.slurm.srun("-N3", "-n3", "-c1", "-J", "relax", *bed.slurm.work("main", *acts, "wait"))
+    truth = bed.slurm.told("main", 3)
+    assert list(truth) == bed.nodes
+    for node, cpu, memory, written in zip(bed.nodes, (1.0, 1.0, 0.5), (40, 40, 90), (4, 4, 12)):
+        did = truth[node]
+        assert cpu <= did["cpu"] < cpu + 0.2 and memory * MB < did["memory"] < (memory + 20) * MB
+        assert written * MB <= did["write_bytes"] < (written + 1) * MB
+    job = truth[bed.nodes[0]]["job"]
+    started = bed.wait_samples(job)
+    assert started["nodes"] == bed.nodes and started["user"] == "root" and started["name"] == "relax"
+    assert started["scheduler"] == "slurm" and started["cpus"] == 3
+    assert abs(time_ns(started["started"]) / 1e9 - min(did["began"] for did in truth.values())) < 0.3
+    for node in bed.nodes:
+        assert bed.latest(node, job, "job_processes", "processes") == 1, "slurmstepd is none of the job's"
+    return job, truth
+
+
+def end_main_job(bed, job, truth, orphan=0.0):
+    """The report while it runs, and after its end; returns that and sacct's row of the step."""
+    running = bed.report(job)
+    assert running["ended"] is None and [node["node"] for node in running["nodes"]] == bed.nodes
+    for node in running["nodes"]:
+        assert_node(node, truth[node["node"]], orphan)
+    bed.slurm.go_on("main")
+    assert bed.main.wait(LIMIT) == 0
+    rows = bed.slurm.account(job, "Elapsed", "TotalCPU", "MaxRSS", "MaxRSSNode", "MaxDiskWrite", "MaxDiskWriteNode",
+                             until=lambda row: row["MaxDiskWrite"])
+    ended = bed.job_line(job, "ended")
+    report = bed.report(job)
+    cpu = sum(assert_node(node, truth[node["node"]], orphan) for node in report["nodes"])
+    # Which node was unlike the others.
+    assert report["memory_peak"]["node"] == bed.nodes[2] and report["lost_nodes"] == []
+    assert {report["imbalance"][name]["node"] for name in ("cpu_usage", "memory", "write")} == {bed.nodes[2]}
+    means = [node["report"]["cpu_usage"]["mean"] for node in report["nodes"]]
+    if means[2] < min(means[:2]) * 0.84 and means[2] < min(means[:2]) - 6:  # else the job waited for too long
+        assert report["slowest_node"] == bed.nodes[2] and f"! {bed.nodes[2]} was slow" in bed.command("report", job)
+    summary = ended["summary"]
+    assert abs(summary["cpu_time"] - cpu) < 0.05 and abs(report["cpu_time"] - cpu) < 0.05
+    assert summary["nodes"] == 3 and summary["cpus"] == 3 and summary["lost_nodes"] == []
+    assert summary["memory_peak"]["node"] == bed.nodes[2]
+    assert summary["memory_peak"]["bytes"] == report["memory_peak"]["bytes"]
+    step = rows[f"{job}.0"]
+    assert step["State"] == "COMPLETED" and abs(report["duration"] - seconds(step["Elapsed"])) < 2 + PERIOD
+    assert abs(cpu - seconds(step["TotalCPU"]) - orphan * 3) < 0.2 + 0.05 * cpu, (cpu, step)
+    assert step["MaxDiskWriteNode"] == bed.nodes[2]
+    assert abs(max(node["report"]["write"]["total"] for node in report["nodes"]) - amount(step["MaxDiskWrite"])) < MB / 8
+    return ended, report, step
+
+
+@pytest.mark.parametrize("bed", ["processes"], indirect=True)
+def test_without_cgroups(bed):
+    """The environment alone tells of the job, and it is the sum of its processes; its end is that it is not seen."""
+    job, truth = main_job(bed, orphan=0)
+    row = bed.slurm.statistics(f"{job}.0", "MaxRSS", "MaxRSSNode", "MaxDiskWrite", "NTasks")
+    third = bed.nodes[2]
+    assert row["MaxRSSNode"] == third and row["NTasks"] == "3"
+    ended, report, step = end_main_job(bed, job, truth)
+    peak = report["memory_peak"]["bytes"]
+    assert abs(peak - amount(row["MaxRSS"])) < 0.03 * peak and abs(peak - amount(step["MaxRSS"])) < 0.03 * peak
+    assert abs(truth[third]["write_chars"] - amount(row["MaxDiskWrite"])) < MB / 8
+    assert ended["reason"] == "gone"
+    assert {bed.latest(node, job, "job_info", "source") for node in bed.nodes} == {"processes"}
+    for node in bed.nodes:
+        assert bed.latest(node, job, "job_memory", "cgroup_peak") is None
+
+
+# ---- with cgroups: jobs of every kind, beside each other ----
+
+
+def batch(bed, *steps):
+    """A script that runs these steps one after the other, each a mark and acts."""
+    lines = [f"srun --export=ALL -n1 {' '.join(bed.slurm.work(*step))}\n" for step in steps]
+    return "#!/bin/sh\n" + "".join(lines)
+
+
+def steps_job(bed):
+    """Two steps and the script itself, of another user; shares the first node. The first step may be between two samples,
+    so that only its cgroup tells what it did."""
+    script = batch(bed, ("first", "cpu=0.2"), ("second", "cpu=0.1", "write=3", "wait"))
+    return bed.slurm.sbatch(script, f"--uid={OTHER}", "-J", "steps", "-n1", "-w", bed.nodes[0])
+
+
+def check_steps(bed, job):
+    first, second = (bed.slurm.told(mark)[bed.nodes[0]] for mark in ("first", "second"))
+    assert first["job"] == second["job"] == job
+    bed.wait_samples(job)
+    bed.slurm.go_on("second")
+    rows = bed.slurm.account(job, "TotalCPU")
+    assert {f"{job}.0", f"{job}.1", f"{job}.batch"} <= set(rows)
+    ended, report = bed.job_line(job, "ended"), bed.report(job)
+    assert report["user"] == ended["user"] == OTHER and report["name"] == "steps"
+    [node] = report["nodes"]
+    steps = [rows[f"{job}.{name}"] for name in ("0", "1", "batch")]
+    known = first["cpu"] + second["cpu"]
+    used = sum(seconds(row["TotalCPU"]) for row in steps)
+    assert known - TICKS <= report["cpu_time"] and abs(report["cpu_time"] - used) < 0.25
+    assert second["write_bytes"] <= node["report"]["write"]["total"] < second["write_bytes"] + MB / 8
+    assert bed.latest(bed.nodes[0], job, "job_info", "uid") == pwd.getpwnam(OTHER).pw_uid
+
+
+def array_job(bed):
+    """Two tasks, on the second and on the third node, beside the main job."""
+    script = batch(bed, ("array-$SLURM_ARRAY_TASK_ID", "cpu=0.1", "wait"))
+    return bed.slurm.sbatch(script, "--array=1-2", "-J", "array", "-n1", "-x", bed.nodes[0])
+
+
+def check_array(bed, array):
+    jobs = set()
+    for task in (1, 2):
+        [[node, did]] = bed.slurm.told(f"array-{task}").items()
+        started = bed.wait_samples(did["job"])
+        assert started["array"] == f"{array}_{task}" and started["nodes"] == [node]
+        bed.slurm.go_on(f"array-{task}")
+        bed.job_line(did["job"], "ended")
+        report = bed.report(did["job"])
+        assert report["array"] == f"{array}_{task}"
+        assert did["cpu"] - TICKS <= report["cpu_time"] < did["cpu"] + 0.3
+        jobs.add(did["job"])
+    assert len(jobs) == 2
+
+
+def requeued_job(bed):
+    script = batch(bed, ("again-$SLURM_RESTART_COUNT", "cpu=0.1", "wait"))
+    return bed.slurm.sbatch(script.replace("$SLURM_RESTART_COUNT", "${SLURM_RESTART_COUNT:-0}"), "--requeue", "-J", "again",
+                            "-n1", "-w", bed.nodes[1])
+
+
+def check_requeue(bed, job):
+    """The same id, two runs: each is a job of its own."""
+    bed.slurm.told("again-0")
+    bed.wait_samples(job)
+    bed.slurm.succeed("scontrol", "requeue", job)
+    bed.job_line(job, "ended")
+    wait_until(lambda: "PENDING" in bed.slurm.succeed("scontrol", "show", "job", job), "the job waits")
+    bed.slurm.succeed("scontrol", "update", f"JobId={job}", "StartTime=now")
+    bed.slurm.told("again-1")
+    second = bed.wait_samples(f"{job}/1")
+    assert second["nodes"] == [bed.nodes[1]]
+    bed.slurm.go_on("again-1")
+    bed.job_line(f"{job}/1", "ended")
+    assert bed.report(job)["job_id"] == f"{job}/1", "of an id the newest run"
+    listed = bed.listed()
+    assert listed[job]["ended"] <= listed[f"{job}/1"]["started"]
+    for run_of_it in (job, f"{job}/1"):
+        assert 0.1 < listed[run_of_it]["summary"]["cpu_time"] < 1
+
+
+def doomed_job(bed):
+    return bed.slurm.srun("-N3", "-n3", "-c1", "-J", "doomed", *bed.slurm.work("doomed", "cpu=0.1", "wait"))
+
+
+def check_lost_node(bed, process):
+    """The third node loses its power while a job runs on all three."""
+    lost = bed.nodes[2]
+    truth = bed.slurm.told("doomed", 3)
+    job = truth[lost]["job"]
+    assert bed.wait_samples(job)["nodes"] == bed.nodes
+    mark = bed.cluster.aggregator.mark()
+    bed.slurm.hosts[lost].cut_power()
+    bed.cluster.wait_event("node_down", after=mark, node=lost)
+    bed.slurm.succeed("scontrol", "update", f"NodeName={lost}", "State=DOWN", "Reason=power")
+    assert process.wait(LIMIT) != 0
+    ended = bed.job_line(job, "ended")
+    assert ended["summary"]["lost_nodes"] == [lost] and ended["summary"]["nodes"] == 3
+    report = bed.report(job)
+    assert report["lost_nodes"] == [lost] and [node["node"] for node in report["nodes"]] == bed.nodes
+    for node in report["nodes"]:
+        assert_cpu(node, truth[node["node"]])
+    assert any(lost in sentence and "lost" in sentence for sentence in report["unknown"])
+    assert f"! Lost while the job ran: {lost}." in bed.command("report", job)
+    assert bed.slurm.account(job)[job]["State"].startswith("NODE_FAIL")
+
+
+@pytest.mark.parametrize("bed", ["cgroup"], indirect=True)
+def test_with_cgroups(bed):
+    orphan = 0.2
+    job, truth = main_job(bed, orphan)
+    steps, array = steps_job(bed), array_job(bed)
+    # Each for itself, though they share nodes.
+    check_steps(bed, steps)
+    check_array(bed, array)
+    running = bed.listed()
+    assert running[job]["state"] == "running" and running[steps]["state"] == "ended"
+    assert {bed.latest(node, job, "job_info", "source") for node in bed.nodes} == {"cgroup"}
+    for node in bed.nodes:
+        did = truth[node]
+        assert did["memory"] * 0.8 < bed.latest(node, job, "job_memory", "cgroup_peak") < did["memory"] + 30 * MB
+        assert bed.latest(node, job, "job_memory", "cgroup_limit") == 200 * MB
+    again = requeued_job(bed)
+    ended, _, _ = end_main_job(bed, job, truth, orphan)
+    assert ended["reason"] == "told", "by EpilogSlurmctld"
+    doomed = doomed_job(bed)
+    check_requeue(bed, again)
+    check_lost_node(bed, doomed)
+
+
+def test_nothing_is_left():
+    """Of these tests and of those that were killed."""
+    slurm.remove_left_over()
+    mine = re.compile(rf"slurm_{slurm.PREFIX}(\d+)n")
+    left = [path for path in slurm.CGROUPS.glob("*/slurm_*") if (owner := mine.match(path.name))
+            and not pathlib.Path("/proc", owner[1]).exists()]
+    assert not left
