@@ -129,21 +129,37 @@ install_missing ()
   esac
 }
 
-# A browser is large and not to be had everywhere: without one a test of reports is skipped.
-try_browser ()
+browser ()
+{
+  tool chromium || tool chromium-browser
+}
+slurm ()
+(
+  PATH=$PATH:/usr/sbin
+  tool slurmctld && tool slurmd && tool slurmdbd && tool srun && tool munged && tool mariadbd
+)
+# wish DEBIAN FEDORA COMMAND...: as need, of what is not to be had everywhere: without it its tests are skipped
+wish ()
+{
+  missing=
+  need "$@"
+  [ -z "$missing" ] && return
+  echo "setup ($level): installing$missing" >&2
+  [ "$manager" = apt ] && (as_root apt-get update -q) >&2
+  (install_missing) >&2 || echo "setup: there is no$missing here; tests that need it are skipped" >&2
+}
+try_more ()
 {
   [ "$level" = build ] && return
-  tool chromium >/dev/null || tool chromium-browser >/dev/null && return
-  missing=chromium
-  echo "setup ($level): installing $missing" >&2
-  [ "$manager" = apt ] && as_root apt-get update -q >&2
-  (install_missing) >&2 || echo "setup: there is no $missing here; tests that need it are skipped" >&2
+  wish chromium chromium browser
+  wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \
+    "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm
 }
 
 msgpack=libmsgpack-dev
 find_missing
 if [ -z "$missing" ]; then
-  try_browser
+  try_more
   exit 0
 fi
 
@@ -168,4 +184,4 @@ if [ -n "$missing" ]; then
   echo "setup: still missing:$missing" >&2
   exit 1
 fi
-try_browser
+try_more
