@@ -6,11 +6,14 @@
  * even when their disk is sick. The kernel says by poll when its list of mounts has changed; between changes the list
  * is not read. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "agent/facts.h"
 #include "agent/groups.h"
@@ -140,6 +143,23 @@ static const struct sampler remote_sampler = {
   .group = &group, .may_block = remote_may_block, .sample = remote_sample, .close = free
 };
 
+/* A hardened service has a view of its own in which all is mounted read-only; what the machine has mounted stands with
+ * process 1. In a container that sees the host's processes that one has another tree, and its own view is right. */
+static const char *
+mountinfo_path (const char *root)
+{
+  struct stat here, there;
+  int fd;
+
+  if (root[0] || stat ("/", &here) < 0 || stat ("/proc/1/root/", &there) < 0 || here.st_dev != there.st_dev ||
+      here.st_ino != there.st_ino)
+    return "/proc/self/mountinfo";
+  fd = open ("/proc/1/mountinfo", O_RDONLY | O_CLOEXEC);
+  if (fd >= 0)
+    close (fd);
+  return fd >= 0 ? "/proc/1/mountinfo" : "/proc/self/mountinfo";
+}
+
 static void *
 filesystem_open (const struct sampler_context *context)
 {
@@ -148,7 +168,7 @@ filesystem_open (const struct sampler_context *context)
   filesystem->root = memory_string (context->root);
   filesystem->exclude = memory_string (context->filesystem_exclude);
   filesystem->types_exclude = memory_string (context->filesystem_types_exclude);
-  reader_init (&filesystem->reader, context->root, "/proc/self/mountinfo");
+  reader_init (&filesystem->reader, context->root, "%s", mountinfo_path (context->root));
   filesystem->format = MOUNTS_INFO;
   table_init (&filesystem->answer, &group);
   return filesystem;

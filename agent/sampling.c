@@ -160,8 +160,8 @@ sampling_calm (struct sampling *sampling)
 {
   struct sched_param ordinary = { .sched_priority = 0 };
 
-  if (sampling->hurried)
-    sched_setscheduler (0, SCHED_OTHER, &ordinary);
+  if (sampling->hurried) /* the flag stays: who has the right by RLIMIT_RTPRIO alone may not take it away */
+    sched_setscheduler (0, SCHED_OTHER | SCHED_RESET_ON_FORK, &ordinary);
   sampling->hurried = false;
 }
 

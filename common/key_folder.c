@@ -39,7 +39,9 @@ key_folder_make (const char *path, struct error *error)
       continue;
     char next = at[1];
     at[1] = '\0';
-    if (mkdir (part, 0755) != 0 && errno != EEXIST)
+    if (mkdir (part, 0755) == 0)
+      key_folder_give (part, NULL);
+    else if (errno != EEXIST)
       result = error_set (error, "%s: %s", part, strerror (errno));
     at[1] = next;
   }
@@ -76,6 +78,18 @@ out:
   free (secret);
   free (public);
   return result;
+}
+
+void
+key_folder_give (const char *path, const int *fd)
+{
+  const char *slash = strrchr (path, '/');
+  char *folder = slash ? memory_copy (path, (size_t) (slash + 1 - path)) : memory_string (".");
+  struct stat status;
+
+  if (geteuid () == 0 && stat (folder, &status) == 0 && status.st_uid != 0)
+    (void) !(fd ? fchown (*fd, status.st_uid, status.st_gid) : lchown (path, status.st_uid, status.st_gid));
+  free (folder);
 }
 
 void

@@ -13,6 +13,8 @@ int key_folder_make (const char *path, struct error *error);
  * it; where both are, that is an error. */
 int key_folder_init (const char *path, const char *name, const char *comment, struct error *error);
 /* The folder of the file `path` to the disk: a name that was told to others must not be gone after a crash. */
+/* What root makes in a folder of another user, as of a service, is that user's: a path, or with `fd` what is open there. */
+void key_folder_give (const char *path, const int *fd);
 void key_folder_sync (const char *path);
 
 /* The commands' answer to standard output. A reader that has gone is an error too: the answer was not read. */

@@ -245,6 +245,7 @@ file_write (const char *path, mode_t mode, const char *text, size_t length, stru
   if (fd < 0)
     goto out;
   created = true;
+  key_folder_give (path, &fd);
   if (write_all (fd, text, length) != 0 || fchmod (fd, mode) != 0 || fsync (fd) != 0)
     goto out;
   if (link (temporary, path) != 0)
