@@ -132,37 +132,41 @@ end_resuming (struct job *job, int64_t now_ns)
   job->resumed_ns = 0;
 }
 
-/* How much a counter of the cgroup grew. `before`: what is told of it already where it tells for the first time. */
-static uint64_t
-flow_grown (struct job_totals *totals, enum job_flow flow, uint64_t value, uint64_t before)
+/* How much the cgroup's CPU time grew, from what is told already where it tells for the first time. The sum is what it
+ * says; how that is split into user and system may be corrected later by the kernel, but nothing told falls. */
+static void
+cpu_grown (struct job_totals *totals, uint64_t user, uint64_t system, uint64_t grown[2])
 {
-  bool known = totals->flow_known >> flow & 1;
-  uint64_t from = known ? totals->flow_last[flow] : before, grown = value > from ? value - from : 0;
+  bool known = totals->flow_known >> FLOW_USER & 1;
+  const uint64_t *from = known ? &totals->flow_last[FLOW_USER] : totals->inside;
+  uint64_t all = user + system > from[0] + from[1] ? user + system - from[0] - from[1] : 0;
 
-  totals->flow_known |= 1u << flow;
-  totals->flow_last[flow] = value;
-  totals->flow[flow] += grown;
-  return grown;
+  grown[0] = user > from[0] ? user - from[0] : 0;
+  if (grown[0] > all)
+    grown[0] = all;
+  grown[1] = all - grown[0];
+  totals->flow_known |= 1u << FLOW_USER;
+  totals->flow_last[FLOW_USER] = user;
+  totals->flow_last[FLOW_SYSTEM] = system;
 }
 
 static void
 settle_cpu (struct job *job)
 {
-  const uint64_t usage[2] = { job->usage.user_ns, job->usage.system_ns };
   struct job_totals *totals = &job->totals;
-  bool by_cgroup = usage[0] != JOB_MISSING && usage[1] != JOB_MISSING;
-  uint64_t all = 0;
+  bool by_cgroup = job->usage.user_ns != JOB_MISSING && job->usage.system_ns != JOB_MISSING;
+  uint64_t inside[2] = { job->now.grown_inside[0], job->now.grown_inside[1] }, all = 0;
 
-  if (!by_cgroup)
-    totals->flow_known &= ~(1u << FLOW_USER | 1u << FLOW_SYSTEM);
+  if (by_cgroup)
+    cpu_grown (totals, job->usage.user_ns, job->usage.system_ns, inside);
+  else
+    totals->flow_known &= ~(1u << FLOW_USER);
   for (int i = 0; i < 2; i++) {
-    uint64_t inside = job->now.grown_inside[i], outside = job->now.grown[i] - inside;
+    uint64_t grown = inside[i] + job->now.grown[i] - job->now.grown_inside[i];
 
-    if (by_cgroup)
-      inside = flow_grown (totals, i ? FLOW_SYSTEM : FLOW_USER, usage[i], totals->inside[i]);
-    totals->inside[i] += inside;
-    totals->total[i] += inside + outside;
-    all += inside + outside;
+    totals->inside[i] += inside[i];
+    totals->total[i] += grown;
+    all += grown;
   }
   totals->usage += all / job->cpus;
   job->changed |= by_cgroup != job->by_cgroup;
@@ -170,20 +174,23 @@ settle_cpu (struct job *job)
 }
 
 static void
+flow_follow (struct job_totals *totals, enum job_flow flow, uint64_t value)
+{
+  uint64_t last = totals->flow_known >> flow & 1 ? totals->flow_last[flow] : 0;
+
+  if (value == JOB_MISSING)
+    return;
+  totals->flow[flow] += value > last ? value - last : 0;
+  totals->flow_last[flow] = value;
+  totals->flow_known |= 1u << flow;
+}
+
+static void
 settle_cgroup (struct job *job)
 {
-  const struct {
-    enum job_flow flow;
-    uint64_t value;
-  } flows[] = {
-    { FLOW_OOM_KILLS, job->usage.oom_kills },
-    { FLOW_READ_BYTES, job->usage.read_bytes },
-    { FLOW_WRITE_BYTES, job->usage.write_bytes },
-  };
-
-  for (size_t i = 0; i < sizeof flows / sizeof flows[0]; i++)
-    if (flows[i].value != JOB_MISSING)
-      flow_grown (&job->totals, flows[i].flow, flows[i].value, 0);
+  flow_follow (&job->totals, FLOW_OOM_KILLS, job->usage.oom_kills);
+  flow_follow (&job->totals, FLOW_READ_BYTES, job->usage.read_bytes);
+  flow_follow (&job->totals, FLOW_WRITE_BYTES, job->usage.write_bytes);
 }
 
 static void

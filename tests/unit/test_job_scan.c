@@ -337,6 +337,105 @@ test_jobs_share_a_node (void **state)
   machine_free (&machine);
 }
 
+/* ---- cgroups ---- */
+
+#define STEP "0::/system.slice/n1_slurmstepd.scope/job_5/step_0/user/task_0\n"
+#define FOLDER "/sys/fs/cgroup/system.slice/n1_slurmstepd.scope/job_5"
+
+static void
+set_cgroup (const struct machine *machine, unsigned user_ms, unsigned system_ms)
+{
+  char text[100];
+
+  snprintf (text, sizeof text, "usage_usec %u\nuser_usec %u\nsystem_usec %u\n", (user_ms + system_ms) * 1000,
+            user_ms * 1000, system_ms * 1000);
+  scratch_write (&machine->scratch, FOLDER "/cpu.stat", text);
+}
+
+static void
+machine_with_cgroup (struct machine *machine)
+{
+  machine_init (machine);
+  scratch_write (&machine->scratch, "/proc/self/mountinfo",
+                 "30 1 8:1 / / rw - ext4 /dev/sda1 rw\n31 30 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+}
+
+/* The cgroup counts those that were never seen; who is outside of it is added. */
+static void
+test_cgroup_counts (void **state)
+{
+  struct machine machine;
+  struct made inside = { .pid = 20, .environment = "SLURM_JOB_ID=5 SLURM_CPUS_ON_NODE=2", .cgroup = STEP, .user = 100 };
+  struct made outside = { .pid = 21, .environment = "SLURM_JOB_ID=5", .user = 1000 };
+
+  (void) state;
+  machine_with_cgroup (&machine);
+  set_cgroup (&machine, 7000, 500);
+  machine_put (&machine, inside);
+  machine_put (&machine, outside);
+  machine_open (&machine, machine.book);
+  machine_scan (&machine);
+  assert_true (machine_need_job (&machine, "5")->by_cgroup);
+  assert_int_equal (user_time (&machine, "5"), TICKS (700 + 1000));
+  assert_int_equal (machine_need_job (&machine, "5")->totals.total[PROCESS_SYSTEM], TICKS (50));
+  assert_int_equal (machine_need_job (&machine, "5")->totals.usage, TICKS (1750) / 2);
+  inside.user = 150;
+  machine_put (&machine, inside);
+  outside.user = 1001;
+  machine_put (&machine, outside);
+  set_cgroup (&machine, 7600, 500);
+  machine_scan (&machine);
+  assert_int_equal (user_time (&machine, "5"), TICKS (760 + 1001));
+
+  /* The agent is restarted while the cgroup goes on counting. */
+  job_scan_destroy (machine.scan);
+  set_cgroup (&machine, 9000, 500);
+  machine_open (&machine, machine.book);
+  machine_scan (&machine);
+  assert_int_equal (user_time (&machine, "5"), TICKS (900 + 1001));
+  machine_free (&machine);
+}
+
+/* First its processes are all that is known, then there is a cgroup. */
+static void
+test_cgroup_comes_later (void **state)
+{
+  const struct {
+    unsigned first_ms, told;
+  } ways[] = {
+    { 9000, 900 }, /* it knows more than was seen */
+    { 200, 700 },  /* it began later: what was seen stays */
+  };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    struct machine machine;
+    struct made process = { .pid = 20, .environment = "SLURM_JOB_ID=5", .cgroup = STEP, .start = 5, .user = 700 };
+
+    machine_with_cgroup (&machine);
+    machine_put (&machine, process);
+    scratch_write (&machine.scratch, FOLDER "/cgroup.procs", "20\n");
+    machine_open (&machine, "");
+    machine_scan (&machine);
+    assert_false (machine_need_job (&machine, "5")->by_cgroup);
+    assert_int_equal (user_time (&machine, "5"), TICKS (700));
+    set_cgroup (&machine, ways[i].first_ms, 0);
+    for (int j = 0; j < 70; j++) /* until folders are looked for again */
+      machine_scan (&machine);
+    assert_true (machine_need_job (&machine, "5")->by_cgroup);
+    assert_int_equal (user_time (&machine, "5"), TICKS (ways[i].told));
+    set_cgroup (&machine, ways[i].first_ms + 100, 0);
+    machine_scan (&machine);
+    assert_int_equal (user_time (&machine, "5"), TICKS (ways[i].told + 10));
+    scratch_remove (&machine.scratch, FOLDER);
+    process.user = 701;
+    machine_put (&machine, process);
+    machine_scan (&machine);
+    assert_true (user_time (&machine, "5") >= TICKS (ways[i].told + 10));
+    machine_free (&machine);
+  }
+}
+
 /* ---- an agent that is killed ---- */
 
 /* Two scans by a program that is killed then. */
@@ -617,6 +716,8 @@ main (void)
     cmocka_unit_test (test_parent_that_does_not_wait),
     cmocka_unit_test (test_zombie),
     cmocka_unit_test (test_jobs_share_a_node),
+    cmocka_unit_test (test_cgroup_counts),
+    cmocka_unit_test (test_cgroup_comes_later),
     cmocka_unit_test (test_restart),
     cmocka_unit_test (test_restart_never_falls),
     cmocka_unit_test (test_too_many_jobs),
