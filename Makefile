@@ -33,9 +33,9 @@ AGENT = $(filter-out %/main.o,$(call objects,agent/*.c))
 AGGREGATOR = $(filter-out %/main.o,$(call objects,aggregator/*.c))
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch])
+SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch] tests/lib/*/*.[ch])
 
-.PHONY: all programs unit-tests fuzzers benches run \
+.PHONY: all programs unit-tests stand-ins fuzzers benches run \
         check setup bench fuzz soak docs generated-docs format format-check clean install uninstall
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -63,8 +63,15 @@ $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
+# Libraries of others that the agent loads at run time, played for tests.
+STAND_INS = $(BUILD)/tests/lib/libnvidia-ml.so.1
+stand-ins: $(STAND_INS)
+$(BUILD)/tests/lib/libnvidia-ml.so.1: $(wildcard tests/lib/nvml/*.c tests/lib/nvml/*.h) agent/nvml.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^)
+
 # A unit test links what it needs of the programs: their objects without main.
-unit-tests: $(UNIT_TESTS)
+unit-tests: $(UNIT_TESTS) stand-ins
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka

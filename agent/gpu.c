@@ -14,6 +14,7 @@
 
 #include "agent/gpu_events.h"
 #include "agent/gpu_processes.h"
+#include "agent/gpu_seen.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -78,6 +79,7 @@ gpus_create (const char *root, const char *library)
   gpus->state = state;
   gpus->events = gpu_events_create (root);
   gpus->processes = gpu_processes_create ();
+  gpus->seen = gpu_seen_create ();
   library_look (gpus);
   return gpus;
 }
@@ -125,6 +127,7 @@ gpus_unref (struct gpus *gpus)
   nvml_unload (&gpus->nvml);
   gpu_events_destroy (gpus->events);
   gpu_processes_destroy (gpus->processes);
+  gpu_seen_destroy (gpus->seen);
   pthread_mutex_destroy (&state->lock);
   pthread_mutex_destroy (&state->small);
   free (state->root);
@@ -251,13 +254,13 @@ label_is_taken (const struct gpu *list, size_t count, const char *label)
   return false;
 }
 
-/* Its index in the driver's order, unless another one bears that already. */
+/* Of the last in the list: its index in the driver's order, unless another one bears that already. */
 static void
 label_choose (const struct gpus *gpus, const struct gpu *old, size_t old_count, struct gpu *gpu, uint32_t index)
 {
   do
     snprintf (gpu->label, sizeof gpu->label, "%u", index++);
-  while (label_is_taken (old, old_count, gpu->label) || label_is_taken (gpus->list, gpus->count, gpu->label));
+  while (label_is_taken (old, old_count, gpu->label) || label_is_taken (gpus->list, gpus->count - 1, gpu->label));
 }
 
 /* What outlives a new list. */

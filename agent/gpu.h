@@ -37,6 +37,7 @@ struct gpu {
 
 struct gpu_events;
 struct gpu_processes;
+struct gpu_seen;
 struct gpus {
   struct nvml nvml;
   struct gpu list[GPU_DEVICES_MAX]; /* GPUs in the driver's order, each before its MIG devices; those gone last */
@@ -46,6 +47,7 @@ struct gpus {
   char driver[80];     /* its version */
   struct gpu_events *events;
   struct gpu_processes *processes;
+  struct gpu_seen *seen;
   struct gpu_state *state; /* the rest is gpu.c's */
 };
 

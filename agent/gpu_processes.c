@@ -1,22 +1,16 @@
 /* The processes on GPUs; see gpu_processes.h. */
 #include "agent/gpu_processes.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/gpu.h"
+#include "agent/gpu_seen.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
 #define SAME_INSTANT (100 * NS_PER_MS)
 #define PROCESSES_MAX 4096 /* of one GPU */
-
-struct owner {
-  uint32_t pid;
-  char job[JOB_LABEL_SIZE];
-};
 
 struct gpu_processes {
   struct gpu_process *list;
@@ -26,28 +20,19 @@ struct gpu_processes {
 
   void *buffer; /* for the library to fill */
   size_t room;  /* in bytes */
-
-  pthread_mutex_t lock; /* over what follows */
-  struct owner *owners; /* the processes of the last list, each once */
-  size_t owner_count, owner_capacity;
 };
 
 struct gpu_processes *
 gpu_processes_create (void)
 {
-  struct gpu_processes *processes = memory_new (1, sizeof *processes);
-
-  pthread_mutex_init (&processes->lock, NULL);
-  return processes;
+  return memory_new (1, sizeof (struct gpu_processes));
 }
 
 void
 gpu_processes_destroy (struct gpu_processes *processes)
 {
-  pthread_mutex_destroy (&processes->lock);
   free (processes->list);
   free (processes->buffer);
-  free (processes->owners);
   free (processes);
 }
 
@@ -194,43 +179,6 @@ read_gpu (struct gpu_processes *processes, struct gpus *gpus, size_t at)
     gpu_goes_on (gpus, gpu, read_use (processes, gpus, at));
 }
 
-static const struct owner *
-owner_of (const struct owner *owners, size_t count, uint32_t pid)
-{
-  for (size_t i = 0; i < count; i++)
-    if (owners[i].pid == pid)
-      return &owners[i];
-  return NULL;
-}
-
-/* Takes the jobs of those that were there before, and leaves the new list. */
-static void
-match_owners (struct gpu_processes *processes)
-{
-  struct owner *owners = NULL;
-  size_t count = 0;
-
-  pthread_mutex_lock (&processes->lock);
-  for (size_t i = 0; i < processes->count; i++) {
-    const struct owner *owner = owner_of (processes->owners, processes->owner_count, processes->list[i].pid);
-
-    if (owner)
-      memcpy (processes->list[i].job, owner->job, sizeof owner->job);
-  }
-  if (processes->count > processes->owner_capacity) {
-    processes->owner_capacity = processes->capacity;
-    processes->owners = memory_resize (processes->owners, processes->owner_capacity, sizeof *owners);
-  }
-  owners = processes->owners;
-  for (size_t i = 0; i < processes->count; i++)
-    if (!owner_of (owners, count, processes->list[i].pid)) {
-      owners[count].pid = processes->list[i].pid;
-      memcpy (owners[count++].job, processes->list[i].job, sizeof owners[0].job);
-    }
-  processes->owner_count = count;
-  pthread_mutex_unlock (&processes->lock);
-}
-
 const struct gpu_process *
 gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *count)
 {
@@ -240,22 +188,10 @@ gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *
     processes->count = 0;
     for (size_t i = 0; i < gpus->count; i++)
       read_gpu (processes, gpus, i);
-    match_owners (processes);
+    gpu_seen_leave_processes (gpus->seen, processes->list, processes->count);
     processes->read_ns = now_ns;
     processes->listing = gpus->listing;
   }
   *count = processes->count;
   return processes->list;
-}
-
-void
-gpu_processes_find_jobs (struct gpu_processes *processes, gpu_job_fn *find_job, void *context)
-{
-  pthread_mutex_lock (&processes->lock);
-  for (size_t i = 0; i < processes->owner_count; i++) {
-    const char *job = find_job (context, processes->owners[i].pid);
-
-    snprintf (processes->owners[i].job, sizeof processes->owners[i].job, "%s", job ? job : "");
-  }
-  pthread_mutex_unlock (&processes->lock);
 }

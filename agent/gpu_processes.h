@@ -1,8 +1,4 @@
-/* The processes on the node's GPUs, and the jobs that they belong to.
- *
- * The lane reads the processes; which job one belongs to is known in the sampling thread (job_scan.h). So the lane leaves
- * the list here, and the sampling thread writes the jobs into it before the next sample: a process that is new has its
- * job one sample later. */
+/* The processes on the node's GPUs, as the library lists them. */
 #ifndef SYNOP_AGENT_GPU_PROCESSES_H
 #define SYNOP_AGENT_GPU_PROCESSES_H
 
@@ -20,7 +16,7 @@ struct gpu_process {
   enum gpu_process_kind kind;
   uint64_t memory;                           /* bytes; UINT64_MAX: not known */
   uint32_t sm, memory_use, encoder, decoder; /* percent; UINT32_MAX: not known */
-  char job[JOB_LABEL_SIZE];                  /* "": of none, or not known yet */
+  char job[JOB_LABEL_SIZE];                  /* "": of none, or not known yet (gpu_seen.h) */
 };
 
 struct gpus;
@@ -30,9 +26,5 @@ void gpu_processes_destroy (struct gpu_processes *processes);
 
 /* In a lane, between gpus_begin and gpus_end. What is younger than a tenth of a second is not read again. */
 const struct gpu_process *gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *count);
-
-/* In the sampling thread: asks for the job of each process; NULL: of none. */
-typedef const char *gpu_job_fn (void *context, uint32_t pid);
-void gpu_processes_find_jobs (struct gpu_processes *processes, gpu_job_fn *find, void *context);
 
 #endif

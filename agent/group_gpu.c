@@ -14,6 +14,7 @@
 
 #include "agent/gpu.h"
 #include "agent/gpu_events.h"
+#include "agent/gpu_seen.h"
 #include "agent/groups.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -581,6 +582,32 @@ gpu_row (struct gpu_group *gpu_group, struct table *table, struct gpu *gpu)
   table_set_text (table, row, STATE, state, strlen (state));
 }
 
+static uint64_t
+number (const struct table *table, size_t row, size_t column)
+{
+  const struct value *value = table_get (table, row, column);
+
+  return value->type == VALUE_UINT ? value->as.u : UINT64_MAX;
+}
+
+/* For the groups of jobs. The table has a row for each GPU, unless there are more than a table holds. */
+static void
+leave_seen (struct gpus *gpus, const struct table *table)
+{
+  struct seen_gpu *seen = gpu_seen_begin (gpus->seen, gpus->count);
+
+  for (size_t i = 0; i < gpus->count; i++) {
+    const struct gpu *gpu = &gpus->list[i];
+
+    seen[i] = (struct seen_gpu){ .split = gpu->split, .instance = gpu->parent };
+    memcpy (seen[i].label, gpu->label, sizeof seen[i].label);
+    memcpy (seen[i].uuid, gpu->uuid, sizeof seen[i].uuid);
+    seen[i].utilization = number (table, i, UTILIZATION);
+    seen[i].energy_mj = number (table, i, ENERGY);
+  }
+  gpu_seen_end (gpus->seen);
+}
+
 static int
 gpu_group_sample (void *state, struct table *table)
 {
@@ -593,6 +620,8 @@ gpu_group_sample (void *state, struct table *table)
   gpu_events_take (gpus->events, gpus);
   for (size_t i = 0; i < gpus->count; i++)
     gpu_row (gpu_group, table, &gpus->list[i]);
+  if (table->rows == gpus->count)
+    leave_seen (gpus, table);
   if (gpus->count)
     gpu_group->turn = (gpu_group->turn + 1) % gpus->count;
   result = gpus_tell_errors (gpus, table);

@@ -18,10 +18,14 @@ extern const struct sampler sampler_thermal;
 extern const struct sampler sampler_hardware_info;
 extern const struct sampler sampler_instance_info;
 extern const struct sampler sampler_gpu;
+extern const struct sampler sampler_gpu_info;
+extern const struct sampler sampler_gpu_nvlink;
+extern const struct sampler sampler_gpu_processes;
 extern const struct sampler sampler_job_info;
 extern const struct sampler sampler_job_cpu;
 extern const struct sampler sampler_job_memory;
 extern const struct sampler sampler_job_io;
 extern const struct sampler sampler_job_processes;
+extern const struct sampler sampler_job_gpu;
 
 #endif

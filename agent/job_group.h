@@ -1,4 +1,4 @@
-/* What the five job groups share: one scan for each instant, and their rows. */
+/* What the job groups share: one scan for each instant, and their rows. */
 #ifndef SYNOP_AGENT_JOB_GROUP_H
 #define SYNOP_AGENT_JOB_GROUP_H
 
@@ -11,6 +11,7 @@ enum job_group_place { /* a bit for each in job->shown */
                        JOB_GROUP_MEMORY,
                        JOB_GROUP_IO,
                        JOB_GROUP_PROCESSES,
+                       JOB_GROUP_GPU,
                        JOB_GROUPS
 };
 

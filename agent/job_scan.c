@@ -220,3 +220,11 @@ job_scan_processes (const struct job_scan *scan)
 {
   return scan->process_count;
 }
+
+const struct job *
+job_scan_owner (struct job_scan *scan, pid_t pid)
+{
+  const struct process *process = process_find_alive (scan, pid);
+
+  return process ? process->job : NULL;
+}

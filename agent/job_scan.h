@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "agent/job.h"
 
@@ -29,6 +30,8 @@ bool job_scan_wait (struct job_scan *scan, int64_t deadline_ns);
 
 size_t job_scan_count (const struct job_scan *scan);
 struct job *job_scan_job (const struct job_scan *scan, size_t index);
+/* The job of that process; NULL: of none that is known. */
+const struct job *job_scan_owner (struct job_scan *scan, pid_t pid);
 /* A job that has ended is dropped at the next scan once all of these groups (bits) have shown it. */
 void job_scan_set_groups (struct job_scan *scan, unsigned groups);
 
