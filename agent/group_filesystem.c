@@ -73,6 +73,7 @@ struct file_system {
 struct filesystem {
   char *root, *exclude, *types_exclude; /* copies: see lane.h */
   struct reader reader;
+  bool of_machine; /* what process 1 has mounted, not we */
   enum mounts_format format;
   bool known;   /* `mounts` is what the kernel last said */
   bool updated; /* it is, for the sample to come; with this result: */
@@ -145,19 +146,18 @@ static const struct sampler remote_sampler = {
 
 /* A hardened service has a view of its own in which all is mounted read-only; what the machine has mounted stands with
  * process 1. In a container that sees the host's processes that one has another tree, and its own view is right. */
-static const char *
-mountinfo_path (const char *root)
+static bool
+machine_is_seen (const char *root)
 {
   struct stat here, there;
-  int fd;
+  int fd = -1;
 
-  if (root[0] || stat ("/", &here) < 0 || stat ("/proc/1/root/", &there) < 0 || here.st_dev != there.st_dev ||
-      here.st_ino != there.st_ino)
-    return "/proc/self/mountinfo";
-  fd = open ("/proc/1/mountinfo", O_RDONLY | O_CLOEXEC);
+  if (!root[0] && stat ("/", &here) == 0 && stat ("/proc/1/root/", &there) == 0 && here.st_dev == there.st_dev &&
+      here.st_ino == there.st_ino)
+    fd = open ("/proc/1/mountinfo", O_RDONLY | O_CLOEXEC);
   if (fd >= 0)
     close (fd);
-  return fd >= 0 ? "/proc/1/mountinfo" : "/proc/self/mountinfo";
+  return fd >= 0;
 }
 
 static void *
@@ -168,7 +168,8 @@ filesystem_open (const struct sampler_context *context)
   filesystem->root = memory_string (context->root);
   filesystem->exclude = memory_string (context->filesystem_exclude);
   filesystem->types_exclude = memory_string (context->filesystem_types_exclude);
-  reader_init (&filesystem->reader, context->root, "%s", mountinfo_path (context->root));
+  filesystem->of_machine = machine_is_seen (context->root);
+  reader_init (&filesystem->reader, context->root, "/proc/%s/mountinfo", filesystem->of_machine ? "1" : "self");
   filesystem->format = MOUNTS_INFO;
   table_init (&filesystem->answer, &group);
   return filesystem;
@@ -324,8 +325,8 @@ filesystem_sample (void *state, struct table *table)
       row = path_sample (filesystem->systems[i].path, mount->point, table);
     if (row == SIZE_MAX)
       continue;
-    if (mount->read_only)
-      table_set_uint (table, row, READ_ONLY, 1);
+    if (mount->read_only || filesystem->of_machine) /* statvfs tells of our own view */
+      table_set_uint (table, row, READ_ONLY, mount->read_only);
     table_set_text (table, row, TYPE, mount->type, strlen (mount->type));
     table_set_text (table, row, DEVICE, mount->device, strlen (mount->device));
   }
