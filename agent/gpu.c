@@ -1,8 +1,8 @@
 /* The node's GPUs: the library's life, and the list of devices; see gpu.h.
  *
  * The library is loaded when the agent starts and started in the first sample. When it says that the driver is gone (it
- * was unloaded, or exchanged for another version) it is shut down, unloaded and started again, at first after a second,
- * later after up to a minute. The list is made anew each minute, so that MIG devices that an operator makes appear, and
+ * was unloaded, or exchanged for another version) it is shut down and started again, at first in the next sample, later
+ * after a pause of up to a minute. The list is made anew each minute, so that MIG devices that an operator makes appear, and
  * as soon as a GPU is lost. */
 #include "agent/gpu.h"
 
@@ -22,7 +22,7 @@
 #define DEFAULT_LIBRARY "libnvidia-ml.so.1"
 #define LOOK_PERIOD (60 * NS_PER_S) /* for a library that was not there */
 #define LIST_PERIOD (60 * NS_PER_S)
-#define FIRST_PAUSE NS_PER_S
+#define FIRST_PAUSE NS_PER_S /* the second one: the first try again is that of the next sample */
 #define LAST_PAUSE (60 * NS_PER_S)
 
 struct gpu_state {
@@ -75,7 +75,7 @@ gpus_create (const char *root, const char *library)
   state->references = 1;
   state->root = memory_string (root);
   state->library = memory_string (library && library[0] ? library : DEFAULT_LIBRARY);
-  state->pause_ns = FIRST_PAUSE;
+  state->pause_ns = 0;
   gpus->state = state;
   gpus->events = gpu_events_create (root);
   gpus->processes = gpu_processes_create ();
@@ -171,7 +171,9 @@ library_rest (struct gpus *gpus, const char *text)
   state->idle_until_ns = clock_monotonic () + state->pause_ns;
   snprintf (state->reason, sizeof state->reason, "%s", text);
   pthread_mutex_unlock (&state->small);
-  state->pause_ns = state->pause_ns * 2 < LAST_PAUSE ? state->pause_ns * 2 : LAST_PAUSE;
+  state->pause_ns = state->pause_ns == 0 ? FIRST_PAUSE : 2 * state->pause_ns;
+  if (state->pause_ns > LAST_PAUSE)
+    state->pause_ns = LAST_PAUSE;
 }
 
 static int
@@ -193,7 +195,7 @@ library_start (struct gpus *gpus)
     return -1;
   }
   state->started = true;
-  state->pause_ns = FIRST_PAUSE;
+  state->pause_ns = 0;
   state->listed_ns = 0;
   gpus->generation++;
   if (NVML_CALL (&gpus->nvml, driver_version, gpus->driver, sizeof gpus->driver) != NVML_OK)

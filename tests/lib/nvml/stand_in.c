@@ -148,6 +148,19 @@ rule (const char *word, const char *function, const struct nvml_device *device, 
   return false;
 }
 
+/* Looking whether the script has changed costs a system call, which would be held against the agent's. */
+static bool
+begins_a_sample (const char *function, const struct nvml_device *device)
+{
+  static const char *const first[] = { "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetComputeRunningProcesses_v2",
+                                       "nvmlDeviceGetVbiosVersion", "nvmlGpmSampleGet" };
+
+  for (size_t i = 0; device && device->index == 0 && i < sizeof first / sizeof first[0]; i++)
+    if (strcmp (function, first[i]) == 0)
+      return true;
+  return !device;
+}
+
 int
 stand_in_call (const char *function, const struct nvml_device *device)
 {
@@ -155,7 +168,7 @@ stand_in_call (const char *function, const struct nvml_device *device)
   bool hangs;
 
   pthread_mutex_lock (&all.lock);
-  if (!device || (device->index == 0 && strcmp (function, "nvmlDeviceGetUtilizationRates") == 0))
+  if (begins_a_sample (function, device))
     script_read ();
   hangs = rule ("hang", function, device, NULL);
   rule ("slow", function, device, &slow_us);

@@ -281,6 +281,7 @@ list (const char *function, const char *word, const struct nvml_device *device, 
 {
   struct nvml_process *processes = infos;
   uint32_t found = 0, room = *count;
+  int result = stand_in_call (function, device);
   const char *text;
 
   for (unsigned at = 0; (text = stand_in_line (word, device, &at));) {
@@ -294,7 +295,7 @@ list (const char *function, const char *word, const struct nvml_device *device, 
     found++;
   }
   *count = found;
-  return found > room ? NVML_INSUFFICIENT_SIZE : stand_in_call (function, device);
+  return result == NVML_OK && found > room ? NVML_INSUFFICIENT_SIZE : result;
 }
 
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v2 (struct nvml_device *device, uint32_t *count, void *infos);

@@ -1,0 +1,618 @@
+/* gpu and the groups beside it, on the stand-in for NVIDIA's library (tests/lib/nvml/stand_in.h): values, what stands for
+ * none, and every fault that it can have. */
+#include "sampler_test.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+
+#include "agent/gpu.h"
+#include "agent/gpu_events.h"
+#include "agent/gpu_seen.h"
+#include "agent/lane.h"
+#include "synop/clock.h"
+
+#define GIB (UINT64_C (1) << 30)
+
+struct scene {
+  struct scratch scratch;
+  struct gpus *gpus; /* the context's place */
+  char library[512], script[128];
+};
+
+static struct scene scene;
+
+static void
+script (const char *text)
+{
+  scratch_write (&scene.scratch, "/new", text);
+  char from[128];
+
+  snprintf (from, sizeof from, "%s/new", scene.scratch.root);
+  assert_int_equal (rename (from, scene.script), 0); /* another file: noticed whatever its time and size are */
+}
+
+static int
+scene_begin (void **state)
+{
+  char self[400] = "";
+
+  (void) state;
+  scratch_init (&scene.scratch);
+  scratch_write (&scene.scratch, "/dev/kmsg", "6,1,1,-;NVRM: Xid (PCI:0000:10:00): 31, before the agent\n");
+  scratch_write (&scene.scratch, "/proc/4321/comm", "train\n");
+  snprintf (scene.script, sizeof scene.script, "%s/script", scene.scratch.root);
+  setenv ("SYNOP_NVML_SCRIPT", scene.script, 1);
+  assert_true (readlink ("/proc/self/exe", self, sizeof self - 1) > 0);
+  snprintf (scene.library, sizeof scene.library, "%s/../lib/libnvidia-ml.so.1", dirname (self));
+  scene.gpus = NULL;
+  return 0;
+}
+
+/* The library is unloaded with the last of its users, and forgets all. */
+static int
+scene_end (void **state)
+{
+  (void) state;
+  gpus_unref (scene.gpus);
+  scratch_free (&scene.scratch);
+  return 0;
+}
+
+static void
+gpu_open (struct sampled *sampled, const struct sampler *sampler)
+{
+  sampled->context.gpu_library = scene.library;
+  sampled->context.gpus = &scene.gpus;
+  sampled_open (sampled, sampler, scene.scratch.root);
+}
+
+static int
+gpu_again (struct sampled *sampled)
+{
+  sampled_may_block (sampled);
+  return sampled_again (sampled);
+}
+
+static void
+test_values (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script ("gpus 8\nvalue 2 reasons 68\nvalue 2 violation11 5000\nvalue 2 retired_double 3\nvalue 2 remapped 4\n"
+          "value 2 energy 123456\nfield 2 82 55\nfield 2 138 4711\nfield 2 59 7\n");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_true (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_string_equal (sampled.table.error, "");
+  assert_int_equal (sampled.table.rows, 8);
+  assert_uint (&sampled, "2", "utilization", 52);
+  assert_uint (&sampled, "2", "memory_utilization", 20);
+  assert_uint (&sampled, "2", "memory_used", 3 * GIB);
+  assert_uint (&sampled, "2", "memory_reserved", GIB / 2);
+  assert_uint (&sampled, "2", "memory_total", 80 * GIB);
+  assert_uint (&sampled, "2", "memory_free", 80 * GIB - 3 * GIB - GIB / 2);
+  assert_uint (&sampled, "2", "bar1_used", 5 << 20);
+  assert_uint (&sampled, "2", "temperature", 42);
+  assert_uint (&sampled, "2", "memory_temperature", 55);
+  assert_missing (&sampled, "1", "memory_temperature");
+  assert_uint (&sampled, "2", "power", 102000);
+  assert_uint (&sampled, "2", "power_limit", 700000);
+  assert_uint (&sampled, "2", "energy", 123456);
+  assert_uint (&sampled, "2", "clock_graphics", 1700);
+  assert_uint (&sampled, "2", "clock_sm", 1701);
+  assert_uint (&sampled, "2", "clock_memory_max", 1982);
+  assert_uint (&sampled, "2", "throttled_sw_power_cap", 1);
+  assert_uint (&sampled, "2", "throttled_hw_thermal", 1);
+  assert_uint (&sampled, "2", "throttled_hw_slowdown", 0);
+  assert_uint (&sampled, "2", "throttled_idle", 0);
+  assert_uint (&sampled, "2", "throttle_time_thermal", 1000);
+  assert_uint (&sampled, "2", "throttle_time_application_clocks", 10000);
+  assert_uint (&sampled, "2", "throttle_time_base_clocks", 5000);
+  assert_uint (&sampled, "2", "pcie_width", 16);
+  assert_uint (&sampled, "2", "pcie_rx", 1001);
+  assert_uint (&sampled, "2", "nvlink_tx", 5711);
+  assert_missing (&sampled, "2", "nvlink_rx");
+  assert_uint (&sampled, "2", "nvlink_recovery_errors", 7);
+  assert_uint (&sampled, "2", "ecc_uncorrected", 1);
+  assert_uint (&sampled, "2", "ecc_corrected_aggregate", 10);
+  assert_uint (&sampled, "2", "retired_pages_double_bit", 3);
+  assert_uint (&sampled, "2", "remapped_rows_correctable", 4);
+  assert_uint (&sampled, "2", "xid_errors", 0);
+  assert_missing (&sampled, "2", "xid");
+  assert_text (&sampled, "2", "state", "ok");
+  sampled_close (&sampled);
+}
+
+static void
+test_blank_is_missing (void **state)
+{
+  static const char *const blank[] = { "utilization",        "memory_used",   "temperature", "power",    "energy",
+                                       "memory_temperature", "ecc_corrected", "nvlink_tx",   "nvlink_rx" };
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script ("gpus 1\nblank * 0\n");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_int_equal (gpu_again (&sampled), 0);
+  for (size_t i = 0; i < sizeof blank / sizeof blank[0]; i++)
+    assert_missing (&sampled, "0", blank[i]);
+  assert_text (&sampled, "0", "state", "ok");
+  sampled_close (&sampled);
+}
+
+static void
+test_mig (void **state)
+{
+  struct sampled sampled = { 0 }, info = { 0 };
+
+  (void) state;
+  script ("gpus 2\nmig 0 2\nvalue 0:1 memory_used 77\n");
+  gpu_open (&sampled, &sampler_gpu);
+  gpu_open (&info, &sampler_gpu_info);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 4);
+  assert_missing (&sampled, "0", "memory_used"); /* else it would count twice */
+  assert_uint (&sampled, "0", "power", 100000);
+  assert_uint (&sampled, "0:1", "memory_used", 77);
+  assert_uint (&sampled, "0:0", "memory_total", 10 * GIB);
+  assert_missing (&sampled, "0:1", "power");
+  assert_missing (&sampled, "0:1", "utilization");
+  assert_missing (&sampled, "0:1", "xid_errors");
+  assert_uint (&sampled, "1", "memory_used", 2 * GIB);
+  assert_int_equal (gpu_again (&info), 0);
+  assert_text (&info, "0", "uuid", "GPU-00000000-0000-0000-0000-000000000000");
+  assert_text (&info, "0:1", "uuid", "MIG-00000000-0000-0000-0000-000000000001");
+  assert_text (&info, "1", "pci_bus_id", "00000000:11:00.0");
+  assert_text (&info, "1", "name", "Stand-in H100 1");
+  assert_uint (&info, "0:1", "gpu_instance", 2);
+  assert_uint (&info, "0", "mig", 1);
+  assert_text (&info, NULL, "driver_version", "550.54.15");
+  assert_text (&info, NULL, "cuda_version", "12.4");
+  sampled_close (&info);
+  sampled_close (&sampled);
+}
+
+static void
+test_errors_of_calls (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script (
+      "gpus 2\nerror nvmlDeviceGetPowerUsage 10 0\nerror nvmlDeviceGetFanSpeed 3\nerror nvmlDeviceGetClockInfo 999 1\n"
+      "error nvmlDeviceGetMemoryInfo_v2 13\n");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_missing (&sampled, "0", "power");
+  assert_uint (&sampled, "1", "power", 101000);
+  assert_missing (&sampled, "1", "fan_speed");
+  assert_missing (&sampled, "1", "clock_sm");
+  assert_uint (&sampled, "0", "memory_used", GIB); /* by the older function */
+  assert_missing (&sampled, "0", "memory_reserved");
+  script ("gpus 2\n");
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "0", "power", 100000);
+  assert_uint (&sampled, "1", "clock_sm", 1701);
+  assert_missing (&sampled, "1", "fan_speed"); /* it said that it has none: not asked again */
+  script ("gpus 2\nerror nvmlDevice* 999 1\n");
+  assert_int_equal (gpu_again (&sampled), -1);
+  assert_string_equal (sampled.table.error, "GPU 1: the driver tells an unknown error");
+  assert_uint (&sampled, "0", "power", 100000);
+  sampled_close (&sampled);
+}
+
+static void
+test_a_lost_gpu_stays_a_row (void **state)
+{
+  struct sampled sampled = { 0 }, links = { 0 };
+
+  (void) state;
+  script ("gpus 4\n");
+  gpu_open (&sampled, &sampler_gpu);
+  gpu_open (&links, &sampler_gpu_nvlink);
+  assert_int_equal (gpu_again (&sampled), 0);
+  script ("gpus 4\nlost 1\nerror * 16 3\n");
+  assert_int_equal (gpu_again (&sampled), -1);
+  assert_string_equal (sampled.table.error, "GPU 1: lost; GPU 3: reset required");
+  assert_int_equal (sampled.table.rows, 4);
+  assert_text (&sampled, "1", "state", "lost");
+  assert_missing (&sampled, "1", "power");
+  assert_uint (&sampled, "2", "power", 102000);
+  assert_int_equal (gpu_again (&links), 0);
+  assert_true (sampled_has_row (&links, "0:0"));
+  assert_false (sampled_has_row (&links, "1:0"));
+  script ("gpus 4\n");
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_text (&sampled, "1", "state", "ok");
+  assert_uint (&sampled, "1", "power", 101000);
+  sampled_close (&links);
+  sampled_close (&sampled);
+}
+
+/* The driver was reloaded, and lists one GPU less: labels stay with their GPUs. */
+static void
+test_reload_and_removal (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script ("gpus 3\n");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_int_equal (gpu_again (&sampled), 0);
+  script ("gpus 3\nreload 1\nremoved 1\n");
+  assert_int_equal (gpu_again (&sampled), -1);
+  assert_string_equal (sampled.table.error, "the library is not initialized");
+  assert_int_equal (gpu_again (&sampled), -1); /* started again */
+  assert_string_equal (sampled.table.error, "GPU 1: missing");
+  assert_int_equal (sampled.table.rows, 3);
+  assert_text (&sampled, "1", "state", "missing");
+  assert_uint (&sampled, "2", "power", 102000);
+  assert_uint (&sampled, "0", "power", 100000);
+  script ("gpus 3\nreload 2\n"); /* and it is back */
+  assert_int_equal (gpu_again (&sampled), -1);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_text (&sampled, "1", "state", "ok");
+  assert_uint (&sampled, "1", "power", 101000);
+  sampled_close (&sampled);
+}
+
+static void
+test_the_driver_goes (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script ("gpus 1\n");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_int_equal (gpu_again (&sampled), 0);
+  script ("gpus 1\ninit 18\nreload 1\n");
+  assert_int_equal (gpu_again (&sampled), -1);
+  assert_int_equal (gpu_again (&sampled), -1);
+  assert_string_equal (sampled.table.error, "the driver and its library are of different versions");
+  assert_int_equal (sampled.table.rows, 0);
+  assert_true (gpu_again (&sampled) < 0);      /* that took the last try before a pause: */
+  assert_false (sampled_may_block (&sampled)); /* no call, and no thread */
+  assert_int_equal (sampled_again (&sampled), -1);
+  sampled_close (&sampled);
+}
+
+static void
+test_no_driver (void **state)
+{
+  struct sampled sampled = { 0 };
+  char text[200];
+
+  (void) state;
+  script ("init 9\n");
+  gpu_open (&sampled, &sampler_gpu);
+  for (int i = 0; i < 3; i++)
+    assert_int_equal (gpu_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 0);
+  assert_string_equal (sampled.table.error, "");
+  assert_false (sampled_may_block (&sampled));
+  sampled_close (&sampled);
+  gpus_unref (scene.gpus);
+  scene.gpus = NULL;
+  gpus_absent (&sampled.context, text, sizeof text);
+  assert_string_equal (text, "the NVIDIA driver is not loaded");
+}
+
+static void
+test_no_library (void **state)
+{
+  struct sampled sampled = { 0 };
+  char text[200];
+
+  (void) state;
+  snprintf (scene.library, sizeof scene.library, "/nonexistent/libnvidia-ml.so.1");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_false (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 0);
+  gpus_absent (&sampled.context, text, sizeof text);
+  assert_non_null (strstr (text, "/nonexistent/libnvidia-ml.so.1"));
+  sampled_close (&sampled);
+}
+
+static void
+test_another_library (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  snprintf (scene.library, sizeof scene.library, "libm.so.6");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_false (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  sampled_close (&sampled);
+}
+
+static void
+test_xid_events (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script ("gpus 2\nxid 1 31\n");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "1", "xid_errors", 1);
+  assert_uint (&sampled, "1", "xid", 31);
+  script ("gpus 2\nxid 1 31\nxid 1 79\nxid 0 13\n");
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "1", "xid_errors", 2);
+  assert_uint (&sampled, "1", "xid", 79);
+  assert_uint (&sampled, "0", "xid", 13);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "1", "xid_errors", 2);
+  sampled_close (&sampled);
+}
+
+static void
+test_xids_of_the_kernel_log (void **state)
+{
+  struct sampled sampled = { 0 };
+  char path[128];
+  FILE *log;
+
+  (void) state;
+  script ("gpus 2\nno_events\n");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "0", "xid_errors", 0); /* what was there before is another's */
+  snprintf (path, sizeof path, "%s/dev/kmsg", scene.scratch.root);
+  log = fopen (path, "a");
+  fputs ("4,2,2,-;NVRM: Xid (PCI:0000:11:00): 79, pid=1234, GPU has fallen off the bus.\n"
+         "6,3,3,-;usb 1-1: new device\n4,4,4,-;NVRM: Xid (PCI:0000:77:00): 48, another machine's\n",
+         log);
+  fclose (log);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "1", "xid_errors", 1);
+  assert_uint (&sampled, "1", "xid", 79);
+  assert_uint (&sampled, "0", "xid_errors", 0);
+  sampled_close (&sampled);
+}
+
+static void
+test_xid_records (void **state)
+{
+  static const struct {
+    const char *text;
+    bool good;
+    uint32_t domain, bus, slot, xid;
+  } records[] = {
+    { "4,1143,6178432,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1", true, 0, 0x3b, 0, 79 },
+    { "NVRM: Xid (0002:FF:1f): 31, Ch 00000010", true, 2, 0xff, 0x1f, 31 },
+    { "NVRM: Xid (PCI:0000:3b:00.0): 8", true, 0, 0x3b, 0, 8 },
+    { "NVRM: Xid (PCI:0000:3b", false },
+    { "NVRM: Xid (PCI:0000:3b:00): ", false },
+    { "NVRM: Xid (PCI:zz:3b:00): 5", false },
+    { "NVRM: Xid (PCI:fffffffff:3b:00): 5", false },
+    { "NVRM: Xid (", false },
+    { "NVRM: loading", false },
+    { "", false },
+  };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+    struct xid_record record;
+
+    assert_int_equal (xid_parse (&record, records[i].text, strlen (records[i].text)), records[i].good);
+    if (!records[i].good)
+      continue;
+    assert_int_equal (record.domain, records[i].domain);
+    assert_int_equal (record.bus, records[i].bus);
+    assert_int_equal (record.slot, records[i].slot);
+    assert_int_equal (record.xid, records[i].xid);
+  }
+}
+
+static void
+test_links (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script ("gpus 2\nvalue 1 links 18\nvalue 0 links 2\nfield 1 138 100\nfield 1 139 200\nfield 1 161 30\n");
+  gpu_open (&sampled, &sampler_gpu_nvlink);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 20);
+  assert_uint (&sampled, "1:17", "tx", 117);
+  assert_uint (&sampled, "1:0", "rx", 200);
+  assert_uint (&sampled, "1:3", "replay_errors", 33);
+  assert_uint (&sampled, "1:3", "recovery_errors", 13); /* the field is not there: by its call */
+  assert_uint (&sampled, "1:16", "active", 1);
+  assert_uint (&sampled, "1:17", "active", 0);
+  assert_missing (&sampled, "0:1", "tx");
+  assert_uint (&sampled, "0:1", "crc_errors", 21);
+  sampled_close (&sampled);
+}
+
+static const char *
+job_of (void *context, uint32_t pid)
+{
+  (void) context;
+  return pid == 4321 ? "77" : NULL;
+}
+
+static void
+test_processes (void **state)
+{
+  struct sampled sampled = { 0 };
+  char text[4096] =
+      "gpus 2\nvalue 1 sm 33\nprocess 0 4321 1000\nprocess 1 4321 2000\nprocess 1 99 18446744073709551615\n"
+      "graphics 1 99 5\ngraphics 1 98 6\n";
+
+  (void) state;
+  script (text);
+  gpu_open (&sampled, &sampler_gpu_processes);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 4);
+  assert_uint (&sampled, "0/4321", "memory_used", 1000);
+  assert_uint (&sampled, "1/4321", "memory_used", 2000);
+  assert_text (&sampled, "1/4321", "command", "train");
+  assert_text (&sampled, "1/4321", "kind", "compute");
+  assert_uint (&sampled, "1/4321", "utilization", 33);
+  assert_missing (&sampled, "1/4321", "job");
+  assert_missing (&sampled, "1/99", "memory_used");
+  assert_missing (&sampled, "1/99", "command");
+  assert_text (&sampled, "1/99", "kind", "compute"); /* of two lists the first counts */
+  assert_text (&sampled, "1/98", "kind", "graphics");
+  assert_missing (&sampled, "1/98", "utilization");
+
+  gpu_seen_name_jobs (scene.gpus->seen, job_of, NULL);
+  for (int i = 0; i < 100; i++)
+    snprintf (text + strlen (text), sizeof text - strlen (text), "process 0 %d 1\n", 5000 + i);
+  script (text);
+  usleep (110000); /* a list is good for a tenth of a second */
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 104);
+  assert_text (&sampled, "0/4321", "job", "77");
+  assert_text (&sampled, "1/4321", "job", "77");
+  assert_missing (&sampled, "1/99", "job");
+  sampled_close (&sampled);
+}
+
+static bool
+collect (struct lane *lane, struct table *table, int64_t wait_ns)
+{
+  lane_begin (lane);
+  return lane_collect (lane, table, clock_monotonic () + wait_ns);
+}
+
+/* A call that hangs: "timed out", and by itself fine again when it returns. */
+static void
+test_hang (void **state)
+{
+  struct sampler_context context = { .root = "", .gpu_library = scene.library };
+  struct lane *lane;
+  struct table table;
+  bool good = false;
+
+  (void) state;
+  script ("gpus 2\n");
+  lane = lane_create (&sampler_gpu, sampler_gpu.open (&context));
+  table_init (&table, sampler_gpu.group);
+  assert_true (collect (lane, &table, 20 * NS_PER_S));
+  assert_int_equal (table.rows, 2);
+  script ("gpus 2\nhang nvmlDeviceGetPowerUsage 1\n");
+  assert_false (collect (lane, &table, 20 * NS_PER_MS));
+  assert_string_equal (table.error, "timed out");
+  assert_false (collect (lane, &table, 20 * NS_PER_MS));
+  script ("gpus 2\n");
+  for (int i = 0; i < 2000 && !good; i++) {
+    good = collect (lane, &table, 10 * NS_PER_MS);
+    usleep (10000);
+  }
+  assert_true (good);
+  assert_string_equal (table.error, "");
+  assert_int_equal (table.rows, 2);
+  lane_destroy (lane);
+  table_free (&table);
+}
+
+static void
+test_pcie_that_takes_long_goes_round (void **state)
+{
+  struct sampled sampled = { 0 };
+  unsigned measured = 0;
+
+  (void) state;
+  script ("gpus 3\nslow nvmlDeviceGetPcieThroughput 11000\n");
+  gpu_open (&sampled, &sampler_gpu);
+  gpu_again (&sampled);
+  for (int i = 0; i < 3; i++) {
+    unsigned now = 0;
+
+    gpu_again (&sampled);
+    for (unsigned gpu = 0; gpu < 3; gpu++) {
+      char label[4] = { (char) ('0' + gpu) };
+
+      if (sampled_value (&sampled, label, "pcie_tx")->type == VALUE_UINT) {
+        measured |= 1u << gpu;
+        now++;
+      }
+    }
+    assert_int_equal (now, 1);
+  }
+  assert_int_equal (measured, 7);
+  sampled_close (&sampled);
+}
+
+static void
+test_nothing_is_allocated (void **state)
+{
+#if COUNTS_ALLOCATIONS
+  struct sampled sampled = { 0 };
+  size_t before;
+
+  (void) state;
+  script ("gpus 8\n");
+  gpu_open (&sampled, &sampler_gpu);
+  for (int i = 0; i < 3; i++)
+    gpu_again (&sampled);
+  before = allocations;
+  for (int i = 0; i < 3; i++)
+    gpu_again (&sampled);
+  assert_int_equal (allocations, before);
+  sampled_close (&sampled);
+#else
+  (void) state;
+  skip ();
+#endif
+}
+
+/* Debian's libnvidia-ml1, or any on a machine without a driver: the real library's own words. */
+static void
+test_the_real_library (void **state)
+{
+  struct sampler_context context = { .root = "", .gpu_library = getenv ("SYNOP_REAL_NVML") };
+  char text[200];
+  void *library;
+
+  (void) state;
+  if (!context.gpu_library)
+    context.gpu_library = "libnvidia-ml.so.1";
+  library = dlopen (context.gpu_library, RTLD_NOW | RTLD_LOCAL);
+  if (!library || access ("/proc/driver/nvidia/version", F_OK) == 0) {
+    print_message ("# skipped: %s\n", library ? "this machine has the driver" : "libnvidia-ml1 is not installed");
+    if (library)
+      dlclose (library);
+    skip ();
+  }
+  gpus_absent (&context, text, sizeof text);
+  dlclose (library);
+  assert_string_equal (text, "the NVIDIA driver is not loaded");
+}
+
+#define SCENE(test) cmocka_unit_test_setup_teardown (test, scene_begin, scene_end)
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    SCENE (test_values),
+    SCENE (test_blank_is_missing),
+    SCENE (test_mig),
+    SCENE (test_errors_of_calls),
+    SCENE (test_a_lost_gpu_stays_a_row),
+    SCENE (test_reload_and_removal),
+    SCENE (test_the_driver_goes),
+    SCENE (test_no_driver),
+    SCENE (test_no_library),
+    SCENE (test_another_library),
+    SCENE (test_xid_events),
+    SCENE (test_xids_of_the_kernel_log),
+    cmocka_unit_test (test_xid_records),
+    SCENE (test_links),
+    SCENE (test_processes),
+    SCENE (test_hang),
+    SCENE (test_pcie_that_takes_long_goes_round),
+    SCENE (test_nothing_is_allocated),
+    cmocka_unit_test (test_the_real_library),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
