@@ -351,7 +351,7 @@ static const char help_tail[] =
     "  agent --connect tcp://master:5555 --node n7\n"
     "\n"
     "Exit codes: 0 ended when asked to, or nobody reads any more; 1 failed while running; 2 an option, a file of\n"
-    "options or a key that is wrong. SIGTERM and SIGINT end it.\n";
+    "options or a key that is wrong. SIGHUP reads configuration and keys again, SIGTERM and SIGINT end it.\n";
 
 void
 options_help (const struct agent_options *options, struct buffer *out)

@@ -415,7 +415,7 @@ aggregator: takes in what the agents of a cluster publish and streams it as JSON
     master$ aggregator --listen 'tcp://*:5555'\n\
     node$   agent --connect tcp://master:5555\n\
 \n\
-  SIGHUP reads the keys again, SIGTERM and SIGINT end. Exit codes: 0 fine, 1 failed while running,\n\
+  SIGHUP reads configuration and keys again, SIGTERM and SIGINT end. Exit codes: 0 fine, 1 failed while running,\n\
   2 wrong option or configuration.\n\
 \n\
 Options, also in " DEFAULT_FILE " or the file that --config names:\n\

@@ -18,7 +18,7 @@
 #define TICK_PATIENCE (250 * NS_PER_MS) /* how long a queue that does not empty may hold a tick back */
 #define KEY_REFUSED_EVERY NS_PER_S
 #define FINISH_PATIENCE NS_PER_S
-#define STATUS_EVERY (5 * NS_PER_S) /* a sentence for the service manager */
+#define STATUS_EVERY (2 * NS_PER_S) /* a sentence for the service manager */
 
 struct instant
 server_now (void)

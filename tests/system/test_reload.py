@@ -23,6 +23,7 @@ def reload(program, says, config=None, text=None):
 READ_AGAIN = "read again"
 
 
+@pytest.mark.sanitized
 def test_aggregator_takes_what_it_can(cluster):
     aggregator = cluster.start_aggregator(config="[aggregator]\nreader_queue = 1M\n[ticks]\nperiod = 1s\n")
     ini = cluster.folder / "aggregator.ini"
@@ -90,6 +91,7 @@ def test_file_that_is_gone(cluster):
 AGENT = "[group load]\nperiod = 200ms\n[group vm]\nenabled = yes\n"
 
 
+@pytest.mark.sanitized
 def test_agent_samples_something_else(cluster):
     """Groups, their periods and what they leave out change without a new session, and no frame is lost."""
     aggregator = cluster.start_aggregator()
@@ -121,6 +123,7 @@ def groups(line):
     return {name for section in line["report"].values() if isinstance(section, dict) for name in section}
 
 
+@pytest.mark.sanitized
 def test_agent_moves_to_new_keys(cluster):
     """A key rotation: both ends read the new public key, and the node goes on under it."""
     aggregator = cluster.start_aggregator()
