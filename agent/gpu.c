@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/gpm.h"
 #include "agent/gpu_events.h"
 #include "agent/gpu_processes.h"
 #include "agent/gpu_seen.h"
@@ -79,6 +80,7 @@ gpus_create (const char *root, const char *library)
   gpus->state = state;
   gpus->events = gpu_events_create (root);
   gpus->processes = gpu_processes_create ();
+  gpus->gpm = gpm_create ();
   gpus->seen = gpu_seen_create ();
   library_look (gpus);
   return gpus;
@@ -105,6 +107,7 @@ static void
 library_stop (struct gpus *gpus)
 {
   gpu_events_stop (gpus->events, &gpus->nvml);
+  gpm_stop (gpus->gpm, &gpus->nvml);
   if (gpus->state->started)
     gpus->nvml.shutdown ();
   gpus->state->started = false;
@@ -127,6 +130,7 @@ gpus_unref (struct gpus *gpus)
   nvml_unload (&gpus->nvml);
   gpu_events_destroy (gpus->events);
   gpu_processes_destroy (gpus->processes);
+  gpm_destroy (gpus->gpm);
   gpu_seen_destroy (gpus->seen);
   pthread_mutex_destroy (&state->lock);
   pthread_mutex_destroy (&state->small);

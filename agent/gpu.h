@@ -36,6 +36,7 @@ struct gpu {
 };
 
 struct gpu_events;
+struct gpm;
 struct gpu_processes;
 struct gpu_seen;
 struct gpus {
@@ -47,6 +48,7 @@ struct gpus {
   char driver[80];     /* its version */
   struct gpu_events *events;
   struct gpu_processes *processes;
+  struct gpm *gpm;
   struct gpu_seen *seen;
   struct gpu_state *state; /* the rest is gpu.c's */
 };
