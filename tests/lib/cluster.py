@@ -122,7 +122,7 @@ class Cluster:
         ini = self.write(f"{node}.ini", config)
         count = sum(p.name.startswith(f"agent-{node}-") for p in self.programs)
         arguments = ["--config", ini, "--keys", keys, "--node", node, "--connect", self.endpoint, "--period", period,
-                     "--ring-path", keys / "ring", "--ring-max-size", "1M"]
+                     "--ring-path", keys / "ring", "--ring-max-size", "1M", "--jobs-book", keys / "jobs"]
         self.agents[node] = self.start(name or f"agent-{node}-{count}", "agent", *arguments, *options, **more)
         return self.agents[node]
 
