@@ -3,26 +3,27 @@
 # make check    does all set-up and runs every test
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED)
-# make docs, make format, make install, make uninstall, make clean: see below
+# make install puts both programs into place, make deb and make rpm make packages: build/deb, build/rpm
+# make docs, make format, make uninstall, make clean: see below
 #
 # Another compiler, sanitizers, another folder: make CC=clang SANITIZE=address,undefined BUILD=build/asan
 
 BUILD ?= build
 CC ?= cc
 CFLAGS ?= -O2 -g
-PREFIX ?= /usr/local
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef \
            -Wformat=2 -Wvla -Wdouble-promotion -Wno-missing-field-initializers -Wno-format-nonliteral $(WERROR)
 WERROR ?= -Werror
 PACKAGES = libzmq msgpack libsodium inih
 AGGREGATOR_PACKAGES = sqlite3 libzstd hdf5
 SANITIZE ?=
+JOBS ?= $(shell nproc)
 ifneq ($(SANITIZE),)
   SANITIZERS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 endif
 
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -I. $(WARNINGS) -fstack-protector-strong -MMD -MP \
-             $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null) $(SANITIZERS) $(CFLAGS)
+             $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null) $(SANITIZERS) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -Wl,--as-needed -pthread $(SANITIZERS) $(LDFLAGS)
 LIBRARIES = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 AGGREGATOR_LIBRARIES = $(shell pkg-config --libs $(AGGREGATOR_PACKAGES) 2>/dev/null)
@@ -36,7 +37,8 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/
 SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch] tests/lib/*/*.[ch])
 
 .PHONY: all programs unit-tests stand-ins fuzzers benches run \
-        check setup bench fuzz soak docs generated-docs format format-check clean install uninstall
+        check setup bench fuzz soak docs generated-docs format format-check clean \
+        install install-agent install-aggregator uninstall source deb rpm
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -121,14 +123,17 @@ soak:
 	@CHAOS_SECONDS=$(CHAOS_SECONDS) SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_chaos.py
 
-# Pages that are written by the programs themselves.
+# Pages and default configurations, which are written by the programs themselves.
 DOCS ?= docs
+INI ?= .
 docs: setup
 	@$(MAKE) --no-print-directory generated-docs
 generated-docs: programs
-	@mkdir -p $(DOCS)
+	@mkdir -p $(DOCS) $(INI)/agent $(INI)/aggregator
 	$(BUILD)/agent --list-groups --markdown > $(DOCS)/metrics.md
 	BUILD=$(BUILD) docs/generate-configuration > $(DOCS)/configuration.md
+	BUILD=$(BUILD) docs/generate-ini agent > $(INI)/agent/agent.ini
+	BUILD=$(BUILD) docs/generate-ini aggregator > $(INI)/aggregator/aggregator.ini
 
 format:
 	clang-format-14 -i $(SOURCES)
@@ -136,17 +141,54 @@ format:
 format-check:
 	@clang-format-14 --dry-run -Werror $(SOURCES)
 
-MAN = $(wildcard docs/man/*.1 docs/man/*.5 docs/man/*.8)
+# Where things go: make install PREFIX=/usr DESTDIR=/tmp/image. Each program has its short name too, but for packages.
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+ALIASES ?= yes
+INSTALL_PROGRAM = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' \
+                  UNITDIR='$(UNITDIR)' SYSUSERSDIR='$(SYSUSERSDIR)' TMPFILESDIR='$(TMPFILESDIR)' \
+                  ALIASES='$(ALIASES)' ansible/packages/install
+
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BUILD)/agent $(BUILD)/aggregator $(DESTDIR)$(PREFIX)/bin
-	for page in $(MAN); do \
-	  install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; \
-	done
+	@$(MAKE) --no-print-directory install-agent install-aggregator
+
+install-agent install-aggregator: install-%:
+	$(INSTALL_PROGRAM) $*
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/agent $(DESTDIR)$(PREFIX)/bin/aggregator
-	for page in $(MAN); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
+	$(INSTALL_PROGRAM) --remove agent
+	$(INSTALL_PROGRAM) --remove aggregator
+
+# Packages are built from a copy of the sources, always as a whole: $(BUILD)/deb/*.deb, $(BUILD)/rpm/RPMS/*/*.rpm
+VERSION = $(shell sed -n 's/^.define SYNOP_VERSION "\(.*\)"/\1/p' include/synop/version.h)
+TARBALL = $(BUILD)/synop-$(VERSION).tar.gz
+source:
+	@mkdir -p $(BUILD)
+	tar -cf - --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s --exclude=__pycache__ \
+	  --mtime="$$(sed -n 's/^ -- .*>  //p' ansible/packages/debian/changelog | head -n 1)" \
+	  --transform 's,^,synop-$(VERSION)/,' Makefile LICENSE README.md CONTRIBUTING.md agent aggregator ansible common \
+	  docs include tests/setup.sh | gzip -n > $(TARBALL)
+
+deb:
+	@tests/setup.sh packages
+	@$(MAKE) --no-print-directory source
+	rm -rf $(BUILD)/deb && mkdir $(BUILD)/deb && tar -xf $(TARBALL) -C $(BUILD)/deb
+	mv $(BUILD)/deb/synop-$(VERSION)/ansible/packages/debian $(BUILD)/deb/synop-$(VERSION)
+	cd $(BUILD)/deb/synop-$(VERSION) && env -u MAKEFLAGS -u MAKEOVERRIDES -u BUILD -u CFLAGS -u PREFIX -u DESTDIR \
+	  dpkg-buildpackage -b -us -uc -j$(JOBS)
+
+# rpm looks up what the build needs only where the system itself is made of RPMs.
+NODEPS = $(if $(filter rpm-build-%,$(shell rpm -q rpm-build 2>/dev/null)),,--nodeps)
+rpm:
+	@tests/setup.sh packages
+	@$(MAKE) --no-print-directory source
+	rm -rf $(BUILD)/rpm
+	env -u MAKEFLAGS -u MAKEOVERRIDES -u BUILD -u CFLAGS -u PREFIX -u DESTDIR \
+	  rpmbuild -ba $(NODEPS) --define '_topdir $(abspath $(BUILD))/rpm' \
+	  --define '_sourcedir $(abspath $(BUILD))' --define '_smp_mflags -j$(JOBS)' $(RPMFLAGS) ansible/packages/synop.spec
 
 clean:
 	rm -rf $(BUILD)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing, by apt-get or dnf: tests/setup.sh build | check | bench
+# Installs what is missing, by apt-get or dnf: tests/setup.sh build | packages | check | bench
 #
 # Each level includes the one before. What is there already is found without the package manager, so that a second run
 # takes an instant and needs no network. All talk goes to standard error.
@@ -7,9 +7,9 @@ set -u
 
 level=${1:-build}
 case $level in
-build | check | bench) ;;
+build | packages | check | bench) ;;
 *)
-  echo "usage: tests/setup.sh build | check | bench" >&2
+  echo "usage: tests/setup.sh build | packages | check | bench" >&2
   exit 2
   ;;
 esac
@@ -78,6 +78,11 @@ find_missing ()
   need libzstd-dev libzstd-devel library libzstd
   need libhdf5-dev hdf5-devel library hdf5 hdf5-serial
   [ "$level" = build ] && return
+  need debhelper - tool dh
+  need rpm rpm-build tool rpmbuild
+  [ "$level" = packages ] && return
+  need lintian - tool lintian
+  need rpmlint rpmlint tool rpmlint
   need libcmocka-dev libcmocka-devel library cmocka
   need "clang libclang-rt-14-dev" "clang compiler-rt" sanitizer
   need clang-format-14 clang-tools-extra tool clang-format
@@ -150,7 +155,7 @@ wish ()
 }
 try_more ()
 {
-  [ "$level" = build ] && return
+  case $level in build | packages) return ;; esac
   wish chromium chromium browser
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \
     "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm
