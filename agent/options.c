@@ -109,7 +109,7 @@ static const struct option option_table[] = {
     .help = "What is told on standard error." },
   { "ring", "enabled", "ring", OPTION_BOOLEAN, IN_AGENT (ring), "yes",
     .help = "Whether the last frames are kept, so that the aggregator can ask for those that it missed." },
-  { "ring", "path", "ring-path", OPTION_PATH, IN_AGENT (ring_path), "/var/lib/synop/ring",
+  { "ring", "path", "ring-path", OPTION_TEXT, IN_AGENT (ring_path), "/var/lib/synop/ring",
     .help = "The file that holds them, so that they outlive the agent. Empty: in memory." },
   { "ring", "max_age", "ring-max-age", OPTION_DURATION, IN_AGENT (ring_age_ns), "15m", "1s", "24h",
     .help = "How long a frame is kept." },
@@ -140,7 +140,7 @@ static const struct option option_table[] = {
   { "jobs", "pss_period", "jobs-pss-period", OPTION_DURATION, IN_AGENT (job_pss_period_ns), "30s", "1s", "24h",
     .help = "How often the memory that processes of jobs share is parted among them, which costs a walk over all of "
             "it. Where that takes long it is done more rarely." },
-  { "jobs", "book", "jobs-book", OPTION_PATH, IN_AGENT (job_book), "/var/lib/synop/jobs",
+  { "jobs", "book", "jobs-book", OPTION_TEXT, IN_AGENT (job_book), "/var/lib/synop/jobs",
     .help = "The file that holds what each job has used, so that an agent that starts again goes on from there. "
             "Empty: in memory." },
   { "gpu", "library", "gpu-library", OPTION_TEXT, IN_AGENT (gpu_library), "libnvidia-ml.so.1",
