@@ -324,6 +324,7 @@ static const char help_head[] =
     "       agent --once | --count N                       one report, or N of them\n"
     "       agent --list-groups [--json | --markdown]      every group and metric\n"
     "       agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"
+    "       agent run --job NAME [--] COMMAND              runs a command as a job, where there is no scheduler\n"
     "\n"
     "Samples this machine every second: CPUs, memory, disks, file systems, network, InfiniBand, and more. Each\n"
     "group of metrics has a period of its own. Counters show their change in the period.\n"
