@@ -79,5 +79,7 @@ int gpus_tell_errors (struct gpus *gpus, struct table *table);
 
 /* Why there are no GPUs: "" when there are. For --list-groups; loads and starts the library. */
 void gpus_absent (const struct sampler_context *context, char *text, size_t size);
+/* The same of gpu_profiling, where there are GPUs; takes a sample. */
+void gpu_profiling_absent (const struct sampler_context *context, char *text, size_t size);
 
 #endif

@@ -21,6 +21,7 @@ extern const struct sampler sampler_gpu;
 extern const struct sampler sampler_gpu_info;
 extern const struct sampler sampler_gpu_nvlink;
 extern const struct sampler sampler_gpu_processes;
+extern const struct sampler sampler_gpu_profiling;
 extern const struct sampler sampler_job_info;
 extern const struct sampler sampler_job_cpu;
 extern const struct sampler sampler_job_memory;

@@ -124,7 +124,7 @@ lane_start (struct lane *lane)
   int rc;
 
   pthread_attr_init (&attributes);
-  pthread_attr_setstacksize (&attributes, LANE_STACK);
+  pthread_attr_setstacksize (&attributes, lane->sampler->stack ? lane->sampler->stack : LANE_STACK);
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &before);
   rc = pthread_create (&lane->thread, &attributes, lane_run, lane);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/dcgm.h"
 #include "agent/gpu.h"
 #include "synop/frame.h"
 #include "synop/link.h"
@@ -146,6 +147,10 @@ static const struct option option_table[] = {
   { "gpu", "library", "gpu-library", OPTION_TEXT, IN_AGENT (gpu_library), "libnvidia-ml.so.1",
     .help = "NVIDIA's management library: a path, or a name that the system finds. Where there is none there are no "
             "GPUs." },
+  { "gpu", "dcgm", "gpu-dcgm", OPTION_TEXT, IN_AGENT (dcgm), DCGM_DEFAULT, .check = dcgm_check,
+    .help = "Where gpu_profiling has the values of GPUs from that are older than Hopper: the host engine of DCGM that "
+            "runs at HOST:PORT or at the path of a socket; embedded: one in the agent; off: none. That nothing runs at "
+            "the default is no error." },
 };
 
 static void *
@@ -245,6 +250,7 @@ resolve_context (struct agent_options *options)
     .job_book = options->action == ACTION_ONCE || options->count != 0 ? "" : options->job_book,
     .job_share = &options->job_share,
     .gpu_library = options->gpu_library,
+    .dcgm = options->dcgm,
     .gpus = &options->gpus,
   };
 }

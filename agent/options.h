@@ -46,7 +46,7 @@ struct agent_options {
   int instance_metadata; /* 1: imds */
   char *instance_endpoint;
   char *job_environment, *job_book;
-  char *gpu_library;
+  char *gpu_library, *dcgm;
   int64_t job_pss_period_ns;
   struct group_options *groups; /* for each of `samplers` */
 

@@ -11,7 +11,8 @@ static const struct config_place of_connection[] = {
   { "agent", "connect" }, { "agent", "keys" }, { "agent", "queue" }, { NULL, NULL }
 };
 static const struct config_place of_sampling[] = {
-  { "agent", "period" }, { "agent", "root" }, { "group *", "*" }, { "instance", "*" }, { "jobs", "*" }, { NULL, NULL },
+  { "agent", "period" }, { "agent", "root" }, { "group *", "*" }, { "instance", "*" },
+  { "jobs", "*" },       { "gpu", "dcgm" },   { NULL, NULL },
 };
 
 /* Samplers read the texts of the options until they are closed. */

@@ -30,6 +30,7 @@ struct sampler_context {                /* outlives the samplers */
   int64_t job_pss_period_ns;            /* 0: the default */
   const char *job_book;                 /* file with the totals of jobs; "" or NULL: in memory */
   const char *gpu_library;              /* NVIDIA's management library; "" or NULL: as the system has it */
+  const char *dcgm;                     /* off, embedded, or where it listens; NULL: the default */
   struct gpus **gpus;                   /* where the GPU groups keep what they share; NULL: each has its own */
   struct job_share **job_share;         /* where the job groups keep what they share; NULL: each has its own */
 };
@@ -44,6 +45,7 @@ struct sampler {
   int (*sample) (void *state, struct table *table);      /* the table is begun already */
   void (*close) (void *state);
   bool optional; /* for hardware that few nodes have: left out of frames until it has had a row or an error */
+  size_t stack;  /* that its samples need in a thread; 0: as others */
 };
 
 extern const struct sampler *const samplers[]; /* in the order of reports */
