@@ -1,0 +1,382 @@
+"""A cluster as people meet it: an inventory, one command, and hosts with a real systemd that are reached by ssh alone.
+
+Each test begins with the cluster that the first deployment made, and leaves one behind that is up, but for the last. The
+agents log every frame that they sample, so that the history can be held against the truth at the end.
+"""
+
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+from lib.chaos import identity, split, told
+from lib.programs import BUILD, ROOT, copy_tree, parse_line, wait_until
+from lib.systemd_lab import SystemdHosts, lacking
+
+ANSIBLE = ROOT / "ansible"
+WORKERS = ["n1", "n2", "n3"]
+DROP_IN = "/etc/systemd/system/synop-agent.service.d"
+FRAMES = "/var/lib/synop/frames"
+HOSTS = """\
+[master]
+m0 ansible_host=10.79.0.10
+
+[worker]
+n1 ansible_host=10.79.0.11
+n2 ansible_host=10.79.0.12
+n3 ansible_host=10.79.0.13
+{more}
+[all:vars]
+ansible_user=root
+ansible_python_interpreter=/usr/bin/python3
+ansible_ssh_private_key_file={key}
+ansible_ssh_common_args=-o UserKnownHostsFile={known}
+synop_agent_options={{"agent": {{"period": "200ms", "frame_log": "{frames}"}}}}
+synop_aggregator_options={{"history": {{"chunk_time": "1s"}}}}
+"""
+
+
+@dataclasses.dataclass
+class Play:
+    code: int
+    text: str
+
+    def changed(self):
+        """{host: how many tasks changed something}"""
+        recap = self.text.split("PLAY RECAP", 1)[1]
+        return {host: int(number) for host, number in re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", recap, re.M)}
+
+    def succeeded(self):
+        assert self.code == 0, self.text
+        return self
+
+
+class Deployment:
+    """A checkout on this machine, its inventory, and the hosts."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.checkout = folder / "synop"
+        self.inventory = folder / "host.ini"
+        self.texts = []
+        # Where it is to be seen that a checkout alone is enough, it is built; else what is built already is copied.
+        copy_tree(self.checkout)
+        self.options = [] if os.environ.get("SYNOP_DEPLOY_FRESH") else ["-e", f"synop_build={BUILD}"]
+        self.hosts = SystemdHosts(folder / "hosts", ["m0", *WORKERS], later=["n4"])
+
+    def write_inventory(self, more=""):
+        self.inventory.write_text(HOSTS.format(more=more, key=self.hosts.key, known=self.hosts.known, frames=FRAMES))
+
+    def play(self, book, *options):
+        begin = time.monotonic()
+        command = ["ansible-playbook", "-i", self.inventory, f"ansible/{book}.yaml", *self.options, *options]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+        done = self.hosts.control(*command, cwd=self.checkout, env=environment, timeout=600)
+        self.texts.append(done.stdout + done.stderr)
+        print(f"{book} {' '.join(map(str, options))}: {time.monotonic() - begin:.1f} s", file=sys.stderr)
+        return Play(done.returncode, done.stdout + done.stderr)
+
+    def status(self):
+        return parse_line(self.hosts["m0"].text("synop-aggregator", "status", "--json"))
+
+    def sessions(self):
+        """{node: session} of the nodes that are up"""
+        return {node["node"]: node["session"] for node in self.status()["nodes"] if node["state"] == "up"}
+
+    def wait_renewed(self, before, nodes, limit=90):
+        """Until each of these is up with another session than before."""
+
+        def renewed():
+            now = self.sessions()
+            return all(node in now and now[node] != before.get(node) for node in nodes)
+
+        wait_until(renewed, f"new sessions of {', '.join(nodes)}", limit)
+
+    def secrets(self):
+        """The secret keys of all hosts, and the lines that hold them."""
+        found = []
+        for host in self.hosts:
+            for path in host.path("/etc/synop").rglob("*.key"):
+                found.append(path.read_text().split("=", 1)[1].strip())
+        return found
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory):
+    reason = lacking() or (None if shutil.which("ansible-playbook") else "not installed: ansible-core")
+    if reason:
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("d")
+    folder.joinpath("hosts").mkdir()
+    made = Deployment(folder)
+    with made.hosts:
+        made.write_inventory()
+        made.first = made.play("deploy")
+        if made.first.code == 0:
+            made.hosts["m0"].run("mkdir", "-p", "/root/tests")
+        yield made
+        for host in made.hosts:
+            if made.first.code and host.first():
+                print(host.name, host.run("journalctl", "--no-pager", "-n", "40", check=False).stdout)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_deploys(deployment):
+    first = deployment.first.succeeded()
+    assert "3 nodes: 3 up" in first.text
+    assert sorted(deployment.sessions()) == WORKERS
+    for name in ["m0", *WORKERS]:
+        host, program = deployment.hosts[name], "aggregator" if name == "m0" else "agent"
+        assert host.text("systemctl", "is-enabled", f"synop-{program}") == "enabled"
+        keys = host.path("/etc/synop/keys")
+        assert mode(keys / f"{program}.key") == 0o600
+        assert mode(host.path(f"/etc/synop/{program}.ini")) == 0o640
+        assert {path.name for path in keys.glob("*.key")} == {f"{program}.key"}, "a secret of another host"
+
+
+def test_second_run_changes_nothing(deployment):
+    before = deployment.sessions()
+    second = deployment.play("deploy").succeeded()
+    assert set(second.changed().values()) == {0}, second.text
+    assert deployment.sessions() == before
+
+
+def test_ill_workers_are_named_and_stop_nobody(deployment):
+    """n4 lacks a library, n5 is not there, and the clock of n3 is wrong: n1 gets its new option."""
+    before = deployment.sessions()
+    n3, n4 = deployment.hosts["n3"], deployment.hosts["n4"]
+    n4.boot()
+    n4.wait_ready()
+    n4.run("sh", "-c", "mount --bind /dev/null $(realpath /usr/lib/*/libsodium.so.23)")
+    shift = deployment.folder / "shift.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shift, ROOT / "tests/lib/wall_shift.c"], check=True)
+    n3.put("/usr/lib/shift.so", shift.read_bytes())
+    n3.put("/usr/lib/shift.ns", struct.pack("=q", 6_000_000_000))
+    n3.put(f"{DROP_IN}/shift.conf", b"[Service]\nEnvironment=LD_PRELOAD=/usr/lib/shift.so WALL_SHIFT_FILE=/usr/lib/shift.ns\n")
+    n3.run("sh", "-c", "systemctl daemon-reload && systemctl restart synop-agent")
+    deployment.wait_renewed(before, ["n3"])
+    deployment.write_inventory('n4 ansible_host=10.79.0.14\nn5 ansible_host=10.79.0.99\n')
+    play = deployment.play("deploy", "-e", "synop_clock_limit=2")
+    assert play.code != 0
+    fatal = play.text[play.text.rindex("fatal: "):]
+    assert "2 of 6 hosts" in fatal and "n4: " in fatal and "libsodium" in fatal, fatal
+    assert re.search(r"n5: .*(No route|unreachable|timed out)", fatal), fatal
+    assert re.search(r"n3: its clock is off by 6\.\d+ s", play.text), play.text
+    assert all(play.changed()[host] == 0 for host in ["m0", *WORKERS]), play.text
+    n4.run("sh", "-c", "umount $(realpath /usr/lib/*/libsodium.so.23)")
+    n3.run("sh", "-c", f"rm -r {DROP_IN} && systemctl daemon-reload && systemctl restart synop-agent")
+    deployment.write_inventory("n4 ansible_host=10.79.0.14\n")
+
+
+def test_adds_a_worker_and_touches_no_other(deployment):
+    wait_until(lambda: len(deployment.sessions()) >= 3, "three workers")
+    before = deployment.sessions()
+    before.pop("n4", None)
+    if deployment.hosts["n4"].first() is None:
+        deployment.hosts["n4"].boot()
+        deployment.hosts["n4"].wait_ready()
+    deployment.write_inventory("n4 ansible_host=10.79.0.14\n")
+    play = deployment.play("deploy", "--limit", "n4").succeeded()
+    assert set(play.changed()) == {"n4"}
+    after = deployment.sessions()
+    assert after.keys() == {*WORKERS, "n4"}
+    assert {node: after[node] for node in before} == before
+
+
+def test_comes_back_by_itself(deployment):
+    """kill -9 of an agent, a hang of another, a third one's host that boots again."""
+    before = deployment.sessions()
+    n1, n2, n3 = (deployment.hosts[name] for name in WORKERS)
+    n2.put(f"{DROP_IN}/quick.conf", b"[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\nRestartSec=1\n")
+    n2.run("sh", "-c", "systemctl daemon-reload && systemctl restart synop-agent")
+    deployment.wait_renewed(before, ["n2"])
+    before = deployment.sessions()
+    n1.run("systemctl", "kill", "--signal=KILL", "--kill-who=main", "synop-agent")
+    n2.run("systemctl", "kill", "--signal=STOP", "--kill-who=main", "synop-agent")
+    n3.reboot()
+    deployment.wait_renewed(before, WORKERS)
+    assert "Watchdog timeout" in n2.text("journalctl", "-u", "synop-agent", "--no-pager")
+
+
+def test_rotates_keys(deployment):
+    before = deployment.sessions()
+    old = {node: deployment.hosts[node].path("/etc/synop/keys/agent.pub").read_text() for node in before}
+    secrets = deployment.secrets()
+    deployment.play("deploy", "-e", "rotate_keys=true", "--tags", "keys").succeeded()
+    deployment.wait_renewed(before, list(before))
+    for node in before:
+        keys = deployment.hosts[node].path("/etc/synop/keys")
+        assert (keys / "agent.pub").read_text() != old[node]
+        assert mode(keys / "agent.key") == 0o600 and not (keys / "new").exists()
+    assert not set(secrets) & set(deployment.secrets()) - {deployment.secrets()[0]}
+
+
+def test_check_only_says_what_it_would_do(deployment):
+    before = deployment.sessions()
+    play = deployment.play("deploy", "--check", "-e", '{"synop_aggregator_options": {"history": {"max_age": "9d"}}}')
+    play.succeeded()
+    assert play.changed()["m0"] > 0
+    assert all(play.changed()[node] == 0 for node in before)
+    assert deployment.sessions() == before
+    assert "9d" not in deployment.hosts["m0"].path("/etc/synop/aggregator.ini").read_text()
+
+
+def frames_logged(deployment):
+    return {identity(frame) for name in before_and(deployment)
+            for frame in split(deployment.hosts[name].path(FRAMES).read_bytes())[0]}
+
+
+def before_and(deployment):
+    return [host.name for host in deployment.hosts if host.path(FRAMES).exists()]
+
+
+def test_upgrades_in_batches_and_loses_no_frame(deployment):
+    """Another build of both programs, two workers at a time. The history then has every frame that was ever sampled."""
+    before = deployment.sessions()
+    newer = deployment.folder / "newer"
+    newer.mkdir()
+    for program in ("agent", "aggregator"):
+        source = (deployment.checkout / "build" if os.environ.get("SYNOP_DEPLOY_FRESH") else BUILD) / program
+        newer.joinpath(program).write_bytes(source.read_bytes() + b"newer")
+    play = deployment.play("deploy", "--skip-tags", "build", "-e", f"synop_build={newer}", "-e", "synop_serial=2")
+    play.succeeded()
+    assert play.text.count("PLAY [Deploy the agents]") == (len(before) + 1) // 2
+    deployment.wait_renewed(before, list(before))
+    for name in before_and(deployment):
+        deployment.hosts[name].run("systemctl", "stop", "synop-agent")
+    m0 = deployment.hosts["m0"]
+    logged = frames_logged(deployment)
+
+    def kept():
+        m0.run("rm", "-f", "/var/lib/synop/export")
+        m0.run("synop-aggregator", "export", "--format", "msgpack", "-o", "/var/lib/synop/export")
+        return [identity(frame) for frame in split(m0.path("/var/lib/synop/export").read_bytes())[0]]
+
+    try:
+        wait_until(lambda: logged <= set(kept()), "every frame in the history", 60)
+    except AssertionError:
+        pytest.fail(f"not in the history: {told(logged - set(kept()))}")
+    stored = kept()
+    assert len(stored) == len(set(stored)), "a frame twice"
+    sessions = {}
+    for node, session, sequence in stored:
+        sessions.setdefault((node, session), []).append(sequence)
+    for name, numbers in sessions.items():
+        assert sorted(numbers) == list(range(1, len(numbers) + 1)), f"{name}: {sorted(numbers)}"
+    for node in before:
+        deployment.hosts[node].run("systemctl", "start", "synop-agent")
+    deployment.wait_renewed({}, list(before))
+
+
+def test_no_secret_is_told(deployment):
+    secrets = deployment.secrets()
+    assert secrets
+    told_by = "\n".join(deployment.texts)
+    assert not [secret for secret in secrets if secret in told_by]
+    for host in deployment.hosts:
+        log = host.run("journalctl", "--no-pager", check=False).stdout if host.first() else ""
+        assert not [secret for secret in secrets if secret in log]
+        left = host.path("/root/.ansible/tmp")
+        assert not left.exists() or not list(left.iterdir())
+    for path in deployment.folder.glob(".ansible/**/*"):
+        assert not path.is_file() or not [s for s in secrets if s.encode() in path.read_bytes()], path
+
+
+def test_removes_one_worker(deployment):
+    before = deployment.sessions()
+    play = deployment.play("remove", "--limit", "n3").succeeded()
+    assert set(play.changed()) == {"n3"}
+    n3 = deployment.hosts["n3"]
+    assert n3.run("systemctl", "cat", "synop-agent", check=False).returncode != 0
+    assert n3.run("ls", "/etc/synop", check=False).returncode != 0
+    listed = [node["node"] for node in deployment.status()["nodes"]]
+    assert "n3" not in listed and len(listed) == len(before) - 1
+
+
+def test_shuts_down_and_removes_all(deployment):
+    deployment.play("shutdown").succeeded()
+    for host, program in (("m0", "aggregator"), ("n1", "agent")):
+        shown = deployment.hosts[host].text("systemctl", "show", "-p", "ActiveState,UnitFileState", f"synop-{program}")
+        assert sorted(shown.split()) == ["ActiveState=inactive", "UnitFileState=disabled"]
+    deployment.play("remove").succeeded()
+    for host in deployment.hosts:
+        if host.first():
+            assert host.run("sh", "-c", "ls /etc/synop /usr/bin/synop-*", check=False).stdout == ""
+    assert deployment.hosts["m0"].run("ls", "/var/lib/synop/history.db", check=False).returncode == 0
+
+
+# ---- without hosts ----
+
+needs_ansible = pytest.mark.skipif(not shutil.which("ansible-playbook"), reason="not installed: ansible-core")
+
+ALL_WRONG = """\
+[masters]
+m0
+
+[worker]
+n1.a
+n1.b
+n2 synop_node=a/b
+n3 synop_agent_options='{"agent": {"perod": "1s"}, "group load": {"period": "2s"}}'
+n4 synop_aggregator_options=5s
+
+[all:vars]
+synop_instal=build
+skip_workers=true
+synop_port=http
+rotate_keys=maybe
+"""
+WRONG = {
+    ALL_WRONG: ["no host in [master]; its groups are: masters, worker", "there is no variable synop_instal;",
+                "there is no variable skip_workers;", "there is no [agent] perod;", "two hosts have a node n1",
+                "cannot be called a/b", "synop_aggregator_options must be sections", "synop_port must be a number",
+                "rotate_keys must be"],
+    "[master]\nm0\nm1\n": ["[master] must be one host, and is m0, m1", "no host in [worker]"],
+}
+
+
+@needs_ansible
+@pytest.mark.parametrize("inventory", WRONG, ids=["much", "two-masters"])
+def test_wrong_inventory_is_refused_first(tmp_path, inventory):
+    path = tmp_path / "host.ini"
+    path.write_text(inventory)
+    command = ["ansible-playbook", "-i", path, "ansible/deploy.yaml"]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode != 0
+    missing = [sentence for sentence in [*WRONG[inventory], "Nothing was touched"] if sentence not in done.stdout]
+    assert not missing, done.stdout
+    assert "[group load]" not in done.stdout and "Look at the hosts" not in done.stdout
+
+
+def test_every_knob_is_explained():
+    """group_vars/all.yaml without its first "# " is the defaults, each below a comment."""
+    defaults = yaml.safe_load((ANSIBLE / "roles/common/defaults/main.yaml").read_text())
+    text = (ANSIBLE / "group_vars/all.yaml").read_text()
+    knobs = re.sub(r"(?m)^# (?=(?:skip|rotate|synop)_[a-z_]+:|  (?:  )?[A-Za-z]+: *(?:\[|\"|$))", "", text)
+    knobs = "\n".join(line for line in knobs.splitlines() if not line.startswith("#"))
+    assert yaml.safe_load(knobs) == defaults
+
+
+@pytest.mark.parametrize("tool", [["ansible-lint", "--offline", "--nocolor", "--profile", "production", "ansible"],
+                                  ["yamllint", "-c", "ansible/.yamllint", "--strict", "ansible"]], ids=lambda t: t[0])
+def test_lint(tool):
+    if not shutil.which(tool[0]):
+        pytest.skip(f"not installed: {tool[0]}")
+    done = subprocess.run(tool, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_example_inventory():
+    assert pathlib.Path(ANSIBLE / "host.ini.example").read_text().startswith("#")
