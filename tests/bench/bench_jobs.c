@@ -1,16 +1,19 @@
 /* What following jobs costs on a node with many processes.
  *
- *   bench_jobs PROCESSES OF_JOB asleep|awake      makes them; a line of JSON says which belong to a job
+ *   bench_jobs PROCESSES OF_JOB asleep|awake      makes them, and says so with a line of JSON
  *
  * Then each line "run SECONDS" on standard input samples the job groups once a second, in this process, and is answered
  * by a line with the CPU time that it took with all its threads. The processes sleep for good; "awake", those of the job
  * wake ten times a second, compute a little, read and write, so that nothing of them stays as it was. All end with this
- * one, however it ends. */
+ * one, however it ends. Where it may, it goes into a pid namespace of its own: processes that begin elsewhere on the
+ * machine meanwhile, each of which is looked at, are no part of the figure then ("alone"). */
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -54,7 +57,7 @@ work (bool awake)
   return 1;
 }
 
-static pid_t
+static void
 start (bool of_job, const char *how)
 {
   pid_t parent = getpid (), child = fork ();
@@ -64,7 +67,7 @@ start (bool of_job, const char *how)
     exit (1);
   }
   if (child != 0)
-    return child;
+    return;
   die_with_parent (parent);
   if (of_job) {
     char *arguments[] = { (char *) "job", (char *) how, NULL },
@@ -75,6 +78,27 @@ start (bool of_job, const char *how)
   }
   for (;;)
     pause ();
+}
+
+/* True in a child that is the first process of a new namespace, with the /proc of that. This one waits for it. */
+static bool
+go_alone (void)
+{
+  pid_t child;
+  int status = 0;
+
+  if (unshare (CLONE_NEWPID | CLONE_NEWNS) < 0)
+    return false;
+  child = fork ();
+  if (child < 0)
+    return false;
+  if (child != 0) {
+    while (waitpid (child, &status, 0) < 0)
+      ;
+    exit (WIFEXITED (status) ? WEXITSTATUS (status) : 1);
+  }
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  return mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount ("proc", "/proc", "proc", 0, NULL) == 0;
 }
 
 static int64_t
@@ -161,16 +185,10 @@ main (int argc, char **argv)
     return 2;
   }
   json_object (&json);
-  json_key (&json, "pids");
-  json_array (&json);
-  for (long i = 0; i < processes; i++) {
-    bool in_job = i * of_job / processes != (i + 1) * of_job / processes; /* spread among the others */
-    pid_t pid = start (in_job, argv[3]);
-
-    if (in_job)
-      json_uint (&json, (uint64_t) pid);
-  }
-  json_array_end (&json);
+  json_key (&json, "alone");
+  json_bool (&json, go_alone ());
+  for (long i = 0; i < processes; i++)
+    start (i * of_job / processes != (i + 1) * of_job / processes, argv[3]); /* spread among the others */
   before = cpu_time ();
   sampling = open_job_groups (&context);
   sample_for (sampling, 1);
