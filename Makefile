@@ -1,5 +1,6 @@
 # make          builds build/agent and build/aggregator
-# make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it)
+# make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it;
+#               GPUS=8 gives each node as many that are played)
 # make check    does all set-up and runs every test
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED)
@@ -14,7 +15,7 @@ CFLAGS ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef \
            -Wformat=2 -Wvla -Wdouble-promotion -Wno-missing-field-initializers -Wno-format-nonliteral $(WERROR)
 WERROR ?= -Werror
-PACKAGES = libzmq msgpack libsodium inih
+PACKAGES = libzmq msgpack libsodium inih jansson
 AGGREGATOR_PACKAGES = sqlite3 libzstd hdf5
 SANITIZE ?=
 JOBS ?= $(shell nproc)
@@ -36,7 +37,7 @@ UNIT_TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/un
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch] tests/lib/*/*.[ch])
 
-.PHONY: all programs unit-tests stand-ins fuzzers benches run \
+.PHONY: all programs unit-tests stand-ins check-gpu fuzzers benches run \
         check setup bench fuzz soak docs generated-docs format format-check clean \
         install install-agent install-aggregator uninstall source deb rpm
 .DELETE_ON_ERROR:
@@ -104,8 +105,8 @@ setup:
 
 # Standard output is for JSON lines alone.
 run:
-	@$(MAKE) --no-print-directory all >&2
-	@BUILD=$(BUILD) tests/run-cluster $(DURATION)
+	@$(MAKE) --no-print-directory all $(if $(GPUS),stand-ins) >&2
+	@BUILD=$(BUILD) GPUS=$(GPUS) tests/run-cluster $(DURATION)
 
 check:
 	@BUILD=$(BUILD) tests/check
@@ -115,6 +116,10 @@ FUZZ_SECONDS ?= 30
 fuzz:
 	@tests/setup.sh check
 	@BUILD=$(BUILD) tests/fuzz/run -max_total_time=$(FUZZ_SECONDS)
+
+# On a machine with NVIDIA GPUs: every value against nvidia-smi's.
+check-gpu: all
+	@BUILD=$(BUILD) tests/check-gpu
 
 CHAOS_SECONDS ?= 300
 soak:
@@ -164,13 +169,14 @@ uninstall:
 
 # Packages are built from a copy of the sources, always as a whole: $(BUILD)/deb/*.deb, $(BUILD)/rpm/RPMS/*/*.rpm
 VERSION = $(shell sed -n 's/^.define SYNOP_VERSION "\(.*\)"/\1/p' include/synop/version.h)
+RELEASED = $(shell sed -n 's/^ -- .*>  //p' ansible/packages/debian/changelog | head -n 1)
 TARBALL = $(BUILD)/synop-$(VERSION).tar.gz
 source:
 	@mkdir -p $(BUILD)
 	tar -cf - --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s --exclude=__pycache__ \
-	  --mtime="$$(sed -n 's/^ -- .*>  //p' ansible/packages/debian/changelog | head -n 1)" \
-	  --transform 's,^,synop-$(VERSION)/,' Makefile LICENSE README.md CONTRIBUTING.md agent aggregator ansible common \
-	  docs include tests/setup.sh | gzip -n > $(TARBALL)
+	  --mtime='$(RELEASED)' --transform 's,^,synop-$(VERSION)/,' Makefile LICENSE README.md CONTRIBUTING.md agent \
+	  aggregator ansible common docs include tests/setup.sh | gzip -n > $(TARBALL)
+	touch -d '$(RELEASED)' $(TARBALL)
 
 deb:
 	@tests/setup.sh packages
@@ -185,10 +191,11 @@ NODEPS = $(if $(filter rpm-build-%,$(shell rpm -q rpm-build 2>/dev/null)),,--nod
 rpm:
 	@tests/setup.sh packages
 	@$(MAKE) --no-print-directory source
-	rm -rf $(BUILD)/rpm
+	rm -rf $(BUILD)/rpm && mkdir $(BUILD)/rpm
+	cp ansible/packages/synop.spec $(BUILD)/rpm && touch -r $(TARBALL) $(BUILD)/rpm/synop.spec
 	env -u MAKEFLAGS -u MAKEOVERRIDES -u BUILD -u CFLAGS -u PREFIX -u DESTDIR \
 	  rpmbuild -ba $(NODEPS) --define '_topdir $(abspath $(BUILD))/rpm' \
-	  --define '_sourcedir $(abspath $(BUILD))' --define '_smp_mflags -j$(JOBS)' $(RPMFLAGS) ansible/packages/synop.spec
+	  --define '_sourcedir $(abspath $(BUILD))' --define '_smp_mflags -j$(JOBS)' $(RPMFLAGS) $(BUILD)/rpm/synop.spec
 
 clean:
 	rm -rf $(BUILD)

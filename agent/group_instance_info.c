@@ -8,7 +8,8 @@
  *   Azure     Microsoft Corporation Virtual Machine                         7783-7084-3265-9085-8269-3286-77
  *
  * product_uuid is Azure's id of the machine (root alone can read it). The image, and what is missing, only the metadata
- * service knows: it is asked when the configuration says so, in a lane's thread, and what it says goes before. */
+ * service knows: it is asked when the configuration says so, in a lane's thread, and what it says goes before.
+ * What is not known then neuron-monitor may tell, where it runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,12 @@
 #include "agent/facts.h"
 #include "agent/groups.h"
 #include "agent/imds.h"
+#include "agent/neuron.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
 #define METADATA_PATIENCE (1 * NS_PER_S)
+#define NEURON_PATIENCE (15 * NS_PER_S) /* its first report */
 #define AZURE_ASSET_TAG "7783-7084-3265-9085-8269-3286-77"
 
 #define FACT(NAME, HELP)                                                                                               \
@@ -52,6 +55,8 @@ enum cloud { CLOUD_NONE, CLOUD_AWS, CLOUD_AZURE };
 struct instance {
   char *root, *endpoint; /* copies: see lane.h */
   bool metadata;
+  struct neuron *neuron;
+  bool by_neuron; /* neuron-monitor is asked too */
 };
 
 static void *
@@ -62,15 +67,17 @@ instance_open (const struct sampler_context *context)
   instance->root = memory_string (context->root);
   instance->endpoint = memory_string (context->instance_endpoint);
   instance->metadata = context->instance_metadata && instance->endpoint && instance->endpoint[0];
+  instance->neuron = neuron_open (context);
   return instance;
 }
 
 static bool
 instance_may_block (void *state)
 {
-  const struct instance *instance = state;
+  struct instance *instance = state;
 
-  return instance->metadata;
+  instance->by_neuron = neuron_source (instance->neuron, false) == NEURON_BY_MONITOR;
+  return instance->metadata || instance->by_neuron;
 }
 
 static enum cloud
@@ -143,6 +150,10 @@ instance_sample (void *state, struct table *table)
 
   if (instance->metadata)
     cloud = metadata_ask (instance, cloud, &facts, &error);
+  if (instance->by_neuron)
+    neuron_instance (instance->neuron, clock_monotonic () + NEURON_PATIENCE, &facts);
+  if (cloud == CLOUD_NONE && strncmp (facts.instance_id, "i-", 2) == 0)
+    cloud = CLOUD_AWS; /* Neuron is nowhere else */
   snprintf (table->error, sizeof table->error, "%.*s", (int) sizeof table->error - 1, error.text);
   fact_set_text (table, "cloud", clouds[cloud]);
   fact_set_text (table, "instance_id", facts.instance_id);
@@ -158,6 +169,7 @@ instance_close (void *state)
 {
   struct instance *instance = state;
 
+  neuron_unref (instance->neuron);
   free (instance->root);
   free (instance->endpoint);
   free (instance);

@@ -28,5 +28,14 @@ extern const struct sampler sampler_job_memory;
 extern const struct sampler sampler_job_io;
 extern const struct sampler sampler_job_processes;
 extern const struct sampler sampler_job_gpu;
+extern const struct sampler sampler_runtime_info;
+extern const struct sampler sampler_neuroncore_counters;
+extern const struct sampler sampler_execution_stats;
+extern const struct sampler sampler_memory_used;
+extern const struct sampler sampler_neuroncore_memory_usage;
+extern const struct sampler sampler_loaded_models;
+extern const struct sampler sampler_neuron_runtime_vcpu_usage;
+extern const struct sampler sampler_neuron_hw_counters;
+extern const struct sampler sampler_neuron_hardware_info;
 
 #endif

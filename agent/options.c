@@ -11,6 +11,7 @@
 
 #include "agent/dcgm.h"
 #include "agent/gpu.h"
+#include "agent/neuron.h"
 #include "synop/frame.h"
 #include "synop/link.h"
 #include "synop/log.h"
@@ -144,6 +145,11 @@ static const struct option option_table[] = {
   { "jobs", "book", "jobs-book", OPTION_TEXT, IN_AGENT (job_book), "/var/lib/synop/jobs",
     .help = "The file that holds what each job has used, so that an agent that starts again goes on from there. "
             "Empty: in memory." },
+  { "neuron", "command", "neuron-command", OPTION_TEXT, IN_AGENT (neuron_command), NEURON_PROGRAM,
+    .help =
+        "The program that tells of AWS Neuron devices, with its options. It is started where there are such devices "
+        "and it is installed; else the driver's files are read. Another than the default is started always. Its "
+        "configuration is made from the groups' periods unless a -c FILE stands here. off: the files alone." },
   { "gpu", "library", "gpu-library", OPTION_TEXT, IN_AGENT (gpu_library), "libnvidia-ml.so.1",
     .help = "NVIDIA's management library: a path, or a name that the system finds. Where there is none there are no "
             "GPUs." },
@@ -249,17 +255,24 @@ resolve_context (struct agent_options *options)
     /* A report or a few are no matter of restarts, and the file may be that of the agent that publishes. */
     .job_book = options->action == ACTION_ONCE || options->count != 0 ? "" : options->job_book,
     .job_share = &options->job_share,
+    .periods_ns = options->periods_ns,
     .gpu_library = options->gpu_library,
     .dcgm = options->dcgm,
     .gpus = &options->gpus,
+    .neuron_command = options->neuron_command,
+    .neuron = &options->neuron,
   };
 }
 
 int
 options_resolve (struct agent_options *options, struct error *error)
 {
+  int rc = resolve_groups (options, error);
+
+  neuron_end (options->neuron); /* sampled anew: neuron-monitor with other periods */
+  options->neuron = NULL;
   resolve_context (options);
-  return resolve_groups (options, error);
+  return rc;
 }
 
 static bool
@@ -317,6 +330,7 @@ void
 options_free (struct agent_options *options)
 {
   gpus_unref (options->gpus);
+  neuron_end (options->neuron);
   config_destroy (options->config);
   free (options->names);
   free (options->groups);

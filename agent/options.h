@@ -47,6 +47,7 @@ struct agent_options {
   char *instance_endpoint;
   char *job_environment, *job_book;
   char *gpu_library, *dcgm;
+  char *neuron_command;
   int64_t job_pss_period_ns;
   struct group_options *groups; /* for each of `samplers` */
 
@@ -57,6 +58,7 @@ struct agent_options {
   char *context_root;
   struct job_share *job_share;
   struct gpus *gpus;
+  struct neuron *neuron; /* the same for the Neuron groups */
 };
 
 /* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */

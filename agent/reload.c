@@ -12,7 +12,7 @@ static const struct config_place of_connection[] = {
 };
 static const struct config_place of_sampling[] = {
   { "agent", "period" }, { "agent", "root" }, { "group *", "*" }, { "instance", "*" },
-  { "jobs", "*" },       { "gpu", "dcgm" },   { NULL, NULL },
+  { "jobs", "*" },       { "gpu", "dcgm" },   { "neuron", "*" },  { NULL, NULL },
 };
 
 /* Samplers read the texts of the options until they are closed. */

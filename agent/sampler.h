@@ -16,6 +16,7 @@
 
 struct gpus;
 struct job_share;
+struct neuron;
 
 struct sampler_context {                /* outlives the samplers */
   const char *root;                     /* "" or a folder without a trailing '/' */
@@ -32,6 +33,9 @@ struct sampler_context {                /* outlives the samplers */
   const char *gpu_library;              /* NVIDIA's management library; "" or NULL: as the system has it */
   const char *dcgm;                     /* off, embedded, or where it listens; NULL: the default */
   struct gpus **gpus;                   /* where the GPU groups keep what they share; NULL: each has its own */
+  const char *neuron_command;           /* neuron-monitor and its words; "" or NULL: as installed; "off" */
+  const int64_t *periods_ns;            /* of each of `samplers`, 0 for those that are not sampled; NULL: a second */
+  struct neuron **neuron;               /* where the Neuron groups keep what they share; NULL: each has its own */
   struct job_share **job_share;         /* where the job groups keep what they share; NULL: each has its own */
 };
 

@@ -17,24 +17,14 @@
 #define SHARE_PLACES 4
 #define PERIOD_PLACES 9
 
-/* One group on its way out. */
-struct sheet {
-  struct json *json;
-  const struct group *group;
-  const struct table *now;
-  const struct table *before; /* NULL: nothing to compare with */
-  int64_t elapsed_ns;         /* the nominal period without a table before */
-  size_t *searched;           /* for rows of tables before, in all groups */
-};
-
 static bool
 is_set (const char *name)
 {
   return name != NULL && name[0] != 0;
 }
 
-static void
-value_write (const struct sheet *sheet, const struct metric *metric, const struct value *value)
+void
+sheet_value_write (const struct sheet *sheet, const struct metric *metric, const struct value *value)
 {
   size_t length;
   const char *text;
@@ -75,7 +65,7 @@ folds_write (const struct sheet *sheet, const struct report_fold *folds)
       struct value value = report_fold_value (&folds[i], group->metrics[i].fold);
 
       json_key (sheet->json, group->metrics[i].name);
-      value_write (sheet, &group->metrics[i], &value);
+      sheet_value_write (sheet, &group->metrics[i], &value);
     }
   json_object_end (sheet->json);
 }
@@ -101,7 +91,7 @@ row_values_write (const struct sheet *sheet, size_t row, size_t before, struct r
     if (folds != NULL)
       report_fold_add (&folds[i], metric->fold, &value);
     json_key (sheet->json, metric->name);
-    value_write (sheet, metric, &value);
+    sheet_value_write (sheet, metric, &value);
   }
 }
 
@@ -168,11 +158,11 @@ node_values_write (const struct sheet *sheet)
     struct value value = report_value (metric, table_get (sheet->now, TABLE_NODE, i), before, sheet->elapsed_ns);
 
     json_key (sheet->json, metric->name);
-    value_write (sheet, metric, &value);
+    sheet_value_write (sheet, metric, &value);
   }
 }
 
-static struct sheet
+struct sheet
 sheet_of (struct json *json, const struct report_group *pair, size_t *searched)
 {
   return (struct sheet){ .json = json,
@@ -183,14 +173,20 @@ sheet_of (struct json *json, const struct report_group *pair, size_t *searched)
                          .searched = searched };
 }
 
-/* What each group's object begins with. */
-static void
-head_write (const struct sheet *sheet)
+void
+sheet_period_write (const struct sheet *sheet)
 {
   if ((sheet->group->flags & GROUP_ONCE) == 0) {
     json_key (sheet->json, "period");
     json_real_places (sheet->json, (double) sheet->elapsed_ns / (double) NS_PER_S, PERIOD_PLACES);
   }
+}
+
+/* What each group's object begins with. */
+static void
+head_write (const struct sheet *sheet)
+{
+  sheet_period_write (sheet);
   json_key (sheet->json, "error");
   json_text (sheet->json, sheet->now->error);
 }
@@ -209,24 +205,16 @@ group_write (struct json *json, const struct report_group *pair, size_t *searche
   json_object_end (json);
 }
 
-/* The groups to write, and which of them. */
-struct selection {
-  const struct report_group *groups;
-  size_t count;
-  bool (*only) (const void *context, const char *group);
-  const void *context;
-};
-
-static bool
-is_shown (const struct selection *selection, size_t i)
+bool
+selection_shows (const struct selection *selection, size_t i)
 {
   const struct table *now = selection->groups[i].now;
 
   return now != NULL && (selection->only == NULL || selection->only (selection->context, now->group->name));
 }
 
-static bool
-same_section (const struct selection *selection, size_t one, size_t other)
+bool
+selection_same_section (const struct selection *selection, size_t one, size_t other)
 {
   const char *a = selection->groups[one].now->group->section, *b = selection->groups[other].now->group->section;
 
@@ -237,7 +225,7 @@ static bool
 section_is_written (const struct selection *selection, size_t i)
 {
   for (size_t j = 0; j < i; j++)
-    if (is_shown (selection, j) && same_section (selection, i, j))
+    if (selection_shows (selection, j) && selection_same_section (selection, i, j))
       return true;
   return false;
 }
@@ -334,7 +322,7 @@ jobs_write (struct json *json, const struct selection *selection, size_t first, 
   bool *written;
 
   for (size_t i = first; i < selection->count && count < SCHEMA_GROUPS_MAX; i++)
-    if (is_shown (selection, i) && same_section (selection, first, i)) {
+    if (selection_shows (selection, i) && selection_same_section (selection, first, i)) {
       jobs[count++] = (struct job_sheet){ .sheet = sheet_of (json, &selection->groups[i], searched),
                                           .then = { .searched = searched } };
       rows += selection->groups[i].now->rows;
@@ -361,7 +349,7 @@ report_write (struct json *json, const struct report_group *groups, size_t count
   size_t searched = 0;
 
   for (size_t i = 0; i < count; i++) {
-    if (!is_shown (&selection, i))
+    if (!selection_shows (&selection, i))
       continue;
     if (!is_set (groups[i].now->group->section)) {
       group_write (json, &groups[i], &searched);
@@ -374,9 +362,13 @@ report_write (struct json *json, const struct report_group *groups, size_t count
       jobs_write (json, &selection, i, &searched);
       continue;
     }
+    if (strcmp (groups[i].now->group->section, REPORT_RUNTIMES) == 0) {
+      report_runtimes_write (json, &selection, i, &searched);
+      continue;
+    }
     json_object (json);
     for (size_t j = i; j < count; j++)
-      if (is_shown (&selection, j) && same_section (&selection, i, j))
+      if (selection_shows (&selection, j) && selection_same_section (&selection, i, j))
         group_write (json, &groups[j], &searched);
     json_object_end (json);
   }

@@ -9,6 +9,9 @@
 
 #include "synop/buffer.h"
 
+/* Some of these names are libjansson's too: hidden, so that it does not find ours in its own one's place. */
+#pragma GCC visibility push(hidden)
+
 struct json {
   struct buffer out;
   bool comma; /* the next thing is not the first of its object or array */
@@ -36,5 +39,7 @@ void json_text (struct json *json, const char *text); /* NULL: null */
 void json_text_n (struct json *json, const char *text, size_t length);
 void json_time (struct json *json, int64_t wall_ns); /* RFC 3339, as clock_text */
 void json_newline (struct json *json);               /* ends the line */
+
+#pragma GCC visibility pop
 
 #endif

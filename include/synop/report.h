@@ -19,7 +19,17 @@
  *                 "job_memory": {...}}}, ...]
  *
  * A group is in it when it has the job's row. When groups have an error and no row, the first of them is an object more:
- * {"job_id": null, "error": "...", "report": {}}. */
+ * {"job_id": null, "error": "...", "report": {}}.
+ *
+ * The section REPORT_RUNTIMES is written as neuron-monitor does, a runtime of all its groups together. Labels of rows are
+ * RUNTIME or RUNTIME/PART:
+ *
+ *   "runtime_data": [{"runtime": "20843", "pid": 20843, ..., "error": "", "report": {
+ *      "execution_stats": {"period": 1.000012, "error": "", "completed": 50, ...},
+ *      "neuroncore_counters": {"period": 1.000012, "error": "", "neuroncores_in_use": {"0": {...}, ...}}}}, ...]
+ *
+ * What REPORT_RUNTIME_INFO knows of it stands beside its report. A row's REPORT_ROW_ERROR is the error of its group, or in
+ * REPORT_RUNTIME_INFO the runtime's. */
 #ifndef SYNOP_REPORT_H
 #define SYNOP_REPORT_H
 
@@ -32,6 +42,10 @@
 #include "synop/table.h"
 
 #define REPORT_JOBS "job_data"
+#define REPORT_RUNTIMES "runtime_data"
+#define REPORT_RUNTIME_INFO "runtime_info"
+#define REPORT_RUNTIME_ROW "runtime" /* what a row of a group is that has no parts */
+#define REPORT_ROW_ERROR "row_error"
 
 /* A metric's value as people see it: scaled, a counter as its change in `elapsed_ns`. `before` may be NULL.
  * Integers stay integers when the scale is whole. A TEXT value comes back as it is (its offset is into `now`'s table).
