@@ -2,6 +2,7 @@
 # make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it;
 #               GPUS=8 gives each node as many that are played)
 # make check    does all set-up and runs every test
+# make check-deploy  rolls a checkout out to four hosts with systemd on this machine (needs root)
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED)
 # make install puts both programs into place, make deb and make rpm make packages: build/deb, build/rpm
@@ -38,7 +39,7 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/
 SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch] tests/lib/*/*.[ch])
 
 .PHONY: all programs unit-tests stand-ins check-gpu fuzzers benches run \
-        check setup bench fuzz soak docs generated-docs format format-check clean \
+        check check-deploy setup bench fuzz soak docs generated-docs format format-check clean \
         install install-agent install-aggregator uninstall source deb rpm
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -67,11 +68,14 @@ $(BUILD)/obj/%.o: %.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # Libraries of others that the agent loads at run time, played for tests.
-STAND_INS = $(BUILD)/tests/lib/libnvidia-ml.so.1
+STAND_INS = $(BUILD)/tests/lib/libnvidia-ml.so.1 $(BUILD)/tests/lib/libdcgm.so.4
 stand-ins: $(STAND_INS)
 $(BUILD)/tests/lib/libnvidia-ml.so.1: $(wildcard tests/lib/nvml/*.c tests/lib/nvml/*.h) agent/nvml.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^)
+$(BUILD)/tests/lib/libdcgm.so.4: $(wildcard tests/lib/dcgm/*.c) agent/dcgm_library.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -Wl,-soname,$(@F) -o $@ $(filter %.c,$^)
 
 # A unit test links what it needs of the programs: their objects without main.
 unit-tests: $(UNIT_TESTS) stand-ins
@@ -110,6 +114,13 @@ run:
 
 check:
 	@BUILD=$(BUILD) tests/check
+
+# The roll-out to hosts with systemd, of a checkout that is built first; `make check` deploys what it has built.
+check-deploy:
+	@tests/setup.sh check
+	@$(MAKE) --no-print-directory programs
+	@SYNOP_BUILD=$(abspath $(BUILD)) SYNOP_DEPLOY_FRESH=1 \
+	  /usr/bin/python3 -m pytest -q -rs --durations=20 -p no:cacheprovider tests/deploy
 
 # make fuzz FUZZ_SECONDS=300 for longer
 FUZZ_SECONDS ?= 30
