@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "agent/footprint.h"
+#include "agent/gpu.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
 #include "agent/options.h"
@@ -36,10 +37,16 @@ static void
 write_groups (struct buffer *out, const struct agent_options *options)
 {
   const struct group **groups = memory_new (sampler_count, sizeof *groups);
+  char absent[512];
 
   for (size_t i = 0; i < sampler_count; i++)
     groups[i] = samplers[i]->group;
   list_groups (out, options->json ? LIST_JSON : options->markdown ? LIST_MARKDOWN : LIST_TEXT, groups, sampler_count);
+  if (!options->json && !options->markdown) {
+    gpus_absent (&options->context, absent, sizeof absent);
+    if (absent[0])
+      buffer_printf (out, "\nNot on this machine: the gpu groups and job_gpu: %s\n", absent);
+  }
   free (groups);
 }
 

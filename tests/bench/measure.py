@@ -77,10 +77,11 @@ class Tool:
         return self.read()
 
 
-def run_tool(program, *arguments):
+def run_tool(program, *arguments, env=None):
     """One that works and ends by itself."""
     command = [str(BUILD / "tests/bench" / program), *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120, env=environment())
+    env = environment() | (env or {})
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120, env=env)
     return json.loads(done.stdout) if done.stdout else None
 
 

@@ -18,10 +18,23 @@ struct line {
   char word[16], text[112];
 };
 
+/* "value GPU KEY NUMBER" and "field GPU ID NUMBER", which are looked for in each call: they must cost nothing there. */
+struct number {
+  bool any, field;
+  unsigned gpu;
+  int instance;
+  char key[32]; /* of a field its id */
+  unsigned id;
+  uint64_t number;
+};
+
 static struct {
   pthread_mutex_t lock;
   struct line lines[LINES];
   unsigned line_count;
+  struct number numbers[LINES];
+  unsigned number_count;
+  bool rules; /* a line says something of calls */
   struct timespec changed;
   off_t size;
   ino_t inode;
@@ -57,6 +70,39 @@ line_take (char *text)
   all.line_count++;
 }
 
+static void
+number_take (const struct line *line)
+{
+  struct number *number = &all.numbers[all.number_count];
+  char where[16];
+  unsigned long long value;
+
+  *number = (struct number){ .instance = -1, .field = line->word[0] == 'f' };
+  if (sscanf (line->text, "%15s %31s %llu", where, number->key, &value) != 3)
+    return;
+  number->any = where[0] == '*';
+  sscanf (where, "%u:%d", &number->gpu, &number->instance);
+  number->id = (unsigned) strtoul (number->key, NULL, 10);
+  number->number = value;
+  all.number_count++;
+}
+
+/* What the lines say of numbers and calls. */
+static void
+lines_sort (void)
+{
+  all.number_count = 0;
+  all.rules = false;
+  for (unsigned i = 0; i < all.line_count; i++) {
+    const char *word = all.lines[i].word;
+
+    if (strcmp (word, "value") == 0 || strcmp (word, "field") == 0)
+      number_take (&all.lines[i]);
+    all.rules |= strcmp (word, "error") == 0 || strcmp (word, "hang") == 0 || strcmp (word, "slow") == 0 ||
+                 strcmp (word, "blank") == 0 || strcmp (word, "lost") == 0 || strcmp (word, "removed") == 0;
+  }
+}
+
 static long
 number_of (const char *word, long otherwise)
 {
@@ -88,6 +134,7 @@ script_read (void)
   while (fgets (text, sizeof text, file))
     line_take (text);
   fclose (file);
+  lines_sort ();
   if (number_of ("reload", 0) != all.reload) {
     all.reload = number_of ("reload", 0);
     all.stale = all.starts > 0;
@@ -127,6 +174,8 @@ is_real (const char *word, unsigned real)
 static bool
 rule (const char *word, const char *function, const struct nvml_device *device, long *code)
 {
+  if (!all.rules)
+    return false;
   for (unsigned i = all.line_count; i-- > 0;) {
     char call[64];
     long number = 0;
@@ -175,7 +224,7 @@ stand_in_call (const char *function, const struct nvml_device *device)
   if (!rule ("error", function, device, &code)) {
     if (all.stale || all.starts == 0)
       code = NVML_UNINITIALIZED;
-    else if (device && (is_real ("lost", device->real) || is_real ("removed", device->real)))
+    else if (all.rules && device && (is_real ("lost", device->real) || is_real ("removed", device->real)))
       code = NVML_GPU_IS_LOST;
   }
   pthread_mutex_unlock (&all.lock);
@@ -215,21 +264,43 @@ stand_in_line (const char *word, const struct nvml_device *device, unsigned *at)
   return NULL;
 }
 
+/* The last one counts. */
+static const struct number *
+number_find (const struct nvml_device *device, bool field, const char *key, unsigned id)
+{
+  for (unsigned i = all.number_count; i-- > 0;) {
+    const struct number *number = &all.numbers[i];
+
+    if (number->field == field && (field ? number->id == id : strcmp (number->key, key) == 0) &&
+        (number->any || (number->gpu == device->real && number->instance == device->instance)))
+      return number;
+  }
+  return NULL;
+}
+
 uint64_t
 stand_in_value (const struct nvml_device *device, const char *key, uint64_t otherwise)
 {
-  const char *text;
+  const struct number *number;
 
   pthread_mutex_lock (&all.lock);
-  for (unsigned at = 0; (text = stand_in_line ("value", device, &at));) {
-    char name[32];
-    unsigned long long number;
-
-    if (sscanf (text, " %31s %llu", name, &number) == 2 && strcmp (name, key) == 0)
-      otherwise = number;
-  }
+  number = number_find (device, false, key, 0);
+  otherwise = number ? number->number : otherwise;
   pthread_mutex_unlock (&all.lock);
   return otherwise;
+}
+
+bool
+stand_in_field (const struct nvml_device *device, uint32_t id, uint64_t *value)
+{
+  const struct number *number;
+
+  pthread_mutex_lock (&all.lock);
+  number = number_find (device, true, NULL, id);
+  if (number)
+    *value = number->number;
+  pthread_mutex_unlock (&all.lock);
+  return number;
 }
 
 double

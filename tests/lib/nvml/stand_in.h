@@ -43,6 +43,8 @@ int stand_in_call (const char *function, const struct nvml_device *device);
 bool stand_in_blank (const char *function, const struct nvml_device *device);
 /* What the script says of that GPU, or `otherwise`. */
 uint64_t stand_in_value (const struct nvml_device *device, const char *key, uint64_t otherwise);
+/* Of "field" lines; false: there is none. */
+bool stand_in_field (const struct nvml_device *device, uint32_t id, uint64_t *value);
 double stand_in_seconds (void); /* since the driver was loaded */
 
 /* The script's lines that begin with that word and concern the device: the text behind both, one after the other with

@@ -224,19 +224,11 @@ nvmlDeviceGetRemappedRows (struct nvml_device *device, uint32_t *correctable, ui
 static void
 field_fill (const struct nvml_device *device, struct nvml_field *field)
 {
-  const char *text;
+  uint64_t number = 0;
 
-  field->result = NVML_NOT_SUPPORTED;
+  field->result = stand_in_field (device, field->id, &number) ? NVML_OK : NVML_NOT_SUPPORTED;
   field->type = NVML_VALUE_U64;
-  for (unsigned at = 0; (text = stand_in_line ("field", device, &at));) {
-    unsigned id;
-    unsigned long long number;
-
-    if (sscanf (text, "%u %llu", &id, &number) != 2 || id != field->id)
-      continue;
-    field->result = NVML_OK;
-    field->value.u64 = number + (field->scope == UINT32_MAX ? 1000 : field->scope);
-  }
+  field->value.u64 = number + (field->scope == UINT32_MAX ? 1000 : field->scope);
 }
 
 EXPORT int nvmlDeviceGetFieldValues (struct nvml_device *device, int count, struct nvml_field *fields);
@@ -244,10 +236,11 @@ int
 nvmlDeviceGetFieldValues (struct nvml_device *device, int count, struct nvml_field *fields)
 {
   int result = stand_in_call ("nvmlDeviceGetFieldValues", device);
+  bool blank = stand_in_blank ("nvmlDeviceGetFieldValues", device);
 
   for (int i = 0; i < count; i++) {
     field_fill (device, &fields[i]);
-    if (stand_in_blank ("nvmlDeviceGetFieldValues", device)) {
+    if (blank) {
       fields[i].result = NVML_OK;
       fields[i].type = NVML_VALUE_DOUBLE;
       fields[i].value.d = i % 2 ? strtod ("nan", NULL) : 1.40737488355328e+14 * 1000;
