@@ -1,4 +1,4 @@
-/* The node's GPUs: the library's life, and the list of devices; see gpu.h.
+/* The node's GPUs: the library's life; see gpu.h, and gpu_list.c for the list.
  *
  * The library is loaded when the agent starts and started in the first sample. When it says that the driver is gone (it
  * was unloaded, or exchanged for another version) it is shut down and started again, at first in the next sample, later
@@ -38,7 +38,7 @@ struct gpu_state {
   int64_t idle_until_ns; /* no call before that */
   char reason[512];      /* why there are no GPUs */
 
-  char *root, *library; /* of the sampling thread, while `loaded` is false */
+  char *library; /* this and what follows: of the sampling thread, while `loaded` is false */
   int64_t look_ns;
   bool loaded;
 };
@@ -74,7 +74,6 @@ gpus_create (const char *root, const char *library)
   pthread_mutex_init (&state->lock, NULL);
   pthread_mutex_init (&state->small, NULL);
   state->references = 1;
-  state->root = memory_string (root);
   state->library = memory_string (library && library[0] ? library : DEFAULT_LIBRARY);
   state->pause_ns = 0;
   gpus->state = state;
@@ -134,7 +133,6 @@ gpus_unref (struct gpus *gpus)
   gpu_seen_destroy (gpus->seen);
   pthread_mutex_destroy (&state->lock);
   pthread_mutex_destroy (&state->small);
-  free (state->root);
   free (state->library);
   free (state);
   free (gpus);
@@ -212,186 +210,6 @@ library_start (struct gpus *gpus)
   return 0;
 }
 
-/* ---- the list ---- */
-
-static void
-text_of (struct nvml_device *device, nvml_device_text_fn *call, char text[GPU_TEXT])
-{
-  if (!call || call (device, text, GPU_TEXT) != NVML_OK)
-    text[0] = '\0';
-  text[GPU_TEXT - 1] = '\0';
-}
-
-static void
-gpu_describe (struct gpus *gpus, struct gpu *gpu, struct nvml_device *handle)
-{
-  const struct nvml *nvml = &gpus->nvml;
-  struct nvml_pci pci = { .bus_id = "" };
-
-  gpu->handle = handle;
-  gpu->gpu_instance = gpu->compute_instance = UINT32_MAX;
-  text_of (handle, nvml->uuid, gpu->uuid);
-  text_of (handle, nvml->name, gpu->name);
-  if (NVML_CALL (nvml, pci, handle, &pci) == NVML_OK) {
-    memcpy (gpu->bus_id, pci.bus_id, sizeof gpu->bus_id - 1);
-    gpu->domain = pci.domain;
-    gpu->bus = pci.bus;
-    gpu->slot = pci.device;
-  }
-  if (NVML_CALL (nvml, minor, handle, &gpu->minor) != NVML_OK)
-    gpu->minor = UINT32_MAX;
-}
-
-static struct gpu *
-find_uuid (struct gpu *list, size_t count, const char *uuid)
-{
-  for (size_t i = 0; uuid[0] && i < count; i++)
-    if (strcmp (list[i].uuid, uuid) == 0)
-      return &list[i];
-  return NULL;
-}
-
-static bool
-label_is_taken (const struct gpu *list, size_t count, const char *label)
-{
-  for (size_t i = 0; i < count; i++)
-    if (strcmp (list[i].label, label) == 0)
-      return true;
-  return false;
-}
-
-/* Of the last in the list: its index in the driver's order, unless another one bears that already. */
-static void
-label_choose (const struct gpus *gpus, const struct gpu *old, size_t old_count, struct gpu *gpu, uint32_t index)
-{
-  do
-    snprintf (gpu->label, sizeof gpu->label, "%u", index++);
-  while (label_is_taken (old, old_count, gpu->label) || label_is_taken (gpus->list, gpus->count - 1, gpu->label));
-}
-
-/* What outlives a new list. */
-static void
-gpu_inherit (struct gpu *gpu, const struct gpu *old)
-{
-  memcpy (gpu->label, old->label, sizeof gpu->label);
-  gpu->xids = old->xids;
-  gpu->xid = old->xid;
-  gpu->use_seen_us = old->use_seen_us;
-}
-
-static void
-label_child (struct gpu *gpu, const char *parent, uint32_t index)
-{
-  char label[sizeof gpu->label];
-
-  snprintf (label, sizeof label, "%.10s:%u", parent, index % 1000);
-  memcpy (gpu->label, label, sizeof label);
-}
-
-static void
-list_mig (struct gpus *gpus, size_t parent_index)
-{
-  const struct nvml *nvml = &gpus->nvml;
-  uint32_t now = 0, pending = 0, most = 0;
-  struct gpu *parent = &gpus->list[parent_index];
-
-  if (NVML_CALL (nvml, mig_mode, parent->handle, &now, &pending) != NVML_OK || now != 1 ||
-      NVML_CALL (nvml, mig_count, parent->handle, &most) != NVML_OK)
-    return;
-  for (uint32_t i = 0; i < most && i < GPU_DEVICES_MAX && gpus->count < GPU_DEVICES_MAX; i++) {
-    struct gpu *gpu = &gpus->list[gpus->count];
-    struct nvml_device *handle;
-
-    if (NVML_CALL (nvml, mig_by_index, parent->handle, i, &handle) != NVML_OK)
-      continue;
-    *gpu = (struct gpu){ .label = "" };
-    gpu_describe (gpus, gpu, handle);
-    gpu->parent = parent->handle;
-    label_child (gpu, parent->label, i);
-    NVML_CALL (nvml, gpu_instance, handle, &gpu->gpu_instance);
-    NVML_CALL (nvml, compute_instance, handle, &gpu->compute_instance);
-    parent->split = true;
-    gpus->count++;
-  }
-}
-
-/* A GPU whose handle cannot be had is known by its index alone: the driver names none that it cannot reach. */
-static struct gpu *
-list_one (struct gpus *gpus, uint32_t index, struct gpu *old, size_t old_count)
-{
-  struct gpu *gpu = &gpus->list[gpus->count++], *was;
-  struct nvml_device *handle = NULL;
-  int result = gpus->nvml.by_index (index, &handle);
-
-  *gpu = (struct gpu){ .label = "" };
-  if (result == NVML_OK)
-    gpu_describe (gpus, gpu, handle);
-  gpu->result = result;
-  was = find_uuid (old, old_count, gpu->uuid);
-  if (!was && result != NVML_OK) /* one that was there and now is not */
-    for (size_t i = 0; i < old_count; i++) {
-      char label[16];
-
-      snprintf (label, sizeof label, "%u", index);
-      if (!old[i].parent && strcmp (old[i].label, label) == 0)
-        was = &old[i];
-    }
-  if (was && result != NVML_OK) {
-    *gpu = *was;
-    gpu->handle = NULL;
-    gpu->result = result;
-    gpu->missing = gpu->split = false;
-  } else if (was)
-    gpu_inherit (gpu, was);
-  else
-    label_choose (gpus, old, old_count, gpu, index);
-  if (was)
-    was->label[0] = '\0'; /* has its place in the new list */
-  return gpu;
-}
-
-/* Those that are gone stay, at the end; MIG devices are made and removed by operators, and do not. */
-static void
-keep_missing (struct gpus *gpus, const struct gpu *old, size_t old_count)
-{
-  for (size_t i = 0; i < old_count && gpus->count < GPU_DEVICES_MAX; i++) {
-    struct gpu *gpu = &gpus->list[gpus->count];
-
-    if (!old[i].label[0] || old[i].parent)
-      continue;
-    *gpu = old[i];
-    gpu->handle = NULL;
-    gpu->missing = true;
-    gpu->split = false;
-    gpu->result = NVML_NOT_FOUND;
-    gpus->count++;
-  }
-}
-
-static void
-devices_list (struct gpus *gpus)
-{
-  struct gpu *old = memory_new (gpus->count, sizeof *old);
-  size_t old_count = gpus->count;
-  uint32_t count = 0;
-
-  memcpy (old, gpus->list, old_count * sizeof *old);
-  gpus->count = 0;
-  if (gpus->nvml.count (&count) != NVML_OK)
-    count = 0;
-  for (uint32_t i = 0; i < count && gpus->count < GPU_DEVICES_MAX; i++) {
-    const struct gpu *gpu = list_one (gpus, i, old, old_count);
-
-    if (gpu->handle)
-      list_mig (gpus, (size_t) (gpu - gpus->list));
-  }
-  keep_missing (gpus, old, old_count);
-  free (old);
-  gpus->listing++;
-  gpu_events_start (gpus->events, gpus);
-  gpus->state->listed_ns = clock_monotonic ();
-}
-
 /* ---- in lanes: a sample ---- */
 
 /* A GPU that is gone comes back with a new start of the library only. */
@@ -414,8 +232,11 @@ devices_refresh (struct gpus *gpus)
     return;
   if (state->started && state->listed_ns != 0 && anything_is_lost (gpus))
     library_stop (gpus);
-  if (state->started || library_start (gpus) == 0)
-    devices_list (gpus);
+  if (!state->started && library_start (gpus) < 0)
+    return;
+  gpus_list (gpus);
+  gpu_events_start (gpus->events, gpus);
+  state->listed_ns = now_ns;
 }
 
 /* No driver, or one that is left alone for a while. */

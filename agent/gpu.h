@@ -77,6 +77,9 @@ const char *gpu_state_text (const struct gpu *gpu);
 /* Names the GPUs that give no values. -1 if there are any. */
 int gpus_tell_errors (struct gpus *gpus, struct table *table);
 
+/* gpu_list.c: makes the list anew, with the library started; for gpu.c. */
+void gpus_list (struct gpus *gpus);
+
 /* Why there are no GPUs: "" when there are. For --list-groups; loads and starts the library. */
 void gpus_absent (const struct sampler_context *context, char *text, size_t size);
 /* The same of gpu_profiling, where there are GPUs; takes a sample. */
