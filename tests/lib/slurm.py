@@ -199,7 +199,7 @@ PidFile={self.local}/slurmdbd.pid
         place = self.folder / "database"
         place.mkdir()
         options = ["--no-defaults", "--user=root", f"--datadir={place}", "--skip-grant-tables", "--skip-log-bin",
-                   "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0"]
+                   f"--tmpdir={place}", "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0"]
         tables = "".join((DATABASE_TABLES / name).read_text() for name in
                          ("mysql_system_tables.sql", "mysql_performance_tables.sql"))
         with open(self.folder / "bootstrap.log", "w", encoding="utf-8") as log:
@@ -235,7 +235,7 @@ PidFile={self.local}/slurmdbd.pid
 
     def logs(self):
         logs = {program.name: program.log() for host in self.hosts for program in host.programs}
-        outputs = (*self.srun_logs, *self.marks.glob("*.out"))
+        outputs = (*self.folder.glob("bootstrap.log"), *self.srun_logs, *self.marks.glob("*.out"))
         logs |= {path.name: path.read_text(errors="replace") for path in outputs}
         return "\n".join(f"---- {name}\n{text[-2000:]}" for name, text in logs.items())
 

@@ -5,6 +5,7 @@ is. docs/jobs.md tells the tolerances."""
 import pathlib
 import pwd
 import re
+import time
 
 import pytest
 from lib import slurm
@@ -55,7 +56,7 @@ class Bed:
         endpoint = f"tcp://{master.address}:{PORT}"
         cluster.aggregator = self.program(master, "aggregator", "--config", ini, "--keys", cluster.master, "--listen",
                                           endpoint, "--socket", cluster.socket, "--history", cluster.history,
-                                          "--down-periods", 6)
+                                          "--down-periods", 8)
         wait_until(cluster.socket.exists, "the aggregator's socket")
         for node in self.nodes:
             keys = cluster.keys_of(node)
@@ -120,19 +121,19 @@ def bed(cluster, request):
         yield made
 
 
+ORPHAN = 0.3  # s
 TICKS = 0.04  # a process's four counters of CPU time, each cut to 10 ms
 
 
-def assert_cpu(said, truth, orphan=0.0):
+def assert_cpu(said, truth):
     """The programs' own figures lack slurmstepd's first steps, until it becomes the program, and what came after."""
     cpu = said["report"]["cpu_user"]["total"] + said["report"]["cpu_system"]["total"]
-    least = truth["cpu"] + orphan
-    assert least - TICKS <= cpu <= least * 1.05 + 0.15, (said["node"], cpu, truth)
+    assert truth["cpu"] - TICKS <= cpu <= truth["cpu"] * 1.03 + 0.1, (said["node"], cpu, truth)
     return cpu
 
 
-def assert_node(said, truth, orphan=0.0):
-    cpu = assert_cpu(said, truth, orphan)
+def assert_node(said, truth):
+    cpu = assert_cpu(said, truth)
     values = said["report"]
     peak, written = values["memory_peak"]["maximum"], values["write"]["total"]
     assert 0.95 * truth["memory"] <= peak <= truth["memory"] + 4 * MB, (peak, truth)
@@ -141,11 +142,11 @@ def assert_node(said, truth, orphan=0.0):
     return cpu
 
 
-def main_job(bed, orphan):
+def main_job(bed):
     """What was asked for and what was done, on three nodes of which the third has less to compute and more to hold. Returns
     what its programs say, when they have done everything and wait."""
     # Children first: a copy of what the parent holds would count too.
-    acts = ["child=0.2", *([f"orphan={orphan}"] if orphan else []), "cpu=0.8,0.8,0.3", "memory=40,40,90", "write=4,4,12"]
+    acts = ["child=0.2", "cpu=0.8,0.8,0.3", "memory=40,40,90", "write=4,4,12"]
     bed.main = bed.slurm.srun("-N3", "-n3", "-c1", "-J", "relax", *bed.slurm.work("main", *acts, "wait"))
     truth = bed.slurm.told("main", 3)
     assert list(truth) == bed.nodes
@@ -163,19 +164,20 @@ def main_job(bed, orphan):
     return job, truth
 
 
-def end_main_job(bed, job, truth, orphan=0.0):
+def end_main_job(bed, job, truth):
     """The report while it runs, and after its end; returns that and sacct's row of the step."""
     running = bed.report(job)
     assert running["ended"] is None and [node["node"] for node in running["nodes"]] == bed.nodes
     for node in running["nodes"]:
-        assert_node(node, truth[node["node"]], orphan)
+        assert_node(node, truth[node["node"]])
     bed.slurm.go_on("main")
     assert bed.main.wait(LIMIT) == 0
+    lasted = time.time() - min(did["began"] for did in truth.values())
     rows = bed.slurm.account(job, "Elapsed", "TotalCPU", "MaxRSS", "MaxRSSNode", "MaxDiskWrite", "MaxDiskWriteNode",
                              until=lambda row: row["MaxDiskWrite"])
     ended = bed.job_line(job, "ended")
     report = bed.report(job)
-    cpu = sum(assert_node(node, truth[node["node"]], orphan) for node in report["nodes"])
+    cpu = sum(assert_node(node, truth[node["node"]]) for node in report["nodes"])
     # Which node was unlike the others.
     assert report["memory_peak"]["node"] == bed.nodes[2] and report["lost_nodes"] == []
     assert {report["imbalance"][name]["node"] for name in ("cpu_usage", "memory", "write")} == {bed.nodes[2]}
@@ -187,9 +189,10 @@ def end_main_job(bed, job, truth, orphan=0.0):
     assert summary["nodes"] == 3 and summary["cpus"] == 3 and summary["lost_nodes"] == []
     assert summary["memory_peak"]["node"] == bed.nodes[2]
     assert summary["memory_peak"]["bytes"] == report["memory_peak"]["bytes"]
+    assert abs(report["duration"] - lasted) < 1 + PERIOD
     step = rows[f"{job}.0"]
     assert step["State"] == "COMPLETED" and abs(report["duration"] - seconds(step["Elapsed"])) < 2 + PERIOD
-    assert abs(cpu - seconds(step["TotalCPU"]) - orphan * 3) < 0.2 + 0.05 * cpu, (cpu, step)
+    assert abs(cpu - seconds(step["TotalCPU"])) < 0.1 + 0.05 * cpu, (cpu, step)
     assert step["MaxDiskWriteNode"] == bed.nodes[2]
     assert abs(max(node["report"]["write"]["total"] for node in report["nodes"]) - amount(step["MaxDiskWrite"])) < MB / 8
     return ended, report, step
@@ -198,7 +201,7 @@ def end_main_job(bed, job, truth, orphan=0.0):
 @pytest.mark.parametrize("bed", ["processes"], indirect=True)
 def test_without_cgroups(bed):
     """The environment alone tells of the job, and it is the sum of its processes; its end is that it is not seen."""
-    job, truth = main_job(bed, orphan=0)
+    job, truth = main_job(bed)
     row = bed.slurm.statistics(f"{job}.0", "MaxRSS", "MaxRSSNode", "MaxDiskWrite", "NTasks")
     third = bed.nodes[2]
     assert row["MaxRSSNode"] == third and row["NTasks"] == "3"
@@ -247,8 +250,9 @@ def check_steps(bed, job):
 
 
 def array_job(bed):
-    """Two tasks, on the second and on the third node, beside the main job."""
-    script = batch(bed, ("array-$SLURM_ARRAY_TASK_ID", "cpu=0.1", "wait"))
+    """Two tasks, on the second and on the third node, beside the main job. In each a process that nobody waits for ends
+    before long."""
+    script = batch(bed, ("array-$SLURM_ARRAY_TASK_ID", "cpu=0.1", f"orphan={ORPHAN}", "wait"))
     return bed.slurm.sbatch(script, "--array=1-2", "-J", "array", "-n1", "-x", bed.nodes[0])
 
 
@@ -262,7 +266,8 @@ def check_array(bed, array):
         bed.job_line(did["job"], "ended")
         report = bed.report(did["job"])
         assert report["array"] == f"{array}_{task}"
-        assert did["cpu"] - TICKS <= report["cpu_time"] < did["cpu"] + 0.3
+        known = did["cpu"] + ORPHAN  # sacct says something between nothing of it and twice as much
+        assert known - TICKS <= report["cpu_time"] < known + 0.3
         jobs.add(did["job"])
     assert len(jobs) == 2
 
@@ -303,9 +308,8 @@ def check_lost_node(bed, process):
     truth = bed.slurm.told("doomed", 3)
     job = truth[lost]["job"]
     assert bed.wait_samples(job)["nodes"] == bed.nodes
-    mark = bed.cluster.aggregator.mark()
     bed.slurm.hosts[lost].cut_power()
-    bed.cluster.wait_event("node_down", after=mark, node=lost)
+    wait_until(lambda: bed.cluster.node_status(lost)["state"] == "down", f"{lost} is down")
     bed.slurm.succeed("scontrol", "update", f"NodeName={lost}", "State=DOWN", "Reason=power")
     assert process.wait(LIMIT) != 0
     ended = bed.job_line(job, "ended")
@@ -321,8 +325,7 @@ def check_lost_node(bed, process):
 
 @pytest.mark.parametrize("bed", ["cgroup"], indirect=True)
 def test_with_cgroups(bed):
-    orphan = 0.2
-    job, truth = main_job(bed, orphan)
+    job, truth = main_job(bed)
     steps, array = steps_job(bed), array_job(bed)
     # Each for itself, though they share nodes.
     check_steps(bed, steps)
@@ -335,7 +338,7 @@ def test_with_cgroups(bed):
         assert did["memory"] * 0.8 < bed.latest(node, job, "job_memory", "cgroup_peak") < did["memory"] + 30 * MB
         assert bed.latest(node, job, "job_memory", "cgroup_limit") == 200 * MB
     again = requeued_job(bed)
-    ended, _, _ = end_main_job(bed, job, truth, orphan)
+    ended, _, _ = end_main_job(bed, job, truth)
     assert ended["reason"] == "told", "by EpilogSlurmctld"
     doomed = doomed_job(bed)
     check_requeue(bed, again)
