@@ -9,6 +9,7 @@
 #include "agent/gpu.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
+#include "agent/neuron.h"
 #include "agent/options.h"
 #include "agent/output.h"
 #include "agent/publisher.h"
@@ -43,9 +44,18 @@ write_groups (struct buffer *out, const struct agent_options *options)
     groups[i] = samplers[i]->group;
   list_groups (out, options->json ? LIST_JSON : options->markdown ? LIST_MARKDOWN : LIST_TEXT, groups, sampler_count);
   if (!options->json && !options->markdown) {
+    const char *groups_absent = "the gpu groups and job_gpu";
+
     gpus_absent (&options->context, absent, sizeof absent);
+    if (!absent[0]) {
+      groups_absent = "gpu_profiling";
+      gpu_profiling_absent (&options->context, absent, sizeof absent);
+    }
     if (absent[0])
-      buffer_printf (out, "\nNot on this machine: the gpu groups and job_gpu: %s\n", absent);
+      buffer_printf (out, "\nNot on this machine: %s: %s\n", groups_absent, absent);
+    neuron_absent (&options->context, absent, sizeof absent);
+    if (absent[0])
+      buffer_printf (out, "\nNot on this machine: the groups of AWS Neuron: %s\n", absent);
   }
   free (groups);
 }
