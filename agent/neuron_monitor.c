@@ -34,9 +34,10 @@
 #define BABBLE_MAX 100         /* lines in a row that are no reports */
 #define FIRST_PAUSE NS_PER_S
 #define LAST_PAUSE (60 * NS_PER_S)
-#define GOOD_LIFE (60 * NS_PER_S) /* who ran that long is started again after the first pause */
-#define QUIET_MIN (5 * NS_PER_S)  /* the first report may take long */
-#define END_PATIENCE 500          /* ms, when the agent stops */
+#define GOOD_LIFE (60 * NS_PER_S)      /* who ran that long is started again after the first pause */
+#define QUIET_MIN (5 * NS_PER_S)       /* the first report may take long */
+#define CLOSED_PATIENCE (NS_PER_S / 2) /* output ends right before the process, mostly */
+#define END_PATIENCE 500               /* ms, when the agent stops */
 #define WORDS_PERIOD (60 * NS_PER_S)
 #define WORDS_MAX 3 /* lines of its standard error in the log, in that time */
 
@@ -65,10 +66,11 @@ struct neuron_monitor {
   bool killed;       /* and not reaped yet */
   bool plain;        /* started without our configuration */
   bool reported;     /* this process has given a report */
-  bool told_trouble; /* in the log, until a report comes */
+  bool told_trouble; /* in the log, until it lives well */
   bool flooded;      /* much was read at once */
   unsigned babble;
   int64_t started_ns, start_ns, pause_ns;
+  int64_t closed_ns; /* when its output ended */
   struct lines out, err;
   int64_t words_ns;
   unsigned words;
@@ -84,7 +86,7 @@ reason_set (struct neuron_monitor *monitor, const char *reason)
   pthread_mutex_unlock (&monitor->lock);
 }
 
-/* Told once, until reports come again. */
+/* Told once, until it has lived well for a while: one that fails again and again is no news. */
 static void
 trouble_tell (struct neuron_monitor *monitor, const char *trouble)
 {
@@ -124,9 +126,10 @@ report_take (struct neuron_monitor *monitor, const char *line, size_t length)
     json_decref (report);
   }
   if (rc == 0) {
-    if (monitor->told_trouble)
+    if (monitor->told_trouble && clock_monotonic () - monitor->started_ns > GOOD_LIFE) {
       log_info ("neuron-monitor: fine again");
-    monitor->told_trouble = false;
+      monitor->told_trouble = false;
+    }
     monitor->reported = true;
     monitor->babble = 0;
     return;
@@ -252,6 +255,7 @@ child_read (struct neuron_monitor *monitor)
   if (child->out >= 0 && !pipe_read (monitor, child->out, &monitor->out, report_take)) {
     close (child->out);
     child->out = -1;
+    monitor->closed_ns = clock_monotonic ();
   }
 }
 
@@ -296,7 +300,7 @@ child_look (struct neuron_monitor *monitor, int64_t now_ns)
   child_read (monitor);
   if (neuron_child_reap (&monitor->child, how, sizeof how))
     child_ended (monitor, how, now_ns);
-  else if (monitor->child.out < 0)
+  else if (monitor->child.out < 0 && now_ns - monitor->closed_ns > CLOSED_PATIENCE)
     child_kill (monitor, "has closed its output");
   else if (now_ns - last_word (monitor) > 4 * silence_max (monitor))
     child_kill (monitor, "says nothing; it is started again");

@@ -41,7 +41,8 @@ struct sampling {
   size_t count;
   struct table **due_tables; /* of the last sample */
   size_t *due_slots;
-  bool hurried; /* the thread has a real-time priority */
+  bool hurried;                                           /* the thread has a real-time priority */
+  char told_error[sizeof ((struct table *) NULL)->error]; /* in this sample */
 };
 
 static int64_t
@@ -193,9 +194,9 @@ sampling_next_due (const struct sampling *sampling)
 
 /* A failure is logged when it lasts, and when it ends: a sample that was late once on a busy machine is no news. One
  * that is there from the start is how the machine is (no such hardware): it stands in the report, and in the log for who
- * asks for it. */
+ * asks for it. Groups that share a source fail with the same words: the first tells. */
 static void
-slot_tell (struct slot *slot)
+slot_tell (struct sampling *sampling, struct slot *slot)
 {
   const char *name = slot->sampler->group->name;
 
@@ -206,11 +207,13 @@ slot_tell (struct slot *slot)
     slot->worked = true;
     slot->failures = 0;
   } else if (++slot->failures == 2) {
-    if (slot->worked)
+    slot->told = slot->worked && strcmp (sampling->told_error, slot->table.error) != 0;
+    if (slot->told)
       log_warning ("group %s: %s", name, slot->table.error);
     else
       log_debug ("group %s: %s", name, slot->table.error);
-    slot->told = slot->worked;
+    if (slot->told)
+      strcpy (sampling->told_error, slot->table.error);
   }
 }
 
@@ -263,6 +266,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
   *sample = (struct sample){
     .monotonic_ns = now_ns, .wall_ns = clock_wall (), .tables = sampling->due_tables, .slots = sampling->due_slots
   };
+  sampling->told_error[0] = '\0';
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
 
@@ -286,7 +290,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
       continue;
     slot->table.monotonic_ns = now_ns;
     slot->table.period_ns = slot->period_ns;
-    slot_tell (slot);
+    slot_tell (sampling, slot);
     slot_plan (sampling, slot, now_ns);
     slot->there |= slot->table.rows != 0 || slot->table.error[0];
     if (slot->sampler->optional && !slot->there)
