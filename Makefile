@@ -119,6 +119,7 @@ check:
 check-deploy:
 	@tests/setup.sh check
 	@$(MAKE) --no-print-directory programs
+	@if command -v dpkg-deb >/dev/null; then $(MAKE) --no-print-directory deb; fi
 	@SYNOP_BUILD=$(abspath $(BUILD)) SYNOP_DEPLOY_FRESH=1 \
 	  /usr/bin/python3 -m pytest -q -rs --durations=20 -p no:cacheprovider tests/deploy
 

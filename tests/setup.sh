@@ -88,6 +88,11 @@ find_missing ()
   need "clang libclang-rt-14-dev" "clang compiler-rt" sanitizer
   need clang-format-14 clang-tools-extra tool clang-format
   need jq jq tool jq
+  need "openssh-server openssh-client" "openssh-server openssh-clients" tool /usr/sbin/sshd
+  need "systemd-container systemd-sysv dbus" systemd-container tool systemd-nspawn
+  need ansible-core ansible-core tool ansible-playbook
+  need ansible-lint ansible-lint tool ansible-lint
+  need yamllint yamllint tool yamllint
   need procps procps-ng tool vmstat
   need iproute2 iproute tool ip
   need iptables iptables-nft tool iptables

@@ -66,7 +66,8 @@ class Deployment:
         self.checkout = folder / "synop"
         self.inventory = folder / "host.ini"
         self.texts = []
-        # Where it is to be seen that a checkout alone is enough, it is built; else what is built already is copied.
+        self.plays = []
+        # make check-deploy shows that a checkout alone is enough; else what is built already is rolled out.
         copy_tree(self.checkout)
         self.options = [] if os.environ.get("SYNOP_DEPLOY_FRESH") else ["-e", f"synop_build={BUILD}"]
         self.hosts = SystemdHosts(folder / "hosts", ["m0", *WORKERS], later=["n4"])
@@ -79,6 +80,7 @@ class Deployment:
         command = ["ansible-playbook", "-i", self.inventory, f"ansible/{book}.yaml", *self.options, *options]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
         done = self.hosts.control(*command, cwd=self.checkout, env=environment, timeout=600)
+        self.plays.append([book, *options])
         self.texts.append(done.stdout + done.stderr)
         print(f"{book} {' '.join(map(str, options))}: {time.monotonic() - begin:.1f} s", file=sys.stderr)
         return Play(done.returncode, done.stdout + done.stderr)
@@ -145,15 +147,8 @@ def test_deploys(deployment):
         assert {path.name for path in keys.glob("*.key")} == {f"{program}.key"}, "a secret of another host"
 
 
-def test_second_run_changes_nothing(deployment):
-    before = deployment.sessions()
-    second = deployment.play("deploy").succeeded()
-    assert set(second.changed().values()) == {0}, second.text
-    assert deployment.sessions() == before
-
-
-def test_ill_workers_are_named_and_stop_nobody(deployment):
-    """n4 lacks a library, n5 is not there, and the clock of n3 is wrong: n1 gets its new option."""
+def test_second_run_changes_nothing_and_names_who_is_ill(deployment):
+    """n4 is new and lacks a library, n5 is not there, and the clock of n3 is wrong."""
     before = deployment.sessions()
     n3, n4 = deployment.hosts["n3"], deployment.hosts["n4"]
     n4.boot()
@@ -166,7 +161,8 @@ def test_ill_workers_are_named_and_stop_nobody(deployment):
     n3.put(f"{DROP_IN}/shift.conf", b"[Service]\nEnvironment=LD_PRELOAD=/usr/lib/shift.so WALL_SHIFT_FILE=/usr/lib/shift.ns\n")
     n3.run("sh", "-c", "systemctl daemon-reload && systemctl restart synop-agent")
     deployment.wait_renewed(before, ["n3"])
-    deployment.write_inventory('n4 ansible_host=10.79.0.14\nn5 ansible_host=10.79.0.99\n')
+    before = deployment.sessions()
+    deployment.write_inventory("n4 ansible_host=10.79.0.14\nn5 ansible_host=10.79.0.99\n")
     play = deployment.play("deploy", "-e", "synop_clock_limit=2")
     assert play.code != 0
     fatal = play.text[play.text.rindex("fatal: "):]
@@ -174,6 +170,7 @@ def test_ill_workers_are_named_and_stop_nobody(deployment):
     assert re.search(r"n5: .*(No route|unreachable|timed out)", fatal), fatal
     assert re.search(r"n3: its clock is off by 6\.\d+ s", play.text), play.text
     assert all(play.changed()[host] == 0 for host in ["m0", *WORKERS]), play.text
+    assert deployment.sessions() == before
     n4.run("sh", "-c", "umount $(realpath /usr/lib/*/libsodium.so.23)")
     n3.run("sh", "-c", f"rm -r {DROP_IN} && systemctl daemon-reload && systemctl restart synop-agent")
     deployment.write_inventory("n4 ansible_host=10.79.0.14\n")
@@ -224,21 +221,20 @@ def test_rotates_keys(deployment):
 
 def test_check_only_says_what_it_would_do(deployment):
     before = deployment.sessions()
-    play = deployment.play("deploy", "--check", "-e", '{"synop_aggregator_options": {"history": {"max_age": "9d"}}}')
-    play.succeeded()
+    longer = '{"synop_aggregator_options": {"history": {"max_age": "9d"}}}'
+    play = deployment.play("deploy", "--check", "--tags", "config", "-e", longer).succeeded()
     assert play.changed()["m0"] > 0
     assert all(play.changed()[node] == 0 for node in before)
     assert deployment.sessions() == before
     assert "9d" not in deployment.hosts["m0"].path("/etc/synop/aggregator.ini").read_text()
 
 
-def frames_logged(deployment):
-    return {identity(frame) for name in before_and(deployment)
-            for frame in split(deployment.hosts[name].path(FRAMES).read_bytes())[0]}
+def with_frames(deployment):
+    return [host for host in deployment.hosts if host.path(FRAMES).exists()]
 
 
-def before_and(deployment):
-    return [host.name for host in deployment.hosts if host.path(FRAMES).exists()]
+def sampled(deployment):
+    return {identity(frame) for host in with_frames(deployment) for frame in split(host.path(FRAMES).read_bytes())[0]}
 
 
 def test_upgrades_in_batches_and_loses_no_frame(deployment):
@@ -253,10 +249,10 @@ def test_upgrades_in_batches_and_loses_no_frame(deployment):
     play.succeeded()
     assert play.text.count("PLAY [Deploy the agents]") == (len(before) + 1) // 2
     deployment.wait_renewed(before, list(before))
-    for name in before_and(deployment):
-        deployment.hosts[name].run("systemctl", "stop", "synop-agent")
+    for host in with_frames(deployment):
+        host.run("systemctl", "stop", "synop-agent")
     m0 = deployment.hosts["m0"]
-    logged = frames_logged(deployment)
+    logged = sampled(deployment)
 
     def kept():
         m0.run("rm", "-f", "/var/lib/synop/export")
@@ -314,6 +310,35 @@ def test_shuts_down_and_removes_all(deployment):
         if host.first():
             assert host.run("sh", "-c", "ls /etc/synop /usr/bin/synop-*", check=False).stdout == ""
     assert deployment.hosts["m0"].run("ls", "/var/lib/synop/history.db", check=False).returncode == 0
+
+
+def test_readme_says_what_was_run(deployment):
+    """Each of its commands, with all of its options."""
+    lines = re.findall(r"(?m)^    ansible-playbook -i host.ini ansible/(\w+).yaml *([^#\n]*)", (ROOT / "README.md").read_text())
+    assert len(lines) >= 6
+    for book, options in lines:
+        words = set(options.split()) - {"-e"}
+        assert any(play[0] == book and words <= set(play[1:]) for play in deployment.plays), f"{book} {options}"
+
+
+def test_packages_and_a_master_that_is_a_worker(deployment):
+    """On hosts from which everything was removed."""
+    if not os.environ.get("SYNOP_DEPLOY_FRESH"):
+        pytest.skip("packages are rolled out by make check-deploy")
+    if not list(BUILD.glob("deb/synop-agent_*.deb")):
+        pytest.skip(f"no packages in {BUILD}/deb")
+    deployment.write_inventory("m0\n")
+    options = ["-e", "synop_install=package", "-e", f"synop_build={BUILD}"]
+    play = deployment.play("deploy", *options).succeeded()
+    assert "4 nodes: 4 up" in play.text
+    again = deployment.play("deploy", *options).succeeded()
+    assert set(again.changed().values()) == {0}, again.text
+    assert deployment.hosts["n1"].run("dpkg", "--verify", "synop-agent", check=False).stdout.count("/usr/") == 0
+    deployment.play("remove", *options, "-e", "synop_purge=true").succeeded()
+    for host in deployment.hosts:
+        if host.first() and host.name != "n4":
+            left = host.run("sh", "-c", "ls -d /etc/synop /usr/bin/synop-* /var/lib/synop", check=False).stdout
+            assert left == "", f"{host.name}: {left}"
 
 
 # ---- without hosts ----
