@@ -72,6 +72,11 @@ def listed_groups():
     return parse_line(run("agent", "--list-groups", "--json").stdout)["groups"]
 
 
+def needs_hardware(group):
+    """Groups of accelerators come only where there are some."""
+    return group.startswith(("gpu", "neuron", "job_gpu"))
+
+
 class Program:
     """A program that runs until it is stopped. Standard output goes to a file (or where `stdout` says). `prefix`: a command
     that becomes the program, with the same process id."""
