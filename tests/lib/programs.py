@@ -74,7 +74,7 @@ def listed_groups():
 
 def needs_hardware(group):
     """Groups of accelerators come only where there are some."""
-    return group.startswith(("gpu", "neuron", "job_gpu"))
+    return group["section"] == "runtime_data" or group["name"].startswith(("gpu", "neuron", "job_gpu"))
 
 
 class Program:

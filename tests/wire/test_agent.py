@@ -102,7 +102,7 @@ def test_every_group_is_sent(cluster, peer):
     """Each group that the agent lists comes, in time: those with a lane of their own a little later."""
     start(cluster, peer)
     peer.wait_frames(1)
-    listed = {name for name in declared() if not needs_hardware(name)}
+    listed = {group["name"] for group in listed_groups() if not needs_hardware(group)}
 
     def all_there():
         return listed <= {name for frame in peer.decoded() for name in frame.tables}
