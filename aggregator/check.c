@@ -1,5 +1,5 @@
 /* See check.h. It reads every chunk: that its bytes are whole, that every frame in it can be read by its schema, that it
- * holds the frames that its row says, and no frame twice. */
+ * holds the frames that its row says, and no frame twice; and that the line of every event is one. */
 #include "aggregator/check.h"
 
 #include <inttypes.h>
@@ -13,6 +13,8 @@
 #include "aggregator/standard_output.h"
 #include "synop/clock.h"
 #include "synop/log.h"
+
+#define EVENTS_AT_ONCE 256
 
 struct node_sum {
   const char *node;
@@ -168,16 +170,44 @@ take_row (struct check *check, const struct chunk_row *row)
   check->before = *row;
 }
 
+/* ---- events ---- */
+
+static int
+check_events (struct check *check, uint64_t *events, struct error *error)
+{
+  struct event_list list = { 0 };
+  int result = history_file_event_list (check->file, INT64_MIN, INT64_MAX, &list, error), count;
+
+  *events = list.count;
+  for (size_t i = 0; result == 0 && i < list.count; i += EVENTS_AT_ONCE) {
+    struct stored_event found[EVENTS_AT_ONCE];
+    size_t rest = list.count - i;
+    count =
+        history_file_events (check->file, &list.rows[i], rest < EVENTS_AT_ONCE ? rest : EVENTS_AT_ONCE, found, error);
+    result = count < 0 ? -1 : 0;
+    while (count > 0) {
+      struct stored_event *event = &found[--count];
+      if (event->broken) {
+        check->broken++;
+        log_error ("event %" PRId64 ": its line is broken", event->row);
+      }
+      stored_event_free (event);
+    }
+  }
+  free (list.rows);
+  return result;
+}
+
 static int
 check_file (struct check *check, const char *path, struct error *error)
 {
   struct chunk_list list = { 0 };
   struct replay_progress progress;
-  int64_t events = 0, schemas = 0;
+  uint64_t events = 0;
+  int64_t schemas = 0;
   int result;
 
-  if (history_file_integrity (check->file, error) < 0 ||
-      history_file_number (check->file, "SELECT count (*) FROM events", &events, error) < 0 ||
+  if (history_file_integrity (check->file, error) < 0 || check_events (check, &events, error) < 0 ||
       history_file_number (check->file, "SELECT count (*) FROM schemas", &schemas, error) < 0)
     return -1;
   result = history_file_all_chunks (check->file, &list, error);
@@ -193,7 +223,7 @@ check_file (struct check *check, const char *path, struct error *error)
   free (list.rows);
   print_sum (check, &check->total, "all");
   buffer_printf (&check->out,
-                 "\n%" PRIu64 " chunks, %" PRIu64 " combined reports, %" PRId64 " events, %" PRId64 " schemas\n%s: ",
+                 "\n%" PRIu64 " chunks, %" PRIu64 " combined reports, %" PRIu64 " events, %" PRId64 " schemas\n%s: ",
                  check->chunks, check->ticks, events, schemas, path);
   if (check->broken)
     buffer_printf (&check->out, "%" PRIu64 " faults\n", check->broken);

@@ -3,6 +3,7 @@
 #ifndef SYNOP_AGGREGATOR_HISTORY_FILE_H
 #define SYNOP_AGGREGATOR_HISTORY_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,14 +37,23 @@ int history_file_read (struct history_file *file, int64_t id, struct chunk *chun
 const struct schema *history_file_schema (struct history_file *file, const uint8_t hash[SCHEMA_HASH_SIZE],
                                           struct error *error);
 
+/* Events of the interval, by their rows, in order of their numbers. The list is the caller's. */
+struct event_list {
+  int64_t *rows;
+  size_t count, capacity;
+};
+int history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_ns, struct event_list *list,
+                             struct error *error);
+
 struct stored_event {
-  int64_t number, time_ns;
+  int64_t row, number, time_ns;
   char *node, *type, *line; /* node NULL: of none */
   size_t length;
+  bool broken; /* the line is none: it must not be shown */
 };
-/* The next events of the interval with a number above `after`, in order; at most `max`. To be freed one by one. */
-int history_file_events (struct history_file *file, int64_t from_ns, int64_t to_ns, int64_t after,
-                         struct stored_event *events, size_t max, struct error *error);
+/* Those of `count` rows that were not deleted meanwhile: how many, or -1. To be freed one by one. */
+int history_file_events (struct history_file *file, const int64_t *rows, size_t count, struct stored_event *events,
+                         struct error *error);
 void stored_event_free (struct stored_event *event);
 
 /* For what else is in it. NULL and error; -1 and error, of SQLite's last failure. */

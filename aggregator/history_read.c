@@ -44,10 +44,10 @@ struct reading {
   size_t next; /* of the list */
   struct cursor **cursors;
   size_t count, capacity;
+  struct event_list event_list;
+  size_t event_next; /* of that list */
   struct stored_event events[EVENTS_AT_ONCE];
   size_t event_at, event_count;
-  int64_t event_number;
-  bool events_ended;
   struct open_tick ticks[TICKS_OPEN];
   size_t broken;
 };
@@ -263,17 +263,16 @@ show_frame (struct reading *reading, struct cursor *cursor)
 static int
 refill_events (struct reading *reading, struct error *error)
 {
-  int count;
-
-  if (reading->event_at < reading->event_count || reading->events_ended)
-    return 0;
-  count = history_file_events (reading->file, reading->query->from_ns, reading->query->to_ns, reading->event_number,
-                               reading->events, EVENTS_AT_ONCE, error);
-  if (count < 0)
-    return -1;
-  reading->event_at = 0;
-  reading->event_count = (size_t) count;
-  reading->events_ended = count == 0;
+  while (reading->event_at == reading->event_count && reading->event_next < reading->event_list.count) {
+    size_t rest = reading->event_list.count - reading->event_next, next = rest < EVENTS_AT_ONCE ? rest : EVENTS_AT_ONCE;
+    int count = history_file_events (reading->file, reading->event_list.rows + reading->event_next, next,
+                                     reading->events, error);
+    if (count < 0)
+      return -1;
+    reading->event_next += next;
+    reading->event_at = 0;
+    reading->event_count = (size_t) count;
+  }
   return 0;
 }
 
@@ -282,9 +281,12 @@ show_event (struct reading *reading)
 {
   struct stored_event *event = &reading->events[reading->event_at++];
   bool shown = wanted_node (reading, event->node);
-  int result = shown ? reading->sink->event (reading->sink->context, event) : 0;
+  int result = shown && !event->broken ? reading->sink->event (reading->sink->context, event) : 0;
 
-  reading->event_number = event->number;
+  if (shown && event->broken) {
+    reading->broken++;
+    log_warning ("event %" PRId64 " is left out: its line is broken", event->row);
+  }
   stored_event_free (event);
   return result;
 }
@@ -350,7 +352,7 @@ int
 history_read (struct history_file *file, const struct history_query *query, const struct history_sink *sink,
               size_t *broken, struct error *error)
 {
-  struct reading reading = { .file = file, .query = query, .sink = sink, .event_number = INT64_MIN };
+  struct reading reading = { .file = file, .query = query, .sink = sink };
   bool end = false;
   int result;
 
@@ -358,6 +360,8 @@ history_read (struct history_file *file, const struct history_query *query, cons
     reading.ticks[i].time_ns = INT64_MIN;
   reading.rebuild = rebuild_create (file);
   result = list_chunks (&reading, error);
+  if (result == 0 && sink->event)
+    result = history_file_event_list (file, query->from_ns, query->to_ns, &reading.event_list, error);
   while (result == 0 && !end)
     result = show_next (&reading, &end, error);
   while (reading.count)
@@ -369,6 +373,7 @@ history_read (struct history_file *file, const struct history_query *query, cons
   rebuild_destroy (reading.rebuild);
   free (reading.cursors);
   free (reading.list.rows);
+  free (reading.event_list.rows);
   *broken = reading.broken;
   return result;
 }

@@ -2,6 +2,7 @@
  * too old. What could not be written is kept. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "aggregator/history_private.h"
 #include "aggregator/history_record.h"
@@ -204,6 +205,18 @@ trim (struct history *history, int64_t now_ns, struct error *error)
   return history_store_shrink (store, SHRINK_PAGES, error);
 }
 
+/* Who removes the file, or puts another in its place, is told: what is written to the old one is seen by nobody. */
+static int
+check_place (const struct history *history, struct error *error)
+{
+  struct stat there;
+
+  if (!history->store || (stat (history->path, &there) == 0 && (uint64_t) there.st_dev == history->device &&
+                          (uint64_t) there.st_ino == history->inode))
+    return 0;
+  return error_set (error, "%s: it was removed or replaced; put it back, or a new one is made", history->path);
+}
+
 /* After a failure the file is closed: it may be moved away, and is opened anew. */
 void
 history_write (struct history *history, int64_t now_ns)
@@ -212,7 +225,7 @@ history_write (struct history *history, int64_t now_ns)
 
   history->written_ns = now_ns;
   history->retry_ns = 0;
-  if (write_waiting (history, &error) < 0 || trim (history, now_ns, &error) < 0) {
+  if (check_place (history, &error) < 0 || write_waiting (history, &error) < 0 || trim (history, now_ns, &error) < 0) {
     history_store_close (history->store);
     history->store = NULL;
     history->retry_ns = now_ns + (history->options.retry_ns ? history->options.retry_ns : HISTORY_RETRY_DEFAULT);

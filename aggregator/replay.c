@@ -33,6 +33,7 @@ replay_interval (const struct options *options, const char *section, struct hist
 {
   bool all = options->command == COMMAND_EXPORT && options->format == FORMAT_MSGPACK;
   int64_t now = clock_wall ();
+  char from[CLOCK_TEXT_SIZE], to[CLOCK_TEXT_SIZE];
   struct error why;
 
   query->from_ns = all ? INT64_MIN : now - 3600 * NS_PER_S;
@@ -41,9 +42,12 @@ replay_interval (const struct options *options, const char *section, struct hist
     return config_error (options->config, section, "from", error, "%s", why.text);
   if (*options->to && when_parse (options->to, now, &query->to_ns, &why) < 0)
     return config_error (options->config, section, "to", error, "%s", why.text);
-  if (query->from_ns >= query->to_ns)
-    return config_error (options->config, section, "from", error, "must be before --to");
-  return 0;
+  if (query->from_ns < query->to_ns)
+    return 0;
+  clock_text (query->from_ns, from);
+  clock_text (query->to_ns, to);
+  return config_error (options->config, section, "from", error, "must be before --to, but they are %s and %s", from,
+                       to);
 }
 
 void
@@ -76,7 +80,7 @@ int
 replay_broken (const char *path, size_t broken)
 {
   if (broken)
-    log_error ("%s: %zu chunks are broken; \"aggregator check\" tells more", path, broken);
+    log_error ("%s: %zu chunks or events are broken; \"aggregator check\" tells more", path, broken);
   return broken ? 1 : 0;
 }
 

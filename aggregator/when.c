@@ -40,6 +40,16 @@ zone (const char *at, bool *local, int64_t *offset_s)
   return end && !*end;
 }
 
+/* mktime takes February 31 for a day in March. */
+static bool
+is_day (const struct tm *tm)
+{
+  struct tm day = { .tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday };
+
+  timegm (&day);
+  return day.tm_mday == tm->tm_mday;
+}
+
 static int
 instant (struct tm *tm, const char *rest, int64_t *ns)
 {
@@ -47,7 +57,7 @@ instant (struct tm *tm, const char *rest, int64_t *ns)
   bool local;
   time_t seconds;
 
-  if (!zone (rest, &local, &offset_s))
+  if (!is_day (tm) || !zone (rest, &local, &offset_s))
     return -1;
   tm->tm_isdst = -1;
   seconds = local ? mktime (tm) : timegm (tm);

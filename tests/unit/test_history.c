@@ -226,6 +226,30 @@ make_one (struct scratch *scratch, const char *then)
   scratch_open (scratch);
 }
 
+/* What is stored after that is in the new file, whole. */
+static void
+test_removed_file (void **state)
+{
+  struct scratch *scratch = *state;
+  struct history_options options = scratch_options (scratch);
+
+  options.retry_ns = 3600 * NS_PER_S; /* only when it is asked to */
+  scratch->history = history_create (&options);
+  put_range (scratch, "n1", 2, 1, 40);
+  assert_true (history_flush (scratch->history));
+  assert_int_equal (unlink (scratch->path), 0);
+  put_range (scratch, "n1", 1, 1, 40);
+  assert_false (history_flush (scratch->history));
+  poll_events (scratch);
+  assert_int_equal (last_event (scratch)->type, EVENT_HISTORY_FAILED);
+  assert_non_null (strstr (last_text (scratch), "removed"));
+  assert_true (history_flush (scratch->history));
+  poll_events (scratch);
+  assert_int_equal (last_event (scratch)->type, EVENT_HISTORY_RESUMED);
+  scratch_close (scratch);
+  assert_stored_once (scratch, 1, 1, 40);
+}
+
 static void
 test_newer_version (void **state)
 {
@@ -447,6 +471,7 @@ main (void)
     TEST (test_ranges_for_the_restart),
     TEST (test_killed_at_any_point),
     TEST (test_corrupt_file),
+    TEST (test_removed_file),
     TEST (test_newer_version),
     TEST (test_table_missing),
     TEST (test_another_database),

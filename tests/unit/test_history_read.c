@@ -320,6 +320,45 @@ test_writer_trims (void **state)
   assert_true (count_rows (scratch, "SELECT min (first) FROM chunks") > 500);
 }
 
+/* ---- events ---- */
+
+static void
+run_sql (struct scratch *scratch, const char *text)
+{
+  sqlite3 *database;
+
+  assert_int_equal (sqlite3_open (scratch->path, &database), SQLITE_OK);
+  assert_int_equal (sqlite3_exec (database, text, NULL, NULL, NULL), SQLITE_OK);
+  sqlite3_close (database);
+}
+
+/* In order of their numbers, more of them than are read at once; what is no line is left out, and counted. */
+static void
+test_events (void **state)
+{
+  struct scratch *scratch = *state;
+  struct seen_lines seen = { 0 };
+  struct buffer expected = { 0 };
+
+  scratch_open (scratch);
+  scratch_close (scratch);
+  run_sql (scratch, "WITH RECURSIVE list (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM list WHERE i < 1000) "
+                    "INSERT INTO events (number, time, node, type, line) "
+                    "SELECT 2000 - i, i, NULL, 'keys_reloaded', '{\"i\":' || i || '}' || char (10) FROM list");
+  run_sql (scratch, "UPDATE events SET line = substr (line, 1, 5) WHERE id = 7");
+  run_sql (scratch, "UPDATE events SET line = CAST (x'7b007d0a' AS TEXT) WHERE id = 8");
+  run_sql (scratch, "UPDATE events SET line = '' WHERE id = 600");
+  assert_int_equal (read_lines (scratch, 5, 999, &seen), 3);
+  for (int i = 998; i >= 5; i--)
+    if (i != 7 && i != 8 && i != 600)
+      buffer_printf (&expected, "{\"i\":%d}\n", i);
+  assert_int_equal (seen.events, 994 - 3);
+  assert_int_equal (seen.text.length, expected.length);
+  assert_memory_equal (seen.text.data, expected.data, expected.length);
+  buffer_free (&seen.text);
+  buffer_free (&expected);
+}
+
 /* ---- into chunks ---- */
 
 struct seen_chunks {
@@ -417,6 +456,8 @@ test_when (void **state)
                                        "-1x",
                                        "10",
                                        "2026-13-01",
+                                       "2026-02-29",
+                                       "2026-11-31T10:00:00Z",
                                        "10:00Zulu",
                                        "2026-11-21T10:00:00+1",
                                        "2026-11-21T10:00:00Zz",
@@ -460,6 +501,7 @@ main (void)
     TEST (test_age),
     TEST (test_size),
     TEST (test_writer_trims),
+    TEST (test_events),
     cmocka_unit_test (test_gather),
     cmocka_unit_test (test_when),
   };
