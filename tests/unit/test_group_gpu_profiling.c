@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <libgen.h>
+#include <math.h>
 #include <pthread.h>
 
 #include "agent/dcgm.h"
@@ -372,6 +373,26 @@ test_dcgm_blank_values (void **state)
   sampled_close (&sampled);
 }
 
+/* Before anything is checked for sense. */
+static void
+test_dcgm_blank_is_nan (void **state)
+{
+  struct dcgm *dcgm = dcgm_create (DCGM_DEFAULT);
+  struct dcgm_device device = { .uuid = "GPU-00000000-0000-0000-0000-000000000001", .gpu_instance = UINT32_MAX };
+  struct gpu_profile profile;
+  struct error error;
+
+  (void) state;
+  script (scene.dcgm, "blank 1002 0\nblank 1003 3\nblank 1009 0\nblank 1010 3\n");
+  assert_int_equal (dcgm_read (dcgm, &device, 1, &profile, &error), 0);
+  assert_true (isnan (profile.values[PROFILE_SM]));
+  assert_true (isnan (profile.values[PROFILE_OCCUPANCY]));
+  assert_true (isnan (profile.values[PROFILE_PCIE_TX]));
+  assert_true (isnan (profile.values[PROFILE_PCIE_RX]));
+  assert_false (isnan (profile.values[PROFILE_DRAM]));
+  dcgm_destroy (dcgm);
+}
+
 static void
 test_dcgm_fields_that_a_gpu_lacks (void **state)
 {
@@ -522,10 +543,9 @@ test_gpm_not_permitted (void **state)
 static void
 test_dcgm_hangs (void **state)
 {
-  struct sampled gpu = { 0 };
   struct sampler_context context = { .root = scene.scratch.root, .gpu_library = scene.library, .gpus = &scene.gpus };
-  struct lane *lane;
-  struct table table;
+  struct lane *lane, *gpu;
+  struct table table, gpu_table;
   int64_t end_ns;
 
   (void) state;
@@ -536,11 +556,13 @@ test_dcgm_hangs (void **state)
   assert_false (lane_collect (lane, &table, clock_monotonic () + NS_PER_S / 10));
   assert_string_equal (table.error, "timed out");
 
-  gpu.context = context;
-  sampled_open (&gpu, &sampler_gpu, scene.scratch.root);
-  assert_int_equal (sample (&gpu), 0);
-  assert_int_equal (gpu.table.rows, 2);
-  sampled_close (&gpu);
+  gpu = lane_create (&sampler_gpu, sampler_gpu.open (&context));
+  table_init (&gpu_table, sampler_gpu.group);
+  lane_begin (gpu);
+  assert_true (lane_collect (gpu, &gpu_table, clock_monotonic () + 20 * NS_PER_S));
+  assert_int_equal (gpu_table.rows, 2);
+  lane_destroy (gpu);
+  table_free (&gpu_table);
 
   script (scene.dcgm, "gpus 2\n");
   for (end_ns = clock_monotonic () + 20 * NS_PER_S; clock_monotonic () < end_ns;) {
@@ -656,6 +678,7 @@ main (void)
     SCENE (test_no_gpus),
     DCGM_SCENE (test_dcgm),
     DCGM_SCENE (test_dcgm_blank_values),
+    DCGM_SCENE (test_dcgm_blank_is_nan),
     DCGM_SCENE (test_dcgm_fields_that_a_gpu_lacks),
     DCGM_SCENE (test_dcgm_cannot_profile),
     DCGM_SCENE (test_dcgm_mig),

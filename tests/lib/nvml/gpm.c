@@ -120,8 +120,6 @@ nvmlGpmMetricsGet (struct request *request)
 
     value->result = (int) number (device, "gpm_error", value->id, NVML_OK);
     value->value = (double) number (device, "gpm", value->id, 100 * (device->real + value->id)) / 1000;
-    if (value->result != NVML_OK)
-      value->value = 1e16;
     if (number (device, "gpm_nan", value->id, 0))
       value->value = nan ("");
   }
