@@ -1,6 +1,7 @@
 /* See export.h. */
 #include "aggregator/export.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,8 +213,10 @@ export_frame (struct export *export, const struct cluster_frame *frame, struct e
 {
   for (size_t i = 0; i < frame->schema->group_count; i++)
     if (frame->groups[i].now && globs_match (&export->groups, frame->schema->groups[i]->name) &&
-        take_group (export, frame, &frame->groups[i], error) < 0)
+        take_group (export, frame, &frame->groups[i], error) < 0) {
+      export->failed = true;
       return -1;
+    }
   return 0;
 }
 
@@ -240,10 +243,20 @@ export_end (struct export *export, struct error *error)
       failed = true;
     free (table);
   }
-  if (export->output && export->format->destroy (export->output, failed ? &later : error) < 0)
+  export->failed |= failed;
+  if (export->output && export->format->destroy (export->output, !export->failed, failed ? &later : error) < 0)
     failed = true;
   export->output = NULL;
   return failed ? -1 : 0;
+}
+
+/* Ctrl-C or SIGTERM waits, so that what is half done can be removed; it takes its course when export_end was called. */
+bool
+export_interrupted (void)
+{
+  sigset_t pending;
+
+  return sigpending (&pending) == 0 && (sigismember (&pending, SIGINT) == 1 || sigismember (&pending, SIGTERM) == 1);
 }
 
 /* ---- the command ---- */
@@ -261,6 +274,10 @@ take_frame (void *context, const struct cluster_frame *frame)
   struct command *command = context;
 
   command->failed = export_frame (&command->export, frame, &command->error) < 0;
+  if (!command->failed && export_interrupted ()) {
+    command->export.failed = command->failed = true;
+    error_set (&command->error, "interrupted; what was written is removed");
+  }
   return command->failed;
 }
 
@@ -272,31 +289,24 @@ take_progress (void *context, double part)
   replay_progress_tell (&command->progress, part);
 }
 
-int
-export_run (const struct options *options)
+static int
+export_tables (const struct options *options, struct history_query *query)
 {
   struct command command = { 0 };
   struct history_sink sink = { .context = &command, .frame = take_frame, .progress = take_progress };
   struct globs nodes;
-  struct history_query query = { .nodes = &nodes };
   struct history_file *file;
   struct error later;
   size_t broken = 0;
   int code;
 
-  if (replay_interval (options, "export", &query, &command.error) < 0) {
-    log_error ("%s", command.error.text);
-    return 2;
-  }
-  catch_up (options, query.to_ns);
-  if (options->format == FORMAT_MSGPACK)
-    return export_frames (options, &query);
   globs_init (&nodes, options->node);
+  query->nodes = &nodes;
   globs_init (&command.export.groups, options->group);
   replay_progress_init (&command.progress, "export");
   file = history_file_open (options->history_path, &command.error);
   if (!file || export_begin (&command.export, formats[options->format], options->output_path, &command.error) < 0 ||
-      history_read (file, &query, &sink, &broken, &command.error) < 0)
+      history_read (file, query, &sink, &broken, &command.error) < 0)
     command.failed = true;
   if (export_end (&command.export, command.failed ? &later : &command.error) < 0)
     command.failed = true;
@@ -309,5 +319,27 @@ export_run (const struct options *options)
   history_file_close (file);
   globs_free (&nodes);
   globs_free (&command.export.groups);
+  return code;
+}
+
+int
+export_run (const struct options *options)
+{
+  struct history_query query = { 0 };
+  struct error error;
+  sigset_t ends, before;
+  int code;
+
+  if (replay_interval (options, "export", &query, &error) < 0) {
+    log_error ("%s", error.text);
+    return 2;
+  }
+  catch_up (options, query.to_ns);
+  sigemptyset (&ends);
+  sigaddset (&ends, SIGINT);
+  sigaddset (&ends, SIGTERM);
+  sigprocmask (SIG_BLOCK, &ends, &before);
+  code = options->format == FORMAT_MSGPACK ? export_frames (options, &query) : export_tables (options, &query);
+  sigprocmask (SIG_SETMASK, &before, NULL);
   return code;
 }

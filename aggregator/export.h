@@ -23,6 +23,7 @@ struct history_query;
 int export_run (const struct options *options); /* the exit code */
 /* export_frames.c: --format msgpack, of `nodes` in the options and times in the query. */
 int export_frames (const struct options *options, const struct history_query *query);
+bool export_interrupted (void);
 
 /* ---- between export.c and the formats ---- */
 
@@ -55,8 +56,9 @@ struct export_format {
   /* Another table; `name` is a good name of a file. */
   void *(*begin) (void *output, const char *name, const struct group *group, struct error *error);
   int (*row) (void *table, const struct export_row *row, struct error *error);
-  int (*end) (void *table, struct error *error);      /* frees it, also after an error */
-  int (*destroy) (void *output, struct error *error); /* when all tables have ended */
+  int (*end) (void *table, struct error *error); /* frees it, also after an error */
+  /* When all tables have ended; what is not whole is removed. */
+  int (*destroy) (void *output, bool whole, struct error *error);
 };
 
 extern const struct export_format export_csv, export_json, export_hdf5;
@@ -73,6 +75,7 @@ struct export
   const struct export_format *format; /* the rest is private; zeroed at first */
   void *output;
   struct export_table *tables;
+  bool failed; /* to write: nothing of it stays */
 };
 int export_begin (struct export *export, const struct export_format *format, const char *path, struct error *error);
 int export_frame (struct export *export, const struct cluster_frame *frame, struct error *error);

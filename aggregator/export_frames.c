@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "aggregator/export.h"
 #include "aggregator/globs.h"
@@ -86,6 +87,8 @@ write_frames (struct frames *frames, const struct globs *nodes, struct error *er
     if (*row->node && globs_match (nodes, row->node) && row->last_time >= frames->query->from_ns &&
         row->first_time < frames->query->to_ns)
       result = write_chunk (frames, row, error);
+    if (result == 0 && export_interrupted ())
+      result = error_set (error, "interrupted; what was written is removed");
     replay_progress_tell (&progress, (double) (i + 1) / (double) list.count);
   }
   replay_progress_end (&progress);
@@ -109,6 +112,8 @@ export_frames (const struct options *options, const struct history_query *query)
     result = write_frames (&frames, &nodes, &error);
     if (fclose (frames.out) != 0 && result == 0)
       result = error_set (&error, "%s: %s", frames.path, strerror (errno));
+    if (result < 0)
+      unlink (frames.path);
   }
   history_file_close (frames.file);
   chunk_free (&frames.chunk);

@@ -3,6 +3,8 @@
  * time is int64, ns since 1970 in UTC; numbers are doubles, NaN where they are missing; texts are UTF-8, empty where they
  * are missing, of a fixed size for node and label (padded with NUL), else variable. Attributes of a dataset:
  * "COLUMN.unit", "COLUMN.help". Rows are written in blocks, each of which HDF5 compresses as a chunk. */
+#include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>
@@ -43,24 +45,35 @@ static void *
 output_create (const char *path, struct error *error)
 {
   struct hdf5_output *output = memory_new (1, sizeof *output);
+  int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); /* which says why, when it cannot */
 
+  H5dont_atexit ();                       /* it would crash on a file that could not be written */
   H5Eset_auto2 (H5E_DEFAULT, NULL, NULL); /* errors are told by us */
   output->path = memory_string (path);
-  output->file = H5Fcreate (path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
-  if (output->file >= 0)
-    return output;
-  error_set (error, access (path, F_OK) == 0 ? "%s: it is there already" : "%s: cannot be made", path);
+  output->file = H5I_INVALID_HID;
+  if (fd < 0) {
+    error_set (error, "%s: %s", path, strerror (errno));
+  } else {
+    close (fd);
+    output->file = H5Fcreate (path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    if (output->file >= 0)
+      return output;
+    fail (output, "make the file", error);
+    unlink (path);
+  }
   free (output->path);
   free (output);
   return NULL;
 }
 
 static int
-output_destroy (void *context, struct error *error)
+output_destroy (void *context, bool whole, struct error *error)
 {
   struct hdf5_output *output = context;
   int result = H5Fclose (output->file) < 0 ? fail (output, "finish the file", error) : 0;
 
+  if (!whole || result < 0)
+    unlink (output->path);
   free (output->path);
   free (output);
   return result;

@@ -8,12 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "aggregator/export.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
 #define WRITE_AT 65536
+
+struct folder {
+  char *path;
+  bool made;           /* by us */
+  struct buffer files; /* that were made, each with its NUL */
+};
 
 struct text_table {
   char *path;
@@ -26,17 +33,32 @@ struct text_table {
 static void *
 folder_create (const char *path, struct error *error)
 {
-  if (mkdir (path, 0777) < 0 && errno != EEXIST) {
+  struct folder *folder;
+  bool made = mkdir (path, 0777) == 0;
+
+  if (!made && errno != EEXIST) {
     error_set (error, "%s: %s", path, strerror (errno));
     return NULL;
   }
-  return memory_string (path);
+  folder = memory_new (1, sizeof *folder);
+  folder->path = memory_string (path);
+  folder->made = made;
+  return folder;
 }
 
 static int
-folder_destroy (void *folder, struct error *error)
+folder_destroy (void *context, bool whole, struct error *error)
 {
+  struct folder *folder = context;
+  const char *file = folder->files.data;
+
   (void) error;
+  for (const char *end = file + folder->files.length; !whole && file < end; file += strlen (file) + 1)
+    unlink (file);
+  if (!whole && folder->made)
+    rmdir (folder->path);
+  buffer_free (&folder->files);
+  free (folder->path);
   free (folder);
   return 0;
 }
@@ -53,15 +75,18 @@ write_out (struct text_table *table, struct error *error)
 }
 
 static struct text_table *
-table_create (const char *folder, const char *name, const char *ending, const struct group *group, struct error *error)
+table_create (struct folder *folder, const char *name, const char *ending, const struct group *group,
+              struct error *error)
 {
   struct text_table *table = memory_new (1, sizeof *table);
 
-  table->path = memory_format ("%s/%s.%s", folder, name, ending);
+  table->path = memory_format ("%s/%s.%s", folder->path, name, ending);
   table->group = group;
   table->file = fopen (table->path, "wxe");
-  if (table->file)
+  if (table->file) {
+    buffer_add (&folder->files, table->path, strlen (table->path) + 1);
     return table;
+  }
   error_set (error, "%s: %s", table->path, strerror (errno));
   free (table->path);
   free (table);

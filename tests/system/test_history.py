@@ -5,7 +5,9 @@ import json
 import math
 import os
 import pty
+import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 
@@ -271,6 +273,38 @@ def test_export_filters_and_refuses(cluster):
     assert len(text) > 5 and all(line.split(",")[1] == "n2" for line in text[1:])
     done = run("aggregator", "export", "--config", cluster.empty, "--history", cluster.history)
     assert done.returncode == 2 and "-o" in done.stderr
+
+
+def no_room():
+    # Room for what SQLite maps, and for no table. SIGXFSZ stays ignored, as Python has it.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000))
+
+
+def interrupt():
+    # Pending from before the start, so that it is seen at the first frame.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.sanitized
+def test_failed_export_leaves_nothing(cluster):
+    recorded(cluster, 200)
+    there = cluster.folder / "there"
+    there.mkdir()
+    (there / "load.csv").write_text("mine")
+    for kind in ("csv", "json", "hdf5", "msgpack"):
+        for why, prepare, words in (("full", no_room, "File too large" if kind != "hdf5" else "disk full"),
+                                    ("interrupted", interrupt, "interrupted")):
+            to = cluster.folder / f"{kind}-{why}"
+            command = [BUILD / "aggregator", "export", "--config", cluster.empty, "--history", cluster.history,
+                       "--format", kind, "-o", to]
+            done = subprocess.run(command, preexec_fn=prepare, restore_signals=False, capture_output=True, text=True,
+                                  env=environment(), timeout=LIMIT, check=False)
+            assert done.returncode == 1 and words in done.stderr, (kind, why, done)
+            assert not to.exists(), (kind, why)
+    done = run("aggregator", "export", "--config", cluster.empty, "--history", cluster.history, "-o", there)
+    assert done.returncode == 1 and "load.csv: File exists" in done.stderr
+    assert [path.name for path in there.iterdir()] == ["load.csv"] and (there / "load.csv").read_text() == "mine"
 
 
 # ---- people ----
