@@ -154,6 +154,8 @@ open_locked (struct ring_file *file, const char *path, struct stat *status, stru
 {
   make_folder (path);
   file->fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (file->fd < 0 && errno == ELOOP)
+    return error_set (error, "%s is a symbolic link; set [ring] path to what it names", path);
   if (file->fd < 0 || fstat (file->fd, status) < 0)
     return error_set (error, "%s: %s; make it writable or set [ring] path", path, strerror (errno));
   if (!S_ISREG (status->st_mode))
@@ -178,7 +180,7 @@ look_at_head (struct ring_file *file, const char *path, struct error *warning)
   if (sodium_is_zero ((const uint8_t *) &head, sizeof head))
     return HEAD_NEW;
   if (memcmp (head.magic, magic, sizeof magic) != 0)
-    return error_set (warning, "%s is no ring of an agent; remove it or set [ring] path", path);
+    return error_set (warning, "%s is no ring of an agent; set [ring] path", path);
   if (head.version != VERSION)
     return error_set (warning, "%s is a ring of version %u, this agent knows %d; remove it or set [ring] path", path,
                       (unsigned) head.version, VERSION);

@@ -34,7 +34,11 @@ struct history_file {
 int
 history_file_fail (const struct history_file *file, struct error *error)
 {
-  return error_set (error, "%s: %s", file->path, sqlite3_errmsg (file->database));
+  int code = sqlite3_errcode (file->database) & 0xff;
+  int system = code == SQLITE_CANTOPEN || code == SQLITE_IOERR ? sqlite3_system_errno (file->database) : 0;
+
+  return error_set (error, "%s: %s%s%s", file->path, sqlite3_errmsg (file->database), system ? ": " : "",
+                    system ? strerror (system) : "");
 }
 
 sqlite3_stmt *
@@ -117,7 +121,8 @@ check_format (struct history_file *file, struct error *error)
   int64_t application, format;
 
   if (history_file_number (file, "PRAGMA application_id", &application, error) < 0) {
-    if (sqlite3_errcode (file->database) != SQLITE_CANTOPEN || open_unchanging (file) != SQLITE_OK ||
+    int code = sqlite3_errcode (file->database) & 0xff; /* of a read-only disk, or of a folder of somebody else */
+    if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || open_unchanging (file) != SQLITE_OK ||
         history_file_number (file, "PRAGMA application_id", &application, error) < 0)
       return -1;
   }

@@ -121,7 +121,8 @@ make_folder (const char *path)
 static int
 take_lock (struct history_store *store, struct error *error)
 {
-  char *path = memory_format ("%s-lock", store->path);
+  char *real = realpath (store->path, NULL); /* the same one through a symbolic link */
+  char *path = memory_format ("%s-lock", real ? real : store->path);
   int result = 0;
 
   store->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -132,6 +133,7 @@ take_lock (struct history_store *store, struct error *error)
   else if (flock (store->lock, LOCK_EX | LOCK_NB) < 0)
     result = error_set (error, "%s: another aggregator writes it; set another [history] path", store->path);
   free (path);
+  free (real);
   return result;
 }
 

@@ -314,7 +314,7 @@ def test_failed_export_leaves_nothing(cluster):
 def test_bad_questions(cluster):
     common = ("aggregator", "replay", "--config", cluster.empty, "--history")
     done = run(*common, cluster.folder / "none.db")
-    assert done.returncode == 1 and "none.db" in done.stderr
+    assert done.returncode == 1 and "none.db" in done.stderr and "No such file" in done.stderr
     done = run(*common, cluster.empty)
     assert done.returncode == 1 and "empty.ini" in done.stderr
     done = run(*common, cluster.empty, "--from", "elevenish")

@@ -296,6 +296,22 @@ test_another_aggregator (void **state)
 }
 
 static void
+test_another_aggregator_by_a_link (void **state)
+{
+  struct scratch *scratch = *state;
+  struct history_options options = scratch_options (scratch);
+  char *link = memory_format ("%s.link", scratch->path);
+
+  other = history_create (&options);
+  assert_true (history_flush (other));
+  assert_int_equal (symlink (scratch->path, link), 0);
+  options.path = link;
+  scratch->history = history_create (&options);
+  assert_heals (scratch, "another aggregator", close_other);
+  free (link);
+}
+
+static void
 make_folder (struct scratch *scratch)
 {
   char *folder = memory_format ("%s/sub", scratch->folder);
@@ -476,6 +492,7 @@ main (void)
     TEST (test_table_missing),
     TEST (test_another_database),
     TEST (test_another_aggregator),
+    TEST (test_another_aggregator_by_a_link),
     TEST (test_no_folder),
     TEST (test_read_only_folder),
     TEST (test_no_room),

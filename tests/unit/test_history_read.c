@@ -1,6 +1,7 @@
 /* The history read again: lines as they were, wherever the reading begins; what is broken; what is too old; times as
  * people type them; frames on their way into chunks. */
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "aggregator/combine.h"
@@ -320,6 +321,29 @@ test_writer_trims (void **state)
   assert_true (count_rows (scratch, "SELECT min (first) FROM chunks") > 500);
 }
 
+/* Who may write neither the file nor its folder reads it too, when no aggregator runs. */
+static void
+test_reader_without_rights (void **state)
+{
+  struct scratch *scratch = *state;
+  struct seen_lines seen = { 0 };
+  bool root = geteuid () == 0;
+
+  scratch_open (scratch);
+  put_range (scratch, "n1", 1, 1, 20);
+  scratch_close (scratch);
+  chmod (scratch->path, 0444);
+  chmod (scratch->folder, 0555);
+  if (root && seteuid (65534) != 0)
+    skip ();
+  assert_int_equal (read_lines (scratch, INT64_MIN, INT64_MAX, &seen), 0);
+  if (root)
+    seteuid (0);
+  chmod (scratch->folder, 0755);
+  assert_int_equal (seen.frames, 20);
+  buffer_free (&seen.text);
+}
+
 /* ---- events ---- */
 
 static void
@@ -501,6 +525,7 @@ main (void)
     TEST (test_age),
     TEST (test_size),
     TEST (test_writer_trims),
+    TEST (test_reader_without_rights),
     TEST (test_events),
     cmocka_unit_test (test_gather),
     cmocka_unit_test (test_when),
