@@ -215,8 +215,8 @@ def test_stopped_aggregator_loses_and_repeats_nothing(cluster):
         seen += printed(cluster)
         cluster.start_aggregator()
         cluster.wait_node("n1")
+    cluster.wait_node("n2")  # from then on what it lacks of either is known
     wait_until(lambda: cluster.counter("missing") == 0, "nothing that is missing")
-    cluster.wait_node("n2")
     for agent in cluster.agents.values():
         agent.stop()
     assert cluster.aggregator.stop() == 0
