@@ -228,10 +228,13 @@ devices_refresh (struct gpus *gpus)
   struct gpu_state *state = gpus->state;
   int64_t now_ns = clock_monotonic ();
 
-  if (state->started && state->listed_ns != 0 && now_ns - state->listed_ns < LIST_PERIOD)
-    return;
-  if (state->started && state->listed_ns != 0 && anything_is_lost (gpus))
-    library_stop (gpus);
+  if (state->started && state->listed_ns != 0) {
+    if (now_ns - state->listed_ns < LIST_PERIOD)
+      return;
+    gpu_events_take (gpus->events, gpus); /* they end with their set */
+    if (anything_is_lost (gpus))
+      library_stop (gpus);
+  }
   if (!state->started && library_start (gpus) < 0)
     return;
   gpus_list (gpus);

@@ -107,7 +107,7 @@ take_events (struct gpu_events *events, struct gpus *gpus)
     if (gpus->nvml.event_wait (events->set, &event, 0) != NVML_OK)
       return;
     for (size_t j = 0; j < gpus->count; j++)
-      if (event.type & NVML_EVENT_XID && gpus->list[j].handle == event.device)
+      if (event.type & NVML_EVENT_XID && event.data <= UINT32_MAX && gpus->list[j].handle == event.device)
         count_xid (&gpus->list[j], event.data);
   }
 }

@@ -35,13 +35,27 @@ gpu_describe (struct gpus *gpus, struct gpu *gpu, struct nvml_device *handle)
     gpu->minor = UINT32_MAX;
 }
 
+/* Which of the old ones, that has no place in the new list yet, is it? By its UUID, and where two bear the same one by
+ * where it is; where the driver tells no UUID by where it is alone, or by its index. */
 static struct gpu *
-find_uuid (struct gpu *list, size_t count, const char *uuid)
+find_old (struct gpu *old, size_t count, const struct gpu *gpu, uint32_t index)
 {
-  for (size_t i = 0; uuid[0] && i < count; i++)
-    if (strcmp (list[i].uuid, uuid) == 0)
-      return &list[i];
-  return NULL;
+  struct gpu *found = NULL;
+  char label[sizeof gpu->label];
+
+  snprintf (label, sizeof label, "%u", index);
+  for (size_t i = 0; i < count; i++) {
+    bool same_place = gpu->bus_id[0] ? strcmp (old[i].bus_id, gpu->bus_id) == 0 : strcmp (old[i].label, label) == 0;
+    bool same = gpu->uuid[0] && old[i].uuid[0] ? strcmp (old[i].uuid, gpu->uuid) == 0 : same_place;
+
+    if (!old[i].label[0] || old[i].parent || !same)
+      continue;
+    if (same_place)
+      return &old[i];
+    if (!found)
+      found = &old[i];
+  }
+  return found;
 }
 
 static bool
@@ -67,6 +81,8 @@ static void
 gpu_inherit (struct gpu *gpu, const struct gpu *old)
 {
   memcpy (gpu->label, old->label, sizeof gpu->label);
+  if (!gpu->uuid[0])
+    memcpy (gpu->uuid, old->uuid, sizeof gpu->uuid);
   gpu->xids = old->xids;
   gpu->xid = old->xid;
   gpu->use_seen_us = old->use_seen_us;
@@ -120,15 +136,7 @@ list_one (struct gpus *gpus, uint32_t index, struct gpu *old, size_t old_count)
   if (result == NVML_OK)
     gpu_describe (gpus, gpu, handle);
   gpu->result = result;
-  was = find_uuid (old, old_count, gpu->uuid);
-  if (!was && result != NVML_OK) /* one that was there and now is not */
-    for (size_t i = 0; i < old_count; i++) {
-      char label[16];
-
-      snprintf (label, sizeof label, "%u", index);
-      if (!old[i].parent && strcmp (old[i].label, label) == 0)
-        was = &old[i];
-    }
+  was = find_old (old, old_count, gpu, index);
   if (was && result != NVML_OK) {
     *gpu = *was;
     gpu->handle = NULL;

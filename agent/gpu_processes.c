@@ -65,14 +65,15 @@ add (struct gpu_processes *processes, size_t gpu, uint32_t pid, uint64_t memory,
     processes->capacity = processes->capacity ? 2 * processes->capacity : 32;
     processes->list = memory_resize (processes->list, processes->capacity, sizeof *processes->list);
   }
-  processes->list[processes->count++] = (struct gpu_process){ .gpu = gpu,
-                                                              .pid = pid,
-                                                              .kind = kind,
-                                                              .memory = memory,
-                                                              .sm = UINT32_MAX,
-                                                              .memory_use = UINT32_MAX,
-                                                              .encoder = UINT32_MAX,
-                                                              .decoder = UINT32_MAX };
+  processes->list[processes->count++] =
+      (struct gpu_process){ .gpu = gpu,
+                            .pid = pid,
+                            .kind = kind,
+                            .memory = memory < NVML_NO_NUMBER ? memory : NVML_MEMORY_UNKNOWN,
+                            .sm = UINT32_MAX,
+                            .memory_use = UINT32_MAX,
+                            .encoder = UINT32_MAX,
+                            .decoder = UINT32_MAX };
 }
 
 /* Entries are asked for in double width: some versions of the driver write longer ones than they say (nvml.c). */

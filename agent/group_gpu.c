@@ -58,7 +58,7 @@ set_u32 (const struct reading *reading, size_t column, uint32_t value)
 static void
 set_u64 (const struct reading *reading, size_t column, uint64_t value)
 {
-  if (value < UINT64_C (1) << 53)
+  if (value < NVML_NO_NUMBER)
     table_set_uint (reading->table, reading->row, column, value);
 }
 
@@ -175,13 +175,16 @@ read_bar1 (struct reading *reading, const struct source *source)
 static int
 read_reasons (struct reading *reading, const struct source *source)
 {
-  uint64_t reasons = 0;
+  uint64_t reasons = UINT64_MAX;
   int result = NVML_CALL (reading->nvml, clock_reasons, reading->gpu->handle, &reasons);
+  bool known = result == NVML_OK && reasons < NVML_NO_NUMBER;
 
-  for (size_t bit = 0; result == NVML_OK && source->column + bit <= THROTTLED_DISPLAY_CLOCKS; bit++)
+  for (size_t bit = 0; known && source->column + bit <= THROTTLED_DISPLAY_CLOCKS; bit++)
     set_u32 (reading, source->column + bit, reasons >> bit & 1);
   return result;
 }
+
+#define NEVER_NS (UINT64_C (1) << 60) /* 36 years: stands for "not available" */
 
 static int
 read_violation (struct reading *reading, const struct source *source)
@@ -189,7 +192,7 @@ read_violation (struct reading *reading, const struct source *source)
   struct nvml_violation violation = { .time_ns = UINT64_MAX };
   int result = NVML_CALL (reading->nvml, violation, reading->gpu->handle, source->kind, &violation);
 
-  if (result == NVML_OK && violation.time_ns != UINT64_MAX)
+  if (result == NVML_OK && violation.time_ns < NEVER_NS)
     table_set_uint (reading->table, reading->row, source->column, violation.time_ns);
   return result;
 }

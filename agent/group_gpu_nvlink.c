@@ -97,7 +97,8 @@ read_fields (const struct nvml *nvml, const struct gpu *gpu, struct table *table
     if (known && nvml_field_uint (&fields[i], &value))
       table_set_uint (table, rows[link], column, value);
     else if (column >= REPLAY_ERRORS &&
-             NVML_CALL (nvml, link_errors, gpu->handle, link, errors[column], &value) == NVML_OK)
+             NVML_CALL (nvml, link_errors, gpu->handle, link, errors[column], &value) == NVML_OK &&
+             value < NVML_NO_NUMBER)
       table_set_uint (table, rows[link], column, value);
   }
 }

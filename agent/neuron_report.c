@@ -445,6 +445,15 @@ part_is_fresh (const struct neuron_part *part, enum neuron_kind kind, int64_t no
          (double) (now_ns - part->updated_ns) <= (2.5 * period + 1) * (double) NS_PER_S;
 }
 
+static bool
+has_row_of (const struct table *table, const struct table *from, size_t row)
+{
+  size_t length;
+  const char *label = table_label (from, row, &length);
+
+  return table_find_row (table, label, length, row) != SIZE_MAX;
+}
+
 static void
 row_copy (struct table *table, const struct table *from, size_t row)
 {
@@ -476,7 +485,8 @@ neuron_reports_fill (const struct neuron_reports *reports, enum neuron_kind kind
     if (!part_is_fresh (part, kind, now_ns))
       continue;
     for (size_t row = 0; row < part->table.rows; row++)
-      row_copy (table, &part->table, row);
+      if (kind != NEURON_DEVICES || !has_row_of (table, &part->table, row)) /* runtimes may share a device */
+        row_copy (table, &part->table, row);
     for (size_t k = 0; k < table->group->metric_count; k++) /* no texts among them */
       if (table->group->metrics[k].flags & METRIC_OF_NODE)
         *table_value (table, TABLE_NODE, k) = *table_get (&part->table, TABLE_NODE, k);

@@ -189,34 +189,34 @@ nvml_result_text (int result)
   }
 }
 
+/* -1: none. */
+static int64_t
+field_number (const struct nvml_field *field)
+{
+  switch (field->type) {
+  case NVML_VALUE_U32:
+    return field->value.u32;
+  case NVML_VALUE_ULONG:
+  case NVML_VALUE_U64:
+    return field->value.u64 < NVML_NO_NUMBER ? (int64_t) field->value.u64 : -1;
+  case NVML_VALUE_S64:
+    return field->value.s64 < (int64_t) NVML_NO_NUMBER ? field->value.s64 : -1;
+  case NVML_VALUE_S32:
+    return field->value.s32;
+  case NVML_VALUE_U16:
+    return field->value.u16;
+  case NVML_VALUE_DOUBLE: /* NaN is not between them either */
+    return field->value.d >= 0 && field->value.d < 1e15 ? (int64_t) field->value.d : -1;
+  default:
+    return -1;
+  }
+}
+
 bool
 nvml_field_uint (const struct nvml_field *field, uint64_t *value)
 {
-  if (field->result != NVML_OK)
-    return false;
-  switch (field->type) {
-  case NVML_VALUE_U32:
-    *value = field->value.u32;
-    return true;
-  case NVML_VALUE_ULONG:
-  case NVML_VALUE_U64:
-    *value = field->value.u64;
-    return true;
-  case NVML_VALUE_S64:
-    *value = (uint64_t) field->value.s64;
-    return field->value.s64 >= 0;
-  case NVML_VALUE_S32:
-    *value = (uint64_t) field->value.s32;
-    return field->value.s32 >= 0;
-  case NVML_VALUE_U16:
-    *value = field->value.u16;
-    return true;
-  case NVML_VALUE_DOUBLE:
-    if (!(field->value.d >= 0 && field->value.d < 1e15)) /* also NaN, and what stands for "blank" */
-      return false;
-    *value = (uint64_t) field->value.d;
-    return true;
-  default:
-    return false;
-  }
+  int64_t number = field->result == NVML_OK ? field_number (field) : -1;
+
+  *value = (uint64_t) number;
+  return number >= 0;
 }

@@ -254,7 +254,10 @@ void nvml_unload (struct nvml *nvml); /* of one that is not loaded: nothing */
 
 const char *nvml_result_text (int result); /* "the GPU is lost" */
 
-/* The field's number; false: its result is an error, it is negative, or of no type that is known. */
+/* From here on a number of 64 bits stands for "not available". */
+#define NVML_NO_NUMBER (UINT64_C (1) << 53)
+
+/* The field's number; false: its result is an error, it is negative, stands for none, or is of no type that is known. */
 bool nvml_field_uint (const struct nvml_field *field, uint64_t *value);
 
 #endif

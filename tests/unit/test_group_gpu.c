@@ -20,6 +20,16 @@ struct scene {
 };
 
 static struct scene scene;
+static int64_t later_ns; /* time that passes without being waited for */
+
+int64_t __real_clock_monotonic (void);
+int64_t __wrap_clock_monotonic (void);
+
+int64_t
+__wrap_clock_monotonic (void)
+{
+  return __real_clock_monotonic () + later_ns;
+}
 
 static void
 script (const char *text)
@@ -138,6 +148,11 @@ test_blank_is_missing (void **state)
   for (size_t i = 0; i < sizeof blank / sizeof blank[0]; i++)
     assert_missing (&sampled, "0", blank[i]);
   assert_text (&sampled, "0", "state", "ok");
+  script ("gpus 1\nvalue 0 reasons 18446744073709551615\nvalue 0 violation1 9223372036854775792\n");
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_missing (&sampled, "0", "throttled_hw_slowdown");
+  assert_missing (&sampled, "0", "throttle_time_thermal");
+  assert_uint (&sampled, "0", "throttle_time_application_clocks", 10000);
   sampled_close (&sampled);
 }
 
@@ -257,6 +272,31 @@ test_reload_and_removal (void **state)
   sampled_close (&sampled);
 }
 
+/* The list is made anew each minute: what a GPU is called stays, also where UUIDs are not to be had or not unique. */
+static void
+test_a_new_list_keeps_labels (void **state)
+{
+#define SAME "gpus 4\nvalue * uuid 7\n"
+  static const char *const scripts[] = { SAME, SAME "error nvmlDeviceGetUUID 4\n", SAME "error nvmlDeviceGetUUID 4 2\n",
+                                         SAME "error nvmlDeviceGetUUID 4\nerror nvmlDeviceGetPciInfo_v3 4\n" };
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script (scripts[0]);
+  gpu_open (&sampled, &sampler_gpu);
+  for (size_t i = 0; i < 2 * sizeof scripts / sizeof scripts[0]; i++) {
+    script (scripts[i / 2]);
+    later_ns += 61 * NS_PER_S;
+    assert_int_equal (gpu_again (&sampled), 0);
+    assert_string_equal (sampled.table.error, "");
+    assert_int_equal (sampled.table.rows, 4);
+    assert_uint (&sampled, "0", "power", 100000);
+    assert_uint (&sampled, "3", "power", 103000);
+    assert_text (&sampled, "2", "state", "ok");
+  }
+  sampled_close (&sampled);
+}
+
 static void
 test_the_driver_goes (void **state)
 {
@@ -346,6 +386,14 @@ test_xid_events (void **state)
   assert_uint (&sampled, "0", "xid", 13);
   assert_int_equal (gpu_again (&sampled), 0);
   assert_uint (&sampled, "1", "xid_errors", 2);
+  script ("gpus 2\nxid 1 31\nxid 1 79\nxid 0 13\nxid 0 48\n");
+  later_ns += 61 * NS_PER_S; /* the list, and the set of events, are made anew */
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "0", "xid_errors", 2);
+  assert_uint (&sampled, "0", "xid", 48);
+  script ("gpus 2\nxid 1 31\nxid 1 79\nxid 0 13\nxid 0 48\nxid 0 10000000000000000\n");
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "0", "xid", 48); /* no XID has such a number */
   sampled_close (&sampled);
 }
 
@@ -429,6 +477,21 @@ test_links (void **state)
   sampled_close (&sampled);
 }
 
+static void
+test_links_without_numbers (void **state)
+{
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  script ("field 1 138 10000000000000000\nfield 1 139 9223372036854775792\nfield 1 161 18446744073709551000\n");
+  gpu_open (&sampled, &sampler_gpu_nvlink);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_missing (&sampled, "1:0", "tx");
+  assert_missing (&sampled, "1:0", "rx");
+  assert_uint (&sampled, "1:1", "replay_errors", 1); /* by its call */
+  sampled_close (&sampled);
+}
+
 static const char *
 job_of (void *context, uint32_t pid)
 {
@@ -442,13 +505,14 @@ test_processes (void **state)
   struct sampled sampled = { 0 };
   char text[4096] =
       "gpus 2\nvalue 1 sm 33\nprocess 0 4321 1000\nprocess 1 4321 2000\nprocess 1 99 18446744073709551615\n"
-      "graphics 1 99 5\ngraphics 1 98 6\n";
+      "graphics 1 99 5\ngraphics 1 98 6\nprocess 0 97 10000000000000000\n";
 
   (void) state;
   script (text);
   gpu_open (&sampled, &sampler_gpu_processes);
   assert_int_equal (gpu_again (&sampled), 0);
-  assert_int_equal (sampled.table.rows, 4);
+  assert_int_equal (sampled.table.rows, 5);
+  assert_missing (&sampled, "0/97", "memory_used");
   assert_uint (&sampled, "0/4321", "memory_used", 1000);
   assert_uint (&sampled, "1/4321", "memory_used", 2000);
   assert_text (&sampled, "1/4321", "command", "train");
@@ -467,7 +531,7 @@ test_processes (void **state)
   script (text);
   usleep (110000); /* a list is good for a tenth of a second */
   assert_int_equal (gpu_again (&sampled), 0);
-  assert_int_equal (sampled.table.rows, 104);
+  assert_int_equal (sampled.table.rows, 105);
   assert_text (&sampled, "0/4321", "job", "77");
   assert_text (&sampled, "1/4321", "job", "77");
   assert_missing (&sampled, "1/99", "job");
@@ -598,6 +662,7 @@ main (void)
     SCENE (test_errors_of_calls),
     SCENE (test_a_lost_gpu_stays_a_row),
     SCENE (test_reload_and_removal),
+    SCENE (test_a_new_list_keeps_labels),
     SCENE (test_the_driver_goes),
     SCENE (test_no_driver),
     SCENE (test_no_library),
@@ -606,6 +671,7 @@ main (void)
     SCENE (test_xids_of_the_kernel_log),
     cmocka_unit_test (test_xid_records),
     SCENE (test_links),
+    SCENE (test_links_without_numbers),
     SCENE (test_processes),
     SCENE (test_hang),
     SCENE (test_pcie_that_takes_long_goes_round),

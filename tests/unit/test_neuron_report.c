@@ -242,6 +242,26 @@ test_repeated (void **state)
   neuron_reports_free (&reports);
 }
 
+/* In the older generation each runtime tells of its devices. */
+static void
+test_runtimes_that_share_a_device (void **state)
+{
+  static const char both[] =
+      "{\"runtime_data\":[{\"runtime_index\":0,\"report\":{\"hw_counters\":{\"devices\":[{\"device_index\":0,"
+      "\"mem_ecc_corrected\":3},{\"device_index\":1}]}}},{\"runtime_index\":1,\"report\":{\"hw_counters\":{"
+      "\"devices\":[{\"device_index\":1},{\"device_index\":0,\"mem_ecc_corrected\":3},{\"device_index\":2}]}}}]}";
+  struct neuron_reports reports = { 0 };
+  struct sampled sampled;
+
+  (void) state;
+  assert_int_equal (take (&reports, both, NS_PER_S), 0);
+  sampled = filled (&reports, NEURON_DEVICES, NS_PER_S);
+  assert_int_equal (sampled.table.rows, 3); /* a name that is there twice were no JSON */
+  assert_uint (&sampled, "0", "mem_ecc_corrected", 3);
+  table_free (&sampled.table);
+  neuron_reports_free (&reports);
+}
+
 static void
 test_what_is_no_report (void **state)
 {
@@ -306,9 +326,10 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_newer),         cmocka_unit_test (test_sums),     cmocka_unit_test (test_older),
-    cmocka_unit_test (test_stale),         cmocka_unit_test (test_repeated), cmocka_unit_test (test_what_is_no_report),
-    cmocka_unit_test (test_many_runtimes),
+    cmocka_unit_test (test_newer),         cmocka_unit_test (test_sums),
+    cmocka_unit_test (test_older),         cmocka_unit_test (test_stale),
+    cmocka_unit_test (test_repeated),      cmocka_unit_test (test_what_is_no_report),
+    cmocka_unit_test (test_many_runtimes), cmocka_unit_test (test_runtimes_that_share_a_device),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

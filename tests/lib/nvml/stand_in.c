@@ -460,7 +460,15 @@ nvmlEventSetCreate (struct nvml_event_set **set)
 int
 nvmlEventSetFree (struct nvml_event_set *set)
 {
+  unsigned told = 0;
+
   (void) set;
+  pthread_mutex_lock (&all.lock);
+  script_read ();
+  for (unsigned i = 0; i < all.line_count; i++)
+    told += strcmp (all.lines[i].word, "xid") == 0;
+  all.given_xids = told > all.given_xids ? told : all.given_xids;
+  pthread_mutex_unlock (&all.lock);
   return NVML_OK;
 }
 

@@ -15,10 +15,12 @@
  *   slow CALL MICROSECONDS    it takes that long
  *   hang CALL [GPU]           it does not return while the script has that line
  *   value GPU KEY NUMBER      "value 3 power 123000", "value * temperature 40", "value 0:1 memory_used 5"
+ *   value GPU uuid NUMBER     the end of its UUID; default its number
  *   field GPU ID NUMBER       a field of nvmlDeviceGetFieldValues; others are not supported
  *   process GPU PID MEMORY    in order; "value GPU sm PERCENT" is the use of each
  *   graphics GPU PID MEMORY   likewise
- *   xid GPU NUMBER            an event, given once for each such line that is added
+ *   xid GPU NUMBER            an event, given once for each such line that is added; those that nobody took are lost
+ *                             with the set of events
  *   no_events                 the driver has none
  */
 #ifndef SYNOP_TESTS_STAND_IN_H

@@ -51,7 +51,18 @@ NUMBER (nvmlDeviceGetComputeInstanceId, uint32_t, "compute_instance", 0)
     return stand_in_call (#FUNCTION, device);                                                                          \
   }
 
-TEXT (nvmlDeviceGetUUID, "GPU-00000000-0000-0000-0000-%012u", "MIG-00000000-0000-0000-%04u-%012d")
+EXPORT int nvmlDeviceGetUUID (struct nvml_device *device, char *text, unsigned length);
+int
+nvmlDeviceGetUUID (struct nvml_device *device, char *text, unsigned length)
+{
+  if (device->instance < 0)
+    snprintf (text, length, "GPU-00000000-0000-0000-0000-%012llu",
+              (unsigned long long) stand_in_value (device, "uuid", device->real));
+  else
+    snprintf (text, length, "MIG-00000000-0000-0000-%04u-%012d", device->real, device->instance);
+  return stand_in_call ("nvmlDeviceGetUUID", device);
+}
+
 TEXT (nvmlDeviceGetName, "Stand-in H100 %u", "Stand-in H100 %u MIG %d")
 TEXT (nvmlDeviceGetSerial, "16500%u", "16500%u-%d")
 TEXT (nvmlDeviceGetVbiosVersion, "96.00.%02u.00.01", "96.00.%02u.00.%02d")
