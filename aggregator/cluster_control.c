@@ -48,18 +48,30 @@ send_welcome (struct cluster *cluster, const struct session *session, bool known
   cluster_answer (cluster, session->routing, session->routing_length, &welcome);
 }
 
+/* Facts ride together: where one of them is there, what is not is not on that machine. */
+static bool
+facts_are_missing (const struct node *node)
+{
+  const struct schema *schema = node->schema->schema;
+  bool some = false;
+
+  for (size_t i = 0; i < schema->group_count; i++)
+    if (schema->groups[i]->flags & GROUP_ONCE) {
+      if (node->groups[i])
+        return false;
+      some = true;
+    }
+  return some;
+}
+
 void
 cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns)
 {
   struct session *session = &node->sessions[0];
-  const struct schema *schema = node->schema->schema;
-  bool missing = false;
 
   if (!session->hello || session->facts_asked == FACTS_ASKED_MAX || now_ns < session->facts_ask_ns)
     return;
-  for (size_t i = 0; i < schema->group_count && !missing; i++)
-    missing = schema->groups[i]->flags & GROUP_ONCE && !node->groups[i];
-  if (!missing)
+  if (!facts_are_missing (node))
     return;
   if (session->facts_ask_ns) { /* not at once: they may be on their way */
     session->facts_asked++;

@@ -48,6 +48,13 @@ def test_stream(running):
                 assert group["period"] > 0 and isinstance(group["error"], str), (name, group)
 
 
+def test_agents_are_left_in_peace(running):
+    """Facts that are not on every machine are not asked for over and over."""
+    for node in NODES:
+        running.aggregator.wait_lines(40, type="node", node=node)
+        assert running.agents[node].log().count("welcomed again") <= 1
+
+
 def test_keys_of_a_group_are_the_declared_ones(running):
     """Every metric is there in each report, missing ones as null."""
     running.aggregator.wait_lines(5, type="node", node="n1")
