@@ -83,6 +83,7 @@ job_report_destroy (struct job_report *report)
   for (size_t i = 0; i < report->node_count; i++) {
     free_series (report->nodes[i].series);
     free (report->nodes[i].gaps);
+    free (report->nodes[i].gpus);
   }
   free_series (report->all);
   free (report->nodes);

@@ -29,6 +29,21 @@ struct job_gap {
   int64_t from_ns, to_ns; /* no samples between; cluster time */
 };
 
+struct job_gpu_mean {
+  double sum, highest; /* of the samples that have it */
+  uint64_t count;
+};
+
+/* One that the job had on a node. */
+struct job_gpu {
+  char label[24];                                         /* "2"; of a MIG instance "2:1" */
+  uint64_t samples, idle;                                 /* in which the job had it; in which it left it idle */
+  struct job_gpu_mean utilization, memory, energy;        /* percent, bytes; energy.sum is in joules */
+  struct job_gpu_mean throttled;                          /* percent of the samples, whatever held clocks down */
+  struct job_gpu_mean throttled_power, throttled_thermal; /* percent of the time */
+  uint64_t xids, xid;                                     /* how many, and the last */
+};
+
 struct job_node {
   const char *name;
   double cpus;               /* that the job has there; NaN: not known */
@@ -39,6 +54,8 @@ struct job_node {
   size_t gap_count;
   double gap_seconds;
   struct job_series *series; /* JOB_ITEM_COUNT, in order of job_items */
+  struct job_gpu *gpus;      /* that the job had there */
+  size_t gpu_count;
 };
 
 /* How unlike the nodes are in one quantity: (maximum - mean) / mean of the nodes' means, in percent. `mean` is that of
@@ -71,6 +88,11 @@ struct job_report {
   size_t broken; /* chunks of the history that could not be read */
   void *memory;  /* private */
 };
+
+/* Percent of the samples; NaN: there are none. */
+double job_gpu_idle (const struct job_gpu *gpu);
+double job_gpu_mean (const struct job_gpu_mean *mean); /* NaN: there is none */
+#define JOB_GPU_IDLE 95.0                              /* from which a GPU was left idle */
 
 /* `job`: a label; without "/N" the newest run. NULL and error: no such job (the error names some that there are), or the
  * file cannot be read. `now_ns` ends the axis of a job that runs, unless the history ends before. `progress` may be NULL. */

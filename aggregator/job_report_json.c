@@ -6,7 +6,10 @@
  *    "cpu_efficiency":87.3,"memory_peak":{"node":"n3","bytes":1},"slowest_node":"n2","lost_nodes":["n3"],
  *    "total":{"cpu_usage":{...},...},
  *    "nodes":[{"node":"n1","cpus":4,"first":"...","last":"...","samples":1812,"lost":false,"gap_seconds":0,
- *              "gaps":[{"from":"...","to":"...","seconds":12.0}],"report":{"cpu_usage":{...},...}},...],
+ *              "gaps":[{"from":"...","to":"...","seconds":12.0}],
+ *              "gpus":[{"gpu":"2","samples":1812,"idle":100.0,"utilization":{"mean":0,"maximum":0},"memory":{...},
+ *                       "energy":1.2e5,"throttled":0,"throttled_power":0,"throttled_thermal":0,"xid_errors":0,"xid":null}],
+ *              "report":{"cpu_usage":{...},...}},...],
  *    "imbalance":{"cpu_usage":{"percent":4.5,"node":"n2","value":12.1,"others":97.3},...},
  *    "unknown":["n3 was lost at ..."]} */
 #include <math.h>
@@ -68,6 +71,36 @@ write_series (struct json *json, const struct job_report *report, const struct j
 }
 
 static void
+write_mean (struct json *json, const char *key, const struct job_gpu_mean *mean)
+{
+  json_key (json, key);
+  json_object (json);
+  write_real (json, "mean", job_gpu_mean (mean));
+  write_real (json, "maximum", mean->count ? mean->highest : nan (""));
+  json_object_end (json);
+}
+
+static void
+write_gpu (struct json *json, const struct job_gpu *gpu)
+{
+  json_object (json);
+  write_text (json, "gpu", gpu->label);
+  json_key (json, "samples");
+  json_uint (json, gpu->samples);
+  write_real (json, "idle", job_gpu_idle (gpu));
+  write_mean (json, "utilization", &gpu->utilization);
+  write_mean (json, "memory", &gpu->memory);
+  write_real (json, "energy", gpu->energy.count ? gpu->energy.sum : nan (""));
+  write_real (json, "throttled", job_gpu_mean (&gpu->throttled));
+  write_real (json, "throttled_power", job_gpu_mean (&gpu->throttled_power));
+  write_real (json, "throttled_thermal", job_gpu_mean (&gpu->throttled_thermal));
+  json_key (json, "xid_errors");
+  json_uint (json, gpu->xids);
+  write_real (json, "xid", gpu->xid ? (double) gpu->xid : nan (""));
+  json_object_end (json);
+}
+
+static void
 write_node (struct json *json, const struct job_report *report, const struct job_node *node)
 {
   json_object (json);
@@ -89,6 +122,11 @@ write_node (struct json *json, const struct job_report *report, const struct job
     write_seconds (json, "seconds", (double) (node->gaps[i].to_ns - node->gaps[i].from_ns) / NS_PER_S);
     json_object_end (json);
   }
+  json_array_end (json);
+  json_key (json, "gpus");
+  json_array (json);
+  for (size_t i = 0; i < node->gpu_count; i++)
+    write_gpu (json, &node->gpus[i]);
   json_array_end (json);
   json_key (json, "report");
   write_series (json, report, node->series);

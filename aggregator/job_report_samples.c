@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "aggregator/job_columns.h"
+#include "aggregator/job_report_gpus.h"
 #include "aggregator/job_report_private.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -40,6 +41,7 @@ struct reading {
   struct job_columns columns;
   struct tally *tallies;
   struct kept kept[JOB_ITEM_COUNT];
+  struct job_gpus_reading *gpus;
   size_t label_length, hint;
 };
 
@@ -302,6 +304,7 @@ end_node (struct reading *reading)
       table_free (&reading->kept[i].table);
     reading->kept[i] = (struct kept){ 0 };
   }
+  job_gpus_next_node (reading->gpus);
   memset (reading->tallies, 0, JOB_ITEM_COUNT * sizeof reading->tallies[0]);
   reading->hint = 0;
   reading->index = NONE;
@@ -340,6 +343,7 @@ take_frame (void *context, size_t walked, const struct cluster_frame *frame)
   if (report->bins == 0)
     make_bins (report, shortest_period (frame));
   take_heart (reading, frame);
+  job_gpus_take (reading->gpus, &report->nodes[reading->index], frame);
   if (columns->info != NONE && frame->groups[columns->info].now)
     take_info (reading, frame->groups[columns->info].now);
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
@@ -407,6 +411,7 @@ job_report_samples (struct job_scene *scene, struct error *error)
   walk.history.frame = take_frame;
   walk.history.progress = take_progress;
   reading.label_length = strlen (report->id);
+  reading.gpus = job_gpus_begin (report->id);
   reading.tallies = memory_new (JOB_ITEM_COUNT, sizeof reading.tallies[0]);
   for (size_t i = 0; i < report->node_count; i++)
     scene->watches[i] = (struct job_watch){ INT64_MIN, INT64_MIN, INT64_MIN, .period_ns = NS_PER_S };
@@ -416,6 +421,7 @@ job_report_samples (struct job_scene *scene, struct error *error)
     make_bins (report, NS_PER_S);
   find_end (scene);
   free (reading.tallies);
+  job_gpus_end (reading.gpus);
   job_walk_free (&walk);
   return result < 0 ? -1 : 0;
 }

@@ -14,6 +14,8 @@
 
 #define NAME_LENGTH 38
 #define NODES_LENGTH 60
+#define GPUS_LENGTH 300 /* of the GPUs that an alarm names */
+#define GPUS_SHOWN 64
 #define LABEL_WIDTH 18
 #define UNLIKE_PERCENT 10.0 /* from which an imbalance is worth a line */
 
@@ -132,6 +134,51 @@ add_head (struct page *page)
   buffer_free (&nodes);
 }
 
+/* "GPU 3 on n1, GPUs 0,1 on n2": those that `is` says. */
+static void
+name_gpus (const struct job_report *report, bool (*is) (const struct job_gpu *gpu), struct buffer *to)
+{
+  for (size_t i = 0; i < report->node_count; i++) {
+    const struct job_node *node = &report->nodes[i];
+    size_t named = 0;
+
+    for (size_t k = 0; k < node->gpu_count && to->length < GPUS_LENGTH; k++)
+      if (is (&node->gpus[k]))
+        buffer_printf (to, "%s%s", named++ ? "," : to->length ? ", GPU " : "GPU ", node->gpus[k].label);
+    if (named)
+      buffer_printf (to, " on %s", node->name);
+  }
+  if (to->length >= GPUS_LENGTH)
+    buffer_add_string (to, " and more");
+}
+
+static bool
+is_left_idle (const struct job_gpu *gpu)
+{
+  return job_gpu_idle (gpu) >= JOB_GPU_IDLE;
+}
+
+static bool
+has_xids (const struct job_gpu *gpu)
+{
+  return gpu->xids > 0;
+}
+
+static void
+add_gpu_alarms (struct page *page)
+{
+  struct buffer gpus = { 0 };
+
+  name_gpus (page->report, is_left_idle, &gpus);
+  if (gpus.length)
+    add_alarm (page, "Left idle: %.*s.", (int) gpus.length, gpus.data);
+  buffer_clear (&gpus);
+  name_gpus (page->report, has_xids, &gpus);
+  if (gpus.length)
+    add_alarm (page, "Errors that the driver told (XIDs): %.*s.", (int) gpus.length, gpus.data);
+  buffer_free (&gpus);
+}
+
 static void
 add_alarms (struct page *page)
 {
@@ -157,6 +204,7 @@ add_alarms (struct page *page)
   if (all[JOB_OOM_KILLS].total > 0)
     add_alarm (page, "%.0f %s killed for want of memory.", all[JOB_OOM_KILLS].total,
                all[JOB_OOM_KILLS].total > 1 ? "processes were" : "process was");
+  add_gpu_alarms (page);
   buffer_free (&lost);
   free (chosen);
 }
@@ -210,8 +258,8 @@ add_totals (struct page *page)
               words_value (all[JOB_MEMORY_BANDWIDTH].maximum, "B/s").text);
   add_power (page, "Energy", JOB_ENERGY);
   if (all[JOB_GPU_USAGE].known)
-    add_line (page, "GPUs", "used %s %% in the mean, memory at most %s", words_number (all[JOB_GPU_USAGE].mean).text,
-              words_value (all[JOB_GPU_MEMORY].maximum, "B").text);
+    add_line (page, "GPUs", "used %s %% in the mean, memory at most %s, by whole nodes",
+              words_number (all[JOB_GPU_USAGE].mean).text, words_value (all[JOB_GPU_MEMORY].maximum, "B").text);
   add_power (page, "GPU energy", JOB_GPU_ENERGY);
   if (all[JOB_PROCESSES].known)
     add_line (page, "Processes", "at most %.0f at a time%s%.0f%s", all[JOB_PROCESSES].maximum,
@@ -261,6 +309,38 @@ add_imbalances (struct page *page)
 }
 
 static void
+add_gpu (struct page *page, const struct job_node *node, const struct job_gpu *gpu)
+{
+  char label[128], xids[64] = "";
+
+  snprintf (label, sizeof label, "%.70s GPU %s", node->name, gpu->label);
+  if (gpu->xids)
+    snprintf (xids, sizeof xids, "; XIDs: %llu, the last is %llu", (unsigned long long) gpu->xids,
+              (unsigned long long) gpu->xid);
+  add_line (page, label, "used %s %% in the mean, memory at most %s, %s, throttled in %s %%, idle in %s %%%s",
+            words_number (job_gpu_mean (&gpu->utilization)).text,
+            words_value (gpu->memory.count ? gpu->memory.highest : nan (""), "B").text,
+            words_value (gpu->energy.count ? gpu->energy.sum : nan (""), "J").text,
+            words_number (job_gpu_mean (&gpu->throttled)).text, words_number (job_gpu_idle (gpu)).text, xids);
+}
+
+static void
+add_gpus (struct page *page)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < page->report->node_count; i++)
+    for (size_t k = 0; k < page->report->nodes[i].gpu_count; k++) {
+      if (count == 0)
+        buffer_add_string (&page->out, "\nIts GPUs\n");
+      if (count++ < GPUS_SHOWN)
+        add_gpu (page, &page->report->nodes[i], &page->report->nodes[i].gpus[k]);
+    }
+  if (count > GPUS_SHOWN)
+    buffer_printf (&page->out, "  and %zu more: --json has them\n", count - GPUS_SHOWN);
+}
+
+static void
 add_unknown (struct page *page)
 {
   const struct job_report *report = page->report;
@@ -301,6 +381,7 @@ job_report_text (const struct job_report *report, const struct job_look *look, s
   add_totals (&page);
   if (report->node_count)
     job_table (report, look, &page.out);
+  add_gpus (&page);
   add_imbalances (&page);
   add_unknown (&page);
   if (look->utf8)

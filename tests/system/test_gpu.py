@@ -8,7 +8,7 @@ import time
 
 import pytest
 from lib.gpus import Gpus
-from lib.programs import environment, run, wait_until
+from lib.programs import environment, parse_line, run, wait_until
 
 
 @pytest.fixture
@@ -96,6 +96,27 @@ def job_use(line, job):
     return None
 
 
+def report_of_its_gpus(cluster):
+    """Of each GPU that it was given, and nothing of the others; the one that it leaves idle is named first."""
+    places = ("--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket)
+
+
+    def gpus():
+        done = run("aggregator", "report", "4711", "--json", *places)
+        return parse_line(done.stdout)["nodes"][0]["gpus"] if done.returncode == 0 else []
+
+    used, idle = wait_until(lambda: (found := gpus()) and found[0]["xid"] and found, "the XID in the report")
+    assert (used["gpu"], idle["gpu"]) == ("2", "3")
+    assert used["idle"] < 100 and idle["idle"] == 100
+    assert used["utilization"]["maximum"] == 80 and idle["utilization"] == {"mean": 53, "maximum": 53}
+    assert used["memory"]["maximum"] == 3 * 2**30
+    assert used["energy"] > 0 and 0 < used["throttled"] < 100 and used["throttled_power"] == 0
+    assert (used["xid_errors"], used["xid"]) == (1, 48) and (idle["xid_errors"], idle["xid"]) == (0, None)
+    text = run("aggregator", "report", "4711", *places).stdout
+    assert "! Left idle: GPU 3 on n1." in text and "! Errors that the driver told (XIDs): GPU 2 on n1." in text
+    assert "n1 GPU 2" in text and "GPU 0" not in text
+
+
 def test_a_job_and_the_gpus_that_it_leaves_idle(cluster, gpus):
     job = environment() | {"SLURM_JOB_ID": "4711", "SLURM_JOB_GPUS": "2-3"}
     worker = subprocess.Popen(["sleep", "600"], env=job, start_new_session=True)
@@ -112,6 +133,9 @@ def test_a_job_and_the_gpus_that_it_leaves_idle(cluster, gpus):
                                                     .get(name, {}).get("job") == "4711"))
         line = cluster.wait_node("n1", check=lambda line: (job_use(line, "4711") or {}).get("energy"))
         assert 0 < job_use(line, "4711")["energy"] < 205 * 60
+        gpus.say(f"gpus 4\nvalue 2 utilization 80\nvalue * reasons 4\nxid 2 48\nprocess 2 {worker.pid} 1000000\n")
+        cluster.wait_node("n1", check=lambda line: of(line)["gpus"]["2"]["xid"] == 48)
+        report_of_its_gpus(cluster)
     finally:
         worker.kill()
         worker.wait()
