@@ -8,7 +8,7 @@ import time
 
 import pytest
 from lib.gpus import Gpus
-from lib.programs import environment, parse_line, run, wait_until
+from lib.programs import BUILD, LIMIT, environment, parse_line, run, wait_until
 
 
 @pytest.fixture
@@ -155,3 +155,10 @@ def test_list_groups_says_why(cluster):
     done = run("agent", "--list-groups", "--gpu-library", cluster.folder / "nothing.so")
     assert done.returncode == 0
     assert f"{cluster.folder}/nothing.so" in done.stdout
+
+
+def test_list_groups_ends_while_the_driver_hangs(gpus):
+    gpus.say("hang nvmlInit_v2\n")
+    done = subprocess.run([BUILD / "agent", "--list-groups", *map(str, gpus.options)], env=environment() | gpus.environment,
+                          capture_output=True, text=True, timeout=LIMIT, check=True)
+    assert "NVIDIA's driver has not answered" in done.stdout and "AWS Neuron" in done.stdout
