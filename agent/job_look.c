@@ -1,15 +1,17 @@
 /* See job_look.h. Reading /proc/PID/environ or smaps_rollup waits for the lock of the process's memory map, and a
- * process may hold that for as long as a dead file server lasts. */
+ * process may hold that for as long as a dead file server lasts. So may a directory of users be slow to answer. */
 #include "agent/job_look.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/job_environment.h"
 #include "agent/job_process.h"
 #include "synop/buffer.h"
 #include "synop/memory.h"
@@ -52,6 +54,25 @@ owner_of (const struct look *look, pid_t pid)
   return stat (path, &status) < 0 ? JOB_UID_UNKNOWN : status.st_uid;
 }
 
+/* Most schedulers tell the user's name in the environment; where none does it is the one that this machine knows the user
+ * by, or the number. The extern step of SLURM runs as root, whoever's the job is. A recorded machine's users are not
+ * this one's. */
+static void
+name_user (const struct look *look, struct job_found *found)
+{
+  struct job_identity *identity = &found->identity;
+  uint32_t uid = identity->uid != JOB_UID_UNKNOWN ? identity->uid : found->uid;
+  struct passwd entry, *known = NULL;
+  char text[4096];
+
+  if (identity->user[0] || uid == JOB_UID_UNKNOWN || strcmp (identity->step, "extern") == 0)
+    return;
+  if (look->root[0] == '\0' && getpwuid_r (uid, &entry, text, sizeof text, &known) == 0 && known)
+    text_put ((struct text){ entry.pw_name, strlen (entry.pw_name) }, identity->user, sizeof identity->user);
+  else
+    snprintf (identity->user, sizeof identity->user, "%u", (unsigned) uid);
+}
+
 static void
 take_found (struct job_query *query, const struct look *look, const struct job_identity *identity,
             const struct buffer *cgroup, bool denied)
@@ -61,6 +82,7 @@ take_found (struct job_query *query, const struct look *look, const struct job_i
   found->identity = *identity;
   found->uid = owner_of (look, query->pid);
   found->denied = denied;
+  name_user (look, found);
   found->cgroup_length = cgroup->length;
   if (cgroup->length)
     memcpy (found->cgroup, cgroup->data, cgroup->length);

@@ -11,7 +11,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define STACK (128 * 1024)
+#define STACK (256 * 1024) /* modules of the C library that name users need some of it */
 #define STUCK_NS (10 * NS_PER_S)
 #define PATIENCE_NS (100 * NS_PER_MS) /* at the end, for a query that is under way */
 

@@ -129,8 +129,8 @@ add_head (struct page *page)
   words_nodes (&nodes, report, NULL, NODES_LENGTH);
   if (!isnan (report->cpus))
     snprintf (cpus, sizeof cpus, "; %.6g CPUs", report->cpus);
-  add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu: %.*s%s", report->node_count, (int) nodes.length,
-            nodes.length ? nodes.data : "none", cpus);
+  add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu%s%.*s%s", report->node_count,
+            report->node_count ? ": " : "", (int) nodes.length, nodes.length ? nodes.data : "", cpus);
   buffer_free (&nodes);
 }
 

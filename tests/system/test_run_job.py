@@ -3,6 +3,7 @@ agent run. The folders are made in cgroup v1 below one of the test's own, which 
 
 import os
 import pathlib
+import pwd
 import signal
 import subprocess
 import sys
@@ -144,6 +145,14 @@ def cpu_time(agent, job):
     return sum((row["user_time"] or 0) + (row["system_time"] or 0) for row in seen(agent, job, "job_cpu"))
 
 
+def own_name():
+    """Whose a job is where its environment tells nobody's name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
 ENVIRONMENTS = {
     # label: environment, what job_info says
     "9001": ({"SLURM_JOB_ID": "9001", "SLURM_JOB_NAME": "two words", "SLURM_JOB_USER": "ann",
@@ -175,6 +184,7 @@ def test_environments(cluster, processes):
     agent = job_agent(cluster, "QUEUE_JOB")
     for label, (_, expected) in ENVIRONMENTS.items():
         row = info(agent, label)
+        expected = {"user": own_name()} | expected
         assert {key: row[key] for key in expected} == expected
         assert row["source"] == "processes" and row["uid"] == os.getuid()
         wait_until(lambda job=label: any(row["processes"] == 1 for row in seen(agent, job, "job_processes")),

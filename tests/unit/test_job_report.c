@@ -269,6 +269,7 @@ test_nothing (void **state)
   report = make_job_report (scratch, "", 0, true, NULL);
   assert_true (says (report, "No node has shown this job"));
   job_report_text (report, &look, &text);
+  assert_non_null (memmem (text.data, text.length, " 0\n\n", 4));
   job_report_json (report, &json);
   job_report_destroy (report);
   assert_null (memmem (text.data, text.length, "nan", 3));
