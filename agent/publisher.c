@@ -168,7 +168,7 @@ publisher_set_link (struct publisher *publisher, struct link_agent *link, const 
   key_text (options->keys.public_key, publisher->key);
   prober_stop (&publisher->prober);
   log_info ("node %s, key %s: connecting to %s", publisher->header.node, publisher->key, publisher->endpoint);
-  notify_status (publisher->options.notify, "node %s, connecting to %s", publisher->header.node, publisher->endpoint);
+  publisher_tell_status (publisher);
 }
 
 static int

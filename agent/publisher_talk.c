@@ -217,6 +217,17 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
 
 /* ---- the connection ---- */
 
+void
+publisher_tell_status (struct publisher *publisher)
+{
+  notify_status (publisher->options.notify,
+                 publisher->state == STATE_NEW       ? "node %s, connecting to %s"
+                 : publisher->state == STATE_UP      ? "node %s, connected to %s"
+                 : publisher->state == STATE_REFUSED ? "node %s, its key is not admitted by %s"
+                                                     : "node %s, without an answer from %s",
+                 publisher->header.node, publisher->endpoint);
+}
+
 /* libzmq tries again and again: only changes are told. */
 void
 publisher_enter (struct publisher *publisher, enum publisher_state state)
@@ -236,11 +247,7 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
   else
     log_warning ("lost the aggregator at %s: frames are kept until it is back", endpoint);
   publisher->state = state;
-  notify_status (publisher->options.notify,
-                 state == STATE_UP        ? "node %s, connected to %s"
-                 : state == STATE_REFUSED ? "node %s, its key is not admitted by %s"
-                                          : "node %s, without an answer from %s",
-                 publisher->header.node, endpoint);
+  publisher_tell_status (publisher);
 }
 
 static void

@@ -76,6 +76,8 @@ agent_reload (void *context, int number)
     notify_status (running->notify, "configuration not read again: %s", error.text);
   } else {
     log_info ("configuration and keys read again");
+    if (running->publisher)
+      publisher_tell_status (running->publisher);
   }
   log_set_level ((enum log_level) running->options->log_level); /* reading has set it */
   options_free (&fresh);

@@ -127,6 +127,10 @@ def test_agent_tells(cluster, manager):
     told = manager.wait("STATUS=configuration not read again: ", at)
     assert "n1.ini:2: [agent] period" in manager.heard[told]
     assert manager.wait("READY=1", told) > told  # never left as reloading
+    (cluster.folder / "n1.ini").write_text("")
+    before = len(manager.read())
+    agent.signal(signal.SIGHUP)
+    manager.wait("STATUS=node n1, connected to tcp://", before)  # what was wrong is no more
     agent.stop()
     assert "STOPPING=1" in manager.read()
 
