@@ -12,10 +12,12 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 import yaml
+from lib import packages
 from lib.chaos import identity, split, told
 from lib.programs import BUILD, ROOT, copy_tree, parse_line, wait_until
 from lib.systemd_lab import SystemdHosts, lacking
@@ -67,6 +69,7 @@ class Deployment:
         self.inventory = folder / "host.ini"
         self.texts = []
         self.plays = []
+        self.arguments = set()
         # make check-deploy shows that a checkout alone is enough; else what is built already is rolled out.
         copy_tree(self.checkout)
         self.options = [] if os.environ.get("SYNOP_DEPLOY_FRESH") else ["-e", f"synop_build={BUILD}"]
@@ -76,14 +79,29 @@ class Deployment:
         self.inventory.write_text(HOSTS.format(more=more, key=self.hosts.key, known=self.hosts.known, frames=FRAMES))
 
     def play(self, book, *options):
-        begin = time.monotonic()
+        begin, ended = time.monotonic(), threading.Event()
+        watch = threading.Thread(target=self.note_arguments, args=(ended,))
+        watch.start()
         command = ["ansible-playbook", "-i", self.inventory, f"ansible/{book}.yaml", *self.options, *options]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
-        done = self.hosts.control(*command, cwd=self.checkout, env=environment, timeout=600)
+        try:
+            done = self.hosts.control(*command, cwd=self.checkout, env=environment, timeout=600)
+        finally:
+            ended.set()
+            watch.join()
         self.plays.append([book, *options])
         self.texts.append(done.stdout + done.stderr)
         print(f"{book} {' '.join(map(str, options))}: {time.monotonic() - begin:.1f} s", file=sys.stderr)
         return Play(done.returncode, done.stdout + done.stderr)
+
+    def note_arguments(self, ended):
+        """What any process has as arguments: those of the hosts are processes of this machine too."""
+        while not ended.wait(0.1):
+            for place in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    self.arguments.add(place.read_text(errors="replace"))
+                except OSError:
+                    pass
 
     def status(self):
         return parse_line(self.hosts["m0"].text("synop-aggregator", "status", "--json"))
@@ -189,6 +207,9 @@ def test_adds_a_worker_and_touches_no_other(deployment):
     after = deployment.sessions()
     assert after.keys() == {*WORKERS, "n4"}
     assert {node: after[node] for node in before} == before
+    again = deployment.play("deploy").succeeded()
+    assert set(again.changed().values()) == {0}, again.text
+    assert deployment.sessions() == after
 
 
 def test_comes_back_by_itself(deployment):
@@ -210,8 +231,9 @@ def test_rotates_keys(deployment):
     before = deployment.sessions()
     old = {node: deployment.hosts[node].path("/etc/synop/keys/agent.pub").read_text() for node in before}
     secrets = deployment.secrets()
-    deployment.play("deploy", "-e", "rotate_keys=true", "--tags", "keys").succeeded()
-    deployment.wait_renewed(before, list(before))
+    play = deployment.play("deploy", "-e", "rotate_keys=true", "--tags", "keys").succeeded()
+    assert f"{len(before)} up" in play.text  # it has waited for them
+    deployment.wait_renewed(before, list(before), 1)
     for node in before:
         keys = deployment.hosts[node].path("/etc/synop/keys")
         assert (keys / "agent.pub").read_text() != old[node]
@@ -227,6 +249,17 @@ def test_check_only_says_what_it_would_do(deployment):
     assert all(play.changed()[node] == 0 for node in before)
     assert deployment.sessions() == before
     assert "9d" not in deployment.hosts["m0"].path("/etc/synop/aggregator.ini").read_text()
+
+
+def test_names_who_failed_with_tags_too(deployment):
+    """A value that the agent does not take is no reason to lose what runs, and none to say that all is well."""
+    before = deployment.sessions()
+    soon = '{"synop_agent_options": {"agent": {"period": "soon"}}}'
+    play = deployment.play("deploy", "--tags", "config", "--limit", "n1", "-e", soon)
+    assert play.code != 0
+    fatal = play.text[play.text.rindex("fatal: "):]
+    assert "1 of 1 hosts: n1: Configure the agent: " in fatal and "[agent] period: expected a duration" in fatal, fatal
+    assert deployment.sessions() == before
 
 
 def with_frames(deployment):
@@ -280,6 +313,8 @@ def test_no_secret_is_told(deployment):
     assert secrets
     told_by = "\n".join(deployment.texts)
     assert not [secret for secret in secrets if secret in told_by]
+    assert any("keys\0init" in words for words in deployment.arguments), "nothing was looked at"
+    assert not [words for words in deployment.arguments if any(secret in words for secret in secrets)]
     for host in deployment.hosts:
         log = host.run("journalctl", "--no-pager", check=False).stdout if host.first() else ""
         assert not [secret for secret in secrets if secret in log]
@@ -334,10 +369,31 @@ def test_packages_and_a_master_that_is_a_worker(deployment):
     again = deployment.play("deploy", *options).succeeded()
     assert set(again.changed().values()) == {0}, again.text
     assert deployment.hosts["n1"].run("dpkg", "--verify", "synop-agent", check=False).stdout.count("/usr/") == 0
-    deployment.play("remove", *options, "-e", "synop_purge=true").succeeded()
+    # The same version, built anew. The worker on the master stays when the aggregator is removed without it.
+    n1 = deployment.hosts["n1"]
+    packages.rebuilt(next(BUILD.glob("deb/synop-agent_*.deb")), deployment.folder / "debs")
+    debs = f'{{"synop_packages": {{"Debian": "{deployment.folder}/debs/synop-{{{{ synop_program }}}}_*.deb"}}}}'
+    deployment.play("deploy", *options, "--limit", "n1", "--tags", "worker", "-e", debs).succeeded()
+    assert n1.run("test", "-e", "/usr/share/doc/synop-agent/built-anew").returncode == 0
+    # By hand: an upgrade restarts the service, a purge ends it.
+    before = deployment.sessions()
+    newer = packages.newer(next(BUILD.glob("deb/synop-agent_*.deb")), deployment.folder, "99")
+    n1.put("/root/newer.deb", newer.read_bytes())
+    n1.run("dpkg", "--force-confold", "-i", "/root/newer.deb")
+    deployment.wait_renewed(before, ["n1"])
+    assert n1.text("dpkg-query", "-W", "-f", "${Version}", "synop-agent") == "99"
+    n1.run("dpkg", "-P", "synop-agent")
+    assert n1.run("pgrep", "-x", "synop-agent", check=False).returncode == 1
+    assert n1.run("ls", "/etc/synop", "/var/lib/synop/ring", check=False).stdout == ""
+    deployment.play("remove", "-e", "synop_purge=true", "-e", "skip_worker=true").succeeded()
+    shown = deployment.hosts["m0"].text("sh", "-c", "ls /etc/synop /etc/synop/keys; systemctl is-active synop-agent")
+    assert shown.split() == ["/etc/synop:", "agent.ini", "keys", "/etc/synop/keys:", "agent.key", "agent.pub",
+                             "aggregator.pub", "active"]
+    deployment.play("remove", "-e", "synop_purge=true").succeeded()
     for host in deployment.hosts:
         if host.first() and host.name != "n4":
-            left = host.run("sh", "-c", "ls -d /etc/synop /usr/bin/synop-* /var/lib/synop", check=False).stdout
+            places = "/etc/synop /usr/bin/synop-* /var/lib/synop /var/cache/synop /usr/share/doc/synop-*"
+            left = host.run("sh", "-c", f"ls -d {places}; dpkg-query -W 'synop-*'", check=False).stdout
             assert left == "", f"{host.name}: {left}"
 
 
@@ -362,17 +418,36 @@ skip_workers=true
 synop_port=http
 rotate_keys=maybe
 """
+VALUES_WRONG = """\
+[master]
+m0
+
+[worker]
+n1
+
+[all:vars]
+skip_worker=ja
+synop_purge=perhaps
+synop_wait=long
+synop_clock_limit=half
+synop_serial=ten
+synop_port=80x
+"""
 WRONG = {
     ALL_WRONG: ["no host in [master]; its groups are: masters, worker", "there is no variable synop_instal;",
                 "there is no variable skip_workers;", "there is no [agent] perod;", "two hosts have a node n1",
                 "cannot be called a/b", "synop_aggregator_options must be sections", "synop_port must be a number",
                 "rotate_keys must be"],
     "[master]\nm0\nm1\n": ["[master] must be one host, and is m0, m1", "no host in [worker]"],
+    VALUES_WRONG: ["skip_worker must be true or false, and is ja", "synop_purge must be", "synop_wait must be",
+                   "synop_clock_limit must be", "synop_serial must be a number or a share such as 10%, and is ten",
+                   "synop_port must be a number from 1 to 65534, and is 80x"],
+    "[master]\nm0\n[all:vars]\nrotate_keys=all\nskip_worker=true\n": ["rotate_keys=all leaves no worker out"],
 }
 
 
 @needs_ansible
-@pytest.mark.parametrize("inventory", WRONG, ids=["much", "two-masters"])
+@pytest.mark.parametrize("inventory", WRONG, ids=["much", "two-masters", "values", "keys"])
 def test_wrong_inventory_is_refused_first(tmp_path, inventory):
     path = tmp_path / "host.ini"
     path.write_text(inventory)

@@ -78,6 +78,16 @@ def newer(deb, folder, version):
     return made
 
 
+def rebuilt(deb, folder):
+    """The same package in the same version, with a file more."""
+    folder.mkdir()
+    tree = folder / "tree"
+    subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
+    (tree / "usr/share/doc/synop-agent/built-anew").touch()
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, folder / deb.name], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
 class Root:
     """Commands run as root of a copy of this machine's files; systemd does not run there."""
 

@@ -38,7 +38,8 @@ CAPABILITIES = "CAP_PERFMON,CAP_BPF,CAP_SYSLOG,CAP_SYS_RAWIO,CAP_NET_ADMIN,CAP_S
 # Of the machine, and not wanted on a host that is new.
 HIDDEN = ("etc/synop", "var/lib/synop", "var/log/journal", "usr/bin/synop-agent", "usr/bin/synop-aggregator",
           "lib/systemd/system/synop-agent.service",
-          "lib/systemd/system/synop-aggregator.service")
+          "lib/systemd/system/synop-aggregator.service", "usr/sbin/policy-rc.d",
+          "var/lib/man-db/auto-update")
 UNITS = """\
 etc/systemd/system/default.target /lib/systemd/system/multi-user.target
 etc/systemd/system/console-getty.service /dev/null
@@ -59,7 +60,9 @@ MaxStartups 100
 Subsystem sftp internal-sftp
 """
 # Process 1 of the host's outer namespace. A host that reboots ends nspawn with 133.
+# What nspawn keeps there by the names of hosts is of no concern to another run's hosts.
 HOLD = r"""
+mkdir -p /run/systemd/nspawn && mount -t tmpfs nspawn /run/systemd/nspawn || exit
 mount -t overlay lab -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root" || exit
 for cgroup in $3; do echo 0 >"$cgroup/cgroup.procs" || exit; done
 while :; do
