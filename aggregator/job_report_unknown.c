@@ -129,7 +129,7 @@ say_gaps (struct job_report *report)
     if (node->gap_count == 0 || (node->lost && node->gap_count == 1) || ++count > NODES_NAMED)
       continue;
     job_report_say (report, "%s has no data for %.10g s of the job, in %zu %s: peaks there are not known.", node->name,
-                    node->gap_seconds, node->gap_count, node->gap_count == 1 ? "gap" : "gaps");
+                    round (node->gap_seconds * 10) / 10, node->gap_count, node->gap_count == 1 ? "gap" : "gaps");
   }
   if (count > NODES_NAMED)
     job_report_say (report, "%zu more nodes have gaps in their data.", count - NODES_NAMED);
