@@ -361,13 +361,14 @@ gpu_group_may_block (void *state)
   return gpu_group->called;
 }
 
-/* One whose every call failed has that as its state: what it is does not matter to who looks for a broken GPU. */
+/* One whose every call failed has that as its state: what it is does not matter to who looks for a broken GPU. One that
+ * seems to have nothing at all is asked for all of it again. */
 static void
 gpu_read (struct reading *reading)
 {
   struct gpus *gpus = reading->group->gpus;
   struct gpu *gpu = reading->gpu;
-  int failure = NVML_OK;
+  int failure = NVML_OK, lack = NVML_OK;
   bool good = false;
 
   gpu->result = NVML_OK;
@@ -380,13 +381,16 @@ gpu_read (struct reading *reading)
     if (!gpu_goes_on (gpus, gpu, result))
       return;
     good |= result == NVML_OK;
-    if (gpu_lacks (result))
+    if (gpu_lacks (result)) {
       gpu->unsupported |= UINT64_C (1) << i;
-    else if (result != NVML_OK)
+      lack = result;
+    } else if (result != NVML_OK)
       failure = result;
   }
-  if (!good && failure != NVML_OK)
-    gpu->result = failure;
+  if (good || !gpu_is_asked (gpus, gpu) || (gpu->parent && failure == NVML_OK))
+    return;
+  gpu->result = failure != NVML_OK ? failure : lack;
+  gpu->unsupported = 0;
 }
 
 static void

@@ -214,6 +214,15 @@ test_errors_of_calls (void **state)
   assert_int_equal (gpu_again (&sampled), -1);
   assert_string_equal (sampled.table.error, "GPU 1: the driver tells an unknown error");
   assert_uint (&sampled, "0", "power", 100000);
+  script ("gpus 2\nerror * 2 1\n"); /* as if it had nothing at all */
+  assert_int_equal (gpu_again (&sampled), -1);
+  assert_string_equal (sampled.table.error, "GPU 1: an argument is invalid");
+  script ("gpus 2\nlost 1\n");
+  assert_int_equal (gpu_again (&sampled), -1);
+  assert_text (&sampled, "1", "state", "lost");
+  script ("gpus 2\n");
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_uint (&sampled, "1", "power", 101000);
   sampled_close (&sampled);
 }
 
