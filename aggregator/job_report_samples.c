@@ -1,9 +1,10 @@
 /* What the nodes sampled while the job ran, added up.
  *
  * A counter of the job itself holds what the job used since it began on the node, so its last value is the total; where
- * it falls it began anew, and what it held before is added. A counter of the whole node counts by its changes between two
- * samples within the job's time. Either is compared with the sample before it in time, so a frame that came late, or one
- * that is lost, changes nothing in the sum. */
+ * it falls it began anew, and what it held before is added. Over time it counts by its changes, the first one from 0 when
+ * the job began. A counter of the whole node counts by its changes between two samples within the job's time. Either is
+ * compared with the sample before it in time, so a frame that came late, or one that is lost, changes nothing in the
+ * sum. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +17,13 @@
 #include "synop/memory.h"
 
 #define NONE JOB_COLUMNS_NONE
+#define FIRST_MIN_NS (NS_PER_S / 10) /* of a shorter time the clocks of nodes would make any rate */
 
 struct tally {
   const struct metric *metric;
   uint64_t base, last; /* of the job's own counter, as it comes */
   bool counted, changed;
+  bool begun;    /* the job's own counter has been seen */
   double change; /* of the node's counter */
   double sum, weight;
   unsigned counts[JOB_REPORT_BINS];
@@ -43,6 +46,7 @@ struct reading {
   struct kept kept[JOB_ITEM_COUNT];
   struct job_gpus_reading *gpus;
   size_t label_length, hint;
+  bool gone; /* the job has no process on the node any more */
 };
 
 /* ---- values ---- */
@@ -139,6 +143,23 @@ add_sample (struct reading *reading, size_t item, int64_t before_ns, int64_t tim
 
 /* ---- tables ---- */
 
+/* A gauge of processes that have gone says nothing, but for a peak that is still told. */
+static bool
+is_of_processes (size_t item, const struct metric *metric, double value)
+{
+  return job_items[item].of_job && metric->kind == GAUGE && (job_items[item].combination != JOB_MAXIMUM || value <= 0);
+}
+
+/* Nanoseconds from the job's start to its first sample on a node; 0: the agent came later than the job, or the clocks
+ * cannot tell. */
+static int64_t
+first_span (const struct reading *reading, const struct table *now, int64_t time_ns)
+{
+  int64_t span = time_ns - reading->report->started_ns;
+
+  return span >= FIRST_MIN_NS && (double) span <= JOB_GAP_PERIODS * (double) now->period_ns ? span : 0;
+}
+
 static void
 take_item (struct reading *reading, size_t item, const struct report_group *pair, size_t row, int64_t time_ns,
            int64_t before_ns)
@@ -147,6 +168,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
   const struct metric *metric = &pair->now->group->metrics[column];
   struct tally *tally = &reading->tallies[item];
   double seconds = (double) report_elapsed_ns (pair) / NS_PER_S, value;
+  const struct value *raw = row == NONE ? NULL : table_get (pair->now, row, column);
   struct value shown;
 
   if (job_items[item].of_job && row == NONE)
@@ -154,13 +176,23 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
   tally->metric = metric;
   if (job_items[item].of_job) {
     shown = job_row_value (pair, column, row, reading->report->id);
+    if (metric->kind == COUNTER && raw->type == VALUE_UINT && !tally->begun) {
+      const struct value zero = { .type = VALUE_UINT };
+      int64_t span = first_span (reading, pair->now, time_ns);
+      tally->begun = true;
+      if (span > 0) {
+        shown = report_value (metric, raw, &zero, span);
+        seconds = (double) span / NS_PER_S;
+        before_ns = reading->report->started_ns;
+      }
+    }
     if (metric->kind == COUNTER && !job_is_share (metric))
-      count_raw (tally, table_get (pair->now, row, column));
+      count_raw (tally, raw);
   } else {
     shown = job_node_value (pair, column, job_items[item].without);
   }
   value = job_number (&shown);
-  if (isnan (value))
+  if (isnan (value) || (reading->gone && is_of_processes (item, metric, value)))
     return;
   if (metric->kind == COUNTER && !job_is_share (metric)) {
     tally->change += value;
@@ -277,6 +309,19 @@ take_info (struct reading *reading, const struct table *info)
   }
 }
 
+/* After the last process has gone there is one more row, with the totals. */
+static void
+take_processes (struct reading *reading, const struct cluster_frame *frame)
+{
+  size_t group = reading->columns.group[JOB_PROCESSES], row;
+  const struct table *now = group == NONE ? NULL : frame->groups[group].now;
+
+  if (!now || now->error[0])
+    return;
+  row = table_find_row (now, reading->report->id, reading->label_length, reading->hint);
+  reading->gone = row != NONE && job_gauge (now, row, reading->columns.column[JOB_PROCESSES]) <= 0;
+}
+
 static void
 end_item (struct job_series *series, const struct tally *tally, size_t bins)
 {
@@ -307,6 +352,7 @@ end_node (struct reading *reading)
   job_gpus_next_node (reading->gpus);
   memset (reading->tallies, 0, JOB_ITEM_COUNT * sizeof reading->tallies[0]);
   reading->hint = 0;
+  reading->gone = false;
   reading->index = NONE;
 }
 
@@ -343,6 +389,7 @@ take_frame (void *context, size_t walked, const struct cluster_frame *frame)
   if (report->bins == 0)
     make_bins (report, shortest_period (frame));
   take_heart (reading, frame);
+  take_processes (reading, frame);
   job_gpus_take (reading->gpus, &report->nodes[reading->index], frame);
   if (columns->info != NONE && frame->groups[columns->info].now)
     take_info (reading, frame->groups[columns->info].now);

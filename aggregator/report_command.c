@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "aggregator/catch_up.h"
@@ -213,6 +214,40 @@ write_document (struct command *command, int (*write) (const struct job_report *
     tell (command, write (command->report, path, &error), path, &error);
 }
 
+static bool
+is_same_file (const char *path, const char *other)
+{
+  struct stat one, two;
+
+  if (!*path || !*other)
+    return false;
+  return strcmp (path, other) == 0 || (stat (path, &one) == 0 && stat (other, &two) == 0 && S_ISREG (one.st_mode) &&
+                                       one.st_dev == two.st_dev && one.st_ino == two.st_ino);
+}
+
+/* Each output needs a file of its own: the later one would replace the earlier one. */
+static int
+check_paths (const struct options *options)
+{
+  const struct {
+    const char *option, *path;
+  } outputs[] = { { "--output", options->output_path },
+                  { "--pdf", options->pdf },
+                  { "--html", options->html },
+                  { "--csv", options->csv },
+                  { "--hdf5", options->hdf5 } };
+  size_t count = sizeof outputs / sizeof outputs[0];
+
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = i + 1; k < count; k++)
+      if (is_same_file (outputs[i].path, outputs[k].path)) {
+        log_error ("%s and %s both name %s: each needs a path of its own", outputs[i].option, outputs[k].option,
+                   outputs[k].path);
+        return -1;
+      }
+  return 0;
+}
+
 static struct job_report *
 read_report (struct command *command, struct error *error)
 {
@@ -237,6 +272,8 @@ report_run (const struct options *options)
   struct error error;
   bool files = *options->pdf || *options->html || *options->csv || *options->hdf5;
 
+  if (check_paths (options) < 0)
+    return 2;
   if (!read_report (&command, &error)) {
     log_error ("%s", error.text);
     history_file_close (command.file);

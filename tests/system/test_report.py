@@ -411,3 +411,6 @@ def test_wrong(played):
     assert done.returncode == 1 and "none.db" in done.stderr
     done = report(cluster, "42", "-o", "/dev/full", code=1)
     assert "/dev/full: No space left" in done.stderr
+    one = cluster.folder / "one.x"
+    done = report(cluster, "42", "--pdf", one, "--html", one, code=2)
+    assert f"--pdf and --html both name {one}" in done.stderr and not one.exists()

@@ -33,6 +33,10 @@ static const struct metric job_io_metrics[] = {
   { "read_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Read." },
   { "write_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Written." },
 };
+static const struct metric job_processes_metrics[] = {
+  { "processes", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Processes." },
+  { "threads", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Threads." },
+};
 static const struct metric network_metrics[] = {
   { "rx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Received." },
   { "tx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Sent." },
@@ -43,10 +47,11 @@ static const struct group job_groups[] = {
   JOB_GROUP (job_memory),
   JOB_GROUP (job_io),
   { "network", "system_data", "interface", "devices", "total", 0, "A group.", GROUP_METRICS (network_metrics) },
+  JOB_GROUP (job_processes),
 };
-static const struct group *const job_group_list[] = { &job_groups[0], &job_groups[1], &job_groups[2], &job_groups[3],
-                                                      &job_groups[4] };
-#define JOB_GROUPS 5
+static const struct group *const job_group_list[] = { &job_groups[0], &job_groups[1], &job_groups[2],
+                                                      &job_groups[3], &job_groups[4], &job_groups[5] };
+#define JOB_GROUPS 6
 #define SECOND_NS INT64_C (1000000000)
 
 /* One sample. Counters are as they stand. */
@@ -54,6 +59,7 @@ struct job_sample {
   double at; /* seconds since the scratch's start */
   uint64_t session, sequence;
   bool absent;                 /* the job is not there */
+  bool gone;                   /* its row is the last, without processes */
   bool other;                  /* another job is there too */
   uint64_t user_ms, system_ms; /* of CPU time */
   double cpus;
@@ -82,6 +88,9 @@ fill_job (struct table tables[JOB_GROUPS], const char *job, const struct job_sam
   }
   table_set_uint (&tables[3], 0, 0, sample->read);
   table_set_uint (&tables[3], 0, 1, sample->written);
+  row = table_add_row (&tables[5], job, length);
+  table_set_uint (&tables[5], row, 0, sample->gone ? 0 : 3);
+  table_set_uint (&tables[5], row, 1, sample->gone ? 0 : 12);
   if (sample->source) {
     row = table_add_row (&tables[0], job, length);
     table_set_text (&tables[0], row, 0, "ana", 3);

@@ -145,6 +145,63 @@ test_begins_late (void **state)
   job_report_destroy (report);
 }
 
+/* What the job used before the first sample counts from its start, if the agent was there. */
+static void
+test_first_sample (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  for (uint64_t i = 1; i <= 10; i++) {
+    struct job_sample sample = steady (i + 1, 4, 4, GIB);
+    sample.at -= 0.5; /* its counters began half a second before */
+    if (i == 1)
+      sample.user_ms = 1800, sample.system_ms = 200, sample.read = 500;
+    put_sample (scratch, "n1", "123", &sample);
+    sample.user_ms = 420; /* all was done at once */
+    sample.system_ms = 0;
+    sample.read = 42;
+    put_sample (scratch, "n2", "123", &sample);
+    sample.at += 5; /* its agent came later */
+    sample.absent = i > 5;
+    put_sample (scratch, "n3", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1,n2,n3", 9.5, true, NULL);
+  assert_near (series_of (report, 0, JOB_READ)->mean, 10000 / 9.5);
+  assert_near (series_of (report, 0, JOB_CPU_USER)->mean, 36 / 9.5);
+  assert_near ((double) series_of (report, 0, JOB_READ)->bins[0], 1000);
+  assert_near (series_of (report, 1, JOB_CPU_USAGE)->mean, 42 / 4. / 9.5);
+  assert_near (series_of (report, 1, JOB_CPU_USAGE)->maximum, 21);
+  assert_near (series_of (report, 1, JOB_READ)->mean, 42 / 9.5);
+  assert_near (series_of (report, 1, JOB_READ)->total, 42);
+  assert_near (series_of (report, 2, JOB_CPU_USAGE)->maximum, 0);
+  assert_near (series_of (report, 2, JOB_READ)->total, 42);
+  job_report_destroy (report);
+}
+
+/* The last row has the totals, but no processes to sample. */
+static void
+test_last_row (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_steady (scratch, "n1", 1, 3, 4, GIB);
+  struct job_sample sample = steady (4, 4, 4, 0);
+  sample.gone = true;
+  sample.rss_peak = 2 * GIB;
+  put_sample (scratch, "n1", "123", &sample);
+  report = make_job_report (scratch, "n1", 3, true, NULL);
+  assert_near (series_of (report, 0, JOB_MEMORY)->minimum, (double) GIB);
+  assert_near (series_of (report, 0, JOB_MEMORY)->mean, (double) GIB);
+  assert_near (series_of (report, 0, JOB_PROCESSES)->minimum, 3);
+  assert_near (series_of (report, 0, JOB_THREADS)->mean, 12);
+  assert_near (series_of (report, 0, JOB_CPU_USAGE)->mean, 100);
+  assert_near (report->memory_peak, (double) (2 * GIB));
+  assert_near (report->cpu_time, 12);
+  job_report_destroy (report);
+}
+
 /* ---- gaps and lost nodes ---- */
 
 static void
@@ -156,7 +213,7 @@ test_gaps (void **state)
 
   put_steady (scratch, "n1", 1, 61, 4, GIB);
   put_steady (scratch, "n2", 1, 21, 4, GIB); /* a pause of 10 s */
-  scratch->start_ns -= 387137; /* samples are not taken at the very instant */
+  scratch->start_ns -= 387137;               /* samples are not taken at the very instant */
   put_steady (scratch, "n2", 31, 61, 4, GIB);
   scratch->start_ns += 387137;
   put_steady (scratch, "n3", 1, 31, 4, GIB); /* and silence */
@@ -450,7 +507,8 @@ main (void)
     TEST (test_slow_node), TEST (test_alike),
     TEST (test_unknown),   TEST (test_bins),
     TEST (test_text),      TEST (test_cut),
-    TEST (test_rates),
+    TEST (test_rates),     TEST (test_first_sample),
+    TEST (test_last_row),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
