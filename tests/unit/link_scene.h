@@ -18,7 +18,7 @@
 #include "synop/link.h"
 
 #define AGENTS 4
-#define SCENE_LIMIT_NS (20 * NS_PER_S)
+#define SCENE_LIMIT_NS (60 * NS_PER_S)
 
 /* libzmq (and libstdc++, that only libzmq uses) is not built for ThreadSanitizer, which cannot see how its threads hand
  * things over. */
