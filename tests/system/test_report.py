@@ -157,7 +157,8 @@ def played(cluster):
                 node.sequence += 1
             else:
                 node.sample(begin, k, mine, started)
-    jobs_line(cluster, "42", "started")
+    for job in ("42", "43"):
+        jobs_line(cluster, job, "started")
     cluster.wait_counter("frames", 3 * (LAST + 6) - len(GAP) - (LAST + 5 - LOST))
     cluster.succeed("aggregator", "job", "end", "42", "--config", cluster.empty, "--socket", cluster.socket)
     jobs_line(cluster, "42", "ended")
