@@ -11,29 +11,27 @@
  */
 #include <string.h>
 
+#include "agent/job_environment.h"
 #include "agent/job_identity.h"
 
 #define PARTS_MAX 32
 
-struct part { /* of a path, between two slashes */
-  const char *at;
-  size_t length;
-};
+/* ---- a part of a path, between two slashes ---- */
 
 static bool
-part_is (const struct part *part, const char *text)
+part_is (const struct text *part, const char *text)
 {
   return part->length == strlen (text) && memcmp (part->at, text, part->length) == 0;
 }
 
 static bool
-part_begins (const struct part *part, const char *text)
+part_begins (const struct text *part, const char *text)
 {
   return part->length > strlen (text) && memcmp (part->at, text, strlen (text)) == 0;
 }
 
 static bool
-part_ends (const struct part *part, const char *text)
+part_ends (const struct text *part, const char *text)
 {
   size_t length = strlen (text);
 
@@ -41,33 +39,10 @@ part_ends (const struct part *part, const char *text)
 }
 
 /* What is left without the first characters. */
-static struct part
-part_behind (const struct part *part, size_t length)
+static struct text
+part_behind (const struct text *part, size_t length)
 {
-  return (struct part){ part->at + length, part->length - length };
-}
-
-static size_t
-digits (const struct part *part)
-{
-  size_t count = 0;
-
-  while (count < part->length && part->at[count] >= '0' && part->at[count] <= '9')
-    count++;
-  return count;
-}
-
-/* Saturates; what is no number is JOB_UID_UNKNOWN. */
-static uint32_t
-number_of (const struct part *part)
-{
-  uint64_t number = 0;
-
-  if (part->length == 0 || part->length > 10 || digits (part) != part->length)
-    return JOB_UID_UNKNOWN;
-  for (size_t i = 0; i < part->length; i++)
-    number = 10 * number + (uint64_t) (part->at[i] - '0');
-  return number < JOB_UID_UNKNOWN ? (uint32_t) number : JOB_UID_UNKNOWN;
+  return (struct text){ part->at + length, part->length - length };
 }
 
 static int
@@ -92,7 +67,7 @@ take_character (const char **at, const char *end)
 
 /* What is no id as schedulers make them is not taken. */
 static bool
-take_id (struct job_folder *folder, const struct part *part)
+take_id (struct job_folder *folder, const struct text *part)
 {
   const char *at = part->at, *end = part->at + part->length;
   size_t to = 0;
@@ -110,7 +85,7 @@ take_id (struct job_folder *folder, const struct part *part)
 }
 
 static void
-take_step (struct job_folder *folder, const struct part *part)
+take_step (struct job_folder *folder, const struct text *part)
 {
   size_t to = 0;
 
@@ -123,27 +98,27 @@ take_step (struct job_folder *folder, const struct part *part)
 /* ---- the layouts: how many parts lead to the job's folder; 0: it is none ---- */
 
 static size_t
-match_slurm (const struct part *parts, size_t count, struct job_folder *folder)
+match_slurm (const struct text *parts, size_t count, struct job_folder *folder)
 {
   bool old = count >= 3 && (part_is (&parts[0], "slurm") || part_begins (&parts[0], "slurm_")) &&
              part_begins (&parts[1], "uid_");
   bool unified = count >= 2 && part_ends (&parts[0], "slurmstepd.scope");
   size_t job = old ? 2 : 1;
   bool has_step;
-  struct part part;
+  struct text part;
 
   if (!old && !unified)
     return 0;
   has_step = count > job + 1 && part_begins (&parts[job + 1], "step_");
   if (part_begins (&parts[job], "job_")) {
     part = part_behind (&parts[job], 4);
-    if (digits (&part) != part.length || !take_id (folder, &part))
+    if (!text_is_number (part) || !take_id (folder, &part))
       return 0;
   } else if (!has_step)
     return 0;
   if (old) {
     part = part_behind (&parts[1], 4);
-    folder->uid = number_of (&part);
+    folder->uid = text_number (part, JOB_UID_UNKNOWN);
   }
   if (has_step) {
     part = part_behind (&parts[job + 1], 5);
@@ -154,10 +129,10 @@ match_slurm (const struct part *parts, size_t count, struct job_folder *folder)
 }
 
 static size_t
-match_pbs (const struct part *parts, size_t count, struct job_folder *folder)
+match_pbs (const struct text *parts, size_t count, struct job_folder *folder)
 {
   size_t job = 1;
-  struct part id;
+  struct text id;
 
   if (count >= 3 && part_begins (&parts[0], "pbs") && (part_is (&parts[1], "jobid") || part_is (&parts[1], "jobs")))
     job = 2;
@@ -166,14 +141,14 @@ match_pbs (const struct part *parts, size_t count, struct job_folder *folder)
     return 0;
   id = parts[job];
   if (part_begins (&id, "pbspro-") && part_ends (&id, ".slice"))
-    id = (struct part){ id.at + 7, id.length - 13 };
-  return digits (&id) != 0 && take_id (folder, &id) ? job + 1 : 0;
+    id = (struct text){ id.at + 7, id.length - 13 };
+  return text_digits (id).length != 0 && take_id (folder, &id) ? job + 1 : 0;
 }
 
 static size_t
-match_oar (const struct part *parts, size_t count, struct job_folder *folder)
+match_oar (const struct text *parts, size_t count, struct job_folder *folder)
 {
-  struct part id;
+  struct text id;
   size_t line;
 
   if (count < 2 || !part_is (&parts[0], "oar"))
@@ -181,13 +156,13 @@ match_oar (const struct part *parts, size_t count, struct job_folder *folder)
   for (line = parts[1].length; line != 0 && parts[1].at[line - 1] != '_'; line--)
     ;
   id = part_behind (&parts[1], line);
-  return line > 1 && id.length != 0 && digits (&id) == id.length && take_id (folder, &id) ? 2 : 0;
+  return line > 1 && text_is_number (id) && take_id (folder, &id) ? 2 : 0;
 }
 
 static size_t
-match_lsf (const struct part *parts, size_t count, struct job_folder *folder)
+match_lsf (const struct text *parts, size_t count, struct job_folder *folder)
 {
-  struct part id;
+  struct text id;
   const char *dot;
 
   if (count < 3 || !part_is (&parts[0], "lsf") || !part_begins (&parts[2], "job."))
@@ -196,13 +171,13 @@ match_lsf (const struct part *parts, size_t count, struct job_folder *folder)
   dot = memchr (id.at, '.', id.length);
   if (dot)
     id.length = (size_t) (dot - id.at);
-  return digits (&id) != 0 && take_id (folder, &id) ? 3 : 0;
+  return text_digits (id).length != 0 && take_id (folder, &id) ? 3 : 0;
 }
 
 static size_t
-match_synop (const struct part *parts, size_t count, struct job_folder *folder)
+match_synop (const struct text *parts, size_t count, struct job_folder *folder)
 {
-  struct part id;
+  struct text id;
 
   if (count == 0 || !part_begins (&parts[0], JOB_FOLDER_PREFIX))
     return 0;
@@ -212,7 +187,7 @@ match_synop (const struct part *parts, size_t count, struct job_folder *folder)
 
 static const struct layout {
   enum job_scheduler scheduler;
-  size_t (*match) (const struct part *parts, size_t count, struct job_folder *folder);
+  size_t (*match) (const struct text *parts, size_t count, struct job_folder *folder);
 } layouts[] = {
   { JOB_SLURM, match_slurm }, { JOB_PBS, match_pbs },     { JOB_OAR, match_oar },
   { JOB_LSF, match_lsf },     { JOB_SYNOP, match_synop },
@@ -221,7 +196,7 @@ static const struct layout {
 /* ---- paths and lines ---- */
 
 static size_t
-split_path (const char *path, size_t length, struct part parts[PARTS_MAX])
+split_path (const char *path, size_t length, struct text parts[PARTS_MAX])
 {
   const char *end = path + length;
   size_t count = 0;
@@ -230,7 +205,7 @@ split_path (const char *path, size_t length, struct part parts[PARTS_MAX])
     const char *slash = memchr (path, '/', (size_t) (end - path));
     const char *stop = slash ? slash : end;
     if (stop > path)
-      parts[count++] = (struct part){ path, (size_t) (stop - path) };
+      parts[count++] = (struct text){ path, (size_t) (stop - path) };
     path = stop + (slash != NULL);
   }
   return count;
@@ -239,7 +214,7 @@ split_path (const char *path, size_t length, struct part parts[PARTS_MAX])
 bool
 job_folder_find (const char *path, size_t length, struct job_folder *folder)
 {
-  struct part parts[PARTS_MAX];
+  struct text parts[PARTS_MAX];
   size_t count = split_path (path, length, parts);
   bool users = false;
 
@@ -252,7 +227,7 @@ job_folder_find (const char *path, size_t length, struct job_folder *folder)
       *folder = (struct job_folder){ .scheduler = layouts[j].scheduler, .path = path, .uid = JOB_UID_UNKNOWN };
       taken = layouts[j].match (parts + i, count - i, folder);
       if (taken != 0) {
-        const struct part *last = &parts[i + taken - 1];
+        const struct text *last = &parts[i + taken - 1];
         folder->length = (size_t) (last->at + last->length - path);
         return true;
       }
