@@ -78,7 +78,7 @@ job_learn (struct job *job, const struct job_found *found)
   const struct job_identity *theirs = &found->identity;
 
   if (theirs->by_cgroup || theirs->folder[0])
-    job->folders = job_cgroup_add (job->cgroup, found->cgroup, found->cgroup_length);
+    job_cgroup_add (job->cgroup, found->cgroup, found->cgroup_length);
   mine->by_cgroup |= theirs->by_cgroup;
   LEARN (folder);
   LEARN (user);
@@ -196,8 +196,7 @@ settle_cgroup (struct job *job)
 static void
 read_cgroup (struct job *job)
 {
-  if (job->folders == 0 || !job_cgroup_read (job->cgroup, &job->usage))
-    memset (&job->usage, 0xff, sizeof job->usage); /* all JOB_MISSING */
+  job_cgroup_read (job->cgroup, &job->usage);
   if (!job->identity.cpus && job->usage.cpus != JOB_MISSING && job->usage.cpus != 0)
     job->cpus = (uint32_t) job->usage.cpus;
 }

@@ -38,7 +38,6 @@ struct job {
   bool evicted;         /* its label belongs to another user's job */
   size_t entry;         /* in the book */
   struct job_cgroup *cgroup;
-  size_t folders;     /* that the cgroup has */
   uint64_t resumed;   /* processes that began before this, in ticks, may have been counted before a restart */
   int64_t resumed_ns; /* when; 0: no more */
   uint64_t credit[PROCESS_COUNTERS]; /* what those have counted then */

@@ -104,7 +104,8 @@ record_is_sound (const struct record *record)
   return record->serial != 0 && totals_are_sound (&record->totals);
 }
 
-/* Reads which entries there are. Jobs that lived then may go on; their hour begins now. With read rather than through the map: its pages would count as this program's. */
+/* Reads which entries there are. Jobs that lived then may go on; their hour begins now. With pread rather than through
+ * the map, whose pages would count as this program's. */
 static void
 index_read (struct job_book *book, uint64_t now_s)
 {

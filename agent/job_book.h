@@ -42,8 +42,9 @@ struct job_totals {
 };
 
 struct job_book;
-/* `path` "": in memory. `now_s`: seconds since the machine was started. Never fails: where it cannot be a file, `warning` says why and it is in memory; it is "" when
- * all is well. `boot` tells one start of the machine from another: what an earlier one counted is void. */
+/* `path` "": in memory. `now_s`: seconds since the machine was started. Never fails: where it cannot be a file,
+ * `warning` says why and it is in memory; it is "" when all is well. `boot` tells one start of the machine from another:
+ * what an earlier one counted is void. */
 struct job_book *job_book_create (const char *path, const char *boot, uint64_t now_s, struct error *warning);
 void job_book_destroy (struct job_book *book);
 

@@ -215,12 +215,6 @@ job_scan_memory (const struct job_scan *scan)
   return scan->memory;
 }
 
-size_t
-job_scan_processes (const struct job_scan *scan)
-{
-  return scan->process_count;
-}
-
 const struct job *
 job_scan_owner (struct job_scan *scan, pid_t pid)
 {

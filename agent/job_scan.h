@@ -37,9 +37,8 @@ void job_scan_set_groups (struct job_scan *scan, unsigned groups);
 
 /* Why not all can be seen: "" when it can. */
 const char *job_scan_error (const struct job_scan *scan);
-/* Jobs some of whose processes' I/O may not be read. */
+/* Processes of jobs whose I/O may not be read. */
 size_t job_scan_io_denied (const struct job_scan *scan);
 uint64_t job_scan_memory (const struct job_scan *scan); /* bytes that the node has; 0: not known */
-size_t job_scan_processes (const struct job_scan *scan);
 
 #endif
