@@ -191,16 +191,12 @@ plot_overview_title (struct buffer *title, const struct job_report *report)
   if (view.item == JOB_ITEM_COUNT) {
     buffer_add_string (title, "No samples of this job");
   } else if (report->slowest < report->node_count && view.item == JOB_CPU_USAGE) {
-    const struct job_imbalance *imbalance = &report->imbalances[view.item];
     const struct job_node *node = &report->nodes[report->slowest];
     item = &job_items[view.item];
     words_add (title, node->name, NAME_LIMIT);
     buffer_printf (title, " was slow: %s %s, ", item->title,
                    words_value (node->series[view.item].mean, item->unit).text);
-    if (imbalance->node && strcmp (imbalance->node, node->name) == 0)
-      buffer_printf (title, "the others %s", words_value (imbalance->mean, item->unit).text);
-    else
-      buffer_printf (title, "all nodes %s", words_value (view.mean, item->unit).text);
+    buffer_printf (title, "the others %s", words_value (report->slowest_others, item->unit).text);
   } else if (report->node_count == 1) {
     item = &job_items[view.item];
     buffer_printf (title, "%s of ", item->title);

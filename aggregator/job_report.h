@@ -80,6 +80,7 @@ struct job_report {
   struct job_series *all;           /* JOB_ITEM_COUNT: nodes together, by each item's combination */
   struct job_imbalance *imbalances; /* JOB_ITEM_COUNT */
   size_t slowest;                   /* node whose CPU use is farthest below the others'; SIZE_MAX: none stands out */
+  double slowest_others;            /* the others' mean CPU use, in percent; NaN: none stands out */
   double cpu_time, cpu_efficiency;  /* seconds; percent of the allocated CPU time; NaN: not known */
   double memory_peak;               /* bytes, of the node that had most */
   size_t memory_peak_node;          /* SIZE_MAX: not known */

@@ -188,8 +188,10 @@ find_slowest (struct job_report *report)
   if (found == SIZE_MAX)
     return;
   others = mean_of_others (report, JOB_CPU_USAGE, found);
-  if (lowest < SLOW_PART * others && lowest + SLOW_PERCENT < others)
+  if (lowest < SLOW_PART * others && lowest + SLOW_PERCENT < others) {
     report->slowest = found;
+    report->slowest_others = others;
+  }
 }
 
 /* ---- figures of the job ---- */

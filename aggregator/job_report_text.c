@@ -193,13 +193,9 @@ add_alarms (struct page *page)
   if (lost.length)
     add_alarm (page, "Lost while the job ran: %.*s.", (int) lost.length, lost.data);
   if (report->slowest != SIZE_MAX) {
-    const struct job_imbalance *unlike = &report->imbalances[JOB_CPU_USAGE];
     const struct job_node *node = &report->nodes[report->slowest];
-    double mine = node->series[JOB_CPU_USAGE].mean, others = unlike->mean;
-    if (!unlike->node || strcmp (unlike->node, node->name) != 0)
-      others = (all[JOB_CPU_USAGE].mean * (double) report->node_count - mine) / (double) (report->node_count - 1);
-    add_alarm (page, "%s was slow: it used %s %% of its CPUs, the others %s %%.", node->name, words_number (mine).text,
-               words_number (others).text);
+    add_alarm (page, "%s was slow: it used %s %% of its CPUs, the others %s %%.", node->name,
+               words_number (node->series[JOB_CPU_USAGE].mean).text, words_number (report->slowest_others).text);
   }
   if (all[JOB_OOM_KILLS].total > 0)
     add_alarm (page, "%.0f %s killed for want of memory.", all[JOB_OOM_KILLS].total,

@@ -209,6 +209,7 @@ stage_report (const struct stage *stage)
   }
   for (int item = 0; item < JOB_ITEM_COUNT; item++)
     stage_all (stage, report, (enum job_item_id) item);
+  report->slowest_others = stage->slow == SIZE_MAX ? nan ("") : report->imbalances[JOB_CPU_USAGE].mean;
   return report;
 }
 

@@ -360,6 +360,32 @@ test_slow_node (void **state)
   job_report_destroy (report);
 }
 
+/* Another node is farther from the others than the slow one, and one has no samples: the others are those that have. */
+static void
+test_slow_among_unlike (void **state)
+{
+  static const double busy[] = { 2, 2, 2, 1.4, 4 };
+  struct scratch *scratch = *state;
+  struct job_look look = { 200, true, false };
+  struct job_report *report;
+  struct buffer text = { 0 };
+  char name[16];
+
+  for (size_t i = 0; i < 5; i++) {
+    snprintf (name, sizeof name, "n%zu", i + 1);
+    put_steady (scratch, name, 1, 11, busy[i], GIB);
+  }
+  report = make_job_report (scratch, "n1,n2,n3,n4,n5,n6", 10, true, NULL);
+  assert_int_equal (report->slowest, 3);
+  assert_string_equal (report->imbalances[JOB_CPU_USAGE].node, "n5");
+  assert_near (report->slowest_others, 62.5);
+  job_report_text (report, &look, &text);
+  buffer_add (&text, "", 1);
+  assert_non_null (strstr (text.data, "n4 was slow: it used 35.0 % of its CPUs, the others 62.5 %."));
+  buffer_free (&text);
+  job_report_destroy (report);
+}
+
 static void
 test_alike (void **state)
 {
@@ -500,15 +526,15 @@ main (void)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown (NAME, job_scratch_create, scratch_destroy)
   const struct CMUnitTest tests[] = {
-    TEST (test_totals),    TEST (test_late_and_sessions),
-    TEST (test_falls),     TEST (test_begins_late),
-    TEST (test_gaps),      TEST (test_lost_of_summary),
-    TEST (test_running),   TEST (test_nothing),
-    TEST (test_slow_node), TEST (test_alike),
-    TEST (test_unknown),   TEST (test_bins),
-    TEST (test_text),      TEST (test_cut),
-    TEST (test_rates),     TEST (test_first_sample),
-    TEST (test_last_row),
+    TEST (test_totals),       TEST (test_late_and_sessions),
+    TEST (test_falls),        TEST (test_begins_late),
+    TEST (test_gaps),         TEST (test_lost_of_summary),
+    TEST (test_running),      TEST (test_nothing),
+    TEST (test_slow_node),    TEST (test_slow_among_unlike),
+    TEST (test_alike),        TEST (test_unknown),
+    TEST (test_bins),         TEST (test_text),
+    TEST (test_cut),          TEST (test_rates),
+    TEST (test_first_sample), TEST (test_last_row),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
