@@ -36,28 +36,25 @@ job_cpu_open (const struct sampler_context *context)
   return job_group_open (context, JOB_GROUP_CPU);
 }
 
+static void
+job_tell (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
+{
+  const struct job_totals *totals = &job->totals;
+  bool switches = job->now.status_known || totals->total[PROCESS_VOLUNTARY] != 0;
+
+  (void) scan;
+  job_group_set (table, row, USER_TIME, true, totals->total[PROCESS_USER]);
+  job_group_set (table, row, SYSTEM_TIME, true, totals->total[PROCESS_SYSTEM]);
+  job_group_set (table, row, USAGE, true, totals->usage);
+  job_group_set (table, row, CPUS, true, job->cpus);
+  job_group_set (table, row, VOLUNTARY, switches, totals->total[PROCESS_VOLUNTARY]);
+  job_group_set (table, row, INVOLUNTARY, switches, totals->total[PROCESS_INVOLUNTARY]);
+}
+
 static int
 job_cpu_sample (void *state, struct table *table)
 {
-  struct job *job;
-
-  if (job_group_begin (state, table) < 0)
-    return -1;
-  for (size_t at = 0; (job = job_group_next (state, &at));) {
-    const struct job_totals *totals = &job->totals;
-    size_t row = job_group_add_row (table, job);
-    bool switches = job->now.status_known || totals->total[PROCESS_VOLUNTARY] != 0;
-
-    if (row == SIZE_MAX)
-      break;
-    job_group_set (table, row, USER_TIME, true, totals->total[PROCESS_USER]);
-    job_group_set (table, row, SYSTEM_TIME, true, totals->total[PROCESS_SYSTEM]);
-    job_group_set (table, row, USAGE, true, totals->usage);
-    job_group_set (table, row, CPUS, true, job->cpus);
-    job_group_set (table, row, VOLUNTARY, switches, totals->total[PROCESS_VOLUNTARY]);
-    job_group_set (table, row, INVOLUNTARY, switches, totals->total[PROCESS_INVOLUNTARY]);
-  }
-  return 0;
+  return job_group_sample (state, table, job_tell);
 }
 
 const struct sampler sampler_job_cpu = { &group, NULL, job_cpu_open, job_cpu_sample, job_group_close };

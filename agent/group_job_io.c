@@ -39,11 +39,12 @@ job_io_open (const struct sampler_context *context)
 }
 
 static void
-job_tell (struct table *table, size_t row, const struct job *job)
+job_tell (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
 {
   const struct job_totals *totals = &job->totals;
   bool known = job->now.io_known || totals->total[PROCESS_READ_CALLS] != 0;
 
+  (void) scan;
   for (size_t column = READ_BYTES; column <= WRITE_CALLS; column++)
     job_group_set (table, row, column, known, totals->total[PROCESS_READ_BYTES + column]);
   job_group_set (table, row, CGROUP_READ, totals->flow_known >> FLOW_READ_BYTES & 1, totals->flow[FLOW_READ_BYTES]);
@@ -54,17 +55,9 @@ static int
 job_io_sample (void *state, struct table *table)
 {
   size_t denied;
-  struct job *job;
 
-  if (job_group_begin (state, table) < 0)
+  if (job_group_sample (state, table, job_tell) < 0)
     return -1;
-  for (size_t at = 0; (job = job_group_next (state, &at));) {
-    size_t row = job_group_add_row (table, job);
-
-    if (row == SIZE_MAX)
-      break;
-    job_tell (table, row, job);
-  }
   denied = job_scan_io_denied (job_group_scan (state));
   if (denied == 0)
     return 0;

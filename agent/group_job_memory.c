@@ -61,8 +61,9 @@ set_usage (struct table *table, size_t row, enum column column, uint64_t value)
 }
 
 static void
-job_tell (struct table *table, size_t row, const struct job *job, uint64_t node)
+job_tell (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
 {
+  uint64_t node = job_scan_memory (scan);
   const struct job_sums *now = &job->now;
   bool gone = now->processes == 0; /* then 0 is the truth */
 
@@ -84,18 +85,7 @@ job_tell (struct table *table, size_t row, const struct job *job, uint64_t node)
 static int
 job_memory_sample (void *state, struct table *table)
 {
-  struct job *job;
-
-  if (job_group_begin (state, table) < 0)
-    return -1;
-  for (size_t at = 0; (job = job_group_next (state, &at));) {
-    size_t row = job_group_add_row (table, job);
-
-    if (row == SIZE_MAX)
-      break;
-    job_tell (table, row, job, job_scan_memory (job_group_scan (state)));
-  }
-  return 0;
+  return job_group_sample (state, table, job_tell);
 }
 
 const struct sampler sampler_job_memory = { &group, NULL, job_memory_open, job_memory_sample, job_group_close };

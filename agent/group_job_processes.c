@@ -33,25 +33,21 @@ job_processes_open (const struct sampler_context *context)
   return job_group_open (context, JOB_GROUP_PROCESSES);
 }
 
+static void
+job_tell (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
+{
+  (void) scan;
+  job_group_set (table, row, PROCESSES, true, job->now.processes);
+  job_group_set (table, row, THREADS, true, job->now.threads);
+  job_group_set (table, row, OPEN_FILES, job->now.open_known || job->now.processes == 0, job->now.open_files);
+  job_group_set (table, row, STARTED, true, job->totals.total[PROCESS_STARTED]);
+  job_group_set (table, row, ENDED, true, job->totals.ended);
+}
+
 static int
 job_processes_sample (void *state, struct table *table)
 {
-  struct job *job;
-
-  if (job_group_begin (state, table) < 0)
-    return -1;
-  for (size_t at = 0; (job = job_group_next (state, &at));) {
-    size_t row = job_group_add_row (table, job);
-
-    if (row == SIZE_MAX)
-      break;
-    job_group_set (table, row, PROCESSES, true, job->now.processes);
-    job_group_set (table, row, THREADS, true, job->now.threads);
-    job_group_set (table, row, OPEN_FILES, job->now.open_known || job->now.processes == 0, job->now.open_files);
-    job_group_set (table, row, STARTED, true, job->totals.total[PROCESS_STARTED]);
-    job_group_set (table, row, ENDED, true, job->totals.ended);
-  }
-  return 0;
+  return job_group_sample (state, table, job_tell);
 }
 
 const struct sampler sampler_job_processes = { &group, NULL, job_processes_open, job_processes_sample,

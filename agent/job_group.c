@@ -118,6 +118,23 @@ job_group_add_row (struct table *table, const struct job *job)
   return table_add_row (table, job->identity.label, strlen (job->identity.label));
 }
 
+int
+job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tell)
+{
+  struct job *job;
+
+  if (job_group_begin (group, table) < 0)
+    return -1;
+  for (size_t at = 0; (job = job_group_next (group, &at));) {
+    size_t row = job_group_add_row (table, job);
+
+    if (row == SIZE_MAX)
+      break;
+    tell (share_of (group)->scan, table, row, job);
+  }
+  return 0;
+}
+
 struct job_scan *
 job_group_scan (const struct job_group *group)
 {

@@ -25,6 +25,9 @@ int job_group_begin (struct job_group *group, struct table *table);
 /* The jobs one after the other; those that have ended once more, with their last totals. NULL: no more. `at` begins
  * with 0. */
 struct job *job_group_next (struct job_group *group, size_t *at);
+/* A whole sample: scans, and calls `tell` with a row for each job. -1: table->error is set. */
+typedef void job_tell_fn (const struct job_scan *scan, struct table *table, size_t row, const struct job *job);
+int job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tell);
 /* Adds the job's row; SIZE_MAX when there is no room. */
 size_t job_group_add_row (struct table *table, const struct job *job);
 struct job_scan *job_group_scan (const struct job_group *group);
