@@ -72,7 +72,7 @@ publisher_sample (void *context, int64_t due_ns)
 
   (void) due_ns;
   if (!publisher->begun) {
-    log_info ("not welcomed by %s yet: frames are kept for it from now on", publisher->options.endpoint);
+    log_info ("not welcomed by %s yet: frames are kept for it from now on", publisher->endpoint);
     publisher_begin (publisher, clock_monotonic ());
     return;
   }
@@ -112,8 +112,7 @@ publisher_silence (void *context, int64_t due_ns)
 
   (void) due_ns;
   if (now_ns - publisher->heard_ns >= SILENCE_MAX) {
-    log_debug ("nothing heard from %s for %d s: connecting anew", publisher->options.endpoint,
-               (int) (SILENCE_MAX / NS_PER_S));
+    log_debug ("nothing heard from %s for %d s: connecting anew", publisher->endpoint, (int) (SILENCE_MAX / NS_PER_S));
     publisher->heard_ns = now_ns;
     link_agent_reconnect (publisher->link);
   } else if (publisher->state == STATE_NEW) {
@@ -186,8 +185,8 @@ publisher_link (struct publisher *publisher, const char *endpoint, const char *k
   if (link)
     publisher_set_link (publisher, link, &options);
   if (rc == 0) {
-    publisher->options.endpoint = endpoint;
-    publisher->options.keys = keys;
+    free (publisher->keys);
+    publisher->keys = memory_string (keys);
   }
   explicit_bzero (&options, sizeof options);
   return rc;
@@ -296,5 +295,6 @@ publisher_destroy (struct publisher *publisher)
   schema_destroy (publisher->schema);
   buffer_free (&publisher->frame);
   buffer_free (&publisher->message);
+  free (publisher->keys);
   free (publisher);
 }

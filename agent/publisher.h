@@ -38,7 +38,7 @@ void publisher_use_sampling (struct publisher *publisher, struct sampling *sampl
 void publisher_tell_status (struct publisher *publisher);
 
 /* Reads the keys again, and connects anew when they or something of this are others than before. What waits in the
- * queue is left to the ring. -1 and error: all stays as it was. The texts must outlive the publisher. */
+ * queue is left to the ring. -1 and error: all stays as it was. */
 int publisher_connect (struct publisher *publisher, const char *endpoint, const char *keys, int queue_frames,
                        struct error *error);
 

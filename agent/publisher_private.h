@@ -33,6 +33,7 @@ struct publisher {
   uint8_t server_key[KEY_SIZE];
   char endpoint[LINK_ENDPOINT_MAX]; /* that it is connected to, */
   int queue_frames;                 /* with this queue */
+  char *keys;                       /* the folder that the keys were read from */
   struct frame_header header;       /* sequence: of the last frame */
   struct buffer frame, message;
   int64_t heard_ns;       /* when the aggregator said something, or the last attempt to connect anew */

@@ -164,7 +164,7 @@ publisher_welcome (struct publisher *publisher, const struct control *welcome)
   if (prober_runs (&publisher->prober) && publisher->read_ns - publisher->prober.first_ns < WELCOME_PAUSE)
     return;
   log_info ("%s %s: publishing node %s to aggregator %s", publisher->welcomed ? "welcomed again by" : "welcomed by",
-            publisher->options.endpoint, publisher->header.node, welcome->version);
+            publisher->endpoint, publisher->header.node, welcome->version);
   publisher->unsettled |= !publisher->welcomed;
   publisher->welcomed = true;
   prober_start (&publisher->prober, publisher->read_ns);
@@ -232,7 +232,7 @@ publisher_tell_status (struct publisher *publisher)
 void
 publisher_enter (struct publisher *publisher, enum publisher_state state)
 {
-  const char *endpoint = publisher->options.endpoint;
+  const char *endpoint = publisher->endpoint;
 
   if (publisher->state == state)
     return;
@@ -241,7 +241,7 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
   else if (state == STATE_REFUSED)
     log_warning ("the aggregator at %s does not admit this node's key, %s: let it in there with \"aggregator keys add "
                  "%s FILE\", where FILE is a copy of %s/agent.pub",
-                 endpoint, publisher->key, publisher->header.node, publisher->options.keys);
+                 endpoint, publisher->key, publisher->header.node, publisher->keys);
   else if (publisher->state == STATE_NEW)
     log_warning ("no aggregator answers at %s; going on trying", endpoint);
   else

@@ -1011,6 +1011,25 @@ test_frame_log (void **state)
   assert_log_is_what_was_published ();
 }
 
+/* A reload frees the texts that it was told of; the keys' folder is named when the key is refused later. */
+static void
+test_texts_of_a_connection_may_go (void **state)
+{
+  char *endpoint = memory_string ("tcp://master:5555"), *keys = memory_string (folder);
+  struct error error;
+
+  (void) state;
+  happens (LINK_UP);
+  assert_int_equal (publisher_connect (publisher, endpoint, keys, 300, &error), 0);
+  assert_int_equal (publisher_connect (publisher, endpoint, "/nowhere", 300, &error), -1);
+  free (endpoint);
+  free (keys);
+  assert_int_equal (count_sent (CONTROL_HELLO), 1); /* nothing differs, or it failed: the connection stays */
+  log_set_level (LOG_LEVEL_WARNING);
+  happens (LINK_REFUSED);
+  log_set_level (LOG_LEVEL_ERROR);
+}
+
 static void
 test_keys_that_are_missing (void **state)
 {
@@ -1054,6 +1073,7 @@ main (void)
     cmocka_unit_test_setup_teardown (test_replay_that_the_socket_does_not_take, begin, end),
     cmocka_unit_test_setup_teardown (test_replay_of_an_earlier_session, begin, end),
     cmocka_unit_test_setup_teardown (test_frame_log, begin_log, end_log),
+    cmocka_unit_test_setup_teardown (test_texts_of_a_connection_may_go, begin, end),
     cmocka_unit_test (test_keys_that_are_missing),
   };
 
