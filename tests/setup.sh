@@ -62,6 +62,13 @@ sanitizer () # of clang
 {
   echo 'int main (void) { return 0; }' | clang -fsanitize=address -x c -o /dev/null -
 }
+formatter ()
+{
+  case $manager in
+  dnf) tool clang-format ;;
+  *) tool clang-format-14 ;;
+  esac
+}
 
 find_missing ()
 {
@@ -86,7 +93,7 @@ find_missing ()
   need rpmlint rpmlint tool rpmlint
   need libcmocka-dev libcmocka-devel library cmocka
   need "clang libclang-rt-14-dev" "clang compiler-rt" sanitizer
-  need clang-format-14 clang-tools-extra tool clang-format
+  need clang-format-14 clang-tools-extra formatter
   need jq jq tool jq
   need "openssh-server openssh-client" "openssh-server openssh-clients" tool /usr/sbin/sshd
   need "systemd-container systemd-sysv dbus" systemd-container tool systemd-nspawn
