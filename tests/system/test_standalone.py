@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from lib.programs import RECORDED, ROOT, listed_groups, parse_line, run
+from lib.programs import RECORDED, ROOT, listed_groups, needs_hardware, parse_line, run
 
 pytestmark = pytest.mark.sanitized
 
@@ -22,10 +22,10 @@ def test_once():
     assert line["node"] == os.uname().nodename.partition(".")[0]
     assert isinstance(line["report"].pop("job_data"), list)
     # Accelerators' groups are there where a node has some.
-    names = {group["name"] for group in listed_groups() if group["section"] not in ("job_data", "runtime_data")
-             and not group["name"].startswith(("gpu", "neuron_"))}
+    groups = [group for group in listed_groups() if group["section"] != "job_data"]
+    accelerators = {group["name"] for group in groups if needs_hardware(group)}
     shown = set(line["report"]["system_data"]) | (set(line["report"]) - {"system_data", "runtime_data"})
-    assert names == {name for name in shown if not name.startswith(("gpu", "neuron_"))}
+    assert {group["name"] for group in groups} - accelerators == shown - accelerators
     cpu = line["report"]["system_data"]["cpu_usage"]
     assert cpu["error"] == "" and cpu["period"] > 0.05
     assert cpu["average_usage"]["idle"] is not None, "one report has changes already"
