@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/parse.h"
+#include "agent/mounts.h"
 #include "agent/reader.h"
 #include "synop/memory.h"
 
@@ -36,53 +36,29 @@ struct cgroup_mounts {
   size_t device_count;
 };
 
-/* A field without the octal of blanks ("\040"). */
-static char *
-take_field (const struct scan *field)
-{
-  char *text = memory_copy (field->at, scan_length (field)), *to = text;
-
-  for (const char *from = text; *from; to++)
-    if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' && from[3] >= '0' &&
-        from[3] <= '7') {
-      *to = (char) ((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
-      from += 4;
-    } else
-      *to = *from++;
-  *to = '\0';
-  return text;
-}
-
-static bool
-is_text (const struct scan *word, const char *text)
-{
-  return scan_length (word) == strlen (text) && memcmp (word->at, text, strlen (text)) == 0;
-}
-
 static void
-take_line (struct cgroup_mounts *mounts, struct scan line)
+take_line (struct cgroup_mounts *mounts, char *line)
 {
-  struct scan word, top, point, type, options;
+  const char *top, *point, *word, *type, *options;
   struct hierarchy *hierarchy;
 
   for (int i = 0; i < 3; i++)
-    scan_word (&line, &word);
-  if (!scan_word (&line, &top) || !scan_word (&line, &point) || *point.at != '/')
-    return;
-  do {
-    if (!scan_word (&line, &word))
-      return;
-  } while (!is_text (&word, "-"));
-  if (!scan_word (&line, &type) || !scan_word (&line, &word) || !scan_word (&line, &options) ||
-      (!is_text (&type, "cgroup") && !is_text (&type, "cgroup2")))
+    mounts_field (&line);
+  top = mounts_field (&line);
+  point = mounts_field (&line);
+  do
+    word = mounts_field (&line);
+  while (*word && strcmp (word, "-") != 0);
+  type = mounts_field (&line);
+  mounts_field (&line);
+  options = mounts_field (&line);
+  if (*point != '/' || *options == '\0' || (strcmp (type, "cgroup") != 0 && strcmp (type, "cgroup2") != 0))
     return;
   mounts->list = memory_resize (mounts->list, mounts->count + 1, sizeof *mounts->list);
   hierarchy = &mounts->list[mounts->count++];
-  hierarchy->top = take_field (&top);
-  hierarchy->point = take_field (&point);
-  hierarchy->controllers = NULL;
-  if (is_text (&type, "cgroup"))
-    hierarchy->controllers = take_field (&options);
+  hierarchy->top = memory_string (top);
+  hierarchy->point = memory_string (point);
+  hierarchy->controllers = strcmp (type, "cgroup") == 0 ? memory_string (options) : NULL;
 }
 
 static void
@@ -99,12 +75,11 @@ forget (struct cgroup_mounts *mounts)
 void
 cgroup_mounts_refresh (struct cgroup_mounts *mounts)
 {
-  struct scan rest, line;
+  char *line, *rest;
 
   forget (mounts);
   reader_read (&mounts->reader, &mounts->text);
-  rest = scan_buffer (&mounts->text);
-  while (scan_line (&rest, &line))
+  for (line = strtok_r (mounts->text.data, "\n", &rest); line; line = strtok_r (NULL, "\n", &rest))
     take_line (mounts, line);
 }
 

@@ -196,33 +196,13 @@ find_number (const struct buffer *text, const char *key, uint64_t *value)
   return false;
 }
 
-/* "0-3,8": how many there are; false when there is none, which is said where it is inherited. */
-static bool
-count_cpus (const struct buffer *text, uint64_t *count)
-{
-  struct scan rest = scan_buffer (text);
-  uint64_t first, last;
-
-  *count = 0;
-  while (scan_uint (&rest, &first)) {
-    last = first;
-    if (scan_prefix (&rest, "-") && !scan_uint (&rest, &last))
-      return false;
-    if (last < first || last - first > 1 << 20 || *count > 1 << 20)
-      return false;
-    *count += last - first + 1;
-    if (!scan_prefix (&rest, ","))
-      break;
-  }
-  return *count != 0;
-}
-
+/* The file says nothing where the set is inherited. */
 static void
 read_cpus (struct folder *folder, size_t file, struct buffer *text)
 {
   uint64_t count;
 
-  if (file_read (folder, file, text) && count_cpus (text, &count))
+  if (file_read (folder, file, text) && scan_list_count (scan_buffer (text), &count))
     folder->usage.cpus = count;
 }
 

@@ -6,6 +6,7 @@
 
 #include "agent/facts.h"
 #include "agent/job_scan_private.h"
+#include "agent/parse.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -119,18 +120,14 @@ static uint32_t
 count_cpus (const char *root)
 {
   char text[4096];
-  uint32_t count = 0;
+  uint64_t count;
+  long here;
 
-  if (fact_text (text, sizeof text, root, "/sys/devices/system/cpu/online"))
-    for (char *at = text; *at >= '0' && *at <= '9';) {
-      unsigned long first = strtoul (at, &at, 10), last = *at == '-' ? strtoul (at + 1, &at, 10) : first;
-
-      count += last >= first ? (uint32_t) (last - first + 1) : 0;
-      at += *at == ',';
-    }
-  if (count == 0)
-    count = (uint32_t) sysconf (_SC_NPROCESSORS_ONLN);
-  return count ? count : 1;
+  if (fact_text (text, sizeof text, root, "/sys/devices/system/cpu/online") &&
+      scan_list_count (scan_over (text, strlen (text)), &count))
+    return (uint32_t) count;
+  here = sysconf (_SC_NPROCESSORS_ONLN);
+  return here > 0 ? (uint32_t) here : 1;
 }
 
 struct job_scan *

@@ -53,9 +53,8 @@ in_list (const char *const *list, size_t count, const char *text)
 
 #define IN_LIST(list, text) in_list ((list), sizeof (list) / sizeof (list)[0], (text))
 
-/* Cuts the next field off a line and decodes it in place; "" at the end. */
-static char *
-field_next (char **at)
+char *
+mounts_field (char **at)
 {
   char *field = *at, *to, *from;
 
@@ -84,28 +83,28 @@ mountinfo_line (struct mount *mount, char *line)
 {
   const char *options, *field;
 
-  field_next (&line);
-  field_next (&line);
-  mount->id = field_next (&line);
-  mount->root = field_next (&line);
-  mount->point = field_next (&line);
-  options = field_next (&line);
+  mounts_field (&line);
+  mounts_field (&line);
+  mount->id = mounts_field (&line);
+  mount->root = mounts_field (&line);
+  mount->point = mounts_field (&line);
+  options = mounts_field (&line);
   do
-    field = field_next (&line);
+    field = mounts_field (&line);
   while (*field && strcmp (field, "-") != 0);
-  mount->type = field_next (&line);
-  mount->device = field_next (&line);
-  mount->read_only = options_read_only (options) || options_read_only (field_next (&line));
+  mount->type = mounts_field (&line);
+  mount->device = mounts_field (&line);
+  mount->read_only = options_read_only (options) || options_read_only (mounts_field (&line));
   return mount->point[0] == '/' && mount->type[0] && strchr (mount->id, ':');
 }
 
 static bool
 table_line (struct mount *mount, char *line)
 {
-  mount->device = field_next (&line);
-  mount->point = field_next (&line);
-  mount->type = field_next (&line);
-  mount->read_only = options_read_only (field_next (&line));
+  mount->device = mounts_field (&line);
+  mount->point = mounts_field (&line);
+  mount->type = mounts_field (&line);
+  mount->read_only = options_read_only (mounts_field (&line));
   mount->id = mount->device[0] == '/' ? mount->device : "";
   mount->root = "/";
   return mount->point[0] == '/' && mount->type[0];

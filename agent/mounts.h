@@ -30,6 +30,9 @@ enum mounts_format {
   MOUNTS_TABLE /* /proc/mounts */
 };
 
+/* Cuts the next field off a line of either and decodes it in place ("\040"); "" at the end. */
+char *mounts_field (char **line);
+
 /* Replaces what `mounts` holds. Lines that make no sense are left out. `exclude` and `types_exclude`: comma-separated
  * globs of mount points and types; NULL: none. */
 void mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mounts_format format,

@@ -86,6 +86,25 @@ scan_uint (struct scan *rest, uint64_t *value)
   return true;
 }
 
+bool
+scan_list_count (struct scan list, uint64_t *count)
+{
+  uint64_t first, last;
+
+  *count = 0;
+  while (scan_uint (&list, &first)) {
+    last = first;
+    if (scan_prefix (&list, "-") && !scan_uint (&list, &last))
+      return false;
+    if (last < first || last - first > 1 << 20 || *count > 1 << 20)
+      return false;
+    *count += last - first + 1;
+    if (!scan_prefix (&list, ","))
+      break;
+  }
+  return *count != 0;
+}
+
 /* The fraction of a decimal number, from its point on, added to the whole part. Digits of both together beyond 10^15
  * are dropped: up to there the quotient below is the nearest double. */
 static const char *

@@ -62,6 +62,8 @@ bool scan_prefix (struct scan *rest, const char *prefix);
 /* Takes blanks and a decimal number up to the first other character. False, and nothing taken, when there is none or
  * it exceeds 64 bits. */
 bool scan_uint (struct scan *rest, uint64_t *value);
+/* "0-3,8", as the kernel writes sets of CPUs: how many there are. False when there is none, or it is no such list. */
+bool scan_list_count (struct scan list, uint64_t *count);
 /* Takes the next word as a number: a COUNTER is unsigned and whole; a GAUGE may have a sign and a fraction. A word that
  * is something else is taken and gives a missing value. False when there is no word. */
 bool scan_value (struct scan *rest, enum metric_kind kind, struct value *value);
