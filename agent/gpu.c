@@ -2,8 +2,8 @@
  *
  * The library is loaded when the agent starts and started in the first sample. When it says that the driver is gone (it
  * was unloaded, or exchanged for another version) it is shut down and started again, at first in the next sample, later
- * after a pause of up to a minute. The list is made anew each minute, so that MIG devices that an operator makes appear, and
- * as soon as a GPU is lost. */
+ * after a pause of up to a minute. The list is made anew each minute, so that MIG devices that an operator makes appear; when a
+ * GPU gave no values then, the library is started again first. */
 #include "agent/gpu.h"
 
 #include <pthread.h>

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "synop/clock.h"
 #include "synop/memory.h"
 
 struct gpu_seen {
@@ -64,7 +63,6 @@ gpu_seen_begin (struct gpu_seen *seen, size_t count)
 {
   pthread_mutex_lock (&seen->lock);
   need_gpus (&seen->view, count);
-  seen->view.gpus_ns = clock_monotonic ();
   return seen->view.gpus;
 }
 
@@ -100,7 +98,6 @@ gpu_view_take (struct gpu_view *view, struct gpu_seen *seen)
     memcpy (view->gpus, seen->view.gpus, view->gpu_count * sizeof *view->gpus);
   if (view->process_count)
     memcpy (view->processes, seen->view.processes, view->process_count * sizeof *view->processes);
-  view->gpus_ns = seen->view.gpus_ns;
   pthread_mutex_unlock (&seen->lock);
 }
 

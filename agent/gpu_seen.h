@@ -35,7 +35,6 @@ struct gpu_view {
   struct seen_gpu *gpus;
   struct gpu_process *processes;
   size_t gpu_count, gpu_room, process_count, process_room;
-  int64_t gpus_ns; /* when; 0: never */
 };
 void gpu_view_take (struct gpu_view *view, struct gpu_seen *seen);
 void gpu_view_free (struct gpu_view *view);

@@ -1,5 +1,5 @@
-/* gpu_info: what each GPU and each MIG instance is. Its rows ride along when the list of devices was made anew, and once
- * a minute; the first two samples have all, since `agent --once` shows the second. A driver may be loaded, and MIG
+/* gpu_info: what each GPU and each MIG instance is. Its rows ride along when the list of devices was made anew, which is
+ * once a minute; the first two samples have all, since `agent --once` shows the second. A driver may be loaded, and MIG
  * instances made, long after the agent was started; so these are no facts that are told once. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,7 @@
 
 #include "agent/gpu.h"
 #include "agent/groups.h"
-#include "synop/clock.h"
 #include "synop/memory.h"
-
-#define ALL_PERIOD (60 * NS_PER_S)
 
 enum column {
   UUID,
@@ -74,7 +71,6 @@ struct gpu_info {
   struct gpus *gpus;
   bool called;
   unsigned samples, listing;
-  int64_t all_ns; /* when all are told next */
 };
 
 static void *
@@ -198,18 +194,16 @@ gpu_info_sample (void *state, struct table *table)
 {
   struct gpu_info *info = state;
   struct gpus *gpus = info->gpus;
-  int64_t now_ns = clock_monotonic ();
   int begun = gpus_begin (gpus, info->called, table);
 
   if (begun <= 0)
     return begun;
-  if (info->samples < 2 || info->listing != gpus->listing || now_ns >= info->all_ns) {
+  if (info->samples < 2 || info->listing != gpus->listing) {
     for (size_t i = 0; i < gpus->count; i++)
       tell (gpus, table, &gpus->list[i]);
     tell_node (gpus, table);
     info->samples += info->samples < 2;
     info->listing = gpus->listing;
-    info->all_ns = now_ns + ALL_PERIOD - NS_PER_S / 2; /* the sample nearest to it */
   }
   gpus_end (gpus);
   return 0;

@@ -16,7 +16,6 @@
 #include "agent/gpu_seen.h"
 #include "agent/groups.h"
 #include "agent/job_group.h"
-#include "synop/clock.h"
 #include "synop/memory.h"
 
 enum column { GPUS, ALLOCATED, USED, IDLE, IDLE_GPUS, UTILIZATION, MEMORY_USED, ENERGY };
@@ -95,7 +94,7 @@ job_gpu_close (void *state)
 
 /* A counter that fell began anew. */
 static void
-energy_grow (struct job_gpu *job_gpu, int64_t before_ns)
+energy_grow (struct job_gpu *job_gpu)
 {
   const struct gpu_view *view = &job_gpu->view;
 
@@ -109,7 +108,7 @@ energy_grow (struct job_gpu *job_gpu, int64_t before_ns)
     bool same = last && strcmp (last->uuid, now->uuid) == 0 && last->energy_mj != UINT64_MAX;
 
     job_gpu->grown_mj[i] = 0;
-    if (view->gpus_ns != before_ns && same && now->energy_mj != UINT64_MAX && now->energy_mj >= last->energy_mj)
+    if (same && now->energy_mj != UINT64_MAX && now->energy_mj >= last->energy_mj)
       job_gpu->grown_mj[i] = now->energy_mj - last->energy_mj;
   }
   if (view->gpu_count > job_gpu->last_room) {
@@ -320,19 +319,19 @@ static int
 job_gpu_sample (void *state, struct table *table)
 {
   struct job_gpu *job_gpu = state;
-  int64_t before_ns = job_gpu->view.gpus_ns;
   struct job *job;
 
-  gpu_view_take (&job_gpu->view, job_gpu->gpus->seen);
-  if (!job_gpu->group && job_gpu->view.gpu_count == 0)
-    return 0;
-  if (!job_gpu->group)
+  if (!job_gpu->group) {
+    gpu_view_take (&job_gpu->view, job_gpu->gpus->seen);
+    if (job_gpu->view.gpu_count == 0)
+      return 0;
     job_gpu->group = job_group_open (job_gpu->context, JOB_GROUP_GPU);
+  }
   if (job_group_begin (job_gpu->group, table) < 0)
     return -1;
   gpu_seen_name_jobs (job_gpu->gpus->seen, find_job, job_group_scan (job_gpu->group));
   gpu_view_take (&job_gpu->view, job_gpu->gpus->seen);
-  energy_grow (job_gpu, before_ns);
+  energy_grow (job_gpu);
   for (size_t at = 0; (job = job_group_next (job_gpu->group, &at));)
     tell (job_gpu, table, job);
   energies_forget (job_gpu);

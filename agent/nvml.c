@@ -26,7 +26,6 @@ static const struct {
   { IN (init), { "nvmlInit_v2", "nvmlInit" } },
   { IN (shutdown), { "nvmlShutdown" } },
   { IN (driver_version), { "nvmlSystemGetDriverVersion" } },
-  { IN (library_version), { "nvmlSystemGetNVMLVersion" } },
   { IN (cuda_version), { "nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion" } },
   { IN (count), { "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount" } },
   { IN (by_index), { "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex" } },
@@ -34,9 +33,7 @@ static const struct {
   { IN (uuid), { "nvmlDeviceGetUUID" } },
   { IN (serial), { "nvmlDeviceGetSerial" } },
   { IN (vbios), { "nvmlDeviceGetVbiosVersion" } },
-  { IN (part_number), { "nvmlDeviceGetBoardPartNumber" } },
   { IN (pci), { "nvmlDeviceGetPciInfo_v3" } }, /* earlier ones have another layout */
-  { IN (index), { "nvmlDeviceGetIndex" } },
   { IN (minor), { "nvmlDeviceGetMinorNumber" } },
   { IN (ecc_mode), { "nvmlDeviceGetEccMode" } },
   { IN (utilization), { "nvmlDeviceGetUtilizationRates" } },

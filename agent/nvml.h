@@ -188,14 +188,13 @@ struct nvml {
   int (*init) (void);
   int (*shutdown) (void);
   int (*driver_version) (char *, unsigned);
-  int (*library_version) (char *, unsigned);
   int (*cuda_version) (int *);
   int (*count) (uint32_t *);
   int (*by_index) (uint32_t, struct nvml_device **);
 
-  nvml_device_text_fn *name, *uuid, *serial, *vbios, *part_number;
+  nvml_device_text_fn *name, *uuid, *serial, *vbios;
   int (*pci) (struct nvml_device *, struct nvml_pci *);
-  nvml_device_u32_fn *index, *minor;
+  nvml_device_u32_fn *minor;
   nvml_device_2u32_fn *ecc_mode; /* now, after a reset */
 
   int (*utilization) (struct nvml_device *, struct nvml_utilization *);

@@ -43,7 +43,7 @@ def test_node_lines_and_the_combined_report(cluster, gpus):
     assert tick["report"]["system_data"]["gpu"]["total"]["power"] is not None
 
 
-def test_a_call_that_hangs_stops_only_its_lane(cluster, gpus):
+def test_a_call_that_hangs_stops_the_gpu_groups_alone(cluster, gpus):
     cluster.start_aggregator()
     agent = start(cluster, gpus)
     cluster.wait_node("n1", check=lambda line: of(line) and of(line)["gpus"])
@@ -55,6 +55,7 @@ def test_a_call_that_hangs_stops_only_its_lane(cluster, gpus):
     cluster.aggregator.wait_lines(8, after=after, type="node")
     for line in cluster.aggregator.lines(after, type="node"):
         assert of(line)["error"] == "timed out" and of(line, "load")["error"] == ""
+        assert of(line, "gpu_nvlink")["error"] == "timed out", "they share the library"
     assert count_threads(agent) <= threads, "threads pile up"
     gpus.say("gpus 8\n")
     after = len(cluster.aggregator.lines(0))
@@ -99,7 +100,6 @@ def job_use(line, job):
 def report_of_its_gpus(cluster):
     """Of each GPU that it was given, and nothing of the others; the one that it leaves idle is named first."""
     places = ("--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket)
-
 
     def gpus():
         done = run("aggregator", "report", "4711", "--json", *places)

@@ -314,7 +314,6 @@ stand_in_seconds (void)
 EXPORT int nvmlInit_v2 (void);
 EXPORT int nvmlShutdown (void);
 EXPORT int nvmlSystemGetDriverVersion (char *text, unsigned length);
-EXPORT int nvmlSystemGetNVMLVersion (char *text, unsigned length);
 EXPORT int nvmlSystemGetCudaDriverVersion_v2 (int *version);
 EXPORT int nvmlDeviceGetCount_v2 (uint32_t *count);
 EXPORT int nvmlDeviceGetHandleByIndex_v2 (uint32_t index, struct nvml_device **device);
@@ -382,13 +381,6 @@ nvmlSystemGetDriverVersion (char *text, unsigned length)
       driver = all.lines[i].text;
   snprintf (text, length, "%s", driver);
   return result;
-}
-
-int
-nvmlSystemGetNVMLVersion (char *text, unsigned length)
-{
-  snprintf (text, length, "12.550.54.15");
-  return NVML_OK;
 }
 
 int

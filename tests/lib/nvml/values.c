@@ -21,7 +21,6 @@
     return result;                                                                                                     \
   }
 
-NUMBER (nvmlDeviceGetIndex, uint32_t, "index", device->index)
 NUMBER (nvmlDeviceGetMinorNumber, uint32_t, "minor", device->real)
 NUMBER (nvmlDeviceGetPowerUsage, uint32_t, "power", 100000 + 1000 * device->real)
 NUMBER (nvmlDeviceGetEnforcedPowerLimit, uint32_t, "power_limit", 700000)
