@@ -58,7 +58,6 @@ struct neuron_monitor {
   pthread_cond_t told;
   struct neuron_reports reports;
   char reason[96]; /* why nothing is said; "" when all is well */
-  int64_t begun_ns;
   bool quit;
 
   /* The thread's own. */
@@ -262,26 +261,21 @@ child_read (struct neuron_monitor *monitor)
 static void
 child_ended (struct neuron_monitor *monitor, const char *how, int64_t now_ns)
 {
-  char text[96];
-
   lines_clear (&monitor->out);
   lines_clear (&monitor->err);
   if (!monitor->reported && monitor->configuration)
     monitor->plain = !monitor->plain;
   start_plan (monitor, now_ns);
-  snprintf (text, sizeof text, "%s", how);
   if (!monitor->killed)
-    trouble_tell (monitor, text);
+    trouble_tell (monitor, how);
 }
 
+/* Under the lock, or in the thread, which alone changes the reports. */
 static int64_t
-silence_max (struct neuron_monitor *monitor)
+silence_max (const struct neuron_monitor *monitor)
 {
-  int64_t patience_ns;
+  int64_t patience_ns = neuron_reports_patience (&monitor->reports);
 
-  pthread_mutex_lock (&monitor->lock);
-  patience_ns = neuron_reports_patience (&monitor->reports);
-  pthread_mutex_unlock (&monitor->lock);
   return patience_ns > 0 ? patience_ns : 3 * monitor->period_ns + QUIET_MIN;
 }
 
@@ -403,7 +397,6 @@ neuron_monitor_create (const struct neuron_monitor_options *options)
   monitor->period_ns = options->period_ns;
   monitor->child = (struct neuron_child){ .pidfd = -1, .out = -1, .err = -1 };
   monitor->pause_ns = FIRST_PAUSE;
-  monitor->begun_ns = clock_monotonic ();
   monitor->wake = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   monitor_start (monitor);
   return monitor;
@@ -454,11 +447,9 @@ neuron_monitor_sample (struct neuron_monitor *monitor, enum neuron_kind kind, st
   int rc = 0;
 
   pthread_mutex_lock (&monitor->lock);
-  patience_ns = neuron_reports_patience (&monitor->reports);
+  patience_ns = silence_max (monitor);
   last_ns = monitor->reports.reported_ns;
   colon = monitor->reason[0] ? ": " : "";
-  if (patience_ns == 0)
-    patience_ns = 3 * monitor->period_ns + QUIET_MIN;
   if (last_ns == 0) {
     snprintf (table->error, sizeof table->error, "no report of neuron-monitor yet%s%s", colon, monitor->reason);
     rc = -1;
