@@ -42,7 +42,7 @@ job_columns_find (struct job_columns *columns, const struct schema *schema)
   columns->info_cpus = job_find_column (schema, columns->info, "cpus");
   columns->info_source = job_find_column (schema, columns->info, "source");
   for (size_t i = 0; i < schema->group_count && columns->heart == NONE; i++)
-    if (strcmp (schema->groups[i]->section, "job_data") == 0)
+    if (strcmp (schema->groups[i]->section, REPORT_JOBS) == 0)
       columns->heart = i;
 }
 

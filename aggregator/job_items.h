@@ -1,4 +1,5 @@
-/* The quantities that reports of jobs are about: the one place that knows metrics by name.
+/* The quantities that reports of jobs are about, by their metrics' names. The files of perfmon's form and of a job's GPUs
+ * name further ones, which are in no other part of a report.
  *
  * A schema that lacks one of them lacks it in the report; what an agent has beside them is in the exports. */
 #ifndef SYNOP_AGGREGATOR_JOB_ITEMS_H

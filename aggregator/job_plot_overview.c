@@ -169,16 +169,14 @@ put_range (struct buffer *title, const struct overview *view)
 static void
 put_lost (struct buffer *title, const struct job_report *report)
 {
-  bool *lost = memory_new (report->node_count, sizeof *lost);
-  size_t count = 0;
+  struct buffer lost = { 0 };
 
-  for (size_t i = 0; i < report->node_count; i++)
-    count += lost[i] = report->nodes[i].lost;
-  if (count) {
+  words_lost_nodes (&lost, report, 24);
+  if (lost.length) {
     buffer_add_string (title, "; lost: ");
-    words_nodes (title, report, lost, 24);
+    buffer_add (title, lost.data, lost.length);
   }
-  free (lost);
+  buffer_free (&lost);
 }
 
 void

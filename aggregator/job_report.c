@@ -19,8 +19,8 @@ struct texts {
   size_t unknown_capacity;
 };
 
-const char *
-job_report_keep (struct job_report *report, const char *text)
+static const char *
+keep (struct job_report *report, const char *text)
 {
   struct texts *texts = report->memory;
 
@@ -46,7 +46,7 @@ job_report_say (struct job_report *report, const char *format, ...)
     texts->unknown_capacity = texts->unknown_capacity ? 2 * texts->unknown_capacity : 16;
     texts->unknown = memory_resize (texts->unknown, texts->unknown_capacity, sizeof texts->unknown[0]);
   }
-  texts->unknown[report->unknown_count++] = job_report_keep (report, text);
+  texts->unknown[report->unknown_count++] = keep (report, text);
   report->unknown = texts->unknown;
   free (text);
 }
@@ -113,13 +113,13 @@ make_report (const struct job_record *job, int64_t now_ns)
   struct job_report *report = memory_new (1, sizeof *report);
 
   report->memory = memory_new (1, sizeof (struct texts));
-  report->id = job_report_keep (report, job->label);
-  report->scheduler = job_report_keep (report, job->scheduler);
-  report->user = job_report_keep (report, job->user);
-  report->name = job_report_keep (report, job->name);
-  report->command = job_report_keep (report, job->command);
-  report->array = job_report_keep (report, job->array);
-  report->reason = job_report_keep (report, job->reason);
+  report->id = keep (report, job->label);
+  report->scheduler = keep (report, job->scheduler);
+  report->user = keep (report, job->user);
+  report->name = keep (report, job->name);
+  report->command = keep (report, job->command);
+  report->array = keep (report, job->array);
+  report->reason = keep (report, job->reason);
   report->started_ns = job->started_ns;
   report->ended_ns = job->ended_ns;
   report->until_ns = job->ended_ns ? job->ended_ns : now_ns;
@@ -131,7 +131,7 @@ make_report (const struct job_record *job, int64_t now_ns)
   report->node_count = job->node_count;
   report->nodes = memory_new (job->node_count, sizeof report->nodes[0]);
   for (size_t i = 0; i < job->node_count; i++)
-    report->nodes[i] = (struct job_node){ .name = job_report_keep (report, job->nodes[i].name),
+    report->nodes[i] = (struct job_node){ .name = keep (report, job->nodes[i].name),
                                           .cpus = nan (""),
                                           .first_ns = job->nodes[i].first_ns,
                                           .series = make_series () };

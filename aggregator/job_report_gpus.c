@@ -31,7 +31,7 @@ struct job_gpus_reading {
   size_t gpus, columns[READ_COLUMNS], flag_columns[FLAGS];
   char given[NAMES_SIZE], idle[NAMES_SIZE]; /* of the newest sample */
   struct table before;
-  bool made, valid;
+  bool made;
 };
 
 struct job_gpus_reading *
@@ -48,7 +48,7 @@ job_gpus_next_node (struct job_gpus_reading *reading)
 {
   if (reading->made)
     table_free (&reading->before);
-  reading->made = reading->valid = false;
+  reading->made = false;
   reading->given[0] = reading->idle[0] = '\0';
 }
 
@@ -178,7 +178,7 @@ take_row (const struct job_gpus_reading *reading, const struct report_group *pai
 static void
 take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct table *now)
 {
-  struct report_group pair = { now, reading->valid ? &reading->before : NULL };
+  struct report_group pair = { now, reading->made ? &reading->before : NULL };
 
   for (size_t row = 0; row < now->rows; row++) {
     size_t length;
@@ -191,7 +191,7 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
   if (!reading->made)
     table_init (&reading->before, now->group);
   table_copy (&reading->before, now);
-  reading->made = reading->valid = true;
+  reading->made = true;
 }
 
 void

@@ -47,8 +47,7 @@ struct job_scene {
 struct job_report *job_report_make (struct history_file *file, const struct job_record *job, int64_t now_ns,
                                     struct replay_progress *progress, struct error *error);
 
-/* Memory that lives as long as the report. */
-const char *job_report_keep (struct job_report *report, const char *text);
+/* A sentence of what is not known; a gap. They live as long as the report. */
 void job_report_say (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void job_report_add_gap (struct job_node *node, int64_t from_ns, int64_t to_ns);
 

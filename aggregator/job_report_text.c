@@ -3,14 +3,12 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/job_report_write.h"
 #include "aggregator/job_table.h"
 #include "aggregator/job_words.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define NAME_LENGTH 38
 #define NODES_LENGTH 60
@@ -185,11 +183,8 @@ add_alarms (struct page *page)
   const struct job_report *report = page->report;
   const struct job_series *all = report->all;
   struct buffer lost = { 0 };
-  bool *chosen = memory_new (report->node_count, sizeof *chosen);
 
-  for (size_t i = 0; i < report->node_count; i++)
-    chosen[i] = report->nodes[i].lost;
-  words_nodes (&lost, report, chosen, NODES_LENGTH);
+  words_lost_nodes (&lost, report, NODES_LENGTH);
   if (lost.length)
     add_alarm (page, "Lost while the job ran: %.*s.", (int) lost.length, lost.data);
   if (report->slowest != SIZE_MAX) {
@@ -202,7 +197,6 @@ add_alarms (struct page *page)
                all[JOB_OOM_KILLS].total > 1 ? "processes were" : "process was");
   add_gpu_alarms (page);
   buffer_free (&lost);
-  free (chosen);
 }
 
 /* ---- what it used ---- */

@@ -130,18 +130,10 @@ add_gaps (struct sheet_facts *facts, const struct job_report *report, struct buf
 static void
 add_lost (struct sheet_facts *facts, const struct job_report *report, struct buffer *value)
 {
-  bool *lost = memory_new (report->node_count, sizeof *lost);
-  size_t count = 0;
-
-  for (size_t i = 0; i < report->node_count; i++)
-    count += lost[i] = report->nodes[i].lost;
-  begin_value (value);
-  if (count) {
-    words_nodes (value, report, lost, 200);
+  words_lost_nodes (begin_value (value), report, 200);
+  if (value->length)
     buffer_add_string (value, ", silent while the job ran");
-  }
   add_fact (facts, "Lost nodes", value);
-  free (lost);
 }
 
 void

@@ -255,3 +255,14 @@ words_nodes (struct buffer *to, const struct job_report *report, const bool *cho
   buffer_free (&list);
   free (names);
 }
+
+void
+words_lost_nodes (struct buffer *to, const struct job_report *report, size_t limit)
+{
+  bool *lost = memory_new (report->node_count, sizeof *lost);
+
+  for (size_t i = 0; i < report->node_count; i++)
+    lost[i] = report->nodes[i].lost;
+  words_nodes (to, report, lost, limit);
+  free (lost);
+}

@@ -36,5 +36,6 @@ struct scale scale_for (const char *unit, double maximum);
 /* "n[1-12,14],login", clean: the names that differ in one number, together. `chosen` NULL: all; else those for which it is set.
  * At most about `limit` bytes, then how many more there are. */
 void words_nodes (struct buffer *to, const struct job_report *report, const bool *chosen, size_t limit);
+void words_lost_nodes (struct buffer *to, const struct job_report *report, size_t limit); /* those that were lost */
 
 #endif

@@ -47,8 +47,8 @@ put_row (struct jobs *jobs, const struct job_row *row)
     jobs->options.row (jobs->options.context, row);
 }
 
-void
-job_row_job (struct jobs *jobs, struct job *job)
+static void
+row_job (struct jobs *jobs, struct job *job)
 {
   struct job_row row = { JOB_ROW_JOB, job->key, job->started_ns, job_cpus (job), { job->label } };
 
@@ -64,8 +64,8 @@ row_node (struct jobs *jobs, const struct job_use *use)
   put_row (jobs, &(struct job_row){ JOB_ROW_NODE, use->job->key, use->first_ns, nan (""), { use->node->name } });
 }
 
-void
-job_mark (struct jobs *jobs, struct job *job)
+static void
+row_mark (struct jobs *jobs, struct job *job)
 {
   struct buffer state = { 0 };
 
@@ -83,7 +83,7 @@ announce (struct jobs *jobs, struct job *job)
     return;
   job->announced = true;
   jobs->counts.jobs_started++;
-  job_row_job (jobs, job);
+  row_job (jobs, job);
   for (size_t i = 0; i < job->use_count; i++)
     row_node (jobs, job->uses[i]);
   tell (jobs, job, &(struct job_line){ .event = JOB_STARTED, .time_ns = job->started_ns });
@@ -189,7 +189,7 @@ job_end (struct jobs *jobs, struct job *job, enum job_state state)
   announce (jobs, job);
   job_summary_write (jobs, job, &summary);
   buffer_add (&summary.out, "", 1);
-  job_row_job (jobs, job);
+  row_job (jobs, job);
   put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, job->seen_ns, nan (""), { reason, summary.out.data } });
   tell (jobs, job,
         &(struct job_line){ .event = JOB_ENDED,
@@ -216,8 +216,8 @@ jobs_mark (struct jobs *jobs)
   for (struct job *job = jobs->running.first; job; job = job->later) {
     announce (jobs, job);
     if (job->changed)
-      job_row_job (jobs, job);
-    job_mark (jobs, job);
+      row_job (jobs, job);
+    row_mark (jobs, job);
   }
 }
 
@@ -242,9 +242,9 @@ jobs_tick (struct jobs *jobs, int64_t now_ns)
     if (jobs->awake - job->born >= HOLD)
       announce (jobs, job);
     if (job->announced && job->changed)
-      job_row_job (jobs, job);
+      row_job (jobs, job);
     if (job->announced && jobs->awake - job->marked >= MARK_EVERY)
-      job_mark (jobs, job);
+      row_mark (jobs, job);
   }
   while (jobs->kept.first && jobs->awake - jobs->kept.first->marked > KEPT_FOR) {
     jobs->kept_count--;

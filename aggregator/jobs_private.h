@@ -123,8 +123,6 @@ void job_keep (struct jobs *jobs, struct job *job); /* as one that ended */
 void job_end (struct jobs *jobs, struct job *job, enum job_state state);
 void job_text_set (struct job *job, enum job_text which, const char *text, size_t length, bool weak);
 void job_joined (struct jobs *jobs, struct job_use *use); /* a node more */
-void job_row_job (struct jobs *jobs, struct job *job);
-void job_mark (struct jobs *jobs, struct job *job);
 
 /* jobs_summary.c */
 double job_cpus (const struct job *job); /* NaN: not known */
