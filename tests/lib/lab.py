@@ -51,11 +51,54 @@ def ip(*arguments):
     subprocess.run(["ip", *map(str, arguments)], check=True, capture_output=True, timeout=20)
 
 
-def remove_left_over():
-    for place in NAMESPACES.glob(f"{PREFIX}-*"):
+def left_over(folder):
+    """What lies there by the name of a lab whose process has ended."""
+    for place in folder.glob(f"{PREFIX}-*"):
         owner = re.match(rf"{PREFIX}-(\d+)-", place.name)
         if owner and not pathlib.Path("/proc", owner[1]).exists():
-            subprocess.run(["ip", "netns", "del", place.name], check=False, capture_output=True, timeout=20)
+            yield place
+
+
+def remove_namespace(name):
+    if NAMESPACES.joinpath(name).exists():
+        subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, timeout=20)
+
+
+def remove_left_over():
+    for place in left_over(NAMESPACES):
+        remove_namespace(place.name)
+
+
+class Switch:
+    """A bridge, in a namespace of its own, into which namespaces are plugged."""
+
+    def __init__(self, stem):
+        self.name = f"{stem}-switch"
+        self.plugged = []
+
+    def build(self):
+        ip("netns", "add", self.name)
+        ip("-n", self.name, "link", "add", "br0", "type", "bridge")
+        ip("-n", self.name, "link", "set", "br0", "up")
+
+    def plug(self, name, namespace, address):
+        """Makes the namespace, with a cable to here that is called by `name`."""
+        self.plugged.append(namespace)
+        ip("netns", "add", namespace)
+        port = f"v-{name}"
+        ip("-n", self.name, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+        ip("-n", self.name, "link", "set", port, "master", "br0", "up")
+        ip("-n", namespace, "addr", "add", f"{address}/24", "dev", "eth0")
+        ip("-n", namespace, "link", "set", "eth0", "up")
+        ip("-n", namespace, "link", "set", "lo", "up")
+
+    def link(self, name, whole):
+        """Plugs a cable in again, or pulls it."""
+        ip("-n", self.name, "link", "set", f"v-{name}", "up" if whole else "down")
+
+    def remove(self):
+        for namespace in (*self.plugged, self.name):
+            remove_namespace(namespace)
 
 
 def children(pid):
@@ -154,7 +197,7 @@ class Hosts:
 
     def __init__(self, names):
         stem = f"{PREFIX}-{os.getpid()}"
-        self.switch = f"{stem}-switch"
+        self.switch = Switch(stem)
         # Odd shifts, so that no two clocks agree about anything, and the periods' multiples lie elsewhere on each.
         self.hosts = {name: Host(name, f"{stem}-{name}", f"10.78.0.{10 + at}", at and 777 + 12347 * at)
                       for at, name in enumerate(names)}
@@ -175,26 +218,15 @@ class Hosts:
         return self
 
     def build(self):
-        ip("netns", "add", self.switch)
-        ip("-n", self.switch, "link", "add", "br0", "type", "bridge")
-        ip("-n", self.switch, "link", "set", "br0", "up")
+        self.switch.build()
         for host in self:
-            ip("netns", "add", host.namespace)
-            port = f"v-{host.name}"
-            ip("-n", self.switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
-            ip("-n", self.switch, "link", "set", port, "master", "br0", "up")
-            ip("-n", host.namespace, "addr", "add", f"{host.address}/24", "dev", "eth0")
-            ip("-n", host.namespace, "link", "set", "eth0", "up")
-            ip("-n", host.namespace, "link", "set", "lo", "up")
+            self.switch.plug(host.name, host.namespace, host.address)
             host.boot()
 
     def link(self, name, whole):
-        """Plugs a host's cable in, or pulls it at the switch."""
-        ip("-n", self.switch, "link", "set", f"v-{name}", "up" if whole else "down")
+        self.switch.link(name, whole)
 
     def __exit__(self, *_):
         for host in self:
             host.shut_down()
-        for name in [host.namespace for host in self] + [self.switch]:
-            if NAMESPACES.joinpath(name).exists():
-                subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, timeout=20)
+        self.switch.remove()

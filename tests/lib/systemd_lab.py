@@ -13,14 +13,13 @@ those that an earlier run left are removed at the start. Needs root, and what `l
 import errno
 import os
 import pathlib
-import re
 import shutil
 import signal
 import stat
 import subprocess
 import uuid
 
-from lib.lab import NAMESPACES, PREFIX, children, die_with_parent, ip, remove_left_over
+from lib.lab import NAMESPACES, PREFIX, Switch, children, die_with_parent, left_over, remove_left_over
 from lib.programs import LIMIT, wait_until
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -116,16 +115,13 @@ def remove_cgroup(top):
 
 def remove_left_over_cgroups():
     for hierarchy in hierarchies():
-        for place in hierarchy.glob(f"{PREFIX}-*"):
-            owner = re.match(rf"{PREFIX}-(\d+)-", place.name)
-            if owner and not pathlib.Path("/proc", owner[1]).exists():
-                remove_cgroup(place)
+        for place in left_over(hierarchy):
+            remove_cgroup(place)
 
 
 class SystemdHost:
     def __init__(self, folder, name, address, stem):
         self.folder, self.name, self.address = folder / name, name, address
-        self.port = f"v-{name}"
         self.namespace = f"{stem}-{name}"
         self.cgroups = [hierarchy / self.namespace for hierarchy in hierarchies()]
         self.holder = None
@@ -240,7 +236,7 @@ class SystemdHosts:
     def __init__(self, folder, names, later=()):
         self.folder = pathlib.Path(folder)
         self.stem = f"{PREFIX}-{os.getpid()}-systemd"
-        self.switch, self.center = f"{self.stem}-switch", f"{self.stem}-control"
+        self.switch, self.center = Switch(self.stem), f"{self.stem}-control"
         self.hosts = {name: SystemdHost(self.folder, name, f"10.79.0.{10 + at}", self.stem)
                       for at, name in enumerate((*names, *later))}
         self.later = later
@@ -263,34 +259,20 @@ class SystemdHosts:
             raise
         return self
 
-    def plug(self, namespace, port, address):
-        ip("netns", "add", namespace)
-        ip("-n", self.switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", namespace)
-        ip("-n", self.switch, "link", "set", port, "master", "br0", "up")
-        ip("-n", namespace, "addr", "add", f"{address}/24", "dev", "eth0")
-        ip("-n", namespace, "link", "set", "eth0", "up")
-        ip("-n", namespace, "link", "set", "lo", "up")
-
     def build(self):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.key)], check=True)
         public = " ".join(self.key.with_suffix(".pub").read_text().split()[:2])
         self.known.write_text("".join(f"{host.address} {public}\n" for host in self))
-        ip("netns", "add", self.switch)
-        ip("-n", self.switch, "link", "add", "br0", "type", "bridge")
-        ip("-n", self.switch, "link", "set", "br0", "up")
-        self.plug(self.center, "v-control", "10.79.0.1")
+        self.switch.build()
+        self.switch.plug("control", self.center, "10.79.0.1")
         for host in self:
             host.furnish(self.key, self)
-            self.plug(host.namespace, host.port, host.address)
+            self.switch.plug(host.name, host.namespace, host.address)
         on = [host for host in self if host.name not in self.later]
         for host in on:
             host.boot()
         for host in on:
             host.wait_ready()
-
-    def link(self, name, whole):
-        """Plugs a host's cable in, or pulls it at the switch."""
-        ip("-n", self.switch, "link", "set", self[name].port, "up" if whole else "down")
 
     def control(self, *words, **more):
         """A command on this machine that sees the hosts' network and no other."""
@@ -311,6 +293,4 @@ class SystemdHosts:
                     os.kill(int(pid), signal.SIGTERM)
                 except ProcessLookupError:
                     pass
-        for name in [host.namespace for host in self] + [self.center, self.switch]:
-            if NAMESPACES.joinpath(name).exists():
-                subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, timeout=20)
+        self.switch.remove()
