@@ -9,7 +9,7 @@
 #include "synop/error.h"
 
 #define RING_KEY_SIZE 16
-#define RING_FILE_HEAD 4096 /* the records begin behind it; it is a page, so that they may be mapped */
+#define RING_FILE_HEAD 4096 /* the records begin behind it */
 
 struct ring_file {
   int fd;          /* -1: in memory */

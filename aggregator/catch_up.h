@@ -1,4 +1,5 @@
-/* What a running aggregator still holds of the history in memory: replay and export have it written before they read. */
+/* What a running aggregator still holds of the history in memory: replay, export, jobs and report have it written before
+ * they read. */
 #ifndef SYNOP_AGGREGATOR_CATCH_UP_H
 #define SYNOP_AGGREGATOR_CATCH_UP_H
 

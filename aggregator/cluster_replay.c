@@ -11,8 +11,8 @@
  *
  * So that a thousand agents with full rings do not stand before live frames: sixteen nodes are asked at once, in turn,
  * what is asked for is held to a rate in frames, what comes to one in bytes, and nothing is asked for while messages wait
- * or history has no room. A node that does not answer is asked again, ever more
- * seldom, and after TRIES_MAX its oldest range is lost. */
+ * or history has no room. A node that does not answer is asked again, ever more seldom, and after TRIES_MAX its oldest
+ * range is lost. */
 #include <string.h>
 
 #include "aggregator/cluster_private.h"

@@ -39,7 +39,7 @@ struct item_list {
 /* A chunk that is whole, packed. */
 struct ready {
   struct ready *next;
-  struct open_chunk *chunk; /* its messages are given up once it is packed, but for a frame that is stored already */
+  struct open_chunk *chunk; /* its messages are given up: they are packed */
   struct buffer packed;
   size_t size;
 };

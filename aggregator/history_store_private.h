@@ -1,4 +1,5 @@
-/* What the files of the history's store share: history_store.c (open, write, what is there), history_trim.c (retention). */
+/* What the files of the history's store share: history_store.c (open, write, what is there), history_jobs.c (jobs),
+ * history_trim.c (retention). */
 #ifndef SYNOP_AGGREGATOR_HISTORY_STORE_PRIVATE_H
 #define SYNOP_AGGREGATOR_HISTORY_STORE_PRIVATE_H
 

@@ -48,7 +48,7 @@ gather_item (struct history *history, struct item *item, int64_t now_ns)
                           .record_length = item->record_length,
                           .frame = item->kind == ITEM_FRAME ? item->bytes + item->record_length : NULL,
                           .frame_length = item->length };
-  size_t stays = item->record_length + item->length; /* in its chunk, until take_whole */
+  size_t stays = item->record_length + item->length; /* in its chunk, until history_writer_whole */
   bool taken;
 
   /* First, since the chunk may be whole with it. */

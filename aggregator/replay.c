@@ -26,7 +26,7 @@ struct replay {
   int code; /* of writing */
 };
 
-/* ---- for export too ---- */
+/* ---- for the others that read a history too ---- */
 
 int
 replay_interval (const struct options *options, const char *section, struct history_query *query, struct error *error)

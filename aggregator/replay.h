@@ -7,7 +7,7 @@
 
 int replay_run (const struct options *options); /* the exit code */
 
-/* What replay and export have in common: the interval, and how far the work has come, on a terminal. */
+/* What the commands that read a history have in common: the interval, and how far the work has come, on a terminal. */
 int replay_interval (const struct options *options, const char *section, struct history_query *query,
                      struct error *error);
 
