@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/groups.h"
+#include "agent/job_group.h"
 #include "agent/neuron.h"
 #include "agent/neuron_sysfs.h"
 #include "synop/clock.h"
@@ -19,6 +20,7 @@ struct neuron_state {
   enum neuron_kind kind;
   enum neuron_source source; /* as may_block found it */
   struct neuron_sysfs *sysfs;
+  struct job_share *const *jobs; /* the context's: not in lanes */
 };
 
 static void *
@@ -27,6 +29,7 @@ state_open (const struct sampler_context *context, enum neuron_kind kind)
   struct neuron_state *state = memory_new (1, sizeof *state);
 
   state->kind = kind;
+  state->jobs = context->job_share;
   state->neuron = neuron_open (context);
   return state;
 }
@@ -59,14 +62,23 @@ sysfs_sample (struct neuron_state *state, struct table *table)
   return neuron_sysfs_sample (state->sysfs, table);
 }
 
-/* Where it comes from. */
+/* Where it comes from, and whose it is. */
 static void
-source_set (struct table *table)
+runtimes_complete (const struct neuron_state *state, struct table *table)
 {
-  size_t column = neuron_column (NEURON_RUNTIMES, "source");
+  size_t pid = neuron_column (NEURON_RUNTIMES, "pid"), job = neuron_column (NEURON_RUNTIMES, "job");
+  size_t source = neuron_column (NEURON_RUNTIMES, "source");
 
-  for (size_t row = 0; row < table->rows; row++)
-    table_set_text (table, row, column, NEURON_PROGRAM, strlen (NEURON_PROGRAM));
+  for (size_t row = 0; row < table->rows; row++) {
+    const struct value *value = table_get (table, row, pid);
+    const char *label = NULL;
+
+    table_set_text (table, row, source, NEURON_PROGRAM, strlen (NEURON_PROGRAM));
+    if (state->jobs && value->type == VALUE_UINT && value->as.u <= INT32_MAX)
+      label = job_group_label_of (*state->jobs, (pid_t) value->as.u);
+    if (label)
+      table_set_text (table, row, job, label, strlen (label));
+  }
 }
 
 /* neuron-monitor tells of all devices at once. */
@@ -135,7 +147,7 @@ state_sample (void *context, struct table *table)
     return hardware_sample (state, table);
   rc = neuron_sample (state->neuron, state->kind, table);
   if (state->kind == NEURON_RUNTIMES)
-    source_set (table);
+    runtimes_complete (state, table);
   return rc;
 }
 

@@ -135,6 +135,14 @@ job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tel
   return 0;
 }
 
+const char *
+job_group_label_of (const struct job_share *share, pid_t pid)
+{
+  const struct job *job = share ? job_scan_owner (share->scan, pid) : NULL;
+
+  return job ? job->identity.label : NULL;
+}
+
 struct job_scan *
 job_group_scan (const struct job_group *group)
 {

@@ -30,6 +30,9 @@ typedef void job_tell_fn (const struct job_scan *scan, struct table *table, size
 int job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tell);
 /* Adds the job's row; SIZE_MAX when there is no room. */
 size_t job_group_add_row (struct table *table, const struct job *job);
+/* The label of the job that the process belongs to, as the last scan of the groups that share `share` has it. NULL: of
+ * none, or no job group is sampled. In the sampling thread, where `share` is the context's. */
+const char *job_group_label_of (const struct job_share *share, pid_t pid);
 struct job_scan *job_group_scan (const struct job_group *group);
 
 /* What is not known stays missing. */

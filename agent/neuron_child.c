@@ -1,8 +1,8 @@
 /* Starts and ends neuron-monitor; see neuron_child.h.
  *
  * Between fork and exec stand only calls that are allowed in the child of a program with threads. The child is a process
- * group of its own, so that what it starts is killed with it, and it has none of our capabilities: what it is for needs
- * none. */
+ * group of its own, so that what it starts is killed with it: all but what leaves the group by itself. It has none of our
+ * capabilities: what it is for needs none. */
 #include "agent/neuron_child.h"
 
 #include <errno.h>

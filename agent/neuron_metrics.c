@@ -30,6 +30,8 @@ static const struct metric runtimes[] = {
   VALUE ("runtime_index", UNIT_COUNT, FOLD_NONE, "runtime_index", "Number of the runtime (older neuron-monitor)."),
   WORDS ("address", "address", "Address of the runtime."),
   WORDS ("neuron_runtime_tag", "neuron_runtime_tag", "Tag that the application was given."),
+  WORDS ("job", "",
+         "The job that its process belongs to, where jobs are sampled; one that is new has it a sample later."),
   WORDS ("source", "", "Where the values come from: neuron-monitor, or driver (all runtimes together)."),
   ROW_ERROR ("Why there is nothing of this runtime."),
 };

@@ -11,7 +11,8 @@ loud     reports, and much to standard error
 close    closes its output, and lives on
 strict   ends at once when it is given a configuration; else speaks
 
-FOLDER/pids gets the id of each process, FOLDER/config the last configuration. It does not end when it is asked to.
+FOLDER/runtime may hold the process id of the runtime that the reports tell of.
+FOLDER/pids gets the id of each process and when it began, FOLDER/config the last configuration. It does not end when it is asked to.
 """
 
 import json
@@ -29,12 +30,17 @@ def mode():
     return (folder / "mode").read_text().strip()
 
 
+def runtime_pid():
+    path = folder / "runtime"
+    return int(path.read_text()) if path.exists() else 20843
+
+
 def report(number):
     period = PERIOD + number * 1e-9
     group = {"period": period, "error": ""}
     return {
         "neuron_runtime_data": [{
-            "pid": 20843, "address": "", "neuron_runtime_tag": "train", "error": "",
+            "pid": runtime_pid(), "address": "", "neuron_runtime_tag": "train", "error": "",
             "report": {
                 "neuroncore_counters": group | {"neuroncores_in_use": {"0": {"neuroncore_utilization": 42.5, "flops": 7}}},
                 "execution_stats": group | {"execution_summary": {"completed": 1}, "latency_stats": {"total_latency": None}},
@@ -58,7 +64,7 @@ def write(data):
 def main():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with open(folder / "pids", "a", encoding="ascii") as pids:
-        pids.write(f"{os.getpid()}\n")
+        pids.write(f"{os.getpid()} {time.monotonic()}\n")
     if "-c" in sys.argv:
         (folder / "config").write_bytes(pathlib.Path(sys.argv[sys.argv.index("-c") + 1]).read_bytes())
         if mode() == "strict":

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import time
 
@@ -23,28 +24,37 @@ MACHINE = ROOT / "tests" / "roots" / "neuron"
 class Monitor:
     """The stand-in, and the agent that it is a child of."""
 
-    def __init__(self, cluster, folder, mode, *options):
+    def __init__(self, cluster, folder, mode, *options, config=None, command=(sys.executable, STAND_IN)):
         self.folder = folder
         self.say(mode)
-        self.agent = cluster.start("alone", "agent", "--config", cluster.empty, "--period", "100ms", "--jobs-book", "",
-                                   "--neuron-command", f"{sys.executable} {STAND_IN} {folder}", *options)
+        self.agent = cluster.start("alone", "agent", "--config", config or cluster.empty, "--period", "100ms",
+                                   "--jobs-book", "", "--neuron-command", " ".join(map(str, (*command, folder))),
+                                   *options)
 
     def say(self, mode):
         (self.folder / "mode").write_text(mode)
 
-    def pids(self):
+    def runtime(self, pid):
+        (self.folder / "new").write_text(str(pid))
+        (self.folder / "new").rename(self.folder / "runtime")
+
+    def begun(self):
+        """The process id of each, and when it began."""
         path = self.folder / "pids"
-        return [int(pid) for pid in path.read_text().split()] if path.exists() else []
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        return [(int(pid), float(time)) for pid, time in (line.split() for line in lines)]
+
+    def pids(self):
+        return [pid for pid, time in self.begun()]
 
     def wait_pids(self, count):
         return wait_until(lambda: self.pids()[count - 1:] and self.pids(), f"{count} processes")
 
     def wait_runtime(self, check=lambda runtime: True, after=0):
         """The first runtime that fits."""
-        def fits(line):
-            return any(runtime["runtime"] and check(runtime) for runtime in line["report"].get("runtime_data", []))
-        line = self.agent.wait_line(fits, after=after)
-        return line["report"]["runtime_data"][0]
+        def fitting(line):
+            return [one for one in line["report"].get("runtime_data", []) if one["runtime"] and check(one)]
+        return fitting(self.agent.wait_line(fitting, after=after))[0]
 
     def wait_error(self, words, after=0):
         def fits(line):
@@ -54,7 +64,7 @@ class Monitor:
 
 @pytest.fixture
 def monitor(cluster, tmp_path):
-    return lambda mode, *options: Monitor(cluster, tmp_path, mode, *options)
+    return lambda mode, *options, **more: Monitor(cluster, tmp_path, mode, *options, **more)
 
 
 def is_gone(pid):
@@ -100,6 +110,9 @@ def test_dies_and_comes_back(monitor):
     it.wait_runtime(after=mark)
     first, *_, last = it.wait_pids(4)
     assert all(is_gone(pid) for pid in it.pids()[:-1]) and first != last
+    times = [began for _, began in it.begun()]
+    for i, pause in enumerate((1, 2, 4)):
+        assert times[i + 1] - times[i] >= pause, "each pause is longer"
     assert [child.pid for child in psutil.Process(it.agent.pid).children()] == [last]
     assert it.agent.stop() == 0
     assert is_gone(last)
@@ -150,6 +163,63 @@ def test_ends_with_the_agent(monitor, number):
     it.agent.wait()
     wait_until(lambda: is_gone(pid), "the child")
     assert time.monotonic() - since < 20, "it ignores SIGTERM and is not waited for"
+
+
+@pytest.mark.parametrize("mode", ["die", "babble"])
+def test_what_it_started_ends_with_it(monitor, cluster, tmp_path, mode):
+    script = cluster.write("wrapper", f"#!/bin/sh\nsleep 1000 & echo $! >>{tmp_path}/left\n{sys.executable} {STAND_IN} \"$@\"\n")
+    script.chmod(0o755)
+    it = monitor(mode, command=[script])
+    it.wait_pids(2)
+    left = [int(pid) for pid in (tmp_path / "left").read_text().split()]
+    wait_until(lambda: is_gone(left[0]) and is_gone(it.pids()[0]), "the first, and what it started")
+    assert it.agent.stop() == 0
+    for pid in [int(pid) for pid in (tmp_path / "left").read_text().split()] + it.pids():
+        wait_until(lambda pid=pid: is_gone(pid), "what it started last")
+
+
+def test_has_nothing_of_the_agent(monitor):
+    it = monitor("speak")
+    it.wait_runtime()
+    pid, = it.pids()
+    files = {number: os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")}
+    assert files.pop("0") == "/dev/null" and files.pop("1") != files.pop("2")
+    assert "neuron-monitor.conf" in files.pop("3")
+    assert not any("pipe" in file or "socket" in file or "anon" in file for file in files.values()), files
+    status = dict(line.split(":\t") for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
+    assert int(status["SigBlk"], 16) == 0 and int(status["CapAmb"], 16) == 0
+    assert os.getpgid(pid) == pid
+
+
+def test_job_of_a_runtime(monitor, cluster):
+    worker = subprocess.Popen(["sleep", "600"], env=dict(os.environ, SLURM_JOB_ID="4712"), start_new_session=True)
+    try:
+        it = monitor("speak")
+        assert it.wait_runtime()["job"] is None
+        it.runtime(worker.pid)
+        runtime = it.wait_runtime(lambda one: one["pid"] == worker.pid and one["job"])
+        assert runtime["job"] == "4712" and runtime["neuron_runtime_tag"] == "train"
+        it.runtime(os.getpid())
+        assert it.wait_runtime(lambda one: one["pid"] == os.getpid())["job"] is None
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def test_job_of_a_runtime_where_jobs_are_not_sampled(monitor, cluster):
+    worker = subprocess.Popen(["sleep", "600"], env=dict(os.environ, SLURM_JOB_ID="4712"), start_new_session=True)
+    groups = ("info", "cpu", "memory", "io", "processes", "gpu")
+    config = cluster.write("agent.ini", "".join(f"[group job_{name}]\nenabled = no\n" for name in groups))
+    try:
+        it = monitor("speak", config=config)
+        it.runtime(worker.pid)
+        assert it.wait_runtime(lambda one: one["pid"] == worker.pid)["job"] is None
+        assert all(line["report"]["runtime_data"][0]["job"] is None
+                   for line in it.agent.wait_lines(5, after=it.agent.mark()) if line["report"]["runtime_data"][0]["runtime"])
+        assert it.agent.stop() == 0 and it.agent.log() == ""
+    finally:
+        worker.kill()
+        worker.wait()
 
 
 def test_configuration(monitor):

@@ -1,6 +1,8 @@
 /* The Neuron groups on the driver's sysfs: values, changes, devices that come and go, and nodes without any. */
 #include "sampler_test.h"
 
+#include <sys/stat.h>
+
 #define ROOT "tests/roots/neuron"
 #define DEVICE "/sys/devices/virtual/neuron_device/neuron0"
 
@@ -162,13 +164,24 @@ static void
 test_recorded_machine_is_read (void **state)
 {
   struct sampled sampled = { 0 };
+  struct scratch scratch;
+  char program[512], *path = strdup (getenv ("PATH"));
 
   (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/neuron-monitor", "#!/bin/sh\n");
+  snprintf (program, sizeof program, "%s/neuron-monitor", scratch.root);
+  assert_int_equal (chmod (program, 0755), 0);
+  assert_int_equal (setenv ("PATH", scratch.root, 1), 0);
   sampled_open (&sampled, &sampler_runtime_info, ROOT);
   assert_true (sampled_may_block (&sampled));
   assert_int_equal (sampled_again (&sampled), 0);
   assert_text (&sampled, "driver", "source", "driver");
+  assert_missing (&sampled, "driver", "job");
   sampled_close (&sampled);
+  setenv ("PATH", path, 1);
+  free (path);
+  scratch_free (&scratch);
 }
 
 int
