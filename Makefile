@@ -68,7 +68,7 @@ $(BUILD)/obj/%.o: %.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # Libraries of others that the agent loads at run time, played for tests.
-STAND_INS = $(BUILD)/tests/lib/libnvidia-ml.so.1 $(BUILD)/tests/lib/libdcgm.so.4
+STAND_INS = $(BUILD)/tests/lib/libnvidia-ml.so.1 $(BUILD)/tests/lib/libdcgm.so.4 $(BUILD)/tests/lib/libodd.so
 stand-ins: $(STAND_INS)
 $(BUILD)/tests/lib/libnvidia-ml.so.1: $(wildcard tests/lib/nvml/*.c tests/lib/nvml/*.h) agent/nvml.h
 	@mkdir -p $(@D)
@@ -76,13 +76,16 @@ $(BUILD)/tests/lib/libnvidia-ml.so.1: $(wildcard tests/lib/nvml/*.c tests/lib/nv
 $(BUILD)/tests/lib/libdcgm.so.4: $(wildcard tests/lib/dcgm/*.c) agent/dcgm_library.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -Wl,-soname,$(@F) -o $@ $(filter %.c,$^)
+$(BUILD)/tests/lib/libodd.so: tests/lib/odd/odd.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -o $@ $<
 
 # A unit test links what it needs of the programs: their objects without main.
 unit-tests: $(UNIT_TESTS) stand-ins
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
-$(BUILD)/tests/unit/test_group_gpu: ALL_LDFLAGS += -Wl,--wrap=clock_monotonic
+$(BUILD)/tests/unit/test_group_gpu $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=clock_monotonic
 
 # A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=fuzzer-no-link,address,undefined.
 fuzzers: $(FUZZERS)

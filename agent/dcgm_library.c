@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "agent/library.h"
+
 _Static_assert(sizeof (struct dcgm_connect) == 16, "layout of how to connect");
 _Static_assert(offsetof (struct dcgm_value, time_us) == 24 && sizeof (struct dcgm_value) == 4128, "layout of a value");
 _Static_assert(sizeof (struct dcgm_mig) == 164, "layout of a MIG instance");
@@ -41,8 +43,11 @@ dcgm_library_load (struct dcgm_library *library, struct error *error)
 {
   if (library->library)
     return 0;
-  for (size_t i = 0; !library->library && i < sizeof names / sizeof names[0]; i++)
+  for (size_t i = 0; !library->library && i < sizeof names / sizeof names[0]; i++) {
+    if (library_try (names[i], error) < 0)
+      return -1;
     library->library = dlopen (names[i], RTLD_NOW | RTLD_LOCAL);
+  }
   if (!library->library)
     return error_set (error, "neither %s nor %s can be loaded", names[0], names[1]);
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {

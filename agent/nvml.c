@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/library.h"
+
 _Static_assert(sizeof (struct nvml_memory) == 24, "layout of memory");
 _Static_assert(sizeof (struct nvml_memory_v2) == 40, "layout of memory, version 2");
 _Static_assert(sizeof (struct nvml_pci) == 68, "layout of PCI's facts");
@@ -112,7 +114,10 @@ look_up (struct nvml *nvml, size_t offset, const char *name)
 int
 nvml_load (struct nvml *nvml, const char *path, struct error *error)
 {
-  *nvml = (struct nvml){ .library = dlopen (path, RTLD_NOW | RTLD_LOCAL) };
+  *nvml = (struct nvml){ 0 };
+  if (library_try (path, error) < 0)
+    return -1;
+  nvml->library = dlopen (path, RTLD_NOW | RTLD_LOCAL);
   if (!nvml->library)
     return error_set (error, "%s", dlerror ()); /* names the file */
 
