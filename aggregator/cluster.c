@@ -383,6 +383,7 @@ cluster_tick (struct cluster *cluster, struct instant now)
     struct node *node = cluster->nodes[i];
     cluster_tell_up (cluster, node, now);
     cluster_tell_gap (cluster, node, now);
+    cluster_tell_groups (cluster, node, now);
     look_for_silence (cluster, node, now);
     if (node->wanting)
       cluster_ask_schema (cluster, node, now.monotonic_ns);

@@ -17,6 +17,7 @@ node_heard (struct cluster *cluster, struct node *node, struct session *session,
   node->state = NODE_UP;
   node->up_reason = NULL;
   if (reason) {
+    node->up_ns = received.monotonic_ns;
     node->up.reason = reason;
     node->up.session = session->id;
   }
@@ -138,6 +139,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
     return;
   }
   cluster_lay_out (cluster, node->groups, schema);
+  cluster_watch_groups (cluster, node, schema, received);
   cluster_ask_facts (cluster, node, received.monotonic_ns);
   cluster_place_frame (cluster, node, &frame);
   place = tick_frame (cluster->ticks, &node->tick, node->name, frame.time_ns, frame.bound_ns,

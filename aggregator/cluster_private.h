@@ -1,7 +1,7 @@
 /* What the files of the cluster's core share: cluster.c (list, ticks, events), cluster_frame.c (data channel),
  * cluster_control.c (control channel), cluster_missing.c (frames that are missing), cluster_replay.c (asking for them),
- * cluster_late.c (frames that come late), cluster_clock.c (clocks and ticks), cluster_schema.c (schemas and the frames
- * that wait for them). */
+ * cluster_late.c (frames that come late), cluster_groups.c (groups that fail), cluster_clock.c (clocks and ticks),
+ * cluster_schema.c (schemas and the frames that wait for them). */
 #ifndef SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 #define SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 
@@ -87,6 +87,14 @@ void cluster_see_late (struct cluster *cluster, struct node *node, const void *b
 bool cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequence);
 void cluster_drop_late (struct cluster *cluster, struct node *node);
 void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* tells what came late */
+
+/* cluster_groups.c */
+/* Takes the errors from cluster->groups, those of the frame at hand. */
+void cluster_watch_groups (struct cluster *cluster, struct node *node, const struct schema *schema, struct instant now);
+/* Tells what is due of a node that is up, as far as its brake allows; a later frame, or a tick, tells the rest. */
+void cluster_tell_groups (struct cluster *cluster, struct node *node, struct instant now);
+/* The node has this schema now. What is known stays with the names of the groups, and goes with those that are gone. */
+void cluster_carry_groups (struct node *node, const struct schema *schema);
 
 /* cluster_control.c */
 void cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,

@@ -33,6 +33,7 @@ give_schema (struct cluster *cluster, struct node *node, struct shared_schema *s
   node->schema = shared;
   node->wanting = false;
   node_tables_create (node, shared->schema);
+  cluster_carry_groups (node, shared->schema);
 }
 
 bool

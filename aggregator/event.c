@@ -12,7 +12,7 @@ struct event_form {
   const char *name;
   const char *reason, *text, *count; /* the JSON keys of these fields; NULL: the type has none */
   const char *seconds;               /* likewise */
-  bool session, range;
+  bool session, range, groups;
   enum log_level level;
 };
 
@@ -22,6 +22,8 @@ static const struct event_form forms[EVENT_TYPES] = {
   [EVENT_NODE_STALE] = { "node_stale", .level = LOG_LEVEL_INFO },
   [EVENT_NODE_DOWN] = { "node_down", .level = LOG_LEVEL_WARNING },
   [EVENT_NODE_REVOKED] = { "node_revoked", .reason = "reason", .level = LOG_LEVEL_INFO },
+  [EVENT_GROUP_FAILED] = { "group_failed", .text = "error", .groups = true, .level = LOG_LEVEL_WARNING },
+  [EVENT_GROUP_RECOVERED] = { "group_recovered", .text = "error", .groups = true, .level = LOG_LEVEL_INFO },
   [EVENT_GAP] = { "gap", .count = "lost", .session = true, .range = true, .level = LOG_LEVEL_INFO },
   [EVENT_REPLAYED] = { "replayed", .count = "count", .session = true, .range = true, .seconds = "took",
                        .level = LOG_LEVEL_INFO },
@@ -65,6 +67,16 @@ write_number (struct json *json, const char *key, uint64_t number)
   json_uint (json, number);
 }
 
+static void
+write_groups (struct json *json, const struct event *event)
+{
+  json_key (json, "groups");
+  json_array (json);
+  for (size_t i = 0; i < event->group_count; i++)
+    json_text (json, event->groups[i]);
+  json_array_end (json);
+}
+
 void
 event_write (struct json *json, const struct event *event)
 {
@@ -82,6 +94,8 @@ event_write (struct json *json, const struct event *event)
     write_text (json, "session", text);
   }
   write_text (json, form->reason, event->reason);
+  if (form->groups)
+    write_groups (json, event);
   if (form->range) {
     write_number (json, "from", event->from);
     write_number (json, "to", event->to);
@@ -97,19 +111,32 @@ event_write (struct json *json, const struct event *event)
   json_newline (json);
 }
 
+/* " gpu, gpu_nvlink", as far as there is room. */
+static void
+group_words (const struct event *event, char *words, size_t size)
+{
+  size_t at = 0;
+
+  words[0] = '\0';
+  for (size_t i = 0; i < event->group_count && at < size; i++)
+    at += (size_t) snprintf (words + at, size - at, "%s %s", i ? "," : "", event->groups[i]);
+}
+
 void
 event_log (const struct event *event)
 {
   const struct event_form *form = &forms[event->type];
-  char words[512];
+  char words[512], groups[200];
   size_t at = 0;
   void (*const levels[]) (const char *, ...) = { log_error, log_warning, log_info, log_debug };
   const struct {
     const char *before, *text;
   } parts[] = { { " node ", event->node },
+                { "", groups },
                 { " ", form->reason ? event->reason : NULL },
                 { ": ", form->text ? event->text : NULL } };
 
+  group_words (event, groups, sizeof groups);
   words[0] = '\0';
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
     if (parts[i].text && at < sizeof words)

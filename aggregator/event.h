@@ -2,6 +2,7 @@
 #ifndef SYNOP_AGGREGATOR_EVENT_H
 #define SYNOP_AGGREGATOR_EVENT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "synop/json.h"
@@ -11,10 +12,12 @@ enum event_type {
   EVENT_NODE_UP, /* reason: new, restart (another session), back */
   EVENT_NODE_STALE,
   EVENT_NODE_DOWN,
-  EVENT_NODE_REVOKED,   /* reason: revoked, replaced (another key) */
-  EVENT_GAP,            /* frames that never came, and are held by nobody any more */
-  EVENT_REPLAYED,       /* frames that came late, within `seconds` */
-  EVENT_DUPLICATE_NODE, /* session: the one whose frames are left out */
+  EVENT_NODE_REVOKED,    /* reason: revoked, replaced (another key) */
+  EVENT_GROUP_FAILED,    /* groups of it have an error, or another one than was told */
+  EVENT_GROUP_RECOVERED, /* and have none any more */
+  EVENT_GAP,             /* frames that never came, and are held by nobody any more */
+  EVENT_REPLAYED,        /* frames that came late, within `seconds` */
+  EVENT_DUPLICATE_NODE,  /* session: the one whose frames are left out */
   EVENT_REJECTED,
   EVENT_SCHEMA_NEW,
   EVENT_KEY_REFUSED,
@@ -30,13 +33,15 @@ enum event_type {
 struct event {
   enum event_type type;
   int64_t wall_ns;
-  const char *node;   /* NULL: not about a node */
-  uint64_t session;   /* 0: none */
-  const char *reason; /* one word, or NULL */
-  const char *text;   /* more words, or NULL */
-  uint64_t from, to;  /* of a gap: the first and the last frame that are missing */
-  double seconds;     /* of a clock */
-  uint64_t count;     /* of what the type counts: frames lost, lines dropped, nodes listed... */
+  const char *node;          /* NULL: not about a node */
+  uint64_t session;          /* 0: none */
+  const char *reason;        /* one word, or NULL */
+  const char *text;          /* more words, or NULL */
+  const char *const *groups; /* names */
+  size_t group_count;
+  uint64_t from, to; /* of a gap: the first and the last frame that are missing */
+  double seconds;    /* of a clock */
+  uint64_t count;    /* of what the type counts: frames lost, lines dropped, nodes listed... */
 };
 
 const char *event_name (enum event_type type);

@@ -33,6 +33,11 @@ node_create (const char *name, const uint8_t key[KEY_SIZE], int64_t now_ns)
 void
 node_destroy (struct node *node)
 {
+  while (node->failures) {
+    struct group_failure *next = node->failures->next;
+    free (node->failures);
+    node->failures = next;
+  }
   free (node);
 }
 

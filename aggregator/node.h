@@ -12,6 +12,7 @@
 #include "synop/control.h"
 #include "synop/frame.h"
 #include "synop/keys.h"
+#include "synop/schema.h"
 #include "synop/table.h"
 
 enum node_state { NODE_NEVER, NODE_UP, NODE_STALE, NODE_DOWN, NODE_STATES };
@@ -45,6 +46,21 @@ struct node_group {
   bool has_before;
   bool fresh; /* `now` is of the frame at hand */
 };
+
+/* A group whose last sample has an error, or which is told to fail. */
+struct group_failure {
+  struct group_failure *next; /* in order of their places in the node's schema: */
+  size_t group;
+  char name[SCHEMA_NAME_MAX + 1];
+  char now[sizeof ((struct table *) NULL)->error];  /* in its last sample; "" is fine */
+  char told[sizeof ((struct table *) NULL)->error]; /* as the last event says */
+  unsigned same, bad; /* samples in a row with just this error, and with any; counted up to what is steady */
+  int64_t since_ns;   /* the first of the same */
+  int64_t seen_ns;    /* its last sample, */
+  int64_t period_ns;  /* and the period of these */
+};
+/* What it is taken to fail with: what one sample says alone does not count. "" is fine. */
+const char *group_failure_error (const struct group_failure *failure);
 
 #define NODE_TABLES_MAX (64 * 1024 * 1024) /* bytes of all tables of a node: several of the largest frames */
 
@@ -90,6 +106,7 @@ struct node {
   const char *up_reason; /* why the next frame is news; NULL: it is not */
   struct session sessions[NODE_SESSIONS];
   int64_t heard_ns; /* the last frame that was taken */
+  int64_t up_ns;    /* the first one since it came up */
   struct node_clock clock;
   struct tick_member tick;
   uint64_t received, lost, rejected;
@@ -111,6 +128,9 @@ struct node {
   struct shared_schema *schema;        /* of the tables; NULL: none yet */
   struct shared_schema *schema_before; /* of frames that were missing when it got another one; NULL: none were */
   struct node_group **groups;          /* one for each of the schema's, NULL until sent */
+
+  struct group_failure *failures;
+  int64_t groups_told_ns; /* when all that was told of them would have been told, one at a time */
 
   bool wanting; /* a schema is missing */
   uint8_t wanted[SCHEMA_HASH_SIZE];

@@ -180,6 +180,21 @@ write_facts (struct json *json, const struct node *node)
 }
 
 static void
+write_failing (struct json *json, const struct node *node)
+{
+  json_key (json, "failing");
+  json_array (json);
+  for (const struct group_failure *failure = node->failures; failure; failure = failure->next)
+    if (group_failure_error (failure)[0]) {
+      json_object (json);
+      write_text (json, "group", failure->name);
+      write_text (json, "error", group_failure_error (failure));
+      json_object_end (json);
+    }
+  json_array_end (json);
+}
+
+static void
 write_node (struct json *json, const struct node *node, struct instant now)
 {
   const struct session *session = &node->sessions[0];
@@ -202,6 +217,7 @@ write_node (struct json *json, const struct node *node, struct instant now)
   }
   key_text (node->key, key);
   write_text (json, "public_key", key);
+  write_failing (json, node);
   write_facts (json, node);
   json_object_end (json);
 }
@@ -251,6 +267,24 @@ age_text (int64_t ns, char text[32])
     snprintf (text, 32, "%" PRId64 " d %" PRId64 " h", seconds / 86400, seconds / 3600 % 24);
 }
 
+/* "gpu", "gpu +2": the first group that fails, and how many more do. */
+static void
+table_failing (const struct node *node, struct buffer *out)
+{
+  const char *first = NULL;
+  size_t more = 0;
+
+  for (const struct group_failure *failure = node->failures; failure; failure = failure->next)
+    if (group_failure_error (failure)[0]) {
+      more += first != NULL;
+      first = first ? first : failure->name;
+    }
+  if (first)
+    buffer_printf (out, "  %s", first);
+  if (more)
+    buffer_printf (out, " +%zu", more);
+}
+
 static void
 table_row (const struct node *node, struct instant now, int width, struct buffer *out)
 {
@@ -261,8 +295,10 @@ table_row (const struct node *node, struct instant now, int width, struct buffer
     snprintf (sequence, sizeof sequence, "%" PRIu64, node->sessions[0].sequence);
     snprintf (clock, sizeof clock, "%+.3f ms", (double) node->clock.wall_offset_ns / NS_PER_MS);
   }
-  buffer_printf (out, "%-*s  %-5s  %9s  %10s  %8" PRIu64 "  %14s\n", width, node->name, node_state_name (node->state),
+  buffer_printf (out, "%-*s  %-5s  %9s  %10s  %8" PRIu64 "  %14s", width, node->name, node_state_name (node->state),
                  age, sequence, node->lost, clock);
+  table_failing (node, out);
+  buffer_add (out, "\n", 1);
 }
 
 void
@@ -276,8 +312,8 @@ status_write_table (const struct status *status, struct buffer *out)
     int length = (int) strlen (cluster_node (status->cluster, i)->name);
     width = length > width ? length : width;
   }
-  buffer_printf (out, "%-*s  %-5s  %9s  %10s  %8s  %14s\n", width, "NODE", "STATE", "LAST SEEN", "SEQUENCE", "LOST",
-                 "CLOCK");
+  buffer_printf (out, "%-*s  %-5s  %9s  %10s  %8s  %14s  %s\n", width, "NODE", "STATE", "LAST SEEN", "SEQUENCE", "LOST",
+                 "CLOCK", "FAILING");
   for (size_t i = 0; i < nodes; i++) {
     const struct node *node = cluster_node (status->cluster, i);
     states[node->state]++;

@@ -42,6 +42,7 @@ struct seen_event {
   char node[FRAME_NODE_MAX + 1], reason[32];
   uint64_t from, to, count, session;
   double seconds;
+  char text[160], groups[128]; /* names with a space behind each */
 };
 
 /* A cluster with everything that comes out of it, and a clock that the test moves. */
@@ -81,6 +82,9 @@ see_event (void *context, const struct event *event)
                                .seconds = event->seconds };
   snprintf (seen->node, sizeof seen->node, "%s", event->node ? event->node : "");
   snprintf (seen->reason, sizeof seen->reason, "%s", event->reason ? event->reason : "");
+  snprintf (seen->text, sizeof seen->text, "%s", event->text ? event->text : "");
+  for (size_t i = 0, at = 0; i < event->group_count && at < sizeof seen->groups; i++)
+    at += (size_t) snprintf (seen->groups + at, sizeof seen->groups - at, "%s ", event->groups[i]);
 }
 
 static inline void
