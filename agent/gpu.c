@@ -2,8 +2,9 @@
  *
  * The library is loaded when the agent starts and started in the first sample. When it says that the driver is gone (it
  * was unloaded, or exchanged for another version) it is shut down and started again, at first in the next sample, later
- * after a pause of up to a minute. The list is made anew each minute, so that MIG devices that an operator makes appear; when a
- * GPU gave no values then, the library is started again first. */
+ * after a pause of up to a minute. The list is made anew each minute, so that MIG devices that an operator makes appear,
+ * and within seconds when a device began to give no values; the library is started again first then, since only that
+ * brings back a GPU that was gone. */
 #include "agent/gpu.h"
 
 #include <pthread.h>
@@ -23,19 +24,23 @@
 #define DEFAULT_LIBRARY "libnvidia-ml.so.1"
 #define LOOK_PERIOD (60 * NS_PER_S) /* for a library that was not there */
 #define LIST_PERIOD (60 * NS_PER_S)
-#define FIRST_PAUSE NS_PER_S /* the second one: the first try again is that of the next sample */
+#define LOST_PERIOD (10 * NS_PER_S) /* for a device that was just lost */
+#define FIRST_PAUSE NS_PER_S        /* the second one: the first try again is that of the next sample */
 #define LAST_PAUSE (60 * NS_PER_S)
 
 struct gpu_state {
-  pthread_mutex_t lock; /* over struct gpus, and all here but what is said below */
-  bool started;         /* nvmlInit worked */
-  bool down;            /* a call said in this sample that the driver is gone */
-  int64_t listed_ns, pause_ns;
+  pthread_rwlock_t lock; /* over struct gpus, and what follows; lanes read during their samples */
+  bool started;          /* nvmlInit worked */
+  int64_t listed_ns;
+
+  _Atomic int down; /* a call told this, which means that the driver is gone; else NVML_OK */
+  atomic_bool lost; /* a device was, since the list was made */
 
   pthread_mutex_t small; /* over what follows: never held during a call */
   unsigned references;
   bool ever;             /* the library was started once */
   int64_t idle_until_ns; /* no call before that */
+  int64_t pause_ns;      /* the next one */
   char reason[512];      /* why there are no GPUs */
 
   char *library; /* this and what follows: of the sampling thread, while `loaded` is false */
@@ -71,11 +76,10 @@ gpus_create (const char *root, const char *library)
   struct gpus *gpus = memory_new (1, sizeof *gpus);
   struct gpu_state *state = memory_new (1, sizeof *state);
 
-  pthread_mutex_init (&state->lock, NULL);
+  pthread_rwlock_init (&state->lock, NULL);
   pthread_mutex_init (&state->small, NULL);
   state->references = 1;
   state->library = memory_string (library && library[0] ? library : DEFAULT_LIBRARY);
-  state->pause_ns = 0;
   gpus->state = state;
   gpus->events = gpu_events_create (root);
   gpus->processes = gpu_processes_create ();
@@ -131,7 +135,7 @@ gpus_unref (struct gpus *gpus)
   gpu_processes_destroy (gpus->processes);
   gpm_destroy (gpus->gpm);
   gpu_seen_destroy (gpus->seen);
-  pthread_mutex_destroy (&state->lock);
+  pthread_rwlock_destroy (&state->lock);
   pthread_mutex_destroy (&state->small);
   free (state->library);
   free (state);
@@ -171,11 +175,11 @@ library_rest (struct gpus *gpus, const char *text)
 
   pthread_mutex_lock (&state->small);
   state->idle_until_ns = clock_monotonic () + state->pause_ns;
-  snprintf (state->reason, sizeof state->reason, "%s", text);
-  pthread_mutex_unlock (&state->small);
   state->pause_ns = state->pause_ns == 0 ? FIRST_PAUSE : 2 * state->pause_ns;
   if (state->pause_ns > LAST_PAUSE)
     state->pause_ns = LAST_PAUSE;
+  snprintf (state->reason, sizeof state->reason, "%s", text);
+  pthread_mutex_unlock (&state->small);
 }
 
 static int
@@ -197,14 +201,13 @@ library_start (struct gpus *gpus)
     return -1;
   }
   state->started = true;
-  state->pause_ns = 0;
-  state->listed_ns = 0;
   gpus->generation++;
   if (NVML_CALL (&gpus->nvml, driver_version, gpus->driver, sizeof gpus->driver) != NVML_OK)
     gpus->driver[0] = '\0';
   gpus->driver[sizeof gpus->driver - 1] = '\0';
   pthread_mutex_lock (&state->small);
   state->ever = true;
+  state->pause_ns = 0;
   state->reason[0] = '\0';
   pthread_mutex_unlock (&state->small);
   return 0;
@@ -212,34 +215,39 @@ library_start (struct gpus *gpus)
 
 /* ---- in lanes: a sample ---- */
 
-/* A GPU that is gone comes back with a new start of the library only. */
+/* A GPU that is gone comes back with a new start of the library only; a MIG device needs none. */
 static bool
-anything_is_lost (const struct gpus *gpus)
+any_gpu_is_lost (const struct gpus *gpus)
 {
   for (size_t i = 0; i < gpus->count; i++)
-    if (gpus->list[i].result != NVML_OK)
+    if (gpus->list[i].result != NVML_OK && !gpus->list[i].parent)
       return true;
   return false;
 }
 
+/* With the lock for writing. */
 static void
 devices_refresh (struct gpus *gpus)
 {
   struct gpu_state *state = gpus->state;
+  int down = atomic_exchange (&state->down, NVML_OK);
   int64_t now_ns = clock_monotonic ();
 
-  if (state->started && state->listed_ns != 0) {
-    if (now_ns - state->listed_ns < LIST_PERIOD)
+  if (state->started) {
+    if (down == NVML_OK && now_ns - state->listed_ns < (state->lost ? LOST_PERIOD : LIST_PERIOD))
       return;
     gpu_events_take (gpus->events, gpus); /* they end with their set */
-    if (anything_is_lost (gpus))
+    if (down != NVML_OK || any_gpu_is_lost (gpus))
       library_stop (gpus);
+    if (down == NVML_VERSION_MISMATCH) /* the file may have been exchanged for one that fits */
+      nvml_unload (&gpus->nvml);
   }
   if (!state->started && library_start (gpus) < 0)
     return;
   gpus_list (gpus);
   gpu_events_start (gpus->events, gpus);
   state->listed_ns = now_ns;
+  state->lost = false;
 }
 
 /* No driver, or one that is left alone for a while. */
@@ -273,28 +281,30 @@ gpus_begin (struct gpus *gpus, bool called, struct table *table)
 {
   struct gpu_state *state = gpus->state;
 
-  if (called) {
-    pthread_mutex_lock (&state->lock);
-    state->down = false;
-    if (!is_idle (state)) /* another group may have found out meanwhile */
-      devices_refresh (gpus);
-    if (state->started)
-      return 1;
-    pthread_mutex_unlock (&state->lock);
+  if (!called)
+    return tell_absent (gpus, table);
+  /* Another group may have found out meanwhile that there is nothing to ask. */
+  if (!is_idle (state) && pthread_rwlock_trywrlock (&state->lock) == 0) {
+    devices_refresh (gpus);
+    pthread_rwlock_unlock (&state->lock);
   }
+  pthread_rwlock_rdlock (&state->lock);
+  if (state->started && state->down == NVML_OK)
+    return 1;
+  pthread_rwlock_unlock (&state->lock);
   return tell_absent (gpus, table);
 }
 
 void
 gpus_end (struct gpus *gpus)
 {
-  pthread_mutex_unlock (&gpus->state->lock);
+  pthread_rwlock_unlock (&gpus->state->lock);
 }
 
 bool
 gpu_is_asked (const struct gpus *gpus, const struct gpu *gpu)
 {
-  return gpu->handle && !gpus->state->down;
+  return gpu->handle && gpus->state->down == NVML_OK;
 }
 
 bool
@@ -304,28 +314,29 @@ gpu_lacks (int result)
          result == NVML_NO_PERMISSION || result == NVML_ARGUMENT_VERSION_MISMATCH;
 }
 
+void
+gpu_set_result (struct gpus *gpus, struct gpu *gpu, int result)
+{
+  gpu->result = result;
+  if (!atomic_exchange (&gpu->lost, result != NVML_OK) && result != NVML_OK)
+    gpus->state->lost = true;
+}
+
 bool
 gpu_goes_on (struct gpus *gpus, struct gpu *gpu, int result)
 {
-  struct gpu_state *state = gpus->state;
+  int fine = NVML_OK;
 
   switch (result) {
   case NVML_UNINITIALIZED:
   case NVML_DRIVER_NOT_LOADED:
   case NVML_VERSION_MISMATCH:
-    if (!state->down) {
-      library_stop (gpus);
-      if (result == NVML_VERSION_MISMATCH)
-        nvml_unload (&gpus->nvml);
-      for (size_t i = 0; i < gpus->count; i++)
-        gpus->list[i].handle = NULL;
+    if (atomic_compare_exchange_strong (&gpus->state->down, &fine, result))
       library_rest (gpus, nvml_result_text (result));
-    }
-    state->down = true;
     return false;
   case NVML_GPU_IS_LOST:
   case NVML_RESET_REQUIRED:
-    gpu->result = result;
+    gpu_set_result (gpus, gpu, result);
     return false;
   default:
     return true;
@@ -354,7 +365,7 @@ gpus_tell_errors (struct gpus *gpus, struct table *table)
 {
   size_t length = 0;
 
-  if (gpus->state->down)
+  if (gpus->state->down != NVML_OK)
     return tell_absent (gpus, table);
   for (size_t i = 0; i < gpus->count && length < sizeof table->error; i++)
     if (gpus->list[i].result != NVML_OK)

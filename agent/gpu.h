@@ -1,12 +1,13 @@
 /* The node's NVIDIA GPUs, which all GPU groups share: the library, the devices, and what is known of them.
  *
- * A call of the driver may hang, so each group makes its calls in its lane, between gpus_begin and gpus_end, which hold
- * a lock: when one hangs the others wait behind it, and each tells "timed out". The sampling thread never takes that
- * lock. A GPU keeps its label as long as the agent lives, also when it is gone and others move up in the driver's
- * order. */
+ * A call of the driver may hang, so each group makes its calls in its lane, between gpus_begin and gpus_end. Groups read
+ * the list at the same time, and a call that hangs holds up its own group alone: the library is started, stopped and
+ * listed anew only while no group reads, and nobody waits for that moment. The sampling thread never takes that lock. A
+ * GPU keeps its label as long as the agent lives, also when it is gone and others move up in the driver's order. */
 #ifndef SYNOP_AGENT_GPU_H
 #define SYNOP_AGENT_GPU_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,27 +29,29 @@ struct gpu {
   uint32_t gpu_instance, compute_instance; /* of a MIG device; else UINT32_MAX */
   bool split;                              /* it has MIG devices */
   bool missing;                            /* it was there, and the driver does not list it any more */
-  int result;                              /* why it gives no values: NVML_GPU_IS_LOST, ...; else NVML_OK */
-  uint64_t unsupported;                    /* of the sources of group_gpu.c: a bit for each that it does not have */
+  _Atomic int result;                      /* why it gives no values: NVML_GPU_IS_LOST, ...; else NVML_OK */
+  atomic_bool lost;                        /* that it gives none is known: the list need not be made anew soon */
   bool events;                             /* XIDs come as the driver's events; else from the kernel's log */
-  uint64_t xids, xid;                      /* how many since the agent was started, and the last */
-  uint64_t use_seen_us;                    /* newest use of processes that was read */
+
+  uint64_t unsupported; /* the group gpu's: a bit for each of its sources that this GPU does not have */
+  uint64_t xids, xid;   /* the group gpu's: how many since the agent was started, and the last */
+  uint64_t use_seen_us; /* the group gpu_processes': newest use that was read */
 };
 
 struct gpu_events;
 struct gpm;
 struct gpu_processes;
 struct gpu_seen;
-struct gpus {
+struct gpus { /* does not change between gpus_begin and gpus_end, but for what is one group's own */
   struct nvml nvml;
   struct gpu list[GPU_DEVICES_MAX]; /* GPUs in the driver's order, each before its MIG devices; those gone last */
   size_t count;
-  unsigned listing;    /* grows with each new list: places in it may be others */
-  unsigned generation; /* grows when handles were made anew; older ones are no longer valid */
-  char driver[80];     /* its version */
-  struct gpu_events *events;
-  struct gpu_processes *processes;
-  struct gpm *gpm;
+  unsigned listing;                /* grows with each new list: places in it may be others */
+  unsigned generation;             /* grows when handles were made anew; older ones are no longer valid */
+  char driver[80];                 /* its version */
+  struct gpu_events *events;       /* the group gpu's */
+  struct gpu_processes *processes; /* the group gpu_processes' */
+  struct gpm *gpm;                 /* the group gpu_profiling's */
   struct gpu_seen *seen;
   struct gpu_state *state; /* the rest is gpu.c's */
 };
@@ -61,14 +64,15 @@ void gpus_unref (struct gpus *gpus); /* by each group, and by who has the contex
  * there is none again each minute if the driver has made its device since. */
 bool gpus_may_block (struct gpus *gpus);
 
-/* In the lane; `called` is what gpus_may_block said. Takes the lock, starts the library and lists the devices if need
- * be. 1: they may be used until gpus_end. 0: there is no driver, and never was. -1: it is gone, why is in
- * table->error. */
+/* In the lane; `called` is what gpus_may_block said. Starts the library and lists the devices if need be. 1: they may be
+ * used until gpus_end. 0: there is no driver, and never was. -1: it is gone, why is in table->error. */
 int gpus_begin (struct gpus *gpus, bool called, struct table *table);
 void gpus_end (struct gpus *gpus);
 
 /* Looks at what a call of that GPU returned. False: nothing more can be asked of it in this sample. */
 bool gpu_goes_on (struct gpus *gpus, struct gpu *gpu, int result);
+/* What a sample found out of it. One that gives no values any more is looked for in a new list soon. */
+void gpu_set_result (struct gpus *gpus, struct gpu *gpu, int result);
 bool gpu_is_asked (const struct gpus *gpus, const struct gpu *gpu); /* in this sample */
 bool gpu_lacks (int result);                                        /* it does not have that, and will not have it */
 

@@ -6,17 +6,13 @@
 
 #include "agent/gpu.h"
 #include "agent/gpu_seen.h"
-#include "synop/clock.h"
 #include "synop/memory.h"
 
-#define SAME_INSTANT (100 * NS_PER_MS)
 #define PROCESSES_MAX 4096 /* of one GPU */
 
 struct gpu_processes {
   struct gpu_process *list;
   size_t count, capacity;
-  int64_t read_ns;
-  unsigned listing;
 
   void *buffer; /* for the library to fill */
   size_t room;  /* in bytes */
@@ -183,16 +179,10 @@ read_gpu (struct gpu_processes *processes, struct gpus *gpus, size_t at)
 const struct gpu_process *
 gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *count)
 {
-  int64_t now_ns = clock_monotonic ();
-
-  if (processes->read_ns == 0 || processes->listing != gpus->listing || now_ns - processes->read_ns > SAME_INSTANT) {
-    processes->count = 0;
-    for (size_t i = 0; i < gpus->count; i++)
-      read_gpu (processes, gpus, i);
-    gpu_seen_leave_processes (gpus->seen, processes->list, processes->count);
-    processes->read_ns = now_ns;
-    processes->listing = gpus->listing;
-  }
+  processes->count = 0;
+  for (size_t i = 0; i < gpus->count; i++)
+    read_gpu (processes, gpus, i);
+  gpu_seen_leave_processes (gpus->seen, processes->list, processes->count);
   *count = processes->count;
   return processes->list;
 }

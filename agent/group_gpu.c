@@ -371,7 +371,6 @@ gpu_read (struct reading *reading)
   int failure = NVML_OK, lack = NVML_OK;
   bool good = false;
 
-  gpu->result = NVML_OK;
   for (size_t i = 0; i < SOURCES && gpu_is_asked (gpus, gpu); i++) {
     int result;
 
@@ -387,9 +386,13 @@ gpu_read (struct reading *reading)
     } else if (result != NVML_OK)
       failure = result;
   }
-  if (good || !gpu_is_asked (gpus, gpu) || (gpu->parent && failure == NVML_OK))
+  if (!gpu_is_asked (gpus, gpu))
     return;
-  gpu->result = failure != NVML_OK ? failure : lack;
+  if (good || (gpu->parent && failure == NVML_OK)) {
+    gpu_set_result (gpus, gpu, NVML_OK);
+    return;
+  }
+  gpu_set_result (gpus, gpu, failure != NVML_OK ? failure : lack);
   gpu->unsupported = 0;
 }
 

@@ -20,7 +20,7 @@ struct scene {
 };
 
 static struct scene scene;
-static int64_t later_ns; /* time that passes without being waited for */
+static _Atomic int64_t later_ns; /* time that passes without being waited for */
 
 int64_t __real_clock_monotonic (void);
 int64_t __wrap_clock_monotonic (void);
@@ -251,6 +251,42 @@ test_a_lost_gpu_stays_a_row (void **state)
   assert_text (&sampled, "1", "state", "ok");
   assert_uint (&sampled, "1", "power", 101000);
   sampled_close (&links);
+  sampled_close (&sampled);
+}
+
+/* What was lost is looked for within ten seconds, and then each minute: the library is started again for that. */
+static void
+test_a_lost_gpu_is_looked_for (void **state)
+{
+#define LOST "error nvmlDeviceGetUtilizationRates 15 1\n"
+  static const struct {
+    int after_s;
+    const char *script, *error;
+    size_t rows;
+  } steps[] = {
+    { 0, "gpus 2\n", "", 2 },
+    { 5, "gpus 2\nremoved 1\n", "GPU 1: lost", 2 },
+    { 3, "gpus 2\nremoved 1\n", "GPU 1: lost", 2 },
+    { 3, "gpus 2\nremoved 1\n", "GPU 1: missing", 2 },
+    { 30, "gpus 2\n", "GPU 1: missing", 2 },
+    { 31, "gpus 2\n", "", 2 },
+    { 11, "gpus 2\n" LOST, "GPU 1: lost", 2 },
+    { 11, "gpus 2\nmig 0 2\n" LOST, "GPU 1: lost", 4 }, /* a new list, which does not help; */
+    { 11, "gpus 2\n" LOST, "GPU 1: lost", 4 },          /* none any more */
+    { 50, "gpus 2\n", "", 2 },
+  };
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    script (steps[i].script);
+    if (i == 0)
+      gpu_open (&sampled, &sampler_gpu);
+    later_ns += steps[i].after_s * NS_PER_S;
+    assert_int_equal (gpu_again (&sampled), steps[i].error[0] ? -1 : 0);
+    assert_string_equal (sampled.table.error, steps[i].error);
+    assert_int_equal (sampled.table.rows, steps[i].rows);
+  }
   sampled_close (&sampled);
 }
 
@@ -538,7 +574,6 @@ test_processes (void **state)
   for (int i = 0; i < 100; i++)
     snprintf (text + strlen (text), sizeof text - strlen (text), "process 0 %d 1\n", 5000 + i);
   script (text);
-  usleep (110000); /* a list is good for a tenth of a second */
   assert_int_equal (gpu_again (&sampled), 0);
   assert_int_equal (sampled.table.rows, 105);
   assert_text (&sampled, "0/4321", "job", "77");
@@ -554,11 +589,12 @@ collect (struct lane *lane, struct table *table, int64_t wait_ns)
   return lane_collect (lane, table, clock_monotonic () + wait_ns);
 }
 
-/* A call that hangs: "timed out", and by itself fine again when it returns. */
+/* A call that hangs: "timed out", and by itself fine again when it returns. The other groups of the GPUs go on. */
 static void
 test_hang (void **state)
 {
-  struct sampler_context context = { .root = "", .gpu_library = scene.library };
+  struct sampler_context context = { .root = "", .gpu_library = scene.library, .gpus = &scene.gpus };
+  struct sampled links = { 0 };
   struct lane *lane;
   struct table table;
   bool good = false;
@@ -567,6 +603,7 @@ test_hang (void **state)
   later_ns = 0; /* a lane waits by the real clock */
   script ("gpus 2\n");
   lane = lane_create (&sampler_gpu, sampler_gpu.open (&context));
+  gpu_open (&links, &sampler_gpu_nvlink);
   table_init (&table, sampler_gpu.group);
   assert_true (collect (lane, &table, 20 * NS_PER_S));
   assert_int_equal (table.rows, 2);
@@ -574,6 +611,10 @@ test_hang (void **state)
   assert_false (collect (lane, &table, 20 * NS_PER_MS));
   assert_string_equal (table.error, "timed out");
   assert_false (collect (lane, &table, 20 * NS_PER_MS));
+  later_ns += 61 * NS_PER_S; /* the list is due, and waits */
+  assert_int_equal (gpu_again (&links), 0);
+  assert_true (sampled_has_row (&links, "1:0"));
+  later_ns = 0;
   script ("gpus 2\n");
   for (int i = 0; i < 2000 && !good; i++) {
     good = collect (lane, &table, 10 * NS_PER_MS);
@@ -583,6 +624,7 @@ test_hang (void **state)
   assert_string_equal (table.error, "");
   assert_int_equal (table.rows, 2);
   lane_destroy (lane);
+  sampled_close (&links);
   table_free (&table);
 }
 
@@ -669,6 +711,7 @@ main (void)
     SCENE (test_values),
     SCENE (test_blank_is_missing),
     SCENE (test_mig),
+    SCENE (test_a_lost_gpu_is_looked_for),
     SCENE (test_errors_of_calls),
     SCENE (test_a_lost_gpu_stays_a_row),
     SCENE (test_reload_and_removal),
