@@ -23,7 +23,7 @@
 const char *
 group_failure_error (const struct group_failure *failure)
 {
-  bool began = !failure->told[0] && failure->bad >= SAMPLES_STEADY;
+  bool began = !failure->told[0] && failure->samples >= SAMPLES_STEADY;
 
   return began || failure->same >= SAMPLES_STEADY ? failure->now : failure->told;
 }
@@ -51,10 +51,7 @@ failure_sample (struct group_failure *failure, const struct table *table, int64_
     failure->same = 0;
   }
   failure->same += failure->same < SAMPLES_STEADY;
-  if (!table->error[0])
-    failure->bad = 0;
-  else
-    failure->bad += failure->bad < SAMPLES_STEADY;
+  failure->samples += failure->samples < SAMPLES_STEADY;
   failure->seen_ns = now_ns;
   failure->period_ns = table->period_ns;
 }

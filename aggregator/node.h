@@ -47,17 +47,18 @@ struct node_group {
   bool fresh; /* `now` is of the frame at hand */
 };
 
-/* A group whose last sample has an error, or which is told to fail. */
+/* A group whose last sample has an error, or which is told to fail; else it is not kept. */
 struct group_failure {
   struct group_failure *next; /* in order of their places in the node's schema: */
   size_t group;
   char name[SCHEMA_NAME_MAX + 1];
   char now[sizeof ((struct table *) NULL)->error];  /* in its last sample; "" is fine */
   char told[sizeof ((struct table *) NULL)->error]; /* as the last event says */
-  unsigned same, bad; /* samples in a row with just this error, and with any; counted up to what is steady */
-  int64_t since_ns;   /* the first of the same */
-  int64_t seen_ns;    /* its last sample, */
-  int64_t period_ns;  /* and the period of these */
+  unsigned samples,
+      same;          /* all since the first error, and those that last said the same; no more than make it steady */
+  int64_t since_ns;  /* the first of the same */
+  int64_t seen_ns;   /* its last sample, */
+  int64_t period_ns; /* and the period of these */
 };
 /* What it is taken to fail with: what one sample says alone does not count. "" is fine. */
 const char *group_failure_error (const struct group_failure *failure);

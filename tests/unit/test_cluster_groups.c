@@ -173,6 +173,21 @@ test_a_frame_without_the_group_is_no_sample (void **state)
   check_told (bench, 2, EVENT_GROUP_RECOVERED, "gpu ", "lost");
 }
 
+/* Samples may be far apart: the time alone does not make one of them two. */
+static void
+test_one_sample_of_a_slow_group (void **state)
+{
+  struct bench *bench = *state;
+
+  samples (bench, 2, "lost", "", "");
+  sample (bench, "timed out", "", "");
+  samples (bench, 60, NO, "", "");
+  assert_int_equal (count_told (bench), 1);
+  assert_string_equal (group_failure_error (cluster_find (bench->cluster, "n1")->failures), "lost");
+  sample (bench, "timed out", "", "");
+  check_told (bench, 2, EVENT_GROUP_FAILED, "gpu ", "timed out");
+}
+
 /* It may never say the same twice. */
 static void
 test_two_errors_in_a_row_are_a_failure (void **state)
@@ -304,21 +319,21 @@ test_the_newest_is_told_after_the_brake (void **state)
   check_told (bench, 5, EVENT_GROUP_FAILED, "nfs ", "stale handle");
 }
 
+/* So one that flaps stands before no other. */
 static void
-test_a_flapping_group_stands_before_no_other (void **state)
+test_who_waits_longest_is_told_first (void **state)
 {
   struct bench *bench = *state;
 
-  for (int i = 0; i < 50; i++)
-    samples (bench, 2, i % 2 ? "" : "lost", "", "");
-  assert_int_equal (count_events (bench, EVENT_GROUP_FAILED, NULL, NULL),
-                    count_told (bench) / 2 + count_told (bench) % 2);
-  for (int i = 0; i < 7; i++)
-    samples (bench, 2, i % 2 ? "" : "lost", "", "timed out");
-  for (size_t i = 0; i < bench->event_count; i++)
-    if (strcmp (bench->events[i].groups, "nfs ") == 0)
-      return;
-  fail_msg ("nfs is not told");
+  use_up (bench);
+  sample (bench, "", "", "timed out");
+  sample (bench, "lost", "", "timed out");
+  sample (bench, "lost", "", "timed out");
+  assert_int_equal (count_told (bench), 4);
+  pass (bench, 2 * NS_PER_S);
+  check_told (bench, 5, EVENT_GROUP_FAILED, "nfs ", "timed out");
+  samples (bench, 10, "lost", "", "timed out");
+  check_told (bench, 6, EVENT_GROUP_FAILED, "gpu ", "lost");
 }
 
 static void
@@ -368,6 +383,7 @@ test_a_node_that_was_down (void **state)
   sample (bench, "lost", "", "timed out");
   pass (bench, 3600 * NS_PER_S);
   assert_int_equal (state_of (bench, "n1"), NODE_DOWN);
+  samples (bench, 5, NO, "", ""); /* it is of a longer period */
   samples (bench, 20, "lost", NO, "");
   assert_int_equal (count_told (bench), 1);
   pass (bench, 3600 * NS_PER_S);
@@ -444,6 +460,24 @@ test_another_schema (void **state)
   check_told (bench, 3, EVENT_GROUP_RECOVERED, "gpu_link ", "lost");
   assert_string_equal (cluster_find (bench->cluster, "n1")->failures->name, "nfs");
   assert_null (cluster_find (bench->cluster, "n1")->failures->next);
+}
+
+static void
+test_groups_in_another_order (void **state)
+{
+  static const struct group *const order[] = { &small_group, &nfs_group, &gpu_group, &link_group };
+  struct bench *bench = *state;
+
+  samples (bench, 2, "lost", "lost", "timed out");
+  schema_destroy (bench->schema);
+  bench->schema = schema_create (order, 4);
+  send_hello (bench, "n1", "n1", NEW, NS_PER_S);
+  send_plain (bench, "n1", NEW, 1);
+  send_good_schema (bench, "n1");
+  for (uint64_t sequence = 2; sequence < 20; sequence++)
+    send_errors (bench, bench->schema, NEW, sequence, (const char *const[]){ "lost", "lost", "timed out", NO });
+  assert_int_equal (bench->frames, 3 + 19);
+  assert_int_equal (count_told (bench), 2);
 }
 
 static void
@@ -530,6 +564,7 @@ main (void)
     GROUPS_TEST (test_failed_and_recovered),
     GROUPS_TEST (test_one_sample_is_no_event),
     GROUPS_TEST (test_a_frame_without_the_group_is_no_sample),
+    GROUPS_TEST (test_one_sample_of_a_slow_group),
     GROUPS_TEST (test_two_errors_in_a_row_are_a_failure),
     GROUPS_TEST (test_facts_are_left_out),
     GROUPS_TEST (test_another_error_is_told_when_it_stands),
@@ -538,13 +573,14 @@ main (void)
     GROUPS_TEST (test_what_was_held_back_is_told_by_a_tick),
     GROUPS_TEST (test_what_came_and_went_under_the_brake_is_not_told),
     GROUPS_TEST (test_the_newest_is_told_after_the_brake),
-    GROUPS_TEST (test_a_flapping_group_stands_before_no_other),
+    GROUPS_TEST (test_who_waits_longest_is_told_first),
     GROUPS_TEST (test_many_groups_that_differ),
     GROUPS_TEST (test_a_restart_tells_nothing_again),
     GROUPS_TEST (test_a_node_that_was_down),
     GROUPS_TEST (test_nothing_is_told_of_a_silent_node),
     GROUPS_TEST (test_late_frames_change_nothing),
     GROUPS_TEST (test_another_schema),
+    GROUPS_TEST (test_groups_in_another_order),
     GROUPS_TEST (test_a_group_that_is_left_out_for_long_is_forgotten),
     GROUPS_TEST (test_a_node_that_is_replaced_is_told_anew),
     GROUPS_TEST (test_the_line_of_an_event),
