@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/amdgpu.h"
 #include "agent/gpm.h"
 #include "agent/gpu_events.h"
 #include "agent/gpu_processes.h"
@@ -85,6 +86,7 @@ gpus_create (const char *root, const char *library)
   gpus->processes = gpu_processes_create ();
   gpus->gpm = gpm_create ();
   gpus->seen = gpu_seen_create ();
+  gpus->amd = amdgpus_create (root);
   library_look (gpus);
   return gpus;
 }
@@ -135,6 +137,7 @@ gpus_unref (struct gpus *gpus)
   gpu_processes_destroy (gpus->processes);
   gpm_destroy (gpus->gpm);
   gpu_seen_destroy (gpus->seen);
+  amdgpus_destroy (gpus->amd);
   pthread_rwlock_destroy (&state->lock);
   pthread_mutex_destroy (&state->small);
   free (state->library);

@@ -38,6 +38,7 @@ struct gpu {
   uint64_t use_seen_us; /* the group gpu_processes': newest use that was read */
 };
 
+struct amdgpus;
 struct gpu_events;
 struct gpm;
 struct gpu_processes;
@@ -53,6 +54,7 @@ struct gpus { /* does not change between gpus_begin and gpus_end, but for what i
   struct gpu_processes *processes; /* the group gpu_processes' */
   struct gpm *gpm;                 /* the group gpu_profiling's */
   struct gpu_seen *seen;
+  struct amdgpus *amd; /* the second source of gpu and gpu_info, with a lock of its own */
   struct gpu_state *state; /* the rest is gpu.c's */
 };
 
@@ -84,7 +86,7 @@ int gpus_tell_errors (struct gpus *gpus, struct table *table);
 /* gpu_list.c: makes the list anew, with the library started; for gpu.c. */
 void gpus_list (struct gpus *gpus);
 
-/* Why there are no GPUs: "" when there are. For --list-groups; loads and starts the library. */
+/* Why there are no NVIDIA GPUs: "" when there are. For --list-groups; loads and starts the library. */
 void gpus_absent (const struct sampler_context *context, char *text, size_t size);
 /* The same of gpu_profiling, where there are GPUs; takes a sample. */
 void gpu_profiling_absent (const struct sampler_context *context, char *text, size_t size);

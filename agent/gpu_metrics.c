@@ -42,7 +42,9 @@ const struct metric gpu_metrics[GPU_COLUMNS] = {
   [MEMORY_TOTAL] = BYTES ("memory_total", "Memory that the GPU has."),
   [BAR1_USED] = BYTES ("bar1_used", "BAR1 memory that is mapped, for access by the host and other devices."),
   [BAR1_TOTAL] = BYTES ("bar1_total", "BAR1 memory that there is."),
-  [TEMPERATURE] = { "temperature", GAUGE, UNIT_CELSIUS, FOLD_MAX, .help = "Temperature of the GPU." },
+  [TEMPERATURE] = { "temperature", GAUGE, UNIT_CELSIUS, FOLD_MAX,
+                    .help =
+                        "Temperature of the GPU; of AMD's at the edge of the chip, or its hottest where that is all." },
   [MEMORY_TEMPERATURE] = { "memory_temperature", GAUGE, UNIT_CELSIUS, FOLD_MAX, .help = "Temperature of its memory." },
   [POWER] = { "power", GAUGE, UNIT_WATTS, FOLD_SUM, .per = 1000,
               .help = "Power that it draws; newer GPUs tell the mean of a second." },
@@ -106,5 +108,7 @@ const struct metric gpu_metrics[GPU_COLUMNS] = {
   [XID_ERRORS] = ERRORS ("xid_errors", "XIDs that the driver told since the agent was started."),
   [XID] = { "xid", GAUGE, UNIT_COUNT, FOLD_NONE, .help = "The last of them." },
   [STATE] = { "state", TEXT, UNIT_NONE, FOLD_NONE,
-              .help = "ok, or why there are no values: lost (fallen off the bus), reset required, missing." },
+              .help = "ok, or why there are no values: lost (fallen off the bus), reset required, missing; of AMD's "
+                      "also in reset, and "
+                      "suspended (not read, so that it sleeps on)." },
 };

@@ -13,6 +13,7 @@
 struct seen_gpu {
   char label[16], uuid[96];
   bool split, instance;            /* it has MIG instances; it is one */
+  bool no_processes;               /* it is not known which are on it */
   uint64_t utilization, energy_mj; /* UINT64_MAX: not known */
 };
 

@@ -1,4 +1,4 @@
-/* gpu: each NVIDIA GPU, and each instance that a GPU is split into (MIG).
+/* gpu: each NVIDIA GPU, each instance that a GPU is split into (MIG), and each AMD GPU (amdgpu.h).
  *
  * What is asked of a GPU stands in `sources`, one call of the library each. One that a GPU does not have is not asked for
  * again. The GPUs fold to the node without counting anything twice: the memory of a GPU that is split is that of its
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/amdgpu.h"
 #include "agent/gpu.h"
 #include "agent/gpu_events.h"
 #include "agent/gpu_metrics.h"
@@ -26,16 +27,18 @@ static const struct group group = {
   .row = "GPU",
   .rows_name = "gpus",
   .fold_name = "total",
-  .help = "Use, memory, power, clocks, links and errors of each NVIDIA GPU, and of each MIG instance (0:1).",
+  .help = "Use, memory, power, clocks, links and errors of each NVIDIA GPU (0), MIG instance (0:1) and AMD GPU (amd0).",
   .metrics = gpu_metrics,
   .metric_count = GPU_COLUMNS,
 };
 
 struct gpu_group {
   struct gpus *gpus;
-  bool called;
-  bool slow;   /* measuring PCIe traffic takes time */
-  size_t turn; /* whose turn that is */
+  bool called, amd_called;
+  bool slow;             /* measuring PCIe traffic takes time */
+  size_t turn;           /* whose turn that is */
+  struct seen_gpu *seen; /* as of this sample: of each row */
+  size_t room;
 };
 
 /* One GPU that is being read. */
@@ -349,6 +352,7 @@ gpu_group_close (void *state)
   struct gpu_group *gpu_group = state;
 
   gpus_unref (gpu_group->gpus);
+  free (gpu_group->seen);
   free (gpu_group);
 }
 
@@ -358,7 +362,8 @@ gpu_group_may_block (void *state)
   struct gpu_group *gpu_group = state;
 
   gpu_group->called = gpus_may_block (gpu_group->gpus);
-  return gpu_group->called;
+  gpu_group->amd_called = amdgpus_may_block (gpu_group->gpus->amd);
+  return gpu_group->called || gpu_group->amd_called;
 }
 
 /* One whose every call failed has that as its state: what it is does not matter to who looks for a broken GPU. One that
@@ -426,42 +431,92 @@ number (const struct table *table, size_t row, size_t column)
   return value->type == VALUE_UINT ? value->as.u : UINT64_MAX;
 }
 
-/* For the groups of jobs. The table has a row for each GPU, unless there are more than a table holds. */
-static void
-leave_seen (struct gpus *gpus, const struct table *table)
+/* For the groups of jobs: of the GPUs whose rows begin at `first`. */
+static struct seen_gpu *
+note_seen (struct gpu_group *gpu_group, const struct table *table, size_t first)
 {
-  struct seen_gpu *seen = gpu_seen_begin (gpus->seen, gpus->count);
-
-  for (size_t i = 0; i < gpus->count; i++) {
-    const struct gpu *gpu = &gpus->list[i];
-
-    seen[i] = (struct seen_gpu){ .split = gpu->split, .instance = gpu->parent };
-    memcpy (seen[i].label, gpu->label, sizeof seen[i].label);
-    memcpy (seen[i].uuid, gpu->uuid, sizeof seen[i].uuid);
-    seen[i].utilization = number (table, i, UTILIZATION);
-    seen[i].energy_mj = number (table, i, ENERGY);
+  if (table->rows > gpu_group->room) {
+    gpu_group->room = table->rows;
+    gpu_group->seen = memory_resize (gpu_group->seen, gpu_group->room, sizeof *gpu_group->seen);
   }
-  gpu_seen_end (gpus->seen);
+  for (size_t i = first; i < table->rows; i++)
+    gpu_group->seen[i] =
+        (struct seen_gpu){ .utilization = number (table, i, UTILIZATION), .energy_mj = number (table, i, ENERGY) };
+  return gpu_group->seen;
+}
+
+static void
+leave_seen (const struct gpu_group *gpu_group, size_t count)
+{
+  struct seen_gpu *seen = gpu_seen_begin (gpu_group->gpus->seen, count);
+
+  if (count)
+    memcpy (seen, gpu_group->seen, count * sizeof *seen);
+  gpu_seen_end (gpu_group->gpus->seen);
 }
 
 static int
-gpu_group_sample (void *state, struct table *table)
+nvidia_sample (struct gpu_group *gpu_group, struct table *table)
 {
-  struct gpu_group *gpu_group = state;
   struct gpus *gpus = gpu_group->gpus;
   int begun = gpus_begin (gpus, gpu_group->called, table), result;
+  struct seen_gpu *seen;
 
   if (begun <= 0)
     return begun;
   gpu_events_take (gpus->events, gpus);
   for (size_t i = 0; i < gpus->count; i++)
     gpu_row (gpu_group, table, &gpus->list[i]);
-  if (table->rows == gpus->count)
-    leave_seen (gpus, table);
+  seen = note_seen (gpu_group, table, 0);
+  for (size_t i = 0; i < table->rows; i++) {
+    const struct gpu *gpu = &gpus->list[i];
+
+    seen[i].split = gpu->split;
+    seen[i].instance = gpu->parent;
+    memcpy (seen[i].label, gpu->label, sizeof seen[i].label);
+    memcpy (seen[i].uuid, gpu->uuid, sizeof seen[i].uuid);
+  }
   if (gpus->count)
     gpu_group->turn = (gpu_group->turn + 1) % gpus->count;
   result = gpus_tell_errors (gpus, table);
   gpus_end (gpus);
+  return result;
+}
+
+static int
+amd_sample (struct gpu_group *gpu_group, struct table *table)
+{
+  struct amdgpus *amd = gpu_group->gpus->amd;
+  size_t first = table->rows;
+  struct seen_gpu *seen;
+  int result;
+
+  amdgpus_begin (amd);
+  result = amdgpus_sample (amd, table);
+  seen = note_seen (gpu_group, table, first);
+  for (size_t i = first; i < table->rows; i++) {
+    const struct amdgpu *gpu = &amd->list[i - first];
+
+    seen[i].no_processes = true;
+    memcpy (seen[i].label, gpu->label, sizeof seen[i].label);
+    memcpy (seen[i].uuid, gpu->uuid, sizeof seen[i].uuid);
+  }
+  amdgpus_end (amd);
+  return result;
+}
+
+/* While NVIDIA's driver is gone, what was seen of its GPUs stays. */
+static int
+gpu_group_sample (void *state, struct table *table)
+{
+  struct gpu_group *gpu_group = state;
+  int result = nvidia_sample (gpu_group, table);
+  bool whole = result == 0 || table->rows != 0;
+
+  if (gpu_group->amd_called && amd_sample (gpu_group, table) < 0)
+    result = -1;
+  if (whole)
+    leave_seen (gpu_group, table->rows);
   return result;
 }
 

@@ -1,10 +1,11 @@
-/* gpu_info: what each GPU and each MIG instance is. Its rows ride along when the list of devices was made anew, which is
+/* gpu_info: what each GPU, AMD's too, and each MIG instance is. Its rows ride along when the list of devices was made anew, which is
  * once a minute; the first two samples have all, since `agent --once` shows the second. A driver may be loaded, and MIG
  * instances made, long after the agent was started; so these are no facts that are told once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/amdgpu.h"
 #include "agent/gpu.h"
 #include "agent/groups.h"
 #include "synop/memory.h"
@@ -38,7 +39,7 @@ enum column {
   }
 
 static const struct metric metrics[] = {
-  [UUID] = FACT ("uuid", TEXT, UNIT_NONE, "The UUID that the driver gives it."),
+  [UUID] = FACT ("uuid", TEXT, UNIT_NONE, "The UUID that the driver gives it; of an AMD GPU as ROCm has it."),
   [NAME] = FACT ("name", TEXT, UNIT_NONE, "The model."),
   [PCI_BUS_ID] = FACT ("pci_bus_id", TEXT, UNIT_NONE, "Where it is on PCI, domain:bus:device.function."),
   [SERIAL] = FACT ("serial", TEXT, UNIT_NONE, "Serial number of the board."),
@@ -53,7 +54,8 @@ static const struct metric metrics[] = {
   [PCIE_WIDTH_MAX] = FACT ("pcie_width_max", GAUGE, UNIT_COUNT, "Most lanes of PCIe that it and the host have."),
   [ECC] = FACT ("ecc", GAUGE, UNIT_BOOLEAN, "Memory errors are corrected."),
   [MIG] = FACT ("mig", GAUGE, UNIT_BOOLEAN, "It is split into instances."),
-  [DRIVER] = NODE_FACT ("driver_version", "Version of the driver."),
+  [DRIVER] = NODE_FACT ("driver_version",
+                        "Version of NVIDIA's driver; where there is none amdgpu, and its version if it is told."),
   [CUDA] = NODE_FACT ("cuda_version", "Newest version of CUDA that the driver can serve."),
 };
 
@@ -67,10 +69,14 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
+struct told {
+  unsigned samples, listing;
+};
+
 struct gpu_info {
   struct gpus *gpus;
-  bool called;
-  unsigned samples, listing;
+  bool called, amd_called;
+  struct told nvidia, amd;
 };
 
 static void *
@@ -97,7 +103,8 @@ gpu_info_may_block (void *state)
   struct gpu_info *info = state;
 
   info->called = gpus_may_block (info->gpus);
-  return info->called;
+  info->amd_called = amdgpus_may_block (info->gpus->amd);
+  return info->called || info->amd_called;
 }
 
 static void
@@ -189,24 +196,65 @@ tell_node (const struct gpus *gpus, struct table *table)
   }
 }
 
+static void
+tell_amd (struct table *table, const struct amdgpu *gpu)
+{
+  size_t row = table_add_row (table, gpu->label, strlen (gpu->label));
+  uint64_t generation, width;
+
+  if (row == SIZE_MAX)
+    return;
+  set_text (table, row, UUID, gpu->uuid);
+  set_text (table, row, NAME, gpu->name);
+  set_text (table, row, PCI_BUS_ID, gpu->bus_id);
+  set_text (table, row, SERIAL, gpu->serial);
+  set_text (table, row, VBIOS, gpu->vbios);
+  if (!gpu->files)
+    return;
+  amdgpu_files_link_max (gpu->files, &generation, &width);
+  if (generation != UINT64_MAX)
+    table_set_uint (table, row, PCIE_GENERATION_MAX, generation);
+  if (width != UINT64_MAX)
+    table_set_uint (table, row, PCIE_WIDTH_MAX, width);
+}
+
+static bool
+is_due (struct told *told, unsigned listing)
+{
+  bool due = told->samples < 2 || told->listing != listing;
+
+  told->samples += told->samples < 2;
+  told->listing = listing;
+  return due;
+}
+
 static int
 gpu_info_sample (void *state, struct table *table)
 {
   struct gpu_info *info = state;
   struct gpus *gpus = info->gpus;
+  struct amdgpus *amd = gpus->amd;
   int begun = gpus_begin (gpus, info->called, table);
 
-  if (begun <= 0)
-    return begun;
-  if (info->samples < 2 || info->listing != gpus->listing) {
-    for (size_t i = 0; i < gpus->count; i++)
-      tell (gpus, table, &gpus->list[i]);
-    tell_node (gpus, table);
-    info->samples += info->samples < 2;
-    info->listing = gpus->listing;
+  if (begun > 0) {
+    if (is_due (&info->nvidia, gpus->listing)) {
+      for (size_t i = 0; i < gpus->count; i++)
+        tell (gpus, table, &gpus->list[i]);
+      tell_node (gpus, table);
+    }
+    gpus_end (gpus);
   }
-  gpus_end (gpus);
-  return 0;
+  if (info->amd_called) {
+    amdgpus_begin (amd);
+    if (is_due (&info->amd, amd->listing)) {
+      for (size_t i = 0; i < amd->count; i++)
+        tell_amd (table, &amd->list[i]);
+      if (begun <= 0)
+        set_text (table, TABLE_NODE, DRIVER, amd->driver);
+    }
+    amdgpus_end (amd);
+  }
+  return begun < 0 ? -1 : 0;
 }
 
 const struct sampler sampler_gpu_info = { &group,          gpu_info_may_block, gpu_info_open,

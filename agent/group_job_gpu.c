@@ -7,7 +7,8 @@
  *   SLURM_JOB_GPUS=0,2-3
  *   CUDA_VISIBLE_DEVICES=GPU-6a1f4b3c,MIG-0b7a...      also only their beginnings
  *
- * Where that says nothing, a job has the GPUs on which its processes are. */
+ * Where that says nothing, a job has the GPUs on which its processes are; of AMD's that is not known. An index is
+ * NVIDIA's, and AMD's where the node has none of NVIDIA's with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,11 +157,16 @@ energies_forget (struct job_gpu *job_gpu)
 static void
 mark_index (struct job_gpu *job_gpu, unsigned long index)
 {
-  char label[24];
+  static const char *const labels[] = { "%lu", "amd%lu" };
+  bool found = false;
+  char label[32];
 
-  snprintf (label, sizeof label, "%lu", index);
-  for (size_t i = 0; i < job_gpu->view.gpu_count; i++)
-    job_gpu->mine[i] |= strcmp (job_gpu->view.gpus[i].label, label) == 0;
+  for (size_t which = 0; which < 2 && !found; which++) {
+    snprintf (label, sizeof label, labels[which], index);
+    for (size_t i = 0; i < job_gpu->view.gpu_count; i++)
+      if (strcmp (job_gpu->view.gpus[i].label, label) == 0)
+        job_gpu->mine[i] = found = true;
+  }
 }
 
 static void
@@ -265,6 +271,7 @@ tell (struct job_gpu *job_gpu, struct table *table, const struct job *job)
   size_t allocated = mark_allocated (job_gpu, job->identity.gpus), used = 0, idle = 0, known = 0, row;
   char all[512] = "", idle_ones[512] = "";
   uint64_t utilization = 0;
+  bool processes = true;
   struct energy *energy;
 
   for (size_t i = 0; i < job_gpu->view.gpu_count; i++)
@@ -286,12 +293,13 @@ tell (struct job_gpu *job_gpu, struct table *table, const struct job *job)
     if (!job_gpu->mine[i])
       continue;
     append (all, sizeof all, gpu->label);
+    processes &= !gpu->no_processes;
     energy->used_mj += job_gpu->grown_mj[i];
     if (gpu->utilization != UINT64_MAX) {
       utilization += gpu->utilization;
       known++;
     }
-    if (!job->ended && (!uses (job_gpu, label, i) || gpu->utilization == 0)) {
+    if (!job->ended && ((!gpu->no_processes && !uses (job_gpu, label, i)) || gpu->utilization == 0)) {
       append (idle_ones, sizeof idle_ones, gpu->label);
       idle++;
     }
@@ -299,10 +307,11 @@ tell (struct job_gpu *job_gpu, struct table *table, const struct job *job)
   table_set_text (table, row, GPUS, all, strlen (all));
   table_set_text (table, row, IDLE_GPUS, idle_ones, strlen (idle_ones));
   job_group_set (table, row, ALLOCATED, allocated != 0, allocated);
-  table_set_uint (table, row, USED, used);
+  job_group_set (table, row, USED, processes, used);
   table_set_uint (table, row, IDLE, idle);
   table_set_uint (table, row, ENERGY, energy->used_mj);
-  tell_memory (job_gpu, table, row, label);
+  if (processes)
+    tell_memory (job_gpu, table, row, label);
   if (known)
     table_set_real (table, row, UTILIZATION, (double) utilization / (double) known);
 }

@@ -40,7 +40,7 @@ job_environment_read (struct job_environment *environment, const char *bytes, si
 
   *environment = (struct job_environment){ .bytes = bytes, .length = length };
   while (next_entry (&at, end, &name, &value)) {
-    if (name.length < NAME_SHORTEST || name.length > NAME_LONGEST || memchr ("SPNOLFCR", name.at[0], 8) == NULL)
+    if (name.length < NAME_SHORTEST || name.length > NAME_LONGEST || memchr ("SPNOLFCRH", name.at[0], 9) == NULL)
       continue;
     for (size_t i = 0; i < JOB_VARIABLE_COUNT; i++)
       if (lengths[i] == name.length && memcmp (names[i], name.at, name.length) == 0) {

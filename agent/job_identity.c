@@ -147,7 +147,8 @@ static void
 tell (const struct job_environment *environment, struct job_identity *identity)
 {
   const struct text *value = environment->values;
-  struct text gpus = text_or (value[CUDA_VISIBLE_DEVICES], value[ROCR_VISIBLE_DEVICES]);
+  struct text amd = text_or (value[ROCR_VISIBLE_DEVICES], value[HIP_VISIBLE_DEVICES]);
+  struct text gpus = text_or (value[CUDA_VISIBLE_DEVICES], amd);
 
   identity->run = 0;
   if (identity->scheduler == JOB_SLURM)

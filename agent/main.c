@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent/amdgpu.h"
 #include "agent/dcgm.h"
 #include "agent/footprint.h"
 #include "agent/gpu.h"
@@ -100,8 +101,11 @@ write_absent (struct buffer *out, const struct sampler_context *context)
                    "\nNot on this machine: the gpu groups and job_gpu: NVIDIA's driver has not answered for %d s\n",
                    DRIVER_PATIENCE_S);
   } else {
-    if (asking->gpus[0])
-      buffer_printf (out, "\nNot on this machine: the gpu groups and job_gpu: %s\n", asking->gpus);
+    if (asking->gpus[0] && amdgpus_exist (context->root))
+      buffer_printf (out, "\nNot on this machine: gpu_nvlink, gpu_processes, gpu_profiling: %s\n", asking->gpus);
+    else if (asking->gpus[0])
+      buffer_printf (out, "\nNot on this machine: the gpu groups and job_gpu: %s; nor has it an AMD GPU\n",
+                     asking->gpus);
     if (asking->profiling[0])
       buffer_printf (out, "\nNot on this machine: gpu_profiling: %s\n", asking->profiling);
     free (asking);
