@@ -1,8 +1,9 @@
 /* The node's GPUs: the library's life; see gpu.h, and gpu_list.c for the list.
  *
- * The library is loaded when the agent starts and started in the first sample. When it says that the driver is gone (it
- * was unloaded, or exchanged for another version) it is shut down and started again, at first in the next sample, later
- * after a pause of up to a minute. The list is made anew each minute, so that MIG devices that an operator makes appear,
+ * The library is loaded and started in the first sample, where there is a sign of a driver or the operator named it; one
+ * that cannot be loaded is tried again each minute. When it says that the driver is gone (it was unloaded, or exchanged
+ * for another version) it is shut down and started again, at first in the next sample, later after a pause of up to a
+ * minute. The list is made anew each minute, so that MIG devices that an operator makes appear,
  * and within seconds when a device began to give no values; the library is started again first then, since only that
  * brings back a GPU that was gone. */
 #include "agent/gpu.h"
@@ -23,7 +24,7 @@
 #include "synop/memory.h"
 
 #define DEFAULT_LIBRARY "libnvidia-ml.so.1"
-#define LOOK_PERIOD (60 * NS_PER_S) /* for a library that was not there */
+#define LOOK_PERIOD (60 * NS_PER_S) /* for a driver, or a library that cannot be loaded */
 #define LIST_PERIOD (60 * NS_PER_S)
 #define LOST_PERIOD (10 * NS_PER_S) /* for a device that was just lost */
 #define FIRST_PAUSE NS_PER_S        /* the second one: the first try again is that of the next sample */
@@ -44,32 +45,15 @@ struct gpu_state {
   int64_t pause_ns;      /* the next one */
   char reason[512];      /* why there are no GPUs */
 
-  char *library; /* this and what follows: of the sampling thread, while `loaded` is false */
+  char *library;  /* does not change, nor does the next */
+  bool asked_for; /* it is not the default */
+  bool told;      /* that it cannot be loaded; under `lock` */
+
+  bool seen; /* a sign of the driver: this and the next are the sampling thread's */
   int64_t look_ns;
-  bool loaded;
 };
 
 /* ---- from the sampling thread ---- */
-
-static void
-reason_set (struct gpus *gpus, const char *text)
-{
-  pthread_mutex_lock (&gpus->state->small);
-  snprintf (gpus->state->reason, sizeof gpus->state->reason, "%s", text);
-  pthread_mutex_unlock (&gpus->state->small);
-}
-
-static void
-library_look (struct gpus *gpus)
-{
-  struct gpu_state *state = gpus->state;
-  struct error error;
-
-  state->loaded = nvml_load (&gpus->nvml, state->library, &error) == 0;
-  if (!state->loaded)
-    reason_set (gpus, error.text);
-  state->look_ns = clock_monotonic () + LOOK_PERIOD;
-}
 
 static struct gpus *
 gpus_create (const char *root, const char *library)
@@ -81,13 +65,13 @@ gpus_create (const char *root, const char *library)
   pthread_mutex_init (&state->small, NULL);
   state->references = 1;
   state->library = memory_string (library && library[0] ? library : DEFAULT_LIBRARY);
+  state->asked_for = strcmp (state->library, DEFAULT_LIBRARY) != 0;
   gpus->state = state;
   gpus->events = gpu_events_create (root);
   gpus->processes = gpu_processes_create ();
   gpus->gpm = gpm_create ();
   gpus->seen = gpu_seen_create ();
   gpus->amd = amdgpus_create (root);
-  library_look (gpus);
   return gpus;
 }
 
@@ -145,23 +129,29 @@ gpus_unref (struct gpus *gpus)
   free (gpus);
 }
 
+/* In WSL it is the last of these. */
+static bool
+driver_is_there (struct gpu_state *state, int64_t now_ns)
+{
+  static const char *const signs[] = { "/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg" };
+
+  if (state->seen || now_ns < state->look_ns)
+    return state->seen;
+  state->look_ns = now_ns + LOOK_PERIOD;
+  for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+    state->seen = state->seen || access (signs[i], F_OK) == 0;
+  return state->seen;
+}
+
+/* A path is not looked at here: its file server may be dead. */
 bool
 gpus_may_block (struct gpus *gpus)
 {
   struct gpu_state *state = gpus->state;
   int64_t now_ns = clock_monotonic (), idle_until_ns;
 
-  if (!state->loaded) {
-    const char *sign = strchr (state->library, '/') ? state->library : "/dev/nvidiactl";
-
-    if (now_ns < state->look_ns)
-      return false;
-    state->look_ns = now_ns + LOOK_PERIOD;
-    if (access (sign, F_OK) == 0)
-      library_look (gpus);
-    if (!state->loaded)
-      return false;
-  }
+  if (!state->asked_for && !driver_is_there (state, now_ns))
+    return false;
   pthread_mutex_lock (&state->small);
   idle_until_ns = state->idle_until_ns;
   pthread_mutex_unlock (&state->small);
@@ -170,13 +160,15 @@ gpus_may_block (struct gpus *gpus)
 
 /* ---- in lanes: starting ---- */
 
-/* Not again before a pause, which grows. */
+/* Not again before a pause, which grows, of `least_ns` or more. */
 static void
-library_rest (struct gpus *gpus, const char *text)
+library_rest (struct gpus *gpus, const char *text, int64_t least_ns)
 {
   struct gpu_state *state = gpus->state;
 
   pthread_mutex_lock (&state->small);
+  if (state->pause_ns < least_ns)
+    state->pause_ns = least_ns;
   state->idle_until_ns = clock_monotonic () + state->pause_ns;
   state->pause_ns = state->pause_ns == 0 ? FIRST_PAUSE : 2 * state->pause_ns;
   if (state->pause_ns > LAST_PAUSE)
@@ -193,12 +185,15 @@ library_start (struct gpus *gpus)
   int result;
 
   if (!gpus->nvml.library && nvml_load (&gpus->nvml, state->library, &error) < 0) {
-    library_rest (gpus, error.text);
+    if (state->asked_for && !state->told)
+      log_warning ("[gpu] library: %s", error.text);
+    state->told = true;
+    library_rest (gpus, error.text, LOOK_PERIOD);
     return -1;
   }
   result = gpus->nvml.init ();
   if (result != NVML_OK) {
-    library_rest (gpus, nvml_result_text (result));
+    library_rest (gpus, nvml_result_text (result), 0);
     if (result == NVML_VERSION_MISMATCH) /* the file may have been exchanged for one that fits */
       nvml_unload (&gpus->nvml);
     return -1;
@@ -335,7 +330,7 @@ gpu_goes_on (struct gpus *gpus, struct gpu *gpu, int result)
   case NVML_DRIVER_NOT_LOADED:
   case NVML_VERSION_MISMATCH:
     if (atomic_compare_exchange_strong (&gpus->state->down, &fine, result))
-      library_rest (gpus, nvml_result_text (result));
+      library_rest (gpus, nvml_result_text (result), 0);
     return false;
   case NVML_GPU_IS_LOST:
   case NVML_RESET_REQUIRED:
@@ -384,7 +379,7 @@ gpus_absent (const struct sampler_context *context, char *text, size_t size)
   struct table table = { .error = "" };
 
   text[0] = '\0';
-  if (gpus_begin (gpus, gpus_may_block (gpus), &table) == 1) {
+  if (gpus_begin (gpus, true, &table) == 1) {
     if (gpus->count == 0)
       snprintf (text, size, "the driver has no GPU");
     gpus_end (gpus);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/gpu_events.h"
 #include "agent/nvml.h"
 #include "agent/sampler.h"
 #include "synop/table.h"
@@ -35,11 +36,11 @@ struct gpu {
 
   uint64_t unsupported; /* the group gpu's: a bit for each of its sources that this GPU does not have */
   uint64_t xids, xid;   /* the group gpu's: how many since the agent was started, and the last */
+  struct xid_line xid_line;
   uint64_t use_seen_us; /* the group gpu_processes': newest use that was read */
 };
 
 struct amdgpus;
-struct gpu_events;
 struct gpm;
 struct gpu_processes;
 struct gpu_seen;
@@ -62,8 +63,8 @@ struct gpus { /* does not change between gpus_begin and gpus_end, but for what i
 struct gpus *gpus_open (const struct sampler_context *context);
 void gpus_unref (struct gpus *gpus); /* by each group, and by who has the context's place */
 
-/* For `may_block`, in the sampling thread: would gpus_begin call the driver? Looks for the library once, and when
- * there is none again each minute if the driver has made its device since. */
+/* For `may_block`, in the sampling thread: would gpus_begin load the library or call the driver? Where the library is the
+ * default only if there is a sign of the driver, which is looked for each minute. */
 bool gpus_may_block (struct gpus *gpus);
 
 /* In the lane; `called` is what gpus_may_block said. Starts the library and lists the devices if need be. 1: they may be

@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "agent/gpu.h"
+#include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
 #define RECORDS_MAX 1024 /* in one sample; the rest waits for the next */
 #define RECORD_SIZE 8192 /* the kernel's longest */
+#define LINE_PERIOD (60 * NS_PER_S)
 
 struct gpu_events {
   char *kmsg;
@@ -88,13 +90,39 @@ gpu_events_start (struct gpu_events *events, struct gpus *gpus)
   }
 }
 
+/* One that goes on and on is told once. Of others each number goes into the next line. */
 static void
 count_xid (struct gpu *gpu, uint64_t xid)
 {
-  if (gpu->xids == 0 || gpu->xid != xid) /* one that goes on and on is told once */
-    log_warning ("GPU %s (%s): XID %llu", gpu->label, gpu->bus_id, (unsigned long long) xid);
+  struct xid_line *line = &gpu->xid_line;
+  bool told = gpu->xids > 0 && gpu->xid == xid;
+
+  for (size_t i = 0; i < line->count; i++)
+    told = told || line->numbers[i] == xid;
+  if (!told && line->count < XID_LINE_MAX)
+    line->numbers[line->count++] = (uint32_t) xid;
   gpu->xids++;
   gpu->xid = xid;
+}
+
+/* At most a line each minute, which may be many: "GPU 0 (0000:3B:00.0): XID 31, 79 (1000 times since the last line)". */
+static void
+tell_xids (struct gpu *gpu, int64_t now_ns)
+{
+  struct xid_line *line = &gpu->xid_line;
+  uint64_t times = gpu->xids - line->xids;
+  char text[XID_LINE_MAX * 12], more[64] = "";
+  size_t length = 0;
+
+  if (line->count == 0 || (line->xids > 0 && now_ns - line->told_ns < LINE_PERIOD))
+    return;
+  for (size_t i = 0; i < line->count; i++)
+    length += (size_t) snprintf (text + length, sizeof text - length, "%s%u", i ? ", " : "", line->numbers[i]);
+  if (times > line->count)
+    snprintf (more, sizeof more, " (%llu times%s)", (unsigned long long) times,
+              line->xids > 0 ? " since the last line" : "");
+  log_warning ("GPU %s (%s): XID %s%s", gpu->label, gpu->bus_id, text, more);
+  *line = (struct xid_line){ .told_ns = now_ns, .xids = gpu->xids };
 }
 
 static void
@@ -211,6 +239,10 @@ take_log (struct gpu_events *events, struct gpus *gpus)
 void
 gpu_events_take (struct gpu_events *events, struct gpus *gpus)
 {
+  int64_t now_ns = clock_monotonic ();
+
   take_events (events, gpus);
   take_log (events, gpus);
+  for (size_t i = 0; i < gpus->count; i++)
+    tell_xids (&gpus->list[i], now_ns);
 }

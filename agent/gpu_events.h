@@ -18,7 +18,16 @@ void gpu_events_destroy (struct gpu_events *events);
 void gpu_events_start (struct gpu_events *events, struct gpus *gpus);
 void gpu_events_stop (struct gpu_events *events, const struct nvml *nvml);
 
-/* Counts what came since the last time into the GPUs, and tells it in the log. */
+/* What the log has yet to be told of a GPU. */
+#define XID_LINE_MAX 8
+struct xid_line {
+  uint32_t numbers[XID_LINE_MAX]; /* the first that differ; more are counted */
+  uint32_t count;
+  uint64_t xids;   /* of the GPU at the last line */
+  int64_t told_ns; /* when that was */
+};
+
+/* Counts what came since the last time into the GPUs, and tells it in the log, at most a line each minute for a GPU. */
 void gpu_events_take (struct gpu_events *events, struct gpus *gpus);
 
 /* A record of /dev/kmsg: "4,1143,6178432,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.".

@@ -85,6 +85,7 @@ gpu_inherit (struct gpu *gpu, const struct gpu *old)
     memcpy (gpu->uuid, old->uuid, sizeof gpu->uuid);
   gpu->xids = old->xids;
   gpu->xid = old->xid;
+  gpu->xid_line = old->xid_line;
   gpu->lost = old->lost;
   gpu->use_seen_us = old->use_seen_us;
 }

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <libgen.h>
+#include <sys/mman.h>
 
 #include "agent/gpu.h"
 #include "agent/gpu_events.h"
@@ -66,6 +67,32 @@ scene_end (void **state)
   gpus_unref (scene.gpus);
   scratch_free (&scene.scratch);
   return 0;
+}
+
+/* What is logged between log_begin and log_end. */
+struct log {
+  char text[4000];
+  unsigned lines;
+  int file, before;
+};
+
+static void
+log_begin (struct log *log)
+{
+  *log = (struct log){ .file = memfd_create ("log", MFD_CLOEXEC), .before = dup (STDERR_FILENO) };
+  assert_true (log->file >= 0 && log->before >= 0);
+  dup2 (log->file, STDERR_FILENO);
+}
+
+static void
+log_end (struct log *log)
+{
+  dup2 (log->before, STDERR_FILENO);
+  close (log->before);
+  assert_true (pread (log->file, log->text, sizeof log->text - 1, 0) >= 0);
+  close (log->file);
+  for (const char *at = log->text; (at = strchr (at, '\n')); at++)
+    log->lines++;
 }
 
 static void
@@ -387,16 +414,51 @@ static void
 test_no_library (void **state)
 {
   struct sampled sampled = { 0 };
+  struct log log;
   char text[200];
 
   (void) state;
   snprintf (scene.library, sizeof scene.library, "/nonexistent/libnvidia-ml.so.1");
   gpu_open (&sampled, &sampler_gpu);
-  assert_false (sampled_may_block (&sampled));
-  assert_int_equal (sampled_again (&sampled), 0);
-  assert_int_equal (sampled.table.rows, 0);
+  log_begin (&log);
+  for (int i = 0; i < 3; i++) {
+    assert_true (sampled_may_block (&sampled)); /* a path is looked at in the lane alone */
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_int_equal (sampled.table.rows, 0);
+    assert_false (sampled_may_block (&sampled)); /* for a minute */
+    later_ns += 61 * NS_PER_S;
+  }
+  log_end (&log);
+  assert_int_equal (log.lines, 1); /* told once */
+  assert_non_null (strstr (log.text, "warning: [gpu] library: /nonexistent/libnvidia-ml.so.1: cannot open"));
   gpus_absent (&sampled.context, text, sizeof text);
   assert_non_null (strstr (text, "/nonexistent/libnvidia-ml.so.1"));
+  sampled_close (&sampled);
+}
+
+/* The default is loaded where there is a driver, and else not even looked for. */
+static void
+test_no_default_library (void **state)
+{
+  struct sampled sampled = { 0 };
+  struct log log;
+
+  (void) state;
+  if (access ("/dev/nvidiactl", F_OK) == 0 || access ("/proc/driver/nvidia", F_OK) == 0 ||
+      access ("/dev/dxg", F_OK) == 0) {
+    print_message ("# skipped: this machine has a driver\n");
+    skip ();
+  }
+  scene.library[0] = '\0';
+  gpu_open (&sampled, &sampler_gpu);
+  log_begin (&log);
+  for (int i = 0; i < 3; i++) {
+    assert_false (sampled_may_block (&sampled));
+    assert_int_equal (sampled_again (&sampled), 0);
+    later_ns += 61 * NS_PER_S;
+  }
+  log_end (&log);
+  assert_int_equal (log.lines, 0);
   sampled_close (&sampled);
 }
 
@@ -408,8 +470,9 @@ test_another_library (void **state)
   (void) state;
   snprintf (scene.library, sizeof scene.library, "libm.so.6");
   gpu_open (&sampled, &sampler_gpu);
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 0);
   assert_false (sampled_may_block (&sampled));
-  assert_int_equal (sampled_again (&sampled), 0);
   sampled_close (&sampled);
 }
 
@@ -464,6 +527,60 @@ test_xids_of_the_kernel_log (void **state)
   assert_uint (&sampled, "1", "xid_errors", 1);
   assert_uint (&sampled, "1", "xid", 79);
   assert_uint (&sampled, "0", "xid_errors", 0);
+  sampled_close (&sampled);
+}
+
+/* Two that alternate, 1000 of them: a line at once, and one each minute with what came meanwhile. */
+static void
+test_xids_that_alternate (void **state)
+{
+  struct sampled sampled = { 0 };
+  struct log log;
+  char path[128];
+
+  (void) state;
+  script ("gpus 1\nno_events\n");
+  gpu_open (&sampled, &sampler_gpu);
+  assert_int_equal (gpu_again (&sampled), 0);
+  snprintf (path, sizeof path, "%s/dev/kmsg", scene.scratch.root);
+  log_begin (&log);
+  for (int i = 0; i < 1000; i++) {
+    FILE *kmsg = fopen (path, "a");
+
+    fprintf (kmsg, "4,2,2,-;NVRM: Xid (PCI:0000:10:00): %d, pid=1234\n", i % 2 ? 79 : 31);
+    fclose (kmsg);
+    assert_int_equal (gpu_again (&sampled), 0);
+    later_ns += NS_PER_S / 8;
+  }
+  later_ns += 61 * NS_PER_S;
+  assert_int_equal (gpu_again (&sampled), 0);
+  log_end (&log);
+  assert_uint (&sampled, "0", "xid_errors", 1000);
+  assert_int_equal (log.lines, 4); /* at 0, 60, 120 s, and the rest */
+  assert_non_null (strstr (log.text, "GPU 0 (00000000:10:00.0): XID 31\n"));
+  assert_non_null (strstr (log.text, "XID 79, 31 (480 times since the last line)\n"));
+  assert_non_null (strstr (log.text, "XID 79, 31 (39 times since the last line)\n"));
+  sampled_close (&sampled);
+}
+
+/* Many at once: each number is told. */
+static void
+test_xids_at_once (void **state)
+{
+  struct sampled sampled = { 0 };
+  struct log log;
+
+  (void) state;
+  script ("gpus 1\nxid 0 79\nxid 0 79\nxid 0 154\nxid 0 45\n");
+  gpu_open (&sampled, &sampler_gpu);
+  log_begin (&log);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal (gpu_again (&sampled), 0);
+    later_ns += 61 * NS_PER_S;
+  }
+  log_end (&log);
+  assert_int_equal (log.lines, 1);
+  assert_non_null (strstr (log.text, ": XID 79, 154, 45 (4 times)\n"));
   sampled_close (&sampled);
 }
 
@@ -719,9 +836,12 @@ main (void)
     SCENE (test_the_driver_goes),
     SCENE (test_no_driver),
     SCENE (test_no_library),
+    SCENE (test_no_default_library),
     SCENE (test_another_library),
     SCENE (test_xid_events),
     SCENE (test_xids_of_the_kernel_log),
+    SCENE (test_xids_that_alternate),
+    SCENE (test_xids_at_once),
     cmocka_unit_test (test_xid_records),
     SCENE (test_links),
     SCENE (test_links_without_numbers),
