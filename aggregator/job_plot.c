@@ -148,6 +148,25 @@ plot_value_axis (const struct canvas *canvas, const struct area *frame, const ch
                  (frame->left - 27) / canvas->width, 1 - (frame->top + frame->height / 2) / canvas->height);
 }
 
+#define COLOR_BAR 6.0 /* high */
+
+void
+plot_colors (const struct canvas *canvas, double left, double top, double width, const char *unit, double maximum)
+{
+  struct scale scale = scale_for (unit, maximum);
+
+  buffer_printf (canvas->script,
+                 "set palette defined (0 '#ffffd9', 0.25 '#c7e9b4', 0.5 '#41b6c4', 0.75 '#225ea8', 1 '#081d58')\n"
+                 "set cbrange [0:%.6g]\nset colorbox user horizontal origin screen %.5f,%.5f size screen %.5f,%.5f "
+                 "noborder\nset cbtics scale 0.4 offset 0,0.4 (",
+                 maximum, left / canvas->width, 1 - (top + COLOR_BAR) / canvas->height, width / canvas->width,
+                 COLOR_BAR / canvas->height);
+  for (int i = 0; i <= 2; i++)
+    buffer_printf (canvas->script, "%s'%.3g%s%s' %.6g", i ? ", " : "", maximum / scale.divisor * i / 2,
+                   scale.unit[0] ? " " : "", scale.unit[0] == '%' ? "%%" : scale.unit, maximum * i / 2);
+  buffer_add_string (canvas->script, ")\n");
+}
+
 /* ---- who is shown by name ---- */
 
 struct distance {

@@ -37,6 +37,12 @@ double plot_overview_height (const struct job_report *report);
 void plot_overview (const struct canvas *canvas, const struct area *area, const struct job_report *report);
 void plot_overview_title (struct buffer *title, const struct job_report *report);
 
+/* How much each GPU was used, where a job has more GPUs than its table of them shows: a column for each node. The height
+ * 0: there is nothing to draw. */
+double plot_gpus_height (const struct job_report *report);
+void plot_gpus (const struct canvas *canvas, const struct area *area, const struct job_report *report);
+#define PLOT_GPUS_TITLE "Use of each GPU, in the mean"
+
 /* One item over time: its nodes, and beside them all together. */
 #define PLOT_ITEM_HEIGHT 147
 bool plot_has_item (const struct job_report *report, enum job_item_id item);
@@ -44,7 +50,7 @@ void plot_item_title (struct buffer *title, enum job_item_id item); /* "Network:
 void plot_item (const struct canvas *canvas, const struct area *area, const struct job_report *report,
                 enum job_item_id item);
 
-/* ---- between job_plot.c, job_plot_overview.c and job_plot_item.c ---- */
+/* ---- between the files job_plot ---- */
 
 /* Begins a plot whose frame is `frame`: all settings are the defaults, and the margins are set. */
 void plot_begin (const struct canvas *canvas, const struct area *frame);
@@ -54,6 +60,9 @@ void plot_time_axis (const struct canvas *canvas, const struct job_report *repor
 void plot_value_axis (const struct canvas *canvas, const struct area *frame, const char *unit, double maximum);
 #define PLOT_HEADROOM 1.04
 double plot_top (const char *unit, double maximum); /* where such an axis ends, in what is shown */
+
+/* Colours for values from 0 to `maximum`, pale to dark, and a bar that tells them at `left`, `top`. */
+void plot_colors (const struct canvas *canvas, double left, double top, double width, const char *unit, double maximum);
 
 /* The nodes that know the item, by how far their mean lies from that of all, the farthest first. Returns how many. */
 size_t plot_farthest (const struct job_report *report, enum job_item_id item, size_t *nodes, size_t most);

@@ -321,7 +321,6 @@ heat_plot (const struct overview *view, const struct area *frame, double left, d
   double dark = darkest (view), foot = frame->top + frame->height;
   /* gnuplot draws no image of one row or one column: then each stands twice, at half its size. */
   int twice_x = view->report->bins == 1 ? 2 : 1, twice_y = view->count == 1 ? 2 : 1;
-  struct scale scale = scale_for (unit, dark);
 
   plot_begin (view->canvas, frame);
   put_titles (view, frame, left);
@@ -333,19 +332,12 @@ heat_plot (const struct overview *view, const struct area *frame, double left, d
     for (int k = 0; k < twice_y; k++)
       put_values (view, &view->rows[i], twice_x);
   buffer_add_string (script, "EOD\n");
+  buffer_add_string (script,
+                     "set object 1 rect from graph 0,0 to graph 1,1 behind fs pattern 4 border lc rgb '#b0b0b0' fc rgb "
+                     "'#b0b0b0'\n");
+  plot_colors (view->canvas, bar_left, foot + 3, bar_width, unit, dark);
   buffer_printf (script,
-                 "set object 1 rect from graph 0,0 to graph 1,1 behind fs pattern 4 border lc rgb '#b0b0b0' fc rgb "
-                 "'#b0b0b0'\n"
-                 "set palette defined (0 '#ffffd9', 0.25 '#c7e9b4', 0.5 '#41b6c4', 0.75 '#225ea8', 1 '#081d58')\n"
-                 "set cbrange [0:%.6g]\nset colorbox user horizontal origin screen %.5f,%.5f size screen %.5f,%.5f "
-                 "noborder\nset cbtics scale 0.4 offset 0,0.4 (",
-                 dark, bar_left / view->canvas->width, 1 - (foot + 9) / view->canvas->height,
-                 bar_width / view->canvas->width, 6 / view->canvas->height);
-  for (int i = 0; i <= 2; i++)
-    buffer_printf (script, "%s'%.3g%s%s' %.6g", i ? ", " : "", dark / scale.divisor * i / 2, scale.unit[0] ? " " : "",
-                   scale.unit[0] == '%' ? "%%" : scale.unit, dark * i / 2);
-  buffer_printf (script,
-                 ")\nset border 15 lw 0.5 lc rgb '#808080'\n"
+                 "set border 15 lw 0.5 lc rgb '#808080'\n"
                  "plot $heat matrix using (($1 + 0.5) * %.9g):(($2 + 0.5) / %d - 0.5):3 with image notitle\n",
                  curve_seconds (view->report) / (double) view->report->bins / twice_x, twice_y);
 }

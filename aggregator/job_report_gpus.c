@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "aggregator/job_columns.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 
 #define NONE JOB_COLUMNS_NONE
@@ -152,6 +153,15 @@ take_flags (const struct job_gpus_reading *reading, const struct table *now, siz
   add (&gpu->throttled, held * 100);
 }
 
+/* The driver counts by its own clock: it may tell of a little more time than has passed. */
+static double
+percent_of_time (const struct report_group *pair, double seconds)
+{
+  double percent = 100 * seconds * NS_PER_S / (double) report_elapsed_ns (pair);
+
+  return percent > 100 ? 100 : percent;
+}
+
 static void
 take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row, struct job_gpu *gpu)
 {
@@ -165,8 +175,8 @@ take_row (const struct job_gpus_reading *reading, const struct report_group *pai
   }
   add (&gpu->utilization, values[UTILIZATION]);
   add (&gpu->memory, values[MEMORY]);
-  add (&gpu->throttled_power, values[POWER_TIME]);
-  add (&gpu->throttled_thermal, values[THERMAL_TIME]);
+  add (&gpu->throttled_power, percent_of_time (pair, values[POWER_TIME]));
+  add (&gpu->throttled_thermal, percent_of_time (pair, values[THERMAL_TIME]));
   add (&gpu->energy, values[ENERGY]);
   if (values[XIDS] > 0) {
     gpu->xids += (uint64_t) values[XIDS];

@@ -9,9 +9,11 @@
 
 #include "aggregator/gnuplot.h"
 #include "aggregator/job_document.h"
+#include "aggregator/job_gpu_list.h"
 #include "aggregator/job_plot.h"
 #include "aggregator/job_sheet.h"
 #include "aggregator/job_words.h"
+#include "synop/memory.h"
 
 #define PICTURE_WIDTH 540.0
 
@@ -22,6 +24,7 @@ static const char style_sheet[] =
     "h2{font-size:19px;margin:28px 0 6px;border-bottom:1px solid #c8c8c8}\n"
     "h2 small{font-weight:normal;font-size:13px;color:#5a5a5a}\n"
     ".slow{font-size:18px;font-weight:bold;margin:14px 0 0}\n"
+    ".alarm{color:#b34700;font-weight:bold;margin:0 0 10px;overflow-wrap:anywhere}\n"
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:1px 18px;margin:0}\n"
     "dt{color:#5a5a5a}dd{margin:0;overflow-wrap:anywhere}\n"
     "figure{margin:8px 0;break-inside:avoid}\n"
@@ -138,27 +141,33 @@ put_svg (struct html *html, const struct buffer *drawn)
   return 0;
 }
 
-/* A picture of an item, or, for JOB_ITEM_COUNT, the overview. */
-static int
-put_picture (struct html *html, enum job_item_id item, const char *label, struct error *error)
+/* A picture: what is drawn on the canvas between the two. */
+struct picture {
+  struct buffer script;
+  struct canvas canvas;
+  struct area area;
+};
+
+static void
+picture_begin (struct picture *picture, double height)
 {
-  struct buffer script = { 0 }, drawn = { 0 };
-  double height = item < JOB_ITEM_COUNT ? PLOT_ITEM_HEIGHT : plot_overview_height (html->report);
-  const struct canvas canvas = { &script, PICTURE_WIDTH, height };
-  const struct area area = { 0, 0, PICTURE_WIDTH, height };
+  *picture = (struct picture){ .canvas = { &picture->script, PICTURE_WIDTH, height },
+                               .area = { 0, 0, PICTURE_WIDTH, height } };
+  buffer_printf (&picture->script,
+                 "set encoding utf8\nset terminal svg size %.0f,%.0f dynamic noenhanced font '" PLOT_FONT
+                 ",7' background 'white'\nset multiplot\n",
+                 PICTURE_WIDTH, height);
+}
+
+static int
+picture_put (struct html *html, struct picture *picture, const char *label, struct error *error)
+{
+  struct buffer drawn = { 0 };
   int result;
 
   html->pictures++;
-  buffer_printf (&script,
-                 "set encoding utf8\nset terminal svg size %.0f,%.0f dynamic noenhanced font '" PLOT_FONT
-                 ",7' background 'white'\nset multiplot\n",
-                 canvas.width, canvas.height);
-  if (item < JOB_ITEM_COUNT)
-    plot_item (&canvas, &area, html->report, item);
-  else
-    plot_overview (&canvas, &area, html->report);
-  buffer_add_string (&script, "unset multiplot\n");
-  result = gnuplot_run (&script, GNUPLOT_LIMIT, &drawn, error);
+  buffer_add_string (&picture->script, "unset multiplot\n");
+  result = gnuplot_run (&picture->script, GNUPLOT_LIMIT, &drawn, error);
   if (result == 0) {
     put (html, "<figure role=\"img\" aria-label=\"");
     put_text (html, label, 200);
@@ -167,7 +176,7 @@ put_picture (struct html *html, enum job_item_id item, const char *label, struct
       result = error_set (error, "gnuplot drew no SVG");
     put (html, "</figure>\n");
   }
-  buffer_free (&script);
+  buffer_free (&picture->script);
   buffer_free (&drawn);
   return result;
 }
@@ -176,6 +185,7 @@ static int
 put_overview (struct html *html, struct error *error)
 {
   struct buffer title = { 0 };
+  struct picture picture;
   int result = 0;
 
   plot_overview_title (&title, html->report);
@@ -185,7 +195,9 @@ put_overview (struct html *html, struct error *error)
     put_text (html, title.data, 200);
     put (html, "</p>\n");
   } else {
-    result = put_picture (html, JOB_ITEM_COUNT, title.data, error);
+    picture_begin (&picture, plot_overview_height (html->report));
+    plot_overview (&picture.canvas, &picture.area, html->report);
+    result = picture_put (html, &picture, title.data, error);
   }
   buffer_free (&title);
   return result;
@@ -195,6 +207,7 @@ static int
 put_items (struct html *html, struct error *error)
 {
   const char *panel = "";
+  struct picture picture;
 
   for (int i = 0; i < JOB_ITEM_COUNT; i++) {
     const struct job_item *item = &job_items[i];
@@ -204,13 +217,29 @@ put_items (struct html *html, struct error *error)
       buffer_printf (&html->out, "<h2>%s%s</h2>\n", item->panel,
                      item->of_job ? "" : " <small>of whole nodes, with all that runs there</small>");
     panel = item->panel;
-    if (put_picture (html, (enum job_item_id) i, item->title, error) < 0)
+    picture_begin (&picture, PLOT_ITEM_HEIGHT);
+    plot_item (&picture.canvas, &picture.area, html->report, (enum job_item_id) i);
+    if (picture_put (html, &picture, item->title, error) < 0)
       return -1;
   }
   return 0;
 }
 
 /* ---- words ---- */
+
+/* A paragraph, where there is something to say. */
+static void
+put_sentence (struct html *html, const char *tag, const struct buffer *sentence)
+{
+  char *text = memory_copy (sentence->data, sentence->length);
+
+  if (*text) {
+    put (html, tag);
+    put_text (html, text, 1000);
+    put (html, "</p>\n");
+  }
+  free (text);
+}
 
 static void
 put_facts (struct html *html)
@@ -229,15 +258,30 @@ put_facts (struct html *html)
 }
 
 static void
+put_alarms (struct html *html)
+{
+  struct buffer alarm = { 0 };
+
+  for (size_t i = 0; i < GPU_ALARMS; i++) {
+    buffer_clear (&alarm);
+    gpu_alarm (&alarm, html->report, i);
+    put_sentence (html, "<p class=\"alarm\">", &alarm);
+  }
+  buffer_free (&alarm);
+}
+
+static void
 put_table (struct html *html, const struct sheet_table *table, const char *heading)
 {
-  buffer_printf (&html->out, "<h2>%s</h2>\n<div class=\"scroll\"><table><thead><tr>", heading);
+  buffer_printf (&html->out, "<h2>%s</h2>\n", heading);
+  put_sentence (html, "<p>", &table->above);
+  put (html, "<div class=\"scroll\"><table><thead><tr>");
   for (size_t c = 0; c < table->column_count; c++)
     buffer_printf (&html->out, "<th%s>%s<span>%s</span></th>", table->columns[c].words ? " class=\"words\"" : "",
                    table->columns[c].head, table->columns[c].unit);
   put (html, "</tr></thead>\n<tbody>\n");
   for (size_t r = 0; r < table->row_count; r++) {
-    put (html, r == table->marked ? "<tr class=\"marked\">" : "<tr>");
+    put (html, table->marked[r] ? "<tr class=\"marked\">" : "<tr>");
     for (size_t c = 0; c < table->column_count; c++) {
       put (html, table->columns[c].words ? "<td class=\"words\">" : "<td>");
       put_text (html, table->cells[r * table->column_count + c], 128);
@@ -246,6 +290,25 @@ put_table (struct html *html, const struct sheet_table *table, const char *headi
     put (html, "</tr>\n");
   }
   put (html, "</tbody></table></div>\n");
+  put_sentence (html, "<p>", &table->behind);
+}
+
+static int
+put_gpus (struct html *html, struct error *error)
+{
+  double height = plot_gpus_height (html->report);
+  struct sheet_table table;
+  struct picture picture;
+
+  sheet_gpus_init (&table, html->report);
+  if (table.row_count)
+    put_table (html, &table, "GPUs of the job");
+  sheet_table_free (&table);
+  if (height == 0)
+    return 0;
+  picture_begin (&picture, height);
+  plot_gpus (&picture.canvas, &picture.area, html->report);
+  return picture_put (html, &picture, PLOT_GPUS_TITLE, error);
 }
 
 static void
@@ -275,6 +338,7 @@ put_document (struct html *html, struct error *error)
   put (html, "</style>\n</head>\n<body>\n<h1>Job ");
   put_text (html, html->report->id, 128);
   put (html, "</h1>\n");
+  put_alarms (html);
   put_facts (html);
   if (put_overview (html, error) < 0)
     return -1;
@@ -283,6 +347,8 @@ put_document (struct html *html, struct error *error)
     put_table (html, &table, "In figures");
   sheet_table_free (&table);
   put_unknown (html);
+  if (put_gpus (html, error) < 0)
+    return -1;
   if (put_items (html, error) < 0)
     return -1;
   sheet_nodes_init (&table, html->report);

@@ -8,6 +8,7 @@
 
 #include "aggregator/gnuplot.h"
 #include "aggregator/job_document.h"
+#include "aggregator/job_gpu_list.h"
 #include "aggregator/job_plot.h"
 #include "aggregator/job_sheet.h"
 #include "aggregator/job_words.h"
@@ -23,6 +24,7 @@
 static const struct plot_text head_style = { "left", PLOT_GREY, 7, false };
 static const struct plot_text foot_style = { "right", PLOT_GREY, 7, false };
 static const struct plot_text title_style = { "left", PLOT_BLACK, 15, true };
+static const struct plot_text alarm_style = { "left", PLOT_MARK, 10, true };
 static const struct plot_text heading_style = { "left", PLOT_BLACK, 10.5, true };
 static const struct plot_text key_style = { "left", PLOT_GREY, 8.5, false };
 static const struct plot_text value_style = { "left", PLOT_BLACK, 8.5, false };
@@ -122,7 +124,7 @@ line_length (const char *text, size_t width)
 static void
 put_lines (struct paper *paper, double x, const struct plot_text *style, const char *text, size_t most)
 {
-  size_t width = (size_t) ((PAGE_WIDTH - MARGIN - x) / (style->size * 0.56));
+  size_t width = (size_t) ((PAGE_WIDTH - MARGIN - x) / (style->size * (style->bold ? 0.64 : 0.56)));
   struct buffer clean = { 0 };
 
   words_add (&clean, text, width * most - (most > 1 ? most * 8 : 0));
@@ -136,6 +138,29 @@ put_lines (struct paper *paper, double x, const struct plot_text *style, const c
     at += length;
   }
   buffer_free (&clean);
+}
+
+static void
+put_sentence (struct paper *paper, const struct plot_text *style, const struct buffer *sentence, size_t most)
+{
+  char *text = memory_copy (sentence->data, sentence->length);
+
+  put_lines (paper, MARGIN, style, text, most);
+  free (text);
+}
+
+static void
+put_alarms (struct paper *paper)
+{
+  struct buffer alarm = { 0 };
+
+  for (size_t i = 0; i < GPU_ALARMS; i++) {
+    buffer_clear (&alarm);
+    gpu_alarm (&alarm, paper->report, i);
+    put_sentence (paper, &alarm_style, &alarm, 6);
+    paper->y += alarm.length ? 3 : 0;
+  }
+  buffer_free (&alarm);
 }
 
 static void
@@ -250,9 +275,11 @@ put_table (struct paper *paper, const struct sheet_table *table, const char *hea
   double size = table->column_count > 14 ? 6.5 : 7.5;
 
   put_heading (paper, heading, 6 * ROW_HEIGHT);
+  put_sentence (paper, &value_style, &table->above, 2);
+  paper->y += table->above.length ? 4 : 0;
   put_table_head (paper, table, size);
   for (size_t r = 0; r < table->row_count; r++) {
-    struct plot_text style = { "left", r == table->marked ? PLOT_MARK : PLOT_BLACK, size, r == table->marked };
+    struct plot_text style = { "left", table->marked[r] ? PLOT_MARK : PLOT_BLACK, size, table->marked[r] };
     if (page_need (paper, ROW_HEIGHT)) {
       paper->y += 6;
       put_table_head (paper, table, size);
@@ -263,6 +290,8 @@ put_table (struct paper *paper, const struct sheet_table *table, const char *hea
       put_cell (paper, table, c, &style, table->cells[r * table->column_count + c]);
     paper->y += ROW_HEIGHT;
   }
+  paper->y += table->behind.length ? 4 : 0;
+  put_sentence (paper, &value_style, &table->behind, 2);
   paper->y += 6;
 }
 
@@ -286,6 +315,24 @@ put_overview (struct paper *paper)
     paper->y += area.height;
   }
   buffer_free (&title);
+}
+
+static void
+put_gpus (struct paper *paper)
+{
+  struct area area = { MARGIN, 0, INNER, plot_gpus_height (paper->report) };
+  struct sheet_table table;
+
+  sheet_gpus_init (&table, paper->report);
+  if (table.row_count)
+    put_table (paper, &table, "GPUs of the job");
+  sheet_table_free (&table);
+  if (area.height == 0)
+    return;
+  page_need (paper, area.height);
+  area.top = paper->y;
+  plot_gpus (&paper->canvas, &area, paper->report);
+  paper->y += area.height;
 }
 
 static void
@@ -314,6 +361,7 @@ put_document (struct paper *paper)
   paper->y += 4;
   put_text (paper, MARGIN, &title_style, title.data, 44);
   paper->y += 19;
+  put_alarms (paper);
   put_facts (paper);
   put_overview (paper);
   sheet_items_init (&table, paper->report);
@@ -321,6 +369,7 @@ put_document (struct paper *paper)
     put_table (paper, &table, "In figures");
   sheet_table_free (&table);
   put_unknown (paper);
+  put_gpus (paper);
   put_items (paper);
   sheet_nodes_init (&table, paper->report);
   put_table (paper, &table, "Nodes");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/job_gpu_list.h"
 #include "aggregator/job_report_write.h"
 #include "aggregator/job_table.h"
 #include "aggregator/job_words.h"
@@ -12,8 +13,6 @@
 
 #define NAME_LENGTH 38
 #define NODES_LENGTH 60
-#define GPUS_LENGTH 300 /* of the GPUs that an alarm names */
-#define GPUS_SHOWN 64
 #define LABEL_WIDTH 18
 #define UNLIKE_PERCENT 10.0 /* from which an imbalance is worth a line */
 
@@ -132,49 +131,18 @@ add_head (struct page *page)
   buffer_free (&nodes);
 }
 
-/* "GPU 3 on n1, GPUs 0,1 on n2": those that `is` says. */
-static void
-name_gpus (const struct job_report *report, bool (*is) (const struct job_gpu *gpu), struct buffer *to)
-{
-  for (size_t i = 0; i < report->node_count; i++) {
-    const struct job_node *node = &report->nodes[i];
-    size_t named = 0;
-
-    for (size_t k = 0; k < node->gpu_count && to->length < GPUS_LENGTH; k++)
-      if (is (&node->gpus[k]))
-        buffer_printf (to, "%s%s", named++ ? "," : to->length ? ", GPU " : "GPU ", node->gpus[k].label);
-    if (named)
-      buffer_printf (to, " on %s", node->name);
-  }
-  if (to->length >= GPUS_LENGTH)
-    buffer_add_string (to, " and more");
-}
-
-static bool
-is_left_idle (const struct job_gpu *gpu)
-{
-  return job_gpu_idle (gpu) >= JOB_GPU_IDLE;
-}
-
-static bool
-has_xids (const struct job_gpu *gpu)
-{
-  return gpu->xids > 0;
-}
-
 static void
 add_gpu_alarms (struct page *page)
 {
-  struct buffer gpus = { 0 };
+  struct buffer alarm = { 0 };
 
-  name_gpus (page->report, is_left_idle, &gpus);
-  if (gpus.length)
-    add_alarm (page, "Left idle: %.*s.", (int) gpus.length, gpus.data);
-  buffer_clear (&gpus);
-  name_gpus (page->report, has_xids, &gpus);
-  if (gpus.length)
-    add_alarm (page, "Errors that the driver told (XIDs): %.*s.", (int) gpus.length, gpus.data);
-  buffer_free (&gpus);
+  for (size_t i = 0; i < GPU_ALARMS; i++) {
+    buffer_clear (&alarm);
+    gpu_alarm (&alarm, page->report, i);
+    if (alarm.length)
+      add_alarm (page, "%.*s", (int) alarm.length, alarm.data);
+  }
+  buffer_free (&alarm);
 }
 
 static void
@@ -299,35 +267,47 @@ add_imbalances (struct page *page)
 }
 
 static void
-add_gpu (struct page *page, const struct job_node *node, const struct job_gpu *gpu)
+add_gpu (struct page *page, const struct gpu_place *place)
 {
+  const struct job_gpu *gpu = place->gpu;
+  struct buffer trouble = { 0 };
   char label[128], xids[64] = "";
 
-  snprintf (label, sizeof label, "%.70s GPU %s", node->name, gpu->label);
+  gpu_trouble (&trouble, gpu);
+  snprintf (label, sizeof label, "%.70s GPU %s", place->node->name, gpu->label);
   if (gpu->xids)
     snprintf (xids, sizeof xids, "; XIDs: %llu, the last is %llu", (unsigned long long) gpu->xids,
               (unsigned long long) gpu->xid);
-  add_line (page, label, "used %s %% in the mean, memory at most %s, %s, throttled in %s %%, idle in %s %%%s",
+  add_line (page, label, "%.*s%sused %s %% in the mean, memory at most %s, %s, throttled in %s %%, idle in %s %%%s",
+            (int) trouble.length, trouble.length ? trouble.data : "", trouble.length ? ": " : "",
             words_number (job_gpu_mean (&gpu->utilization)).text,
             words_value (gpu->memory.count ? gpu->memory.highest : nan (""), "B").text,
             words_value (gpu->energy.count ? gpu->energy.sum : nan (""), "J").text,
             words_number (job_gpu_mean (&gpu->throttled)).text, words_number (job_gpu_idle (gpu)).text, xids);
+  buffer_free (&trouble);
 }
 
 static void
 add_gpus (struct page *page)
 {
-  size_t count = 0;
+  struct buffer words = { 0 };
+  struct gpu_list list;
 
-  for (size_t i = 0; i < page->report->node_count; i++)
-    for (size_t k = 0; k < page->report->nodes[i].gpu_count; k++) {
-      if (count == 0)
-        buffer_add_string (&page->out, "\nIts GPUs\n");
-      if (count++ < GPUS_SHOWN)
-        add_gpu (page, &page->report->nodes[i], &page->report->nodes[i].gpus[k]);
-    }
-  if (count > GPUS_SHOWN)
-    buffer_printf (&page->out, "  and %zu more: --json has them\n", count - GPUS_SHOWN);
+  gpu_list_init (&list, page->report);
+  if (list.count) {
+    gpu_list_summary (&words, &list);
+    buffer_add (&words, "", 1);
+    buffer_add_string (&page->out, "\nIts GPUs, the worst first\n  ");
+    add_wrapped (page, words.data, 2, 2);
+  }
+  for (size_t i = 0; i < list.shown; i++)
+    add_gpu (page, &list.places[i]);
+  buffer_clear (&words);
+  gpu_list_left_out (&words, &list);
+  if (words.length)
+    buffer_printf (&page->out, "  %.*s\n", (int) words.length, words.data);
+  gpu_list_free (&list);
+  buffer_free (&words);
 }
 
 static void

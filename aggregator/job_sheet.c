@@ -161,17 +161,47 @@ sheet_facts_free (struct sheet_facts *facts)
 
 /* ---- tables ---- */
 
-static void
+bool
+sheet_add_numbers (struct sheet_table *table, const struct sheet_column *column, const double *values, size_t count)
+{
+  struct sheet_column *made = &table->columns[table->column_count];
+  struct scale scale;
+  double most = nan ("");
+
+  for (size_t i = 0; i < count; i++)
+    most = fmax (most, values[i]);
+  if (isnan (most) || (column->if_any && !(most > 0)))
+    return false;
+  scale = scale_for (column->unit, most);
+  *made = *column;
+  made->unit = scale.unit;
+  made->divisor = scale.divisor;
+  table->column_count++;
+  return true;
+}
+
+void
 sheet_begin (struct sheet_table *table, size_t rows)
 {
   table->row_count = rows;
   table->cells = memory_new (rows * table->column_count, sizeof table->cells[0]);
+  table->marked = memory_new (rows, sizeof table->marked[0]);
 }
 
-static void
-set_cell (struct sheet_table *table, size_t row, size_t column, const char *text)
+void
+sheet_set (struct sheet_table *table, size_t row, size_t column, const char *text)
 {
   table->cells[row * table->column_count + column] = memory_string (text);
+}
+
+void
+sheet_set_number (struct sheet_table *table, size_t row, size_t column, double value)
+{
+  double shown = value / table->columns[column].divisor;
+  char *text = table->columns[column].whole && !isnan (value) ? memory_format ("%.10g", shown)
+                                                              : memory_string (words_number (shown).text);
+
+  table->cells[row * table->column_count + column] = text;
 }
 
 void
@@ -180,6 +210,9 @@ sheet_table_free (struct sheet_table *table)
   for (size_t i = 0; i < table->row_count * table->column_count; i++)
     free (table->cells[i]);
   free (table->cells);
+  free (table->marked);
+  buffer_free (&table->above);
+  buffer_free (&table->behind);
   *table = (struct sheet_table){ 0 };
 }
 
@@ -209,14 +242,14 @@ items_row (struct sheet_table *table, size_t row, const struct job_report *repor
   if (!item->of_job)
     buffer_add_string (&name, " (whole nodes)");
   buffer_add (&name, "", 1);
-  set_cell (table, row, 0, name.data);
-  set_cell (table, row, 1, words_value (all->mean, unit).text);
-  set_cell (table, row, 2, words_value (all->maximum, unit).text);
-  set_cell (table, row, 3, words_value (all->total, total_unit (id)).text);
-  set_cell (table, row, 4, imbalance->node && !isnan (imbalance->percent) ? imbalance->node : "-");
-  set_cell (table, row, 5, words_value (imbalance->node ? imbalance->value : nan (""), unit).text);
-  set_cell (table, row, 6, words_value (imbalance->node ? imbalance->mean : nan (""), unit).text);
-  set_cell (table, row, 7, words_value (imbalance->percent, "%").text);
+  sheet_set (table, row, 0, name.data);
+  sheet_set (table, row, 1, words_value (all->mean, unit).text);
+  sheet_set (table, row, 2, words_value (all->maximum, unit).text);
+  sheet_set (table, row, 3, words_value (all->total, total_unit (id)).text);
+  sheet_set (table, row, 4, imbalance->node && !isnan (imbalance->percent) ? imbalance->node : "-");
+  sheet_set (table, row, 5, words_value (imbalance->node ? imbalance->value : nan (""), unit).text);
+  sheet_set (table, row, 6, words_value (imbalance->node ? imbalance->mean : nan (""), unit).text);
+  sheet_set (table, row, 7, words_value (imbalance->percent, "%").text);
   buffer_free (&name);
 }
 
@@ -233,8 +266,7 @@ sheet_items_init (struct sheet_table *table, const struct job_report *report)
                                               { "Its mean", "", false, 1.4 },
                                               { "Others", "", false, 1.4 },
                                               { "Imbalance", "", false, 1.5 } },
-                                 .column_count = 8,
-                                 .marked = SIZE_MAX };
+                                 .column_count = 8 };
   for (int item = 0; item < JOB_ITEM_COUNT; item++)
     rows += report->all[item].known;
   sheet_begin (table, rows);
@@ -291,52 +323,34 @@ node_value (const struct job_node *node, const struct node_column *column)
   return nan ("");
 }
 
-/* The column in one scale for all nodes; one that no node knows is left out. */
-static void
-add_node_column (struct sheet_table *table, struct scale *scales, size_t *of, const struct job_report *report, size_t i)
-{
-  double most = 0;
-  bool any = false;
-
-  for (size_t n = 0; n < report->node_count; n++) {
-    double value = node_value (&report->nodes[n], &node_columns[i]);
-    if (isnan (value))
-      continue;
-    any = true;
-    most = fmax (most, value);
-  }
-  if (!any || (node_columns[i].item == JOB_OOM_KILLS && most == 0))
-    return;
-  scales[table->column_count] = scale_for (node_columns[i].unit, most);
-  of[table->column_count] = i;
-  table->columns[table->column_count] =
-      (struct sheet_column){ node_columns[i].head, scales[table->column_count].unit, false, 1.4 };
-  table->column_count++;
-}
-
 void
 sheet_nodes_init (struct sheet_table *table, const struct job_report *report)
 {
-  struct scale scales[SHEET_COLUMNS_MAX];
+  double *values = memory_new (report->node_count, sizeof *values);
   size_t of[SHEET_COLUMNS_MAX];
 
   _Static_assert(NODE_COLUMNS < SHEET_COLUMNS_MAX, "room for all columns");
-  *table =
-      (struct sheet_table){ .columns = { { "Node", "", true, 2.6 } }, .column_count = 1, .marked = report->slowest };
-  for (size_t i = 0; i < NODE_COLUMNS; i++)
-    add_node_column (table, scales, of, report, i);
+  *table = (struct sheet_table){ .columns = { { "Node", "", true, 2.6 } }, .column_count = 1 };
+  for (size_t i = 0; i < NODE_COLUMNS; i++) {
+    struct sheet_column column = { .head = node_columns[i].head,
+                                   .unit = node_columns[i].unit,
+                                   .share = 1.4,
+                                   .whole = node_columns[i].value == NODE_CPUS || node_columns[i].value == NODE_SAMPLES,
+                                   .if_any = node_columns[i].item == JOB_OOM_KILLS };
+    for (size_t n = 0; n < report->node_count; n++)
+      values[n] = node_value (&report->nodes[n], &node_columns[i]);
+    if (sheet_add_numbers (table, &column, values, report->node_count))
+      of[table->column_count - 1] = i;
+  }
   sheet_begin (table, report->node_count);
   for (size_t n = 0; n < report->node_count; n++) {
     const struct job_node *node = &report->nodes[n];
     char *name = memory_format ("%s%s", node->name, node->lost ? " (lost)" : "");
-    set_cell (table, n, 0, name);
+    sheet_set (table, n, 0, name);
     free (name);
-    for (size_t c = 1; c < table->column_count; c++) {
-      double value = node_value (node, &node_columns[of[c]]) / scales[c].divisor;
-      bool whole = node_columns[of[c]].value == NODE_CPUS || node_columns[of[c]].value == NODE_SAMPLES;
-      char *text = whole && !isnan (value) ? memory_format ("%.10g", value) : memory_string (words_number (value).text);
-      set_cell (table, n, c, text);
-      free (text);
-    }
+    table->marked[n] = n == report->slowest;
+    for (size_t c = 1; c < table->column_count; c++)
+      sheet_set_number (table, n, c, node_value (node, &node_columns[of[c]]));
   }
+  free (values);
 }

@@ -15,7 +15,8 @@ from test_report import played, report  # noqa: F401 (a fixture)
 PROGRAM = BUILD / "tests" / "unit" / "test_job_plot"
 MARK = (213, 94, 0)        # what stands out
 GAP = (226, 226, 226)      # where samples are missing
-DRAWN = ("slow", "one", "large", "short", "long", "empty", "none", "bin", "hostile")
+DRAWN = ("slow", "one", "large", "short", "long", "empty", "none", "bin", "gpus", "many",
+         "hostile")
 
 
 def command(*arguments, **more):
@@ -77,7 +78,8 @@ def check_one_bar(pixels, share):
 
 
 @pytest.mark.parametrize("name, pages", [("slow", 5), ("one", 3), ("short", 3), ("large", 19), ("long", 5), ("bin", 3),
-                                         ("empty", 1), ("none", 1), ("hostile", 3)])
+                                         ("empty", 1), ("none", 1), ("gpus", 3),
+                                         ("many", 7), ("hostile", 4)])
 def test_pages(folder, name, pages):
     pdf = folder / f"{name}.pdf"
     assert pages_of(pdf) == pages
@@ -103,6 +105,26 @@ def test_which_node_was_slow(folder):
     assert len(rows_with(page(folder / "short.pdf", 1), MARK)) == 0
     for name in ("empty", "none"):
         assert "No samples of this job" in text_of(folder / f"{name}.pdf")
+
+
+def test_gpus(folder):
+    """The ones in trouble are named above all else and stand first; of many, a picture shows where they are."""
+    for name, alarm, shown, left_out in (("gpus", "Left idle: GPU 3 on n2.", 16, 0),
+                                         ("many", "Left idle: GPU 3 on gpu002, GPU 0,1,2,3,4,5,6,7 on gpu[040,080].", 64, 736)):
+        printed = text_of(folder / f"{name}.pdf", "-layout")
+        page_text = Parts((folder / f"{name}.html").read_text(encoding="utf-8")).text
+        for text in (printed, page_text):
+            assert text.index(alarm) < text.index("Errors that the driver told (XIDs): GPU 5 on ") < text.index("Scheduler")
+            assert (f"and {left_out} more: --json has them" in text) == (left_out > 0)
+            assert ("Use of each GPU, in the mean" in text) == (left_out > 0)
+        rows = re.findall(r"^ *(?:n|gpu)\d+ +\d +(left idle|XID \d+|throttled by heat|-).* \d+$", printed, re.M)
+        assert len(rows) == shown and rows[0].startswith("left idle") and rows == sorted(rows, key=(
+            "left idle", "XID 48", "throttled by heat", "-").index)
+    pixels = page(folder / "many.pdf", 3)
+    pale = like(pixels[288:405], (255, 255, 217), 8)
+    assert set(numpy.flatnonzero(pale.sum(axis=0) > 70) // 20) == {13, 22}  # the two nodes of which all are idle
+    for name in ("slow", "one", "empty", "none"):
+        assert "GPUs of the job" not in text_of(folder / f"{name}.pdf")
 
 
 def test_panels(folder):

@@ -1,4 +1,5 @@
-/* Reports of jobs made by hand: nodes that compute in waves, one of them slow, one with a gap. */
+/* Reports of jobs made by hand: nodes that compute in waves, one of them slow, one with a gap; GPUs, some of them in
+ * trouble. */
 #ifndef SYNOP_TESTS_JOB_STAGE_H
 #define SYNOP_TESTS_JOB_STAGE_H
 
@@ -23,6 +24,7 @@ struct stage {
   size_t spacing;  /* only each so many bins has a sample; 0 and 1: all */
   bool rich;       /* InfiniBand, energy, memory bandwidth and GPUs too */
   bool blank, runs, odd_names;
+  size_t gpus; /* of each node */
 };
 
 static const char *const stage_odd_names[] = {
@@ -151,6 +153,36 @@ stage_all (const struct stage *stage, struct job_report *report, enum job_item_i
   }
 }
 
+static inline struct job_gpu_mean
+stage_mean (double value, double highest)
+{
+  return (struct job_gpu_mean){ .sum = value * 100, .highest = highest, .count = 100 };
+}
+
+/* All compute, a little less from one to the next, but: GPU 3 of the second node is idle; GPU 5 of the first has XIDs;
+ * GPU 2 of each eleventh node is too hot; of each fortieth node all are idle, and its GPU 6 fell off the bus. */
+static inline void
+stage_gpus (const struct stage *stage, struct job_node *node, size_t number)
+{
+  node->gpus = memory_new (stage->gpus, sizeof node->gpus[0]);
+  node->gpu_count = stage->gpus;
+  for (size_t k = 0; k < stage->gpus; k++) {
+    struct job_gpu *gpu = &node->gpus[k];
+    bool idle = (number == 1 && k == 3) || number % 40 == 39, hot = number % 11 == 10 && k == 2;
+    double use = idle ? 0 : hot ? 61 : 97 - (double) (k * 2 + number % 5);
+    *gpu = (struct job_gpu){ .samples = 100, .idle = idle ? 100 : 1 };
+    snprintf (gpu->label, sizeof gpu->label, "%zu", k);
+    gpu->utilization = stage_mean (use, idle ? 0 : 100);
+    gpu->memory = stage_mean (70e9, idle ? 0 : 7.5e10);
+    gpu->energy = stage_mean (stage->seconds * (idle ? 0.7 : 6.1), 0);
+    gpu->throttled = stage_mean (hot ? 88 : 0, 100);
+    gpu->throttled_power = stage_mean (idle ? 0 : 3.2, 100);
+    gpu->throttled_thermal = stage_mean (hot ? 71 : 0, 100);
+    gpu->xids = number == 0 && k == 5 ? 3 : number % 40 == 39 && k == 6;
+    gpu->xid = !gpu->xids ? 0 : k == 5 ? 48 : 79;
+  }
+}
+
 static inline struct job_report *
 stage_report (const struct stage *stage)
 {
@@ -203,6 +235,7 @@ stage_report (const struct stage *stage)
       node->gap_count = 1;
       node->gap_seconds = (double) (node->gaps[0].to_ns - node->gaps[0].from_ns) / NS_PER_S;
     }
+    stage_gpus (stage, node, n);
     node->series = memory_new (JOB_ITEM_COUNT, sizeof node->series[0]);
     for (int item = 0; item < JOB_ITEM_COUNT; item++)
       stage_series (stage, &node->series[item], (enum job_item_id) item, n);
@@ -231,6 +264,7 @@ stage_free (struct job_report *report)
   for (size_t n = 0; n < report->node_count; n++) {
     stage_free_series (report->nodes[n].series);
     free (report->nodes[n].gaps);
+    free (report->nodes[n].gpus);
     free (memory->names[n]);
   }
   stage_free_series (report->all);
@@ -259,7 +293,12 @@ static const struct {
   { "sparse", { "1003", "ada", "seldom", "./seldom", 4, 300, NULL, 3000, 1, 2, .spacing = 10 } },
   { "hostile",
     { "1</title><script>alert(1)</script>", "'\"`touch pwned`", "\xff\x01</svg><img src=x onerror=alert(1)>",
-      "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", 10, 60, NULL, 600, 0, 2, .odd_names = true } },
+      "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", 10, 60, NULL, 600, 0, 2, .odd_names = true, .gpus = 4 } },
+  { "gpus", { "4713", "ada", "train", "python train.py", 2, 60, NULL, 3600, SIZE_MAX, SIZE_MAX, .gpus = 8 } },
+  { "many",
+    { "4714", "ada", "train", "python train.py", 100, 60, "gpu%03zu", 86400, SIZE_MAX, SIZE_MAX, .rich = true,
+      .gpus = 8 } },
+  { "single", { "4715", "ada", "infer", "serve", 70, 20, NULL, 600, SIZE_MAX, SIZE_MAX, .gpus = 1 } },
 };
 #define STAGES (sizeof stages / sizeof stages[0])
 
