@@ -33,7 +33,8 @@
 #define CLOSED_PATIENCE (NS_PER_S / 2) /* output ends right before the process, mostly */
 #define END_PATIENCE 500               /* ms, when the agent stops */
 #define WORDS_PERIOD (60 * NS_PER_S)
-#define WORDS_MAX 3 /* lines of its standard error in the log, in that time */
+#define WORDS_MAX 3     /* lines of its standard error in the log, in that time */
+#define WORDS_BYTES 256 /* of each */
 
 /* Lines of a stream that come in pieces. */
 struct lines {
@@ -105,21 +106,15 @@ static void
 words_tell (struct neuron_keeper *keeper, const char *line, size_t length)
 {
   int64_t now_ns = clock_monotonic ();
-  char text[256];
 
   if (length == 0)
     return;
-  if (length >= sizeof text)
-    length = sizeof text - 1;
-  for (size_t i = 0; i < length; i++)
-    text[i] = (unsigned char) line[i] < ' ' || line[i] == 0x7f ? ' ' : line[i];
-  text[length] = '\0';
   if (keeper->words_ns == 0 || now_ns - keeper->words_ns > WORDS_PERIOD) {
     keeper->words_ns = now_ns;
     keeper->words = 0;
   }
   if (keeper->words++ < WORDS_MAX)
-    log_info ("neuron-monitor says: %s", text);
+    log_info ("neuron-monitor says: %.*s", (int) (length < WORDS_BYTES ? length : WORDS_BYTES), line);
 }
 
 static void

@@ -3,7 +3,7 @@
 
 speak    a report each 0.1 s: an execution more, an ECC event more
 pieces   the same in pieces, which do not end with the line
-die      a report, then exit code 3
+die      a report and a part of one, then exit code 3
 hang     nothing any more
 babble   lines that are no reports
 endless  a line without an end
@@ -12,7 +12,8 @@ close    closes its output, and lives on
 strict   ends at once when it is given a configuration; else speaks
 
 FOLDER/runtime may hold the process id of the runtime that the reports tell of.
-FOLDER/pids gets the id of each process and when it began, FOLDER/config the last configuration. It does not end when it is asked to.
+FOLDER/pids gets the id of each process, when it began and whether it was
+given a configuration, FOLDER/config the last configuration. It does not end when it is asked to.
 """
 
 import json
@@ -64,7 +65,7 @@ def write(data):
 def main():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with open(folder / "pids", "a", encoding="ascii") as pids:
-        pids.write(f"{os.getpid()} {time.monotonic()}\n")
+        pids.write(f"{os.getpid()} {time.monotonic()} {'-c' in sys.argv}\n")
     if "-c" in sys.argv:
         (folder / "config").write_bytes(pathlib.Path(sys.argv[sys.argv.index("-c") + 1]).read_bytes())
         if mode() == "strict":
@@ -76,12 +77,13 @@ def main():
         if now in ("speak", "die", "loud", "strict"):
             write(line)
         if now == "die":
+            write(line[:100])
             sys.exit(3)
         if now == "loud":
             os.write(2, b"neuron-monitor: \x1b[31mtrouble\n" * 100)
         if now == "pieces":
-            write(line[-7:] if number > 1 else b"")
-            write(line[:100])
+            line = b" " * (number % 7) + line  # no piece fits to another line
+            write((line[-7:] if number > 1 else b"") + line[:100])
             time.sleep(0.01)
             write(line[100:-7])
         if now == "babble":

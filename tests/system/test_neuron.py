@@ -39,13 +39,13 @@ class Monitor:
         (self.folder / "new").rename(self.folder / "runtime")
 
     def begun(self):
-        """The process id of each, and when it began."""
+        """The process id of each, when it began, and whether it was given a configuration."""
         path = self.folder / "pids"
         lines = path.read_text().split("\n")[:-1] if path.exists() else []
-        return [(int(pid), float(time)) for pid, time in (line.split() for line in lines)]
+        return [(int(pid), float(began), given == "True") for pid, began, given in (line.split() for line in lines)]
 
     def pids(self):
-        return [pid for pid, time in self.begun()]
+        return [pid for pid, *_ in self.begun()]
 
     def wait_pids(self, count):
         return wait_until(lambda: self.pids()[count - 1:] and self.pids(), f"{count} processes")
@@ -76,7 +76,7 @@ def is_gone(pid):
 
 @pytest.mark.parametrize("mode", ["speak", "pieces", "loud"])
 def test_values(monitor, mode):
-    it = monitor(mode)
+    it = monitor(mode, "--log-level", "debug")
     runtime = it.wait_runtime(lambda one: one["report"]["execution_stats"]["completed"])
     assert runtime["pid"] == 20843 and runtime["neuron_runtime_tag"] == "train" and runtime["error"] == ""
     report = runtime["report"]
@@ -88,8 +88,7 @@ def test_values(monitor, mode):
     line = it.agent.wait_line(lambda line: (line["report"].get("instance_info") or {}).get("ami_id"))
     assert line["report"]["instance_info"]["instance_type"]
     # What was counted is told once: of each kind as many as reports were read.
-    lines = it.agent.wait_lines(20, after=it.agent.mark())
-    for line in lines:
+    for line in it.agent.wait_lines(20, after=it.agent.mark()):
         if line["report"].get("runtime_data"):
             done = line["report"]["runtime_data"][0]["report"]["execution_stats"]["completed"]
             ecc = line["report"]["system_data"]["neuron_hw_counters"]["neuron_devices"]["0"]["mem_ecc_corrected"]
@@ -97,7 +96,7 @@ def test_values(monitor, mode):
     assert it.agent.stop() == 0
     log = it.agent.log()
     assert log.count("neuron-monitor says:") == (3 if mode == "loud" else 0), log
-    assert "\x1b" not in log
+    assert "\x1b" not in log and "a line that is no" not in log
 
 
 def test_dies_and_comes_back(monitor):
@@ -110,7 +109,8 @@ def test_dies_and_comes_back(monitor):
     it.wait_runtime(after=mark)
     first, *_, last = it.wait_pids(4)
     assert all(is_gone(pid) for pid in it.pids()[:-1]) and first != last
-    times = [began for _, began in it.begun()]
+    assert all(given for _, _, given in it.begun()), "each has spoken: what one left of a line is not of the next one's"
+    times = [began for _, began, _ in it.begun()]
     for i, pause in enumerate((1, 2, 4)):
         assert times[i + 1] - times[i] >= pause, "each pause is longer"
     assert [child.pid for child in psutil.Process(it.agent.pid).children()] == [last]
@@ -323,8 +323,11 @@ def test_sysfs_changes(cluster, tmp_path):
 
 
 @pytest.mark.skipif(os.path.exists("/dev/neuron0"), reason="this machine has Neuron devices")
-def test_node_without_neuron(cluster):
-    agent = cluster.start("alone", "agent", "--config", cluster.empty, "--period", "50ms", "--jobs-book", "")
+def test_node_without_neuron(cluster, tmp_path):
+    (tmp_path / "neuron-monitor").write_text(f"#!/bin/sh\necho >{tmp_path}/started\n")
+    (tmp_path / "neuron-monitor").chmod(0o755)
+    agent = cluster.start("alone", "agent", "--config", cluster.empty, "--period", "50ms", "--jobs-book", "",
+                          env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     lines = agent.wait_lines(10)
     for line in lines:
         assert "runtime_data" not in line["report"] and "neuron_hardware_info" not in line["report"]
@@ -332,7 +335,7 @@ def test_node_without_neuron(cluster):
     assert psutil.Process(agent.pid).children() == []
     names = {pathlib.Path(f"/proc/{agent.pid}/task/{task}/comm").read_text().strip()
              for task in os.listdir(f"/proc/{agent.pid}/task")}
-    assert "neuron-monitor" not in names
+    assert "neuron-monitor" not in names and not (tmp_path / "started").exists(), "installed, but without devices"
     assert agent.stop() == 0
     assert agent.log() == ""
     assert "no Neuron device" in run("agent", "--list-groups").stdout

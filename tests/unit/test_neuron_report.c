@@ -242,6 +242,28 @@ test_repeated (void **state)
   neuron_reports_free (&reports);
 }
 
+/* A runtime whose groups all have a long period is there between its reports, and for some of them after. */
+static void
+test_slow_runtime (void **state)
+{
+  static const char slow[] = "{\"neuron_runtime_data\":[{\"pid\":7,\"report\":{\"memory_used\":{\"period\":30},"
+                             "\"execution_stats\":{\"period\":10}}}]}";
+  struct neuron_reports reports = { 0 };
+  struct sampled sampled;
+
+  (void) state;
+  assert_int_equal (take (&reports, slow, NS_PER_S), 0);
+  for (int64_t second = 2; second < 100; second++) {
+    sampled = filled (&reports, NEURON_RUNTIMES, second * NS_PER_S);
+    assert_int_equal (sampled.table.rows, second <= 77);
+    table_free (&sampled.table);
+    sampled = filled (&reports, NEURON_EXECUTIONS, second * NS_PER_S);
+    assert_int_equal (sampled.table.rows, second <= 27);
+    table_free (&sampled.table);
+  }
+  neuron_reports_free (&reports);
+}
+
 /* In the older generation each runtime tells of its devices. */
 static void
 test_runtimes_that_share_a_device (void **state)
@@ -258,6 +280,42 @@ test_runtimes_that_share_a_device (void **state)
   sampled = filled (&reports, NEURON_DEVICES, NS_PER_S);
   assert_int_equal (sampled.table.rows, 3); /* a name that is there twice were no JSON */
   assert_uint (&sampled, "0", "mem_ecc_corrected", 3);
+  table_free (&sampled.table);
+  neuron_reports_free (&reports);
+}
+
+/* A group without rows tells its error in the runtime's row; one with rows has them alone. */
+static void
+test_errors_of_groups (void **state)
+{
+  static const char line[] =
+      "{\"neuron_runtime_data\":[{\"pid\":7,\"error\":\"\",\"report\":{"
+      "\"neuroncore_counters\":{\"period\":1,\"error\":\"timed out\",\"neuroncores_in_use\":null},"
+      "\"memory_used\":{\"period\":1,\"error\":\"gone\",\"loaded_models\":[]},"
+      "\"neuron_runtime_vcpu_usage\":{\"period\":1,\"error\":\"\",\"vcpu_usage\":{\"user\":1.5}}}},"
+      "{\"pid\":8,\"report\":{\"neuroncore_counters\":{\"error\":\"\",\"neuroncores_in_use\":{\"1\":{}}}}}]}";
+  struct neuron_reports reports = { 0 };
+  struct sampled sampled;
+
+  (void) state;
+  assert_int_equal (take (&reports, line, NS_PER_S), 0);
+  sampled = filled (&reports, NEURON_CORES, NS_PER_S);
+  assert_int_equal (sampled.table.rows, 2);
+  assert_text (&sampled, "7", "row_error", "timed out");
+  assert_missing (&sampled, "8/1", "row_error");
+  table_free (&sampled.table);
+  sampled = filled (&reports, NEURON_MODELS, NS_PER_S);
+  assert_text (&sampled, "7", "row_error", "gone");
+  table_free (&sampled.table);
+  sampled = filled (&reports, NEURON_MEMORY, NS_PER_S);
+  assert_text (&sampled, "7", "row_error", "gone");
+  table_free (&sampled.table);
+  sampled = filled (&reports, NEURON_VCPU, NS_PER_S);
+  assert_missing (&sampled, "7", "row_error");
+  assert_real (&sampled, "7", "user", 1.5);
+  table_free (&sampled.table);
+  sampled = filled (&reports, NEURON_RUNTIMES, NS_PER_S);
+  assert_missing (&sampled, "7", "row_error"); /* its groups have them */
   table_free (&sampled.table);
   neuron_reports_free (&reports);
 }
@@ -326,10 +384,16 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_newer),         cmocka_unit_test (test_sums),
-    cmocka_unit_test (test_older),         cmocka_unit_test (test_stale),
-    cmocka_unit_test (test_repeated),      cmocka_unit_test (test_what_is_no_report),
-    cmocka_unit_test (test_many_runtimes), cmocka_unit_test (test_runtimes_that_share_a_device),
+    cmocka_unit_test (test_newer),
+    cmocka_unit_test (test_sums),
+    cmocka_unit_test (test_older),
+    cmocka_unit_test (test_stale),
+    cmocka_unit_test (test_repeated),
+    cmocka_unit_test (test_what_is_no_report),
+    cmocka_unit_test (test_many_runtimes),
+    cmocka_unit_test (test_runtimes_that_share_a_device),
+    cmocka_unit_test (test_errors_of_groups),
+    cmocka_unit_test (test_slow_runtime),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
