@@ -344,9 +344,11 @@ gpu_goes_on (struct gpus *gpus, struct gpu *gpu, int result)
 const char *
 gpu_state_text (const struct gpu *gpu)
 {
+  int result = gpu->result;
+
   if (gpu->missing)
     return "missing";
-  switch (gpu->result) {
+  switch (result) {
   case NVML_OK:
     return "ok";
   case NVML_GPU_IS_LOST:
@@ -354,7 +356,7 @@ gpu_state_text (const struct gpu *gpu)
   case NVML_RESET_REQUIRED:
     return "reset required";
   default:
-    return nvml_result_text (gpu->result);
+    return nvml_result_text (result);
   }
 }
 

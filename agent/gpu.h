@@ -55,7 +55,7 @@ struct gpus { /* does not change between gpus_begin and gpus_end, but for what i
   struct gpu_processes *processes; /* the group gpu_processes' */
   struct gpm *gpm;                 /* the group gpu_profiling's */
   struct gpu_seen *seen;
-  struct amdgpus *amd; /* the second source of gpu and gpu_info, with a lock of its own */
+  struct amdgpus *amd;     /* the second source of gpu and gpu_info, with a lock of its own */
   struct gpu_state *state; /* the rest is gpu.c's */
 };
 

@@ -249,6 +249,7 @@ main (int argc, char **argv)
     return run_command (argc - 1, argv + 1);
   output_claim ();
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
   signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
   footprint_prepare ();
   if (argc > 1 && strcmp (argv[1], "keys") == 0)

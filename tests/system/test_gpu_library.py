@@ -5,12 +5,12 @@ import signal
 import struct
 import time
 
-from lib.gpus import LIBRARY
+from lib.gpus import LIBRARY, Gpus
 from lib.programs import wait_until
 
 
-def start(cluster, library, node="n1"):
-    return cluster.start(node, "agent", "--config", cluster.empty, "--period", "100ms", "--gpu-library", library)
+def start(cluster, library, node="n1", **more):
+    return cluster.start(node, "agent", "--config", cluster.empty, "--period", "100ms", "--gpu-library", library, **more)
 
 
 def beginning(elf):
@@ -85,3 +85,11 @@ def test_one_that_is_not_there(cluster):
     agent.wait_lines(5, after=len(agent.lines()))
     stop_at_once(agent)
     assert len(agent.log().splitlines()) == 1, agent.log()
+
+
+def test_a_parent_that_ignores_its_children(cluster):
+    """That is inherited, and would hide how the child ended that tries the library."""
+    agent = start(cluster, LIBRARY, prefix=("env", "--ignore-signal=CHLD"), env=Gpus(cluster.folder).environment)
+    agent.wait_line(lambda line: "gpu" in line["report"]["system_data"])
+    stop_at_once(agent)
+    assert agent.log() == ""
