@@ -2,6 +2,8 @@
  * that are suspended, that vanish and that come. */
 #include "job_machine.h"
 
+#include <errno.h>
+
 #include "agent/amdgpu.h"
 #include "agent/gpu.h"
 #include "agent/gpu_metrics.h"
@@ -21,6 +23,20 @@ int64_t
 __wrap_clock_monotonic (void)
 {
   return __real_clock_monotonic () + later_ns;
+}
+
+static int reading_fails; /* an errno that the driver gives for every file; else 0 */
+
+ssize_t __real_pread (int fd, void *into, size_t size, off_t offset);
+ssize_t __wrap_pread (int fd, void *into, size_t size, off_t offset);
+
+ssize_t
+__wrap_pread (int fd, void *into, size_t size, off_t offset)
+{
+  if (!reading_fails)
+    return __real_pread (fd, into, size, offset);
+  errno = reading_fails;
+  return -1;
 }
 
 static void
@@ -44,7 +60,8 @@ test_values (void **state)
 
   (void) state;
   amd_open (&sampled, &sampler_gpu, ROOT);
-  assert_true (sampled_may_block (&sampled));
+  assert_int_equal (amd_again (&sampled), 0);
+  assert_true (sampled_may_block (&sampled)); /* NVIDIA's library, which is not there, is left alone for a while */
   for (int i = 0; i < 2; i++) { /* the second time from files that are open, and with what is read seldom */
     assert_int_equal (sampled_again (&sampled), 0);
     assert_string_equal (sampled.table.error, "");
@@ -257,7 +274,7 @@ test_faults (void **state)
   scratch_remove (&scratch, CARD (0));
   assert_int_equal (amd_again (&sampled), -1);
   assert_text (&sampled, "amd0", "state", "missing"); /* found out at once, and looked for soon */
-  card_write (&scratch, 0, "0000:10:00.0", "aa\n");
+  card_write (&scratch, 7, "0000:10:00.0", "aa\n");
   later_ns += 11 * NS_PER_S;
   assert_int_equal (amd_again (&sampled), 0);
   assert_text (&sampled, "amd0", "state", "ok");
@@ -266,28 +283,63 @@ test_faults (void **state)
   scratch_free (&scratch);
 }
 
-/* Looked for again each minute, and in place; what is loaded later is found. */
+/* What the driver says while it resets a GPU, and of one that does not answer. */
 static void
-test_none (void **state)
+test_reset (void **state)
 {
   struct scratch scratch;
   struct sampled sampled;
 
   (void) state;
   scratch_init (&scratch);
-  assert_false (amdgpus_exist (scratch.root));
+  card_write (&scratch, 0, "0000:10:00.0", "aa\n");
   amd_open (&sampled, &sampler_gpu, scratch.root);
-  assert_false (sampled_may_block (&sampled));
-  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (amd_again (&sampled), 0);
+  reading_fails = EPERM;
+  assert_int_equal (amd_again (&sampled), -1);
+  assert_text (&sampled, "amd0", "state", "in reset");
+  assert_missing (&sampled, "amd0", "utilization");
+  reading_fails = ETIME;
+  assert_int_equal (amd_again (&sampled), -1);
+  assert_string_equal (sampled.table.error, "GPU amd0: Timer expired");
+  reading_fails = EOPNOTSUPP;
+  assert_int_equal (amd_again (&sampled), -1);
+  assert_text (&sampled, "amd0", "state", "No data available");
+  reading_fails = 0;
+  assert_int_equal (amd_again (&sampled), 0);
+  assert_uint (&sampled, "amd0", "utilization", 10);
+  assert_text (&sampled, "amd0", "state", "ok");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* Looked for again each minute; what is loaded later is found. */
+static void
+test_none (void **state)
+{
+  struct scratch scratch;
+  struct amdgpus *amdgpus;
+  struct sampled sampled;
+
+  (void) state;
+  scratch_init (&scratch);
+  amdgpus = amdgpus_create (scratch.root);
+  assert_false (amdgpus_exist (scratch.root));
+  assert_false (amdgpus_may_block (amdgpus));
+  amd_open (&sampled, &sampler_gpu, scratch.root);
+  assert_int_equal (amd_again (&sampled), 0);
   assert_int_equal (sampled.table.rows, 0);
+  assert_string_equal (sampled.table.error, "");
+
   card_write (&scratch, 0, "0000:10:00.0", "aa\n");
   assert_true (amdgpus_exist (scratch.root));
-  assert_false (sampled_may_block (&sampled));
+  assert_false (amdgpus_may_block (amdgpus));
   later_ns += 61 * NS_PER_S;
-  assert_true (sampled_may_block (&sampled));
-  assert_int_equal (sampled_again (&sampled), 0);
+  assert_true (amdgpus_may_block (amdgpus));
+  assert_int_equal (amd_again (&sampled), 0);
   assert_uint (&sampled, "amd0", "utilization", 10);
   sampled_close (&sampled);
+  amdgpus_destroy (amdgpus);
   scratch_free (&scratch);
 }
 
@@ -410,10 +462,10 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_values), cmocka_unit_test (test_suspended),         cmocka_unit_test (test_odd_files),
-    cmocka_unit_test (test_info),   cmocka_unit_test (test_vanishing),         cmocka_unit_test (test_faults),
-    cmocka_unit_test (test_none),   cmocka_unit_test (test_jobs_see_them),     cmocka_unit_test (test_recorded),
-    cmocka_unit_test (test_job),    cmocka_unit_test (test_allocates_nothing),
+    cmocka_unit_test (test_values),   cmocka_unit_test (test_suspended), cmocka_unit_test (test_odd_files),
+    cmocka_unit_test (test_info),     cmocka_unit_test (test_vanishing), cmocka_unit_test (test_faults),
+    cmocka_unit_test (test_none),     cmocka_unit_test (test_reset),     cmocka_unit_test (test_jobs_see_them),
+    cmocka_unit_test (test_recorded), cmocka_unit_test (test_job),       cmocka_unit_test (test_allocates_nothing),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
