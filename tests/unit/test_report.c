@@ -14,6 +14,7 @@
 #include "synop/clock.h"
 #include "synop/report.h"
 #include "synop/schema.h"
+#include "tests/unit/json_look.h"
 
 /* ---- one value ---- */
 
@@ -451,16 +452,6 @@ test_jobs_error (void **state)
   job_tables_free (tables);
 }
 
-static size_t
-occurrences (const char *text, const char *what)
-{
-  size_t count = 0;
-
-  for (; (text = strstr (text, what)); text++)
-    count++;
-  return count;
-}
-
 /* Groups without a job in common: nothing is lost and nothing is there twice, and it is soon done. */
 static void
 test_jobs_many (void **state)
@@ -476,13 +467,13 @@ test_jobs_many (void **state)
     table_add_row (&tables[2], label, (size_t) snprintf (label, sizeof label, "b%d", row));
   }
   text = report (f, groups, 2, NULL);
-  assert_int_equal (occurrences (text, "\"job_id\":\"a"), 20000);
-  assert_int_equal (occurrences (text, "\"job_id\":\"b"), 20000);
+  assert_int_equal (look_occurrences (text, "\"job_id\":\"a"), 20000);
+  assert_int_equal (look_occurrences (text, "\"job_id\":\"b"), 20000);
   for (int row = 19999; row >= 0; row--)
     table_add_row (&tables[2], label, (size_t) snprintf (label, sizeof label, "a%d", row));
   text = report (f, groups, 2, NULL);
-  assert_int_equal (occurrences (text, "\"job_cpu\""), 20000);
-  assert_int_equal (occurrences (text, "\"job_memory\""), 40000);
+  assert_int_equal (look_occurrences (text, "\"job_cpu\""), 20000);
+  assert_int_equal (look_occurrences (text, "\"job_memory\""), 40000);
   job_tables_free (tables);
 }
 

@@ -10,6 +10,7 @@
 
 #include "synop/clock.h"
 #include "synop/report.h"
+#include "tests/unit/json_look.h"
 
 static const struct metric info_metrics[] = { { "pid", GAUGE, UNIT_COUNT, FOLD_NONE },
                                               { REPORT_ROW_ERROR, TEXT, UNIT_NONE, FOLD_NONE } };
@@ -142,7 +143,6 @@ test_disorder (void **state)
   enum { ROWS = 20000 };
   struct scene scene;
   struct json json = { 0 };
-  size_t found = 0;
 
   (void) state;
   scene_init (&scene);
@@ -158,9 +158,7 @@ test_disorder (void **state)
   report_write (&json, scene.pairs, GROUPS, NULL, NULL);
   json_object_end (&json);
   buffer_add (&json.out, "", 1);
-  for (const char *at = json.out.data; (at = strstr (at, "\"done\"")); at++)
-    found++;
-  assert_int_equal (found, ROWS);
+  assert_int_equal (look_occurrences (json.out.data, "\"done\""), ROWS);
   json_free (&json);
   scene_free (&scene);
 }
