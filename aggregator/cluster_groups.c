@@ -5,7 +5,11 @@
  * stood for a while, so that one with a number in it, or two that take turns, are not told for ever.
  *
  * What is to be told is told from the newest sample or not at all: a brake delays it, and what came and went meanwhile is
- * never told. Facts are left out: they are sampled once, so nothing would tell that their error is over. */
+ * never told. Facts are left out: they are sampled once, so nothing would tell that their error is over.
+ *
+ * A group that has nothing but an error when a node is first heard may be one that this kernel or machine does not have.
+ * Ten thousand such nodes would be ten thousand events at each start of the aggregator, so it counts as told, and its end
+ * is not told either; the status has it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +19,7 @@
 
 #define SAMPLES_STEADY 2
 #define CHANGE_STEADY (10 * NS_PER_S)
+#define FIRST_HEARD (10 * NS_PER_S)
 #define TOLD_EVERY (10 * NS_PER_S)       /* one event of a node */
 #define TOLD_AHEAD (3 * TOLD_EVERY)      /* so that a node which was quiet may tell four at once */
 #define FORGOTTEN_AFTER (600 * NS_PER_S) /* and after so many periods of the group: */
@@ -30,7 +35,7 @@ group_failure_error (const struct group_failure *failure)
 
 /* ---- what the frames say ---- */
 
-static struct group_failure *
+static void
 failure_insert (struct group_failure **at, const struct group *group, size_t index)
 {
   struct group_failure *failure = memory_new (1, sizeof *failure);
@@ -39,7 +44,6 @@ failure_insert (struct group_failure **at, const struct group *group, size_t ind
   failure->group = index;
   failure->next = *at;
   *at = failure;
-  return failure;
 }
 
 static void
@@ -56,11 +60,25 @@ failure_sample (struct group_failure *failure, const struct table *table, int64_
   failure->period_ns = table->period_ns;
 }
 
+static bool
+has_values (const struct table *table)
+{
+  bool any = table->rows > 0;
+
+  for (size_t i = 0; i < table->group->metric_count && !any; i++)
+    any = table_get (table, TABLE_NODE, i)->type != VALUE_MISSING;
+  return any;
+}
+
 void
 cluster_watch_groups (struct cluster *cluster, struct node *node, const struct schema *schema, struct instant now)
 {
   struct group_failure **at = &node->failures;
+  bool first_heard;
 
+  if (node->groups_first_ns == 0)
+    node->groups_first_ns = now.monotonic_ns;
+  first_heard = now.monotonic_ns - node->groups_first_ns < FIRST_HEARD;
   for (size_t i = 0; i < schema->group_count; i++) {
     const struct table *table = cluster->groups[i].now;
     bool known;
@@ -70,7 +88,13 @@ cluster_watch_groups (struct cluster *cluster, struct node *node, const struct s
     known = *at && (*at)->group == i;
     if (!table || schema->groups[i]->flags & GROUP_ONCE || (!known && !table->error[0]))
       continue;
-    failure_sample (known ? *at : failure_insert (at, schema->groups[i], i), table, now.monotonic_ns);
+    if (!known)
+      failure_insert (at, schema->groups[i], i);
+    if (!known && first_heard && !has_values (table)) {
+      strcpy ((*at)->told, table->error);
+      (*at)->untold = true;
+    }
+    failure_sample (*at, table, now.monotonic_ns);
   }
   cluster_tell_groups (cluster, node, now);
 }
@@ -114,7 +138,7 @@ failure_due (const struct group_failure *failure, struct instant now)
 {
   const char *error = group_failure_error (failure);
 
-  if (strcmp (error, failure->told) == 0)
+  if (strcmp (error, failure->told) == 0 || (failure->untold && !error[0]))
     return false;
   return !error[0] || !failure->told[0] || now.monotonic_ns - failure->since_ns >= CHANGE_STEADY;
 }
@@ -148,6 +172,7 @@ tell (struct cluster *cluster, struct node *node, const struct group_failure *fi
         strcmp (fails ? failure->now : failure->told, error) == 0) {
       groups[event.group_count++] = failure->name;
       strcpy (failure->told, failure->now);
+      failure->untold = false;
     }
   event.groups = groups;
   event.text = error;
@@ -179,6 +204,8 @@ cluster_tell_groups (struct cluster *cluster, struct node *node, struct instant 
   while (*at) {
     struct group_failure *failure = *at;
 
+    if (failure->untold && !group_failure_error (failure)[0])
+      failure->told[0] = '\0';
     if ((failure->told[0] || failure->now[0]) && !failure_forgotten (failure, node, now)) {
       at = &failure->next;
       continue;

@@ -59,6 +59,7 @@ struct group_failure {
   int64_t since_ns;  /* the first of the same */
   int64_t seen_ns;   /* its last sample, */
   int64_t period_ns; /* and the period of these */
+  bool untold;       /* it counts as told, and is not: there was nothing else when the node was first heard */
 };
 /* What it is taken to fail with: what one sample says alone does not count. "" is fine. */
 const char *group_failure_error (const struct group_failure *failure);
@@ -131,7 +132,8 @@ struct node {
   struct node_group **groups;          /* one for each of the schema's, NULL until sent */
 
   struct group_failure *failures;
-  int64_t groups_told_ns; /* when all that was told of them would have been told, one at a time */
+  int64_t groups_first_ns; /* when they were first looked at; 0: never */
+  int64_t groups_told_ns;  /* when all that was told of them would have been told, one at a time */
 
   bool wanting; /* a schema is missing */
   uint8_t wanted[SCHEMA_HASH_SIZE];

@@ -37,7 +37,8 @@ set_up (void **state)
   return 0;
 }
 
-/* A frame of n1 with these groups of `watched`: an error, "" is fine, NO is not in it. */
+/* A frame of n1 with these groups of `watched`: an error, "" is fine, NO is not in it. They have a value too, but for an
+ * error that begins with "none". */
 static void
 send_errors (struct bench *bench, const struct schema *schema, uint64_t session, uint64_t sequence,
              const char *const errors[WATCHED + 1])
@@ -59,6 +60,8 @@ send_errors (struct bench *bench, const struct schema *schema, uint64_t session,
       table_init (&tables[count], watched[i]);
       tables[count].period_ns = NS_PER_S;
       strcpy (tables[count].error, errors[i]);
+      if (strncmp (errors[i], "none", 4) != 0)
+        table_set_text (&tables[count], TABLE_NODE, 0, "on", 2);
       sent[count] = &tables[count];
       count++;
     }
@@ -129,6 +132,38 @@ test_failed_and_recovered (void **state)
   sample (bench, "", "", "");
   check_told (bench, 3, EVENT_GROUP_RECOVERED, "gpu_link ", "GPU 3: lost");
   assert_null (cluster_find (bench->cluster, "n1")->failures);
+}
+
+/* What a node never had is no event when it is first heard, nor is it for another session. */
+static void
+test_nothing_but_an_error_at_first (void **state)
+{
+  struct bench *bench = *state;
+
+  samples (bench, 20, "GPU 3: lost", "none, no links", "");
+  check_told (bench, 1, EVENT_GROUP_FAILED, "gpu ", "GPU 3: lost");
+  assert_string_equal (group_failure_error (cluster_find (bench->cluster, "n1")->failures->next), "none, no links");
+  samples (bench, 2, "GPU 3: lost", "none, no links", "no answer");
+  check_told (bench, 2, EVENT_GROUP_FAILED, "nfs ", "no answer");
+  samples (bench, 2, "GPU 3: lost", "", "no answer");
+  assert_int_equal (count_told (bench), 2);
+  assert_ptr_equal (cluster_find (bench->cluster, "n1")->failures->next->next, NULL);
+  samples (bench, 2, "GPU 3: lost", "none, no links", "no answer");
+  check_told (bench, 3, EVENT_GROUP_FAILED, "gpu_link ", "none, no links");
+  samples (bench, 12, "GPU 3: lost", "", "no answer");
+  check_told (bench, 4, EVENT_GROUP_RECOVERED, "gpu_link ", "none, no links");
+}
+
+static void
+test_another_error_than_at_first (void **state)
+{
+  struct bench *bench = *state;
+
+  samples (bench, 20, "", "none, no links", "");
+  samples (bench, 20, "", "none, no driver", "");
+  check_told (bench, 1, EVENT_GROUP_FAILED, "gpu_link ", "none, no driver");
+  samples (bench, 2, "", "", "");
+  check_told (bench, 2, EVENT_GROUP_RECOVERED, "gpu_link ", "none, no driver");
 }
 
 static void
@@ -562,6 +597,8 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     GROUPS_TEST (test_failed_and_recovered),
+    GROUPS_TEST (test_nothing_but_an_error_at_first),
+    GROUPS_TEST (test_another_error_than_at_first),
     GROUPS_TEST (test_one_sample_is_no_event),
     GROUPS_TEST (test_a_frame_without_the_group_is_no_sample),
     GROUPS_TEST (test_one_sample_of_a_slow_group),
