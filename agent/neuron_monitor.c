@@ -30,6 +30,7 @@ struct neuron_monitor {
   pthread_cond_t told;
   struct neuron_reports reports;
   char reason[96]; /* why nothing is said; "" when all is well */
+  int64_t begun_ns;
   bool quit;
 };
 
@@ -140,6 +141,7 @@ neuron_monitor_create (const struct neuron_monitor_options *options)
   pthread_condattr_destroy (&condition);
   monitor->keeper = neuron_keeper_create (options->command, options->configuration, &ear);
   monitor->period_ns = options->period_ns;
+  monitor->begun_ns = clock_monotonic ();
   monitor->wake = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   monitor_start (monitor);
   return monitor;
@@ -182,23 +184,23 @@ neuron_monitor_destroy (struct neuron_monitor *monitor)
 int
 neuron_monitor_sample (struct neuron_monitor *monitor, enum neuron_kind kind, struct table *table)
 {
-  int64_t now_ns = clock_monotonic (), patience_ns, last_ns;
+  int64_t now_ns = clock_monotonic (), since_ns;
   const char *colon;
-  int rc = 0;
+  bool spoke;
+  int rc = -1;
 
   pthread_mutex_lock (&monitor->lock);
-  patience_ns = silence_max (monitor);
-  last_ns = monitor->reports.reported_ns;
+  spoke = monitor->reports.reported_ns != 0;
+  since_ns = spoke ? monitor->reports.reported_ns : monitor->begun_ns;
   colon = monitor->reason[0] ? ": " : "";
-  if (last_ns == 0) {
+  if (!spoke && (monitor->reason[0] || now_ns - since_ns > silence_max (monitor))) {
     snprintf (table->error, sizeof table->error, "no report of neuron-monitor yet%s%s", colon, monitor->reason);
-    rc = -1;
-  } else if (now_ns - last_ns > patience_ns) {
+  } else if (now_ns - since_ns > silence_max (monitor)) {
     snprintf (table->error, sizeof table->error, "no report for %lld s%s%s",
-              (long long) ((now_ns - last_ns) / NS_PER_S), colon, monitor->reason);
-    rc = -1;
+              (long long) ((now_ns - since_ns) / NS_PER_S), colon, monitor->reason);
   } else {
     neuron_reports_fill (&monitor->reports, kind, now_ns, table);
+    rc = 0;
   }
   pthread_mutex_unlock (&monitor->lock);
   return rc;
