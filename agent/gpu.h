@@ -3,8 +3,8 @@
  * A call of the driver may hang, so each group makes its calls in its lane, between gpus_begin and gpus_end. Groups read
  * the list at the same time, and a call that hangs holds up its own group alone: the library is started, stopped and
  * listed anew only while no group reads, and nobody waits for that moment. (One that hangs in those, once a minute at
- * most, holds up all.) The sampling thread never takes that lock. A
- * GPU keeps its label as long as the agent lives, also when it is gone and others move up in the driver's order. */
+ * most, holds up all.) The sampling thread never takes that lock. A GPU keeps its label as long as the agent lives, also
+ * when it is gone and others move up in the driver's order. */
 #ifndef SYNOP_AGENT_GPU_H
 #define SYNOP_AGENT_GPU_H
 
