@@ -77,6 +77,7 @@ main (int argc, char **argv)
 {
   standard_output_claim ();
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return keys_command (argc - 1, argv + 1);
   for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)

@@ -121,8 +121,8 @@ def places(cluster):
     return "--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket
 
 
-def report(cluster, job, *options, code=0):
-    done = run("aggregator", "report", job, *places(cluster), *options)
+def report(cluster, job, *options, code=0, **more):
+    done = run("aggregator", "report", job, *places(cluster), *options, **more)
     assert done.returncode == code, (done.args, done.stdout, done.stderr)
     return done
 

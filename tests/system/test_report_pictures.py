@@ -4,6 +4,7 @@ those of tests/unit/job_stage.h, drawn by the unit test's program; one is a real
 import html.parser
 import re
 import shutil
+import signal
 import subprocess
 
 import numpy
@@ -249,6 +250,11 @@ def test_command(played, tmp_path, monkeypatch):  # noqa: F811
     check_one_bar(page(pdf, 1, 100)[:650], 0.2)
     shown = Parts(page_file.read_text(encoding="utf-8")).text
     assert "n2 was slow" in shown and "n3 (lost)" in shown
+
+    page_file.unlink()
+    report(cluster, "42", "--html", page_file,
+           preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # as who starts it may have it
+    assert Parts(page_file.read_text(encoding="utf-8")).text == shown
 
     done = report(cluster, "42", "--pdf", tmp_path / "no" / "42.pdf", "--html", page_file, code=1)
     assert f"cannot write {tmp_path}/no/42.pdf: No such file or directory" in done.stderr
