@@ -87,6 +87,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libagent.a $(BUILD)/
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
 $(BUILD)/tests/unit/test_group_gpu $(BUILD)/tests/unit/test_group_gpu_amd $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=clock_monotonic
 $(BUILD)/tests/unit/test_group_gpu_amd: ALL_LDFLAGS += -Wl,--wrap=pread
+$(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=syscall
 
 # A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=fuzzer-no-link,address,undefined.
 fuzzers: $(FUZZERS)

@@ -4,12 +4,14 @@
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +32,20 @@ static struct scene scene;
 
 int64_t __real_clock_monotonic (void);
 int64_t __wrap_clock_monotonic (void);
+
+static bool old_kernel;
+long __real_syscall (long number, ...);
+long __wrap_syscall (long number, unsigned first, unsigned last, int flags);
+
+/* close_range, which is the one that is called so. */
+long
+__wrap_syscall (long number, unsigned first, unsigned last, int flags)
+{
+  if (number != SYS_close_range || !old_kernel)
+    return __real_syscall (number, first, last, flags);
+  errno = ENOSYS;
+  return -1;
+}
 
 /* The limit of 5 s is reached in half a second. */
 int64_t
@@ -181,6 +197,23 @@ test_its_code (void **state)
   assert_refused (scene.odd, "loading %s takes more than 5 s");
 }
 
+/* The child has /dev/null alone. */
+static void
+test_our_files (void **state)
+{
+  int ends[2];
+
+  (void) state;
+  setenv ("SYNOP_ODD", "count", 1);
+  assert_int_equal (pipe (ends), 0);
+  assert_refused (scene.odd, "loading %s ends the program (exit code 1)");
+  old_kernel = true;
+  assert_refused (scene.odd, "loading %s ends the program (exit code 1)");
+  old_kernel = false;
+  close (ends[0]);
+  close (ends[1]);
+}
+
 #define SCENE(test) cmocka_unit_test_setup_teardown (test, scene_begin, scene_end)
 
 int
@@ -188,7 +221,8 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     SCENE (test_no_library), SCENE (test_cut_in_half), SCENE (test_cut_near_its_end),
-    SCENE (test_fifo),       SCENE (test_its_code),    SCENE (test_good),
+    SCENE (test_fifo),       SCENE (test_its_code),    SCENE (test_our_files),
+    SCENE (test_good),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
