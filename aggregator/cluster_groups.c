@@ -19,7 +19,7 @@
 
 #define SAMPLES_STEADY 2
 #define CHANGE_STEADY (10 * NS_PER_S)
-#define FIRST_HEARD (10 * NS_PER_S)
+#define FIRST_HEARD (10 * NS_PER_S)      /* and a period of the group */
 #define TOLD_EVERY (10 * NS_PER_S)       /* one event of a node */
 #define TOLD_AHEAD (3 * TOLD_EVERY)      /* so that a node which was quiet may tell four at once */
 #define FORGOTTEN_AFTER (600 * NS_PER_S) /* and after so many periods of the group: */
@@ -70,15 +70,22 @@ has_values (const struct table *table)
   return any;
 }
 
+/* Nothing but an error, and never without one? Each group has a sample by then, be its period long. */
+static bool
+is_lacking (const struct node *node, const struct report_group *pair, struct instant now)
+{
+  int64_t heard_ns = now.monotonic_ns - node->groups_first_ns;
+
+  return heard_ns - FIRST_HEARD < pair->now->period_ns && !pair->before && !has_values (pair->now);
+}
+
 void
 cluster_watch_groups (struct cluster *cluster, struct node *node, const struct schema *schema, struct instant now)
 {
   struct group_failure **at = &node->failures;
-  bool first_heard;
 
   if (node->groups_first_ns == 0)
     node->groups_first_ns = now.monotonic_ns;
-  first_heard = now.monotonic_ns - node->groups_first_ns < FIRST_HEARD;
   for (size_t i = 0; i < schema->group_count; i++) {
     const struct table *table = cluster->groups[i].now;
     bool known;
@@ -90,7 +97,7 @@ cluster_watch_groups (struct cluster *cluster, struct node *node, const struct s
       continue;
     if (!known)
       failure_insert (at, schema->groups[i], i);
-    if (!known && first_heard && !has_values (table)) {
+    if (!known && is_lacking (node, &cluster->groups[i], now)) {
       strcpy ((*at)->told, table->error);
       (*at)->untold = true;
     }

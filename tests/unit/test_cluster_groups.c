@@ -58,7 +58,7 @@ send_errors (struct bench *bench, const struct schema *schema, uint64_t session,
   for (size_t i = 0; i <= WATCHED; i++)
     if (errors[i]) {
       table_init (&tables[count], watched[i]);
-      tables[count].period_ns = NS_PER_S;
+      tables[count].period_ns = i == NFS ? 30 * NS_PER_S : NS_PER_S;
       strcpy (tables[count].error, errors[i]);
       if (strncmp (errors[i], "none", 4) != 0)
         table_set_text (&tables[count], TABLE_NODE, 0, "on", 2);
@@ -152,6 +152,31 @@ test_nothing_but_an_error_at_first (void **state)
   check_told (bench, 3, EVENT_GROUP_FAILED, "gpu_link ", "none, no links");
   samples (bench, 12, "GPU 3: lost", "", "no answer");
   check_told (bench, 4, EVENT_GROUP_RECOVERED, "gpu_link ", "none, no links");
+}
+
+/* Its first sample comes late. */
+static void
+test_nothing_but_an_error_of_a_slow_group (void **state)
+{
+  struct bench *bench = *state;
+
+  samples (bench, 29, "", "none, no links", NO);
+  for (int i = 0; i < 3; i++) {
+    sample (bench, "", "none, no links", "none, no server");
+    samples (bench, 29, "", "none, no links", NO);
+  }
+  assert_int_equal (count_told (bench), 0);
+  assert_string_equal (group_failure_error (cluster_find (bench->cluster, "n1")->failures->next), "none, no server");
+}
+
+static void
+test_a_group_that_was_fine_at_first (void **state)
+{
+  struct bench *bench = *state;
+
+  sample (bench, "", "", NO);
+  samples (bench, 2, "", "none, no links", NO);
+  check_told (bench, 1, EVENT_GROUP_FAILED, "gpu_link ", "none, no links");
 }
 
 static void
@@ -598,6 +623,8 @@ main (void)
   const struct CMUnitTest tests[] = {
     GROUPS_TEST (test_failed_and_recovered),
     GROUPS_TEST (test_nothing_but_an_error_at_first),
+    GROUPS_TEST (test_nothing_but_an_error_of_a_slow_group),
+    GROUPS_TEST (test_a_group_that_was_fine_at_first),
     GROUPS_TEST (test_another_error_than_at_first),
     GROUPS_TEST (test_one_sample_is_no_event),
     GROUPS_TEST (test_a_frame_without_the_group_is_no_sample),
