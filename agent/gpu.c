@@ -3,9 +3,9 @@
  * The library is loaded and started in the first sample, where there is a sign of a driver or the operator named it; one
  * that cannot be loaded is tried again each minute. When it says that the driver is gone (it was unloaded, or exchanged
  * for another version) it is shut down and started again, at first in the next sample, later after a pause of up to a
- * minute. The list is made anew each minute, so that MIG devices that an operator makes appear,
- * and within seconds when a device began to give no values; the library is started again first then, since only that
- * brings back a GPU that was gone. */
+ * minute. The list is made anew each minute, so that MIG devices that an operator makes appear, and within ten seconds
+ * when a device began to give no values; the library is started again first then, since only that brings back a GPU that
+ * was gone. */
 #include "agent/gpu.h"
 
 #include <pthread.h>

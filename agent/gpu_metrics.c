@@ -109,6 +109,5 @@ const struct metric gpu_metrics[GPU_COLUMNS] = {
   [XID] = { "xid", GAUGE, UNIT_COUNT, FOLD_NONE, .help = "The last of them." },
   [STATE] = { "state", TEXT, UNIT_NONE, FOLD_NONE,
               .help = "ok, or why there are no values: lost (fallen off the bus), reset required, missing; of AMD's "
-                      "also in reset, and "
-                      "suspended (not read, so that it sleeps on)." },
+                      "also in reset, and suspended (not read, so that it sleeps on)." },
 };

@@ -1,6 +1,6 @@
-/* gpu_info: what each GPU, AMD's too, and each MIG instance is. Its rows ride along when the list of devices was made anew, which is
- * once a minute; the first two samples have all, since `agent --once` shows the second. A driver may be loaded, and MIG
- * instances made, long after the agent was started; so these are no facts that are told once. */
+/* gpu_info: what each GPU, AMD's too, and each MIG instance is. Its rows ride along when the list of devices was made anew,
+ * which is once a minute; the first two samples have all, since `agent --once` shows the second. A driver may be loaded,
+ * and MIG instances made, long after the agent was started; so these are no facts that are told once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
