@@ -21,8 +21,8 @@ gpu_is_idle (const struct job_gpu *gpu)
   return job_gpu_idle (gpu) >= JOB_GPU_IDLE;
 }
 
-static bool
-has_xids (const struct job_gpu *gpu)
+bool
+gpu_has_xids (const struct job_gpu *gpu)
 {
   return gpu->xids > 0;
 }
@@ -37,7 +37,7 @@ is_throttled (const struct job_gpu *gpu)
 bool
 gpu_is_alarming (const struct job_gpu *gpu)
 {
-  return gpu_is_idle (gpu) || has_xids (gpu);
+  return gpu_is_idle (gpu) || gpu_has_xids (gpu);
 }
 
 void
@@ -47,7 +47,7 @@ gpu_trouble (struct buffer *to, const struct job_gpu *gpu)
 
   if (gpu_is_idle (gpu))
     buffer_add_string (to, "left idle");
-  if (has_xids (gpu))
+  if (gpu_has_xids (gpu))
     buffer_printf (to, "%sXID %llu", to->length > from ? ", " : "", (unsigned long long) gpu->xid);
   if (is_throttled (gpu))
     buffer_printf (to, "%sthrottled%s", to->length > from ? ", " : "",
@@ -62,8 +62,8 @@ static int
 rank (const struct job_gpu *gpu)
 {
   if (gpu_is_idle (gpu))
-    return has_xids (gpu) ? 0 : 1;
-  return has_xids (gpu) ? 2 : is_throttled (gpu) ? 3 : 4;
+    return gpu_has_xids (gpu) ? 0 : 1;
+  return gpu_has_xids (gpu) ? 2 : is_throttled (gpu) ? 3 : 4;
 }
 
 static int
@@ -125,7 +125,7 @@ gpu_list_summary (struct buffer *to, const struct gpu_list *list)
     bool (*are) (const struct job_gpu *gpu);
     const char *words;
   } kinds[] = { { gpu_is_idle, "left idle" },
-                { has_xids, "with errors that the driver told (XIDs)" },
+                { gpu_has_xids, "with errors that the driver told (XIDs)" },
                 { is_throttled, "throttled" } };
   const char *before = ": ";
 
@@ -211,7 +211,7 @@ gpu_alarm (struct buffer *to, const struct job_report *report, size_t alarm)
   static const struct {
     const char *words;
     bool (*are) (const struct job_gpu *gpu);
-  } alarms[GPU_ALARMS] = { { "Left idle", gpu_is_idle }, { "Errors that the driver told (XIDs)", has_xids } };
+  } alarms[GPU_ALARMS] = { { "Left idle", gpu_is_idle }, { "Errors that the driver told (XIDs)", gpu_has_xids } };
   struct buffer gpus = { 0 };
 
   name_gpus (&gpus, report, alarms[alarm].are);

@@ -24,6 +24,7 @@ void gpu_list_init (struct gpu_list *list, const struct job_report *report);
 void gpu_list_free (struct gpu_list *list);
 
 bool gpu_is_idle (const struct job_gpu *gpu); /* the job left it idle */
+bool gpu_has_xids (const struct job_gpu *gpu);
 bool gpu_is_alarming (const struct job_gpu *gpu);
 
 /* Each adds text to `to`, or nothing where there is nothing to say. */

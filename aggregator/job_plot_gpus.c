@@ -174,12 +174,6 @@ put_words (const struct strip *strip, const struct area *area, const struct area
   }
 }
 
-static bool
-has_xids (const struct job_gpu *gpu)
-{
-  return gpu->xids > 0;
-}
-
 void
 plot_gpus (const struct canvas *canvas, const struct area *area, const struct job_report *report)
 {
@@ -201,7 +195,7 @@ plot_gpus (const struct canvas *canvas, const struct area *area, const struct jo
   plot_colors (canvas, right - 150, area->top + 4, 130, "%", 100);
   put_values (&strip, times);
   put_points (&strip, "idle", gpu_is_idle);
-  put_points (&strip, "xids", has_xids);
+  put_points (&strip, "xids", gpu_has_xids);
   buffer_printf (canvas->script,
                  "unset ytics\nset xrange [-0.5:%g]\nset yrange [%g:-0.5]\nset border 15 lw 0.5 lc rgb '#808080'\n"
                  "set object 1 rect from graph 0,0 to graph 1,1 behind fs solid 1 noborder fc rgb '#d8d8d8'\n"
