@@ -17,6 +17,7 @@ static const struct group *const watched[] = { &gpu_group, &link_group, &nfs_gro
 #define NO ((const char *) 0)
 #define OLD 7 /* a session */
 #define NEW 8
+#define SLOW 100 /* seconds: the period of nfs, as its tables say */
 
 static int
 set_up (void **state)
@@ -58,7 +59,7 @@ send_errors (struct bench *bench, const struct schema *schema, uint64_t session,
   for (size_t i = 0; i <= WATCHED; i++)
     if (errors[i]) {
       table_init (&tables[count], watched[i]);
-      tables[count].period_ns = i == NFS ? 30 * NS_PER_S : NS_PER_S;
+      tables[count].period_ns = i == NFS ? SLOW * NS_PER_S : NS_PER_S;
       strcpy (tables[count].error, errors[i]);
       if (strncmp (errors[i], "none", 4) != 0)
         table_set_text (&tables[count], TABLE_NODE, 0, "on", 2);
@@ -160,10 +161,10 @@ test_nothing_but_an_error_of_a_slow_group (void **state)
 {
   struct bench *bench = *state;
 
-  samples (bench, 29, "", "none, no links", NO);
+  samples (bench, SLOW - 1, "", "none, no links", NO);
   for (int i = 0; i < 3; i++) {
     sample (bench, "", "none, no links", "none, no server");
-    samples (bench, 29, "", "none, no links", NO);
+    samples (bench, SLOW - 1, "", "none, no links", NO);
   }
   assert_int_equal (count_told (bench), 0);
   assert_string_equal (group_failure_error (cluster_find (bench->cluster, "n1")->failures->next), "none, no server");
@@ -557,6 +558,18 @@ test_a_group_that_is_left_out_for_long_is_forgotten (void **state)
 }
 
 static void
+test_a_slow_group_is_not_forgotten_so_soon (void **state)
+{
+  struct bench *bench = *state;
+
+  samples (bench, 2, "", "", "timed out");
+  samples (bench, 10 * SLOW - 10, "", "", NO);
+  assert_non_null (cluster_find (bench->cluster, "n1")->failures);
+  samples (bench, SLOW, "", "", NO);
+  assert_null (cluster_find (bench->cluster, "n1")->failures);
+}
+
+static void
 test_a_node_that_is_replaced_is_told_anew (void **state)
 {
   struct bench *bench = *state;
@@ -646,6 +659,7 @@ main (void)
     GROUPS_TEST (test_another_schema),
     GROUPS_TEST (test_groups_in_another_order),
     GROUPS_TEST (test_a_group_that_is_left_out_for_long_is_forgotten),
+    GROUPS_TEST (test_a_slow_group_is_not_forgotten_so_soon),
     GROUPS_TEST (test_a_node_that_is_replaced_is_told_anew),
     GROUPS_TEST (test_the_line_of_an_event),
     GROUPS_TEST (test_the_status),
