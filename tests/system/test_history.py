@@ -29,10 +29,10 @@ def stream(cluster):
     return cluster.aggregator.out_path.read_text().splitlines()
 
 
-def recorded(cluster, lines=60, **more):
+def recorded(cluster, lines=60, period="100ms", **more):
     """A run of three agents that has ended."""
     cluster.start_aggregator("--tick-period", "200ms", **more)
-    cluster.start_nodes(*NODES, period="100ms")
+    cluster.start_nodes(*NODES, period=period)
     cluster.aggregator.wait_lines(lines, type="node", node="n1")
     cluster.aggregator.wait_lines(5, type="cluster")
     assert cluster.aggregator.stop() == 0
@@ -288,7 +288,7 @@ def interrupt():
 
 @pytest.mark.sanitized
 def test_failed_export_leaves_nothing(cluster):
-    recorded(cluster, 200)
+    recorded(cluster, 200, period="25ms")
     there = cluster.folder / "there"
     there.mkdir()
     (there / "load.csv").write_text("mine")
@@ -326,7 +326,7 @@ def test_bad_questions(cluster):
 
 
 def test_reader_that_leaves(cluster):
-    recorded(cluster, 200)
+    recorded(cluster, 200, period="25ms")
     command = [str(BUILD / "aggregator"), "replay", "--config", cluster.empty, "--history", cluster.history]
     program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
     program.stdout.read(10)

@@ -150,6 +150,9 @@ def test_a_job_from_its_start_to_its_end(cluster, nodes):
     assert abs(summary["cpu_efficiency"] - 100 * 24 / 4 / duration) < 0.01
     assert summary["memory_peak"] == {"node": "n1", "bytes": 10000} and summary["lost_nodes"] == []
     assert list(summary["per_node"]) == ["n1", "n2"] and summary["per_node"]["n2"]["cpu_time"] == 9
+    # With frames that come still, the fourth command that asks the history in a row would wait: test_catch_up.py.
+    one.close()
+    two.close()
     [past] = listed(cluster)
     assert past["summary"] == summary and past["reason"] == "gone" and past["started"] == ended["started"]
     assert listed(cluster, "--running") == [] == listed(cluster, "--user", "b*")

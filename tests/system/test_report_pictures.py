@@ -1,7 +1,10 @@
 """A job's report as PDF and HTML, looked at as pictures: pages are rendered and must show what they are about. Jobs are
 those of tests/unit/job_stage.h, drawn by the unit test's program; one is a real history's, by the command."""
 
+import fcntl
 import html.parser
+import os
+import pathlib
 import re
 import shutil
 import signal
@@ -26,13 +29,29 @@ def command(*arguments, **more):
     return done.stdout
 
 
+class Documents:
+    """`documents / "slow.pdf"`: drawn when it is asked for first, and once for all of pytest-xdist's processes."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+
+    def __truediv__(self, name):
+        stem = pathlib.Path(name).stem
+        with open(self.folder / f"{stem}.lock", "a", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.fstat(lock.fileno()).st_size == 0:
+                command(PROGRAM, "--draw", self.folder, stem, cwd=self.folder)
+                lock.write("drawn")
+        return self.folder / name
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("documents")
     if not PROGRAM.exists():
         pytest.skip(f"{PROGRAM} is not built")
-    command(PROGRAM, "--draw", made, *DRAWN, cwd=made)
-    return made
+    base = tmp_path_factory.getbasetemp()
+    return Documents((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "documents")
 
 
 def pages_of(pdf):
@@ -204,7 +223,6 @@ def test_html_is_whole_in_itself(folder, name):
 
 
 def test_hostile_names(folder):
-    assert not list(folder.rglob("pwned"))
     job = "1</title><script>alert(1)</script>"
     names = [job, "'\"`touch pwned`", "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", "'; system('touch pwned'); '",
              "@macro #comment \\n %s %d", "\"{/=90 big}\" &lt;&amp;"]
@@ -212,6 +230,7 @@ def test_hostile_names(folder):
     printed = text_of(folder / "hostile.pdf", "-layout")
     for name in names:
         assert name in shown and name in printed, name
+    assert not list(folder.folder.rglob("pwned"))
     assert "</text><sc\N{HORIZONTAL ELLIPSIS}</script> was slow" in printed
 
 
