@@ -22,6 +22,7 @@ struct scene {
 
 static struct scene scene;
 static _Atomic int64_t later_ns; /* time that passes without being waited for */
+static int64_t still_ns;         /* not 0: no other time passes */
 
 int64_t __real_clock_monotonic (void);
 int64_t __wrap_clock_monotonic (void);
@@ -29,7 +30,7 @@ int64_t __wrap_clock_monotonic (void);
 int64_t
 __wrap_clock_monotonic (void)
 {
-  return __real_clock_monotonic () + later_ns;
+  return (still_ns ? still_ns : __real_clock_monotonic ()) + later_ns;
 }
 
 static void
@@ -56,6 +57,7 @@ scene_begin (void **state)
   assert_true (readlink ("/proc/self/exe", self, sizeof self - 1) > 0);
   snprintf (scene.library, sizeof scene.library, "%s/../lib/libnvidia-ml.so.1", dirname (self));
   scene.gpus = NULL;
+  still_ns = 0;
   return 0;
 }
 
@@ -539,6 +541,7 @@ test_xids_that_alternate (void **state)
   char path[128];
 
   (void) state;
+  still_ns = __real_clock_monotonic ();
   script ("gpus 1\nno_events\n");
   gpu_open (&sampled, &sampler_gpu);
   assert_int_equal (gpu_again (&sampled), 0);
@@ -748,6 +751,42 @@ test_hang (void **state)
   table_free (&table);
 }
 
+/* All groups over one list, in lanes as in the agent, while GPUs come and go, and the driver with them. */
+static void
+test_groups_at_once (void **state)
+{
+  static const char *const scripts[] = {
+    "gpus 3\n", "gpus 3\nmig 0 2\n", "gpus 3\nremoved 1\n", "gpus 3\nreload 1\nremoved 1\n", "gpus 3\nreload 2\n",
+  };
+  static const struct sampler *const together[] = { &sampler_gpu, &sampler_gpu_nvlink, &sampler_gpu_processes,
+                                                    &sampler_gpu_info };
+  enum { LANES = sizeof together / sizeof together[0], ROUNDS = 60 };
+  struct sampler_context context = { .root = scene.scratch.root, .gpu_library = scene.library, .gpus = &scene.gpus };
+  struct lane *lanes[LANES];
+  struct table tables[LANES];
+
+  (void) state;
+  for (size_t i = 0; i < LANES; i++) {
+    lanes[i] = lane_create (together[i], together[i]->open (&context));
+    table_init (&tables[i], together[i]->group);
+  }
+  for (size_t round = 0; round < ROUNDS; round++) {
+    script (round < ROUNDS - 5 ? scripts[round / 2 % 5] : "gpus 3\n");
+    later_ns += 31 * NS_PER_S;
+    for (size_t i = 0; i < LANES; i++)
+      lane_begin (lanes[i]);
+    for (size_t i = 0; i < LANES; i++)
+      assert_true (lane_collect (lanes[i], &tables[i], __real_clock_monotonic () + 20 * NS_PER_S));
+    assert_true (tables[0].rows >= 3 || tables[0].error[0]);
+  }
+  assert_int_equal (tables[0].rows, 3);
+  for (size_t i = 0; i < LANES; i++) {
+    assert_string_equal (tables[i].error, "");
+    lane_destroy (lanes[i]);
+    table_free (&tables[i]);
+  }
+}
+
 static void
 test_pcie_that_takes_long_goes_round (void **state)
 {
@@ -850,6 +889,7 @@ main (void)
     SCENE (test_links_without_numbers),
     SCENE (test_processes),
     SCENE (test_hang),
+    SCENE (test_groups_at_once),
     SCENE (test_pcie_that_takes_long_goes_round),
     SCENE (test_nothing_is_allocated),
     cmocka_unit_test (test_the_real_library),
