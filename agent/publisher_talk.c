@@ -239,9 +239,10 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
   if (state == STATE_UP)
     log_info ("connected to %s", endpoint);
   else if (state == STATE_REFUSED)
-    log_warning ("the aggregator at %s does not admit this node's key, %s: let it in there with \"aggregator keys add "
-                 "%s FILE\", where FILE is a copy of %s/agent.pub",
-                 endpoint, publisher->key, publisher->header.node, publisher->keys);
+    log_warning ("the aggregator at %s does not admit this node's key, %s: either it is not listed there; let it in "
+                 "with \"aggregator keys add %s FILE\", where FILE is a copy of %s/agent.pub; or %s/aggregator.pub is "
+                 "the key of another aggregator",
+                 endpoint, publisher->key, publisher->header.node, publisher->keys, publisher->keys);
   else if (publisher->state == STATE_NEW)
     log_warning ("no aggregator answers at %s; going on trying", endpoint);
   else
