@@ -150,14 +150,14 @@ def test_a_job_from_its_start_to_its_end(cluster, nodes):
     assert abs(summary["cpu_efficiency"] - 100 * 24 / 4 / duration) < 0.01
     assert summary["memory_peak"] == {"node": "n1", "bytes": 10000} and summary["lost_nodes"] == []
     assert list(summary["per_node"]) == ["n1", "n2"] and summary["per_node"]["n2"]["cpu_time"] == 9
-    # With frames that come still, the fourth command that asks the history in a row would wait: test_catch_up.py.
-    one.close()
-    two.close()
     [past] = listed(cluster)
     assert past["summary"] == summary and past["reason"] == "gone" and past["started"] == ended["started"]
-    assert listed(cluster, "--running") == [] == listed(cluster, "--user", "b*")
-    assert listed(cluster, "--from", "-2h", "--to", "-1h") == []
+    assert listed(cluster, "--running") == []
     wait_until(lambda: tail.lines() == job_lines(out), "the same lines of tail")
+    # The fourth that asks a running aggregator in a row waits long: test_catch_up.py.
+    assert out.stop() == 0
+    assert listed(cluster) == [past] and listed(cluster, "--running") == [] == listed(cluster, "--user", "b*")
+    assert listed(cluster, "--from", "-2h", "--to", "-1h") == []
     shown = from_history(cluster, "replay", "--type", "job").stdout.splitlines()
     assert [parse_line(line) for line in shown] == job_lines(out)
     shown = [parse_line(line) for line in from_history(cluster, "replay", "--type", "event").stdout.splitlines()]
