@@ -305,13 +305,12 @@ history_set_limits (struct history *history, int64_t max_age_ns, uint64_t max_si
 void
 history_destroy (struct history *history)
 {
+  struct history_rest rest;
+
   if (!history)
     return;
-  pthread_mutex_lock (&history->mutex);
-  history->end = true;
-  pthread_cond_signal (&history->wake);
-  pthread_mutex_unlock (&history->mutex);
-  pthread_join (history->thread, NULL);
+  if (!history->end)
+    history_finish (history, &rest);
   history_free (history);
 }
 

@@ -34,6 +34,14 @@ struct history_options {
 struct history *history_create (const struct history_options *options);
 /* Writes everything that waits, then ends. */
 void history_destroy (struct history *history);
+/* The same, but for the freeing: how much of it could not be written, with what there was no room for. Nothing but
+ * history_destroy may follow. */
+struct history_rest {
+  bool failed; /* it cannot be written: `problem` */
+  uint64_t frames, events;
+  struct error problem;
+};
+void history_finish (struct history *history, struct history_rest *rest);
 void history_set_limits (struct history *history, int64_t max_age_ns, uint64_t max_size);
 
 /* Which frames were stored when it was opened: for each node and session the ranges of consecutive sequence numbers, in

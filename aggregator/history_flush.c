@@ -1,4 +1,4 @@
-/* Writing before it is time: see history.h. Somebody asks and gets a ticket; the thread (history_writer.c) writes, raises
+/* Writing before it is time, and the last time: see history.h. Somebody asks and gets a ticket; the thread (history_writer.c) writes, raises
  * tickets that are done, and an eventfd for those that have a loop to wait in. */
 #include <string.h>
 #include <unistd.h>
@@ -71,4 +71,22 @@ history_identity (struct history *history, uint64_t *device, uint64_t *inode)
   *inode = history->inode;
   pthread_mutex_unlock (&history->mutex);
   return *inode != 0;
+}
+
+void
+history_finish (struct history *history, struct history_rest *rest)
+{
+  pthread_mutex_lock (&history->mutex);
+  history->end = true;
+  pthread_cond_signal (&history->wake);
+  pthread_mutex_unlock (&history->mutex);
+  pthread_join (history->thread, NULL);
+
+  *rest = (struct history_rest){ .failed = history->ready || history->events.first,
+                                 .frames = history->counts.frames_not_stored - history->not_stored_told };
+  strcpy (rest->problem.text, history->problem);
+  for (const struct ready *ready = history->ready; ready; ready = ready->next)
+    rest->frames += ready->chunk->row.session ? ready->chunk->row.last - ready->chunk->row.first + 1 : 0;
+  for (const struct item *item = history->events.first; item; item = item->next)
+    rest->events += item->kind == ITEM_EVENT;
 }

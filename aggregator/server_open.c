@@ -1,5 +1,6 @@
 /* The server's start and end: see server.h. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +192,28 @@ server_open (struct server *server, struct error *error)
   return 0;
 }
 
+/* All that was printed is in the history, or who ended us is told that it is not. */
+static void
+close_history (struct server *server)
+{
+  struct history_rest rest = { 0 };
+
+  if (server->history)
+    history_finish (server->history, &rest);
+  if (rest.failed) {
+    log_error ("%s; %" PRIu64 " frames and %" PRIu64
+               " events that were printed are not stored; when it is started again "
+               "it fetches the frames that the agents hold still",
+               rest.problem.text, rest.frames, rest.events);
+    if (server->exit_code == 0)
+      server->exit_code = 1;
+  } else if (rest.frames) {
+    log_warning ("%s: %" PRIu64 " frames that were printed are missing in it: there was no room for them to wait",
+                 server->options->history_path, rest.frames);
+  }
+  history_destroy (server->history);
+}
+
 void
 server_close (struct server *server)
 {
@@ -201,7 +224,7 @@ server_close (struct server *server)
   loop_watch_remove (server->link_watch);
   loop_watch_remove (server->history_watch);
   cluster_destroy (server->cluster);
-  history_destroy (server->history);
+  close_history (server);
   jobs_destroy (server->jobs);
   link_server_destroy (server->link);
   clock_desk_destroy (server->desk);

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -393,8 +394,23 @@ def test_stream_goes_on_without_history(cluster):
     mark = cluster.aggregator.mark()
     cluster.aggregator.wait_lines(50, after=mark, type="node")
     assert len(cluster.aggregator.lines(type="event", event="history_failed")) == 1
-    assert cluster.aggregator.stop() == 0
+    assert cluster.aggregator.stop() == 1
+    frames = len(cluster.aggregator.lines(type="node"))
+    (told,) = re.findall(r"history.db: .*; (\d+) frames and \d+ events that were printed are not stored",
+                         cluster.aggregator.log())
+    assert int(told) == frames >= 50
     assert cluster.history.read_bytes() == before
+
+
+def test_history_that_is_mended_before_the_end(cluster):
+    """What could not be written is written at the end, if only then it can be."""
+    cluster.history.write_bytes(b"these are not the bytes of a database" * 1000)
+    cluster.start_aggregator()
+    cluster.start_nodes("n1", period="50ms")
+    cluster.wait_event("history_failed")
+    cluster.history.rename(cluster.history.with_suffix(".bad"))
+    assert cluster.aggregator.stop() == 0
+    assert replay(cluster) == stream(cluster)
 
 
 def test_history_can_be_off(cluster):
