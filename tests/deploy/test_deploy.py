@@ -171,14 +171,14 @@ def test_second_run_changes_nothing_and_names_who_is_ill(deployment):
     before = deployment.sessions()
     n3, n4 = deployment.hosts["n3"], deployment.hosts["n4"]
     n4.boot()
-    n4.wait_ready()
-    n4.run("sh", "-c", "mount --bind /dev/null $(realpath /usr/lib/*/libsodium.so.23)")
     shift = deployment.folder / "shift.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", shift, ROOT / "tests/lib/wall_shift.c"], check=True)
     n3.put("/usr/lib/shift.so", shift.read_bytes())
     n3.put("/usr/lib/shift.ns", struct.pack("=q", 6_000_000_000))
     n3.put(f"{DROP_IN}/shift.conf", b"[Service]\nEnvironment=LD_PRELOAD=/usr/lib/shift.so WALL_SHIFT_FILE=/usr/lib/shift.ns\n")
     n3.run("sh", "-c", "systemctl daemon-reload && systemctl restart synop-agent")
+    n4.wait_ready()
+    n4.run("sh", "-c", "mount --bind /dev/null $(realpath /usr/lib/*/libsodium.so.23)")
     deployment.wait_renewed(before, ["n3"])
     before = deployment.sessions()
     deployment.write_inventory("n4 ansible_host=10.79.0.14\nn5 ansible_host=10.79.0.99\n")
