@@ -188,6 +188,17 @@ lane_collect (struct lane *lane, struct table *table, int64_t deadline_ns)
   return fresh;
 }
 
+bool
+lane_busy (struct lane *lane)
+{
+  bool busy;
+
+  pthread_mutex_lock (&lane->lock);
+  busy = lane->sampling;
+  pthread_mutex_unlock (&lane->lock);
+  return busy;
+}
+
 void
 lane_destroy (struct lane *lane)
 {

@@ -25,6 +25,9 @@ void lane_begin (struct lane *lane);
  * gives it. */
 bool lane_collect (struct lane *lane, struct table *table, int64_t deadline_ns);
 
+/* A sample is under way in its thread. */
+bool lane_busy (struct lane *lane);
+
 /* Never waits for a sample that is under way: its thread is left to itself and frees all at its end. */
 void lane_destroy (struct lane *lane);
 

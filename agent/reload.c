@@ -23,10 +23,10 @@ sample_anew (struct running *running, const struct agent_options *fresh, struct 
   int rc;
 
   publisher_leave_sampling (running->publisher);
-  sampling_destroy (running->sampling);
+  sampling_close (running->sampling);
   config_take (options->config, fresh->config, of_sampling);
   rc = options_resolve (options, error);
-  running->sampling = sampling_create (samplers, options->periods_ns, sampler_count, &options->context);
+  sampling_open (running->sampling, samplers, options->periods_ns, sampler_count, &options->context);
   publisher_use_sampling (running->publisher, running->sampling);
   return rc;
 }

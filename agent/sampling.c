@@ -27,11 +27,18 @@ struct slot {
   int64_t period_ns, due_ns;
   bool due;          /* in the sample that is being taken */
   bool asked;        /* GROUP_ONCE: to be sampled */
-  bool awaited;      /* GROUP_ONCE in a lane: begun and not yet there */
+  bool awaited;      /* GROUP_ONCE in a lane: asked for and not yet there */
+  bool waits;        /* GROUP_ONCE in a lane: to be begun as soon as may be */
   bool worked;       /* at least once */
   bool there;        /* it has had a row or an error */
   bool told;         /* the failure is in the log */
   unsigned failures; /* in a row */
+};
+
+/* The lane of a sampler that was closed while it hung. */
+struct stuck {
+  const struct sampler *sampler;
+  struct lane *lane;
 };
 
 struct sampling {
@@ -41,6 +48,8 @@ struct sampling {
   size_t count;
   struct table **due_tables; /* of the last sample */
   size_t *due_slots;
+  struct stuck *stuck;
+  size_t stuck_count;
   bool hurried;                                           /* the thread has a real-time priority */
   char told_error[sizeof ((struct table *) NULL)->error]; /* in this sample */
 };
@@ -89,12 +98,10 @@ slot_open (struct slot *slot, const struct sampler *sampler, int64_t period_ns, 
   slot->asked = is_once (slot);
 }
 
-struct sampling *
-sampling_create (const struct sampler *const *samplers_, const int64_t *periods_ns, size_t count,
-                 const struct sampler_context *context)
+void
+sampling_open (struct sampling *sampling, const struct sampler *const *samplers_, const int64_t *periods_ns,
+               size_t count, const struct sampler_context *context)
 {
-  struct sampling *sampling = memory_new (1, sizeof *sampling);
-
   sampling->slots = memory_new (count, sizeof *sampling->slots);
   sampling->groups = memory_new (count, sizeof *sampling->groups);
   sampling->due_tables = memory_new (count, sizeof *sampling->due_tables);
@@ -104,7 +111,38 @@ sampling_create (const struct sampler *const *samplers_, const int64_t *periods_
       slot_open (&sampling->slots[sampling->count], samplers_[i], periods_ns[i], context);
       sampling->groups[sampling->count++] = samplers_[i]->group;
     }
+}
+
+struct sampling *
+sampling_create (const struct sampler *const *samplers_, const int64_t *periods_ns, size_t count,
+                 const struct sampler_context *context)
+{
+  struct sampling *sampling = memory_new (1, sizeof *sampling);
+
+  sampling_open (sampling, samplers_, periods_ns, count, context);
   return sampling;
+}
+
+void
+sampling_close (struct sampling *sampling)
+{
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    if (!slot->lane)
+      slot->sampler->close (slot->state);
+    else if (lane_busy (slot->lane)) {
+      sampling->stuck = memory_resize (sampling->stuck, sampling->stuck_count + 1, sizeof *sampling->stuck);
+      sampling->stuck[sampling->stuck_count++] = (struct stuck){ slot->sampler, slot->lane };
+    } else
+      lane_destroy (slot->lane);
+    table_free (&slot->table);
+  }
+  sampling->count = 0;
+  free (sampling->slots);
+  free (sampling->groups);
+  free (sampling->due_tables);
+  free (sampling->due_slots);
 }
 
 void
@@ -112,19 +150,10 @@ sampling_destroy (struct sampling *sampling)
 {
   if (!sampling)
     return;
-  for (size_t i = 0; i < sampling->count; i++) {
-    struct slot *slot = &sampling->slots[i];
-
-    if (slot->lane)
-      lane_destroy (slot->lane);
-    else
-      slot->sampler->close (slot->state);
-    table_free (&slot->table);
-  }
-  free (sampling->slots);
-  free (sampling->groups);
-  free (sampling->due_tables);
-  free (sampling->due_slots);
+  sampling_close (sampling);
+  for (size_t i = 0; i < sampling->stuck_count; i++)
+    lane_destroy (sampling->stuck[i].lane);
+  free (sampling->stuck);
   free (sampling);
 }
 
@@ -217,6 +246,27 @@ slot_tell (struct sampling *sampling, struct slot *slot)
   }
 }
 
+/* Not while the same sampler hangs in a lane from before. */
+static void
+slot_begin (struct sampling *sampling, struct slot *slot)
+{
+  for (size_t i = 0; i < sampling->stuck_count; i++) {
+    struct stuck *stuck = &sampling->stuck[i];
+
+    if (stuck->sampler != slot->sampler)
+      continue;
+    if (lane_busy (stuck->lane)) {
+      slot->waits = is_once (slot);
+      return;
+    }
+    lane_destroy (stuck->lane);
+    *stuck = sampling->stuck[--sampling->stuck_count];
+    break;
+  }
+  slot->waits = false;
+  lane_begin (slot->lane);
+}
+
 /* Facts that come late are told as "timed out" first, and ride with the sample that finds them there. */
 static void
 slot_collect (struct slot *slot, int64_t now_ns)
@@ -272,8 +322,8 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
 
     slot->due = slot->due_ns <= now_ns || slot->asked;
     slot->asked = false;
-    if (slot->due && slot->lane)
-      lane_begin (slot->lane);
+    if (slot->lane && (slot->due || slot->waits))
+      slot_begin (sampling, slot);
   }
   for (size_t i = 0; i < sampling->count; i++)
     if (sampling->slots[i].due && !sampling->slots[i].lane) {

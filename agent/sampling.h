@@ -36,6 +36,12 @@ struct sampling *sampling_create (const struct sampler *const *samplers, const i
                                   const struct sampler_context *context);
 void sampling_destroy (struct sampling *sampling);
 
+/* For another configuration: closes all samplers, then opens others, or the same, as sampling_create does. One that hangs
+ * in its lane tells "timed out" until that is over, however often this is done: it has one thread. */
+void sampling_close (struct sampling *sampling);
+void sampling_open (struct sampling *sampling, const struct sampler *const *samplers, const int64_t *periods_ns,
+                    size_t count, const struct sampler_context *context);
+
 const struct group *const *sampling_groups (const struct sampling *sampling, size_t *count); /* the open ones */
 int64_t sampling_shortest_period (const struct sampling *sampling);
 

@@ -1,5 +1,6 @@
 /* When groups are due, that nothing bursts or waits, and when facts are sampled. Time is what the test says, except
  * where a lane is waited for. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -342,6 +343,60 @@ test_hanging_lane_delays_nothing (void **state)
   sampling_destroy (sampling);
 }
 
+static size_t
+count_threads (void)
+{
+  size_t count = 0;
+  DIR *tasks = opendir ("/proc/self/task");
+
+  while (readdir (tasks))
+    count++;
+  closedir (tasks);
+  return count;
+}
+
+/* A new configuration while samplers hang: they hang on, in the threads that they have, and come back as they are now. */
+static void
+test_opened_again_while_it_hangs (void **state)
+{
+  const struct sampler *samplers_[] = { &in_lane, &fast, &lane_facts };
+  const int64_t periods[] = { 4 * MS, 4 * MS, 4 * MS }, without[] = { 0, 4 * MS, 0 };
+  struct sampling *sampling = sampling_create (samplers_, periods, 3, &context);
+  int64_t now = clock_monotonic (), end;
+  struct sample sample;
+  bool lane_is_back = false, facts_are_back = false;
+  size_t threads;
+
+  (void) state;
+  pthread_mutex_lock (&gate);
+  sampling_start (sampling, 0);
+  sampling_run (sampling, now, &sample);
+  threads = count_threads ();
+  closed = 0;
+  for (int i = 0; i < 20; i++) {
+    sampling_close (sampling);
+    sampling_open (sampling, samplers_, i % 3 ? periods : without, 3, &context);
+    sampling_start (sampling, now);
+    sampling_run (sampling, now += 10 * MS, &sample);
+    assert_string_equal (names (&sample), i % 3 ? "lane fast lane_facts" : "fast");
+    assert_string_equal (sample.tables[0]->error, i % 3 ? "timed out" : "");
+    assert_int_equal (calls (&sample, i % 3 ? 1 : 0), 1);
+  }
+  assert_int_equal (count_threads (), threads);
+  pthread_mutex_unlock (&gate);
+  end = clock_monotonic () + PATIENCE;
+  while (!(lane_is_back && facts_are_back) && clock_monotonic () < end) {
+    sampling_run (sampling, now += 10 * MS, &sample);
+    lane_is_back |= !sample.tables[0]->error[0];
+    facts_are_back |= sample.count == 3 && calls (&sample, 2) == 1;
+  }
+  assert_true (lane_is_back && facts_are_back);
+  sampling_close (sampling);
+  assert_int_equal (closed, 1 + 7 + 13 * 3 + 2); /* the first one, those of each turn, and the two that hung */
+  sampling_open (sampling, samplers_, periods, 3, &context);
+  sampling_destroy (sampling);
+}
+
 /* Facts that come too late for their sample ride with a later one, without being asked for again. */
 static void
 test_late_facts (void **state)
@@ -423,6 +478,7 @@ main (void)
     cmocka_unit_test (test_swapped_table),
     cmocka_unit_test (test_hanging_lane_delays_nothing),
     cmocka_unit_test (test_lane_that_will_not_block),
+    cmocka_unit_test (test_opened_again_while_it_hangs),
     cmocka_unit_test (test_late_facts),
     cmocka_unit_test (test_all_is_closed),
   };
