@@ -21,6 +21,7 @@
 
 #include "agent/footprint.h"
 #include "agent/publisher_private.h"
+#include "common/key_folder.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -55,10 +56,12 @@ publisher_publish (struct publisher *publisher, const struct sample *sample)
   header->wall_ns = sample->wall_ns;
   buffer_clear (frame);
   frame_write (frame, header, publisher->schema, (const struct table *const *) sample->tables, sample->count);
-  if (publisher->options.ring)
+  if (publisher->options.ring) {
+    ring_keep_schema (publisher->options.ring, publisher->schema);
     ring_add (publisher->options.ring,
               &(struct ring_frame){ header->session, header->sequence, frame->data, frame->length }, clock_monotonic (),
               header->wall_ns);
+  }
   frame_log_add (publisher->log, frame->data, frame->length);
   if (link_agent_publish (publisher->link, frame->data, frame->length) < 0)
     log_debug ("frame %" PRIu64 " was dropped: the queue is full", header->sequence);
@@ -134,7 +137,7 @@ read_keys (const char *folder, struct link_agent_options *link, struct error *er
   else if (key_public_read (server, link->server_key, error) < 0)
     error_prefix (error, "the aggregator's public key, to be copied from the master: ");
   else
-    rc = 0;
+    rc = key_folder_check (folder, error);
   free (own);
   free (server);
   return rc;

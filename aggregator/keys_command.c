@@ -88,7 +88,7 @@ print (struct buffer *text, int result)
 static int
 check_folders (const struct arguments *arguments, struct error *error)
 {
-  if (key_folder_check (arguments->keys, error) == 0 && key_folder_check (arguments->nodes, error) == 0)
+  if (key_folder_check_nodes (arguments->keys, error) == 0)
     return 0;
   return access (arguments->nodes, F_OK) != 0 ? error_prefix (error, "\"aggregator keys init\" comes first: ") : -1;
 }
@@ -371,6 +371,7 @@ keys_command (int argc, char **argv)
   int result;
 
   signal (SIGPIPE, SIG_IGN);
+  config_set_program (config, "aggregator keys");
   arguments.count =
       config_read_operands (config, argc, argv, arguments.operands, 3, words, take_word, &arguments, &error);
   if (arguments.help) {

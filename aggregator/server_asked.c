@@ -5,6 +5,7 @@
 
 #include "aggregator/server_private.h"
 #include "aggregator/status.h"
+#include "common/key_folder.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 
@@ -12,9 +13,13 @@ int
 server_reload (void *context, struct error *error)
 {
   struct server *server = context;
-  int result = key_set_load (server->keys, server->key_folder, error);
   struct instant now = server_now ();
+  int result;
 
+  if (key_folder_check_nodes (server->options->keys, error) < 0)
+    result = error_prefix (error, "the list of nodes stays as it was: ");
+  else
+    result = key_set_load (server->keys, server->key_folder, error);
   cluster_list (server->cluster, server->keys, now);
   server_event (server, &(struct event){ .type = EVENT_KEYS_RELOADED,
                                          .wall_ns = now.wall_ns,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "aggregator/server_private.h"
+#include "common/key_folder.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -48,6 +49,8 @@ load_keys (struct server *server, struct key_pair *pair, struct error *error)
   } else if (stat (server->key_folder, &status) < 0) {
     config_error (options->config, "aggregator", "keys", error, "%s: %s%s", server->key_folder, strerror (errno),
                   hint_if_absent (server->key_folder));
+  } else if (key_folder_check_nodes (options->keys, &why) < 0) {
+    config_error (options->config, "aggregator", "keys", error, "%s", why.text);
   } else {
     memcpy (server->public_key, pair->public_key, KEY_SIZE);
     if (key_set_load (server->keys, server->key_folder, &why) < 0)

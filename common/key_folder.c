@@ -13,18 +13,82 @@
 #include "synop/keys.h"
 #include "synop/memory.h"
 
+static int
+folder_refuse (const char *path, const struct stat *status, struct error *error)
+{
+  unsigned owner = (unsigned) status->st_uid, mode = (unsigned) status->st_mode & 07777;
+  unsigned user = (unsigned) geteuid ();
+  bool group = (mode & S_IWGRP) != 0, others = (mode & S_IWOTH) != 0;
+
+  if (group || others)
+    return error_set (error,
+                      "%s: %s can write to this folder of keys (owner %u, mode %04o); see what lies in it, then run: "
+                      "chmod go-w %s",
+                      path,
+                      group && others ? "its group and everybody"
+                      : group         ? "its group"
+                                      : "everybody",
+                      owner, mode, path);
+  return error_set (
+      error,
+      "%s: this folder of keys belongs to user %u (mode %04o); expected %s%.0u; see what lies in it, then "
+      "run: chown %u %s",
+      path, owner, mode, user != 0 ? "root or user " : "root", user, user, path);
+}
+
+/* What lies above the folder `real`: who can write there could put another folder in its place. In a sticky one, as /tmp,
+ * he cannot. For root a folder of another user, as of a service, is his by root's will where he and root own all that
+ * lies above; anybody could have made it in a sticky one. */
+static int
+above_check (const char *path, char *real, const struct stat *folder, struct error *error)
+{
+  bool given = folder->st_uid != 0 && folder->st_uid != geteuid ();
+  struct stat status;
+
+  while (real[1] != '\0') {
+    char *slash = strrchr (real, '/');
+    slash[slash == real] = '\0';
+    if (stat (real, &status) != 0)
+      return error_set (error, "%s: %s", real, strerror (errno));
+    if (given && ((status.st_uid != 0 && status.st_uid != folder->st_uid) || (status.st_mode & S_IWOTH) != 0))
+      return folder_refuse (path, folder, error);
+    if ((status.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
+      return error_set (error,
+                        "%s: everybody can write to this folder (owner %u, mode %04o), and so put others in the place "
+                        "of the keys in %s; see what lies there, then run: chmod o-w %s",
+                        real, (unsigned) status.st_uid, (unsigned) status.st_mode & 07777, path, real);
+  }
+  return 0;
+}
+
 int
 key_folder_check (const char *path, struct error *error)
 {
+  char *real = realpath (path, NULL);
   struct stat status;
+  int result;
 
-  if (stat (path, &status) != 0)
-    return error_set (error, "%s: %s", path, strerror (errno));
-  if (!S_ISDIR (status.st_mode))
-    return error_set (error, "%s: is not a folder", path);
-  if ((status.st_mode & S_IWOTH) != 0)
-    return error_set (error, "%s: everybody can write to this folder of keys; run: chmod o-w %s", path, path);
-  return 0;
+  if (real == NULL || stat (real, &status) != 0)
+    result = error_set (error, "%s: %s", path, strerror (errno));
+  else if (!S_ISDIR (status.st_mode))
+    result = error_set (error, "%s: is not a folder", path);
+  else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+           (geteuid () != 0 && status.st_uid != geteuid () && status.st_uid != 0))
+    result = folder_refuse (path, &status, error);
+  else
+    result = above_check (path, real, &status, error);
+  free (real);
+  return result;
+}
+
+int
+key_folder_check_nodes (const char *path, struct error *error)
+{
+  char *nodes = memory_format ("%s/nodes", path);
+  int result = key_folder_check (path, error) == 0 ? key_folder_check (nodes, error) : -1;
+
+  free (nodes);
+  return result;
 }
 
 int

@@ -1,20 +1,23 @@
-/* The folders that hold keys, for the "keys" commands of both programs. */
+/* The folders that hold keys: who may write to them, and how the "keys" commands of both programs make them. */
 #ifndef SYNOP_KEY_FOLDER_H
 #define SYNOP_KEY_FOLDER_H
 
 #include "synop/buffer.h"
 #include "synop/error.h"
 
-/* It is a folder, and not everybody may write to it. */
+/* It is a folder of root or of the user who runs this, and nobody else can write to it or put another in its place. For
+ * root also one that is another user's by root's will; see key_folder.c. */
 int key_folder_check (const char *path, struct error *error);
+/* The same for an aggregator's folder and for nodes/ in it. */
+int key_folder_check_nodes (const char *path, struct error *error);
 /* Makes it (0755) with those above it where they are missing, then checks it. */
 int key_folder_make (const char *path, struct error *error);
 /* Makes NAME.key and NAME.pub. Where only NAME.key is there, from an attempt that was cut short, NAME.pub is made from
  * it; where both are, that is an error. */
 int key_folder_init (const char *path, const char *name, const char *comment, struct error *error);
-/* The folder of the file `path` to the disk: a name that was told to others must not be gone after a crash. */
 /* What root makes in a folder of another user, as of a service, is that user's: a path, or with `fd` what is open there. */
 void key_folder_give (const char *path, const int *fd);
+/* The folder of the file `path` to the disk: a name that was told to others must not be gone after a crash. */
 void key_folder_sync (const char *path);
 
 /* The commands' answer to standard output. A reader that has gone is an error too: the answer was not read. */

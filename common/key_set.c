@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/key_folder.h"
 #include "synop/buffer.h"
 #include "synop/memory.h"
 
@@ -205,14 +205,10 @@ keep_key_files (const struct dirent *file)
 static int
 reading_folder (struct reading *reading, struct error *error)
 {
-  struct stat status;
   struct dirent **files = NULL;
 
-  if (stat (reading->folder, &status) != 0)
-    return error_set (error, "%s: %s", reading->folder, strerror (errno));
-  if (S_ISDIR (status.st_mode) && (status.st_mode & S_IWOTH) != 0)
-    return error_set (error, "%s: everybody can add keys to this folder; run: chmod o-w %s", reading->folder,
-                      reading->folder);
+  if (key_folder_check (reading->folder, error) != 0)
+    return -1;
   int count = scandir (reading->folder, &files, keep_key_files, alphasort);
   if (count < 0)
     return error_set (error, "%s: %s", reading->folder, strerror (errno));

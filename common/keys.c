@@ -133,6 +133,19 @@ fail:
   return -1;
 }
 
+/* As key_folder_give makes it: root uses the keys of a service's user too, where they are in a folder of that user. */
+static bool
+is_of_folder (const char *path, uid_t owner)
+{
+  const char *slash = strrchr (path, '/');
+  char *folder = slash != NULL ? memory_copy (path, (size_t) (slash + 1 - path)) : memory_string (".");
+  struct stat status;
+  bool same = stat (folder, &status) == 0 && status.st_uid == owner;
+
+  free (folder);
+  return same;
+}
+
 /* Who may have touched, and who may read, the file. */
 static int
 file_check (int fd, const char *path, enum key_half half, struct error *error)
@@ -151,7 +164,7 @@ file_check (int fd, const char *path, enum key_half half, struct error *error)
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     return error_set (error, "%s: others than its owner can get at this secret key (mode %03o); run: chmod 600 %s",
                       path, (unsigned) status.st_mode & 0777, path);
-  if (status.st_uid != geteuid () && status.st_uid != 0)
+  if (status.st_uid != geteuid () && status.st_uid != 0 && !(geteuid () == 0 && is_of_folder (path, status.st_uid)))
     return error_set (error, "%s: this secret key belongs to user %u; expected user %u or root", path,
                       (unsigned) status.st_uid, (unsigned) geteuid ());
   return 0;

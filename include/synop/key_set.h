@@ -16,8 +16,8 @@ struct key_set *key_set_create (void);
 void key_set_destroy (struct key_set *set);
 
 /* Reads the folder anew. A file that cannot be read or understood leaves its node out (fail closed: never an old key),
- * and is told in `error`: -1 then, though all good files are in. A folder that cannot be read keeps the set as it was.
- */
+ * and is told in `error`: -1 then, though all good files are in. A folder that cannot be read, or that others
+ * can write to, keeps the set as it was. */
 int key_set_load (struct key_set *set, const char *folder, struct error *error);
 int key_set_add (struct key_set *set, const char *node, const uint8_t key[KEY_SIZE], struct error *error);
 

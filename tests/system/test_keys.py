@@ -185,3 +185,84 @@ def test_secrets_show_nowhere(cluster):
         places += [program.out_path.read_bytes(), program.log_path.read_bytes(), status.encode()]
         for secret in secrets:
             assert not any(secret in place for place in places), program.name
+
+
+def start_refused(program, cluster, keys):
+    """What it says when it does not start with this folder of keys."""
+    options = ["--listen", "tcp://127.0.0.1:*", "--socket", cluster.socket, "--history", cluster.history,
+               "--endpoint-file", cluster.folder / "refused"]
+    if program == "agent":
+        options = ["--node", "n1", "--connect", "tcp://127.0.0.1:9", "--ring-path",
+                   cluster.folder / "ring", "--jobs-book", cluster.folder / "jobs"]
+    started = cluster.start(f"refused-{len(cluster.programs)}", program, "--config", cluster.empty, "--keys", keys,
+                            *options)
+    wait_until(lambda: not started.alive() or "connecting" in started.log() or (cluster.folder / "refused").exists(),
+               "an end or a start")
+    assert not started.alive() and started.wait() in (1, 2), started.log()
+    return started.log()
+
+
+@pytest.mark.parametrize("loose", [0o777, 0o770, 0o757, 0o1777])
+@pytest.mark.parametrize("place", ["aggregator", "aggregator/nodes", "agent"])
+def test_folders_that_others_can_write_to_are_refused(cluster, place, loose):
+    """Who can write there admits himself, or gives the agents another aggregator."""
+    program = place.partition("/")[0]
+    keys = cluster.keys_of("n1") if program == "agent" else cluster.master
+    folder = keys / "nodes" if place.endswith("nodes") else keys
+    folder.chmod(loose)
+    said = start_refused(program, cluster, keys)
+    assert f"{folder}: " in said and f"chmod go-w {folder}" in said and f"{loose:04o}" in said, said
+    if program == "aggregator":
+        listed = run("aggregator", "keys", "list", "--keys", keys)
+        assert listed.returncode == 1 and f"chmod go-w {folder}" in listed.stderr
+    # What the service's group may read is fine, and so is what it says to do.
+    folder.chmod(0o750)
+    if program == "aggregator":
+        cluster.start_aggregator()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes folders of other users")
+@pytest.mark.parametrize("place", ["aggregator", "aggregator/nodes", "agent"])
+def test_folders_of_strangers_are_refused(cluster, place):
+    """As of somebody who could write to the folder for a moment, and put his own in the place of nodes/."""
+    program = place.partition("/")[0]
+    keys = cluster.keys_of("n1") if program == "agent" else cluster.master
+    folder = keys / "nodes" if place.endswith("nodes") else keys
+    os.chown(folder, 65534, 65534)
+    said = start_refused(program, cluster, keys)
+    assert f"{folder}: " in said and "65534" in said and f"chown 0 {folder}" in said, said
+
+
+def test_reload_from_a_folder_that_others_can_write_to(cluster):
+    """The nodes that were admitted stay, nobody new comes in, and it is told until it is mended."""
+    cluster.start_aggregator()
+    cluster.start_nodes("n1")
+    nodes = cluster.master / "nodes"
+    shutil.copy(cluster.keys_of("n2", admit=False) / "agent.pub", nodes / "n2.pub")
+    for folder in (cluster.master, nodes):
+        mark = cluster.aggregator.mark()
+        before = mode(folder)
+        folder.chmod(0o777)
+        cluster.aggregator.process.send_signal(1)
+        event = cluster.wait_event("keys_reloaded", after=mark)
+        assert event["nodes"] == 1 and f"{folder}: " in event["error"] and "stays as it was" in event["error"]
+        assert f"chmod go-w {folder}" in cluster.aggregator.log()
+        folder.chmod(before)
+    cluster.wait_node("n1", after=cluster.aggregator.mark())
+    mark = cluster.aggregator.mark()
+    cluster.aggregator.process.send_signal(1)
+    event = cluster.wait_event("keys_reloaded", after=mark)
+    assert event["nodes"] == 2 and "error" not in event
+
+
+def test_agent_reloads_from_a_folder_that_others_can_write_to(cluster):
+    """It stays with the aggregator that it has."""
+    cluster.start_aggregator()
+    cluster.start_nodes("n1")
+    keys = cluster.keys_of("n1")
+    keys.chmod(0o777)
+    (keys / "aggregator.pub").unlink()
+    shutil.copy(keys / "agent.pub", keys / "aggregator.pub")
+    cluster.agents["n1"].process.send_signal(1)
+    wait_until(lambda: f"chmod go-w {keys}" in cluster.agents["n1"].log(), "the folder in the log")
+    cluster.wait_node("n1", after=cluster.aggregator.mark())

@@ -13,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/key_folder.h"
 #include "synop/key_set.h"
 
 #define assert_contains(text, part)                                                                                    \
@@ -183,11 +185,153 @@ folder_that_cannot_be_used_keeps_the_set (void **state)
   assert_int_equal (key_set_load (it->set, "/nonexistent/nodes", &it->error), -1);
   assert_contains (it->error.text, "/nonexistent/nodes: No such file or directory");
   assert_int_equal (key_set_load (it->set, path_of (it, "n1.pub"), &it->error), -1);
-  assert_contains (it->error.text, "n1.pub: Not a directory");
-  assert_int_equal (chmod (it->folder, 0777), 0);
-  assert_int_equal (key_set_load (it->set, it->folder, &it->error), -1);
-  assert_contains (it->error.text, "run: chmod o-w ");
-  assert_names (it, "n1 ");
+  assert_contains (it->error.text, "n1.pub: is not a folder");
+}
+
+static void
+folder_that_others_can_write_to_keeps_the_set (void **state)
+{
+  static const struct {
+    mode_t mode;
+    const char *who;
+  } loose[] = {
+    { 0777, "its group and everybody" }, { 0775, "its group" }, { 0757, "everybody" }, { 01777, "(owner " }
+  };
+  struct fixture *it = *state;
+
+  put_key (it, "n1.pub", &it->one);
+  assert_int_equal (key_set_load (it->set, it->folder, &it->error), 0);
+  put_key (it, "n2.pub", &it->two);
+  for (size_t i = 0; i < sizeof loose / sizeof *loose; i++) {
+    assert_int_equal (chmod (it->folder, loose[i].mode), 0);
+    assert_int_equal (key_set_load (it->set, it->folder, &it->error), -1);
+    assert_contains (it->error.text, loose[i].who);
+    assert_contains (it->error.text, "run: chmod go-w /tmp/synop-test-key-set-");
+    assert_names (it, "n1 ");
+  }
+  assert_int_equal (chmod (it->folder, 0750), 0);
+  assert_int_equal (key_set_load (it->set, it->folder, &it->error), 0);
+  assert_names (it, "n1 n2 ");
+}
+
+/* Makes the folder `name` in the fixture's. */
+static const char *
+put_folder (const struct fixture *it, const char *name, mode_t mode, uid_t owner)
+{
+  const char *path = path_of (it, name);
+
+  assert_int_equal (mkdir (path, 0755), 0);
+  assert_int_equal (chmod (path, mode), 0);
+  if (owner != geteuid ())
+    assert_int_equal (chown (path, owner, owner), 0);
+  return path;
+}
+
+static void
+what_lies_above_counts (void **state)
+{
+  struct fixture *it = *state;
+
+  put_folder (it, "open", 0777, geteuid ());
+  put_folder (it, "open/keys", 0755, geteuid ());
+  assert_int_equal (key_folder_check (path_of (it, "open/keys"), &it->error), -1);
+  assert_contains (it->error.text, "run: chmod o-w /tmp/synop-test-key-set-");
+  assert_int_equal (chmod (path_of (it, "open"), 01777), 0); /* as /tmp itself */
+  assert_int_equal (key_folder_check (path_of (it, "open/keys"), &it->error), 0);
+  assert_int_equal (chmod (path_of (it, "open"), 0775), 0);
+  assert_int_equal (key_folder_check (path_of (it, "open/keys"), &it->error), 0);
+  assert_int_equal (symlink ("open/keys", path_of (it, "link")), 0);
+  assert_int_equal (key_folder_check (path_of (it, "link"), &it->error), 0);
+  assert_int_equal (chmod (path_of (it, "open"), 0777), 0);
+  assert_int_equal (key_folder_check (path_of (it, "link"), &it->error), -1);
+}
+
+static void
+nodes_are_checked_with_the_keys (void **state)
+{
+  struct fixture *it = *state;
+
+  put_folder (it, "keys", 0755, geteuid ());
+  assert_int_equal (key_folder_check_nodes (path_of (it, "keys"), &it->error), -1);
+  assert_contains (it->error.text, "keys/nodes: No such file or directory");
+  put_folder (it, "keys/nodes", 0755, geteuid ());
+  assert_int_equal (key_folder_check_nodes (path_of (it, "keys"), &it->error), 0);
+  assert_int_equal (chmod (path_of (it, "keys/nodes"), 0775), 0);
+  assert_int_equal (key_folder_check_nodes (path_of (it, "keys"), &it->error), -1);
+  assert_contains (it->error.text, "keys/nodes: its group can write");
+  assert_int_equal (chmod (path_of (it, "keys/nodes"), 0755), 0);
+  assert_int_equal (chmod (path_of (it, "keys"), 01777), 0); /* sticky is no excuse here: nodes/ could be made first */
+  assert_int_equal (key_folder_check_nodes (path_of (it, "keys"), &it->error), -1);
+  assert_contains (it->error.text, "keys: its group and everybody can write");
+}
+
+#define SERVICE 12345
+#define STRANGER 12346
+
+/* Who runs the check: a child, since a thread of the tests stays who it is. */
+static int
+check_as (uid_t user, const char *path)
+{
+  int status = 0;
+  pid_t child = fork ();
+
+  if (child == 0)
+    _exit (setuid (user) == 0 && key_folder_check (path, NULL) == 0 ? 0 : 1);
+  assert_int_equal (waitpid (child, &status, 0), child);
+  return status == 0 ? 0 : -1;
+}
+
+static void
+folders_belong_to_their_user_or_root (void **state)
+{
+  struct fixture *it = *state;
+
+  if (geteuid () != 0)
+    skip ();
+  assert_int_equal (chmod (it->folder, 0755), 0);
+  put_folder (it, "of-root", 0755, 0);
+  put_folder (it, "of-service", 0755, SERVICE);
+  assert_int_equal (check_as (SERVICE, path_of (it, "of-root")), 0);
+  assert_int_equal (check_as (SERVICE, path_of (it, "of-service")), 0);
+  assert_int_equal (check_as (STRANGER, path_of (it, "of-service")), -1);
+  /* It is under /tmp, where anybody can make a folder and one in it. */
+  assert_int_equal (key_folder_check (path_of (it, "of-service"), &it->error), -1);
+  assert_contains (it->error.text, "belongs to user 12345 (mode 0755); expected root; see");
+  assert_contains (it->error.text, "run: chown 0 /tmp/synop-test-key-set-");
+}
+
+/* As packages and the roll-out make it: /etc/synop is root's, keys/ in it the service's. */
+static void
+root_takes_what_root_gave (void **state)
+{
+  char above[] = "/var/synop-test-key-set-XXXXXX";
+  char keys[64], nodes[64];
+  struct error error;
+
+  (void) state;
+  if (geteuid () != 0 || mkdtemp (above) == NULL)
+    skip ();
+  snprintf (keys, sizeof keys, "%s/keys", above);
+  snprintf (nodes, sizeof nodes, "%s/keys/nodes", above);
+  assert_int_equal (mkdir (keys, 0700), 0);
+  assert_int_equal (mkdir (nodes, 0755), 0);
+  int taken, of_stranger, in_open, in_strangers;
+  bool made = chown (keys, SERVICE, SERVICE) == 0 && chown (nodes, SERVICE, SERVICE) == 0;
+  taken = key_folder_check_nodes (keys, &error);
+  made = made && chown (nodes, STRANGER, STRANGER) == 0;
+  of_stranger = key_folder_check_nodes (keys, &error);
+  made = made && chown (nodes, SERVICE, SERVICE) == 0 && chmod (above, 01777) == 0;
+  in_open = key_folder_check_nodes (keys, &error);
+  made = made && chmod (above, 0755) == 0 && chown (above, STRANGER, STRANGER) == 0;
+  in_strangers = key_folder_check_nodes (keys, &error);
+  rmdir (nodes);
+  rmdir (keys);
+  rmdir (above);
+  assert_true (made);
+  assert_int_equal (taken, 0);
+  assert_int_equal (of_stranger, -1);
+  assert_int_equal (in_open, -1);
+  assert_int_equal (in_strangers, -1);
 }
 
 static void
@@ -279,6 +423,11 @@ main (void)
     cmocka_unit_test_setup_teardown (bad_files_leave_their_nodes_out, fixture_make, fixture_free),
     cmocka_unit_test_setup_teardown (one_key_under_two_names_is_neither, fixture_make, fixture_free),
     cmocka_unit_test_setup_teardown (folder_that_cannot_be_used_keeps_the_set, fixture_make, fixture_free),
+    cmocka_unit_test_setup_teardown (folder_that_others_can_write_to_keeps_the_set, fixture_make, fixture_free),
+    cmocka_unit_test_setup_teardown (what_lies_above_counts, fixture_make, fixture_free),
+    cmocka_unit_test_setup_teardown (nodes_are_checked_with_the_keys, fixture_make, fixture_free),
+    cmocka_unit_test_setup_teardown (folders_belong_to_their_user_or_root, fixture_make, fixture_free),
+    cmocka_unit_test (root_takes_what_root_gave),
     cmocka_unit_test_setup_teardown (keys_are_added, fixture_make, fixture_free),
     cmocka_unit_test_setup_teardown (many_keys_are_found, fixture_make, fixture_free),
     cmocka_unit_test_setup_teardown (threads_ask_while_one_loads, fixture_make, fixture_free),
