@@ -107,6 +107,7 @@ keys_command (int argc, char **argv)
   int result;
 
   signal (SIGPIPE, SIG_IGN);
+  config_set_program (config, "agent keys");
   int count = config_read_operands (config, argc, argv, operands, 1, NULL, take_word, &arguments, &error);
   if (arguments.help) {
     struct buffer text = { 0 };

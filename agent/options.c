@@ -174,28 +174,29 @@ static const char *const words[] = {
   "help", "version", "print-config", "list-groups", "json", "markdown", "once", NULL
 };
 
+static const char *const action_words[] = {
+  [ACTION_ONCE] = "once",
+  [ACTION_HELP] = "help",
+  [ACTION_VERSION] = "version",
+  [ACTION_PRINT_CONFIG] = "print-config",
+  [ACTION_LIST_GROUPS] = "list-groups",
+};
+
+/* Who asks for help gets it, whatever else is asked for. */
 static void
 take_word (void *context, const char *name)
 {
   struct agent_options *options = context;
+  enum agent_action action = ACTION_LIST_GROUPS;
 
-  name += strspn (name, "-");
-  if (strcmp (name, "json") == 0)
-    options->json = true;
-  else if (strcmp (name, "markdown") == 0)
-    options->markdown = true;
-  else if (options->action == ACTION_HELP)
-    return; /* who asks for help gets it */
-  else if (strcmp (name, "help") == 0)
-    options->action = ACTION_HELP;
-  else if (strcmp (name, "version") == 0)
-    options->action = ACTION_VERSION;
-  else if (strcmp (name, "print-config") == 0)
-    options->action = ACTION_PRINT_CONFIG;
-  else if (strcmp (name, "list-groups") == 0)
-    options->action = ACTION_LIST_GROUPS;
-  else
-    options->action = ACTION_ONCE;
+  while (action != ACTION_RUN && strcmp (name, action_words[action]) != 0)
+    action--;
+  if (action == ACTION_RUN)
+    *(strcmp (name, "json") == 0 ? &options->json : &options->markdown) = true;
+  else if (options->action == ACTION_RUN || action == ACTION_HELP)
+    options->action = options->other = action;
+  else if (options->action != ACTION_HELP && options->action != action)
+    options->other = action;
 }
 
 static int
@@ -287,6 +288,13 @@ check_together (const struct agent_options *options, struct error *error)
 {
   bool once = options->action == ACTION_ONCE, counts = is_on_command_line (options, "count");
 
+  if (options->action == ACTION_HELP)
+    return 0;
+  if (options->other != options->action)
+    return error_set (error, "--%s and --%s: give one of them", action_words[options->action],
+                      action_words[options->other]);
+  if (options->json && options->markdown)
+    return error_set (error, "--json and --markdown: give one of them");
   if (once && counts)
     return error_set (error, "--once writes one report, --count N writes N: give one of them");
   if ((once || (options->action == ACTION_RUN && counts && options->count)) && is_on_command_line (options, "connect"))
@@ -310,11 +318,15 @@ options_read (struct agent_options *options, int argc, char **argv, struct error
   options->config =
       config_create (option_table, sizeof option_table / sizeof option_table[0], options, &options->sections);
 
+  config_set_program (options->config, "agent");
   if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
     return -1;
-  if (at < argc)
-    return error_set (error, "\"%s\" is not an option%s", argv[at],
-                      strcmp (argv[at], "keys") == 0 ? ": options of \"keys init\" come after it" : "");
+  if (at < argc) {
+    error_set (error, "\"%.64s\" is not an option%s", argv[at],
+               strcmp (argv[at], "keys") == 0 ? ": options of \"keys init\" come after it" : "");
+    config_hint_word (error, argv[at]);
+    return -1;
+  }
   if (options->json && options->action != ACTION_LIST_GROUPS && options->action != ACTION_HELP)
     return error_set (error, "--json goes with --list-groups; reports are JSON always");
   if (options->markdown && options->action != ACTION_LIST_GROUPS && options->action != ACTION_PRINT_CONFIG &&

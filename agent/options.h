@@ -25,9 +25,9 @@ struct group_options {
 };
 
 struct agent_options {
-  enum agent_action action;
-  bool json, markdown; /* of --list-groups; markdown of --print-config too */
-  int argc;            /* as they were given, to be read again */
+  enum agent_action action, other; /* other: that was asked for besides; else as `action` */
+  bool json, markdown;             /* of --list-groups; markdown of --print-config too */
+  int argc;                        /* as they were given, to be read again */
   char **argv;
   struct config *config;
   const char **names; /* of the groups */

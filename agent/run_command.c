@@ -149,6 +149,7 @@ run_command (int argc, char **argv)
   int result, at = command_at (argc, argv);
   struct error error;
 
+  config_set_program (config, "agent run");
   if (config_read_operands (config, at, argv, NULL, 0, NULL, take_word, &arguments, &error) < 0) {
     result = fail (EXIT_USAGE, &error);
   } else if (arguments.help) {

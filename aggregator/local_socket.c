@@ -36,6 +36,7 @@ static int
 connect_path (const char *path, int flags, struct error *error)
 {
   struct sockaddr_un address;
+  struct stat status;
   int saved, fd;
 
   if (address_set (&address, path, error) < 0)
@@ -46,8 +47,12 @@ connect_path (const char *path, int flags, struct error *error)
   saved = errno;
   if (fd >= 0)
     close (fd);
+  if (saved == ECONNREFUSED && stat (path, &status) == 0 && !S_ISSOCK (status.st_mode))
+    error_set (error, "%s: is not a socket", path);
+  else
+    error_set (error, "%s: %s", path, strerror (saved));
   errno = saved;
-  return error_set (error, "%s: %s", path, strerror (saved));
+  return -1;
 }
 
 int

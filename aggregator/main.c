@@ -16,15 +16,10 @@
 #include "synop/log.h"
 #include "synop/version.h"
 
-static const struct {
-  const char *name;
-  int (*run) (const struct options *options);
-} commands[] = {
-  [COMMAND_SERVE] = { "", server_run },           [COMMAND_TAIL] = { "tail", client_tail },
-  [COMMAND_STATUS] = { "status", client_status }, [COMMAND_REPLAY] = { "replay", replay_run },
-  [COMMAND_EXPORT] = { "export", export_run },    [COMMAND_CHECK] = { "check", check_run },
-  [COMMAND_JOBS] = { "jobs", job_list_run },      [COMMAND_JOB] = { "job", job_run },
-  [COMMAND_REPORT] = { "report", report_run },
+static int (*const commands[]) (const struct options *options) = {
+  [COMMAND_SERVE] = server_run,  [COMMAND_TAIL] = client_tail,  [COMMAND_STATUS] = client_status,
+  [COMMAND_REPLAY] = replay_run, [COMMAND_EXPORT] = export_run, [COMMAND_CHECK] = check_run,
+  [COMMAND_JOBS] = job_list_run, [COMMAND_JOB] = job_run,       [COMMAND_REPORT] = report_run,
 };
 
 static int
@@ -66,7 +61,7 @@ run (enum options_command command, int argc, char **argv)
     log_error ("%s", error.text);
     code = 2;
   } else {
-    code = options.action == ACTION_RUN ? commands[command].run (&options) : tell (&options);
+    code = options.action == ACTION_RUN ? commands[command](&options) : tell (&options);
   }
   options_free (&options);
   return code;
@@ -81,7 +76,7 @@ main (int argc, char **argv)
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return keys_command (argc - 1, argv + 1);
   for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
-    if (strcmp (argv[1], commands[i].name) == 0 && *argv[1]) {
+    if (strcmp (argv[1], options_commands[i]) == 0 && *argv[1]) {
       if (i == COMMAND_EXPORT || i == COMMAND_REPORT)
         spell_out (argc, argv);
       return run ((enum options_command) i, argc - 2, argv + 2);

@@ -17,6 +17,12 @@
 #define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))
 #define AT(member) .offset = offsetof (struct options, member)
 
+const char *const options_commands[] = {
+  [COMMAND_SERVE] = "",        [COMMAND_TAIL] = "tail",     [COMMAND_STATUS] = "status",
+  [COMMAND_REPLAY] = "replay", [COMMAND_EXPORT] = "export", [COMMAND_CHECK] = "check",
+  [COMMAND_JOBS] = "jobs",     [COMMAND_JOB] = "job",       [COMMAND_REPORT] = "report",
+};
+
 static const char *const outputs[] = { "json", "none", NULL };
 static const char *const levels[] = { "error", "warning", "info", "debug", NULL }; /* as enum log_level */
 
@@ -266,17 +272,21 @@ static const struct {
   [COMMAND_REPORT] = { { &history_option, &socket_option }, report_table, COUNT_OF (report_table) },
 };
 
+/* Who asks for help gets it, whatever else is asked for. */
 static void
 take_word (void *context, const char *name)
 {
   struct options *options = context;
+  enum options_action action = strcmp (name, "help") == 0      ? ACTION_HELP
+                               : strcmp (name, "version") == 0 ? ACTION_VERSION
+                                                               : ACTION_PRINT_CONFIG;
 
   if (strcmp (name, "markdown") == 0)
     options->markdown = true;
-  else
-    options->action = strcmp (name, "help") == 0      ? ACTION_HELP
-                      : strcmp (name, "version") == 0 ? ACTION_VERSION
-                                                      : ACTION_PRINT_CONFIG;
+  else if (options->action == ACTION_RUN || action == ACTION_HELP)
+    options->action = options->other = action;
+  else if (options->action != ACTION_HELP && options->action != action)
+    options->other = action;
 }
 
 static bool
@@ -322,19 +332,35 @@ take_operands (struct options *options, int argc, char **argv, int *at)
 }
 
 static int
+unexpected (enum options_command command, const char *word, struct error *error)
+{
+  if (command == COMMAND_SERVE)
+    error_set (error,
+               "unexpected argument '%.64s'; a command comes first: aggregator tail, status, keys, replay, export, "
+               "check, jobs, job or report",
+               word);
+  else
+    error_set (error, "unexpected argument '%.64s'; \"aggregator %s --help\" shows what there is", word,
+               options_commands[command]);
+  config_hint_word (error, word);
+  return -1;
+}
+
+static int
 check_operands (const struct options *options, int argc, char **argv, int at, struct error *error)
 {
+  bool has_job = options->job && *options->job;
+
   if (at < argc)
-    return error_set (error,
-                      "unexpected argument '%.64s'; a command comes first: aggregator tail, status, keys, "
-                      "replay, export, check, jobs, job or report",
-                      argv[at]);
+    return unexpected (options->command, argv[at], error);
+  if (options->other != options->action)
+    return error_set (error, "--version and --print-config: give one of them");
   if (options->action != ACTION_RUN)
     return 0;
   if (options->command == COMMAND_JOB &&
-      (!options->job || (strcmp (options->verb, "start") != 0 && strcmp (options->verb, "end") != 0)))
+      (!has_job || (strcmp (options->verb, "start") != 0 && strcmp (options->verb, "end") != 0)))
     return error_set (error, "aggregator job start ID, or aggregator job end ID");
-  if (options->command == COMMAND_REPORT && !options->job)
+  if (options->command == COMMAND_REPORT && !has_job)
     return error_set (error, "aggregator report JOBID: \"aggregator jobs\" lists the jobs");
   return 0;
 }
@@ -348,6 +374,8 @@ options_read (struct options *options, enum options_command command, int argc, c
   options->argc = argc;
   options->argv = argv;
   options->config = make_config (options, command);
+  options->program = memory_format ("aggregator%s%s", command == COMMAND_SERVE ? "" : " ", options_commands[command]);
+  config_set_program (options->config, options->program);
   if (config_operands_last (options->config, argc, argv, words, error) < 0 ||
       config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
     return -1;
@@ -384,6 +412,8 @@ options_free (struct options *options)
 {
   config_destroy (options->config);
   free (options->table);
+  free (options->program);
+  options->program = NULL;
   options->config = NULL;
   options->table = NULL;
 }

@@ -25,14 +25,18 @@ enum options_output { OUTPUT_JSON, OUTPUT_NONE };
 enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
 enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON };
 
+extern const char *const options_commands[]; /* as enum options_command: "tail"; "" of COMMAND_SERVE */
+
 struct options {
   enum options_command command;
   enum options_action action;
-  bool markdown; /* of --print-config */
-  int argc;      /* as they were given, to be read again */
+  enum options_action other; /* that was asked for besides; else as `action` */
+  bool markdown;             /* of --print-config */
+  int argc;                  /* as they were given, to be read again */
   char **argv;
   struct config *config;
   struct option *table; /* of the config */
+  char *program;        /* "aggregator tail" */
 
   char *listen, *keys, *socket, *endpoint_file;
   uint64_t stale_periods, down_periods;

@@ -124,6 +124,12 @@ config_create (const struct option *options, size_t count, void *target, const s
 }
 
 void
+config_set_program (struct config *config, const char *program)
+{
+  config->program = program;
+}
+
+void
 config_destroy (struct config *config)
 {
   if (config == NULL)

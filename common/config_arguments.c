@@ -70,7 +70,8 @@ unknown_flag (const struct config *config, const char *const *words, const char 
   if (*suggestion.best != '\0')
     error_set (error, "unknown option --%.64s, did you mean --%s?", word, suggestion.best);
   else
-    error_set (error, "unknown option --%.64s; --help shows all options", word);
+    error_set (error, "unknown option --%.64s; \"%s%s--help\" shows all options", word,
+               config->program != NULL ? config->program : "", config->program != NULL ? " " : "");
   free (word);
   return -1;
 }

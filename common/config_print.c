@@ -61,6 +61,17 @@ describe_limits (const struct option *option, struct buffer *out)
     buffer_printf (out, "; at most %s", option->maximum);
 }
 
+/* "--period DURATION"; a flag that is yes without a value takes one behind its '=' only: "--ring[=yes|no]". */
+static void
+describe_flag (const struct option *option, const char *name, struct buffer *out)
+{
+  bool alone = option->type == OPTION_BOOLEAN && *name == '-';
+
+  buffer_printf (out, alone ? "%s[=" : "%s ", name);
+  option_describe_type (option, out);
+  buffer_add_string (out, alone ? "]" : "");
+}
+
 /* Adds `text` broken at blanks; `used` columns of the first line are taken, the others begin with `margin`. */
 static void
 wrap (struct buffer *out, const char *text, size_t used, const char *margin)
@@ -166,8 +177,8 @@ print_option (struct buffer *out, const struct option *option, const char *name)
   struct buffer text = { 0 };
   size_t begin = out->length;
 
-  buffer_printf (out, "  %s ", name);
-  option_describe_type (option, out);
+  buffer_add_string (out, "  ");
+  describe_flag (option, name, out);
   size_t column = out->length - begin;
   if (column + 2 > MARGIN) {
     buffer_printf (out, "\n%s", margin);
@@ -257,7 +268,7 @@ config_print_markdown (const struct config *config, struct buffer *out)
     option_flag (option, flag);
     buffer_printf (out, "| `%s` | ", option->key);
     if (*flag != '\0')
-      buffer_printf (out, "`--%s`", flag);
+      buffer_printf (out, "`--%s%s`", flag, option->type == OPTION_BOOLEAN ? "[=yes\\|no]" : "");
     buffer_add_string (out, " | ");
     option_describe_type (option, &type);
     add_cell (out, type.data, type.length);

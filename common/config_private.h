@@ -18,6 +18,7 @@ struct setting {
 };
 
 struct config {
+  const char *program; /* NULL: not told */
   const struct option *options;
   size_t option_count;
   void *target;

@@ -104,6 +104,15 @@ boolean_parse (const char *text, bool *value)
   return -1;
 }
 
+void
+config_hint_word (struct error *error, const char *word)
+{
+  bool value;
+
+  if (boolean_parse (word, &value) == 0)
+    error_set (error, "%s; a yes or no stands behind a '=': --OPTION=%.8s", error->text, word);
+}
+
 static int
 choice_parse (const char *text, const char *const *choices, int *value)
 {
@@ -300,7 +309,7 @@ text_check (const char *text, struct error *error)
 {
   size_t length = strlen (text);
   if (length > VALUE_MAX)
-    return error_set (error, "expected at most %d characters, not %zu", VALUE_MAX, length);
+    return error_set (error, "%zu characters are too many; no value has more than %d", length, VALUE_MAX);
   if (length > 1 && *text == '"' && text[length - 1] == '"')
     return error_set (error, "expected a value without quotes, not %.64s", text);
   for (const char *at = text; *at != '\0'; at++) {

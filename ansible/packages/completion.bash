@@ -5,7 +5,8 @@
 #
 #     aggregator keys revoke NODE      ...               a command, and what comes behind it
 #     Usage: agent --list-groups [--json | --markdown]   options
-#       --log-level error|warning|info|debug             an option and its values; yes|no may be left out
+#       --log-level error|warning|info|debug             an option and its values,
+#       --ring[=yes|no]                                  which may be left out
 #                              with --markdown as ...    another one
 
 # _synop_read PROGRAM HELP: fills commands ("keys revoke NODE"), options, and values (of an option) of the caller
@@ -13,7 +14,7 @@ _synop_read ()
 {
   local program=$1 line rest second all=
   local command="^(Usage:)? *$program ([a-z]+)( [a-z|]+)?( [A-Z]+)?" usage="^(Usage:)? *$program [[-]"
-  local option='^  (--[a-z-]+)( ([^ ,]+))?'
+  local option='^  (--[a-z-]+)(( |\[=)([^] ,]+))?'
 
   while IFS= read -r line; do
     if [[ $line =~ $command ]]; then
@@ -25,7 +26,7 @@ _synop_read ()
       continue
     fi
     if [[ $line =~ $option ]]; then
-      values[${BASH_REMATCH[1]}]=${BASH_REMATCH[3]}
+      values[${BASH_REMATCH[1]}]=${BASH_REMATCH[4]}
     elif ! [[ $line =~ $usage || $line = '                '* ]]; then
       continue
     fi

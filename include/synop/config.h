@@ -53,7 +53,9 @@ struct config;
 
 struct config *config_create (const struct option *options, size_t count, void *target,
                               const struct config_wildcard *wildcard); /* sets all defaults; wildcard may be NULL */
-void config_destroy (struct config *config);                           /* frees the texts in the target too */
+/* "aggregator replay": whose --help an error about an unknown option names. It must outlive the configuration. */
+void config_set_program (struct config *config, const char *program);
+void config_destroy (struct config *config); /* frees the texts in the target too */
 
 int config_read_file (struct config *config, const char *path, struct error *error);
 int config_read_text (struct config *config, const char *name, const char *text, struct error *error); /* for fuzzing */
@@ -74,6 +76,8 @@ int config_operands_last (struct config *config, int argc, char **argv, const ch
 int config_read_operands (struct config *config, int argc, char **argv, const char **operands, int max,
                           const char *const *words, void (*word) (void *context, const char *name), void *context,
                           struct error *error);
+/* Of a word that was not expected: adds to the error how it is written if it is the value of a boolean. */
+void config_hint_word (struct error *error, const char *word);
 /* Where an option's value came from: "default", "FILE:LINE", "command line". Later errors about it begin with this. */
 const char *config_source (const struct config *config, const char *section, const char *key);
 /* error_set with "[section] key (source): " before it. Returns -1. */

@@ -254,7 +254,7 @@ def test_completion_offers_commands_options_and_values(tmp_path):
     # Every option of every table: those of the file that have a flag, and those of a command.
     for program in PROGRAMS:
         table = output(BUILD / program, "--config", "/dev/null", "--print-config", "--markdown")
-        flags = set(re.findall(r"\| `(--[a-z-]+)` \|", table))
+        flags = set(re.findall(r"\| `(--[a-z-]+)", table))
         assert flags and flags <= ask(f"synop-{program}", "--")
     shown = output(BUILD / "aggregator", "export", "--help")
     assert set(re.findall(r"^  (--[a-z-]+)", shown, re.M)) <= ask("synop-aggregator", "export", "--from", "-1h", "--")

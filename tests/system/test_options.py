@@ -69,6 +69,13 @@ AGENT_FLAGS = [
     (["--count=3", "--once"], ["--once", "--count"]),
     (["--once", "--connect", "tcp://a:1"], ["--once", "--connect"]),
     (["--count", "3", "--connect", "tcp://a:1"], ["--count", "--connect"]),
+    (["--ring", "no", "--once"], ['"no"', "--OPTION=no"]),
+    (["--version", "--once"], ["--version", "--once", "one of them"]),
+    (["--print-config", "--list-groups"], ["--print-config", "--list-groups"]),
+    (["--list-groups", "--json", "--markdown"], ["--json", "--markdown"]),
+    (["--colour"], ['"agent --help"']),
+    (["--node", "x" * 64 + "y"], ["--node", "64"]),
+    (["--node", "x" * 100000], ["--node", "100000"]),
     (["word"], ["word"]),
     (["-x"], ["-x"]),
     (["keys"], ["init"]),
@@ -108,7 +115,15 @@ def test_errors_in_the_aggregators_file(cluster, text, line, words):
 AGGREGATOR_FLAGS = [
     (["--listen", "5555"], ["--listen", "tcp://"]),
     (["--keys", "/nowhere/keys", "--listen", FREE], ["/nowhere/keys"]),
-    (["serve-me"], ["serve-me"]),
+    (["serve-me"], ["serve-me", "a command comes first"]),
+    (["--history-enabled", "no"], ["'no'", "--OPTION=no"]),
+    (["--no-node-lines", "yes"], ["'yes'", "--OPTION=yes"]),
+    (["--version", "--print-config"], ["--version", "--print-config"]),
+    (["report", "a", "b"], ["'b'", "aggregator report --help"]),
+    (["status", "extra"], ["'extra'", "aggregator status --help"]),
+    (["report", ""], ["JOBID"]),
+    (["job", "end", ""], ["ID"]),
+    (["replay", "--count"], ["--count", "aggregator replay --help"]),
     (["tail", "--colour", "red"], ["--colour"]),
     (["tail", "more"], ["more"]),
     (["tail", "--type", "foo"], ["--type", "foo", "node, cluster, event or job"]),
@@ -139,6 +154,25 @@ def test_errors_of_the_aggregators_options(cluster, flags, words):
     assert done.stdout == ""
     for word in words:
         assert word in done.stderr, (word, done.stderr)
+
+
+def test_commands_that_are_told_apart(cluster):
+    """An error of a command does not say that a command comes first; a file that is no socket is called that."""
+    for words in (["report", "a", "b"], ["status", "extra"]):
+        assert "comes first" not in run("aggregator", *words).stderr
+    for command in (["status"], ["tail"], ["job", "end", "1"]):
+        done = run("aggregator", *command, "--config", cluster.empty, "--socket", cluster.empty)
+        assert done.returncode == 1 and "is not a socket" in done.stderr, done
+
+
+@pytest.mark.parametrize("program", ["agent", "aggregator"])
+def test_help_shows_how_a_yes_is_written(program):
+    shown = run(program, "--help").stdout
+    flag, yes = ("--ring", "ring") if program == "agent" else ("--history-enabled", "history")
+    assert f"  {flag}[=yes|no]" in shown and f"{flag} yes" not in shown
+    for value in ("yes", "no"):
+        done = run(program, "--config", "/dev/null", f"{flag}={value}", "--print-config")
+        assert done.returncode == 0 and f"enabled = {value}" in done.stdout.partition(f"[{yes}]")[2]
 
 
 def test_files_count_and_connect_yield(cluster):

@@ -306,7 +306,7 @@ long_lines_are_refused_and_not_cut (void **state)
   }
   snprintf (text, sizeof text, "[agent]\nkeys = /%0*d\n", 4096, 0);
   assert_int_equal (config_read_text (it->config, "f.ini", text, &it->error), -1);
-  assert_contains (it->error.text, "f.ini:2: [agent] keys: expected at most 4096 characters, not 4097");
+  assert_contains (it->error.text, "f.ini:2: [agent] keys: 4097 characters are too many; no value has more than 4096");
   snprintf (text, sizeof text, "# %09000d\n[agent]\nkeys = /%09000d\n", 0, 0);
   assert_int_equal (config_read_text (it->config, "f.ini", text, &it->error), -1);
   assert_contains (it->error.text, "f.ini:3: this line is too long: at most ");
@@ -458,7 +458,7 @@ argument_errors_say_what (void **state)
     { "--onse", "unknown option --onse, did you mean --once?" },
     { "--hepl", "unknown option --hepl, did you mean --help?" },
     { "--confg x", "unknown option --confg, did you mean --config?" },
-    { "--xyzzy-plugh", "unknown option --xyzzy-plugh; --help shows all options" },
+    { "--xyzzy-plugh", "unknown option --xyzzy-plugh; \"--help\" shows all options" },
     { "--exclude x", "unknown option --exclude" },
     { "--", NULL },
     { "-x", "unknown option -x; options begin with \"--\"" },
@@ -589,7 +589,7 @@ help_shows_every_option (void **state)
   buffer_add (&help, "", 1);
   assert_contains (help.data, "[agent]\n  --node TEXT                 The node's name. Default: empty.\n");
   assert_contains (help.data, "  --period DURATION           How often. Default: 1s; from 10ms to 1h.\n");
-  assert_contains (help.data, "  --quiet yes|no              Whether. Default: no.\n");
+  assert_contains (help.data, "  --quiet[=yes|no]            Whether. Default: no.\n");
   assert_contains (help.data, "  --log-level error|warning|info\n                              What is told.");
   assert_contains (help.data,
                    "\nOnly in the configuration file:\n[group NAME]\n  NAME is one of cpu_usage, disk_io.\n  "
