@@ -95,8 +95,9 @@ class Processes:
             except ProcessLookupError:
                 pass
             process.wait()
-        own = [path for controller in (*CONTROLLERS, "unified")
-               for path in (CGROUPS / controller).glob("**/synop_job_test-*")]
+        # os.walk minds no folder that another process takes away meanwhile.
+        own = [pathlib.Path(place, name) for controller in (*CONTROLLERS, "unified")
+               for place, names, _ in os.walk(CGROUPS / controller) for name in names if name.startswith("synop_job_test-")]
         for path in [*own, *reversed(self.made)]:
             wait_until(lambda at=path: not at.exists() or removed(at), f"{path} is removed")
 
