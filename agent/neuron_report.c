@@ -22,62 +22,16 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define PARTS_MAX 1024             /* runtimes of a node */
 #define FORGOTTEN (600 * NS_PER_S) /* a part that is no longer shown */
 
 /* ---- parts ---- */
 
-static void
-part_free (struct neuron_part *part)
-{
-  free (part->runtime);
-  table_free (&part->table);
-}
-
 void
 neuron_reports_free (struct neuron_reports *reports)
 {
-  for (size_t kind = 0; kind < NEURON_KINDS; kind++) {
-    struct neuron_parts *parts = &reports->of[kind];
-
-    for (size_t i = 0; i < parts->count; i++)
-      part_free (&parts->list[i]);
-    free (parts->list);
-    if (parts->spare.group)
-      table_free (&parts->spare);
-  }
-  *reports = (struct neuron_reports){ 0 };
-}
-
-/* NULL: there are too many. */
-static struct neuron_part *
-part_find (struct neuron_parts *parts, enum neuron_kind kind, const char *runtime)
-{
-  struct neuron_part *part;
-
-  for (size_t i = 0; i < parts->count; i++)
-    if (strcmp (parts->list[i].runtime, runtime) == 0)
-      return &parts->list[i];
-  if (parts->count == PARTS_MAX)
-    return NULL;
-  parts->list = memory_resize (parts->list, parts->count + 1, sizeof *parts->list);
-  part = &parts->list[parts->count++];
-  *part = (struct neuron_part){ .runtime = memory_string (runtime) };
-  table_init (&part->table, &neuron_groups[kind]);
-  return part;
-}
-
-static void
-parts_forget (struct neuron_parts *parts, int64_t now_ns)
-{
-  size_t kept = 0;
-
-  for (size_t i = 0; i < parts->count; i++)
-    if (now_ns - parts->list[i].updated_ns > FORGOTTEN)
-      part_free (&parts->list[i]);
-    else
-      parts->list[kept++] = parts->list[i];
-  parts->count = kept;
+  for (size_t kind = 0; kind < NEURON_KINDS; kind++)
+    neuron_parts_free (&reports->of[kind]);
+  reports->reported_ns = 0;
 }
 
 /* A group that was told again as it was, with others that are new: its period is the same to the nanosecond, and has
@@ -95,7 +49,7 @@ part_take (struct neuron_reports *reports, enum neuron_kind kind, const struct n
            const char *prefix, const json_t *around, double period, int64_t now_ns)
 {
   struct neuron_parts *parts = &reports->of[kind];
-  struct neuron_part *part = part_find (parts, kind, runtime);
+  struct neuron_part *part = neuron_parts_get (parts, &neuron_groups[kind], runtime, now_ns);
 
   if (!part || is_repeated (part, period, now_ns))
     return;
@@ -149,6 +103,21 @@ runtime_take (struct neuron_reports *reports, const json_t *runtime, size_t plac
   part_take (reports, NEURON_RUNTIMES, NULL, label, label, runtime, slowest, now_ns);
 }
 
+/* Those that are told of again must not make room for others of the same report. Of more than there is room for, the
+ * first ones are to stay. */
+static void
+runtimes_see (struct neuron_reports *reports, const json_t *runtimes, int64_t now_ns)
+{
+  char label[TABLE_LABEL_MAX + 1];
+
+  for (size_t i = 0; i < json_array_size (runtimes) && i < NEURON_PARTS_MAX; i++)
+    if (json_is_object (json_array_get (runtimes, i))) {
+      runtime_label (label, json_array_get (runtimes, i), i);
+      for (size_t kind = 0; kind < NEURON_KINDS; kind++)
+        neuron_parts_see (&reports->of[kind], label, now_ns);
+    }
+}
+
 static void
 node_take (struct neuron_reports *reports, const json_t *report, int64_t now_ns)
 {
@@ -192,8 +161,11 @@ neuron_reports_take (struct neuron_reports *reports, const json_t *report, int64
 
   if (!runtimes && !json_object_get (report, "system_data") && !json_object_get (report, "neuron_runtime_data"))
     return error_set (error, "a line that is no report");
-  for (size_t kind = 0; kind < NEURON_KINDS; kind++)
-    parts_forget (&reports->of[kind], now_ns);
+  for (size_t kind = 0; kind < NEURON_KINDS; kind++) {
+    neuron_parts_forget (&reports->of[kind], now_ns - FORGOTTEN);
+    reports->of[kind].left_out = 0;
+  }
+  runtimes_see (reports, runtimes, now_ns);
   for (size_t i = 0; json_is_array (runtimes) && i < json_array_size (runtimes); i++)
     if (json_is_object (json_array_get (runtimes, i)))
       runtime_take (reports, json_array_get (runtimes, i), i, now_ns);
@@ -248,9 +220,10 @@ neuron_reports_fill (const struct neuron_reports *reports, enum neuron_kind kind
 {
   const struct neuron_parts *parts = &reports->of[kind];
 
-  for (size_t i = 0; i < parts->count; i++) {
-    const struct neuron_part *part = &parts->list[i];
-
+  if (parts->left_out)
+    snprintf (table->error, sizeof table->error, "%zu runtimes more than the %d that there is room for",
+              parts->left_out, NEURON_PARTS_MAX);
+  for (const struct neuron_part *part = parts->oldest; part; part = part->newer) {
     if (!part_is_fresh (part, kind, now_ns))
       continue;
     for (size_t row = 0; row < part->table.rows; row++)
@@ -268,11 +241,8 @@ neuron_reports_patience (const struct neuron_reports *reports)
   double shortest = 0;
 
   for (size_t kind = 0; kind < NEURON_KINDS; kind++)
-    for (size_t i = 0; i < reports->of[kind].count; i++) {
-      double period = reports->of[kind].list[i].period;
-
-      if (period > 0 && (shortest <= 0 || period < shortest))
-        shortest = period;
-    }
+    for (const struct neuron_part *part = reports->of[kind].oldest; part; part = part->newer)
+      if (part->period > 0 && (shortest <= 0 || part->period < shortest))
+        shortest = part->period;
   return shortest > 0 ? (int64_t) ((3 * fmin (shortest, 3600) + 1) * (double) NS_PER_S) : 0;
 }

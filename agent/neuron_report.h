@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/neuron_parts.h"
 #include "synop/error.h"
 #include "synop/metric.h"
 #include "synop/table.h"
@@ -34,19 +35,8 @@ extern const struct group neuron_groups[NEURON_KINDS];
 #define NEURON_COLUMN_NONE SIZE_MAX
 size_t neuron_column (enum neuron_kind kind, const char *metric); /* NEURON_COLUMN_NONE */
 
-struct neuron_part { /* a group of one runtime, or of the node */
-  char *runtime;     /* its label; "" for the node */
-  int64_t updated_ns;
-  double period; /* seconds, as it was told; 0: not told */
-  struct table table;
-};
-
 struct neuron_reports { /* `{0}` is an empty one */
-  struct neuron_parts {
-    struct neuron_part *list;
-    size_t count;
-    struct table spare; /* the next table is made here */
-  } of[NEURON_KINDS];
+  struct neuron_parts of[NEURON_KINDS];
   int64_t reported_ns; /* the last report; 0: none */
 };
 

@@ -360,23 +360,102 @@ test_what_is_no_report (void **state)
   neuron_reports_free (&reports);
 }
 
+/* A report of the runtimes from `first` on, and of runtime 1 behind them, each with an execution more. */
+static void
+take_runtimes (struct neuron_reports *reports, int first, int count, int64_t now_ns)
+{
+  static const char form[] =
+      "{\"pid\": %d, \"report\": {\"execution_stats\": {\"execution_summary\": {\"completed\": 1}}}}";
+  struct buffer line = { 0 };
+  struct error error;
+
+  buffer_add_string (&line, "{\"neuron_runtime_data\": [");
+  for (int i = 0; i < count; i++) {
+    buffer_printf (&line, form, first + i);
+    buffer_add_string (&line, ",");
+  }
+  buffer_printf (&line, form, 1);
+  buffer_add_string (&line, "]}");
+  assert_int_equal (take_text (reports, line.data, line.length, now_ns, &error), 0);
+  buffer_free (&line);
+}
+
+/* Of one report that tells of too many the first are shown, and how many are not. */
 static void
 test_many_runtimes (void **state)
 {
   struct neuron_reports reports = { 0 };
-  struct buffer line = { 0 };
-  struct error error;
+  struct sampled sampled;
+  const char *label;
+  size_t length;
 
   (void) state;
-  buffer_add_string (&line, "{\"neuron_runtime_data\": [");
-  for (int i = 0; i < 3000; i++)
-    buffer_printf (&line, "%s{\"pid\": %d, \"report\": {}}", i ? "," : "", i);
-  buffer_add_string (&line, "]}");
-  assert_int_equal (take_text (&reports, line.data, line.length, NS_PER_S, &error), 0);
-  assert_int_equal (reports.of[NEURON_RUNTIMES].count, 1024);
-  assert_int_equal (take (&reports, "{\"neuron_runtime_data\": []}", 602 * NS_PER_S), 0);
+  for (int64_t second = 1; second <= 2; second++) {
+    take_runtimes (&reports, 10000, 2999, second * NS_PER_S);
+    sampled = filled (&reports, NEURON_EXECUTIONS, second * NS_PER_S);
+    assert_int_equal (sampled.table.rows, 1024);
+    label = table_label (&sampled.table, 0, &length);
+    assert_memory_equal (label, "10000", length);
+    assert_uint (&sampled, "11023", "completed", (uint64_t) second);
+    assert_string_equal (sampled.table.error, "1976 runtimes more than the 1024 that there is room for");
+    table_free (&sampled.table);
+  }
+  take_runtimes (&reports, 11000, 1023, 3 * NS_PER_S); /* as many as there is room for */
+  sampled = filled (&reports, NEURON_EXECUTIONS, 3 * NS_PER_S);
+  assert_string_equal (sampled.table.error, "");
+  assert_uint (&sampled, "11023", "completed", 3);
+  assert_uint (&sampled, "12022", "completed", 1);
+  assert_uint (&sampled, "1", "completed", 1);
+  table_free (&sampled.table);
+  assert_int_equal (take (&reports, "{\"neuron_runtime_data\": []}", 604 * NS_PER_S), 0);
   assert_int_equal (reports.of[NEURON_RUNTIMES].count, 0); /* forgotten */
-  buffer_free (&line);
+  neuron_reports_free (&reports);
+}
+
+/* Runtimes that live shortly, thousands in all: each is shown, and the one that stays goes on counting, though others
+ * come before it in reports when there is no room left. */
+static void
+test_runtimes_that_come_and_go (void **state)
+{
+  struct neuron_reports reports = { 0 };
+  struct sampled sampled;
+  char label[16];
+
+  (void) state;
+  for (int i = 1; i <= 40; i++) {
+    take_runtimes (&reports, 100000 - 100 * i, 100, i * NS_PER_S);
+    for (int kind = 0; kind < NEURON_KINDS; kind++)
+      assert_in_range (reports.of[kind].count, 0, 1024);
+    sampled = filled (&reports, NEURON_EXECUTIONS, i * NS_PER_S);
+    assert_string_equal (sampled.table.error, "");
+    for (int k = 0; k < 100; k++) {
+      snprintf (label, sizeof label, "%d", 100000 - 100 * i + k);
+      assert_uint (&sampled, label, "completed", 1);
+    }
+    assert_uint (&sampled, "1", "completed", (uint64_t) i);
+    table_free (&sampled.table);
+  }
+  neuron_reports_free (&reports);
+}
+
+/* When there is no room left, new ones that stand in front do not push out those that the same report tells of later. */
+static void
+test_new_runtimes_in_front (void **state)
+{
+  struct neuron_reports reports = { 0 };
+  struct sampled sampled;
+
+  (void) state;
+  take_runtimes (&reports, 2000, 1023, NS_PER_S);
+  take_runtimes (&reports, 1999, 1023, 2 * NS_PER_S); /* one more, and 3022 no more */
+  sampled = filled (&reports, NEURON_EXECUTIONS, 2 * NS_PER_S);
+  assert_int_equal (sampled.table.rows, 1024);
+  assert_string_equal (sampled.table.error, "");
+  assert_uint (&sampled, "1999", "completed", 1);
+  assert_uint (&sampled, "2000", "completed", 2);
+  assert_uint (&sampled, "3021", "completed", 2);
+  assert_uint (&sampled, "1", "completed", 2);
+  table_free (&sampled.table);
   neuron_reports_free (&reports);
 }
 
@@ -391,6 +470,8 @@ main (void)
     cmocka_unit_test (test_repeated),
     cmocka_unit_test (test_what_is_no_report),
     cmocka_unit_test (test_many_runtimes),
+    cmocka_unit_test (test_runtimes_that_come_and_go),
+    cmocka_unit_test (test_new_runtimes_in_front),
     cmocka_unit_test (test_runtimes_that_share_a_device),
     cmocka_unit_test (test_errors_of_groups),
     cmocka_unit_test (test_slow_runtime),

@@ -1,0 +1,43 @@
+/* The groups of runtimes that neuron-monitor told of, of one kind: found by the runtime's label, and in the order in which
+ * they were seen. Runtimes may come and go by the thousand: when there is room for no more, the one that was unseen for
+ * longest is forgotten. */
+#ifndef SYNOP_AGENT_NEURON_PARTS_H
+#define SYNOP_AGENT_NEURON_PARTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/table.h"
+
+#define NEURON_PARTS_MAX 1024 /* runtimes of a node */
+#define NEURON_BUCKETS 256
+
+struct neuron_part { /* a group of one runtime, or of the node */
+  char *runtime;     /* its label; "" for the node */
+  int64_t seen_ns;   /* the last report that its runtime was in */
+  int64_t updated_ns;
+  double period; /* seconds, as it was told; 0: not told */
+  struct table table;
+  struct neuron_part *older, *newer; /* by seen_ns; of one report: in its order */
+  struct neuron_part *chained;       /* the next of the same bucket */
+};
+
+struct neuron_parts { /* `{0}` is an empty one */
+  struct neuron_part *oldest, *newest;
+  struct neuron_part *buckets[NEURON_BUCKETS];
+  size_t count;
+  size_t left_out;    /* of the last report: there was no room for them */
+  struct table spare; /* the next table is made here */
+};
+
+void neuron_parts_free (struct neuron_parts *parts);
+
+/* That runtime's, seen in the report of `now_ns`; NULL: it has none. */
+struct neuron_part *neuron_parts_see (struct neuron_parts *parts, const char *runtime, int64_t now_ns);
+/* The same, or a new one. NULL: all that there is room for are of this report; it is counted as left out. */
+struct neuron_part *neuron_parts_get (struct neuron_parts *parts, const struct group *group, const char *runtime,
+                                      int64_t now_ns);
+/* Forgets those that were last seen before. */
+void neuron_parts_forget (struct neuron_parts *parts, int64_t before_ns);
+
+#endif
