@@ -5,6 +5,8 @@
 #ifndef SYNOP_AGGREGATOR_JOB_DOCUMENT_H
 #define SYNOP_AGGREGATOR_JOB_DOCUMENT_H
 
+#include <stdbool.h>
+
 #include "aggregator/job_report.h"
 #include "synop/buffer.h"
 #include "synop/error.h"
@@ -13,7 +15,10 @@
 int job_report_pdf (const struct job_report *report, const char *path, struct error *error);  /* A4 pages */
 int job_report_html (const struct job_report *report, const char *path, struct error *error); /* one file in itself */
 
-/* Between them: a finished document becomes the file. What is there is replaced only then. */
+/* A new file, or a device or pipe that is there; a file that is there is left alone: -1. `made`: it is to be removed when
+ * what follows fails. */
+int document_open (const char *path, bool *made, struct error *error);
+/* A finished document becomes the file. */
 int document_write (const char *path, const struct buffer *document, struct error *error);
 
 #endif

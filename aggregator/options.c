@@ -247,7 +247,7 @@ static const struct option report_table[] = {
     .help = "text: for people; json: one object; perfmon: the merged JSON of perfmon." },
   { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },
   { "report", "output", NULL, OPTION_TEXT, AT (output_path),
-    .help = "Also -o: a file for what --format says, rather than standard output." },
+    .help = "Also -o: a new file for what --format says, rather than standard output. No output replaces a file." },
   { "report", "pdf", NULL, OPTION_TEXT, AT (pdf), .help = "Writes this file: the report with plots, to be printed." },
   { "report", "html", NULL, OPTION_TEXT, AT (html),
     .help = "Writes this file: the report with plots, for a browser; it needs nothing beside it." },

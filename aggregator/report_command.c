@@ -46,13 +46,22 @@ tell (struct command *command, int result, const char *path, const struct error 
 struct output {
   const char *path; /* NULL: standard output */
   FILE *file;
+  bool made;
 };
 
 static int
 output_open (struct output *output, const char *path, struct error *error)
 {
-  *output = (struct output){ *path ? path : NULL, *path ? fopen (path, "we") : stdout };
-  return output->file ? 0 : error_set (error, "%s: %s", path, strerror (errno));
+  int fd;
+
+  *output = (struct output){ .file = stdout };
+  if (!*path)
+    return 0;
+  output->path = path;
+  fd = document_open (path, &output->made, error);
+  if (fd >= 0)
+    output->file = fdopen (fd, "w");
+  return fd < 0 ? -1 : output->file ? 0 : error_set (error, "%s: %s", path, strerror (errno));
 }
 
 static int
@@ -148,6 +157,8 @@ show_report (struct command *command)
     result = write_report (command, &output, &error);
     if (output_close (&output, result < 0 ? &later : &error) < 0)
       result = -1;
+    if (result < 0 && output.made)
+      unlink (output.path);
   }
   tell (command, result, *path ? path : NULL, &error);
 }

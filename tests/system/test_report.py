@@ -291,6 +291,9 @@ def test_tables(played):
     # What is there is left alone; the text goes where -o says; each output is tried.
     done = report(cluster, "42", "--csv", folder, "-o", text, code=1)
     assert "exists" in done.stderr and "Lost while the job ran" in text.read_text()
+    for kind in ("text", "json", "perfmon"):
+        assert f"{text}: File exists" in report(cluster, "42", "--format", kind, "-o", text, code=1).stderr
+    assert "Lost while the job ran" in text.read_text()
 
 
 # ---- perfmon ----

@@ -270,12 +270,19 @@ def test_command(played, tmp_path, monkeypatch):  # noqa: F811
     shown = Parts(page_file.read_text(encoding="utf-8")).text
     assert "n2 was slow" in shown and "n3 (lost)" in shown
 
+    before = pdf.read_bytes(), page_file.read_bytes()
+    done = report(cluster, "42", "--pdf", pdf, "--html", page_file, "-o", "/dev/stdout", code=1)
+    for path in (pdf, page_file):
+        assert f"{path}: File exists" in done.stderr
+    assert (pdf.read_bytes(), page_file.read_bytes()) == before and "Job 42" in done.stdout
+
     page_file.unlink()
     report(cluster, "42", "--html", page_file,
            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # as who starts it may have it
     assert Parts(page_file.read_text(encoding="utf-8")).text == shown
 
-    done = report(cluster, "42", "--pdf", tmp_path / "no" / "42.pdf", "--html", page_file, code=1)
+    done = report(cluster, "42", "--pdf", tmp_path / "no" / "42.pdf", "--html", tmp_path / "second.html", code=1)
+    assert (tmp_path / "second.html").exists()
     assert f"cannot write {tmp_path}/no/42.pdf: No such file or directory" in done.stderr
     alone = tmp_path / "bin"
     alone.mkdir()
