@@ -73,10 +73,16 @@ neuron_either (const json_t *object, const char *const names[2])
 }
 
 bool
+neuron_can_be (enum metric_kind kind, double number)
+{
+  return kind == COUNTER ? number >= 0 && number <= WHOLE_MAX : fabs (number) <= VALUE_MAX;
+}
+
+bool
 neuron_number (const json_t *json, double *number)
 {
   *number = json_number_value (json);
-  return json_is_number (json) && fabs (*number) <= VALUE_MAX;
+  return json_is_number (json) && neuron_can_be (GAUGE, *number);
 }
 
 /* ---- one value ---- */
@@ -117,22 +123,35 @@ text_set (struct table *table, size_t row, size_t column, const json_t *json)
   }
 }
 
+/* What says nothing this time leaves the count as it was. */
+static void
+count_set (struct table *table, size_t row, size_t column, const json_t *json, const struct value *before)
+{
+  bool known = before && before->type == VALUE_UINT;
+  uint64_t count = known ? before->as.u : 0;
+  double number;
+
+  if (neuron_number (json, &number) && neuron_can_be (COUNTER, number) &&
+      neuron_can_be (COUNTER, (double) count + number))
+    table_set_uint (table, row, column, count + (uint64_t) number);
+  else if (known)
+    table_set_uint (table, row, column, count);
+}
+
 static void
 value_set (struct table *table, size_t row, size_t column, const json_t *json, const struct value *before)
 {
   const struct metric *metric = &table->group->metrics[column];
-  uint64_t count = before && before->type == VALUE_UINT ? before->as.u : 0;
   double number;
 
   if (metric->kind == TEXT)
     text_set (table, row, column, json);
   else if (json_is_boolean (json))
     table_set_uint (table, row, column, json_is_true (json));
-  else if (!neuron_number (json, &number) || (metric->kind == COUNTER && (number < 0 || number > WHOLE_MAX))) {
-    if (metric->kind == COUNTER && before && before->type == VALUE_UINT)
-      table_set_uint (table, row, column, count); /* nothing was said this time */
-  } else if (metric->kind == COUNTER)
-    table_set_uint (table, row, column, count + (uint64_t) number);
+  else if (metric->kind == COUNTER)
+    count_set (table, row, column, json, before);
+  else if (!neuron_number (json, &number))
+    return;
   else if (number >= 0 && number <= WHOLE_MAX && fabs (number - floor (number)) <= 0)
     table_set_uint (table, row, column, (uint64_t) number);
   else

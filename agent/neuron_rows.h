@@ -23,7 +23,9 @@ extern const struct neuron_form
 
 /* The first of the two that is there and not null; NULL: neither. */
 const struct json_t *neuron_either (const struct json_t *object, const char *const names[2]);
-/* False: it is none, or so great that it stands for something else. */
+/* Whether there can be such a value: great ones stand for "not available", and negative counts too. Of sums as well. */
+bool neuron_can_be (enum metric_kind kind, double number);
+/* False: it is none, or cannot be. */
 bool neuron_number (const struct json_t *json, double *number);
 
 /* Fills the table, which is begun, from the group's object. `before` is the table of the time before: its counts go on.

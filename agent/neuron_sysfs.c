@@ -11,6 +11,8 @@
  * have a file in its place. nc_time_in_use is in microseconds. Cores are numbered through all devices. */
 #include "agent/neuron_sysfs.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,9 @@
 #include <unistd.h>
 
 #include "agent/facts.h"
+#include "agent/neuron_files.h"
+#include "agent/neuron_rows.h"
+#include "agent/parse.h"
 #include "agent/reader.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -28,123 +33,17 @@
 #define DEVICES_MAX 256
 #define CORES_MAX 64 /* of a device */
 
-enum place { OF_DEVICE, OF_CORE };
-enum how { TOTAL, RATE, SHARE, POWER_MEAN, POWER_MOST }; /* RATE: change a second; SHARE: of microseconds, in percent */
-
-struct source {
-  const char *metric;
-  const char *path;
-  enum place place;
-  enum how how;
-};
-
-#define STATUS(METRIC, NAME)                                                                                           \
-  {                                                                                                                    \
-    METRIC, "stats/status/" NAME, OF_CORE                                                                              \
-  }
-#define DEVICE_MEMORY(METRIC, NAME)                                                                                    \
-  {                                                                                                                    \
-    METRIC, "stats/memory_usage/device_mem/" NAME, OF_CORE                                                             \
-  }
-#define HOST_MEMORY(METRIC, NAME)                                                                                      \
-  {                                                                                                                    \
-    METRIC, "stats/memory_usage/host_mem/" NAME, OF_DEVICE                                                             \
-  }
-#define HARDWARE(NAME)                                                                                                 \
-  {                                                                                                                    \
-    NAME, "stats/hardware/" NAME, OF_DEVICE                                                                            \
-  }
-
-static const struct source of_cores[] = {
-  { "neuroncore_utilization", "stats/other_info/nc_time_in_use", OF_CORE, SHARE },
-  { "flops", "stats/other_info/flop_count", OF_CORE, RATE },
-  { NULL },
-};
-static const struct source of_executions[] = {
-  STATUS ("completed", "success"),
-  STATUS ("completed_with_err", "infer_completed_with_error"),
-  STATUS ("completed_with_num_err", "infer_completed_with_num_error"),
-  STATUS ("timed_out", "timeout"),
-  STATUS ("incorrect_input", "exec_bad_input"),
-  STATUS ("failed_to_queue", "infer_failed_to_queue"),
-  STATUS ("errors_generic", "failure"),
-  STATUS ("errors_generic", "generic_error"),
-  STATUS ("errors_model", "unsupported_neff_version"),
-  STATUS ("errors_runtime", "invalid_error"),
-  STATUS ("errors_runtime", "oob_error"),
-  STATUS ("errors_runtime", "resource_error"),
-  STATUS ("errors_runtime", "resource_nc_error"),
-  STATUS ("errors_hardware", "hw_error"),
-  { NULL },
-};
-static const struct source of_memory[] = {
-  HOST_MEMORY ("host", "application_memory"),
-  HOST_MEMORY ("host", "constants"),
-  HOST_MEMORY ("host", "dma_buffers"),
-  HOST_MEMORY ("host", "dma_rings"),
-  HOST_MEMORY ("host", "driver_memory"),
-  HOST_MEMORY ("host", "notifications"),
-  HOST_MEMORY ("host", "tensors"),
-  HOST_MEMORY ("host", "uncategorized"),
-  HOST_MEMORY ("host_application_memory", "application_memory"),
-  HOST_MEMORY ("host_constants", "constants"),
-  HOST_MEMORY ("host_dma_buffers", "dma_buffers"),
-  HOST_MEMORY ("host_tensors", "tensors"),
-  DEVICE_MEMORY ("neuron_device", "collectives"),
-  DEVICE_MEMORY ("neuron_device", "constants"),
-  DEVICE_MEMORY ("neuron_device", "dma_rings"),
-  DEVICE_MEMORY ("neuron_device", "driver_memory"),
-  DEVICE_MEMORY ("neuron_device", "model_code"),
-  DEVICE_MEMORY ("neuron_device", "model_shared_scratchpad"),
-  DEVICE_MEMORY ("neuron_device", "nonshared_scratchpad"),
-  DEVICE_MEMORY ("neuron_device", "notifications"),
-  DEVICE_MEMORY ("neuron_device", "runtime_memory"),
-  DEVICE_MEMORY ("neuron_device", "tensors"),
-  DEVICE_MEMORY ("neuron_device", "uncategorized"),
-  { NULL },
-};
-static const struct source of_core_memory[] = {
-  DEVICE_MEMORY ("constants", "constants"),
-  DEVICE_MEMORY ("model_code", "model_code"),
-  DEVICE_MEMORY ("model_shared_scratchpad", "model_shared_scratchpad"),
-  DEVICE_MEMORY ("runtime_memory", "runtime_memory"),
-  DEVICE_MEMORY ("tensors", "tensors"),
-  { NULL },
-};
-static const struct source of_devices[] = {
-  HARDWARE ("mem_ecc_corrected"),
-  HARDWARE ("mem_ecc_uncorrected"),
-  HARDWARE ("mem_ecc_repairable_uncorrected"),
-  HARDWARE ("sram_ecc_corrected"),
-  HARDWARE ("sram_ecc_uncorrected"),
-  { "power_average", "stats/power/utilization", OF_DEVICE, POWER_MEAN },
-  { "power_max", "stats/power/utilization", OF_DEVICE, POWER_MOST },
-  { NULL },
-};
-
-/* Which row a value goes to. */
-enum rows { NO_ROWS, ROW_OF_ALL, ROW_OF_CORE, ROW_OF_DEVICE };
-static const struct plan {
-  enum rows rows;
-  const struct source *sources;
-} plans[NEURON_KINDS] = {
-  [NEURON_RUNTIMES] = { ROW_OF_ALL, NULL },
-  [NEURON_CORES] = { ROW_OF_CORE, of_cores },
-  [NEURON_EXECUTIONS] = { ROW_OF_ALL, of_executions },
-  [NEURON_MEMORY] = { ROW_OF_ALL, of_memory },
-  [NEURON_CORE_MEMORY] = { ROW_OF_CORE, of_core_memory },
-  [NEURON_DEVICES] = { ROW_OF_DEVICE, of_devices },
-  [NEURON_HARDWARE] = { ROW_OF_DEVICE, NULL },
-};
-
 struct item { /* a file that is read at every sample */
   struct reader reader;
-  const struct source *source;
+  const struct neuron_file *source;
   size_t column;
   char label[32]; /* of its row */
+  size_t row;     /* of the table that is being filled */
   bool absent;    /* this driver has no such file */
+  bool lost;      /* the file is there, and says nothing */
+  bool known;     /* whether there was a value before */
   uint64_t before;
-  int64_t before_ns; /* 0: there was none */
+  int64_t before_ns;
 };
 
 struct neuron_sysfs {
@@ -203,7 +102,7 @@ neuron_sysfs_exists (const char *root)
 /* ---- which files there are ---- */
 
 static void
-item_add (struct neuron_sysfs *sysfs, const struct source *source, const char *folder, const char *label)
+item_add (struct neuron_sysfs *sysfs, const struct neuron_file *source, const char *folder, const char *label)
 {
   struct item *item;
   char path[512];
@@ -220,9 +119,9 @@ item_add (struct neuron_sysfs *sysfs, const struct source *source, const char *f
 }
 
 static void
-sources_add (struct neuron_sysfs *sysfs, enum place place, const char *folder, const char *label)
+sources_add (struct neuron_sysfs *sysfs, enum neuron_place place, const char *folder, const char *label)
 {
-  for (const struct source *source = plans[sysfs->kind].sources; source && source->metric; source++)
+  for (const struct neuron_file *source = neuron_plans[sysfs->kind].sources; source && source->metric; source++)
     if (source->place == place)
       item_add (sysfs, source, folder, label);
 }
@@ -231,7 +130,7 @@ sources_add (struct neuron_sysfs *sysfs, enum place place, const char *folder, c
 static uint64_t
 device_list (struct neuron_sysfs *sysfs, const char *device, uint64_t core)
 {
-  enum rows rows = plans[sysfs->kind].rows;
+  enum neuron_rows_of rows = neuron_plans[sysfs->kind].rows;
   struct names cores = { 0 };
   char folder[256], label[32];
 
@@ -275,58 +174,79 @@ power_set (struct table *table, size_t row, const struct item *item, const char 
 }
 
 static void
-change_set (struct table *table, size_t row, struct item *item, uint64_t now, int64_t now_ns)
+change_set (struct table *table, struct item *item, uint64_t now, int64_t now_ns)
 {
   double seconds = (double) (now_ns - item->before_ns) / (double) NS_PER_S;
 
-  if (item->before_ns && seconds > 0 && now >= item->before) {
+  if (item->known && seconds > 0 && now >= item->before) {
     double change = (double) (now - item->before) / seconds;
     double percent = change / 1e6 * 100;
+    double value = item->source->how == RATE        ? change
+                   : percent > 100 && percent < 105 ? 100 /* read a little later */
+                                                    : percent;
 
-    table_set_real (table, row, item->column,
-                    item->source->how == RATE        ? change
-                    : percent > 100 && percent < 105 ? 100 /* read a little later */
-                                                     : percent);
+    if (neuron_can_be (GAUGE, value))
+      table_set_real (table, item->row, item->column, value);
   }
+  item->known = true;
   item->before = now;
   item->before_ns = now_ns;
 }
 
-/* Several files may add up to one value. */
+/* Several files may add up to one value. One that says nothing is lost, and the sum with it; but a count is as it was. */
 static void
-total_add (struct table *table, size_t row, const struct item *item, uint64_t number)
+total_add (struct table *table, struct item *item, bool read, uint64_t number)
 {
-  const struct value *sum = table_get (table, row, item->column);
+  enum metric_kind kind = table->group->metrics[item->column].kind;
+  const struct value *value = table_get (table, item->row, item->column);
+  uint64_t sum = value->type == VALUE_UINT ? value->as.u : 0;
 
-  table_set_uint (table, row, item->column, number + (sum->type == VALUE_UINT ? sum->as.u : 0));
+  if (read && neuron_can_be (kind, (double) number)) {
+    item->before = number;
+    item->known = true;
+  } else if (kind != COUNTER) {
+    item->known = false;
+  }
+  item->lost = !item->known || !neuron_can_be (kind, (double) sum + (double) item->before);
+  if (!item->lost)
+    table_set_uint (table, item->row, item->column, sum + item->before);
+}
+
+/* All bits set are no number of the driver's. */
+static bool
+number_read (const char *text, int length, uint64_t *number)
+{
+  struct scan rest = scan_over (text, length > 0 ? (size_t) length : 0);
+
+  return scan_uint (&rest, number) && *number != UINT64_MAX &&
+         (rest.at == rest.end || isspace ((unsigned char) *rest.at));
 }
 
 static void
-item_sample (struct item *item, bool keep_open, struct table *table, size_t row)
+item_sample (struct item *item, bool keep_open, struct table *table)
 {
-  char text[128], *end;
+  char text[128];
   int length;
-  uint64_t number;
+  uint64_t number = 0;
+  bool read;
 
   if (item->absent)
     return;
   length = reader_read_value (&item->reader, text, sizeof text);
-  item->absent = length < 0 && access (item->reader.path, F_OK) < 0;
+  item->absent = length == -EISDIR || (length < 0 && access (item->reader.path, F_OK) < 0);
   if (!keep_open)
     reader_close (&item->reader);
-  if (length <= 0)
+  if (item->absent)
     return;
   if (item->source->how >= POWER_MEAN) {
-    power_set (table, row, item, text);
+    power_set (table, item->row, item, text);
     return;
   }
-  number = strtoull (text, &end, 10);
-  if (end == text || text[0] == '-')
-    return;
+  read = number_read (text, length, &number);
   if (item->source->how == TOTAL)
-    total_add (table, row, item, number);
-  else
-    change_set (table, row, item, number, clock_monotonic ());
+    total_add (table, item, read, number);
+  else if (read)
+    change_set (table, item, number, clock_monotonic ());
 }
 
 /* ---- what is told once ---- */
@@ -357,7 +277,7 @@ hardware_set (const struct neuron_sysfs *sysfs, const char *device, struct table
     fact_text (text, sizeof text, sysfs->root, FOLDER "/%s/%s", device, facts[i].path);
     text_set (table, row, NEURON_HARDWARE, facts[i].metric, text);
   }
-  if (fact_uint (&cores, sysfs->root, FOLDER "/%s/core_count", device))
+  if (fact_uint (&cores, sysfs->root, FOLDER "/%s/core_count", device) && neuron_can_be (GAUGE, (double) cores))
     table_set_uint (table, row, neuron_column (NEURON_HARDWARE, "neuroncore_per_device_count"), cores);
 }
 
@@ -374,11 +294,32 @@ hardware_sample (const struct neuron_sysfs *sysfs, struct table *table)
     table_set_uint (table, TABLE_NODE, neuron_column (NEURON_HARDWARE, "neuron_device_count"), sysfs->devices.count);
 }
 
+static void
+items_sample (struct neuron_sysfs *sysfs, struct table *table)
+{
+  size_t row = 0;
+
+  for (size_t i = 0; i < sysfs->count; i++) {
+    struct item *item = &sysfs->items[i];
+    size_t length = strlen (item->label);
+
+    item->lost = false;
+    row = table_find_row (table, item->label, length, row);
+    if (row == SIZE_MAX)
+      row = table_add_row (table, item->label, length);
+    if (row == SIZE_MAX)
+      continue;
+    item->row = row;
+    item_sample (item, i < OPEN_MAX_FILES, table);
+  }
+  for (size_t i = 0; i < sysfs->count; i++)
+    if (sysfs->items[i].lost)
+      *table_value (table, sysfs->items[i].row, sysfs->items[i].column) = (struct value){ .type = VALUE_MISSING };
+}
+
 int
 neuron_sysfs_sample (struct neuron_sysfs *sysfs, struct table *table)
 {
-  size_t row = SIZE_MAX;
-
   if (folder_changed (&sysfs->watch) || sysfs->devices.count == 0)
     devices_list (sysfs);
   if (sysfs->devices.count == 0) {
@@ -389,15 +330,6 @@ neuron_sysfs_sample (struct neuron_sysfs *sysfs, struct table *table)
     hardware_sample (sysfs, table);
   if (sysfs->kind == NEURON_RUNTIMES)
     text_set (table, table_add_row (table, RUNTIME, strlen (RUNTIME)), NEURON_RUNTIMES, "source", "driver");
-  for (size_t i = 0; i < sysfs->count; i++) {
-    struct item *item = &sysfs->items[i];
-    size_t length = strlen (item->label);
-
-    row = table_find_row (table, item->label, length, row == SIZE_MAX ? 0 : row);
-    if (row == SIZE_MAX)
-      row = table_add_row (table, item->label, length);
-    if (row != SIZE_MAX)
-      item_sample (item, i < OPEN_MAX_FILES, table, row);
-  }
+  items_sample (sysfs, table);
   return 0;
 }

@@ -140,6 +140,106 @@ test_odd_files (void **state)
   scratch_free (&scratch);
 }
 
+#define CORE(N) DEVICE "/neuron_core" #N
+#define MEMORY_USAGE "/stats/memory_usage/device_mem/"
+#define ALL_BITS "18446744073709551615\n"
+
+/* What is no number, or none that can be, is missing, and the sum of memory that it is a part of. */
+static void
+test_memory_that_cannot_be (void **state)
+{
+  static const char *const bad[] = {
+    ALL_BITS, "18446744073709551614\n", "99999999999999999999999999\n", "-5\n", "", "0x10\n", "nan\n"
+  };
+  struct scratch scratch;
+  struct sampled sampled;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, CORE (0) MEMORY_USAGE "tensors/total", "1000\n");
+  scratch_write (&scratch, CORE (1) MEMORY_USAGE "tensors/total", "500\n");
+  scratch_write (&scratch, CORE (1) MEMORY_USAGE "constants/total", "30\n");
+  scratch_write (&scratch, CORE (1) MEMORY_USAGE "model_code/present", "3\n"); /* a folder without `total` */
+  scratch_write (&scratch, DEVICE "/stats/memory_usage/host_mem/tensors/total", "7\n");
+  sample (&sampled, &sampler_memory_used, scratch.root);
+  assert_uint (&sampled, "driver", "neuron_device", 1530);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    scratch_write (&scratch, CORE (0) MEMORY_USAGE "tensors/total", bad[i]);
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_missing (&sampled, "driver", "neuron_device");
+    assert_uint (&sampled, "driver", "host", 7);
+  }
+  scratch_write (&scratch, CORE (0) MEMORY_USAGE "tensors/total", "600000000000000000\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "driver", "neuron_device", UINT64_C (600000000000000530));
+  scratch_write (&scratch, CORE (1) MEMORY_USAGE "tensors/total", "600000000000000000\n"); /* the sum cannot be */
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "driver", "neuron_device");
+  scratch_write (&scratch, CORE (0) MEMORY_USAGE "tensors/total", "1\n");
+  scratch_write (&scratch, CORE (1) MEMORY_USAGE "tensors/total", "2\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "driver", "neuron_device", 33);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* A count of which nothing is said is as it was, as in neuron-monitor's reports; one that never was known is missing. */
+static void
+test_counts_that_cannot_be (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, CORE (0) "/stats/status/success/total", ALL_BITS);
+  scratch_write (&scratch, CORE (1) "/stats/status/success/total", "20\n");
+  sample (&sampled, &sampler_execution_stats, scratch.root);
+  assert_missing (&sampled, "driver", "completed");
+  scratch_write (&scratch, CORE (0) "/stats/status/success/total", "100\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "driver", "completed", 120);
+  scratch_write (&scratch, CORE (0) "/stats/status/success/total", ALL_BITS);
+  scratch_write (&scratch, CORE (1) "/stats/status/success/total", "21\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "driver", "completed", 121);
+  scratch_write (&scratch, CORE (0) "/stats/status/success/total", "9007199254740994\n"); /* over 2^53 */
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "driver", "completed", 121);
+  scratch_write (&scratch, CORE (0) "/stats/status/success/total", "105\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "driver", "completed", 126);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_rates_and_facts_that_cannot_be (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, CORE (0) "/stats/other_info/flop_count/total", "1000\n");
+  scratch_write (&scratch, CORE (0) "/stats/other_info/nc_time_in_use/total", "1000\n");
+  scratch_write (&scratch, DEVICE "/core_count", ALL_BITS);
+  sample (&sampled, &sampler_neuroncore_counters, scratch.root);
+  scratch_write (&scratch, CORE (0) "/stats/other_info/flop_count/total", ALL_BITS);
+  scratch_write (&scratch, CORE (0) "/stats/other_info/nc_time_in_use/total", ALL_BITS);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "driver/0", "flops");
+  assert_missing (&sampled, "driver/0", "neuroncore_utilization");
+  scratch_write (&scratch, CORE (0) "/stats/other_info/flop_count/total", "18446744073709551614\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "driver/0", "flops");
+  sampled_close (&sampled);
+  sample (&sampled, &sampler_neuron_hardware_info, scratch.root);
+  assert_missing (&sampled, "0", "neuroncore_per_device_count");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 /* Neither a row nor an error: such a group is in no frame. */
 static void
 test_node_without_neuron (void **state)
@@ -192,6 +292,9 @@ main (void)
     cmocka_unit_test (test_rates),
     cmocka_unit_test (test_driver_goes_and_comes),
     cmocka_unit_test (test_odd_files),
+    cmocka_unit_test (test_memory_that_cannot_be),
+    cmocka_unit_test (test_counts_that_cannot_be),
+    cmocka_unit_test (test_rates_and_facts_that_cannot_be),
     cmocka_unit_test (test_node_without_neuron),
     cmocka_unit_test (test_recorded_machine_is_read),
   };

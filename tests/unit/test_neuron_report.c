@@ -146,6 +146,25 @@ test_sums (void **state)
   neuron_reports_free (&reports);
 }
 
+/* Not even the sum of counts that can be, each alone. */
+static void
+test_sum_that_cannot_be (void **state)
+{
+  static const char great[] = "{\"neuron_runtime_data\":[{\"pid\":7,\"report\":{\"execution_stats\":{"
+                              "\"execution_summary\":{\"completed\":9007199254740000}}}}]}";
+  struct neuron_reports reports = { 0 };
+  struct sampled sampled;
+
+  (void) state;
+  for (int64_t second = 1; second <= 3; second++) {
+    assert_int_equal (take (&reports, great, second * NS_PER_S), 0);
+    sampled = filled (&reports, NEURON_EXECUTIONS, second * NS_PER_S);
+    assert_uint (&sampled, "7", "completed", UINT64_C (9007199254740000));
+    table_free (&sampled.table);
+  }
+  neuron_reports_free (&reports);
+}
+
 static void
 test_older (void **state)
 {
@@ -465,6 +484,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_newer),
     cmocka_unit_test (test_sums),
+    cmocka_unit_test (test_sum_that_cannot_be),
     cmocka_unit_test (test_older),
     cmocka_unit_test (test_stale),
     cmocka_unit_test (test_repeated),
