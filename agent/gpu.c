@@ -230,6 +230,8 @@ devices_refresh (struct gpus *gpus)
   struct gpu_state *state = gpus->state;
   int down = atomic_exchange (&state->down, NVML_OK);
   int64_t now_ns = clock_monotonic ();
+  bool anew;
+  int result;
 
   if (state->started) {
     if (down == NVML_OK && now_ns - state->listed_ns < (state->lost ? LOST_PERIOD : LIST_PERIOD))
@@ -240,12 +242,17 @@ devices_refresh (struct gpus *gpus)
     if (down == NVML_VERSION_MISMATCH) /* the file may have been exchanged for one that fits */
       nvml_unload (&gpus->nvml);
   }
-  if (!state->started && library_start (gpus) < 0)
+  anew = !state->started; /* then the handles in the list are void */
+  if (anew && library_start (gpus) < 0)
     return;
-  gpus_list (gpus);
+  result = gpus_list (gpus);
+  if (result != NVML_OK && !anew) /* once more in the next sample */
+    return;
+  if (result != NVML_OK)
+    gpus_lose (gpus, result);
   gpu_events_start (gpus->events, gpus);
   state->listed_ns = now_ns;
-  state->lost = false;
+  state->lost = result != NVML_OK;
 }
 
 /* No driver, or one that is left alone for a while. */

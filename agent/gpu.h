@@ -18,7 +18,7 @@
 #include "agent/sampler.h"
 #include "synop/table.h"
 
-#define GPU_DEVICES_MAX 256
+#define GPU_DEVICES_MAX 512 /* 64 GPUs, each with 7 MIG devices: more than NVML knows */
 #define GPU_TEXT 96
 
 struct gpu {
@@ -85,8 +85,11 @@ const char *gpu_state_text (const struct gpu *gpu);
 /* Names the GPUs that give no values. -1 if there are any. */
 int gpus_tell_errors (struct gpus *gpus, struct table *table);
 
-/* gpu_list.c: makes the list anew, with the library started; for gpu.c. */
-void gpus_list (struct gpus *gpus);
+/* gpu_list.c, with the library started; for gpu.c. Makes the list anew; where the driver does not tell how many there are
+ * it stays as it was, and what the driver said is returned. */
+int gpus_list (struct gpus *gpus);
+/* None can be asked until the next list. */
+void gpus_lose (struct gpus *gpus, int result);
 
 /* Why there are no NVIDIA GPUs: "" when there are. For --list-groups; loads and starts the library. */
 void gpus_absent (const struct sampler_context *context, char *text, size_t size);

@@ -172,16 +172,38 @@ keep_missing (struct gpus *gpus, const struct gpu *old, size_t old_count)
 }
 
 void
+gpus_lose (struct gpus *gpus, int result)
+{
+  size_t count = gpus->count;
+
+  gpus->count = 0;
+  for (size_t i = 0; i < count; i++) {
+    struct gpu *gpu = &gpus->list[gpus->count];
+
+    if (gpus->list[i].parent)
+      continue;
+    *gpu = gpus->list[i];
+    gpu->handle = NULL;
+    gpu->split = false;
+    gpu->result = result;
+    gpus->count++;
+  }
+  gpus->listing++;
+}
+
+int
 gpus_list (struct gpus *gpus)
 {
-  struct gpu *old = memory_new (gpus->count, sizeof *old);
   size_t old_count = gpus->count;
   uint32_t count = 0;
+  int result = gpus->nvml.count (&count);
+  struct gpu *old;
 
+  if (result != NVML_OK)
+    return result;
+  old = memory_new (old_count, sizeof *old);
   memcpy (old, gpus->list, old_count * sizeof *old);
   gpus->count = 0;
-  if (gpus->nvml.count (&count) != NVML_OK)
-    count = 0;
   for (uint32_t i = 0; i < count && gpus->count < GPU_DEVICES_MAX; i++) {
     const struct gpu *gpu = list_one (gpus, i, old, old_count);
 
@@ -191,4 +213,5 @@ gpus_list (struct gpus *gpus)
   keep_missing (gpus, old, old_count);
   free (old);
   gpus->listing++;
+  return NVML_OK;
 }

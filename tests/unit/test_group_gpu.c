@@ -182,6 +182,11 @@ test_blank_is_missing (void **state)
   assert_missing (&sampled, "0", "throttled_hw_slowdown");
   assert_missing (&sampled, "0", "throttle_time_thermal");
   assert_uint (&sampled, "0", "throttle_time_application_clocks", 10000);
+  script ("gpus 1\nvalue 0 temperature 4294967294\nvalue 0 power 4294967294\nvalue 0 clock 4294967290\n");
+  assert_int_equal (gpu_again (&sampled), 0);
+  assert_missing (&sampled, "0", "temperature");
+  assert_missing (&sampled, "0", "power");
+  assert_missing (&sampled, "0", "clock_graphics");
   sampled_close (&sampled);
 }
 
@@ -287,6 +292,7 @@ test_a_lost_gpu_stays_a_row (void **state)
 static void
 test_a_lost_gpu_is_looked_for (void **state)
 {
+#define COUNTLESS "GPU 0: the driver tells an unknown error; GPU 1: the driver tells an unknown error"
 #define LOST "error nvmlDeviceGetUtilizationRates 15 1\n"
   static const struct {
     int after_s;
@@ -303,6 +309,11 @@ test_a_lost_gpu_is_looked_for (void **state)
     { 11, "gpus 2\nmig 0 2\n" LOST, "GPU 1: lost", 4 }, /* a new list, which does not help; */
     { 11, "gpus 2\n" LOST, "GPU 1: lost", 4 },          /* none any more */
     { 50, "gpus 2\n", "", 2 },
+    { 61, "gpus 2\nerror nvmlDeviceGetCount_v2 999\n", "", 2 }, /* the list stays */
+    { 1, "gpus 2\nmig 0 2\n", "", 4 },                          /* and is made at once */
+    { 1, "gpus 2\nerror nvmlDeviceGetCount_v2 999\nreload 1\n", "the library is not initialized", 4 },
+    { 1, "gpus 2\nerror nvmlDeviceGetCount_v2 999\nreload 1\n", COUNTLESS, 2 },
+    { 11, "gpus 2\nreload 1\n", "", 2 },
   };
   struct sampled sampled = { 0 };
 
@@ -668,6 +679,7 @@ static void
 test_processes (void **state)
 {
   struct sampled sampled = { 0 };
+  struct gpu_view view = { 0 };
   char text[4096] =
       "gpus 2\nvalue 1 sm 33\nprocess 0 4321 1000\nprocess 1 4321 2000\nprocess 1 99 18446744073709551615\n"
       "graphics 1 99 5\ngraphics 1 98 6\nprocess 0 97 10000000000000000\n";
@@ -690,7 +702,9 @@ test_processes (void **state)
   assert_text (&sampled, "1/98", "kind", "graphics");
   assert_missing (&sampled, "1/98", "utilization");
 
-  gpu_seen_name_jobs (scene.gpus->seen, job_of, NULL);
+  gpu_view_take (&view, scene.gpus->seen);
+  gpu_view_name_jobs (&view, scene.gpus->seen, job_of, NULL);
+  gpu_view_free (&view);
   for (int i = 0; i < 100; i++)
     snprintf (text + strlen (text), sizeof text - strlen (text), "process 0 %d 1\n", 5000 + i);
   script (text);
