@@ -2,7 +2,7 @@
  *
  *   connection up     -> hello, which tells what the ring holds
  *   welcome           -> a burst of probes; the facts go with the next frame
- *   schema request    -> schema
+ *   schema request    -> schema: that of the samples now, or one that frames in the ring have; else one without bytes
  *   replay request    -> those frames that the ring holds, at most as many as are asked for, and the end
  *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
  *                        aggregator does not know this session
@@ -100,12 +100,19 @@ publisher_settle_hello (struct publisher *publisher)
 }
 
 static void
-publisher_send_schema (struct publisher *publisher)
+publisher_send_schema (struct publisher *publisher, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
-  struct control schema = { .type = CONTROL_SCHEMA,
-                            .schema = (const uint8_t *) publisher->schema->encoded.data,
-                            .schema_length = publisher->schema->encoded.length };
+  const struct schema *current = publisher->schema;
+  struct control schema = { .type = CONTROL_SCHEMA };
+  const void *bytes = "";
 
+  if (memcmp (hash, current->hash, SCHEMA_HASH_SIZE) == 0) {
+    bytes = current->encoded.data;
+    schema.schema_length = current->encoded.length;
+  } else if (publisher->options.ring && !ring_schema (publisher->options.ring, hash, &bytes, &schema.schema_length))
+    schema.schema_length = 0;
+  schema.schema = bytes;
+  memcpy (schema.schema_hash, hash, SCHEMA_HASH_SIZE);
   if (publisher->read_ns - publisher->schemas_ns >= NS_PER_S) {
     publisher->schemas_ns = publisher->read_ns;
     publisher->schemas = 0;
@@ -113,7 +120,7 @@ publisher_send_schema (struct publisher *publisher)
   if (publisher->schemas == SCHEMAS_MAX)
     return; /* who misses it asks again */
   publisher->schemas++;
-  publisher_send (publisher, &schema);
+  publisher_write (publisher, &schema);
 }
 
 /* Nothing waits: a frame that does not fit the socket's queue ends the window before it. */
@@ -160,7 +167,7 @@ publisher_welcome (struct publisher *publisher, const struct control *welcome)
 {
   sampling_ask_facts (publisher->sampling);
   if (!welcome->known)
-    publisher_send_schema (publisher);
+    publisher_send_schema (publisher, publisher->schema->hash);
   if (prober_runs (&publisher->prober) && publisher->read_ns - publisher->prober.first_ns < WELCOME_PAUSE)
     return;
   log_info ("%s %s: publishing node %s to aggregator %s", publisher->welcomed ? "welcomed again by" : "welcomed by",
@@ -208,9 +215,8 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
     publisher_welcome (publisher, &message);
   else if (message.type == CONTROL_PROBE_ANSWER && message.session == publisher->options.session)
     publisher_answer (publisher, &message);
-  else if (message.type == CONTROL_SCHEMA_REQUEST &&
-           memcmp (message.schema_hash, publisher->schema->hash, SCHEMA_HASH_SIZE) == 0)
-    publisher_send_schema (publisher);
+  else if (message.type == CONTROL_SCHEMA_REQUEST)
+    publisher_send_schema (publisher, message.schema_hash);
   else if (message.type == CONTROL_REPLAY_REQUEST)
     publisher_replay (publisher, &message);
 }

@@ -123,6 +123,23 @@ ring_add (struct ring *ring, const struct ring_frame *frame, int64_t now_ns, int
   ring_store_put (&ring->store, frame, now_ns);
 }
 
+void
+ring_keep_schema (struct ring *ring, const struct schema *schema)
+{
+  const struct buffer *bytes = &schema->encoded;
+
+  if (ring_store_keep_schema (&ring->store, schema->hash, bytes->data, bytes->length) == 0)
+    return;
+  ring_leave_file (ring, strerror (errno));
+  ring_store_keep_schema (&ring->store, schema->hash, bytes->data, bytes->length);
+}
+
+bool
+ring_schema (struct ring *ring, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes, size_t *length)
+{
+  return ring_store_schema (&ring->store, hash, bytes, length);
+}
+
 struct ring *
 ring_create (const struct ring_options *options, int64_t now_ns, int64_t wall_ns)
 {

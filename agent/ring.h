@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "synop/control.h"
+#include "synop/schema.h"
 
 struct ring;
 
@@ -33,6 +34,11 @@ struct ring *ring_create (const struct ring_options *options, int64_t now_ns, in
 void ring_destroy (struct ring *ring);
 
 void ring_add (struct ring *ring, const struct ring_frame *frame, int64_t now_ns, int64_t wall_ns);
+/* The schema of the frames that are added next: it is kept as long as one of them is. Called before each of them it
+ * costs nothing where it is there already. */
+void ring_keep_schema (struct ring *ring, const struct schema *schema);
+/* A schema that frames in the ring have. False: it is not there. Valid until the ring is used again. */
+bool ring_schema (struct ring *ring, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes, size_t *length);
 /* The first frame that is held of `from` to `to` of a session. False: none of them is. */
 bool ring_next (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, struct ring_frame *frame);
 /* The sessions of which frames are held, the newest first. Returns how many there are, at most `max`. */

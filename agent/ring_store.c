@@ -4,15 +4,19 @@
  *   mark (4)          of the key too: where a record may begin
  *   length (4)        of the frame
  *   serial (8)        1, 2, 3... over all sessions: which record is newer
- *   frame
+ *   frame             or a schema, as it goes over the wire: what cannot be read as a frame's head is one
  *
  * Nothing else is written, and no place is marked as the end: who opens the file looks for whole records, and goes on
  * behind the newest. So a record that was half written when the agent was killed, or of which a power cut left some
  * pages out, is none. The key makes sure that no frame can hold what looks like a record. What is read is held against
  * its sum each time, so nothing is sent that somebody else wrote into the file.
  *
- * The list of what is held (40 bytes a frame) is in memory. */
-#include "agent/ring_store.h"
+ * The schema of a frame is put before the first frame that has it, so that it can be told to an aggregator that has never
+ * heard of it. When its place is needed and there are frames of it still, it is put again; schemas take no more than half
+ * of the place. Agents that know nothing of that pass over such a record.
+ *
+ * The list of what is held (40 bytes a frame) is in memory. What a file holds when it is opened: ring_find.c. */
+#include "agent/ring_store_private.h"
 
 #include <sodium.h>
 #include <stdlib.h>
@@ -21,21 +25,7 @@
 #include "synop/frame.h"
 #include "synop/memory.h"
 
-#define ALIGN 8
 #define RELEASE_EVERY ((size_t) 256 * 1024) /* bytes written to memory, then pages that hold nothing are let go of */
-
-struct record {
-  uint8_t sum[crypto_shorthash_BYTES];
-  uint32_t mark, length;
-  uint64_t serial;
-  uint8_t frame[];
-};
-
-static size_t
-record_size (size_t length)
-{
-  return (sizeof (struct record) + length + ALIGN - 1) & ~(size_t) (ALIGN - 1);
-}
 
 static uint32_t
 store_mark (const struct ring_store *store)
@@ -47,18 +37,17 @@ store_mark (const struct ring_store *store)
 }
 
 static void
-record_sum (const struct ring_store *store, const struct record *record, uint8_t sum[crypto_shorthash_BYTES])
+record_sum (const struct ring_store *store, const struct ring_record *record, uint8_t sum[crypto_shorthash_BYTES])
 {
-  size_t from = offsetof (struct record, mark);
+  size_t from = offsetof (struct ring_record, mark);
 
   crypto_shorthash (sum, (const uint8_t *) record + from, sizeof *record - from + record->length, store->file.key);
 }
 
-/* NULL: there is none. Valid until the store is used again. */
-static const struct record *
-whole_record (struct ring_store *store, size_t at)
+const struct ring_record *
+ring_record_at (struct ring_store *store, size_t at)
 {
-  const struct record *record;
+  const struct ring_record *record;
   uint8_t sum[sizeof record->sum];
   size_t room = store->file.size - at;
 
@@ -75,28 +64,28 @@ whole_record (struct ring_store *store, size_t at)
 
 /* ---- the list ---- */
 
-static struct ring_entry *
-entry_at (const struct ring_store *store, size_t index)
+struct ring_entry *
+ring_entry_at (const struct ring_store *store, size_t index)
 {
   return &store->entries[(store->head + index) & (store->capacity - 1)];
 }
 
-static void
-entry_append (struct ring_store *store, const struct ring_entry *entry)
+void
+ring_entry_append (struct ring_store *store, const struct ring_entry *entry)
 {
   if (store->count == store->capacity) {
     size_t capacity = store->capacity ? store->capacity * 2 : 256;
     struct ring_entry *entries = memory_new (capacity, sizeof *entries);
 
     for (size_t i = 0; i < store->count; i++)
-      entries[i] = *entry_at (store, i);
+      entries[i] = *ring_entry_at (store, i);
     free (store->entries);
     store->entries = entries;
     store->capacity = capacity;
     store->head = 0;
   }
   store->count++;
-  *entry_at (store, store->count - 1) = *entry;
+  *ring_entry_at (store, store->count - 1) = *entry;
 }
 
 static void
@@ -110,24 +99,45 @@ drop_oldest (struct ring_store *store)
 void
 ring_store_drop_before (struct ring_store *store, int64_t at_ns)
 {
-  while (store->count && entry_at (store, 0)->at_ns < at_ns)
+  while (store->count && ring_entry_at (store, 0)->at_ns < at_ns)
     drop_oldest (store);
+}
+
+/* What lies where something is to be written: a schema that frames have is saved, to be put again. */
+static void
+drop_schemas (struct ring_store *store, size_t from, size_t to)
+{
+  uint64_t oldest = store->count ? ring_entry_at (store, 0)->serial : store->serial + 1;
+
+  for (size_t i = store->schemas.count; i-- > 0;) {
+    struct ring_schema *schema = &store->schemas.list[i];
+    const struct ring_record *record;
+
+    if (schema->saved || schema->offset >= to || schema->offset + ring_record_size (schema->length) <= from)
+      continue;
+    record = schema->last >= oldest ? ring_record_at (store, schema->offset) : NULL;
+    if (record && record->length == schema->length)
+      schema->saved = memory_copy (record->frame, record->length);
+    else
+      ring_schemas_remove (&store->schemas, schema);
+  }
 }
 
 /* The oldest is always the first in the way of what is written. */
 static void
 drop_from (struct ring_store *store, size_t from, size_t to)
 {
-  while (store->count && entry_at (store, 0)->offset < to &&
-         entry_at (store, 0)->offset + record_size (entry_at (store, 0)->length) > from)
+  while (store->count && ring_entry_at (store, 0)->offset < to &&
+         ring_entry_at (store, 0)->offset + ring_record_size (ring_entry_at (store, 0)->length) > from)
     drop_oldest (store);
+  drop_schemas (store, from, to);
 }
 
-static bool
-entry_read (struct ring_store *store, size_t index, struct ring_frame *frame)
+bool
+ring_entry_read (struct ring_store *store, size_t index, struct ring_frame *frame)
 {
-  const struct ring_entry *entry = entry_at (store, index);
-  const struct record *record = whole_record (store, entry->offset);
+  const struct ring_entry *entry = ring_entry_at (store, index);
+  const struct ring_record *record = ring_record_at (store, entry->offset);
 
   if (!record || record->serial != entry->serial)
     return false;
@@ -137,53 +147,179 @@ entry_read (struct ring_store *store, size_t index, struct ring_frame *frame)
 
 /* ---- adding ---- */
 
+/* How far it is from where is written to there. */
+static size_t
+distance_to (const struct ring_store *store, size_t offset)
+{
+  return offset >= store->at ? offset - store->at : offset + store->file.size - store->at;
+}
+
 static void
 release_pages (struct ring_store *store)
 {
-  size_t oldest = store->count ? entry_at (store, 0)->offset : store->at;
+  size_t size = store->file.size, free = store->count ? distance_to (store, ring_entry_at (store, 0)->offset) : size;
 
   store->written = 0;
-  if (oldest < store->at) {
-    ring_file_release (&store->file, 0, oldest);
-    ring_file_release (&store->file, store->at, store->file.size);
-  } else
-    ring_file_release (&store->file, store->at, store->count ? oldest : store->file.size);
+  for (size_t i = 0; i < store->schemas.count; i++) {
+    size_t distance = distance_to (store, store->schemas.list[i].offset);
+
+    free = distance < free ? distance : free;
+  }
+  ring_file_release (&store->file, store->at, free < size - store->at ? store->at + free : size);
+  if (free > size - store->at)
+    ring_file_release (&store->file, 0, free - (size - store->at));
+}
+
+/* Writes a record at the next place, for which what lies there goes; returns where, or -1 (errno). */
+static ssize_t
+put_record (struct ring_store *store, const void *bytes, size_t length)
+{
+  size_t size = ring_record_size (length), at;
+  struct ring_record *record;
+
+  if (store->at + size > store->file.size) {
+    drop_from (store, store->at, store->file.size);
+    store->at = 0;
+  }
+  at = store->at;
+  drop_from (store, at, at + size);
+  buffer_clear (&store->record);
+  record = (struct ring_record *) buffer_reserve (&store->record, size);
+  record->mark = store_mark (store);
+  record->length = (uint32_t) length;
+  record->serial = store->serial + 1;
+  memcpy (record->frame, bytes, length);
+  record_sum (store, record, record->sum);
+  if (ring_file_write (&store->file, at, record, sizeof *record + length) < 0)
+    return -1;
+  store->serial++;
+  store->at += size;
+  store->written += size;
+  return (ssize_t) at;
+}
+
+/* Those whose place was needed. What cannot be written now is with the next record. */
+static void
+put_saved (struct ring_store *store)
+{
+  for (size_t i = 0; i < store->schemas.count;) {
+    uint8_t hash[SCHEMA_HASH_SIZE];
+    struct ring_schema *schema = &store->schemas.list[i++];
+    void *bytes = schema->saved;
+    ssize_t at;
+
+    if (!bytes)
+      continue;
+    memcpy (hash, schema->hash, sizeof hash);
+    at = put_record (store, bytes, schema->length); /* others may go, or be saved */
+    if (at < 0)
+      return;
+    schema = ring_schemas_find (&store->schemas, hash);
+    schema->offset = (size_t) at;
+    schema->saved = NULL;
+    free (bytes);
+    i = 0;
+  }
+  if (store->written >= RELEASE_EVERY)
+    release_pages (store);
 }
 
 int
 ring_store_put (struct ring_store *store, const struct ring_frame *frame, int64_t at_ns)
 {
-  size_t size = record_size (frame->length);
-  struct record *record;
+  struct frame_header header;
+  struct ring_schema *schema;
+  ssize_t at;
 
-  if (size > store->file.size || frame->length > FRAME_BYTES_MAX)
+  if (ring_record_size (frame->length) > store->file.size || frame->length > FRAME_BYTES_MAX)
     return 0;
-  if (store->at + size > store->file.size) {
-    drop_from (store, store->at, store->file.size);
-    store->at = 0;
-  }
-  drop_from (store, store->at, store->at + size);
-  buffer_clear (&store->record);
-  record = (struct record *) buffer_reserve (&store->record, size);
-  record->mark = store_mark (store);
-  record->length = (uint32_t) frame->length;
-  record->serial = store->serial + 1;
-  memcpy (record->frame, frame->bytes, frame->length);
-  record_sum (store, record, record->sum);
-  if (ring_file_write (&store->file, store->at, record, sizeof *record + frame->length) < 0)
+  at = put_record (store, frame->bytes, frame->length);
+  if (at < 0)
     return -1;
-  entry_append (store, &(struct ring_entry){ .session = frame->session,
-                                             .sequence = frame->sequence,
-                                             .serial = ++store->serial,
-                                             .at_ns = at_ns,
-                                             .offset = (uint32_t) store->at,
-                                             .length = (uint32_t) frame->length });
-  store->at += size;
-  store->written += size;
-  if (store->written >= RELEASE_EVERY)
-    release_pages (store);
+  ring_entry_append (store, &(struct ring_entry){ .session = frame->session,
+                                                  .sequence = frame->sequence,
+                                                  .serial = store->serial,
+                                                  .at_ns = at_ns,
+                                                  .offset = (uint32_t) at,
+                                                  .length = (uint32_t) frame->length });
+  if (frame_read_header (frame->bytes, frame->length, &header, NULL) == 0 &&
+      (schema = ring_schemas_find (&store->schemas, header.schema)) != NULL)
+    schema->last = store->serial;
+  put_saved (store);
   return 0;
 }
+
+/* ---- schemas ---- */
+
+void
+ring_store_schemas_fit (struct ring_store *store, size_t more)
+{
+  for (;;) {
+    size_t bytes = more;
+
+    for (size_t i = 0; i < store->schemas.count; i++)
+      bytes += ring_record_size (store->schemas.list[i].length);
+    if (bytes <= store->file.size / 2 || store->schemas.count == 0)
+      return;
+    ring_schemas_remove (&store->schemas, ring_schemas_oldest (&store->schemas));
+  }
+}
+
+int
+ring_store_keep_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes,
+                        size_t length)
+{
+  struct ring_schema *schema;
+  ssize_t at;
+
+  schema = ring_schemas_find (&store->schemas, hash);
+  if (schema)
+    schema->last = store->serial + 1; /* the next frame has it */
+  if (schema || length == 0 || ring_record_size (length) > store->file.size / 2)
+    return 0;
+  ring_store_schemas_fit (store, ring_record_size (length));
+  at = put_record (store, bytes, length);
+  if (at < 0)
+    return -1;
+  schema = ring_schemas_get (&store->schemas, hash);
+  schema->offset = (size_t) at;
+  schema->length = length;
+  schema->last = store->serial + 1;
+  put_saved (store);
+  return 0;
+}
+
+bool
+ring_store_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes, size_t *length)
+{
+  const struct ring_schema *schema = ring_schemas_find (&store->schemas, hash);
+  const struct ring_record *record;
+
+  if (!schema)
+    return false;
+  record = schema->saved ? NULL : ring_record_at (store, schema->offset);
+  if (!schema->saved && (!record || record->length != schema->length))
+    return false;
+  *bytes = record ? record->frame : schema->saved;
+  *length = schema->length;
+  return true;
+}
+
+/* The schema of a frame goes before it. */
+static int
+pour_schema (struct ring_store *from, struct ring_store *to, const struct ring_frame *frame)
+{
+  struct frame_header header;
+  const void *bytes;
+  size_t length;
+
+  if (frame_read_header (frame->bytes, frame->length, &header, NULL) < 0 ||
+      ring_schemas_find (&to->schemas, header.schema) || !ring_store_schema (from, header.schema, &bytes, &length))
+    return 0;
+  return ring_store_keep_schema (to, header.schema, bytes, length);
+}
+
+/* ---- all of them ---- */
 
 int
 ring_store_pour (struct ring_store *from, struct ring_store *to, const struct ring_store *but)
@@ -192,15 +328,19 @@ ring_store_pour (struct ring_store *from, struct ring_store *to, const struct ri
   size_t held_count = but ? ring_store_sessions (but, held, CONTROL_HELD_MAX + 1) : 0;
 
   for (size_t i = 0; i < from->count; i++) {
-    int64_t at_ns = entry_at (from, i)->at_ns;
+    int64_t at_ns = ring_entry_at (from, i)->at_ns;
     struct ring_frame frame;
     bool twice = false;
 
-    if (!entry_read (from, i, &frame))
+    if (!ring_entry_read (from, i, &frame))
       continue;
     for (size_t k = 0; k < held_count; k++)
       twice |= held[k].session == frame.session && frame.sequence >= held[k].first;
-    if (!twice && ring_store_put (to, &frame, at_ns) < 0)
+    if (twice)
+      continue;
+    if (pour_schema (from, to, &frame) < 0)
+      return -1;
+    if (ring_entry_read (from, i, &frame) && ring_store_put (to, &frame, at_ns) < 0)
       return -1;
   }
   return 0;
@@ -211,106 +351,15 @@ ring_store_clear (struct ring_store *store)
 {
   store->head = store->count = store->at = store->hint = 0;
   store->serial = 0;
+  ring_schemas_free (&store->schemas);
   return ring_file_renew (&store->file);
-}
-
-/* ---- opening ---- */
-
-static int
-compare_serial (const void *one, const void *other)
-{
-  uint64_t a = ((const struct ring_entry *) one)->serial, b = ((const struct ring_entry *) other)->serial;
-
-  return a < b ? -1 : a > b;
-}
-
-/* From the newest one back, as long as they lie as they were written, once around. Returns the first of them. */
-static size_t
-sound_from (const struct ring_entry *entries, size_t count)
-{
-  bool around = false;
-
-  for (size_t i = count - 1; i > 0; i--) {
-    const struct ring_entry *older = &entries[i - 1], *newer = &entries[i];
-
-    if (older->offset > newer->offset && around)
-      return i;
-    around |= older->offset > newer->offset;
-    if (older->serial == newer->serial || (around && older->offset < entries[count - 1].offset))
-      return i;
-  }
-  return 0;
-}
-
-/* Lists what the file holds, which is found in the order of its places. */
-static void
-store_find (struct ring_store *store)
-{
-  for (size_t at = 0; at + sizeof (struct record) <= store->file.size;) {
-    const struct record *record = whole_record (store, at);
-
-    if (record)
-      entry_append (
-          store, &(struct ring_entry){ .serial = record->serial, .offset = (uint32_t) at, .length = record->length });
-    at += record ? record_size (record->length) : ALIGN;
-  }
-  if (store->count == 0)
-    return;
-  qsort (store->entries, store->count, sizeof store->entries[0], compare_serial);
-
-  size_t first = sound_from (store->entries, store->count);
-  const struct ring_entry *newest = entry_at (store, store->count - 1);
-
-  store->serial = newest->serial;
-  store->at = newest->offset + record_size (newest->length);
-  if (store->at > store->file.size)
-    store->at = store->file.size;
-  store->head = first;
-  store->count -= first;
-}
-
-/* Keeps of that what is of this node, and young enough. A wall clock that was set back makes a frame no younger than
- * new. */
-static void
-store_sift (struct ring_store *store, const struct ring_options *options, int64_t now_ns, int64_t wall_ns)
-{
-  size_t kept = 0;
-
-  for (size_t i = 0; i < store->count; i++) {
-    struct ring_entry entry = *entry_at (store, i);
-    struct frame_header header;
-    struct ring_frame frame;
-
-    if (!entry_read (store, i, &frame) || frame_read_header (frame.bytes, frame.length, &header, NULL) < 0 ||
-        strcmp (header.node, options->node) != 0)
-      continue;
-    if (header.wall_ns < wall_ns && wall_ns - options->max_age_ns > header.wall_ns)
-      continue;
-    entry.session = header.session;
-    entry.sequence = header.sequence;
-    entry.at_ns = header.wall_ns < wall_ns ? now_ns - (wall_ns - header.wall_ns) : now_ns;
-    *entry_at (store, kept++) = entry;
-  }
-  store->count = kept;
-}
-
-int
-ring_store_open (struct ring_store *store, const struct ring_options *options, int64_t now_ns, int64_t wall_ns,
-                 struct error *warning)
-{
-  *store = (struct ring_store){ 0 };
-  if (ring_file_open (&store->file, options->path, options->size & ~(size_t) (ALIGN - 1), warning) < 0)
-    return -1;
-  store_find (store);
-  store_sift (store, options, now_ns, wall_ns);
-  return 0;
 }
 
 void
 ring_store_in_memory (struct ring_store *store, size_t size)
 {
   *store = (struct ring_store){ 0 };
-  ring_file_memory (&store->file, size & ~(size_t) (ALIGN - 1));
+  ring_file_memory (&store->file, size & ~(size_t) (RING_ALIGN - 1));
 }
 
 void
@@ -318,6 +367,7 @@ ring_store_free (struct ring_store *store)
 {
   ring_file_close (&store->file);
   free (store->entries);
+  ring_schemas_free (&store->schemas);
   buffer_free (&store->record);
 }
 
@@ -328,12 +378,13 @@ ring_store_next (struct ring_store *store, uint64_t session, uint64_t from, uint
 {
   size_t hint = store->hint + 1 < store->count ? store->hint + 1 : 0;
 
-  if (hint && (entry_at (store, hint)->session != session || entry_at (store, hint)->sequence != from))
+  if (hint && (ring_entry_at (store, hint)->session != session || ring_entry_at (store, hint)->sequence != from))
     hint = 0; /* it is not the frame behind the one before */
   for (size_t i = hint; i < store->count; i++) {
-    const struct ring_entry *entry = entry_at (store, i);
+    const struct ring_entry *entry = ring_entry_at (store, i);
 
-    if (entry->session != session || entry->sequence < from || entry->sequence > to || !entry_read (store, i, frame))
+    if (entry->session != session || entry->sequence < from || entry->sequence > to ||
+        !ring_entry_read (store, i, frame))
       continue;
     store->hint = i;
     return true;
@@ -347,7 +398,7 @@ ring_store_sessions (const struct ring_store *store, struct control_held *sessio
   size_t count = 0;
 
   for (size_t i = store->count; i-- > 0;) {
-    const struct ring_entry *entry = entry_at (store, i);
+    const struct ring_entry *entry = ring_entry_at (store, i);
 
     if (count == 0 || sessions[count - 1].session != entry->session) {
       if (count == max)

@@ -4,6 +4,7 @@
 
 #include "agent/ring.h"
 #include "agent/ring_file.h"
+#include "agent/ring_schemas.h"
 #include "synop/buffer.h"
 
 struct ring_entry {
@@ -19,6 +20,7 @@ struct ring_store {
   size_t at; /* where the next record goes */
   size_t written, hint;
   uint64_t serial; /* of the newest */
+  struct ring_schemas schemas;
   struct buffer record;
 };
 
@@ -31,6 +33,12 @@ void ring_store_free (struct ring_store *store);
 
 /* The oldest make room. -1 (errno): it could not be written. A frame that is larger than all of it is left out. */
 int ring_store_put (struct ring_store *store, const struct ring_frame *frame, int64_t at_ns);
+/* Keeps a schema as long as frames of it are held. -1 (errno): it could not be written. */
+int ring_store_keep_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes,
+                            size_t length);
+/* False: it is not there. Valid until the store is used again. */
+bool ring_store_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes,
+                        size_t *length);
 /* Puts all that is held, but for what `but` holds too (NULL: nothing). */
 int ring_store_pour (struct ring_store *from, struct ring_store *to, const struct ring_store *but);
 /* Holds nothing any more, and neither does the file. */

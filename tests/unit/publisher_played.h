@@ -133,7 +133,7 @@ static struct frame_header frames[8192];
 static int64_t frame_times[8192];
 static bool frame_has_facts[8192];
 static size_t frame_count, reconnects;
-static struct schema *sent_schema;
+static struct schema *sent_schema; /* the last one; NULL: it had no bytes */
 
 struct link_agent *
 link_agent_create (const struct link_agent_options *options, struct error *error)
@@ -213,8 +213,8 @@ link_agent_send (struct link_agent *link, const void *bytes, size_t length)
   }
   if (message->type == CONTROL_SCHEMA) {
     schema_destroy (sent_schema);
-    sent_schema = schema_read (message->schema, message->schema_length, &error);
-    assert_non_null (sent_schema);
+    sent_schema = message->schema_length ? schema_read (message->schema, message->schema_length, &error) : NULL;
+    assert_true (sent_schema || message->schema_length == 0);
   }
   return 0;
 }

@@ -59,6 +59,41 @@ test_replay (void **state)
   assert_int_equal (frame_count, 20); /* none of that was published */
 }
 
+/* What was sampled before a reload, or by the agent before an upgrade, has another schema: the ring knows it. */
+static void
+test_schema_of_earlier_samples (void **state)
+{
+  static const struct sampler *const list[] = { &plain };
+  static const int64_t periods[] = { S };
+  static const struct sampler_context context = { .root = "" };
+  struct control request = { .type = CONTROL_SCHEMA_REQUEST };
+  struct schema *before = declared;
+  size_t count;
+
+  (void) state;
+  is_welcomed (true);
+  run_until (START + 5 * S);
+  publisher_leave_sampling (publisher);
+  sampling_destroy (sampling);
+  sampling = sampling_create (list, periods, 1, &context);
+  declared = schema_create (sampling_groups (sampling, &count), 1);
+  publisher_use_sampling (publisher, sampling);
+  run_until (START + 10 * S);
+  memcpy (request.schema_hash, before->hash, SCHEMA_HASH_SIZE);
+  hears (request);
+  assert_non_null (sent_schema);
+  assert_memory_equal (sent_schema->hash, before->hash, SCHEMA_HASH_SIZE);
+  assert_memory_equal (sent[sent_count - 1].schema_hash, before->hash, SCHEMA_HASH_SIZE);
+
+  restart_publisher (SESSION + 1);
+  hears (request);
+  assert_memory_equal (sent_schema->hash, before->hash, SCHEMA_HASH_SIZE);
+  memcpy (request.schema_hash, declared->hash, SCHEMA_HASH_SIZE);
+  hears (request);
+  assert_memory_equal (sent_schema->hash, declared->hash, SCHEMA_HASH_SIZE);
+  schema_destroy (before);
+}
+
 static void
 test_replay_that_the_socket_does_not_take (void **state)
 {
@@ -146,6 +181,7 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown (test_schema_of_earlier_samples, begin, end),
     cmocka_unit_test_setup_teardown (test_replay, begin, end),
     cmocka_unit_test_setup_teardown (test_replay_that_the_socket_does_not_take, begin, end),
     cmocka_unit_test_setup_teardown (test_replay_of_an_earlier_session, begin, end),
