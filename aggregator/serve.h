@@ -2,6 +2,7 @@
  *
  *   tail [node=GLOBS] [group=GLOBS] [type=GLOBS]   JSON lines, until the client closes
  *   status [table]                                 one JSON line, or a table for people
+ *   groups                                         the names of the groups that nodes have, each on a line
  *   reload                                         "ok", or "error" and why
  *   flush [to=NS] [file=DEVICE:INODE]              what history holds of before that cluster time is written. Then "ok",
  *                                                  or "error" and why; "other" when it writes another file, or none
@@ -41,6 +42,7 @@ struct serve_options {
   uint64_t *dropped;  /* counts lines that slow clients did not get */
   void *context;
   void (*status) (void *context, bool table, struct buffer *out);
+  void (*groups) (void *context, struct buffer *out);
   int (*reload) (void *context, struct error *error);
   /* A ticket for serve_flushed; or 0, and the whole answer is in `out`. */
   uint64_t (*flush) (void *context, const struct serve_flush *what, struct buffer *out);

@@ -69,6 +69,17 @@ ask_status (struct client *client, const char *words)
 }
 
 static void
+ask_groups (struct client *client)
+{
+  const struct serve_options *options = &client->serve->options;
+  struct buffer text = { 0 };
+
+  options->groups (options->context, &text);
+  serve_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+static void
 ask_reload (struct client *client)
 {
   const struct serve_options *options = &client->serve->options;
@@ -154,6 +165,8 @@ serve_ask (struct client *client, char *request)
     ask_tail (client, words);
   else if (strcmp (verb, "status") == 0)
     ask_status (client, words);
+  else if (strcmp (verb, "groups") == 0 && !words)
+    ask_groups (client);
   else if (strcmp (verb, "reload") == 0 && !words)
     ask_reload (client);
   else if (strcmp (verb, "flush") == 0)
@@ -161,5 +174,5 @@ serve_ask (struct client *client, char *request)
   else if (strcmp (verb, "job") == 0)
     ask_job (client, words);
   else
-    serve_error (client, "the request is not understood: tail, status, reload, flush or job");
+    serve_error (client, "the request is not understood: tail, status, groups, reload, flush or job");
 }

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "aggregator/node.h"
+#include "aggregator/schema_store.h"
 #include "aggregator/server_private.h"
 #include "aggregator/status.h"
 #include "common/key_folder.h"
@@ -52,6 +54,45 @@ server_status (void *context, bool table, struct buffer *out)
     status_write_json (&status, &json);
     buffer_add (out, json.out.data, json.out.length);
     json_free (&json);
+  }
+}
+
+/* ---- groups ---- */
+
+#define SCHEMAS_SEEN 16
+
+/* Once, on a line of its own. */
+static void
+add_name (struct buffer *out, const char *name)
+{
+  size_t length = strlen (name);
+
+  for (const char *at = out->data, *end; out->length && at < out->data + out->length; at = end + 1) {
+    end = memchr (at, '\n', (size_t) (out->data + out->length - at));
+    if ((size_t) (end - at) == length && memcmp (at, name, length) == 0)
+      return;
+  }
+  buffer_printf (out, "%s\n", name);
+}
+
+/* Nodes share schemas, and schemas most of their groups. */
+void
+server_groups (void *context, struct buffer *out)
+{
+  const struct server *server = context;
+  const struct shared_schema *seen[SCHEMAS_SEEN] = { NULL };
+  size_t count = cluster_node_count (server->cluster), next = 0;
+
+  for (size_t i = 0; i < count; i++) {
+    const struct shared_schema *shared = cluster_node (server->cluster, i)->schema;
+    bool known = !shared;
+
+    for (size_t k = 0; k < SCHEMAS_SEEN && !known; k++)
+      known = seen[k] == shared;
+    for (size_t k = 0; !known && k < shared->schema->group_count; k++)
+      add_name (out, shared->schema->groups[k]->name);
+    if (!known)
+      seen[next++ % SCHEMAS_SEEN] = shared;
   }
 }
 

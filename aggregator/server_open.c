@@ -94,6 +94,7 @@ open_socket (struct server *server, struct error *error)
                               .dropped = &server->lines_dropped,
                               .context = server,
                               .status = server_status,
+                              .groups = server_groups,
                               .reload = server_reload,
                               .flush = server_flush,
                               .job = server_job };

@@ -97,6 +97,14 @@ def test_tail_filters(running, options, fits):
     assert all(fits(line) for line in tail.lines())
 
 
+def test_tail_says_which_groups_there_are(running):
+    """Of each pattern that no group matches by now; what matches is shown nevertheless."""
+    tail = running.start_tail("--group", "nosuch,load,cpu_*", "--count", "2")
+    assert tail.wait() == 0 and len(tail.lines()) == 2
+    (told,) = tail.log().splitlines()
+    assert '--group: no node has a group "nosuch" so far; there are ' in told and "load, " in told and "network" in told
+
+
 def test_tail_of_events(running):
     tail = running.start_tail("--type", "event")
     other = running.start_tail("--type", "node", "--count", "3")

@@ -34,6 +34,13 @@ struct scene {
 };
 
 static void
+give_groups (void *context, struct buffer *out)
+{
+  (void) context;
+  buffer_add_string (out, "load\nnetwork\n");
+}
+
+static void
 give_status (void *context, bool table, struct buffer *out)
 {
   (void) context;
@@ -86,6 +93,7 @@ open_serve (struct scene *scene, struct error *error)
                                    .dropped = &scene->dropped,
                                    .context = scene,
                                    .status = give_status,
+                                   .groups = give_groups,
                                    .reload = do_reload,
                                    .flush = begin_flush };
 
@@ -172,6 +180,8 @@ test_requests (void **state)
   scene->reload_fails = true;
   CHECK ("reload\n", "error n1.pub is broken\n");
   CHECK ("status\tpdf\n", "error ");
+  CHECK ("groups\n", "load\nnetwork\n");
+  CHECK ("groups\tall\n", "error ");
   CHECK ("reload\tall\n", "error ");
   CHECK ("\n", "error ");
   CHECK ("shutdown\n", "error ");
