@@ -73,7 +73,7 @@ report_take (void *context, const char *line, size_t length)
 static int64_t
 silence_max (const struct neuron_monitor *monitor)
 {
-  int64_t patience_ns = neuron_reports_patience (&monitor->reports);
+  int64_t patience_ns = monitor->reports.patience_ns;
 
   return patience_ns > 0 ? patience_ns : 3 * monitor->period_ns + QUIET_MIN;
 }

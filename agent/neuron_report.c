@@ -32,6 +32,7 @@ neuron_reports_free (struct neuron_reports *reports)
   for (size_t kind = 0; kind < NEURON_KINDS; kind++)
     neuron_parts_free (&reports->of[kind]);
   reports->reported_ns = 0;
+  reports->patience_ns = 0;
 }
 
 /* A group that was told again as it was, with others that are new: its period is the same to the nanosecond, and has
@@ -153,6 +154,18 @@ neuron_report_parse (const char *line, size_t length, struct error *error)
   return report;
 }
 
+static int64_t
+patience_of (const struct neuron_reports *reports)
+{
+  double shortest = 0;
+
+  for (size_t kind = 0; kind < NEURON_KINDS; kind++)
+    for (const struct neuron_part *part = reports->of[kind].oldest; part; part = part->newer)
+      if (part->period > 0 && (shortest <= 0 || part->period < shortest))
+        shortest = part->period;
+  return shortest > 0 ? (int64_t) ((3 * fmin (shortest, 3600) + 1) * (double) NS_PER_S) : 0;
+}
+
 int
 neuron_reports_take (struct neuron_reports *reports, const json_t *report, int64_t now_ns, struct error *error)
 {
@@ -171,6 +184,7 @@ neuron_reports_take (struct neuron_reports *reports, const json_t *report, int64
       runtime_take (reports, json_array_get (runtimes, i), i, now_ns);
   node_take (reports, report, now_ns);
   reports->reported_ns = now_ns;
+  reports->patience_ns = patience_of (reports);
   return 0;
 }
 
@@ -233,16 +247,4 @@ neuron_reports_fill (const struct neuron_reports *reports, enum neuron_kind kind
       if (table->group->metrics[k].flags & METRIC_OF_NODE)
         *table_value (table, TABLE_NODE, k) = *table_get (&part->table, TABLE_NODE, k);
   }
-}
-
-int64_t
-neuron_reports_patience (const struct neuron_reports *reports)
-{
-  double shortest = 0;
-
-  for (size_t kind = 0; kind < NEURON_KINDS; kind++)
-    for (const struct neuron_part *part = reports->of[kind].oldest; part; part = part->newer)
-      if (part->period > 0 && (shortest <= 0 || part->period < shortest))
-        shortest = part->period;
-  return shortest > 0 ? (int64_t) ((3 * fmin (shortest, 3600) + 1) * (double) NS_PER_S) : 0;
 }

@@ -38,6 +38,7 @@ size_t neuron_column (enum neuron_kind kind, const char *metric); /* NEURON_COLU
 struct neuron_reports { /* `{0}` is an empty one */
   struct neuron_parts of[NEURON_KINDS];
   int64_t reported_ns; /* the last report; 0: none */
+  int64_t patience_ns; /* after how long without any something is wrong; 0: not known */
 };
 
 void neuron_reports_free (struct neuron_reports *reports);
@@ -52,7 +53,5 @@ int neuron_reports_take (struct neuron_reports *reports, const struct json_t *re
 /* Adds the rows that are fresh to a table of that kind's group. */
 void neuron_reports_fill (const struct neuron_reports *reports, enum neuron_kind kind, int64_t now_ns,
                           struct table *table);
-/* After how long without any report something is wrong; 0: not known. */
-int64_t neuron_reports_patience (const struct neuron_reports *reports);
 
 #endif

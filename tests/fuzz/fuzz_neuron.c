@@ -26,7 +26,7 @@ look (const struct neuron_reports *reports, int64_t now_ns)
     }
     table_free (&table);
   }
-  if (neuron_reports_patience (reports) < 0)
+  if (reports->patience_ns < 0)
     abort ();
 }
 

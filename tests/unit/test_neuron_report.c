@@ -217,10 +217,10 @@ test_stale (void **state)
   struct sampled sampled;
 
   (void) state;
-  assert_true (neuron_reports_patience (&reports) == 0);
+  assert_true (reports.patience_ns == 0);
   take_lines (&reports, NEWER, 3);
-  assert_true (neuron_reports_patience (&reports) > 4 * NS_PER_S);
-  assert_true (neuron_reports_patience (&reports) < 4.1 * NS_PER_S);
+  assert_true (reports.patience_ns > 4 * NS_PER_S);
+  assert_true (reports.patience_ns < 4.1 * NS_PER_S);
   sampled = filled (&reports, NEURON_RUNTIMES, 5.4 * NS_PER_S);
   assert_int_equal (sampled.table.rows, 2);
   table_free (&sampled.table);
