@@ -133,7 +133,7 @@ make_folder (const char *path)
 
   if (slash && slash != folder) {
     *slash = '\0';
-    mkdir (folder, 0755);
+    mkdir (folder, 0750);
   }
   free (folder);
 }

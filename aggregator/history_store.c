@@ -113,7 +113,7 @@ make_folder (const char *path)
 
   if (slash && slash != folder) {
     *slash = '\0';
-    mkdir (folder, 0755);
+    mkdir (folder, 0750);
   }
   free (folder);
 }
@@ -125,7 +125,7 @@ take_lock (struct history_store *store, struct error *error)
   char *path = memory_format ("%s-lock", real ? real : store->path);
   int result = 0;
 
-  store->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  store->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
   if (store->lock < 0)
     result =
         error_set (error, "%s: %s; let the aggregator write the file and its folder, or set another [history] path",
@@ -164,9 +164,22 @@ check_format (struct history_store *store, struct error *error)
   return 0;
 }
 
+/* SQLite would let everybody read it, and jobs' commands stand there. What it makes beside it is of the same mode. A file
+ * that is there is not opened: to close it would take the locks of all who have it open in this process. */
+static void
+make_file (const char *path)
+{
+  struct stat status;
+  int fd = stat (path, &status) < 0 && errno == ENOENT ? open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0640) : -1;
+
+  if (fd >= 0)
+    close (fd);
+}
+
 static int
 open_database (struct history_store *store, struct error *error)
 {
+  make_file (store->path);
   if (sqlite3_open_v2 (store->path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
     return history_store_fail (store, error);
   sqlite3_extended_result_codes (store->database, 1);

@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 
 import pytest
@@ -418,3 +419,34 @@ def test_history_can_be_off(cluster):
     cluster.start_nodes("n1")
     cluster.aggregator.stop()
     assert not cluster.history.exists()
+
+
+@pytest.mark.parametrize("umask", ["000", "022", "077"])
+def test_what_is_written_is_not_for_everybody(cluster, umask):
+    """Jobs' commands and users stand there. Whoever may open the socket may read the history, if the umask lets him."""
+    prefix = ("sh", "-c", f'umask {umask}; exec "$@"', "sh")
+    cluster.history = cluster.folder / "made" / "history.db"
+    agent = cluster.folder / "agent"
+    cluster.start_aggregator(prefix=prefix)
+    cluster.start_agent("n1", "--ring-path", agent / "ring", "--frame-log", agent / "frames", prefix=prefix)
+    cluster.wait_node("n1")
+    wait_until(lambda: replay(cluster, "--from", "-1h"), "lines of the history")
+    modes = {str(path.relative_to(cluster.folder)): stat.S_IMODE(path.lstat().st_mode)
+             for folder in (cluster.history.parent, agent) for path in (folder, *folder.iterdir())}
+    cut = ~int(umask, 8)
+    assert modes == {"made": 0o750 & cut, "agent": 0o750 & cut, "agent/ring": 0o600, "agent/frames": 0o600} | {
+        f"made/history.db{end}": 0o640 & cut for end in ("", "-wal", "-shm", "-lock")}
+
+
+def test_mode_that_somebody_set_stays(cluster):
+    cluster.start_aggregator()
+    cluster.aggregator.stop()
+    for mode in (0o644, 0o600):
+        cluster.history.chmod(mode)
+        cluster.start_aggregator()
+        cluster.start_nodes("n1")
+        wait_until(lambda: replay(cluster, "--from", "-1h"), "lines of the history")
+        for end in ("", "-wal", "-shm"):
+            assert stat.S_IMODE(os.stat(f"{cluster.history}{end}").st_mode) == mode, end
+        cluster.aggregator.stop()
+        cluster.agents["n1"].stop()

@@ -1,4 +1,5 @@
 /* The book of totals: it outlives a kill at any moment, and a file that is anything else ends nothing. */
+#include <errno.h>
 #include <fcntl.h>
 
 #include "agent/job_book.h"
@@ -49,6 +50,33 @@ note (struct job_book *book, const char *label, uint64_t user)
   job_book_write (book, entry, &totals);
   totals.total[PROCESS_USER] = user;
   job_book_write (book, entry, &totals);
+}
+
+static mode_t
+mode_of (const char *path)
+{
+  struct stat status;
+
+  assert_int_equal (stat (path, &status), 0);
+  return status.st_mode & 0777;
+}
+
+static void
+test_is_its_users_alone (void **state)
+{
+  struct place place;
+  mode_t umask_before = umask (0);
+  char folder[512];
+
+  (void) state;
+  place_init (&place);
+  snprintf (folder, sizeof folder, "%s/lib", place.scratch.root);
+  assert_true (rmdir (folder) == 0 || errno == ENOENT);
+  job_book_destroy (open_book (place.path, "boot", NULL));
+  umask (umask_before);
+  assert_int_equal (mode_of (place.path), 0600);
+  assert_int_equal (mode_of (folder), 0750);
+  scratch_free (&place.scratch);
 }
 
 /* Without the end that it would have: as after a kill. */
@@ -273,10 +301,10 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_goes_on),       cmocka_unit_test (test_kept_for_an_hour),
-    cmocka_unit_test (test_bounds),        cmocka_unit_test (test_torn_entry),
-    cmocka_unit_test (test_strange_files), cmocka_unit_test (test_garbage_records),
-    cmocka_unit_test (test_no_file),
+    cmocka_unit_test (test_is_its_users_alone), cmocka_unit_test (test_goes_on),
+    cmocka_unit_test (test_kept_for_an_hour),   cmocka_unit_test (test_bounds),
+    cmocka_unit_test (test_torn_entry),         cmocka_unit_test (test_strange_files),
+    cmocka_unit_test (test_garbage_records),    cmocka_unit_test (test_no_file),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
