@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,9 +24,19 @@
 
 #define KEY_FILE_MAX 4096
 
+/* Whoever holds a secret leaves no core, which would hold it too, wherever libzmq has its copies; and no other process of
+ * the same user looks into its memory. RLIMIT_CORE would not do: the kernel does not ask it where cores go into a pipe,
+ * and children would inherit it. This ends with exec. */
+static void
+process_seal (void)
+{
+  prctl (PR_SET_DUMPABLE, 0);
+}
+
 void
 key_pair_make (struct key_pair *pair)
 {
+  process_seal ();
   if (sodium_init () < 0)
     abort (); /* no source of randomness: nothing made here could be trusted */
   crypto_box_keypair (pair->public_key, pair->secret_key);
@@ -223,6 +234,7 @@ key_public_read (const char *path, uint8_t key[KEY_SIZE], struct error *error)
 int
 key_pair_read (const char *path, struct key_pair *pair, struct error *error)
 {
+  process_seal ();
   if (file_read (path, KEY_SECRET, pair->secret_key, error) != 0)
     return -1;
   crypto_scalarmult_base (pair->public_key, pair->secret_key);

@@ -2,7 +2,8 @@
  *
  * A key file is text; '#' begins a comment. It holds one line: "public = <Z85, 40 characters>" or
  * "secret = <Z85, 40 characters>". A secret's file is made 0600 and refused when others can read it; its public half is
- * computed. Secrets are wiped from memory with sodium_memzero when they are no longer needed. */
+ * computed. Secrets are wiped from memory with sodium_memzero when they are no longer needed; a process that ever made or
+ * read one leaves no core and cannot be traced by its own user. */
 #ifndef SYNOP_KEYS_H
 #define SYNOP_KEYS_H
 

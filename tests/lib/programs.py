@@ -205,5 +205,9 @@ def memory_bytes(pid, name="VmRSS"):
 
 
 def peak_reset(pid):
-    with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as clear:
-        clear.write("5")
+    """Only root may, since who holds a secret key closes itself to its own user; else the peak counts from the start."""
+    try:
+        with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as clear:
+            clear.write("5")
+    except PermissionError:
+        pass

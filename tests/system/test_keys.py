@@ -1,8 +1,11 @@
 """Keys from their making to their end, and that secrets stay secret."""
 
 import os
+import resource
 import shutil
+import signal
 import stat
+import subprocess
 
 import pytest
 from lib.cluster import assert_contiguous, read_key
@@ -266,3 +269,40 @@ def test_agent_reloads_from_a_folder_that_others_can_write_to(cluster):
     cluster.agents["n1"].process.send_signal(1)
     wait_until(lambda: f"chmod go-w {keys}" in cluster.agents["n1"].log(), "the folder in the log")
     cluster.wait_node("n1", after=cluster.aggregator.mark())
+
+
+def dumped(folder, process):
+    """Whether it leaves a core when it crashes, as far as it is allowed to."""
+    resource.prlimit(process.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    process.send_signal(signal.SIGSEGV)
+    _, status = os.waitpid(process.pid, 0)
+    process.returncode = -os.WTERMSIG(status)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSEGV
+    return os.WCOREDUMP(status)
+
+
+@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_CORE)[1] != resource.RLIM_INFINITY and os.geteuid() != 0,
+                    reason="cores are limited here")
+def test_no_core_with_a_secret(cluster):
+    """A core would hold the secret key, whatever the limit is that the program was started with."""
+    asleep = subprocess.Popen(["sleep", "1000"], cwd=cluster.folder)
+    if not dumped(cluster.folder, asleep):
+        pytest.skip("nothing leaves a core here")
+    for core in cluster.folder.glob("core*"):
+        core.unlink()
+    cluster.start_aggregator(cwd=cluster.folder)
+    cluster.start_agent("n1", cwd=cluster.folder)
+    cluster.wait_node("n1")
+    for program in (cluster.agents["n1"], cluster.aggregator):
+        program.killed = True
+        assert not dumped(cluster.folder, program.process), program.name
+    assert not list(cluster.folder.glob("core*"))
+
+
+def test_run_keeps_limits(cluster):
+    """What `agent run` becomes is the user's own: it may leave a core as before."""
+    words = ["agent", "run", "--job", "j", "--", "sh", "-c", "ulimit -Sc; ulimit -Hc"]
+    limit = resource.getrlimit(resource.RLIMIT_CORE)
+    told = cluster.succeed(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (limit[1], limit[1])))
+    same = "unlimited" if limit[1] == resource.RLIM_INFINITY else str(limit[1] // 512)
+    assert told.split()[-2:] == [same, same]

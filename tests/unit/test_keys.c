@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -199,6 +200,44 @@ strangers_files_are_refused (void **state)
 }
 
 static void
+service_keys_are_for_root_too (void **state)
+{
+  (void) state;
+  struct key_pair pair;
+  struct error error;
+
+  if (geteuid () != 0)
+    skip ();
+  key_pair_make (&pair);
+  assert_int_equal (key_secret_write (path, pair.secret_key, "", &error), 0);
+  assert_int_equal (chown (folder, 12345, 12345), 0);
+  assert_int_equal (chown (path, 12345, 12345), 0);
+  int of_service = key_pair_read (path, &pair, &error);
+  assert_int_equal (chown (path, 12346, 12346), 0);
+  int of_stranger = key_pair_read (path, &pair, &error);
+  assert_int_equal (chown (folder, 0, 0), 0);
+  assert_int_equal (of_service, 0);
+  assert_int_equal (of_stranger, -1);
+}
+
+static void
+who_holds_a_secret_leaves_no_core (void **state)
+{
+  (void) state;
+  struct key_pair pair;
+  struct error error;
+
+  assert_int_equal (prctl (PR_SET_DUMPABLE, 1), 0);
+  key_pair_make (&pair);
+  assert_int_equal (prctl (PR_GET_DUMPABLE), 0);
+  assert_int_equal (key_secret_write (path, pair.secret_key, "", &error), 0);
+  assert_int_equal (prctl (PR_SET_DUMPABLE, 1), 0);
+  assert_int_equal (key_pair_read (path, &pair, &error), 0);
+  assert_int_equal (prctl (PR_GET_DUMPABLE), 0);
+  assert_int_equal (prctl (PR_SET_DUMPABLE, 1), 0);
+}
+
+static void
 what_is_no_file_is_refused (void **state)
 {
   (void) state;
@@ -303,6 +342,8 @@ main (void)
     cmocka_unit_test_teardown (files_are_never_overwritten, files_remove),
     cmocka_unit_test_teardown (loose_secrets_are_refused, files_remove),
     cmocka_unit_test_teardown (strangers_files_are_refused, files_remove),
+    cmocka_unit_test_teardown (service_keys_are_for_root_too, files_remove),
+    cmocka_unit_test_teardown (who_holds_a_secret_leaves_no_core, files_remove),
     cmocka_unit_test_teardown (what_is_no_file_is_refused, files_remove),
     cmocka_unit_test_teardown (odd_public_files_are_refused, files_remove),
     cmocka_unit_test (parser_takes),
