@@ -1,4 +1,4 @@
-/* What lanes leave of GPUs for the sampling thread; see gpu_seen.h. The lock is held for copying alone. */
+/* What lanes leave of GPUs for the sampling thread, and it for them; see gpu_seen.h. */
 #include "agent/gpu_seen.h"
 
 #include <pthread.h>
@@ -11,6 +11,7 @@
 struct gpu_seen {
   pthread_mutex_t lock;
   struct gpu_view view;
+  struct gpu_jobs jobs;
 };
 
 struct gpu_seen *
@@ -23,10 +24,19 @@ gpu_seen_create (void)
 }
 
 void
+gpu_jobs_free (struct gpu_jobs *jobs)
+{
+  free (jobs->list);
+  *jobs = (struct gpu_jobs){ 0 };
+}
+
+void
 gpu_view_free (struct gpu_view *view)
 {
   free (view->gpus);
   free (view->processes);
+  free (view->jobs);
+  gpu_jobs_free (&view->named);
   *view = (struct gpu_view){ 0 };
 }
 
@@ -35,6 +45,7 @@ gpu_seen_destroy (struct gpu_seen *seen)
 {
   pthread_mutex_destroy (&seen->lock);
   gpu_view_free (&seen->view);
+  gpu_jobs_free (&seen->jobs);
   free (seen);
 }
 
@@ -49,13 +60,34 @@ need_gpus (struct gpu_view *view, size_t count)
 }
 
 static void
-need_processes (struct gpu_view *view, size_t count)
+set_processes (struct gpu_view *view, const struct gpu_process *processes, size_t count)
 {
   if (count > view->process_room) {
     view->process_room = 2 * count;
     view->processes = memory_resize (view->processes, view->process_room, sizeof *view->processes);
+    view->jobs = memory_resize (view->jobs, view->process_room, sizeof *view->jobs);
   }
   view->process_count = count;
+  if (count)
+    memcpy (view->processes, processes, count * sizeof *processes);
+}
+
+static void
+need_jobs (struct gpu_jobs *jobs, size_t count)
+{
+  if (count > jobs->room) {
+    jobs->room = 2 * count;
+    jobs->list = memory_resize (jobs->list, jobs->room, sizeof *jobs->list);
+  }
+}
+
+static void
+jobs_copy (struct gpu_jobs *to, const struct gpu_jobs *from)
+{
+  need_jobs (to, from->count);
+  to->count = from->count;
+  if (from->count)
+    memcpy (to->list, from->list, from->count * sizeof *from->list);
 }
 
 struct seen_gpu *
@@ -73,18 +105,18 @@ gpu_seen_end (struct gpu_seen *seen)
 }
 
 void
-gpu_seen_leave_processes (struct gpu_seen *seen, struct gpu_process *processes, size_t count)
+gpu_seen_leave_processes (struct gpu_seen *seen, const struct gpu_process *processes, size_t count)
 {
-  struct gpu_view *view = &seen->view;
-
   pthread_mutex_lock (&seen->lock);
-  for (size_t i = 0; i < count; i++)
-    for (size_t j = 0; j < view->process_count && !processes[i].job[0]; j++)
-      if (view->processes[j].pid == processes[i].pid)
-        memcpy (processes[i].job, view->processes[j].job, sizeof processes[i].job);
-  need_processes (view, count);
-  if (count)
-    memcpy (view->processes, processes, count * sizeof *processes);
+  set_processes (&seen->view, processes, count);
+  pthread_mutex_unlock (&seen->lock);
+}
+
+void
+gpu_jobs_take (struct gpu_jobs *jobs, struct gpu_seen *seen)
+{
+  pthread_mutex_lock (&seen->lock);
+  jobs_copy (jobs, &seen->jobs);
   pthread_mutex_unlock (&seen->lock);
 }
 
@@ -93,23 +125,33 @@ gpu_view_take (struct gpu_view *view, struct gpu_seen *seen)
 {
   pthread_mutex_lock (&seen->lock);
   need_gpus (view, seen->view.gpu_count);
-  need_processes (view, seen->view.process_count);
   if (view->gpu_count)
     memcpy (view->gpus, seen->view.gpus, view->gpu_count * sizeof *view->gpus);
-  if (view->process_count)
-    memcpy (view->processes, seen->view.processes, view->process_count * sizeof *view->processes);
+  set_processes (view, seen->view.processes, seen->view.process_count);
   pthread_mutex_unlock (&seen->lock);
+  for (size_t i = 0; i < view->process_count; i++)
+    view->jobs[i] = NULL;
 }
 
 void
-gpu_seen_name_jobs (struct gpu_seen *seen, gpu_job_fn *find, void *context)
+gpu_view_name_jobs (struct gpu_view *view, struct gpu_seen *seen, gpu_job_fn *find, void *context)
 {
-  pthread_mutex_lock (&seen->lock);
-  for (size_t i = 0; i < seen->view.process_count; i++) {
-    struct gpu_process *process = &seen->view.processes[i];
-    const char *job = find (context, process->pid);
+  struct gpu_jobs *named = &view->named;
 
-    snprintf (process->job, sizeof process->job, "%s", job ? job : "");
+  need_jobs (named, view->process_count);
+  named->count = 0;
+  for (size_t i = 0; i < view->process_count; i++) {
+    const struct gpu_process *process = &view->processes[i];
+    struct gpu_job *job = &named->list[named->count];
+
+    view->jobs[i] = process->pid ? find (context, process->pid) : NULL;
+    if (!view->jobs[i])
+      continue;
+    job->pid = process->pid;
+    snprintf (job->label, sizeof job->label, "%s", view->jobs[i]);
+    named->count++;
   }
+  pthread_mutex_lock (&seen->lock);
+  jobs_copy (&seen->jobs, named);
   pthread_mutex_unlock (&seen->lock);
 }

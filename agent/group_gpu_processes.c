@@ -1,4 +1,5 @@
-/* gpu_processes: each process on each GPU, or on each MIG instance, and the job that it belongs to. */
+/* gpu_processes: each process on each GPU, or on each MIG instance, and the job that it belongs to. Over 4096 of them are
+ * not told, and the group's error says how many. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,7 @@ on_gpus_may_block (void *state)
 static void
 set_text (struct table *table, size_t row, size_t column, const char *text)
 {
-  if (text[0])
+  if (text && text[0])
     table_set_text (table, row, column, text, strlen (text));
 }
 
@@ -128,16 +129,21 @@ on_gpus_sample (void *state, struct table *table)
 {
   struct on_gpus *on = state;
   const struct gpu_process *processes;
-  size_t count;
+  size_t count, left_out;
   int begun = gpus_begin (on->gpus, on->called, table);
 
   if (begun <= 0)
     return begun;
-  processes = gpu_processes_read (on->gpus->processes, on->gpus, &count);
+  processes = gpu_processes_read (on->gpus->processes, on->gpus, &count, &left_out);
   for (size_t i = 0; i < count; i++)
-    tell (on, table, &processes[i]);
+    if (processes[i].pid)
+      tell (on, table, &processes[i]);
   gpus_end (on->gpus);
-  return 0;
+  if (left_out == 0)
+    return 0;
+  snprintf (table->error, sizeof table->error, "%zu processes are left out: there are more than %d", left_out,
+            GPU_PROCESSES_MAX);
+  return -1;
 }
 
 const struct sampler sampler_gpu_processes = { &group,         on_gpus_may_block, on_gpus_open,

@@ -6,9 +6,11 @@
  *
  *   SLURM_JOB_GPUS=0,2-3
  *   CUDA_VISIBLE_DEVICES=GPU-6a1f4b3c,MIG-0b7a...      also only their beginnings
+ *   CUDA_VISIBLE_DEVICES=0,-1,1                        0 alone: what is no GPU ends the list, as for CUDA
  *
- * Where that says nothing, a job has the GPUs on which its processes are; of AMD's that is not known. An index is
- * NVIDIA's, and AMD's where the node has none of NVIDIA's with it. */
+ * Where that says nothing, a job was given the GPUs whose devices its cgroup permits, if these are not all
+ * (job_cgroup.h); else it has those on which its processes are; of AMD's that is not known. An index is NVIDIA's, and
+ * AMD's where the node has none of NVIDIA's with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +21,13 @@
 #include "agent/job_group.h"
 #include "synop/memory.h"
 
+#define TEXT_SIZE 512
+
 enum column { GPUS, ALLOCATED, USED, IDLE, IDLE_GPUS, UTILIZATION, MEMORY_USED, ENERGY };
 
 static const struct metric metrics[] = {
-  [GPUS] = { "gpus", TEXT, UNIT_NONE, FOLD_NONE, .help = "The GPUs that the job has on this node." },
+  [GPUS] = { "gpus", TEXT, UNIT_NONE, FOLD_NONE,
+             .help = "The GPUs that the job has on this node; what is too many for a text is \"...\"." },
   [ALLOCATED] = { "gpus_allocated", GAUGE, UNIT_COUNT, FOLD_SUM,
                   .help = "How many it was given, where that is known." },
   [USED] = { "gpus_used", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "GPUs on which it has processes." },
@@ -59,7 +64,9 @@ struct job_gpu {
   struct seen_gpu *last; /* the GPUs of the view before, in its order */
   size_t last_count, last_room;
   uint64_t *grown_mj; /* by each GPU of this view since the last */
-  bool *mine;         /* the GPUs of the job that is looked at */
+  /* Of the job that is looked at, by each GPU: */
+  bool *mine; /* it has it */
+  bool *used; /* its processes are on it */
   size_t room;
   struct energy *energies;
   size_t energy_count, energy_room;
@@ -87,6 +94,7 @@ job_gpu_close (void *state)
   free (job_gpu->last);
   free (job_gpu->grown_mj);
   free (job_gpu->mine);
+  free (job_gpu->used);
   free (job_gpu->energies);
   free (job_gpu);
 }
@@ -103,6 +111,7 @@ energy_grow (struct job_gpu *job_gpu)
     job_gpu->room = view->gpu_count;
     job_gpu->grown_mj = memory_resize (job_gpu->grown_mj, job_gpu->room, sizeof *job_gpu->grown_mj);
     job_gpu->mine = memory_resize (job_gpu->mine, job_gpu->room, sizeof *job_gpu->mine);
+    job_gpu->used = memory_resize (job_gpu->used, job_gpu->room, sizeof *job_gpu->used);
   }
   for (size_t i = 0; i < view->gpu_count; i++) {
     const struct seen_gpu *now = &view->gpus[i], *last = i < job_gpu->last_count ? &job_gpu->last[i] : NULL;
@@ -176,8 +185,8 @@ mark_uuid (struct job_gpu *job_gpu, const char *uuid, size_t length)
     job_gpu->mine[i] |= strncmp (job_gpu->view.gpus[i].uuid, uuid, length) == 0;
 }
 
-/* "0", "2-3", "GPU-...", "MIG-..."; others say nothing. */
-static void
+/* "0", "2-3", "GPU-...", "MIG-...". False: it is none of these. */
+static bool
 mark_word (struct job_gpu *job_gpu, const char *word, size_t length)
 {
   char *end;
@@ -185,110 +194,138 @@ mark_word (struct job_gpu *job_gpu, const char *word, size_t length)
 
   if (length > 4 && (strncmp (word, "GPU-", 4) == 0 || strncmp (word, "MIG-", 4) == 0)) {
     mark_uuid (job_gpu, word, length);
-    return;
+    return true;
   }
   if (word[0] < '0' || word[0] > '9')
-    return;
+    return false;
   first = last = strtoul (word, &end, 10);
   if (*end == '-' && end[1] >= '0' && end[1] <= '9')
     last = strtoul (end + 1, &end, 10);
   if (end != word + length || last > 2 * GPU_DEVICES_MAX)
-    return;
+    return false;
   for (; first <= last; first++)
     mark_index (job_gpu, first);
+  return true;
 }
 
-/* How many the job was given; 0: not known. */
-static size_t
-mark_allocated (struct job_gpu *job_gpu, const char *words)
+static void
+mark_environment (struct job_gpu *job_gpu, const char *words)
 {
-  size_t count = 0;
-
-  memset (job_gpu->mine, 0, job_gpu->view.gpu_count * sizeof *job_gpu->mine);
   for (const char *at = words; *at;) {
     size_t length = strcspn (at, ",");
 
-    mark_word (job_gpu, at, length);
+    if (!mark_word (job_gpu, at, length))
+      return;
     at += length + (at[length] == ',');
   }
+}
+
+static bool
+is_permitted (const struct seen_gpu *gpu, const struct job_usage *usage)
+{
+  return gpu->device && job_device_is_permitted (usage, gpu->device - 1);
+}
+
+/* Those that the cgroup permits. Where these are all, it does not part them. */
+static void
+mark_cgroup (struct job_gpu *job_gpu, const struct job_usage *usage)
+{
+  const struct gpu_view *view = &job_gpu->view;
+  bool parts = false;
+
+  for (size_t i = 0; i < view->gpu_count; i++)
+    parts |= view->gpus[i].device && !is_permitted (&view->gpus[i], usage);
+  for (size_t i = 0; parts && i < view->gpu_count; i++)
+    job_gpu->mine[i] = is_permitted (&view->gpus[i], usage);
+}
+
+static size_t
+count_mine (const struct job_gpu *job_gpu)
+{
+  size_t count = 0;
+
   for (size_t i = 0; i < job_gpu->view.gpu_count; i++)
     count += job_gpu->mine[i];
   return count;
 }
 
-static bool
-is_on (const struct job_gpu *job_gpu, const char *label, size_t gpu)
+/* How many the job was given; 0: not known. */
+static size_t
+mark_allocated (struct job_gpu *job_gpu, const struct job *job)
 {
-  for (size_t i = 0; i < job_gpu->view.process_count; i++) {
-    const struct gpu_process *process = &job_gpu->view.processes[i];
+  size_t count;
 
-    if (process->gpu == gpu && strcmp (process->job, label) == 0)
-      return true;
+  memset (job_gpu->mine, 0, job_gpu->view.gpu_count * sizeof *job_gpu->mine);
+  mark_environment (job_gpu, job->identity.gpus);
+  count = count_mine (job_gpu);
+  if (count)
+    return count;
+  mark_cgroup (job_gpu, &job->usage);
+  return count_mine (job_gpu);
+}
+
+/* Where its processes are, and what memory they have. A GPU that is split is used by a job that is on one of its
+ * instances, which follow it. */
+static uint64_t
+mark_used (struct job_gpu *job_gpu, const struct job *job)
+{
+  const struct gpu_view *view = &job_gpu->view;
+  uint64_t memory = 0;
+
+  memset (job_gpu->used, 0, view->gpu_count * sizeof *job_gpu->used);
+  for (size_t i = 0; i < view->process_count; i++) {
+    const struct gpu_process *process = &view->processes[i];
+
+    if (view->jobs[i] != job->identity.label)
+      continue;
+    if (process->gpu < view->gpu_count)
+      job_gpu->used[process->gpu] = true;
+    memory += process->memory != UINT64_MAX ? process->memory : 0;
   }
-  return false;
+  for (size_t i = 0; i < view->gpu_count; i++)
+    for (size_t k = i + 1; view->gpus[i].split && k < view->gpu_count && view->gpus[k].instance; k++)
+      job_gpu->used[i] |= job_gpu->used[k];
+  return memory;
 }
 
-/* A GPU that is split is used by a job that is on one of its instances, which follow it. */
-static bool
-uses (const struct job_gpu *job_gpu, const char *label, size_t gpu)
-{
-  bool used = is_on (job_gpu, label, gpu);
-
-  if (job_gpu->view.gpus[gpu].split)
-    for (size_t i = gpu + 1; i < job_gpu->view.gpu_count && job_gpu->view.gpus[i].instance; i++)
-      used |= is_on (job_gpu, label, i);
-  return used;
-}
-
+/* "0,2:1"; what finds no room is "..." at the end. */
 static void
 append (char *text, size_t size, const char *label)
 {
-  size_t length = strlen (text);
+  static const char more[] = ",...";
+  size_t length = strlen (text), end = length + (length > 0) + strlen (label);
 
-  snprintf (text + length, size - length, "%s%s", length ? "," : "", label);
+  if (length >= sizeof more && strcmp (text + length - strlen (more), more) == 0)
+    return;
+  snprintf (text + length, size - length, "%s%s", length ? "," : "", end + sizeof more <= size ? label : "...");
 }
 
 /* ---- rows ---- */
 
 static void
-tell_memory (const struct job_gpu *job_gpu, struct table *table, size_t row, const char *label)
-{
-  uint64_t memory = 0;
-
-  for (size_t i = 0; i < job_gpu->view.process_count; i++) {
-    const struct gpu_process *process = &job_gpu->view.processes[i];
-
-    if (strcmp (process->job, label) == 0 && process->memory != UINT64_MAX)
-      memory += process->memory;
-  }
-  table_set_uint (table, row, MEMORY_USED, memory);
-}
-
-static void
 tell (struct job_gpu *job_gpu, struct table *table, const struct job *job)
 {
-  const char *label = job->identity.label;
-  size_t allocated = mark_allocated (job_gpu, job->identity.gpus), used = 0, idle = 0, known = 0, row;
-  char all[512] = "", idle_ones[512] = "";
-  uint64_t utilization = 0;
+  const struct gpu_view *view = &job_gpu->view;
+  size_t allocated = mark_allocated (job_gpu, job), used = 0, idle = 0, known = 0, row;
+  uint64_t memory = mark_used (job_gpu, job), utilization = 0;
+  char all[TEXT_SIZE] = "", idle_ones[TEXT_SIZE] = "";
   bool processes = true;
   struct energy *energy;
 
-  for (size_t i = 0; i < job_gpu->view.gpu_count; i++)
-    if (uses (job_gpu, label, i)) {
-      used += !job_gpu->view.gpus[i].split;
-      job_gpu->mine[i] |= allocated == 0;
-    }
+  for (size_t i = 0; i < view->gpu_count; i++) {
+    used += job_gpu->used[i] && !view->gpus[i].split;
+    job_gpu->mine[i] |= job_gpu->used[i] && allocated == 0;
+  }
   if (allocated == 0 && used == 0)
     return;
   row = job_group_add_row (table, job);
   if (row == SIZE_MAX)
     return;
 
-  energy = energy_of (job_gpu, label);
+  energy = energy_of (job_gpu, job->identity.label);
   energy->lives = true;
-  for (size_t i = 0; i < job_gpu->view.gpu_count; i++) {
-    const struct seen_gpu *gpu = &job_gpu->view.gpus[i];
+  for (size_t i = 0; i < view->gpu_count; i++) {
+    const struct seen_gpu *gpu = &view->gpus[i];
 
     if (!job_gpu->mine[i])
       continue;
@@ -299,7 +336,7 @@ tell (struct job_gpu *job_gpu, struct table *table, const struct job *job)
       utilization += gpu->utilization;
       known++;
     }
-    if (!job->ended && ((!gpu->no_processes && !uses (job_gpu, label, i)) || gpu->utilization == 0)) {
+    if (!job->ended && ((!gpu->no_processes && !job_gpu->used[i]) || gpu->utilization == 0)) {
       append (idle_ones, sizeof idle_ones, gpu->label);
       idle++;
     }
@@ -310,8 +347,7 @@ tell (struct job_gpu *job_gpu, struct table *table, const struct job *job)
   job_group_set (table, row, USED, processes, used);
   table_set_uint (table, row, IDLE, idle);
   table_set_uint (table, row, ENERGY, energy->used_mj);
-  if (processes)
-    tell_memory (job_gpu, table, row, label);
+  job_group_set (table, row, MEMORY_USED, processes, memory);
   if (known)
     table_set_real (table, row, UTILIZATION, (double) utilization / (double) known);
 }
@@ -322,6 +358,15 @@ find_job (void *scan, uint32_t pid)
   const struct job *job = job_scan_owner (scan, (pid_t) pid);
 
   return job ? job->identity.label : NULL;
+}
+
+/* Whose the others are on a GPU whose processes are not all told is not known. */
+static void
+note_left_out (struct gpu_view *view)
+{
+  for (size_t i = 0; i < view->process_count; i++)
+    if (view->processes[i].pid == 0 && view->processes[i].gpu < view->gpu_count)
+      view->gpus[view->processes[i].gpu].no_processes = true;
 }
 
 static int
@@ -338,8 +383,9 @@ job_gpu_sample (void *state, struct table *table)
   }
   if (job_group_begin (job_gpu->group, table) < 0)
     return -1;
-  gpu_seen_name_jobs (job_gpu->gpus->seen, find_job, job_group_scan (job_gpu->group));
   gpu_view_take (&job_gpu->view, job_gpu->gpus->seen);
+  gpu_view_name_jobs (&job_gpu->view, job_gpu->gpus->seen, find_job, job_group_scan (job_gpu->group));
+  note_left_out (&job_gpu->view);
   energy_grow (job_gpu);
   for (size_t at = 0; (job = job_group_next (job_gpu->group, &at));)
     tell (job_gpu, table, job);

@@ -119,6 +119,15 @@ add_usage (struct job_usage *sum, const struct job_usage *usage)
   raise_to (&sum->cpus, usage->cpus);
 }
 
+/* Several folders permit what one of them does; `known`: one before said so. */
+static void
+add_devices (struct job_usage *sum, const struct job_usage *usage, bool *known)
+{
+  for (size_t i = 0; i < JOB_DEVICE_WORDS; i++)
+    sum->devices[i] = *known ? sum->devices[i] | usage->devices[i] : usage->devices[i];
+  *known = true;
+}
+
 static void
 pick (uint64_t *value, uint64_t otherwise)
 {
@@ -130,6 +139,7 @@ bool
 job_cgroup_read (struct job_cgroup *cgroup, struct job_usage *usage)
 {
   struct job_usage unified, nothing;
+  bool devices = false;
 
   usage_clear (usage);
   usage_clear (&unified);
@@ -138,6 +148,8 @@ job_cgroup_read (struct job_cgroup *cgroup, struct job_usage *usage)
     struct folder *folder = &cgroup->folders[i];
     folder_read (folder, cgroup->mounts, &cgroup->text);
     add_usage (folder->kind == FOLDER_UNIFIED ? &unified : usage, &folder->usage);
+    if (folder->kind == FOLDER_DEVICES && !folder->gone)
+      add_devices (usage, &folder->usage, &devices);
   }
   pick (&usage->user_ns, unified.user_ns);
   pick (&usage->system_ns, unified.system_ns);

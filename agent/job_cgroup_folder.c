@@ -6,6 +6,7 @@
  *       memory.oom_control "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n": of this folder alone, not of those below
  *       blkio.throttle.io_service_bytes_recursive "8:0 Read 4096\n8:0 Write 0\n...8:0 Total 4096\nTotal 4096\n"
  *       cpuset.cpus "0-3,8\n"
+ *       devices.list: see job_devices.c
  *   v2  cpu.stat "usage_usec 9\nuser_usec 5\nsystem_usec 4\n..."    memory.current, memory.peak, memory.max ("max": none)
  *       memory.events "...oom_kill 0\n"    io.stat "8:0 rbytes=4096 wbytes=0 rios=1 ...\n"    cpuset.cpus
  *
@@ -20,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/job_devices.h"
 #include "agent/parse.h"
 
 #define SLOW_EVERY 30
@@ -31,6 +33,7 @@ enum { CPU_USAGE, CPU_STAT };                                           /* FOLDE
 enum { MEMORY_USAGE, MEMORY_PEAK, MEMORY_OOM, MEMORY_LIMIT };           /* FOLDER_MEMORY */
 enum { IO_THROTTLE, IO_BFQ, IO_FOLDER };                                /* FOLDER_IO */
 enum { CPUSET_CPUS };                                                   /* FOLDER_CPUSET */
+enum { DEVICES_LIST };                                                  /* FOLDER_DEVICES */
 enum { V2_CPU, V2_MEMORY, V2_PEAK, V2_EVENTS, V2_IO, V2_MAX, V2_CPUS }; /* FOLDER_UNIFIED */
 
 static const struct kind {
@@ -51,6 +54,7 @@ static const struct kind {
       { "blkio.bfq.io_service_bytes_recursive", false },
       { "blkio.throttle.io_service_bytes", false } } },
   { "cpuset", { { "cpuset.cpus", true } } },
+  { "devices", { { "devices.list", true } } },
   { NULL,
     { { "cpu.stat", false },
       { "memory.current", false },
@@ -307,6 +311,13 @@ read_memory (struct folder *folder, struct buffer *text)
   read_kills (folder, text);
 }
 
+static void
+read_devices (struct folder *folder, struct buffer *text)
+{
+  if (file_read (folder, DEVICES_LIST, text))
+    job_devices_parse (folder->usage.devices, scan_buffer (text));
+}
+
 /* ---- block devices ---- */
 
 struct io_bytes {
@@ -437,6 +448,9 @@ folder_read (struct folder *folder, struct cgroup_mounts *mounts, struct buffer 
     break;
   case FOLDER_CPUSET:
     read_cpus (folder, CPUSET_CPUS, text);
+    break;
+  case FOLDER_DEVICES:
+    read_devices (folder, text);
     break;
   default:
     read_v2_cpu (folder, text);

@@ -37,9 +37,9 @@ struct job_identity {
    * name says nothing (SLUID). Cut short it is "". */
   char folder[256];
   uint32_t uid; /* the job's, as its scheduler says; or JOB_UID_UNKNOWN */
-  char user[64], name[128], array[64], gpus[256], node_list[1024]; /* "" where not known */
-  uint32_t cpus;                                                   /* allocated on this node; 0: not known */
-  uint32_t nodes;                                                  /* allocated; 0: not known */
+  char user[64], name[128], array[64], gpus[1024], node_list[1024]; /* "" where not known */
+  uint32_t cpus;                                                    /* allocated on this node; 0: not known */
+  uint32_t nodes;                                                   /* allocated; 0: not known */
 };
 
 /* `environment` is /proc/PID/environ ("A=1\0B=2\0"), `cgroup` is /proc/PID/cgroup; either may be NULL with a length of

@@ -300,6 +300,46 @@ test_what_comes_later (void **state)
   end_scratch ();
 }
 
+static uint64_t
+devices_of (const char *first, const char *second)
+{
+  scratch_write (&scratch, "/d/lsf/hpc/job.9.1.1/devices.list", first);
+  if (second)
+    scratch_write (&scratch, "/d/lsf/hpc/job.9.2.2/devices.list", second);
+  job_cgroup_destroy (job);
+  job = job_cgroup_create (mounts);
+  assert_int_equal (add ("3:devices:/lsf/hpc/job.9.1.1\n"), 1);
+  if (second)
+    assert_int_equal (add ("3:devices:/lsf/hpc/job.9.2.2\n"), 2);
+  job_cgroup_read (job, &usage);
+  for (size_t i = 1; i < JOB_DEVICE_WORDS; i++)
+    assert_int_equal (usage.devices[i], usage.devices[0] == UINT64_MAX ? UINT64_MAX : 0);
+  return usage.devices[0];
+}
+
+/* Devices of NVIDIA that may be read and written; several folders permit what one of them does. */
+static void
+test_devices (void **state)
+{
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/self/mountinfo", "33 25 0:30 / /d rw - cgroup cgroup rw,devices\n");
+  begin (scratch.root);
+  job_cgroup_read (job, &usage);
+  assert_int_equal (usage.devices[0], UINT64_MAX);
+  assert_int_equal (devices_of ("c 195:3 rwm\nc 195:0 rw\nc 226:128 rw\n", NULL), 9);
+  assert_int_equal (devices_of ("c 195:3 rwm\n", "c 195:4 rw"), 24);
+  assert_int_equal (devices_of ("", NULL), 0);
+  assert_int_equal (devices_of ("c *:* m\nc 195:* m\n", NULL), 0);
+  assert_int_equal (devices_of ("a *:* rwm\n", NULL), UINT64_MAX);
+  assert_int_equal (devices_of ("c 195:* rw\n", "c 195:4 rw\n"), UINT64_MAX);
+  scratch_remove (&scratch, "/d");
+  for (int i = 0; i < 31; i++)
+    job_cgroup_read (job, &usage);
+  assert_int_equal (usage.devices[0], UINT64_MAX);
+  end_scratch ();
+}
+
 static char real_folder[128];
 
 /* A process that uses so much CPU time in the folder, and ends. */
@@ -394,6 +434,7 @@ main (void)
     cmocka_unit_test (test_cpusets),
     cmocka_unit_test (test_oom_kills_of_steps_that_go),
     cmocka_unit_test (test_what_comes_later),
+    cmocka_unit_test (test_devices),
     cmocka_unit_test (test_a_real_folder_that_goes),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);

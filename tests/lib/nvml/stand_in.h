@@ -19,6 +19,8 @@
  *   field GPU ID NUMBER       a field of nvmlDeviceGetFieldValues; others are not supported
  *   process GPU PID MEMORY    in order; "value GPU sm PERCENT" is the use of each
  *   graphics GPU PID MEMORY   likewise
+ *   value GPU many NUMBER     so many processes more, from "value GPU many_base PID" on
+ *   value GPU use_time US     the time stamp of their use; default: a microsecond after the one that was asked for
  *   xid GPU NUMBER            an event, given once for each such line that is added; those that nobody took are lost
  *                             with the set of events
  *   no_events                 the driver has none

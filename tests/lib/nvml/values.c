@@ -279,11 +279,25 @@ nvmlDeviceGetNvLinkErrorCounter (struct nvml_device *device, uint32_t link, int 
 
 /* ---- processes ---- */
 
+struct listing {
+  struct nvml_process *processes;
+  uint32_t count, room;
+};
+
+static void
+list_add (struct listing *listing, uint32_t pid, uint64_t memory)
+{
+  if (listing->count < listing->room)
+    listing->processes[listing->count] = (struct nvml_process){ pid, memory, UINT32_MAX, UINT32_MAX };
+  listing->count++;
+}
+
 static int
 list (const char *function, const char *word, const struct nvml_device *device, uint32_t *count, void *infos)
 {
-  struct nvml_process *processes = infos;
-  uint32_t found = 0, room = *count;
+  struct listing listing = { .processes = infos, .room = *count };
+  uint64_t many = word[0] == 'p' ? stand_in_value (device, "many", 0) : 0;
+  uint32_t base = (uint32_t) stand_in_value (device, "many_base", 100000);
   int result = stand_in_call (function, device);
   const char *text;
 
@@ -291,14 +305,13 @@ list (const char *function, const char *word, const struct nvml_device *device, 
     unsigned pid;
     unsigned long long memory;
 
-    if (sscanf (text, "%u %llu", &pid, &memory) != 2)
-      continue;
-    if (found < room)
-      processes[found] = (struct nvml_process){ pid, memory, UINT32_MAX, UINT32_MAX };
-    found++;
+    if (sscanf (text, "%u %llu", &pid, &memory) == 2)
+      list_add (&listing, pid, memory);
   }
-  *count = found;
-  return result == NVML_OK && found > room ? NVML_INSUFFICIENT_SIZE : result;
+  for (uint32_t i = 0; i < many; i++)
+    list_add (&listing, base + i, 1000);
+  *count = listing.count;
+  return result == NVML_OK && listing.count > listing.room ? NVML_INSUFFICIENT_SIZE : result;
 }
 
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v2 (struct nvml_device *device, uint32_t *count, void *infos);
@@ -326,7 +339,7 @@ nvmlDeviceGetProcessUtilization (struct nvml_device *device, struct nvml_process
 
   for (unsigned at = 0; (text = stand_in_line ("process", device, &at)) && found < *count; found++)
     use[found] = (struct nvml_process_utilization){ .pid = (uint32_t) strtoul (text, NULL, 10),
-                                                    .time_us = since_us + 1,
+                                                    .time_us = stand_in_value (device, "use_time", since_us + 1),
                                                     .sm = (uint32_t) stand_in_value (device, "sm", 60),
                                                     .memory = 7 };
   *count = found;
