@@ -14,7 +14,7 @@
 #include "synop/link.h"
 #include "synop/schema.h"
 
-enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED };
+enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED, STATE_MISNAMED };
 
 struct publisher {
   struct publisher_options options;

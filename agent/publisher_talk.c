@@ -3,6 +3,7 @@
  *   connection up     -> hello, which tells what the ring holds
  *   welcome           -> a burst of probes; the facts go with the next frame
  *   schema request    -> schema: that of the samples now, or one that frames in the ring have; else one without bytes
+ *   wrong node        -> nothing: a person has to set it right
  *   replay request    -> those frames that the ring holds, at most as many as are asked for, and the end
  *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
  *                        aggregator does not know this session
@@ -199,6 +200,17 @@ publisher_answer (struct publisher *publisher, const struct control *answer)
   loop_timer_set (publisher->sample_timer, sampling_next_due (publisher->sampling));
 }
 
+/* The hello was refused. */
+static void
+publisher_misnamed (struct publisher *publisher, const char *name)
+{
+  log_warning (
+      "the aggregator at %s takes nothing of node %s: it knows this key, %s, as that of node %s; give --node %s, "
+      "or revoke the key there and add it as %s",
+      publisher->endpoint, publisher->header.node, publisher->key, name, name, publisher->header.node);
+  publisher_enter (publisher, STATE_MISNAMED);
+}
+
 static void
 publisher_message (struct publisher *publisher, const void *bytes, size_t length)
 {
@@ -217,6 +229,8 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
     publisher_answer (publisher, &message);
   else if (message.type == CONTROL_SCHEMA_REQUEST)
     publisher_send_schema (publisher, message.schema_hash);
+  else if (message.type == CONTROL_WRONG_NODE && message.session == publisher->options.session)
+    publisher_misnamed (publisher, message.node);
   else if (message.type == CONTROL_REPLAY_REQUEST)
     publisher_replay (publisher, &message);
 }
@@ -227,10 +241,11 @@ void
 publisher_tell_status (struct publisher *publisher)
 {
   notify_status (publisher->options.notify,
-                 publisher->state == STATE_NEW       ? "node %s, connecting to %s"
-                 : publisher->state == STATE_UP      ? "node %s, connected to %s"
-                 : publisher->state == STATE_REFUSED ? "node %s, its key is not admitted by %s"
-                                                     : "node %s, without an answer from %s",
+                 publisher->state == STATE_NEW        ? "node %s, connecting to %s"
+                 : publisher->state == STATE_UP       ? "node %s, connected to %s"
+                 : publisher->state == STATE_REFUSED  ? "node %s, its key is not admitted by %s"
+                 : publisher->state == STATE_MISNAMED ? "node %s, its key is another node's at %s"
+                                                      : "node %s, without an answer from %s",
                  publisher->header.node, publisher->endpoint);
 }
 
@@ -249,6 +264,10 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
                  "with \"aggregator keys add %s FILE\", where FILE is a copy of %s/agent.pub; or %s/aggregator.pub is "
                  "the key of another aggregator",
                  endpoint, publisher->key, publisher->header.node, publisher->keys, publisher->keys);
+  else if (state == STATE_MISNAMED)
+    log_debug ("%s refuses the node's name", endpoint); /* which was told */
+  else if (publisher->state == STATE_NEW && link_agent_nameless (publisher->link))
+    log_warning ("the host's name in %s cannot be resolved: is it spelt so? Going on trying", endpoint);
   else if (publisher->state == STATE_NEW)
     log_warning ("no aggregator answers at %s; going on trying", endpoint);
   else
@@ -269,7 +288,7 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
     break;
   case LINK_DOWN:
     prober_stop (&publisher->prober);
-    if (publisher->state == STATE_UP)
+    if (publisher->state == STATE_UP || publisher->state == STATE_MISNAMED)
       publisher_enter (publisher, STATE_DOWN);
     break;
   case LINK_REFUSED:

@@ -69,7 +69,7 @@ cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns)
 {
   struct session *session = &node->sessions[0];
 
-  if (!session->hello || session->facts_asked == FACTS_ASKED_MAX || now_ns < session->facts_ask_ns)
+  if (!session->routing_length || session->facts_asked == FACTS_ASKED_MAX || now_ns < session->facts_ask_ns)
     return;
   if (!facts_are_missing (node))
     return;
@@ -78,6 +78,17 @@ cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns)
     send_welcome (cluster, session, true);
   }
   session->facts_ask_ns = now_ns + (FACTS_WAIT_FIRST << session->facts_asked);
+}
+
+/* Who set it up is told where they look: at the agent. */
+static void
+refuse_name (struct cluster *cluster, const struct node *node, const struct link_message *message,
+             const struct control *hello)
+{
+  struct control refusal = { .type = CONTROL_WRONG_NODE, .session = hello->session };
+
+  strcpy (refusal.node, node->name);
+  cluster_answer (cluster, message->routing, message->routing_length, &refusal);
 }
 
 static void
@@ -91,6 +102,7 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
   if (strcmp (hello->node, node->name) != 0) {
     error_set (&error, "a hello names node %s, its key is that of %s", hello->node, node->name);
     cluster_reject (cluster, node, REJECTED_WRONG_NODE, error.text, received);
+    refuse_name (cluster, node, message, hello);
     return;
   }
   session = cluster_session (cluster, node, hello->session, received);

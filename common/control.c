@@ -143,6 +143,11 @@ control_write (struct buffer *out, const struct control *message)
     pack_head (&packer, message->type, 1);
     pack_hash (&packer, message);
     break;
+  case CONTROL_WRONG_NODE:
+    pack_head (&packer, message->type, 2);
+    msgpack_pack_uint64 (&packer, message->session);
+    pack_text (&packer, message->node);
+    break;
   }
 }
 
@@ -183,11 +188,17 @@ read_session (struct wire *wire, struct control *message)
 }
 
 static void
-read_hello (struct wire *wire, struct control *message)
+read_node (struct wire *wire, struct control *message)
 {
   read_text (wire, message->node, FRAME_NODE_MAX);
   if (node_name_check (message->node, strlen (message->node), NULL) != 0)
     wire->bad = true;
+}
+
+static void
+read_hello (struct wire *wire, struct control *message)
+{
+  read_node (wire, message);
   read_session (wire, message);
   read_hash (wire, message);
   message->first_sequence = wire_uint (wire, INT64_MAX);
@@ -329,6 +340,10 @@ read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t
   case CONTROL_SCHEMA_REQUEST:
     read_hash (wire, message);
     return 1;
+  case CONTROL_WRONG_NODE:
+    read_session (wire, message);
+    read_node (wire, message);
+    return 2;
   default:
     return 0;
   }

@@ -24,6 +24,7 @@
 #define CONNECT_TIMEOUT_MS 5000
 #define HEARTBEAT_MS 5000
 #define HEARTBEAT_TIMEOUT_MS 15000
+#define ATTEMPT_EVENTS (ZMQ_EVENT_CONNECT_DELAYED | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED)
 #define CONTROL_QUEUE 128 /* a window of replayed frames, and what else is said */
 
 struct link_agent {
@@ -34,6 +35,8 @@ struct link_agent {
   bool subscribed; /* the aggregator wants our frames */
   bool up;         /* both, and told */
   bool cut;        /* reconnect took the connection down, and nobody was told yet */
+  bool tried;      /* the host's name has an address in this attempt to connect */
+  bool nameless;   /* it had none in the last one */
   zmq_msg_t message;
 };
 
@@ -109,9 +112,9 @@ open_sockets (struct link_agent *link, const struct link_agent_options *options,
   link_set (link->data, ZMQ_SNDHWM, options->queue_frames > 0 ? options->queue_frames : 1); /* 0 would be no bound */
   link_set (link->control, ZMQ_SNDHWM, CONTROL_QUEUE);
   link_set (link->control, ZMQ_RCVHWM, CONTROL_QUEUE);
-  link->monitor =
-      link_monitor_open (link->context, link->control, "inproc://monitor.control",
-                         ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | LINK_HANDSHAKE_FAILED, error);
+  link->monitor = link_monitor_open (
+      link->context, link->control, "inproc://monitor.control",
+      ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | LINK_HANDSHAKE_FAILED | ATTEMPT_EVENTS, error);
   if (!link->monitor)
     return -1;
   link->epoll = epoll_create1 (EPOLL_CLOEXEC);
@@ -128,6 +131,7 @@ link_agent_create (const struct link_agent_options *options, struct error *error
 {
   struct link_agent *link = memory_new (1, sizeof *link);
   link->epoll = -1;
+  link->nameless = true; /* as long as it is looked up */
   zmq_msg_init (&link->message);
   srand (random_number ());
   if (open_sockets (link, options, error) < 0) {
@@ -182,6 +186,21 @@ read_subscriptions (struct link_agent *link)
       link->subscribed = first == 1;
 }
 
+/* libzmq looks the name up in its own thread, and does not tell how that ended. But an attempt that comes to an address
+ * has an event before it is given up. */
+static void
+note_attempt (struct link_agent *link, unsigned number)
+{
+  link->nameless = number == ZMQ_EVENT_CONNECT_RETRIED && !link->tried;
+  link->tried = number != ZMQ_EVENT_CONNECT_RETRIED;
+}
+
+bool
+link_agent_nameless (const struct link_agent *link)
+{
+  return link->nameless;
+}
+
 /* The descriptor of a libzmq socket only says that something changed. It falls silent once a receive on the socket has
  * found nothing, which is why the caller must go on until there is nothing. */
 static bool
@@ -197,6 +216,10 @@ next_change (struct link_agent *link, struct link_event *event)
   read_subscriptions (link);
   while (link_monitor_read (link->monitor, &number, &value)) {
     bool was_up = link->up;
+    if (number & ATTEMPT_EVENTS) {
+      note_attempt (link, number);
+      continue;
+    }
     link->connected = number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
     if (link->connected)
       continue;
@@ -247,6 +270,7 @@ link_agent_reconnect (struct link_agent *link)
   uint32_t value;
   while (link_monitor_read (link->monitor, &number, &value))
     ; /* of the old connection, which is about to end */
+  link->tried = false;
   link->cut = link->cut || link->up;
   link->up = false;
   /* The frames that wait in the data socket are kept, unless it is that one which does not come up. */

@@ -14,6 +14,7 @@
  *  34  replay request  session, from, to, frames, bytes: those of the frames from..to that are held, in order, at most so
  *                      many and of so many bytes together; a frame that is larger alone counts as not held
  *  36  schema request  schema hash
+ *  37  wrong node      session, node: whose key it is. The hello named another one, and nothing is taken
  *
  * t1 and t4 are the agent's monotonic ns when a probe is sent and its answer comes, t2 and t3 the aggregator's when the
  * probe comes and its answer is sent. Cluster time is ns since 1970.
@@ -54,6 +55,7 @@ enum control_type {
   CONTROL_PROBE_ANSWER = 33,
   CONTROL_REPLAY_REQUEST = 34,
   CONTROL_SCHEMA_REQUEST = 36,
+  CONTROL_WRONG_NODE = 37,
 };
 
 struct control_clock {

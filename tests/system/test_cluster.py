@@ -97,6 +97,30 @@ def test_tail_filters(running, options, fits):
     assert all(fits(line) for line in tail.lines())
 
 
+def test_wrong_name_is_told_at_the_agent(cluster):
+    """With the name that its key has; another one is refused, and the right one works at once."""
+    cluster.start_aggregator()
+    agent = cluster.start_agent("n1", "--node", "n9")
+    wait_until(lambda: "as that of node n1; give --node n1" in agent.log(), "the agent's warning")
+    assert "warning: the aggregator at" in agent.log() and "takes nothing of node n9" in agent.log()
+    cluster.wait_event("rejected", what="wrong_node", node="n1")
+    assert agent.stop() == 0 and not cluster.aggregator.lines(type="node")
+    cluster.start_nodes("n1")
+
+
+def test_why_no_aggregator_answers(cluster):
+    """A name that is nobody's is told apart from a port at which nobody listens."""
+    said = {"nohost.invalid": "the host's name in tcp://nohost.invalid:9 cannot be resolved",
+            "localhost": "no aggregator answers at tcp://localhost:9"}
+    agents = {}
+    for number, host in enumerate(said):
+        cluster.endpoint = f"tcp://{host}:9"
+        agents[host] = cluster.start_agent(f"n{number}")
+    for host, words in said.items():
+        wait_until(lambda: "oing on trying" in agents[host].log(), "the agent's warning")
+        assert words in agents[host].log()
+
+
 def test_tail_says_which_groups_there_are(running):
     """Of each pattern that no group matches by now; what matches is shown nevertheless."""
     tail = running.start_tail("--group", "nosuch,load,cpu_*", "--count", "2")

@@ -230,6 +230,13 @@ link_agent_next (struct link_agent *link, struct link_event *event)
   return true;
 }
 
+bool
+link_agent_nameless (const struct link_agent *link)
+{
+  (void) link;
+  return false;
+}
+
 void
 link_agent_reconnect (struct link_agent *link)
 {

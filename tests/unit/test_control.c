@@ -31,6 +31,7 @@ static const struct control messages[] = {
   { .type = CONTROL_WELCOME, .session = 5, .known = true, .last_sequence = 77, .version = "0.1.0" },
   { .type = CONTROL_PROBE_ANSWER, .session = 5, .t1 = 1, .t2 = -2, .t3 = 3, .known = true },
   { .type = CONTROL_SCHEMA_REQUEST, .schema_hash = "0123456789abcde" },
+  { .type = CONTROL_WRONG_NODE, .session = 5, .node = "n1" },
 };
 #define MESSAGES (sizeof messages / sizeof messages[0])
 

@@ -169,6 +169,15 @@ def test_trailing_fields_are_ignored(cluster, node):
     assert node.wait_message(protocol.WELCOME)[2] == node.session
 
 
+def test_hello_of_another_node(cluster, node):
+    """Is told whose key it is, and what it says is not taken."""
+    node.send(protocol.HELLO, "n2", 99, node.hash, 1, 1, S, "peer 1")
+    assert node.wait_message(protocol.WRONG_NODE)[2:] == [99, "n1"]
+    cluster.wait_event("rejected", what="wrong_node", node="n1")
+    node.publish([table(node, "plain", node={"level": 3})])
+    assert line_of(cluster, node)["session"] == f"{node.session:016x}"
+
+
 def test_schema_with_trailing_fields(cluster):
     """The same of a schema."""
     cluster.start_aggregator()
