@@ -244,7 +244,8 @@ is_read (const struct gpu *gpu)
   return !gpu->split && gpu->result == NVML_OK; /* the MIG devices of one that is split have its processes */
 }
 
-static void
+/* Returns how many there are, `most` at most. */
+static size_t
 read_gpu (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t most)
 {
   const struct nvml *nvml = &gpus->nvml;
@@ -255,7 +256,7 @@ read_gpu (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t 
   } lists[] = { { nvml->compute_processes, GPU_COMPUTE },
                 { nvml->mps_processes, GPU_MPS },
                 { nvml->graphics_processes, GPU_GRAPHICS } };
-  size_t begin = processes->count, left_out = processes->left_out;
+  size_t begin = processes->count, left_out = processes->left_out, told;
   bool goes_on = true;
 
   processes->found_count = 0;
@@ -265,8 +266,10 @@ read_gpu (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t 
   add_found (processes, at, most);
   if (goes_on && !gpu->parent && processes->count > begin)
     gpu_goes_on (gpus, gpu, read_use (processes, gpus, at, begin));
+  told = processes->count - begin;
   if (processes->left_out > left_out)
     add (processes, &(struct gpu_process){ .gpu = at });
+  return told;
 }
 
 /* As the sampling thread knew them at its last sample. */
@@ -285,19 +288,20 @@ name_jobs (struct gpu_processes *processes, struct gpu_seen *seen)
   }
 }
 
+/* Half of what may be told the GPUs share evenly, so that none is without; the other half has who comes first. */
 const struct gpu_process *
 gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *count, size_t *left_out)
 {
-  size_t left = 0;
+  size_t left = 0, told = 0, reserve, room;
 
   processes->count = processes->left_out = 0;
   for (size_t i = 0; i < gpus->count; i++)
     left += is_read (&gpus->list[i]);
-  for (size_t i = 0; i < gpus->count; i++)
-    if (is_read (&gpus->list[i]) && left > 0) { /* none of which can be lost meanwhile and come back */
-      size_t used = processes->count < GPU_PROCESSES_MAX ? processes->count : GPU_PROCESSES_MAX;
-
-      read_gpu (processes, gpus, i, (GPU_PROCESSES_MAX - used) / left--);
+  reserve = left ? GPU_PROCESSES_MAX / 2 / left : 0;
+  for (size_t i = 0; i < gpus->count && left > 0; i++)
+    if (is_read (&gpus->list[i])) {
+      room = GPU_PROCESSES_MAX - told - reserve * --left;
+      told += read_gpu (processes, gpus, i, room);
     }
   gpu_seen_leave_processes (gpus->seen, processes->list, processes->count);
   name_jobs (processes, gpus->seen);
