@@ -6,7 +6,7 @@ import socket
 
 import pytest
 from lib.cluster import Cluster, assert_contiguous
-from lib.programs import listed_groups, needs_hardware, parse_line, run, wait_until
+from lib.programs import ROOT, listed_groups, needs_hardware, parse_line, run, wait_until
 
 GROUPS = ["cpu_usage", "cpu_frequency", "thermal", "memory_info", "vm", "load", "pressure", "disk_io", "filesystem",
           "network", "infiniband"]
@@ -185,6 +185,8 @@ def test_status(running):
         assert one["facts"]["hardware_info"]
     assert status["nodes"][3]["state"] == "never"
     assert all(isinstance(value, int) for value in status["counters"].values())
+    page = (ROOT / "docs" / "stream.md").read_text().partition("## status\n")[2]
+    assert [key for key in [*status, *status["nodes"][0]] if f"`{key}`" not in page] == []
 
     table = running.succeed("aggregator", "status", "--socket", running.socket)
     head, *rows = table.splitlines()
