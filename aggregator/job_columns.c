@@ -88,7 +88,7 @@ job_row_value (const struct report_group *pair, size_t column, size_t row, const
 }
 
 struct value
-job_node_value (const struct report_group *pair, size_t column, const char *without)
+job_node_value (const struct report_group *pair, size_t column, job_row_fn *counts, const void *context)
 {
   const struct table *now = pair->now, *before = report_before (pair);
   const struct metric *metric = &now->group->metrics[column];
@@ -104,7 +104,7 @@ job_node_value (const struct report_group *pair, size_t column, const char *with
     const char *label = table_label (now, row, &length);
     size_t old = report_row_before (now, before, row, &search);
     struct value value;
-    if (without && length == strlen (without) && memcmp (label, without, length) == 0)
+    if (counts && !counts (context, label, length))
       continue;
     value = report_value (metric, table_get (now, row, column), old == NONE ? NULL : table_get (before, old, column),
                           elapsed);

@@ -29,7 +29,8 @@ double job_gauge (const struct table *table, size_t row, size_t column);
 
 /* As shown: of the job's row, compared with the row of that label before. */
 struct value job_row_value (const struct report_group *pair, size_t column, size_t row, const char *label);
-/* As shown, of the node as a whole, but for the row of label `without` (may be NULL). */
-struct value job_node_value (const struct report_group *pair, size_t column, const char *without);
+/* As shown, of the node as a whole, but for rows that do not count (`counts` NULL: all do). */
+typedef bool job_row_fn (const void *context, const char *label, size_t length);
+struct value job_node_value (const struct report_group *pair, size_t column, job_row_fn *counts, const void *context);
 
 #endif

@@ -6,6 +6,7 @@
 #define SYNOP_AGGREGATOR_JOB_ITEMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "synop/metric.h"
 
@@ -21,13 +22,13 @@ enum job_item_id {
   JOB_WRITE,
   JOB_PROCESSES,
   JOB_THREADS,
-  JOB_NETWORK_RECEIVED, /* of the whole node, as all that follow */
+  JOB_NETWORK_RECEIVED, /* of the whole node, as those that follow */
   JOB_NETWORK_SENT,
   JOB_INFINIBAND_RECEIVED,
   JOB_INFINIBAND_SENT,
   JOB_MEMORY_BANDWIDTH,
-  JOB_ENERGY, /* shown as power */
-  JOB_GPU_USAGE,
+  JOB_ENERGY,    /* shown as power */
+  JOB_GPU_USAGE, /* of the GPUs that the job has; of all on the node where that is not known */
   JOB_GPU_MEMORY,
   JOB_GPU_ENERGY,
   JOB_ITEM_COUNT
@@ -46,6 +47,12 @@ struct job_item {
   const char *panel;   /* plots with the same panel share one picture; NULL: not plotted */
   const char *without; /* the label of a row that does not count: "lo"; NULL: all do */
 };
+
+static inline bool
+job_item_is_of_gpus (size_t item)
+{
+  return item >= JOB_GPU_USAGE && item <= JOB_GPU_ENERGY;
+}
 
 extern const struct job_item job_items[JOB_ITEM_COUNT];
 

@@ -272,7 +272,7 @@ put_nodes_detail (struct buffer *text, const struct job_report *report, enum job
     buffer_printf (text, ", maximum %s%s%s", words_value (top->maximum, unit).text,
                    report->node_count > 1 ? " on " : "",
                    report->node_count > 1 ? words_short (name, NAME_LIMIT).text : "");
-  if (!job_items[item].of_job)
+  if (job_is_of_nodes (report, item))
     buffer_add_string (text, "; whole nodes");
   buffer_add (text, "", 1);
 }
@@ -329,7 +329,7 @@ all_plot (struct item_plot *plot, const struct area *area)
   buffer_clear (&text);
   buffer_printf (&text, "mean %s, ", words_value (all->mean, item->unit).text);
   buffer_printf (&text, "maximum%s %s", alone ? "" : " (pale)", words_value (all->maximum, item->unit).text);
-  if (!item->of_job && alone)
+  if (job_is_of_nodes (report, plot->item) && alone)
     buffer_add_string (&text, "; the whole node");
   buffer_add (&text, "", 1);
   plot_text (plot->canvas, frame.left, area->top + 18, &detail_style, text.data, 80);

@@ -1,7 +1,7 @@
 /* What a job used, on every node: made from the history in one pass, and what all forms of a report are written from.
  *
  * What is worth reporting is the table of job_items.h: a quantity of the job's own rows (CPU, memory, I/O), or of the
- * whole node beside it (network, InfiniBand, energy). The time axis is common to all nodes and has at most
+ * whole node beside it (network, InfiniBand, energy), or of the GPUs that the job has. The time axis is common to all nodes and has at most
  * JOB_REPORT_BINS bins; a node's bin holds the mean and the maximum of its samples in it. */
 #ifndef SYNOP_AGGREGATOR_JOB_REPORT_H
 #define SYNOP_AGGREGATOR_JOB_REPORT_H
@@ -86,9 +86,17 @@ struct job_report {
   size_t memory_peak_node;          /* SIZE_MAX: not known */
   const char *const *unknown;       /* sentences: what this report could not know, and why */
   size_t unknown_count;
-  size_t broken; /* chunks of the history that could not be read */
-  void *memory;  /* private */
+  bool whole_gpus; /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
+  size_t broken;   /* chunks of the history that could not be read */
+  void *memory;    /* private */
 };
+
+/* A quantity that is of whole nodes, with all that runs there. */
+static inline bool
+job_is_of_nodes (const struct job_report *report, size_t item)
+{
+  return job_item_is_of_gpus (item) ? report->whole_gpus : !job_items[item].of_job;
+}
 
 /* Percent of the samples; NaN: there are none. */
 double job_gpu_idle (const struct job_gpu *gpu);

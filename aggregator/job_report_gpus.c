@@ -31,6 +31,7 @@ struct job_gpus_reading {
   size_t jobs, given_column, idle_column; /* the group job_gpu */
   size_t gpus, columns[READ_COLUMNS], flag_columns[FLAGS];
   char given[NAMES_SIZE], idle[NAMES_SIZE]; /* of the newest sample */
+  bool silent;                              /* a GPU's processes are not known, or a group tells an error */
   struct table before;
   bool made;
 };
@@ -49,7 +50,7 @@ job_gpus_next_node (struct job_gpus_reading *reading)
 {
   if (reading->made)
     table_free (&reading->before);
-  reading->made = false;
+  reading->made = reading->silent = false;
   reading->given[0] = reading->idle[0] = '\0';
 }
 
@@ -116,13 +117,19 @@ find_gpu (struct job_node *node, const char *label, size_t length)
   return gpu;
 }
 
+static bool
+is_cut (const char *label, size_t length) /* there were more */
+{
+  return length == 3 && memcmp (label, "...", 3) == 0;
+}
+
 /* Those that the job has now; whether it leaves them idle. */
 static void
 count_idle (const struct job_gpus_reading *reading, struct job_node *node)
 {
   for (const char *at = reading->given; *at;) {
     size_t length = strcspn (at, ",");
-    struct job_gpu *gpu = length ? find_gpu (node, at, length) : NULL;
+    struct job_gpu *gpu = length && !is_cut (at, length) ? find_gpu (node, at, length) : NULL;
     if (gpu) {
       gpu->samples++;
       gpu->idle += is_named (reading->idle, at, length);
@@ -204,6 +211,19 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
   reading->made = true;
 }
 
+/* Of AMD's GPUs it is not known which processes are on them. */
+static bool
+has_amd (const struct table *gpus)
+{
+  for (size_t row = 0; row < gpus->rows; row++) {
+    size_t length;
+    const char *label = table_label (gpus, row, &length);
+    if (length > 3 && memcmp (label, "amd", 3) == 0)
+      return true;
+  }
+  return false;
+}
+
 void
 job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const struct cluster_frame *frame)
 {
@@ -216,6 +236,8 @@ job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const st
   }
   jobs = reading->jobs == NONE ? NULL : frame->groups[reading->jobs].now;
   gpus = reading->gpus == NONE ? NULL : frame->groups[reading->gpus].now;
+  if (jobs || gpus)
+    reading->silent = (jobs && jobs->error[0]) || (gpus && (gpus->error[0] || has_amd (gpus)));
   if (jobs && !jobs->error[0]) {
     row = table_find_row (jobs, reading->job, strlen (reading->job), 0);
     reading->given[0] = reading->idle[0] = '\0';
@@ -227,6 +249,21 @@ job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const st
   }
   if (gpus)
     take_gpus (reading, node, gpus);
+}
+
+/* Where a job has none and nothing was in the way, it has none. */
+bool
+job_gpus_are_known (const struct job_gpus_reading *reading)
+{
+  return reading->jobs != NONE && (reading->given[0] || !reading->silent);
+}
+
+bool
+job_gpus_have (const void *context, const char *label, size_t length)
+{
+  const struct job_gpus_reading *reading = context;
+
+  return is_named (reading->given, label, length);
 }
 
 double

@@ -215,7 +215,9 @@ put_items (struct html *html, struct error *error)
       continue;
     if (strcmp (panel, item->panel) != 0)
       buffer_printf (&html->out, "<h2>%s%s</h2>\n", item->panel,
-                     item->of_job ? "" : " <small>of whole nodes, with all that runs there</small>");
+                     !job_is_of_nodes (html->report, (size_t) i)
+                         ? ""
+                         : " <small>of whole nodes, with all that runs there</small>");
     panel = item->panel;
     picture_begin (&picture, PLOT_ITEM_HEIGHT);
     plot_item (&picture.canvas, &picture.area, html->report, (enum job_item_id) i);

@@ -145,10 +145,10 @@ cpu_percent (struct merging *merging, const struct table *heart, double cpu_time
 static double
 busy_percent (const struct merging *merging, const struct report_group *pair, size_t idle)
 {
-  struct value resting = job_node_value (pair, idle, NULL), waiting = { .type = VALUE_MISSING };
+  struct value resting = job_node_value (pair, idle, NULL, NULL), waiting = { .type = VALUE_MISSING };
 
   if (merging->io_wait != NONE)
-    waiting = job_node_value (pair, merging->io_wait, NULL);
+    waiting = job_node_value (pair, merging->io_wait, NULL, NULL);
   return fmin (fmax (100 - job_number (&resting) - (waiting.type == VALUE_MISSING ? 0 : job_number (&waiting)), 0),
                100);
 }
@@ -181,7 +181,7 @@ quantity_value (struct merging *merging, const struct cluster_frame *frame, size
                         standing (pair->now, heart_row, column) +
                             standing (pair->now, heart_row, merging->system_time));
   case CPU_PERCENT_SYS: {
-    struct value resting = job_node_value (pair, column, NULL);
+    struct value resting = job_node_value (pair, column, NULL, NULL);
     return resting.type == VALUE_MISSING ? nan ("") : busy_percent (merging, pair, column);
   }
   default:

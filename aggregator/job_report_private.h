@@ -26,10 +26,11 @@ struct job_watch {
   int64_t first_ns, last_ns; /* of its frames within the job's time; INT64_MIN: none */
   int64_t after_ns;          /* of its first frame behind the end; INT64_MIN: none */
   int64_t period_ns;
-  bool shared;    /* other jobs were there too */
-  bool processes; /* CPU time is from processes, without a cgroup */
-  bool described; /* it sent a job_info */
-  bool blind;     /* its agent has no groups of jobs */
+  bool shared;       /* other jobs were there too */
+  bool processes;    /* CPU time is from processes, without a cgroup */
+  bool described;    /* it sent a job_info */
+  bool blind;        /* its agent has no groups of jobs */
+  bool without_gpus; /* the job has no GPU there, as far as is known */
 };
 
 struct job_scene {

@@ -160,6 +160,28 @@ first_span (const struct reading *reading, const struct table *now, int64_t time
   return span >= FIRST_MIN_NS && (double) span <= JOB_GAP_PERIODS * (double) now->period_ns ? span : 0;
 }
 
+static bool
+is_another (const void *without, const char *label, size_t length)
+{
+  return length != strlen (without) || memcmp (label, without, length) != 0;
+}
+
+/* Of the job's GPUs alone, where it is known which these are. */
+static struct value
+node_value (struct reading *reading, size_t item, const struct report_group *pair, size_t column)
+{
+  const char *without = job_items[item].without;
+  struct value value;
+
+  if (!job_item_is_of_gpus (item))
+    return job_node_value (pair, column, without ? is_another : NULL, without);
+  if (job_gpus_are_known (reading->gpus))
+    return job_node_value (pair, column, job_gpus_have, reading->gpus);
+  value = job_node_value (pair, column, NULL, NULL);
+  reading->report->whole_gpus |= value.type != VALUE_MISSING;
+  return value;
+}
+
 static void
 take_item (struct reading *reading, size_t item, const struct report_group *pair, size_t row, int64_t time_ns,
            int64_t before_ns)
@@ -189,7 +211,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
     if (metric->kind == COUNTER && !job_is_share (metric))
       count_raw (tally, raw);
   } else {
-    shown = job_node_value (pair, column, job_items[item].without);
+    shown = node_value (reading, item, pair, column);
   }
   value = job_number (&shown);
   if (isnan (value) || (reading->gone && is_of_processes (item, metric, value)))
@@ -391,6 +413,7 @@ take_frame (void *context, size_t walked, const struct cluster_frame *frame)
   take_heart (reading, frame);
   take_processes (reading, frame);
   job_gpus_take (reading->gpus, &report->nodes[reading->index], frame);
+  watch->without_gpus = job_gpus_are_known (reading->gpus) && report->nodes[reading->index].gpu_count == 0;
   if (columns->info != NONE && frame->groups[columns->info].now)
     take_info (reading, frame->groups[columns->info].now);
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {

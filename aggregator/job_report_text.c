@@ -191,6 +191,32 @@ add_power (struct page *page, const char *label, size_t item)
               words_value (all->maximum, "W").text);
 }
 
+/* Numbers that nobody knows are left out of a line. */
+static void
+add_clause (struct buffer *line, size_t from, double number, const char *format, const char *text)
+{
+  if (isnan (number))
+    return;
+  if (line->length > from)
+    buffer_add_string (line, ", ");
+  buffer_printf (line, format, text);
+}
+
+static void
+add_gpu_totals (struct page *page)
+{
+  const struct job_series *use = &page->report->all[JOB_GPU_USAGE], *memory = &page->report->all[JOB_GPU_MEMORY];
+  struct buffer line = { 0 };
+
+  if (use->known)
+    add_clause (&line, 0, use->mean, "used %s %% in the mean", words_number (use->mean).text);
+  if (memory->known)
+    add_clause (&line, 0, memory->maximum, "memory at most %s", words_value (memory->maximum, "B").text);
+  if (line.length)
+    add_line (page, "GPUs", "%.*s%s", (int) line.length, line.data, page->report->whole_gpus ? ", by whole nodes" : "");
+  buffer_free (&line);
+}
+
 static void
 add_totals (struct page *page)
 {
@@ -215,9 +241,7 @@ add_totals (struct page *page)
               words_value (all[JOB_MEMORY_BANDWIDTH].mean, "B/s").text,
               words_value (all[JOB_MEMORY_BANDWIDTH].maximum, "B/s").text);
   add_power (page, "Energy", JOB_ENERGY);
-  if (all[JOB_GPU_USAGE].known)
-    add_line (page, "GPUs", "used %s %% in the mean, memory at most %s, by whole nodes",
-              words_number (all[JOB_GPU_USAGE].mean).text, words_value (all[JOB_GPU_MEMORY].maximum, "B").text);
+  add_gpu_totals (page);
   add_power (page, "GPU energy", JOB_GPU_ENERGY);
   if (all[JOB_PROCESSES].known)
     add_line (page, "Processes", "at most %.0f at a time%s%.0f%s", all[JOB_PROCESSES].maximum,
@@ -270,21 +294,28 @@ static void
 add_gpu (struct page *page, const struct gpu_place *place)
 {
   const struct job_gpu *gpu = place->gpu;
-  struct buffer trouble = { 0 };
-  char label[128], xids[64] = "";
+  double use = job_gpu_mean (&gpu->utilization), throttled = job_gpu_mean (&gpu->throttled), idle = job_gpu_idle (gpu);
+  double memory = gpu->memory.count ? gpu->memory.highest : nan ("");
+  double energy = gpu->energy.count ? gpu->energy.sum : nan ("");
+  struct buffer line = { 0 };
+  char label[128];
+  size_t from;
 
-  gpu_trouble (&trouble, gpu);
   snprintf (label, sizeof label, "%.70s GPU %s", place->node->name, gpu->label);
+  gpu_trouble (&line, gpu);
+  if (line.length)
+    buffer_add_string (&line, ": ");
+  from = line.length;
+  add_clause (&line, from, use, "used %s %% in the mean", words_number (use).text);
+  add_clause (&line, from, memory, "memory at most %s", words_value (memory, "B").text);
+  add_clause (&line, from, energy, "%s", words_value (energy, "J").text);
+  add_clause (&line, from, throttled, "throttled in %s %%", words_number (throttled).text);
+  add_clause (&line, from, idle, "idle in %s %%", words_number (idle).text);
   if (gpu->xids)
-    snprintf (xids, sizeof xids, "; XIDs: %llu, the last is %llu", (unsigned long long) gpu->xids,
-              (unsigned long long) gpu->xid);
-  add_line (page, label, "%.*s%sused %s %% in the mean, memory at most %s, %s, throttled in %s %%, idle in %s %%%s",
-            (int) trouble.length, trouble.length ? trouble.data : "", trouble.length ? ": " : "",
-            words_number (job_gpu_mean (&gpu->utilization)).text,
-            words_value (gpu->memory.count ? gpu->memory.highest : nan (""), "B").text,
-            words_value (gpu->energy.count ? gpu->energy.sum : nan (""), "J").text,
-            words_number (job_gpu_mean (&gpu->throttled)).text, words_number (job_gpu_idle (gpu)).text, xids);
-  buffer_free (&trouble);
+    buffer_printf (&line, "; XIDs: %llu, the last is %llu", (unsigned long long) gpu->xids,
+                   (unsigned long long) gpu->xid);
+  add_line (page, label, "%.*s", (int) line.length, line.length ? line.data : "");
+  buffer_free (&line);
 }
 
 static void

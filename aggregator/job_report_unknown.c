@@ -145,11 +145,14 @@ say_where (struct job_scene *scene, bool *chosen, size_t flag, const char *forma
 }
 
 static void
-say_items (struct job_report *report, bool *chosen)
+say_items (struct job_scene *scene, bool *chosen)
 {
+  struct job_report *report = scene->report;
+
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
     for (size_t k = 0; k < report->node_count; k++)
-      chosen[k] = report->all[i].known && !report->nodes[k].series[i].known && report->nodes[k].samples;
+      chosen[k] = report->all[i].known && !report->nodes[k].series[i].known && report->nodes[k].samples &&
+                  !(job_item_is_of_gpus (i) && scene->watches[k].without_gpus);
     say_of (report, chosen, "Of %s it is not known: %s.", job_items[i].name);
   }
 }
@@ -186,7 +189,7 @@ job_report_unknown (struct job_scene *scene)
              "counted: on %s.");
   say_where (scene, chosen, offsetof (struct job_watch, shared),
              "Other jobs ran on %s meanwhile: network, InfiniBand and what else is of the whole node is theirs too.");
-  say_items (report, chosen);
+  say_items (scene, chosen);
   if (isnan (report->cpu_efficiency) && !isnan (report->cpu_time))
     job_report_say (report, "How many CPUs the job had is not known, and so not how well it used them.");
   say_troubles (scene);

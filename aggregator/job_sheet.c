@@ -239,7 +239,7 @@ items_row (struct sheet_table *table, size_t row, const struct job_report *repor
   struct buffer name = { 0 };
 
   plot_item_title (&name, id);
-  if (!item->of_job)
+  if (job_is_of_nodes (report, id))
     buffer_add_string (&name, " (whole nodes)");
   buffer_add (&name, "", 1);
   sheet_set (table, row, 0, name.data);

@@ -41,6 +41,15 @@ static const struct metric network_metrics[] = {
   { "rx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Received." },
   { "tx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Sent." },
 };
+static const struct metric job_gpu_metrics[] = {
+  { "gpus", TEXT, UNIT_NONE, FOLD_NONE, .help = "GPUs." },
+  { "idle", TEXT, UNIT_NONE, FOLD_NONE, .help = "Idle ones." },
+};
+static const struct metric gpu_metrics[] = {
+  { "utilization", GAUGE, UNIT_PERCENT, FOLD_MEAN, .help = "Use." },
+  { "memory_used", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Memory." },
+  { "energy", COUNTER, UNIT_JOULES, FOLD_SUM, .help = "Energy." },
+};
 static const struct group job_groups[] = {
   JOB_GROUP (job_info),
   JOB_GROUP (job_cpu),
@@ -48,10 +57,12 @@ static const struct group job_groups[] = {
   JOB_GROUP (job_io),
   { "network", "system_data", "interface", "devices", "total", 0, "A group.", GROUP_METRICS (network_metrics) },
   JOB_GROUP (job_processes),
+  JOB_GROUP (job_gpu),
+  { "gpu", "system_data", "GPU", "gpus", "total", 0, "A group.", GROUP_METRICS (gpu_metrics) },
 };
-static const struct group *const job_group_list[] = { &job_groups[0], &job_groups[1], &job_groups[2],
-                                                      &job_groups[3], &job_groups[4], &job_groups[5] };
-#define JOB_GROUPS 6
+static const struct group *const job_group_list[] = { &job_groups[0], &job_groups[1], &job_groups[2], &job_groups[3],
+                                                      &job_groups[4], &job_groups[5], &job_groups[6], &job_groups[7] };
+#define JOB_GROUPS 8
 #define SECOND_NS INT64_C (1000000000)
 
 /* One sample. Counters are as they stand. */
@@ -66,6 +77,9 @@ struct job_sample {
   uint64_t rss, rss_peak, read, written, received, sent;
   bool no_memory;             /* the row has no values there */
   const char *source, *error; /* of job_info; of job_io. NULL: none */
+  unsigned node_gpus;      /* GPU K is used by 10 K percent, K bytes, K joules a second; 9 has no use that is known */
+  const char *gpus, *mute; /* of which the job has these; error of job_gpu. NULL: none */
+  bool amd;                /* the last is "amd0" */
 };
 
 static inline void
@@ -99,6 +113,24 @@ fill_job (struct table tables[JOB_GROUPS], const char *job, const struct job_sam
 }
 
 static inline void
+fill_gpus (struct table *jobs, struct table *gpus, const char *job, const struct job_sample *sample)
+{
+  if (sample->gpus)
+    table_set_text (jobs, table_add_row (jobs, job, strlen (job)), 0, sample->gpus, strlen (sample->gpus));
+  if (sample->mute)
+    snprintf (jobs->error, sizeof jobs->error, "%s", sample->mute);
+  for (unsigned i = 0; i < sample->node_gpus; i++) {
+    char label[8];
+    snprintf (label, sizeof label, sample->amd && i + 1 == sample->node_gpus ? "amd0" : "%u", i);
+    table_add_row (gpus, label, strlen (label));
+    if (i != 9)
+      table_set_uint (gpus, i, 0, 10 * i);
+    table_set_uint (gpus, i, 1, i);
+    table_set_uint (gpus, i, 2, i * sample->sequence);
+  }
+}
+
+static inline void
 put_sample (struct scratch *scratch, const char *node, const char *job, const struct job_sample *sample)
 {
   struct table tables[JOB_GROUPS];
@@ -125,6 +157,7 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
   }
   if (!sample->absent)
     fill_job (tables, job, sample);
+  fill_gpus (&tables[6], &tables[7], job, sample);
   if (sample->other)
     table_set_uint (&tables[1], table_add_row (&tables[1], "other", 5), 0, 77);
   if (sample->error)

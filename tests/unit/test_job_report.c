@@ -425,6 +425,81 @@ test_unknown (void **state)
   job_report_destroy (report);
 }
 
+static void
+put_gpus (struct scratch *scratch, const char *node, unsigned count, const char *gpus, const char *mute)
+{
+  for (uint64_t i = 1; i <= 11; i++) {
+    struct job_sample sample = steady (i, 4, 4, GIB);
+    sample.node_gpus = count;
+    sample.gpus = gpus;
+    sample.mute = mute;
+    sample.amd = strncmp (node, "amd", 3) == 0;
+    put_sample (scratch, node, "123", &sample);
+  }
+}
+
+static void
+check_text (const struct job_report *report, const char *has, const char *lacks)
+{
+  struct job_look look = { 400, true, false };
+  struct buffer text = { 0 };
+
+  job_report_text (report, &look, &text);
+  buffer_add (&text, "", 1);
+  if (has && !strstr (text.data, has))
+    fail_msg ("it lacks %s: %s", has, text.data);
+  if (lacks && strstr (text.data, lacks))
+    fail_msg ("it has %s: %s", lacks, text.data);
+  buffer_free (&text);
+}
+
+/* What is told of GPUs is of the job's own; where a job has none nothing is told, and nothing is missing. */
+static void
+test_gpus_of_the_job (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_gpus (scratch, "n1", 8, "1,3", NULL);
+  put_gpus (scratch, "n2", 8, NULL, NULL);
+  put_gpus (scratch, "n3", 0, NULL, NULL);
+  report = make_job_report (scratch, "n1,n2,n3", 10, true, NULL);
+  assert_near (report->all[JOB_GPU_USAGE].mean, 20);
+  assert_near (report->all[JOB_GPU_MEMORY].maximum, 4);
+  assert_near (report->all[JOB_GPU_ENERGY].total, 40);
+  assert_false (report->nodes[1].series[JOB_GPU_USAGE].known || report->whole_gpus);
+  assert_false (says (report, "gpu_usage"));
+  check_text (report, "GPUs              used 20.0 % in the mean, memory at most 4.00 B\n", "GPU 2");
+  check_text (report, "n1 GPU 3 ", "used -");
+  job_report_destroy (report);
+
+  report = make_job_report (scratch, "n2", 10, true, NULL);
+  check_text (report, NULL, "GPU");
+  job_report_destroy (report);
+}
+
+/* Where it is not known which are the job's, all of the node's count. */
+static void
+test_gpus_of_nodes (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  put_gpus (scratch, "n1", 8, NULL, "no scan");
+  put_gpus (scratch, "amd1", 8, NULL, NULL); /* AMD's processes are not known */
+  put_gpus (scratch, "n4", 10, "9,...", NULL);
+  put_steady (scratch, "n5", 1, 11, 4, GIB);
+  report = make_job_report (scratch, "n1,amd1", 10, true, NULL);
+  assert_near (report->all[JOB_GPU_USAGE].mean, 35);
+  assert_near (report->all[JOB_GPU_ENERGY].total, 560);
+  check_text (report, "used 35.0 % in the mean, memory at most 56.0 B, by whole nodes", "its GPUs");
+  job_report_destroy (report);
+  report = make_job_report (scratch, "n4", 10, true, NULL);
+  check_text (report, "GPUs              memory at most 9.00 B\n", "GPU ...");
+  check_text (report, "n4 GPU 9          memory at most 9.00 B, 90.0 J, idle in 0 %\n", "used");
+  job_report_destroy (report);
+}
+
 /* Rates are per second, whatever the period. */
 static void
 test_rates (void **state)
@@ -526,15 +601,26 @@ main (void)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown (NAME, job_scratch_create, scratch_destroy)
   const struct CMUnitTest tests[] = {
-    TEST (test_totals),       TEST (test_late_and_sessions),
-    TEST (test_falls),        TEST (test_begins_late),
-    TEST (test_gaps),         TEST (test_lost_of_summary),
-    TEST (test_running),      TEST (test_nothing),
-    TEST (test_slow_node),    TEST (test_slow_among_unlike),
-    TEST (test_alike),        TEST (test_unknown),
-    TEST (test_bins),         TEST (test_text),
-    TEST (test_cut),          TEST (test_rates),
-    TEST (test_first_sample), TEST (test_last_row),
+    TEST (test_totals),
+    TEST (test_late_and_sessions),
+    TEST (test_falls),
+    TEST (test_begins_late),
+    TEST (test_gaps),
+    TEST (test_lost_of_summary),
+    TEST (test_running),
+    TEST (test_nothing),
+    TEST (test_slow_node),
+    TEST (test_slow_among_unlike),
+    TEST (test_alike),
+    TEST (test_unknown),
+    TEST (test_bins),
+    TEST (test_text),
+    TEST (test_cut),
+    TEST (test_rates),
+    TEST (test_first_sample),
+    TEST (test_last_row),
+    TEST (test_gpus_of_the_job),
+    TEST (test_gpus_of_nodes),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
