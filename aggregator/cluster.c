@@ -1,4 +1,4 @@
-/* The list of nodes, their states, and what is told about them. */
+/* The states of nodes, and what is told about them. */
 #include "aggregator/cluster.h"
 
 #include <stddef.h>
@@ -31,16 +31,6 @@ cluster_create (const struct cluster_options *options)
   return cluster;
 }
 
-static void
-node_forget (struct cluster *cluster, struct node *node)
-{
-  cluster_drop_held (cluster, node);
-  cluster_forget_replay (cluster, node);
-  cluster_drop_schema (cluster, node);
-  tick_leave (cluster->ticks, &node->tick);
-  node_destroy (node);
-}
-
 void
 cluster_set_limits (struct cluster *cluster, const struct cluster_options *options)
 {
@@ -55,25 +45,12 @@ cluster_destroy (struct cluster *cluster)
 {
   if (!cluster)
     return;
-  for (size_t i = 0; i < cluster->node_count; i++)
-    node_forget (cluster, cluster->nodes[i]);
-  free (cluster->nodes);
+  cluster->options.output = (struct cluster_output){ 0 }; /* nothing is lost by that: the next run asks for it */
+  cluster_free_nodes (cluster);
   ticks_destroy (cluster->ticks);
   schema_store_free (&cluster->schemas);
   buffer_free (&cluster->answer);
   free (cluster);
-}
-
-size_t
-cluster_node_count (const struct cluster *cluster)
-{
-  return cluster->node_count;
-}
-
-const struct node *
-cluster_node (const struct cluster *cluster, size_t index)
-{
-  return cluster->nodes[index];
 }
 
 size_t
@@ -86,89 +63,6 @@ const struct cluster_counts *
 cluster_counts (const struct cluster *cluster)
 {
   return &cluster->counts;
-}
-
-/* ---- the list ---- */
-
-static int
-compare_name (const void *name, const void *node)
-{
-  return strcmp (name, (*(struct node *const *) node)->name);
-}
-
-static int
-compare_nodes (const void *one, const void *other)
-{
-  return strcmp ((*(struct node *const *) one)->name, (*(struct node *const *) other)->name);
-}
-
-static struct node *
-find_node (const struct cluster *cluster, const char *name)
-{
-  struct node **found = NULL;
-
-  if (cluster->node_count)
-    found = bsearch (name, cluster->nodes, cluster->node_count, sizeof cluster->nodes[0], compare_name);
-  return found ? *found : NULL;
-}
-
-const struct node *
-cluster_find (const struct cluster *cluster, const char *name)
-{
-  return find_node (cluster, name);
-}
-
-struct listing {
-  struct cluster *cluster;
-  struct node **nodes; /* the new list */
-  size_t count, capacity;
-  struct instant now;
-};
-
-static void
-list_node (void *context, const char *name, const uint8_t key[KEY_SIZE])
-{
-  struct listing *listing = context;
-  struct node *node = find_node (listing->cluster, name);
-
-  if (node && !node->listed && memcmp (node->key, key, KEY_SIZE) == 0)
-    node->listed = true;
-  else
-    node = node_create (name, key, listing->now.monotonic_ns);
-  if (listing->count == listing->capacity) {
-    listing->capacity = listing->capacity ? listing->capacity * 2 : 16;
-    listing->nodes = memory_resize (listing->nodes, listing->capacity, sizeof listing->nodes[0]);
-  }
-  listing->nodes[listing->count++] = node;
-}
-
-void
-cluster_list (struct cluster *cluster, const struct key_set *keys, struct instant now)
-{
-  struct listing listing = { .cluster = cluster, .now = now };
-  struct node **gone = cluster->nodes;
-  size_t gone_count = cluster->node_count;
-
-  for (size_t i = 0; i < cluster->node_count; i++)
-    cluster->nodes[i]->listed = false;
-  key_set_each (keys, list_node, &listing);
-  if (listing.count)
-    qsort (listing.nodes, listing.count, sizeof listing.nodes[0], compare_nodes);
-  cluster->nodes = listing.nodes;
-  cluster->node_count = listing.count;
-  for (size_t i = 0; i < gone_count; i++) {
-    struct node *node = gone[i];
-    if (node->listed)
-      continue;
-    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_REVOKED,
-                                             .wall_ns = now.wall_ns,
-                                             .node = node->name,
-                                             .reason = find_node (cluster, node->name) ? "replaced" : "revoked" });
-    if (cluster->options.output.clock)
-      cluster->options.output.clock (cluster->options.output.context, node->name, 0, NULL);
-    node_forget (cluster, node);
-  }
-  free (gone);
 }
 
 /* ---- what is told ---- */
@@ -387,16 +281,19 @@ cluster_tick (struct cluster *cluster, struct instant now)
     look_for_silence (cluster, node, now);
     if (node->wanting)
       cluster_ask_schema (cluster, node, now.monotonic_ns);
+    if (node->replay.want.wanting)
+      cluster_ask_late_schema (cluster, node, now);
     for (enum node_rejection kind = 0; node->rejected && kind < NODE_REJECTIONS; kind++)
       tell_rejected (cluster, node, kind, NULL, now);
   }
   cluster_tick_replay (cluster, now);
+  cluster_tick_gone (cluster, now);
 }
 
 void
 cluster_message (struct cluster *cluster, const struct link_message *message, struct instant now)
 {
-  struct node *node = find_node (cluster, message->node);
+  struct node *node = cluster_find_node (cluster, message->node);
   struct instant received = { message->received_ns, now.wall_ns - (now.monotonic_ns - message->received_ns) };
 
   if (!cluster->epoch_known)

@@ -61,6 +61,8 @@ struct cluster_output {
   /* What is known of a node's session and its clock (NULL: not yet); session 0: the node is gone. */
   void (*clock) (void *context, const char *node, uint64_t session, const struct control_clock *clock);
   void (*answer) (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length);
+  /* The bytes of a schema that history has, valid until the next call of anything; NULL: it has not. */
+  const struct buffer *(*schema) (void *context, const uint8_t hash[SCHEMA_HASH_SIZE]);
 };
 
 struct cluster_options {
@@ -98,8 +100,9 @@ void cluster_destroy (struct cluster *cluster);
 /* Takes over what may change meanwhile: the periods of silence, the limit of clocks, the rate of replay. */
 void cluster_set_limits (struct cluster *cluster, const struct cluster_options *options);
 
-/* Takes the list of nodes from the keys: new ones come in as "never", nodes that are gone, or that have another key
- * now, are forgotten with all that was held of them. */
+/* Takes the list of nodes from the keys: new ones come in as "never", and so do those that have another key now. What is
+ * known of the sessions of those, and for a day of those that are gone, stays: when they are back no frame comes twice,
+ * and what they sampled meanwhile is asked for, as after a cut link. */
 void cluster_list (struct cluster *cluster, const struct key_set *keys, struct instant now);
 
 /* Tells before a node's first hello that these frames are there already: they are not asked for. In order. */

@@ -46,7 +46,7 @@ late_tables (struct cluster *cluster, struct node *node, const struct frame_head
   if (late && late->session == header->session && late->sequence < header->sequence &&
       memcmp (late->schema->schema->hash, header->schema, SCHEMA_HASH_SIZE) == 0)
     return late;
-  schema = schema_store_find (&cluster->schemas, header->schema);
+  schema = cluster_late_schema (cluster, node, header->schema);
   schema_store_use (schema); /* before the old tables go, which may be its last user */
   cluster_drop_late (cluster, node);
   if (!schema)
@@ -76,7 +76,7 @@ read_late (struct cluster *cluster, struct node *node, const void *bytes, size_t
   struct error error;
 
   if (!late) {
-    cluster_reject (cluster, node, REJECTED_WRONG_SCHEMA, "a late frame of a schema that is not known any more", now);
+    cluster_reject (cluster, node, REJECTED_WRONG_SCHEMA, "late frames of a schema that nobody has any more", now);
     return NULL;
   }
   if (frame_read_tables (bytes, length, header, late->schema->schema, &sink, &error) < 0) {
@@ -92,7 +92,8 @@ void
 cluster_see_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                   const struct frame_header *header, struct instant now)
 {
-  read_late (cluster, node, bytes, length, header, now);
+  if (cluster_late_schema (cluster, node, header->schema))
+    read_late (cluster, node, bytes, length, header, now);
 }
 
 static void
@@ -127,7 +128,7 @@ cluster_end_run (struct cluster *cluster, struct node *node, struct instant now)
   *run = (struct replay_run){ 0 };
 }
 
-void
+bool
 cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                    const struct frame_header *header, struct instant now)
 {
@@ -140,16 +141,17 @@ cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes
                                  .groups = cluster->groups };
   struct late *late;
 
+  if (!cluster_late_schema (cluster, node, header->schema) && cluster_want_late_schema (cluster, node, header->schema))
+    return false;
   if (!missing_remove (&node->replay.missing, header->session, header->sequence, header->sequence)) {
     cluster->counts.duplicates++; /* there is no room to note it: it will come again */
-    return;
+    return true;
   }
   cluster->counts.missing--;
   late = read_late (cluster, node, bytes, length, header, now);
   if (!late) {
-    node->lost++;
-    cluster->counts.lost++;
-    return;
+    cluster_take_gap (cluster, node, header->session, header->sequence, header->sequence, now);
+    return true;
   }
   count_run (cluster, node, header, now);
   node->received++;
@@ -158,4 +160,5 @@ cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes
   cluster_place_late (cluster, node, &frame);
   if (cluster->options.output.frame)
     cluster->options.output.frame (cluster->options.output.context, &frame);
+  return true;
 }

@@ -26,8 +26,8 @@ cluster_give_up (struct cluster *cluster, struct node *node, uint64_t session, u
   }
 }
 
-static void
-give_up_all (struct cluster *cluster, struct node *node, struct instant now)
+void
+cluster_give_up_all (struct cluster *cluster, struct node *node, struct instant now)
 {
   while (node->replay.missing.count)
     cluster_give_up (cluster, node, node->replay.missing.ranges[0].session, 1, INT64_MAX, now);
@@ -137,8 +137,10 @@ cluster_hello_replay (struct cluster *cluster, struct node *node, const struct c
   cluster_end_request (cluster, node); /* its answer went to another connection */
   node->replay.tries = 0;
   node->replay.wait_ns = 0;
+  cluster_ask_late_anew (node);
   if (cluster->options.replay_rate == 0 || !node->sessions[0].replays) {
-    give_up_all (cluster, node, now);
+    node->replay.want.wanting = false;
+    cluster_give_up_all (cluster, node, now);
     return;
   }
   node->replay.greeted = true;

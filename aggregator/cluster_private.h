@@ -1,6 +1,7 @@
 /* What the files of the cluster's core share: cluster.c (list, ticks, events), cluster_frame.c (data channel),
  * cluster_control.c (control channel), cluster_missing.c (frames that are missing), cluster_replay.c (asking for them),
- * cluster_late.c (frames that come late), cluster_groups.c (groups that fail), cluster_clock.c (clocks and ticks),
+ * cluster_late.c (frames that come late), cluster_late_schema.c (their schemas), cluster_list.c (the list of nodes,
+ * and those that were on it), cluster_groups.c (groups that fail), cluster_clock.c (clocks and ticks),
  * cluster_schema.c (schemas and the frames that wait for them). */
 #ifndef SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 #define SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
@@ -16,6 +17,8 @@ struct cluster {
   struct cluster_options options;
   struct node **nodes; /* in order of names */
   size_t node_count;
+  struct node **gone; /* that were listed lately, in the order in which they went */
+  size_t gone_count, gone_capacity;
   struct schema_store schemas;
   struct cluster_counts counts;
   size_t held_bytes;                    /* of all nodes' held frames */
@@ -47,6 +50,11 @@ int64_t cluster_stale_ns (const struct cluster *cluster, const struct node *node
  * silent. NULL: a second agent talks while the first is alive; it is counted and told. */
 struct session *cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct instant received);
 
+/* cluster_list.c */
+struct node *cluster_find_node (const struct cluster *cluster, const char *name);
+void cluster_free_nodes (struct cluster *cluster);
+void cluster_tick_gone (struct cluster *cluster, struct instant now); /* forgets those that were gone for long */
+
 /* cluster_frame.c */
 void cluster_take_frame (struct cluster *cluster, struct node *node, const struct link_message *message,
                          struct instant received);
@@ -64,6 +72,7 @@ void cluster_miss (struct cluster *cluster, struct node *node, uint64_t session,
 void cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello, bool first,
                            struct instant now);
 /* Those of a range that are still missing are lost. */
+void cluster_give_up_all (struct cluster *cluster, struct node *node, struct instant now);
 void cluster_give_up (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                       struct instant now);
 
@@ -77,16 +86,31 @@ void cluster_tick_replay (struct cluster *cluster, struct instant now);
 void cluster_forget_replay (struct cluster *cluster, struct node *node);
 
 /* cluster_late.c */
-/* A frame that is missing. */
-void cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+/* A frame that is missing. False: it still is, since its schema is not there; that is asked for. */
+bool cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                         const struct frame_header *header, struct instant now);
 /* A frame that is known, only so that the next one has something to be compared with. */
 void cluster_see_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                        const struct frame_header *header, struct instant now);
 /* Whether there is something to compare this frame with. */
 bool cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequence);
-void cluster_drop_late (struct cluster *cluster, struct node *node);
+void cluster_drop_late (struct cluster *cluster, struct node *node);                   /* its tables */
 void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* tells what came late */
+
+/* cluster_late_schema.c */
+/* Keeps a schema for late frames of this node, at most NODE_SCHEMAS_BEFORE of them. */
+void cluster_keep_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared);
+void cluster_drop_schemas_before (struct cluster *cluster, struct node *node);
+/* NULL: it is not there, nor in the history. */
+struct shared_schema *cluster_late_schema (struct cluster *cluster, struct node *node,
+                                           const uint8_t hash[SCHEMA_HASH_SIZE]);
+/* The node is asked for it, until it answers or has not for a while. False: it has said that it has none. */
+bool cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
+void cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct instant now); /* if due */
+void cluster_ask_late_anew (struct node *node);                                                /* it said hello */
+/* An answer to that; false: it is none. */
+bool cluster_take_late_schema (struct cluster *cluster, struct node *node, const struct control *message,
+                               struct instant now);
 
 /* cluster_groups.c */
 /* Takes the errors from cluster->groups, those of the frame at hand. */
@@ -125,6 +149,13 @@ void cluster_want_schema (struct cluster *cluster, struct node *node, const uint
 /* Whether the node is to be asked now for the schema that it wants; then it counts as asked. */
 bool cluster_ask_due (struct cluster *cluster, struct node *node, int64_t now_ns);
 void cluster_ask_schema (struct cluster *cluster, struct node *node, int64_t now_ns); /* if due */
+/* NULL: it is broken, or not what its hash says; or the agent has none. */
+struct schema *cluster_read_schema (const struct control *message, struct error *error);
+/* Was this schema asked for just now, of any node? If not, it is now. */
+bool cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns);
+/* One that has come, and is what its hash says: all nodes that want it have it now. */
+void cluster_new_schema (struct cluster *cluster, const struct node *node, struct shared_schema *shared,
+                         struct instant now);
 void cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message,
                           struct instant now);
 void cluster_hold_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,

@@ -9,6 +9,8 @@
  *            did not come are held by nobody any more: they are lost, and told as a gap. Else some were dropped on the
  *            way, and are asked for again.
  *
+ * A frame whose schema is not there stays missing; it is asked for again when that has come (cluster_late_schema.c).
+ *
  * So that a thousand agents with full rings do not stand before live frames: sixteen nodes are asked at once, in turn,
  * what is asked for is held to a rate in frames, what comes to one in bytes, and nothing is asked for while messages wait
  * or history has no room. A node that does not answer is asked again, ever more seldom, and after TRIES_MAX its oldest
@@ -69,8 +71,8 @@ is_ready (const struct node *node, int64_t now_ns)
 {
   const struct session *session = &node->sessions[0];
 
-  return node->replay.missing.count && !node->replay.asked && session->replays && node->schema && !node->wanting &&
-         now_ns >= node->replay.wait_ns &&
+  return node->replay.missing.count && !node->replay.asked && session->replays && session->routing_length &&
+         node->schema && !node->wanting && !node->replay.want.wanting && now_ns >= node->replay.wait_ns &&
          (clock_model_usable (&node->clock.model) || now_ns - session->hello_ns >= CLOCK_PATIENCE);
 }
 
@@ -214,8 +216,7 @@ cluster_forget_replay (struct cluster *cluster, struct node *node)
   missing_free (&node->replay.missing);
   missing_free (&node->replay.stored);
   cluster_drop_late (cluster, node);
-  schema_store_release (&cluster->schemas, node->schema_before);
-  node->schema_before = NULL;
+  cluster_drop_schemas_before (cluster, node);
 }
 
 /* ---- what agents say ---- */
@@ -252,10 +253,10 @@ cluster_take_replayed (struct cluster *cluster, struct node *node, const struct 
   slot->got++;
   if (header.sequence == slot->base)
     cluster_see_late (cluster, node, message->frame, message->frame_length, &header, now);
-  else if (missing_has (&node->replay.missing, header.session, header.sequence))
-    cluster_take_late (cluster, node, message->frame, message->frame_length, &header, now);
-  else
+  else if (!missing_has (&node->replay.missing, header.session, header.sequence))
     cluster->counts.duplicates++; /* it has come on the data channel meanwhile */
+  else if (!cluster_take_late (cluster, node, message->frame, message->frame_length, &header, now) && !slot->stuck)
+    slot->stuck = header.sequence;
 }
 
 void
@@ -263,6 +264,7 @@ cluster_end_replay (struct cluster *cluster, struct node *node, const struct con
 {
   struct replay_slot *slot = slot_of (cluster, node);
   uint64_t first = slot && slot->base ? slot->base : slot ? slot->from : 0;
+  uint64_t to = slot && slot->stuck ? slot->stuck - 1 : end->to; /* those behind are asked for again */
   bool whole;
 
   if (!slot || end->session != slot->session || end->from != first || end->to > slot->to || end->to + 1 < slot->next) {
@@ -270,14 +272,16 @@ cluster_end_replay (struct cluster *cluster, struct node *node, const struct con
     return;
   }
   whole = end->sent == slot->got;
-  if (whole && end->to >= slot->from) {
-    cluster_give_up (cluster, node, end->session, slot->from, end->to, now);
+  if (whole && to >= slot->from) {
+    cluster_give_up (cluster, node, end->session, slot->from, to, now);
     node->replay.tries = 0;
-  } else
+  } else if (!slot->stuck)
     try_later (cluster, node, now);
   slot_end (cluster, slot);
-  if (!node->replay.missing.count)
+  if (!node->replay.missing.count) {
     cluster_drop_late (cluster, node);
+    cluster_drop_schemas_before (cluster, node);
+  }
   if (!node->replay.missing.count || node->replay.missing.ranges[0].session != node->replay.run.session)
     cluster_end_run (cluster, node, now);
   cluster_ask_replay (cluster, now);

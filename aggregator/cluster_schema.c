@@ -24,11 +24,8 @@ give_schema (struct cluster *cluster, struct node *node, struct shared_schema *s
   if (memcmp (node->wanted, shared->schema->hash, SCHEMA_HASH_SIZE) != 0)
     cluster_drop_held (cluster, node);
   schema_store_use (shared);
-  if (node->schema && node->replay.missing.count) {
-    schema_store_release (&cluster->schemas, node->schema_before);
-    node->schema_before = node->schema;
-    schema_store_use (node->schema_before);
-  }
+  if (node->schema && node->replay.missing.count)
+    cluster_keep_schema (cluster, node, node->schema);
   cluster_drop_schema (cluster, node);
   node->schema = shared;
   node->wanting = false;
@@ -36,13 +33,27 @@ give_schema (struct cluster *cluster, struct node *node, struct shared_schema *s
   cluster_carry_groups (node, shared->schema);
 }
 
+/* Frames wait for another schema, and one of the schema before has come behind them: they were sampled between two
+ * reloads. They come late. */
+static void
+pass_over_wanted (struct cluster *cluster, struct node *node)
+{
+  node->wanting = false;
+  if (node->held && node->sessions[0].replays)
+    cluster_want_late_schema (cluster, node, node->wanted);
+  cluster_drop_held (cluster, node);
+}
+
 bool
 cluster_use_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
   struct shared_schema *shared;
 
-  if (node->schema && memcmp (node->schema->schema->hash, hash, SCHEMA_HASH_SIZE) == 0)
+  if (node->schema && memcmp (node->schema->schema->hash, hash, SCHEMA_HASH_SIZE) == 0) {
+    if (node->wanting)
+      pass_over_wanted (cluster, node);
     return true;
+  }
   shared = schema_store_find (&cluster->schemas, hash);
   if (shared)
     give_schema (cluster, node, shared);
@@ -69,15 +80,22 @@ cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t h
 }
 
 bool
+cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns)
+{
+  if (now_ns - cluster->asked_ns < ASK_OTHERS_AFTER && memcmp (cluster->asked_hash, hash, SCHEMA_HASH_SIZE) == 0)
+    return true;
+  memcpy (cluster->asked_hash, hash, SCHEMA_HASH_SIZE);
+  cluster->asked_ns = now_ns;
+  return false;
+}
+
+bool
 cluster_ask_due (struct cluster *cluster, struct node *node, int64_t now_ns)
 {
-  if (!node->wanting || !node->sessions[0].hello || now_ns < node->ask_at_ns)
+  if (!node->wanting || !node->sessions[0].routing_length || now_ns < node->ask_at_ns)
     return false;
-  if (now_ns - cluster->asked_ns < ASK_OTHERS_AFTER &&
-      memcmp (cluster->asked_hash, node->wanted, SCHEMA_HASH_SIZE) == 0)
+  if (cluster_asked_lately (cluster, node->wanted, now_ns))
     return false;
-  memcpy (cluster->asked_hash, node->wanted, SCHEMA_HASH_SIZE);
-  cluster->asked_ns = now_ns;
   node->ask_at_ns = now_ns + node->ask_wait_ns;
   if (node->ask_wait_ns < ASK_WAIT_MAX)
     node->ask_wait_ns *= 2;
@@ -94,6 +112,23 @@ cluster_ask_schema (struct cluster *cluster, struct node *node, int64_t now_ns)
     return;
   memcpy (request.schema_hash, node->wanted, SCHEMA_HASH_SIZE);
   cluster_answer (cluster, session->routing, session->routing_length, &request);
+}
+
+struct schema *
+cluster_read_schema (const struct control *message, struct error *error)
+{
+  struct schema *schema = NULL;
+
+  if (message->schema_length == 0)
+    error_set (error, "the agent does not have the schema of its frames any more");
+  else
+    schema = schema_read (message->schema, message->schema_length, error);
+  if (schema && memcmp (schema->hash, message->schema_hash, SCHEMA_HASH_SIZE) != 0) {
+    error_set (error, "a schema whose bytes do not have its hash");
+    schema_destroy (schema);
+    schema = NULL;
+  }
+  return schema;
 }
 
 static void
@@ -142,46 +177,50 @@ tell_schema (struct cluster *cluster, const struct node *node, const struct sche
 }
 
 void
+cluster_new_schema (struct cluster *cluster, const struct node *node, struct shared_schema *shared, struct instant now)
+{
+  tell_schema (cluster, node, shared->schema, now);
+  for (size_t i = 0; i < cluster->node_count; i++) {
+    struct node *other = cluster->nodes[i];
+    struct late_want *want = &other->replay.want;
+
+    if (want->wanting && cluster_late_schema (cluster, other, want->hash))
+      want->wanting = false;
+    if (other->wanting && cluster_use_schema (cluster, other, other->wanted))
+      release_held (cluster, other, now);
+  }
+}
+
+void
 cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message, struct instant now)
 {
   struct schema *schema;
   struct error error;
 
   if (!node->wanting || memcmp (node->wanted, message->schema_hash, SCHEMA_HASH_SIZE) != 0) {
-    if (!schema_store_find (&cluster->schemas, message->schema_hash))
+    if (!cluster_take_late_schema (cluster, node, message, now) &&
+        !schema_store_find (&cluster->schemas, message->schema_hash))
       cluster_reject (cluster, node, REJECTED_SCHEMA, "a schema that was not asked for", now);
     return;
   }
-  schema = schema_read (message->schema, message->schema_length, &error);
+  schema = cluster_read_schema (message, &error);
   if (!schema) {
     refuse_schema (cluster, node, error.text, now);
     return;
   }
-  if (memcmp (schema->hash, node->wanted, SCHEMA_HASH_SIZE) != 0) {
-    schema_destroy (schema);
-    refuse_schema (cluster, node, "a schema whose bytes do not have its hash", now);
-    return;
-  }
   give_schema (cluster, node, schema_store_add (&cluster->schemas, schema));
-  tell_schema (cluster, node, schema, now);
   release_held (cluster, node, now);
-  for (size_t i = 0; i < cluster->node_count; i++) {
-    struct node *other = cluster->nodes[i];
-    if (other->wanting && cluster_use_schema (cluster, other, other->wanted))
-      release_held (cluster, other, now);
-  }
+  cluster_new_schema (cluster, node, node->schema, now);
 }
 
-/* What is dropped here may be asked for again. */
+/* What is dropped here is asked for again, or lost. */
 static void
 miss_again (struct cluster *cluster, struct node *node, const void *bytes, size_t length, int64_t received_ns)
 {
   struct instant received = { received_ns, cluster_time (cluster, received_ns) };
-  const struct session *session = &node->sessions[0];
   struct frame_header header;
 
-  if (cluster->options.replay_rate > 0 && (session->replays || !session->hello) &&
-      frame_read_header (bytes, length, &header, NULL) == 0)
+  if (frame_read_header (bytes, length, &header, NULL) == 0)
     cluster_miss (cluster, node, header.session, header.sequence, header.sequence, received);
 }
 

@@ -105,6 +105,7 @@ put_schema (struct history *history, const struct schema *schema)
   for (size_t i = 0; i < known; i++)
     if (memcmp (history->schemas[i], schema->hash, SCHEMA_HASH_SIZE) == 0)
       return;
+  history_hold_schema (history, schema->hash, schema->encoded.data, schema->encoded.length);
   item = item_create (ITEM_SCHEMA, NULL, NULL, 0, schema->encoded.data, schema->encoded.length);
   memcpy (item->hash, schema->hash, SCHEMA_HASH_SIZE);
   if (put (history, item))
@@ -225,7 +226,8 @@ open_first (struct history *history)
   history->number = clock_wall () / 1000;
   history->store = history_open_store (history, &error);
   if (history->store &&
-      history_store_ranges (history->store, clock_wall () - RANGES_OF, history, take_range, &error) < 0) {
+      (history_store_ranges (history->store, clock_wall () - RANGES_OF, history, take_range, &error) < 0 ||
+       history_load_schemas (history, &error) < 0)) {
     history_store_close (history->store);
     history->store = NULL;
   }
@@ -279,6 +281,7 @@ history_free (struct history *history)
     history->ranges = range->next;
     free (range);
   }
+  history_free_schemas (history);
   item_list_clear (history, &history->events);
   item_list_clear (history, &history->schemas_known);
   history_store_close (history->store);

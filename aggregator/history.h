@@ -50,6 +50,10 @@ void history_each_range (const struct history *history, void *context,
                          void (*range) (void *context, const char *node, uint64_t session, uint64_t first,
                                         uint64_t last));
 
+/* The bytes of a schema that was put, or was stored when it was opened: of those the newest. NULL: it is not there. Valid
+ * until a frame is put. */
+const struct buffer *history_schema (const struct history *history, const uint8_t hash[SCHEMA_HASH_SIZE]);
+
 /* None of these blocks for the disk. Times are taken from the frames and events themselves. */
 void history_put_frame (struct history *history, const struct cluster_frame *frame);
 void history_put_event (struct history *history, const struct event *event);

@@ -50,6 +50,12 @@ struct range {
   uint64_t session, first, last;
 };
 
+/* What a frame that comes late may have: see history_schema. */
+struct history_schema {
+  uint8_t hash[SCHEMA_HASH_SIZE];
+  struct buffer bytes;
+};
+
 struct history {
   struct history_options options;
   char *path;
@@ -60,6 +66,8 @@ struct history {
   uint64_t ticks;
   uint8_t schemas[HISTORY_SCHEMAS_MAX][SCHEMA_HASH_SIZE]; /* that were put, a ring */
   size_t schema_count;
+  struct history_schema schemas_held[HISTORY_SCHEMAS_MAX]; /* that were put or stored before, a ring */
+  size_t schemas_held_count;
   struct buffer record;
   struct json json;
   bool failing; /* as told */
@@ -103,6 +111,12 @@ void history_give_back (struct history *history, size_t size);
 
 /* history.c */
 struct history_store *history_open_store (struct history *history, struct error *error);
+
+/* history_schemas.c */
+void history_hold_schema (struct history *history, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes,
+                          size_t length);
+int history_load_schemas (struct history *history, struct error *error); /* from the store */
+void history_free_schemas (struct history *history);
 
 /* history_write.c */
 void history_write (struct history *history, int64_t now_ns); /* all that is whole, or nothing of it */

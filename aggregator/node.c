@@ -31,13 +31,20 @@ node_create (const char *name, const uint8_t key[KEY_SIZE], int64_t now_ns)
 }
 
 void
-node_destroy (struct node *node)
+node_forget_failures (struct node *node)
 {
   while (node->failures) {
     struct group_failure *next = node->failures->next;
     free (node->failures);
     node->failures = next;
   }
+  node->groups_first_ns = node->groups_told_ns = 0;
+}
+
+void
+node_destroy (struct node *node)
+{
+  node_forget_failures (node);
   free (node);
 }
 

@@ -98,10 +98,12 @@ enum node_rejection {
   NODE_REJECTIONS
 };
 
+#define NODE_SCHEMAS_BEFORE 4
+
 struct node {
   char name[FRAME_NODE_MAX + 1];
   uint8_t key[KEY_SIZE];
-  int64_t since_ns; /* when it was listed with this key */
+  int64_t since_ns; /* when it was listed with this key; when it was taken from the list */
   bool listed;      /* used while the list is taken anew */
 
   enum node_state state;
@@ -127,9 +129,11 @@ struct node {
     int64_t told_ns;
   } rejections[NODE_REJECTIONS];
 
-  struct shared_schema *schema;        /* of the tables; NULL: none yet */
-  struct shared_schema *schema_before; /* of frames that were missing when it got another one; NULL: none were */
-  struct node_group **groups;          /* one for each of the schema's, NULL until sent */
+  struct shared_schema *schema; /* of the tables; NULL: none yet */
+  /* Of frames that are missing: those that it had when it got another one, and those that were asked for. The last one
+   * comes first, NULL where there is none. */
+  struct shared_schema *schemas_before[NODE_SCHEMAS_BEFORE];
+  struct node_group **groups; /* one for each of the schema's, NULL until sent */
 
   struct group_failure *failures;
   int64_t groups_first_ns; /* when they were first looked at; 0: never */
@@ -147,6 +151,7 @@ struct node {
 };
 
 struct node *node_create (const char *name, const uint8_t key[KEY_SIZE], int64_t now_ns);
+void node_forget_failures (struct node *node);
 void node_destroy (struct node *node); /* its schema and held frames are given back before */
 
 struct session *node_session (struct node *node, uint64_t id); /* NULL: not known */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "aggregator/missing.h"
+#include "synop/schema.h"
 
 #define REPLAY_SLOTS 16         /* nodes that are asked at once */
 #define REPLAY_WINDOW_FRAMES 64 /* asked for at once; each of them is another message on its way */
@@ -22,6 +23,7 @@ struct replay_slot {
   uint64_t next;    /* they come in order */
   uint64_t due;     /* how many come at most, */
   uint64_t got;     /* and came; the base too */
+  uint64_t stuck;   /* the first that came and whose schema is not there; 0: none did */
   int64_t heard_ns; /* when something of it came last, or it was sent */
 };
 
@@ -42,6 +44,16 @@ struct replay_run {
   int64_t began_ns;
 };
 
+/* A schema that late frames have and that is not there: nothing is asked for until it is, or cannot be had. */
+struct late_want {
+  bool wanting;
+  uint8_t hash[SCHEMA_HASH_SIZE]; /* that is wanted, or was last */
+  unsigned asked;
+  int64_t ask_at_ns;
+  bool refused; /* it cannot be had: frames of it are lost */
+  uint8_t refused_hash[SCHEMA_HASH_SIZE];
+};
+
 /* Of one node. */
 struct node_replay {
   struct missing missing; /* what is asked for */
@@ -51,6 +63,7 @@ struct node_replay {
   unsigned tries;         /* requests in a row without an answer that helps */
   int64_t wait_ns;        /* no request before that */
   struct replay_run run;
+  struct late_want want;
   struct late *late; /* tables of the last late frame; NULL: none */
 };
 

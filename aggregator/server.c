@@ -87,10 +87,18 @@ send_answer (void *context, const uint8_t *routing, size_t routing_length, const
   link_server_send (server->link, routing, routing_length, bytes, length);
 }
 
+static const struct buffer *
+stored_schema (void *context, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  const struct server *server = context;
+
+  return server->history ? history_schema (server->history, hash) : NULL;
+}
+
 struct cluster_output
 server_output (struct server *server)
 {
-  return (struct cluster_output){ server, take_frame, server_event, take_tick, take_clock, send_answer };
+  return (struct cluster_output){ server, take_frame, server_event, take_tick, take_clock, send_answer, stored_schema };
 }
 
 /* ---- what comes in ---- */

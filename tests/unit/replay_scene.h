@@ -16,6 +16,8 @@ struct agent {
   uint64_t ring_from[16];          /* the first that is still held of each */
   size_t session_count;
   bool alive, mute;
+  bool other;                                                        /* it samples with the other schema now */
+  enum { KEEPS_SCHEMAS, HAS_LOST_SCHEMAS, IGNORES_SCHEMAS } earlier; /* those that it does not sample with any more */
 };
 
 /* The scene: a cluster, agents, and how often each frame came out. */
@@ -24,10 +26,11 @@ struct scene {
   struct agent agents[NODES];
   struct buffer requests; /* struct request, in order */
   uint8_t seen[NODES][16][FRAMES_MAX];
+  bool other[NODES][16][FRAMES_MAX]; /* its schema */
   int64_t sampled_ns[NODES][16][FRAMES_MAX];
   uint64_t random;
   unsigned lose_data, lose_control; /* of 100 */
-  size_t late, lost, under_way;
+  size_t late, lost, under_way, schema_requests;
   bool wrong_change;
   int64_t wait_ns; /* of messages, until they are handled */
 };
@@ -132,12 +135,19 @@ say (size_t index, enum link_channel channel, const struct buffer *bytes)
   free (message.bytes);
 }
 
+static inline const struct schema *
+schema_of (size_t index)
+{
+  return scene->agents[index].other ? scene->bench->other : scene->bench->schema;
+}
+
 static inline void
 say_control (size_t index, struct control *control)
 {
   struct buffer bytes = { 0 };
 
-  memcpy (control->schema_hash, scene->bench->schema->hash, SCHEMA_HASH_SIZE);
+  if (control->type != CONTROL_SCHEMA)
+    memcpy (control->schema_hash, schema_of (index)->hash, SCHEMA_HASH_SIZE);
   control_write (&bytes, control);
   say (index, LINK_CONTROL, &bytes);
   buffer_free (&bytes);
@@ -147,7 +157,10 @@ static inline void
 write_frame (struct buffer *bytes, const char *node, uint64_t session, uint64_t sequence)
 {
   const struct agent *agent = &scene->agents[agent_of (node)];
-  int64_t sampled_ns = scene->sampled_ns[agent_of (node)][session_of (agent, session)][sequence];
+  size_t at = session_of (agent, session);
+  bool other = scene->other[agent_of (node)][at][sequence];
+  const struct schema *schema = other ? scene->bench->other : scene->bench->schema;
+  int64_t sampled_ns = scene->sampled_ns[agent_of (node)][at][sequence];
   struct frame_header header = {
     .session = session, .sequence = sequence, .monotonic_ns = sampled_ns, .wall_ns = WALL_START + sampled_ns
   };
@@ -155,12 +168,12 @@ write_frame (struct buffer *bytes, const char *node, uint64_t session, uint64_t 
   const struct table *tables[] = { &table };
 
   strcpy (header.node, node);
-  table_init (&table, scene->bench->schema->groups[0]);
+  table_init (&table, schema->groups[0]);
   table_begin (&table);
   table.period_ns = NS_PER_S;
   table_add_row (&table, "d0", 2);
   table_set_uint (&table, 0, 0, sequence * 1000);
-  frame_write (bytes, &header, scene->bench->schema, tables, 1);
+  frame_write (bytes, &header, schema, tables, 1);
   table_free (&table);
 }
 
@@ -211,6 +224,7 @@ sample (size_t index)
 
   agent->last[at]++;
   scene->sampled_ns[index][at][agent->last[at]] = scene->bench->now_ns - scene->wait_ns;
+  scene->other[index][at][agent->last[at]] = agent->other;
   write_frame (&bytes, agent->name, agent->sessions[at], agent->last[at]);
   if (chance (100) >= scene->lose_data)
     say (index, LINK_DATA, &bytes);
@@ -248,13 +262,32 @@ say_frame (size_t index, uint64_t session, uint64_t sequence)
 }
 
 static inline void
-say_schema (size_t index)
+say_bytes_of (size_t index, const struct schema *schema, bool bytes)
 {
   struct control message = { .type = CONTROL_SCHEMA,
-                             .schema = (const uint8_t *) scene->bench->schema->encoded.data,
-                             .schema_length = scene->bench->schema->encoded.length };
+                             .schema = (const uint8_t *) schema->encoded.data,
+                             .schema_length = bytes ? schema->encoded.length : 0 };
 
+  memcpy (message.schema_hash, schema->hash, SCHEMA_HASH_SIZE);
   say_control (index, &message);
+}
+
+static inline void
+say_schema (size_t index)
+{
+  say_bytes_of (index, schema_of (index), true);
+}
+
+static inline void
+answer_schema (size_t index, const struct control *request)
+{
+  const struct agent *agent = &scene->agents[index];
+  const struct schema *asked = memcmp (request->schema_hash, scene->bench->other->hash, SCHEMA_HASH_SIZE) == 0
+                                   ? scene->bench->other
+                                   : scene->bench->schema;
+
+  if (asked == schema_of (index) || agent->earlier != IGNORES_SCHEMAS)
+    say_bytes_of (index, asked, asked == schema_of (index) || agent->earlier == KEEPS_SCHEMAS);
 }
 
 static inline void
@@ -303,8 +336,10 @@ answer_all (void)
       scene->under_way--;
     if (!scene->agents[request.agent].alive || scene->agents[request.agent].mute)
       continue;
-    if (request.control.type == CONTROL_SCHEMA_REQUEST ||
-        (request.control.type == CONTROL_WELCOME && !request.control.known))
+    if (request.control.type == CONTROL_SCHEMA_REQUEST) {
+      scene->schema_requests++;
+      answer_schema (request.agent, &request.control);
+    } else if (request.control.type == CONTROL_WELCOME && !request.control.known)
       say_schema (request.agent);
     else if (request.control.type == CONTROL_REPLAY_REQUEST)
       answer_replay (request.agent, &request.control);
