@@ -98,8 +98,8 @@ note_seen (struct gpu_group *gpu_group, const struct table *table, size_t first)
     gpu_group->seen = memory_resize (gpu_group->seen, gpu_group->room, sizeof *gpu_group->seen);
   }
   for (size_t i = first; i < table->rows; i++)
-    gpu_group->seen[i] = (struct seen_gpu){ .utilization = number (table, i, UTILIZATION),
-                                            .energy_mj = number (table, i, ENERGY) };
+    gpu_group->seen[i] =
+        (struct seen_gpu){ .utilization = number (table, i, UTILIZATION), .energy_mj = number (table, i, ENERGY) };
   return gpu_group->seen;
 }
 
