@@ -88,7 +88,7 @@ cluster_tell_clock (struct cluster *cluster, const struct node *node)
     clock.drift = model->frequency;
   }
   cluster->options.output.clock (cluster->options.output.context, node->name,
-                                 node->sessions[0].hello ? node->sessions[0].id : 0,
+                                 node->sessions[0].routing_length ? node->sessions[0].id : 0,
                                  clock_model_usable (model) ? &clock : NULL);
 }
 

@@ -2,7 +2,7 @@
  *
  *   1  hello           node, session, schema hash, first sequence held, last sequence, period ns, version text, held
  *                      held: earlier sessions of which frames are held, [[session, first, last], ...], the newest first
- *   2  schema          schema hash, schema (bin)
+ *   2  schema          schema hash, schema (bin); of no bytes: the agent does not have it
  *   3  probe           session, t1, last   (last: nil, or the four times [t1, t2, t3, t4] of the probe before)
  *   4  replayed frame  frame (bin)
  *   5  replay end      session, from, to, sent: of all frames from `from` to `to`, `sent` were held and were sent
@@ -13,7 +13,7 @@
  *                      `cluster ns + x * (1 + drift)`, to within the bound; soon: the agent shall probe in a burst again
  *  34  replay request  session, from, to, frames, bytes: those of the frames from..to that are held, in order, at most so
  *                      many and of so many bytes together; a frame that is larger alone counts as not held
- *  36  schema request  schema hash
+ *  36  schema request  schema hash: that of the frames now, or of frames that are held
  *  37  wrong node      session, node: whose key it is. The hello named another one, and nothing is taken
  *
  * t1 and t4 are the agent's monotonic ns when a probe is sent and its answer comes, t2 and t3 the aggregator's when the

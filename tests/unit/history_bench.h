@@ -140,7 +140,8 @@ put_made (struct scratch *scratch, const char *node, uint64_t session, uint64_t 
 {
   struct take_made made = { 0 };
   struct frame_sink sink = { .context = &made, .take = take_made };
-  struct report_group pair = { &made.tables[0], before ? &made.tables[1] : NULL };
+  struct report_group pairs[2] = { { &made.tables[0],
+                                     before ? &made.tables[1] : NULL } }; /* a schema may have another */
   struct frame_header header, header_before;
   struct buffer frame = { 0 }, frame_before = { 0 };
   struct cluster_frame put = { .header = &header,
@@ -151,7 +152,7 @@ put_made (struct scratch *scratch, const char *node, uint64_t session, uint64_t 
                                .late = late,
                                .tick_period_ns = late ? 0 : NS_PER_S,
                                .schema = scratch->schema,
-                               .groups = &pair };
+                               .groups = pairs };
 
   made_frame (scratch, &frame, node, session, sequence);
   assert_int_equal (frame_read_header (frame.data, frame.length, &header, NULL), 0);

@@ -348,6 +348,34 @@ test_revoked_and_replaced (void **state)
   assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
 }
 
+/* The connection may outlive it all. The session counts as not known, so that the agent says hello again. */
+static void
+test_replaced_by_its_own_agent (void **state)
+{
+  struct control probe = { .type = CONTROL_PROBE, .session = 7, .has_last = true };
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  assert_int_equal (bench->clock_session, 7);
+  key_set_destroy (bench->keys);
+  bench->keys = key_set_create ();
+  list_node (bench, "n1", 2);
+  cluster_list (bench->cluster, bench->keys, now (bench));
+  pass (bench, NS_PER_S);
+  send_plain (bench, "n1", 7, 2);
+  for (int i = 0; i < 4; i++)
+    probe.last[i] = bench->now_ns;
+  send_control (bench, "n1", &probe);
+  assert_int_equal (bench->clock_session, 0);
+  send_hello (bench, "n1", "n1", 7, NS_PER_S);
+  assert_int_equal (bench->clock_session, 7);
+  send_good_schema (bench, "n1");
+  send_plain (bench, "n1", 7, 3);
+  assert_int_equal (bench->frames, 3);
+  assert_int_equal (cluster_counts (bench->cluster)->lost, 0);
+  assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", "back"), 1);
+}
+
 int
 main (void)
 {
@@ -366,6 +394,7 @@ main (void)
     BENCH_TEST (test_tables_are_bounded),
     BENCH_TEST (test_wrong_node),
     BENCH_TEST (test_revoked_and_replaced),
+    BENCH_TEST (test_replaced_by_its_own_agent),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -477,6 +477,56 @@ test_bounded_queue (void **state)
   free (counted);
 }
 
+/* ---- schemas of late frames ---- */
+
+static void
+assert_schema (const struct scratch *scratch, const struct schema *schema)
+{
+  const struct buffer *bytes = history_schema (scratch->history, schema->hash);
+
+  assert_non_null (bytes);
+  assert_int_equal (bytes->length, schema->encoded.length);
+  assert_memory_equal (bytes->data, schema->encoded.data, bytes->length);
+}
+
+/* What this run has put, at once, and what the runs before have: the newest. */
+static void
+test_schemas (void **state)
+{
+  struct scratch *scratch = *state;
+  struct schema *first = scratch->schema, *last = NULL;
+  char help[16];
+  struct metric metrics[] = { made_metrics[0], made_metrics[1] };
+  struct group group = made_group;
+  const struct group *const list[] = { &made_group, &group };
+
+  scratch_open (scratch);
+  assert_null (history_schema (scratch->history, first->hash));
+  put_made (scratch, "n1", 1, 1, 0, false);
+  assert_schema (scratch, first);
+  scratch_close (scratch);
+  scratch_open (scratch);
+  assert_schema (scratch, first);
+
+  metrics[0].help = help;
+  group.metrics = metrics;
+  group.name = "other";
+  for (uint64_t i = 0; i < 70; i++) {
+    snprintf (help, sizeof help, "Number %u.", (unsigned) i);
+    if (last)
+      schema_destroy (last);
+    last = scratch->schema = schema_create (list, 2);
+    put_made (scratch, "n1", 1, i + 2, 0, false);
+    assert_schema (scratch, last);
+  }
+  scratch_close (scratch);
+  scratch_open (scratch);
+  assert_schema (scratch, last);
+  assert_null (history_schema (scratch->history, first->hash));
+  schema_destroy (last);
+  scratch->schema = first;
+}
+
 int
 main (void)
 {
@@ -498,6 +548,7 @@ main (void)
     TEST (test_no_room),
     TEST (test_full_tmpfs),
     TEST (test_bounded_queue),
+    TEST (test_schemas),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
