@@ -3,11 +3,12 @@
 What was sampled is read from the agents' rings. Nothing here waits for a time, only for what must come."""
 
 import re
+import signal
 from collections import Counter
 
 import msgpack
 import pytest
-from lib.programs import wait_until
+from lib.programs import run, wait_until
 from lib.cut_relay import Relay
 
 
@@ -135,3 +136,80 @@ def test_aggregator_killed(cluster, relay):
     frames = wait_all(cluster, "n1", before=[first])
     assert {one for one, _ in frames} == {session}
     assert not cluster.aggregator.lines(type="event", event="gap")
+
+
+def switch_groups(cluster, nodes, config):
+    """A reload with other groups: frames have another schema from then on."""
+    for node in nodes:
+        session = next(iter(sampled(cluster, node)))[0]
+        mark = len(cluster.agents[node].log())
+        cluster.write(f"{node}.ini", config)
+        cluster.agents[node].signal(signal.SIGHUP)
+        wait_until(lambda: "read again" in cluster.agents[node].log()[mark:], "a reload")
+        before = last_of(cluster, node, session)
+        wait_until(lambda: last_of(cluster, node, session) >= before + 10, "frames behind the reload")
+
+
+def assert_nothing_lost(cluster, nodes, before):
+    for node in nodes:
+        wait_all(cluster, node, before=before)
+    assert not cluster.aggregator.lines(type="event", event="gap")
+    rejected = {line["what"] for line in cluster.aggregator.lines(type="event", event="rejected")}
+    assert rejected <= {"no_schema"}, "frames from the queue may come before the hello, and again behind it"
+    cluster.aggregator.stop()
+    checked = run("aggregator", "check", cluster.history)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("history", ["history", "another history"])
+def test_groups_change_while_the_aggregator_is_away(cluster, history):
+    """Frames have a schema that no hello names: it is in the history, else the agents have it."""
+    nodes = ("n1", "n2")
+    cluster.start_aggregator()
+    cluster.start_nodes(*nodes, period="50ms")
+    first = cluster.aggregator
+    first.stop()
+    if history == "another history":
+        for file in cluster.folder.glob("history.db*"):
+            file.unlink()
+    for node in nodes:
+        session = first.lines(type="node", node=node)[-1]["session"]
+        before = last_of(cluster, node, session)
+        wait_until(lambda: last_of(cluster, node, session) >= before + 20, "frames while it is away")
+    switch_groups(cluster, nodes, "[group load]\nenabled = no\n")
+    cluster.start_aggregator()
+    assert_nothing_lost(cluster, nodes, [first] if history == "history" else [])
+
+
+def test_groups_change_again_and_again(cluster):
+    """No frame between two reloads stays behind."""
+    cluster.start_aggregator()
+    cluster.start_nodes("n1", period="50ms")
+    for count in range(10):
+        switch_groups(cluster, ["n1"], "[group load]\nenabled = no\n" if count % 2 else "")
+    assert_nothing_lost(cluster, ["n1"], [])
+
+
+def test_keys_are_revoked_and_replaced(cluster):
+    """As a cut link: what was printed is not printed again, and what was sampled meanwhile is."""
+    cluster.start_aggregator()
+    cluster.start_nodes("n1", "n2", period="50ms")
+    to = ("--keys", cluster.master, "--socket", cluster.socket)
+    wait_until(lambda: len(sampled(cluster, "n1")) >= 40, "frames")
+    for _ in range(2):
+        cluster.succeed("aggregator", "keys", "revoke", "n1", *to)
+        mark = cluster.aggregator.mark()
+        session, last = max(sampled(cluster, "n1"))
+        wait_until(lambda: last_of(cluster, "n1", session) >= last + 20, "frames while it is out")
+        cluster.keys_add("n1", cluster.keys_of("n1") / "agent.pub")
+        cluster.wait_node("n1", after=mark)
+        wait_all(cluster, "n1")
+    keys = cluster.keys_of("n1")
+    for file in keys.glob("agent.*"):
+        file.unlink()
+    cluster.succeed("agent", "keys", "init", "--keys", keys, "--node", "n1")
+    cluster.succeed("aggregator", "keys", "add", "n1", keys / "agent.pub", "--replace", *to)
+    mark = cluster.aggregator.mark()
+    cluster.agents["n1"].signal(signal.SIGHUP)
+    cluster.wait_node("n1", after=mark)
+    assert_nothing_lost(cluster, ["n1", "n2"], [])
