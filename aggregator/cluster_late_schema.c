@@ -127,12 +127,14 @@ cluster_ask_late_anew (struct node *node)
 bool
 cluster_take_late_schema (struct cluster *cluster, struct node *node, const struct control *message, struct instant now)
 {
+  static const uint8_t none[SCHEMA_HASH_SIZE];
   struct late_want *want = &node->replay.want;
   struct shared_schema *shared;
   struct schema *schema;
   struct error error;
 
-  if (memcmp (want->hash, message->schema_hash, SCHEMA_HASH_SIZE) != 0)
+  if (memcmp (want->hash, none, SCHEMA_HASH_SIZE) == 0 ||
+      memcmp (want->hash, message->schema_hash, SCHEMA_HASH_SIZE) != 0)
     return false;
   if (!want->wanting)
     return true; /* an answer that was late itself */

@@ -35,7 +35,8 @@ line_create (const char *text, size_t length)
 
   line->users = 1;
   line->length = length;
-  memcpy (line->text, text, length);
+  if (length)
+    memcpy (line->text, text, length);
   return line;
 }
 

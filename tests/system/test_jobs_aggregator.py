@@ -208,9 +208,11 @@ def test_told_by_prolog_and_epilog(cluster, nodes):
     assert len(job_lines(out)) == 3
     done = command(cluster, "job", "end", "6")
     assert done.returncode == 0 and "no job 6 runs" in done.stderr  # an epilog must not fail
-    for wrong in ("x" * 129, "a b", ""):
+    for wrong in ("x" * 129, "a b"):
         done = command(cluster, "job", "start", wrong)
         assert done.returncode == 1 and "the id of a job has" in done.stderr, done.stderr
+    done = command(cluster, "job", "start", "")
+    assert done.returncode == 2 and "aggregator job start ID" in done.stderr, done.stderr
     counters = cluster.status()["counters"]
     assert counters["jobs_running"] == 0 and counters["jobs_started"] == counters["jobs_ended"] == 1
     for words in ("job", "job\tstop\t5", "job\tstart", "job\tend\t5\tnode=n1"):
