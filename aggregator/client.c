@@ -2,14 +2,13 @@
 #include "aggregator/client.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "aggregator/globs.h"
+#include "aggregator/filters.h"
 #include "aggregator/local_socket.h"
 #include "aggregator/standard_output.h"
 #include "synop/clock.h"
@@ -120,49 +119,6 @@ show_lines (struct tail *tail)
   return count && tail->shown >= count ? TAIL_DONE : TAIL_LOST;
 }
 
-/* `names` have a NUL behind each. */
-static bool
-matches_one (const char *pattern, const struct buffer *names)
-{
-  for (const char *name = names->data; name < names->data + names->length; name += strlen (name) + 1)
-    if (fnmatch (pattern, name, 0) == 0)
-      return true;
-  return false;
-}
-
-static void
-warn_of_group (const char *pattern, const struct buffer *names)
-{
-  struct buffer list = { 0 };
-
-  for (const char *name = names->data; name < names->data + names->length; name += strlen (name) + 1)
-    buffer_printf (&list, "%s%s", list.length ? ", " : "", name);
-  log_warning ("--group: no node has a group \"%.64s\" so far; there are %.*s", pattern, (int) list.length, list.data);
-  buffer_free (&list);
-}
-
-/* A group may come later; whoever misspelt one would wait in vain, and without a word. */
-static void
-check_groups (const struct options *options)
-{
-  struct buffer names = { 0 };
-  struct globs globs;
-  struct error error;
-  const char *pattern;
-
-  globs_init (&globs, options->group);
-  if (globs.count && local_socket_request (options->socket, "groups\n", &names, &error) == 0 && !is_refusal (&names)) {
-    for (size_t i = 0; i < names.length; i++)
-      names.data[i] = names.data[i] == '\n' ? '\0' : names.data[i];
-    pattern = globs.text;
-    for (size_t i = 0; i < globs.count && names.length; i++, pattern += strlen (pattern) + 1)
-      if (!matches_one (pattern, &names))
-        warn_of_group (pattern, &names);
-  }
-  globs_free (&globs);
-  buffer_free (&names);
-}
-
 static enum tail_end
 follow (struct tail *tail, int fd)
 {
@@ -221,7 +177,7 @@ client_tail (const struct options *options)
   enum tail_end end = make_request (&tail) < 0 ? TAIL_FAILED : TAIL_LOST;
 
   if (end == TAIL_LOST)
-    check_groups (options);
+    filters_check_stream (options);
   while (end == TAIL_LOST) {
     int fd = attach (&tail);
     if (fd < 0) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregator/catch_up.h"
+#include "aggregator/filters.h"
 #include "aggregator/globs.h"
 #include "aggregator/history_read.h"
 #include "aggregator/replay.h"
@@ -305,6 +306,8 @@ export_tables (const struct options *options, struct history_query *query)
   globs_init (&command.export.groups, options->group);
   replay_progress_init (&command.progress, "export");
   file = history_file_open (options->history_path, &command.error);
+  if (file)
+    filters_check_history (options, file, query);
   if (!file || export_begin (&command.export, formats[options->format], options->output_path, &command.error) < 0 ||
       history_read (file, query, &sink, &broken, &command.error) < 0)
     command.failed = true;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "aggregator/export.h"
+#include "aggregator/filters.h"
 #include "aggregator/globs.h"
 #include "aggregator/history_file.h"
 #include "aggregator/history_record.h"
@@ -106,6 +107,8 @@ export_frames (const struct options *options, const struct history_query *query)
 
   globs_init (&nodes, options->node);
   frames.file = history_file_open (options->history_path, &error);
+  if (frames.file)
+    filters_check_history (options, frames.file, query);
   if (frames.file && !(frames.out = fopen (frames.path, "wxe")))
     error_set (&error, "%s: %s", frames.path, strerror (errno));
   if (frames.out) {

@@ -201,12 +201,13 @@ static const struct option replay_table[] = {
   { "replay", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-1h",
     .help = "The first instant that is shown. " WHEN },
   { "replay", "to", NULL, OPTION_TEXT, AT (to), .fallback = "now", .help = "The instant before which it ends." },
-  { "replay", "node", NULL, OPTION_LIST, AT (node),
+  { "replay", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
     .help = "Only lines of nodes whose name matches one of these globs." },
-  { "replay", "group", NULL, OPTION_LIST, AT (group),
+  { "replay", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
     .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
             "left out. Without --type, only node lines." },
-  { "replay", "type", NULL, OPTION_LIST, AT (type), .help = "Only lines of these types: node, cluster, event, job." },
+  { "replay", "type", NULL, OPTION_LIST, AT (type), .check = check_types,
+    .help = "Only lines of these types: node, cluster, event, job." },
 };
 
 static const char *const formats[] = { "csv", "json", "hdf5", "msgpack", NULL }; /* as enum options_format */
@@ -218,8 +219,10 @@ static const struct option export_table[] = {
   { "export", "from", NULL, OPTION_TEXT, AT (from),
     .help = "The first instant; without it an hour ago, or with msgpack the beginning of the history. " WHEN },
   { "export", "to", NULL, OPTION_TEXT, AT (to), .help = "The instant before which it ends; without it now." },
-  { "export", "node", NULL, OPTION_LIST, AT (node), .help = "Only nodes whose name matches one of these globs." },
-  { "export", "group", NULL, OPTION_LIST, AT (group), .help = "Only groups whose name matches one of these globs." },
+  { "export", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
+    .help = "Only nodes whose name matches one of these globs." },
+  { "export", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
+    .help = "Only groups whose name matches one of these globs." },
   { "export", "output", NULL, OPTION_TEXT, AT (output_path),
     .help =
         "Also -o: the folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },

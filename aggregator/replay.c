@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "aggregator/catch_up.h"
+#include "aggregator/filters.h"
 #include "aggregator/job_line.h"
 #include "aggregator/node_line.h"
 #include "aggregator/standard_output.h"
@@ -182,6 +183,8 @@ replay_run (const struct options *options)
   sink = sink_of (&replay);
   catch_up (options, query.to_ns);
   file = history_file_open (options->history_path, &error);
+  if (file)
+    filters_check_history (options, file, &query);
   result = file ? history_read (file, &query, &sink, &broken, &error) : -1;
   replay_progress_end (&replay.progress);
   if (result < 0)

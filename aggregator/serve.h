@@ -3,6 +3,8 @@
  *   tail [node=GLOBS] [group=GLOBS] [type=GLOBS]   JSON lines, until the client closes
  *   status [table]                                 one JSON line, or a table for people
  *   groups                                         the names of the groups that nodes have, each on a line
+ *   nodes                                          the names of the nodes that are listed, each on a line, with a tab
+ *                                                  and its state: never, up, stale, down
  *   reload                                         "ok", or "error" and why
  *   flush [to=NS] [file=DEVICE:INODE]              what history holds of before that cluster time is written. Then "ok",
  *                                                  or "error" and why; "other" when it writes another file, or none
@@ -43,6 +45,7 @@ struct serve_options {
   void *context;
   void (*status) (void *context, bool table, struct buffer *out);
   void (*groups) (void *context, struct buffer *out);
+  void (*nodes) (void *context, struct buffer *out);
   int (*reload) (void *context, struct error *error);
   /* A ticket for serve_flushed; or 0, and the whole answer is in `out`. */
   uint64_t (*flush) (void *context, const struct serve_flush *what, struct buffer *out);

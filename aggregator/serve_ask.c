@@ -69,12 +69,11 @@ ask_status (struct client *client, const char *words)
 }
 
 static void
-ask_groups (struct client *client)
+ask_names (struct client *client, void (*names) (void *context, struct buffer *out))
 {
-  const struct serve_options *options = &client->serve->options;
   struct buffer text = { 0 };
 
-  options->groups (options->context, &text);
+  names (client->serve->options.context, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }
@@ -166,7 +165,9 @@ serve_ask (struct client *client, char *request)
   else if (strcmp (verb, "status") == 0)
     ask_status (client, words);
   else if (strcmp (verb, "groups") == 0 && !words)
-    ask_groups (client);
+    ask_names (client, client->serve->options.groups);
+  else if (strcmp (verb, "nodes") == 0 && !words)
+    ask_names (client, client->serve->options.nodes);
   else if (strcmp (verb, "reload") == 0 && !words)
     ask_reload (client);
   else if (strcmp (verb, "flush") == 0)
@@ -174,5 +175,5 @@ serve_ask (struct client *client, char *request)
   else if (strcmp (verb, "job") == 0)
     ask_job (client, words);
   else
-    serve_error (client, "the request is not understood: tail, status, groups, reload, flush or job");
+    serve_error (client, "the request is not understood: tail, status, groups, nodes, reload, flush or job");
 }

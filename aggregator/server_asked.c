@@ -96,6 +96,20 @@ server_groups (void *context, struct buffer *out)
   }
 }
 
+/* ---- nodes ---- */
+
+void
+server_nodes (void *context, struct buffer *out)
+{
+  const struct server *server = context;
+  size_t count = cluster_node_count (server->cluster);
+
+  for (size_t i = 0; i < count; i++) {
+    const struct node *node = cluster_node (server->cluster, i);
+    buffer_printf (out, "%s\t%s\n", node->name, node_state_name (node->state));
+  }
+}
+
 /* ---- flush ---- */
 
 uint64_t

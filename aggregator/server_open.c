@@ -95,6 +95,7 @@ open_socket (struct server *server, struct error *error)
                               .context = server,
                               .status = server_status,
                               .groups = server_groups,
+                              .nodes = server_nodes,
                               .reload = server_reload,
                               .flush = server_flush,
                               .job = server_job };

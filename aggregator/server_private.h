@@ -57,6 +57,7 @@ void server_link_ready (void *server, uint32_t events);
 int server_reload (void *server, struct error *error);
 void server_status (void *server, bool table, struct buffer *out);
 void server_groups (void *server, struct buffer *out);
+void server_nodes (void *server, struct buffer *out);
 uint64_t server_flush (void *server, const struct serve_flush *what, struct buffer *out);
 void server_flushed (void *server, uint32_t events); /* history_flush_fd is readable */
 void server_signal (void *server, int number);

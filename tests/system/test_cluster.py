@@ -129,6 +129,17 @@ def test_tail_says_which_groups_there_are(running):
     assert '--group: no node has a group "nosuch" so far; there are ' in told and "load, " in told and "network" in told
 
 
+def test_tail_says_which_nodes_there_are(running):
+    """A name that nobody knows is told apart from one that is listed and was never heard."""
+    running.keys_of("n9")
+    tail = running.start_tail("--node", "nosuch,n[12],n9,x*", "--count", "2")
+    assert tail.wait() == 0 and {line["node"] for line in tail.lines()} <= {"n1", "n2"}
+    assert [line.partition("warning: ")[2] for line in tail.log().splitlines()] == [
+        '--node: there is no node "nosuch"; there are n1, n2, n3, n9',
+        '--node: no node "n9" was heard so far; listed are n9',
+        '--node: there is no node "x*"; there are n1, n2, n3, n9']
+
+
 def test_tail_of_events(running):
     tail = running.start_tail("--type", "event")
     other = running.start_tail("--type", "node", "--count", "3")

@@ -327,6 +327,38 @@ def test_bad_questions(cluster):
     assert done.returncode == 2
 
 
+def test_filters_that_match_nothing(cluster):
+    """Whoever misspells a node or a group of a history is told what there is; what matches is shown nevertheless."""
+    recorded(cluster, 10)
+    common = ("--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket)
+
+    def told(*command, code=0):
+        done = run("aggregator", *command, *common)
+        assert done.returncode == code, (done.args, done.stderr)
+        return [line.partition("warning: ")[2] for line in done.stderr.splitlines() if "warning: " in line], done.stdout
+
+    warnings, shown = told("replay", "--node", "n1,n9,g*", "--group", "load,foo")
+    assert shown and len(warnings) == 3
+    assert warnings[0].startswith('--group: the history has no group "foo"; there are ') and " load, " in warnings[0]
+    assert warnings[1:] == ['--node: there is no node "n9"; the history has n1, n2, n3',
+                            '--node: there is no node "g*"; the history has n1, n2, n3']
+    assert told("replay", "--node", "n[12]", "--group", "l*")[0] == []
+    assert told("replay", "--node", "n1", "--from", "-3h", "--to", "-2h") == (
+        ['--node: the history has nothing of node "n1" in that time, but at others: n1'], "")
+    for kind in ("csv", "msgpack"):
+        warnings, _ = told("export", "--format", kind, "--node", "n9", "-o", cluster.folder / kind)
+        assert warnings == ['--node: there is no node "n9"; the history has n1, n2, n3']
+
+    # One that a running aggregator lists, and that was never heard.
+    cluster.keys_of("n9")
+    cluster.start_aggregator()
+    assert told("replay", "--node", "n9")[0] == ['--node: the history has no node "n9"; listed, and not in it, are n9']
+    for command in ("replay", "export"):
+        for option in ("--node", "--group"):
+            done = run("aggregator", command, option, "n[1", "-o" if command == "export" else "--to", "now", *common)
+            assert done.returncode == 2 and "has a '[' without its ']'" in done.stderr
+
+
 def test_reader_that_leaves(cluster):
     recorded(cluster, 200, period="25ms")
     command = [str(BUILD / "aggregator"), "replay", "--config", cluster.empty, "--history", cluster.history]

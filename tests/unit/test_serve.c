@@ -41,6 +41,13 @@ give_groups (void *context, struct buffer *out)
 }
 
 static void
+give_nodes (void *context, struct buffer *out)
+{
+  (void) context;
+  buffer_add_string (out, "n1\tup\nn9\tnever\n");
+}
+
+static void
 give_status (void *context, bool table, struct buffer *out)
 {
   (void) context;
@@ -94,6 +101,7 @@ open_serve (struct scene *scene, struct error *error)
                                    .context = scene,
                                    .status = give_status,
                                    .groups = give_groups,
+                                   .nodes = give_nodes,
                                    .reload = do_reload,
                                    .flush = begin_flush };
 
@@ -182,6 +190,8 @@ test_requests (void **state)
   CHECK ("status\tpdf\n", "error ");
   CHECK ("groups\n", "load\nnetwork\n");
   CHECK ("groups\tall\n", "error ");
+  CHECK ("nodes\n", "n1\tup\nn9\tnever\n");
+  CHECK ("nodes\tall\n", "error ");
   CHECK ("reload\tall\n", "error ");
   CHECK ("\n", "error ");
   CHECK ("shutdown\n", "error ");
