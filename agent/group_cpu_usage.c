@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/facts.h"
 #include "agent/groups.h"
 #include "agent/parse.h"
 #include "agent/reader.h"
@@ -24,6 +25,8 @@
   }
 
 static const struct metric metrics[] = {
+  { "busy", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100,
+    .help = "Time with something to do: all but idle and io_wait, steal included." },
   TIME ("user", "2", "Time in user space, without nice but with guest."),
   TIME ("nice", "3", "Time in user space at a lowered priority, with guest_nice."),
   TIME ("system", "4", "Time in the kernel, without interrupts."),
@@ -55,11 +58,16 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
+/* What busy is the sum of. User and nice hold the time of guests already. */
+static const char *const busy_parts[] = { "user", "nice", "system", "irq", "soft_irq", "steal" };
+#define BUSY_PARTS (sizeof busy_parts / sizeof busy_parts[0])
+
 struct cpu_usage {
   struct reader stat;
   struct buffer text;
   struct column_map columns;
   struct key_index keys;
+  size_t busy, parts[BUSY_PARTS]; /* columns */
 };
 
 static void *
@@ -70,6 +78,9 @@ cpu_usage_open (const struct sampler_context *context)
   reader_init (&state->stat, context->root, "/proc/stat");
   column_map_init (&state->columns, &group);
   key_index_init (&state->keys, &group, METRIC_OF_NODE);
+  state->busy = fact_column (&group, "busy");
+  for (size_t i = 0; i < BUSY_PARTS; i++)
+    state->parts[i] = fact_column (&group, busy_parts[i]);
   return state;
 }
 
@@ -94,6 +105,8 @@ cpu_usage_sample (void *context, struct table *table)
     if (row == SIZE_MAX)
       break;
     found += parse_columns (line, 2, &state->columns, table, row);
+    for (size_t i = 0; i < BUSY_PARTS; i++)
+      parse_add (table_value (table, row, state->busy), table_get (table, row, state->parts[i]));
   }
   found += parse_key_values (others, 0, &state->keys, table, TABLE_NODE);
   return found > 0 ? 0 : reader_error (&state->stat, -EBADMSG, table->error, sizeof table->error);

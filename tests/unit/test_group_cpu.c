@@ -13,7 +13,8 @@ usage_of_small (void **state)
   sampled_open (&sampled, &sampler_cpu_usage, ROOT_SMALL);
   for (int i = 0; i < 2; i++) {
     assert_int_equal (sampled_again (&sampled), 0);
-    assert_int_equal (sampled.table.rows, 4); /* not the line of all CPUs */
+    assert_int_equal (sampled.table.rows, 4);                           /* not the line of all CPUs */
+    assert_uint (&sampled, "0", "busy", 1030 + 10 + 500 + 1 + 20 + 11); /* guests are in user and nice */
     assert_uint (&sampled, "0", "user", 1030);
     assert_uint (&sampled, "0", "nice", 10);
     assert_uint (&sampled, "0", "system", 500);
@@ -44,6 +45,7 @@ usage_of_odd (void **state)
   assert_int_equal (sampled_again (&sampled), 0);
   assert_int_equal (sampled.table.rows, 2);
   assert_uint (&sampled, "0", "io_wait", 7);
+  assert_uint (&sampled, "0", "busy", 61); /* of what the kernel tells */
   assert_missing (&sampled, "0", "irq");
   assert_missing (&sampled, "0", "guest_nice");
   assert_missing (&sampled, "7", "io_wait"); /* "x9" */
