@@ -20,6 +20,7 @@ static const struct group group = {
   .row = "GPU",
   .rows_name = "gpus",
   .fold_name = "total",
+  .flags = GROUP_ROWS,
   .help = "Use, memory, power, clocks, links and errors of each NVIDIA GPU (0), MIG instance (0:1) and AMD GPU (amd0).",
   .metrics = gpu_metrics,
   .metric_count = GPU_COLUMNS,

@@ -32,6 +32,7 @@ static const struct group group = {
   .row = "GPU:link",
   .rows_name = "links",
   .fold_name = "total",
+  .flags = GROUP_ROWS,
   .help = "Traffic and errors of each NVLink of each GPU.",
   GROUP_METRICS (metrics),
 };

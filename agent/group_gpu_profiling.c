@@ -53,6 +53,7 @@ static const struct group group = {
   .row = "GPU",
   .rows_name = "gpus",
   .fold_name = "total",
+  .flags = GROUP_ROWS,
   .help = "How busy the parts of each GPU and each MIG instance (0:1) are, by NVML's GPM or by DCGM.",
   GROUP_METRICS (metrics),
 };

@@ -86,6 +86,7 @@ static const struct group group = {
   .row = "device:port",
   .rows_name = "devices",
   .fold_name = "total",
+  .flags = GROUP_ROWS,
   .help = "Traffic, errors and state of each port of each InfiniBand or RoCE adapter.",
   GROUP_METRICS (metrics),
 };

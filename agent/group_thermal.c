@@ -36,6 +36,7 @@ static const struct group group = {
   .row = "zone",
   .rows_name = "zones",
   .fold_name = "highest",
+  .flags = GROUP_ROWS,
   .help = "Temperature of each thermal zone and sensor, and how often the CPUs were slowed down for the heat.",
   GROUP_METRICS (metrics),
 };

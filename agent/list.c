@@ -123,6 +123,8 @@ json_group (struct json *json, const struct group *group)
   json_member (json, "fold_name", group->fold_name);
   json_key (json, "once");
   json_bool (json, group->flags & GROUP_ONCE);
+  json_key (json, "by_rows");
+  json_bool (json, group->flags & GROUP_ROWS);
   json_member (json, "help", group->help);
   json_key (json, "metrics");
   json_array (json);
@@ -138,6 +140,10 @@ json_group (struct json *json, const struct group *group)
     json_bool (json, metric->flags & METRIC_SHARE);
     json_key (json, "of_node");
     json_bool (json, !is_of_rows (metric));
+    json_key (json, "counts");
+    json_bool (json, metric->flags & METRIC_COUNTS);
+    json_key (json, "shared");
+    json_bool (json, metric->flags & METRIC_SHARED);
     json_member (json, "help", metric->help);
     json_object_end (json);
   }
@@ -200,6 +206,8 @@ markdown_group (struct buffer *out, const struct group *group)
     add_place (out, group);
     buffer_printf (out, ".%s`.", group->fold_name);
   }
+  if (group->flags & GROUP_ROWS)
+    buffer_add_string (out, " In combined reports `min` and `max` are over the rows of all nodes.");
   buffer_add_string (out, "\n\n| metric | key in the report | kind | unit | fold | meaning |\n"
                           "| --- | --- | --- | --- | --- | --- |\n");
   for (size_t k = 0; k < group->metric_count; k++)
@@ -214,9 +222,10 @@ static const char markdown_head[] =
     "Every metric is declared once, in the agent. The key is its place under `report` in a node line. A *counter* "
     "shows\n"
     "its change in the period, a *share* (a counter of time) the percentage of the period that it grew by, a *gauge*\n"
-    "and a *text* their value. The fold says how rows become the node, and nodes the cluster. What a kernel does not\n"
-    "have is `null`. Every group has two more keys: `period`, the seconds that the changes cover, and `error`, empty\n"
-    "when all is well.\n";
+    "and a *text* their value. The fold says how rows become the node, and nodes the cluster; a row whose `in_total`\n"
+    "is 0 is in none, so that a total counts each byte once; one whose `shared` is 1 is in its node's and not in the\n"
+    "cluster's. What a kernel does not have is `null`. Every group has two more keys: `period`, the seconds that the\n"
+    "changes cover, and `error`, empty when all is well.\n";
 
 static void
 markdown_list (struct buffer *out, const struct group *const *groups, size_t count)

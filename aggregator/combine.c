@@ -23,8 +23,11 @@ combine_create (void)
 void
 combine_clear (struct combine *combine)
 {
-  for (size_t i = 0; i < combine->metric_count; i++)
+  for (size_t i = 0; i < combine->metric_count; i++) {
     free (combine->metrics[i].values);
+    buffer_free (&combine->metrics[i].rows.min.label);
+    buffer_free (&combine->metrics[i].rows.max.label);
+  }
   for (size_t i = 0; i < combine->map_count; i++)
     free (combine->maps[i].metrics);
   for (size_t i = 0; i < combine->text_count; i++)
@@ -47,6 +50,7 @@ combine_destroy (struct combine *combine)
   free (combine->texts);
   free (combine->slots);
   free (combine->scratch);
+  free (combine->ranges);
   free (combine);
 }
 
@@ -211,17 +215,17 @@ static void
 metric_add (struct combine *combine, uint32_t index, const struct value *value, const char *node)
 {
   struct combined_metric *metric = &combine->metrics[index];
-  double number = combine_number (value);
+  double number = value_number (value);
   if (value->type == VALUE_REAL || (value->type == VALUE_UINT && value->as.u > INT64_MAX))
     metric->whole = false;
   else if (__builtin_add_overflow (metric->whole_sum, value->as.i, &metric->whole_sum))
     metric->whole = false; /* of a VALUE_UINT up to INT64_MAX as.i is the same number */
   metric->sum += number;
-  if (metric->count == 0 || combine_less (value, &metric->min)) {
+  if (metric->count == 0 || value_less (value, &metric->min)) {
     metric->min = *value;
     metric->min_node = node;
   }
-  if (metric->count == 0 || combine_less (&metric->max, value)) {
+  if (metric->count == 0 || value_less (&metric->max, value)) {
     metric->max = *value;
     metric->max_node = node;
   }
@@ -233,6 +237,30 @@ metric_add (struct combine *combine, uint32_t index, const struct value *value, 
     metric->values[metric->count] = *value;
   }
   metric->count++;
+}
+
+static void
+row_take (struct combined_row *end, const struct value *value, const char *node, const struct table *table, size_t row)
+{
+  size_t length;
+  const char *label = table_label (table, row, &length);
+
+  end->value = *value;
+  end->node = node;
+  buffer_clear (&end->label);
+  buffer_add (&end->label, label, length);
+}
+
+static void
+range_add (struct combined_rows *rows, const struct report_range *range, const char *node, const struct table *table)
+{
+  if (range->rows == 0)
+    return;
+  if (rows->count == 0 || value_less (&range->min, &rows->min.value))
+    row_take (&rows->min, &range->min, node, table, range->min_row);
+  if (rows->count == 0 || value_less (&rows->max.value, &range->max))
+    row_take (&rows->max, &range->max, node, table, range->max_row);
+  rows->count += range->rows;
 }
 
 void
@@ -255,10 +283,14 @@ combine_add (struct combine *combine, const char *node, const struct schema *sch
     size_t count = schema->groups[g]->metric_count;
     if (count > combine->scratch_capacity) {
       combine->scratch = memory_resize (combine->scratch, count, sizeof *combine->scratch);
+      combine->ranges = memory_resize (combine->ranges, count, sizeof *combine->ranges);
       combine->scratch_capacity = count;
     }
-    report_node_values (&groups[g], combine->scratch, &searched);
+    bool by_rows = schema->groups[g]->flags & GROUP_ROWS;
+    report_cluster_values (&groups[g], combine->scratch, combine->ranges, &searched);
     for (size_t m = 0; m < count; m++) {
+      if (by_rows && at[1 + m] != COMBINE_NONE)
+        range_add (&combine->metrics[at[1 + m]].rows, &combine->ranges[m], name, now);
       if (!value_counts (&combine->scratch[m]) || !metric_counts (&schema->groups[g]->metrics[m]))
         continue;
       if (at[1 + m] == COMBINE_NONE)

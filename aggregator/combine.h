@@ -1,6 +1,7 @@
 /* The combined report of one tick: for every metric of every group its fold over the nodes.
  *
- * A node's value of a metric is what its own line shows: the value of the node, or the fold of its rows. Nodes are told
+ * A node's value of a metric is what its own line shows: the value of the node, or the fold of its rows, without those that
+ * other nodes have too (METRIC_SHARED). Nodes are told
  * apart by name; groups by name and section; a metric by its whole definition, since a node may bring another schema:
  * where definitions of one name differ, the one that most nodes hold is written and the others are counted.
  *
@@ -9,7 +10,11 @@
  *                                 "max_node": "n3", "p50": 4, "p95": 6},
  *             "total": {"rx_bytes": {...}}}
  *
- * "sum" where the fold is a sum; "p50" and "p95" (nearest rank: values that a node had) for gauges and shares. */
+ * "sum" where the fold is a sum; "p50" and "p95" (nearest rank: values that a node had) for gauges and shares.
+ *
+ * In GROUP_ROWS the least and the greatest are those of a row, of all rows that count of the nodes whose schema says so:
+ *
+ * "use": {"nodes": 3, "rows": 24, "mean": 71.5, "min": 0, "min_node": "n2", "min_row": "5", "max": 100, ...} */
 #ifndef SYNOP_COMBINE_H
 #define SYNOP_COMBINE_H
 

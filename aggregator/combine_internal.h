@@ -10,6 +10,18 @@
 #define COMBINE_NONE UINT32_MAX
 #define COMBINE_FLAGS (METRIC_OF_NODE | METRIC_SHARE) /* those that change what a value means */
 
+/* One end of what the rows of GROUP_ROWS have. */
+struct combined_row {
+  struct value value;
+  const char *node;
+  struct buffer label;
+};
+
+struct combined_rows {
+  uint64_t count; /* rows with a value; 0: nothing else is set */
+  struct combined_row min, max;
+};
+
 struct combined_metric {
   const char *name;
   size_t hash;
@@ -26,6 +38,7 @@ struct combined_metric {
   const char *min_node, *max_node;
   struct value *values; /* of gauges and shares */
   uint32_t value_capacity;
+  struct combined_rows rows;
 };
 
 struct combined_group {
@@ -53,7 +66,8 @@ struct combine {
   char **texts;
   size_t text_count, text_capacity;
   struct value *scratch;
-  size_t scratch_capacity;
+  struct report_range *ranges;
+  size_t scratch_capacity; /* of both */
   uint64_t left_out;
 };
 
@@ -68,31 +82,6 @@ static inline bool
 combine_has_percentiles (const struct combined_metric *metric)
 {
   return metric->kind == GAUGE || (metric->flags & METRIC_SHARE);
-}
-
-static inline double
-combine_number (const struct value *value)
-{
-  switch (value->type) {
-  case VALUE_UINT:
-    return (double) value->as.u;
-  case VALUE_INT:
-    return (double) value->as.i;
-  default:
-    return value->as.d;
-  }
-}
-
-/* Integers of 64 bits are compared as such. */
-static inline bool
-combine_less (const struct value *one, const struct value *other)
-{
-  if (one->type != VALUE_REAL && other->type != VALUE_REAL) {
-    bool one_below = one->type == VALUE_INT && one->as.i < 0, other_below = other->type == VALUE_INT && other->as.i < 0;
-    return one_below != other_below ? one_below
-                                    : one->as.u < other->as.u; /* below 0 the order of bits is that of values */
-  }
-  return combine_number (one) < combine_number (other);
 }
 
 #endif

@@ -1,4 +1,5 @@
 /* The combined report as JSON. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static int
 compare_values (const void *a, const void *b)
 {
   const struct value *one = a, *other = b;
-  return combine_less (other, one) - combine_less (one, other);
+  return value_less (other, one) - value_less (one, other);
 }
 
 /* Nearest rank: the least value that at least `percent` of the nodes do not exceed. */
@@ -32,13 +33,36 @@ percentile (const struct combined_metric *metric, unsigned percent)
   return &metric->values[rank - 1];
 }
 
+/* "min" and "max", and where they are: `row` NULL where that is a whole node. */
+static void
+write_end (struct json *json, const char *name, const struct value *value, const char *node, const struct buffer *row)
+{
+  char key[16];
+
+  write_value (json, name, value);
+  snprintf (key, sizeof key, "%s_node", name);
+  json_key (json, key);
+  json_text (json, node);
+  if (row == NULL)
+    return;
+  snprintf (key, sizeof key, "%s_row", name);
+  json_key (json, key);
+  json_text_n (json, row->data, row->length);
+}
+
 static void
 write_metric (struct json *json, const struct combined_metric *metric)
 {
+  const struct combined_rows *rows = metric->rows.count > 0 ? &metric->rows : NULL;
+
   json_key (json, metric->name);
   json_object (json);
   json_key (json, "nodes");
   json_uint (json, metric->count);
+  if (rows != NULL) {
+    json_key (json, "rows");
+    json_uint (json, rows->count);
+  }
   if (metric->fold == FOLD_SUM) {
     json_key (json, "sum");
     if (metric->whole)
@@ -48,12 +72,13 @@ write_metric (struct json *json, const struct combined_metric *metric)
   }
   json_key (json, "mean");
   json_real (json, (metric->whole ? (double) metric->whole_sum : metric->sum) / metric->count);
-  write_value (json, "min", &metric->min);
-  json_key (json, "min_node");
-  json_text (json, metric->min_node);
-  write_value (json, "max", &metric->max);
-  json_key (json, "max_node");
-  json_text (json, metric->max_node);
+  if (rows != NULL) {
+    write_end (json, "min", &rows->min.value, rows->min.node, &rows->min.label);
+    write_end (json, "max", &rows->max.value, rows->max.node, &rows->max.label);
+  } else {
+    write_end (json, "min", &metric->min, metric->min_node, NULL);
+    write_end (json, "max", &metric->max, metric->max_node, NULL);
+  }
   if (combine_has_percentiles (metric)) {
     qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
     write_value (json, "p50", percentile (metric, 50));

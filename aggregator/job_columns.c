@@ -95,6 +95,7 @@ job_node_value (const struct report_group *pair, size_t column, job_row_fn *coun
   int64_t elapsed = report_elapsed_ns (pair);
   size_t searched = 0, length;
   struct report_search search = { .searched = &searched };
+  struct report_gates gates = report_gates_of (now->group);
   struct report_fold fold = { 0 };
 
   if (metric->flags & METRIC_OF_NODE)
@@ -104,7 +105,7 @@ job_node_value (const struct report_group *pair, size_t column, job_row_fn *coun
     const char *label = table_label (now, row, &length);
     size_t old = report_row_before (now, before, row, &search);
     struct value value;
-    if (counts && !counts (context, label, length))
+    if (!report_row_counts (&gates, now, row) || (counts && !counts (context, label, length)))
       continue;
     value = report_value (metric, table_get (now, row, column), old == NONE ? NULL : table_get (before, old, column),
                           elapsed);

@@ -95,6 +95,7 @@ row_values_write (const struct sheet *sheet, size_t row, size_t before, struct r
   }
 }
 
+/* `folds` NULL: the row does not count. */
 static void
 row_write (const struct sheet *sheet, size_t row, size_t before, struct report_fold *folds)
 {
@@ -125,13 +126,15 @@ rows_write (const struct sheet *sheet)
   struct report_fold folds[SCHEMA_METRICS_MAX];
   size_t start = sheet->json->out.length;
   struct report_search search = { .searched = sheet->searched };
+  struct report_gates gates = report_gates_of (sheet->group);
 
   assert (sheet->group->metric_count <= SCHEMA_METRICS_MAX);
   memset (folds, 0, sheet->group->metric_count * sizeof folds[0]);
   json_key (sheet->json, sheet->group->rows_name);
   json_object (sheet->json);
   for (size_t row = 0; row < sheet->now->rows; row++)
-    row_write (sheet, row, report_row_before (sheet->now, sheet->before, row, &search), folds);
+    row_write (sheet, row, report_row_before (sheet->now, sheet->before, row, &search),
+               report_row_counts (&gates, sheet->now, row) ? folds : NULL);
   json_object_end (sheet->json);
 
   /* Both parts begin with a comma, since the error stands before them. */

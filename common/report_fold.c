@@ -117,32 +117,92 @@ report_fold_value (const struct report_fold *fold, enum metric_fold how)
   return (struct value){ .type = VALUE_REAL, .as.d = number };
 }
 
+/* ---- which rows count ---- */
+
+struct report_gates
+report_gates_of (const struct group *group)
+{
+  struct report_gates gates = { SIZE_MAX, SIZE_MAX };
+
+  for (size_t i = 0; i < group->metric_count; i++) {
+    if ((group->metrics[i].flags & METRIC_COUNTS) != 0)
+      gates.counts = i;
+    if ((group->metrics[i].flags & METRIC_SHARED) != 0)
+      gates.shared = i;
+  }
+  return gates;
+}
+
+/* A row that does not say counts. */
+static bool
+row_says (const struct table *table, size_t row, size_t column, bool otherwise)
+{
+  const struct value *value = column == SIZE_MAX ? NULL : table_get (table, row, column);
+
+  if (value == NULL || value->type == VALUE_MISSING || value->type == VALUE_TEXT)
+    return otherwise;
+  return value_number (value) > 0;
+}
+
+bool
+report_row_counts (const struct report_gates *gates, const struct table *table, size_t row)
+{
+  return row_says (table, row, gates->counts, true);
+}
+
 /* ---- the node as a whole ---- */
 
 static void
-rows_fold (const struct report_group *pair, struct report_fold *folds, size_t *searched)
+range_add (struct report_range *range, const struct value *value, size_t row)
+{
+  if (value->type == VALUE_MISSING || value->type == VALUE_TEXT)
+    return;
+  if (range->rows++ == 0) {
+    range->min = range->max = *value;
+    range->min_row = range->max_row = row;
+  } else if (value_less (value, &range->min)) {
+    range->min = *value;
+    range->min_row = row;
+  } else if (value_less (&range->max, value)) {
+    range->max = *value;
+    range->max_row = row;
+  }
+}
+
+/* `ranges` NULL: as the node shows it; else as the cluster adds it up. */
+static void
+rows_fold (const struct report_group *pair, struct report_fold *folds, struct report_range *ranges, size_t *searched)
 {
   const struct table *now = pair->now, *before = report_before (pair);
   const struct group *group = now->group;
   int64_t elapsed_ns = report_elapsed_ns (pair);
   struct report_search search = { .searched = searched };
+  struct report_gates gates = report_gates_of (group);
+  bool ranged = ranges != NULL && (group->flags & GROUP_ROWS) != 0;
 
   for (size_t row = 0; row < now->rows; row++) {
     size_t then = report_row_before (now, before, row, &search);
+    bool folded = ranges == NULL || !row_says (now, row, gates.shared, false);
 
+    if (!report_row_counts (&gates, now, row))
+      continue;
     for (size_t i = 0; i < group->metric_count; i++) {
       if (!report_folds (&group->metrics[i]))
         continue;
       struct value value = report_value (&group->metrics[i], table_get (now, row, i),
                                          then == SIZE_MAX ? NULL : table_get (before, then, i), elapsed_ns);
 
-      report_fold_add (&folds[i], group->metrics[i].fold, &value);
+      if (folded)
+        report_fold_add (&folds[i], group->metrics[i].fold, &value);
+      if (ranged)
+        range_add (&ranges[i], &value, row);
     }
   }
 }
 
 void
-report_node_values (const struct report_group *pair, struct value *values, size_t *searched)
+report_cluster_values (const struct report_group *pair, struct value *values, struct report_range *ranges,
+                       size_t *searched)
 {
   const struct group *group = pair->now->group;
   const struct table *before = report_before (pair);
@@ -150,7 +210,9 @@ report_node_values (const struct report_group *pair, struct value *values, size_
 
   assert (group->metric_count <= SCHEMA_METRICS_MAX);
   memset (folds, 0, group->metric_count * sizeof folds[0]);
-  rows_fold (pair, folds, searched);
+  if (ranges != NULL && (group->flags & GROUP_ROWS) != 0)
+    memset (ranges, 0, group->metric_count * sizeof ranges[0]);
+  rows_fold (pair, folds, ranges, searched);
   for (size_t i = 0; i < group->metric_count; i++) {
     const struct metric *metric = &group->metrics[i];
 
@@ -162,4 +224,10 @@ report_node_values (const struct report_group *pair, struct value *values, size_
       values[i] = report_value (metric, table_get (pair->now, TABLE_NODE, i),
                                 before == NULL ? NULL : table_get (before, TABLE_NODE, i), report_elapsed_ns (pair));
   }
+}
+
+void
+report_node_values (const struct report_group *pair, struct value *values, size_t *searched)
+{
+  report_cluster_values (pair, values, NULL, searched);
 }

@@ -43,7 +43,10 @@ enum metric_flag {
   METRIC_OF_NODE = 1, /* one value for the node, beside the rows; without it a value for each row */
   METRIC_SHARE = 2,   /* a COUNTER of seconds, shown as percent of the period that passed */
   METRIC_WRAPS32 = 4, /* a COUNTER that some drivers keep in 32 bits: a fall may be a wrap */
-  METRIC_FLAGS = 7
+  METRIC_COUNTS = 8,  /* a GAUGE of rows: rows where it is 0 are left out of the fold, so that it has nothing twice */
+  METRIC_SHARED =
+      16, /* a GAUGE of rows: rows where it is not 0 are other nodes' too, and left out of the cluster's fold */
+  METRIC_FLAGS = 31
 };
 
 struct metric {
@@ -60,7 +63,8 @@ struct metric {
 
 enum group_flag {
   GROUP_ONCE = 1, /* facts: sampled and sent once a session, and again after each welcome */
-  GROUP_FLAGS = 1
+  GROUP_ROWS = 2, /* each row matters: the cluster's minimum and maximum are those of rows, not of nodes */
+  GROUP_FLAGS = 3
 };
 
 /* A group without a rows_name has METRIC_OF_NODE metrics only. */

@@ -6,7 +6,7 @@
  *
  * A group's object holds: period (the time since the table before, in seconds; for the first the nominal one; none in
  * GROUP_ONCE), error, the values of the node, the fold of the rows, the rows. A fold is over the values that are shown,
- * null when no row has one; texts and FOLD_NONE are not in it.
+ * null when no row has one; texts and FOLD_NONE are not in it, nor are rows that do not count (METRIC_COUNTS).
  *
  * Counters show their change since the table before (METRIC_SHARE: as percent of the time that passed); without one,
  * after a reset, and in a row that was not there before they are null. A change is never negative. A share that is over
@@ -66,6 +66,23 @@ int64_t report_elapsed_ns (const struct report_group *group);
  * missing for texts. `values` has room for the group's metric_count. `searched` is 0 before the first group of a frame:
  * it bounds the search for rows that are not where they were, in all of its groups together. */
 void report_node_values (const struct report_group *group, struct value *values, size_t *searched);
+
+/* The least and the greatest value that a metric has in a row; of several the first. */
+struct report_range {
+  size_t rows; /* that have a value; 0: nothing else is set */
+  size_t min_row, max_row;
+  struct value min, max;
+};
+/* The same as the cluster adds them up: without the rows that other nodes have too (METRIC_SHARED). `ranges`, of
+ * GROUP_ROWS only, are over all rows that count, and have room for the group's metric_count. */
+void report_cluster_values (const struct report_group *group, struct value *values, struct report_range *ranges,
+                            size_t *searched);
+/* Does a row count in the fold? Looked up once for each group. */
+struct report_gates {
+  size_t counts, shared; /* columns; SIZE_MAX: there is none */
+};
+struct report_gates report_gates_of (const struct group *group);
+bool report_row_counts (const struct report_gates *gates, const struct table *table, size_t row);
 
 /* Writes the members of a report object (the caller has opened it): sections in order of their first group, groups in
  * the order given. Groups whose `now` is NULL are left out. `only` (may be NULL) says which groups to show. */

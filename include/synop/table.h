@@ -24,6 +24,34 @@ struct value {
   } as;
 };
 
+/* Of a number. */
+static inline double
+value_number (const struct value *value)
+{
+  switch (value->type) {
+  case VALUE_UINT:
+    return (double) value->as.u;
+  case VALUE_INT:
+    return (double) value->as.i;
+  default:
+    return value->as.d;
+  }
+}
+
+/* Of two numbers. Integers of 64 bits are compared as such. */
+static inline bool
+value_less (const struct value *one, const struct value *other)
+{
+  if (one->type == VALUE_UINT && other->type == VALUE_UINT)
+    return one->as.u < other->as.u;
+  if (one->type != VALUE_REAL && other->type != VALUE_REAL) {
+    bool one_below = one->type == VALUE_INT && one->as.i < 0, other_below = other->type == VALUE_INT && other->as.i < 0;
+    return one_below != other_below ? one_below
+                                    : one->as.u < other->as.u; /* below 0 the order of bits is that of values */
+  }
+  return value_number (one) < value_number (other);
+}
+
 struct table {
   const struct group *group; /* not owned */
   int64_t monotonic_ns;      /* when it was sampled, on the node's CLOCK_MONOTONIC */

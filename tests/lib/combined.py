@@ -40,15 +40,29 @@ def rank(values, percent):
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 
-def check_metric(said, metric, values, where):
-    """`values`: {node: number} of those that have one."""
+def fold(how, numbers):
+    return {"sum": sum, "mean": lambda all: sum(all) / len(all), "max": max, "min": min}[how](numbers)
+
+
+def check_ends(said, rows, ends, margin, where):
+    """`ends`: {"min": number, "max": number}; `rows`: {node: {row: number}}, whose ends these are, or None."""
+    for name, number in ends.items():
+        node, row = said[f"{name}_node"], said.get(f"{name}_row")
+        assert close(rows[node][row], number, abs(number), margin), (where, name, said, rows)
+
+
+def check_metric(said, metric, values, where, rows=None):
+    """`values`: {node: number} of those that have one. `rows`: {node: {row: number}}, where the ends are those of rows."""
     assert (said is None) == (not values), (where, said, values)
     if values:
         assert said["nodes"] == len(values), (where, said, values)
         numbers = list(values.values())
         scale, margin = max(map(abs, numbers)), SHARE_MARGIN if metric["share"] else 0.0
         whole = not metric["share"] and all(isinstance(number, int) for number in numbers)
-        expected = {"mean": sum(numbers) / len(numbers), "min": min(numbers), "max": max(numbers)}
+        owners = rows or {node: {None: number} for node, number in values.items()}
+        every = [number for one in owners.values() for number in one.values()]
+        ends = {"min": min(every), "max": max(every)}
+        expected = {"mean": sum(numbers) / len(numbers), **ends}
         if metric["fold"] == "sum":
             expected["sum"] = sum(numbers)
         if metric["kind"] == "gauge" or metric["share"]:
@@ -58,9 +72,22 @@ def check_metric(said, metric, values, where):
                 assert said[name] == number, (where, name, said, values)
             else:
                 assert close(said[name], number, scale * len(numbers), margin * len(numbers)), (where, name, said, values)
-        for name in ("min", "max"):
-            assert close(values[said[f"{name}_node"]], expected[name], scale, margin), (where, name, said, values)
-        assert set(said) == set(expected) | {"nodes", "min_node", "max_node"}, (where, said)
+        check_ends(said, owners, ends, margin, where)
+        keys = {"nodes", "min_node", "max_node"}
+        if rows:
+            assert said["rows"] == len(every), (where, said, rows)
+            keys |= {"rows", "min_row", "max_row"}
+        assert set(said) == set(expected) | keys, (where, said)
+
+
+def rows_of(group, metric, report):
+    """{row: number} of the rows that count, and of those among them that are this node's alone."""
+    gates = {one["name"] for one in group["metrics"] if one["counts"]}
+    shared = {one["name"] for one in group["metrics"] if one["shared"]}
+    counting = {label: row for label, row in report[group["rows_name"]].items()
+                if row[metric["name"]] is not None and all(row[gate] != 0 for gate in gates)}
+    own = {label: row for label, row in counting.items() if not any(row[one] for one in shared)}
+    return tuple({label: row[metric["name"]] for label, row in rows.items()} for rows in (counting, own))
 
 
 def check_group(said, group, reports):
@@ -76,10 +103,20 @@ def check_group(said, group, reports):
         if metric["kind"] == "text" or metric["fold"] == "none" or not (metric["of_node"] or group["fold_name"]):
             continue
         name = metric["name"]
-        within = {node: report if metric["of_node"] else report[group["fold_name"]] for node, report in reports.items()}
-        values = {node: one[name] for node, one in within.items() if one[name] is not None}
-        (left if metric["of_node"] else folds).discard(name)
-        check_metric((said if metric["of_node"] else said[group["fold_name"]]).get(name), metric, values, f"{where}.{name}")
+        if metric["of_node"]:
+            left.discard(name)
+            values = {node: report[name] for node, report in reports.items() if report[name] is not None}
+            check_metric(said.get(name), metric, values, f"{where}.{name}")
+            continue
+        folds.discard(name)
+        rows = {node: rows_of(group, metric, report) for node, report in reports.items()}
+        values = {}
+        for node, (counting, own) in rows.items():
+            if own:  # what the line itself shows is exact; without the shared rows it is not there to be read
+                values[node] = reports[node][group["fold_name"]][name] if own == counting else fold(
+                    metric["fold"], list(own.values()))
+        ends = {node: counting for node, (counting, _) in rows.items() if counting} if group["by_rows"] else None
+        check_metric(said[group["fold_name"]].get(name), metric, values, f"{where}.{name}", ends)
     assert left <= {group["fold_name"]} and not folds, (where, left, folds)
 
 

@@ -52,6 +52,11 @@ def fold(metric, values):
     return max(values) if metric.fold == protocol.FOLD_MAX else min(values)
 
 
+def counts(group, row):
+    """Is a row, as it is shown, in the fold?"""
+    return all(row[metric.name] != 0 for metric in group.of_rows() if metric.flags & protocol.COUNTS)
+
+
 def group_report(now, before, elapsed_ns):
     """Without "period". `before` may be None."""
     group = now.group
@@ -67,7 +72,7 @@ def group_report(now, before, elapsed_ns):
         rows[label] = {metric.name: shown(metric, row.get(metric.name), old.get(metric.name), elapsed_ns)
                        for metric in group.of_rows()}
     if group.fold_name:
-        made[group.fold_name] = {metric.name: fold(metric, [row[metric.name] for row in rows.values()])
+        made[group.fold_name] = {metric.name: fold(metric, [row[metric.name] for row in rows.values() if counts(group, row)])
                                  for metric in group.of_rows() if metric.fold != protocol.FOLD_NONE}
     made[group.rows_name] = rows
     return made

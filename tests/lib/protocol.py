@@ -24,8 +24,8 @@ UNITS = ("", "bytes", "seconds", "hertz", "celsius", "joules", "watts", "percent
 UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_NONE = 0, 1, 2, 11
 FOLDS = ("none", "sum", "mean", "max", "min")
 FOLD_NONE, FOLD_SUM, FOLD_MEAN, FOLD_MAX, FOLD_MIN = range(5)
-OF_NODE, SHARE, WRAPS32 = 1, 2, 4
-ONCE = 1
+OF_NODE, SHARE, WRAPS32, COUNTS, SHARED = 1, 2, 4, 8, 16
+ONCE, ROWS = 1, 2
 
 HELLO, SCHEMA, PROBE, REPLAYED, REPLAY_END = 1, 2, 3, 4, 5
 WELCOME, PROBE_ANSWER, REPLAY_REQUEST, SCHEMA_REQUEST, WRONG_NODE = 32, 33, 34, 36, 37
@@ -101,7 +101,7 @@ def schema_read(data):
         for metric in metrics:
             assert NAME.fullmatch(metric.name), metric
             assert 0 <= metric.kind < 3 and 0 <= metric.unit < 12 and 0 <= metric.fold < 5, metric
-            assert metric.flags & ~7 == 0, metric
+            assert metric.flags & ~31 == 0, metric
             assert metric.name not in ("period", "error", rows_name, fold_name), metric
             assert rows_name or metric.flags & OF_NODE, metric
         made.append(group)

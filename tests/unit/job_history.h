@@ -40,6 +40,7 @@ static const struct metric job_processes_metrics[] = {
 static const struct metric network_metrics[] = {
   { "rx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Received." },
   { "tx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Sent." },
+  { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS, .help = "Counts." },
 };
 static const struct metric job_gpu_metrics[] = {
   { "gpus", TEXT, UNIT_NONE, FOLD_NONE, .help = "GPUs." },
@@ -164,7 +165,11 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
     snprintf (tables[3].error, sizeof tables[3].error, "%s", sample->error);
   table_add_row (&tables[4], "lo", 2);
   table_add_row (&tables[4], "eth0", 4);
-  table_set_uint (&tables[4], 0, 0, 1000000 * sample->sequence); /* does not count */
+  table_add_row (&tables[4], "bond0", 5);
+  table_set_uint (&tables[4], 0, 0,
+                  1000000 * sample->sequence); /* neither of them counts: lo not even where an agent of */
+  table_set_uint (&tables[4], 2, 0, 2000000 * sample->sequence); /* before does not say so */
+  table_set_uint (&tables[4], 2, 2, 0);
   table_set_uint (&tables[4], 1, 0, sample->received);
   table_set_uint (&tables[4], 1, 1, sample->sent);
   frame_write (&bytes, &header, scratch->schema, list, JOB_GROUPS);

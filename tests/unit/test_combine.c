@@ -503,6 +503,104 @@ test_groups (void **state)
   schema_destroy (schema);
 }
 
+/* ---- groups whose rows matter ---- */
+
+static const struct metric gpu_metrics[] = {
+  { "use", GAUGE, UNIT_PERCENT, FOLD_MEAN, .help = "Help." },
+  { "power", GAUGE, UNIT_WATTS, FOLD_SUM, .help = "Help." },
+  { "shared", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_SHARED, .help = "Help." },
+  OF_NODE ("driver", GAUGE, FOLD_SUM, 0),
+};
+static const struct group gpu_group = { "gpu",   "",         "GPU",   "gpus",
+                                        "total", GROUP_ROWS, "Help.", GROUP_METRICS (gpu_metrics) };
+
+/* A node with a GPU for each number: its use, and ten times as many watts. Where a character of `shared` is '1' it is one
+ * that the others have too. */
+static void
+add_gpus (struct bench *bench, const char *node, const struct group *group, const char *shared, const int64_t *uses)
+{
+  struct schema *schema = schema_create (&group, 1);
+  struct table table;
+  struct report_group pair = { .now = &table };
+
+  table_init (&table, group);
+  table_begin (&table);
+  for (size_t i = 0; shared[i]; i++) {
+    char label[16];
+    table_add_row (&table, label, (size_t) snprintf (label, sizeof label, "%zu", i));
+    if (uses[i] >= 0) {
+      table_set_uint (&table, i, 0, (uint64_t) uses[i]);
+      table_set_uint (&table, i, 1, 10 * (uint64_t) uses[i]);
+    }
+    table_set_uint (&table, i, 2, shared[i] == '1');
+  }
+  table_set_uint (&table, TABLE_NODE, 3, 1);
+  combine_add (bench->combine, node, schema, &pair);
+  table_free (&table);
+  schema_destroy (schema);
+}
+
+/* Of eight GPUs one that is idle is found, whatever the others of its node do. */
+static void
+test_ends_are_those_of_rows (void **state)
+{
+  struct bench *bench = *state;
+
+  add_gpus (bench, "a", &gpu_group, "0000", (const int64_t[]){ 50, 60, 50, 40 });
+  add_gpus (bench, "b", &gpu_group, "0000", (const int64_t[]){ 99, 98, 3, 97 });
+  add_gpus (bench, "c", &gpu_group, "000", (const int64_t[]){ -1, 3, 99 }); /* as low, and as high, but later */
+  const char *gpu = look (report (bench), "gpu"), *use = look (gpu, "total/use");
+  assert_true (look_is (use, "nodes", "3") && look_is (use, "rows", "10"));
+  assert_true (look_is (use, "min", "3") && look_is (use, "min_node", "\"b\"") && look_is (use, "min_row", "\"2\""));
+  assert_true (look_is (use, "max", "99") && look_is (use, "max_node", "\"b\"") && look_is (use, "max_row", "\"0\""));
+  assert_true (fabs (look_number (use, "mean") - (50 + 74.25 + 51) / 3) < 1e-9); /* of nodes */
+  assert_true (look_is (use, "p50", "51") && look_is (use, "p95", "74.25"));
+  const char *power = look (gpu, "total/power");
+  assert_true (look_is (power, "sum", "5990") && look_is (power, "max", "990") && look_is (power, "max_row", "\"0\""));
+  assert_true (look_is (gpu, "driver/sum", "3"));
+  assert_null (look (gpu, "driver/rows"));
+  assert_null (look (gpu, "driver/min_row"));
+
+  combine_clear (bench->combine); /* nothing of it stays */
+  add_gpus (bench, "z", &gpu_group, "0", (const int64_t[]){ 70 });
+  use = look (report (bench), "gpu/total/use");
+  assert_true (look_is (use, "min", "70") && look_is (use, "min_node", "\"z\"") && look_is (use, "rows", "1"));
+}
+
+/* What each node has mounted is in no sum, but an end may be there. */
+static void
+test_shared_rows (void **state)
+{
+  struct bench *bench = *state;
+
+  add_gpus (bench, "a", &gpu_group, "001", (const int64_t[]){ 1, 2, 100 });
+  add_gpus (bench, "b", &gpu_group, "10", (const int64_t[]){ 100, 4 });
+  add_gpus (bench, "c", &gpu_group, "1", (const int64_t[]){ 101 });
+  const char *power = look (report (bench), "gpu/total/power");
+  assert_true (look_is (power, "nodes", "2") && look_is (power, "rows", "6"));
+  assert_true (look_is (power, "sum", "70") && look_is (power, "mean", "35") && look_is (power, "p95", "40"));
+  assert_true (look_is (power, "max", "1010") && look_is (power, "max_node", "\"c\"") && look_is (power, "min", "10"));
+}
+
+/* An agent of before does not say that rows matter: its values are in sums, and its rows are no ends. */
+static void
+test_rows_of_two_versions (void **state)
+{
+  struct bench *bench = *state;
+  struct group old = gpu_group;
+
+  old.flags = 0;
+  add_gpus (bench, "a", &old, "00", (const int64_t[]){ 1, 2 });
+  const char *power = look (report (bench), "gpu/total/power");
+  assert_true (look_is (power, "min", "30") && look_is (power, "min_node", "\"a\""));
+  assert_null (look (power, "min_row"));
+  add_gpus (bench, "b", &gpu_group, "00", (const int64_t[]){ 5, 6 });
+  power = look (report (bench), "gpu/total/power");
+  assert_true (look_is (power, "nodes", "2") && look_is (power, "sum", "140") && look_is (power, "rows", "2"));
+  assert_true (look_is (power, "min", "50") && look_is (power, "min_node", "\"b\"") && look_is (power, "max", "60"));
+  assert_int_equal (bench->left_out, 0);
+}
+
 static bool
 only_named (const void *context, const char *group)
 {
@@ -698,6 +796,9 @@ main (void)
     TEST (test_whole_numbers_stay_whole),
     TEST (test_sum_over_64_bits),
     TEST (test_not_finite),
+    TEST (test_ends_are_those_of_rows),
+    TEST (test_shared_rows),
+    TEST (test_rows_of_two_versions),
     TEST (test_percentiles),
     TEST (test_groups),
     TEST (test_filter),

@@ -11,7 +11,7 @@
 
 static const struct metric disk_metrics[] = {
   { "reads", COUNTER, UNIT_COUNT, FOLD_SUM, .help = "Reads | done." },
-  { "busy", COUNTER, UNIT_SECONDS, FOLD_MAX, METRIC_SHARE, .help = "Time in use." },
+  { "busy", COUNTER, UNIT_SECONDS, FOLD_MAX, METRIC_SHARE | METRIC_COUNTS, .help = "Time in use." },
   { "spindles", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "How many." },
 };
 static const struct group disk = { .name = "disk",
@@ -19,6 +19,7 @@ static const struct group disk = { .name = "disk",
                                    .row = "device",
                                    .rows_name = "devices",
                                    .fold_name = "total",
+                                   .flags = GROUP_ROWS,
                                    .help = "Disks.",
                                    GROUP_METRICS (disk_metrics) };
 static const struct metric facts_metrics[] = {
@@ -76,17 +77,17 @@ test_json (void **state)
   (void) state;
   check (LIST_JSON,
          "{\"groups\":[{\"name\":\"disk\",\"section\":\"system_data\",\"row\":\"device\",\"rows_name\":\"devices\","
-         "\"fold_name\":\"total\",\"once\":false,\"help\":\"Disks.\",\"metrics\":["
+         "\"fold_name\":\"total\",\"once\":false,\"by_rows\":true,\"help\":\"Disks.\",\"metrics\":["
          "{\"name\":\"reads\",\"kind\":\"counter\",\"unit\":\"\",\"fold\":\"sum\",\"share\":false,\"of_node\":false,"
-         "\"help\":\"Reads | done.\"},"
+         "\"counts\":false,\"shared\":false,\"help\":\"Reads | done.\"},"
          "{\"name\":\"busy\",\"kind\":\"counter\",\"unit\":\"seconds\",\"fold\":\"max\",\"share\":true,"
-         "\"of_node\":false,\"help\":\"Time in use.\"},"
+         "\"of_node\":false,\"counts\":true,\"shared\":false,\"help\":\"Time in use.\"},"
          "{\"name\":\"spindles\",\"kind\":\"gauge\",\"unit\":\"\",\"fold\":\"none\",\"share\":false,"
-         "\"of_node\":true,\"help\":\"How many.\"}]},"
+         "\"of_node\":true,\"counts\":false,\"shared\":false,\"help\":\"How many.\"}]},"
          "{\"name\":\"facts\",\"section\":\"\",\"row\":\"\",\"rows_name\":\"\",\"fold_name\":\"\",\"once\":true,"
-         "\"help\":\"Facts.\",\"metrics\":["
+         "\"by_rows\":false,\"help\":\"Facts.\",\"metrics\":["
          "{\"name\":\"kernel\",\"kind\":\"text\",\"unit\":\"\",\"fold\":\"none\",\"share\":false,\"of_node\":true,"
-         "\"help\":\"A \\\"name\\\".\"}]}]}\n");
+         "\"counts\":false,\"shared\":false,\"help\":\"A \\\"name\\\".\"}]}]}\n");
 }
 
 static void
@@ -96,7 +97,7 @@ test_markdown (void **state)
   check (LIST_MARKDOWN,
          "\n## disk\n\n"
          "Disks. Each device lies under `system_data.disk.devices`, and what they make together, by their folds, under "
-         "`system_data.disk.total`.\n\n"
+         "`system_data.disk.total`. In combined reports `min` and `max` are over the rows of all nodes.\n\n"
          "| metric | key in the report | kind | unit | fold | meaning |\n"
          "| --- | --- | --- | --- | --- | --- |\n"
          "| `reads` | `system_data.disk.devices.<device>.reads` | counter | - | sum | Reads \\| done. |\n"

@@ -186,10 +186,124 @@ test_edges (void **state)
   table_free (&table);
 }
 
+/* ---- rows that do not count, and rows that other nodes have too ---- */
+
+enum layered_column { MOVED, LEVEL, COUNTS, SHARED, LAYERED_COLUMNS };
+static const struct metric layered_metrics[] = {
+  [MOVED] = { "moved", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Help." },
+  [LEVEL] = { "level", GAUGE, UNIT_PERCENT, FOLD_MEAN, .help = "Help." },
+  [COUNTS] = { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS, .help = "Help." },
+  [SHARED] = { "shared", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_SHARED, .help = "Help." },
+};
+static const struct group layered = { "layered", "",         "device", "devices",
+                                      "total",   GROUP_ROWS, "Help.",  GROUP_METRICS (layered_metrics) };
+
+/* A row for each number: moved by it, at that level. `counts` and `shared`: '0', '1', or '-' for missing. */
+static void
+fill_layered (struct table *now, struct table *before, const unsigned *numbers, const char *counts, const char *shared)
+{
+  table_begin (now);
+  table_begin (before);
+  before->monotonic_ns = NS_PER_S;
+  now->monotonic_ns = 2 * NS_PER_S;
+  for (size_t row = 0; counts[row]; row++) {
+    char label[2] = { (char) ('a' + (int) row), 0 };
+    table_add_row (now, label, 1);
+    table_add_row (before, label, 1);
+    table_set_uint (before, row, MOVED, 1000);
+    table_set_uint (now, row, MOVED, 1000 + numbers[row]);
+    table_set_uint (now, row, LEVEL, numbers[row]);
+    if (counts[row] != '-')
+      table_set_uint (now, row, COUNTS, (uint64_t) (counts[row] - '0'));
+    if (shared[row] != '-')
+      table_set_uint (now, row, SHARED, (uint64_t) (shared[row] - '0'));
+  }
+}
+
+static void
+test_rows_that_do_not_count (void **state)
+{
+  static const unsigned numbers[] = { 4, 100, 7, 30, 1000 };
+  struct table now, before;
+  struct report_group pair = { &now, &before };
+  struct value values[LAYERED_COLUMNS];
+  struct report_range ranges[LAYERED_COLUMNS];
+  struct json json = { 0 };
+
+  (void) state;
+  table_init (&now, &layered);
+  table_init (&before, &layered);
+  fill_layered (&now, &before, numbers, "1011-", "00-10");
+  report_node_values (&pair, values, &(size_t){ 0 }); /* without b */
+  assert_int_equal (values[MOVED].as.u, 4 + 7 + 30 + 1000);
+  assert_true (fabs (values[LEVEL].as.d - 1041.0 / 4) < 1e-9);
+
+  json_object (&json);
+  report_write (&json, &pair, 1, NULL, NULL);
+  json_object_end (&json);
+  buffer_add (&json.out, "", 1);
+  assert_true (look_is (json.out.data, "layered/total/moved", "1041"));
+  assert_true (look_is (json.out.data, "layered/total/level", "260.25"));
+  assert_null (look (json.out.data, "layered/total/in_total"));
+  assert_true (look_is (json.out.data, "layered/devices/b/moved", "100")); /* the row stays */
+  assert_true (look_is (json.out.data, "layered/devices/b/in_total", "0"));
+  assert_true (look_is (json.out.data, "layered/devices/d/shared", "1"));
+  assert_true (look_is (json.out.data, "layered/devices/e/in_total", "null"));
+  json_free (&json);
+
+  memset (ranges, 0xee, sizeof ranges);
+  report_cluster_values (&pair, values, ranges, &(size_t){ 0 }); /* without d, which is shared, as well */
+  assert_int_equal (values[MOVED].as.u, 4 + 7 + 1000);
+  assert_true (fabs (values[LEVEL].as.d - 1011.0 / 3) < 1e-9);
+  assert_int_equal (ranges[LEVEL].rows, 4); /* with d: an end is an end, however many see it */
+  assert_int_equal (ranges[LEVEL].min.as.u, 4);
+  assert_int_equal (ranges[LEVEL].min_row, 0);
+  assert_int_equal (ranges[LEVEL].max.as.u, 1000);
+  assert_int_equal (ranges[LEVEL].max_row, 4);
+  assert_int_equal (ranges[COUNTS].rows, 0);
+  table_free (&now);
+  table_free (&before);
+}
+
+/* Nothing that counts is nothing known, not 0; a row without a value is no end. */
+static void
+test_no_row_counts (void **state)
+{
+  struct table now, before;
+  struct report_group pair = { &now, &before };
+  struct value values[LAYERED_COLUMNS];
+  struct report_range ranges[LAYERED_COLUMNS];
+
+  (void) state;
+  table_init (&now, &layered);
+  table_init (&before, &layered);
+  fill_layered (&now, &before, (const unsigned[]){ 4, 5 }, "00", "--");
+  report_cluster_values (&pair, values, ranges, &(size_t){ 0 });
+  assert_int_equal (values[MOVED].type, VALUE_MISSING);
+  assert_int_equal (ranges[MOVED].rows, 0);
+  fill_layered (&now, &before, (const unsigned[]){ 4, 5 }, "11", "11");
+  report_cluster_values (&pair, values, ranges, &(size_t){ 0 });
+  assert_int_equal (values[MOVED].type, VALUE_MISSING);
+  assert_int_equal (ranges[MOVED].rows, 2);
+  report_node_values (&pair, values, &(size_t){ 0 });
+  assert_int_equal (values[MOVED].as.u, 9);
+  *table_value (&now, 0, LEVEL) = (struct value){ .type = VALUE_MISSING };
+  report_cluster_values (&pair, values, ranges, &(size_t){ 0 });
+  assert_int_equal (ranges[LEVEL].rows, 1);
+  assert_int_equal (ranges[LEVEL].min_row, 1);
+  table_free (&now);
+  table_free (&before);
+}
+
 int
 main (void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test (test_random_tables), cmocka_unit_test (test_edges) };
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_random_tables),
+    cmocka_unit_test (test_edges),
+    cmocka_unit_test (test_rows_that_do_not_count),
+    cmocka_unit_test (test_no_row_counts),
+  };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -57,10 +57,13 @@ def test_schema_is_what_list_groups_says(cluster, peer):
         assert said["section"] == group.section and said["help"] == group.help
         assert said["row"] == group.row and said["rows_name"] == group.rows_name
         assert said["fold_name"] == group.fold_name and said["once"] == bool(group.flags & protocol.ONCE)
+        assert said["by_rows"] == bool(group.flags & protocol.ROWS)
         assert [metric["name"] for metric in said["metrics"]] == [metric.name for metric in group.metrics]
         for metric, told in zip(group.metrics, said["metrics"]):
             assert told["of_node"] == bool(metric.flags & protocol.OF_NODE)
             assert told["share"] == bool(metric.flags & protocol.SHARE)
+            assert told["counts"] == bool(metric.flags & protocol.COUNTS)
+            assert told["shared"] == bool(metric.flags & protocol.SHARED)
             assert told["kind"] == protocol.KINDS[metric.kind]
             assert told["unit"] == protocol.UNITS[metric.unit]
             assert told["fold"] == protocol.FOLDS[metric.fold]
