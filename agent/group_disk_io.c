@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agent/facts.h"
 #include "agent/groups.h"
+#include "agent/layers.h"
 #include "agent/parse.h"
 #include "agent/reader.h"
 #include "synop/memory.h"
@@ -48,6 +50,8 @@ static const struct metric metrics[] = {
   MILLISECONDS ("discard_time", "18", "Time that all discards took, added up."),
   COUNT ("flushes", "19", "Flushes done."),
   MILLISECONDS ("flush_time", "20", "Time that all flushes took, added up."),
+  { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS,
+    .help = "1 when it counts in the total: no other device below it tells of the same bytes." },
 };
 
 static const struct group group = {
@@ -56,7 +60,9 @@ static const struct group group = {
   .row = "block device",
   .rows_name = "devices",
   .fold_name = "total",
-  .help = "What each block device did. A volume (dm-0, md0) counts in the total beside the disks that it lies on.",
+  .flags = GROUP_ROWS,
+  .help = "What each block device did. The total counts each byte once, at the disks: not what lies on other devices "
+          "(device mapper, md, multipath, partitions), on files (loop) or in memory (ram, zram).",
   GROUP_METRICS (metrics),
 };
 
@@ -67,14 +73,19 @@ struct disk_io {
   struct reader diskstats;
   struct buffer text;
   struct column_map columns;
+  size_t counts_column;
+  const char *root;   /* of the context */
   char *block_folder; /* ROOT/sys/block, or NULL when there is none: a partition is known by its name then */
   char *exclude;
   bool partitions;
   struct device { /* what was decided of the device in each line, so that it is asked once */
     char name[NAME_MAX_BYTES + 1];
-    bool shown;
+    bool shown, counts;
+    bool has_paths; /* it is the head of NVMe multipath, and its paths are shown */
+    size_t row;     /* in this sample; SIZE_MAX: none */
   } * devices;
-  size_t device_count;
+  size_t device_count, lines;
+  bool changed; /* devices came or went */
 };
 
 static void *
@@ -84,6 +95,8 @@ disk_io_open (const struct sampler_context *context)
 
   reader_init (&state->diskstats, context->root, "/proc/diskstats");
   column_map_init (&state->columns, &group);
+  state->counts_column = fact_column (&group, "in_total");
+  state->root = context->root;
   state->exclude = memory_string (context->disk_exclude);
   state->partitions = context->disk_partitions;
   state->block_folder = memory_format ("%s/sys/block", context->root);
@@ -140,15 +153,23 @@ is_partition (const struct disk_io *state, const char *name)
   return access (path, F_OK) != 0;
 }
 
-/* Is the device in this line of the file to be shown? A name that is new in its line is looked up. */
-static bool
-is_shown (struct disk_io *state, size_t line, const struct scan *name)
+static void
+device_look_up (struct disk_io *state, struct device *device)
+{
+  bool partition = is_partition (state, device->name);
+
+  device->shown = !glob_list_matches (state->exclude, device->name) && (state->partitions || !partition);
+  device->counts = device->shown && !partition && layers_disk_counts (state->root, state->exclude, device->name);
+  state->changed = true;
+}
+
+/* The device in this line of the file, without a row. A name that is new in its line is looked up. */
+static struct device *
+device_in (struct disk_io *state, size_t line, const struct scan *name)
 {
   struct device *device;
-  size_t length = scan_length (name);
+  size_t length = scan_length (name) <= NAME_MAX_BYTES ? scan_length (name) : NAME_MAX_BYTES;
 
-  if (length > NAME_MAX_BYTES)
-    return false;
   if (line >= state->device_count) {
     size_t count = line < 8 ? 16 : line * 2;
     state->devices = memory_resize (state->devices, count, sizeof *state->devices);
@@ -159,10 +180,39 @@ is_shown (struct disk_io *state, size_t line, const struct scan *name)
   if (memcmp (device->name, name->at, length) != 0 || device->name[length] != '\0') {
     memcpy (device->name, name->at, length);
     device->name[length] = '\0';
-    device->shown =
-        !glob_list_matches (state->exclude, device->name) && (state->partitions || !is_partition (state, device->name));
+    device_look_up (state, device);
   }
-  return device->shown;
+  device->row = SIZE_MAX;
+  return device;
+}
+
+/* The head of NVMe multipath tells what its paths tell, on newer kernels; on older ones nothing. */
+static void
+heads_find (struct disk_io *state)
+{
+  char head[NAME_MAX_BYTES + 1];
+
+  for (size_t i = 0; i < state->lines; i++)
+    state->devices[i].has_paths = false;
+  for (size_t i = 0; i < state->lines; i++)
+    if (state->devices[i].shown && layers_disk_head (state->devices[i].name, head, sizeof head))
+      for (size_t k = 0; k < state->lines; k++)
+        state->devices[k].has_paths |= strcmp (state->devices[k].name, head) == 0;
+}
+
+static void
+counts_set (struct disk_io *state, size_t lines, struct table *table)
+{
+  if (state->changed || lines != state->lines) {
+    state->lines = lines;
+    heads_find (state);
+    state->changed = false;
+  }
+  for (size_t i = 0; i < lines; i++) {
+    const struct device *device = &state->devices[i];
+    if (device->row != SIZE_MAX)
+      table_set_uint (table, device->row, state->counts_column, device->counts && !device->has_paths);
+  }
 }
 
 /* Does the line go on to the columns that a device has? */
@@ -183,23 +233,25 @@ disk_io_sample (void *context, struct table *table)
   struct disk_io *state = context;
   int result = reader_read (&state->diskstats, &state->text);
   struct scan rest = scan_buffer (&state->text), line, name;
-  size_t understood = 0;
+  size_t understood = 0, lines = 0;
   uint64_t major, minor;
 
   if (result < 0)
     return reader_error (&state->diskstats, result, table->error, sizeof table->error);
-  for (size_t number = 0; number < TABLE_ROWS_MAX && scan_line (&rest, &line); number++) {
-    size_t row;
+  while (lines < TABLE_ROWS_MAX && scan_line (&rest, &line)) {
+    struct device *device;
     if (!scan_uint (&line, &major) || !scan_uint (&line, &minor) || !scan_word (&line, &name))
       continue;
     understood++;
-    if (!is_shown (state, number, &name) || !is_long (line))
+    device = device_in (state, lines++, &name);
+    if (!device->shown || !is_long (line))
       continue;
-    row = table_add_row (table, name.at, scan_length (&name));
-    if (row == SIZE_MAX)
+    device->row = table_add_row (table, name.at, scan_length (&name));
+    if (device->row == SIZE_MAX)
       break;
-    parse_columns (line, 4, &state->columns, table, row);
+    parse_columns (line, 4, &state->columns, table, device->row);
   }
+  counts_set (state, lines, table);
   if (understood == 0 && state->text.length > 0)
     return reader_error (&state->diskstats, -EBADMSG, table->error, sizeof table->error);
   return 0;

@@ -37,7 +37,9 @@ enum column {
   READ_ONLY,
   STATVFS_COLUMNS, /* the ones before are from statvfs */
   TYPE = STATVFS_COLUMNS,
-  DEVICE
+  DEVICE,
+  SHARED,
+  IN_TOTAL
 };
 
 static const struct metric metrics[] = {
@@ -51,6 +53,10 @@ static const struct metric metrics[] = {
   [READ_ONLY] = { "read_only", GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = "1 when nothing can be written." },
   [TYPE] = { "type", TEXT, UNIT_NONE, FOLD_NONE, .help = "Type of the file system." },
   [DEVICE] = { "device", TEXT, UNIT_NONE, FOLD_NONE, .help = "What is mounted: a block device, or server and folder." },
+  [SHARED] = { "shared", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_SHARED,
+               .help = "1 when other nodes may have the same one: NFS, Lustre, GPFS, BeeGFS, Ceph and the like." },
+  [IN_TOTAL] = { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS,
+                 .help = "1 when it counts in the total: no other row tells of the same bytes." },
 };
 
 static const struct group group = {
@@ -59,7 +65,9 @@ static const struct group group = {
   .row = "mount point",
   .rows_name = "mounts",
   .fold_name = "total",
-  .help = "Space of the mounted file systems, without pseudo ones, each once.",
+  .flags = GROUP_ROWS,
+  .help = "Space of the mounted file systems, without pseudo ones, each once. The total has the shared ones of this "
+          "node; in combined reports they are left out of sums, means and percentiles, since each node has them.",
   GROUP_METRICS (metrics),
 };
 
@@ -68,6 +76,7 @@ struct file_system {
   char *path;        /* root and mount point; owned */
   char *id;          /* another file system on the same point is another one */
   struct lane *lane; /* NULL: asked directly */
+  size_t row;        /* in this sample; SIZE_MAX: none */
 };
 
 struct filesystem {
@@ -302,6 +311,40 @@ remote_collect (struct filesystem *filesystem, size_t at, int64_t deadline, stru
   return row;
 }
 
+static bool
+same_number (const struct table *table, size_t one, size_t other, size_t column)
+{
+  const struct value *a = table_get (table, one, column), *b = table_get (table, other, column);
+
+  return a->type == b->type && (a->type != VALUE_UINT || a->as.u == b->as.u);
+}
+
+/* A layer over another file system answers with that one's numbers: the root of a container, beside the /etc/hosts that
+ * is mounted into it from the same disk. Those of memory are often as large as each other. */
+static bool
+is_layer_over_another (const struct filesystem *filesystem, size_t at, const struct table *table)
+{
+  const struct file_system *systems = filesystem->systems;
+  const struct mount *list = filesystem->mounts.list;
+
+  for (size_t i = 0; list[at].layer && i < filesystem->count; i++)
+    if (systems[i].row != SIZE_MAX && !list[i].layer && strcmp (list[i].type, "tmpfs") != 0 &&
+        table_get (table, systems[i].row, SIZE)->type == VALUE_UINT &&
+        same_number (table, systems[i].row, systems[at].row, SIZE) &&
+        same_number (table, systems[i].row, systems[at].row, INODES_TOTAL))
+      return true;
+  return false;
+}
+
+static void
+counts_set (const struct filesystem *filesystem, struct table *table)
+{
+  for (size_t i = 0; i < filesystem->count; i++)
+    if (filesystem->systems[i].row != SIZE_MAX)
+      table_set_uint (table, filesystem->systems[i].row, IN_TOTAL,
+                      !filesystem->mounts.list[i].again && !is_layer_over_another (filesystem, i, table));
+}
+
 static int
 filesystem_sample (void *state, struct table *table)
 {
@@ -323,13 +366,16 @@ filesystem_sample (void *state, struct table *table)
       row = remote_collect (filesystem, i, deadline, table);
     else
       row = path_sample (filesystem->systems[i].path, mount->point, table);
+    filesystem->systems[i].row = row;
     if (row == SIZE_MAX)
       continue;
     if (mount->read_only || filesystem->of_machine) /* statvfs tells of our own view */
       table_set_uint (table, row, READ_ONLY, mount->read_only);
     table_set_text (table, row, TYPE, mount->type, strlen (mount->type));
     table_set_text (table, row, DEVICE, mount->device, strlen (mount->device));
+    table_set_uint (table, row, SHARED, mount->shared);
   }
+  counts_set (filesystem, table);
   return 0;
 }
 

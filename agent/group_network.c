@@ -5,6 +5,7 @@
  *                       eth0:28086390 1182 0 0 0 0 0 0 77443 1023 0 0 0 0 0 0      (older kernels: no blank after ':')
  *   /proc/net/snmp, /proc/net/netstat       see paired.h
  *   /sys/class/net/eth0/{carrier,speed}     "1"; Mb/s, or -1, or an error when the interface is down
+ *   /sys/class/net/eth0/{device,lower_*}    see layers.h; looked at when it is new, and when its carrier changes
  *
  * Asking a driver for its speed takes the lock of the whole network configuration, so that is done seldom. */
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include "agent/facts.h"
 #include "agent/groups.h"
+#include "agent/layers.h"
 #include "agent/paired.h"
 #include "agent/parse.h"
 #include "agent/reader.h"
@@ -53,6 +55,8 @@ static const struct metric metrics[] = {
   INTERFACE ("tx_compressed", UNIT_COUNT, "17", "Compressed packets sent."),
   { "speed", GAUGE, UNIT_BITS_PER_SECOND, FOLD_NONE, .times = 1000000, .help = "Speed of the link." },
   { "carrier", GAUGE, UNIT_BOOLEAN, FOLD_NONE, .help = "1 when the link is up." },
+  { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS,
+    .help = "1 when it counts in the total: no other interface tells of the same bytes." },
 
   OF_NODE ("tcp_established", GAUGE, "Tcp:CurrEstab", "TCP connections that are open."),
   OF_NODE ("tcp_active_opens", COUNTER, "Tcp:ActiveOpens", "TCP connections opened from here."),
@@ -81,14 +85,19 @@ static const struct group group = {
   .row = "interface",
   .rows_name = "devices",
   .fold_name = "total",
-  .help = "Traffic and errors of each network interface, and of TCP and UDP on the node.",
+  .flags = GROUP_ROWS,
+  .help = "Traffic and errors of each network interface, and of TCP and UDP on the node. The total counts each byte "
+          "once, at the physical interfaces: not lo, bonds, bridges, VLANs, tunnels. Where none is physical, as in a "
+          "container, it counts those that lie on no other.",
   GROUP_METRICS (metrics),
 };
 
 struct interface {
   char *name;
   bool excluded;
-  bool seen; /* in this sample */
+  bool seen;  /* in this sample */
+  size_t row; /* there; SIZE_MAX: none */
+  enum layer layer;
   struct reader carrier;
   struct value link, speed; /* as last read */
   unsigned speed_age;       /* samples until it is asked for again */
@@ -100,7 +109,7 @@ struct network {
   struct buffer text;
   struct column_map columns;
   struct key_index keys;
-  size_t carrier_column, speed_column;
+  size_t carrier_column, speed_column, counts_column;
   struct interface *interfaces; /* in the order of /proc/net/dev */
   size_t count, capacity;
 };
@@ -118,6 +127,7 @@ network_open (const struct sampler_context *context)
   key_index_init (&network->keys, &group, METRIC_OF_NODE);
   network->carrier_column = fact_column (&group, "carrier");
   network->speed_column = fact_column (&group, "speed");
+  network->counts_column = fact_column (&group, "in_total");
   return network;
 }
 
@@ -132,6 +142,12 @@ static bool
 is_named (const struct interface *interface, const struct scan *name)
 {
   return strncmp (interface->name, name->at, scan_length (name)) == 0 && interface->name[scan_length (name)] == '\0';
+}
+
+static void
+interface_place (struct network *network, struct interface *interface)
+{
+  interface->layer = layers_network (network->context->root, network->context->network_exclude, interface->name);
 }
 
 /* The interface of that name, which mostly is where it was. A new one takes the place `at`. */
@@ -159,6 +175,7 @@ interface_find (struct network *network, struct scan name, size_t at)
   text = memory_copy (name.at, scan_length (&name));
   *interface =
       (struct interface){ .name = text, .excluded = glob_list_matches (network->context->network_exclude, text) };
+  interface_place (network, interface);
   reader_init (&interface->carrier, network->context->root, "/sys/class/net/%s/carrier", text);
   return interface;
 }
@@ -195,7 +212,11 @@ interface_refresh (struct network *network, struct interface *interface, size_t 
   if (at >= CARRIERS_OPEN_MAX)
     reader_close (&interface->carrier);
 
-  if (interface->speed_age > 0 && before.type == interface->link.type && before.as.u == interface->link.as.u) {
+  bool changed = before.type != interface->link.type || before.as.u != interface->link.as.u;
+
+  if (changed)
+    interface_place (network, interface);
+  if (interface->speed_age > 0 && !changed) {
     interface->speed_age--;
     return;
   }
@@ -203,6 +224,21 @@ interface_refresh (struct network *network, struct interface *interface, size_t 
   interface->speed.type = VALUE_MISSING;
   if (fact_uint (&speed, network->context->root, "/sys/class/net/%s/speed", interface->name) && speed < UINT32_MAX)
     interface->speed = (struct value){ .type = VALUE_UINT, .as.u = speed };
+}
+
+static void
+counts_set (const struct network *network, struct table *table)
+{
+  enum layer counted = LAYER_BOTTOM;
+
+  for (size_t i = 0; i < network->count; i++)
+    if (network->interfaces[i].seen && network->interfaces[i].layer > counted)
+      counted = network->interfaces[i].layer;
+  for (size_t i = 0; i < network->count; i++) {
+    const struct interface *interface = &network->interfaces[i];
+    if (interface->seen && interface->row != SIZE_MAX)
+      table_set_uint (table, interface->row, network->counts_column, interface->layer == counted);
+  }
 }
 
 static int
@@ -224,13 +260,16 @@ dev_sample (struct network *network, struct table *table)
     if (interface->seen)
       continue;
     interface->seen = true;
+    interface->row = SIZE_MAX;
     if (interface->excluded || (row = table_add_row (table, name.at, scan_length (&name))) == SIZE_MAX)
       continue;
+    interface->row = row;
     parse_columns (line, 2, &network->columns, table, row);
     interface_refresh (network, interface, at);
     *table_value (table, row, network->carrier_column) = interface->link;
     *table_value (table, row, network->speed_column) = interface->speed;
   }
+  counts_set (network, table);
   interfaces_prune (network);
   return 0;
 }

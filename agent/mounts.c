@@ -42,6 +42,8 @@ static const char *const local_types[] = {
   "nilfs2",   "ramfs", "reiserfs", "tmpfs", "ubifs",    "vfat", "xfs",   "zfs",
 };
 
+static const char *const layer_types[] = { "aufs", "ecryptfs", "overlay" };
+
 static bool
 in_list (const char *const *list, size_t count, const char *text)
 {
@@ -141,6 +143,8 @@ static void
 tell_who_answers (struct mount *mount)
 {
   mount->remote = IN_LIST (remote_types, mount->type);
+  mount->layer = IN_LIST (layer_types, mount->type);
+  mount->shared = mount->remote && strcmp (mount->type, "fuseblk") != 0; /* that one is a disk of ours */
   mount->local = !mount->remote && (IN_LIST (local_types, mount->type) || IN_LIST (pseudo_types, mount->type));
 }
 
@@ -189,6 +193,16 @@ drop_repeated (struct mounts *mounts)
   mounts->count = kept;
 }
 
+/* A server's folder that is mounted twice with other options is two file systems to the kernel. */
+static void
+tell_repeated (struct mounts *mounts)
+{
+  for (size_t i = 0; i < mounts->count; i++)
+    for (size_t k = 0; k < i && mounts->list[i].shared && !mounts->list[i].again; k++)
+      mounts->list[i].again = strcmp (mounts->list[k].type, mounts->list[i].type) == 0 &&
+                              strcmp (mounts->list[k].device, mounts->list[i].device) == 0;
+}
+
 void
 mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mounts_format format, const char *exclude,
               const char *types_exclude)
@@ -218,6 +232,7 @@ mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mount
       mounts->list[kept++] = mounts->list[i];
   mounts->count = kept;
   drop_repeated (mounts);
+  tell_repeated (mounts);
 }
 
 void

@@ -15,6 +15,9 @@ struct mount { /* the texts lie in struct mounts */
   bool read_only;
   bool remote; /* needs somebody else to answer, a server or a process: it may hang */
   bool local;  /* answers from memory, and so does all that leads to it: it never hangs */
+  bool shared; /* other nodes may have the same one mounted */
+  bool layer;  /* lies over a folder of another one, and answers with that one's numbers */
+  bool again;  /* shows what another one in the list shows, which comes before it */
   bool wanted; /* while they are read: stays in the list */
 };
 

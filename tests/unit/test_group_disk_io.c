@@ -116,6 +116,113 @@ devices_come_and_go (void **state)
   scratch_free (&scratch);
 }
 
+#define DISK(NAME) "   8       0 " NAME " 1 0 8 0 1 0 8 0 0 0 0\n"
+
+/* The devices with 1 in in_total, in the order of the file, and how many there are in all. */
+static void
+assert_counted (struct sampled *sampled, size_t rows, const char *expected)
+{
+  char text[512] = "";
+
+  assert_int_equal (sampled_again (sampled), 0);
+  for (size_t row = 0; row < sampled->table.rows; row++) {
+    const struct value *value = table_get (&sampled->table, row, sampled_column (sampled, "in_total"));
+    size_t length, at = strlen (text);
+    const char *label = table_label (&sampled->table, row, &length);
+    assert_int_equal (value->type, VALUE_UINT);
+    if (value->as.u == 1)
+      snprintf (text + at, sizeof text - at, "%s%.*s", at ? " " : "", (int) length, label);
+  }
+  assert_string_equal (text, expected);
+  assert_int_equal (sampled->table.rows, rows);
+}
+
+/* LVM on multipath on two paths; a mirror of partitions with an encrypted volume on it; a cache; files and memory. */
+static void
+make_layers (const struct scratch *scratch)
+{
+  static const char *const disks[] = { "sda",  "sda1", "sdb",     "sdb1",    "sdc",   "sdd",   "dm-0",      "dm-1",
+                                       "dm-2", "md0",  "bcache0", "nvme0n1", "loop0", "zram0", "cciss/c0d0" };
+  static const char *const files[] = {
+    "dm-0/slaves/sdc", "dm-0/slaves/sdd", "dm-1/slaves/dm-0", "dm-2/slaves/md0",     "md0/slaves/sda1",
+    "md0/slaves/sdb1", "loop0/size",      "zram0/size",       "bcache0/slaves/sdb1", "bcache0/slaves/nvme0n1",
+    "sda/size",        "sdb/size",        "sdc/size",         "cciss!c0d0/size",     "sdd/size",
+    "nvme0n1/size"
+  };
+  char text[1024] = "";
+
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    char path[128];
+    snprintf (path, sizeof path, "/sys/block/%s", files[i]);
+    scratch_write (scratch, path, "1");
+  }
+  for (size_t i = 0; i < sizeof disks / sizeof disks[0]; i++)
+    snprintf (text + strlen (text), sizeof text - strlen (text), DISK ("%s"), disks[i]);
+  scratch_write (scratch, "/proc/diskstats", text);
+}
+
+static void
+total_counts_each_byte_once (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { .context.disk_exclude = "" };
+
+  (void) state;
+  scratch_init (&scratch);
+  make_layers (&scratch);
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  assert_counted (&sampled, 13, "sda sdb sdc sdd nvme0n1 cciss/c0d0");
+  sampled_close (&sampled);
+  sampled.context.disk_partitions = true;
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  assert_counted (&sampled, 15, "sda sdb sdc sdd nvme0n1 cciss/c0d0");
+  sampled_close (&sampled);
+  sampled.context.disk_partitions = false;
+
+  /* Where the paths are left out the multipath stands for them, and what lies on it does not. */
+  sampled.context.disk_exclude = "sd*,loop*";
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  assert_counted (&sampled, 8, "dm-0 md0 nvme0n1 cciss/c0d0");
+  sampled_close (&sampled);
+  sampled.context.disk_exclude = "sd*,dm-0";
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  assert_counted (&sampled, 8, "dm-1 md0 nvme0n1 cciss/c0d0");
+  sampled_close (&sampled);
+
+  scratch_remove (&scratch, "/sys"); /* then by their names */
+  sampled.context.disk_exclude = "";
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  assert_counted (&sampled, 13, "sda sdb sdc sdd nvme0n1 cciss/c0d0");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* The paths of NVMe multipath count, and their head does not; without them it does. */
+static void
+nvme_multipath_counts_once (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { .context.disk_exclude = "" };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/diskstats", DISK ("nvme0c0n1") DISK ("nvme0n1") DISK ("nvme0c1n1") DISK ("nvme1n1"));
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  assert_counted (&sampled, 4, "nvme0c0n1 nvme0c1n1 nvme1n1");
+  scratch_write (&scratch, "/proc/diskstats", DISK ("nvme0c0n1") DISK ("nvme0n1"));
+  assert_counted (&sampled, 2, "nvme0c0n1");
+  scratch_write (&scratch, "/proc/diskstats", DISK ("nvme0n1"));
+  assert_counted (&sampled, 1, "nvme0n1");
+  scratch_write (&scratch, "/proc/diskstats", DISK ("nvme0n1") DISK ("nvme0c0n1"));
+  assert_counted (&sampled, 2, "nvme0c0n1");
+  sampled_close (&sampled);
+  sampled.context.disk_exclude = "nvme*c*";
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  assert_counted (&sampled, 1, "nvme0n1");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 static void
 recorded_machines (void **state)
 {
@@ -130,6 +237,8 @@ recorded_machines (void **state)
   assert_uint (&sampled, "sdc", "flush_time", 182);
   assert_false (sampled_has_row (&sampled, "sdc1"));
   assert_false (sampled_has_row (&sampled, "ram0"));
+  assert_counted (&sampled, 6,
+                  "sda sdb sdc"); /* of its volumes that have a folder the slaves are disks that are shown */
   sampled_close (&sampled);
   sampled_open (&sampled, &sampler_disk_io, ROOT_BIG480); /* has none */
   assert_int_equal (sampled_again (&sampled), 0);
@@ -162,6 +271,8 @@ main (void)
     cmocka_unit_test (partitions_on_request),
     cmocka_unit_test (of_odd),
     cmocka_unit_test (devices_come_and_go),
+    cmocka_unit_test (total_counts_each_byte_once),
+    cmocka_unit_test (nvme_multipath_counts_once),
     cmocka_unit_test (recorded_machines),
     cmocka_unit_test (warm_samples_allocate_nothing),
     cmocka_unit_test (live),

@@ -223,6 +223,51 @@ test_stale_handle_is_told (void **state)
   scratch_free (&scratch);
 }
 
+static bool
+reads_one (const struct sampled *sampled, const char *label, const char *metric)
+{
+  const struct value *value = sampled_value (sampled, label, metric);
+
+  assert_int_equal (value->type, VALUE_UINT);
+  return value->as.u == 1;
+}
+
+/* The root of a container answers with the numbers of the disk that its files lie on, as /etc/hosts from there does. */
+static void
+test_what_counts_in_the_total (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/self/mountinfo",
+                 LINE ("/", "0:40", "overlay") LINE ("/etc/hosts", "8:1", "ext4")
+                     LINE ("/home", "0:42",
+                           "nfs4") "27 1 0:43 / /home-ro ro - nfs4 0:42dev ro\n" LINE ("/scratch", "0:44", "lustre"));
+  sampled_open (&sampled, &sampler_filesystem, scratch.root);
+  do
+    assert_int_equal (sampled_again (&sampled), 0);
+  while (sampled.table.error[0]); /* a lane that is late on a busy machine */
+  assert_int_equal (sampled.table.rows, 5);
+  assert_false (reads_one (&sampled, "/", "in_total"));
+  assert_true (reads_one (&sampled, "/etc/hosts", "in_total"));
+  assert_true (reads_one (&sampled, "/home", "in_total"));
+  assert_false (reads_one (&sampled, "/home-ro", "in_total"));
+  assert_true (reads_one (&sampled, "/scratch", "in_total"));
+  assert_false (reads_one (&sampled, "/etc/hosts", "shared"));
+  assert_true (reads_one (&sampled, "/home", "shared"));
+  assert_true (reads_one (&sampled, "/scratch", "shared"));
+  scratch_write (&scratch, "/proc/self/mountinfo",
+                 LINE ("/", "0:40", "overlay") LINE ("/dev/shm", "0:45", "tmpfs") LINE ("/btrfs", "8:2", "btrfs"));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_true (
+      reads_one (&sampled, "/", "in_total")); /* it lies on no row: of those of memory one is as large by chance */
+  assert_true (reads_one (&sampled, "/dev/shm", "in_total"));
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 static void
 test_live_machine (void **state)
 {
@@ -254,6 +299,7 @@ main (void)
     cmocka_unit_test (test_dead_server_takes_only_its_row),
     cmocka_unit_test (test_may_block_unless_all_is_local),
     cmocka_unit_test (test_stale_handle_is_told),
+    cmocka_unit_test (test_what_counts_in_the_total),
     cmocka_unit_test (test_live_machine),
     cmocka_unit_test (test_allocates_nothing_when_warm),
   };

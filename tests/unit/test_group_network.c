@@ -177,6 +177,139 @@ test_reset_is_no_wrap (void **state)
   assert_int_equal (change.type, sizeof (long) == 4 ? VALUE_UINT : VALUE_MISSING);
 }
 
+/* The interfaces with 1 in in_total, in the order of the file. */
+static void
+assert_counted (struct sampled *sampled, const char *expected)
+{
+  char text[512] = "";
+
+  assert_int_equal (sampled_again (sampled), 0);
+  for (size_t row = 0; row < sampled->table.rows; row++) {
+    const struct value *value = table_get (&sampled->table, row, sampled_column (sampled, "in_total"));
+    size_t length, at = strlen (text);
+    const char *label = table_label (&sampled->table, row, &length);
+    assert_int_equal (value->type, VALUE_UINT);
+    if (value->as.u == 1)
+      snprintf (text + at, sizeof text - at, "%s%.*s", at ? " " : "", (int) length, label);
+  }
+  assert_string_equal (text, expected);
+}
+
+static void
+write_interfaces (const struct scratch *scratch, const char *names)
+{
+  char text[2048] = HEAD, copy[512], *rest, *name;
+
+  snprintf (copy, sizeof copy, "%s", names);
+  for (name = strtok_r (copy, " ", &rest); name; name = strtok_r (NULL, " ", &rest))
+    snprintf (text + strlen (text), sizeof text - strlen (text), "%s: 1 2\n", name);
+  scratch_write (scratch, "/proc/net/dev", text);
+}
+
+static void
+write_links (const struct scratch *scratch, const char *const *files, size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    char path[128];
+    snprintf (path, sizeof path, "/sys/class/net/%s", files[i]);
+    scratch_write (scratch, path, strstr (path, "/type") ? "65534\n" : strstr (path, "port_name") ? "pf0vf1\n" : "1\n");
+  }
+}
+#define LINKS(scratch, ...)                                                                                            \
+  write_links (scratch, (const char *const[]){ __VA_ARGS__ },                                                          \
+               sizeof (const char *const[]){ __VA_ARGS__ } / sizeof (const char *))
+
+static void
+counted_with (const struct scratch *scratch, const char *exclude, const char *expected)
+{
+  struct sampled sampled = { .context.network_exclude = exclude };
+
+  sampled_open (&sampled, &sampler_network, scratch->root);
+  assert_counted (&sampled, expected);
+  sampled_close (&sampled);
+}
+
+/* A bond of two with a VLAN on it in a bridge, a tunnel, the functions of an adapter. */
+static void
+test_total_counts_each_byte_once (void **state)
+{
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  write_interfaces (&scratch, "lo eth0 eth1 bond0 bond0.100 br0 veth1 wg0 ib0 rep1");
+  LINKS (&scratch, "lo/mtu", "eth0/device", "eth0/upper_bond0", "eth1/device", "eth1/upper_bond0", "bond0/lower_eth0",
+         "bond0/lower_eth1", "bond0/bonding/mode", "bond0.100/lower_bond0", "br0/lower_bond0.100", "br0/lower_veth1",
+         "veth1/brport/state", "wg0/type", "ib0/device", "rep1/device", "rep1/phys_port_name");
+  counted_with (&scratch, "", "eth0 eth1 ib0");
+  /* Where the members are left out the bond stands for them, and what lies on it does not. */
+  counted_with (&scratch, "eth*", "bond0 ib0");
+  counted_with (&scratch, "eth*,bond0,veth*", "bond0.100 ib0");
+  counted_with (&scratch, "eth0,eth1,ib0,bond0,bond0.100,veth1", "br0");
+  counted_with (&scratch, "eth1,ib0", "eth0"); /* which is a part, as was asked for */
+  scratch_free (&scratch);
+}
+
+/* Hyper-V's interface tells what its virtual function carries too, and both have a device. */
+static void
+test_total_of_a_virtual_function_below_its_interface (void **state)
+{
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  write_interfaces (&scratch, "lo eth0 enP1s1");
+  LINKS (&scratch, "eth0/device", "eth0/lower_enP1s1", "enP1s1/device", "enP1s1/upper_eth0");
+  counted_with (&scratch, "", "eth0");
+  counted_with (&scratch, "eth0", "enP1s1");
+  scratch_free (&scratch);
+}
+
+/* A container has no physical interface: those count that lie on no other. */
+static void
+test_total_without_a_physical_interface (void **state)
+{
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  write_interfaces (&scratch, "lo eth0 eth0.5 docker0 vetha tun0 dummy0");
+  LINKS (&scratch, "lo/mtu", "eth0/mtu", "eth0.5/lower_eth0", "docker0/bridge/mode", "vetha/brport/state", "tun0/type",
+         "dummy0/mtu");
+  counted_with (&scratch, "", "eth0");
+  LINKS (&scratch, "vxlan1/uevent");
+  scratch_write (&scratch, "/sys/class/net/vxlan1/uevent", "DEVTYPE=vxlan\nINTERFACE=vxlan1\n");
+  write_interfaces (&scratch, "lo eth0 vxlan1");
+  counted_with (&scratch, "", "eth0");
+  write_interfaces (&scratch, "lo");
+  counted_with (&scratch, "", "");
+  scratch_remove (&scratch, "/sys"); /* by their names */
+  write_interfaces (&scratch, "lo enp1s0 eno2 bond1 bond1.7 veth12 docker0 br-1f wg1 ib0 ifb0");
+  counted_with (&scratch, "", "enp1s0 eno2 ib0");
+  scratch_free (&scratch);
+}
+
+/* A bond whose members come when it is known already: its carrier says so. */
+static void
+test_layers_are_looked_at_again (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { .context.network_exclude = "eth*" };
+
+  (void) state;
+  scratch_init (&scratch);
+  write_interfaces (&scratch, "lo eth0 bond0");
+  LINKS (&scratch, "eth0/device", "bond0/bonding/mode");
+  scratch_write (&scratch, "/sys/class/net/bond0/carrier", "0\n");
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_counted (&sampled, "");
+  LINKS (&scratch, "bond0/lower_eth0");
+  scratch_write (&scratch, "/sys/class/net/bond0/carrier", "1\n");
+  assert_counted (&sampled, "bond0");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 static void
 test_no_dev_file (void **state)
 {
@@ -203,6 +336,7 @@ test_recorded_machines (void **state)
   assert_uint (&sampled, "eth0", "rx_bytes", 874354587);
   assert_uint (&sampled, "eth0", "tx_packets", 732147);
   assert_uint (&sampled, "eth0", "speed", 1000);
+  assert_counted (&sampled, "eth0"); /* not lo, docker0 and a veth */
   sampled_close (&sampled);
   sampled_open (&sampled, &sampler_network, ROOT_BIG480);
   assert_int_equal (sampled_again (&sampled), 0);
@@ -230,6 +364,10 @@ main (void)
     cmocka_unit_test (test_carrier_and_speed),
     cmocka_unit_test (test_interfaces_come_go_and_are_left_out),
     cmocka_unit_test (test_reset_is_no_wrap),
+    cmocka_unit_test (test_total_counts_each_byte_once),
+    cmocka_unit_test (test_total_of_a_virtual_function_below_its_interface),
+    cmocka_unit_test (test_total_without_a_physical_interface),
+    cmocka_unit_test (test_layers_are_looked_at_again),
     cmocka_unit_test (test_no_dev_file),
     cmocka_unit_test (test_recorded_machines),
     cmocka_unit_test (test_live_machine),

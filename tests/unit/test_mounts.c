@@ -121,6 +121,45 @@ test_what_may_hang (void **state)
                  "/win|cifs|//server/share|rw,remote\n");
 }
 
+/* What other nodes have too, and what is there twice: a server's folder with other options is one more to the kernel. */
+static void
+test_shared_and_repeated (void **state)
+{
+  static const struct {
+    const char *point;
+    bool shared, again, layer;
+  } expected[] = {
+    { "/", false, false, true },        { "/etc/hosts", false, false, false }, { "/home", true, false, false },
+    { "/home-ro", true, true, false },  { "/scratch", true, false, false },    { "/nfs/local", false, false, false },
+    { "/usb", false, false, false },    { "/dev/shm", false, false, false },   { "/tmp", false, false, false },
+    { "/project", true, false, false },
+  };
+
+  (void) state;
+  parse ("27 1 0:40 / / rw - overlay overlay rw\n"
+         "28 27 8:1 /docker/x/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
+         "29 27 8:1 /docker/x/name /etc/hostname rw - ext4 /dev/sda1 rw\n"
+         "30 27 0:42 / /home rw - nfs4 10.0.0.1:/home rw\n"
+         "31 27 0:43 / /home-ro ro - nfs4 10.0.0.1:/home ro\n"
+         "32 27 0:44 / /scratch rw - lustre 10.0.0.2@o2ib:/scratch rw\n"
+         "33 27 0:45 / /nfs rw - autofs auto rw\n"
+         "34 27 8:2 / /nfs/local rw - ext4 /dev/sdb1 rw\n"
+         "35 27 8:17 / /usb rw - fuseblk /dev/sdc1 rw\n"
+         "36 27 0:46 / /dev/shm rw - tmpfs tmpfs rw\n"
+         "37 27 0:47 / /tmp rw - tmpfs tmpfs rw\n"
+         "38 27 0:48 / /project rw - gpfs project rw\n"
+         "39 27 0:48 /deep /bound rw - gpfs project rw\n",
+         MOUNTS_INFO, NULL, NULL);
+  assert_int_equal (mounts.count, sizeof expected / sizeof expected[0]);
+  for (size_t i = 0; i < mounts.count; i++) {
+    assert_string_equal (mounts.list[i].point, expected[i].point);
+    assert_int_equal (mounts.list[i].shared, expected[i].shared);
+    assert_int_equal (mounts.list[i].again, expected[i].again);
+    assert_int_equal (mounts.list[i].layer, expected[i].layer);
+  }
+  mounts_free (&mounts);
+}
+
 static void
 test_exclude (void **state)
 {
@@ -197,6 +236,7 @@ main (void)
     cmocka_unit_test (test_each_file_system_once),
     cmocka_unit_test (test_hidden_mounts_are_left_out),
     cmocka_unit_test (test_what_may_hang),
+    cmocka_unit_test (test_shared_and_repeated),
     cmocka_unit_test (test_exclude),
     cmocka_unit_test (test_proc_mounts),
     cmocka_unit_test (test_garbage),
