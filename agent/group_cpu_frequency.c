@@ -8,6 +8,7 @@
  * ago: so where these files are a sample may block, and when one pass took long it turns to /proc/cpuinfo for good,
  * which does not sleep. Machines without frequency scaling, most virtual ones, have /proc/cpuinfo alone; there the
  * files are looked for now and then. A CPU of which neither tells has no row. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -97,6 +98,26 @@ may_keep_open (size_t files)
   return files <= FILES_ALWAYS_KEPT || (getrlimit (RLIMIT_NOFILE, &limit) == 0 && files <= limit.rlim_cur / 2);
 }
 
+/* A CPU that is offline reads "<unknown>", or has no file. */
+static void
+sample_file (struct cpu_frequency *state, struct numbered_item *cpu, struct table *table)
+{
+  char text[32];
+  int result = reader_read_value (&cpu->reader, text, sizeof text);
+  struct scan rest = scan_over (text, result > 0 ? (size_t) result : 0);
+  struct value value;
+  size_t row;
+
+  if (!scan_value (&rest, COUNTER, &value) || value.type == VALUE_MISSING) {
+    if (numbered_is_online (&state->cpus, cpu->number))
+      reader_complain (&cpu->reader, result < 0 ? result : -EBADMSG, table);
+    return;
+  }
+  row = table_add_row (table, cpu->label, (size_t) cpu->label_length);
+  if (row != SIZE_MAX)
+    *table_value (table, row, 0) = value;
+}
+
 static void
 sample_files (struct cpu_frequency *state, struct table *table)
 {
@@ -104,19 +125,9 @@ sample_files (struct cpu_frequency *state, struct table *table)
   bool keep = may_keep_open (state->cpus.count);
 
   for (size_t i = 0; i < state->cpus.count; i++) {
-    struct numbered_item *cpu = &state->cpus.items[i];
-    char text[32];
-    int length = reader_read_value (&cpu->reader, text, sizeof text);
-    struct scan rest = scan_over (text, length > 0 ? (size_t) length : 0);
-    struct value value;
-    if (scan_value (&rest, COUNTER, &value) && value.type != VALUE_MISSING) { /* an offline CPU reads "<unknown>" */
-      size_t row = table_add_row (table, cpu->label, (size_t) cpu->label_length);
-      if (row == SIZE_MAX)
-        break;
-      *table_value (table, row, 0) = value;
-    }
+    sample_file (state, &state->cpus.items[i], table);
     if (!keep)
-      reader_close (&cpu->reader);
+      reader_close (&state->cpus.items[i].reader);
   }
   state->slow = clock_monotonic () - begin > PASS_MAX_NS;
   state->files = table->rows > 0;
@@ -129,31 +140,48 @@ cpuinfo_value (struct scan *line, const char *key, struct scan *word)
   return scan_prefix (line, key) && scan_word (line, word) && *word->at == ':' && scan_word (line, word);
 }
 
+/* Adds the row of a CPU whose "cpu MHz" is that word. False when that is no frequency. */
+static bool
+add_mhz (struct table *table, struct scan cpu, struct scan word)
+{
+  struct value value;
+  double mhz;
+  size_t row;
+
+  scan_value (&word, GAUGE, &value);
+  mhz = value.type == VALUE_REAL ? value.as.d : value.type == VALUE_UINT ? (double) value.as.u : 0;
+  if (!(mhz > 0 && mhz < 1e6))
+    return false;
+  row = table_add_row (table, cpu.at, scan_length (&cpu));
+  if (row != SIZE_MAX)
+    table_set_uint (table, row, 0, (uint64_t) (mhz * 1000 + 0.5));
+  return true;
+}
+
 static int
 sample_cpuinfo (struct cpu_frequency *state, struct table *table)
 {
-  int result = reader_read (&state->cpuinfo, &state->text);
-  struct scan rest = scan_buffer (&state->text), line, cpu = { 0 }, word;
-  struct value value;
+  struct scan rest, line, cpu = { 0 }, word, ahead;
+  size_t cpus = 0, told = 0;
+  uint64_t number;
 
-  if (result < 0)
-    return reader_error (&state->cpuinfo, result, table->error, sizeof table->error);
+  if (reader_read_lines (&state->cpuinfo, &state->text, table) < 0)
+    return -1;
+  rest = scan_buffer (&state->text);
   while (scan_line (&rest, &line)) {
     if (cpuinfo_value (&line, "processor", &word)) {
+      ahead = word;
+      if (!scan_uint (&ahead, &number) || scan_length (&ahead) > 0)
+        continue;
       cpu = word;
+      cpus++;
     } else if (cpu.at < cpu.end && cpuinfo_value (&line, "cpu MHz", &word)) {
-      scan_value (&word, GAUGE, &value);
-      if (value.type == VALUE_REAL || value.type == VALUE_UINT) {
-        double mhz = value.type == VALUE_REAL ? value.as.d : (double) value.as.u;
-        size_t row = table_add_row (table, cpu.at, scan_length (&cpu));
-        if (row == SIZE_MAX)
-          break;
-        if (mhz > 0 && mhz < 1e6)
-          table_set_uint (table, row, 0, (uint64_t) (mhz * 1000 + 0.5));
-      }
+      told += add_mhz (table, cpu, word);
       cpu = (struct scan){ 0 };
     }
   }
+  if (told > 0 && told < cpus)
+    table_complain (table, "%s: no frequency of %zu CPUs", state->cpuinfo.path, cpus - told);
   return 0;
 }
 
@@ -171,13 +199,12 @@ cpu_frequency_sample (void *context, struct table *table)
     sample_files (state, table);
   if (table->rows > 0)
     return 0;
+  table_begin (table);
   if (sample_cpuinfo (state, table) < 0)
     return -1;
   if (table->rows > 0)
     return 0;
-  snprintf (table->error, sizeof table->error, "neither %s nor %s tells the CPUs' frequency", state->cpus.folder,
-            state->cpuinfo.path);
-  return -1;
+  return table_complain (table, "neither %s nor %s tells the CPUs' frequency", state->cpus.folder, state->cpuinfo.path);
 }
 
 static void

@@ -84,32 +84,71 @@ cpu_usage_open (const struct sampler_context *context)
   return state;
 }
 
+/* Takes the CPU's number. False when none is there, or no time behind it. */
+static bool
+take_label (struct scan *line, struct scan *label)
+{
+  struct scan ahead;
+  uint64_t number;
+
+  label->at = line->at;
+  if (!scan_uint (line, &number))
+    return false;
+  label->end = line->at;
+  ahead = *line;
+  return scan_uint (&ahead, &number);
+}
+
+/* Takes the lines of the CPUs, which come first; returns how many values it found. How many columns there are depends on
+ * the kernel: all lines have as many as the first. */
+static size_t
+sample_cpus (struct cpu_usage *state, struct scan *rest, struct table *table)
+{
+  struct scan others = *rest, line, label;
+  size_t found = 0, columns = 0, row, values;
+
+  for (; scan_line (rest, &line) && scan_prefix (&line, "cpu"); others = *rest) {
+    if (line.at < line.end && *line.at == ' ')
+      continue;
+    if (!take_label (&line, &label)) {
+      table_complain (table, "%s: a line of a CPU without times", state->stat.path);
+      continue;
+    }
+    if (columns == 0)
+      columns = scan_count (line, &values);
+    row = table_add_row (table, label.at, scan_length (&label));
+    if (row == SIZE_MAX)
+      break;
+    values = parse_columns (line, 2, &state->columns, table, row);
+    if (values < columns && values < state->columns.last - 1)
+      table_complain (table, "%s: %zu of %zu times of CPU %.*s", state->stat.path, values, columns,
+                      (int) scan_length (&label), label.at);
+    for (size_t i = 0; i < BUSY_PARTS; i++)
+      parse_add (table_value (table, row, state->busy), table_get (table, row, state->parts[i]));
+    found += values;
+  }
+  *rest = others;
+  return found;
+}
+
 static int
 cpu_usage_sample (void *context, struct table *table)
 {
   struct cpu_usage *state = context;
-  int result = reader_read (&state->stat, &state->text);
-  struct scan rest = scan_buffer (&state->text), others = rest, line, label;
-  size_t found = 0, row;
-  uint64_t number;
+  struct scan rest;
+  size_t found;
 
-  if (result < 0)
-    return reader_error (&state->stat, result, table->error, sizeof table->error);
-  while (scan_line (&rest, &line) && scan_prefix (&line, "cpu")) {
-    others = rest;
-    label.at = line.at;
-    if (line.at == line.end || *line.at == ' ' || !scan_uint (&line, &number))
-      continue;
-    label.end = line.at;
-    row = table_add_row (table, label.at, scan_length (&label));
-    if (row == SIZE_MAX)
-      break;
-    found += parse_columns (line, 2, &state->columns, table, row);
-    for (size_t i = 0; i < BUSY_PARTS; i++)
-      parse_add (table_value (table, row, state->busy), table_get (table, row, state->parts[i]));
-  }
-  found += parse_key_values (others, 0, &state->keys, table, TABLE_NODE);
-  return found > 0 ? 0 : reader_error (&state->stat, -EBADMSG, table->error, sizeof table->error);
+  if (reader_read_lines (&state->stat, &state->text, table) < 0)
+    return -1;
+  rest = scan_buffer (&state->text);
+  found = sample_cpus (state, &rest, table);
+  found += parse_key_values (rest, 0, &state->keys, table, TABLE_NODE);
+  if (found == 0)
+    return reader_complain (&state->stat, -EBADMSG, table);
+  if (table->rows == 0)
+    table_complain (table, "%s: no CPU", state->stat.path);
+  key_index_check (&state->keys, "", state->stat.path, table, TABLE_NODE);
+  return 0;
 }
 
 static void

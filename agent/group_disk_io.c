@@ -6,7 +6,10 @@
  *   discards, merged, sectors, ms (since 4.18); flushes, ms (since 5.5). A sector has 512 bytes whatever the device's.
  *
  * The kernel prints the times in 32 bits. Lines of 7 columns are partitions before 2.6.25, whose columns mean something
- * else: they are left out. */
+ * else: they are left out. What is a whole device stands in /sys/block; a device that is not there, and no partition of
+ * one that is, is shown when its name is no partition's, and told as an error. */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +71,7 @@ static const struct group group = {
 
 #define NAME_MAX_BYTES 63
 #define COLUMNS_OF_A_DEVICE 11 /* those that every kernel since 2.6.25 has */
+#define COLUMNS_OF_OLD 4       /* of a partition before */
 
 struct disk_io {
   struct reader diskstats;
@@ -81,11 +85,12 @@ struct disk_io {
   struct device { /* what was decided of the device in each line, so that it is asked once */
     char name[NAME_MAX_BYTES + 1];
     bool shown, counts;
+    bool unknown;   /* /sys/block does not tell what it is */
     bool has_paths; /* it is the head of NVMe multipath, and its paths are shown */
     size_t row;     /* in this sample; SIZE_MAX: none */
   } * devices;
-  size_t device_count, lines;
-  bool changed; /* devices came or went */
+  size_t device_count, lines; /* lines: those of the last sample that have a device */
+  bool changed;               /* devices came or went */
 };
 
 static void *
@@ -136,40 +141,64 @@ is_named_as_partition (const char *name)
   return false;
 }
 
-/* A whole device has a folder in /sys/block; a '/' in its name is '!' there. */
+/* Is there a folder of that name in /sys/block? A '/' in a name is '!' there. */
 static bool
-is_partition (const struct disk_io *state, const char *name)
+is_listed (const struct disk_io *state, const char *name, size_t length)
 {
   char path[4096];
-  size_t folder = state->block_folder ? strlen (state->block_folder) : 0;
+  size_t folder = strlen (state->block_folder);
 
-  if (state->block_folder == NULL)
-    return is_named_as_partition (name);
-  if ((size_t) snprintf (path, sizeof path, "%s/%s", state->block_folder, name) >= sizeof path)
+  if ((size_t) snprintf (path, sizeof path, "%s/%.*s", state->block_folder, (int) length, name) >= sizeof path)
     return false;
   for (char *at = path + folder + 1; *at; at++)
     if (*at == '/')
       *at = '!';
-  return access (path, F_OK) != 0;
+  return length > 0 && access (path, F_OK) == 0;
+}
+
+/* The kernel names a partition after its device: "sda" and 1, "nvme0n1" (with a digit at its end) and p1. */
+static bool
+is_partition_of_listed (const struct disk_io *state, const char *name)
+{
+  size_t length = strlen (name), digits = digits_at_end (name, length), stem = length - digits;
+
+  if (digits == 0)
+    return false;
+  return is_listed (state, name, stem) || (stem > 0 && name[stem - 1] == 'p' && is_listed (state, name, stem - 1));
 }
 
 static void
-device_look_up (struct disk_io *state, struct device *device)
+device_decide (struct disk_io *state, struct device *device)
 {
-  bool partition = is_partition (state, device->name);
+  bool partition;
 
-  device->shown = !glob_list_matches (state->exclude, device->name) && (state->partitions || !partition);
-  device->counts = device->shown && !partition && layers_disk_counts (state->root, state->exclude, device->name);
+  device->unknown = device->counts = false;
   state->changed = true;
+  device->shown = !glob_list_matches (state->exclude, device->name);
+  if (!device->shown)
+    return;
+  if (state->block_folder == NULL) {
+    partition = is_named_as_partition (device->name);
+  } else if (is_listed (state, device->name, strlen (device->name))) {
+    partition = false;
+  } else {
+    partition = is_partition_of_listed (state, device->name);
+    device->unknown = !partition;
+    partition = partition || is_named_as_partition (device->name);
+  }
+  device->shown = state->partitions || !partition;
+  device->counts = !partition && layers_disk_counts (state->root, state->exclude, device->name);
 }
 
-/* The device in this line of the file, without a row. A name that is new in its line is looked up. */
+/* The device in this line of the file, without a row. A name that is new in its line is looked up; NULL: it is none. */
 static struct device *
-device_in (struct disk_io *state, size_t line, const struct scan *name)
+device_find (struct disk_io *state, size_t line, const struct scan *name)
 {
   struct device *device;
-  size_t length = scan_length (name) <= NAME_MAX_BYTES ? scan_length (name) : NAME_MAX_BYTES;
+  size_t length = scan_length (name);
 
+  if (length > NAME_MAX_BYTES)
+    return NULL;
   if (line >= state->device_count) {
     size_t count = line < 8 ? 16 : line * 2;
     state->devices = memory_resize (state->devices, count, sizeof *state->devices);
@@ -177,10 +206,10 @@ device_in (struct disk_io *state, size_t line, const struct scan *name)
     state->device_count = count;
   }
   device = &state->devices[line];
-  if (memcmp (device->name, name->at, length) != 0 || device->name[length] != '\0') {
+  if (device->unknown || memcmp (device->name, name->at, length) != 0 || device->name[length] != '\0') {
     memcpy (device->name, name->at, length);
     device->name[length] = '\0';
-    device_look_up (state, device);
+    device_decide (state, device);
   }
   device->row = SIZE_MAX;
   return device;
@@ -215,46 +244,71 @@ counts_set (struct disk_io *state, size_t lines, struct table *table)
   }
 }
 
-/* Does the line go on to the columns that a device has? */
+/* Diskless machines have an empty file, but nothing in /sys/block either. */
 static bool
-is_long (struct scan line)
+has_devices (const struct disk_io *state)
 {
-  struct scan word;
-  size_t words = 0;
+  DIR *folder = state->block_folder ? opendir (state->block_folder) : NULL;
+  const struct dirent *entry;
 
-  while (words < COLUMNS_OF_A_DEVICE && scan_word (&line, &word))
-    words++;
-  return words == COLUMNS_OF_A_DEVICE;
+  if (folder == NULL)
+    return false;
+  while ((entry = readdir (folder)) != NULL && entry->d_name[0] == '.')
+    continue;
+  closedir (folder);
+  return entry != NULL;
+}
+
+/* False when the line is not understood. */
+static bool
+sample_line (struct disk_io *state, size_t *devices, struct scan line, struct table *table)
+{
+  struct device *device;
+  struct scan name;
+  uint64_t major, minor;
+  size_t words, numbers;
+
+  if (!scan_uint (&line, &major) || !scan_uint (&line, &minor) || !scan_word (&line, &name) ||
+      !isalpha ((unsigned char) *name.at))
+    return false;
+  words = scan_count (line, &numbers);
+  if (words < COLUMNS_OF_A_DEVICE || numbers <= words / 2)
+    return words == COLUMNS_OF_OLD && numbers == words;
+  device = device_find (state, *devices, &name);
+  if (device == NULL)
+    return false;
+  ++*devices;
+  if (device->unknown)
+    table_complain (table, "%s has no %s, which stands in %s", state->block_folder, device->name,
+                    state->diskstats.path);
+  if (!device->shown)
+    return true;
+  if (numbers < words)
+    table_complain (table, "%s: not only numbers for %s", state->diskstats.path, device->name);
+  device->row = table_add_row (table, name.at, scan_length (&name));
+  if (device->row != SIZE_MAX)
+    parse_columns (line, 4, &state->columns, table, device->row);
+  return true;
 }
 
 static int
 disk_io_sample (void *context, struct table *table)
 {
   struct disk_io *state = context;
-  int result = reader_read (&state->diskstats, &state->text);
-  struct scan rest = scan_buffer (&state->text), line, name;
-  size_t understood = 0, lines = 0;
-  uint64_t major, minor;
+  struct scan rest, line;
+  size_t understood = 0, lines = 0, devices = 0;
 
-  if (result < 0)
-    return reader_error (&state->diskstats, result, table->error, sizeof table->error);
-  while (lines < TABLE_ROWS_MAX && scan_line (&rest, &line)) {
-    struct device *device;
-    if (!scan_uint (&line, &major) || !scan_uint (&line, &minor) || !scan_word (&line, &name))
-      continue;
-    understood++;
-    device = device_in (state, lines++, &name);
-    if (!device->shown || !is_long (line))
-      continue;
-    device->row = table_add_row (table, name.at, scan_length (&name));
-    if (device->row == SIZE_MAX)
-      break;
-    parse_columns (line, 4, &state->columns, table, device->row);
-  }
-  counts_set (state, lines, table);
-  if (understood == 0 && state->text.length > 0)
-    return reader_error (&state->diskstats, -EBADMSG, table->error, sizeof table->error);
-  return 0;
+  if (reader_read_lines (&state->diskstats, &state->text, table) < 0)
+    return -1;
+  rest = scan_buffer (&state->text);
+  for (; lines < TABLE_ROWS_MAX && scan_line (&rest, &line); lines++)
+    understood += sample_line (state, &devices, line, table);
+  counts_set (state, devices, table);
+  if (lines > 0 ? understood == 0 : has_devices (state))
+    reader_complain (&state->diskstats, -EBADMSG, table);
+  else if (understood < lines)
+    table_complain (table, "%s: %zu of %zu lines are not understood", state->diskstats.path, lines - understood, lines);
+  return lines > 0 && understood == 0 ? -1 : 0;
 }
 
 static void

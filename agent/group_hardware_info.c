@@ -1,7 +1,8 @@
 /* hardware_info: what this node is. Told once a session.
  *
- *   /proc/cpuinfo     processor : 0 / model name : Intel(R) ... / physical id : 0 / core id : 0 / flags : fpu ...
- *                     (a block for each thread; Arm has neither model name nor ids, so there /sys tells)
+ *   /proc/cpuinfo     processor : 0 / model name : Intel(R) ... / physical id : 0 / core id : 0 / cpu cores : 8 /
+ *                     flags : fpu ...     (a block for each thread; Arm has neither model name nor ids)
+ *   /sys/devices/system/cpu/cpu0/topology     see topology.h
  *   /proc/meminfo     MemTotal:       24684084 kB
  *   /proc/stat        btime 1418183276
  *   /sys/devices/system/cpu/cpu0/cache/index0/{level,type,size}    "1", "Data", "48K"
@@ -17,6 +18,7 @@
 #include "agent/groups.h"
 #include "agent/parse.h"
 #include "agent/reader.h"
+#include "agent/topology.h"
 #include "synop/memory.h"
 
 #define FACT(NAME, KIND, UNIT, FOLD, HELP)                                                                             \
@@ -57,14 +59,15 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
-#define CORES_MAX 65536 /* pairs of package and core, to count those that differ */
-
 struct cpus {
   char model[128];
   bool hypervisor; /* among the flags */
   bool flags;
   uint64_t threads;
-  uint64_t (*cores)[2]; /* package and core of each thread; owned */
+  struct thread { /* as cpuinfo tells it; owned */
+    uint64_t package, core;
+    uint64_t cores; /* of its package, as the kernel counts them; 0: not told */
+  } * list;
   size_t count;
 };
 
@@ -83,21 +86,19 @@ cpuinfo_value (struct scan line, const char *key, struct scan *value)
   return true;
 }
 
+/* Of a thread of that core; cpuinfo goes on with the cores of the package. */
 static void
-cpus_add_core (struct cpus *cpus, uint64_t package, uint64_t core)
+cpus_add_thread (struct cpus *cpus, uint64_t package, uint64_t core)
 {
-  if (cpus->count == CORES_MAX)
-    return;
   if ((cpus->count & (cpus->count - 1)) == 0)
-    cpus->cores = memory_resize (cpus->cores, cpus->count ? 2 * cpus->count : 1, sizeof *cpus->cores);
-  cpus->cores[cpus->count][0] = package;
-  cpus->cores[cpus->count++][1] = core;
+    cpus->list = memory_resize (cpus->list, cpus->count ? 2 * cpus->count : 1, sizeof *cpus->list);
+  cpus->list[cpus->count++] = (struct thread){ package, core, 0 };
 }
 
 static void
 cpuinfo_parse (struct cpus *cpus, struct scan text)
 {
-  uint64_t package = 0, core = 0, number;
+  uint64_t package = 0, number;
   bool has_package = false;
   struct scan line, value;
 
@@ -107,8 +108,11 @@ cpuinfo_parse (struct cpus *cpus, struct scan text)
       has_package = false;
     } else if (cpuinfo_value (line, "physical id", &value)) {
       has_package = scan_uint (&value, &package);
-    } else if (cpuinfo_value (line, "core id", &value) && has_package && scan_uint (&value, &core)) {
-      cpus_add_core (cpus, package, core);
+    } else if (cpuinfo_value (line, "core id", &value) && has_package && scan_uint (&value, &number)) {
+      cpus_add_thread (cpus, package, number);
+    } else if (cpuinfo_value (line, "cpu cores", &value) && has_package && cpus->count > 0 &&
+               scan_uint (&value, &number)) {
+      cpus->list[cpus->count - 1].cores = number;
     } else if (!cpus->model[0] && (cpuinfo_value (line, "model name", &value) || cpuinfo_value (line, "cpu", &value))) {
       snprintf (cpus->model, sizeof cpus->model, "%.*s", (int) scan_length (&value), value.at);
     } else if (!cpus->flags && cpuinfo_value (line, "flags", &value)) {
@@ -118,45 +122,58 @@ cpuinfo_parse (struct cpus *cpus, struct scan text)
   }
 }
 
-/* Where cpuinfo does not say which core a thread belongs to. */
-static void
-topology_read (struct cpus *cpus, const char *root)
-{
-  struct names names = { 0 };
-  uint64_t package, core;
-
-  names_read (&names, "cpu", root, "/sys/devices/system/cpu");
-  for (size_t i = 0; i < names.count; i++)
-    if (fact_uint (&package, root, "/sys/devices/system/cpu/%s/topology/physical_package_id", names.list[i]) &&
-        fact_uint (&core, root, "/sys/devices/system/cpu/%s/topology/core_id", names.list[i]))
-      cpus_add_core (cpus, package, core);
-  names_free (&names);
-}
-
 static int
-core_compare (const void *one_, const void *other_)
+thread_compare (const void *one_, const void *other_)
 {
-  const uint64_t *one = one_, *other = other_;
+  const struct thread *one = one_, *other = other_;
 
-  if (one[0] != other[0])
-    return one[0] < other[0] ? -1 : 1;
-  return one[1] < other[1] ? -1 : one[1] > other[1];
+  if (one->package != other->package)
+    return one->package < other->package ? -1 : 1;
+  return one->core < other->core ? -1 : one->core > other->core;
+}
+
+/* By cpuinfo alone. Where dies of a package repeat the ids of their cores, the kernel's count of its cores is more than
+ * the ids; it is never more than its threads, but in a container that sees some of them. */
+static void
+cpuinfo_cores (struct cpus *cpus, uint64_t *sockets, uint64_t *cores)
+{
+  size_t end;
+
+  if (cpus->count > 0)
+    qsort (cpus->list, cpus->count, sizeof *cpus->list, thread_compare);
+  for (size_t i = 0; i < cpus->count; i = end) {
+    uint64_t ids = 0, told = 0;
+    for (end = i; end < cpus->count && cpus->list[end].package == cpus->list[i].package; end++) {
+      ids += end == i || cpus->list[end].core != cpus->list[end - 1].core;
+      told = cpus->list[end].cores > told ? cpus->list[end].cores : told;
+    }
+    if (told > end - i)
+      told = end - i;
+    *cores += told > ids ? told : ids;
+    ++*sockets;
+  }
 }
 
 static void
-cores_set (struct cpus *cpus, struct table *table)
+cores_set (struct cpus *cpus, struct table *table, const char *root)
 {
+  struct topology topology = { 0 };
   uint64_t sockets = 0, cores = 0;
 
-  if (cpus->count == 0)
-    return;
-  qsort (cpus->cores, cpus->count, sizeof *cpus->cores, core_compare);
-  for (size_t i = 0; i < cpus->count; i++) {
-    sockets += i == 0 || cpus->cores[i][0] != cpus->cores[i - 1][0];
-    cores += i == 0 || core_compare (cpus->cores[i], cpus->cores[i - 1]) != 0;
+  topology_read (&topology, root);
+  for (size_t i = 0; i < topology.count; i++) {
+    cores += topology.cpus[i].has_core && topology.cpus[i].first_of_core;
+    sockets += topology.cpus[i].has_package && topology.cpus[i].first_of_package;
   }
-  fact_set_uint (table, "sockets", sockets);
-  fact_set_uint (table, "cores", cores);
+  topology_free (&topology);
+  if (cores == 0 || sockets == 0) {
+    cores = sockets = 0;
+    cpuinfo_cores (cpus, &sockets, &cores);
+  }
+  if (sockets > 0)
+    fact_set_uint (table, "sockets", sockets);
+  if (cores > 0)
+    fact_set_uint (table, "cores", cores);
 }
 
 static void
@@ -184,26 +201,53 @@ caches_set (struct table *table, const char *root)
   }
 }
 
+/* Reads a file that every machine has. */
+static bool
+file_read (struct buffer *text, const char *root, const char *path, struct table *table)
+{
+  struct reader reader;
+  int result;
+
+  reader_init (&reader, root, "%s", path);
+  result = reader_read_lines (&reader, text, table);
+  reader_free (&reader);
+  return result == 0;
+}
+
 /* A line "MemTotal:  24684084 kB" or "btime 1418183276" of a file. */
 static void
-key_set (struct table *table, const char *name, struct buffer *text, const char *key, uint64_t times)
+key_set (struct table *table, const char *name, struct buffer *text, const char *root, const char *path,
+         const char *key, uint64_t times)
 {
-  struct scan rest = scan_buffer (text), line;
+  struct scan rest, line;
   uint64_t number;
 
+  if (!file_read (text, root, path, table))
+    return;
+  rest = scan_buffer (text);
   while (scan_line (&rest, &line))
     if (scan_prefix (&line, key) && scan_uint (&line, &number)) {
       fact_set_uint (table, name, number * times);
       return;
     }
+  table_complain (table, "%s%s: no number for %s", root, path, name);
 }
 
-/* PRETTY_NAME="Debian GNU/Linux 12 (bookworm)" */
+/* PRETTY_NAME="Debian GNU/Linux 12 (bookworm)". A distribution need not have the file. */
 static void
-os_set (struct table *table, struct buffer *text)
+os_set (struct table *table, struct buffer *text, const char *root)
 {
-  struct scan rest = scan_buffer (text), line;
+  struct reader reader;
+  struct scan rest, line;
 
+  reader_init (&reader, root, "/etc/os-release");
+  if (reader_read (&reader, text) < 0) {
+    reader_free (&reader);
+    reader_init (&reader, root, "/usr/lib/os-release");
+    reader_read (&reader, text);
+  }
+  reader_free (&reader);
+  rest = scan_buffer (text);
   while (scan_line (&rest, &line)) {
     if (!scan_prefix (&line, "PRETTY_NAME="))
       continue;
@@ -242,16 +286,15 @@ virtualization_set (struct table *table, const struct cpus *cpus, const char *ve
   fact_set_text (table, "virtualization", name);
 }
 
-static bool
-file_read (struct buffer *text, const char *root, const char *path)
+static void
+kernel_fact (struct table *table, const char *name, const char *root, const char *path)
 {
-  struct reader reader;
-  int rc;
+  char text[256];
 
-  reader_init (&reader, root, "%s", path);
-  rc = reader_read (&reader, text);
-  reader_free (&reader);
-  return rc == 0;
+  if (fact_text (text, sizeof text, root, "%s", path))
+    fact_set_text (table, name, text);
+  else
+    table_complain (table, "%s%s: absent or empty", root, path);
 }
 
 static void
@@ -260,11 +303,9 @@ kernel_set (struct table *table, const char *root)
   char text[256];
   struct utsname system;
 
-  if (fact_text (text, sizeof text, root, "/proc/sys/kernel/hostname"))
-    fact_set_text (table, "host_name", text);
-  if (fact_text (text, sizeof text, root, "/proc/sys/kernel/osrelease"))
-    fact_set_text (table, "kernel", text);
-  if (fact_text (text, sizeof text, root, "/proc/sys/kernel/arch"))
+  kernel_fact (table, "host_name", root, "/proc/sys/kernel/hostname");
+  kernel_fact (table, "kernel", root, "/proc/sys/kernel/osrelease");
+  if (fact_text (text, sizeof text, root, "/proc/sys/kernel/arch")) /* since 6.1 */
     fact_set_text (table, "architecture", text);
   else if (!root[0] && uname (&system) == 0)
     fact_set_text (table, "architecture", system.machine);
@@ -274,13 +315,19 @@ static void
 cpus_set (struct table *table, struct cpus *cpus, struct buffer *text, const char *root)
 {
   struct names nodes = { 0 };
+  char online[4096];
+  uint64_t threads;
 
-  if (file_read (text, root, "/proc/cpuinfo"))
+  if (file_read (text, root, "/proc/cpuinfo", table)) {
     cpuinfo_parse (cpus, scan_buffer (text));
-  if (cpus->count == 0)
-    topology_read (cpus, root);
+    if (cpus->threads == 0)
+      table_complain (table, "%s/proc/cpuinfo: no processor", root);
+  }
   fact_set_text (table, "cpu_model", cpus->model);
-  cores_set (cpus, table);
+  cores_set (cpus, table, root);
+  if (fact_text (online, sizeof online, root, "/sys/devices/system/cpu/online") &&
+      scan_list_count (scan_over (online, strlen (online)), &threads))
+    cpus->threads = threads;
   if (cpus->threads > 0)
     fact_set_uint (table, "threads", cpus->threads);
   caches_set (table, root);
@@ -299,13 +346,10 @@ hardware_info_sample (void *state, struct table *table)
   struct cpus cpus = { 0 };
 
   kernel_set (table, root);
-  if (file_read (&text, root, "/etc/os-release") || file_read (&text, root, "/usr/lib/os-release"))
-    os_set (table, &text);
+  os_set (table, &text, root);
   cpus_set (table, &cpus, &text, root);
-  if (file_read (&text, root, "/proc/meminfo"))
-    key_set (table, "memory_total", &text, "MemTotal:", 1024);
-  if (file_read (&text, root, "/proc/stat"))
-    key_set (table, "boot_time", &text, "btime", 1);
+  key_set (table, "memory_total", &text, root, "/proc/meminfo", "MemTotal:", 1024);
+  key_set (table, "boot_time", &text, root, "/proc/stat", "btime", 1);
 
   fact_text (vendor, sizeof vendor, root, "/sys/class/dmi/id/sys_vendor");
   fact_text (product, sizeof product, root, "/sys/class/dmi/id/product_name");
@@ -316,7 +360,7 @@ hardware_info_sample (void *state, struct table *table)
   virtualization_set (table, &cpus, vendor, product, root);
 
   buffer_free (&text);
-  free (cpus.cores);
+  free (cpus.list);
   return 0;
 }
 

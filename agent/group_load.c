@@ -49,40 +49,64 @@ load_open (const struct sampler_context *context)
   return state;
 }
 
+/* Returns how many values it found: what stands behind a word that is none is not to be trusted. */
 static size_t
 parse_loadavg (struct scan rest, struct table *table)
 {
   struct value value = { 0 };
   uint64_t count;
-  size_t found = 0;
+  size_t found;
 
-  for (size_t column = LOAD_1; column <= LOAD_15 && scan_value (&rest, GAUGE, &value); column++) {
-    *table_value (table, TABLE_NODE, column) = value;
-    found += value.type != VALUE_MISSING;
+  for (found = LOAD_1; found <= LOAD_15; found++) {
+    if (!scan_value (&rest, GAUGE, &value) || value.type == VALUE_MISSING)
+      return found;
+    *table_value (table, TABLE_NODE, found) = value;
   }
-  if (scan_uint (&rest, &count)) {
-    table_set_uint (table, TABLE_NODE, RUNNABLE, count);
-    if (scan_prefix (&rest, "/") && scan_uint (&rest, &count))
-      table_set_uint (table, TABLE_NODE, TASKS, count);
-  }
-  return found;
+  if (!scan_uint (&rest, &count) || !scan_prefix (&rest, "/"))
+    return found;
+  table_set_uint (table, TABLE_NODE, RUNNABLE, count);
+  if (!scan_uint (&rest, &count))
+    return TASKS;
+  table_set_uint (table, TABLE_NODE, TASKS, count);
+  return UPTIME;
+}
+
+static int
+sample_loadavg (struct load *state, struct table *table)
+{
+  size_t found;
+
+  if (reader_read_lines (&state->loadavg, &state->text, table) < 0)
+    return -1;
+  found = parse_loadavg (scan_buffer (&state->text), table);
+  if (found == 0)
+    return reader_complain (&state->loadavg, -EBADMSG, table);
+  if (found < UPTIME)
+    table_complain (table, "%s: %zu of %d numbers", state->loadavg.path, found, UPTIME);
+  return 0;
+}
+
+static void
+sample_uptime (struct load *state, struct table *table)
+{
+  struct value *uptime = table_value (table, TABLE_NODE, UPTIME);
+  struct scan rest;
+
+  if (reader_read_lines (&state->uptime, &state->text, table) < 0)
+    return;
+  rest = scan_buffer (&state->text);
+  if (!scan_value (&rest, GAUGE, uptime) || uptime->type == VALUE_MISSING)
+    reader_complain (&state->uptime, -EBADMSG, table);
 }
 
 static int
 load_sample (void *context, struct table *table)
 {
   struct load *state = context;
-  struct scan rest;
-  int result;
+  int result = sample_loadavg (state, table);
 
-  if (reader_read (&state->uptime, &state->text) == 0) {
-    rest = scan_buffer (&state->text);
-    scan_value (&rest, GAUGE, table_value (table, TABLE_NODE, UPTIME));
-  }
-  result = reader_read (&state->loadavg, &state->text);
-  if (result == 0 && parse_loadavg (scan_buffer (&state->text), table) == 0)
-    result = -EBADMSG;
-  return result < 0 ? reader_error (&state->loadavg, result, table->error, sizeof table->error) : 0;
+  sample_uptime (state, table);
+  return result;
 }
 
 static void

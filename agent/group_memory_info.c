@@ -3,7 +3,7 @@
  *   /proc/meminfo                               "MemTotal:       24684084 kB"
  *   /sys/devices/system/node/node0/meminfo      "Node 0 MemTotal:        5073100 kB"
  *
- * A value more is a row more below: its source is the kernel's key. */
+ * A value more is a row more below: its source is the kernel's key, behind a '?' when not every kernel has it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ enum { TOTAL, AVAILABLE, USED, SWAP_TOTAL, SWAP_FREE, SWAP_USED }; /* those that
 
 static const struct metric metrics[] = {
   [TOTAL] = NODE_BYTES ("total", "MemTotal", "Memory that the kernel manages."),
-  [AVAILABLE] = NODE_BYTES ("available", "MemAvailable",
+  [AVAILABLE] = NODE_BYTES ("available", "?MemAvailable",
                             "Memory that programs could get without swapping, as the kernel reckons."),
   [USED] = NODE_BYTES ("used", NULL, "total - available; missing on kernels before 3.14."),
   [SWAP_TOTAL] = NODE_BYTES ("swap_total", "SwapTotal", "Size of all swap areas."),
@@ -58,19 +58,19 @@ static const struct metric metrics[] = {
   NODE_BYTES ("slab_unreclaimable", "SUnreclaim", "Part of slab that cannot be reclaimed."),
   NODE_BYTES ("kernel_stack", "KernelStack", "Kernel stacks of all tasks."),
   NODE_BYTES ("page_tables", "PageTables", "Page tables of all programs."),
-  NODE_BYTES ("per_cpu", "Percpu", "Memory that the kernel holds for each CPU."),
+  NODE_BYTES ("per_cpu", "?Percpu", "Memory that the kernel holds for each CPU."),
   NODE_BYTES ("vmalloc_used", "VmallocUsed", "Memory that the kernel mapped for itself."),
   NODE_BYTES ("committed", "Committed_AS", "Memory that programs asked for, used or not."),
   NODE_BYTES ("commit_limit", "CommitLimit", "How much could be committed, if the limit is enforced."),
-  NODE_BYTES ("anonymous_huge", "AnonHugePages", "Part of anonymous in transparent huge pages."),
-  NODE_COUNT ("huge_pages_total", "HugePages_Total", "Huge pages of the default size in the pool."),
-  NODE_COUNT ("huge_pages_free", "HugePages_Free", "Huge pages of the pool that are free."),
-  NODE_COUNT ("huge_pages_reserved", "HugePages_Rsvd", "Free huge pages that are promised."),
-  NODE_COUNT ("huge_pages_surplus", "HugePages_Surp", "Huge pages above the pool's size."),
-  { "huge_page_size", GAUGE, UNIT_BYTES, FOLD_MAX, METRIC_OF_NODE, .times = 1024, .source = "Hugepagesize",
+  NODE_BYTES ("anonymous_huge", "?AnonHugePages", "Part of anonymous in transparent huge pages."),
+  NODE_COUNT ("huge_pages_total", "?HugePages_Total", "Huge pages of the default size in the pool."),
+  NODE_COUNT ("huge_pages_free", "?HugePages_Free", "Huge pages of the pool that are free."),
+  NODE_COUNT ("huge_pages_reserved", "?HugePages_Rsvd", "Free huge pages that are promised."),
+  NODE_COUNT ("huge_pages_surplus", "?HugePages_Surp", "Huge pages above the pool's size."),
+  { "huge_page_size", GAUGE, UNIT_BYTES, FOLD_MAX, METRIC_OF_NODE, .times = 1024, .source = "?Hugepagesize",
     .help = "Default size of a huge page." },
-  NODE_BYTES ("huge_pages", "Hugetlb", "Memory in huge pages of all sizes."),
-  NODE_BYTES ("hardware_corrupted", "HardwareCorrupted", "Memory given up after hardware errors."),
+  NODE_BYTES ("huge_pages", "?Hugetlb", "Memory in huge pages of all sizes."),
+  NODE_BYTES ("hardware_corrupted", "?HardwareCorrupted", "Memory given up after hardware errors."),
   NUMA_BYTES ("numa_total", "MemTotal", "Memory of the NUMA node."),
   NUMA_BYTES ("numa_free", "MemFree", "Memory that nothing uses, not even a cache."),
   NUMA_BYTES ("numa_used", "MemUsed", "numa_total - numa_free, caches included."),
@@ -82,8 +82,8 @@ static const struct metric metrics[] = {
   NUMA_BYTES ("numa_writeback", "Writeback", "File data that is being written."),
   NUMA_BYTES ("numa_slab", "Slab", "The kernel's own objects."),
   NUMA_BYTES ("numa_page_tables", "PageTables", "Page tables of programs."),
-  NUMA_COUNT ("numa_huge_pages_total", "HugePages_Total", "Huge pages of the default size in the pool."),
-  NUMA_COUNT ("numa_huge_pages_free", "HugePages_Free", "Huge pages of the pool that are free."),
+  NUMA_COUNT ("numa_huge_pages_total", "?HugePages_Total", "Huge pages of the default size in the pool."),
+  NUMA_COUNT ("numa_huge_pages_free", "?HugePages_Free", "Huge pages of the pool that are free."),
 };
 
 static const struct group group = {
@@ -131,30 +131,37 @@ sample_numa (struct memory_info *state, struct table *table)
   for (size_t i = 0; i < state->numa.count; i++) {
     struct numbered_item *node = &state->numa.items[i];
     size_t row;
-    if (reader_read (&node->reader, &state->text) < 0)
+    if (reader_read_lines (&node->reader, &state->text, table) < 0)
       continue;
     row = table_add_row (table, node->label, (size_t) node->label_length);
     if (row == SIZE_MAX)
       return;
     parse_key_values (scan_buffer (&state->text), 2, &state->numa_keys, table, row);
+    key_index_check (&state->numa_keys, "", node->reader.path, table, row);
   }
+}
+
+static int
+sample_node (struct memory_info *state, struct table *table)
+{
+  if (reader_read_lines (&state->meminfo, &state->text, table) < 0)
+    return -1;
+  if (parse_key_values (scan_buffer (&state->text), 0, &state->keys, table, TABLE_NODE) == 0)
+    return reader_complain (&state->meminfo, -EBADMSG, table);
+  key_index_check (&state->keys, "", state->meminfo.path, table, TABLE_NODE);
+  set_difference (table, USED, TOTAL, AVAILABLE);
+  set_difference (table, SWAP_USED, SWAP_TOTAL, SWAP_FREE);
+  return 0;
 }
 
 static int
 memory_info_sample (void *context, struct table *table)
 {
   struct memory_info *state = context;
-  int result;
+  int result = sample_node (state, table);
 
   sample_numa (state, table);
-  result = reader_read (&state->meminfo, &state->text);
-  if (result == 0 && parse_key_values (scan_buffer (&state->text), 0, &state->keys, table, TABLE_NODE) == 0)
-    result = -EBADMSG;
-  if (result < 0)
-    return reader_error (&state->meminfo, result, table->error, sizeof table->error);
-  set_difference (table, USED, TOTAL, AVAILABLE);
-  set_difference (table, SWAP_USED, SWAP_TOTAL, SWAP_FREE);
-  return 0;
+  return result;
 }
 
 static void

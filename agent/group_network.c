@@ -4,10 +4,13 @@
  *                      face |bytes packets errs drop fifo frame ...|bytes packets errs drop fifo colls carrier ...
  *                       eth0:28086390 1182 0 0 0 0 0 0 77443 1023 0 0 0 0 0 0      (older kernels: no blank after ':')
  *   /proc/net/snmp, /proc/net/netstat       see paired.h
+ *   /proc/net/snmp6   Udp6InDatagrams                 	443      (absent where the kernel has no IPv6, or was told so)
  *   /sys/class/net/eth0/{carrier,speed}     "1"; Mb/s, or -1, or an error when the interface is down
  *   /sys/class/net/eth0/{device,lower_*}    see layers.h; looked at when it is new, and when its carrier changes
  *
  * Asking a driver for its speed takes the lock of the whole network configuration, so that is done seldom. */
+#include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,7 @@
 #include "synop/memory.h"
 
 #define SPEED_SAMPLES 60      /* the speed is asked for in one of so many samples, and when the carrier changes */
+#define DEV_COLUMNS 16        /* numbers of each; since 2.2 */
 #define CARRIERS_OPEN_MAX 128 /* files that stay open; interfaces beyond are opened each time */
 
 /* The kernel counts in longs. Of 64 bits they never wrap: a fall is a reset. */
@@ -35,7 +39,9 @@
     NAME, KIND, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = SOURCE, .help = HELP                                   \
   }
 
-/* Of an interface: its column in /proc/net/dev. Of the node: keys of snmp and netstat. */
+#define UDP(KEY) "Udp:" KEY " Udp6" KEY
+
+/* Of an interface: its column in /proc/net/dev. Of the node: keys of snmp, netstat and snmp6. */
 static const struct metric metrics[] = {
   INTERFACE ("rx_bytes", UNIT_BYTES, "2", "Bytes received."),
   INTERFACE ("rx_packets", UNIT_COUNT, "3", "Packets received."),
@@ -71,12 +77,13 @@ static const struct metric metrics[] = {
   OF_NODE ("tcp_timeouts", COUNTER, "TcpExt:TCPTimeouts", "Times that a TCP acknowledgement did not come in time."),
   OF_NODE ("tcp_listen_overflows", COUNTER, "TcpExt:ListenOverflows", "Connections refused: an accept queue was full."),
   OF_NODE ("tcp_listen_drops", COUNTER, "TcpExt:ListenDrops", "Connections dropped by a listening socket."),
-  OF_NODE ("udp_in", COUNTER, "Udp:InDatagrams", "UDP datagrams received."),
-  OF_NODE ("udp_out", COUNTER, "Udp:OutDatagrams", "UDP datagrams sent."),
-  OF_NODE ("udp_no_ports", COUNTER, "Udp:NoPorts", "UDP datagrams for a port where nobody listens."),
-  OF_NODE ("udp_in_errors", COUNTER, "Udp:InErrors", "UDP datagrams that could not be delivered."),
-  OF_NODE ("udp_receive_buffer_errors", COUNTER, "Udp:RcvbufErrors", "UDP datagrams lost: a receive buffer was full."),
-  OF_NODE ("udp_send_buffer_errors", COUNTER, "Udp:SndbufErrors", "UDP datagrams lost: a send buffer was full."),
+  OF_NODE ("udp_in", COUNTER, UDP ("InDatagrams"), "UDP datagrams received, over IPv4 and IPv6 together."),
+  OF_NODE ("udp_out", COUNTER, UDP ("OutDatagrams"), "UDP datagrams sent, over both."),
+  OF_NODE ("udp_no_ports", COUNTER, UDP ("NoPorts"), "UDP datagrams for a port where nobody listens."),
+  OF_NODE ("udp_in_errors", COUNTER, UDP ("InErrors"), "UDP datagrams that could not be delivered."),
+  OF_NODE ("udp_receive_buffer_errors", COUNTER, UDP ("RcvbufErrors"),
+           "UDP datagrams lost: a receive buffer was full."),
+  OF_NODE ("udp_send_buffer_errors", COUNTER, UDP ("SndbufErrors"), "UDP datagrams lost: a send buffer was full."),
 };
 
 static const struct group group = {
@@ -105,7 +112,7 @@ struct interface {
 
 struct network {
   const struct sampler_context *context;
-  struct reader dev, snmp, netstat;
+  struct reader dev, snmp, netstat, snmp6;
   struct buffer text;
   struct column_map columns;
   struct key_index keys;
@@ -123,6 +130,8 @@ network_open (const struct sampler_context *context)
   reader_init (&network->dev, context->root, "/proc/net/dev");
   reader_init (&network->snmp, context->root, "/proc/net/snmp");
   reader_init (&network->netstat, context->root, "/proc/net/netstat");
+  reader_init (&network->snmp6, context->root, "/proc/net/snmp6");
+  network->snmp6.optional = true;
   column_map_init (&network->columns, &group);
   key_index_init (&network->keys, &group, METRIC_OF_NODE);
   network->carrier_column = fact_column (&group, "carrier");
@@ -195,9 +204,10 @@ interfaces_prune (struct network *network)
   network->count = kept;
 }
 
-/* An interface that is down gives an error, one without a known speed -1: both are missing. */
+/* An interface that is down gives an error, one without a known speed -1: both are missing. No such file: /sys shows
+ * another network namespace. */
 static void
-interface_refresh (struct network *network, struct interface *interface, size_t at)
+interface_refresh (struct network *network, struct interface *interface, size_t at, struct table *table)
 {
   struct value before = interface->link;
   uint64_t speed;
@@ -205,9 +215,10 @@ interface_refresh (struct network *network, struct interface *interface, size_t 
   struct scan scan;
 
   interface->link.type = VALUE_MISSING;
-  if (reader_read_value (&interface->carrier, text, sizeof text) > 0) {
+  if (reader_read_value (&interface->carrier, text, sizeof text) >= 0) {
     scan = scan_over (text, strlen (text));
-    scan_value (&scan, COUNTER, &interface->link);
+    if (!scan_value (&scan, COUNTER, &interface->link) || interface->link.type == VALUE_MISSING)
+      reader_complain (&interface->carrier, -EBADMSG, table);
   }
   if (at >= CARRIERS_OPEN_MAX)
     reader_close (&interface->carrier);
@@ -241,54 +252,131 @@ counts_set (const struct network *network, struct table *table)
   }
 }
 
+/* What the kernel takes for one. */
+static bool
+is_name (struct scan name)
+{
+  if (scan_length (&name) == 0 || scan_length (&name) >= IFNAMSIZ)
+    return false;
+  for (; name.at < name.end; name.at++)
+    if ((unsigned char) *name.at <= ' ' || *name.at == '/')
+      return false;
+  return true;
+}
+
+/* "eth0: 1 2 ..."; the head has no colon. */
+static bool
+dev_line (struct scan *line, struct scan *name)
+{
+  size_t words, numbers;
+
+  if (!scan_word (line, name) || !(line->at = memchr (name->at, ':', (size_t) (line->end - name->at))))
+    return false;
+  name->end = line->at++;
+  words = scan_count (*line, &numbers);
+  return is_name (*name) && words > 0 && numbers == words;
+}
+
+static void
+interface_sample (struct network *network, struct interface *interface, size_t at, struct scan line,
+                  struct table *table)
+{
+  size_t row = table_add_row (table, interface->name, strlen (interface->name)), found;
+
+  interface->row = row;
+  if (row == SIZE_MAX)
+    return;
+  found = parse_columns (line, 2, &network->columns, table, row);
+  if (found < DEV_COLUMNS)
+    table_complain (table, "%s: %zu of %d numbers of %s", network->dev.path, found, DEV_COLUMNS, interface->name);
+  interface_refresh (network, interface, at, table);
+  *table_value (table, row, network->carrier_column) = interface->link;
+  *table_value (table, row, network->speed_column) = interface->speed;
+}
+
+/* Takes the two lines of the head, which parts its columns by '|'. */
+static bool
+dev_head (struct scan *rest)
+{
+  struct scan line;
+
+  for (int i = 0; i < 2; i++)
+    if (!scan_line (rest, &line) || !memchr (line.at, '|', scan_length (&line)))
+      return false;
+  return true;
+}
+
 static int
 dev_sample (struct network *network, struct table *table)
 {
-  int rc = reader_read (&network->dev, &network->text);
-  struct scan rest = scan_buffer (&network->text), line, name;
-  size_t at = 0;
+  struct scan rest, line, name;
+  size_t strange = 0, at = 0;
+  bool head;
 
-  if (rc < 0)
-    return reader_error (&network->dev, rc, table->error, sizeof table->error);
-  while (scan_line (&rest, &line)) {
+  if (reader_read_lines (&network->dev, &network->text, table) < 0)
+    return -1;
+  rest = scan_buffer (&network->text);
+  head = dev_head (&rest);
+  while (head && scan_line (&rest, &line)) {
     struct interface *interface;
-    size_t row;
-    if (!scan_word (&line, &name) || !(line.at = memchr (name.at, ':', (size_t) (line.end - name.at))))
-      continue; /* the head, which has no colon */
-    name.end = line.at++;
+    if (!dev_line (&line, &name)) {
+      strange++;
+      continue;
+    }
     interface = interface_find (network, name, at++);
     if (interface->seen)
       continue;
     interface->seen = true;
     interface->row = SIZE_MAX;
-    if (interface->excluded || (row = table_add_row (table, name.at, scan_length (&name))) == SIZE_MAX)
-      continue;
-    interface->row = row;
-    parse_columns (line, 2, &network->columns, table, row);
-    interface_refresh (network, interface, at);
-    *table_value (table, row, network->carrier_column) = interface->link;
-    *table_value (table, row, network->speed_column) = interface->speed;
+    if (!interface->excluded)
+      interface_sample (network, interface, at, line, table);
   }
   counts_set (network, table);
   interfaces_prune (network);
+  if (!head)
+    reader_complain (&network->dev, -EBADMSG, table);
+  else if (strange > 0)
+    table_complain (table, "%s: %zu lines are not understood", network->dev.path, strange);
+  else if (at == 0) /* every network namespace has one */
+    table_complain (table, "%s: no interface", network->dev.path);
   return 0;
 }
 
+/* The keys with these prefixes, which are those of one file; a sum of two files' keys lacks neither. */
 static void
-keys_sample (struct network *network, struct reader *reader, struct table *table)
+keys_check (struct network *network, const struct reader *reader, int result, const char *prefix, struct table *table)
 {
-  if (reader_read (reader, &network->text) == 0)
+  if (result == 0 || !reader->optional || !reader_is_absent (result))
+    key_index_check (&network->keys, prefix, result == 0 ? reader->path : NULL, table, TABLE_NODE);
+}
+
+static void
+keys_sample (struct network *network, struct table *table)
+{
+  int snmp = reader_read_lines (&network->snmp, &network->text, table), netstat, snmp6;
+
+  if (snmp == 0)
     parse_paired (scan_buffer (&network->text), &network->keys, table);
+  netstat = reader_read_lines (&network->netstat, &network->text, table);
+  if (netstat == 0)
+    parse_paired (scan_buffer (&network->text), &network->keys, table);
+  snmp6 = reader_read_lines (&network->snmp6, &network->text, table);
+  if (snmp6 == 0)
+    parse_key_values (scan_buffer (&network->text), 0, &network->keys, table, TABLE_NODE);
+  keys_check (network, &network->snmp, snmp, "Tcp:", table);
+  keys_check (network, &network->snmp, snmp, "Udp:", table);
+  keys_check (network, &network->netstat, netstat, "TcpExt:", table);
+  keys_check (network, &network->snmp6, snmp6, "Udp6", table);
 }
 
 static int
 network_sample (void *state, struct table *table)
 {
   struct network *network = state;
+  int result = dev_sample (network, table);
 
-  keys_sample (network, &network->snmp, table);
-  keys_sample (network, &network->netstat, table);
-  return dev_sample (network, table);
+  keys_sample (network, table);
+  return result;
 }
 
 static void
@@ -302,6 +390,7 @@ network_close (void *state)
   reader_free (&network->dev);
   reader_free (&network->snmp);
   reader_free (&network->netstat);
+  reader_free (&network->snmp6);
   buffer_free (&network->text);
   key_index_free (&network->keys);
   free (network);

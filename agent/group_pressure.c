@@ -3,8 +3,8 @@
  *   /proc/pressure/memory     some avg10=0.00 avg60=0.00 avg300=0.14 total=4745010
  *                             full avg10=0.00 avg60=0.00 avg300=0.14 total=4672893      (total: microseconds)
  *
- * A source below is RESOURCE.KIND.KEY: "memory.some.avg10". "cpu" has no "full" line before 5.13; "irq" has no "some" line, and is there
- * when the kernel accounts for interrupts' time. */
+ * A source below is RESOURCE.KIND.KEY: "memory.some.avg10"; '?' before it: not every kernel has it. "cpu" has no "full"
+ * line before 5.13; "irq" has no "some" line, and is there when the kernel accounts for interrupts' time. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,20 +24,19 @@
     STALL "_avg" SECONDS, GAUGE, UNIT_PERCENT, FOLD_MEAN, METRIC_OF_NODE,                                              \
         .source = SOURCE ".avg" SECONDS, .help = "Share of the last " SPAN " in which " HELP "."                       \
   }
-#define STALL(RESOURCE, KIND, HELP)                                                                                    \
-  STALL_TOTAL (RESOURCE "_" KIND, RESOURCE "." KIND, HELP),                                                            \
-      STALL_SHARE (RESOURCE "_" KIND, RESOURCE "." KIND, HELP, "10", "10 seconds"),                                    \
-      STALL_SHARE (RESOURCE "_" KIND, RESOURCE "." KIND, HELP, "60", "minute"),                                        \
-      STALL_SHARE (RESOURCE "_" KIND, RESOURCE "." KIND, HELP, "300", "5 minutes")
+#define STALL(RESOURCE, KIND, SOURCE, HELP)                                                                            \
+  STALL_TOTAL (RESOURCE "_" KIND, SOURCE, HELP), STALL_SHARE (RESOURCE "_" KIND, SOURCE, HELP, "10", "10 seconds"),    \
+      STALL_SHARE (RESOURCE "_" KIND, SOURCE, HELP, "60", "minute"),                                                   \
+      STALL_SHARE (RESOURCE "_" KIND, SOURCE, HELP, "300", "5 minutes")
 
 static const struct metric metrics[] = {
-  STALL ("cpu", "some", "a task waited for a CPU"),
-  STALL ("cpu", "full", "no task could run for want of a CPU"),
-  STALL ("memory", "some", "a task waited for memory"),
-  STALL ("memory", "full", "no task could run for want of memory"),
-  STALL ("io", "some", "a task waited for a disk"),
-  STALL ("io", "full", "no task could run for want of a disk"),
-  STALL ("irq", "full", "no task could run since interrupts took the CPU"),
+  STALL ("cpu", "some", "cpu.some", "a task waited for a CPU"),
+  STALL ("cpu", "full", "?cpu.full", "no task could run for want of a CPU"),
+  STALL ("memory", "some", "memory.some", "a task waited for memory"),
+  STALL ("memory", "full", "memory.full", "no task could run for want of memory"),
+  STALL ("io", "some", "io.some", "a task waited for a disk"),
+  STALL ("io", "full", "io.full", "no task could run for want of a disk"),
+  STALL ("irq", "full", "irq.full", "no task could run since interrupts took the CPU"),
 };
 
 static const struct group group = {
@@ -50,8 +49,8 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
-static const char *const resources[] = { "cpu", "memory", "io", "irq" };
-#define RESOURCES (sizeof resources / sizeof resources[0])
+enum { IRQ = 3, RESOURCES }; /* those before it are there together or not at all */
+static const char *const resources[RESOURCES] = { "cpu", "memory", "io", [IRQ] = "irq" };
 
 struct pressure {
   struct reader files[RESOURCES];
@@ -64,77 +63,85 @@ pressure_open (const struct sampler_context *context)
 {
   struct pressure *state = memory_new (1, sizeof *state);
 
-  for (size_t i = 0; i < RESOURCES; i++)
+  for (size_t i = 0; i < RESOURCES; i++) {
     reader_init (&state->files[i], context->root, "/proc/pressure/%s", resources[i]);
+    state->files[i].optional = true;
+  }
   key_index_init (&state->keys, &group, METRIC_OF_NODE);
   return state;
 }
 
-/* "memory" "some" "avg10=0.00": the metric, and the rest of the word behind the '='. */
-static size_t
-find_metric (const struct key_index *keys, const char *resource, struct scan kind, struct scan *word)
+/* "memory" "some" "avg10=0.00": sets the metric when there is one. */
+static bool
+take_word (const struct key_index *keys, const char *resource, struct scan kind, struct scan word, struct table *table)
 {
   char key[32];
-  const char *equals = memchr (word->at, '=', scan_length (word));
+  const char *equals = memchr (word.at, '=', scan_length (&word));
   size_t length = strlen (resource), part = scan_length (&kind);
 
-  if (equals == NULL || length + part + (size_t) (equals - word->at) + 2 > sizeof key)
-    return SIZE_MAX;
+  if (equals == NULL || length + part + (size_t) (equals - word.at) + 2 > sizeof key)
+    return false;
   memcpy (key, resource, length);
   key[length++] = '.';
   memcpy (key + length, kind.at, part);
   length += part;
   key[length++] = '.';
-  part = (size_t) (equals - word->at);
-  memcpy (key + length, word->at, part);
-  word->at = equals + 1;
-  return key_index_find (keys, key, length + part);
+  part = (size_t) (equals - word.at);
+  memcpy (key + length, word.at, part);
+  word.at = equals + 1;
+  return key_index_take (keys, key, length + part, &word, table, TABLE_NODE);
 }
 
 static size_t
 parse_pressure (struct scan text, const char *resource, const struct key_index *keys, struct table *table)
 {
   struct scan line, kind, word;
-  struct value value = { 0 };
   size_t found = 0;
 
   while (scan_line (&text, &line)) {
     if (!scan_word (&line, &kind))
       continue;
-    while (scan_word (&line, &word)) {
-      size_t metric = find_metric (keys, resource, kind, &word);
-      if (metric == SIZE_MAX)
-        continue;
-      if (scan_value (&word, group.metrics[metric].kind, &value) && value.type != VALUE_MISSING) {
-        *table_value (table, TABLE_NODE, metric) = value;
-        found++;
-      }
-    }
+    while (scan_word (&line, &word))
+      found += take_word (keys, resource, kind, word, table);
   }
   return found;
+}
+
+/* Returns 0 when it found a value, or -errno. */
+static int
+sample_resource (struct pressure *state, size_t resource, struct table *table)
+{
+  struct reader *file = &state->files[resource];
+  int result = reader_read_lines (file, &state->text, table);
+
+  if (result < 0)
+    return result;
+  if (parse_pressure (scan_buffer (&state->text), resources[resource], &state->keys, table) == 0) {
+    reader_complain (file, -EBADMSG, table);
+    return -EBADMSG;
+  }
+  key_index_check (&state->keys, resources[resource], file->path, table, TABLE_NODE);
+  return 0;
 }
 
 static int
 pressure_sample (void *context, struct table *table)
 {
   struct pressure *state = context;
-  size_t found = 0;
-  int first = 0;
+  int results[RESOURCES];
+  size_t absent = 0, found = 0;
 
   for (size_t i = 0; i < RESOURCES; i++) {
-    int result = reader_read (&state->files[i], &state->text);
-    if (i == 0)
-      first = result;
-    if (result == 0)
-      found += parse_pressure (scan_buffer (&state->text), resources[i], &state->keys, table);
+    results[i] = sample_resource (state, i, table);
+    found += results[i] == 0;
+    absent += i < IRQ && reader_is_absent (results[i]);
   }
-  if (found > 0)
-    return 0;
-  reader_error (&state->files[0], first < 0 ? first : -EBADMSG, table->error, sizeof table->error);
-  if (first == -ENOENT || first == -EOPNOTSUPP)
-    snprintf (table->error, sizeof table->error,
-              "the kernel has no pressure stall information, or needs psi=1 to have it");
-  return -1;
+  if (absent == IRQ)
+    return table_complain (table, "the kernel has no pressure stall information, or needs psi=1 to have it");
+  for (size_t i = 0; i < IRQ; i++)
+    if (reader_is_absent (results[i]))
+      reader_complain (&state->files[i], results[i], table);
+  return found > 0 ? 0 : -1;
 }
 
 static void

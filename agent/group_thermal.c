@@ -15,6 +15,7 @@
 #include "agent/groups.h"
 #include "agent/parse.h"
 #include "agent/reader.h"
+#include "agent/topology.h"
 #include "synop/memory.h"
 
 enum column { TEMPERATURE, TYPE, CORE_THROTTLES, PACKAGE_THROTTLES };
@@ -145,49 +146,35 @@ hwmon_list (struct thermal *thermal)
   names_free (&inputs);
 }
 
-/* A list of CPUs, "0,32" or "0-15": is this CPU its first? Without a list it is alone. */
-static bool
-is_first (const struct thermal *thermal, const char *cpu, const char *file, const char *old_file)
-{
-  char list[64];
-
-  if (!fact_text (list, sizeof list, thermal->root, "/sys/devices/system/cpu/%s/topology/%s", cpu, file) &&
-      !fact_text (list, sizeof list, thermal->root, "/sys/devices/system/cpu/%s/topology/%s", cpu, old_file))
-    return true;
-  return strtoul (list, NULL, 10) == strtoul (cpu + strlen ("cpu"), NULL, 10);
-}
-
 static void
-throttle_add (struct thermal *thermal, const char *cpu, size_t column)
+throttle_add (struct thermal *thermal, unsigned cpu, size_t column)
 {
   struct throttle *throttle;
   uint64_t count;
 
-  if (!fact_uint (&count, thermal->root, "/sys/devices/system/cpu/%s/thermal_throttle/%s", cpu, metrics[column].source))
+  if (!fact_uint (&count, thermal->root, "/sys/devices/system/cpu/cpu%u/thermal_throttle/%s", cpu,
+                  metrics[column].source))
     return;
   thermal->throttles = memory_resize (thermal->throttles, thermal->throttle_count + 1, sizeof *throttle);
   throttle = &thermal->throttles[thermal->throttle_count++];
   throttle->column = column;
-  reader_init (&throttle->reader, thermal->root, "/sys/devices/system/cpu/%s/thermal_throttle/%s", cpu,
+  reader_init (&throttle->reader, thermal->root, "/sys/devices/system/cpu/cpu%u/thermal_throttle/%s", cpu,
                metrics[column].source);
 }
 
 static void
 throttles_list (struct thermal *thermal)
 {
-  struct names cpus = { 0 };
+  struct topology topology = { 0 };
 
-  names_read (&cpus, "cpu", thermal->root, "/sys/devices/system/cpu");
-  for (size_t i = 0; i < cpus.count; i++) {
-    const char *cpu = cpus.list[i];
-    if (cpu[strcspn (cpu, "0123456789")] == '\0') /* "cpufreq", "cpuidle" */
-      continue;
-    if (is_first (thermal, cpu, "core_cpus_list", "thread_siblings_list"))
-      throttle_add (thermal, cpu, CORE_THROTTLES);
-    if (is_first (thermal, cpu, "package_cpus_list", "core_siblings_list"))
-      throttle_add (thermal, cpu, PACKAGE_THROTTLES);
+  topology_read (&topology, thermal->root);
+  for (size_t i = 0; i < topology.count; i++) {
+    if (topology.cpus[i].first_of_core)
+      throttle_add (thermal, topology.cpus[i].number, CORE_THROTTLES);
+    if (topology.cpus[i].first_of_package)
+      throttle_add (thermal, topology.cpus[i].number, PACKAGE_THROTTLES);
   }
-  names_free (&cpus);
+  topology_free (&topology);
 }
 
 static void

@@ -107,3 +107,9 @@ numbered_refresh (struct numbered *numbered)
   *now = swap;
   return true;
 }
+
+bool
+numbered_is_online (const struct numbered *numbered, unsigned number)
+{
+  return scan_list_has (scan_buffer (&numbered->old), number);
+}

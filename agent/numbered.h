@@ -31,5 +31,7 @@ void numbered_init (struct numbered *numbered, const char *root, const char *fol
 void numbered_free (struct numbered *numbered);
 /* Lists the folder the first time, and again when `online` has changed: true then. */
 bool numbered_refresh (struct numbered *numbered);
+/* Does the kernel's list have that number? It had better tell of it, then. False also where there is no such list. */
+bool numbered_is_online (const struct numbered *numbered, unsigned number);
 
 #endif

@@ -27,25 +27,16 @@ static size_t
 parse_pair (struct scan prefix, struct scan names, struct scan values, const struct key_index *index,
             struct table *table)
 {
-  struct value value = { 0 };
   size_t length = scan_length (&prefix), found = 0;
   struct scan name, word;
   char key[KEY_MAX];
 
   memcpy (key, prefix.at, length);
   while (scan_word (&names, &name) && scan_word (&values, &word)) {
-    size_t metric;
     if (length + scan_length (&name) > sizeof key)
       continue;
     memcpy (key + length, name.at, scan_length (&name));
-    metric = key_index_find (index, key, length + scan_length (&name));
-    if (metric == SIZE_MAX)
-      continue;
-    scan_value (&word, index->group->metrics[metric].kind, &value);
-    if (value.type == VALUE_MISSING)
-      continue;
-    parse_add (table_value (table, TABLE_NODE, metric), &value);
-    found++;
+    found += key_index_take (index, key, length + scan_length (&name), &word, table, TABLE_NODE);
   }
   return found;
 }

@@ -105,6 +105,23 @@ scan_list_count (struct scan list, uint64_t *count)
   return *count != 0;
 }
 
+bool
+scan_list_has (struct scan list, uint64_t number)
+{
+  uint64_t first, last;
+
+  while (scan_uint (&list, &first)) {
+    last = first;
+    if (scan_prefix (&list, "-") && !scan_uint (&list, &last))
+      return false;
+    if (first <= number && number <= last)
+      return true;
+    if (!scan_prefix (&list, ","))
+      break;
+  }
+  return false;
+}
+
 /* The fraction of a decimal number, from its point on, added to the whole part. Digits of both together beyond 10^15
  * are dropped: up to there the quotient below is the nearest double. */
 static const char *
@@ -185,6 +202,18 @@ scan_value (struct scan *rest, enum metric_kind kind, struct value *value)
   return scan_value_inline (rest, kind, value);
 }
 
+size_t
+scan_count (struct scan line, size_t *numbers)
+{
+  struct value value;
+  size_t words = 0;
+
+  *numbers = 0;
+  for (; scan_value_inline (&line, COUNTER, &value); words++)
+    *numbers += value.type != VALUE_MISSING;
+  return words;
+}
+
 /* From both ends of the key: the kernel's keys of one file differ there. */
 static inline size_t
 key_hash (const char *key, size_t length)
@@ -201,13 +230,14 @@ key_hash (const char *key, size_t length)
 }
 
 static void
-key_index_add (struct key_index *index, const char *key, size_t length, size_t metric)
+key_index_add (struct key_index *index, struct scan key, size_t metric)
 {
-  size_t slot = key_hash (key, length) & index->mask;
+  bool optional = scan_prefix (&key, "?");
+  size_t length = scan_length (&key), slot = key_hash (key.at, length) & index->mask;
 
   while (index->slots[slot].key != NULL)
     slot = (slot + 1) & index->mask;
-  index->slots[slot] = (struct key_slot){ key, (uint16_t) length, (uint16_t) metric };
+  index->slots[slot] = (struct key_slot){ key.at, (uint16_t) length, (uint16_t) metric, optional, KEY_UNREAD };
 }
 
 void
@@ -232,7 +262,7 @@ key_index_init (struct key_index *index, const struct group *group, uint32_t of_
       while (scan_word (&source, &key)) {
         keys++;
         if (adding)
-          key_index_add (index, key.at, scan_length (&key), metric);
+          key_index_add (index, key, metric);
       }
     }
   }
@@ -245,18 +275,60 @@ key_index_free (struct key_index *index)
   index->slots = NULL;
 }
 
-size_t
-key_index_find (const struct key_index *index, const char *key, size_t length)
+static struct key_slot *
+find_slot (const struct key_index *index, const char *key, size_t length)
 {
-  const struct key_slot *slot;
+  struct key_slot *slot;
   size_t at;
 
   if (length == 0)
-    return SIZE_MAX;
+    return NULL;
   for (at = key_hash (key, length) & index->mask; (slot = &index->slots[at])->key != NULL; at = (at + 1) & index->mask)
     if (slot->length == length && memcmp (slot->key, key, length) == 0)
-      return slot->metric;
-  return SIZE_MAX;
+      return slot;
+  return NULL;
+}
+
+size_t
+key_index_find (const struct key_index *index, const char *key, size_t length)
+{
+  const struct key_slot *slot = find_slot (index, key, length);
+
+  return slot ? slot->metric : SIZE_MAX;
+}
+
+bool
+key_index_take (const struct key_index *index, const char *key, size_t length, struct scan *word, struct table *table,
+                size_t row)
+{
+  struct key_slot *slot = find_slot (index, key, length);
+  struct value value = { 0 };
+
+  if (slot == NULL)
+    return false;
+  scan_value (word, index->group->metrics[slot->metric].kind, &value);
+  slot->state = value.type == VALUE_MISSING ? KEY_BAD : KEY_READ;
+  parse_add (table_value (table, row, slot->metric), &value);
+  return slot->state == KEY_READ;
+}
+
+void
+key_index_check (const struct key_index *index, const char *prefix, const char *path, struct table *table, size_t row)
+{
+  size_t length = strlen (prefix);
+
+  for (size_t i = 0; i <= index->mask; i++) {
+    struct key_slot *slot = &index->slots[i];
+    enum key_state state = slot->state;
+    if (slot->key == NULL || slot->length < length || memcmp (slot->key, prefix, length) != 0)
+      continue;
+    slot->state = KEY_UNREAD;
+    if (state == KEY_READ || (state == KEY_UNREAD && slot->optional))
+      continue;
+    table_value (table, row, slot->metric)->type = VALUE_MISSING;
+    if (path)
+      table_complain (table, "%s: no %s%.*s", path, state == KEY_BAD ? "number for " : "", slot->length, slot->key);
+  }
 }
 
 void
@@ -276,28 +348,21 @@ size_t
 parse_key_values (struct scan text, size_t skip, const struct key_index *index, struct table *table, size_t row)
 {
   struct scan line, word;
-  struct value value = { 0 };
   size_t found = 0;
 
   while (scan_line (&text, &line)) {
     const char *key;
-    size_t metric;
+    size_t length;
     for (size_t i = 0; i < skip; i++)
       scan_word (&line, &word);
     skip_blanks (&line);
     key = line.at;
     while (line.at < line.end && (unsigned char) *line.at > ' ' && *line.at != ':')
       line.at++;
-    metric = key_index_find (index, key, (size_t) (line.at - key));
-    if (metric == SIZE_MAX)
-      continue;
+    length = (size_t) (line.at - key);
     if (line.at < line.end && *line.at == ':')
       line.at++;
-    scan_value (&line, index->group->metrics[metric].kind, &value);
-    if (value.type != VALUE_MISSING) {
-      parse_add (table_value (table, row, metric), &value);
-      found++;
-    }
+    found += key_index_take (index, key, length, &line, table, row);
   }
   return found;
 }

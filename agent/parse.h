@@ -64,17 +64,22 @@ bool scan_prefix (struct scan *rest, const char *prefix);
 bool scan_uint (struct scan *rest, uint64_t *value);
 /* "0-3,8", as the kernel writes sets of CPUs: how many there are. False when there is none, or it is no such list. */
 bool scan_list_count (struct scan list, uint64_t *count);
+bool scan_list_has (struct scan list, uint64_t number);
+/* How many words there are, and how many of them are unsigned numbers. */
+size_t scan_count (struct scan line, size_t *numbers);
 /* Takes the next word as a number: a COUNTER is unsigned and whole; a GAUGE may have a sign and a fraction. A word that
  * is something else is taken and gives a missing value. False when there is no word. */
 bool scan_value (struct scan *rest, enum metric_kind kind, struct value *value);
 
 /* Finds a group's metrics by their source: one key, or some parted by blanks whose values add up (a counter that newer
- * kernels split, or name otherwise). Metrics without a source are left out. */
+ * kernels split, or name otherwise). '?' before a key: not every kernel has it. Metrics without a source are left out. */
 struct key_index {
   const struct group *group;
   struct key_slot {
-    const char *key; /* into the declaration; NULL: free */
+    const char *key; /* into the declaration, without the '?'; NULL: free */
     uint16_t length, metric;
+    bool optional;
+    enum key_state { KEY_UNREAD, KEY_READ, KEY_BAD } state; /* since the last check; bad: it stands without a number */
   } * slots;
   size_t mask; /* number of slots, a power of two, minus 1 */
 };
@@ -83,6 +88,14 @@ struct key_index {
 void key_index_init (struct key_index *index, const struct group *group, uint32_t of_node);
 void key_index_free (struct key_index *index);
 size_t key_index_find (const struct key_index *index, const char *key, size_t length); /* SIZE_MAX: none */
+/* Adds to the key's metric the next word, which has to be a number. False when there is no such key or number. */
+bool key_index_take (const struct key_index *index, const char *key, size_t length, struct scan *word,
+                     struct table *table, size_t row);
+/* Checks what was taken of a file since the last check: which of the keys with that prefix ("": all) have no number
+ * though they should. Such a key's metric is missing then, whatever its other keys gave, and it is a complaint that
+ * names `path`; NULL: there is one already, as the file could not be read. */
+void key_index_check (const struct key_index *index, const char *prefix, const char *path, struct table *table,
+                      size_t row);
 
 /* Reads lines "KEY VALUE" and "KEY: VALUE kB" into `row` (TABLE_NODE: the node's values); `skip` words stand before
  * each key. Lines of other keys are passed over. Returns how many values it found. */

@@ -28,8 +28,7 @@ reader_init (struct reader *reader, const char *root, const char *format, ...)
   va_start (arguments, format);
   vsnprintf (path, sizeof path, format, arguments);
   va_end (arguments);
-  reader->fd = -1;
-  reader->path = memory_format ("%s%s", root, path);
+  *reader = (struct reader){ .fd = -1, .path = memory_format ("%s%s", root, path) };
 }
 
 void
@@ -116,6 +115,32 @@ reader_read (struct reader *reader, struct buffer *into)
   return result;
 }
 
+bool
+reader_is_absent (int result)
+{
+  return result == -ENOENT || result == -EOPNOTSUPP;
+}
+
+int
+reader_read_lines (struct reader *reader, struct buffer *into, struct table *table)
+{
+  int result = reader_read (reader, into);
+  const char *newline;
+
+  if (result < 0) {
+    if (!reader->optional || !reader_is_absent (result))
+      reader_complain (reader, result, table);
+    return result;
+  }
+  if (into->length == 0 || into->data[into->length - 1] == '\n')
+    return 0;
+  table_complain (table, "%s: cut short", reader->path);
+  newline = memrchr (into->data, '\n', into->length);
+  into->length = newline ? (size_t) (newline + 1 - into->data) : 0;
+  into->data[into->length] = '\0';
+  return into->length > 0 ? 0 : -EBADMSG;
+}
+
 int
 reader_read_value (struct reader *reader, char *text, size_t size)
 {
@@ -141,4 +166,10 @@ reader_error (const struct reader *reader, int result, char *text, size_t size)
 {
   snprintf (text, size, "%s: %s", reader->path, strerror (-result));
   return -1;
+}
+
+int
+reader_complain (const struct reader *reader, int result, struct table *table)
+{
+  return table_complain (table, "%s: %s", reader->path, strerror (-result));
 }

@@ -2,13 +2,16 @@
 #ifndef SYNOP_AGENT_READER_H
 #define SYNOP_AGENT_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "synop/buffer.h"
+#include "synop/table.h"
 
 struct reader {
-  int fd;     /* -1: not open (yet) */
-  char *path; /* with the root; owned */
+  int fd;        /* -1: not open (yet) */
+  char *path;    /* with the root; owned */
+  bool optional; /* that it is absent is no complaint; false at first */
 };
 
 /* Opens nothing yet. `format` makes the path below `root`: reader_init (&r, root, "/sys/class/net/%s/speed", name). */
@@ -22,11 +25,19 @@ void reader_close (struct reader *reader);
  * ESTALE or ENOENT. Returns 0, or -errno; then `into` is empty. A file that grew is read whole. */
 int reader_read (struct reader *reader, struct buffer *into);
 
+/* The same for a file of lines, with complaints in the table. The kernel ends each line with a newline: a file that ends
+ * without one was cut, and its last line is left out, since a number in it may be another; -EBADMSG when it was the
+ * only one. */
+int reader_read_lines (struct reader *reader, struct buffer *into, struct table *table);
+bool reader_is_absent (int result); /* the kernel has no such file, or has it and was told to leave it empty */
+
 /* A file of one short value, as most of /sys: one pread, so that it costs one system call. NUL-terminated and without
  * the newline at its end; what does not fit into `size` is cut. Returns its length, or -errno; then `text` is "". */
 int reader_read_value (struct reader *reader, char *text, size_t size);
 
 /* Words for table->error: "/proc/stat: No such file or directory". `result` is what a read returned. Returns -1. */
 int reader_error (const struct reader *reader, int result, char *text, size_t size);
+/* The same words as a complaint (table.h), beside what could be read. -EBADMSG: nothing in it was understood. */
+int reader_complain (const struct reader *reader, int result, struct table *table);
 
 #endif

@@ -1,8 +1,9 @@
 /* A sampler fills one group's table. Each lives in a file of its own, group_NAME.c, and stands in the list of groups.c.
  *
  * Rules: files stay open and are pread; nothing is allocated once the rows are known; a value that cannot be read is
- * missing, never 0; when the whole source is gone `sample` sets table->error and returns -1. All paths lie under
- * `root` ("" is the live machine), so that a recorded machine is read by the code that reads the kernel. */
+ * missing, never 0, and a complaint (table.h) says why, unless not every kernel and machine has it; garbage makes no
+ * rows; when the whole source is gone `sample` returns -1 as well. All paths lie under `root` ("" is the live machine),
+ * so that a recorded machine is read by the code that reads the kernel. */
 #ifndef SYNOP_AGENT_SAMPLER_H
 #define SYNOP_AGENT_SAMPLER_H
 

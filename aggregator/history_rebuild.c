@@ -113,7 +113,7 @@ take_table (void *context, size_t index)
 {
   struct rebuilt_group *group = group_of (context, index);
 
-  if (!group->now.error[0])
+  if (table_is_comparable (&group->now))
     table_swap (&group->now, &group->before);
   table_begin (&group->now);
   group->fresh = true;

@@ -118,7 +118,7 @@ node_groups_table (struct node_group **groups, const struct schema *schema, size
   if (!group) {
     group = groups[index] = memory_new (1, sizeof *group);
     table_init (&group->now, declared);
-  } else if (!(declared->flags & GROUP_ONCE) && !group->now.error[0]) {
+  } else if (!(declared->flags & GROUP_ONCE) && table_is_comparable (&group->now)) {
     /* A table that says why it has no values is no table to compare with: the last good one stays. */
     if (!group->has_before) {
       table_init (&group->before, declared);

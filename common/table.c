@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #define KEEP_TIMES 4
 #define KEEP_ROWS 1024
 #define KEEP_TEXT (64 * 1024)
+
+#define COMPLAINT_MORE (sizeof " (and 4294967295 more)") /* room for it behind the first complaint */
 
 void
 table_init (struct table *table, const struct group *group)
@@ -67,7 +70,42 @@ table_begin (struct table *table)
   table->rows = 0;
   table->text_length = 0;
   table->error[0] = 0;
+  table->complaints = 0;
   memset (table->node, 0, table->group->metric_count * sizeof *table->node);
+}
+
+int
+table_complain (struct table *table, const char *format, ...)
+{
+  size_t room = sizeof table->error - COMPLAINT_MORE;
+  va_list arguments;
+
+  if (!table->error[0]) {
+    va_start (arguments, format);
+    vsnprintf (table->error, room, format, arguments);
+    va_end (arguments);
+    return -1;
+  }
+  if (table->complaints++ == 0)
+    table->first_length = strnlen (table->error, room - 1);
+  snprintf (table->error + table->first_length, COMPLAINT_MORE, " (and %u more)", table->complaints);
+  return -1;
+}
+
+bool
+table_has_values (const struct table *table)
+{
+  bool any = table->rows > 0;
+
+  for (size_t i = 0; i < table->group->metric_count && !any; i++)
+    any = table->node[i].type != VALUE_MISSING;
+  return any;
+}
+
+bool
+table_is_comparable (const struct table *table)
+{
+  return !table->error[0] || table_has_values (table);
 }
 
 static size_t

@@ -60,6 +60,8 @@ struct table {
   char error[160];           /* "" when fine; else why the values are missing or old */
   size_t rows;               /* 0 for a group without rows */
   /* The rest is private: use the functions. */
+  unsigned complaints; /* after the first */
+  size_t first_length; /* of the first one in `error` */
   struct value *node;  /* metric_count values, used where METRIC_OF_NODE */
   struct value *cells; /* row-major: rows * metric_count */
   struct table_label {
@@ -77,6 +79,14 @@ void table_free (struct table *table);
  * the table needed. */
 void table_begin (struct table *table);
 size_t table_bytes (const struct table *table); /* memory that it holds */
+
+/* Says in `error` why a value is missing: what is wrong, and with which file. The first complaint of a sample stays; of
+ * those after it their number is told: "... (and 3 more)". Returns -1. */
+int table_complain (struct table *table, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+bool table_has_values (const struct table *table); /* a row, or a value of the node */
+/* Can the next sample's counters be compared with these? Not with a table that says why it has no values at all: the
+ * one before it stays then. One whose error tells of some values has the others. */
+bool table_is_comparable (const struct table *table);
 
 #define TABLE_ROWS_MAX 65536
 #define TABLE_LABEL_MAX 255

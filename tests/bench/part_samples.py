@@ -44,7 +44,8 @@ def samples_480(figures, cluster):
         report(figures, run_tool("bench_sample", folder, 100, PAUSE_MS), "synthetic 480-CPU machine", None)
 
 
-COPIED = "meminfo vmstat loadavg uptime diskstats net/dev net/snmp net/netstat net/sockstat pressure/cpu pressure/memory"
+COPIED = ("meminfo vmstat loadavg uptime diskstats net/dev net/snmp net/snmp6 net/netstat net/sockstat pressure/cpu "
+          "pressure/memory")
 
 
 def write_root(root, cpus):

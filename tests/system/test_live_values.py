@@ -4,6 +4,7 @@ A counter must lie between two readings of it, one before and one after the samp
 
 import json
 import os
+import socket
 import subprocess
 import time
 
@@ -105,9 +106,43 @@ def test_tcp(cluster):
     before, frame, after = bracketed(cluster, read)
     node = frame.tables["network"].node
     for ours, theirs in (("tcp_active_opens", "Tcp:ActiveOpens"), ("tcp_retransmits", "Tcp:RetransSegs"),
-                         ("udp_in", "Udp:InDatagrams"), ("udp_receive_buffer_errors", "Udp:RcvbufErrors")):
+                         ("tcp_resets_sent", "Tcp:OutRsts"), ("tcp_in_segments", "Tcp:InSegs")):
         between(ours, before[theirs], node[ours], after[theirs])
     assert node["tcp_established"] >= 0
+
+
+def exchange(family, address, count):
+    """Sends that many datagrams to a socket of its own, one after the other."""
+    with socket.socket(family, socket.SOCK_DGRAM) as receiver, socket.socket(family, socket.SOCK_DGRAM) as sender:
+        receiver.settimeout(10)
+        receiver.bind((address, 0))
+        for _ in range(count):
+            sender.sendto(b"x", receiver.getsockname()[:2])
+            receiver.recv(16)
+
+
+def test_udp_over_ipv4_and_ipv6(cluster):
+    if not os.path.exists("/proc/net/if_inet6"):
+        pytest.skip("this kernel has no IPv6")
+
+    def read():
+        with open("/proc/net/snmp", encoding="ascii") as snmp:
+            names, values = (line.split()[1:] for line in snmp if line.startswith("Udp: "))
+        four = dict(zip(names, map(int, values)))
+        with open("/proc/net/snmp6", encoding="ascii") as snmp6:
+            six = {line.split()[0]: int(line.split()[1]) for line in snmp6}
+        return {name: four[name] + six["Udp6" + name] for name in ("InDatagrams", "OutDatagrams", "RcvbufErrors")}
+
+    start = read()
+    exchange(socket.AF_INET6, "::1", 1000)
+    exchange(socket.AF_INET, "127.0.0.1", 1000)
+    before, frame, after = bracketed(cluster, read)
+    node = frame.tables["network"].node
+    assert frame.tables["network"].error == ""
+    for ours, theirs in (("udp_in", "InDatagrams"), ("udp_out", "OutDatagrams"),
+                         ("udp_receive_buffer_errors", "RcvbufErrors")):
+        between(ours, before[theirs], node[ours], after[theirs])
+    assert node["udp_in"] >= start["InDatagrams"] + 2000 and node["udp_out"] >= start["OutDatagrams"] + 2000
 
 
 def test_vm(cluster):
@@ -173,6 +208,64 @@ def test_hardware(once):
     assert os.uname().nodename in text and os.uname().release in text
     assert psutil.cpu_count() in said.values()
     assert psutil.virtual_memory().total in said.values()
+
+
+def lscpu_counts(*options):
+    """(sockets, cores, threads): lscpu numbers the cores of all dies and packages through."""
+    done = subprocess.run(["lscpu", "-p=SOCKET,CORE,CPU", *options], capture_output=True, text=True, check=True, timeout=60)
+    rows = [line.split(",") for line in done.stdout.splitlines() if not line.startswith("#")]
+    return tuple(len({row[column] for row in rows}) for column in range(3))
+
+
+def hardware_counts(said):
+    return said["sockets"], said["cores"], said["threads"]
+
+
+def test_cores_as_lscpu_says(once):
+    if once["hardware_info"]["sockets"] is None:
+        pytest.skip("this machine does not tell which CPUs share a core")
+    assert hardware_counts(once["hardware_info"]) == lscpu_counts()
+
+
+def write_machine(root, threads, place):
+    """A machine whose CPU n is at place(n): package, die, core id and the first CPU of its core."""
+    def write(path, text):
+        path = root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+
+    def mask(cpus):
+        text = f"{sum(1 << cpu for cpu in cpus):0{(threads + 31) // 32 * 8}x}"
+        return ",".join(text[at:at + 8] for at in range(0, len(text), 8))
+
+    places = [place(cpu) for cpu in range(threads)]
+    for name in ("online", "present", "possible"):
+        write(f"sys/devices/system/cpu/{name}", f"0-{threads - 1}")
+    write("sys/devices/system/cpu/kernel_max", threads - 1)
+    for cpu, (package, die, core, first) in enumerate(places):
+        shared = {"package": [n for n in range(threads) if places[n][0] == package],
+                  "core": [n for n in range(threads) if places[n][3] == first]}
+        folder = f"sys/devices/system/cpu/cpu{cpu}/topology/"
+        write(folder + "physical_package_id", package)
+        write(folder + "die_id", die)
+        write(folder + "core_id", core)
+        for name, old, cpus in (("core", "thread", shared["core"]), ("package", "core", shared["package"])):
+            write(f"{folder}{name}_cpus_list", ",".join(map(str, cpus)))
+            write(f"{folder}{old}_siblings_list", ",".join(map(str, cpus)))
+            write(f"{folder}{name}_cpus", mask(cpus))
+            write(f"{folder}{old}_siblings", mask(cpus))
+    write("proc/cpuinfo", "\n".join(
+        f"processor\t: {cpu}\nvendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\nmodel name\t: Test\nstepping\t: 0\n"
+        f"physical id\t: {package}\ncore id\t\t: {core}\n"
+        for cpu, (package, _, core, _) in enumerate(places)))
+
+
+def test_cores_of_dies_as_lscpu_says(tmp_path):
+    """Two packages of two dies with 8 cores of 2 threads each; each die numbers its cores from 0."""
+    write_machine(tmp_path, 64, lambda cpu: (cpu // 16 % 2, cpu // 8 % 2, cpu % 8, cpu % 32))
+    done = run("agent", "--config", "/dev/null", "--root", tmp_path, "--once", "--period", "50ms")
+    assert lscpu_counts("-s", tmp_path) == (2, 32, 64)
+    assert hardware_counts(parse_line(done.stdout)["report"]["hardware_info"]) == (2, 32, 64)
 
 
 def test_pressure(once):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -112,3 +113,15 @@ def test_own_recordings():
     for root in roots:
         line, = reports("--root", root.parent, "--once", "--period", "50ms")
         assert line["report"]["system_data"]
+
+
+def test_an_error_is_of_what_it_tells_alone(tmp_path):
+    """A file that is away costs its values; the counters of the others go on."""
+    shutil.copytree(ROOT / "tests" / "roots" / "small", tmp_path / "root")
+    (tmp_path / "root" / "proc" / "net" / "netstat").unlink()
+    lines = reports("--root", tmp_path / "root", "--count", "3", "--period", "50ms")
+    for line in lines[1:]:
+        network = line["report"]["system_data"]["network"]
+        assert network["error"].endswith("/proc/net/netstat: No such file or directory"), network["error"]
+        assert network["tcp_timeouts"] is None
+        assert network["udp_in"] == 0 and network["devices"]["eth0"]["rx_bytes"] == 0

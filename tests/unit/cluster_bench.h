@@ -54,7 +54,7 @@ struct bench {
   struct seen_event events[EVENTS_MAX];
   size_t event_count;
   size_t frames;
-  uint64_t last_sequence, last_bytes;
+  uint64_t last_sequence, last_bytes, last_bytes_before;
   bool last_had_before;
   int64_t last_time_ns, last_bound_ns, last_wall_offset_ns; /* of the frame */
   bool last_late;
@@ -103,6 +103,7 @@ see_frame (void *context, const struct cluster_frame *frame)
   assert_int_equal (now->rows, 1);
   bench->last_bytes = table_get (now, 0, 0)->as.u;
   bench->last_had_before = frame->groups[0].before != NULL;
+  bench->last_bytes_before = bench->last_had_before ? table_get (frame->groups[0].before, 0, 0)->as.u : 0;
 }
 
 static inline void
@@ -215,6 +216,7 @@ struct made_frame {
   uint64_t session, sequence, bytes;
   const struct schema *schema; /* NULL: the first */
   size_t cut;                  /* bytes left out at the end */
+  const char *error;           /* of the group; NULL: none */
 };
 
 static inline void
@@ -237,6 +239,8 @@ send_frame (struct bench *bench, const struct made_frame *made)
   table.period_ns = NS_PER_S;
   table_add_row (&table, "d0", 2);
   table_set_uint (&table, 0, 0, made->bytes);
+  if (made->error)
+    strcpy (table.error, made->error);
   frame_write (&bytes, &header, schema, tables, 1);
   bytes.length -= made->cut;
   deliver (bench, made->user, LINK_DATA, &bytes);

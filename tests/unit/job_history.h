@@ -78,6 +78,7 @@ struct job_sample {
   uint64_t rss, rss_peak, read, written, received, sent;
   bool no_memory;             /* the row has no values there */
   const char *source, *error; /* of job_info; of job_io. NULL: none */
+  const char *network_error;  /* beside its values; NULL: none */
   unsigned node_gpus;      /* GPU K is used by 10 K percent, K bytes, K joules a second; 9 has no use that is known */
   const char *gpus, *mute; /* of which the job has these; error of job_gpu. NULL: none */
   bool amd;                /* the last is "amd0" */
@@ -163,6 +164,8 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
     table_set_uint (&tables[1], table_add_row (&tables[1], "other", 5), 0, 77);
   if (sample->error)
     snprintf (tables[3].error, sizeof tables[3].error, "%s", sample->error);
+  if (sample->network_error)
+    snprintf (tables[4].error, sizeof tables[4].error, "%s", sample->network_error);
   table_add_row (&tables[4], "lo", 2);
   table_add_row (&tables[4], "eth0", 4);
   table_add_row (&tables[4], "bond0", 5);

@@ -376,11 +376,29 @@ test_replaced_by_its_own_agent (void **state)
   assert_int_equal (count_events (bench, EVENT_NODE_UP, "n1", "back"), 1);
 }
 
+/* An error that tells of some values says nothing against the others: they are compared with those before. */
+static void
+test_before_has_an_error (void **state)
+{
+  struct bench *bench = *state;
+
+  bring_up (bench, "n1", 7);
+  for (uint64_t sequence = 2; sequence < 5; sequence++) {
+    send_frame (
+        bench,
+        &(struct made_frame){
+            .user = "n1", .session = 7, .sequence = sequence, .bytes = sequence, .error = "/proc/x: cut short" });
+    assert_true (bench->last_had_before);
+    assert_int_equal (bench->last_bytes_before, sequence == 2 ? 0 : sequence - 1);
+  }
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     BENCH_TEST (test_states),
+    BENCH_TEST (test_before_has_an_error),
     BENCH_TEST (test_period_of_the_hello_counts),
     BENCH_TEST (test_own_pause_is_not_held_against_nodes),
     BENCH_TEST (test_gap_and_duplicate),

@@ -72,7 +72,8 @@ usage_without_a_source (void **state)
   scratch_write (&scratch, "/proc/stat", "\1\2\3 what is this\n\n");
   assert_int_equal (sampled_again (&sampled), -1);
   assert_non_null (strstr (sampled.table.error, "/proc/stat: Bad message"));
-  scratch_write (&scratch, "/proc/stat", "cpu0 1 2 3 4\n"); /* it heals, even without the newline that ends a line */
+  scratch_write (&scratch, "/proc/stat", /* it heals */
+                 "cpu0 1 2 3 4\nintr 5 1\nctxt 6\nprocesses 7\nprocs_running 1\nprocs_blocked 0\n");
   assert_int_equal (sampled_again (&sampled), 0);
   assert_string_equal (sampled.table.error, "");
   assert_uint (&sampled, "0", "idle", 4);

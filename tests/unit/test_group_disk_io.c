@@ -101,7 +101,7 @@ devices_come_and_go (void **state)
   assert_uint (&sampled, "sda", "reads", 5);
   assert_uint (&sampled, "sdb", "reads", 4);
   assert_uint (&sampled, "cciss/c0d0", "reads", 6);
-  scratch_write (&scratch, "/proc/diskstats", ""); /* a machine without disks is no error */
+  scratch_write (&scratch, "/proc/diskstats", "");
   assert_int_equal (sampled_again (&sampled), 0);
   assert_int_equal (sampled.table.rows, 0);
   scratch_write (&scratch, "/proc/diskstats", "no numbers\n");
@@ -237,8 +237,8 @@ recorded_machines (void **state)
   assert_uint (&sampled, "sdc", "flush_time", 182);
   assert_false (sampled_has_row (&sampled, "sdc1"));
   assert_false (sampled_has_row (&sampled, "ram0"));
-  assert_counted (&sampled, 6,
-                  "sda sdb sdc"); /* of its volumes that have a folder the slaves are disks that are shown */
+  /* Of its volumes that have a folder the slaves are disks that are shown; three disks have none: they count. */
+  assert_counted (&sampled, 12, "sda mmcblk0 vda nvme0n1 sdb sdc");
   sampled_close (&sampled);
   sampled_open (&sampled, &sampler_disk_io, ROOT_BIG480); /* has none */
   assert_int_equal (sampled_again (&sampled), 0);
@@ -263,10 +263,58 @@ live (void **state)
   assert_true (assert_counters_do_not_fall (&sampler_disk_io));
 }
 
+/* What /sys/block does not have is shown when it may be a whole device, and told. */
+static void
+devices_that_sys_does_not_have (void **state)
+{
+#define TEN " 0 0 0 0 0 0 0 0 0 0\n"
+  struct scratch scratch;
+  struct sampled sampled = { .context.disk_exclude = "loop*" };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/sys/block/dasda/size", "1");
+  scratch_write (&scratch, "/sys/block/nvme0n1/size", "1");
+  scratch_write (&scratch, "/proc/diskstats",
+                 " 94 0 dasda 1" TEN " 94 1 dasda1 2" TEN " 259 0 nvme0n1 3" TEN " 259 1 nvme0n1p1 4" TEN
+                 " 7 0 loop0 5" TEN);
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 2);
+  assert_string_equal (sampled.table.error, "");
+  scratch_write (&scratch, "/proc/diskstats",
+                 " 8 0 sda 1" TEN " 8 1 sda1 2" TEN " 259 0 nvme0n1 3" TEN " 252 0 vda 4" TEN " 7 0 loop0 5" TEN);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_int_equal (sampled.table.rows, 3);
+    assert_uint (&sampled, "sda", "reads", 1);
+    assert_uint (&sampled, "vda", "reads", 4);
+    assert_non_null (strstr (sampled.table.error, "/sys/block has no sda,"));
+    assert_non_null (strstr (sampled.table.error, "(and 2 more)"));
+  }
+  scratch_write (&scratch, "/sys/block/sda/size", "1"); /* they come: no agent has to be started again */
+  scratch_write (&scratch, "/sys/block/vda/size", "1");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 3);
+  assert_string_equal (sampled.table.error, "");
+  scratch_write (&scratch, "/proc/diskstats", "");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_non_null (strstr (sampled.table.error, "/proc/diskstats: Bad message"));
+  scratch_remove (&scratch, "/sys/block/sda");
+  scratch_remove (&scratch, "/sys/block/vda");
+  scratch_remove (&scratch, "/sys/block/dasda");
+  scratch_remove (&scratch, "/sys/block/nvme0n1");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_string_equal (sampled.table.error, ""); /* a machine without disks */
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (devices_that_sys_does_not_have),
     cmocka_unit_test (of_small),
     cmocka_unit_test (partitions_on_request),
     cmocka_unit_test (of_odd),

@@ -161,10 +161,105 @@ test_live_machine (void **state)
   sampled_close (&sampled);
 }
 
+struct made_cpu {
+  int package, die, cluster, core; /* negative: no such file */
+  const char *siblings;            /* NULL: no such file */
+};
+
+static void
+write_cpus (const struct scratch *scratch, const struct made_cpu *cpus, int count, const char *siblings)
+{
+  static const char *const files[] = { "physical_package_id", "die_id", "cluster_id", "core_id" };
+  char path[128], text[16];
+
+  for (int cpu = 0; cpu < count; cpu++) {
+    const int ids[] = { cpus[cpu].package, cpus[cpu].die, cpus[cpu].cluster, cpus[cpu].core };
+    for (size_t i = 0; i < 4; i++) {
+      snprintf (path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", cpu, files[i]);
+      snprintf (text, sizeof text, "%d\n", ids[i]);
+      if (ids[i] >= 0)
+        scratch_write (scratch, path, text);
+    }
+    snprintf (path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", cpu, siblings);
+    if (cpus[cpu].siblings)
+      scratch_write (scratch, path, cpus[cpu].siblings);
+  }
+}
+
+static void
+assert_cores (const struct scratch *scratch, uint64_t sockets, uint64_t cores)
+{
+  struct sampled sampled = { 0 };
+
+  sampled_open (&sampled, &sampler_hardware_info, scratch->root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "sockets", sockets);
+  assert_uint (&sampled, NULL, "cores", cores);
+  sampled_close (&sampled);
+}
+
+/* Dies of a package that repeat the ids of their cores, as AMD's. */
+static void
+test_cores_of_dies (void **state)
+{
+  static const struct made_cpu dies[] = {
+    { 0, 0, -1, 0, NULL }, { 0, 1, -1, 0, NULL }, { 1, 0, -1, 0, NULL }, { 1, 1, -1, 0, NULL },
+    { 0, 0, -1, 0, NULL }, { 0, 1, -1, 0, NULL }, { 1, 0, -1, 0, NULL }, { 1, 1, -1, 1, NULL },
+  };
+  static const struct made_cpu listed[] = {
+    { 0, -1, -1, 0, "0,4\n" }, { 0, -1, -1, 0, "1,5\n" }, { 0, -1, -1, 1, "2,6\n" }, { 0, -1, -1, 1, "3,7\n" },
+    { 0, -1, -1, 0, "0,4\n" }, { 0, -1, -1, 0, "1,5\n" }, { 0, -1, -1, 1, "2,6\n" }, { 0, -1, -1, 1, "3,7\n" },
+  };
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/cpuinfo", "processor\t: 0\nphysical id\t: 0\ncore id\t: 0\n\n");
+  scratch_write (&scratch, "/sys/devices/system/cpu/cpufreq/boost", "1\n");
+  scratch_write (&scratch, "/sys/devices/system/cpu/cpu8/online", "0\n"); /* offline: told of nothing */
+  write_cpus (&scratch, dies, 8, "core_cpus_list");
+  assert_cores (&scratch, 2, 5);
+  scratch_remove (&scratch, "/sys");
+  write_cpus (&scratch, listed, 8, "core_cpus_list");
+  assert_cores (&scratch, 1, 4);
+  scratch_remove (&scratch, "/sys");
+  write_cpus (&scratch, listed, 8, "thread_siblings_list"); /* before 5.3 */
+  assert_cores (&scratch, 1, 4);
+  scratch_remove (&scratch, "/sys/devices/system/cpu/cpu3/topology/thread_siblings_list");
+  assert_cores (&scratch, 1, 2); /* not of all CPUs: no list is believed, and ids are all there is */
+  scratch_free (&scratch);
+}
+
+/* Without /sys the kernel's count of a package's cores tells more than ids that repeat themselves. */
+static void
+test_cores_of_cpuinfo (void **state)
+{
+  struct scratch scratch;
+  char text[4096] = "";
+  size_t length = 0;
+
+  (void) state;
+  scratch_init (&scratch);
+  for (int cpu = 0; cpu < 32; cpu++)
+    length += (size_t) snprintf (text + length, sizeof text - length,
+                                 "processor\t: %d\nphysical id\t: %d\ncore id\t\t: %d\ncpu cores\t: 16\n\n", cpu,
+                                 cpu / 16, cpu % 8);
+  scratch_write (&scratch, "/proc/cpuinfo", text);
+  assert_cores (&scratch, 2, 32);
+  length = 0;
+  for (int cpu = 0; cpu < 4; cpu++) /* a container sees four threads of 16 cores */
+    length += (size_t) snprintf (text + length, sizeof text - length,
+                                 "processor\t: %d\nphysical id\t: 0\ncore id\t\t: %d\ncpu cores\t: 16\n\n", cpu, cpu);
+  scratch_write (&scratch, "/proc/cpuinfo", text);
+  assert_cores (&scratch, 1, 4);
+  scratch_free (&scratch);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_cores_of_dies),  cmocka_unit_test (test_cores_of_cpuinfo),
     cmocka_unit_test (test_two_sockets),    cmocka_unit_test (test_caches_and_topology),
     cmocka_unit_test (test_virtualization), cmocka_unit_test (test_nothing_and_garbage),
     cmocka_unit_test (test_480_threads),    cmocka_unit_test (test_live_machine),

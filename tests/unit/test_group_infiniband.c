@@ -210,10 +210,193 @@ test_allocates_nothing_when_warm (void **state)
   assert_warm_without_allocation (&sampler_infiniband, ROOT);
 }
 
+#define PORTS "/sys/class/infiniband"
+
+static void
+write_port (const struct scratch *scratch, const char *port, const char *const files[][2])
+{
+  char path[256];
+
+  for (size_t i = 0; files[i][0]; i++) {
+    snprintf (path, sizeof path, PORTS "/%s/%s", port, files[i][0]);
+    scratch_write (scratch, path, files[i][1]);
+  }
+}
+
+static void
+assert_traffic (const struct sampled *sampled, const char *port, const uint64_t words[2], const uint64_t packets[2])
+{
+  assert_uint (sampled, port, "port_rcv_data", words[0]);
+  assert_uint (sampled, port, "port_xmit_data", words[1]);
+  assert_uint (sampled, port, "port_rcv_packets", packets[0]);
+  assert_uint (sampled, port, "port_xmit_packets", packets[1]);
+}
+
+/* Adapters that count traffic elsewhere than InfiniBand's PMA does. */
+static void
+test_traffic_of_drivers (void **state)
+{
+  static const char *const none[] = { "counters/port_rcv_data", "counters/port_xmit_data", "counters/port_rcv_packets",
+                                      "counters/port_xmit_packets" };
+  static const char *const drivers[][5] = {
+    { "efa_0/ports/1", "rx_bytes", "tx_bytes", "rx_pkts", "tx_pkts" }, /* bnxt_re too */
+    { "mana_0/ports/1", "rx_bytes", "tx_bytes", "rx_packets", "tx_packets" },
+    { "erdma_0/ports/1", "hw_rx_bytes_cnt", "hw_tx_bytes_cnt", "hw_rx_packets_cnt", "hw_tx_packets_cnt" },
+    { "erdma_1/ports/1", "rx_bytes_cnt", "tx_bytes_cnt", "rx_packets_cnt", "tx_packets_cnt" },
+  };
+  static const char *const numbers[] = { "4000\n", "8003\n", "77\n", "88\n" };
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+  char path[256];
+
+  (void) state;
+  scratch_init (&scratch);
+  for (size_t driver = 0; driver < sizeof drivers / sizeof drivers[0]; driver++)
+    for (size_t i = 0; i < 4; i++) {
+      snprintf (path, sizeof path, PORTS "/%s/hw_counters/%s", drivers[driver][0], drivers[driver][i + 1]);
+      scratch_write (&scratch, path, numbers[i]);
+      snprintf (path, sizeof path, PORTS "/%s/%s", drivers[driver][0], none[i]);
+      if (driver % 2 == 0)
+        scratch_write (&scratch, path, "N/A (no PMA)\n"); /* kernels before 5.14 */
+    }
+  write_port (&scratch, "irdma_0/ports/1",
+              (const char *const[][2]){ { "hw_counters/ip4InOctets", "400\n" },
+                                        { "hw_counters/ip6InOctets", "4000\n" },
+                                        { "hw_counters/ip4OutOctets", "800\n" },
+                                        { "hw_counters/ip6OutOctets", "8000\n" },
+                                        { "hw_counters/ip4InPkts", "1\n" },
+                                        { "hw_counters/ip6InPkts", "10\n" },
+                                        { "hw_counters/ip4OutPkts", "2\n" },
+                                        { "hw_counters/ip6OutPkts", "20\n" },
+                                        { "hw_counters/cnpSent", "5\n" },
+                                        { NULL, NULL } });
+  write_port (&scratch, "ionic_0/ports/1",
+              (const char *const[][2]){ { "hw_counters/rx_rdma_ucast_bytes", "4000\n" },
+                                        { "hw_counters/tx_rdma_ucast_bytes", "7600\n" },
+                                        { "hw_counters/tx_rdma_mcast_bytes", "400\n" },
+                                        { "hw_counters/rx_rdma_ucast_pkts", "77\n" },
+                                        { "hw_counters/tx_rdma_ucast_pkts", "88\n" },
+                                        { NULL, NULL } });
+  sampled_open (&sampled, &sampler_infiniband, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_string_equal (sampled.table.error, "");
+  assert_traffic (&sampled, "ionic_0:1", (uint64_t[]){ 1000, 2000 }, (uint64_t[]){ 77, 88 });
+  assert_traffic (&sampled, "efa_0:1", (uint64_t[]){ 1000, 2000 }, (uint64_t[]){ 77, 88 });
+  assert_traffic (&sampled, "mana_0:1", (uint64_t[]){ 1000, 2000 }, (uint64_t[]){ 77, 88 });
+  assert_traffic (&sampled, "erdma_0:1", (uint64_t[]){ 1000, 2000 }, (uint64_t[]){ 77, 88 });
+  assert_traffic (&sampled, "erdma_1:1", (uint64_t[]){ 1000, 2000 }, (uint64_t[]){ 77, 88 });
+  assert_traffic (&sampled, "irdma_0:1", (uint64_t[]){ 1100, 2200 }, (uint64_t[]){ 11, 22 });
+  assert_uint (&sampled, "irdma_0:1", "np_cnp_sent", 5);
+  scratch_write (&scratch, PORTS "/irdma_0/ports/1/hw_counters/ip6InPkts", "?\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "irdma_0:1", "port_rcv_packets"); /* not the half of it */
+  assert_non_null (strstr (sampled.table.error, "hw_counters/ip6InPkts: Bad message"));
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_counters_that_ended (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  write_port (&scratch, "mlx4_0/ports/1",
+              (const char *const[][2]){ { "counters/port_rcv_data", "4294967295\n" },
+                                        { "counters/port_xmit_data", "4294967294\n" },
+                                        { "counters/port_rcv_packets", "4294967296\n" },
+                                        { NULL, NULL } });
+  sampled_open (&sampled, &sampler_infiniband, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "mlx4_0:1", "port_rcv_data");
+  assert_uint (&sampled, "mlx4_0:1", "port_xmit_data", 4294967294);
+  assert_uint (&sampled, "mlx4_0:1", "port_rcv_packets", 4294967296);
+  assert_string_equal (sampled.table.error, "mlx4_0:1: port_rcv_data stands at 4294967295, the end of its counter");
+  scratch_write (&scratch, PORTS "/mlx4_0/ports/1/counters/port_rcv_data", "4294967299\n"); /* it passed by */
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "mlx4_0:1", "port_rcv_data", 4294967299);
+  assert_string_equal (sampled.table.error, "");
+
+  write_port (&scratch, "mlx4_0/ports/1",
+              (const char *const[][2]){ { "counters/symbol_error", "65535\n" },
+                                        { "counters/link_downed", "255\n" },
+                                        { "counters/local_link_integrity_errors", "15\n" },
+                                        { "counters/port_rcv_errors", "255\n" },
+                                        { "counters/unicast_rcv_packets", "4294967295\n" },
+                                        { NULL, NULL } });
+  sampled_close (&sampled);
+  sampled_open (&sampled, &sampler_infiniband, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "mlx4_0:1", "symbol_error");
+  assert_missing (&sampled, "mlx4_0:1", "link_downed");
+  assert_missing (&sampled, "mlx4_0:1", "local_link_integrity_errors");
+  assert_uint (&sampled, "mlx4_0:1", "port_rcv_errors", 255);
+  assert_uint (&sampled, "mlx4_0:1", "unicast_rcv_packets", 4294967295);
+  assert_non_null (strstr (sampled.table.error, "(and 2 more)"));
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* The wider counter is taken, and no change of one is ever the other's growth. */
+static void
+test_wider_counters (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  write_port (&scratch, "mlx4_0/ports/1",
+              (const char *const[][2]){ { "counters/port_rcv_data", "4294967295\n" },
+                                        { "counters_ext/port_rcv_data_64", "500000000000\n" },
+                                        { "counters_ext/port_unicast_rcv_packets", "12\n" },
+                                        { NULL, NULL } });
+  sampled_open (&sampled, &sampler_infiniband, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_string_equal (sampled.table.error, "");
+  assert_uint (&sampled, "mlx4_0:1", "port_rcv_data", 500000000000);
+  assert_uint (&sampled, "mlx4_0:1", "unicast_rcv_packets", 12);
+  scratch_write (&scratch, PORTS "/mlx4_0/ports/1/counters/port_rcv_data", "7\n");
+  scratch_write (&scratch, PORTS "/mlx4_0/ports/1/counters_ext/port_rcv_data_64", "N/A (no PMA)\n");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "mlx4_0:1", "port_rcv_data"); /* between the two */
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, "mlx4_0:1", "port_rcv_data", 7);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+static void
+test_no_traffic_counter (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  write_port (&scratch, "qedr0/ports/1",
+              (const char *const[][2]){ { "state", "4: ACTIVE\n" },
+                                        { "counters/port_rcv_data", "N/A (no PMA)\n" },
+                                        { "hw_counters/lifespan", "10\n" },
+                                        { NULL, NULL } });
+  sampled_open (&sampled, &sampler_infiniband, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_text (&sampled, "qedr0:1", "state", "ACTIVE");
+  assert_string_equal (sampled.table.error, "qedr0:1: no counter of its traffic can be read");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_traffic_of_drivers),
+    cmocka_unit_test (test_counters_that_ended),
+    cmocka_unit_test (test_wider_counters),
+    cmocka_unit_test (test_no_traffic_counter),
     cmocka_unit_test (test_counters),
     cmocka_unit_test (test_states_and_rates),
     cmocka_unit_test (test_unknown_states_are_text),

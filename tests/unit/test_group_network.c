@@ -354,10 +354,110 @@ test_live_machine (void **state)
   assert_warm_without_allocation (&sampler_network, "");
 }
 
+#define SNMP                                                                                                           \
+  "Tcp: RetransSegs CurrEstab OutRsts EstabResets ActiveOpens PassiveOpens AttemptFails InSegs OutSegs InErrs\n"       \
+  "Tcp: 18 3 19 4 5 6 7 8 9 1\n"                                                                                       \
+  "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: 443 1 2 611 7 8\n"
+#define NETSTAT "TcpExt: ListenDrops ListenOverflows TCPTimeouts\nTcpExt: 21 22 23\n"
+#define SNMP6                                                                                                          \
+  "Ip6InReceives                   \t99\n"                                                                             \
+  "Udp6InDatagrams                 \t1000\n"                                                                           \
+  "Udp6NoPorts                     \t10\nUdp6InErrors\t20\nUdp6OutDatagrams\t2000\nUdp6RcvbufErrors\t70\n"             \
+  "Udp6SndbufErrors\t80\nUdpLite6InDatagrams\t5555\n"
+
+static void
+test_udp_is_ipv4_and_ipv6 (void **state)
+{
+  static const char *const names[] = { "udp_in",        "udp_out",
+                                       "udp_no_ports",  "udp_receive_buffer_errors",
+                                       "udp_in_errors", "udp_send_buffer_errors" };
+  static const uint64_t sums[] = { 1443, 2611, 11, 77, 22, 88 };
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/net/dev", HEAD "    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+  scratch_write (&scratch, "/proc/net/snmp", SNMP);
+  scratch_write (&scratch, "/proc/net/netstat", NETSTAT);
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "udp_in", 443); /* no IPv6 here */
+  assert_string_equal (sampled.table.error, "");
+  scratch_write (&scratch, "/proc/net/snmp6", SNMP6);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_string_equal (sampled.table.error, "");
+    for (size_t at = 0; at < sizeof names / sizeof names[0]; at++)
+      assert_uint (&sampled, NULL, names[at], sums[at]);
+  }
+  scratch_write (&scratch, "/proc/net/snmp6", "Udp6InDatagrams 1000\nUdp6OutData");
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "udp_in", 1443);
+  assert_missing (&sampled, NULL, "udp_out"); /* not the half of it */
+  assert_uint (&sampled, NULL, "tcp_established", 3);
+  assert_non_null (strstr (sampled.table.error, "/proc/net/snmp6: cut short"));
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* Half of UDP is none; what else could be read is there. */
+static void
+test_files_that_lack (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/net/dev", HEAD "    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+  scratch_write (&scratch, "/proc/net/netstat", NETSTAT);
+  scratch_write (&scratch, "/proc/net/snmp6", SNMP6);
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_non_null (strstr (sampled.table.error, "/proc/net/snmp: No such file"));
+  assert_null (strstr (sampled.table.error, "more")); /* one thing is wrong */
+  assert_missing (&sampled, NULL, "udp_in");
+  assert_missing (&sampled, NULL, "tcp_established");
+  assert_uint (&sampled, NULL, "tcp_timeouts", 23);
+  assert_uint (&sampled, "lo", "rx_bytes", 1);
+  scratch_write (&scratch, "/proc/net/snmp", SNMP);
+  scratch_remove (&scratch, "/proc/net/netstat");
+  sampled_close (&sampled);
+  sampled_open (&sampled, &sampler_network, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_non_null (strstr (sampled.table.error, "/proc/net/netstat: No such file"));
+  assert_uint (&sampled, NULL, "udp_in", 1443);
+  assert_missing (&sampled, NULL, "tcp_timeouts");
+
+  scratch_write (&scratch, "/proc/net/netstat", NETSTAT);
+  scratch_write (&scratch, "/proc/net/dev", "");
+  sampled_again (&sampled);
+  assert_non_null (strstr (sampled.table.error, "/proc/net/dev: Bad message"));
+  assert_uint (&sampled, NULL, "tcp_timeouts", 23);
+  scratch_write (&scratch, "/proc/net/dev", HEAD);
+  sampled_again (&sampled);
+  assert_non_null (strstr (sampled.table.error, "/proc/net/dev: no interface"));
+  scratch_write (&scratch, "/proc/net/dev", "eth7: 1 2 3\neth8: 1 2 3 4\nfoo: bar\n");
+  sampled_again (&sampled);
+  assert_int_equal (sampled.table.rows, 0);
+  assert_non_null (strstr (sampled.table.error, "/proc/net/dev: Bad message"));
+  scratch_write (&scratch, "/proc/net/dev",
+                 HEAD " garbage: 1 two 3\n a/b: 1 2\n\1\2: 3\n eth123456789012345: 1\n what\n  eth0: 1 2 3\n");
+  sampled_again (&sampled);
+  assert_int_equal (sampled.table.rows, 1);
+  assert_uint (&sampled, "eth0", "rx_errors", 3);
+  assert_non_null (strstr (sampled.table.error, "3 of 16 numbers of eth0 (and 1 more)"));
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_udp_is_ipv4_and_ipv6),
+    cmocka_unit_test (test_files_that_lack),
     cmocka_unit_test (test_columns),
     cmocka_unit_test (test_keys),
     cmocka_unit_test (test_odd_pairs),

@@ -137,10 +137,50 @@ test_allocates_nothing_when_warm (void **state)
   assert_warm_without_allocation (&sampler_thermal, ROOT);
 }
 
+/* A kernel without package_cpus_list: the package's id tells, and a CPU of which nothing does counts for itself. */
+static void
+test_throttle_counts_by_id (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+  char path[128], text[16];
+
+  (void) state;
+  scratch_init (&scratch);
+  for (int cpu = 0; cpu < 36; cpu++) { /* of 2 packages with 9 cores of 2 threads each */
+    const struct {
+      const char *file;
+      int value;
+    } files[] = {
+      { "topology/physical_package_id", cpu % 2 },
+      { "topology/core_id", cpu / 2 % 9 },
+      { "thermal_throttle/core_throttle_count", 1 },
+      { "thermal_throttle/package_throttle_count", 18 },
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+      snprintf (path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, files[i].file);
+      snprintf (text, sizeof text, "%d\n", files[i].value);
+      scratch_write (&scratch, path, text);
+    }
+  }
+  sampled_open (&sampled, &sampler_thermal, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "core_throttle_count", 18);
+  assert_uint (&sampled, NULL, "package_throttle_count", 36);
+  sampled_close (&sampled);
+  scratch_write (&scratch, "/sys/devices/system/cpu/cpu36/thermal_throttle/package_throttle_count", "5\n");
+  sampled_open (&sampled, &sampler_thermal, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_uint (&sampled, NULL, "package_throttle_count", 41);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_throttle_counts_by_id),
     cmocka_unit_test (test_zones_and_sensors),
     cmocka_unit_test (test_throttle_counts),
     cmocka_unit_test (test_machine_without_any),

@@ -425,6 +425,24 @@ test_unknown (void **state)
   job_report_destroy (report);
 }
 
+/* A group whose error tells of other values: its counters are counted as ever. */
+static void
+test_error_of_other_values (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  for (uint64_t i = 1; i <= 11; i++) {
+    struct job_sample sample = steady (i, 4, 4, GIB);
+    sample.network_error = "/proc/net/netstat: cut short";
+    put_sample (scratch, "n1", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1", 10, true, NULL);
+  assert_near (series_of (report, 0, JOB_NETWORK_RECEIVED)->total, 30000);
+  assert_true (says (report, "n1 told of network: /proc/net/netstat: cut short"));
+  job_report_destroy (report);
+}
+
 static void
 put_gpus (struct scratch *scratch, const char *node, unsigned count, const char *gpus, const char *mute)
 {
@@ -613,6 +631,7 @@ main (void)
     TEST (test_slow_among_unlike),
     TEST (test_alike),
     TEST (test_unknown),
+    TEST (test_error_of_other_values),
     TEST (test_bins),
     TEST (test_text),
     TEST (test_cut),

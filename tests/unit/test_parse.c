@@ -183,13 +183,91 @@ globs (void **state)
   assert_false (glob_list_matches (NULL, "sda"));
 }
 
+static const struct metric sums[] = {
+  { "sum", COUNTER, .flags = METRIC_OF_NODE, .source = "A:x Bx" },
+  { "maybe", COUNTER, .flags = METRIC_OF_NODE, .source = "?A:y" },
+};
+static const struct group sum_group = { .name = "sums", GROUP_METRICS (sums) };
+
+static void
+sum_up (const struct key_index *index, struct table *table, const char *a, const char *b)
+{
+  table_begin (table);
+  parse_key_values (scan_over (a, strlen (a)), 1, index, table, TABLE_NODE);
+  parse_key_values (scan_over (b, strlen (b)), 0, index, table, TABLE_NODE);
+}
+
+/* The keys of a sum: all that should be there are, or it is missing. */
+static void
+keys_that_lack (void **state)
+{
+  struct key_index index;
+  struct table table;
+  const struct value *sum, *maybe;
+
+  (void) state;
+  key_index_init (&index, &sum_group, METRIC_OF_NODE);
+  for (size_t i = 0; i <= index.mask; i++) /* keys of the first file have a colon, which the parser would end them at */
+    if (index.slots[i].key != NULL && index.slots[i].length == 3)
+      assert_int_equal (index.slots[i].optional, index.slots[i].key[2] == 'y');
+  table_init (&table, &sum_group);
+  sum = table_get (&table, TABLE_NODE, 0);
+  maybe = table_get (&table, TABLE_NODE, 1);
+
+  struct scan five = scan_over ("5", 1), again = five, word = scan_over ("x", 1);
+  assert_true (key_index_take (&index, "A:x", 3, &five, &table, TABLE_NODE));
+  sum_up (&index, &table, "", "Bx 7\n");
+  assert_int_equal (sum->as.u, 7);
+  key_index_check (&index, "A:", "/a", &table, TABLE_NODE); /* it was taken; the other may lack */
+  assert_string_equal (table.error, "");
+  key_index_check (&index, "B", "/b", &table, TABLE_NODE);
+  assert_string_equal (table.error, "");
+  assert_int_equal (maybe->type, VALUE_MISSING);
+
+  sum_up (&index, &table, "", "Bx 7\n"); /* what was taken before is forgotten */
+  key_index_check (&index, "A:", "/a", &table, TABLE_NODE);
+  assert_string_equal (table.error, "/a: no A:x");
+  assert_int_equal (sum->type, VALUE_MISSING);
+  key_index_check (&index, "B", "/b", &table, TABLE_NODE);
+
+  table_begin (&table);
+  assert_true (key_index_take (&index, "A:x", 3, &again, &table, TABLE_NODE));
+  assert_false (key_index_take (&index, "A:y", 3, &word, &table, TABLE_NODE));
+  key_index_check (&index, "A:", "/a", &table, TABLE_NODE);
+  assert_string_equal (table.error, "/a: no number for A:y");
+  assert_int_equal (sum->as.u, 5);
+  key_index_check (&index, "B", NULL, &table, TABLE_NODE); /* the file itself could not be read: told already */
+  assert_string_equal (table.error, "/a: no number for A:y");
+  assert_int_equal (sum->type, VALUE_MISSING);
+  table_free (&table);
+  key_index_free (&index);
+}
+
+static void
+lists_of_numbers (void **state)
+{
+  static const char list[] = "0-3,8,10-11";
+  static const bool in[] = { 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1, 0 };
+  size_t numbers;
+
+  (void) state;
+  for (uint64_t i = 0; i < sizeof in; i++)
+    assert_int_equal (scan_list_has (scan_over (list, sizeof list - 1), i), in[i]);
+  assert_false (scan_list_has (scan_over ("", 0), 0));
+  assert_false (scan_list_has (scan_over ("0-", 2), 0));
+  assert_int_equal (scan_count (scan_over (" 1 x 3\t-4 ", 10), &numbers), 4);
+  assert_int_equal (numbers, 2);
+  assert_int_equal (scan_count (scan_over ("", 0), &numbers), 0);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (whole_numbers), cmocka_unit_test (signs_and_fractions),
-    cmocka_unit_test (ends),          cmocka_unit_test (key_values),
-    cmocka_unit_test (columns),       cmocka_unit_test (globs),
+    cmocka_unit_test (keys_that_lack), cmocka_unit_test (lists_of_numbers),
+    cmocka_unit_test (whole_numbers),  cmocka_unit_test (signs_and_fractions),
+    cmocka_unit_test (ends),           cmocka_unit_test (key_values),
+    cmocka_unit_test (columns),        cmocka_unit_test (globs),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

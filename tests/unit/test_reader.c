@@ -200,10 +200,56 @@ numbered_folders (void **state)
   scratch_free (&scratch);
 }
 
+static void
+lines_that_were_cut (void **state)
+{
+  static const struct group group = { .name = "lines" };
+  struct scratch scratch;
+  struct reader reader;
+  struct buffer text = { 0 };
+  struct table table;
+  char expected[200];
+
+  (void) state;
+  scratch_init (&scratch);
+  table_init (&table, &group);
+  reader_init (&reader, scratch.root, "/lines");
+  reader.optional = true;
+  assert_int_equal (reader_read_lines (&reader, &text, &table), -ENOENT);
+  assert_string_equal (table.error, "");
+  reader.optional = false;
+  assert_int_equal (reader_read_lines (&reader, &text, &table), -ENOENT);
+  snprintf (expected, sizeof expected, "%s/lines: No such file or directory", scratch.root);
+  assert_string_equal (table.error, expected);
+  table_begin (&table);
+  scratch_write (&scratch, "/lines", "one 1\ntwo 2\n");
+  assert_int_equal (reader_read_lines (&reader, &text, &table), 0);
+  assert_string_equal (text.data, "one 1\ntwo 2\n");
+  assert_string_equal (table.error, "");
+  scratch_write (&scratch, "/lines", "one 1\ntwo 2");
+  assert_int_equal (reader_read_lines (&reader, &text, &table), 0);
+  assert_string_equal (text.data, "one 1\n"); /* it may have been 23 */
+  assert_int_equal (text.length, 6);
+  snprintf (expected, sizeof expected, "%s/lines: cut short", scratch.root);
+  assert_string_equal (table.error, expected);
+  scratch_write (&scratch, "/lines", "one 1");
+  assert_int_equal (reader_read_lines (&reader, &text, &table), -EBADMSG);
+  assert_string_equal (text.data, "");
+  table_begin (&table);
+  scratch_write (&scratch, "/lines", "");
+  assert_int_equal (reader_read_lines (&reader, &text, &table), 0);
+  assert_string_equal (table.error, "");
+  reader_free (&reader);
+  buffer_free (&text);
+  table_free (&table);
+  scratch_free (&scratch);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (lines_that_were_cut),
     cmocka_unit_test (reads_what_is_there_now),
     cmocka_unit_test (reads_long_files_whole),
     cmocka_unit_test (reads_values),

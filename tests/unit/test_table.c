@@ -260,14 +260,60 @@ test_time_text (void **state)
   assert_string_equal (text, "2262-04-11T23:47:16.854775807Z");
 }
 
+static void
+test_complaints (void **state)
+{
+  struct table table;
+  char name[300];
+
+  (void) state;
+  table_init (&table, &group);
+  table_begin (&table);
+  assert_false (table_has_values (&table));
+  assert_true (table_is_comparable (&table)); /* nothing is there, and nothing is wrong */
+  assert_int_equal (table_complain (&table, "%s: %s", "/proc/a", "cut short"), -1);
+  assert_string_equal (table.error, "/proc/a: cut short");
+  assert_false (table_is_comparable (&table));
+  table_complain (&table, "/proc/b: absent");
+  assert_string_equal (table.error, "/proc/a: cut short (and 1 more)");
+  for (int i = 0; i < 11; i++)
+    table_complain (&table, "/proc/c: absent");
+  assert_string_equal (table.error, "/proc/a: cut short (and 12 more)");
+  table_set_uint (&table, TABLE_NODE, 0, 1);
+  assert_true (table_is_comparable (&table));
+  table_begin (&table);
+  assert_string_equal (table.error, "");
+  row_add (&table, "a");
+  table_complain (&table, "again");
+  assert_string_equal (table.error, "again");
+  assert_true (table_is_comparable (&table));
+
+  table_begin (&table); /* however long the first is, the number of the others is told */
+  memset (name, 'x', sizeof name - 1);
+  name[sizeof name - 1] = '\0';
+  table_complain (&table, "%s", name);
+  assert_true (strlen (table.error) < sizeof table.error - 20);
+  table_complain (&table, "more");
+  assert_non_null (strstr (table.error, "x (and 1 more)"));
+  memcpy (table.error, name, sizeof table.error - 1); /* one that was set in another way */
+  table_complain (&table, "more");
+  assert_non_null (strstr (table.error, "x (and 2 more)"));
+  table_free (&table);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_values),        cmocka_unit_test (test_memory_is_given_back),
-    cmocka_unit_test (test_find_row),      cmocka_unit_test (test_limits),
-    cmocka_unit_test (test_copy_and_swap), cmocka_unit_test (test_no_memory_once_warm),
-    cmocka_unit_test (test_error),         cmocka_unit_test (test_buffer),
+    cmocka_unit_test (test_complaints),
+    cmocka_unit_test (test_values),
+    cmocka_unit_test (test_memory_is_given_back),
+    cmocka_unit_test (test_find_row),
+    cmocka_unit_test (test_limits),
+    cmocka_unit_test (test_copy_and_swap),
+    cmocka_unit_test (test_no_memory_once_warm),
+    cmocka_unit_test (test_error),
+    cmocka_unit_test (test_buffer),
     cmocka_unit_test (test_time_text),
   };
 
