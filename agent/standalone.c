@@ -80,7 +80,7 @@ standalone_keep (struct standalone *self, const struct sample *sample)
 
     if (table->group->flags & GROUP_ONCE)
       continue;
-    if (!table->error[0])
+    if (table_counts (table))
       table_swap (&self->before[sample->slots[i]], table);
     self->shown[sample->slots[i]].now = NULL;
   }

@@ -60,23 +60,13 @@ failure_sample (struct group_failure *failure, const struct table *table, int64_
   failure->period_ns = table->period_ns;
 }
 
-static bool
-has_values (const struct table *table)
-{
-  bool any = table->rows > 0;
-
-  for (size_t i = 0; i < table->group->metric_count && !any; i++)
-    any = table_get (table, TABLE_NODE, i)->type != VALUE_MISSING;
-  return any;
-}
-
 /* Nothing but an error, and never without one? Each group has a sample by then, be its period long. */
 static bool
 is_lacking (const struct node *node, const struct report_group *pair, struct instant now)
 {
   int64_t heard_ns = now.monotonic_ns - node->groups_first_ns;
 
-  return heard_ns - FIRST_HEARD < pair->now->period_ns && !pair->before && !has_values (pair->now);
+  return heard_ns - FIRST_HEARD < pair->now->period_ns && !pair->before && !table_counts (pair->now);
 }
 
 void

@@ -107,13 +107,13 @@ group_of (struct rebuilt_session *session, size_t index)
   return group;
 }
 
-/* As the core does: a table that says why it has no values does not become the one before. */
+/* As the core does: a table that has nothing but an error does not become the one before. */
 static struct table *
 take_table (void *context, size_t index)
 {
   struct rebuilt_group *group = group_of (context, index);
 
-  if (!group->now.error[0])
+  if (table_counts (&group->now))
     table_swap (&group->now, &group->before);
   table_begin (&group->now);
   group->fresh = true;

@@ -240,7 +240,7 @@ take_group (struct reading *reading, size_t first, const struct table *now, int6
   for (size_t i = first; i < JOB_ITEM_COUNT; i++)
     if (reading->columns.group[i] == reading->columns.group[first])
       take_item (reading, i, &pair, row, time_ns, before_ns);
-  if (now->error[0])
+  if (!table_counts (now))
     return;
   if (!kept->made)
     table_init (&kept->table, now->group);

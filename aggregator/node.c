@@ -118,8 +118,8 @@ node_groups_table (struct node_group **groups, const struct schema *schema, size
   if (!group) {
     group = groups[index] = memory_new (1, sizeof *group);
     table_init (&group->now, declared);
-  } else if (!(declared->flags & GROUP_ONCE) && !group->now.error[0]) {
-    /* A table that says why it has no values is no table to compare with: the last good one stays. */
+  } else if (!(declared->flags & GROUP_ONCE) && table_counts (&group->now)) {
+    /* What has nothing but an error is no table to compare with: the last good one stays. */
     if (!group->has_before) {
       table_init (&group->before, declared);
       group->has_before = true;

@@ -60,6 +60,17 @@ table_bytes (const struct table *table)
          table->text_capacity;
 }
 
+bool
+table_counts (const struct table *table)
+{
+  if (!table->error[0] || table->rows > 0)
+    return true;
+  for (size_t i = 0; i < table->group->metric_count; i++)
+    if (table->node[i].type != VALUE_MISSING)
+      return true;
+  return false;
+}
+
 void
 table_begin (struct table *table)
 {

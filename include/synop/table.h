@@ -49,6 +49,9 @@ void table_free (struct table *table);
  * the table needed. */
 void table_begin (struct table *table);
 size_t table_bytes (const struct table *table); /* memory that it holds */
+/* Is it a table before, which the next one is compared with? One that has nothing but an error is not; one with an error
+ * beside its values is. */
+bool table_counts (const struct table *table);
 
 #define TABLE_ROWS_MAX 65536
 #define TABLE_LABEL_MAX 255
