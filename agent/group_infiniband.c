@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/bounds.h"
 #include "agent/facts.h"
 #include "agent/groups.h"
 #include "agent/parse.h"
@@ -28,7 +29,7 @@
   }
 #define DATA(NAME, SOURCE, HELP)                                                                                       \
   {                                                                                                                    \
-    NAME, COUNTER, UNIT_BYTES, FOLD_SUM, .times = 4, .source = SOURCE, .help = HELP                                    \
+    NAME, COUNTER, UNIT_BYTES, FOLD_SUM, .times = 4, .source = SOURCE, .bound = { BOUND_LINE ("rate") }, .help = HELP  \
   }
 
 static const struct metric metrics[] = {
