@@ -1,6 +1,8 @@
 /* What the group gpu tells of each GPU; see gpu_metrics.h. */
 #include "agent/gpu_metrics.h"
 
+#include "agent/bounds.h"
+
 #define PERCENT(NAME, HELP)                                                                                            \
   {                                                                                                                    \
     NAME, GAUGE, UNIT_PERCENT, FOLD_MEAN, .help = HELP                                                                 \
@@ -8,6 +10,10 @@
 #define BYTES(NAME, HELP)                                                                                              \
   {                                                                                                                    \
     NAME, GAUGE, UNIT_BYTES, FOLD_SUM, .help = HELP                                                                    \
+  }
+#define PART(OF, NAME, HELP)                                                                                           \
+  {                                                                                                                    \
+    NAME, GAUGE, UNIT_BYTES, FOLD_SUM, .bound = { BOUND_PART (OF) }, .help = HELP                                      \
   }
 #define CLOCK(NAME, HELP)                                                                                              \
   {                                                                                                                    \
@@ -17,9 +23,10 @@
   {                                                                                                                    \
     NAME, GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = HELP                                                                  \
   }
+/* Drivers tell it late. */
 #define TIME(NAME, HELP)                                                                                               \
   {                                                                                                                    \
-    NAME, COUNTER, UNIT_SECONDS, FOLD_SUM, .per = 1000000000, .help = HELP                                             \
+    NAME, COUNTER, UNIT_SECONDS, FOLD_SUM, .per = 1000000000, .bound = { .most = 10 }, .help = HELP                    \
   }
 #define ERRORS(NAME, HELP)                                                                                             \
   {                                                                                                                    \
@@ -36,11 +43,13 @@ const struct metric gpu_metrics[GPU_COLUMNS] = {
       PERCENT ("memory_utilization", "Share of that period in which memory was read or written; not how much is used."),
   [ENCODER_UTILIZATION] = PERCENT ("encoder_utilization", "How busy the video encoders are."),
   [DECODER_UTILIZATION] = PERCENT ("decoder_utilization", "How busy the video decoders are."),
-  [MEMORY_USED] = BYTES ("memory_used", "Memory that is allocated; of a GPU that is split its instances have it."),
-  [MEMORY_FREE] = BYTES ("memory_free", "Memory that is free."),
-  [MEMORY_RESERVED] = BYTES ("memory_reserved", "Memory that driver and firmware keep for themselves."),
+  [MEMORY_USED] =
+      PART ("memory_total", "memory_used", "Memory that is allocated; of a GPU that is split its instances have it."),
+  [MEMORY_FREE] = PART ("memory_total", "memory_free", "Memory that is free."),
+  [MEMORY_RESERVED] = PART ("memory_total", "memory_reserved", "Memory that driver and firmware keep for themselves."),
   [MEMORY_TOTAL] = BYTES ("memory_total", "Memory that the GPU has."),
-  [BAR1_USED] = BYTES ("bar1_used", "BAR1 memory that is mapped, for access by the host and other devices."),
+  [BAR1_USED] =
+      PART ("bar1_total", "bar1_used", "BAR1 memory that is mapped, for access by the host and other devices."),
   [BAR1_TOTAL] = BYTES ("bar1_total", "BAR1 memory that there is."),
   [TEMPERATURE] = { "temperature", GAUGE, UNIT_CELSIUS, FOLD_MAX,
                     .help =
@@ -77,15 +86,16 @@ const struct metric gpu_metrics[GPU_COLUMNS] = {
   [TIME_APPLICATION_CLOCKS] =
       TIME ("throttle_time_application_clocks", "Time below the clocks that an administrator set, for any reason."),
   [TIME_BASE_CLOCKS] = TIME ("throttle_time_base_clocks", "Time below the base clocks, for any reason."),
-  [FAN_SPEED] = { "fan_speed", GAUGE, UNIT_PERCENT, FOLD_MAX, .help = "Intended speed of the fan." },
+  [FAN_SPEED] = { "fan_speed", GAUGE, UNIT_PERCENT, FOLD_MAX, .bound = { .most = 1000 },
+                  .help = "Intended speed of the fan." },
   [PERFORMANCE_STATE] = { "performance_state", GAUGE, UNIT_COUNT, FOLD_MAX,
                           .help = "Performance state, 0 (the highest) to 15." },
   [PCIE_GENERATION] = { "pcie_generation", GAUGE, UNIT_COUNT, FOLD_MIN, .help = "Generation of the PCIe link now." },
   [PCIE_WIDTH] = { "pcie_width", GAUGE, UNIT_COUNT, FOLD_MIN, .help = "Lanes of the PCIe link now." },
   [PCIE_REPLAYS] = ERRORS ("pcie_replays", "Packets that were sent again on PCIe."),
-  [PCIE_TX] = { "pcie_tx", GAUGE, UNIT_BYTES, FOLD_SUM, .times = 1000,
+  [PCIE_TX] = { "pcie_tx", GAUGE, UNIT_BYTES, FOLD_SUM, .times = 1000, .bound = { .most = 1e13 },
                 .help = "Bytes a second that it sends over PCIe, in a short moment." },
-  [PCIE_RX] = { "pcie_rx", GAUGE, UNIT_BYTES, FOLD_SUM, .times = 1000,
+  [PCIE_RX] = { "pcie_rx", GAUGE, UNIT_BYTES, FOLD_SUM, .times = 1000, .bound = { .most = 1e13 },
                 .help = "Bytes a second that it receives over PCIe, in a short moment." },
   [NVLINK_TX] = { "nvlink_tx", COUNTER, UNIT_BYTES, FOLD_SUM, .times = 1024, .help = "Data sent over all NVLinks." },
   [NVLINK_RX] = { "nvlink_rx", COUNTER, UNIT_BYTES, FOLD_SUM, .times = 1024,

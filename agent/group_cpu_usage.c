@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/bounds.h"
 #include "agent/facts.h"
 #include "agent/groups.h"
 #include "agent/parse.h"
@@ -34,7 +35,9 @@ static const struct metric metrics[] = {
   TIME ("io_wait", "6", "Idle time while a task of this CPU waited for a disk."),
   TIME ("irq", "7", "Time in hardware interrupts."),
   TIME ("soft_irq", "8", "Time in soft interrupts."),
-  TIME ("steal", "9", "Time that the hypervisor gave to others."),
+  { "steal", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .source = "9",
+    .bound = { .most = 10 }, /* told all at once when the CPU runs again, which was thought to be idle meanwhile */
+    .help = "Time that the hypervisor gave to others." },
   TIME ("guest", "10", "Time in virtual machines, counted in user as well."),
   TIME ("guest_nice", "11", "Time in virtual machines at a lowered priority, counted in nice as well."),
   { "context_switch_count", COUNTER, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = "ctxt",
@@ -42,9 +45,9 @@ static const struct metric metrics[] = {
   { "interrupts", COUNTER, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = "intr", .help = "Interrupts handled." },
   { "forks", COUNTER, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = "processes",
     .help = "Processes and threads started." },
-  { "running", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = "procs_running",
+  { "running", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = "procs_running", .bound = { BOUND_TASKS },
     .help = "Tasks that run or could run." },
-  { "blocked", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = "procs_blocked",
+  { "blocked", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = "procs_blocked", .bound = { BOUND_TASKS },
     .help = "Tasks that wait for a disk." },
 };
 

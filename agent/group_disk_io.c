@@ -35,24 +35,34 @@
     NAME, COUNTER, UNIT_SECONDS, FOLD_SUM, METRIC_WRAPS32, .per = 1000, .source = COLUMN, .help = HELP                 \
   }
 
+/* Of all requests, each of which tells its time when it ends, be that after days. */
+#define REQUEST_TIME(NAME, COLUMN, HELP)                                                                               \
+  {                                                                                                                    \
+    NAME, COUNTER, UNIT_SECONDS, FOLD_SUM, METRIC_WRAPS32, .per = 1000, .source = COLUMN, .help = HELP, .bound = {     \
+      .most = 1e9                                                                                                      \
+    }                                                                                                                  \
+  }
+
 static const struct metric metrics[] = {
   COUNT ("reads", "4", "Reads done."),
   COUNT ("reads_merged", "5", "Reads that were merged into others before the device saw them."),
   SECTORS ("read_bytes", "6", "Bytes read."),
-  MILLISECONDS ("read_time", "7", "Time that all reads took, added up."),
+  REQUEST_TIME ("read_time", "7", "Time that all reads took, added up."),
   COUNT ("writes", "8", "Writes done."),
   COUNT ("writes_merged", "9", "Writes that were merged into others before the device saw them."),
   SECTORS ("write_bytes", "10", "Bytes written."),
-  MILLISECONDS ("write_time", "11", "Time that all writes took, added up."),
-  { "in_flight", GAUGE, UNIT_COUNT, FOLD_SUM, .source = "12", .help = "Requests that the device works on now." },
+  REQUEST_TIME ("write_time", "11", "Time that all writes took, added up."),
+  { "in_flight", GAUGE, UNIT_COUNT, FOLD_SUM, .source = "12", .bound = { .most = 1e8 },
+    .help = "Requests that the device works on now." },
   MILLISECONDS ("io_time", "13", "Time in which the device worked on at least one request."),
-  MILLISECONDS ("weighted_io_time", "14", "Time of all requests added up: over io_time it is the queue's mean length."),
+  REQUEST_TIME ("weighted_io_time", "14", "Time of all requests added up: over io_time it is the queue's mean length."),
   COUNT ("discards", "15", "Discards done."),
   COUNT ("discards_merged", "16", "Discards that were merged into others."),
-  SECTORS ("discard_bytes", "17", "Bytes discarded."),
-  MILLISECONDS ("discard_time", "18", "Time that all discards took, added up."),
+  { "discard_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .times = 512, .source = "17", .bound = { .most = 1e18 },
+    .help = "Bytes discarded." }, /* a whole device in a moment */
+  REQUEST_TIME ("discard_time", "18", "Time that all discards took, added up."),
   COUNT ("flushes", "19", "Flushes done."),
-  MILLISECONDS ("flush_time", "20", "Time that all flushes took, added up."),
+  REQUEST_TIME ("flush_time", "20", "Time that all flushes took, added up."),
   { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS,
     .help = "1 when it counts in the total: no other device below it tells of the same bytes." },
 };

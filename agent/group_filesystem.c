@@ -42,14 +42,19 @@ enum column {
   IN_TOTAL
 };
 
+#define SERVED .most = 0x1p63 /* what servers say that have no limit: 8 EiB */
+
 static const struct metric metrics[] = {
-  [SIZE] = { "size", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Size of the file system." },
-  [USED] = { "used", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Bytes in use." },
-  [FREE] = { "free", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Bytes not in use, with those reserved for root." },
-  [AVAILABLE] = { "available", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Bytes that a user without privileges can write." },
-  [INODES_TOTAL] = { "inodes_total", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Inodes that the file system can hold." },
-  [INODES_USED] = { "inodes_used", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Inodes in use." },
-  [INODES_FREE] = { "inodes_free", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Inodes not in use." },
+  [SIZE] = { "size", GAUGE, UNIT_BYTES, FOLD_SUM, .bound = { SERVED }, .help = "Size of the file system." },
+  [USED] = { "used", GAUGE, UNIT_BYTES, FOLD_SUM, .bound = { SERVED }, .help = "Bytes in use." },
+  [FREE] = { "free", GAUGE, UNIT_BYTES, FOLD_SUM, .bound = { SERVED },
+             .help = "Bytes not in use, with those reserved for root." },
+  [AVAILABLE] = { "available", GAUGE, UNIT_BYTES, FOLD_SUM, .bound = { SERVED },
+                  .help = "Bytes that a user without privileges can write." },
+  [INODES_TOTAL] = { "inodes_total", GAUGE, UNIT_COUNT, FOLD_SUM, .bound = { SERVED },
+                     .help = "Inodes that the file system can hold." },
+  [INODES_USED] = { "inodes_used", GAUGE, UNIT_COUNT, FOLD_SUM, .bound = { SERVED }, .help = "Inodes in use." },
+  [INODES_FREE] = { "inodes_free", GAUGE, UNIT_COUNT, FOLD_SUM, .bound = { SERVED }, .help = "Inodes not in use." },
   [READ_ONLY] = { "read_only", GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = "1 when nothing can be written." },
   [TYPE] = { "type", TEXT, UNIT_NONE, FOLD_NONE, .help = "Type of the file system." },
   [DEVICE] = { "device", TEXT, UNIT_NONE, FOLD_NONE, .help = "What is mounted: a block device, or server and folder." },
@@ -106,9 +111,10 @@ answer_set (struct table *table, size_t row, const struct statvfs *answer)
     table_set_uint (table, row, USED, (answer->f_blocks - answer->f_bfree) * unit);
   if (answer->f_files > 0) { /* else it has none to count, as btrfs */
     table_set_uint (table, row, INODES_TOTAL, answer->f_files);
-    table_set_uint (table, row, INODES_FREE, answer->f_ffree);
-    if (answer->f_ffree <= answer->f_files)
+    if (answer->f_ffree <= answer->f_files) { /* CephFS tells -1 */
+      table_set_uint (table, row, INODES_FREE, answer->f_ffree);
       table_set_uint (table, row, INODES_USED, answer->f_files - answer->f_ffree);
+    }
   }
   table_set_uint (table, row, READ_ONLY, (answer->f_flag & ST_RDONLY) != 0);
 }

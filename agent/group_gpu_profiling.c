@@ -23,7 +23,7 @@ enum { SOURCE = PROFILE_METRICS };
   }
 #define RATE(NAME, HELP)                                                                                               \
   {                                                                                                                    \
-    NAME, GAUGE, UNIT_BYTES, FOLD_SUM, .help = HELP                                                                    \
+    NAME, GAUGE, UNIT_BYTES, FOLD_SUM, .bound = { .most = 1e13 }, .help = HELP                                         \
   }
 
 static const struct metric metrics[] = {

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/bounds.h"
 #include "agent/facts.h"
 #include "agent/groups.h"
 #include "agent/parse.h"
@@ -37,7 +38,7 @@
   }
 #define DATA(NAME, SOURCE, HELP)                                                                                       \
   {                                                                                                                    \
-    NAME, COUNTER, UNIT_BYTES, FOLD_SUM, .times = 4, .source = SOURCE, .help = HELP                                    \
+    NAME, COUNTER, UNIT_BYTES, FOLD_SUM, .times = 4, .source = SOURCE, .bound = { BOUND_LINE ("rate") }, .help = HELP  \
   }
 
 /* InfiniBand, as old OFED has it and as the kernel; EFA, bnxt_re, MANA; irdma; ionic; erdma, in two spellings. */

@@ -1,4 +1,5 @@
 /* job_cpu: CPU time of each job, and how much of what was allocated to it that is. Totals since the job began here. */
+#include "agent/bounds.h"
 #include "agent/groups.h"
 #include "agent/job_group.h"
 
@@ -7,16 +8,18 @@ enum column { USER_TIME, SYSTEM_TIME, USAGE, CPUS, VOLUNTARY, INVOLUNTARY };
 #define NS 1000000000
 
 static const struct metric metrics[] = {
-  [USER_TIME] = { "user_time", COUNTER, UNIT_SECONDS, FOLD_SUM, .per = NS, .help = "CPU time in user space." },
-  [SYSTEM_TIME] = { "system_time", COUNTER, UNIT_SECONDS, FOLD_SUM, .per = NS, .help = "CPU time in the kernel." },
-  [USAGE] = { "usage", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = NS,
+  [USER_TIME] = { "user_time", COUNTER, UNIT_SECONDS, FOLD_SUM, .per = NS, .bound = { BOUND_LATE_TIME },
+                  .help = "CPU time in user space." },
+  [SYSTEM_TIME] = { "system_time", COUNTER, UNIT_SECONDS, FOLD_SUM, .per = NS, .bound = { BOUND_LATE_TIME },
+                    .help = "CPU time in the kernel." },
+  [USAGE] = { "usage", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = NS, .bound = { BOUND_LATE_TIME },
               .help = "Share of the allocated CPUs that was used." },
   [CPUS] = { "cpus", GAUGE, UNIT_COUNT, FOLD_SUM,
              .help =
                  "CPUs of this node allocated to the job; where its scheduler says nothing, those that it may use." },
-  [VOLUNTARY] = { "voluntary_context_switches", COUNTER, UNIT_COUNT, FOLD_SUM,
+  [VOLUNTARY] = { "voluntary_context_switches", COUNTER, UNIT_COUNT, FOLD_SUM, .bound = { BOUND_LATE },
                   .help = "Times that the main threads of its processes gave up the CPU; read every 10 s." },
-  [INVOLUNTARY] = { "involuntary_context_switches", COUNTER, UNIT_COUNT, FOLD_SUM,
+  [INVOLUNTARY] = { "involuntary_context_switches", COUNTER, UNIT_COUNT, FOLD_SUM, .bound = { BOUND_LATE },
                     .help = "Times that the CPU was taken from them; read every 10 s." },
 };
 

@@ -1,6 +1,7 @@
 /* job_io: what the processes of each job read and wrote. Totals since the job began here. */
 #include <stdio.h>
 
+#include "agent/bounds.h"
 #include "agent/groups.h"
 #include "agent/job_group.h"
 
@@ -8,7 +9,7 @@ enum column { READ_BYTES, WRITE_BYTES, READ_CHARS, WRITE_CHARS, READ_CALLS, WRIT
 
 #define TOTAL(NAME, UNIT, HELP)                                                                                        \
   {                                                                                                                    \
-    NAME, COUNTER, UNIT, FOLD_SUM, .help = HELP                                                                        \
+    NAME, COUNTER, UNIT, FOLD_SUM, .bound = { BOUND_LATE }, .help = HELP                                               \
   }
 
 static const struct metric metrics[] = {

@@ -1,4 +1,5 @@
 /* job_memory: what the processes of each job hold, and what its cgroup says. */
+#include "agent/bounds.h"
 #include "agent/groups.h"
 #include "agent/job_group.h"
 
@@ -25,10 +26,12 @@ enum column {
 static const struct metric metrics[] = {
   [RSS] = BYTES ("rss", "Memory resident for its processes; pages that they share are counted in each."),
   [RSS_PEAK] = BYTES ("rss_peak", "The highest rss that was seen."),
-  [VMS] = BYTES ("vms", "Address space of its processes."),
+  [VMS] = { "vms", GAUGE, UNIT_BYTES, FOLD_SUM, .bound = { .most = 0x1p62 },
+            .help = "Address space of its processes." },
   [SHARED] = BYTES ("shared", "The part of rss that is files and shared memory; read every 10 s."),
   [SWAP] = BYTES ("swap", "Memory of its processes that is swapped out; read every 10 s."),
-  [PERCENT] = { "percent", GAUGE, UNIT_PERCENT, FOLD_SUM, .help = "Share of the node's memory that rss is." },
+  [PERCENT] = { "percent", GAUGE, UNIT_PERCENT, FOLD_SUM, .bound = { .most = 1e6 },
+                .help = "Share of the node's memory that rss is." },
   [PSS] = BYTES ("pss", "As rss, with shared pages parted among those who use them; read at [jobs] pss_period."),
   [USS] = BYTES ("uss", "Memory that its processes alone use, each for itself; read at [jobs] pss_period."),
   [CGROUP_CURRENT] = BYTES ("cgroup_current", "Memory charged to its cgroup, cached files too."),

@@ -1,4 +1,5 @@
 /* job_processes: how many processes, threads and open files each job has, and how many came and went. */
+#include "agent/bounds.h"
 #include "agent/groups.h"
 #include "agent/job_group.h"
 
@@ -10,8 +11,8 @@ enum column { PROCESSES, THREADS, OPEN_FILES, STARTED, ENDED };
   }
 
 static const struct metric metrics[] = {
-  [PROCESSES] = COUNT ("processes", GAUGE, "Its processes."),
-  [THREADS] = COUNT ("threads", GAUGE, "Their threads."),
+  [PROCESSES] = { "processes", GAUGE, UNIT_COUNT, FOLD_SUM, .bound = { BOUND_TASKS }, .help = "Its processes." },
+  [THREADS] = { "threads", GAUGE, UNIT_COUNT, FOLD_SUM, .bound = { BOUND_TASKS }, .help = "Their threads." },
   [OPEN_FILES] = COUNT ("open_files", GAUGE, "Files, sockets and pipes that they have open; read every 10 s."),
   [STARTED] = COUNT ("started", COUNTER, "Processes that were seen to begin."),
   [ENDED] = COUNT ("ended", COUNTER, "Processes that were seen to end."),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/bounds.h"
 #include "agent/groups.h"
 #include "agent/parse.h"
 #include "agent/reader.h"
@@ -13,14 +14,16 @@
 enum { LOAD_1, LOAD_5, LOAD_15, RUNNABLE, TASKS, UPTIME };
 
 static const struct metric metrics[] = {
-  [LOAD_1] = { "load_1", GAUGE, UNIT_COUNT, FOLD_MEAN, METRIC_OF_NODE,
+  [LOAD_1] = { "load_1", GAUGE, UNIT_COUNT, FOLD_MEAN, METRIC_OF_NODE, .bound = { BOUND_TASKS },
                .help = "Tasks that ran or waited for a CPU or a disk, averaged over 1 minute." },
-  [LOAD_5] = { "load_5", GAUGE, UNIT_COUNT, FOLD_MEAN, METRIC_OF_NODE,
+  [LOAD_5] = { "load_5", GAUGE, UNIT_COUNT, FOLD_MEAN, METRIC_OF_NODE, .bound = { BOUND_TASKS },
                .help = "load_1's count, averaged over 5 minutes." },
-  [LOAD_15] = { "load_15", GAUGE, UNIT_COUNT, FOLD_MEAN, METRIC_OF_NODE,
+  [LOAD_15] = { "load_15", GAUGE, UNIT_COUNT, FOLD_MEAN, METRIC_OF_NODE, .bound = { BOUND_TASKS },
                 .help = "load_1's count, averaged over 15 minutes." },
-  [RUNNABLE] = { "runnable", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .help = "Tasks that run or could run." },
-  [TASKS] = { "tasks", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .help = "All tasks: processes and threads." },
+  [RUNNABLE] = { "runnable", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .bound = { BOUND_TASKS },
+                 .help = "Tasks that run or could run." },
+  [TASKS] = { "tasks", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .bound = { BOUND_TASKS },
+              .help = "All tasks: processes and threads." },
   [UPTIME] = { "uptime", GAUGE, UNIT_SECONDS, FOLD_MIN, METRIC_OF_NODE, .help = "Time since the machine started." },
 };
 

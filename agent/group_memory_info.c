@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/bounds.h"
 #include "agent/groups.h"
 #include "agent/numbered.h"
 #include "agent/parse.h"
@@ -19,6 +20,19 @@ enum { TOTAL, AVAILABLE, USED, SWAP_TOTAL, SWAP_FREE, SWAP_USED }; /* those that
   {                                                                                                                    \
     NAME, GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .times = 1024, .source = KEY, .help = HELP                      \
   }
+/* What can be no more than the memory. Not all that is some: in a container it may be the container's, and the others
+ * those of the machine (lxcfs). */
+#define NODE_PART(NAME, KEY, HELP)                                                                                     \
+  {                                                                                                                    \
+    NAME, GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .times = 1024, .source = KEY,                                   \
+                                                       .bound = { BOUND_PART ("total") }, .help = HELP                 \
+  }
+/* The address space of all processes. */
+#define PROMISED(NAME, KEY, HELP)                                                                                      \
+  {                                                                                                                    \
+    NAME, GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .times = 1024, .source = KEY, .bound = { .most = 0x1p62 },      \
+                                                       .help = HELP                                                    \
+  }
 #define NODE_COUNT(NAME, KEY, HELP)                                                                                    \
   {                                                                                                                    \
     NAME, GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = KEY, .help = HELP                                     \
@@ -27,6 +41,11 @@ enum { TOTAL, AVAILABLE, USED, SWAP_TOTAL, SWAP_FREE, SWAP_USED }; /* those that
   {                                                                                                                    \
     NAME, GAUGE, UNIT_BYTES, FOLD_SUM, .times = 1024, .source = KEY, .help = HELP                                      \
   }
+#define NUMA_PART(NAME, KEY, HELP)                                                                                     \
+  {                                                                                                                    \
+    NAME, GAUGE, UNIT_BYTES, FOLD_SUM, .times = 1024, .source = KEY, .bound = { BOUND_PART ("numa_total") },           \
+                                       .help = HELP                                                                    \
+  }
 #define NUMA_COUNT(NAME, KEY, HELP)                                                                                    \
   {                                                                                                                    \
     NAME, GAUGE, UNIT_COUNT, FOLD_SUM, .source = KEY, .help = HELP                                                     \
@@ -34,24 +53,24 @@ enum { TOTAL, AVAILABLE, USED, SWAP_TOTAL, SWAP_FREE, SWAP_USED }; /* those that
 
 static const struct metric metrics[] = {
   [TOTAL] = NODE_BYTES ("total", "MemTotal", "Memory that the kernel manages."),
-  [AVAILABLE] = NODE_BYTES ("available", "?MemAvailable",
-                            "Memory that programs could get without swapping, as the kernel reckons."),
-  [USED] = NODE_BYTES ("used", NULL, "total - available; missing on kernels before 3.14."),
+  [AVAILABLE] = NODE_PART ("available", "?MemAvailable",
+                           "Memory that programs could get without swapping, as the kernel reckons."),
+  [USED] = NODE_PART ("used", NULL, "total - available; missing on kernels before 3.14."),
   [SWAP_TOTAL] = NODE_BYTES ("swap_total", "SwapTotal", "Size of all swap areas."),
   [SWAP_FREE] = NODE_BYTES ("swap_free", "SwapFree", "Unused part of the swap areas."),
   [SWAP_USED] = NODE_BYTES ("swap_used", NULL, "swap_total - swap_free."),
   NODE_BYTES ("swap_cached", "SwapCached", "Memory that lies in swap as well."),
-  NODE_BYTES ("free", "MemFree", "Memory that nothing uses, not even a cache."),
-  NODE_BYTES ("buffers", "Buffers", "Cache of block devices."),
-  NODE_BYTES ("cached", "Cached", "Cache of files, with shared memory and tmpfs."),
-  NODE_BYTES ("shared", "Shmem", "Shared memory and tmpfs."),
-  NODE_BYTES ("active", "Active", "Memory used lately."),
-  NODE_BYTES ("inactive", "Inactive", "Memory not used lately, first to be reclaimed."),
+  NODE_PART ("free", "MemFree", "Memory that nothing uses, not even a cache."),
+  NODE_PART ("buffers", "Buffers", "Cache of block devices."),
+  NODE_PART ("cached", "Cached", "Cache of files, with shared memory and tmpfs."),
+  NODE_PART ("shared", "Shmem", "Shared memory and tmpfs."),
+  NODE_PART ("active", "Active", "Memory used lately."),
+  NODE_PART ("inactive", "Inactive", "Memory not used lately, first to be reclaimed."),
   NODE_BYTES ("unevictable", "Unevictable", "Memory that cannot be reclaimed."),
   NODE_BYTES ("locked", "Mlocked", "Memory that programs locked."),
   NODE_BYTES ("dirty", "Dirty", "File data that waits to be written."),
   NODE_BYTES ("writeback", "Writeback", "File data that is being written."),
-  NODE_BYTES ("anonymous", "AnonPages", "Memory of programs that no file backs."),
+  NODE_PART ("anonymous", "AnonPages", "Memory of programs that no file backs."),
   NODE_BYTES ("mapped", "Mapped", "Files that programs map."),
   NODE_BYTES ("slab", "Slab", "The kernel's own objects."),
   NODE_BYTES ("slab_reclaimable", "SReclaimable", "Part of slab that can be reclaimed."),
@@ -60,8 +79,8 @@ static const struct metric metrics[] = {
   NODE_BYTES ("page_tables", "PageTables", "Page tables of all programs."),
   NODE_BYTES ("per_cpu", "?Percpu", "Memory that the kernel holds for each CPU."),
   NODE_BYTES ("vmalloc_used", "VmallocUsed", "Memory that the kernel mapped for itself."),
-  NODE_BYTES ("committed", "Committed_AS", "Memory that programs asked for, used or not."),
-  NODE_BYTES ("commit_limit", "CommitLimit", "How much could be committed, if the limit is enforced."),
+  PROMISED ("committed", "Committed_AS", "Memory that programs asked for, used or not."),
+  PROMISED ("commit_limit", "CommitLimit", "How much could be committed, if the limit is enforced."),
   NODE_BYTES ("anonymous_huge", "?AnonHugePages", "Part of anonymous in transparent huge pages."),
   NODE_COUNT ("huge_pages_total", "?HugePages_Total", "Huge pages of the default size in the pool."),
   NODE_COUNT ("huge_pages_free", "?HugePages_Free", "Huge pages of the pool that are free."),
@@ -72,16 +91,16 @@ static const struct metric metrics[] = {
   NODE_BYTES ("huge_pages", "?Hugetlb", "Memory in huge pages of all sizes."),
   NODE_BYTES ("hardware_corrupted", "?HardwareCorrupted", "Memory given up after hardware errors."),
   NUMA_BYTES ("numa_total", "MemTotal", "Memory of the NUMA node."),
-  NUMA_BYTES ("numa_free", "MemFree", "Memory that nothing uses, not even a cache."),
-  NUMA_BYTES ("numa_used", "MemUsed", "numa_total - numa_free, caches included."),
-  NUMA_BYTES ("numa_file", "FilePages", "Cache of files, with shared memory and tmpfs."),
-  NUMA_BYTES ("numa_anonymous", "AnonPages", "Memory of programs that no file backs."),
-  NUMA_BYTES ("numa_mapped", "Mapped", "Files that programs map."),
-  NUMA_BYTES ("numa_shared", "Shmem", "Shared memory and tmpfs."),
-  NUMA_BYTES ("numa_dirty", "Dirty", "File data that waits to be written."),
-  NUMA_BYTES ("numa_writeback", "Writeback", "File data that is being written."),
-  NUMA_BYTES ("numa_slab", "Slab", "The kernel's own objects."),
-  NUMA_BYTES ("numa_page_tables", "PageTables", "Page tables of programs."),
+  NUMA_PART ("numa_free", "MemFree", "Memory that nothing uses, not even a cache."),
+  NUMA_PART ("numa_used", "MemUsed", "numa_total - numa_free, caches included."),
+  NUMA_PART ("numa_file", "FilePages", "Cache of files, with shared memory and tmpfs."),
+  NUMA_PART ("numa_anonymous", "AnonPages", "Memory of programs that no file backs."),
+  NUMA_PART ("numa_mapped", "Mapped", "Files that programs map."),
+  NUMA_PART ("numa_shared", "Shmem", "Shared memory and tmpfs."),
+  NUMA_PART ("numa_dirty", "Dirty", "File data that waits to be written."),
+  NUMA_PART ("numa_writeback", "Writeback", "File data that is being written."),
+  NUMA_PART ("numa_slab", "Slab", "The kernel's own objects."),
+  NUMA_PART ("numa_page_tables", "PageTables", "Page tables of programs."),
   NUMA_COUNT ("numa_huge_pages_total", "?HugePages_Total", "Huge pages of the default size in the pool."),
   NUMA_COUNT ("numa_huge_pages_free", "?HugePages_Free", "Huge pages of the pool that are free."),
 };

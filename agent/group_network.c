@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/bounds.h"
 #include "agent/facts.h"
 #include "agent/groups.h"
 #include "agent/layers.h"
@@ -34,6 +35,10 @@
   {                                                                                                                    \
     NAME, COUNTER, UNIT, FOLD_SUM, WRAPS, .source = COLUMN, .help = HELP                                               \
   }
+#define TRAFFIC(NAME, COLUMN, HELP)                                                                                    \
+  {                                                                                                                    \
+    NAME, COUNTER, UNIT_BYTES, FOLD_SUM, WRAPS, .source = COLUMN, .help = HELP, .bound = { BOUND_LINE ("speed") }      \
+  }
 #define OF_NODE(NAME, KIND, SOURCE, HELP)                                                                              \
   {                                                                                                                    \
     NAME, KIND, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = SOURCE, .help = HELP                                   \
@@ -43,7 +48,7 @@
 
 /* Of an interface: its column in /proc/net/dev. Of the node: keys of snmp, netstat and snmp6. */
 static const struct metric metrics[] = {
-  INTERFACE ("rx_bytes", UNIT_BYTES, "2", "Bytes received."),
+  TRAFFIC ("rx_bytes", "2", "Bytes received."),
   INTERFACE ("rx_packets", UNIT_COUNT, "3", "Packets received."),
   INTERFACE ("rx_errors", UNIT_COUNT, "4", "Packets received with an error."),
   INTERFACE ("rx_dropped", UNIT_COUNT, "5", "Packets received and dropped."),
@@ -51,7 +56,7 @@ static const struct metric metrics[] = {
   INTERFACE ("rx_frame", UNIT_COUNT, "7", "Packets received with a framing error."),
   INTERFACE ("rx_compressed", UNIT_COUNT, "8", "Compressed packets received."),
   INTERFACE ("rx_multicast", UNIT_COUNT, "9", "Multicast packets received."),
-  INTERFACE ("tx_bytes", UNIT_BYTES, "10", "Bytes sent."),
+  TRAFFIC ("tx_bytes", "10", "Bytes sent."),
   INTERFACE ("tx_packets", UNIT_COUNT, "11", "Packets sent."),
   INTERFACE ("tx_errors", UNIT_COUNT, "12", "Packets that could not be sent."),
   INTERFACE ("tx_dropped", UNIT_COUNT, "13", "Packets dropped before they were sent."),

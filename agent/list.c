@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/bounds.h"
 #include "synop/json.h"
 
 static bool
@@ -190,6 +191,7 @@ markdown_metric (struct buffer *out, const struct group *group, const struct met
   buffer_printf (out, ".%s` | %s | %s | %s | ", metric->name, shown_kind (metric), shown_unit (metric),
                  metric_fold_name (metric->fold));
   add_cell (out, metric->help);
+  bounds_describe (out, metric);
   buffer_add_string (out, " |\n");
 }
 
@@ -225,12 +227,24 @@ static const char markdown_head[] =
     "and a *text* their value. The fold says how rows become the node, and nodes the cluster; a row whose `in_total`\n"
     "is 0 is in none, so that a total counts each byte once; one whose `shared` is 1 is in its node's and not in the\n"
     "cluster's. What a kernel does not have is `null`. Every group has two more keys: `period`, the seconds that the\n"
-    "changes cover, and `error`, empty when all is well.\n";
+    "changes cover, and `error`, empty when all is well.\n"
+    "\n"
+    "Kernels count time in ticks, and are read a little after the clock: a share that is over 100 percent by no more\n"
+    "than 10 ms or a twentieth of the period is shown as 100.\n"
+    "\n"
+    "What cannot be is `null` too: every number has a bound, so generous that no true value is over it, and the\n"
+    "group's `error` names the first that was over it (`impossible values are left out: ...`); the agent's log has it\n"
+    "once. A counter's bound is what it can grow by in a second. It is measured over the time that has really passed\n"
+    "since its row last moved, and 2 seconds, since drivers tell late (a share: 20 ms or a twentieth). After a jump\n"
+    "that cannot be its change is `null` twice, and goes on from there; from 2^63 on it is no counter at all. The\n"
+    "bounds, where the table of a group states no other:\n"
+    "\n";
 
 static void
 markdown_list (struct buffer *out, const struct group *const *groups, size_t count)
 {
   buffer_add_string (out, markdown_head);
+  bounds_describe_usual (out);
   for (size_t i = 0; i < count; i++)
     markdown_group (out, groups[i]);
 }

@@ -18,6 +18,10 @@
   {                                                                                                                    \
     NAME, GAUGE, UNIT, FOLD, .source = SOURCE, .help = HELP                                                            \
   }
+#define VALUE_TO(MOST, NAME, UNIT, FOLD, SOURCE, HELP)                                                                 \
+  {                                                                                                                    \
+    NAME, GAUGE, UNIT, FOLD, .source = SOURCE, .bound = { .most = MOST }, .help = HELP                                 \
+  }
 #define WORDS(NAME, SOURCE, HELP)                                                                                      \
   {                                                                                                                    \
     NAME, TEXT, UNIT_NONE, FOLD_NONE, .source = SOURCE, .help = HELP                                                   \
@@ -38,15 +42,15 @@ static const struct metric runtimes[] = {
 
 static const struct metric cores[] = {
   VALUE ("neuroncore_utilization", UNIT_PERCENT, FOLD_MEAN, "neuroncore_utilization", "Time that the core was busy."),
-  VALUE ("flops", UNIT_COUNT, FOLD_SUM, "flops", "Floating point operations per second."),
-  VALUE ("effective_flops", UNIT_COUNT, FOLD_SUM, "effective_flops",
-         "Floating point operations per second that the model needed."),
+  VALUE_TO (1e21, "flops", UNIT_COUNT, FOLD_SUM, "flops", "Floating point operations per second."),
+  VALUE_TO (1e21, "effective_flops", UNIT_COUNT, FOLD_SUM, "effective_flops",
+            "Floating point operations per second that the model needed."),
   VALUE ("matmul_utilization", UNIT_PERCENT, FOLD_MEAN, "matmul_utilization",
          "Use of the matrix multiplier (older neuron-monitor)."),
   COUNT ("alignment_corrections", "alignment_corrections", "Corrections of alignment (older neuron-monitor)."),
   WORDS ("active_models", "active_models", "Models and subgraphs that ran, MODEL:SUBGRAPH (older neuron-monitor)."),
-  VALUE ("estimated_cycles", UNIT_COUNT, FOLD_MAX, "/estimated_cycles",
-         "Estimated cycles of the runtime's cores (older neuron-monitor)."),
+  VALUE_TO (1e19, "estimated_cycles", UNIT_COUNT, FOLD_MAX, "/estimated_cycles",
+            "Estimated cycles of the runtime's cores (older neuron-monitor)."),
   GROUP_ERROR,
 };
 
@@ -116,9 +120,10 @@ static const struct metric models[] = {
 };
 
 static const struct metric vcpu[] = {
-  VALUE ("user", UNIT_PERCENT, FOLD_SUM, "vcpu_usage/user cpu_usage/user", "CPU time of the runtime in user mode."),
-  VALUE ("system", UNIT_PERCENT, FOLD_SUM, "vcpu_usage/system cpu_usage/system",
-         "CPU time of the runtime in the kernel."),
+  VALUE_TO (1e6, "user", UNIT_PERCENT, FOLD_SUM, "vcpu_usage/user cpu_usage/user",
+            "CPU time of the runtime in user mode."),
+  VALUE_TO (1e6, "system", UNIT_PERCENT, FOLD_SUM, "vcpu_usage/system cpu_usage/system",
+            "CPU time of the runtime in the kernel."),
   GROUP_ERROR,
 };
 
@@ -129,8 +134,10 @@ static const struct metric devices[] = {
          "Uncorrected ECC events of the device's memory that can be repaired."),
   COUNT ("sram_ecc_corrected", "sram_ecc_corrected", "Corrected ECC events of the device's SRAM."),
   COUNT ("sram_ecc_uncorrected", "sram_ecc_uncorrected", "Uncorrected ECC events of the device's SRAM."),
-  VALUE ("power_average", UNIT_PERCENT, FOLD_MEAN, "", "Mean power of a minute, of the greatest (from the driver)."),
-  VALUE ("power_max", UNIT_PERCENT, FOLD_MAX, "", "Greatest power in a minute, of the greatest (from the driver)."),
+  VALUE_TO (1000, "power_average", UNIT_PERCENT, FOLD_MEAN, "",
+            "Mean power of a minute, of the greatest (from the driver)."),
+  VALUE_TO (1000, "power_max", UNIT_PERCENT, FOLD_MAX, "",
+            "Greatest power in a minute, of the greatest (from the driver)."),
   ROW_ERROR ("Why the device's values are missing."),
 };
 

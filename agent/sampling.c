@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/bounds.h"
 #include "agent/lane.h"
 #include "synop/clock.h"
 #include "synop/log.h"
@@ -24,6 +25,7 @@ struct slot {
   void *state;
   struct lane *lane;  /* NULL: sampled in place; else it owns `state` */
   struct table table; /* its user may swap it with another one of the group */
+  struct bounds *bounds;
   int64_t period_ns, due_ns;
   bool due;          /* in the sample that is being taken */
   bool asked;        /* GROUP_ONCE: to be sampled */
@@ -93,6 +95,7 @@ slot_open (struct slot *slot, const struct sampler *sampler, int64_t period_ns, 
   if (sampler->may_block)
     slot->lane = lane_create (sampler, slot->state);
   table_init (&slot->table, sampler->group);
+  slot->bounds = bounds_create (sampler->group);
   slot->period_ns = period_ns;
   slot->due_ns = INT64_MAX;
   slot->asked = is_once (slot);
@@ -137,6 +140,7 @@ sampling_close (struct sampling *sampling)
     } else
       lane_destroy (slot->lane);
     table_free (&slot->table);
+    bounds_destroy (slot->bounds);
   }
   sampling->count = 0;
   free (sampling->slots);
@@ -286,6 +290,15 @@ slot_sample (struct slot *slot)
     snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
 }
 
+/* What a lane tells late was read since the lane began; the rest since this sample began. */
+static void
+slot_check (struct slot *slot, int64_t began_ns, int64_t now_ns)
+{
+  if (slot->lane && slot->table.monotonic_ns < began_ns)
+    began_ns = slot->table.monotonic_ns;
+  bounds_check (slot->bounds, &slot->table, began_ns, now_ns);
+}
+
 /* The next instant lies at least half a period ahead: after a wake that was late, after a start between two multiples,
  * or when the mapping to the other clock has moved, two samples that almost touch would say nothing. */
 static void
@@ -313,6 +326,8 @@ sampling_set_clock (struct sampling *sampling, const struct sampling_clock *cloc
 void
 sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
 {
+  int64_t began_ns = clock_monotonic ();
+
   *sample = (struct sample){
     .monotonic_ns = now_ns, .wall_ns = clock_wall (), .tables = sampling->due_tables, .slots = sampling->due_slots
   };
@@ -338,9 +353,10 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
       slot_collect (slot, now_ns);
     if (!slot->due)
       continue;
+    slot_tell (sampling, slot);
+    slot_check (slot, now_ns, now_ns + (clock_monotonic () - began_ns));
     slot->table.monotonic_ns = now_ns;
     slot->table.period_ns = slot->period_ns;
-    slot_tell (sampling, slot);
     slot_plan (sampling, slot, now_ns);
     slot->there |= slot->table.rows != 0 || slot->table.error[0];
     if (slot->sampler->optional && !slot->there)

@@ -107,7 +107,7 @@ group_of (struct rebuilt_session *session, size_t index)
   return group;
 }
 
-/* As the core does: a table that says why it has no values does not become the one before. */
+/* As the core does: a table that has nothing but an error does not become the one before. */
 static struct table *
 take_table (void *context, size_t index)
 {

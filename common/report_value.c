@@ -42,10 +42,10 @@ value_scale (const struct metric *metric, const struct value *value)
   return real_value (value_real (value) * times / per);
 }
 
-/* False after a reset. A fall is a wrap of 32 bits when both values lie below 2^32 and the way up and around is less
- * than half of it: a driver that began anew at 0 would look like that only from a counter in its upper half. */
-static bool
-counter_change (const struct metric *metric, uint64_t now, uint64_t before, uint64_t *change)
+/* A fall is a wrap of 32 bits when both values lie below 2^32 and the way up and around is less than half of it: a driver
+ * that began anew at 0 would look like that only from a counter in its upper half. */
+bool
+report_counter_change (const struct metric *metric, uint64_t now, uint64_t before, uint64_t *change)
 {
   *change = now - before;
   if (now >= before)
@@ -78,7 +78,7 @@ counter_value (const struct metric *metric, const struct value *now, const struc
   struct value change = { .type = VALUE_UINT };
 
   if (before == NULL || before->type != VALUE_UINT || now->type != VALUE_UINT || elapsed_ns <= 0 ||
-      !counter_change (metric, now->as.u, before->as.u, &change.as.u))
+      !report_counter_change (metric, now->as.u, before->as.u, &change.as.u))
     return missing;
   if ((metric->flags & METRIC_SHARE) != 0)
     return share_value (metric, change.as.u, elapsed_ns);

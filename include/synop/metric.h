@@ -49,6 +49,14 @@ enum metric_flag {
   METRIC_FLAGS = 31
 };
 
+/* How much a number can be at most, in the metric's unit: a GAUGE as it stands, a COUNTER in a second (a share: seconds).
+ * It is physical and generous, so that no true value is ever over it. */
+struct metric_bound {
+  double most;    /* 0: what is usual for its kind and unit (bounds.c) */
+  double times;   /* and so many times the gauge `of` beside it, where that is known and gives more than `most` */
+  const char *of; /* NULL: of none. While that gauge is not known, what is usual counts */
+};
+
 struct metric {
   const char *name;
   enum metric_kind kind;
@@ -59,6 +67,7 @@ struct metric {
   uint32_t per;
   const char *source; /* the agent's business: what its reader looks for (a key, a file, a column); not on the wire */
   const char *help;   /* one sentence with a full stop */
+  struct metric_bound bound; /* the agent's business, as `source` */
 };
 
 enum group_flag {

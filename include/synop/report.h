@@ -53,6 +53,9 @@
 struct value report_value (const struct metric *metric, const struct value *now, const struct value *before,
                            int64_t elapsed_ns);
 
+/* By how much a COUNTER has grown; a METRIC_WRAPS32 also around 2^32. False when it fell: it began anew. */
+bool report_counter_change (const struct metric *metric, uint64_t now, uint64_t before, uint64_t *change);
+
 /* One group's table now and the one before it (NULL: none). */
 struct report_group {
   const struct table *now;

@@ -588,6 +588,33 @@ test_a_node_that_is_replaced_is_told_anew (void **state)
 
 /* ---- how it looks ---- */
 
+/* What has values is a table before, whatever its error says of others: else a sensor that is broken for good would make
+ * the period of all that is beside it grow for ever. */
+static void
+test_the_table_before (void **state)
+{
+  static const struct {
+    const char *error;
+    bool values;
+    int64_t before; /* of the next one */
+  } sent[] = { { "", true, 1 }, { "one is lost", true, 2 }, { "timed out", false, 2 }, { "", false, 4 } };
+  struct bench *bench = *state;
+  struct node_group **kept = memory_new (bench->schema->group_count, sizeof *kept);
+
+  for (int64_t i = 0; i < 4; i++) {
+    struct table *table = node_groups_table (kept, bench->schema, 0);
+    table->monotonic_ns = i + 1;
+    strcpy (table->error, sent[i].error);
+    if (sent[i].values)
+      table_set_uint (table, TABLE_NODE, 1, 5);
+    node_groups_table (kept, bench->schema, 0)->monotonic_ns = 99;
+    assert_true (kept[0]->has_before);
+    assert_int_equal (kept[0]->before.monotonic_ns, sent[i].before);
+    strcpy (kept[0]->now.error, "none"); /* this one was only to look */
+  }
+  node_groups_free (kept, bench->schema);
+}
+
 static void
 test_the_line_of_an_event (void **state)
 {
@@ -661,6 +688,7 @@ main (void)
     GROUPS_TEST (test_a_group_that_is_left_out_for_long_is_forgotten),
     GROUPS_TEST (test_a_slow_group_is_not_forgotten_so_soon),
     GROUPS_TEST (test_a_node_that_is_replaced_is_told_anew),
+    GROUPS_TEST (test_the_table_before),
     GROUPS_TEST (test_the_line_of_an_event),
     GROUPS_TEST (test_the_status),
   };

@@ -33,7 +33,7 @@ statvfs (const char *path, struct statvfs *answer)
     answer->f_bfree = 400;
     answer->f_bavail = 300;
     answer->f_files = strcmp (name, "/btrfs") == 0 ? 0 : 50;
-    answer->f_ffree = 20;
+    answer->f_ffree = strcmp (name, "/endless") == 0 ? (fsfilcnt_t) -1 : 20; /* as CephFS tells it */
     answer->f_flag = strcmp (name, "/ro") == 0 ? ST_RDONLY : 0;
     return 0;
   }
@@ -61,11 +61,12 @@ test_values (void **state)
   scratch_init (&scratch);
   scratch_write (&scratch, "/proc/self/mountinfo",
                  LINE ("/data", "8:1", "ext4") LINE ("/btrfs", "8:2", "btrfs") LINE ("/ro", "8:3", "xfs")
-                     LINE ("/empty", "8:4", "novelfs") LINE ("/absent", "8:5", "ext4"));
+                     LINE ("/empty", "8:4", "novelfs") LINE ("/absent", "8:5", "ext4")
+                         LINE ("/endless", "8:6", "ext4"));
   sampled_open (&sampled, &sampler_filesystem, scratch.root);
   assert_int_equal (sampled_again (&sampled), 0);
   assert_string_equal (sampled.table.error, "");
-  assert_int_equal (sampled.table.rows, 4);
+  assert_int_equal (sampled.table.rows, 5);
   assert_uint (&sampled, "/data", "size", 4096000);
   assert_uint (&sampled, "/data", "used", 600 * 4096);
   assert_uint (&sampled, "/data", "free", 400 * 4096);
@@ -80,6 +81,9 @@ test_values (void **state)
   assert_uint (&sampled, "/ro", "read_only", 1);
   assert_false (sampled_has_row (&sampled, "/empty"));
   assert_missing (&sampled, "/absent", "size");
+  assert_uint (&sampled, "/endless", "inodes_total", 50);
+  assert_missing (&sampled, "/endless", "inodes_free");
+  assert_missing (&sampled, "/endless", "inodes_used");
   sampled_close (&sampled);
   scratch_free (&scratch);
 }
