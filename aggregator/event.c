@@ -36,6 +36,10 @@ static const struct event_form forms[EVENT_TYPES] = {
   [EVENT_CLOCK_STEP] = { "clock_step", .reason = "clock", .seconds = "seconds", .level = LOG_LEVEL_WARNING },
   [EVENT_HISTORY_FAILED] = { "history_failed", .text = "error", .count = "not_stored", .level = LOG_LEVEL_ERROR },
   [EVENT_HISTORY_RESUMED] = { "history_resumed", .count = "not_stored", .level = LOG_LEVEL_INFO },
+  [EVENT_JOBS_HELD_BACK] = { "jobs_held_back", .reason = "what", .text = "error", .count = "count",
+                             .level = LOG_LEVEL_WARNING },
+  [EVENT_JOB_DISPUTED] = { "job_disputed", .reason = "job_id", .text = "detail", .count = "count",
+                           .level = LOG_LEVEL_WARNING },
   [EVENT_DROPPED] = { "dropped", .count = "lines", .level = LOG_LEVEL_WARNING },
 };
 
@@ -88,6 +92,7 @@ event_write (struct json *json, const struct event *event)
   json_time (json, event->wall_ns);
   write_text (json, "event", form->name);
   write_text (json, "node", event->node);
+  write_text (json, "user", event->user);
   if (form->session && event->session) {
     char text[SESSION_TEXT_SIZE];
     session_text (event->session, text);
@@ -132,6 +137,7 @@ event_log (const struct event *event)
   const struct {
     const char *before, *text;
   } parts[] = { { " node ", event->node },
+                { " user ", event->user },
                 { "", groups },
                 { " ", form->reason ? event->reason : NULL },
                 { ": ", form->text ? event->text : NULL } };

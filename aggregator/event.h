@@ -26,6 +26,8 @@ enum event_type {
   EVENT_CLOCK_OFFSET,    /* a node's wall clock is off by more than the limit, by `seconds` */
   EVENT_CLOCK_STEP,      /* a clock jumped by `seconds`; reason: wall, monotonic, aggregator */
   EVENT_HISTORY_FAILED,  /* it cannot be written: why, and what to do; count: frames that were not stored */
+  EVENT_JOBS_HELD_BACK,  /* of a node or user; reason: rows, words; text: why; count: how many since the last one */
+  EVENT_JOB_DISPUTED,    /* a node has another job of an id that runs elsewhere; reason: the id; text: whose they are */
   EVENT_HISTORY_RESUMED, /* it is written again; count: frames that were not stored meanwhile */
   EVENT_TYPES
 };
@@ -34,6 +36,7 @@ struct event {
   enum event_type type;
   int64_t wall_ns;
   const char *node;          /* NULL: not about a node */
+  const char *user;          /* the number of one; NULL: not about a user of this machine */
   uint64_t session;          /* 0: none */
   const char *reason;        /* one word, or NULL */
   const char *text;          /* more words, or NULL */

@@ -1,6 +1,7 @@
 /* CSV and JSON: a folder with a file for each table.
  *
- * CSV: RFC 4180; the header has the units, "rx_bytes (bytes)"; what is missing is empty.
+ * CSV: RFC 4180; the header has the units, "rx_bytes (bytes)"; what is missing is empty. A text that a spreadsheet would
+ * take for a formula has an apostrophe before it.
  * JSON: {"schema":{"fields":[{"name","type","unit"}...],"pandas_version"},"data":[{...}...]}, a Table Schema as
  * pandas.read_json (path, orient="table") reads it; a row a line. */
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include "synop/memory.h"
 
 #define WRITE_AT 65536
+#define FORMULA "=+-@\t\r" /* how one begins */
 
 struct folder {
   char *path;
@@ -111,15 +113,16 @@ table_destroy (struct text_table *table, struct error *error)
 static void
 csv_text (struct buffer *out, const char *text, size_t length)
 {
-  bool quoted = false;
+  bool quoted = false, formula = length && memchr (FORMULA, text[0], sizeof FORMULA - 1);
 
   for (size_t i = 0; i < length && !quoted; i++)
     quoted = strchr (",\"\r\n", text[i]) != NULL;
   if (!quoted) {
+    buffer_add_string (out, formula ? "'" : "");
     buffer_add (out, text, length);
     return;
   }
-  buffer_add (out, "\"", 1);
+  buffer_add_string (out, formula ? "\"'" : "\"");
   for (size_t i = 0; i < length; i++)
     buffer_add (out, text[i] == '"' ? "\"\"" : &text[i], text[i] == '"' ? 2 : 1);
   buffer_add (out, "\"", 1);

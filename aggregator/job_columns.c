@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/report_private.h"
+#include "synop/clock.h"
 
 #define NONE JOB_COLUMNS_NONE
 
@@ -52,6 +53,12 @@ job_is_share (const struct metric *metric)
   return metric->kind == COUNTER && metric->flags & METRIC_SHARE;
 }
 
+bool
+job_is_beyond (double number)
+{
+  return fabs (number) > JOB_NUMBER_MAX;
+}
+
 double
 job_number (const struct value *value)
 {
@@ -61,10 +68,18 @@ job_number (const struct value *value)
   case VALUE_INT:
     return (double) value->as.i;
   case VALUE_REAL:
-    return value->as.d;
+    return job_is_beyond (value->as.d) ? nan ("") : value->as.d;
   default:
     return nan ("");
   }
+}
+
+int64_t
+job_period_ns (const struct table *table)
+{
+  const int64_t most = 3600 * NS_PER_S;
+
+  return table->period_ns < 1 ? 1 : table->period_ns > most ? most : table->period_ns;
 }
 
 double

@@ -2,6 +2,7 @@
 #ifndef SYNOP_AGGREGATOR_JOB_COLUMNS_H
 #define SYNOP_AGGREGATOR_JOB_COLUMNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "aggregator/job_items.h"
@@ -23,7 +24,10 @@ size_t job_find_group (const struct schema *schema, const char *name);
 size_t job_find_column (const struct schema *schema, size_t group, const char *name);
 
 bool job_is_share (const struct metric *metric);
-double job_number (const struct value *value); /* NaN: there is none */
+#define JOB_NUMBER_MAX 1e24
+double job_number (const struct value *value);     /* NaN: there is none, or none that a machine could have */
+bool job_is_beyond (double number);                /* over JOB_NUMBER_MAX, or below what is opposite to it */
+int64_t job_period_ns (const struct table *table); /* as agents may be configured, whatever it says */
 /* A gauge as shown; NaN for what is not there, and for JOB_COLUMNS_NONE. */
 double job_gauge (const struct table *table, size_t row, size_t column);
 

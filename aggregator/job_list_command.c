@@ -232,6 +232,11 @@ job_list_run (const struct options *options)
     code = show (options, &list);
   else
     log_error ("%s", error.text);
+  if (list.damaged) {
+    log_error ("%s: %zu %s left out; %s", options->history_path, list.damaged,
+               list.damaged == 1 ? "job is" : "jobs are", error.text);
+    code = 1;
+  }
   history_file_close (file);
   job_list_free (&list);
   globs_free (&users);

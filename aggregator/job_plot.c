@@ -12,6 +12,8 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
+#define LEAST 1e-9 /* of what is less gnuplot can make no axis */
+
 void
 plot_text (const struct canvas *canvas, double x, double y, const struct plot_text *style, const char *text,
            size_t limit)
@@ -112,7 +114,7 @@ plot_top (const char *unit, double maximum)
 {
   double shown = maximum / scale_for (unit, maximum).divisor;
 
-  if (!(shown > 0))
+  if (!(shown > LEAST))
     return 1;
   if (strcmp (unit, "%") == 0 && shown > 40 && shown <= 100)
     return 100;

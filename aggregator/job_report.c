@@ -213,36 +213,41 @@ job_walk_free (struct job_walk *walk)
 
 /* The newest jobs, for who mistyped. */
 static int
-no_such_job (struct history_file *file, const char *job, struct error *error)
+no_such_job (struct history_file *file, const struct job_choice *choice, struct error *error)
 {
   struct job_query query = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
   struct job_list list = { 0 };
   struct buffer names = { 0 };
+  char whose[80] = "", scheduler[80] = "";
 
   if (job_store_list (file, &query, &list, error) < 0)
     return -1;
+  if (choice->user && *choice->user)
+    snprintf (whose, sizeof whose, " of user %.64s", choice->user);
+  if (choice->scheduler && *choice->scheduler)
+    snprintf (scheduler, sizeof scheduler, " of scheduler %.48s", choice->scheduler);
   for (size_t i = list.count; i-- > 0 && list.count - i <= NAMED_MAX;)
     buffer_printf (&names, "%s%s", names.length ? ", " : "", list.jobs[i].label);
   if (list.count == 0)
-    error_set (error, "there is no job %.128s; the history has no jobs at all", job);
+    error_set (error, "there is no job %.128s%s%s; the history has no jobs at all", choice->label, whose, scheduler);
   else
-    error_set (error, "there is no job %.128s; the newest that there %s: %.*s", job, list.count == 1 ? "is" : "are",
-               (int) names.length, names.data);
+    error_set (error, "there is no job %.128s%s%s; the newest that there %s: %.*s", choice->label, whose, scheduler,
+               list.count == 1 ? "is" : "are", (int) names.length, names.data);
   buffer_free (&names);
   job_list_free (&list);
   return -1;
 }
 
 struct job_report *
-job_report_read (struct history_file *file, const char *job, int64_t now_ns, struct replay_progress *progress,
-                 struct error *error)
+job_report_read (struct history_file *file, const struct job_choice *choice, int64_t now_ns,
+                 struct replay_progress *progress, struct error *error)
 {
   struct job_record record = { 0 };
   struct job_report *report = NULL;
-  int found = job_store_find (file, job, &record, error);
+  int found = job_store_find (file, choice, &record, error);
 
   if (found == 0)
-    no_such_job (file, job, error);
+    no_such_job (file, choice, error);
   else if (found > 0)
     report = job_report_make (file, &record, now_ns, progress, error);
   if (found > 0)

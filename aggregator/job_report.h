@@ -12,6 +12,7 @@
 
 #include "aggregator/history_file.h"
 #include "aggregator/job_items.h"
+#include "aggregator/job_store.h"
 #include "aggregator/replay.h"
 #include "synop/error.h"
 
@@ -103,9 +104,8 @@ double job_gpu_idle (const struct job_gpu *gpu);
 double job_gpu_mean (const struct job_gpu_mean *mean); /* NaN: there is none */
 #define JOB_GPU_IDLE 95.0                              /* from which a GPU was left idle */
 
-/* `job`: a label; without "/N" the newest run. NULL and error: no such job (the error names some that there are), or the
- * file cannot be read. `now_ns` ends the axis of a job that runs, unless the history ends before. `progress` may be NULL. */
-struct job_report *job_report_read (struct history_file *file, const char *job, int64_t now_ns,
+/* NULL and error: no such job (the error names some that there are), several, or the file cannot be read. `now_ns` ends the axis of a job that runs, unless the history ends before. `progress` may be NULL. */
+struct job_report *job_report_read (struct history_file *file, const struct job_choice *choice, int64_t now_ns,
                                     struct replay_progress *progress, struct error *error);
 void job_report_destroy (struct job_report *report); /* NULL is fine */
 

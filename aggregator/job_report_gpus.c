@@ -15,6 +15,7 @@
 
 #define NONE JOB_COLUMNS_NONE
 #define NAMES_SIZE 512 /* of what job_gpu says */
+#define GPUS_MAX 1024  /* of a job on a node */
 
 enum { UTILIZATION, MEMORY, ENERGY, POWER_TIME, THERMAL_TIME, XIDS, XID, READ_COLUMNS };
 static const char *const names[READ_COLUMNS] = {
@@ -102,6 +103,7 @@ is_named (const char *list, const char *label, size_t length)
   return false;
 }
 
+/* NULL: a label that is too long, or one too many. */
 static struct job_gpu *
 find_gpu (struct job_node *node, const char *label, size_t length)
 {
@@ -110,6 +112,8 @@ find_gpu (struct job_node *node, const char *label, size_t length)
   for (size_t i = 0; i < node->gpu_count; i++)
     if (strlen (node->gpus[i].label) == length && memcmp (node->gpus[i].label, label, length) == 0)
       return &node->gpus[i];
+  if (node->gpu_count == GPUS_MAX || length >= sizeof gpu->label)
+    return NULL;
   node->gpus = memory_resize (node->gpus, node->gpu_count + 1, sizeof node->gpus[0]);
   gpu = &node->gpus[node->gpu_count++];
   *gpu = (struct job_gpu){ .utilization = { .highest = nan ("") }, .memory = { .highest = nan ("") } };
@@ -169,6 +173,13 @@ percent_of_time (const struct report_group *pair, double seconds)
   return percent > 100 ? 100 : percent;
 }
 
+/* What fits into a count, of any number. */
+static uint64_t
+count_of (double number)
+{
+  return number > 0 ? (uint64_t) fmin (number, 1e15) : 0;
+}
+
 static void
 take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row, struct job_gpu *gpu)
 {
@@ -186,8 +197,8 @@ take_row (const struct job_gpus_reading *reading, const struct report_group *pai
   add (&gpu->throttled_thermal, percent_of_time (pair, values[THERMAL_TIME]));
   add (&gpu->energy, values[ENERGY]);
   if (values[XIDS] > 0) {
-    gpu->xids += (uint64_t) values[XIDS];
-    gpu->xid = values[XID] > 0 ? (uint64_t) values[XID] : 0;
+    gpu->xids += count_of (values[XIDS]);
+    gpu->xid = count_of (values[XID]);
   }
   take_flags (reading, pair->now, row, gpu);
 }
@@ -200,8 +211,9 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
   for (size_t row = 0; row < now->rows; row++) {
     size_t length;
     const char *label = table_label (now, row, &length);
-    if (is_named (reading->given, label, length))
-      take_row (reading, &pair, row, find_gpu (node, label, length));
+    struct job_gpu *gpu = is_named (reading->given, label, length) ? find_gpu (node, label, length) : NULL;
+    if (gpu)
+      take_row (reading, &pair, row, gpu);
   }
   if (now->rows == 0)
     return;

@@ -30,6 +30,7 @@ struct job_watch {
   bool processes;    /* CPU time is from processes, without a cgroup */
   bool described;    /* it sent a job_info */
   bool blind;        /* its agent has no groups of jobs */
+  bool beyond;       /* it told numbers that no machine has */
   bool without_gpus; /* the job has no GPU there, as far as is known */
 };
 

@@ -157,7 +157,7 @@ first_span (const struct reading *reading, const struct table *now, int64_t time
 {
   int64_t span = time_ns - reading->report->started_ns;
 
-  return span >= FIRST_MIN_NS && (double) span <= JOB_GAP_PERIODS * (double) now->period_ns ? span : 0;
+  return span >= FIRST_MIN_NS && (double) span <= JOB_GAP_PERIODS * (double) job_period_ns (now) ? span : 0;
 }
 
 static bool
@@ -214,9 +214,14 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
     shown = node_value (reading, item, pair, column);
   }
   value = job_number (&shown);
+  reading->scene->watches[reading->index].beyond |= shown.type != VALUE_MISSING && isnan (value);
   if (isnan (value) || (reading->gone && is_of_processes (item, metric, value)))
     return;
   if (metric->kind == COUNTER && !job_is_share (metric)) {
+    if (job_is_beyond (value / seconds)) {
+      reading->scene->watches[reading->index].beyond = true;
+      return;
+    }
     tally->change += value;
     tally->changed = true;
     value /= seconds;
@@ -230,9 +235,10 @@ take_group (struct reading *reading, size_t first, const struct table *now, int6
 {
   struct kept *kept = &reading->kept[first];
   struct report_group pair = { now, kept->valid ? &kept->table : NULL };
-  int64_t before_ns = kept->valid && (double) (time_ns - kept->time_ns) <= JOB_GAP_PERIODS * (double) now->period_ns
-                          ? kept->time_ns
-                          : INT64_MIN;
+  int64_t before_ns =
+      kept->valid && (double) (time_ns - kept->time_ns) <= JOB_GAP_PERIODS * (double) job_period_ns (now)
+          ? kept->time_ns
+          : INT64_MIN;
   size_t row = table_find_row (now, reading->report->id, reading->label_length, reading->hint);
 
   if (row != NONE)
@@ -281,15 +287,13 @@ take_heart (struct reading *reading, const struct cluster_frame *frame)
   const struct table *heart = columns->heart == NONE ? NULL : frame->groups[columns->heart].now;
   double cpus;
 
-  if (columns->heart == NONE)
-    watch->blind = true;
+  watch->blind = !heart && (watch->blind || columns->heart == NONE);
   if (!heart)
     return;
-  watch->blind = false;
-  watch->period_ns = heart->period_ns;
+  watch->period_ns = job_period_ns (heart);
   if (watch->first_ns == INT64_MIN)
     watch->first_ns = frame->time_ns;
-  else if ((double) (frame->time_ns - watch->last_ns) > JOB_GAP_PERIODS * (double) heart->period_ns)
+  else if ((double) (frame->time_ns - watch->last_ns) > JOB_GAP_PERIODS * (double) job_period_ns (heart))
     job_report_add_gap (node, watch->last_ns, frame->time_ns);
   if (frame->time_ns > watch->last_ns)
     watch->last_ns = frame->time_ns;
@@ -385,8 +389,8 @@ shortest_period (const struct cluster_frame *frame)
 
   for (size_t i = 0; i < frame->schema->group_count; i++)
     if (frame->groups[i].now && !(frame->schema->groups[i]->flags & GROUP_ONCE) &&
-        frame->groups[i].now->period_ns < period)
-      period = frame->groups[i].now->period_ns;
+        job_period_ns (frame->groups[i].now) < period)
+      period = job_period_ns (frame->groups[i].now);
   return period < INT64_MAX ? period : 1;
 }
 
@@ -437,8 +441,6 @@ take_progress (void *context, double part)
   if (reading->scene->progress)
     replay_progress_tell (reading->scene->progress, part);
 }
-
-/* ---- */
 
 /* Does the history end before the job, on all nodes? A job that runs ends for now with the newest sample. */
 static void

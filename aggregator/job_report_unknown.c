@@ -189,6 +189,8 @@ job_report_unknown (struct job_scene *scene)
              "counted: on %s.");
   say_where (scene, chosen, offsetof (struct job_watch, shared),
              "Other jobs ran on %s meanwhile: network, InfiniBand and what else is of the whole node is theirs too.");
+  say_where (scene, chosen, offsetof (struct job_watch, beyond),
+             "%s told numbers that no machine has, over 1e24 or below -1e24: they are left out.");
   say_items (scene, chosen);
   if (isnan (report->cpu_efficiency) && !isnan (report->cpu_time))
     job_report_say (report, "How many CPUs the job had is not known, and so not how well it used them.");

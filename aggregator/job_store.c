@@ -1,11 +1,16 @@
 /* See job_store.h. */
 #include "aggregator/job_store.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/jobs.h"
+#include "aggregator/json_check.h"
+#include "synop/buffer.h"
+#include "synop/frame.h"
 #include "synop/memory.h"
 
 #define COLUMNS                                                                                                        \
@@ -85,6 +90,31 @@ read_job (sqlite3_stmt *statement, struct job_record *job)
                                                                       : job->started_ns;
 }
 
+static bool
+is_time (int64_t time_ns)
+{
+  return time_ns > 0 && time_ns < INT64_MAX / 2;
+}
+
+/* What is wrong with it; NULL: nothing. */
+static const char *
+damage_of (const struct job_record *job)
+{
+  if (!is_time (job->key) || job_label_check (job->label, strlen (job->label), NULL) < 0)
+    return "its id";
+  if (!is_time (job->started_ns) || !is_time (job->seen_ns) || job->ended_ns < 0)
+    return "a time";
+  if (!isnan (job->cpus) && !(job->cpus >= 0 && job->cpus <= 1e9))
+    return "its number of CPUs";
+  if (*job->summary && !json_is_object (job->summary))
+    return "its summary";
+  for (size_t i = 0; i < job->node_count; i++)
+    if (!is_time (job->nodes[i].first_ns) ||
+        node_name_check (job->nodes[i].name, strlen (job->nodes[i].name), NULL) < 0)
+      return "a node of it";
+  return NULL;
+}
+
 /* Steps the statement to its end; jobs of other users are left out. */
 static int
 read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs *users, struct job_list *list,
@@ -104,6 +134,12 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
     }
     read_job (statement, &list->jobs[list->count++]);
     result = read_nodes (file, nodes, &list->jobs[list->count - 1], error);
+    if (result == 0 && damage_of (&list->jobs[list->count - 1])) {
+      list->damaged++;
+      error_set (error, "the row of job %.128s (key %" PRId64 ") is damaged: %s", list->jobs[list->count - 1].label,
+                 list->jobs[list->count - 1].key, damage_of (&list->jobs[list->count - 1]));
+      job_record_free (&list->jobs[--list->count]);
+    }
   }
   if (result == 0 && code != SQLITE_DONE)
     result = history_file_fail (file, error);
@@ -134,8 +170,46 @@ job_store_list (struct history_file *file, const struct job_query *query, struct
 }
 
 /* Of "123" also 123/1 and so on: '0' is what comes behind '/'. */
+#define CHOSEN                                                                                                         \
+  "WHERE (label = ?1 OR (label > ?1 || '/' AND label < ?1 || '0' AND"                                                  \
+  " substr (label, length (?1) + 2) NOT GLOB '*[^0-9]*')) AND (?2 = '' OR user = ?2) AND (?3 = '' OR scheduler = ?3) "
+
+static sqlite3_stmt *
+prepare_choice (struct history_file *file, const char *sql, const struct job_choice *choice, struct error *error)
+{
+  sqlite3_stmt *statement = history_file_prepare (file, sql, error);
+  const char *const texts[] = { choice->label, choice->user, choice->scheduler };
+
+  for (int i = 0; statement && i < 3; i++)
+    sqlite3_bind_text (statement, i + 1, texts[i] ? texts[i] : "", -1, SQLITE_STATIC);
+  return statement;
+}
+
+/* -1: they are several. */
+static int
+check_one (struct history_file *file, const char *sql, const char *what, const struct job_choice *choice,
+           struct error *error)
+{
+  sqlite3_stmt *statement = prepare_choice (file, sql, choice, error);
+  struct buffer names = { 0 };
+  int count = 0, code = SQLITE_DONE, result = statement ? 0 : -1;
+
+  while (statement && (code = sqlite3_step (statement)) == SQLITE_ROW) {
+    const char *name = (const char *) sqlite3_column_text (statement, 0);
+    buffer_printf (&names, "%s%.64s", count++ ? ", " : "", name ? name : "");
+  }
+  if (code != SQLITE_DONE)
+    result = history_file_fail (file, error);
+  else if (count > 1)
+    result = error_set (error, "job %.128s is of several %ss: %.*s; --%s says whose", choice->label, what,
+                        (int) names.length, names.data, what);
+  buffer_free (&names);
+  sqlite3_finalize (statement);
+  return result;
+}
+
 int
-job_store_find (struct history_file *file, const char *label, struct job_record *job, struct error *error)
+job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job, struct error *error)
 {
   int result = has_tables (file, error);
   struct job_list list = { 0 };
@@ -143,20 +217,22 @@ job_store_find (struct history_file *file, const char *label, struct job_record 
 
   if (result <= 0)
     return result;
-  statement =
-      history_file_prepare (file,
-                            COLUMNS "WHERE label = ?1 OR (label > ?1 || '/' AND label < ?1 || '0' AND"
-                                    " substr (label, length (?1) + 2) NOT GLOB '*[^0-9]*') ORDER BY key DESC LIMIT 1",
-                            error);
+  if (check_one (file, "SELECT DISTINCT user FROM jobs " CHOSEN "AND user != '' ORDER BY user LIMIT 8", "user", choice,
+                 error) < 0 ||
+      check_one (file, "SELECT DISTINCT scheduler FROM jobs " CHOSEN "AND scheduler != '' ORDER BY scheduler LIMIT 8",
+                 "scheduler", choice, error) < 0)
+    return -1;
+  statement = prepare_choice (file, COLUMNS CHOSEN "ORDER BY user != '' DESC, key DESC LIMIT 1", choice, error);
   if (!statement)
     return -1;
-  sqlite3_bind_text (statement, 1, label, -1, SQLITE_STATIC);
   result = read_all (file, statement, NULL, &list, error);
   sqlite3_finalize (statement);
   if (result == 0 && list.count) {
     *job = list.jobs[0];
     list.count = 0;
     result = 1;
+  } else if (result == 0 && list.damaged) {
+    result = -1;
   }
   job_list_free (&list);
   return result;

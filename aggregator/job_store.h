@@ -7,7 +7,9 @@
  *   job_marks  job, seen, state                                                    of those that run, each minute: what
  *                                                                                  a restart goes on from
  *
- * Times are cluster time in ns. Rows are only added (job_marks and an early row of `jobs` are replaced). */
+ * Times are cluster time in ns. Rows are only added (job_marks and an early row of `jobs` are replaced). Rows in which
+ * something stands that was never written (an id that is none, a time before 1970, a summary that is no JSON) are damaged:
+ * a list leaves them out and counts them. */
 #ifndef SYNOP_AGGREGATOR_JOB_STORE_H
 #define SYNOP_AGGREGATOR_JOB_STORE_H
 
@@ -39,6 +41,7 @@ struct job_record {
 struct job_list {
   struct job_record *jobs; /* in order of key */
   size_t count, capacity;
+  size_t damaged; /* left out */
 };
 
 struct job_query {
@@ -50,8 +53,16 @@ struct job_query {
 /* A history from before there were jobs has none. The list is empty before. */
 int job_store_list (struct history_file *file, const struct job_query *query, struct job_list *list,
                     struct error *error);
-/* By its label; of "123" the newest of 123, 123/1, 123/2... 1: found; 0: there is none. */
-int job_store_find (struct history_file *file, const char *label, struct job_record *job, struct error *error);
+/* Which job is meant: one id may be that of several users' jobs, or of several schedulers'. */
+struct job_choice {
+  const char *label;
+  const char *user, *scheduler; /* NULL or "": whoever it is */
+};
+
+/* Of "123" the newest of 123, 123/1, 123/2..., rather one whose user is known. 1: found; 0: there is none. -1 and error
+ * also when it is damaged, or when it is not said which of several users' or schedulers' is meant. */
+int job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job,
+                    struct error *error);
 void job_record_free (struct job_record *job);
 void job_list_free (struct job_list *list);
 

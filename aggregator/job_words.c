@@ -8,36 +8,23 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/json_string.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "synop/text.h"
 
 #define UNKNOWN_CHARACTER "\xef\xbf\xbd" /* U+FFFD */
 #define ELLIPSIS "\xe2\x80\xa6"
-
-/* What has no picture of its own, or turns the order of its neighbours. */
-static bool
-is_unsound (uint32_t c)
-{
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff ||
-         (c >= 0xfff9 && c <= 0xfffb) || (c & 0xfffe) == 0xfffe || c >= 0xe0000 || (c >= 0xe000 && c <= 0xf8ff);
-}
 
 /* The character at the beginning of `text`: its length there, and what is shown for it. */
 static size_t
 character (const char *text, size_t left, const char **shown, size_t *shown_length)
 {
-  const unsigned char *at = (const unsigned char *) text;
-  size_t length = at[0] < 0x80 ? 1 : json_utf8_length (at, left);
-  uint32_t c = length < 2 ? at[0] : at[0] & (0xff >> (length + 1));
+  size_t length;
+  uint32_t c = text_character (text, left, &length);
 
-  for (size_t i = 1; i < length; i++)
-    c = c << 6 | (at[i] & 0x3f);
-  *shown = text, *shown_length = length;
-  if (length == 0 || is_unsound (c))
-    *shown = UNKNOWN_CHARACTER, *shown_length = strlen (UNKNOWN_CHARACTER);
-  return length ? length : 1;
+  *shown = text_is_unsound (c) ? UNKNOWN_CHARACTER : text;
+  *shown_length = text_is_unsound (c) ? strlen (UNKNOWN_CHARACTER) : length;
+  return length;
 }
 
 void

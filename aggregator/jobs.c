@@ -11,17 +11,9 @@
 #include "synop/memory.h"
 
 #define AWAKE_MAX NS_PER_S
-#define EARLIEST (400 * 86400 * NS_PER_S) /* a start that was longer ago is none */
+#define EARLIEST (400 * 86400 * NS_PER_S) /* a frame of before that is of another time */
+#define PERIOD_MAX (3600 * NS_PER_S)      /* of a group, as agents are configured */
 #define STEP_BACK (10 * NS_PER_MS)
-
-/* What a frame is, for its rows. */
-struct intake {
-  struct jobs_node *node;
-  const struct cluster_frame *frame;
-  int64_t time_ns;
-  int64_t heard_ns; /* when the node was heard before */
-  bool told_new;    /* its jobs that are new are in job_info */
-};
 
 /* ---- time ---- */
 
@@ -31,21 +23,25 @@ lower (int64_t one, int64_t other)
   return one < other ? one : other;
 }
 
+static void
+job_step_back (const struct jobs *jobs, struct job *job)
+{
+  job->seen_ns = lower (job->seen_ns, jobs->now_ns);
+  job->after_ns = lower (job->after_ns, jobs->now_ns);
+  for (size_t k = 0; k < job->use_count; k++)
+    job->uses[k]->last_ns = lower (job->uses[k]->last_ns, jobs->now_ns);
+}
+
 /* The aggregator's clock was set back: nothing was seen later than now. */
 static void
 step_back (struct jobs *jobs)
 {
-  struct job_chain *const chains[] = { &jobs->running, &jobs->kept };
-
   for (size_t i = 0; i < jobs->node_count; i++)
     jobs->nodes[i]->heard_ns = lower (jobs->nodes[i]->heard_ns, jobs->now_ns);
-  for (size_t i = 0; i < 2; i++)
-    for (struct job *job = chains[i]->first; job; job = job->later) {
-      job->seen_ns = lower (job->seen_ns, jobs->now_ns);
-      job->after_ns = lower (job->after_ns, jobs->now_ns);
-      for (size_t k = 0; k < job->use_count; k++)
-        job->uses[k]->last_ns = lower (job->uses[k]->last_ns, jobs->now_ns);
-    }
+  for (size_t i = 0; i < jobs->due_count; i++)
+    job_step_back (jobs, jobs->due[i]);
+  for (struct job *job = jobs->first_kept; job; job = job->later)
+    job_step_back (jobs, job);
 }
 
 void
@@ -62,116 +58,32 @@ jobs_clock (struct jobs *jobs, int64_t now_ns)
 
 /* ---- frames ---- */
 
-/* The start that job_info tells, in cluster time; 0: none that could be. */
-static int64_t
-told_start (const struct intake *intake, const struct table *table, size_t row)
-{
-  int column = intake->node->columns.started;
-  const struct group *group = table->group;
-  double seconds;
-  int64_t start;
-
-  if (column < 0)
-    return 0;
-  seconds = job_value (&group->metrics[column], table_get (table, row, (size_t) column));
-  if (!(seconds > 0 && seconds < 9e9))
-    return 0;
-  start = (int64_t) (seconds * (double) NS_PER_S) - intake->frame->wall_offset_ns;
-  if (start > intake->time_ns + NS_PER_S || start < intake->time_ns - EARLIEST || start <= 0)
-    return 0;
-  return lower (start, intake->time_ns);
-}
-
-/* Is this the job that ended, or a new run under its label? */
-static bool
-is_same_run (const struct jobs *jobs, const struct job *job, const struct intake *intake, int64_t start_ns)
-{
-  const struct job_use *use;
-
-  if (start_ns)
-    return start_ns <= job->ended_ns;
-  if (intake->told_new || intake->time_ns - job->seen_ns <= jobs->options.grace_ns)
-    return true;
-  use = job_use_find (job, intake->node);
-  return use && intake->heard_ns <= use->last_ns;
-}
-
-/* It goes on being shown after its end: there is no pause in that. */
+/* Of a job's start those alone tell who were there when it was told, and those that say who they are, where one does. */
 static void
-deafen (struct jobs *jobs, struct job *job, int64_t time_ns)
-{
-  if (time_ns <= job->seen_ns)
-    return;
-  job->seen_ns = time_ns;
-  job->marked = jobs->awake;
-  jobs_chain_remove (&jobs->kept, job);
-  jobs_chain_add (&jobs->kept, job);
-}
-
-/* The run that a row is about; NULL: of none that is of interest, or there is no room. */
-static struct job *
-find_run (struct jobs *jobs, const struct intake *intake, const char *label, size_t length, int64_t start_ns)
-{
-  struct job *job = jobs_find (jobs, label, length);
-
-  if (job && job->state == JOB_RUNNING)
-    return intake->time_ns > job->after_ns ? job : NULL;
-  if (job && is_same_run (jobs, job, intake, start_ns)) {
-    if (job->state == JOB_TOLD) {
-      deafen (jobs, job, intake->time_ns);
-      return NULL;
-    }
-    job_resume (jobs, job);
-    return job;
-  }
-  if (job && !start_ns && intake->time_ns <= job->seen_ns)
-    return NULL;
-  if (intake->node->running >= JOBS_NODE_MAX || job_label_check (label, length, NULL) < 0) {
-    jobs->counts.job_rows_refused++;
-    return NULL;
-  }
-  job = job_begin (jobs, label, length, start_ns ? start_ns : intake->time_ns);
-  if (!job)
-    jobs->counts.job_rows_refused++;
-  return job;
-}
-
-static struct job_use *
-find_use (struct jobs *jobs, const struct intake *intake, const char *label, size_t length, int64_t start_ns)
-{
-  struct job *job = find_run (jobs, intake, label, length, start_ns);
-  struct job_use *use = job ? job_use_find (job, intake->node) : NULL;
-
-  if (!job || use)
-    return use;
-  if (intake->node->running >= JOBS_NODE_MAX) {
-    jobs->counts.job_rows_refused++;
-    return NULL;
-  }
-  use = job_use_add (job, intake->node);
-  use->first_ns = use->last_ns = intake->time_ns;
-  intake->node->running++;
-  job_joined (jobs, use);
-  return use;
-}
-
-static void
-touch (struct jobs *jobs, struct job_use *use, const struct intake *intake)
+start_earlier (struct job_use *use, int64_t start_ns)
 {
   struct job *job = use->job;
-  int64_t grace = 3 * intake->node->period_ns;
 
-  job->touched = jobs->awake;
-  job->seen = true;
+  if (start_ns >= job->started_ns || start_ns <= job->after_ns || !use->founder || (job_is_named (job) && !use->named))
+    return;
+  job->started_ns = start_ns;
+  job->changed = true;
+}
+
+static void
+touch (struct jobs *jobs, struct job_use *use, const struct job_intake *intake)
+{
+  struct job *job = use->job;
+
+  use->touched = jobs->awake;
+  if (!job->seen)
+    job_shown (jobs, job, use->node);
   job->restored = false;
-  job->grace_ns = grace > job->grace_ns ? grace : job->grace_ns;
   if (intake->time_ns > job->seen_ns)
     job->seen_ns = intake->time_ns;
   use->first_ns = lower (use->first_ns, intake->time_ns);
-  if (use->first_ns < job->started_ns) {
-    job->started_ns = use->first_ns;
-    job->changed = true;
-  }
+  if (use->first_ns < job->started_ns)
+    start_earlier (use, use->first_ns);
   if (intake->time_ns > use->last_ns) {
     use->last_ns = intake->time_ns;
     use->lost = false;
@@ -179,7 +91,7 @@ touch (struct jobs *jobs, struct job_use *use, const struct intake *intake)
 }
 
 static void
-take_values (struct job_use *use, const struct intake *intake, size_t index, size_t row)
+take_values (struct job_use *use, const struct job_intake *intake, size_t index, size_t row)
 {
   const struct job_columns *columns = &intake->node->columns;
   const struct table *table = intake->frame->groups[index].now;
@@ -203,73 +115,145 @@ take_values (struct job_use *use, const struct intake *intake, size_t index, siz
   }
 }
 
+/* The first node that says what job it is: what was there before it may be another's. */
 static void
-take_info (struct job_use *use, const struct intake *intake, size_t row, int64_t start_ns)
+adopt (struct job_use *use, const struct job_info *info)
 {
-  const struct job_columns *columns = &intake->node->columns;
-  const struct table *table = intake->frame->groups[columns->info].now;
   struct job *job = use->job;
 
-  for (size_t i = 0; i < JOB_TEXTS; i++) {
-    const struct value *value = columns->texts[i] < 0 ? NULL : table_get (table, row, (size_t) columns->texts[i]);
-    if (value && value->type == VALUE_TEXT) {
-      size_t length;
-      const char *text = table_text (table, value, &length);
-      job_text_set (job, (enum job_text) i, text, length, false);
-    }
-  }
-  if (columns->cpus >= 0) {
-    double cpus = job_value (&table->group->metrics[columns->cpus], table_get (table, row, (size_t) columns->cpus));
-    if (cpus >= 0 && !(use->cpus == cpus)) {
-      use->cpus = cpus;
-      job->changed = true;
-    }
-  }
-  /* The first word counts: a wall clock that is set later changes nothing. */
-  if (!use->started_known && start_ns > job->after_ns && start_ns && start_ns < job->started_ns) {
-    job->started_ns = start_ns;
-    job->changed = true;
-  }
-  use->started_known = use->started_known || start_ns;
+  job_name (job, info);
+  job->changed = true;
+  use->named = true;
+  if (use->founder && !job->told && use->first_ns > job->after_ns)
+    job->started_ns = use->first_ns;
+}
+
+/* What it calls the job, where that is another name than the job's. */
+static void
+take_name (struct job_use *use, const char *name)
+{
+  const char *known = use->job->texts[JOB_NAME];
+
+  if (!*name || strcmp (name, use->name ? use->name : known) == 0)
+    return;
+  free (use->name);
+  use->name = strcmp (name, known) == 0 ? NULL : memory_string (name);
 }
 
 static void
-take_table (struct jobs *jobs, const struct intake *intake, size_t index, bool is_info)
+take_info (struct job_use *use, const struct job_info *info)
+{
+  struct job *job = use->job;
+
+  if (info->named && !job_is_named (job))
+    adopt (use, info);
+  else if (info->named)
+    job_name (job, info);
+  use->named |= info->named;
+  for (size_t i = JOB_NAME; i < JOB_TEXTS; i++)
+    job_text_set (job, (enum job_text) i, info->texts[i], !info->named);
+  take_name (use, info->texts[JOB_NAME]);
+  if (!isnan (info->cpus) && !(use->cpus == info->cpus)) {
+    use->cpus = info->cpus;
+    job->changed = true;
+  }
+  /* The first word counts: a wall clock that is set later changes nothing. */
+  if (!use->started_known && info->start_ns)
+    start_earlier (use, info->start_ns);
+  use->started_known = use->started_known || info->start_ns;
+}
+
+static void
+make_hints (struct jobs_node *node, size_t rows)
+{
+  size_t count = rows < JOBS_NODE_MAX ? rows : JOBS_NODE_MAX;
+
+  if (count <= node->hint_count)
+    return;
+  node->hints = memory_resize (node->hints, count, sizeof (struct job_use *));
+  memset (node->hints + node->hint_count, 0, (count - node->hint_count) * sizeof (struct job_use *));
+  node->hint_count = count;
+}
+
+static bool
+is_it_still (const struct job_use *use, const struct job_intake *intake, const char *label, size_t length)
+{
+  const struct job *job = use->job;
+
+  return use->current && job->state == JOB_RUNNING && intake->time_ns > job->after_ns &&
+         strncmp (job->label, label, length) == 0 && !job->label[length];
+}
+
+static void
+take_table (struct jobs *jobs, struct job_intake *intake, size_t index)
 {
   const struct table *table = intake->frame->groups[index].now;
   struct jobs_node *node = intake->node;
 
-  if (!is_info && node->hint_count < table->rows && node->hint_count < JOBS_NODE_MAX) {
-    size_t count = table->rows < JOBS_NODE_MAX ? table->rows : JOBS_NODE_MAX;
-    node->hints = memory_resize (node->hints, count, sizeof (struct job_use *));
-    memset (node->hints + node->hint_count, 0, (count - node->hint_count) * sizeof (struct job_use *));
-    node->hint_count = count;
-  }
+  make_hints (node, table->rows);
   for (size_t row = 0; row < table->rows; row++) {
     size_t length;
     const char *label = table_label (table, row, &length);
-    int64_t start_ns = is_info ? told_start (intake, table, row) : 0;
-    struct job_use *use = !is_info && row < node->hint_count ? node->hints[row] : NULL;
-    if (!use || use->job->state != JOB_RUNNING || intake->time_ns <= use->job->after_ns ||
-        strncmp (use->job->label, label, length) != 0 || use->job->label[length])
-      use = find_use (jobs, intake, label, length, start_ns);
-    if (!is_info && row < node->hint_count)
-      node->hints[row] = use;
+    struct job_use *use = row < node->hint_count ? node->hints[row] : NULL;
+    if (!use || !is_it_still (use, intake, label, length)) {
+      use = jobs_find_use (jobs, intake, label, length, NULL);
+      if (row < node->hint_count)
+        node->hints[row] = use;
+    }
     if (!use)
       continue;
     touch (jobs, use, intake);
     take_values (use, intake, index, row);
-    if (is_info)
-      take_info (use, intake, row, start_ns);
   }
 }
 
 static void
+take_info_table (struct jobs *jobs, struct job_intake *intake, size_t index)
+{
+  const struct table *table = intake->frame->groups[index].now;
+  struct job_info info;
+
+  for (size_t row = 0; row < table->rows; row++) {
+    size_t length;
+    const char *label = table_label (table, row, &length);
+    struct job_use *use;
+    job_info_read (&info, &intake->node->columns, table, row, intake->frame->wall_offset_ns, intake->time_ns);
+    use = jobs_find_use (jobs, intake, label, length, &info);
+    if (!use)
+      continue;
+    touch (jobs, use, intake);
+    take_values (use, intake, index, row);
+    take_info (use, &info);
+    job_hasten (jobs, use->job);
+  }
+}
+
+/* A period may be any number. */
+static void
 note_period (struct jobs_node *node, const struct cluster_frame *frame, const struct table *table)
 {
-  if (node->session != frame->header->session || node->period_ns == 0 || table->period_ns < node->period_ns)
-    node->period_ns = table->period_ns;
+  int64_t period = table->period_ns < 0 || table->period_ns > PERIOD_MAX ? PERIOD_MAX : table->period_ns;
+
+  if (node->session != frame->header->session || node->period_ns == 0 || period < node->period_ns)
+    node->period_ns = period;
   node->session = frame->header->session;
+}
+
+static void
+take_tables (struct jobs *jobs, struct job_intake *intake)
+{
+  const struct job_columns *columns = &intake->node->columns;
+
+  if (intake->told_new)
+    take_info_table (jobs, intake, (size_t) columns->info);
+  for (size_t i = 0; i < columns->group_count; i++) {
+    const struct table *table = intake->frame->groups[columns->groups[i]].now;
+    if (!table)
+      continue;
+    note_period (intake->node, intake->frame, table);
+    if ((int) columns->groups[i] != columns->info)
+      take_table (jobs, intake, columns->groups[i]);
+  }
 }
 
 void
@@ -277,30 +261,27 @@ jobs_frame (struct jobs *jobs, const struct cluster_frame *frame, int64_t now_ns
 {
   struct jobs_node *node;
   struct job_columns *columns;
-  struct intake intake;
+  struct job_intake intake;
 
   jobs_clock (jobs, now_ns);
+  if (frame->time_ns < now_ns - EARLIEST)
+    return;
   node = jobs_node (jobs, frame->header->node);
   columns = &node->columns;
   job_columns_learn (columns, frame->schema);
-  intake = (struct intake){ .node = node,
-                            .frame = frame,
-                            .time_ns = lower (frame->time_ns, now_ns),
-                            .heard_ns = node->heard_ns,
-                            .told_new = columns->info >= 0 && frame->groups[columns->info].now };
+  intake = (struct job_intake){ .node = node,
+                                .frame = frame,
+                                .time_ns = lower (frame->time_ns, now_ns),
+                                .heard_ns = node->heard_ns,
+                                .told_new = columns->info >= 0 && frame->groups[columns->info].now };
   if (intake.time_ns > node->heard_ns) {
     node->heard_ns = intake.time_ns;
     node->heard = jobs->awake;
   }
-  if (intake.told_new)
-    take_table (jobs, &intake, (size_t) columns->info, true);
-  for (size_t i = 0; i < columns->group_count; i++) {
-    const struct table *table = frame->groups[columns->groups[i]].now;
-    if (!table)
-      continue;
-    note_period (node, frame, table);
-    if ((int) columns->groups[i] != columns->info)
-      take_table (jobs, &intake, columns->groups[i], false);
+  take_tables (jobs, &intake);
+  if (intake.refused) {
+    jobs->counts.job_rows_refused += intake.refused;
+    job_hold_back (jobs, &node->owner, intake.refused, "rows", intake.why);
   }
 }
 
@@ -308,8 +289,10 @@ void
 jobs_node_down (struct jobs *jobs, const char *name)
 {
   for (struct job_use *use = jobs_node (jobs, name)->uses; use; use = use->next)
-    if (use->job->state == JOB_RUNNING)
+    if (use->job->state == JOB_RUNNING) {
       use->lost = true;
+      job_hasten (jobs, use->job);
+    }
 }
 
 /* ---- start and end ---- */
@@ -321,6 +304,7 @@ jobs_create (const struct jobs_options *options, int64_t now_ns)
 
   jobs->options = *options;
   jobs->now_ns = now_ns;
+  hash_key_init (&jobs->hash_key);
   return jobs;
 }
 
@@ -328,6 +312,8 @@ void
 jobs_set_grace (struct jobs *jobs, int64_t grace_ns)
 {
   jobs->options.grace_ns = grace_ns;
+  for (size_t i = 0; i < jobs->due_count; i++)
+    job_hasten (jobs, jobs->due[i]);
 }
 
 void
@@ -335,17 +321,26 @@ jobs_destroy (struct jobs *jobs)
 {
   if (!jobs)
     return;
-  while (jobs->running.first)
-    jobs_drop (jobs, jobs->running.first);
-  while (jobs->kept.first)
-    jobs_drop (jobs, jobs->kept.first);
+  for (size_t i = 0; i < jobs->due_count; i++)
+    jobs_drop (jobs, jobs->due[i]);
+  for (struct job *job = jobs->first_kept, *later; job; job = later) {
+    later = job->later;
+    jobs_drop (jobs, job);
+  }
+  for (struct job_owner *owner = jobs->tellers, *next; owner; owner = next) {
+    next = owner->next;
+    free (owner);
+  }
   for (size_t i = 0; i < jobs->node_count; i++) {
     free (jobs->nodes[i]->name);
     free (jobs->nodes[i]->hints);
     free (jobs->nodes[i]);
   }
   free (jobs->nodes);
-  free (jobs->buckets);
+  free (jobs->due);
+  keyed_table_free (&jobs->labels);
+  keyed_table_free (&jobs->runs);
+  keyed_table_free (&jobs->uses);
   free (jobs);
 }
 

@@ -9,7 +9,13 @@
  * the last ones are what it used there. One that was taken for gone and is shown again is the same run, unless its start
  * is later than that end. One that was told to have ended stays so, unless its start is later, or told.
  *
- * Memory is bounded: JOBS_MAX that run, of them JOBS_NODE_MAX on a node, and JOBS_KEPT_MAX that ended within the hour. */
+ * Which job: its id, its scheduler and its user, as far as they are told. A node says that with job_info; what it shows
+ * before it has said so belongs to the newest job of that id that it could be. Two nodes that say different things of one
+ * id have two jobs, and event job_disputed tells. A node tells of itself only: of a job's texts the first one counts, and
+ * one that says otherwise stands with it in the summary; its start moves those alone who were there when it was told.
+ *
+ * Memory is bounded, with a share for each: see the limits below. Of each sum half is for whoever comes first, up to his
+ * own limit, and the other half is parted evenly. Who is held back is counted, and event jobs_held_back names him. */
 #ifndef SYNOP_AGGREGATOR_JOBS_H
 #define SYNOP_AGGREGATOR_JOBS_H
 
@@ -18,12 +24,17 @@
 #include <stdint.h>
 
 #include "aggregator/cluster.h"
+#include "aggregator/event.h"
 #include "aggregator/job_line.h"
 
-#define JOBS_MAX 65536
-#define JOBS_NODE_MAX 2048
-#define JOBS_KEPT_MAX 8192
-#define JOB_LABEL_MAX 128
+#define JOBS_MAX 65536     /* that run, as nodes show; */
+#define JOBS_NODE_MAX 2048 /* on one node */
+#define JOBS_TOLD_MAX 4096 /* that one scheduler has told of, and no node has shown; of all schedulers twice as many */
+#define JOBS_TOLD_USERS_MAX 2048 /* the same of all other users; */
+#define JOBS_TOLD_USER_MAX 256   /* of one */
+#define JOBS_KEPT_MAX 8192       /* that ended within the hour */
+#define JOB_LABEL_MAX 128        /* bytes */
+#define JOB_UID_UNKNOWN (-1)
 
 struct jobs;
 struct job_record;
@@ -45,18 +56,24 @@ struct jobs_options {
   void *context;
   void (*line) (void *context, const struct job_line *line);
   void (*row) (void *context, const struct job_row *row);
+  void (*event) (void *context, const struct event *event);
 };
 
 struct jobs_counts {
   uint64_t jobs_running; /* now */
   uint64_t jobs_started, jobs_ended;
-  uint64_t job_rows_refused; /* rows whose label is no job's, or over the limits above */
+  uint64_t job_rows_refused;  /* rows whose label is no job's, or over the limits above */
+  uint64_t job_words_refused; /* of jobs_start and jobs_end: over the limits, or of another user's job */
+  uint64_t jobs_disputed;     /* that began while another one of that id ran */
 };
+
+int job_label_check (const char *label, size_t length, struct error *error); /* is this an id that a job may have? */
 
 /* All times are cluster time. */
 struct jobs *jobs_create (const struct jobs_options *options, int64_t now_ns);
 void jobs_destroy (struct jobs *jobs); /* NULL is fine */
 void jobs_set_grace (struct jobs *jobs, int64_t grace_ns);
+void jobs_expect_nodes (struct jobs *jobs, size_t count); /* that are listed: each has its part */
 
 /* A job that ran when the history was last written; before any frame. */
 void jobs_restore (struct jobs *jobs, const struct job_record *record);
@@ -64,17 +81,27 @@ void jobs_restore (struct jobs *jobs, const struct job_record *record);
 void jobs_frame (struct jobs *jobs, const struct cluster_frame *frame, int64_t now_ns);
 void jobs_node_down (struct jobs *jobs, const char *node);
 
-/* To be called several times a second: tells what began and what ended. When it was not called for a second or more the
- * aggregator was stopped, and no job is taken for gone because of that. */
+/* To be called several times a second: tells what began and what ended, of so many jobs at once that it takes some
+ * milliseconds; the others have their turn at the next call. When it was not called for a second or more the aggregator
+ * was stopped, and no job is taken for gone because of that. */
 void jobs_tick (struct jobs *jobs, int64_t now_ns);
 /* Rows that tell all that is known of those that run, for the next start. */
 void jobs_mark (struct jobs *jobs);
 
-/* -1 and error: the label is no job's, or there is no room. `user` and `name` may be "". */
-int jobs_start (struct jobs *jobs, const char *label, const char *user, const char *name, int64_t now_ns,
-                struct error *error);
-/* How many ended: the run of that label, or of "123" all of 123, 123/1, 123/2...; -1 and error: it is no job's. */
-int jobs_end (struct jobs *jobs, const char *label, int64_t now_ns, struct error *error);
+/* What somebody says of a job. A scheduler's word (root's, or that of the users who run its prologs) is about any job;
+ * another user begins and ends his own ones alone. */
+struct job_word {
+  const char *label;
+  const char *user, *name; /* "" when not told. Of jobs_end: only jobs of this user; name is not looked at */
+  bool scheduler;
+  uint32_t uid; /* who says it */
+};
+
+/* -1 and error: the label is no job's, or there is no room. */
+int jobs_start (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error);
+/* How many ended: the runs of that label, or of "123" all of 123, 123/1, 123/2...; -1 and error: it is no job's, or
+ * another user's. */
+int jobs_end (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error);
 
 const struct jobs_counts *jobs_counts (const struct jobs *jobs);
 

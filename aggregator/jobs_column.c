@@ -4,6 +4,10 @@
 
 #include "aggregator/job_items.h"
 #include "aggregator/jobs_private.h"
+#include "synop/clock.h"
+
+#define EARLIEST (400 * 86400 * NS_PER_S) /* a start that was longer ago is none */
+#define CPUS_MAX 1e6                      /* of a node */
 
 static const struct {
   enum job_item_id item;
@@ -32,7 +36,8 @@ learn_sources (struct job_columns *columns, size_t index, const struct group *gr
   for (size_t i = 0; i < sizeof used / sizeof used[0]; i++) {
     const struct job_item *item = &job_items[used[i].item];
     int metric = strcmp (item->group, group->name) == 0 ? find_metric (group, item->metric) : -1;
-    if (metric < 0 || group->metrics[metric].kind != (used[i].peak ? GAUGE : COUNTER))
+    if (metric < 0 || group->metrics[metric].kind != (used[i].peak ? GAUGE : COUNTER) ||
+        columns->source_count == JOB_SOURCES_MAX)
       continue;
     columns->sources[columns->source_count].at = (struct job_column){ (uint16_t) index, (uint16_t) metric };
     columns->sources[columns->source_count].into = used[i].into;
@@ -48,6 +53,7 @@ learn_info (struct job_columns *columns, size_t index, const struct group *group
   columns->info = (int) index;
   columns->started = find_metric (group, "started");
   columns->cpus = find_metric (group, "cpus");
+  columns->uid = find_metric (group, "uid");
   for (size_t i = 0; i < JOB_TEXTS; i++)
     columns->texts[i] = find_metric (group, job_text_names[i]);
 }
@@ -57,7 +63,7 @@ job_columns_learn (struct job_columns *columns, const struct schema *schema)
 {
   if (columns->known && memcmp (columns->schema, schema->hash, SCHEMA_HASH_SIZE) == 0)
     return;
-  *columns = (struct job_columns){ .known = true, .info = -1, .started = -1, .cpus = -1 };
+  *columns = (struct job_columns){ .known = true, .info = -1, .started = -1, .cpus = -1, .uid = -1 };
   memcpy (columns->schema, schema->hash, SCHEMA_HASH_SIZE);
   for (size_t i = 0; i < schema->group_count; i++) {
     const struct group *group = schema->groups[i];
@@ -89,4 +95,57 @@ job_value (const struct metric *metric, const struct value *value)
   }
   number = number * (metric->times ? metric->times : 1) / (metric->per ? metric->per : 1);
   return isfinite (number) ? number : nan ("");
+}
+
+/* ---- what a row says ---- */
+
+/* Not cut within a character. */
+static void
+read_text (char text[JOB_TEXT_MAX + 1], const struct table *table, size_t row, int column)
+{
+  const struct value *value = column < 0 ? NULL : table_get (table, row, (size_t) column);
+  size_t length = 0;
+  const char *told = value && value->type == VALUE_TEXT ? table_text (table, value, &length) : "";
+
+  if (length > JOB_TEXT_MAX)
+    for (length = JOB_TEXT_MAX; length && ((unsigned char) told[length] & 0xc0) == 0x80;)
+      length--;
+  memcpy (text, told, length);
+  text[length] = '\0';
+}
+
+static double
+read_number (const struct table *table, size_t row, int column)
+{
+  return column < 0 ? nan ("") : job_value (&table->group->metrics[column], table_get (table, row, (size_t) column));
+}
+
+/* By the node's wall clock, and in cluster time. */
+static int64_t
+read_start (double seconds, int64_t wall_ns, int64_t time_ns)
+{
+  int64_t start;
+
+  if (!(seconds > 0 && seconds < 9e9) ||
+      __builtin_sub_overflow ((int64_t) (seconds * (double) NS_PER_S), wall_ns, &start))
+    return 0;
+  if (start > time_ns + NS_PER_S || start < time_ns - EARLIEST || start <= 0)
+    return 0;
+  return start < time_ns ? start : time_ns;
+}
+
+void
+job_info_read (struct job_info *info, const struct job_columns *columns, const struct table *table, size_t row,
+               int64_t wall_ns, int64_t time_ns)
+{
+  double uid = read_number (table, row, columns->uid);
+
+  for (size_t i = 0; i < JOB_TEXTS; i++)
+    read_text (info->texts[i], table, row, columns->texts[i]);
+  info->uid = uid >= 0 && uid < UINT32_MAX ? (int64_t) uid : JOB_UID_UNKNOWN;
+  info->cpus = read_number (table, row, columns->cpus);
+  if (!(info->cpus >= 0 && info->cpus <= CPUS_MAX))
+    info->cpus = nan ("");
+  info->start_ns = read_start (read_number (table, row, columns->started), wall_ns, time_ns);
+  job_info_complete (info);
 }

@@ -11,7 +11,9 @@
 #define TOLD_WAIT (600 * NS_PER_S) /* for the first sight of a job that was told to start */
 #define MARK_EVERY (60 * NS_PER_S)
 #define KEPT_FOR (3600 * NS_PER_S)
-#define TEXT_MAX 255
+#define REWRITE_EVERY (5 * NS_PER_S) /* rows that change all the time are no flood for the history */
+#define PERIODS 3                    /* without a sight of it */
+#define AT_ONCE 8192                 /* jobs and their nodes, of a tick */
 
 /* ---- out ---- */
 
@@ -56,6 +58,7 @@ row_job (struct jobs *jobs, struct job *job)
     row.texts[1 + i] = job->texts[i];
   put_row (jobs, &row);
   job->changed = false;
+  job->written = jobs->awake;
 }
 
 static void
@@ -102,19 +105,69 @@ job_joined (struct jobs *jobs, struct job_use *use)
   put_line (jobs, use->job, &line);
 }
 
+/* ---- when there is something to do ---- */
+
+int64_t
+job_patience (const struct jobs *jobs, const struct job_use *use)
+{
+  int64_t periods = PERIODS * use->node->period_ns;
+
+  return periods > jobs->options.grace_ns && !use->lost ? periods : jobs->options.grace_ns;
+}
+
+/* Until when somebody may show it: each node on which it is has a patience of its own. */
+static int64_t
+deadline (const struct jobs *jobs, const struct job *job)
+{
+  int64_t latest = job->touched + (job->seen || job->restored ? jobs->options.grace_ns : TOLD_WAIT);
+
+  for (size_t i = 0; i < job->use_count; i++) {
+    const struct job_use *use = job->uses[i];
+    int64_t until = use->touched < 0 ? 0 : use->touched + job_patience (jobs, use);
+    latest = until > latest ? until : latest;
+  }
+  return latest;
+}
+
+static int64_t
+earlier (int64_t one, int64_t other)
+{
+  return one < other ? one : other;
+}
+
+static int64_t
+next_due (const struct job *job, int64_t until)
+{
+  int64_t next = until + 1;
+
+  if (!job->announced)
+    return earlier (next, job->born + HOLD);
+  if (job->changed)
+    next = earlier (next, job->written + REWRITE_EVERY);
+  return earlier (next, job->marked + MARK_EVERY);
+}
+
+void
+job_hasten (struct jobs *jobs, struct job *job)
+{
+  int64_t due = next_due (job, deadline (jobs, job));
+
+  if (due < job->due)
+    job_due_set (jobs, job, due);
+}
+
 /* ---- begin ---- */
 
 void
-job_text_set (struct job *job, enum job_text which, const char *text, size_t length, bool weak)
+job_text_set (struct job *job, enum job_text which, const char *text, bool weak)
 {
-  if (length > TEXT_MAX)
-    for (length = TEXT_MAX; length && ((unsigned char) text[length] & 0xc0) == 0x80;) /* not within a character */
-      length--;
-  if (length == 0 || (*job->texts[which] && (weak || !job->weak[which])))
+  if (!*text || (*job->texts[which] && (weak || !job->weak[which])))
+    return;
+  job->weak[which] = weak;
+  if (strcmp (job->texts[which], text) == 0)
     return;
   free (job->texts[which]);
-  job->texts[which] = memory_copy (text, length);
-  job->weak[which] = weak;
+  job->texts[which] = memory_string (text);
   job->changed = true;
 }
 
@@ -123,60 +176,41 @@ set_running (struct jobs *jobs, struct job *job)
 {
   job->state = JOB_RUNNING;
   job->touched = job->marked = jobs->awake;
-  jobs->counts.jobs_running++;
-  for (size_t i = 0; i < job->use_count; i++)
-    job->uses[i]->node->running++;
+  job_counts_running (jobs, job, 1);
+  job_due_add (jobs, job, jobs->awake);
 }
 
 struct job *
-job_begin (struct jobs *jobs, const char *label, size_t length, int64_t started_ns)
+job_begin (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length, int64_t started_ns,
+           struct job *before)
 {
-  struct job *job = jobs_find (jobs, label, length);
-  int64_t after_ns = INT64_MIN;
+  struct job *job = jobs_add (jobs, owner, label, length);
 
-  if (jobs->counts.jobs_running >= JOBS_MAX)
-    return NULL;
-  if (job) {
-    after_ns = job->seen_ns < started_ns ? job->seen_ns : started_ns - 1;
-    jobs->kept_count--;
-    jobs_drop (jobs, job);
-  }
-  job = jobs_add (jobs, label, length);
-  jobs->key = jobs->now_ns / 1000 > jobs->key ? jobs->now_ns / 1000 : jobs->key + 1;
-  job->key = jobs->key;
+  job->after_ns = INT64_MIN;
+  job->key = jobs->key = jobs->now_ns / 1000 > jobs->key ? jobs->now_ns / 1000 : jobs->key + 1;
   job->started_ns = job->seen_ns = started_ns;
-  job->after_ns = after_ns;
   job->born = jobs->awake;
-  job->grace_ns = jobs->options.grace_ns;
   set_running (jobs, job);
+  if (before) {
+    struct job_owner *of_before = before->owner;
+    job->after_ns = before->seen_ns < started_ns ? before->seen_ns : started_ns - 1;
+    job_keep_no_more (jobs, before);
+    jobs_drop (jobs, before);
+    job_owner_release (jobs, of_before);
+  }
   return job;
 }
 
 void
 job_resume (struct jobs *jobs, struct job *job)
 {
-  jobs_chain_remove (&jobs->kept, job);
-  jobs->kept_count--;
-  jobs_chain_add (&jobs->running, job);
+  job_keep_no_more (jobs, job);
   set_running (jobs, job);
   put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, 0, nan (""), { "", "" } });
   tell (jobs, job, &(struct job_line){ .event = JOB_RESUMED, .time_ns = jobs->now_ns });
 }
 
 /* ---- end ---- */
-
-void
-job_keep (struct jobs *jobs, struct job *job)
-{
-  job->marked = jobs->awake;
-  jobs_chain_remove (&jobs->running, job);
-  jobs_chain_add (&jobs->kept, job);
-  jobs->kept_count++;
-  while (jobs->kept_count > JOBS_KEPT_MAX) {
-    jobs->kept_count--;
-    jobs_drop (jobs, jobs->kept.first);
-  }
-}
 
 void
 job_end (struct jobs *jobs, struct job *job, enum job_state state)
@@ -199,10 +233,9 @@ job_end (struct jobs *jobs, struct job *job, enum job_state state)
                             .summary = summary.out.data,
                             .summary_length = summary.out.length - 1 });
   json_free (&summary);
-  jobs->counts.jobs_running--;
   jobs->counts.jobs_ended++;
-  for (size_t i = 0; i < job->use_count; i++)
-    job->uses[i]->node->running--;
+  job_counts_running (jobs, job, -1);
+  job_due_remove (jobs, job);
   job->state = state;
   job->ended_ns = job->seen_ns;
   job_keep (jobs, job);
@@ -213,7 +246,8 @@ job_end (struct jobs *jobs, struct job *job, enum job_state state)
 void
 jobs_mark (struct jobs *jobs)
 {
-  for (struct job *job = jobs->running.first; job; job = job->later) {
+  for (size_t i = 0; i < jobs->due_count; i++) {
+    struct job *job = jobs->due[i];
     announce (jobs, job);
     if (job->changed)
       row_job (jobs, job);
@@ -221,33 +255,41 @@ jobs_mark (struct jobs *jobs)
   }
 }
 
-static int64_t
-patience (const struct job *job)
+/* Does what is due. */
+static void
+look_at (struct jobs *jobs, struct job *job)
 {
-  return job->seen || job->restored ? job->grace_ns : TOLD_WAIT;
+  int64_t until = deadline (jobs, job);
+
+  if (jobs->awake > until) {
+    job_end (jobs, job, JOB_GONE);
+    return;
+  }
+  if (jobs->awake - job->born >= HOLD)
+    announce (jobs, job);
+  if (job->announced && job->changed && jobs->awake - job->written >= REWRITE_EVERY)
+    row_job (jobs, job);
+  if (job->announced && jobs->awake - job->marked >= MARK_EVERY)
+    row_mark (jobs, job);
+  job_due_set (jobs, job, next_due (job, until));
 }
 
 void
 jobs_tick (struct jobs *jobs, int64_t now_ns)
 {
-  struct job *later;
+  size_t work = 0;
 
   jobs_clock (jobs, now_ns);
-  for (struct job *job = jobs->running.first; job; job = later) {
-    later = job->later;
-    if (jobs->awake - job->touched > patience (job)) {
-      job_end (jobs, job, JOB_GONE);
-      continue;
-    }
-    if (jobs->awake - job->born >= HOLD)
-      announce (jobs, job);
-    if (job->announced && job->changed)
-      row_job (jobs, job);
-    if (job->announced && jobs->awake - job->marked >= MARK_EVERY)
-      row_mark (jobs, job);
+  while (jobs->due_count && jobs->due[0]->due <= jobs->awake && work < AT_ONCE) {
+    work += 1 + jobs->due[0]->use_count;
+    look_at (jobs, jobs->due[0]);
   }
-  while (jobs->kept.first && jobs->awake - jobs->kept.first->marked > KEPT_FOR) {
-    jobs->kept_count--;
-    jobs_drop (jobs, jobs->kept.first);
+  while (jobs->first_kept && jobs->awake - jobs->first_kept->marked > KEPT_FOR && work < AT_ONCE) {
+    struct job *job = jobs->first_kept;
+    struct job_owner *owner = job->owner;
+    work += 1 + job->use_count;
+    job_keep_no_more (jobs, job);
+    jobs_drop (jobs, job);
+    job_owner_release (jobs, owner);
   }
 }

@@ -1,6 +1,6 @@
 /* What a job used, in sum: of the last totals of its nodes. And the same as text, for the next start:
  *
- *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]...      a line for each node; "-": not known */
+ *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID      a line for each node; "-": not known */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ is_lost (const struct jobs *jobs, const struct job_use *use)
 {
   int64_t silent = 3 * use->node->period_ns > SILENT_MIN ? 3 * use->node->period_ns : SILENT_MIN;
 
-  silent = silent < use->job->grace_ns ? silent : use->job->grace_ns;
+  silent = silent < job_patience (jobs, use) ? silent : job_patience (jobs, use);
   return use->lost || (use->node->heard_ns <= use->last_ns && jobs->awake - use->node->heard > silent);
 }
 
@@ -148,6 +148,10 @@ nodes_write (struct json *json, const struct jobs *jobs, const struct job *job)
     number_write (json, "memory_peak", use_memory (use));
     number_write (json, "read_bytes", use_total (use, TOTAL_READ));
     number_write (json, "write_bytes", use_total (use, TOTAL_WRITE));
+    if (use->name) {
+      json_key (json, "name");
+      json_text (json, use->name);
+    }
     json_object_end (json);
   }
   json_object_end (json);
@@ -195,6 +199,7 @@ job_state_write (const struct job *job, struct buffer *out)
     }
     for (size_t k = 0; k < JOB_PEAKS; k++)
       add_number (out, use->peaks[k]);
+    add_number (out, job->uid == JOB_UID_UNKNOWN ? nan ("") : (double) job->uid);
     buffer_add_string (out, "\n");
   }
 }
@@ -218,12 +223,14 @@ read_number (char **line)
   return word && end != word && !*end && isfinite (number) ? number : nan ("");
 }
 
+/* 0: there is none, or it is no time of this or the last two centuries. */
 static int64_t
 read_time (char **line)
 {
   const char *word = next_word (line);
+  int64_t time_ns = word ? strtoll (word, NULL, 10) : 0;
 
-  return word ? strtoll (word, NULL, 10) : 0;
+  return time_ns > 0 && time_ns < INT64_MAX / 2 ? time_ns : 0;
 }
 
 static void
@@ -231,6 +238,7 @@ read_node (struct jobs *jobs, struct job *job, char *line)
 {
   const char *name = next_word (&line);
   struct job_use *use = NULL;
+  double uid;
   int64_t first;
 
   if (!name || node_name_check (name, strlen (name), NULL) < 0)
@@ -251,6 +259,9 @@ read_node (struct jobs *jobs, struct job *job, char *line)
   }
   for (size_t k = 0; k < JOB_PEAKS; k++)
     use->peaks[k] = read_number (&line);
+  uid = read_number (&line);
+  if (uid >= 0 && uid < UINT32_MAX)
+    job->uid = (int64_t) uid;
 }
 
 void

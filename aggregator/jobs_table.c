@@ -6,8 +6,6 @@
 #include "aggregator/jobs_private.h"
 #include "synop/memory.h"
 
-#define BUCKETS_FIRST 64
-
 int
 job_label_check (const char *label, size_t length, struct error *error)
 {
@@ -21,104 +19,107 @@ job_label_check (const char *label, size_t length, struct error *error)
 
 /* ---- jobs ---- */
 
-/* FNV-1a */
+#define OF(type, member, link) ((type *) (void *) ((char *) (link) -offsetof (type, member)))
+
+/* The bytes of "123" in "123/1"; 0: it is the first run. */
 static size_t
-hash (const char *label, size_t length)
+run_of (const char *label, size_t length)
 {
-  uint64_t sum = UINT64_C (0xcbf29ce484222325);
+  size_t digits = 0;
 
-  for (size_t i = 0; i < length; i++)
-    sum = (sum ^ (unsigned char) label[i]) * UINT64_C (0x100000001b3);
-  return (size_t) (sum ^ sum >> 32);
-}
-
-static void
-link_in (struct jobs *jobs, struct job *job)
-{
-  struct job **bucket = &jobs->buckets[hash (job->label, strlen (job->label)) & (jobs->bucket_count - 1)];
-
-  job->next = *bucket;
-  job->place = bucket;
-  if (job->next)
-    job->next->place = &job->next;
-  *bucket = job;
-}
-
-static void
-grow (struct jobs *jobs)
-{
-  struct job_chain *const chains[] = { &jobs->running, &jobs->kept };
-
-  free (jobs->buckets);
-  jobs->bucket_count = jobs->bucket_count ? 2 * jobs->bucket_count : BUCKETS_FIRST;
-  jobs->buckets = memory_new (jobs->bucket_count, sizeof (struct job *));
-  for (size_t i = 0; i < 2; i++)
-    for (struct job *job = chains[i]->first; job; job = job->later)
-      link_in (jobs, job);
+  while (digits < length && label[length - 1 - digits] >= '0' && label[length - 1 - digits] <= '9')
+    digits++;
+  return digits && digits + 1 < length && label[length - 1 - digits] == '/' ? length - 1 - digits : 0;
 }
 
 struct job *
-jobs_find (const struct jobs *jobs, const char *label, size_t length)
-{
-  struct job *job = jobs->bucket_count ? jobs->buckets[hash (label, length) & (jobs->bucket_count - 1)] : NULL;
-
-  while (job && (strncmp (job->label, label, length) != 0 || job->label[length]))
-    job = job->next;
-  return job;
-}
-
-void
-jobs_chain_add (struct job_chain *chain, struct job *job)
-{
-  job->earlier = chain->last;
-  job->later = NULL;
-  *(chain->last ? &chain->last->later : &chain->first) = job;
-  chain->last = job;
-}
-
-void
-jobs_chain_remove (struct job_chain *chain, struct job *job)
-{
-  *(job->earlier ? &job->earlier->later : &chain->first) = job->later;
-  *(job->later ? &job->later->earlier : &chain->last) = job->earlier;
-}
-
-struct job *
-jobs_add (struct jobs *jobs, const char *label, size_t length)
+jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length)
 {
   struct job *job = memory_new (1, sizeof *job);
+  size_t of = run_of (label, length);
 
+  job->owner = owner;
+  job->uid = JOB_UID_UNKNOWN;
   job->label = memory_copy (label, length);
   for (size_t i = 0; i < JOB_TEXTS; i++)
     job->texts[i] = memory_string ("");
-  if (jobs->job_count++ >= jobs->bucket_count)
-    grow (jobs);
-  link_in (jobs, job);
-  jobs_chain_add (&jobs->running, job);
+  keyed_table_add (&jobs->labels, &job->of_label, hash_text (&jobs->hash_key, label, length));
+  if (of)
+    keyed_table_add (&jobs->runs, &job->of_run, hash_text (&jobs->hash_key, label, of));
   return job;
 }
 
-static void
-use_destroy (struct job_use *use)
+/* From this link on. */
+static struct job *
+with_label (struct keyed_link *link, const char *label, size_t length)
 {
+  for (; link; link = keyed_link_next (link)) {
+    struct job *job = OF (struct job, of_label, link);
+    if (strncmp (job->label, label, length) == 0 && !job->label[length])
+      return job;
+  }
+  return NULL;
+}
+
+struct job *
+jobs_first (const struct jobs *jobs, const char *label, size_t length)
+{
+  return with_label (keyed_table_first (&jobs->labels, hash_text (&jobs->hash_key, label, length)), label, length);
+}
+
+struct job *
+jobs_next (const struct job *job)
+{
+  return with_label (keyed_link_next (&job->of_label), job->label, strlen (job->label));
+}
+
+static struct job *
+run_with_label (struct keyed_link *link, const char *label, size_t length)
+{
+  for (; link; link = keyed_link_next (link)) {
+    struct job *job = OF (struct job, of_run, link);
+    if (strncmp (job->label, label, length) == 0 && run_of (job->label, strlen (job->label)) == length)
+      return job;
+  }
+  return NULL;
+}
+
+struct job *
+jobs_first_run (const struct jobs *jobs, const char *label, size_t length)
+{
+  return run_with_label (keyed_table_first (&jobs->runs, hash_text (&jobs->hash_key, label, length)), label, length);
+}
+
+struct job *
+jobs_next_run (const struct job *job)
+{
+  return run_with_label (keyed_link_next (&job->of_run), job->label, run_of (job->label, strlen (job->label)));
+}
+
+static void
+use_destroy (struct jobs *jobs, struct job_use *use)
+{
+  struct jobs_node *node = use->node;
+
+  keyed_table_remove (&jobs->uses, &use->of_label);
   *use->place = use->next;
   if (use->next)
     use->next->place = use->place;
-  if (use->node->hint_count)
-    memset (use->node->hints, 0, use->node->hint_count * sizeof (struct job_use *));
+  for (size_t i = 0; i < node->hint_count; i++)
+    if (node->hints[i] == use)
+      node->hints[i] = NULL;
+  free (use->name);
   free (use);
 }
 
+/* Whose it was is the caller's business. */
 void
 jobs_drop (struct jobs *jobs, struct job *job)
 {
-  jobs_chain_remove (job->state == JOB_RUNNING ? &jobs->running : &jobs->kept, job);
-  *job->place = job->next;
-  if (job->next)
-    job->next->place = job->place;
-  jobs->job_count--;
+  keyed_table_remove (&jobs->labels, &job->of_label);
+  keyed_table_remove (&jobs->runs, &job->of_run);
   for (size_t i = 0; i < job->use_count; i++)
-    use_destroy (job->uses[i]);
+    use_destroy (jobs, job->uses[i]);
   for (size_t i = 0; i < JOB_TEXTS; i++)
     free (job->texts[i]);
   free (job->uses);
@@ -147,6 +148,8 @@ jobs_node (struct jobs *jobs, const char *name)
   }
   node = memory_new (1, sizeof *node);
   node->name = memory_string (name);
+  node->owner = (struct job_owner){ .kind = OWNER_NODE, .name = node->name };
+  node->salt = hash_text (&jobs->hash_key, name, strlen (name));
   memmove (jobs->nodes + low + 1, jobs->nodes + low, (jobs->node_count++ - low) * sizeof (struct jobs_node *));
   jobs->nodes[low] = node;
   return node;
@@ -179,13 +182,15 @@ job_use_find (const struct job *job, const struct jobs_node *node)
 }
 
 struct job_use *
-job_use_add (struct job *job, struct jobs_node *node)
+job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node)
 {
   struct job_use *use = memory_new (1, sizeof *use);
   size_t at = use_place (job, node);
 
   use->job = job;
   use->node = node;
+  use->founder = !job->announced;
+  use->touched = -1;
   use->cpus = nan ("");
   for (size_t i = 0; i < JOB_TOTALS; i++)
     use->totals[i].last = nan ("");
@@ -196,6 +201,7 @@ job_use_add (struct job *job, struct jobs_node *node)
   if (use->next)
     use->next->place = &use->next;
   node->uses = use;
+  keyed_table_add (&jobs->uses, &use->of_label, job->of_label.hash ^ node->salt);
   if (job->use_count == job->use_capacity) {
     job->use_capacity = job->use_capacity ? 2 * job->use_capacity : 2;
     job->uses = memory_resize (job->uses, job->use_capacity, sizeof (struct job_use *));
@@ -203,4 +209,40 @@ job_use_add (struct job *job, struct jobs_node *node)
   memmove (job->uses + at + 1, job->uses + at, (job->use_count++ - at) * sizeof (struct job_use *));
   job->uses[at] = use;
   return use;
+}
+
+void
+job_use_drop (struct jobs *jobs, struct job_use *use)
+{
+  struct job *job = use->job;
+  size_t at = use_place (job, use->node);
+
+  memmove (job->uses + at, job->uses + at + 1, (--job->use_count - at) * sizeof (struct job_use *));
+  use->node->owner.running--;
+  use_destroy (jobs, use);
+}
+
+static struct job_use *
+with_node (struct keyed_link *link, const struct jobs_node *node, const char *label, size_t length)
+{
+  for (; link; link = keyed_link_next (link)) {
+    struct job_use *use = OF (struct job_use, of_label, link);
+    if (use->node == node && strncmp (use->job->label, label, length) == 0 && !use->job->label[length])
+      return use;
+  }
+  return NULL;
+}
+
+struct job_use *
+job_uses_first (const struct jobs *jobs, const struct jobs_node *node, const char *label, size_t length)
+{
+  uint64_t hash = hash_text (&jobs->hash_key, label, length) ^ node->salt;
+
+  return with_node (keyed_table_first (&jobs->uses, hash), node, label, length);
+}
+
+struct job_use *
+job_uses_next (const struct job_use *use)
+{
+  return with_node (keyed_link_next (&use->of_label), use->node, use->job->label, strlen (use->job->label));
 }

@@ -153,6 +153,11 @@ static const struct option serve_table[] = {
   { "jobs", "grace", "job-grace", OPTION_DURATION, AT (job_grace_ns), .fallback = "30s", .minimum = "1s",
     .maximum = "1h",
     .help = "A job has ended when no node has seen it for this, or for three of its sampling periods." },
+  { "jobs", "scheduler_users", "job-scheduler-users", OPTION_LIST, AT (job_scheduler_users),
+    .fallback = "slurm,oar,flux,lsfadmin",
+    .help =
+        "The users, beside root and the aggregator's own, that prologs and epilogs run as: their \"aggregator job\" "
+        "is about any job; that of others is about their own jobs." },
 };
 
 /* What a command shares with the aggregator: where to find its socket, or its history. */
@@ -241,11 +246,16 @@ static const struct option jobs_table[] = {
 };
 
 static const struct option job_table[] = {
-  { "job", "user", NULL, OPTION_TEXT, AT (user), .help = "Of start: whose job it is, until a node tells." },
+  { "job", "user", NULL, OPTION_TEXT, AT (user),
+    .help = "Of start: whose job it is, until a node tells. Of end: only jobs of this user." },
   { "job", "name", NULL, OPTION_TEXT, AT (name), .help = "Of start: the job's name, until a node tells." },
 };
 
 static const struct option report_table[] = {
+  { "report", "user", NULL, OPTION_TEXT, AT (user),
+    .help = "Whose job it is, where several users have one of that id." },
+  { "report", "scheduler", NULL, OPTION_TEXT, AT (scheduler),
+    .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
   { "report", "format", NULL, OPTION_CHOICE, AT (report), .fallback = "text", .choices = reports,
     .help = "text: for people; json: one object; perfmon: the merged JSON of perfmon." },
   { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },

@@ -51,6 +51,7 @@ struct options {
   uint64_t history_max_size, history_queue, chunk_frames;
 
   int64_t job_grace_ns;
+  char *job_scheduler_users; /* names */
 
   char *node, *group, *type; /* of tail, replay and export */
   uint64_t count;
@@ -61,7 +62,8 @@ struct options {
   bool json;         /* of status, jobs and report */
 
   bool running;                  /* of jobs: no others */
-  char *user;                    /* of jobs: globs; of job: whose it is */
+  char *user;                    /* of jobs: globs; of job and report: whose it is */
+  char *scheduler;               /* of report */
   char *name;                    /* of job */
   const char *verb;              /* of job: "start" or "end" */
   const char *job;               /* of job and report */

@@ -263,6 +263,7 @@ static struct job_report *
 read_report (struct command *command, struct error *error)
 {
   const struct options *options = command->options;
+  const struct job_choice choice = { options->job, options->user, options->scheduler };
   struct replay_progress progress;
   int64_t now = clock_wall ();
 
@@ -271,7 +272,7 @@ read_report (struct command *command, struct error *error)
   if (!command->file)
     return NULL;
   replay_progress_init (&progress, "report");
-  command->report = job_report_read (command->file, options->job, now, &progress, error);
+  command->report = job_report_read (command->file, &choice, now, &progress, error);
   replay_progress_end (&progress);
   return command->report;
 }

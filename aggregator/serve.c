@@ -15,6 +15,7 @@
 
 #define REQUEST_NS (10 * NS_PER_S) /* to send a request */
 #define ACCEPTS_AT_ONCE 16
+#define NOBODY 65534
 
 static void
 client_destroy (struct client *client)
@@ -111,6 +112,16 @@ client_event (void *context, uint32_t events)
     client_destroy (client);
 }
 
+/* Nobody's, where it is not known. */
+static uint32_t
+peer_uid (int fd)
+{
+  struct ucred peer;
+  socklen_t length = sizeof peer;
+
+  return getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? peer.uid : NOBODY;
+}
+
 static void
 client_create (struct serve *serve, int fd)
 {
@@ -118,6 +129,7 @@ client_create (struct serve *serve, int fd)
 
   client->serve = serve;
   client->fd = fd;
+  client->uid = peer_uid (fd);
   client->deadline_ns = clock_monotonic () + REQUEST_NS;
   client->outlet = outlet_create (fd, OUTLET_SOCKET, serve->options.queue_bytes, serve->options.dropped);
   client->events = EPOLLIN;

@@ -31,9 +31,10 @@ struct serve_flush {
 };
 
 struct serve_job {
-  bool start; /* or end */
+  bool start;   /* or end */
+  uint32_t uid; /* who asks */
   const char *label;
-  const char *user, *name; /* of start; "" when not told */
+  const char *user, *name; /* "" when not told */
 };
 
 struct serve_options {

@@ -135,7 +135,7 @@ ask_job (struct client *client, char *words)
 {
   const struct serve_options *options = &client->serve->options;
   const char *verb = strsep (&words, "\t"), *label = strsep (&words, "\t");
-  struct serve_job what = { .label = label, .user = "", .name = "" };
+  struct serve_job what = { .uid = client->uid, .label = label, .user = "", .name = "" };
   struct buffer text = { 0 };
   bool fine = verb && label;
 

@@ -11,6 +11,7 @@ struct client {
   struct serve *serve;
   struct client *next, **place;
   int fd;
+  uint32_t uid; /* of its process, as the kernel says */
   struct loop_watch *watch;
   uint32_t events; /* what is watched for */
   char request[REQUEST_MAX];

@@ -221,6 +221,7 @@ announce (struct server *server)
             key_set_count (server->keys));
   /* What came since the port was there counts. */
   cluster_list (server->cluster, server->keys, (struct instant){ server->started_ns, now.wall_ns });
+  jobs_expect_nodes (server->jobs, key_set_count (server->keys));
   if (server->history)
     history_each_range (server->history, server, note_stored);
   server_event (server, &(struct event){ .type = EVENT_AGGREGATOR_STARTED,

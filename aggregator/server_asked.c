@@ -23,6 +23,7 @@ server_reload (void *context, struct error *error)
   else
     result = key_set_load (server->keys, server->key_folder, error);
   cluster_list (server->cluster, server->keys, now);
+  jobs_expect_nodes (server->jobs, key_set_count (server->keys));
   server_event (server, &(struct event){ .type = EVENT_KEYS_RELOADED,
                                          .wall_ns = now.wall_ns,
                                          .text = result < 0 ? error->text : NULL,

@@ -1,7 +1,10 @@
 /* The server's jobs: what their core says goes to the stream and into the history, and what runs is read back at the
  * start. */
+#include <pwd.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "aggregator/globs.h"
 #include "aggregator/history_file.h"
 #include "aggregator/job_store.h"
 #include "aggregator/server_private.h"
@@ -48,19 +51,57 @@ restore (struct server *server)
       jobs_restore (server->jobs, &list.jobs[i]);
   else
     log_debug ("jobs of before: %s", error.text);
+  if (list.damaged)
+    log_warning ("%s: %zu jobs that ran are left out; %s", server->options->history_path, list.damaged, error.text);
   if (list.count)
     log_info ("%zu jobs ran when the history was last written", list.count);
   job_list_free (&list);
   history_file_close (file);
 }
 
+static void
+take_event (void *server, const struct event *event)
+{
+  server_event (server, event);
+}
+
+void
+server_jobs_users (struct server *server)
+{
+  struct globs names;
+  const char *name;
+
+  globs_init (&names, server->options->job_scheduler_users);
+  name = names.text;
+  server->scheduler_count = 0;
+  for (size_t i = 0; i < names.count && server->scheduler_count < SCHEDULER_USERS_MAX; i++, name += strlen (name) + 1) {
+    const struct passwd *user = getpwnam (name);
+    if (user)
+      server->scheduler_uids[server->scheduler_count++] = user->pw_uid;
+  }
+  globs_free (&names);
+}
+
+static bool
+is_scheduler (const struct server *server, uint32_t uid)
+{
+  bool found = uid == 0 || uid == geteuid ();
+
+  for (size_t i = 0; i < server->scheduler_count && !found; i++)
+    found = server->scheduler_uids[i] == uid;
+  return found;
+}
+
 void
 server_jobs_open (struct server *server)
 {
-  server->jobs = jobs_create (
-      &(struct jobs_options){
-          .grace_ns = server->options->job_grace_ns, .context = server, .line = take_line, .row = take_row },
-      clock_wall ());
+  server->jobs = jobs_create (&(struct jobs_options){ .grace_ns = server->options->job_grace_ns,
+                                                      .context = server,
+                                                      .line = take_line,
+                                                      .row = take_row,
+                                                      .event = take_event },
+                              clock_wall ());
+  server_jobs_users (server);
   if (server->history)
     restore (server);
 }
@@ -88,13 +129,18 @@ void
 server_job (void *context, const struct serve_job *what, struct buffer *out)
 {
   struct server *server = context;
+  struct job_word word = { .label = what->label,
+                           .user = what->user,
+                           .name = what->name,
+                           .scheduler = is_scheduler (server, what->uid),
+                           .uid = what->uid };
   struct error error;
   int result;
 
   if (what->start)
-    result = jobs_start (server->jobs, what->label, what->user, what->name, now_ns (server), &error);
+    result = jobs_start (server->jobs, &word, now_ns (server), &error);
   else
-    result = jobs_end (server->jobs, what->label, now_ns (server), &error);
+    result = jobs_end (server->jobs, &word, now_ns (server), &error);
   stream_flush (server->stream);
   if (result < 0)
     buffer_printf (out, "error %s\n", error.text);

@@ -18,6 +18,8 @@
 #include "synop/loop.h"
 #include "synop/notify.h"
 
+#define SCHEDULER_USERS_MAX 32
+
 struct server {
   const struct options *options;
   struct loop *loop;
@@ -33,6 +35,8 @@ struct server {
   struct history *history; /* NULL: none is kept */
   struct loop_watch *history_watch;
   struct jobs *jobs;
+  uint32_t scheduler_uids[SCHEDULER_USERS_MAX];
+  size_t scheduler_count;
   struct stream *stream;
   struct serve *serve;
   struct standard_output *output;
@@ -64,7 +68,8 @@ void server_signal (void *server, int number);
 void server_output_ended (void *server, int failure);
 
 /* server_jobs.c */
-void server_jobs_open (struct server *server); /* after the history */
+void server_jobs_open (struct server *server);  /* after the history */
+void server_jobs_users (struct server *server); /* whose word is about any job: the configuration says it */
 void server_jobs_frame (struct server *server, const struct cluster_frame *frame);
 void server_jobs_event (struct server *server, const struct event *event);
 void server_jobs_tick (struct server *server);

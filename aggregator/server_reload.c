@@ -21,6 +21,7 @@ static const struct config_place changeable[] = {
   { "history", "max_age" },
   { "history", "max_size" },
   { "jobs", "grace" },
+  { "jobs", "scheduler_users" },
   { NULL, NULL },
 };
 
@@ -39,6 +40,7 @@ apply (struct server *server)
   if (server->history)
     history_set_limits (server->history, options->history_max_age_ns, options->history_max_size);
   jobs_set_grace (server->jobs, options->job_grace_ns);
+  server_jobs_users (server);
 }
 
 /* The sockets have the key that they were made with. */

@@ -60,7 +60,8 @@ static const struct counter counters[] = {
   COUNTER (history, frames_stored),   COUNTER (history, frames_not_stored),
   COUNTER (history, chunks),          COUNTER (jobs, jobs_running),
   COUNTER (jobs, jobs_started),       COUNTER (jobs, jobs_ended),
-  COUNTER (jobs, job_rows_refused),
+  COUNTER (jobs, job_rows_refused),   COUNTER (jobs, job_words_refused),
+  COUNTER (jobs, jobs_disputed),
 };
 
 #define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))

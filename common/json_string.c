@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "synop/text.h"
+
 size_t
 json_utf8_length (const unsigned char *at, size_t left)
 {
@@ -38,21 +40,53 @@ json_utf8_length (const unsigned char *at, size_t left)
   return length;
 }
 
+/* "\u202e"; two of them for what lies beyond U+FFFF. */
+static char *
+escape_put (char *to, uint32_t c)
+{
+  static const char digits[] = "0123456789abcdef";
+
+  if (c > 0xffff) {
+    to = escape_put (to, 0xd7c0 + (c >> 10));
+    c = 0xdc00 | (c & 0x3ff);
+  }
+  *to++ = '\\';
+  *to++ = 'u';
+  for (int shift = 12; shift >= 0; shift -= 4)
+    *to++ = digits[c >> shift & 15];
+  return to;
+}
+
 static char *
 control_put (char *to, unsigned char control)
 {
-  static const char digits[] = "0123456789abcdef";
   static const char letters[0x20] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
 
+  if (letters[control] == 0)
+    return escape_put (to, control);
   *to++ = '\\';
-  if (letters[control] != 0) {
-    *to++ = letters[control];
-    return to;
+  *to++ = letters[control];
+  return to;
+}
+
+/* What is not ASCII. Whoever shows the line on a terminal sees no control and no mark of direction. */
+static char *
+wide_put (char *to, const unsigned char **at, size_t left)
+{
+  size_t bytes;
+  uint32_t c = text_character ((const char *) *at, left, &bytes);
+
+  if (c == TEXT_BROKEN) {
+    memcpy (to, "\xef\xbf\xbd", 3);
+    to += 3;
+  } else if (text_is_unsound (c)) {
+    to = escape_put (to, c);
+  } else {
+    memcpy (to, *at, bytes);
+    to += bytes;
   }
-  memcpy (to, "u00", 3);
-  to[3] = digits[control >> 4];
-  to[4] = digits[control & 15];
-  return to + 5;
+  *at += bytes;
+  return to;
 }
 
 #define EACH_BYTE(byte) (UINT64_C (0x0101010101010101) * (byte))
@@ -109,11 +143,7 @@ careful_put (char *to, const unsigned char *at, size_t length)
       *to++ = (char) c;
       at++;
     } else if (c >= 0x80) {
-      size_t bytes = json_utf8_length (at, (size_t) (end - at));
-
-      memcpy (to, bytes == 0 ? (const unsigned char *) "\xef\xbf\xbd" : at, bytes == 0 ? 3 : bytes);
-      to += bytes == 0 ? 3 : bytes;
-      at += bytes == 0 ? 1 : bytes;
+      to = wide_put (to, &at, (size_t) (end - at));
     } else if (c < 0x20) {
       to = control_put (to, c);
       at++;

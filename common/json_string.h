@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Controls, quotes and backslashes are escaped, what is not UTF-8 becomes U+FFFD: at most 6 bytes for each and two
- * quotes. Returns the end of what was written. */
+/* Quotes, backslashes and what text.h calls unsound are escaped (but DEL), what is not UTF-8 becomes U+FFFD: at most 6
+ * bytes for each and two quotes. Returns the end of what was written. */
 char *json_string_put (char *to, const char *text, size_t length);
 
 /* The length of the UTF-8 character that begins at `at`, which is not ASCII; 0 when it is none. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "synop/clock.h"
+#include "synop/text.h"
 
 #define LOG_LINE_MAX 1024
 
@@ -49,6 +50,21 @@ stderr_is_journal (void)
          status.st_dev == (dev_t) device && status.st_ino == (ino_t) inode;
 }
 
+/* Each character that a terminal, or who reads there, could take for something else becomes a question mark. Returns the
+ * length of what is left. */
+static size_t
+make_harmless (char *text, size_t length)
+{
+  size_t to = 0;
+
+  for (size_t at = 0, bytes; at < length; at += bytes) {
+    bool unsound = text_is_unsound (text_character (text + at, length - at, &bytes));
+    memmove (text + to, unsound ? "?" : text + at, unsound ? 1 : bytes);
+    to += unsound ? 1 : bytes;
+  }
+  return to;
+}
+
 /* The whole line with its newline; returns its length. */
 static size_t
 line_make (char line[LOG_LINE_MAX + 1], enum log_level level, const char *format, va_list arguments)
@@ -67,9 +83,7 @@ line_make (char line[LOG_LINE_MAX + 1], enum log_level level, const char *format
   int made = vsnprintf (line + start, LOG_LINE_MAX - start, format, arguments);
   size_t length = start + (made < 0 ? 0 : strlen (line + start));
 
-  for (size_t i = start; i < length; i++)
-    if ((unsigned char) line[i] < 0x20 || line[i] == 0x7f)
-      line[i] = '?';
+  length = start + make_harmless (line + start, length - start);
   line[length++] = '\n';
   return length;
 }

@@ -1,5 +1,6 @@
 /* Writes JSON, one object a line, into a buffer. Commas are the writer's business. Written by hand since every line of
- * the stream passes here. Keys and texts may hold any bytes: controls are escaped, what is not UTF-8 becomes U+FFFD. */
+ * the stream passes here. Keys and texts may hold any bytes: controls and marks of direction (text.h) are escaped,
+ * what is not UTF-8 becomes U+FFFD. */
 #ifndef SYNOP_JSON_H
 #define SYNOP_JSON_H
 

@@ -349,6 +349,31 @@ def test_flood(cluster, size):
     assert counters["duplicates"] + counters["dropped_user"] + counters["dropped_full"] > 0, counters
 
 
+@pytest.mark.sanitized
+def test_jobs_without_end(cluster):
+    """More jobs than a node may have, in rows that move, with ids, periods and starts at the ends of what can be written:
+    its own are held back, and who it was is told."""
+    job = {"section": "job_data", "row": "job", "rows_name": "jobs", "fold_name": "total"}
+    groups = [GROUP, protocol.Group("job_cpu", **job, metrics=[protocol.Metric("user_time", protocol.COUNTER)]),
+              protocol.Group("job_info", **job, metrics=[protocol.Metric("user", protocol.TEXT, 11, 0),
+                                                         protocol.Metric("started", protocol.GAUGE)])]
+    ids = [f"{number}-{'x' * 8}" for number in range(4000)] + ["a b", "", "y" * 200, "7/" + "1" * 100]
+    chance = random.Random(5)
+    with Siege(cluster, growth=48 * MIB):
+        peer = evil(cluster, groups)
+        peer.start()
+        for _ in range(10):
+            cpu = {one: {"user_time": 2**64 - 1} for one in chance.sample(ids, 3000)}
+            info = {one: {"user": f"u{chance.random()}", "started": 8.9e9} for one in chance.sample(ids, 500)}
+            tables = [protocol.table_wire(groups, "job_cpu", 2**63 - 1, rows=cpu),
+                      protocol.table_wire(groups, "job_info", 2**63 - 1, rows=info)]
+            peer.publish(tables)
+            peer.pump()
+        cluster.aggregator.wait_line(type="event", event="jobs_held_back", node="evil", what="rows")
+        cluster.wait_counter("job_rows_refused", 10000)
+        assert cluster.counter("jobs_running") <= 2048
+
+
 def test_silent_local_clients(cluster):
     """The local socket too: clients that connect and ask nothing are closed, the others are served."""
     many_files()

@@ -1,7 +1,11 @@
 """Jobs at a real aggregator: nodes that are played here show them over the wire; lines, tables, commands and restarts."""
 
+import contextlib
+import os
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -34,7 +38,8 @@ class Node:
     """Shows jobs: {label: CPU seconds that it used here}. What is new since its last frame is in job_info too. Frames go out
     by themselves, from a thread, since jobs end when there are none."""
 
-    def __init__(self, cluster, name, jobs=(), told=(), by_hand=False):
+    def __init__(self, cluster, name, jobs=(), told=(), by_hand=False, user="ana"):
+        self.user = user
         keys = cluster.keys_of(name)
         pair = read_key(keys / "agent.pub"), read_key(keys / "agent.key")
         self.peer = AgentPeer(cluster.endpoint, name, pair, read_key(keys / "aggregator.pub"), GROUPS)
@@ -61,7 +66,7 @@ class Node:
     def show(self):
         """One frame. Returns its job tables."""
         jobs = self.jobs
-        info = {label: {"scheduler": "slurm", "user": "ana", "name": "relax", "cpus": 2, "started": time.time() - 1}
+        info = {label: {"scheduler": "slurm", "user": self.user, "name": "relax", "cpus": 2, "started": time.time() - 1}
                 for label in jobs if label not in self.told}
         self.told = set(jobs)
         cpu = {label: {"user_time": used * S, "system_time": used * S // 2} for label, used in jobs.items()}
@@ -217,6 +222,80 @@ def test_told_by_prolog_and_epilog(cluster, nodes):
     assert counters["jobs_running"] == 0 and counters["jobs_started"] == counters["jobs_ended"] == 1
     for words in ("job", "job\tstop\t5", "job\tstart", "job\tend\t5\tnode=n1"):
         assert ask(cluster, words).startswith("error job takes start or end"), words
+
+
+@pytest.mark.sanitized
+def test_one_id_of_two_users(cluster, nodes):
+    """Two jobs, an event, and a report that asks which."""
+    out = start(cluster)
+    nodes("n1", jobs={"5": 4})
+    [first] = wait_jobs(out, 1, "started")
+    nodes("n2", jobs={"5": 6}, user="eve")
+    second = wait_jobs(out, 2, "started")[1]
+    assert (first["user"], first["nodes"], second["user"], second["nodes"]) == ("ana", ["n1"], "eve", ["n2"])
+    event = out.wait_line(type="event", event="job_disputed")
+    assert event["node"] == "n2" and event["job_id"] == "5" and "which runs on n1, is of ana (slurm)" in event["detail"]
+    assert cluster.counter("jobs_disputed") == 1
+    done = command(cluster, "job", "end", "5", "--user", "eve")
+    assert (done.returncode, done.stderr) == (0, "")
+    [ended] = wait_jobs(out, 1, "ended")
+    assert ended["user"] == "eve" and ended["summary"]["cpu_time"] == 9
+    assert [(job["job_id"], job["user"]) for job in listed(cluster, "--running")] == [("5", "ana")]
+    assert out.stop() == 0
+    done = from_history(cluster, "report", "5", "--json")
+    assert done.returncode == 1 and "job 5 is of several users: ana, eve; --user says whose" in done.stderr
+    for user, node in (("ana", "n1"), ("eve", "n2")):
+        shown = parse_line(from_history(cluster, "report", "5", "--json", "--user", user).stdout)
+        assert shown["user"] == user and [one["node"] for one in shown["nodes"]] == [node]
+    done = from_history(cluster, "report", "5", "--user", "bob")
+    assert done.returncode == 1 and "there is no job 5 of user bob" in done.stderr
+
+
+@contextlib.contextmanager
+def everybody_reaches(folder):
+    """pytest's folders are their user's alone."""
+    closed = {one: one.stat().st_mode for one in (folder, *folder.parents) if not one.stat().st_mode & 1}
+    try:
+        for one, mode in closed.items():
+            one.chmod(mode | 0o111)
+        yield
+    finally:
+        for one, mode in closed.items():
+            one.chmod(mode)
+
+
+def test_a_user_who_fills_the_socket(cluster, nodes):
+    """He has his share; the scheduler's words, nodes' jobs and the status come as ever."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    out = start(cluster)
+    nodes("n1", jobs={"7": 4})
+    cluster.socket.chmod(0o666)
+    code = f"""
+import os, socket
+os.setresgid(65533, 65533, 65533); os.setresuid(65533, 65533, 65533)
+def ask(text):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.settimeout({LIMIT})
+        made.connect({str(cluster.socket)!r})
+        made.sendall(text.encode() + b"\\n")
+        return made.makefile().read().strip()
+answers = [ask(f"job\\tstart\\tmine-{{i}}") for i in range(300)]
+print(sum(one == "ok" for one in answers), answers[-1], ask("job\\tend\\t7"), ask("job\\tend\\tmine-1"), sep="|")
+"""
+    with everybody_reaches(cluster.socket.parent):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, done.stderr
+    taken, refused, other, own = done.stdout.strip().split("|")
+    assert taken == "256" and refused.startswith("error too many jobs that were told of")
+    assert other.startswith("error the job is another user's") and own == "ok"
+    event = out.wait_line(type="event", event="jobs_held_back")
+    assert event["user"] == "65533" and event["what"] == "words" and event["count"] == 1
+    counters = cluster.status()["counters"]
+    assert counters["job_words_refused"] == 300 - 256 + 1 and counters["job_rows_refused"] == 0
+    assert command(cluster, "job", "start", "8").returncode == 0
+    assert command(cluster, "job", "end", "7").returncode == 0
+    assert wait_jobs(out, 1, "ended", job_id="7")[0]["reason"] == "told"
 
 
 def ask(cluster, request):

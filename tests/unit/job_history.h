@@ -77,6 +77,8 @@ struct job_sample {
   double cpus;
   uint64_t rss, rss_peak, read, written, received, sent;
   bool no_memory;             /* the row has no values there */
+  double rss_real;            /* rather than rss, unless 0 */
+  int64_t period_ns;          /* as told; 0: a second */
   const char *source, *error; /* of job_info; of job_io. NULL: none */
   const char *network_error;  /* beside its values; NULL: none */
   unsigned node_gpus;      /* GPU K is used by 10 K percent, K bytes, K joules a second; 9 has no use that is known */
@@ -99,6 +101,8 @@ fill_job (struct table tables[JOB_GROUPS], const char *job, const struct job_sam
     table_set_real (&tables[1], 0, 3, sample->cpus);
   if (!sample->no_memory) {
     table_set_uint (&tables[2], 0, 0, sample->rss);
+    if (sample->rss_real != 0)
+      table_set_real (&tables[2], 0, 0, sample->rss_real);
     table_set_uint (&tables[2], 0, 1, sample->rss_peak);
     table_set_real (&tables[2], 0, 2, 12.5);
   }
@@ -154,7 +158,7 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
   for (size_t i = 0; i < JOB_GROUPS; i++) {
     table_init (&tables[i], &job_groups[i]);
     tables[i].monotonic_ns = header.monotonic_ns;
-    tables[i].period_ns = SECOND_NS;
+    tables[i].period_ns = sample->period_ns ? sample->period_ns : SECOND_NS;
     list[i] = groups[i].now = &tables[i];
   }
   if (!sample->absent)

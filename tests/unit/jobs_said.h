@@ -42,7 +42,24 @@ struct noted {
   struct stored *stored;
   size_t stored_count;
   bool many; /* only counts */
+  size_t rows, events;
+  enum event_type event; /* the last one: */
+  char who[64], what[64], why[200];
+  uint64_t count;
 };
+
+static inline void
+take_event (void *context, const struct event *event)
+{
+  struct noted *noted = context;
+
+  noted->events++;
+  noted->event = event->type;
+  noted->count = event->count;
+  snprintf (noted->who, sizeof noted->who, "%s", event->node ? event->node : event->user);
+  snprintf (noted->what, sizeof noted->what, "%s", event->reason);
+  snprintf (noted->why, sizeof noted->why, "%s", event->text);
+}
 
 static inline void
 take_line (void *context, const struct job_line *line)
@@ -74,6 +91,7 @@ take_row (void *context, const struct job_row *row)
   struct stored *stored;
   size_t at = 0;
 
+  noted->rows++;
   if (noted->many)
     return;
   while (at < noted->stored_count && noted->stored[at].key != row->key)

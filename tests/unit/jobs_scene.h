@@ -14,7 +14,7 @@
 
 static const struct metric info_metrics[] = { { "scheduler", TEXT }, { "user", TEXT },  { "name", TEXT },
                                               { "command", TEXT },   { "array", TEXT }, { "cpus", GAUGE },
-                                              { "started", GAUGE } };
+                                              { "started", GAUGE },  { "uid", GAUGE } };
 static const struct metric cpu_metrics[] = { { "user_time", COUNTER, .per = 1000000000 },
                                              { "system_time", COUNTER, .per = 1000000000 } };
 static const struct metric memory_metrics[] = { { "rss", GAUGE, .times = 1024 }, { "oom_kills", COUNTER } };
@@ -35,7 +35,10 @@ static const struct group *const groups[] = { &other_group, &cpu_group, &info_gr
 /* A job on a node, as its agent keeps it. */
 struct work {
   char label[40];
-  const char *user, *array;
+  const char *scheduler, *user, *array, *name;
+  double cpus;        /* NaN: not told */
+  double told_start;  /* in the place of started_ns, unless 0 */
+  int64_t uid;        /* -1: not told */
   double cpu, rate;   /* seconds, and a second */
   double memory;      /* KiB */
   int64_t started_ns; /* cluster time */
@@ -53,8 +56,9 @@ struct player {
   bool silent; /* its frames wait in its ring */
   bool dead;   /* there are none */
   bool no_info;
-  int64_t wall_ns;   /* its wall clock is ahead of cluster time by */
-  int64_t period_ns; /* how often it samples */
+  int64_t wall_ns;                   /* its wall clock is ahead of cluster time by */
+  int64_t period_ns;                 /* how often it samples */
+  int64_t told_period_ns, sample_ns; /* as it says, unless 0 */
   struct work *works;
   size_t count, capacity;
   struct sample ring[RING];
@@ -77,7 +81,8 @@ static inline struct jobs *
 core (struct scene *scene)
 {
   return jobs_create (
-      &(struct jobs_options){ .grace_ns = GRACE, .context = &scene->noted, .line = take_line, .row = take_row },
+      &(struct jobs_options){
+          .grace_ns = GRACE, .context = &scene->noted, .line = take_line, .row = take_row, .event = take_event },
       scene->now_ns);
 }
 
@@ -134,14 +139,24 @@ fill_info (const struct player *node, struct table *table, const struct work *wo
 {
   size_t row = row_of (table, work);
 
-  table_set_text (table, row, 0, "slurm", 5);
+  table_set_text (table, row, 0, work->scheduler, strlen (work->scheduler));
   table_set_text (table, row, 1, work->user, strlen (work->user));
-  table_set_text (table, row, 2, "relax", 5);
+  table_set_text (table, row, 2, work->name, strlen (work->name));
   table_set_text (table, row, 3, "python3", 7);
   if (work->array)
     table_set_text (table, row, 4, work->array, strlen (work->array));
-  table_set_uint (table, row, 5, 4);
-  table_set_real (table, row, 6, (double) (work->started_ns + node->wall_ns) / (double) NS_PER_S);
+  table_set_real (table, row, 5, work->cpus);
+  table_set_real (table, row, 6,
+                  work->told_start != 0 ? work->told_start
+                                        : (double) (work->started_ns + node->wall_ns) / (double) NS_PER_S);
+  if (work->uid >= 0)
+    table_set_uint (table, row, 7, (uint64_t) work->uid);
+}
+
+static inline uint64_t
+bounded (double number)
+{
+  return number < 1.8e19 ? (uint64_t) number : UINT64_MAX;
 }
 
 static inline void
@@ -159,19 +174,19 @@ send (struct scene *scene, const struct player *node, const struct sample *sampl
   snprintf (header.node, sizeof header.node, "%s", node->name);
   for (size_t i = 0; i < GROUPS; i++) {
     table_begin (&scene->tables[i]);
-    scene->tables[i].period_ns = node->period_ns;
+    scene->tables[i].period_ns = node->told_period_ns ? node->told_period_ns : node->period_ns;
     if (i != INFO || !node->no_info)
       pairs[i].now = &scene->tables[i];
   }
   for (size_t i = 0; i < sample->count; i++) {
     const struct work *work = &sample->works[i];
     size_t row = row_of (&scene->tables[CPU], work);
-    table_set_uint (&scene->tables[CPU], row, 0, (uint64_t) (work->cpu * 0.75e9));
-    table_set_uint (&scene->tables[CPU], row, 1, (uint64_t) (work->cpu * 0.25e9));
+    table_set_uint (&scene->tables[CPU], row, 0, bounded (work->cpu * 0.75e9));
+    table_set_uint (&scene->tables[CPU], row, 1, bounded (work->cpu * 0.25e9));
     row = row_of (&scene->tables[MEMORY], work);
     table_set_uint (&scene->tables[MEMORY], row, 0, (uint64_t) work->memory);
     row = row_of (&scene->tables[IO], work);
-    table_set_uint (&scene->tables[IO], row, 0, (uint64_t) (work->cpu * 1000));
+    table_set_uint (&scene->tables[IO], row, 0, bounded (work->cpu * 1000));
     if (!work->told && !node->no_info)
       fill_info (node, &scene->tables[INFO], work);
   }
@@ -181,7 +196,7 @@ send (struct scene *scene, const struct player *node, const struct sample *sampl
 static inline void
 sample (struct scene *scene, struct player *node)
 {
-  struct sample one = { .time_ns = scene->now_ns, .count = node->count };
+  struct sample one = { .time_ns = node->sample_ns ? node->sample_ns : scene->now_ns, .count = node->count };
 
   one.works = memory_new (node->count, sizeof *one.works);
   for (size_t i = 0; i < node->count; i++) {
@@ -238,8 +253,14 @@ begin (struct scene *scene, size_t node, const char *label, double rate)
     player->capacity = player->capacity ? 2 * player->capacity : 8;
     player->works = memory_resize (player->works, player->capacity, sizeof *player->works);
   }
-  player->works[player->count] =
-      (struct work){ .user = "ana", .rate = rate, .memory = 1024, .started_ns = scene->now_ns - NS_PER_S / 2 };
+  player->works[player->count] = (struct work){ .scheduler = "slurm",
+                                                .user = "ana",
+                                                .name = "relax",
+                                                .cpus = 4,
+                                                .uid = -1,
+                                                .rate = rate,
+                                                .memory = 1024,
+                                                .started_ns = scene->now_ns - NS_PER_S / 2 };
   snprintf (player->works[player->count].label, sizeof player->works[0].label, "%s", label);
   return &player->works[player->count++];
 }
@@ -310,13 +331,19 @@ begin_two (struct scene *scene, int seconds)
   SAID (JOB_STARTED, "2", "n2");
 }
 
-/* Somebody says that it has ended: as many runs had that label. */
+#define WORD(...)                                                                                                      \
+  &(struct job_word)                                                                                                   \
+  {                                                                                                                    \
+    __VA_ARGS__, true, 0                                                                                               \
+  }
+
+/* A scheduler says that it has ended: as many runs had that label. */
 static inline void
 tell_end (struct scene *scene, const char *label, int runs)
 {
   struct error error;
 
-  assert_int_equal (jobs_end (scene->jobs, label, scene->now_ns, &error), runs);
+  assert_int_equal (jobs_end (scene->jobs, WORD (label, "", ""), scene->now_ns, &error), runs);
 }
 
 static inline void
@@ -324,7 +351,7 @@ tell_start (struct scene *scene, const char *label, const char *user, const char
 {
   struct error error;
 
-  assert_int_equal (jobs_start (scene->jobs, label, user, name, scene->now_ns, &error), 0);
+  assert_int_equal (jobs_start (scene->jobs, WORD (label, user, name), scene->now_ns, &error), 0);
 }
 
 /* The last process of it ends on n1; when the grace has passed, it is gone. */

@@ -1,4 +1,5 @@
 /* A job's report: totals, gaps, lost nodes, the slow one; what it cannot know; as text. */
+#include "aggregator/job_document.h"
 #include "tests/unit/job_history.h"
 
 #define GIB ((uint64_t) 1 << 30)
@@ -560,6 +561,46 @@ test_bins (void **state)
   job_report_destroy (report);
 }
 
+/* ---- numbers that no machine has ---- */
+
+/* A node tells values at the ends of what can be written, and periods: they are left out, with a word, and all that is made
+ * of the report is whole. */
+static void
+test_numbers_beyond_bounds (void **state)
+{
+  static const double odd[] = { 1.7e308, -1.7e308, 1e30, 5e-324, -5e-324, 1e-300, 3e38 };
+  struct scratch *scratch = *state;
+  struct job_report *report;
+  char *path = memory_format ("%s/x.pdf", scratch->folder);
+  struct error error = { "" };
+  struct json json = { 0 };
+
+  put_steady (scratch, "n1", 1, 11, 2, GIB);
+  for (uint64_t i = 1; i <= 11; i++) {
+    struct job_sample sample = steady (i, i == 3 ? 1e308 : 4, 2, GIB);
+    sample.rss_real = odd[i % 7];
+    sample.read = i % 2 ? UINT64_MAX : 0;
+    sample.period_ns = i > 8 ? INT64_MAX : 0;
+    put_sample (scratch, "n2", "123", &sample);
+  }
+  report = make_job_report (scratch, "n1,n2", 10, true, NULL);
+  assert_near (series_of (report, 0, JOB_MEMORY)->mean, (double) GIB);
+  assert_true (series_of (report, 1, JOB_MEMORY)->maximum < 1e24);
+  assert_true (report->all[JOB_MEMORY].maximum < 1e24 && report->all[JOB_MEMORY].mean >= 0);
+  assert_true (says (report, "n2 told numbers that no machine has"));
+  assert_false (says (report, "n1 told numbers"));
+  job_report_json (report, &json);
+  if (job_report_pdf (report, path, &error) < 0)
+    fail_msg ("%s", error.text);
+  assert_int_equal (unlink (path), 0);
+  if (job_report_html (report, path, &error) < 0)
+    fail_msg ("%s", error.text);
+  assert_int_equal (unlink (path), 0);
+  json_free (&json);
+  job_report_destroy (report);
+  free (path);
+}
+
 /* ---- text ---- */
 
 static size_t
@@ -634,6 +675,7 @@ main (void)
     TEST (test_error_of_other_values),
     TEST (test_bins),
     TEST (test_text),
+    TEST (test_numbers_beyond_bounds),
     TEST (test_cut),
     TEST (test_rates),
     TEST (test_first_sample),

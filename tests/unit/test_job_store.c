@@ -14,6 +14,8 @@
 #include <sqlite3.h>
 
 #include "aggregator/history.h"
+#include "aggregator/job_report.h"
+#include "aggregator/job_report_write.h"
 #include "aggregator/job_store.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -69,6 +71,14 @@ finish (void **state)
 }
 
 /* ---- rows ---- */
+
+static void
+put_job_of (struct scene *scene, int64_t key, const char *label, const char *scheduler, const char *user)
+{
+  history_put_job (
+      scene->history,
+      &(struct job_row){ JOB_ROW_JOB, key, scene->start_ns, nan (""), { label, scheduler, user, "", "", "" } });
+}
 
 static void
 put_job (struct scene *scene, int64_t key, const char *label, const char *user, int64_t started_s)
@@ -152,7 +162,7 @@ found (struct scene *scene, const char *label)
   struct job_record job;
   struct error error;
 
-  assert_int_equal (job_store_find (reader (scene), label, &job, &error), 1);
+  assert_int_equal (job_store_find (reader (scene), &(struct job_choice){ label }, &job, &error), 1);
   return job;
 }
 
@@ -237,7 +247,7 @@ test_find (void **state)
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     put_job (scene, (int64_t) i + 1, all[i], "", 0);
   for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-    int result = job_store_find (reader (scene), expected[i].label, &job, &error);
+    int result = job_store_find (reader (scene), &(struct job_choice){ expected[i].label }, &job, &error);
     assert_int_equal (result, expected[i].key != 0);
     if (result == 1) {
       assert_true (job.key == expected[i].key);
@@ -248,6 +258,47 @@ test_find (void **state)
   job = found (scene, "8");
   assert_true (job.key == 20);
   job_record_free (&job);
+}
+
+/* Several users', several schedulers' jobs of one id: it must be said which is meant. */
+static void
+test_find_of_several (void **state)
+{
+  struct scene *scene = *state;
+  static const struct {
+    struct job_choice choice;
+    int64_t key; /* 0: it is not said which; -1: there is none */
+    const char *says;
+  } expected[] = {
+    { { "7", "", "" }, 0, "job 7 is of several users: ana, eve; --user says whose" },
+    { { "7", "ana", NULL }, 0, "job 7 is of several schedulers: pbs, slurm; --scheduler says whose" },
+    { { "7", "ana", "pbs" }, 2, NULL },
+    { { "7", "ana", "slurm" }, 4, NULL },
+    { { "7", "eve", NULL }, 3, NULL },
+    { { "7", "bob", NULL }, -1, NULL },
+    { { "8", NULL, NULL }, 5, NULL }, /* the one that somebody has, though another is newer */
+    { { "9", NULL, NULL }, 7, NULL },
+  };
+  struct job_record job;
+  struct error error;
+
+  put_job_of (scene, 1, "7", "slurm", "ana");
+  put_job_of (scene, 2, "7", "pbs", "ana");
+  put_job_of (scene, 3, "7/2", "slurm", "eve");
+  put_job_of (scene, 4, "7/1", "slurm", "ana");
+  put_job_of (scene, 5, "8", "slurm", "ana");
+  put_job_of (scene, 6, "8", "", "");
+  put_job_of (scene, 7, "9", "", "");
+  for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    int result = job_store_find (reader (scene), &expected[i].choice, &job, &error);
+    assert_int_equal (result, expected[i].key > 0 ? 1 : expected[i].key < 0 ? 0 : -1);
+    if (result < 0)
+      assert_string_equal (error.text, expected[i].says);
+    if (result == 1) {
+      assert_int_equal (job.key, expected[i].key);
+      job_record_free (&job);
+    }
+  }
 }
 
 /* What ended before max_age goes with all that belongs to it; what runs stays, however old it is. */
@@ -289,6 +340,101 @@ execute (const struct scene *scene, const char *text)
   sqlite3_close (database);
 }
 
+static void
+copy_file (const char *from, const char *to)
+{
+  char *command = memory_format ("rm -f '%s-wal' '%s-shm'; cp '%s' '%s'", to, to, from, to);
+
+  assert_int_equal (system (command), 0);
+  free (command);
+}
+
+/* There is one, or an error. */
+static void
+check_report (struct history_file *file)
+{
+  const struct job_look look = { 100, true, true };
+  struct error error = { "" };
+  struct json json = { 0 };
+  struct job_report *report = job_report_read (file, &(struct job_choice){ "1" }, clock_wall (), NULL, &error);
+
+  if (report) {
+    job_report_text (report, &look, &json.out);
+    job_report_json (report, &json);
+    assert_null (memmem (json.out.data, json.out.length, "\033[31", 4)); /* what the row has */
+  }
+  assert_true (report != NULL || *error.text);
+  job_report_destroy (report);
+  json_free (&json);
+}
+
+/* What disks and hands do to rows: they are left out, and the error says which; never is anything made of them. */
+static void
+test_damaged_rows (void **state)
+{
+  static const struct {
+    const char *damage, *what;
+  } rows[] = {
+    { "UPDATE jobs SET label = x'ff00ff' WHERE key = 1", NULL },
+    { "UPDATE jobs SET label = '' WHERE key = 1", "its id" },
+    { "UPDATE jobs SET label = zeroblob (100000) || 'a' WHERE key = 1", "its id" },
+    { "UPDATE jobs SET label = 'a b' WHERE key = 1", "its id" },
+    { "UPDATE jobs SET started = -9223372036854775808 WHERE key = 1", "a time" },
+    { "UPDATE jobs SET started = 0 WHERE key = 1", "a time" },
+    { "UPDATE jobs SET cpus = 9e999 WHERE key = 1", "its number of CPUs" },
+    { "UPDATE job_ends SET time = 9223372036854775807 WHERE job = 1", "a time" },
+    { "UPDATE job_ends SET time = -1 WHERE job = 1", "a time" },
+    { "UPDATE job_ends SET summary = '{\"duration\":' WHERE job = 1", "its summary" },
+    { "UPDATE job_ends SET summary = '{}' || char (10) || '{}' WHERE job = 1", "its summary" },
+    { "UPDATE job_ends SET summary = replace (hex (zeroblob (50000)), '00', '[') WHERE job = 1", "its summary" },
+    { "UPDATE job_ends SET summary = '{\"a\":' || replace (hex (zeroblob (50000)), '00', '[') WHERE job = 1",
+      "its summary" },
+    { "UPDATE job_nodes SET first = -5 WHERE job = 1", "a node of it" },
+    { "UPDATE nodes SET name = '../x'", "a node of it" },
+    { "UPDATE jobs SET user = zeroblob (1000000), name = x'1b5b33316d', command = '', array = 5 WHERE key = 1", NULL },
+  };
+  struct scene *scene = *state;
+  char *kept = memory_format ("%s.kept", scene->path);
+  struct job_query query = { INT64_MIN, INT64_MAX, NULL, false };
+
+  put_job (scene, 1, "1", "ana", 0);
+  put_node (scene, 1, "n1");
+  put_end (scene, 1, 100, "gone", "{\"duration\":100,\"lost_nodes\":[\"n1\"],\"a\":{\"b\":[-1.5e+9,null,true]}}");
+  put_job (scene, 2, "2", "ana", 0);
+  assert_true (history_flush (scene->history));
+  history_destroy (scene->history);
+  scene->history = NULL;
+  copy_file (scene->path, kept);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct job_list list = { 0 };
+    struct job_record job;
+    struct history_file *file;
+    struct error error = { "" };
+    int found;
+    copy_file (kept, scene->path);
+    execute (scene, rows[i].damage);
+    file = history_file_open (scene->path, &error);
+    assert_non_null (file);
+    assert_int_equal (job_store_list (file, &query, &list, &error), 0);
+    if (list.damaged != (rows[i].what != NULL))
+      fail_msg ("%s", rows[i].damage);
+    assert_int_equal (list.count, rows[i].what ? 1 : 2);
+    assert_string_equal (list.jobs[list.count - 1].label, "2");
+    found = job_store_find (file, &(struct job_choice){ "1" }, &job, &error);
+    if (found < 0)
+      assert_true (strstr (error.text, "the row of job 1 (key 1) is damaged: ") && strstr (error.text, rows[i].what));
+    else
+      assert_true (found == 0 || !rows[i].what);
+    if (found == 1)
+      job_record_free (&job);
+    check_report (file);
+    job_list_free (&list);
+    history_file_close (file);
+  }
+  unlink (kept);
+  free (kept);
+}
+
 /* A history from before there were jobs has none, and gets their tables when it is written again. */
 static void
 test_older_file (void **state)
@@ -307,7 +453,7 @@ test_older_file (void **state)
   assert_non_null (scene->file);
   assert_int_equal (job_store_list (scene->file, &query, &list, &error), 0);
   assert_int_equal (list.count, 0);
-  assert_int_equal (job_store_find (scene->file, "1", &job, &error), 0);
+  assert_int_equal (job_store_find (scene->file, &(struct job_choice){ "1" }, &job, &error), 0);
   open_history (scene, 86400 * NS_PER_S);
   put_job (scene, 1, "1", "", 0);
   LABELS ("1", 0, 3600, false, "");
@@ -317,8 +463,10 @@ int
 main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, begin, finish)
-  const struct CMUnitTest tests[] = { TEST (test_list), TEST (test_resumed), TEST (test_find), TEST (test_retention),
-                                      TEST (test_older_file) };
+  const struct CMUnitTest tests[] = { TEST (test_list),        TEST (test_resumed),
+                                      TEST (test_find),        TEST (test_find_of_several),
+                                      TEST (test_retention),   TEST (test_older_file),
+                                      TEST (test_damaged_rows) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -144,7 +144,7 @@ test_told_alone (void **state)
   struct error error;
 
   (void) state;
-  assert_int_equal (jobs_end (scene->jobs, "1", scene->now_ns + NS_PER_S, &error), 0);
+  assert_int_equal (jobs_end (scene->jobs, WORD ("1", "", ""), scene->now_ns + NS_PER_S, &error), 0);
   begin (scene, 0, "1", 1);
   run (scene, 10);
   NOTHING_MORE ();
@@ -159,8 +159,8 @@ test_told_alone (void **state)
   run (scene, 110);
   ENDED ("2", "", "gone");
   NOTHING_MORE ();
-  assert_int_equal (jobs_start (scene->jobs, "a b", "", "", scene->now_ns, &error), -1);
-  assert_int_equal (jobs_end (scene->jobs, "", scene->now_ns, &error), -1);
+  assert_int_equal (jobs_start (scene->jobs, WORD ("a b", "", ""), scene->now_ns, &error), -1);
+  assert_int_equal (jobs_end (scene->jobs, WORD ("", "", ""), scene->now_ns, &error), -1);
   scene_destroy (scene);
 }
 

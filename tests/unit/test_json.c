@@ -71,6 +71,11 @@ test_text (void **state)
     { "\b\f\n\r\t\x01\x1f\x7f", "\"\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"" },
     { "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"" },
     { "\x80", "\"" BAD "\"" },
+    { "\xc2\x9b"
+      "31m\xe2\x80\xae"
+      "x\xd8\x9c\xe2\x81\xa9",
+      "\"\\u009b31m\\u202ex\\u061c\\u2069\"" },
+    { "\xef\xbb\xbf\xf3\xa0\x80\x81", "\"\\ufeff\\udb40\\udc01\"" },
     { "\xc3", "\"" BAD "\"" },
     { "\xc3"
       "a",

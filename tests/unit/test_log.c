@@ -232,10 +232,10 @@ whole_file (void)
     return 10;
   dup2 (fileno (file), STDERR_FILENO);
   for (int i = 0; i < 1000; i++)
-    log_info ("line %d\nof one\x7f", i);
+    log_info ("line %d\nof one\x7f \xc2\x9b\xe2\x80\xae\xd8\x9c\x9b \xc3\xa4", i);
   rewind (file);
   seen = read_all (fileno (file));
-  return seen.lines == 1000 && seen.dropped == 0 && strstr (seen.last, "info: line 999?of one?") ? 0 : 11;
+  return seen.lines == 1000 && seen.dropped == 0 && strstr (seen.last, "info: line 999?of one? ???? \xc3\xa4") ? 0 : 11;
 }
 
 static void

@@ -30,6 +30,7 @@ struct scene {
   int reloads;
   bool reload_fails;
   struct serve_flush asked;
+  uint32_t uid;     /* who told of a job last */
   uint64_t tickets; /* given to flushes; while it is 0 they are answered at once */
 };
 
@@ -76,6 +77,15 @@ begin_flush (void *context, const struct serve_flush *what, struct buffer *out)
 }
 
 static void
+take_job (void *context, const struct serve_job *what, struct buffer *out)
+{
+  struct scene *scene = context;
+
+  scene->uid = what->uid;
+  buffer_printf (out, "ok %s %s %s\n", what->start ? "start" : "end", what->label, what->user);
+}
+
+static void
 stop_loop (void *context, int64_t due_ns)
 {
   (void) due_ns;
@@ -103,7 +113,8 @@ open_serve (struct scene *scene, struct error *error)
                                    .groups = give_groups,
                                    .nodes = give_nodes,
                                    .reload = do_reload,
-                                   .flush = begin_flush };
+                                   .flush = begin_flush,
+                                   .job = take_job };
 
   return serve_create (&options, error);
 }
@@ -199,6 +210,19 @@ test_requests (void **state)
   CHECK ("tail\0\n", "error ");
   CHECK ("\xff\xfe\x00\x01 GET / HTTP/1.1\r\n\r\n", "error ");
   assert_int_equal (serve_clients (scene->serve), 0);
+}
+
+/* Who asks is what the kernel says of it. */
+static void
+test_job (void **state)
+{
+  struct scene *scene = *state;
+
+  scene->uid = getuid () + 1;
+  CHECK ("job\tstart\t5\tuser=bob\tname=x\n", "ok start 5 bob\n");
+  assert_int_equal (scene->uid, getuid ());
+  CHECK ("job\tend\t5\tuser=bob\n", "ok end 5 bob\n");
+  CHECK ("job\tend\t5\tuid=0\n", "error job takes");
 }
 
 static void
@@ -409,6 +433,7 @@ main (void)
 #define SCENE_TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
     SCENE_TEST (test_requests),
+    SCENE_TEST (test_job),
     SCENE_TEST (test_flush),
     SCENE_TEST (test_request_too_long),
     SCENE_TEST (test_client_that_does_not_ask),
