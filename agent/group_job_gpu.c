@@ -276,7 +276,7 @@ mark_used (struct job_gpu *job_gpu, const struct job *job)
   for (size_t i = 0; i < view->process_count; i++) {
     const struct gpu_process *process = &view->processes[i];
 
-    if (view->jobs[i] != job->identity.label)
+    if (view->jobs[i] != job->label)
       continue;
     if (process->gpu < view->gpu_count)
       job_gpu->used[process->gpu] = true;
@@ -322,7 +322,7 @@ tell (struct job_gpu *job_gpu, struct table *table, const struct job *job)
   if (row == SIZE_MAX)
     return;
 
-  energy = energy_of (job_gpu, job->identity.label);
+  energy = energy_of (job_gpu, job->label);
   energy->lives = true;
   for (size_t i = 0; i < view->gpu_count; i++) {
     const struct seen_gpu *gpu = &view->gpus[i];
@@ -357,7 +357,7 @@ find_job (void *scan, uint32_t pid)
 {
   const struct job *job = job_scan_owner (scan, (pid_t) pid);
 
-  return job ? job->identity.label : NULL;
+  return job ? job->label : NULL;
 }
 
 /* Whose the others are on a GPU whose processes are not all told is not known. */

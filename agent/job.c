@@ -16,7 +16,7 @@
 #define RESUME_NS (30 * NS_PER_S) /* by then the processes that live on were seen again */
 
 struct job *
-job_create (const struct job_found *found, uint32_t uid, uint32_t cpus, struct job_book *book,
+job_create (const struct job_found *found, const char *label, uint32_t uid, uint32_t cpus, struct job_book *book,
             struct cgroup_mounts *mounts, uint64_t now_s, int64_t now_ns)
 {
   struct job *job = memory_new (1, sizeof *job);
@@ -24,7 +24,8 @@ job_create (const struct job_found *found, uint32_t uid, uint32_t cpus, struct j
 
   job->identity = found->identity;
   job->identity.uid = uid;
-  job->entry = job_book_take (book, job->identity.label, uid, now_s, totals);
+  snprintf (job->label, sizeof job->label, "%s", label);
+  job->entry = job_book_take (book, job->label, uid, now_s, totals);
   if (job->entry == SIZE_MAX) {
     free (job);
     return NULL;

@@ -23,8 +23,9 @@ struct job_sums {
 
 struct job {
   struct job_identity identity;
-  char command[64]; /* name of its first process */
-  uint32_t cpus;    /* allocated on this node, or else those that it may use; never 0 */
+  char label[JOB_LABEL_SIZE]; /* of its rows: the identity's, or "ID@UID" where another user's job has that */
+  char command[64];           /* name of its first process */
+  uint32_t cpus;              /* allocated on this node, or else those that it may use; never 0 */
   struct job_sums now;
   struct job_totals totals;
   struct job_usage usage; /* of its cgroup; JOB_MISSING where not known */
@@ -35,7 +36,8 @@ struct job {
   /* The rest is private to job.c and job_scan.c. */
   uint64_t first_start; /* of the process that `command` is of */
   bool first_helps;     /* that is one that only holds the job's place (SLURM's step "extern") */
-  bool evicted;         /* its label belongs to another user's job */
+  bool trusted;         /* root or a scheduler vouches for it: it takes nobody's share of the places */
+  uint32_t payer;       /* else that user's */
   size_t entry;         /* in the book */
   struct job_cgroup *cgroup;
   uint64_t resumed;   /* processes that began before this, in ticks, may have been counted before a restart */
@@ -45,8 +47,8 @@ struct job {
 };
 
 /* NULL: the book has no room. `cpus` are the node's. */
-struct job *job_create (const struct job_found *found, uint32_t uid, uint32_t cpus, struct job_book *book,
-                        struct cgroup_mounts *mounts, uint64_t now_s, int64_t now_ns);
+struct job *job_create (const struct job_found *found, const char *label, uint32_t uid, uint32_t cpus,
+                        struct job_book *book, struct cgroup_mounts *mounts, uint64_t now_s, int64_t now_ns);
 /* Its entry stays in the book. */
 void job_destroy (struct job *job, struct job_book *book, uint64_t now_s);
 

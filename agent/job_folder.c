@@ -156,6 +156,7 @@ match_oar (const struct text *parts, size_t count, struct job_folder *folder)
   for (line = parts[1].length; line != 0 && parts[1].at[line - 1] != '_'; line--)
     ;
   id = part_behind (&parts[1], line);
+  text_put ((struct text){ parts[1].at, line ? line - 1 : 0 }, folder->user, sizeof folder->user);
   return line > 1 && text_is_number (id) && take_id (folder, &id) ? 2 : 0;
 }
 

@@ -115,7 +115,7 @@ job_group_next (struct job_group *group, size_t *at)
 size_t
 job_group_add_row (struct table *table, const struct job *job)
 {
-  return table_add_row (table, job->identity.label, strlen (job->identity.label));
+  return table_add_row (table, job->label, strlen (job->label));
 }
 
 int
@@ -140,7 +140,7 @@ job_group_label_of (const struct job_share *share, pid_t pid)
 {
   const struct job *job = share ? job_scan_owner (share->scan, pid) : NULL;
 
-  return job ? job->identity.label : NULL;
+  return job ? job->label : NULL;
 }
 
 struct job_scan *

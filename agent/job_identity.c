@@ -97,7 +97,8 @@ tell_oar (const struct job_environment *environment, struct job_identity *identi
   struct text parent = value[OAR_ARRAY_ID], index = value[OAR_ARRAY_INDEX];
 
   text_put (value[OAR_JOB_NAME], identity->name, sizeof identity->name);
-  text_put (value[OAR_USER], identity->user, sizeof identity->user);
+  if (identity->user[0] == '\0')
+    text_put (value[OAR_USER], identity->user, sizeof identity->user);
   if (text_number (index, 0) > 1)
     put_array (identity, parent, index);
 }
@@ -264,6 +265,8 @@ identify_by_folder (const struct job_environment *environment, const struct job_
     return false;
   identity->scheduler = folder->scheduler;
   identity->uid = folder->uid;
+  memcpy (identity->user, folder->user, sizeof identity->user);
+  identity->user_by_folder = folder->uid != JOB_UID_UNKNOWN || folder->user[0];
   memcpy (identity->step, folder->step, sizeof identity->step);
   if (folder->length < sizeof identity->folder) {
     memcpy (identity->folder, folder->path, folder->length);

@@ -28,7 +28,8 @@ enum job_scheduler {
 
 struct job_identity {
   enum job_scheduler scheduler;
-  char label[JOB_LABEL_SIZE]; /* `id`, and "/N" for its Nth requeue */
+  char label
+      [JOB_LABEL_SIZE]; /* `id`, "/N" for its Nth requeue, and "@UID" where the plain one is another user's job's */
   char id[JOB_LABEL_SIZE];
   int run;        /* how often it was requeued; -1: only the cgroup told of the job. It is the run that others tell */
   bool by_cgroup; /* the cgroup named the job, or lies in a folder of a job that the environment named */
@@ -36,7 +37,8 @@ struct job_identity {
   /* The job's folder as in /proc/PID/cgroup, "/slurm/uid_0/job_5"; "" without one. It is the job's key where its
    * name says nothing (SLUID). Cut short it is "". */
   char folder[256];
-  uint32_t uid; /* the job's, as its scheduler says; or JOB_UID_UNKNOWN */
+  uint32_t uid;        /* the job's, as its scheduler says; or JOB_UID_UNKNOWN */
+  bool user_by_folder; /* the cgroup's folder tells `uid` or `user`, not the environment */
   char user[64], name[128], array[64], gpus[1024], node_list[1024]; /* "" where not known */
   uint32_t cpus;                                                    /* allocated on this node; 0: not known */
   uint32_t nodes;                                                   /* allocated; 0: not known */
@@ -65,6 +67,7 @@ struct job_folder {
   size_t length;           /* of the path up to the end of the job's folder */
   char id[JOB_LABEL_SIZE]; /* "": the folder is not named by the id */
   uint32_t uid;            /* or JOB_UID_UNKNOWN */
+  char user[64];           /* "" */
   char step[32];
   bool daemon; /* lies where the scheduler keeps its own processes */
 };

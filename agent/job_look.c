@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #include "synop/buffer.h"
 #include "synop/memory.h"
 
+#define NAMESPACES_MAX 32          /* that may lie in each other; the kernel's own limit */
 #define FILE_MAX (2 * 1024 * 1024) /* of an environment; more of it is not looked at */
 
 struct look {
@@ -54,22 +57,87 @@ owner_of (const struct look *look, pid_t pid)
   return stat (path, &status) < 0 ? JOB_UID_UNKNOWN : status.st_uid;
 }
 
-/* Most schedulers tell the user's name in the environment; where none does it is the one that this machine knows the user
- * by, or the number. The extern step of SLURM runs as root, whoever's the job is. A recorded machine's users are not
- * this one's. */
-static void
-name_user (const struct look *look, struct job_found *found)
+/* A user namespace maps as many users as its owner was given (/etc/subuid), so the owner stands for all of them: of the
+ * outermost one below that of this program. -1: it is this program's own, or cannot be known. */
+static int64_t
+owner_of_namespace (const struct look *look, pid_t pid)
 {
-  struct job_identity *identity = &found->identity;
-  uint32_t uid = identity->uid != JOB_UID_UNKNOWN ? identity->uid : found->uid;
+  char path[4096];
+  struct stat own, of;
+  int fd, parent;
+  int64_t owner = -1;
+
+  snprintf (path, sizeof path, "%s/proc/%d/ns/user", look->root, (int) pid);
+  if (stat ("/proc/self/ns/user", &own) < 0 || stat (path, &of) < 0 || own.st_ino == of.st_ino)
+    return -1;
+  fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  for (int depth = 0; fd >= 0 && depth < NAMESPACES_MAX; depth++) {
+    uid_t uid;
+    if (ioctl (fd, NS_GET_OWNER_UID, &uid) == 0)
+      owner = uid;
+    parent = ioctl (fd, NS_GET_PARENT);
+    close (fd);
+    fd = parent;
+    if (fd >= 0 && fstat (fd, &of) == 0 && of.st_ino == own.st_ino)
+      break;
+  }
+  if (fd >= 0)
+    close (fd);
+  return owner;
+}
+
+static uint32_t
+payer_of (void *context, pid_t pid)
+{
+  const struct look *look = context;
+  int64_t owner = owner_of_namespace (look, pid);
+
+  return owner >= 0 ? (uint32_t) owner : owner_of (look, pid);
+}
+
+/* Sets `name` to what this machine calls the user. */
+static bool
+user_known (uint32_t uid, char *name, size_t size)
+{
   struct passwd entry, *known = NULL;
   char text[4096];
 
-  if (identity->user[0] || uid == JOB_UID_UNKNOWN || strcmp (identity->step, "extern") == 0)
+  if (getpwuid_r (uid, &entry, text, sizeof text, &known) != 0 || !known)
+    return false;
+  text_put ((struct text){ entry.pw_name, strlen (entry.pw_name) }, name, size);
+  return true;
+}
+
+/* Is there a user of that name with another number? */
+static bool
+is_somebody_else (const char *name, uint32_t uid)
+{
+  struct passwd entry, *known = NULL;
+  char text[4096];
+
+  return getpwnam_r (name, &entry, text, sizeof text, &known) == 0 && known && known->pw_uid != uid;
+}
+
+/* Whoever starts a process chooses its environment. What that tells of the job's user counts where root runs the process,
+ * as SLURM's step "extern"; else the job's user is who runs it. A name counts that this machine does not know better, as
+ * on nodes without the directory of users. A recorded machine's users are not this one's. */
+static void
+check_user (const struct look *look, struct job_found *found, bool safe)
+{
+  struct job_identity *identity = &found->identity;
+  bool here = look->root[0] == '\0' && !safe;
+  uint32_t uid;
+
+  if (identity->user_by_folder && identity->user[0] && identity->uid == JOB_UID_UNKNOWN)
     return;
-  if (look->root[0] == '\0' && getpwuid_r (uid, &entry, text, sizeof text, &known) == 0 && known)
-    text_put ((struct text){ entry.pw_name, strlen (entry.pw_name) }, identity->user, sizeof identity->user);
-  else
+  if (identity->by_cgroup && !identity->user_by_folder && found->uid != 0)
+    identity->uid = found->uid;
+  uid = identity->uid != JOB_UID_UNKNOWN ? identity->uid : found->uid;
+  if (uid == JOB_UID_UNKNOWN || (uid != identity->uid && strcmp (identity->step, "extern") == 0))
+    return;
+  if (here && user_known (uid, identity->user, sizeof identity->user))
+    return;
+  if (identity->user[0] == '\0' || (here && is_somebody_else (identity->user, uid)))
     snprintf (identity->user, sizeof identity->user, "%u", (unsigned) uid);
 }
 
@@ -81,8 +149,9 @@ take_found (struct job_query *query, const struct look *look, const struct job_i
 
   found->identity = *identity;
   found->uid = owner_of (look, query->pid);
+  found->payer = query->user;
   found->denied = denied;
-  name_user (look, found);
+  check_user (look, found, query->safe);
   found->cgroup_length = cgroup->length;
   if (cgroup->length)
     memcpy (found->cgroup, cgroup->data, cgroup->length);
@@ -97,7 +166,7 @@ answer_look (void *context, struct job_query *query)
   struct buffer environment = { 0 }, cgroup = { 0 };
   struct job_identity identity;
   int no_cgroup = read_whole (look, query->pid, "cgroup", &cgroup);
-  int failed = read_whole (look, query->pid, "environ", &environment);
+  int failed = query->safe ? -EACCES : read_whole (look, query->pid, "environ", &environment);
   bool denied = failed == -EACCES || failed == -EPERM;
 
   if (no_cgroup && failed && !denied)
@@ -139,28 +208,30 @@ look_close (void *context)
 }
 
 static const struct job_work identifying = {
-  .name = "job_identity", .answer = answer_look, .forget = look_forget, .close = look_close
+  .name = "job_identity", .user = payer_of, .answer = answer_look, .forget = look_forget, .close = look_close
 };
-static const struct job_work measuring = { .name = "job_pss", .answer = answer_rollup, .close = look_close };
+static const struct job_work measuring = {
+  .name = "job_pss", .user = payer_of, .answer = answer_rollup, .close = look_close
+};
 
 static struct job_worker *
-create (const struct job_work *work, const char *root, const char *variables)
+create (const struct job_work *work, const char *root, const char *variables, int64_t stuck_ns)
 {
   struct look *look = memory_new (1, sizeof *look);
 
   look->root = memory_string (root);
   look->variables = memory_string (variables);
-  return job_worker_create (work, look);
+  return job_worker_create (work, look, stuck_ns);
 }
 
 struct job_worker *
-job_look_create (const char *root, const char *variables)
+job_look_create (const char *root, const char *variables, int64_t stuck_ns)
 {
-  return create (&identifying, root, variables);
+  return create (&identifying, root, variables, stuck_ns);
 }
 
 struct job_worker *
-job_rollup_create (const char *root)
+job_rollup_create (const char *root, int64_t stuck_ns)
 {
-  return create (&measuring, root, NULL);
+  return create (&measuring, root, NULL, stuck_ns);
 }

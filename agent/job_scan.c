@@ -13,6 +13,7 @@
 
 #define FIRST_WAIT (100 * NS_PER_MS) /* so that the first sample has the jobs already, where nothing hangs */
 #define MEMORY_PERIOD (60 * NS_PER_S)
+#define HELD_SHOWN (15 * NS_PER_S) /* longer than those that wait are asked again */
 
 static void
 ask_pss (struct job_scan *scan)
@@ -20,7 +21,8 @@ ask_pss (struct job_scan *scan)
   for (struct process *process = scan->oldest; process; process = process->next)
     if (!process->pss_asked && !process->zombie && scan->now_ns >= process->pss_ns) {
       process->pss_ns = scan->now_ns + scan->pss_period_ns - NS_PER_S / 2; /* the scan nearest to it */
-      process->pss_asked = job_worker_ask (scan->rollup, process->pid, process->start, 0);
+      process->pss_asked =
+          job_worker_ask (scan->rollup, &(struct job_query){ .pid = process->pid, .start = process->start });
     }
 }
 
@@ -75,19 +77,42 @@ read_machine (struct job_scan *scan)
 }
 
 static void
+describe_held (struct job_scan *scan)
+{
+  unsigned user = scan->held_user;
+  char *text = scan->error;
+  size_t size = sizeof scan->error;
+
+  if (scan->held == JOB_HELD_FULL)
+    snprintf (text, size, "there are more than %d jobs on this node: others are left out, as of user %u", JOBS_MAX,
+              user);
+  else if (scan->held == JOB_HELD_SHARE)
+    snprintf (text, size, "all %d places for jobs are taken, %u by user %u: more of that user's jobs are left out",
+              JOBS_MAX, (unsigned) job_users_count (&scan->users, user), user);
+  else
+    snprintf (text, size, "user %u begins more than %d jobs at once and one in %d s: the others wait", user,
+              JOB_USER_BURST, (int) (JOB_USER_PAUSE_NS / NS_PER_S));
+}
+
+static void
 find_error (struct job_scan *scan)
 {
+  uint32_t user;
+
   scan->error[0] = 0;
-  if (scan->full)
-    snprintf (scan->error, sizeof scan->error, "there are more than %d jobs on this node: the others are left out",
-              JOBS_MAX);
+  if (scan->held_ns != 0 && scan->now_ns - scan->held_ns < HELD_SHOWN)
+    describe_held (scan);
+  else if (job_worker_hung (scan->look, &user) != 0)
+    snprintf (scan->error, sizeof scan->error,
+              "reading processes of user %u hangs: of those that do not answer only the cgroup is known", user);
   else if (scan->denied)
     snprintf (scan->error, sizeof scan->error,
               "other users' processes cannot be read: run as root or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH to "
               "see all of their jobs");
-  if (scan->full && !scan->full_told)
+  if (scan->held_ns == scan->now_ns && (scan->logged_ns == 0 || scan->now_ns - scan->logged_ns > LOG_PAUSE)) {
     log_warning ("jobs: %s", scan->error);
-  scan->full_told = scan->full;
+    scan->logged_ns = scan->now_ns;
+  }
 }
 
 int
@@ -99,7 +124,6 @@ job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns)
     return -1;
   read_machine (scan);
   begin_sums (scan);
-  scan->full &= scan->job_count == JOBS_MAX;
   processes_read (scan);
   job_seek_answers (scan);
   job_pids_find (scan->pids, scan->now_ns, job_seek_new, scan);
@@ -142,8 +166,8 @@ job_scan_create (const struct job_scan_options *options)
   scan->book_path = memory_string (options->book);
   scan->pss_period_ns = options->pss_period_ns;
   scan->pids = job_pids_create (options->root, scan->files.own);
-  scan->look = job_look_create (options->root, options->environment);
-  scan->rollup = job_rollup_create (options->root);
+  scan->look = job_look_create (options->root, options->environment, options->stuck_ns);
+  scan->rollup = job_rollup_create (options->root, options->stuck_ns);
   scan->mounts = cgroup_mounts_create (options->root);
   scan->cpus = count_cpus (options->root);
   reader_init (&scan->uptime, options->root, "/proc/uptime");
@@ -165,6 +189,7 @@ job_scan_destroy (struct job_scan *scan)
   process_files_close (&scan->files);
   reader_free (&scan->uptime);
   free (scan->young);
+  job_users_free (&scan->users);
   free (scan->root);
   free (scan->book_path);
   free (scan);

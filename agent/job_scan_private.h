@@ -8,9 +8,12 @@
 #include "agent/job_pids.h"
 #include "agent/job_process.h"
 #include "agent/job_scan.h"
+#include "agent/job_user.h"
 #include "agent/reader.h"
+#include "synop/clock.h"
 
 #define JOB_BUCKETS 4096
+#define LOG_PAUSE (60 * NS_PER_S) /* between two lines of one kind */
 
 struct process {
   struct process *next, *previous; /* the older ones first */
@@ -43,6 +46,12 @@ struct young { /* a process that named no job yet, but may still have the enviro
   int64_t due_ns;
 };
 
+enum job_held {                 /* why a job is left out */
+                JOB_HELD_FULL,  /* all places are taken by jobs of root and of schedulers */
+                JOB_HELD_SHARE, /* the user who has most places wants more, or had to give one */
+                JOB_HELD_FAST,  /* the user begins too many in a short time */
+};
+
 struct job_scan {
   struct process_files files;
   int proc_error; /* -errno */
@@ -64,6 +73,7 @@ struct job_scan {
   size_t young_count, young_capacity;
   struct job *jobs[JOBS_MAX];
   size_t job_count;
+  struct job_users users;
   unsigned groups;
 
   /* Of the scan that is under way. */
@@ -72,7 +82,11 @@ struct job_scan {
   bool started;                 /* the first one is done */
   size_t denied;                /* processes whose environment may not be read, since the start */
   size_t io_denied;
-  bool full, full_told;
+  enum job_held held; /* why the last one was */
+  uint32_t held_user;
+  int64_t held_ns;    /* when; 0: none was */
+  int64_t logged_ns;  /* when that was logged; 0: never */
+  int64_t claimed_ns; /* when it was logged that two users claim one job; 0: never */
   char error[160];
 };
 
@@ -100,6 +114,7 @@ void process_sum (struct process *process);
 
 bool job_seek_new (void *scan, pid_t pid); /* a job_pids_fn */
 void job_seek_again (struct job_scan *scan);
+void job_seek_later (struct job_scan *scan, pid_t pid, uint64_t start); /* a process whose job made room */
 void job_seek_answers (struct job_scan *scan);
 
 /* ---- job_owner.c ---- */

@@ -34,6 +34,12 @@ young_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, boo
   young->due_ns = scan->now_ns + halves[tries < YOUNG_TRIES ? tries : YOUNG_TRIES] * (NS_PER_S / 2);
 }
 
+void
+job_seek_later (struct job_scan *scan, pid_t pid, uint64_t start)
+{
+  young_add (scan, pid, start, YOUNG_TRIES, true);
+}
+
 static bool
 read_stat (struct job_scan *scan, pid_t pid, struct process_stat *stat)
 {
@@ -64,6 +70,13 @@ adopt (struct job_scan *scan, pid_t pid, const struct process_stat *stat, struct
 }
 
 static void
+ask (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, bool safe)
+{
+  if (!job_worker_ask (scan->look, &(struct job_query){ .pid = pid, .start = start, .tries = tries, .safe = safe }))
+    job_pids_forget (scan->pids, pid);
+}
+
+static void
 process_look (struct job_scan *scan, pid_t pid, const struct process_stat *stat, unsigned tries)
 {
   struct process *parent = process_find (scan, stat->parent, stat->start);
@@ -74,8 +87,8 @@ process_look (struct job_scan *scan, pid_t pid, const struct process_stat *stat,
     return;
   else if (job_is_daemon (stat->comm)) /* it may be about to become the job's first process */
     young_add (scan, pid, stat->start, tries, true);
-  else if (!job_worker_ask (scan->look, pid, stat->start, tries))
-    job_pids_forget (scan->pids, pid);
+  else
+    ask (scan, pid, stat->start, tries, false);
 }
 
 bool
@@ -128,7 +141,7 @@ take_job (struct job_scan *scan, const struct job_query *query)
   if (job)
     adopt (scan, query->pid, &stat, job, found->identity.by_cgroup || found->identity.folder[0],
            strcmp (found->identity.step, "extern") == 0);
-  else if (undecided)
+  else if (undecided || query->safe)
     young_add (scan, query->pid, query->start, query->tries, true);
 }
 
@@ -137,10 +150,15 @@ take_identity (struct job_scan *scan, struct job_query *query)
 {
   uint64_t age = scan->ticks > query->start ? scan->ticks - query->start : 0;
 
-  if (query->result == LOOK_JOB) {
+  if (query->given_up) {
+    /* What its cgroups say, for now. */
+    ask (scan, query->pid, query->start, query->tries, true);
+  } else if (query->result == LOOK_JOB) {
     take_job (scan, query);
     free (query->found);
     query->found = NULL;
+  } else if (query->safe) {
+    job_seek_later (scan, query->pid, query->start);
   } else if (query->result != LOOK_GONE) {
     scan->denied += query->result == LOOK_DENIED && query->tries == 0;
     if (age < YOUNG_S * (uint64_t) sysconf (_SC_CLK_TCK))

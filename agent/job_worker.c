@@ -1,5 +1,7 @@
 /* See job_worker.h. Everything is under one lock but the queries that threads are answering, which are copies of their
- * own. Threads are detached; the last one to leave after job_worker_destroy frees what is left. */
+ * own. Threads are detached; the last one to leave after job_worker_destroy frees what is left.
+ *
+ * Each thread has a seat, where others see what it is at. One that hangs is found when somebody asks or takes. */
 #include "agent/job_worker.h"
 
 #include <pthread.h>
@@ -12,7 +14,7 @@
 #include "synop/memory.h"
 
 #define STACK (256 * 1024) /* modules of the C library that name users need some of it */
-#define STUCK_NS (10 * NS_PER_S)
+#define SEATS (JOB_WORKER_HUNG + 1)
 #define PATIENCE_NS (100 * NS_PER_MS) /* at the end, for a query that is under way */
 
 struct queries {
@@ -20,17 +22,26 @@ struct queries {
   size_t count, capacity;
 };
 
+struct seat {
+  bool taken;             /* by a thread */
+  bool busy;              /* with `query` */
+  bool hung;              /* `query` was given up */
+  struct job_query query; /* as it was asked */
+  int64_t begun_ns;
+};
+
 struct job_worker {
   const struct job_work *work;
   void *context;
+  int64_t stuck_ns;
   pthread_mutex_t lock; /* over all that follows */
   pthread_cond_t wake;  /* for threads: asked, or quit */
   pthread_cond_t done;  /* for who waits: all answered, or a thread is gone */
   struct queries asked;
   size_t next; /* of `asked`: those before it were begun */
   struct queries answered, taken;
-  unsigned threads, busy;
-  int64_t begun_ns; /* when the youngest query under way began */
+  struct seat seats[SEATS];
+  unsigned threads, busy, hung; /* those that hang are busy too */
   bool quit, orphaned;
 };
 
@@ -56,13 +67,14 @@ queries_clear (struct queries *queries)
 }
 
 struct job_worker *
-job_worker_create (const struct job_work *work, void *context)
+job_worker_create (const struct job_work *work, void *context, int64_t stuck_ns)
 {
   struct job_worker *worker = memory_new (1, sizeof *worker);
   pthread_condattr_t attributes;
 
   worker->work = work;
   worker->context = context;
+  worker->stuck_ns = stuck_ns ? stuck_ns : JOB_WORKER_STUCK_NS;
   pthread_mutex_init (&worker->lock, NULL);
   pthread_condattr_init (&attributes);
   pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
@@ -90,9 +102,58 @@ worker_free (struct job_worker *worker)
   free (worker);
 }
 
-/* Answers the next query, without the lock. */
+static bool
+is_idle (const struct job_worker *worker)
+{
+  return worker->busy == worker->hung && worker->asked.count == 0;
+}
+
 static void
-answer_next (struct job_worker *worker)
+add_answer (struct job_worker *worker, const struct job_query *query)
+{
+  queries_add (&worker->answered, query);
+  if (is_idle (worker))
+    pthread_cond_broadcast (&worker->done);
+}
+
+static void
+give_up (struct job_worker *worker, const struct job_query *query)
+{
+  struct job_query answer = *query;
+
+  answer.given_up = true;
+  add_answer (worker, &answer);
+}
+
+static unsigned
+count_hung (const struct job_worker *worker, uint32_t user)
+{
+  unsigned count = 0;
+
+  for (size_t i = 0; i < SEATS; i++)
+    count += worker->seats[i].hung && worker->seats[i].query.user == user;
+  return count;
+}
+
+/* Gives up what takes too long. */
+static void
+find_hung (struct job_worker *worker)
+{
+  int64_t now_ns = clock_monotonic ();
+
+  for (size_t i = 0; i < SEATS; i++) {
+    struct seat *seat = &worker->seats[i];
+
+    if (!seat->busy || seat->hung || seat->query.safe || now_ns - seat->begun_ns <= worker->stuck_ns)
+      continue;
+    seat->hung = true;
+    worker->hung++;
+    give_up (worker, &seat->query);
+  }
+}
+
+static struct job_query
+take_next (struct job_worker *worker)
 {
   struct job_query query = worker->asked.list[worker->next++];
 
@@ -100,32 +161,90 @@ answer_next (struct job_worker *worker)
     worker->next = 0;
     queries_clear (&worker->asked);
   }
-  worker->busy++;
-  worker->begun_ns = clock_monotonic ();
+  return query;
+}
+
+/* Without the lock, since it may hang. The answer of a query that was given up meanwhile is late. */
+static void
+answer_at (struct job_worker *worker, struct seat *seat)
+{
+  struct job_query query = seat->query;
+  bool late;
+
   pthread_mutex_unlock (&worker->lock);
-  query.taken_ns = clock_monotonic ();
   worker->work->answer (worker->context, &query);
-  query.taken_ns = clock_monotonic () - query.taken_ns;
+  query.taken_ns = clock_monotonic () - seat->begun_ns;
   pthread_mutex_lock (&worker->lock);
+  late = seat->hung;
+  worker->hung -= late;
   worker->busy--;
-  queries_add (&worker->answered, &query);
-  if (worker->busy == 0 && worker->asked.count == 0)
-    pthread_cond_broadcast (&worker->done);
+  seat->hung = seat->busy = false;
+  if (!late)
+    add_answer (worker, &query);
+  else if (worker->work->forget)
+    worker->work->forget (&query);
+}
+
+static bool
+may_wait_for (const struct job_worker *worker, const struct job_query *query)
+{
+  return query->safe || (worker->hung < JOB_WORKER_HUNG && count_hung (worker, query->user) < JOB_WORKER_HUNG_PER_USER);
+}
+
+static void
+answer_next (struct job_worker *worker, struct seat *seat)
+{
+  struct job_query query = take_next (worker);
+
+  worker->busy++;
+  pthread_mutex_unlock (&worker->lock);
+  query.user = worker->work->user (worker->context, query.pid);
+  pthread_mutex_lock (&worker->lock);
+  if (!may_wait_for (worker, &query)) {
+    worker->busy--;
+    give_up (worker, &query);
+    return;
+  }
+  seat->query = query;
+  seat->busy = true;
+  seat->begun_ns = clock_monotonic ();
+  answer_at (worker, seat);
+}
+
+static struct seat *
+take_seat (struct job_worker *worker)
+{
+  struct seat *seat = worker->seats;
+
+  while (seat->taken)
+    seat++;
+  *seat = (struct seat){ .taken = true };
+  return seat;
+}
+
+/* There is one more than hang; one that comes back when another has its place leaves. */
+static bool
+is_one_too_many (const struct job_worker *worker)
+{
+  return worker->threads > worker->hung + 1;
 }
 
 static void *
 worker_run (void *argument)
 {
   struct job_worker *worker = argument;
+  struct seat *seat;
   bool last;
 
   pthread_setname_np (pthread_self (), worker->work->name);
   pthread_mutex_lock (&worker->lock);
-  while (!worker->quit)
+  seat = take_seat (worker);
+  while (!worker->quit && !is_one_too_many (worker))
     if (worker->asked.count != 0)
-      answer_next (worker);
+      answer_next (worker, seat);
     else
       pthread_cond_wait (&worker->wake, &worker->lock);
+  seat->taken = false;
   worker->threads--;
   last = worker->orphaned && worker->threads == 0;
   pthread_cond_broadcast (&worker->done);
@@ -154,13 +273,12 @@ start_thread (struct job_worker *worker)
   pthread_attr_destroy (&attributes);
 }
 
-/* The first thread, or one more where all are stuck. */
+/* The first thread, or one in the place of those that hang. */
 static void
 provide_thread (struct job_worker *worker)
 {
-  if (worker->threads == 0 ||
-      (worker->busy == worker->threads && worker->threads < JOB_WORKER_THREADS &&
-       clock_monotonic () - worker->begun_ns > (worker->work->stuck_ns ? worker->work->stuck_ns : STUCK_NS)))
+  find_hung (worker);
+  if (worker->threads <= worker->hung)
     start_thread (worker);
 }
 
@@ -177,17 +295,19 @@ queries_drop_begun (struct job_worker *worker)
 }
 
 bool
-job_worker_ask (struct job_worker *worker, pid_t pid, uint64_t start, unsigned tries)
+job_worker_ask (struct job_worker *worker, const struct job_query *query)
 {
-  const struct job_query query = { .pid = pid, .start = start, .tries = tries };
+  const struct job_query asking = {
+    .pid = query->pid, .start = query->start, .tries = query->tries, .safe = query->safe
+  };
   bool asked;
 
   pthread_mutex_lock (&worker->lock);
   provide_thread (worker);
   queries_drop_begun (worker);
-  asked = worker->threads != 0 && worker->asked.count < JOB_WORKER_QUERIES;
+  asked = worker->threads > worker->hung && worker->asked.count < JOB_WORKER_QUERIES;
   if (asked)
-    queries_add (&worker->asked, &query);
+    queries_add (&worker->asked, &asking);
   pthread_cond_signal (&worker->wake);
   pthread_mutex_unlock (&worker->lock);
   return asked;
@@ -200,6 +320,8 @@ job_worker_take (struct job_worker *worker, struct job_query **answers)
   size_t count;
 
   pthread_mutex_lock (&worker->lock);
+  if (worker->asked.count != 0 || worker->busy != 0)
+    provide_thread (worker);
   queries_clear (&worker->taken);
   swapped = worker->taken;
   worker->taken = worker->answered;
@@ -208,6 +330,26 @@ job_worker_take (struct job_worker *worker, struct job_query **answers)
   count = worker->taken.count;
   pthread_mutex_unlock (&worker->lock);
   return count;
+}
+
+unsigned
+job_worker_hung (struct job_worker *worker, uint32_t *user)
+{
+  unsigned hung, most = 0;
+
+  pthread_mutex_lock (&worker->lock);
+  hung = worker->hung;
+  for (size_t i = 0; i < SEATS && hung != 0; i++) {
+    const struct seat *seat = &worker->seats[i];
+    unsigned of_user = seat->hung ? count_hung (worker, seat->query.user) : 0;
+
+    if (of_user > most) {
+      most = of_user;
+      *user = seat->query.user;
+    }
+  }
+  pthread_mutex_unlock (&worker->lock);
+  return hung;
 }
 
 static struct timespec
@@ -219,14 +361,16 @@ as_timespec (int64_t monotonic_ns)
 bool
 job_worker_wait (struct job_worker *worker, int64_t deadline_ns)
 {
-  struct timespec deadline = as_timespec (deadline_ns);
   bool idle;
-  int result = 0;
 
   pthread_mutex_lock (&worker->lock);
-  while ((worker->busy != 0 || worker->asked.count != 0) && result == 0)
-    result = pthread_cond_timedwait (&worker->done, &worker->lock, &deadline);
-  idle = worker->busy == 0 && worker->asked.count == 0;
+  while (!(idle = is_idle (worker)) && clock_monotonic () < deadline_ns) {
+    int64_t look_ns = clock_monotonic () + worker->stuck_ns + NS_PER_MS; /* whether one hangs */
+    struct timespec wake = as_timespec (look_ns < deadline_ns ? look_ns : deadline_ns);
+
+    pthread_cond_timedwait (&worker->done, &worker->lock, &wake);
+    provide_thread (worker);
+  }
   pthread_mutex_unlock (&worker->lock);
   return idle;
 }

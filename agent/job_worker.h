@@ -1,8 +1,12 @@
-/* A thread for what may hang: reading the environment or the memory map of a process that is stuck in the kernel waits
- * for as long as that lasts. Queries go in, answers come out at some time, and who asks never waits.
+/* Threads for what may hang: reading the environment or the memory map of a process waits for as long as a dead file
+ * server, or a user's own file system (FUSE), holds the process's memory. Queries go in, answers come out at some time,
+ * and who asks never waits.
  *
- * A query that hangs delays those behind it for ten seconds; then another thread goes on with them, up to
- * JOB_WORKER_THREADS in all. So threads do not pile up, and that many stuck processes stop the worker and nothing else. */
+ * One thread answers one query after the other. A query that takes longer than `stuck_ns` is given up: it is answered as
+ * `given_up`, and another thread goes on with those behind it. The thread that hangs is left to itself, and counts
+ * against the user whose process it waits for. Queries of a user who holds JOB_WORKER_HUNG_PER_USER threads are given up
+ * at once until one of them comes back; and with JOB_WORKER_HUNG threads held those of all users are. So a user's
+ * processes cost the others JOB_WORKER_HUNG_PER_USER * stuck_ns of delay at most, and threads do not pile up. */
 #ifndef SYNOP_AGENT_JOB_WORKER_H
 #define SYNOP_AGENT_JOB_WORKER_H
 
@@ -11,37 +15,45 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define JOB_WORKER_THREADS 4
+#define JOB_WORKER_HUNG_PER_USER 2
+#define JOB_WORKER_HUNG 16
+#define JOB_WORKER_STUCK_NS (INT64_C (3) * 1000 * 1000 * 1000)
 #define JOB_WORKER_QUERIES 65536 /* that wait */
 
 struct job_query {
   pid_t pid;
   uint64_t start; /* the process's, as who asks knows it */
   unsigned tries; /* who asks may count here */
-  /* The answer: what the function made of it. */
+  bool safe;      /* asks only for what cannot hang: never given up */
+  /* The answer. */
+  uint32_t user; /* who pays for a thread that hangs */
+  bool given_up; /* what follows is not set */
   int result;
   void *found; /* owned by who takes it */
   uint64_t values[2];
   int64_t taken_ns;
 };
 
-struct job_work {
-  const char *name;                                        /* of the thread, at most 15 characters */
-  void (*answer) (void *context, struct job_query *query); /* in a thread; sometimes in several at once */
-  void (*forget) (struct job_query *query);                /* frees `found`; NULL: there is none */
+struct job_work {                              /* the functions are called in threads, sometimes in several at once */
+  const char *name;                            /* of the threads, at most 15 characters */
+  uint32_t (*user) (void *context, pid_t pid); /* whose process it is; must not hang */
+  void (*answer) (void *context, struct job_query *query);
+  void (*forget) (struct job_query *query); /* frees `found`; NULL: there is none */
   void (*close) (void *context);
-  int64_t stuck_ns; /* after that another thread goes on; 0: ten seconds */
 };
 
 struct job_worker;
-struct job_worker *job_worker_create (const struct job_work *work, void *context); /* `work` must outlive it */
+/* `work` must outlive it. `stuck_ns` 0: JOB_WORKER_STUCK_NS. */
+struct job_worker *job_worker_create (const struct job_work *work, void *context, int64_t stuck_ns);
 /* Never waits for a query that hangs: its thread is left to itself and frees all at its end. */
 void job_worker_destroy (struct job_worker *worker);
 
-/* False when too many wait already, or there can be no thread. */
-bool job_worker_ask (struct job_worker *worker, pid_t pid, uint64_t start, unsigned tries);
+/* Takes pid, start, tries and safe. False when too many wait already, or there can be no thread. */
+bool job_worker_ask (struct job_worker *worker, const struct job_query *query);
 /* The answers since the last call, valid until the next one. */
 size_t job_worker_take (struct job_worker *worker, struct job_query **answers);
+/* How many threads hang; *user: whose processes most of them wait for, when there are any. */
+unsigned job_worker_hung (struct job_worker *worker, uint32_t *user);
 /* Waits until all queries are answered, at most until `deadline_ns` (clock_monotonic). False: they are not. */
 bool job_worker_wait (struct job_worker *worker, int64_t deadline_ns);
 

@@ -10,6 +10,7 @@ struct machine {
   struct scratch scratch;
   struct job_scan *scan;
   int64_t now_ns;
+  int64_t stuck_ns; /* 0: the default */
   char book[96];
 };
 
@@ -74,6 +75,32 @@ machine_put (const struct machine *machine, struct made made)
 }
 
 static inline void
+machine_needs_root (void)
+{
+  if (geteuid () == 0)
+    return;
+  print_message ("# skipped: only root can make files of other users\n");
+  skip ();
+}
+
+/* The process is that user's, and nobody else may read its environment and I/O. */
+static inline void
+machine_give_to (const struct machine *machine, int pid, uid_t user)
+{
+  const char *const files[] = { "stat", "io", "status", "smaps_rollup", "cgroup", "environ" };
+  char path[256];
+
+  snprintf (path, sizeof path, "%s/proc/%d", machine->scratch.root, pid);
+  assert_int_equal (chown (path, user, user), 0);
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    snprintf (path, sizeof path, "%s/proc/%d/%s", machine->scratch.root, pid, files[i]);
+    assert_int_equal (chown (path, user, user), 0);
+    if (strcmp (files[i], "io") == 0 || strcmp (files[i], "environ") == 0)
+      assert_int_equal (chmod (path, 0400), 0);
+  }
+}
+
+static inline void
 machine_children (const struct machine *machine, int pid, const char *children)
 {
   char path[64];
@@ -115,9 +142,11 @@ machine_init (struct machine *machine)
 static inline void
 machine_open (struct machine *machine, const char *book)
 {
-  const struct job_scan_options options = {
-    .root = machine->scratch.root, .environment = "BATCH_NAME", .pss_period_ns = 30 * NS_PER_S, .book = book
-  };
+  const struct job_scan_options options = { .root = machine->scratch.root,
+                                            .environment = "BATCH_NAME",
+                                            .pss_period_ns = 30 * NS_PER_S,
+                                            .book = book,
+                                            .stuck_ns = machine->stuck_ns };
 
   machine->scan = job_scan_create (&options);
 }
@@ -146,7 +175,7 @@ machine_job (const struct machine *machine, const char *label)
   for (size_t i = 0; i < job_scan_count (machine->scan); i++) {
     struct job *job = job_scan_job (machine->scan, i);
 
-    if (strcmp (job->identity.label, label) == 0)
+    if (strcmp (job->label, label) == 0)
       return job;
   }
   return NULL;

@@ -595,41 +595,22 @@ test_strange_files (void **state)
 /* ---- users ---- */
 
 static void
-give_to (const struct machine *machine, int pid, uid_t user)
-{
-  char command[400];
-
-  snprintf (command, sizeof command, "chown -R %u '%s/proc/%d' && chmod 400 '%s/proc/%d/environ' '%s/proc/%d/io'",
-            (unsigned) user, machine->scratch.root, pid, machine->scratch.root, pid, machine->scratch.root, pid);
-  assert_int_equal (system (command), 0);
-}
-
-static void
-need_privilege (void)
-{
-  if (geteuid () == 0)
-    return;
-  print_message ("# skipped: only root can make files of other users\n");
-  skip ();
-}
-
-static void
 test_other_users_without_privilege (void **state)
 {
   struct machine machine;
 
   (void) state;
-  need_privilege ();
+  machine_needs_root ();
   machine_init (&machine);
   machine_put (&machine, (struct made){ .pid = 20, .environment = JOB_A, .start = 5, .user = 100 });
   machine_put (&machine, (struct made){ .pid = 21, .environment = "SYNOP_JOB_ID=b", .start = 5, .user = 100 });
   machine_put (&machine, (struct made){ .pid = 22, .start = 5, .user = 100 });
   machine_put (&machine, (struct made){ .pid = 23, .parent = 20, .start = 6, .user = 20 });
   machine_children (&machine, 20, "23 ");
-  give_to (&machine, 20, 1001);
-  give_to (&machine, 21, 1002);
-  give_to (&machine, 22, 0); /* the system's: no job is missed */
-  give_to (&machine, 23, 1002);
+  machine_give_to (&machine, 20, 1001);
+  machine_give_to (&machine, 21, 1002);
+  machine_give_to (&machine, 22, 0); /* the system's: no job is missed */
+  machine_give_to (&machine, 23, 1002);
   assert_int_equal (chmod (machine.scratch.root, 0755), 0);
   machine_open (&machine, "");
   assert_int_equal (seteuid (1001), 0);
@@ -651,19 +632,20 @@ test_environment_of_another_user (void **state)
   struct machine machine;
 
   (void) state;
-  need_privilege ();
+  machine_needs_root ();
   machine_init (&machine);
   machine_put (&machine, (struct made){ .pid = 20, .environment = JOB_A, .start = 5, .user = 100 });
-  give_to (&machine, 20, 1001);
+  machine_give_to (&machine, 20, 1001);
   machine_put (&machine, (struct made){ .pid = 22, .environment = "SLURM_JOB_ID=9 SLURM_JOB_UID=1001", .user = 7 });
-  give_to (&machine, 22, 1002);
+  machine_give_to (&machine, 22, 1002);
   machine_open (&machine, "");
   machine_scan (&machine);
   machine_put (&machine, (struct made){ .pid = 21, .environment = JOB_A, .start = 100100, .user = 9 });
-  give_to (&machine, 21, 1002);
+  machine_give_to (&machine, 21, 1002);
   for (int i = 0; i < 10; i++)
     machine_scan (&machine);
   assert_int_equal (user_time (&machine, "a"), TICKS (100));
+  assert_int_equal (user_time (&machine, "a@1002"), TICKS (9));
   assert_null (machine_job (&machine, "9"));
   machine_free (&machine);
 }
