@@ -19,11 +19,12 @@ void reader_free (struct reader *reader);
 void reader_close (struct reader *reader);
 
 /* The whole file, NUL-terminated in `into` (length without the NUL). Opens it if need be, and again after ENODEV,
- * ESTALE or ENOENT. Returns 0, or -errno; then `into` is empty. A file that grew is read whole. */
+ * ESTALE or ENOENT. Returns 0, -errno or -FILE_IRREGULAR (synop/file.h); then `into` is empty. A file that grew is read
+ * whole. */
 int reader_read (struct reader *reader, struct buffer *into);
 
 /* A file of one short value, as most of /sys: one pread, so that it costs one system call. NUL-terminated and without
- * the newline at its end; what does not fit into `size` is cut. Returns its length, or -errno; then `text` is "". */
+ * the newline at its end; what does not fit into `size` is cut. Returns its length, or as above; then `text` is "". */
 int reader_read_value (struct reader *reader, char *text, size_t size);
 
 /* Words for table->error: "/proc/stat: No such file or directory". `result` is what a read returned. Returns -1. */

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 
 import pytest
@@ -79,6 +80,23 @@ def test_empty_machine(cluster):
     data = line["report"]["system_data"]
     assert data["memory_info"]["error"] and data["memory_info"]["total"] is None
     assert data["cpu_usage"]["error"] and data["load"]["error"]
+
+
+def test_fifos_in_place_of_files(cluster):
+    """What is no file is refused and named; nobody waits for it."""
+    strange, roots = cluster.folder / "strange", ROOT / "tests" / "roots"
+    places = {path.relative_to(roots / name) for name in ("small", "thermal", "infiniband", "neuron", "amdgpu")
+              for path in (roots / name).rglob("*") if path.is_file()}
+    places |= {pathlib.Path("proc", name) for name in ("self/mountinfo", "net/dev", "net/snmp", "net/netstat")}
+    places |= {pathlib.Path("proc/4242", name) for name in ("stat", "status", "environ", "cgroup", "io", "smaps_rollup")}
+    for place in places:
+        (strange / place).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(strange / place)
+    line, = reports("--root", strange, "--once", "--period", "50ms", "--jobs-book", "")
+    data = line["report"]["system_data"]
+    files = {"cpu_usage": "stat", "memory_info": "meminfo", "load": "loadavg", "vm": "vmstat", "network": "net/dev"}
+    for group, path in files.items():
+        assert f"/proc/{path}: is no regular file" in data[group]["error"], (group, data[group]["error"])
 
 
 def recorded(name):
