@@ -146,9 +146,7 @@ sample_cpuinfo (struct cpu_frequency *state, struct table *table)
       if (value.type == VALUE_REAL || value.type == VALUE_UINT) {
         double mhz = value.type == VALUE_REAL ? value.as.d : (double) value.as.u;
         size_t row = table_add_row (table, cpu.at, scan_length (&cpu));
-        if (row == SIZE_MAX)
-          break;
-        if (mhz > 0 && mhz < 1e6)
+        if (row != SIZE_MAX && mhz > 0 && mhz < 1e6)
           table_set_uint (table, row, 0, (uint64_t) (mhz * 1000 + 0.5));
       }
       cpu = (struct scan){ 0 };

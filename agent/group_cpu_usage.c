@@ -92,7 +92,7 @@ cpu_usage_sample (void *context, struct table *table)
     label.end = line.at;
     row = table_add_row (table, label.at, scan_length (&label));
     if (row == SIZE_MAX)
-      break;
+      continue;
     found += parse_columns (line, 2, &state->columns, table, row);
   }
   found += parse_key_values (others, 0, &state->keys, table, TABLE_NODE);

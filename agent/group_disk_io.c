@@ -197,7 +197,7 @@ disk_io_sample (void *context, struct table *table)
       continue;
     row = table_add_row (table, name.at, scan_length (&name));
     if (row == SIZE_MAX)
-      break;
+      continue;
     parse_columns (line, 4, &state->columns, table, row);
   }
   if (understood == 0 && state->text.length > 0)

@@ -24,6 +24,15 @@ struct value {
   } as;
 };
 
+struct table_label {
+  uint32_t offset, length;
+};
+
+struct table_text {
+  char *data; /* owned */
+  size_t length, capacity;
+};
+
 struct table {
   const struct group *group; /* not owned */
   int64_t monotonic_ns;      /* when it was sampled, on the node's CLOCK_MONOTONIC */
@@ -32,14 +41,13 @@ struct table {
   char error[160];           /* "" when fine; else why the values are missing or old */
   size_t rows;               /* 0 for a group without rows */
   /* The rest is private: use the functions. */
-  struct value *node;  /* metric_count values, used where METRIC_OF_NODE */
-  struct value *cells; /* row-major: rows * metric_count */
-  struct table_label {
-    uint32_t offset, length; /* in text */
-  } * labels;
+  struct value *node;         /* metric_count values, used where METRIC_OF_NODE */
+  struct value *cells;        /* row-major: rows * metric_count */
+  struct table_label *labels; /* in names */
   size_t row_capacity;
-  char *text; /* labels and text values */
-  size_t text_length, text_capacity;
+  size_t known;           /* labels that are there: those from `rows` on are of the sample before */
+  struct label_set *seen; /* those of `rows`; NULL: they are as they were in the sample before, so each is there once */
+  struct table_text names, text; /* labels; text values */
 };
 
 void table_init (struct table *table, const struct group *group);
@@ -54,8 +62,9 @@ size_t table_bytes (const struct table *table); /* memory that it holds */
 #define TABLE_LABEL_MAX 255
 #define TABLE_TEXT_MAX 4096
 
-/* Adds a row with all values missing; returns its index. Rows over TABLE_ROWS_MAX: returns SIZE_MAX and sets error. A
- * label is cut at TABLE_LABEL_MAX bytes. */
+/* Adds a row with all values missing; returns its index. Labels are the keys of the rows: one that is no UTF-8 or longer
+ * than TABLE_LABEL_MAX bytes is mended (common/labels.h). A row whose label is there already, and rows over
+ * TABLE_ROWS_MAX, are left out: returns SIZE_MAX and sets error. */
 size_t table_add_row (struct table *table, const char *label, size_t label_length);
 const char *table_label (const struct table *table, size_t row, size_t *length); /* not NUL-terminated */
 /* The row with that label, looked for first at `hint` (rows rarely move); SIZE_MAX when there is none. */

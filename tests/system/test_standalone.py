@@ -99,6 +99,24 @@ def test_fifos_in_place_of_files(cluster):
         assert f"/proc/{path}: is no regular file" in data[group]["error"], (group, data[group]["error"])
 
 
+def test_names_twice(cluster):
+    """No key stands twice, which parse_line refuses; long names that begin alike are both there, and stay the same."""
+    twice, long = cluster.folder / "twice", "/mnt/" + "x" * 300
+    (twice / "proc/self").mkdir(parents=True)
+    (twice / "proc/stat").write_text("cpu0 1 1 1 1\ncpu0 2 2 2 2\nctxt 1\n")
+    (twice / "proc/diskstats").write_text("8 0 sda 1 0 0 0 0 0 0 0 0 0 0\n" * 2)
+    (twice / "proc/self/mountinfo").write_text(
+        "".join(f"2{i} 1 8:{i} / {long}{i} rw - ext4 /dev/sda{i} rw\n" for i in (1, 2)))
+    lines = reports("--root", twice, "--count", "2", "--period", "50ms")
+    for data in (line["report"]["system_data"] for line in lines):
+        assert list(data["cpu_usage"]["usage_data"]) == ["0"] and "is there twice" in data["cpu_usage"]["error"]
+        assert list(data["disk_io"]["devices"]) == ["sda"] and "is there twice" in data["disk_io"]["error"]
+        mounts = data["filesystem"]["mounts"]
+        assert {row["device"] for row in mounts.values()} == {"/dev/sda1", "/dev/sda2"}
+        assert all(len(name) == 255 and name.startswith(long[:200]) for name in mounts)
+    assert list(lines[0]["report"]["system_data"]["filesystem"]["mounts"]) == list(mounts)
+
+
 def recorded(name):
     if not (RECORDED / name).is_dir():
         pytest.skip(f"{RECORDED / name} is not here")
