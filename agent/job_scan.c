@@ -116,6 +116,7 @@ job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns)
   return 0;
 }
 
+/* 0: not known, of a recorded machine. */
 static uint32_t
 count_cpus (const char *root)
 {
@@ -126,6 +127,8 @@ count_cpus (const char *root)
   if (fact_text (text, sizeof text, root, "/sys/devices/system/cpu/online") &&
       scan_list_count (scan_over (text, strlen (text)), &count))
     return (uint32_t) count;
+  if (root[0])
+    return 0;
   here = sysconf (_SC_NPROCESSORS_ONLN);
   return here > 0 ? (uint32_t) here : 1;
 }
