@@ -184,16 +184,20 @@ caches_set (struct table *table, const char *root)
   }
 }
 
-/* A line "MemTotal:  24684084 kB" or "btime 1418183276" of a file. */
+/* A line "MemTotal:  24684084 kB" or "btime 1418183276" of a file. In another unit, or none, it is missing. */
 static void
-key_set (struct table *table, const char *name, struct buffer *text, const char *key, uint64_t times)
+key_set (struct table *table, const char *name, struct buffer *text, const char *key, const char *unit, uint64_t times)
 {
   struct scan rest = scan_buffer (text), line;
   uint64_t number;
 
   while (scan_line (&rest, &line))
     if (scan_prefix (&line, key) && scan_uint (&line, &number)) {
-      fact_set_uint (table, name, number * times);
+      if (scan_prefix (&line, unit) && scan_length (&line) == 0)
+        fact_set_uint (table, name, number * times);
+      else if (!table->error[0])
+        snprintf (table->error, sizeof table->error, "%s %llu%.*s: expected%s", key, (unsigned long long) number,
+                  (int) scan_length (&line), line.at, unit[0] ? unit : " no unit");
       return;
     }
 }
@@ -303,9 +307,9 @@ hardware_info_sample (void *state, struct table *table)
     os_set (table, &text);
   cpus_set (table, &cpus, &text, root);
   if (file_read (&text, root, "/proc/meminfo"))
-    key_set (table, "memory_total", &text, "MemTotal:", 1024);
+    key_set (table, "memory_total", &text, "MemTotal:", " kB", 1024);
   if (file_read (&text, root, "/proc/stat"))
-    key_set (table, "boot_time", &text, "btime", 1);
+    key_set (table, "boot_time", &text, "btime", "", 1);
 
   fact_text (vendor, sizeof vendor, root, "/sys/class/dmi/id/sys_vendor");
   fact_text (product, sizeof product, root, "/sys/class/dmi/id/product_name");

@@ -60,7 +60,8 @@ begin_sums (struct job_scan *scan)
 static void
 read_machine (struct job_scan *scan)
 {
-  char text[64];
+  char text[64], *unit;
+  uint64_t kilobytes;
   int length = reader_read_value (&scan->uptime, text, sizeof text);
 
   scan->ticks_before = scan->ticks;
@@ -70,8 +71,10 @@ read_machine (struct job_scan *scan)
   scan->memory_ns = scan->now_ns;
   scan->memory = 0;
   cgroup_mounts_refresh (scan->mounts);
-  if (fact_text (text, sizeof text, scan->root, "/proc/meminfo") && strncmp (text, "MemTotal:", 9) == 0)
-    scan->memory = strtoull (text + 9, NULL, 10) * 1024;
+  if (fact_text (text, sizeof text, scan->root, "/proc/meminfo") && strncmp (text, "MemTotal:", 9) == 0) {
+    kilobytes = strtoull (text + 9, &unit, 10);
+    scan->memory = strcmp (unit, " kB") == 0 ? kilobytes * 1024 : 0;
+  }
 }
 
 static void

@@ -2,6 +2,7 @@
  * each byte is looked at once. */
 #include "agent/parse.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "synop/memory.h"
@@ -268,6 +269,25 @@ parse_add (struct value *sum, const struct value *part)
     *sum = *part;
 }
 
+/* A number in a line "KEY: VALUE UNIT" has to be in the metric's unit, kB or none; else it would be wrong by 1024. */
+static bool
+unit_check (struct scan line, struct scan value, const struct metric *metric, struct table *table)
+{
+  const char *expected = metric->unit == UNIT_BYTES && metric->times == 1024 ? "kB" : "";
+  struct scan unit;
+  uint64_t number;
+
+  if (!scan_uint (&value, &number))
+    return true;
+  scan_word (&value, &unit);
+  if (scan_length (&unit) == strlen (expected) && memcmp (unit.at, expected, scan_length (&unit)) == 0)
+    return true;
+  if (!table->error[0])
+    snprintf (table->error, sizeof table->error, "\"%.*s\": expected %s", (int) scan_length (&line), line.at,
+              expected[0] ? "kB" : "no unit");
+  return false;
+}
+
 /* /proc/meminfo        "MemTotal:       24684084 kB"
  * node0/meminfo        "Node 0 MemTotal:        5073100 kB"    (skip: 2)
  * /proc/vmstat         "pgfault 1698047"
@@ -280,6 +300,7 @@ parse_key_values (struct scan text, size_t skip, const struct key_index *index, 
   size_t found = 0;
 
   while (scan_line (&text, &line)) {
+    struct scan whole = line;
     const char *key;
     size_t metric;
     for (size_t i = 0; i < skip; i++)
@@ -291,8 +312,11 @@ parse_key_values (struct scan text, size_t skip, const struct key_index *index, 
     metric = key_index_find (index, key, (size_t) (line.at - key));
     if (metric == SIZE_MAX)
       continue;
-    if (line.at < line.end && *line.at == ':')
+    if (line.at < line.end && *line.at == ':') {
       line.at++;
+      if (!unit_check (whole, line, &index->group->metrics[metric], table))
+        continue;
+    }
     scan_value (&line, index->group->metrics[metric].kind, &value);
     if (value.type != VALUE_MISSING) {
       parse_add (table_value (table, row, metric), &value);

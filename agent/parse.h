@@ -85,7 +85,9 @@ void key_index_free (struct key_index *index);
 size_t key_index_find (const struct key_index *index, const char *key, size_t length); /* SIZE_MAX: none */
 
 /* Reads lines "KEY VALUE" and "KEY: VALUE kB" into `row` (TABLE_NODE: the node's values); `skip` words stand before
- * each key. Lines of other keys are passed over. Returns how many values it found. */
+ * each key. Lines of other keys are passed over. Behind a colon the unit has to be the metric's: "kB" for bytes times
+ * 1024, else none; in another the value is missing, and the table's error shows the line. Returns how many values it
+ * found. */
 size_t parse_key_values (struct scan text, size_t skip, const struct key_index *index, struct table *table, size_t row);
 /* Adds a value to a metric that has none or, of several keys, a part. */
 void parse_add (struct value *sum, const struct value *part);
