@@ -53,6 +53,7 @@ static const struct group group = {
   .fold_name = "average_usage",
   .help = "Where the time of each CPU went, in percent of the period, and the scheduler's counters.",
   GROUP_METRICS (metrics),
+  .left_out = "CPUs that are offline.",
 };
 
 struct cpu_usage {

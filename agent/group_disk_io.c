@@ -58,6 +58,8 @@ static const struct group group = {
   .fold_name = "total",
   .help = "What each block device did. A volume (dm-0, md0) counts in the total beside the disks that it lies on.",
   GROUP_METRICS (metrics),
+  .left_out = "partitions, unless [group disk_io] partitions says otherwise; devices of [group disk_io] exclude, which "
+              "has loop*, ram*, zram*, fd* and sr* unless it is set.",
 };
 
 #define NAME_MAX_BYTES 63

@@ -64,6 +64,10 @@ static const struct group group = {
   .fold_name = "total",
   .help = "Space of the mounted file systems, without pseudo ones, each once.",
   GROUP_METRICS (metrics),
+  .left_out =
+      "mount points " MOUNTS_PSEUDO_POINTS "; file systems of the types " MOUNTS_PSEUDO_TYPES
+      " (an overlay is shown where it is the root, as in a container), and others that have no size; further "
+      "mounts of one that is shown; what a later mount on the same point hides; what [group filesystem] excludes.",
 };
 
 /* One file system. A remote one's lane has a copy of it as its state. */

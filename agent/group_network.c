@@ -83,6 +83,7 @@ static const struct group group = {
   .fold_name = "total",
   .help = "Traffic and errors of each network interface, and of TCP and UDP on the node.",
   GROUP_METRICS (metrics),
+  .left_out = "interfaces of other network namespaces, such as those within containers; what [group network] excludes.",
 };
 
 struct interface {

@@ -91,6 +91,8 @@ text_list (struct buffer *out, const struct group *const *groups, size_t count)
     const struct group *group = groups[i];
 
     buffer_printf (out, "\n%s: %s\n", group->name, group->help);
+    if (group->left_out)
+      buffer_printf (out, "    Left out: %s\n", group->left_out);
     if (group->rows_name && group->rows_name[0])
       buffer_printf (out, "    *: for each %s, in \"%s\"%s%s%s\n", group->row, group->rows_name,
                      has_fold (group) ? "; all of them in \"" : "", has_fold (group) ? group->fold_name : "",
@@ -124,6 +126,7 @@ json_group (struct json *json, const struct group *group)
   json_key (json, "once");
   json_bool (json, group->flags & GROUP_ONCE);
   json_member (json, "help", group->help);
+  json_member (json, "left_out", group->left_out);
   json_key (json, "metrics");
   json_array (json);
   for (size_t k = 0; k < group->metric_count; k++) {
@@ -165,10 +168,10 @@ json_list (struct buffer *out, const struct group *const *groups, size_t count)
 /* ---- Markdown ---- */
 
 static void
-add_cell (struct buffer *out, const char *text)
+add_text (struct buffer *out, const char *text)
 {
   for (; *text; text++) {
-    if (*text == '|')
+    if (*text == '|' || *text == '*')
       buffer_add_string (out, "\\");
     buffer_add (out, text, 1);
   }
@@ -183,7 +186,7 @@ markdown_metric (struct buffer *out, const struct group *group, const struct met
     buffer_printf (out, ".%s.<%s>", group->rows_name, group->row);
   buffer_printf (out, ".%s` | %s | %s | %s | ", metric->name, shown_kind (metric), shown_unit (metric),
                  metric_fold_name (metric->fold));
-  add_cell (out, metric->help);
+  add_text (out, metric->help);
   buffer_add_string (out, " |\n");
 }
 
@@ -199,6 +202,10 @@ markdown_group (struct buffer *out, const struct group *group)
     buffer_printf (out, ".%s`, and what they make together, by their folds, under `", group->rows_name);
     add_place (out, group);
     buffer_printf (out, ".%s`.", group->fold_name);
+  }
+  if (group->left_out) {
+    buffer_add_string (out, "\n\nLeft out: ");
+    add_text (out, group->left_out);
   }
   buffer_add_string (out, "\n\n| metric | key in the report | kind | unit | fold | meaning |\n"
                           "| --- | --- | --- | --- | --- | --- |\n");

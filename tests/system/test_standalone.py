@@ -57,6 +57,11 @@ def test_list_groups():
         for metric in group["metrics"]:
             assert f" {metric['name']} " in text and f"`{metric['name']}`" in markdown
             assert metric["help"].endswith(".")
+        assert group["left_out"] in text and group["left_out"].replace("*", "\\*") in markdown
+    left_out = {group["name"]: group["left_out"] for group in listed_groups()}
+    for name, words in {"thermal": ['"Core "'], "filesystem": ["/proc/*", "/sys/*", "/run/user/*", " squashfs "],
+                        "disk_io": ["partitions", "loop*"]}.items():
+        assert all(word in left_out[name] for word in words), left_out[name]
 
 
 def test_groups_can_be_left_out(cluster):
