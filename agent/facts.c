@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define PATH_SIZE 1024
@@ -36,7 +37,7 @@ text_read (char *text, size_t size, const char *path)
   int fd;
 
   text[0] = '\0';
-  fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  fd = file_open (path);
   if (fd < 0)
     return false;
   got = read (fd, text, size - 1);

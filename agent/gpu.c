@@ -45,8 +45,9 @@ struct gpu_state {
   int64_t pause_ns;      /* the next one */
   char reason[512];      /* why there are no GPUs */
 
-  char *library;  /* does not change, nor does the next */
+  char *library;  /* does not change, nor do the next two */
   bool asked_for; /* it is not the default */
+  bool recorded;  /* the machine that is shown: this one's GPUs are none of its own */
   bool told;      /* that it cannot be loaded; under `lock` */
 
   bool seen; /* a sign of the driver: this and the next are the sampling thread's */
@@ -66,6 +67,7 @@ gpus_create (const char *root, const char *library)
   state->references = 1;
   state->library = memory_string (library && library[0] ? library : DEFAULT_LIBRARY);
   state->asked_for = strcmp (state->library, DEFAULT_LIBRARY) != 0;
+  state->recorded = root[0] != '\0';
   gpus->state = state;
   gpus->events = gpu_events_create (root);
   gpus->processes = gpu_processes_create ();
@@ -135,7 +137,7 @@ driver_is_there (struct gpu_state *state, int64_t now_ns)
 {
   static const char *const signs[] = { "/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg" };
 
-  if (state->seen || now_ns < state->look_ns)
+  if (state->seen || state->recorded || now_ns < state->look_ns)
     return state->seen;
   state->look_ns = now_ns + LOOK_PERIOD;
   for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)

@@ -37,6 +37,7 @@ static const struct group group = {
   .fold_name = "average",
   .help = "The current frequency of each CPU.",
   GROUP_METRICS (metrics),
+  .left_out = "CPUs that are offline, and those of which the kernel tells no frequency.",
 };
 
 struct cpu_frequency {

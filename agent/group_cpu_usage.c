@@ -59,6 +59,7 @@ static const struct group group = {
   .fold_name = "average_usage",
   .help = "Where the time of each CPU went, in percent of the period, and the scheduler's counters.",
   GROUP_METRICS (metrics),
+  .left_out = "CPUs that are offline.",
 };
 
 /* What busy is the sum of. User and nice hold the time of guests already. */
@@ -121,7 +122,7 @@ sample_cpus (struct cpu_usage *state, struct scan *rest, struct table *table)
       columns = scan_count (line, &values);
     row = table_add_row (table, label.at, scan_length (&label));
     if (row == SIZE_MAX)
-      break;
+      continue;
     values = parse_columns (line, 2, &state->columns, table, row);
     if (values < columns && values < state->columns.last - 1)
       table_complain (table, "%s: %zu of %zu times of CPU %.*s", state->stat.path, values, columns,

@@ -77,6 +77,8 @@ static const struct group group = {
   .help = "What each block device did. The total counts each byte once, at the disks: not what lies on other devices "
           "(device mapper, md, multipath, partitions), on files (loop) or in memory (ram, zram).",
   GROUP_METRICS (metrics),
+  .left_out = "partitions, unless [group disk_io] partitions says otherwise; devices of [group disk_io] exclude, which "
+              "has loop*, ram*, zram*, fd* and sr* unless it is set.",
 };
 
 #define NAME_MAX_BYTES 63

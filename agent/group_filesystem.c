@@ -4,7 +4,9 @@
  * loses its values, and the error names it, while the others go on. The group as a whole runs in a lane as well, whose
  * thread is needed where there are such mounts, or some of a type that is not known; the local ones answer from memory,
  * even when their disk is sick. The kernel says by poll when its list of mounts has changed; between changes the list
- * is not read. */
+ * is not read.
+ *
+ * A recorded machine's mounts are shown without space: of that the kernel tells only for this machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +23,7 @@
 #include "agent/mounts.h"
 #include "agent/reader.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define REMOTE_PATIENCE (40 * NS_PER_MS) /* less than the patience for the group's own lane */
@@ -74,11 +77,15 @@ static const struct group group = {
   .help = "Space of the mounted file systems, without pseudo ones, each once. The total has the shared ones of this "
           "node; in combined reports they are left out of sums, means and percentiles, since each node has them.",
   GROUP_METRICS (metrics),
+  .left_out =
+      "mount points " MOUNTS_PSEUDO_POINTS "; file systems of the types " MOUNTS_PSEUDO_TYPES
+      " (an overlay is shown where it is the root, as in a container), and others that have no size; further "
+      "mounts of one that is shown; what a later mount on the same point hides; what [group filesystem] excludes.",
 };
 
 /* One file system. A remote one's lane has a copy of it as its state. */
 struct file_system {
-  char *path;        /* root and mount point; owned */
+  char *point;       /* owned */
   char *id;          /* another file system on the same point is another one */
   struct lane *lane; /* NULL: asked directly */
   size_t row;        /* in this sample; SIZE_MAX: none */
@@ -121,29 +128,29 @@ answer_set (struct table *table, size_t row, const struct statvfs *answer)
 
 /* Adds a row, unless the file system has no size at all: then it is a pseudo one that the list does not know. */
 static size_t
-path_sample (const char *path, const char *label, struct table *table)
+point_sample (const char *point, struct table *table)
 {
   struct statvfs answer;
-  bool answered = statvfs (path, &answer) == 0;
+  bool answered = statvfs (point, &answer) == 0;
   int reason = errno;
   size_t row;
 
   if (answered && answer.f_blocks == 0)
     return SIZE_MAX;
-  row = table_add_row (table, label, strlen (label));
+  row = table_add_row (table, point, strlen (point));
   if (row == SIZE_MAX)
     return row;
   if (answered)
     answer_set (table, row, &answer);
-  else if (reason != ENOENT && reason != EACCES && reason != ENOTDIR && !table->error[0])
-    snprintf (table->error, sizeof table->error, "%.100s: %s", label, strerror (reason));
+  else
+    table_complain (table, "%.100s: %s", point, strerror (reason));
   return row;
 }
 
 static int
 remote_sample (void *state, struct table *table)
 {
-  path_sample (state, state, table);
+  point_sample (state, table);
   return 0;
 }
 
@@ -154,7 +161,7 @@ remote_may_block (void *state)
   return true;
 }
 
-/* What a lane runs for one remote file system: a table of at most one row. Its state is the path. */
+/* What a lane runs for one remote file system: a table of at most one row. Its state is the mount point. */
 static const struct sampler remote_sampler = {
   .group = &group, .may_block = remote_may_block, .sample = remote_sample, .close = free
 };
@@ -169,7 +176,7 @@ machine_is_seen (const char *root)
 
   if (!root[0] && stat ("/", &here) == 0 && stat ("/proc/1/root/", &there) == 0 && here.st_dev == there.st_dev &&
       here.st_ino == there.st_ino)
-    fd = open ("/proc/1/mountinfo", O_RDONLY | O_CLOEXEC);
+    fd = file_open ("/proc/1/mountinfo");
   if (fd >= 0)
     close (fd);
   return fd >= 0;
@@ -195,7 +202,7 @@ systems_free (struct file_system *systems, size_t count)
 {
   for (size_t i = 0; i < count; i++) {
     lane_destroy (systems[i].lane);
-    free (systems[i].path);
+    free (systems[i].point);
     free (systems[i].id);
   }
   free (systems);
@@ -207,13 +214,13 @@ lane_for (struct filesystem *filesystem, const struct file_system *system)
 {
   for (size_t i = 0; i < filesystem->count; i++) {
     struct file_system *old = &filesystem->systems[i];
-    if (old->lane && strcmp (old->path, system->path) == 0 && strcmp (old->id, system->id) == 0) {
+    if (old->lane && strcmp (old->point, system->point) == 0 && strcmp (old->id, system->id) == 0) {
       struct lane *lane = old->lane;
       old->lane = NULL;
       return lane;
     }
   }
-  return lane_create (&remote_sampler, memory_string (system->path));
+  return lane_create (&remote_sampler, memory_string (system->point));
 }
 
 static void
@@ -224,9 +231,9 @@ systems_rebuild (struct filesystem *filesystem)
   size_t remotes = 0;
 
   for (size_t i = 0; i < mounts->count; i++) {
-    systems[i].path = memory_format ("%s%s", filesystem->root, mounts->list[i].point);
+    systems[i].point = memory_string (mounts->list[i].point);
     systems[i].id = memory_string (mounts->list[i].id);
-    if (mounts->list[i].remote && remotes++ < REMOTE_MAX)
+    if (mounts->list[i].remote && !filesystem->root[0] && remotes++ < REMOTE_MAX)
       systems[i].lane = lane_for (filesystem, &systems[i]);
   }
   systems_free (filesystem->systems, filesystem->count);
@@ -282,7 +289,7 @@ filesystem_may_block (void *state)
 {
   struct filesystem *filesystem = state;
 
-  if (mounts_update (filesystem) < 0)
+  if (mounts_update (filesystem) < 0 || filesystem->root[0])
     return false;
   for (size_t i = 0; i < filesystem->mounts.count; i++)
     if (!filesystem->mounts.list[i].local)
@@ -311,9 +318,10 @@ remote_collect (struct filesystem *filesystem, size_t at, int64_t deadline, stru
   if (row != SIZE_MAX && answered)
     for (size_t column = 0; column < STATVFS_COLUMNS; column++)
       *table_value (table, row, column) = *table_get (answer, 0, column);
-  if (answer->error[0] && !table->error[0])
-    snprintf (table->error, sizeof table->error, "%.100s%s%.50s", answered ? "" : point, answered ? "" : ": ",
-              answer->error);
+  if (answer->error[0] && answered)
+    table_complain (table, "%s", answer->error);
+  else if (answer->error[0])
+    table_complain (table, "%.100s: %.50s", point, answer->error);
   return row;
 }
 
@@ -351,6 +359,12 @@ counts_set (const struct filesystem *filesystem, struct table *table)
                       !filesystem->mounts.list[i].again && !is_layer_over_another (filesystem, i, table));
 }
 
+static size_t
+recorded_row (const struct mount *mount, struct table *table)
+{
+  return table_add_row (table, mount->point, strlen (mount->point));
+}
+
 static int
 filesystem_sample (void *state, struct table *table)
 {
@@ -360,7 +374,7 @@ filesystem_sample (void *state, struct table *table)
 
   filesystem->updated = false;
   if (rc < 0)
-    return reader_error (&filesystem->reader, rc, table->error, sizeof table->error);
+    return reader_complain (&filesystem->reader, rc, table);
   for (size_t i = 0; i < filesystem->count; i++)
     if (filesystem->systems[i].lane)
       lane_begin (filesystem->systems[i].lane);
@@ -368,20 +382,24 @@ filesystem_sample (void *state, struct table *table)
   for (size_t i = 0; i < filesystem->count; i++) {
     const struct mount *mount = &filesystem->mounts.list[i];
     size_t row;
-    if (mount->remote)
+    if (filesystem->root[0])
+      row = recorded_row (mount, table);
+    else if (mount->remote)
       row = remote_collect (filesystem, i, deadline, table);
     else
-      row = path_sample (filesystem->systems[i].path, mount->point, table);
+      row = point_sample (mount->point, table);
     filesystem->systems[i].row = row;
     if (row == SIZE_MAX)
       continue;
-    if (mount->read_only || filesystem->of_machine) /* statvfs tells of our own view */
+    if (mount->read_only || filesystem->of_machine || filesystem->root[0]) /* statvfs tells of our own view */
       table_set_uint (table, row, READ_ONLY, mount->read_only);
     table_set_text (table, row, TYPE, mount->type, strlen (mount->type));
     table_set_text (table, row, DEVICE, mount->device, strlen (mount->device));
     table_set_uint (table, row, SHARED, mount->shared);
   }
   counts_set (filesystem, table);
+  if (filesystem->root[0] && table->rows > 0)
+    table_complain (table, "no sizes under --root: they are known of this machine's mounts alone");
   return 0;
 }
 

@@ -35,6 +35,7 @@ static const struct group group = {
   .flags = GROUP_ROWS,
   .help = "Traffic and errors of each NVLink of each GPU.",
   GROUP_METRICS (metrics),
+  .left_out = "AMD's GPUs; the NVLinks of MIG instances, which are those of their GPU.",
 };
 
 static const uint32_t ids[FIELDS] = { [TX] = NVML_FIELD_NVLINK_TX_KIB,

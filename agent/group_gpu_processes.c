@@ -49,6 +49,7 @@ static const struct group group = {
   .fold_name = "total",
   .help = "The processes on each GPU, with their memory and their jobs.",
   GROUP_METRICS (metrics),
+  .left_out = "processes on AMD's GPUs.",
 };
 
 static const char *const kinds[] = { [GPU_COMPUTE] = "compute", [GPU_GRAPHICS] = "graphics", [GPU_MPS] = "mps" };

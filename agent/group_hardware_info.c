@@ -214,10 +214,10 @@ file_read (struct buffer *text, const char *root, const char *path, struct table
   return result == 0;
 }
 
-/* A line "MemTotal:  24684084 kB" or "btime 1418183276" of a file. */
+/* A line "MemTotal:  24684084 kB" or "btime 1418183276" of a file. In another unit, or none, it is missing. */
 static void
 key_set (struct table *table, const char *name, struct buffer *text, const char *root, const char *path,
-         const char *key, uint64_t times)
+         const char *key, const char *unit, uint64_t times)
 {
   struct scan rest, line;
   uint64_t number;
@@ -227,7 +227,11 @@ key_set (struct table *table, const char *name, struct buffer *text, const char 
   rest = scan_buffer (text);
   while (scan_line (&rest, &line))
     if (scan_prefix (&line, key) && scan_uint (&line, &number)) {
-      fact_set_uint (table, name, number * times);
+      if (scan_prefix (&line, unit) && scan_length (&line) == 0)
+        fact_set_uint (table, name, number * times);
+      else
+        table_complain (table, "%s%s: %s %llu%.*s: expected%s", root, path, key, (unsigned long long) number,
+                        (int) scan_length (&line), line.at, unit[0] ? unit : " no unit");
       return;
     }
   table_complain (table, "%s%s: no number for %s", root, path, name);
@@ -348,8 +352,8 @@ hardware_info_sample (void *state, struct table *table)
   kernel_set (table, root);
   os_set (table, &text, root);
   cpus_set (table, &cpus, &text, root);
-  key_set (table, "memory_total", &text, root, "/proc/meminfo", "MemTotal:", 1024);
-  key_set (table, "boot_time", &text, root, "/proc/stat", "btime", 1);
+  key_set (table, "memory_total", &text, root, "/proc/meminfo", "MemTotal:", " kB", 1024);
+  key_set (table, "boot_time", &text, root, "/proc/stat", "btime", "", 1);
 
   fact_text (vendor, sizeof vendor, root, "/sys/class/dmi/id/sys_vendor");
   fact_text (product, sizeof product, root, "/sys/class/dmi/id/product_name");

@@ -55,6 +55,7 @@ enum cloud { CLOUD_NONE, CLOUD_AWS, CLOUD_AZURE };
 struct instance {
   char *root, *endpoint; /* copies: see lane.h */
   bool metadata;
+  bool of_another; /* the service knows this machine, not the recorded one: it is not asked */
   struct neuron *neuron;
   bool by_neuron; /* neuron-monitor is asked too */
 };
@@ -67,6 +68,8 @@ instance_open (const struct sampler_context *context)
   instance->root = memory_string (context->root);
   instance->endpoint = memory_string (context->instance_endpoint);
   instance->metadata = context->instance_metadata && instance->endpoint && instance->endpoint[0];
+  instance->of_another = instance->metadata && instance->root[0] && strcmp (instance->endpoint, IMDS_ENDPOINT) == 0;
+  instance->metadata = instance->metadata && !instance->of_another;
   instance->neuron = neuron_open (context);
   return instance;
 }
@@ -150,6 +153,8 @@ instance_sample (void *state, struct table *table)
 
   if (instance->metadata)
     cloud = metadata_ask (instance, cloud, &facts, &error);
+  else if (instance->of_another)
+    error_set (&error, "the metadata service is not asked under --root: it tells of this machine");
   if (instance->by_neuron)
     neuron_instance (instance->neuron, clock_monotonic () + NEURON_PATIENCE, &facts);
   if (cloud == CLOUD_NONE && strncmp (facts.instance_id, "i-", 2) == 0)

@@ -48,8 +48,8 @@ job_tell (const struct job_scan *scan, struct table *table, size_t row, const st
   (void) scan;
   job_group_set (table, row, USER_TIME, true, totals->total[PROCESS_USER]);
   job_group_set (table, row, SYSTEM_TIME, true, totals->total[PROCESS_SYSTEM]);
-  job_group_set (table, row, USAGE, true, totals->usage);
-  job_group_set (table, row, CPUS, true, job->cpus);
+  job_group_set (table, row, USAGE, job->cpus != 0, totals->usage);
+  job_group_set (table, row, CPUS, job->cpus != 0, job->cpus);
   job_group_set (table, row, VOLUNTARY, switches, totals->total[PROCESS_VOLUNTARY]);
   job_group_set (table, row, INVOLUNTARY, switches, totals->total[PROCESS_INVOLUNTARY]);
 }

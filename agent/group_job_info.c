@@ -91,7 +91,7 @@ job_tell (struct table *table, size_t row, const struct job *job)
   set_text (table, row, GPUS, identity->gpus);
   set_text (table, row, SOURCE, job->by_cgroup ? "cgroup" : "processes");
   job_group_set (table, row, UID, identity->uid != JOB_UID_UNKNOWN, identity->uid);
-  job_group_set (table, row, CPUS, true, job->cpus);
+  job_group_set (table, row, CPUS, job->cpus != 0, job->cpus);
   job_group_set (table, row, NODES, identity->nodes != 0, identity->nodes);
   if (job->totals.started_ns > 0)
     table_set_real (table, row, STARTED, (double) job->totals.started_ns / 1e9);

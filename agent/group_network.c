@@ -102,6 +102,7 @@ static const struct group group = {
           "once, at the physical interfaces: not lo, bonds, bridges, VLANs, tunnels. Where none is physical, as in a "
           "container, it counts those that lie on no other.",
   GROUP_METRICS (metrics),
+  .left_out = "interfaces of other network namespaces, such as those within containers; what [group network] excludes.",
 };
 
 struct interface {

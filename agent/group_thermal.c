@@ -40,6 +40,8 @@ static const struct group group = {
   .flags = GROUP_ROWS,
   .help = "Temperature of each thermal zone and sensor, and how often the CPUs were slowed down for the heat.",
   GROUP_METRICS (metrics),
+  .left_out = "sensors of single cores, whose label begins with \"Core \": the package has a sensor of its own; "
+              "chips of hwmon that repeat a thermal zone.",
 };
 
 struct sensor {

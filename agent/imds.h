@@ -12,6 +12,7 @@
 #include "synop/buffer.h"
 #include "synop/error.h"
 
+#define IMDS_ENDPOINT "http://169.254.169.254" /* that of the machine on which it is asked */
 #define IMDS_TEXT_SIZE 256
 
 struct imds_facts { /* "": not known */

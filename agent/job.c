@@ -169,7 +169,7 @@ settle_cpu (struct job *job)
     totals->total[i] += grown;
     all += grown;
   }
-  totals->usage += all / job->cpus;
+  totals->usage += job->cpus != 0 ? all / job->cpus : 0;
   job->changed |= by_cgroup != job->by_cgroup;
   job->by_cgroup = by_cgroup;
 }

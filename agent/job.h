@@ -25,7 +25,7 @@ struct job {
   struct job_identity identity;
   char label[JOB_LABEL_SIZE]; /* of its rows: the identity's, or "ID@UID" where another user's job has that */
   char command[64];           /* name of its first process */
-  uint32_t cpus;              /* allocated on this node, or else those that it may use; never 0 */
+  uint32_t cpus;              /* allocated on this node, or else those that it may use; 0: not known */
   struct job_sums now;
   struct job_totals totals;
   struct job_usage usage; /* of its cgroup; JOB_MISSING where not known */

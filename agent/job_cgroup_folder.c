@@ -23,6 +23,7 @@
 
 #include "agent/job_devices.h"
 #include "agent/parse.h"
+#include "synop/file.h"
 
 #define SLOW_EVERY 30
 #define KILLS_EVERY 5     /* looking for them takes a walk over the folders of steps and tasks */
@@ -264,7 +265,7 @@ kills_below (int at, int depth, int *left)
     folder = openat (dirfd (list), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
       continue;
-    file = openat (folder, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+    file = file_open_at (folder, "memory.oom_control");
     got = file < 0 ? -1 : read (file, bytes, sizeof bytes);
     if (file >= 0)
       close (file);

@@ -16,6 +16,7 @@
 #include "agent/job_environment.h"
 #include "agent/job_process.h"
 #include "synop/buffer.h"
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define NAMESPACES_MAX 32          /* that may lie in each other; the kernel's own limit */
@@ -25,7 +26,7 @@ struct look {
   char *root, *variables;
 };
 
-/* Appends ROOT/proc/PID/NAME to `text`. 0, or -errno. */
+/* Appends ROOT/proc/PID/NAME to `text`. 0, or as file_open. */
 static int
 read_whole (const struct look *look, pid_t pid, const char *name, struct buffer *text)
 {
@@ -34,9 +35,9 @@ read_whole (const struct look *look, pid_t pid, const char *name, struct buffer 
   int fd;
 
   snprintf (path, sizeof path, "%s/proc/%d/%s", look->root, (int) pid, name);
-  fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  fd = file_open (path);
   if (fd < 0)
-    return -errno;
+    return fd;
   do {
     got = read (fd, buffer_reserve (text, 8192), 8192);
     if (got > 0)

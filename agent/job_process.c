@@ -27,6 +27,7 @@
 
 #include "agent/parse.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 
 #define KERNEL_THREAD 0x00200000 /* PF_KTHREAD in the column "flags" */
 #define KEPT_MAX 2048            /* each holds a page in the kernel */
@@ -238,11 +239,9 @@ static int
 open_file (const struct process_files *files, pid_t pid, const char *name)
 {
   char path[64];
-  int fd;
 
   snprintf (path, sizeof path, "%d/%s", (int) pid, name);
-  fd = openat (files->proc, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  return fd < 0 ? -errno : fd;
+  return file_open_at (files->proc, path);
 }
 
 static int
@@ -317,7 +316,7 @@ children_of_thread (const struct process_files *files, const char *path, void (*
                     void *context)
 {
   char text[4096];
-  int fd = openat (files->proc, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  int fd = file_open_at (files->proc, path);
   ssize_t got;
   off_t at = 0;
 

@@ -62,7 +62,8 @@ begin_sums (struct job_scan *scan)
 static void
 read_machine (struct job_scan *scan)
 {
-  char text[64];
+  char text[64], *unit;
+  uint64_t kilobytes;
   int length = reader_read_value (&scan->uptime, text, sizeof text);
 
   scan->ticks_before = scan->ticks;
@@ -72,8 +73,10 @@ read_machine (struct job_scan *scan)
   scan->memory_ns = scan->now_ns;
   scan->memory = 0;
   cgroup_mounts_refresh (scan->mounts);
-  if (fact_text (text, sizeof text, scan->root, "/proc/meminfo") && strncmp (text, "MemTotal:", 9) == 0)
-    scan->memory = strtoull (text + 9, NULL, 10) * 1024;
+  if (fact_text (text, sizeof text, scan->root, "/proc/meminfo") && strncmp (text, "MemTotal:", 9) == 0) {
+    kilobytes = strtoull (text + 9, &unit, 10);
+    scan->memory = strcmp (unit, " kB") == 0 ? kilobytes * 1024 : 0;
+  }
 }
 
 static void
@@ -140,6 +143,7 @@ job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns)
   return 0;
 }
 
+/* 0: not known, of a recorded machine. */
 static uint32_t
 count_cpus (const char *root)
 {
@@ -150,6 +154,8 @@ count_cpus (const char *root)
   if (fact_text (text, sizeof text, root, "/sys/devices/system/cpu/online") &&
       scan_list_count (scan_over (text, strlen (text)), &count))
     return (uint32_t) count;
+  if (root[0])
+    return 0;
   here = sysconf (_SC_NPROCESSORS_ONLN);
   return here > 0 ? (uint32_t) here : 1;
 }

@@ -92,6 +92,8 @@ text_list (struct buffer *out, const struct group *const *groups, size_t count)
     const struct group *group = groups[i];
 
     buffer_printf (out, "\n%s: %s\n", group->name, group->help);
+    if (group->left_out)
+      buffer_printf (out, "    Left out: %s\n", group->left_out);
     if (group->rows_name && group->rows_name[0])
       buffer_printf (out, "    *: for each %s, in \"%s\"%s%s%s\n", group->row, group->rows_name,
                      has_fold (group) ? "; all of them in \"" : "", has_fold (group) ? group->fold_name : "",
@@ -127,6 +129,7 @@ json_group (struct json *json, const struct group *group)
   json_key (json, "by_rows");
   json_bool (json, group->flags & GROUP_ROWS);
   json_member (json, "help", group->help);
+  json_member (json, "left_out", group->left_out);
   json_key (json, "metrics");
   json_array (json);
   for (size_t k = 0; k < group->metric_count; k++) {
@@ -172,10 +175,10 @@ json_list (struct buffer *out, const struct group *const *groups, size_t count)
 /* ---- Markdown ---- */
 
 static void
-add_cell (struct buffer *out, const char *text)
+add_text (struct buffer *out, const char *text)
 {
   for (; *text; text++) {
-    if (*text == '|')
+    if (*text == '|' || *text == '*')
       buffer_add_string (out, "\\");
     buffer_add (out, text, 1);
   }
@@ -190,7 +193,7 @@ markdown_metric (struct buffer *out, const struct group *group, const struct met
     buffer_printf (out, ".%s.<%s>", group->rows_name, group->row);
   buffer_printf (out, ".%s` | %s | %s | %s | ", metric->name, shown_kind (metric), shown_unit (metric),
                  metric_fold_name (metric->fold));
-  add_cell (out, metric->help);
+  add_text (out, metric->help);
   bounds_describe (out, metric);
   buffer_add_string (out, " |\n");
 }
@@ -210,6 +213,10 @@ markdown_group (struct buffer *out, const struct group *group)
   }
   if (group->flags & GROUP_ROWS)
     buffer_add_string (out, " In combined reports `min` and `max` are over the rows of all nodes.");
+  if (group->left_out) {
+    buffer_add_string (out, "\n\nLeft out: ");
+    add_text (out, group->left_out);
+  }
   buffer_add_string (out, "\n\n| metric | key in the report | kind | unit | fold | meaning |\n"
                           "| --- | --- | --- | --- | --- | --- |\n");
   for (size_t k = 0; k < group->metric_count; k++)

@@ -14,22 +14,6 @@
 #include "agent/sampler.h"
 #include "synop/memory.h"
 
-/* No storage behind them, or only the copy of another's (overlay), or always full by their nature (squashfs). An
- * overlay stays when it is the root: a container's. */
-static const char *const pseudo_types[] = {
-  "autofs",     "bdev",        "binfmt_misc",   "bpf",       "cgroup",
-  "cgroup2",    "configfs",    "cpuset",        "debugfs",   "devfs",
-  "devpts",     "devtmpfs",    "efivarfs",      "fusectl",   "fuse.gvfsd-fuse",
-  "fuse.lxcfs", "fuse.portal", "fuse.snapfuse", "hugetlbfs", "iso9660",
-  "mqueue",     "nfsd",        "none",          "nsfs",      "overlay",
-  "pipefs",     "proc",        "pstore",        "resctrl",   "rootfs",
-  "rpc_pipefs", "securityfs",  "selinuxfs",     "smackfs",   "sockfs",
-  "squashfs",   "sysfs",       "tracefs",       "usbfs",
-};
-
-/* Memory file systems that services make for themselves and nobody fills. */
-static const char *const pseudo_points[] = { "/proc/*", "/sys/*", "/run/credentials/*", "/run/user/*" };
-
 static const char *const remote_types[] = {
   "9p",      "acfs",     "afs",   "beegfs", "beegfs_*", "ceph",  "cifs",     "coda",   "fuse", "fuse.*",
   "fuseblk", "gfs2",     "gpfs",  "lnfs",   "lustre",   "mmfs",  "ncpfs",    "nfs",    "nfs4", "nfs[0-9]",
@@ -54,6 +38,18 @@ in_list (const char *const *list, size_t count, const char *text)
 }
 
 #define IN_LIST(list, text) in_list ((list), sizeof (list) / sizeof (list)[0], (text))
+
+static bool
+is_pseudo_type (const char *type)
+{
+  static const char words[] = MOUNTS_PSEUDO_TYPES;
+  size_t length = strlen (type);
+
+  for (const char *at = words; length > 0 && (at = strstr (at, type)) != NULL; at += length)
+    if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+      return true;
+  return false;
+}
 
 char *
 mounts_field (char **at)
@@ -145,7 +141,7 @@ tell_who_answers (struct mount *mount)
   mount->remote = IN_LIST (remote_types, mount->type);
   mount->layer = IN_LIST (layer_types, mount->type);
   mount->shared = mount->remote && strcmp (mount->type, "fuseblk") != 0; /* that one is a disk of ours */
-  mount->local = !mount->remote && (IN_LIST (local_types, mount->type) || IN_LIST (pseudo_types, mount->type));
+  mount->local = !mount->remote && (IN_LIST (local_types, mount->type) || is_pseudo_type (mount->type));
 }
 
 /* The way to a mount below a remote one leads through that. */
@@ -164,9 +160,9 @@ tell_what_lies_before (const struct mounts *mounts, struct mount *mount)
 static bool
 is_wanted (const struct mount *mount, const char *exclude, const char *types_exclude)
 {
-  if (IN_LIST (pseudo_types, mount->type) && !(strcmp (mount->type, "overlay") == 0 && strcmp (mount->point, "/") == 0))
+  if (is_pseudo_type (mount->type) && !(strcmp (mount->type, "overlay") == 0 && strcmp (mount->point, "/") == 0))
     return false;
-  if (IN_LIST (pseudo_points, mount->point))
+  if (glob_list_matches (MOUNTS_PSEUDO_POINTS, mount->point))
     return false;
   if (types_exclude && glob_list_matches (types_exclude, mount->type))
     return false;

@@ -6,6 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What is no file system to people; the list is told to them too. By type: no storage behind them, or only the copy of
+ * another's (overlay; it stays when it is the root, as a container's), or always full by their nature (squashfs). By
+ * mount point: memory file systems that services make for themselves and nobody fills. */
+#define MOUNTS_PSEUDO_TYPES                                                                                            \
+  "autofs bdev binfmt_misc bpf cgroup cgroup2 configfs cpuset debugfs devfs devpts devtmpfs efivarfs fusectl "         \
+  "fuse.gvfsd-fuse fuse.lxcfs fuse.portal fuse.snapfuse hugetlbfs iso9660 mqueue nfsd none nsfs overlay pipefs proc "  \
+  "pstore resctrl rootfs rpc_pipefs securityfs selinuxfs smackfs sockfs squashfs sysfs tracefs usbfs"
+#define MOUNTS_PSEUDO_POINTS "/proc/*,/sys/*,/run/credentials/*,/run/user/*" /* globs */
+
 struct mount { /* the texts lie in struct mounts */
   const char *point;
   const char *type;

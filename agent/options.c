@@ -11,6 +11,7 @@
 
 #include "agent/dcgm.h"
 #include "agent/gpu.h"
+#include "agent/imds.h"
 #include "agent/neuron.h"
 #include "synop/frame.h"
 #include "synop/link.h"
@@ -104,7 +105,10 @@ static const struct option option_table[] = {
     .help = "A file to which every frame that is sampled for the aggregator is appended as it is sent, one msgpack "
             "message behind the other, without end: for tests, and for who looks for a fault. Empty: none." },
   { "agent", "root", NULL, OPTION_PATH, IN_AGENT (root), "/", .check = check_root,
-    .help = "The folder that holds proc and sys: another than / shows a recorded machine." },
+    .help =
+        "The folder that holds proc and sys: another than / shows a recorded machine, without what the record lacks: "
+        "sizes of file systems; NVIDIA's GPUs, neuron-monitor and the metadata service, unless [gpu] library, "
+        "[neuron] command or [instance] endpoint name others than the defaults." },
   { "agent", "count", NULL, OPTION_SIZE, IN_AGENT (count), "0", NULL, NULL,
     .help = "Write that many reports to standard output, and end; 0: go on for ever." },
   { "agent", "log_level", NULL, OPTION_CHOICE, IN_AGENT (log_level), "info", .choices = log_levels,
@@ -134,7 +138,7 @@ static const struct option option_table[] = {
   { "instance", "metadata", "instance-metadata", OPTION_CHOICE, IN_AGENT (instance_metadata), "off",
     .choices = metadata_choices,
     .help = "imds: ask the cloud's metadata service for what this instance is, once a session." },
-  { "instance", "endpoint", "instance-endpoint", OPTION_TEXT, IN_AGENT (instance_endpoint), "http://169.254.169.254",
+  { "instance", "endpoint", "instance-endpoint", OPTION_TEXT, IN_AGENT (instance_endpoint), IMDS_ENDPOINT,
     .check = check_endpoint, .help = "Where the metadata service is." },
   { "jobs", "environment", "jobs-environment", OPTION_LIST, IN_AGENT (job_environment), "", .check = check_variables,
     .help = "Further environment variables that hold the id of the job that a process belongs to, beside those of the "

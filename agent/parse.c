@@ -2,6 +2,7 @@
  * each byte is looked at once. */
 #include "agent/parse.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "synop/memory.h"
@@ -297,19 +298,24 @@ key_index_find (const struct key_index *index, const char *key, size_t length)
   return slot ? slot->metric : SIZE_MAX;
 }
 
+static bool
+slot_take (const struct key_index *index, struct key_slot *slot, struct scan *word, struct table *table, size_t row)
+{
+  struct value value = { 0 };
+
+  scan_value (word, index->group->metrics[slot->metric].kind, &value);
+  slot->state = value.type == VALUE_MISSING ? KEY_BAD : KEY_READ;
+  parse_add (table_value (table, row, slot->metric), &value);
+  return slot->state == KEY_READ;
+}
+
 bool
 key_index_take (const struct key_index *index, const char *key, size_t length, struct scan *word, struct table *table,
                 size_t row)
 {
   struct key_slot *slot = find_slot (index, key, length);
-  struct value value = { 0 };
 
-  if (slot == NULL)
-    return false;
-  scan_value (word, index->group->metrics[slot->metric].kind, &value);
-  slot->state = value.type == VALUE_MISSING ? KEY_BAD : KEY_READ;
-  parse_add (table_value (table, row, slot->metric), &value);
-  return slot->state == KEY_READ;
+  return slot != NULL && slot_take (index, slot, word, table, row);
 }
 
 void
@@ -326,7 +332,7 @@ key_index_check (const struct key_index *index, const char *prefix, const char *
     if (state == KEY_READ || (state == KEY_UNREAD && slot->optional))
       continue;
     table_value (table, row, slot->metric)->type = VALUE_MISSING;
-    if (path)
+    if (path && state != KEY_TOLD)
       table_complain (table, "%s: no %s%.*s", path, state == KEY_BAD ? "number for " : "", slot->length, slot->key);
   }
 }
@@ -340,6 +346,23 @@ parse_add (struct value *sum, const struct value *part)
     *sum = *part;
 }
 
+/* A number in a line "KEY: VALUE UNIT" has to be in the metric's unit, kB or none; else it would be wrong by 1024. */
+static bool
+unit_check (struct scan line, struct scan value, const struct metric *metric, struct table *table)
+{
+  const char *expected = metric->unit == UNIT_BYTES && metric->times == 1024 ? "kB" : "";
+  struct scan unit;
+  uint64_t number;
+
+  if (!scan_uint (&value, &number))
+    return true;
+  scan_word (&value, &unit);
+  if (scan_length (&unit) == strlen (expected) && memcmp (unit.at, expected, scan_length (&unit)) == 0)
+    return true;
+  table_complain (table, "\"%.*s\": expected %s", (int) scan_length (&line), line.at, expected[0] ? "kB" : "no unit");
+  return false;
+}
+
 /* /proc/meminfo        "MemTotal:       24684084 kB"
  * node0/meminfo        "Node 0 MemTotal:        5073100 kB"    (skip: 2)
  * /proc/vmstat         "pgfault 1698047"
@@ -351,18 +374,26 @@ parse_key_values (struct scan text, size_t skip, const struct key_index *index, 
   size_t found = 0;
 
   while (scan_line (&text, &line)) {
+    struct scan whole = line;
+    struct key_slot *slot;
     const char *key;
-    size_t length;
     for (size_t i = 0; i < skip; i++)
       scan_word (&line, &word);
     skip_blanks (&line);
     key = line.at;
     while (line.at < line.end && (unsigned char) *line.at > ' ' && *line.at != ':')
       line.at++;
-    length = (size_t) (line.at - key);
-    if (line.at < line.end && *line.at == ':')
+    slot = find_slot (index, key, (size_t) (line.at - key));
+    if (slot == NULL)
+      continue;
+    if (line.at < line.end && *line.at == ':') {
       line.at++;
-    found += key_index_take (index, key, length, &line, table, row);
+      if (!unit_check (whole, line, &index->group->metrics[slot->metric], table)) {
+        slot->state = KEY_TOLD;
+        continue;
+      }
+    }
+    found += slot_take (index, slot, &line, table, row);
   }
   return found;
 }

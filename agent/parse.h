@@ -79,7 +79,12 @@ struct key_index {
     const char *key; /* into the declaration, without the '?'; NULL: free */
     uint16_t length, metric;
     bool optional;
-    enum key_state { KEY_UNREAD, KEY_READ, KEY_BAD } state; /* since the last check; bad: it stands without a number */
+    enum key_state {
+      KEY_UNREAD,
+      KEY_READ,
+      KEY_BAD,  /* it stands without a number */
+      KEY_TOLD, /* in another unit, which the error says already */
+    } state;    /* since the last check */
   } * slots;
   size_t mask; /* number of slots, a power of two, minus 1 */
 };
@@ -98,7 +103,9 @@ void key_index_check (const struct key_index *index, const char *prefix, const c
                       size_t row);
 
 /* Reads lines "KEY VALUE" and "KEY: VALUE kB" into `row` (TABLE_NODE: the node's values); `skip` words stand before
- * each key. Lines of other keys are passed over. Returns how many values it found. */
+ * each key. Lines of other keys are passed over. Behind a colon the unit has to be the metric's: "kB" for bytes times
+ * 1024, else none; in another the value is missing, and the table's error shows the line. Returns how many values it
+ * found. */
 size_t parse_key_values (struct scan text, size_t skip, const struct key_index *index, struct table *table, size_t row);
 /* Adds a value to a metric that has none or, of several keys, a part. */
 void parse_add (struct value *sum, const struct value *part);

@@ -6,7 +6,6 @@
 #include "agent/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define READ_FIRST 4096
@@ -52,8 +52,10 @@ reader_free (struct reader *reader)
 static int
 reader_open (struct reader *reader)
 {
-  reader->fd = open (reader->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  return reader->fd < 0 ? -errno : 0;
+  int result = file_open (reader->path);
+
+  reader->fd = result < 0 ? -1 : result;
+  return result < 0 ? result : 0;
 }
 
 /* What a file says whose device went away and may have come back under the same name. */
@@ -162,14 +164,7 @@ reader_read_value (struct reader *reader, char *text, size_t size)
 }
 
 int
-reader_error (const struct reader *reader, int result, char *text, size_t size)
-{
-  snprintf (text, size, "%s: %s", reader->path, strerror (-result));
-  return -1;
-}
-
-int
 reader_complain (const struct reader *reader, int result, struct table *table)
 {
-  return table_complain (table, "%s: %s", reader->path, strerror (-result));
+  return table_complain (table, "%s: %s", reader->path, file_error_text (-result));
 }

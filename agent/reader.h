@@ -22,7 +22,8 @@ void reader_free (struct reader *reader);
 void reader_close (struct reader *reader);
 
 /* The whole file, NUL-terminated in `into` (length without the NUL). Opens it if need be, and again after ENODEV,
- * ESTALE or ENOENT. Returns 0, or -errno; then `into` is empty. A file that grew is read whole. */
+ * ESTALE or ENOENT. Returns 0, -errno or -FILE_IRREGULAR (synop/file.h); then `into` is empty. A file that grew is read
+ * whole. */
 int reader_read (struct reader *reader, struct buffer *into);
 
 /* The same for a file of lines, with complaints in the table. The kernel ends each line with a newline: a file that ends
@@ -32,12 +33,11 @@ int reader_read_lines (struct reader *reader, struct buffer *into, struct table 
 bool reader_is_absent (int result); /* the kernel has no such file, or has it and was told to leave it empty */
 
 /* A file of one short value, as most of /sys: one pread, so that it costs one system call. NUL-terminated and without
- * the newline at its end; what does not fit into `size` is cut. Returns its length, or -errno; then `text` is "". */
+ * the newline at its end; what does not fit into `size` is cut. Returns its length, or as above; then `text` is "". */
 int reader_read_value (struct reader *reader, char *text, size_t size);
 
-/* Words for table->error: "/proc/stat: No such file or directory". `result` is what a read returned. Returns -1. */
-int reader_error (const struct reader *reader, int result, char *text, size_t size);
-/* The same words as a complaint (table.h), beside what could be read. -EBADMSG: nothing in it was understood. */
+/* A complaint (table.h), beside what could be read: "/proc/stat: No such file or directory". `result` is what a read
+ * returned, or -EBADMSG: nothing in it was understood. Returns -1. */
 int reader_complain (const struct reader *reader, int result, struct table *table);
 
 #endif

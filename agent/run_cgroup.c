@@ -30,7 +30,7 @@ static int
 write_file (const char *folder, const char *name, const char *text)
 {
   char *path = memory_format ("%s/%s", folder, name);
-  int fd = open (path, O_WRONLY | O_CLOEXEC), failed = errno;
+  int fd = open (path, O_WRONLY | O_CLOEXEC | O_NONBLOCK), failed = errno;
 
   free (path);
   if (fd < 0) {

@@ -1,6 +1,7 @@
 /* See history_file.h. */
 #include "aggregator/history_file.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "synop/file.h"
 #include "synop/frame.h"
 #include "synop/memory.h"
 
@@ -140,9 +142,12 @@ struct history_file *
 history_file_open (const char *path, struct error *error)
 {
   struct history_file *file = memory_new (1, sizeof *file);
+  struct stat status;
 
   file->path = memory_string (path);
-  if (sqlite3_open_v2 (path, &file->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
+  if (stat (path, &status) == 0 && !S_ISREG (status.st_mode)) { /* SQLite would wait for ever at a FIFO */
+    error_set (error, "%s: %s", path, file_error_text (S_ISDIR (status.st_mode) ? EISDIR : FILE_IRREGULAR));
+  } else if (sqlite3_open_v2 (path, &file->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
     history_file_fail (file, error);
   } else {
     sqlite3_busy_timeout (file->database, BUSY_MS);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/frame_format.h"
-#include "common/frame_labels.h"
+#include "common/labels.h"
 #include "synop/wire.h"
 
 int
@@ -124,25 +124,30 @@ value_read (struct intake *intake, size_t row, size_t column)
   }
 }
 
+static struct table_label
+label_at (const char *base, const char *label, size_t length)
+{
+  return (struct table_label){ .offset = (uint32_t) (label - base), .length = (uint32_t) length };
+}
+
 /* An array of texts; when it is checked, none may be there twice. */
 static void
 label_array_read (struct intake *intake)
 {
-  struct label_set set;
+  const char *base = (const char *) intake->wire->at;
+  struct label_set *seen = intake->table == NULL ? label_set_create (intake->rows) : NULL;
 
-  if (intake->table == NULL)
-    label_set_init (&set, intake->rows);
   for (size_t row = 0; row < intake->rows && !intake->wire->bad; row++) {
     size_t length;
     const char *label = wire_text (intake->wire, &length, TABLE_LABEL_MAX);
 
     if (intake->table != NULL)
       table_add_row (intake->table, label, length);
-    else if (!label_is_utf8 (label, length) || !label_set_add (&set, label, length))
+    else if (!intake->wire->bad &&
+             (!label_is_sound (label, length) || !label_set_add (seen, base, label_at (base, label, length))))
       intake->wire->bad = true;
   }
-  if (intake->table == NULL)
-    label_set_free (&set);
+  label_set_destroy (seen);
 }
 
 /* nil, a count, or an array of texts. */

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "common/frame_format.h"
-#include "common/frame_labels.h"
 #include "synop/wire.h"
 
 #define FRAME_REFUSED_MAX 700 /* bytes of a table that is refused: 512 metrics, the error */
@@ -141,21 +140,6 @@ table_pack (struct msgpack_packer *packer, const struct table *table, size_t ind
       has_column |= column_pack (packer, table, i, --columns_left == 0 && !has_column);
 }
 
-/* Nobody takes a label twice, or one that is not UTF-8. */
-static void
-table_pack_sound (struct msgpack_packer *packer, const struct table *table, size_t index)
-{
-  struct table mended;
-
-  if (labels_are_numbers (table) || table_labels_are_sound (table)) {
-    table_pack (packer, table, index);
-    return;
-  }
-  table_copy_sound (&mended, table);
-  table_pack (packer, &mended, index);
-  table_free (&mended);
-}
-
 /* In place of a table that is too large: the error, and no values. */
 static void
 table_pack_refused (struct msgpack_packer *packer, const struct table *table, size_t index)
@@ -217,7 +201,7 @@ frame_write (struct buffer *out, const struct frame_header *header, const struct
 
     index = group_index (schema, table->group, index);
     if (table->rows * table->group->metric_count <= FRAME_CELLS_MAX - cells) {
-      table_pack_sound (&packer, table, index);
+      table_pack (&packer, table, index);
       if (out->length - start <= limit) {
         cells += table->rows * table->group->metric_count;
         continue;

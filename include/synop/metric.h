@@ -87,6 +87,8 @@ struct group {
   const char *help;
   const struct metric *metrics;
   size_t metric_count;
+  const char
+      *left_out; /* which rows are not shown though the kernel tells of them, for people; NULL: none; not on the wire */
 };
 
 #define GROUP_METRICS(array) .metrics = (array), .metric_count = sizeof (array) / sizeof ((array)[0])

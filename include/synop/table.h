@@ -51,6 +51,14 @@ value_less (const struct value *one, const struct value *other)
   }
   return value_number (one) < value_number (other);
 }
+struct table_label {
+  uint32_t offset, length;
+};
+
+struct table_text {
+  char *data; /* owned */
+  size_t length, capacity;
+};
 
 struct table {
   const struct group *group; /* not owned */
@@ -60,16 +68,15 @@ struct table {
   char error[160];           /* "" when fine; else why the values are missing or old */
   size_t rows;               /* 0 for a group without rows */
   /* The rest is private: use the functions. */
-  unsigned complaints; /* after the first */
-  size_t first_length; /* of the first one in `error` */
-  struct value *node;  /* metric_count values, used where METRIC_OF_NODE */
-  struct value *cells; /* row-major: rows * metric_count */
-  struct table_label {
-    uint32_t offset, length; /* in text */
-  } * labels;
+  unsigned complaints;        /* after the first */
+  size_t first_length;        /* of the first one in `error` */
+  struct value *node;         /* metric_count values, used where METRIC_OF_NODE */
+  struct value *cells;        /* row-major: rows * metric_count */
+  struct table_label *labels; /* in names */
   size_t row_capacity;
-  char *text; /* labels and text values */
-  size_t text_length, text_capacity;
+  size_t known;           /* labels that are there: those from `rows` on are of the sample before */
+  struct label_set *seen; /* those of `rows`; NULL: they are as they were in the sample before, so each is there once */
+  struct table_text names, text; /* labels; text values */
 };
 
 void table_init (struct table *table, const struct group *group);
@@ -92,8 +99,9 @@ bool table_is_comparable (const struct table *table);
 #define TABLE_LABEL_MAX 255
 #define TABLE_TEXT_MAX 4096
 
-/* Adds a row with all values missing; returns its index. Rows over TABLE_ROWS_MAX: returns SIZE_MAX and sets error. A
- * label is cut at TABLE_LABEL_MAX bytes. */
+/* Adds a row with all values missing; returns its index. Labels are the keys of the rows: one that is no UTF-8 or longer
+ * than TABLE_LABEL_MAX bytes is mended (common/labels.h). A row whose label is there already, and rows over
+ * TABLE_ROWS_MAX, are left out: returns SIZE_MAX and sets error. */
 size_t table_add_row (struct table *table, const char *label, size_t label_length);
 const char *table_label (const struct table *table, size_t row, size_t *length); /* not NUL-terminated */
 /* The row with that label, looked for first at `hint` (rows rarely move); SIZE_MAX when there is none. */

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 
@@ -57,6 +58,11 @@ def test_list_groups():
         for metric in group["metrics"]:
             assert f" {metric['name']} " in text and f"`{metric['name']}`" in markdown
             assert metric["help"].endswith(".")
+        assert group["left_out"] in text and group["left_out"].replace("*", "\\*") in markdown
+    left_out = {group["name"]: group["left_out"] for group in listed_groups()}
+    for name, words in {"thermal": ['"Core "'], "filesystem": ["/proc/*", "/sys/*", "/run/user/*", " squashfs "],
+                        "disk_io": ["partitions", "loop*"]}.items():
+        assert all(word in left_out[name] for word in words), left_out[name]
 
 
 def test_groups_can_be_left_out(cluster):
@@ -80,6 +86,41 @@ def test_empty_machine(cluster):
     data = line["report"]["system_data"]
     assert data["memory_info"]["error"] and data["memory_info"]["total"] is None
     assert data["cpu_usage"]["error"] and data["load"]["error"]
+
+
+def test_fifos_in_place_of_files(cluster):
+    """What is no file is refused and named; nobody waits for it."""
+    strange, roots = cluster.folder / "strange", ROOT / "tests" / "roots"
+    places = {path.relative_to(roots / name) for name in ("small", "thermal", "infiniband", "neuron", "amdgpu")
+              for path in (roots / name).rglob("*") if path.is_file()}
+    places |= {pathlib.Path("proc", name) for name in ("self/mountinfo", "net/dev", "net/snmp", "net/netstat")}
+    places |= {pathlib.Path("proc/4242", name) for name in ("stat", "status", "environ", "cgroup", "io", "smaps_rollup")}
+    for place in places:
+        (strange / place).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(strange / place)
+    line, = reports("--root", strange, "--once", "--period", "50ms", "--jobs-book", "")
+    data = line["report"]["system_data"]
+    files = {"cpu_usage": "stat", "memory_info": "meminfo", "load": "loadavg", "vm": "vmstat", "network": "net/dev"}
+    for group, path in files.items():
+        assert f"/proc/{path}: is no regular file" in data[group]["error"], (group, data[group]["error"])
+
+
+def test_names_twice(cluster):
+    """No key stands twice, which parse_line refuses; long names that begin alike are both there, and stay the same."""
+    twice, long = cluster.folder / "twice", "/mnt/" + "x" * 300
+    (twice / "proc/self").mkdir(parents=True)
+    (twice / "proc/stat").write_text("cpu0 1 1 1 1\ncpu0 2 2 2 2\nctxt 1\n")
+    (twice / "proc/diskstats").write_text("8 0 sda 1 0 0 0 0 0 0 0 0 0 0\n" * 2)
+    (twice / "proc/self/mountinfo").write_text(
+        "".join(f"2{i} 1 8:{i} / {long}{i} rw - ext4 /dev/sda{i} rw\n" for i in (1, 2)))
+    lines = reports("--root", twice, "--count", "2", "--period", "50ms")
+    for data in (line["report"]["system_data"] for line in lines):
+        assert list(data["cpu_usage"]["usage_data"]) == ["0"] and "is there twice" in data["cpu_usage"]["error"]
+        assert list(data["disk_io"]["devices"]) == ["sda"] and "is there twice" in data["disk_io"]["error"]
+        mounts = data["filesystem"]["mounts"]
+        assert {row["device"] for row in mounts.values()} == {"/dev/sda1", "/dev/sda2"}
+        assert all(len(name) == 255 and name.startswith(long[:200]) for name in mounts)
+    assert list(lines[0]["report"]["system_data"]["filesystem"]["mounts"]) == list(mounts)
 
 
 def recorded(name):

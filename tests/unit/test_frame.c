@@ -274,51 +274,32 @@ test_rows_without_values (void **state)
   assert_int_equal (f->read[1].rows, 1);
 }
 
+/* Whatever kernels name things: each label is there once, and arrives as it is. */
 static void
-assert_label (const struct table *table, size_t row, const char *label, uint64_t bytes, const char *state)
+test_odd_labels_arrive (void **state)
 {
-  size_t length;
-  const char *at = table_label (table, row, &length);
-
-  assert_int_equal (length, strlen (label));
-  assert_memory_equal (at, label, length);
-  assert_int_equal (table_get (table, row, 0)->as.u, bytes);
-  at = table_text (table, table_get (table, row, 1), &length);
-  assert_int_equal (length, strlen (state));
-  assert_memory_equal (at, state, length);
-}
-
-/* Whatever kernels name things: nobody else would take such labels. */
-static void
-test_odd_labels_are_mended (void **state)
-{
-  static const char *const labels[] = { "/a\xff", "/a\xfe", "/\xc3\xa4", "/b", "/b", "/b~4" };
-  static const char *const mended[] = { "/a\xef\xbf\xbd", "/a\xef\xbf\xbd~1", "/\xc3\xa4", "/b", "/b~4", "/b~4~5" };
+  static const char *const labels[] = { "/a\xff", "/a\xfe", "/\xc3\xa4", "/b", "/b", "" };
   struct fixture *f = *state;
   struct error error = { "" };
   char text[TABLE_LABEL_MAX + 10];
-  size_t length;
 
-  for (size_t row = 0; row < 6; row++) {
-    table_add_row (&f->made[1], labels[row], strlen (labels[row]));
+  for (size_t i = 0; i < 6; i++) {
+    size_t row = table_add_row (&f->made[1], labels[i], strlen (labels[i]));
+    if (row == SIZE_MAX)
+      continue;
     table_set_uint (&f->made[1], row, 0, row);
-    table_set_text (&f->made[1], row, 1, labels[5 - row], strlen (labels[5 - row]));
+    table_set_text (&f->made[1], row, 1, labels[5 - i], strlen (labels[5 - i]));
   }
-  memset (text, 'x', sizeof text); /* longer than a label, the same but for the end; cut within a character */
-  memcpy (text + TABLE_LABEL_MAX - 1, "\xc3\xa4", 2);
+  memset (text, 'x', sizeof text); /* longer than a label, the same but for the end */
   for (size_t i = 0; i < 2; i++) {
     text[TABLE_LABEL_MAX + 5] = (char) ('0' + i);
     table_add_row (&f->made[1], text, sizeof text);
   }
+  assert_int_equal (f->made[1].rows, 7);
   frame_make (f);
   if (frame_take (f, f->out.data, f->out.length, &error) != 0)
     fail_msg ("%s", error.text);
-  assert_int_equal (f->read[1].rows, 8);
-  for (size_t row = 0; row < 6; row++)
-    assert_label (&f->read[1], row, mended[row], row, labels[5 - row]);
-  table_label (&f->read[1], 6, &length);
-  assert_int_equal (length, TABLE_LABEL_MAX - 1);
-  assert_memory_equal (table_label (&f->read[1], 7, &length) + TABLE_LABEL_MAX - 3, "x~7", 3);
+  assert_same_table (&f->made[1], &f->read[1]);
 }
 
 /* What does not suit its metric is missing, not sent. */
@@ -667,7 +648,7 @@ main (void)
     TEST (test_node_names),
     TEST (test_large_tables),
     TEST (test_rows_without_values),
-    TEST (test_odd_labels_are_mended),
+    TEST (test_odd_labels_arrive),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -35,6 +35,36 @@ usage_of_small (void **state)
   sampled_close (&sampled);
 }
 
+/* A CPU that is there twice: the first row stays, and all behind it is read. */
+static void
+names_twice (void **state)
+{
+  struct sampled sampled = { 0 };
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/stat", "cpu0 1 2 3 4\ncpu0 5 6 7 8\ncpu1 9 2 3 4\nctxt 10\n");
+  scratch_write (&scratch, "/proc/cpuinfo",
+                 "processor : 0\ncpu MHz : 1.0\nprocessor : 0\ncpu MHz : 2.0\nprocessor : 1\ncpu MHz : 3.0\n");
+  sampled_open (&sampled, &sampler_cpu_usage, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 2);
+  assert_uint (&sampled, "0", "user", 1);
+  assert_uint (&sampled, "1", "user", 9);
+  assert_uint (&sampled, NULL, "context_switch_count", 10);
+  assert_memory_equal (sampled.table.error, "CPU \"0\" is there twice", 22);
+  sampled_close (&sampled);
+  sampled_open (&sampled, &sampler_cpu_frequency, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_int_equal (sampled.table.rows, 2);
+  assert_uint (&sampled, "0", "current", 1000);
+  assert_uint (&sampled, "1", "current", 3000);
+  assert_string_equal (sampled.table.error, "CPU \"0\" is there twice");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 static void
 usage_of_odd (void **state)
 {
@@ -331,6 +361,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (usage_of_small),
     cmocka_unit_test (usage_of_odd),
+    cmocka_unit_test (names_twice),
     cmocka_unit_test (usage_without_a_source),
     cmocka_unit_test (usage_of_fewer_cpus),
     cmocka_unit_test (usage_of_480_cpus),

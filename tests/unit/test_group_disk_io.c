@@ -52,6 +52,29 @@ partitions_on_request (void **state)
 }
 
 /* Without /sys/block the name decides what a partition is. */
+/* A name that is there twice: the first row stays, and those behind it are read all the same. */
+static void
+names_twice (void **state)
+{
+  struct sampled sampled = { 0 };
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/diskstats",
+                 "8 0 sda 1 0 0 0 0 0 0 0 0 0 0\n8 0 sda 2 0 0 0 0 0 0 0 0 0 0\n8 16 sdb 3 0 0 0 0 0 0 0 0 0 0\n");
+  sampled_open (&sampled, &sampler_disk_io, scratch.root);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_int_equal (sampled.table.rows, 2);
+    assert_uint (&sampled, "sda", "reads", 1);
+    assert_uint (&sampled, "sdb", "reads", 3);
+    assert_string_equal (sampled.table.error, "block device \"sda\" is there twice");
+  }
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 static void
 of_odd (void **state)
 {
@@ -318,6 +341,7 @@ main (void)
     cmocka_unit_test (of_small),
     cmocka_unit_test (partitions_on_request),
     cmocka_unit_test (of_odd),
+    cmocka_unit_test (names_twice),
     cmocka_unit_test (devices_come_and_go),
     cmocka_unit_test (total_counts_each_byte_once),
     cmocka_unit_test (nvme_multipath_counts_once),

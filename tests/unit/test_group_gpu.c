@@ -3,6 +3,7 @@
 #include "sampler_test.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <sys/mman.h>
 
@@ -723,6 +724,33 @@ collect (struct lane *lane, struct table *table, int64_t wait_ns)
   return lane_collect (lane, table, clock_monotonic () + wait_ns);
 }
 
+/* In the place of libc's: there is a driver. */
+static bool has_driver;
+
+int
+access (const char *path, int mode)
+{
+  return has_driver && strcmp (path, "/dev/nvidiactl") == 0 ? 0 : faccessat (AT_FDCWD, path, mode, 0);
+}
+
+/* The GPUs of this machine are none of a recorded one. */
+static void
+test_recorded_machine (void **state)
+{
+  const char *const roots[] = { "", scene.scratch.root };
+
+  (void) state;
+  has_driver = true;
+  for (size_t i = 0; i < 2; i++) {
+    struct sampler_context context = { .root = roots[i] };
+    struct gpus *gpus = gpus_open (&context);
+
+    assert_int_equal (gpus_may_block (gpus), roots[i][0] == '\0');
+    gpus_unref (gpus);
+  }
+  has_driver = false;
+}
+
 /* A call that hangs: "timed out", and by itself fine again when it returns. The other groups of the GPUs go on. */
 static void
 test_hang (void **state)
@@ -899,6 +927,7 @@ main (void)
     SCENE (test_links),
     SCENE (test_links_without_numbers),
     SCENE (test_processes),
+    SCENE (test_recorded_machine),
     SCENE (test_hang),
     SCENE (test_groups_at_once),
     SCENE (test_pcie_that_takes_long_goes_round),

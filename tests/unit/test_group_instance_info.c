@@ -1,6 +1,7 @@
 /* instance_info: what the firmware tells, and what the metadata service adds when it may be asked. */
 #include "sampler_test.h"
 
+#include "agent/imds.h"
 #include "metadata_server.h"
 #include "synop/clock.h"
 
@@ -200,6 +201,26 @@ test_service_is_not_asked_unless_allowed (void **state)
   scratch_free (&scratch);
 }
 
+/* The service that every machine has knows this one, not the one that was recorded. */
+static void
+test_service_of_a_recorded_machine (void **state)
+{
+  struct sampled sampled = { .context = { .instance_metadata = true, .instance_endpoint = IMDS_ENDPOINT } };
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  write_ec2 (&scratch);
+  sampled_open (&sampled, &sampler_instance_info, scratch.root);
+  assert_false (sampled_may_block (&sampled));
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_string_equal (sampled.table.error, "the metadata service is not asked under --root: it tells of this machine");
+  assert_text (&sampled, NULL, "cloud", "aws");
+  assert_missing (&sampled, NULL, "ami_id");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 static void
 test_may_block_when_the_service_may_be_asked (void **state)
 {
@@ -224,6 +245,7 @@ main (void)
     cmocka_unit_test (test_metadata_service),
     cmocka_unit_test (test_service_that_hangs),
     cmocka_unit_test (test_service_is_not_asked_unless_allowed),
+    cmocka_unit_test (test_service_of_a_recorded_machine),
     cmocka_unit_test (test_may_block_when_the_service_may_be_asked),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);

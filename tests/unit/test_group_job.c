@@ -62,6 +62,27 @@ scene_wait (struct scene *scene, const char *label)
   fail_msg ("no job %s", label);
 }
 
+/* How many CPUs the recorded machine had is not known, and this one's are others. */
+static void
+test_cpus_of_a_recorded_machine (void **state)
+{
+  struct machine machine;
+  struct scene scene;
+
+  (void) state;
+  machine_init (&machine);
+  scratch_remove (&machine.scratch, "/sys/devices/system/cpu/online");
+  machine_put (&machine, (struct made){ .pid = 20, .environment = "SYNOP_JOB_ID=a", .start = 50, .user = 100 });
+  scene_open (&scene, machine.scratch.root);
+  scene_wait (&scene, "a");
+  assert_missing (&scene.groups[INFO], "a", "cpus");
+  assert_missing (&scene.groups[CPU], "a", "cpus");
+  assert_missing (&scene.groups[CPU], "a", "usage");
+  assert_uint (&scene.groups[CPU], "a", "user_time", TICKS (100));
+  scene_close (&scene);
+  machine_free (&machine);
+}
+
 static void
 test_rows (void **state)
 {
@@ -306,8 +327,11 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_rows),           cmocka_unit_test (test_slow_group_sees_the_end),
-    cmocka_unit_test (test_without_proc),   cmocka_unit_test (test_one_alone),
+    cmocka_unit_test (test_rows),
+    cmocka_unit_test (test_cpus_of_a_recorded_machine),
+    cmocka_unit_test (test_slow_group_sees_the_end),
+    cmocka_unit_test (test_without_proc),
+    cmocka_unit_test (test_one_alone),
     cmocka_unit_test (test_real_processes),
   };
   signal (SIGPIPE, SIG_IGN);

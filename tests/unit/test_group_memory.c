@@ -76,6 +76,40 @@ memory_without_a_source (void **state)
   scratch_free (&scratch);
 }
 
+/* Nothing is taken for kB that is something else. */
+static void
+memory_in_another_unit (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/meminfo", "MemTotal: 10 MB\nMemAvailable: 4 kB\nHugePages_Total: 3\n");
+  scratch_write (&scratch, "/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 10 kB\nNode 0 MemFree: 1\n");
+  sampled_open (&sampled, &sampler_memory_info, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, NULL, "total");
+  assert_missing (&sampled, NULL, "used");
+  assert_uint (&sampled, NULL, "available", 4);
+  assert_uint (&sampled, NULL, "huge_pages_total", 3);
+  assert_uint (&sampled, "0", "numa_total", 10);
+  assert_missing (&sampled, "0", "numa_free");
+  assert_non_null (strstr (sampled.table.error, "\"MemTotal: 10 MB\": expected kB (and "));
+  sampled_close (&sampled);
+  scratch_remove (&scratch, "/sys/devices/system/node/node0/meminfo");
+  sampled_open (&sampled, &sampler_memory_info, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_non_null (strstr (sampled.table.error, "\"MemTotal: 10 MB\": expected kB"));
+  sampled_close (&sampled);
+  sampled_open (&sampled, &sampler_hardware_info, scratch.root);
+  assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, NULL, "memory_total");
+  assert_string_equal (sampled.table.error, "MemTotal: 10 MB: expected kB");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 /* Memory is plugged in and out while the agent runs. */
 static void
 numa_nodes_come_and_go (void **state)
@@ -195,6 +229,7 @@ main (void)
     cmocka_unit_test (memory_of_small),
     cmocka_unit_test (memory_of_odd),
     cmocka_unit_test (memory_without_a_source),
+    cmocka_unit_test (memory_in_another_unit),
     cmocka_unit_test (numa_nodes_come_and_go),
     cmocka_unit_test (vm_of_small),
     cmocka_unit_test (vm_of_odd),

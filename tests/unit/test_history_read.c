@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "aggregator/combine.h"
 #include "aggregator/history_gather.h"
@@ -233,6 +234,12 @@ test_no_file_and_no_history (void **state)
   fputs ("words that are no database at all, and more of them, and more", file);
   fclose (file);
   assert_null (history_file_open (scratch->path, &error));
+  assert_int_equal (unlink (scratch->path), 0);
+  assert_int_equal (mkfifo (scratch->path, 0600), 0);
+  alarm (30); /* to open it would wait for ever */
+  assert_null (history_file_open (scratch->path, &error));
+  assert_non_null (strstr (error.text, "is no regular file"));
+  alarm (0);
 }
 
 /* ---- what is too old ---- */

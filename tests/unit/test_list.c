@@ -21,7 +21,8 @@ static const struct group disk = { .name = "disk",
                                    .fold_name = "total",
                                    .flags = GROUP_ROWS,
                                    .help = "Disks.",
-                                   GROUP_METRICS (disk_metrics) };
+                                   GROUP_METRICS (disk_metrics),
+                                   .left_out = "some (ram*)." };
 static const struct metric facts_metrics[] = {
   { "kernel", TEXT, UNIT_NONE, FOLD_NONE, METRIC_OF_NODE, .help = "A \"name\"." },
 };
@@ -59,6 +60,7 @@ test_text (void **state)
   check (LIST_TEXT, "    metric    kind     unit     fold  meaning\n"
                     "\n"
                     "disk: Disks.\n"
+                    "    Left out: some (ram*).\n"
                     "    *: for each device, in \"devices\"; all of them in \"total\"\n"
                     "  * reads     counter  -        sum   Reads | done.\n"
                     "  * busy      share    percent  max   Time in use.\n"
@@ -77,7 +79,8 @@ test_json (void **state)
   (void) state;
   check (LIST_JSON,
          "{\"groups\":[{\"name\":\"disk\",\"section\":\"system_data\",\"row\":\"device\",\"rows_name\":\"devices\","
-         "\"fold_name\":\"total\",\"once\":false,\"by_rows\":true,\"help\":\"Disks.\",\"metrics\":["
+         "\"fold_name\":\"total\",\"once\":false,\"by_rows\":true,\"help\":\"Disks.\",\"left_out\":\"some "
+         "(ram*).\",\"metrics\":["
          "{\"name\":\"reads\",\"kind\":\"counter\",\"unit\":\"\",\"fold\":\"sum\",\"share\":false,\"of_node\":false,"
          "\"counts\":false,\"shared\":false,\"help\":\"Reads | done.\"},"
          "{\"name\":\"busy\",\"kind\":\"counter\",\"unit\":\"seconds\",\"fold\":\"max\",\"share\":true,"
@@ -85,7 +88,7 @@ test_json (void **state)
          "{\"name\":\"spindles\",\"kind\":\"gauge\",\"unit\":\"\",\"fold\":\"none\",\"share\":false,"
          "\"of_node\":true,\"counts\":false,\"shared\":false,\"help\":\"How many.\"}]},"
          "{\"name\":\"facts\",\"section\":\"\",\"row\":\"\",\"rows_name\":\"\",\"fold_name\":\"\",\"once\":true,"
-         "\"by_rows\":false,\"help\":\"Facts.\",\"metrics\":["
+         "\"by_rows\":false,\"help\":\"Facts.\",\"left_out\":\"\",\"metrics\":["
          "{\"name\":\"kernel\",\"kind\":\"text\",\"unit\":\"\",\"fold\":\"none\",\"share\":false,\"of_node\":true,"
          "\"counts\":false,\"shared\":false,\"help\":\"A \\\"name\\\".\"}]}]}\n");
 }
@@ -98,6 +101,7 @@ test_markdown (void **state)
          "\n## disk\n\n"
          "Disks. Each device lies under `system_data.disk.devices`, and what they make together, by their folds, under "
          "`system_data.disk.total`. In combined reports `min` and `max` are over the rows of all nodes.\n\n"
+         "Left out: some (ram\\*).\n\n"
          "| metric | key in the report | kind | unit | fold | meaning |\n"
          "| --- | --- | --- | --- | --- | --- |\n"
          "| `reads` | `system_data.disk.devices.<device>.reads` | counter | - | sum | Reads \\| done. |\n"

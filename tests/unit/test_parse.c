@@ -116,13 +116,14 @@ static const struct metric metrics[] = {
   { "second", COUNTER, UNIT_COUNT, FOLD_SUM, .source = "2" },
   { "fourth", GAUGE, UNIT_COUNT, FOLD_SUM, .source = "4" },
   { "never", GAUGE, UNIT_COUNT, FOLD_SUM, .source = "65" },
+  { "memory", GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .times = 1024, .source = "Mem" },
 };
 static const struct group group = { .name = "test", .row = "row", .rows_name = "rows", GROUP_METRICS (metrics) };
 
 static void
 key_values (void **state)
 {
-  static const char text[] = "One: 12 kB\na 5\nunknown 7\na_normal\t6\na_dma: x\n2 99\none 13\n: 4\nOne";
+  static const char text[] = "One: 12\na 5\nunknown 7\na_normal\t6\na_dma: x\n2 99\none 13\n: 4\nOne";
   struct key_index index;
   struct table table;
 
@@ -141,6 +142,47 @@ key_values (void **state)
   table_begin (&table);
   assert_int_equal (parse_key_values (scan_over ("Node 0 One: 3\nNode\n", 19), 2, &index, &table, TABLE_NODE), 1);
   assert_int_equal (table_get (&table, TABLE_NODE, 0)->as.u, 3);
+  table_free (&table);
+  key_index_free (&index);
+}
+
+/* A number in another unit is wrong by 1024, so it is missing; where no unit can stand none is asked for. */
+static void
+units (void **state)
+{
+  static const struct {
+    const char *text, *error;
+  } cases[] = {
+    { "Mem: 12 kB\n", "" },
+    { "Mem:\t12  kB", "" },
+    { "Mem 12\n", "" },
+    { "Mem: lots MB\n", NULL },
+    { "Mem: 12\n", "\"Mem: 12\": expected kB" },
+    { "Mem: 12 MB\n", "\"Mem: 12 MB\": expected kB" },
+    { "Mem: 12 kBytes\nOne: 1 kB\n", "\"Mem: 12 kBytes\": expected kB" },
+    { "Mem: 12kB\n", NULL },
+    { "One: 12 kB\n", "\"One: 12 kB\": expected no unit" },
+    { "One: 12\n", "" },
+    { "One 12 13\n", "" },
+  };
+  struct key_index index;
+  struct table table;
+
+  (void) state;
+  key_index_init (&index, &group, METRIC_OF_NODE);
+  table_init (&table, &group);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    size_t metric = cases[i].text[0] == 'M' ? 6 : 0;
+    bool fine = cases[i].error && !cases[i].error[0];
+
+    table_begin (&table);
+    assert_int_equal (
+        parse_key_values (scan_over (cases[i].text, strlen (cases[i].text)), 0, &index, &table, TABLE_NODE), fine);
+    assert_int_equal (table_get (&table, TABLE_NODE, metric)->type, fine ? VALUE_UINT : VALUE_MISSING);
+    assert_int_equal (
+        strncmp (table.error, cases[i].error ? cases[i].error : "", strlen (cases[i].error ? cases[i].error : "")), 0);
+    assert_int_equal (table.error[0] == '\0', fine || !cases[i].error);
+  }
   table_free (&table);
   key_index_free (&index);
 }
@@ -268,6 +310,7 @@ main (void)
     cmocka_unit_test (whole_numbers),  cmocka_unit_test (signs_and_fractions),
     cmocka_unit_test (ends),           cmocka_unit_test (key_values),
     cmocka_unit_test (columns),        cmocka_unit_test (globs),
+    cmocka_unit_test (units),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -1,9 +1,13 @@
 /* Files that are read again and again, and folders with a number. */
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 
+#include "agent/facts.h"
 #include "agent/numbered.h"
 #include "agent/reader.h"
+#include "synop/file.h"
 #include "tests/unit/sampler_test.h"
 
 /* Stands in for the kernel's: the next read fails in this way, as one whose device is gone. */
@@ -142,6 +146,15 @@ reads_values (void **state)
 }
 
 static void
+error_of (const struct reader *reader, int result, char *error, size_t size)
+{
+  struct table table = { 0 };
+
+  assert_int_equal (reader_complain (reader, result, &table), -1);
+  snprintf (error, size, "%s", table.error);
+}
+
+static void
 tells_what_is_wrong (void **state)
 {
   struct scratch scratch;
@@ -153,15 +166,60 @@ tells_what_is_wrong (void **state)
   scratch_init (&scratch);
   reader_init (&reader, scratch.root, "/.");
   assert_int_equal (reader_read (&reader, &text), -EISDIR); /* the folder itself */
-  assert_int_equal (reader_error (&reader, -EISDIR, error, sizeof error), -1);
+  error_of (&reader, -EISDIR, error, sizeof error);
   snprintf (expected, sizeof expected, "%s/.: Is a directory", scratch.root);
   assert_string_equal (error, expected);
   reader_free (&reader);
-  reader_init (&reader, "", "/dev/zero");
+  scratch_write (&scratch, "/endless", "");
+  reader_init (&reader, scratch.root, "/endless");
+  assert_int_equal (truncate (reader.path, (off_t) 64 * 1024 * 1024), 0);
   assert_int_equal (reader_read (&reader, &text), -EFBIG);
   assert_int_equal (text.length, 0);
   reader_free (&reader);
   buffer_free (&text);
+  scratch_free (&scratch);
+}
+
+/* What has the name of a file and is none: it is refused, and nobody waits for it. */
+static void
+refuses_what_is_no_file (void **state)
+{
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  int at = socket (AF_UNIX, SOCK_STREAM, 0);
+  struct scratch scratch;
+  struct reader reader;
+  struct buffer text = { 0 };
+  char value[16], error[200], expected[200];
+  uint64_t number;
+
+  (void) state;
+  alarm (30); /* an open of a FIFO waits for ever */
+  scratch_init (&scratch);
+  reader_init (&reader, scratch.root, "/file");
+  snprintf (address.sun_path, sizeof address.sun_path, "%s/file", scratch.root);
+  for (int kind = 0; kind < 3; kind++) {
+    assert_int_equal (kind == 0   ? mkfifo (reader.path, 0600)
+                      : kind == 1 ? bind (at, (struct sockaddr *) &address, sizeof address)
+                                  : symlink ("/dev/zero", reader.path),
+                      0);
+    assert_int_equal (reader_read (&reader, &text), -FILE_IRREGULAR);
+    assert_int_equal (text.length, 0);
+    assert_int_equal (reader_read_value (&reader, value, sizeof value), -FILE_IRREGULAR);
+    assert_string_equal (value, "");
+    assert_int_equal (reader.fd, -1);
+    assert_false (fact_text (value, sizeof value, scratch.root, "/file"));
+    assert_false (fact_uint (&number, scratch.root, "/file"));
+    error_of (&reader, -FILE_IRREGULAR, error, sizeof error);
+    snprintf (expected, sizeof expected, "%s/file: is no regular file", scratch.root);
+    assert_string_equal (error, expected);
+    scratch_remove (&scratch, "/file");
+  }
+  scratch_write (&scratch, "/file", "7");
+  assert_int_equal (reader_read_value (&reader, value, sizeof value), 1);
+  alarm (0);
+  reader_free (&reader);
+  buffer_free (&text);
+  close (at);
   scratch_free (&scratch);
 }
 
@@ -249,13 +307,10 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (lines_that_were_cut),
-    cmocka_unit_test (reads_what_is_there_now),
-    cmocka_unit_test (reads_long_files_whole),
-    cmocka_unit_test (reads_values),
-    cmocka_unit_test (tells_what_is_wrong),
-    cmocka_unit_test (numbered_folders),
-    cmocka_unit_test (opens_again_when_the_device_went),
+    cmocka_unit_test (lines_that_were_cut),    cmocka_unit_test (reads_what_is_there_now),
+    cmocka_unit_test (reads_long_files_whole), cmocka_unit_test (reads_values),
+    cmocka_unit_test (tells_what_is_wrong),    cmocka_unit_test (refuses_what_is_no_file),
+    cmocka_unit_test (numbered_folders),       cmocka_unit_test (opens_again_when_the_device_went),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -30,6 +30,14 @@ row_add (struct table *table, const char *label)
   return table_add_row (table, label, strlen (label));
 }
 
+static size_t
+row_add_number (struct table *table, int number)
+{
+  char label[16];
+
+  return table_add_row (table, label, (size_t) snprintf (label, sizeof label, "row %d", number));
+}
+
 /* Memory stays from one sample to the next, but not that of one that was far larger. */
 static void
 test_memory_is_given_back (void **state)
@@ -41,16 +49,18 @@ test_memory_is_given_back (void **state)
   table_init (&table, &group);
   table_begin (&table);
   for (int i = 0; i < 50000; i++)
-    row_add (&table, "a label");
+    row_add_number (&table, i);
   most = table_bytes (&table);
   assert_true (most >= 50000 * 3 * sizeof (struct value));
   table_begin (&table);
-  assert_int_equal (table_bytes (&table), most);
+  assert_in_range (table_bytes (&table), 50000 * 3 * sizeof (struct value), most);
   row_add (&table, "a label");
   table_begin (&table);
   assert_int_equal (table_bytes (&table), 3 * sizeof (struct value));
   row_add (&table, "a label");
+  table_begin (&table);
   most = table_bytes (&table);
+  row_add (&table, "a label");
   table_begin (&table);
   table_begin (&table);
   assert_int_equal (table_bytes (&table), most);
@@ -104,13 +114,109 @@ test_find_row (void **state)
   assert_true (table_find_row (&table, "a", 1, 0) == SIZE_MAX);
   row_add (&table, "a");
   row_add (&table, "b");
-  row_add (&table, "a");
+  row_add (&table, "c");
   assert_int_equal (table_find_row (&table, "b", 1, 0), 1);
   assert_int_equal (table_find_row (&table, "a", 1, 0), 0);
-  assert_int_equal (table_find_row (&table, "a", 1, 1), 2);
+  assert_int_equal (table_find_row (&table, "a", 1, 1), 0);
+  assert_int_equal (table_find_row (&table, "c", 1, 1), 2);
   assert_int_equal (table_find_row (&table, "b", 1, 2), 1);
   assert_int_equal (table_find_row (&table, "b", 1, 77), 1);
   assert_true (table_find_row (&table, "bb", 2, 1) == SIZE_MAX);
+  table_free (&table);
+}
+
+/* What order the labels come in, and whatever those of the sample before were, each is there once: the first of a name
+ * stays. */
+static void
+test_labels_are_there_once (void **state)
+{
+  static const char *const samples[] = { "abc",  "abc", "acb",  "aabbcc", "a",  "abc", "cab",   "",
+                                         "aaaa", "bca", "abcb", "zabc",   "bc", "c",   "aXbXc", "abcdefghijklmnop" };
+  struct table table;
+
+  (void) state;
+  table_init (&table, &group);
+  for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    char expected[32] = "";
+    bool twice = false;
+
+    table_begin (&table);
+    for (const char *at = samples[i]; *at; at++) {
+      size_t length = strlen (expected), row = table_add_row (&table, at, 1);
+
+      if (strchr (expected, *at)) {
+        assert_true (row == SIZE_MAX);
+        twice = true;
+      } else {
+        assert_int_equal (row, length);
+        table_set_uint (&table, row, 0, (uint64_t) *at);
+        expected[length] = *at;
+      }
+    }
+    assert_int_equal (table.rows, strlen (expected));
+    for (size_t row = 0; row < table.rows; row++) {
+      size_t length;
+      assert_int_equal (*table_label (&table, row, &length), expected[row]);
+      assert_int_equal (length, 1);
+      assert_int_equal (table_get (&table, row, 0)->as.u, expected[row]);
+    }
+    assert_int_equal (table.error[0] != '\0', twice);
+  }
+  table_begin (&table);
+  row_add (&table, "sda");
+  row_add (&table, "sda");
+  row_add (&table, "sda");
+  assert_string_equal (table.error, "thing \"sda\" is there twice (and 1 more)");
+  table_free (&table);
+}
+
+static void
+assert_label (const struct table *table, size_t row, const char *expected)
+{
+  size_t length;
+  const char *label = table_label (table, row, &length);
+
+  if (length != strlen (expected) || memcmp (label, expected, length) != 0)
+    fail_msg ("\"%.*s\"; expected \"%s\"", (int) length, label, expected);
+}
+
+/* Names that are too long or no UTF-8 stay different from each other, and the same from sample to sample wherever they
+ * stand. */
+static void
+test_odd_labels_are_mended (void **state)
+{
+  char one[TABLE_LABEL_MAX + 50], other[sizeof one], kept[TABLE_LABEL_MAX + 1] = "";
+  struct table table;
+  size_t length;
+
+  (void) state;
+  memset (one, 'x', sizeof one);
+  memcpy (one + TABLE_LABEL_MAX - 18, "\xc3\xa4", 2); /* is cut within this character */
+  memcpy (other, one, sizeof one);
+  other[sizeof other - 1] = 'y';
+  table_init (&table, &group);
+  for (int sample = 0; sample < 4; sample++) {
+    table_begin (&table);
+    if (sample == 2) /* others before it */
+      row_add (&table, "/b");
+    table_add_row (&table, one, sizeof one);
+    table_add_row (&table, other, sizeof other);
+    table_add_row (&table, "/a\xff", 3);
+    table_add_row (&table, "/a\xfe", 3);
+    table_add_row (&table, "/\xc3\xa4", 3);
+    assert_int_equal (table.rows, sample == 2 ? 6 : 5);
+    assert_true (table_add_row (&table, other, sizeof other) == SIZE_MAX);
+    const char *label = table_label (&table, sample == 2 ? 1 : 0, &length);
+    assert_int_equal (length, TABLE_LABEL_MAX - 1);
+    assert_memory_equal (label, one, TABLE_LABEL_MAX - 18);
+    assert_int_equal (label[TABLE_LABEL_MAX - 18], '~');
+    if (sample == 0)
+      memcpy (kept, label, length);
+    assert_label (&table, sample == 2 ? 1 : 0, kept);
+    assert_label (&table, sample == 2 ? 5 : 4, "/\xc3\xa4");
+    assert_label (&table, sample == 2 ? 3 : 2, "/a\xef\xbf\xbd~55d8186cef34bfbd");
+    assert_label (&table, sample == 2 ? 4 : 3, "/a\xef\xbf\xbd~3e9ed05a62cf63d4");
+  }
   table_free (&table);
 }
 
@@ -124,14 +230,14 @@ test_limits (void **state)
   (void) state;
   table_init (&table, &group);
   table_begin (&table);
-  assert_int_equal (table_add_row (&table, big, TABLE_LABEL_MAX + 10), 0);
+  assert_int_equal (table_add_row (&table, big, TABLE_LABEL_MAX), 0);
   table_label (&table, 0, &length);
   assert_int_equal (length, TABLE_LABEL_MAX);
   table_set_text (&table, 0, 2, big, TABLE_TEXT_MAX + 10);
   table_text (&table, table_get (&table, 0, 2), &length);
   assert_int_equal (length, TABLE_TEXT_MAX);
   for (size_t row = 1; row < TABLE_ROWS_MAX; row++)
-    assert_int_equal (row_add (&table, "x"), row);
+    assert_int_equal (row_add_number (&table, (int) row), row);
   assert_string_equal (table.error, "");
   assert_true (row_add (&table, "x") == SIZE_MAX);
   assert_string_equal (table.error, "more than 65536 rows");
@@ -151,7 +257,7 @@ test_copy_and_swap (void **state)
   table_begin (&one);
   table_begin (&other);
   for (int i = 0; i < 20; i++)
-    table_set_text (&one, row_add (&one, "label"), 2, "text", 4);
+    table_set_text (&one, row_add_number (&one, i), 2, "text", 4);
   one.monotonic_ns = 5;
   one.period_ns = 6;
   snprintf (one.error, sizeof one.error, "old");
@@ -163,6 +269,8 @@ test_copy_and_swap (void **state)
   assert_int_equal (other.period_ns, 6);
   assert_string_equal (other.error, "old");
   assert_memory_equal (table_text (&other, table_get (&other, 19, 2), &length), "text", 4);
+  assert_memory_equal (table_label (&other, 19, &length), "row 19", 6);
+  assert_true (row_add_number (&other, 7) == SIZE_MAX);
   table_swap (&one, &other);
   assert_int_equal (one.rows, 20);
   assert_int_equal (other.rows, 1);
@@ -175,20 +283,23 @@ test_no_memory_once_warm (void **state)
 {
   struct table table;
   struct value *cells;
-  const char *text;
+  const char *names, *text;
 
   (void) state;
   table_init (&table, &group);
   for (int round = 0; round < 3; round++) {
     table_begin (&table);
     for (int i = 0; i < 50; i++)
-      table_set_text (&table, row_add (&table, "label"), 2, "text", 4);
+      table_set_text (&table, row_add_number (&table, i), 2, "text", 4);
     if (round > 0) {
       assert_ptr_equal (cells, table.cells);
-      assert_ptr_equal (text, table.text);
+      assert_ptr_equal (names, table.names.data);
+      assert_ptr_equal (text, table.text.data);
+      assert_null (table.seen); /* the labels are as they were: nothing was looked up */
     }
     cells = table.cells;
-    text = table.text;
+    names = table.names.data;
+    text = table.text.data;
   }
   table_free (&table);
 }
@@ -309,6 +420,8 @@ main (void)
     cmocka_unit_test (test_values),
     cmocka_unit_test (test_memory_is_given_back),
     cmocka_unit_test (test_find_row),
+    cmocka_unit_test (test_labels_are_there_once),
+    cmocka_unit_test (test_odd_labels_are_mended),
     cmocka_unit_test (test_limits),
     cmocka_unit_test (test_copy_and_swap),
     cmocka_unit_test (test_no_memory_once_warm),
