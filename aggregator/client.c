@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <grp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "aggregator/globs.h"
@@ -35,11 +38,31 @@ log_refusal (const struct buffer *answer)
   log_error ("the aggregator says: %.*s", (int) length, answer->data + 6);
 }
 
+/* The socket is there, and not for this user. */
 static void
-log_no_answer (const struct options *options, const struct error *error)
+log_forbidden (const char *path, const char *why)
 {
-  log_error ("%s; is an aggregator running? [aggregator] socket (%s) or --socket says where", error->text,
-             config_source (options->config, "aggregator", "socket"));
+  const struct passwd *user = getpwuid (geteuid ());
+  const struct group *group = NULL;
+  struct stat status;
+
+  if (stat (path, &status) == 0)
+    group = getgrgid (status.st_gid);
+  if (user && group)
+    log_error ("%s; it is for the group %s, and this user gets in by: usermod -aG %s %s", why, group->gr_name,
+               group->gr_name, user->pw_name);
+  else
+    log_error ("%s; it is for the user and the group of the aggregator", why);
+}
+
+void
+client_log_no_answer (const struct options *options, const struct error *error)
+{
+  if (errno == EACCES)
+    log_forbidden (options->socket, error->text);
+  else
+    log_error ("%s; is an aggregator running? [aggregator] socket (%s) or --socket says where", error->text,
+               config_source (options->config, "aggregator", "socket"));
 }
 
 int
@@ -50,7 +73,7 @@ client_status (const struct options *options)
   int code = 1;
 
   if (local_socket_request (options->socket, options->json ? "status\n" : "status\ttable\n", &answer, &error) < 0)
-    log_no_answer (options, &error);
+    client_log_no_answer (options, &error);
   else if (is_refusal (&answer))
     log_refusal (&answer);
   else if (answer.length == 0)
@@ -208,7 +231,7 @@ attach (struct tail *tail)
       return -1; /* nobody reads what we show */
   }
   if (fd < 0)
-    log_no_answer (tail->options, &error);
+    client_log_no_answer (tail->options, &error);
   else if (tail->again)
     log_info ("attached again");
   return fd;
