@@ -237,6 +237,15 @@ link_agent_nameless (const struct link_agent *link)
   return false;
 }
 
+static bool greeting; /* somebody took the connection */
+
+bool
+link_agent_greeting (const struct link_agent *link)
+{
+  (void) link;
+  return greeting;
+}
+
 void
 link_agent_reconnect (struct link_agent *link)
 {
