@@ -142,10 +142,10 @@ bench:
 setup:
 	@tests/setup.sh build
 
-# Standard output is for JSON lines alone.
+# Standard output is for JSON lines alone. The shell becomes the script, so that make's own child is what ends with make.
 run:
 	@$(MAKE) --no-print-directory all $(if $(GPUS),stand-ins) >&2
-	@BUILD=$(BUILD) GPUS=$(GPUS) tests/run-cluster $(DURATION)
+	@exec env BUILD=$(BUILD) GPUS=$(GPUS) FOLLOW=yes tests/run-cluster $(DURATION)
 
 check:
 	@BUILD=$(BUILD) tests/check
