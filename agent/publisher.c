@@ -118,7 +118,8 @@ publisher_silence (void *context, int64_t due_ns)
     log_debug ("nothing heard from %s for %d s: connecting anew", publisher->endpoint, (int) (SILENCE_MAX / NS_PER_S));
     publisher->heard_ns = now_ns;
     link_agent_reconnect (publisher->link);
-  } else if (publisher->state == STATE_NEW && !link_agent_greeting (publisher->link)) {
+  } else if (publisher->state == STATE_NEW && now_ns - publisher->heard_ns >= SILENCE_LOOK &&
+             !link_agent_greeting (publisher->link)) {
     publisher_enter (publisher, STATE_DOWN);
   }
   loop_timer_set (publisher->silence_timer, now_ns + SILENCE_LOOK);

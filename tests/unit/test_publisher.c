@@ -275,6 +275,22 @@ test_a_handshake_is_an_answer (void **state)
   assert_non_null (strstr (said, "no aggregator answers at tcp://"));
 }
 
+/* A reload connects anew, just before it is looked whether somebody answers. */
+static void
+test_a_new_connection_has_its_time (void **state)
+{
+  struct error error;
+  char said[1024];
+
+  (void) state;
+  run_until (START + 9 * S);
+  assert_int_equal (publisher_connect (publisher, "tcp://master:5555", folder, 301, &error), 0);
+  warnings_until (START + 18 * S, said, sizeof said);
+  assert_string_equal (said, "");
+  warnings_until (START + 30 * S, said, sizeof said);
+  assert_non_null (strstr (said, "no aggregator answers at tcp://"));
+}
+
 static void
 test_keys_that_are_missing (void **state)
 {
@@ -308,6 +324,7 @@ main (void)
     cmocka_unit_test_setup_teardown (test_texts_of_a_connection_may_go, begin, end),
     cmocka_unit_test_setup_teardown (test_silence_at_the_start_is_told, begin, end),
     cmocka_unit_test_setup_teardown (test_a_handshake_is_an_answer, begin, end),
+    cmocka_unit_test_setup_teardown (test_a_new_connection_has_its_time, begin, end),
     cmocka_unit_test (test_keys_that_are_missing),
   };
 
