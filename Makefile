@@ -1,7 +1,7 @@
 # make          builds build/agent and build/aggregator
 # make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it;
 #               GPUS=8 gives each node as many that are played)
-# make check    does all set-up and runs every test
+# make check    does all set-up and runs every test; make check-quick the build, unit and wire tests, and documents
 # make check-deploy  rolls a checkout out to four hosts with systemd on this machine (needs root)
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED)
@@ -11,6 +11,9 @@
 # Another compiler, sanitizers, another folder: make CC=clang SANITIZE=address,undefined BUILD=build/asan
 
 BUILD ?= build
+# One spelling, whatever it was called: below this folder relative, else absolute, without links. The files of what
+# objects depend on (.d) name objects so.
+override BUILD := $(shell realpath -m --relative-base=. -- '$(BUILD)')
 CC ?= cc
 CFLAGS ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef \
@@ -24,11 +27,13 @@ ifneq ($(SANITIZE),)
   SANITIZERS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 endif
 
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -I. $(WARNINGS) -fstack-protector-strong -MMD -MP \
-             $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null) $(SANITIZERS) $(CPPFLAGS) $(CFLAGS)
+PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+AGGREGATOR_CFLAGS := $(shell pkg-config --cflags $(AGGREGATOR_PACKAGES) 2>/dev/null)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -I. $(WARNINGS) -fstack-protector-strong -MMD -MP $(PACKAGE_CFLAGS) \
+             $(SANITIZERS) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -Wl,--as-needed -pthread $(SANITIZERS) $(LDFLAGS)
-LIBRARIES = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
-AGGREGATOR_LIBRARIES = $(shell pkg-config --libs $(AGGREGATOR_PACKAGES) 2>/dev/null)
+LIBRARIES := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+AGGREGATOR_LIBRARIES := $(shell pkg-config --libs $(AGGREGATOR_PACKAGES) 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
 COMMON = $(call objects,common/*.c)
@@ -39,10 +44,16 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/
 SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch] tests/lib/*/*.[ch])
 
 .PHONY: all programs unit-tests stand-ins check-gpu fuzzers benches run \
-        check check-deploy setup bench fuzz soak docs generated-docs format format-check clean \
+        check check-quick check-deploy setup bench fuzz soak docs generated-docs format format-check clean \
         install install-agent install-aggregator uninstall source deb rpm
 .DELETE_ON_ERROR:
 .SECONDARY:
+
+# Goals may be named by their whole path.
+WHOLE = $(filter $(CURDIR)/%,$(MAKECMDGOALS))
+ifneq ($(WHOLE),)
+$(WHOLE): $(CURDIR)/%: %
+endif
 
 all: setup
 	@$(MAKE) --no-print-directory programs
@@ -55,21 +66,39 @@ $(BUILD)/agent: $(BUILD)/obj/agent/main.o $(BUILD)/libagent.a $(BUILD)/libcommon
 $(BUILD)/aggregator: $(BUILD)/obj/aggregator/main.o $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 
+# keep FILE,VARIABLE: a file that holds the variable's words, and is written anew when they are others. What depends on it
+# is then made anew: objects, when they were compiled otherwise; an archive, when it is to hold others.
+define keep
+ifneq ($$(strip $$($(2))),$$(strip $$(file <$(1))))
+.PHONY: $(1)
+endif
+$(1):
+	@mkdir -p $$(@D)
+	@printf '%s\n' '$$(subst ','\'',$$(strip $$($(2))))' >$$@
+endef
+FLAGS = $(BUILD)/obj/flags
+FLAGS_NOW := $(CC) $(filter-out $(WARNINGS),$(ALL_CFLAGS)) $(AGGREGATOR_CFLAGS) $(ALL_LDFLAGS)
+$(eval $(call keep,$(FLAGS),FLAGS_NOW))
+$(eval $(call keep,$(BUILD)/obj/common/list,COMMON))
+$(eval $(call keep,$(BUILD)/obj/agent/list,AGENT))
+$(eval $(call keep,$(BUILD)/obj/aggregator/list,AGGREGATOR))
+
 $(BUILD)/libcommon.a: $(COMMON)
 $(BUILD)/libagent.a: $(AGENT)
 $(BUILD)/libaggregator.a: $(AGGREGATOR)
-$(BUILD)/%.a:
+$(BUILD)/lib%.a: $(BUILD)/obj/%/list
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(filter %.o,$^)
 
-$(AGGREGATOR): ALL_CFLAGS += $(shell pkg-config --cflags $(AGGREGATOR_PACKAGES) 2>/dev/null)
-$(BUILD)/obj/%.o: %.c
+$(AGGREGATOR): ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
+$(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # Libraries of others that the agent loads at run time, played for tests.
 STAND_INS = $(BUILD)/tests/lib/libnvidia-ml.so.1 $(BUILD)/tests/lib/libdcgm.so.4 $(BUILD)/tests/lib/libodd.so
 stand-ins: $(STAND_INS)
+$(STAND_INS): $(FLAGS)
 $(BUILD)/tests/lib/libnvidia-ml.so.1: $(wildcard tests/lib/nvml/*.c tests/lib/nvml/*.h) agent/nvml.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^) -lm
@@ -113,13 +142,16 @@ bench:
 setup:
 	@tests/setup.sh build
 
-# Standard output is for JSON lines alone.
+# Standard output is for JSON lines alone. The shell becomes the script, so that make's own child is what ends with make.
 run:
 	@$(MAKE) --no-print-directory all $(if $(GPUS),stand-ins) >&2
-	@BUILD=$(BUILD) GPUS=$(GPUS) tests/run-cluster $(DURATION)
+	@exec env BUILD=$(BUILD) GPUS=$(GPUS) FOLLOW=yes tests/run-cluster $(DURATION)
 
 check:
 	@BUILD=$(BUILD) tests/check
+
+check-quick:
+	@BUILD=$(BUILD) tests/check setup build unit docs wire
 
 # The roll-out to hosts with systemd, of a checkout that is built first; `make check` deploys what it has built.
 check-deploy:

@@ -36,7 +36,7 @@ static const struct option options[] = {
 };
 
 static const char head[] =
-    "Usage: agent keys init [--keys DIR] [--node NAME]\n"
+    "Usage: synop-agent keys init [--keys DIR] [--node NAME]\n"
     "\n"
     "Makes this node's pair of keys: agent.key, which never leaves this machine, and agent.pub,\n"
     "which the aggregator needs. Keys that are there already are not overwritten.\n"
@@ -89,7 +89,7 @@ init (const struct arguments *arguments)
   struct buffer text = { 0 };
   buffer_printf (&text,
                  "Made %s/agent.key and %s/agent.pub for node %s. Two copies are left to make:\n"
-                 "  1. %s/agent.pub to the master, and there run: aggregator keys add %s agent.pub\n"
+                 "  1. %s/agent.pub to the master, and there run: synop-aggregator keys add %s agent.pub\n"
                  "  2. the master's aggregator.pub to this node, as %s/aggregator.pub\n",
                  keys, keys, node, keys, node, keys);
   int result = key_command_print (&text, &error);
@@ -107,7 +107,7 @@ keys_command (int argc, char **argv)
   int result;
 
   signal (SIGPIPE, SIG_IGN);
-  config_set_program (config, "agent keys");
+  config_set_program (config, "synop-agent keys");
   int count = config_read_operands (config, argc, argv, operands, 1, NULL, take_word, &arguments, &error);
   if (arguments.help) {
     struct buffer text = { 0 };
@@ -119,7 +119,7 @@ keys_command (int argc, char **argv)
   } else if (count < 0) {
     result = fail (EXIT_USAGE, &error);
   } else if (count == 0 || strcmp (operands[0], "init") != 0) {
-    error_set (&error, "expected \"agent keys init\"; \"agent keys --help\" tells more");
+    error_set (&error, "expected \"synop-agent keys init\"; \"synop-agent keys --help\" tells more");
     result = fail (EXIT_USAGE, &error);
   } else {
     result = init (&arguments);

@@ -226,7 +226,7 @@ markdown_group (struct buffer *out, const struct group *group)
 static const char markdown_head[] =
     "# Metrics\n"
     "\n"
-    "Made by `agent --list-groups --markdown`: do not edit.\n"
+    "Made by `synop-agent --list-groups --markdown`: do not edit.\n"
     "\n"
     "Every metric is declared once, in the agent. The key is its place under `report` in a node line. A *counter* "
     "shows\n"

@@ -188,10 +188,14 @@ publish (struct running *running, struct loop *loop)
   int rc;
 
   running->publisher = publisher_create (&to, loop, running->sampling, &error);
-  rc = running->publisher ? EXIT_FINE : fail (EXIT_USAGE, &error);
-  if (running->publisher)
+  if (running->publisher) {
+    rc = EXIT_FINE;
     loop_run (loop);
-  notify_stopping (running->notify);
+    notify_stopping (running->notify);
+  } else {
+    rc = fail (EXIT_USAGE, &error);
+    notify_failed (running->notify, &error);
+  }
   publisher_destroy (running->publisher);
   ring_destroy (to.ring);
   return rc;
@@ -255,12 +259,14 @@ main (int argc, char **argv)
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return keys_command (argc - 1, argv + 1);
 
-  if (options_read (&options, argc, argv, &error) < 0)
+  if (options_read (&options, argc, argv, &error) < 0) {
     rc = fail (EXIT_USAGE, &error);
-  else if (options.action == ACTION_RUN || options.action == ACTION_ONCE)
+    notify_failed (NULL, &error);
+  } else if (options.action == ACTION_RUN || options.action == ACTION_ONCE) {
     rc = run (&options);
-  else
+  } else {
     rc = tell (&options);
+  }
   options_free (&options);
   return rc;
 }

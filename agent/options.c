@@ -322,12 +322,12 @@ options_read (struct agent_options *options, int argc, char **argv, struct error
   options->config =
       config_create (option_table, sizeof option_table / sizeof option_table[0], options, &options->sections);
 
-  config_set_program (options->config, "agent");
+  config_set_program (options->config, "synop-agent");
   if (config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
     return -1;
   if (at < argc) {
     error_set (error, "\"%.64s\" is not an option%s", argv[at],
-               strcmp (argv[at], "keys") == 0 ? ": options of \"keys init\" come after it" : "");
+               strcmp (argv[at], "keys") == 0 ? ": options of \"synop-agent keys init\" come after it" : "");
     config_hint_word (error, argv[at]);
     return -1;
   }
@@ -355,12 +355,12 @@ options_free (struct agent_options *options)
 }
 
 static const char help_head[] =
-    "Usage: agent [OPTION]...                              this node's report, as JSON lines\n"
-    "       agent --connect tcp://HOST:PORT [OPTION]...    publishes it to an aggregator\n"
-    "       agent --once | --count N                       one report, or N of them\n"
-    "       agent --list-groups [--json | --markdown]      every group and metric\n"
-    "       agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"
-    "       agent run --job NAME [--] COMMAND              runs a command as a job, where there is no scheduler\n"
+    "Usage: synop-agent [OPTION]...                              this node's report, as JSON lines\n"
+    "       synop-agent --connect tcp://HOST:PORT [OPTION]...    publishes it to an aggregator\n"
+    "       synop-agent --once | --count N                       one report, or N of them\n"
+    "       synop-agent --list-groups [--json | --markdown]      every group and metric\n"
+    "       synop-agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"
+    "       synop-agent run --job NAME [--] COMMAND              runs a command as a job, where there is no scheduler\n"
     "\n"
     "Samples this machine every second: CPUs, memory, disks, file systems, network, InfiniBand, and more. Each\n"
     "group of metrics has a period of its own. Counters show their change in the period.\n"
@@ -374,18 +374,19 @@ static const char help_head[] =
 
 static const char help_tail[] =
     "\n"
-    "Durations: 500ms, 5s, 1m, 1h. Options in [sections] stand in the file; \"agent --print-config\" writes one.\n"
+    "Durations: 500ms, 5s, 1m, 1h. Options in [sections] stand in the file; \"synop-agent --print-config\" writes\n"
+    "one.\n"
     "\n"
     "Files:\n"
     "  " DEFAULT_FILE "          options, read if it is there\n"
-    "  /etc/synop/keys/agent.key      this node's secret key, made by \"agent keys init\"\n"
-    "  /etc/synop/keys/agent.pub      its public key: copy it to the master, \"aggregator keys add NODE FILE\"\n"
+    "  /etc/synop/keys/agent.key      this node's secret key, made by \"synop-agent keys init\"\n"
+    "  /etc/synop/keys/agent.pub      its public key: copy it to the master, \"synop-aggregator keys add NODE FILE\"\n"
     "  /etc/synop/keys/aggregator.pub the aggregator's public key: copy it from the master\n"
     "\n"
     "Examples:\n"
-    "  agent --once | jq .report.system_data.network.total\n"
-    "  agent --period 5s | tee node.json\n"
-    "  agent --connect tcp://master:5555 --node n7\n"
+    "  synop-agent --once | jq .report.system_data.network.total\n"
+    "  synop-agent --period 5s | tee node.json\n"
+    "  synop-agent --connect tcp://master:5555 --node n7\n"
     "\n"
     "Exit codes: 0 ended when asked to, or nobody reads any more; 1 failed while running; 2 an option, a file of\n"
     "options or a key that is wrong. SIGHUP reads configuration and keys again, SIGTERM and SIGINT end it.\n";

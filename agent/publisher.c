@@ -118,7 +118,8 @@ publisher_silence (void *context, int64_t due_ns)
     log_debug ("nothing heard from %s for %d s: connecting anew", publisher->endpoint, (int) (SILENCE_MAX / NS_PER_S));
     publisher->heard_ns = now_ns;
     link_agent_reconnect (publisher->link);
-  } else if (publisher->state == STATE_NEW) {
+  } else if (publisher->state == STATE_NEW && now_ns - publisher->heard_ns >= SILENCE_LOOK &&
+             !link_agent_greeting (publisher->link)) {
     publisher_enter (publisher, STATE_DOWN);
   }
   loop_timer_set (publisher->silence_timer, now_ns + SILENCE_LOOK);
@@ -126,14 +127,14 @@ publisher_silence (void *context, int64_t due_ns)
 }
 
 static int
-read_keys (const char *folder, struct link_agent_options *link, struct error *error)
+read_keys (const char *folder, const char *node, struct link_agent_options *link, struct error *error)
 {
   char *own = memory_format ("%s/agent.key", folder);
   char *server = memory_format ("%s/aggregator.pub", folder);
   int rc = -1;
 
   if (key_pair_read (own, &link->keys, error) < 0)
-    error_prefix (error, "this node's key, which \"agent keys init\" makes: ");
+    error_prefix (error, "this node's key, which \"synop-agent keys init --keys %s --node %s\" makes: ", folder, node);
   else if (key_public_read (server, link->server_key, error) < 0)
     error_prefix (error, "the aggregator's public key, to be copied from the master: ");
   else
@@ -179,7 +180,7 @@ publisher_link (struct publisher *publisher, const char *endpoint, const char *k
 {
   struct link_agent_options options = { .endpoint = endpoint, .queue_frames = queue_frames };
   struct link_agent *link = NULL;
-  int rc = read_keys (keys, &options, error);
+  int rc = read_keys (keys, publisher->header.node, &options, error);
 
   if (rc == 0 && !is_connected_so (publisher, &options)) {
     link = link_agent_create (&options, error);

@@ -261,8 +261,8 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
     log_info ("connected to %s", endpoint);
   else if (state == STATE_REFUSED)
     log_warning ("the aggregator at %s does not admit this node's key, %s: either it is not listed there; let it in "
-                 "with \"aggregator keys add %s FILE\", where FILE is a copy of %s/agent.pub; or %s/aggregator.pub is "
-                 "the key of another aggregator",
+                 "with \"synop-aggregator keys add %s FILE\", where FILE is a copy of %s/agent.pub; or "
+                 "%s/aggregator.pub is the key of another aggregator",
                  endpoint, publisher->key, publisher->header.node, publisher->keys, publisher->keys);
   else if (state == STATE_MISNAMED)
     log_debug ("%s refuses the node's name", endpoint); /* which was told */

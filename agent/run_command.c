@@ -46,7 +46,7 @@ static const struct option options[] = {
 };
 
 static const char head[] =
-    "Usage: agent run --job NAME [--] COMMAND [ARGUMENT...]\n"
+    "Usage: synop-agent run --job NAME [--] COMMAND [ARGUMENT...]\n"
     "\n"
     "Runs a command as a job, on machines without a scheduler: agents find its processes, and those\n"
     "they start, by SYNOP_JOB_ID in their environment. Where it is permitted the command gets a cgroup\n"
@@ -149,13 +149,14 @@ run_command (int argc, char **argv)
   int result, at = command_at (argc, argv);
   struct error error;
 
-  config_set_program (config, "agent run");
+  config_set_program (config, "synop-agent run");
   if (config_read_operands (config, at, argv, NULL, 0, NULL, take_word, &arguments, &error) < 0) {
     result = fail (EXIT_USAGE, &error);
   } else if (arguments.help) {
     result = tell_help (config);
   } else if (*arguments.job == '\0' || at == argc) {
-    error_set (&error, "run: expected %s: \"agent run --job NAME -- COMMAND\"; \"agent run --help\" tells more",
+    error_set (&error,
+               "run: expected %s: \"synop-agent run --job NAME -- COMMAND\"; \"synop-agent run --help\" tells more",
                at == argc ? "a command" : "--job NAME");
     result = fail (EXIT_USAGE, &error);
   } else {

@@ -34,11 +34,14 @@ log_refusal (const struct buffer *answer)
   log_error ("the aggregator says: %.*s", (int) length, answer->data + 6);
 }
 
-static void
-log_no_answer (const struct options *options, const struct error *error)
+void
+client_log_no_answer (const struct options *options, const struct error *error)
 {
-  log_error ("%s; is an aggregator running? [aggregator] socket (%s) or --socket says where", error->text,
-             config_source (options->config, "aggregator", "socket"));
+  if (errno == EACCES)
+    local_socket_log_forbidden (options->socket, error->text);
+  else
+    log_error ("%s; is an aggregator running? [aggregator] socket (%s) or --socket says where", error->text,
+               config_source (options->config, "aggregator", "socket"));
 }
 
 int
@@ -49,7 +52,7 @@ client_status (const struct options *options)
   int code = 1;
 
   if (local_socket_request (options->socket, options->json ? "status\n" : "status\ttable\n", &answer, &error) < 0)
-    log_no_answer (options, &error);
+    client_log_no_answer (options, &error);
   else if (is_refusal (&answer))
     log_refusal (&answer);
   else if (answer.length == 0)
@@ -164,7 +167,7 @@ attach (struct tail *tail)
       return -1; /* nobody reads what we show */
   }
   if (fd < 0)
-    log_no_answer (tail->options, &error);
+    client_log_no_answer (tail->options, &error);
   else if (tail->again)
     log_info ("attached again");
   return fd;

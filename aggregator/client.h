@@ -7,4 +7,7 @@
 int client_tail (const struct options *options); /* each: the exit code */
 int client_status (const struct options *options);
 
+/* Of a request to `options->socket` that failed, with errno as it was left: what to do about it. */
+void client_log_no_answer (const struct options *options, const struct error *error);
+
 #endif

@@ -62,7 +62,7 @@ history_store_fail (const struct history_store *store, struct error *error)
   case SQLITE_ERROR: /* tables or columns are missing */
   case SQLITE_CORRUPT:
   case SQLITE_NOTADB:
-    todo = "look at it with \"aggregator check\" and move it away: a new one is made";
+    todo = "look at it with \"synop-aggregator check\" and move it away: a new one is made";
     break;
   case SQLITE_READONLY:
   case SQLITE_CANTOPEN:

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "aggregator/client.h"
 #include "aggregator/local_socket.h"
 #include "synop/log.h"
 
@@ -66,8 +67,7 @@ job_run (const struct options *options)
   if (make_request (options, &request) < 0)
     code = 2;
   else if (local_socket_request (options->socket, request.data, &answer, &error) < 0)
-    log_error ("%s; is an aggregator running? [aggregator] socket (%s) or --socket says where", error.text,
-               config_source (options->config, "aggregator", "socket"));
+    client_log_no_answer (options, &error);
   else
     code = take_answer (options, &answer);
   buffer_free (&request);

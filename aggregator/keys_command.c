@@ -56,11 +56,12 @@ static const struct option options[] = {
 };
 
 static const char head[] =
-    "Usage: aggregator keys init                  makes aggregator.key, aggregator.pub and nodes/\n"
-    "       aggregator keys add NODE FILE         admits the node whose public key (agent.pub) is in FILE; \"-\":\n"
-    "                                             standard input; --replace: instead of the key that it has\n"
-    "       aggregator keys list [--json]         every node that is admitted, with its public key\n"
-    "       aggregator keys revoke NODE           admits the node no longer; it is cut off at once\n"
+    "Usage: synop-aggregator keys init                  makes aggregator.key, aggregator.pub and nodes/\n"
+    "       synop-aggregator keys add NODE FILE         admits the node whose public key (agent.pub) is in FILE; "
+    "\"-\":\n"
+    "                                                   standard input; --replace: instead of the key that it has\n"
+    "       synop-aggregator keys list [--json]         every node that is admitted, with its public key\n"
+    "       synop-aggregator keys revoke NODE           admits the node no longer; it is cut off at once\n"
     "\n"
     "An agent needs a copy of aggregator.pub beside its own keys. \"add\" and \"revoke\" tell a running aggregator.\n"
     "\n";
@@ -90,7 +91,8 @@ check_folders (const struct arguments *arguments, struct error *error)
 {
   if (key_folder_check_nodes (arguments->keys, error) == 0)
     return 0;
-  return access (arguments->nodes, F_OK) != 0 ? error_prefix (error, "\"aggregator keys init\" comes first: ") : -1;
+  return access (arguments->nodes, F_OK) != 0 ? error_prefix (error, "\"synop-aggregator keys init\" comes first: ")
+                                              : -1;
 }
 
 /* ---- telling a running aggregator ---- */
@@ -174,7 +176,7 @@ keys_init (const struct arguments *arguments)
   buffer_printf (&text,
                  "Made %s/aggregator.key, %s/aggregator.pub and %s.\n"
                  "Each node needs a copy of aggregator.pub; its own agent.pub goes in with: "
-                 "aggregator keys add NODE agent.pub\n",
+                 "synop-aggregator keys add NODE agent.pub\n",
                  keys, keys, arguments->nodes);
   return print (&text, EXIT_FINE);
 }
@@ -204,7 +206,8 @@ write_node (const struct arguments *arguments, const char *node, const uint8_t k
   if (key_public_write (fresh, key, node, error) != 0)
     goto out;
   if (key_public_read (fresh, read, error) != 0)
-    error_set (error, "the key of %s is not one that can be used safely; make new ones with \"agent keys init\"", node);
+    error_set (error, "the key of %s is not one that can be used safely; make new ones with \"synop-agent keys init\"",
+               node);
   else if ((arguments->replace ? rename (fresh, path) : link (fresh, path)) == 0)
     result = 0;
   else if (errno == EEXIST)
@@ -270,7 +273,7 @@ keys_revoke (const struct arguments *arguments)
   char *path = memory_format ("%s/%s.pub", arguments->nodes, node);
   int result = unlink (path);
   if (result != 0)
-    error_set (&error, "%s: %s; \"aggregator keys list\" shows the nodes", path, strerror (errno));
+    error_set (&error, "%s: %s; \"synop-aggregator keys list\" shows the nodes", path, strerror (errno));
   else
     key_folder_sync (path);
   free (path);
@@ -339,15 +342,15 @@ run (const struct arguments *arguments)
 {
   struct error error;
 
-  error_set (&error,
-             "expected \"aggregator keys init\", \"add\", \"list\" or \"revoke\"; \"aggregator keys --help\" tells "
-             "more");
+  error_set (&error, "expected \"synop-aggregator keys init\", \"add\", \"list\" or \"revoke\"; \"synop-aggregator "
+                     "keys --help\" tells "
+                     "more");
   for (size_t i = 0; arguments->count > 0 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp (arguments->operands[0], actions[i].name) != 0)
       continue;
     if (arguments->count == actions[i].count)
       return actions[i].run (arguments);
-    error_set (&error, "expected \"aggregator keys %s\"", actions[i].usage);
+    error_set (&error, "expected \"synop-aggregator keys %s\"", actions[i].usage);
   }
   return fail (EXIT_USAGE, &error);
 }
@@ -371,7 +374,7 @@ keys_command (int argc, char **argv)
   int result;
 
   signal (SIGPIPE, SIG_IGN);
-  config_set_program (config, "aggregator keys");
+  config_set_program (config, "synop-aggregator keys");
   arguments.count =
       config_read_operands (config, argc, argv, arguments.operands, 3, words, take_word, &arguments, &error);
   if (arguments.help) {

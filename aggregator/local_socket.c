@@ -3,6 +3,8 @@
 #include "aggregator/local_socket.h"
 
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "synop/log.h"
 #include "synop/memory.h"
 
 #define BACKLOG 64
@@ -177,4 +180,20 @@ local_socket_request_within (const char *path, const char *request, int seconds,
     error_set (error, "%s: %s", path, errno == EAGAIN ? "the aggregator does not answer" : strerror (errno));
   close (fd);
   return got < 0 ? -1 : 0;
+}
+
+void
+local_socket_log_forbidden (const char *path, const char *why)
+{
+  const struct passwd *user = getpwuid (geteuid ());
+  const struct group *group = NULL;
+  struct stat status;
+
+  if (stat (path, &status) == 0)
+    group = getgrgid (status.st_gid);
+  if (user && group)
+    log_error ("%s; it is for the group %s, and this user gets in by: usermod -aG %s %s", why, group->gr_name,
+               group->gr_name, user->pw_name);
+  else
+    log_error ("%s; it is for the user and the group of the aggregator", why);
 }

@@ -19,6 +19,9 @@ struct local_socket {
 int local_socket_listen (struct local_socket *local, const char *path, struct error *error);
 void local_socket_close (struct local_socket *local); /* removes the file */
 
+/* Logs `why`, and how this user gets into the group that the socket is for. */
+void local_socket_log_forbidden (const char *path, const char *why);
+
 /* A blocking descriptor, or -1; errno says why. */
 int local_socket_connect (const char *path, struct error *error);
 /* Sends one line and reads the whole answer. It waits up to 10 s, or so many seconds, each time. */

@@ -14,6 +14,7 @@
 #include "aggregator/server.h"
 #include "aggregator/standard_output.h"
 #include "synop/log.h"
+#include "synop/notify.h"
 #include "synop/version.h"
 
 static int (*const commands[]) (const struct options *options) = {
@@ -59,6 +60,8 @@ run (enum options_command command, int argc, char **argv)
 
   if (options_read (&options, command, argc, argv, &error) < 0) {
     log_error ("%s", error.text);
+    if (command == COMMAND_SERVE)
+      notify_failed (NULL, &error);
     code = 2;
   } else {
     code = options.action == ACTION_RUN ? commands[command](&options) : tell (&options);

@@ -104,7 +104,7 @@ static const struct option serve_table[] = {
     .help = "Where agents connect: this port takes their data, the next one is the control channel. Port * takes two "
             "that are free." },
   { "aggregator", "keys", NULL, OPTION_PATH, AT (keys), .fallback = "/etc/synop/keys", .check = check_filled,
-    .help = "Folder with aggregator.key and nodes/NODE.pub, as made by \"aggregator keys\"." },
+    .help = "Folder with aggregator.key and nodes/NODE.pub, as made by \"synop-aggregator keys\"." },
   { "aggregator", "socket", NULL, OPTION_PATH, AT (socket), .fallback = "/run/synop/aggregator.sock",
     .check = check_filled, .help = "UNIX socket through which tail, status and keys talk to the aggregator." },
   { "aggregator", "output", NULL, OPTION_CHOICE, AT (output), .fallback = "json", .choices = outputs,
@@ -349,11 +349,11 @@ unexpected (enum options_command command, const char *word, struct error *error)
 {
   if (command == COMMAND_SERVE)
     error_set (error,
-               "unexpected argument '%.64s'; a command comes first: aggregator tail, status, keys, replay, export, "
-               "check, jobs, job or report",
+               "unexpected argument '%.64s'; a command comes first: synop-aggregator tail, status, keys, replay, "
+               "export, check, jobs, job or report",
                word);
   else
-    error_set (error, "unexpected argument '%.64s'; \"aggregator %s --help\" shows what there is", word,
+    error_set (error, "unexpected argument '%.64s'; \"synop-aggregator %s --help\" shows what there is", word,
                options_commands[command]);
   config_hint_word (error, word);
   return -1;
@@ -372,9 +372,9 @@ check_operands (const struct options *options, int argc, char **argv, int at, st
     return 0;
   if (options->command == COMMAND_JOB &&
       (!has_job || (strcmp (options->verb, "start") != 0 && strcmp (options->verb, "end") != 0)))
-    return error_set (error, "aggregator job start ID, or aggregator job end ID");
+    return error_set (error, "expected \"synop-aggregator job start ID\" or \"synop-aggregator job end ID\"");
   if (options->command == COMMAND_REPORT && !has_job)
-    return error_set (error, "aggregator report JOBID: \"aggregator jobs\" lists the jobs");
+    return error_set (error, "expected \"synop-aggregator report JOBID\"; \"synop-aggregator jobs\" lists the jobs");
   return 0;
 }
 
@@ -387,7 +387,8 @@ options_read (struct options *options, enum options_command command, int argc, c
   options->argc = argc;
   options->argv = argv;
   options->config = make_config (options, command);
-  options->program = memory_format ("aggregator%s%s", command == COMMAND_SERVE ? "" : " ", options_commands[command]);
+  options->program =
+      memory_format ("synop-aggregator%s%s", command == COMMAND_SERVE ? "" : " ", options_commands[command]);
   config_set_program (options->config, options->program);
   if (config_operands_last (options->config, argc, argv, words, error) < 0 ||
       config_read_arguments (options->config, argc, argv, &at, DEFAULT_FILE, words, take_word, options, error) < 0)
@@ -434,29 +435,29 @@ options_free (struct options *options)
 /* ---- --help ---- */
 
 static const char serve_help[] = "\
-aggregator: takes in what the agents of a cluster publish and streams it as JSON lines.\n\
+synop-aggregator: takes in what the agents of a cluster publish and streams it as JSON lines.\n\
 \n\
-  aggregator [OPTIONS]                 listens for agents; JSON lines go to standard output\n\
-  aggregator tail [OPTIONS]            shows the stream of a running aggregator, filtered\n\
-  aggregator status [--json]           shows its nodes: state, last seen, sequence, lost frames, clock\n\
-  aggregator replay --from 10:00       shows the stream of then, from the history\n\
-  aggregator export -o DIR             writes tables of the history: csv, json, hdf5, or its frames\n\
-  aggregator check [FILE]              verifies a history and says what is in it\n\
-  aggregator jobs [--running]          lists the batch jobs that ran\n\
-  aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
-  aggregator job start|end ID          tells that a job begins or has ended, for prologs and epilogs\n\
-  aggregator keys init                 makes the aggregator's keys\n\
-  aggregator keys add NODE FILE        admits a node by its public key\n\
-  aggregator keys list                 shows who is admitted\n\
-  aggregator keys revoke NODE          cuts a node off at once\n\
+  synop-aggregator [OPTIONS]                 listens for agents; JSON lines go to standard output\n\
+  synop-aggregator tail [OPTIONS]            shows the stream of a running aggregator, filtered\n\
+  synop-aggregator status [--json]           shows its nodes: state, last seen, sequence, lost frames, clock\n\
+  synop-aggregator replay --from 10:00       shows the stream of then, from the history\n\
+  synop-aggregator export -o DIR             writes tables of the history: csv, json, hdf5, or its frames\n\
+  synop-aggregator check [FILE]              verifies a history and says what is in it\n\
+  synop-aggregator jobs [--running]          lists the batch jobs that ran\n\
+  synop-aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
+  synop-aggregator job start|end ID          tells that a job begins or has ended, for prologs and epilogs\n\
+  synop-aggregator keys init                 makes the aggregator's keys\n\
+  synop-aggregator keys add NODE FILE        admits a node by its public key\n\
+  synop-aggregator keys list                 shows who is admitted\n\
+  synop-aggregator keys revoke NODE          cuts a node off at once\n\
 \n\
   A first cluster:\n\
-    master$ aggregator keys init\n\
-    node$   agent keys init                       # then copy agent.pub to the master,\n\
-                                                  # and the master's aggregator.pub to the node\n\
-    master$ aggregator keys add n1 agent.pub\n\
-    master$ aggregator --listen 'tcp://*:5555'\n\
-    node$   agent --connect tcp://master:5555\n\
+    master$ synop-aggregator keys init\n\
+    node$   synop-agent keys init                       # then copy agent.pub to the master,\n\
+                                                        # and the master's aggregator.pub to the node\n\
+    master$ synop-aggregator keys add n1 agent.pub\n\
+    master$ synop-aggregator --listen 'tcp://*:5555'\n\
+    node$   synop-agent --connect tcp://master:5555\n\
 \n\
   SIGHUP reads configuration and keys again, SIGTERM and SIGINT end. Exit codes: 0 fine, 1 failed while running,\n\
   2 wrong option or configuration.\n\
@@ -470,67 +471,68 @@ Options, also in " DEFAULT_FILE " or the file that --config names:\n\
 \n";
 
 static const char tail_help[] = "\
-aggregator tail: shows the stream of a running aggregator, one JSON object a line, until Ctrl-C. When the\n\
+synop-aggregator tail: shows the stream of a running aggregator, one JSON object a line, until Ctrl-C. When the\n\
 aggregator is restarted it attaches again.\n\
 \n\
-  aggregator tail --node 'n1,gpu*' --group network\n\
-  aggregator tail --type event\n\
-  aggregator tail --count 1 | jq .report.system_data.load\n\
+  synop-aggregator tail --node 'n1,gpu*' --group network\n\
+  synop-aggregator tail --type event\n\
+  synop-aggregator tail --count 1 | jq .report.system_data.load\n\
 \n\
   GLOBS are shell patterns, parted by commas.\n\
 \n";
 
 static const char status_help[] = "\
-aggregator status: shows the nodes of a running aggregator and its counters. CLOCK is by how much a node's wall\n\
+synop-aggregator status: shows the nodes of a running aggregator and its counters. CLOCK is by how much a node's wall\n\
 clock seems to be ahead of the aggregator's.\n\
 \n";
 
 static const char replay_help[] = "\
-aggregator replay: shows the lines that the stream had, from the history: those whose time lies in the interval, in\n\
-the order in which they came. The aggregator may run meanwhile, or not.\n\
+synop-aggregator replay: shows the lines that the stream had, from the history: those whose time lies in the\n\
+interval, in the order in which they came. The aggregator may run meanwhile, or not.\n\
 \n\
-  aggregator replay --from 10:00 --to 10:05 --node gpu7\n\
-  aggregator replay --from -1h --type event\n\
+  synop-aggregator replay --from 10:00 --to 10:05 --node gpu7\n\
+  synop-aggregator replay --from -1h --type event\n\
 \n";
 
 static const char export_help[] = "\
-aggregator export: writes tables of the history, one for each group, with a column for each metric and the unit in its\n\
-header. Times are cluster time. A group with rows has for each sample a row without a label for the node as a whole,\n\
-then one for each device; counters are changes in the period, as in the stream.\n\
+synop-aggregator export: writes tables of the history, one for each group, with a column for each metric and the\n\
+unit in its header. Times are cluster time. A group with rows has for each sample a row without a label for the node as\n\
+a whole, then one for each device; counters are changes in the period, as in the stream.\n\
 \n\
-  aggregator export --from -1h -o tables                     then pandas.read_csv (\"tables/network.csv\")\n\
-  aggregator export --format hdf5 --from 10:00 -o run.h5     then h5py.File (\"run.h5\")[\"network\"]\n\
-  aggregator export --format msgpack -o frames               then msgpack.Unpacker (open (\"frames\", \"rb\"))\n\
+  synop-aggregator export --from -1h -o tables                     then pandas.read_csv (\"tables/network.csv\")\n\
+  synop-aggregator export --format hdf5 --from 10:00 -o run.h5     then h5py.File (\"run.h5\")[\"network\"]\n\
+  synop-aggregator export --format msgpack -o frames               then msgpack.Unpacker (open (\"frames\", \"rb\"))\n\
 \n";
 
 static const char check_help[] = "\
-aggregator check [FILE]: reads a history from end to end and says what is in it. Exit code 1: something is broken.\n\
+synop-aggregator check [FILE]: reads a history from end to end and says what is in it. Exit code 1: something is\n\
+broken.\n\
 \n";
 
 static const char jobs_help[] = "\
-aggregator jobs: lists the jobs of the history, those that run and those that ended, the newest last.\n\
+synop-aggregator jobs: lists the jobs of the history, those that run and those that ended, the newest last.\n\
 \n\
-  aggregator jobs --running\n\
-  aggregator jobs --from -7d --user 'ana,b*' --json | jq .job_id\n\
+  synop-aggregator jobs --running\n\
+  synop-aggregator jobs --from -7d --user 'ana,b*' --json | jq .job_id\n\
 \n";
 
 static const char job_help[] = "\
-aggregator job start ID: tells a running aggregator that a job begins. aggregator job end ID: that it has ended, so\n\
-that nobody waits for the grace. Nodes find jobs by themselves; this is for the prolog and epilog of a scheduler.\n\
+synop-aggregator job start ID: tells a running aggregator that a job begins; job end ID: that it has ended, so that\n\
+nobody waits for the grace. Nodes find jobs by themselves; this is for the prolog and epilog of a scheduler.\n\
 Of a job that was requeued the second run is ID/1; job end ID ends all runs of it.\n\
 \n\
-  aggregator job start 123 --user ana --name relax\n\
-  aggregator job end 123\n\
+  synop-aggregator job start 123 --user ana --name relax\n\
+  synop-aggregator job end 123\n\
 \n";
 
 static const char report_help[] = "\
-aggregator report JOBID: says what a job used on each of its nodes and in all, from the history, also while it runs.\n\
-Of a job that was requeued JOBID is the newest run, JOBID/1 the second one.\n\
+synop-aggregator report JOBID: says what a job used on each of its nodes and in all, from the history, also\n\
+while it runs. Of a job that was requeued JOBID is the newest run, JOBID/1 the second one.\n\
 \n\
-  aggregator report 123\n\
-  aggregator report 123 --pdf 123.pdf --html 123.html\n\
-  aggregator report 123 --csv tables --hdf5 123.h5\n\
-  aggregator report 123 --format perfmon -o merged.json\n\
+  synop-aggregator report 123\n\
+  synop-aggregator report 123 --pdf 123.pdf --html 123.html\n\
+  synop-aggregator report 123 --csv tables --hdf5 123.h5\n\
+  synop-aggregator report 123 --format perfmon -o merged.json\n\
 \n";
 
 void

@@ -81,7 +81,7 @@ int
 replay_broken (const char *path, size_t broken)
 {
   if (broken)
-    log_error ("%s: %zu chunks or events are broken; \"aggregator check\" tells more", path, broken);
+    log_error ("%s: %zu chunks or events are broken; \"synop-aggregator check\" tells more", path, broken);
   return broken ? 1 : 0;
 }
 

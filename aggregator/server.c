@@ -238,6 +238,7 @@ server_run (const struct options *options)
 
   if (server_open (&server, &error) < 0) {
     log_error ("%s", error.text);
+    notify_failed (server.notify, &error);
     server.exit_code = 2;
   } else {
     announce (&server);

@@ -29,10 +29,14 @@ raise_file_limit (void)
 }
 
 /* What is there and refused is put right, not made anew. */
-static const char *
-hint_if_absent (const char *path)
+static void
+fail_keys (const struct options *options, const char *path, const char *why, struct error *error)
 {
-  return access (path, F_OK) < 0 && errno == ENOENT ? " (\"aggregator keys init\" makes it)" : "";
+  if (access (path, F_OK) < 0 && errno == ENOENT)
+    config_error (options->config, "aggregator", "keys", error,
+                  "%s (\"synop-aggregator keys init --keys %s\" makes it)", why, options->keys);
+  else
+    config_error (options->config, "aggregator", "keys", error, "%s", why);
 }
 
 static int
@@ -45,10 +49,10 @@ load_keys (struct server *server, struct key_pair *pair, struct error *error)
   int result = -1;
 
   if (key_pair_read (path, pair, &why) < 0) {
-    config_error (options->config, "aggregator", "keys", error, "%s%s", why.text, hint_if_absent (path));
+    fail_keys (options, path, why.text, error);
   } else if (stat (server->key_folder, &status) < 0) {
-    config_error (options->config, "aggregator", "keys", error, "%s: %s%s", server->key_folder, strerror (errno),
-                  hint_if_absent (server->key_folder));
+    error_set (&why, "%s: %s", server->key_folder, strerror (errno));
+    fail_keys (options, server->key_folder, why.text, error);
   } else if (key_folder_check_nodes (options->keys, &why) < 0) {
     config_error (options->config, "aggregator", "keys", error, "%s", why.text);
   } else {

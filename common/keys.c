@@ -227,7 +227,7 @@ key_public_read (const char *path, uint8_t key[KEY_SIZE], struct error *error)
   if (file_read (path, KEY_PUBLIC, key, error) != 0)
     return -1;
   if (crypto_scalarmult (shared, any, key) != 0)
-    return error_set (error, "%s: not a key that can be used safely; make new ones with \"keys init\"", path);
+    return error_set (error, "%s: not a key that can be used safely; make new ones on the host that it is of", path);
   return 0;
 }
 

@@ -37,6 +37,7 @@ struct link_agent {
   bool cut;        /* reconnect took the connection down, and nobody was told yet */
   bool tried;      /* the host's name has an address in this attempt to connect */
   bool nameless;   /* it had none in the last one */
+  bool greeting;   /* it has come to a connection, whose handshake is not over */
   zmq_msg_t message;
 };
 
@@ -193,12 +194,19 @@ note_attempt (struct link_agent *link, unsigned number)
 {
   link->nameless = number == ZMQ_EVENT_CONNECT_RETRIED && !link->tried;
   link->tried = number != ZMQ_EVENT_CONNECT_RETRIED;
+  link->greeting = number == ZMQ_EVENT_CONNECTED;
 }
 
 bool
 link_agent_nameless (const struct link_agent *link)
 {
   return link->nameless;
+}
+
+bool
+link_agent_greeting (const struct link_agent *link)
+{
+  return link->greeting;
 }
 
 /* The descriptor of a libzmq socket only says that something changed. It falls silent once a receive on the socket has
@@ -220,6 +228,7 @@ next_change (struct link_agent *link, struct link_event *event)
       note_attempt (link, number);
       continue;
     }
+    link->greeting = false;
     link->connected = number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
     if (link->connected)
       continue;
@@ -270,7 +279,7 @@ link_agent_reconnect (struct link_agent *link)
   uint32_t value;
   while (link_monitor_read (link->monitor, &number, &value))
     ; /* of the old connection, which is about to end */
-  link->tried = false;
+  link->tried = link->greeting = false;
   link->cut = link->cut || link->up;
   link->up = false;
   /* The frames that wait in the data socket are kept, unless it is that one which does not come up. */

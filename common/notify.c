@@ -26,7 +26,7 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define STATUS_MAX 256
+#define STATUS_MAX 512 /* an error's text */
 
 struct notify {
   int fd;
@@ -107,8 +107,9 @@ notify_create (struct loop *loop)
     free (notify);
     notify = NULL;
   }
-  if (notify) {
+  if (notify)
     setsockopt (notify->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  if (notify && loop) {
     notify->half_ns = watchdog_read (getenv ("WATCHDOG_USEC"), getenv ("WATCHDOG_PID")) / 2;
     if (notify->half_ns > 0) {
       notify->timer = loop_timer_add (loop, notify_alive, notify);
@@ -166,10 +167,23 @@ notify_stopping (struct notify *notify)
     notify_send (notify, "STOPPING=1", 0);
 }
 
+static void
+status_send (struct notify *notify, char *status, int flags)
+{
+  char text[STATUS_MAX + 8];
+
+  status[strcspn (status, "\n")] = 0; /* a next line would be another word of the protocol */
+  if (strcmp (status, notify->status) == 0)
+    return;
+  strcpy (notify->status, status);
+  snprintf (text, sizeof text, "STATUS=%s", status);
+  notify_send (notify, text, flags);
+}
+
 void
 notify_status (struct notify *notify, const char *format, ...)
 {
-  char status[STATUS_MAX], text[STATUS_MAX + 8];
+  char status[STATUS_MAX];
   va_list arguments;
 
   if (!notify)
@@ -177,10 +191,18 @@ notify_status (struct notify *notify, const char *format, ...)
   va_start (arguments, format);
   vsnprintf (status, sizeof status, format, arguments);
   va_end (arguments);
-  status[strcspn (status, "\n")] = 0; /* a next line would be another word of the protocol */
-  if (strcmp (status, notify->status) == 0)
+  status_send (notify, status, MSG_DONTWAIT);
+}
+
+void
+notify_failed (struct notify *notify, const struct error *why)
+{
+  struct notify *own = notify ? NULL : notify_create (NULL);
+  char status[STATUS_MAX];
+
+  if (!notify && !own)
     return;
-  strcpy (notify->status, status);
-  snprintf (text, sizeof text, "STATUS=%s", status);
-  notify_send (notify, text, MSG_DONTWAIT);
+  snprintf (status, sizeof status, "%s", why->text);
+  status_send (notify ? notify : own, status, 0); /* the last word: it is not said again */
+  notify_destroy (own);
 }

@@ -3,8 +3,8 @@
 # It knows no command and no option: it asks the program's own --help, which takes some milliseconds, and so always fits
 # the program that is installed. What it reads there:
 #
-#     aggregator keys revoke NODE      ...               a command, and what comes behind it
-#     Usage: agent --list-groups [--json | --markdown]   options
+#     synop-aggregator keys revoke NODE      ...               a command, and what comes behind it
+#     Usage: synop-agent --list-groups [--json | --markdown]   options
 #       --log-level error|warning|info|debug             an option and its values,
 #       --ring[=yes|no]                                  which may be left out
 #                              with --markdown as ...    another one
@@ -54,7 +54,7 @@ _synop ()
   local -a commands=() options=()
   local -A values=()
   local tool=${COMP_WORDS[0]} program=${COMP_WORDS[0]##*/}
-  program=${program#synop-}
+  program=synop-${program#synop-} # as --help has it
   COMPREPLY=()
 
   [[ $current = = ]] && current= at=$((at + 1)) # bash parts words at "=": "--output" "=" "js"

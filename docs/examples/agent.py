@@ -3,8 +3,8 @@
 
     agent.py tcp://master:5555 NODE KEYS
 
-KEYS is a folder with agent.key and aggregator.pub, as "agent keys init" and one copy make it. What every field means is
-in docs/protocol.md. It needs pyzmq and msgpack (Debian: python3-zmq, python3-msgpack)."""
+KEYS is a folder with agent.key and aggregator.pub, as "synop-agent keys init" and one copy make it. What every field
+means is in docs/protocol.md. It needs pyzmq and msgpack (Debian: python3-zmq, python3-msgpack)."""
 
 import glob
 import hashlib

@@ -56,6 +56,9 @@ int link_agent_fd (const struct link_agent *link);
 bool link_agent_next (struct link_agent *link, struct link_event *event);
 /* The last attempt to connect ended, or still is, where the host's name has to be turned into an address. */
 bool link_agent_nameless (const struct link_agent *link);
+/* Somebody took the connection, and the handshake goes on: UP or REFUSED will tell. An aggregator that does not list the
+ * key lets it go on for 10 s. */
+bool link_agent_greeting (const struct link_agent *link);
 /* Disconnects and connects again: the way out when nothing has been heard for two minutes. It is the control socket, and the
  * data socket only when that is what does not come up, since its frames are lost then. Call `next` until it gives false
  * afterwards. */

@@ -5,12 +5,13 @@
 #ifndef SYNOP_NOTIFY_H
 #define SYNOP_NOTIFY_H
 
+#include "synop/error.h"
 #include "synop/loop.h"
 
 struct notify;
 
 /* NULL when no service manager listens. Takes its variables out of the environment, so that no child speaks for us;
- * before there are threads. The signs of life begin at once: a manager counts them from READY on. */
+ * before there are threads. The signs of life begin at once, but without a loop: a manager counts them from READY on. */
 struct notify *notify_create (struct loop *loop);
 void notify_destroy (struct notify *notify);
 
@@ -21,5 +22,7 @@ void notify_stopping (struct notify *notify);
 
 /* A short sentence for "systemctl status"; nothing is sent while it stays the same. */
 void notify_status (struct notify *notify, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+/* Why the program ends before it was ready, as such a sentence. NULL: before notify_create, which is then too late. */
+void notify_failed (struct notify *notify, const struct error *why);
 
 #endif

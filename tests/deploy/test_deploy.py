@@ -5,7 +5,6 @@ agents log every frame that they sample, so that the history can be held against
 """
 
 import dataclasses
-import json
 import os
 import pathlib
 import re
@@ -17,13 +16,11 @@ import threading
 import time
 
 import pytest
-import yaml
 from lib import packages
 from lib.chaos import identity, split, told
 from lib.programs import BUILD, ROOT, copy_tree, parse_line, wait_until
 from lib.systemd_lab import SystemdHosts, lacking
 
-ANSIBLE = ROOT / "ansible"
 WORKERS = ["n1", "n2", "n3"]
 DROP_IN = "/etc/systemd/system/synop-agent.service.d"
 FRAMES = "/var/lib/synop/frames"
@@ -162,8 +159,47 @@ def test_deploys(deployment):
         assert host.text("systemctl", "is-enabled", f"synop-{program}") == "enabled"
         keys = host.path("/etc/synop/keys")
         assert mode(keys / f"{program}.key") == 0o600
-        assert mode(host.path(f"/etc/synop/{program}.ini")) == 0o640
+        assert mode(host.path(f"/etc/synop/{program}.ini")) == 0o644
         assert {path.name for path in keys.glob("*.key")} == {f"{program}.key"}, "a secret of another host"
+        assert host.text("man", "-w", f"synop-{program}") == f"/usr/share/man/man1/synop-{program}.1"
+        assert mode(host.path(f"/usr/share/bash-completion/completions/synop-{program}")) == 0o644
+
+
+def test_commands_of_plain_users(deployment):
+    """Who is not root reads the options, and nothing that is secret; the socket's group is what it says it is."""
+    n1, m0 = deployment.hosts["n1"], deployment.hosts["m0"]
+    line = parse_line(n1.text("runuser", "-u", "nobody", "--", "synop-agent", "--once", "--period", "50ms"))
+    assert line["node"] == "n1" and line["report"]["system_data"]["load"]
+    assert n1.run("runuser", "-u", "nobody", "--", "cat", "/etc/synop/keys/agent.key", check=False).returncode != 0
+    page = (deployment.checkout / "docs/operations.md").read_text()
+    script, = [block for block in re.findall(r"(?m)^    #!/bin/sh\n(?:    .*\n)*", page) if "-t epilog-synop" in block]
+    m0.put("/etc/epilog-synop", re.sub("(?m)^    ", "", script).encode())
+    m0.run("chmod", "755", "/etc/epilog-synop")
+    m0.run("synop-aggregator", "job", "start", "77")
+
+    def epilog():
+        m0.run("runuser", "-u", "nobody", "--", "env", "-i", "SLURM_JOB_ID=77", "/etc/epilog-synop")
+
+    epilog()
+    told = wait_until(lambda: m0.text("journalctl", "-t", "epilog-synop", "-o", "cat", "--no-pager"), "the epilog's word")
+    hint = re.search(r"Permission denied; it is for the group synop, .*: (usermod -aG synop nobody)$", told)
+    assert "job 77: exit code 1: " in told and hint, told
+    m0.run("sh", "-c", hint[1])
+    epilog()
+    assert m0.text("journalctl", "-t", "epilog-synop", "-o", "cat", "--no-pager") == told
+    wait_until(lambda: deployment.status()["counters"]["jobs_ended"] == 1, "the end of the job")
+
+
+def test_status_says_why_a_start_failed(deployment):
+    """Also to those who may not read the journal."""
+    n1 = deployment.hosts["n1"]
+    before = deployment.sessions()
+    n1.put(f"{DROP_IN}/wrong.conf", b"[Service]\nExecStart=\nExecStart=/usr/bin/synop-agent --period soon\nRestartSec=60\n")
+    n1.run("sh", "-c", "systemctl daemon-reload && systemctl restart synop-agent", check=False)
+    shown = n1.run("runuser", "-u", "nobody", "--", "systemctl", "status", "--no-pager", "synop-agent", check=False).stdout
+    n1.run("sh", "-c", f"rm -r {DROP_IN} && systemctl daemon-reload && systemctl restart synop-agent")
+    deployment.wait_renewed(before, ["n1"])
+    assert "auto-restart" in shown and re.search(r'Status: "--period: expected a duration', shown), shown
 
 
 def test_second_run_changes_nothing_and_names_who_is_ill(deployment):
@@ -263,6 +299,16 @@ def test_names_who_failed_with_tags_too(deployment):
     assert deployment.sessions() == before
 
 
+def test_another_version_is_no_success(deployment):
+    before = deployment.sessions()
+    play = deployment.play("deploy", "--skip-tags", "build", "--limit", "n1", "-e", "synop_version=9.9")
+    assert play.code != 0
+    fatal = play.text[play.text.rindex("fatal: "):]
+    version = re.search(r'"(.*)"', (ROOT / "include/synop/version.h").read_text())[1]
+    assert f'/usr/bin/synop-agent is "synop agent {version}", and was to be 9.9' in fatal.replace('\\"', '"'), fatal
+    assert deployment.sessions() == before
+
+
 def with_frames(deployment):
     return [host for host in deployment.hosts if host.path(FRAMES).exists()]
 
@@ -279,6 +325,10 @@ def test_upgrades_in_batches_and_loses_no_frame(deployment):
     for program in ("agent", "aggregator"):
         source = (deployment.checkout / "build" if os.environ.get("SYNOP_DEPLOY_FRESH") else BUILD) / program
         newer.joinpath(program).write_bytes(source.read_bytes() + b"newer")
+    # As a run leaves it that was cut short: the new program is there, and the old one runs.
+    n1 = deployment.hosts["n1"]
+    n1.put("/usr/bin/newer", newer.joinpath("agent").read_bytes())
+    n1.run("sh", "-c", "chmod 755 /usr/bin/newer && mv /usr/bin/newer /usr/bin/synop-agent")
     play = deployment.play("deploy", "--skip-tags", "build", "-e", f"synop_build={newer}", "-e", "synop_serial=2")
     play.succeeded()
     assert play.text.count("PLAY [Deploy the agents]") == (len(before) + 1) // 2
@@ -344,7 +394,7 @@ def test_shuts_down_and_removes_all(deployment):
     deployment.play("remove").succeeded()
     for host in deployment.hosts:
         if host.first():
-            assert host.run("sh", "-c", "ls /etc/synop /usr/bin/synop-*", check=False).stdout == ""
+            assert host.run("sh", "-c", "ls /etc/synop; find /usr -name 'synop-a*'", check=False).stdout == ""
     assert deployment.hosts["m0"].run("ls", "/var/lib/synop/history.db", check=False).returncode == 0
 
 
@@ -396,93 +446,3 @@ def test_packages_and_a_master_that_is_a_worker(deployment):
             places = "/etc/synop /usr/bin/synop-* /var/lib/synop /var/cache/synop /usr/share/doc/synop-*"
             left = host.run("sh", "-c", f"ls -d {places}; dpkg-query -W 'synop-*'", check=False).stdout
             assert left == "", f"{host.name}: {left}"
-
-
-# ---- without hosts ----
-
-needs_ansible = pytest.mark.skipif(not shutil.which("ansible-playbook"), reason="not installed: ansible-core")
-
-ALL_WRONG = """\
-[masters]
-m0
-
-[worker]
-n1.a
-n1.b
-n2 synop_node=a/b
-n3 synop_agent_options='{"agent": {"perod": "1s"}, "group load": {"period": "2s"}}'
-n4 synop_aggregator_options=5s
-
-[all:vars]
-synop_instal=build
-skip_workers=true
-synop_port=http
-rotate_keys=maybe
-"""
-VALUES_WRONG = """\
-[master]
-m0
-
-[worker]
-n1
-
-[all:vars]
-skip_worker=ja
-synop_purge=perhaps
-synop_wait=long
-synop_clock_limit=half
-synop_serial=ten
-synop_port=80x
-"""
-WRONG = {
-    ALL_WRONG: ["no host in [master]; its groups are: masters, worker", "there is no variable synop_instal;",
-                "there is no variable skip_workers;", "there is no [agent] perod;", "two hosts have a node n1",
-                "cannot be called a/b", "synop_aggregator_options must be sections", "synop_port must be a number",
-                "rotate_keys must be"],
-    "[master]\nm0\nm1\n": ["[master] must be one host, and is m0, m1", "no host in [worker]"],
-    VALUES_WRONG: ["skip_worker must be true or false, and is ja", "synop_purge must be", "synop_wait must be",
-                   "synop_clock_limit must be", "synop_serial must be a number or a share such as 10%, and is ten",
-                   "synop_port must be a number from 1 to 65534, and is 80x"],
-    "[master]\nm0\n[all:vars]\nrotate_keys=all\nskip_worker=true\n": ["rotate_keys=all leaves no worker out"],
-}
-
-
-@needs_ansible
-@pytest.mark.parametrize("inventory", WRONG, ids=["much", "two-masters", "values", "keys"])
-def test_wrong_inventory_is_refused_first(tmp_path, inventory):
-    path = tmp_path / "host.ini"
-    path.write_text(inventory)
-    command = ["ansible-playbook", "-i", path, "ansible/deploy.yaml"]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, text=True,
-                          check=False)
-    assert done.returncode != 0
-    missing = [sentence for sentence in [*WRONG[inventory], "Nothing was touched"] if sentence not in done.stdout]
-    assert not missing, done.stdout
-    assert "[group load]" not in done.stdout and "Look at the hosts" not in done.stdout
-
-
-def test_every_knob_is_explained():
-    """group_vars/all.yaml without its first "# " is the defaults, each below a comment."""
-    defaults = yaml.safe_load((ANSIBLE / "roles/common/defaults/main.yaml").read_text())
-    text = (ANSIBLE / "group_vars/all.yaml").read_text()
-    knobs = re.sub(r"(?m)^# (?=(?:skip|rotate|synop)_[a-z_]+:|  (?:  )?[A-Za-z]+: *(?:\[|\"|$))", "", text)
-    knobs = "\n".join(line for line in knobs.splitlines() if not line.startswith("#"))
-    assert yaml.safe_load(knobs) == defaults
-
-
-@pytest.mark.parametrize("tool", [["ansible-lint", "--offline", "--nocolor", "--profile", "production", "ansible"],
-                                  ["yamllint", "-c", "ansible/.yamllint", "--strict", "ansible"]], ids=lambda t: t[0])
-def test_lint(tool):
-    if not shutil.which(tool[0]):
-        pytest.skip(f"not installed: {tool[0]}")
-    done = subprocess.run(tool, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@needs_ansible
-def test_example_inventory(tmp_path):
-    command = ["ansible-inventory", "-i", ANSIBLE / "host.ini.example", "--list"]
-    done = subprocess.run(command, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=False)
-    groups = json.loads(done.stdout)
-    assert groups["master"]["hosts"] == ["m0"] and groups["worker"]["hosts"] == [f"n{at}" for at in range(1, 10)]
-    assert groups["_meta"]["hostvars"]["n9"]["ansible_user"] == "root"

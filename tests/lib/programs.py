@@ -59,11 +59,12 @@ def environment():
     return kept | options
 
 
-def run(program, *arguments, stdin="", **more):
+def run(program, *arguments, stdin="", env=None, **more):
     """A command that ends by itself."""
     command = [str(BUILD / program), *map(str, arguments)]
     return subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=LIMIT, env=environment(), check=False, **more
+        command, input=stdin, capture_output=True, text=True, timeout=LIMIT, env=environment() | (env or {}), check=False,
+        **more
     )
 
 

@@ -38,6 +38,8 @@ CAPABILITIES = "CAP_PERFMON,CAP_BPF,CAP_SYSLOG,CAP_SYS_RAWIO,CAP_NET_ADMIN,CAP_S
 HIDDEN = ("etc/synop", "var/lib/synop", "var/log/journal", "usr/bin/synop-agent", "usr/bin/synop-aggregator",
           "lib/systemd/system/synop-agent.service",
           "lib/systemd/system/synop-aggregator.service", "usr/sbin/policy-rc.d",
+          "usr/share/man/man1/synop-agent.1", "usr/share/man/man1/synop-aggregator.1",
+          "usr/share/bash-completion/completions/synop-agent", "usr/share/bash-completion/completions/synop-aggregator",
           "var/lib/man-db/auto-update")
 UNITS = """\
 etc/systemd/system/default.target /lib/systemd/system/multi-user.target

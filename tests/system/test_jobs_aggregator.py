@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import pwd
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,7 +15,7 @@ import pytest
 from lib import expected, protocol
 from lib.cluster import read_key
 from lib.peers import AgentPeer
-from lib.programs import LIMIT, parse_line, run, time_ns, wait_until
+from lib.programs import BUILD, LIMIT, ROOT, parse_line, run, time_ns, wait_until
 from lib.protocol import COUNTER, FOLD_NONE, GAUGE, OF_NODE, TEXT, UNIT_NONE, Group, Metric
 
 S = 1_000_000_000
@@ -316,6 +318,56 @@ def test_commands_say_what_is_wrong(cluster):
     assert done.returncode == 1 and "history.db" in done.stderr and done.stdout == ""
     done = from_history(cluster, "jobs", "--from", "soon")
     assert done.returncode == 2 and "from" in done.stderr
+
+
+def documented(cluster, name):
+    """The script of docs/operations.md, with a folder of ours as PATH: the program, and a logger that writes a file."""
+    page = (ROOT / "docs/operations.md").read_text()
+    script, = [block for block in re.findall(r"(?m)^    #!/bin/sh\n(?:    .*\n)*", page) if f"-t {name}-synop" in block]
+    tools = cluster.folder / name
+    tools.mkdir()
+    shutil.copy2(BUILD / "aggregator", tools)
+    script = re.sub("(?m)^    ", "", script).replace("PATH=", f"PATH={tools}:", 1)
+    for tool, text in {
+        "synop-aggregator": f'#!/bin/sh\nexec {tools}/aggregator "$@" --config {cluster.empty} --socket {cluster.socket}\n',
+        "logger": f'#!/bin/sh\nprintf "%s\\n" "$*" >>{tools}/told\n',
+        "script": script,
+    }.items():
+        cluster.write(f"{name}/{tool}", text).chmod(0o755)
+
+    def run_it(user=None, **job):
+        cluster.write(f"{name}/told", "").chmod(0o666)
+        more = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []} if user else {}
+        done = subprocess.run([tools / "script"], env=job, capture_output=True, text=True, timeout=LIMIT, cwd="/",
+                              check=False, **more)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        return (tools / "told").read_text()
+
+    return run_it
+
+
+def test_documented_prolog_and_epilog(cluster):
+    """They have nothing of a shell's environment, never fail a job, and are never silent about what went wrong."""
+    prolog, epilog = (documented(cluster, name) for name in ("prolog", "epilog"))
+    out = start(cluster)
+    assert prolog(SLURM_JOB_ID="7", SLURM_JOB_USER="ana", SLURM_JOB_NAME="a b", SLURM_JOB_RESTART_COUNT="1") == ""
+    [started] = wait_jobs(out, 1, "started")
+    assert started["job_id"] == "7/1" and started["name"] == "a b"
+    assert epilog(SLURM_JOB_ID="7") == ""
+    wait_jobs(out, 1, "ended")
+    out.stop()
+    told = epilog(SLURM_JOB_ID="7")
+    assert told.startswith("-t epilog-synop -p daemon.err job 7: exit code 1: ") and "is an aggregator running?" in told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+def test_an_epilog_of_a_user_who_may_not(cluster):
+    epilog = documented(cluster, "epilog")
+    start(cluster)
+    cluster.folder.chmod(0o755)
+    told = epilog(user="nobody", SLURM_JOB_ID="7")
+    assert "Permission denied; it is for the group root" in told and "usermod -aG root nobody\n" in told, told
+    assert "is an aggregator running" not in told
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])

@@ -1,9 +1,13 @@
 """The manual pages name every option that --help names, and no other; links between the pages of docs/ lead somewhere."""
 
+import os
 import re
+import shlex
+import shutil
+import subprocess
 
 import pytest
-from lib.programs import ROOT, run
+from lib.programs import LIMIT, ROOT, run
 
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 COMMANDS = {
@@ -33,6 +37,50 @@ def test_page_names_the_options_of_help(program):
     help_, page = options_of_help(program), options_of_page(program)
     assert help_, "no options found"
     assert page == help_
+
+
+# A command by a name that only `make install` gives it, and packages do not: "aggregator tail", not "synop-aggregator tail".
+SHORT = re.compile(r"(?<![-/.\w])(agent|aggregator) (--\w|(?:keys|run|tail|status|replay|export|check|jobs?|report)\b)")
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+def told():
+    """{place: what it tells people}"""
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*"), *(ROOT / "ansible").rglob("*"), *ROOT.glob("a*/*.ini")]:
+        if path.is_file():
+            yield path, path.read_text()
+    for path in [*ROOT.glob("a*/*.[ch]"), *ROOT.glob("common/*.[ch]"), *ROOT.glob("include/*/*.h")]:
+        yield path, COMMENT.sub("", path.read_text())
+    for program, commands in COMMANDS.items():
+        for command in commands:
+            yield f"{program} {' '.join(command)} --help", run(program, *command, "--help").stdout
+
+
+def test_commands_are_called_as_they_are_installed():
+    found = {str(place): [hit[0] for hit in SHORT.finditer(text)] for place, text in told()}
+    assert len(found) > 200
+    assert {place: hits for place, hits in found.items() if hits} == {}
+
+
+@pytest.mark.parametrize("program", COMMANDS)
+def test_page_can_be_pasted_from(program):
+    """As a terminal shows it: straight quotes and minuses in examples, pairs of quotes and brackets everywhere."""
+    if not shutil.which("groff"):
+        pytest.skip("not installed: groff")
+    page = ROOT / "docs" / "man" / f"{program}.1"
+    # Without the system's own settings, which mend some of that on some systems.
+    done = subprocess.run(["groff", "-Tutf8", "-mdoc", "-P-cbou", "-ww", page], capture_output=True, text=True, check=True,
+                          timeout=LIMIT, env=os.environ | {"LC_ALL": "C.UTF-8"})
+    shown = done.stdout
+    assert done.stderr == ""
+    examples = re.search(r"\nEXAMPLES\n(.*?)\n\n", shown, re.DOTALL)[1].splitlines()
+    assert len(examples) >= 3
+    for example in examples:
+        assert re.fullmatch(r"[ -~]+", example), example
+        assert example.split()[0] == f"synop-{program}" and shlex.split(example)
+    for opening, closing in ("‘’", "[]", "()"):
+        marks = "".join(mark for mark in shown if mark in (opening, closing))
+        assert marks == (opening + closing) * (len(marks) // 2), f"{opening}{closing} within one another"
 
 
 def headings(path):

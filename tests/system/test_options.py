@@ -73,7 +73,7 @@ AGENT_FLAGS = [
     (["--version", "--once"], ["--version", "--once", "one of them"]),
     (["--print-config", "--list-groups"], ["--print-config", "--list-groups"]),
     (["--list-groups", "--json", "--markdown"], ["--json", "--markdown"]),
-    (["--colour"], ['"agent --help"']),
+    (["--colour"], ['"synop-agent --help"']),
     (["--node", "x" * 64 + "y"], ["--node", "64"]),
     (["--node", "x" * 100000], ["--node", "100000"]),
     (["word"], ["word"]),
@@ -200,7 +200,7 @@ def test_key_that_is_there_and_refused(cluster):
     key.write_text("garbage\n")
     assert "init" not in refused("aggregator", *options, words=["aggregator.key:1"])
     key.unlink()
-    refused("aggregator", *options, words=["aggregator.key", '"aggregator keys init" makes it'])
+    refused("aggregator", *options, words=["aggregator.key", f'"synop-aggregator keys init --keys {cluster.master}" makes it'])
 
 
 @pytest.mark.parametrize("program", ["agent", "aggregator"])

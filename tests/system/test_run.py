@@ -118,6 +118,17 @@ def test_ends_when_told(scratch, number):
     assert_all_gone(scratch)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_ends_with_make(scratch, number):
+    """Which alone has the signal, as by kill: its children are told nothing."""
+    process = begin(scratch)
+    read_until_all_nodes(process, 1)
+    process.send_signal(number)
+    process.communicate(timeout=LIMIT)
+    assert process.returncode != 0
+    assert_all_gone(scratch)
+
+
 def test_a_program_that_dies(scratch):
     """Then the run is over, and says so."""
     process = begin(scratch, command=direct())

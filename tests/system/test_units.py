@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lib.programs import BUILD, LIMIT, ROOT, wait_until
+from lib.programs import BUILD, LIMIT, ROOT, run, wait_until
 
 UNITS = {"agent": ROOT / "agent/synop-agent.service", "aggregator": ROOT / "aggregator/synop-aggregator.service"}
 EXPOSURE = {"agent": 3.5, "aggregator": 1.7}  # at most, of 10
@@ -152,6 +152,19 @@ def test_agent_alone_is_ready(cluster, tmp_path):
     cluster.start("alone", "agent", "--config", cluster.empty, env={"NOTIFY_SOCKET": path.name})
     path.wait("READY=1")
     path.socket.close()
+
+
+@pytest.mark.parametrize("program", ["agent", "aggregator"])
+def test_why_a_start_failed(cluster, manager, program):
+    """Before there is a loop, and later; systemd shows the last status of a service that failed."""
+    connect = ["--connect", "tcp://127.0.0.1:9"] if program == "agent" else ["--listen", "tcp://127.0.0.1:*"]
+    wrong = cluster.write("wrong.ini", f"[{program}]\nlog_level = loud\n")
+    for options, why in ((["--config", wrong], "wrong.ini:2: "),
+                         (["--config", cluster.empty, *connect, "--keys", cluster.folder / "none"], f"none/{program}.key: ")):
+        done = run(program, *options, env={"NOTIFY_SOCKET": manager.name})
+        assert done.returncode == 2 and why in done.stderr
+        *_, told = manager.read()
+        assert told.startswith("STATUS=") and told.removeprefix("STATUS=") in done.stderr and why in told
 
 
 @pytest.mark.parametrize("program", ["agent", "aggregator"])

@@ -104,8 +104,7 @@ memory_in_another_unit (void **state)
   sampled_close (&sampled);
   sampled_open (&sampled, &sampler_hardware_info, scratch.root);
   assert_int_equal (sampled_again (&sampled), 0);
-  assert_missing (&sampled, NULL, "memory_total");
-  assert_string_equal (sampled.table.error, "MemTotal: 10 MB: expected kB");
+  assert_missing (&sampled, NULL, "memory_total"); /* what else this root lacks is told before */
   sampled_close (&sampled);
   scratch_free (&scratch);
 }

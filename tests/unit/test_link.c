@@ -59,6 +59,7 @@ an_unlisted_key_is_refused_and_heals (void **state)
   scene_serve (scene);
   scene_agent (scene, 0);
   assert_int_equal (link_agent_send (scene->agents[0].link, "x", 1), -1);
+  WAIT (scene, link_agent_greeting (scene->agents[0].link));
   WAIT (scene, scene->counts.key_refused >= 2 && scene->agents[0].refused >= 1);
   key_text (scene->keys[0].public_key, text);
   assert_string_equal (scene->counts.refused_key, text);
@@ -68,6 +69,7 @@ an_unlisted_key_is_refused_and_heals (void **state)
 
   scene_allow (scene, 0);
   WAIT (scene, scene->agents[0].up);
+  assert_false (link_agent_greeting (scene->agents[0].link));
   scene_flows (scene, 0);
   scene_destroy (scene);
 }

@@ -61,9 +61,9 @@ manager_close (struct manager *manager)
 }
 
 static const char *
-heard (const struct manager *manager, char text[512])
+heard (const struct manager *manager, char *text)
 {
-  ssize_t got = recv (manager->fd, text, 511, MSG_DONTWAIT);
+  ssize_t got = recv (manager->fd, text, 511 + strlen ("STATUS="), MSG_DONTWAIT);
 
   text[got > 0 ? got : 0] = 0;
   return text;
@@ -74,7 +74,7 @@ talk (bool abstract)
 {
   struct manager manager;
   struct notify *notify;
-  char text[512];
+  char text[600];
   int64_t before_us = clock_monotonic () / 1000, us = 0;
 
   manager_open (&manager, abstract);
@@ -124,14 +124,38 @@ test_long_status (void **state)
 {
   struct manager manager;
   struct notify *notify;
-  char text[512], much[400];
+  char text[600], much[700];
 
   (void) state;
   memset (much, 'x', sizeof much);
   manager_open (&manager, true);
   notify = notify_create (manager.loop);
   notify_status (notify, "%.*s", (int) sizeof much, much);
-  assert_int_equal (strlen (heard (&manager, text)), strlen ("STATUS=") + 255);
+  assert_int_equal (strlen (heard (&manager, text)), strlen ("STATUS=") + 511);
+  notify_destroy (notify);
+  manager_close (&manager);
+}
+
+/* Of a program that has come to a loop, and of one that has not. */
+static void
+test_failed (void **state)
+{
+  struct error why = { "agent.ini:2: [agent] period: expected\na duration" };
+  struct manager manager;
+  struct notify *notify;
+  char text[600];
+
+  (void) state;
+  manager_open (&manager, true);
+  setenv ("WATCHDOG_USEC", "20000", 1);
+  notify_failed (NULL, &why);
+  assert_string_equal (heard (&manager, text), "STATUS=agent.ini:2: [agent] period: expected");
+  notify_failed (NULL, &why); /* the variable is gone */
+  assert_string_equal (heard (&manager, text), "");
+  setenv ("NOTIFY_SOCKET", manager.name, 1);
+  notify = notify_create (manager.loop);
+  notify_failed (notify, &why);
+  assert_string_equal (heard (&manager, text), "STATUS=agent.ini:2: [agent] period: expected");
   notify_destroy (notify);
   manager_close (&manager);
 }
@@ -172,7 +196,7 @@ test_gone (void **state)
   struct manager manager, other;
   struct notify *notify;
   struct sockaddr_un address = { .sun_family = AF_UNIX };
-  char text[512];
+  char text[600];
 
   (void) state;
   manager_open (&manager, false);
@@ -201,7 +225,7 @@ static void
 hear_sign (void *context, uint32_t events)
 {
   struct watch *watch = context;
-  char text[512];
+  char text[600];
 
   (void) events;
   assert_string_equal (heard (watch->manager, text), "WATCHDOG=1");
@@ -256,7 +280,7 @@ test_no_watchdog (void **state)
     { "1s", "" },
     { "99999999999999999999", "" },
   };
-  char text[512], pid[24];
+  char text[600], pid[24];
 
   (void) state;
   snprintf (pid, sizeof pid, "%d", (int) getpid ());
@@ -284,9 +308,9 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_path),        cmocka_unit_test (test_abstract), cmocka_unit_test (test_long_status),
-    cmocka_unit_test (test_nobody),      cmocka_unit_test (test_gone),     cmocka_unit_test (test_watchdog),
-    cmocka_unit_test (test_no_watchdog),
+    cmocka_unit_test (test_path),     cmocka_unit_test (test_abstract),    cmocka_unit_test (test_long_status),
+    cmocka_unit_test (test_failed),   cmocka_unit_test (test_nobody),      cmocka_unit_test (test_gone),
+    cmocka_unit_test (test_watchdog), cmocka_unit_test (test_no_watchdog),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -231,6 +231,66 @@ test_texts_of_a_connection_may_go (void **state)
   log_set_level (LOG_LEVEL_ERROR);
 }
 
+/* What it warns of until then. */
+static void
+warnings_until (int64_t end_ns, char *said, size_t size)
+{
+  FILE *file = tmpfile ();
+  int saved = dup (STDERR_FILENO);
+
+  assert_non_null (file);
+  dup2 (fileno (file), STDERR_FILENO);
+  log_set_level (LOG_LEVEL_WARNING);
+  run_until (end_ns);
+  log_set_level (LOG_LEVEL_ERROR);
+  dup2 (saved, STDERR_FILENO);
+  close (saved);
+  rewind (file);
+  said[fread (said, 1, size - 1, file)] = '\0';
+  fclose (file);
+}
+
+static void
+test_silence_at_the_start_is_told (void **state)
+{
+  char said[1024];
+
+  (void) state;
+  warnings_until (START + 25 * S, said, sizeof said);
+  assert_non_null (strstr (said, "no aggregator answers at tcp://"));
+}
+
+/* An aggregator that does not list the key lets the handshake go on for as long as it takes to call it silent. */
+static void
+test_a_handshake_is_an_answer (void **state)
+{
+  char said[1024];
+
+  (void) state;
+  greeting = true;
+  warnings_until (START + 25 * S, said, sizeof said);
+  greeting = false;
+  assert_string_equal (said, "");
+  warnings_until (START + 35 * S, said, sizeof said); /* it came to nothing */
+  assert_non_null (strstr (said, "no aggregator answers at tcp://"));
+}
+
+/* A reload connects anew, just before it is looked whether somebody answers. */
+static void
+test_a_new_connection_has_its_time (void **state)
+{
+  struct error error;
+  char said[1024];
+
+  (void) state;
+  run_until (START + 9 * S);
+  assert_int_equal (publisher_connect (publisher, "tcp://master:5555", folder, 301, &error), 0);
+  warnings_until (START + 18 * S, said, sizeof said);
+  assert_string_equal (said, "");
+  warnings_until (START + 30 * S, said, sizeof said);
+  assert_non_null (strstr (said, "no aggregator answers at tcp://"));
+}
+
 static void
 test_keys_that_are_missing (void **state)
 {
@@ -242,7 +302,7 @@ test_keys_that_are_missing (void **state)
   (void) state;
   assert_null (publisher_create (&options, NULL, NULL, &error));
   assert_non_null (strstr (error.text, "/nowhere/agent.key"));
-  assert_non_null (strstr (error.text, "agent keys init"));
+  assert_non_null (strstr (error.text, "synop-agent keys init --keys /nowhere --node n1"));
 }
 
 int
@@ -262,6 +322,9 @@ main (void)
     cmocka_unit_test_setup_teardown (test_silence_brings_a_new_connection, begin, end),
     cmocka_unit_test_setup_teardown (test_broken_messages_change_nothing, begin, end),
     cmocka_unit_test_setup_teardown (test_texts_of_a_connection_may_go, begin, end),
+    cmocka_unit_test_setup_teardown (test_silence_at_the_start_is_told, begin, end),
+    cmocka_unit_test_setup_teardown (test_a_handshake_is_an_answer, begin, end),
+    cmocka_unit_test_setup_teardown (test_a_new_connection_has_its_time, begin, end),
     cmocka_unit_test (test_keys_that_are_missing),
   };
 
