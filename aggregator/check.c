@@ -189,7 +189,7 @@ check_events (struct check *check, uint64_t *events, struct error *error)
       struct stored_event *event = &found[--count];
       if (event->broken) {
         check->broken++;
-        log_error ("event %" PRId64 ": its line is broken", event->row);
+        log_error ("event %" PRId64 ": it is not as it was written", event->row);
       }
       stored_event_free (event);
     }

@@ -63,6 +63,8 @@ struct cluster_output {
   void (*answer) (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length);
   /* The bytes of a schema that history has, valid until the next call of anything; NULL: it has not. */
   const struct buffer *(*schema) (void *context, const uint8_t hash[SCHEMA_HASH_SIZE]);
+  /* What this node sent could not be kept now: it is asked for nothing that can come later. */
+  bool (*crowded) (void *context, const char *node);
 };
 
 struct cluster_options {
@@ -117,8 +119,6 @@ void cluster_tick (struct cluster *cluster, struct instant now);
 
 /* Asks for more of what is missing, as far as the rate allows; after each batch of messages, so that it comes evenly. */
 void cluster_ask_replay (struct cluster *cluster, struct instant now);
-/* Asks for nothing as long as it is held: what came could not be kept. */
-void cluster_hold_replay (struct cluster *cluster, bool hold);
 
 /* Closes the ticks that are due; after each batch of messages and at cluster_next_tick. */
 void cluster_close_ticks (struct cluster *cluster, struct instant now);

@@ -36,6 +36,8 @@ static const struct event_form forms[EVENT_TYPES] = {
   [EVENT_CLOCK_STEP] = { "clock_step", .reason = "clock", .seconds = "seconds", .level = LOG_LEVEL_WARNING },
   [EVENT_HISTORY_FAILED] = { "history_failed", .text = "error", .count = "not_stored", .level = LOG_LEVEL_ERROR },
   [EVENT_HISTORY_RESUMED] = { "history_resumed", .count = "not_stored", .level = LOG_LEVEL_INFO },
+  [EVENT_OVER_SHARE] = { "over_share", .reason = "what", .text = "detail", .count = "count",
+                         .level = LOG_LEVEL_WARNING },
   [EVENT_DROPPED] = { "dropped", .count = "lines", .level = LOG_LEVEL_WARNING },
 };
 

@@ -27,6 +27,7 @@ enum event_type {
   EVENT_CLOCK_STEP,      /* a clock jumped by `seconds`; reason: wall, monotonic, aggregator */
   EVENT_HISTORY_FAILED,  /* it cannot be written: why, and what to do; count: frames that were not stored */
   EVENT_HISTORY_RESUMED, /* it is written again; count: frames that were not stored meanwhile */
+  EVENT_OVER_SHARE,      /* a node was held back to its share of something (reason); count: of what it wanted more of */
   EVENT_TYPES
 };
 
