@@ -91,6 +91,7 @@ struct cluster_counts {
   uint64_t wrong_node;          /* frames and hellos that name another node than their key's */
   uint64_t wrong_schema;        /* frames of a schema that was refused */
   uint64_t schema_refused;      /* schemas that were not asked for, or are not what their hash says, or break a rule */
+  uint64_t schemas_over_share;  /* schemas that were not taken yet, since their node brought too many */
   uint64_t frames_held_dropped; /* frames that waited for their schema in vain */
   uint64_t control;             /* messages on the control channel */
   uint64_t control_malformed, control_unknown;

@@ -43,6 +43,7 @@ static const struct counter cluster_counters[] = {
   CLUSTER (wrong_node),
   CLUSTER (wrong_schema),
   CLUSTER (schema_refused),
+  CLUSTER (schemas_over_share),
   CLUSTER (frames_held_dropped),
   CLUSTER (control),
   CLUSTER (control_malformed),
