@@ -62,7 +62,7 @@ $(BUILD)/%.a:
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(AGGREGATOR): ALL_CFLAGS += $(shell pkg-config --cflags $(AGGREGATOR_PACKAGES) 2>/dev/null)
+$(AGGREGATOR) $(BUILD)/obj/tests/unit/test_export.o: ALL_CFLAGS += $(shell pkg-config --cflags $(AGGREGATOR_PACKAGES) 2>/dev/null)
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
