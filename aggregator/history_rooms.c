@@ -14,6 +14,7 @@
 #define ROOM_PART 10 /* of max_size: for events, and for jobs */
 #define CUT_CHUNKS 8 /* at once, so that no more goes than must */
 #define CUT_EVENTS 32
+#define CUTS 32         /* then it is looked whether there is time for more */
 #define OVER_SHARE 2    /* times as much as nodes have on average: that is told */
 #define CHUNK_ROW "200" /* bytes that a row takes beside its data, with its indexes */
 #define EVENT_ROW "100"
@@ -167,46 +168,51 @@ trim_jobs (struct history_store *store, int64_t room, struct error *error)
 }
 
 static int
-name_of (struct history_store *store, int64_t node, char name[FRAME_NODE_MAX + 1], struct error *error)
+tell_cut (struct history_store *store, const struct most *most, int chunks, const struct history_cut *cut,
+          struct error *error)
 {
   sqlite3_stmt *statement = store->statements[NAME_OF];
   int code;
 
-  sqlite3_bind_int64 (statement, 1, node);
+  if (!most->owner || most->bytes / OVER_SHARE <= most->of_nodes / most->nodes)
+    return 0;
+  sqlite3_bind_int64 (statement, 1, most->owner);
   code = sqlite3_step (statement);
-  if (code == SQLITE_ROW && sqlite3_column_text (statement, 0))
-    strncpy (name, (const char *) sqlite3_column_text (statement, 0), FRAME_NODE_MAX);
+  if (code == SQLITE_ROW && cut && sqlite3_column_text (statement, 0))
+    cut->over_share (cut->context, (const char *) sqlite3_column_text (statement, 0), (uint64_t) chunks);
   sqlite3_reset (statement);
   return code == SQLITE_ROW || code == SQLITE_DONE ? 0 : history_store_fail (store, error);
 }
 
+/* Of the one that has most, again and again, until so much has gone. */
 static int
-trim_chunks (struct history_store *store, struct history_cut *told, struct error *error)
+trim_chunks (struct history_store *store, int64_t bytes, const struct history_cut *told, struct error *error)
 {
   struct most most;
-  int count;
+  int64_t before = 0;
 
-  if (look_for_most (store, "chunks", &most, error) < 0)
-    return -1;
-  if (most.sum == 0)
-    return 0;
-  count = cut (store, CUT_CHUNKS_OF, "chunks", most.owner, CUT_CHUNKS, error);
-  if (count > 0 && most.owner && most.bytes / OVER_SHARE > most.of_nodes / most.nodes) {
-    told->chunks = (uint64_t) count;
-    if (name_of (store, most.owner, told->node, error) < 0)
+  for (int i = 0; i < CUTS; i++) {
+    int count;
+    if (look_for_most (store, "chunks", &most, error) < 0)
+      return -1;
+    before = i == 0 ? most.sum : before;
+    if (most.sum == 0 || before - most.sum >= bytes)
+      return most.sum != 0;
+    count = cut (store, CUT_CHUNKS_OF, "chunks", most.owner, CUT_CHUNKS, error);
+    if (count < 0 || (count > 0 && tell_cut (store, &most, count, told, error) < 0))
       return -1;
   }
-  return count < 0 ? -1 : 1;
+  return 1;
 }
 
 int
-history_rooms_trim (struct history_store *store, uint64_t max_size, bool full, struct history_cut *told,
+history_rooms_trim (struct history_store *store, uint64_t max_size, uint64_t used, const struct history_cut *told,
                     struct error *error)
 {
   int64_t room = max_size / ROOM_PART > INT64_MAX ? INT64_MAX : (int64_t) (max_size / ROOM_PART);
   int events = trim_events (store, room, error), jobs = events < 0 ? -1 : trim_jobs (store, room, error);
 
-  if (jobs != 0 || events != 0 || !full)
+  if (jobs != 0 || events != 0 || used <= max_size)
     return jobs < 0 ? -1 : events || jobs;
-  return trim_chunks (store, told, error);
+  return trim_chunks (store, (int64_t) (used - max_size), told, error);
 }

@@ -6,8 +6,9 @@
 
 /* Makes its tables and triggers in a file that has none, which takes a while when it is large. */
 int history_rooms_open (struct history_store *store, struct error *error);
-/* Deletes a little of what is over the room for events or for jobs; of chunks, if the file is full. 1: there may be more. */
-int history_rooms_trim (struct history_store *store, uint64_t max_size, bool full, struct history_cut *told,
+/* Deletes a little of what is over the room for events or for jobs; of chunks, if more than max_size bytes are used. 1: there
+ * may be more. */
+int history_rooms_trim (struct history_store *store, uint64_t max_size, uint64_t used, const struct history_cut *told,
                         struct error *error);
 
 #endif

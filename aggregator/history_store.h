@@ -20,7 +20,6 @@
 
 #include "synop/buffer.h"
 #include "synop/error.h"
-#include "synop/frame.h"
 #include "synop/schema.h"
 
 #define HISTORY_APPLICATION 0x73796e6f               /* "syno": SQLite's application_id */
@@ -69,15 +68,15 @@ int history_store_ranges (struct history_store *store, int64_t since_ns, void *c
                                          uint64_t last),
                           struct error *error);
 
-/* Chunks that went though other nodes have older ones: this one has far more than others. */
+/* Is told of chunks that went though others have older ones: their node has far more than others. */
 struct history_cut {
-  char node[FRAME_NODE_MAX + 1];
-  uint64_t chunks; /* 0: none */
+  void *context;
+  void (*over_share) (void *context, const char *node, uint64_t chunks);
 };
 /* Deletes a little of what is before `before_ns`, or of what is over its room (history_rooms.c). 1: there may be more to
- * delete. `cut` is zeroed. */
-int history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, struct history_cut *cut,
-                        struct error *error);
+ * delete. `cut` may be NULL. */
+int history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size,
+                        const struct history_cut *cut, struct error *error);
 /* Gives up to so many pages back to the file system when many are free. */
 int history_store_shrink (struct history_store *store, unsigned pages, struct error *error);
 

@@ -44,7 +44,7 @@ trim_age (struct history_store *store, int64_t before_ns, struct error *error)
 }
 
 int
-history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, struct history_cut *cut,
+history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, const struct history_cut *cut,
                     struct error *error)
 {
   struct usage usage;
@@ -54,8 +54,8 @@ history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max
     return more;
   if (look (store, &usage, error) < 0)
     return -1;
-  return history_rooms_trim (
-      store, max_size, (uint64_t) (usage.pages - usage.unused) * (uint64_t) usage.page_size > max_size, cut, error);
+  return history_rooms_trim (store, max_size, (uint64_t) (usage.pages - usage.unused) * (uint64_t) usage.page_size, cut,
+                             error);
 }
 
 int

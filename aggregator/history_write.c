@@ -8,7 +8,7 @@
 #include "aggregator/history_record.h"
 #include "synop/memory.h"
 
-#define TRIM_TIME (NS_PER_S / 4) /* each time: deleting is faster than what is written in that */
+#define TRIM_TIME NS_PER_S /* as long as is gathered between two writes: deleting as much takes less */
 #define SHRINK_EVERY (10 * NS_PER_S)
 #define SHRINK_PAGES 2048
 
@@ -172,19 +172,21 @@ write_waiting (struct history *history, struct error *error)
   return 0;
 }
 
-/* A node that lost chunks though others have older ones. */
 static void
-note_cut (struct history *history, const struct history_cut *cut)
+note_cut (void *context, const char *node, uint64_t chunks)
 {
+  struct history *history = context;
+
   pthread_mutex_lock (&history->mutex);
-  history->counts.chunks_over_share += cut->chunks;
-  history_share_of (&history->shares, cut->node)->held[HELD_CHUNKS].count += cut->chunks;
+  history->counts.chunks_over_share += chunks;
+  history_share_of (&history->shares, node)->held[HELD_CHUNKS].count += chunks;
   pthread_mutex_unlock (&history->mutex);
 }
 
 static int
 trim_some (struct history *history, int64_t until_ns, struct error *error)
 {
+  const struct history_cut cut = { history, note_cut };
   int64_t max_age_ns;
   uint64_t max_size;
   int more;
@@ -193,12 +195,9 @@ trim_some (struct history *history, int64_t until_ns, struct error *error)
   max_age_ns = history->options.max_age_ns;
   max_size = history->options.max_size;
   pthread_mutex_unlock (&history->mutex);
-  do {
-    struct history_cut cut = { 0 };
+  do
     more = history_store_trim (history->store, clock_wall () - max_age_ns, max_size, &cut, error);
-    if (more >= 0 && cut.chunks)
-      note_cut (history, &cut);
-  } while (more == 1 && clock_monotonic () < until_ns);
+  while (more == 1 && clock_monotonic () < until_ns);
   return more < 0 ? -1 : 0;
 }
 

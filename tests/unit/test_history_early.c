@@ -271,12 +271,11 @@ shrink (struct scratch *scratch)
 {
   struct error error;
   struct history_store *store = history_store_open (scratch->path, &error);
-  struct history_cut cut = { 0 };
   int64_t before, pages = ask_file (scratch, "PRAGMA page_count");
   int steps = 0;
 
   assert_non_null (store);
-  while (history_store_trim (store, at (scratch, 1585), UINT64_MAX, &cut, &error) == 1)
+  while (history_store_trim (store, at (scratch, 1585), UINT64_MAX, NULL, &error) == 1)
     ;
   do {
     before = pages;
