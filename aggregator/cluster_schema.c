@@ -107,8 +107,8 @@ cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant
                                            .wall_ns = now.wall_ns,
                                            .node = node->name,
                                            .reason = "schemas",
-                                           .text = "it has another schema ever again: a new one is taken each 10 s, "
-                                                   "and its frames come late",
+                                           .text = "it brings one new schema after the other: one is taken each 10 s, "
+                                                   "frames of the others come late",
                                            .count = node->brought.pending });
   node->brought.pending = 0;
   node->brought.told_ns = now.monotonic_ns;
