@@ -90,7 +90,7 @@ $(BUILD)/lib%.a: $(BUILD)/obj/%/list
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-$(AGGREGATOR): ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
+$(AGGREGATOR) $(BUILD)/obj/tests/unit/test_export.o: ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
 $(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<

@@ -1,5 +1,5 @@
 /* See check.h. It reads every chunk: that its bytes are whole, that every frame in it can be read by its schema, that it
- * holds the frames that its row says, and no frame twice; and that the line of every event is one. */
+ * holds the frames that its row says, and no frame twice; and that every event is as it was written. */
 #include "aggregator/check.h"
 
 #include <inttypes.h>
@@ -30,6 +30,7 @@ struct check {
   uint64_t ticks, chunks, broken;
   struct chunk_row before;
   struct chunk chunk;
+  struct chunk_row found; /* times and numbers of what is in it */
 };
 
 static int
@@ -54,6 +55,29 @@ take_nothing (void *context, size_t group)
   return NULL;
 }
 
+static void
+find (struct check *check, size_t index, int64_t time_ns, int64_t number)
+{
+  struct chunk_row *found = &check->found;
+
+  found->first_time = index == 0 || time_ns < found->first_time ? time_ns : found->first_time;
+  found->last_time = index == 0 || time_ns > found->last_time ? time_ns : found->last_time;
+  found->first_number = index == 0 ? number : found->first_number;
+  found->last_number = number;
+}
+
+static int
+check_found (struct check *check, const struct chunk_row *row)
+{
+  const struct chunk_row *found = &check->found;
+
+  if (found->first_time != row->first_time || found->last_time != row->last_time)
+    return fault (check, row, "it holds frames of other times than it should");
+  if (found->first_number != row->first_number || found->last_number != row->last_number)
+    return fault (check, row, "it holds frames with other numbers than it should");
+  return 0;
+}
+
 static int
 check_frame (struct check *check, const struct chunk_row *row, size_t index)
 {
@@ -72,11 +96,10 @@ check_frame (struct check *check, const struct chunk_row *row, size_t index)
     return fault (check, row, "what is kept beside a frame is broken");
   if (strcmp (header.node, row->node) != 0 || header.session != row->session || header.sequence != row->first + index)
     return fault (check, row, "it holds another frame than it should");
-  if (record.time_ns < row->first_time || record.time_ns > row->last_time)
-    return fault (check, row, "it holds a frame of another time");
   schema = history_file_schema (check->file, header.schema, &error);
   if (!schema || frame_read_tables (frame, frame_length, &header, schema, &sink, &error) < 0)
     return fault (check, row, error.text);
+  find (check, index, record.time_ns, record.number);
   return 0;
 }
 
@@ -101,10 +124,13 @@ check_chunk (struct check *check, const struct chunk_row *row)
     const void *record_bytes = chunk_message (&check->chunk, i, &length);
     if (tick_record_read (&record, record_bytes, length) < 0)
       return fault (check, row, "a tick is broken");
+    find (check, i, record.time_ns, record.number);
   }
   for (size_t i = 0; !ticks && i < count; i++)
     if (check_frame (check, row, i) < 0)
       return -1;
+  if (check_found (check, row) < 0)
+    return -1;
   check->ticks += ticks ? count : 0;
   check->sum.frames += ticks ? 0 : count;
   check->sum.bytes += bytes;
@@ -189,7 +215,7 @@ check_events (struct check *check, uint64_t *events, struct error *error)
       struct stored_event *event = &found[--count];
       if (event->broken) {
         check->broken++;
-        log_error ("event %" PRId64 ": its line is broken", event->row);
+        log_error ("event %" PRId64 ": it is not as it was written", event->row);
       }
       stored_event_free (event);
     }

@@ -63,6 +63,8 @@ struct cluster_output {
   void (*answer) (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length);
   /* The bytes of a schema that history has, valid until the next call of anything; NULL: it has not. */
   const struct buffer *(*schema) (void *context, const uint8_t hash[SCHEMA_HASH_SIZE]);
+  /* What this node sent could not be kept now: it is asked for nothing that can come later. */
+  bool (*crowded) (void *context, const char *node);
 };
 
 struct cluster_options {
@@ -89,6 +91,7 @@ struct cluster_counts {
   uint64_t wrong_node;          /* frames and hellos that name another node than their key's */
   uint64_t wrong_schema;        /* frames of a schema that was refused */
   uint64_t schema_refused;      /* schemas that were not asked for, or are not what their hash says, or break a rule */
+  uint64_t schemas_over_share;  /* schemas that were not taken yet, since their node brought too many */
   uint64_t frames_held_dropped; /* frames that waited for their schema in vain */
   uint64_t control;             /* messages on the control channel */
   uint64_t control_malformed, control_unknown;
@@ -117,8 +120,6 @@ void cluster_tick (struct cluster *cluster, struct instant now);
 
 /* Asks for more of what is missing, as far as the rate allows; after each batch of messages, so that it comes evenly. */
 void cluster_ask_replay (struct cluster *cluster, struct instant now);
-/* Asks for nothing as long as it is held: what came could not be kept. */
-void cluster_hold_replay (struct cluster *cluster, bool hold);
 
 /* Closes the ticks that are due; after each batch of messages and at cluster_next_tick. */
 void cluster_close_ticks (struct cluster *cluster, struct instant now);

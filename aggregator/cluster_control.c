@@ -116,7 +116,7 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
       node->refused = false; /* a new connection may bring the right bytes */
       cluster_want_schema (cluster, node, hello->schema_hash);
-      known = !cluster_ask_due (cluster, node, received.monotonic_ns);
+      known = !cluster_ask_due (cluster, node, received);
     }
   } else {
     session = node_session (node, hello->session);

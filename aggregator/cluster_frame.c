@@ -93,7 +93,7 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct lin
     cluster_take_gap (cluster, node, header.session, header.sequence, header.sequence, received);
   } else {
     cluster_want_schema (cluster, node, header.schema);
-    cluster_ask_schema (cluster, node, received.monotonic_ns);
+    cluster_ask_schema (cluster, node, received);
     cluster_hold_frame (cluster, node, message->bytes, message->length, received);
   }
 }

@@ -108,7 +108,7 @@ cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct inst
     refuse (want);
     return;
   }
-  if (cluster_asked_lately (cluster, want->hash, now.monotonic_ns))
+  if (!cluster_may_bring (cluster, node, now) || cluster_asked_lately (cluster, want->hash, now.monotonic_ns))
     return;
   want->asked++;
   want->ask_at_ns = now.monotonic_ns + wait;
@@ -142,6 +142,8 @@ cluster_take_late_schema (struct cluster *cluster, struct node *node, const stru
     want->wanting = false;
     return true;
   }
+  if (!cluster_may_bring (cluster, node, now)) /* it is asked for it again */
+    return true;
   schema = cluster_read_schema (message, &error);
   if (!schema) {
     refuse (want);

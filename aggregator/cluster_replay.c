@@ -12,8 +12,8 @@
  * A frame whose schema is not there stays missing; it is asked for again when that has come (cluster_late_schema.c).
  *
  * So that a thousand agents with full rings do not stand before live frames: sixteen nodes are asked at once, in turn,
- * what is asked for is held to a rate in frames, what comes to one in bytes, and nothing is asked for while messages wait
- * or history has no room. A node that does not answer is asked again, ever more seldom, and after TRIES_MAX its oldest
+ * what is asked for is held to a rate in frames, what comes to one in bytes, and nothing is asked for while messages wait,
+ * nor of a node for which history has no room. A node that does not answer is asked again, ever more seldom, and after TRIES_MAX its oldest
  * range is lost. */
 #include <string.h>
 
@@ -67,13 +67,15 @@ cluster_end_request (struct cluster *cluster, struct node *node)
 }
 
 static bool
-is_ready (const struct node *node, int64_t now_ns)
+is_ready (const struct cluster *cluster, const struct node *node, int64_t now_ns)
 {
+  const struct cluster_output *output = &cluster->options.output;
   const struct session *session = &node->sessions[0];
 
   return node->replay.missing.count && !node->replay.asked && session->replays && session->routing_length &&
          node->schema && !node->wanting && !node->replay.want.wanting && now_ns >= node->replay.wait_ns &&
-         (clock_model_usable (&node->clock.model) || now_ns - session->hello_ns >= CLOCK_PATIENCE);
+         (clock_model_usable (&node->clock.model) || now_ns - session->hello_ns >= CLOCK_PATIENCE) &&
+         !(output->crowded && output->crowded (output->context, node->name));
 }
 
 static void
@@ -107,7 +109,7 @@ ask (struct cluster *cluster, struct node *node, struct replay_slot *slot, int64
 static bool
 may_ask (const struct cluster_replay *replay, int64_t now_ns)
 {
-  return !replay->held && now_ns >= replay->behind_ns && replay->frames > 0 && replay->bytes > 0;
+  return now_ns >= replay->behind_ns && replay->frames > 0 && replay->bytes > 0;
 }
 
 /* Asks as many nodes as may be asked now, in turn. */
@@ -125,7 +127,7 @@ ask_all (struct cluster *cluster, int64_t now_ns)
     struct replay_slot *slot;
 
     wanted |= node->replay.missing.count != 0;
-    if (!is_ready (node, now_ns))
+    if (!is_ready (cluster, node, now_ns))
       continue;
     slot = may_ask (replay, now_ns) ? free_slot (cluster) : NULL;
     if (!slot) {
@@ -181,12 +183,6 @@ cluster_note_wait (struct cluster *cluster, int64_t received_ns, int64_t now_ns)
 {
   if (now_ns - received_ns > WAIT_MAX)
     cluster->replay.behind_ns = now_ns + WAIT_MAX;
-}
-
-void
-cluster_hold_replay (struct cluster *cluster, bool hold)
-{
-  cluster->replay.held = hold;
 }
 
 void

@@ -17,6 +17,9 @@
 #define ASK_WAIT_FIRST NS_PER_S /* doubled each time, so that a mute node does not stand before others */
 #define ASK_WAIT_MAX (4 * NS_PER_S)
 #define ASK_OTHERS_AFTER (200 * NS_PER_MS) /* 1,000 agents that come at once need not all send the same schema */
+#define BRING_EVERY (10 * NS_PER_S)        /* a new one of a node */
+#define BRING_AHEAD (15 * BRING_EVERY)     /* so that 16 may come at once, of one that brought none for long */
+#define BROUGHT_TOLD_EVERY (60 * NS_PER_S) /* one event a node */
 
 static void
 give_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
@@ -77,6 +80,38 @@ cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t h
   node->wanting = true;
   memcpy (node->wanted, hash, SCHEMA_HASH_SIZE);
   node->ask_wait_ns = ASK_WAIT_FIRST;
+  node->brought.held = false;
+}
+
+bool
+cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now)
+{
+  bool may = node->brought.due_ns - now.monotonic_ns <= BRING_AHEAD;
+
+  if (!may && !node->brought.held) {
+    node->brought.held = true;
+    node->brought.pending++;
+    cluster->counts.schemas_over_share++;
+    cluster_tell_brought (cluster, node, now);
+  }
+  return may;
+}
+
+void
+cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant now)
+{
+  if (!node->brought.pending ||
+      (node->brought.told_ns && now.monotonic_ns - node->brought.told_ns < BROUGHT_TOLD_EVERY))
+    return;
+  cluster_event (cluster, &(struct event){ .type = EVENT_OVER_SHARE,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .reason = "schemas",
+                                           .text = "it brings one new schema after the other: one is taken each 10 s, "
+                                                   "frames of the others come late",
+                                           .count = node->brought.pending });
+  node->brought.pending = 0;
+  node->brought.told_ns = now.monotonic_ns;
 }
 
 bool
@@ -90,25 +125,25 @@ cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SI
 }
 
 bool
-cluster_ask_due (struct cluster *cluster, struct node *node, int64_t now_ns)
+cluster_ask_due (struct cluster *cluster, struct node *node, struct instant now)
 {
-  if (!node->wanting || !node->sessions[0].routing_length || now_ns < node->ask_at_ns)
+  if (!node->wanting || !node->sessions[0].routing_length || now.monotonic_ns < node->ask_at_ns)
     return false;
-  if (cluster_asked_lately (cluster, node->wanted, now_ns))
+  if (!cluster_may_bring (cluster, node, now) || cluster_asked_lately (cluster, node->wanted, now.monotonic_ns))
     return false;
-  node->ask_at_ns = now_ns + node->ask_wait_ns;
+  node->ask_at_ns = now.monotonic_ns + node->ask_wait_ns;
   if (node->ask_wait_ns < ASK_WAIT_MAX)
     node->ask_wait_ns *= 2;
   return true;
 }
 
 void
-cluster_ask_schema (struct cluster *cluster, struct node *node, int64_t now_ns)
+cluster_ask_schema (struct cluster *cluster, struct node *node, struct instant now)
 {
   struct session *session = &node->sessions[0];
   struct control request = { .type = CONTROL_SCHEMA_REQUEST, .session = session->id };
 
-  if (!cluster_ask_due (cluster, node, now_ns))
+  if (!cluster_ask_due (cluster, node, now))
     return;
   memcpy (request.schema_hash, node->wanted, SCHEMA_HASH_SIZE);
   cluster_answer (cluster, session->routing, session->routing_length, &request);
@@ -177,8 +212,11 @@ tell_schema (struct cluster *cluster, const struct node *node, const struct sche
 }
 
 void
-cluster_new_schema (struct cluster *cluster, const struct node *node, struct shared_schema *shared, struct instant now)
+cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared, struct instant now)
 {
+  int64_t due_ns = node->brought.due_ns;
+
+  node->brought.due_ns = (due_ns > now.monotonic_ns ? due_ns : now.monotonic_ns) + BRING_EVERY;
   tell_schema (cluster, node, shared->schema, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *other = cluster->nodes[i];
@@ -203,6 +241,8 @@ cluster_take_schema (struct cluster *cluster, struct node *node, const struct co
       cluster_reject (cluster, node, REJECTED_SCHEMA, "a schema that was not asked for", now);
     return;
   }
+  if (!cluster_may_bring (cluster, node, now)) /* it was not asked for it, but it will be */
+    return;
   schema = cluster_read_schema (message, &error);
   if (!schema) {
     refuse_schema (cluster, node, error.text, now);

@@ -40,6 +40,8 @@ static const struct event_form forms[EVENT_TYPES] = {
                              .level = LOG_LEVEL_WARNING },
   [EVENT_JOB_DISPUTED] = { "job_disputed", .reason = "job_id", .text = "detail", .count = "count",
                            .level = LOG_LEVEL_WARNING },
+  [EVENT_OVER_SHARE] = { "over_share", .reason = "what", .text = "detail", .count = "count",
+                         .level = LOG_LEVEL_WARNING },
   [EVENT_DROPPED] = { "dropped", .count = "lines", .level = LOG_LEVEL_WARNING },
 };
 

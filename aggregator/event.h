@@ -29,6 +29,7 @@ enum event_type {
   EVENT_JOBS_HELD_BACK,  /* of a node or user; reason: rows, words; text: why; count: how many since the last one */
   EVENT_JOB_DISPUTED,    /* a node has another job of an id that runs elsewhere; reason: the id; text: whose they are */
   EVENT_HISTORY_RESUMED, /* it is written again; count: frames that were not stored meanwhile */
+  EVENT_OVER_SHARE,      /* a node was held back to its share of something (reason); count: of what it wanted more of */
   EVENT_TYPES
 };
 

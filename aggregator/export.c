@@ -12,6 +12,7 @@
 #include "aggregator/replay.h"
 #include "common/report_private.h"
 #include "synop/clock.h"
+#include "synop/hash.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 #include "synop/report.h"
@@ -89,10 +90,46 @@ export_number (struct json *json, const struct metric *metric, const struct valu
 
 /* ---- tables ---- */
 
+/* Names, by their hash: to count them. */
+struct name_set {
+  uint64_t *places; /* 0: free */
+  size_t count, capacity;
+};
+
+static void name_set_add (struct name_set *set, uint64_t hash);
+
+static void
+name_set_grow (struct name_set *set)
+{
+  struct name_set larger = { .capacity = set->capacity ? 2 * set->capacity : 8 };
+
+  larger.places = memory_new (larger.capacity, sizeof larger.places[0]);
+  for (size_t i = 0; i < set->capacity; i++)
+    if (set->places[i])
+      name_set_add (&larger, set->places[i]);
+  free (set->places);
+  *set = larger;
+}
+
+static void
+name_set_add (struct name_set *set, uint64_t hash)
+{
+  size_t at;
+
+  if (2 * set->count >= set->capacity)
+    name_set_grow (set);
+  for (at = hash & (set->capacity - 1); set->places[at]; at = (at + 1) & (set->capacity - 1))
+    if (set->places[at] == hash)
+      return;
+  set->places[at] = hash;
+  set->count++;
+}
+
 struct export_table {
-  struct export_table *next;
+  struct export_table *next; /* the last one that was made comes first */
   const struct group *group; /* of a schema, which lives as long as the file is open */
   void *state;
+  struct name_set nodes; /* that have it */
 };
 
 static bool
@@ -109,7 +146,7 @@ same_group (const struct group *one, const struct group *other)
   return same;
 }
 
-/* A group whose columns changed with an upgrade gets a second table: "network-2". */
+/* A group that has other columns on some nodes, or after an upgrade, gets a second table: "network-2". */
 static struct export_table *
 table_of (struct export *export, const struct group *group, struct error *error)
 {
@@ -204,6 +241,8 @@ take_group (struct export *export, const struct cluster_frame *frame, const stru
                             .period_ns = group->flags & GROUP_ONCE ? 0 : report_elapsed_ns (pair),
                             .table = pair->now };
 
+  if (table)
+    name_set_add (&table->nodes, hash_text (frame->header->node) | 1);
   if (!table || (!only && add_node (export, table, pair, row, error) < 0))
     return -1;
   return add_devices (export, table, pair, row, only, error);
@@ -231,17 +270,40 @@ export_begin (struct export *export, const struct export_format *format, const c
   return export->output ? 0 : -1;
 }
 
+/* What most nodes have is found under the plain name of its group, whoever came first: of those with as many the first. */
+static int
+name_tables (struct export *export, struct error *error)
+{
+  int result = 0;
+
+  for (struct export_table *first = export->tables; first && result == 0; first = first->next) {
+    struct export_table *most = first;
+    bool plain = true; /* it was the first of its group */
+    for (const struct export_table *other = first->next; other && plain; other = other->next)
+      plain = strcmp (other->group->name, first->group->name) != 0;
+    for (struct export_table *other = export->tables; plain && other != first; other = other->next)
+      if (strcmp (other->group->name, first->group->name) == 0 &&
+          other->nodes.count >= most->nodes.count + (most == first))
+        most = other;
+    if (plain && most != first)
+      result = export->format->swap (first->state, most->state, error);
+  }
+  return result;
+}
+
 int
 export_end (struct export *export, struct error *error)
 {
   struct error later;
-  bool failed = false;
+  bool failed = !export->failed && name_tables (export, error) < 0;
 
+  export->failed |= failed;
   while (export->tables) {
     struct export_table *table = export->tables;
     export->tables = table->next;
     if (export->format->end (table->state, failed ? &later : error) < 0)
       failed = true;
+    free (table->nodes.places);
     free (table);
   }
   export->failed |= failed;

@@ -53,9 +53,11 @@ void export_number (struct json *json, const struct metric *metric, const struct
 /* Each writes under `path`: the folder, or the file. Errors name the file. */
 struct export_format {
   void *(*create) (const char *path, struct error *error); /* NULL: it failed */
-  /* Another table; `name` is a good name of a file. */
+  /* Another table; `name` is a good name of a file, and of no other table. */
   void *(*begin) (void *output, const char *name, const struct group *group, struct error *error);
   int (*row) (void *table, const struct export_row *row, struct error *error);
+  /* They change names. */
+  int (*swap) (void *table, void *other, struct error *error);
   int (*end) (void *table, struct error *error); /* frees it, also after an error */
   /* When all tables have ended; what is not whole is removed. */
   int (*destroy) (void *output, bool whole, struct error *error);

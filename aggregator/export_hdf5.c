@@ -262,6 +262,23 @@ table_row (void *context, const struct export_row *row, struct error *error)
 }
 
 static int
+table_swap_names (void *one, void *other, struct error *error)
+{
+  static const char aside[] = " swap"; /* no name of a group */
+  struct hdf5_table *table = one, *with = other;
+  hid_t file = table->output->file;
+  char *name = table->name;
+
+  if (H5Lmove (file, table->name, file, aside, H5P_DEFAULT, H5P_DEFAULT) < 0 ||
+      H5Lmove (file, with->name, file, table->name, H5P_DEFAULT, H5P_DEFAULT) < 0 ||
+      H5Lmove (file, aside, file, with->name, H5P_DEFAULT, H5P_DEFAULT) < 0)
+    return fail (table->output, "name a table", error);
+  table->name = with->name;
+  with->name = name;
+  return 0;
+}
+
+static int
 table_end (void *context, struct error *error)
 {
   struct hdf5_table *table = context;
@@ -278,4 +295,5 @@ table_end (void *context, struct error *error)
   return result;
 }
 
-const struct export_format export_hdf5 = { output_create, table_begin_writing, table_row, table_end, output_destroy };
+const struct export_format export_hdf5 = { output_create,    table_begin_writing, table_row,
+                                           table_swap_names, table_end,           output_destroy };

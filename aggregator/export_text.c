@@ -1,4 +1,5 @@
-/* CSV and JSON: a folder with a file for each table.
+/* CSV and JSON: a folder with a file for each table. A file is open only while some of it is written, since there may be more
+ * of them than a process may have open.
  *
  * CSV: RFC 4180; the header has the units, "rx_bytes (bytes)"; what is missing is empty. A text that a spreadsheet would
  * take for a formula has an apostrophe before it.
@@ -15,6 +16,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
+#define WAITING_MAX ((size_t) 16 * 1024 * 1024) /* to be written, in all tables; of few no more than: */
 #define WRITE_AT 65536
 #define FORMULA "=+-@\t\r" /* how one begins */
 
@@ -22,11 +24,12 @@ struct folder {
   char *path;
   bool made;           /* by us */
   struct buffer files; /* that were made, each with its NUL */
+  size_t tables;
 };
 
 struct text_table {
+  struct folder *folder;
   char *path;
-  FILE *file;
   const struct group *group;
   struct json json; /* what is to be written */
   uint64_t rows;
@@ -66,14 +69,40 @@ folder_destroy (void *context, bool whole, struct error *error)
 }
 
 static int
+fail (const struct text_table *table, struct error *error)
+{
+  return error_set (error, "%s: %s", table->path, strerror (errno));
+}
+
+static int
 write_out (struct text_table *table, struct error *error)
 {
   size_t length = table->json.out.length;
+  FILE *file = length ? fopen (table->path, "r+e") : NULL; /* it is there */
+  bool written;
 
-  if (length && fwrite (table->json.out.data, 1, length, table->file) != length)
-    return error_set (error, "%s: %s", table->path, strerror (errno));
+  if (length == 0)
+    return 0;
+  if (!file)
+    return fail (table, error);
+  written = fseeko (file, 0, SEEK_END) == 0 && fwrite (table->json.out.data, 1, length, file) == length;
+  if (!written)
+    fail (table, error);
+  if (fclose (file) != 0 && written) {
+    fail (table, error);
+    written = false;
+  }
   json_clear (&table->json);
-  return 0;
+  return written ? 0 : -1;
+}
+
+/* The more tables, the sooner. */
+static int
+write_full (struct text_table *table, struct error *error)
+{
+  size_t at = WAITING_MAX / table->folder->tables;
+
+  return table->json.out.length < (at < WRITE_AT ? at : WRITE_AT) ? 0 : write_out (table, error);
 }
 
 static struct text_table *
@@ -81,18 +110,37 @@ table_create (struct folder *folder, const char *name, const char *ending, const
               struct error *error)
 {
   struct text_table *table = memory_new (1, sizeof *table);
+  FILE *file;
 
+  table->folder = folder;
   table->path = memory_format ("%s/%s.%s", folder->path, name, ending);
   table->group = group;
-  table->file = fopen (table->path, "wxe");
-  if (table->file) {
+  file = fopen (table->path, "wxe");
+  if (file && fclose (file) == 0) {
     buffer_add (&folder->files, table->path, strlen (table->path) + 1);
+    folder->tables++;
     return table;
   }
-  error_set (error, "%s: %s", table->path, strerror (errno));
+  fail (table, error);
   free (table->path);
   free (table);
   return NULL;
+}
+
+/* Both files are our own. */
+static int
+table_swap_names (void *one, void *other, struct error *error)
+{
+  struct text_table *table = one, *with = other;
+  char *aside = memory_format ("%s.%ld", table->path, (long) getpid ()), *path = table->path;
+  int result = 0;
+
+  if (rename (table->path, aside) < 0 || rename (with->path, table->path) < 0 || rename (aside, with->path) < 0)
+    result = fail (table, error);
+  table->path = with->path;
+  with->path = path;
+  free (aside);
+  return result;
 }
 
 static int
@@ -100,8 +148,6 @@ table_destroy (struct text_table *table, struct error *error)
 {
   int result = write_out (table, error);
 
-  if (fclose (table->file) != 0 && result == 0)
-    result = error_set (error, "%s: %s", table->path, strerror (errno));
   json_free (&table->json);
   free (table->path);
   free (table);
@@ -184,7 +230,7 @@ csv_row (void *context, const struct export_row *row, struct error *error)
     }
   }
   buffer_add (out, "\n", 1);
-  return out->length < WRITE_AT ? 0 : write_out (table, error);
+  return write_full (table, error);
 }
 
 static int
@@ -193,7 +239,9 @@ csv_end (void *table, struct error *error)
   return table_destroy (table, error);
 }
 
-const struct export_format export_csv = { folder_create, csv_begin, csv_row, csv_end, folder_destroy };
+const struct export_format export_csv = {
+  folder_create, csv_begin, csv_row, table_swap_names, csv_end, folder_destroy
+};
 
 /* ---- JSON ---- */
 
@@ -295,7 +343,7 @@ json_row (void *context, const struct export_row *row, struct error *error)
     }
   }
   json_object_end (json);
-  return json->out.length < WRITE_AT ? 0 : write_out (table, error);
+  return write_full (table, error);
 }
 
 static int
@@ -307,4 +355,5 @@ json_end (void *context, struct error *error)
   return table_destroy (table, error);
 }
 
-const struct export_format export_json = { folder_create, json_begin, json_row, json_end, folder_destroy };
+const struct export_format export_json = { folder_create,    json_begin, json_row,
+                                           table_swap_names, json_end,   folder_destroy };

@@ -1,5 +1,6 @@
 /* See history.h. This is the side of the core: items go into a queue that a thread (history_writer.c) empties.
- * Memory is bounded: what waits counts until it is written, and what finds no room is dropped and counted. */
+ * Memory is bounded: what waits counts in its node's share until it is written, and what finds no room is dropped and
+ * counted. */
 #include "aggregator/history.h"
 
 #include <stdlib.h>
@@ -32,49 +33,73 @@ item_list_add (struct item_list *list, struct item *item)
 }
 
 void
-history_give_back (struct history *history, size_t size)
+history_give_back (struct history *history, struct history_share *share, size_t size)
 {
   pthread_mutex_lock (&history->mutex);
-  history->used -= size;
+  history_share_give (&history->shares, share, size);
   pthread_mutex_unlock (&history->mutex);
+}
+
+void
+item_free (struct history *history, struct item *item)
+{
+  pthread_mutex_lock (&history->mutex);
+  history_share_give (&history->shares, item->share, item->size);
+  if (item->schema)
+    item->schema->users--;
+  pthread_mutex_unlock (&history->mutex);
+  free (item);
 }
 
 void
 item_list_clear (struct history *history, struct item_list *list)
 {
-  size_t size = 0;
-
   while (list->first) {
     struct item *item = list->first;
     list->first = item->next;
-    size += item->size;
-    free (item);
+    item_free (history, item);
   }
   item_list_init (list);
-  history_give_back (history, size);
+}
+
+static void
+refuse (struct history *history, const struct item *item, struct history_share *share)
+{
+  bool over = history_share_is_over (&history->shares, share);
+
+  history->overflows += !over;
+  if (item->kind == ITEM_FRAME) {
+    history->counts.frames_not_stored++;
+    history->counts.frames_over_share += over;
+    share->held[HELD_FRAMES].count += over;
+  }
 }
 
 /* Queues the item, or drops it when there is no room. */
-static bool
+static void
 put (struct history *history, struct item *item)
 {
+  struct history_shares *shares = &history->shares;
+  struct history_share *share;
   bool room;
 
   pthread_mutex_lock (&history->mutex);
-  room = history->used + item->size <= history->options.queue_bytes;
+  share = history_share_of (shares, item->node);
+  room = history_share_take (shares, share, item->size);
   if (room) {
-    if (!history->queue.first || history->used > history->options.queue_bytes / 2)
+    if (!shares->turn || shares->used > shares->room / 4)
       pthread_cond_signal (&history->wake);
-    history->used += item->size;
-    item_list_add (&history->queue, item);
+    item->share = share;
+    item->put = ++history->put;
+    if (item->schema)
+      item->schema->users++;
+    history_share_put (shares, share, item);
   } else {
-    history->overflows++;
-    history->counts.frames_not_stored += item->kind == ITEM_FRAME;
+    refuse (history, item, share);
   }
   pthread_mutex_unlock (&history->mutex);
   if (!room)
     free (item);
-  return room;
 }
 
 static struct item *
@@ -95,33 +120,17 @@ item_create (enum item_kind kind, const char *node, const void *record, size_t r
   return item;
 }
 
-/* A schema goes before the first frame that needs it. */
-static void
-put_schema (struct history *history, const struct schema *schema)
-{
-  size_t known = history->schema_count < HISTORY_SCHEMAS_MAX ? history->schema_count : HISTORY_SCHEMAS_MAX;
-  struct item *item;
-
-  for (size_t i = 0; i < known; i++)
-    if (memcmp (history->schemas[i], schema->hash, SCHEMA_HASH_SIZE) == 0)
-      return;
-  history_hold_schema (history, schema->hash, schema->encoded.data, schema->encoded.length);
-  item = item_create (ITEM_SCHEMA, NULL, NULL, 0, schema->encoded.data, schema->encoded.length);
-  memcpy (item->hash, schema->hash, SCHEMA_HASH_SIZE);
-  if (put (history, item))
-    memcpy (history->schemas[history->schema_count++ % HISTORY_SCHEMAS_MAX], schema->hash, SCHEMA_HASH_SIZE);
-}
-
 void
 history_put_frame (struct history *history, const struct cluster_frame *frame)
 {
+  const struct schema *schema = frame->schema;
   struct item *item;
 
-  put_schema (history, frame->schema);
   buffer_clear (&history->record);
   frame_record_write (&history->record, ++history->number, frame);
   item = item_create (ITEM_FRAME, frame->header->node, history->record.data, history->record.length, frame->bytes,
                       frame->length);
+  item->schema = history_hold_schema (history, schema->hash, schema->encoded.data, schema->encoded.length);
   item->session = frame->header->session;
   item->sequence = frame->header->sequence;
   item->time_ns = frame->time_ns;
@@ -251,9 +260,8 @@ history_create (const struct history_options *options)
   history->path = memory_string (options->path);
   history->ranges_end = &history->ranges;
   history->ready_end = &history->ready;
-  item_list_init (&history->queue);
+  history_shares_init (&history->shares, options->queue_bytes);
   item_list_init (&history->events);
-  item_list_init (&history->schemas_known);
   history->gather = gather_create (&(struct gather_options){ .chunk_frames = options->chunk_frames,
                                                              .chunk_ns = options->chunk_ns,
                                                              .context = history,
@@ -276,6 +284,11 @@ static void
 history_free (struct history *history)
 {
   ready_clear (history);
+  for (struct item *item; (item = history_shares_next (&history->shares));)
+    for (struct item *next; item; item = next) {
+      next = item->next;
+      free (item);
+    }
   while (history->ranges) {
     struct range *range = history->ranges;
     history->ranges = range->next;
@@ -283,9 +296,9 @@ history_free (struct history *history)
   }
   history_free_schemas (history);
   item_list_clear (history, &history->events);
-  item_list_clear (history, &history->schemas_known);
   history_store_close (history->store);
   gather_destroy (history->gather);
+  history_shares_free (&history->shares);
   buffer_free (&history->record);
   json_free (&history->json);
   free (history->path);
@@ -323,57 +336,4 @@ history_each_range (const struct history *history, void *context,
 {
   for (const struct range *one = history->ranges; one; one = one->next)
     range (context, one->node, one->session, one->first, one->last);
-}
-
-/* ---- what it says ---- */
-
-void
-history_count (struct history *history, struct history_counts *counts)
-{
-  pthread_mutex_lock (&history->mutex);
-  *counts = history->counts;
-  pthread_mutex_unlock (&history->mutex);
-}
-
-bool
-history_is_crowded (struct history *history)
-{
-  bool crowded;
-
-  pthread_mutex_lock (&history->mutex);
-  crowded = history->used > history->options.queue_bytes / 4 * 3;
-  pthread_mutex_unlock (&history->mutex);
-  return crowded;
-}
-
-void
-history_poll (struct history *history, int64_t wall_ns, void *context,
-              void (*tell) (void *context, const struct event *event))
-{
-  struct error error = { "" };
-  struct history_counts counts;
-  bool failed, over;
-
-  pthread_mutex_lock (&history->mutex);
-  strcpy (error.text, history->problem);
-  over = history->overflows != history->overflow_seen ||
-         (history->failing && history->used > history->options.queue_bytes / 2);
-  history->overflow_seen = history->overflows;
-  counts = history->counts;
-  pthread_mutex_unlock (&history->mutex);
-
-  if (over && !*error.text)
-    error_set (&error, "%s: its disk is too slow; frames that find no room in [history] queue are not stored",
-               history->path);
-  failed = *error.text;
-  if (failed == history->failing && strcmp (error.text, history->told) == 0)
-    return;
-  history->failing = failed;
-  strcpy (history->told, error.text);
-  tell (context, &(struct event){ .type = failed ? EVENT_HISTORY_FAILED : EVENT_HISTORY_RESUMED,
-                                  .wall_ns = wall_ns,
-                                  .text = failed ? error.text : NULL,
-                                  .count = counts.frames_not_stored - history->not_stored_told });
-  if (!failed)
-    history->not_stored_told = counts.frames_not_stored;
 }

@@ -7,6 +7,9 @@
 #include "aggregator/history_file.h"
 #include "synop/memory.h"
 
+enum column { ROW, NUMBER, TIME, NODE, TYPE, LINE, SUM };
+#define BY_ID "LEFT JOIN nodes ON nodes.id = node WHERE events.id = ?"
+
 int
 history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_ns, struct event_list *list,
                          struct error *error)
@@ -44,31 +47,54 @@ is_line (const char *text, size_t length)
   return true;
 }
 
+/* Is it what was written? Of a file that an older program made the line alone can be looked at. */
+static bool
+is_whole (sqlite3_stmt *statement, const struct stored_event *event)
+{
+  if (sqlite3_column_type (statement, SUM) == SQLITE_NULL)
+    return is_line (event->line, event->length);
+  return sqlite3_column_int64 (statement, SUM) ==
+         history_event_sum (event->number, event->time_ns, event->node, event->type, event->line, event->length);
+}
+
 static struct stored_event
 event_of (sqlite3_stmt *statement)
 {
-  const char *line = (const char *) sqlite3_column_text (statement, 4);
-  size_t length = (size_t) sqlite3_column_bytes (statement, 4);
-  const char *type = (const char *) sqlite3_column_text (statement, 3);
-
-  return (struct stored_event){ .row = sqlite3_column_int64 (statement, 5),
-                                .number = sqlite3_column_int64 (statement, 0),
-                                .time_ns = sqlite3_column_int64 (statement, 1),
-                                .node = memory_string ((const char *) sqlite3_column_text (statement, 2)),
+  const char *line = (const char *) sqlite3_column_text (statement, LINE);
+  size_t length = (size_t) sqlite3_column_bytes (statement, LINE);
+  const char *type = (const char *) sqlite3_column_text (statement, TYPE);
+  struct stored_event event = { .row = sqlite3_column_int64 (statement, ROW),
+                                .number = sqlite3_column_int64 (statement, NUMBER),
+                                .time_ns = sqlite3_column_int64 (statement, TIME),
+                                .node = memory_string ((const char *) sqlite3_column_text (statement, NODE)),
                                 .type = memory_string (type ? type : ""),
                                 .line = memory_copy (line ? line : "", length),
-                                .length = length,
-                                .broken = !line || !is_line (line, length) };
+                                .length = length };
+
+  event.broken = !is_whole (statement, &event);
+  return event;
+}
+
+/* A history that an older program wrote has no sums. */
+static sqlite3_stmt *
+prepare_event (struct history_file *file, struct error *error)
+{
+  int64_t sums;
+
+  if (history_file_number (file, "SELECT count (*) FROM pragma_table_info ('events') WHERE name = 'sum'", &sums,
+                           error) < 0)
+    return NULL;
+  return history_file_prepare (file,
+                               sums ? "SELECT events.id, number, time, name, type, line, sum FROM events " BY_ID
+                                    : "SELECT events.id, number, time, name, type, line, NULL FROM events " BY_ID,
+                               error);
 }
 
 int
 history_file_events (struct history_file *file, const int64_t *rows, size_t count, struct stored_event *events,
                      struct error *error)
 {
-  sqlite3_stmt *statement = history_file_prepare (file,
-                                                  "SELECT number, time, name, type, line, events.id FROM events "
-                                                  "LEFT JOIN nodes ON nodes.id = node WHERE events.id = ?",
-                                                  error);
+  sqlite3_stmt *statement = prepare_event (file, error);
   int code = SQLITE_DONE, found = 0;
 
   if (!statement)

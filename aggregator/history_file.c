@@ -267,27 +267,32 @@ history_file_all_chunks (struct history_file *file, struct chunk_list *list, str
   return statement ? take_rows (file, statement, list, error) : -1;
 }
 
+/* The last one that begins there or before: chunks of a session do not overlap. */
 int
 history_file_find (struct history_file *file, const char *node, uint64_t session, uint64_t sequence,
                    struct chunk_row *row, struct error *error)
 {
-  sqlite3_stmt *statement = history_file_prepare (
-      file, COLUMNS "WHERE session = ? AND first <= ? AND last >= ? AND name = ? ORDER BY first DESC LIMIT 1", error);
+  sqlite3_stmt *statement =
+      history_file_prepare (file,
+                            COLUMNS "WHERE node = (SELECT id FROM nodes WHERE name = ?) AND session = ? AND first <= ? "
+                                    "ORDER BY first DESC LIMIT 1",
+                            error);
   int code;
 
   if (!statement)
     return -1;
-  sqlite3_bind_int64 (statement, 1, (int64_t) session);
-  sqlite3_bind_int64 (statement, 2, (int64_t) sequence);
+  sqlite3_bind_text (statement, 1, node, -1, SQLITE_STATIC);
+  sqlite3_bind_int64 (statement, 2, (int64_t) session);
   sqlite3_bind_int64 (statement, 3, (int64_t) sequence);
-  sqlite3_bind_text (statement, 4, node, -1, SQLITE_STATIC);
   code = sqlite3_step (statement);
   if (code == SQLITE_ROW)
     *row = row_of (file, statement);
   else if (code != SQLITE_DONE)
     history_file_fail (file, error);
   sqlite3_finalize (statement);
-  return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : -1;
+  if (code == SQLITE_ROW)
+    return sequence <= row->last;
+  return code == SQLITE_DONE ? 0 : -1;
 }
 
 int

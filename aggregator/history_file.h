@@ -49,7 +49,7 @@ struct stored_event {
   int64_t row, number, time_ns;
   char *node, *type, *line; /* node NULL: of none */
   size_t length;
-  bool broken; /* the line is none: it must not be shown */
+  bool broken; /* it is not what was written: it must not be shown */
 };
 /* Those of `count` rows that were not deleted meanwhile: how many, or -1. To be freed one by one. */
 int history_file_events (struct history_file *file, const int64_t *rows, size_t count, struct stored_event *events,

@@ -14,6 +14,8 @@ ask_flush (struct history *history, int64_t to_ns, bool at_once)
   }
   history->flush_to_ns = to_ns > history->flush_to_ns ? to_ns : history->flush_to_ns;
   history->flush_at_once |= at_once;
+  history->flush_put = history->put;
+  history->flush_asked_ns = clock_monotonic ();
   pthread_cond_signal (&history->wake);
   return ++history->flush_asked;
 }
@@ -73,20 +75,40 @@ history_identity (struct history *history, uint64_t *device, uint64_t *inode)
   return *inode != 0;
 }
 
+/* What was put and is not written, now that the thread has ended. */
+static void
+count_rest (const struct history *history, struct history_rest *rest)
+{
+  for (const struct history_share *share = history->shares.turn; share; share = share->behind)
+    for (const struct item *item = share->items.first; item; item = item->next) {
+      rest->frames += item->kind == ITEM_FRAME;
+      rest->events += item->kind == ITEM_EVENT;
+    }
+  for (const struct ready *ready = history->ready; ready; ready = ready->next)
+    rest->frames += ready->chunk->schema ? ready->chunk->row.last - ready->chunk->row.first + 1 : 0;
+  for (const struct item *item = history->events.first; item; item = item->next)
+    rest->events += item->kind == ITEM_EVENT;
+  rest->frames += gather_frames (history->gather);
+}
+
 void
 history_finish (struct history *history, struct history_rest *rest)
 {
+  int64_t patience = history->options.end_ns ? history->options.end_ns : HISTORY_END_DEFAULT;
+
   pthread_mutex_lock (&history->mutex);
   history->end = true;
+  history->end_ns = clock_monotonic () + patience;
   pthread_cond_signal (&history->wake);
   pthread_mutex_unlock (&history->mutex);
   pthread_join (history->thread, NULL);
 
-  *rest = (struct history_rest){ .failed = history->ready || history->events.first,
-                                 .frames = history->counts.frames_not_stored - history->not_stored_told };
+  *rest = (struct history_rest){ 0 };
+  count_rest (history, rest);
+  rest->failed = rest->frames || rest->events || history->ready || history->events.first;
+  rest->frames += history->counts.frames_not_stored - history->not_stored_told;
   strcpy (rest->problem.text, history->problem);
-  for (const struct ready *ready = history->ready; ready; ready = ready->next)
-    rest->frames += ready->chunk->row.session ? ready->chunk->row.last - ready->chunk->row.first + 1 : 0;
-  for (const struct item *item = history->events.first; item; item = item->next)
-    rest->events += item->kind == ITEM_EVENT;
+  if (rest->failed && !*history->problem)
+    error_set (&rest->problem, "%s: not all could be written within %.0f s", history->path,
+               (double) patience / NS_PER_S);
 }

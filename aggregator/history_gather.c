@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "synop/hash.h"
 #include "synop/memory.h"
 
 #define PLACES 4096             /* of the table; a power of two */
-#define OPEN_MAX 4              /* of one session */
+#define OPEN_MAX 4              /* of one node */
 #define BYTES_MAX (1024 * 1024) /* of a chunk; one frame more may come to it */
 
 struct gather {
@@ -34,15 +35,17 @@ open_chunk_destroy (struct open_chunk *chunk)
 }
 
 static struct open_chunk **
-place_of (struct gather *gather, uint64_t session)
+place_of (struct gather *gather, const char *node)
 {
-  return &gather->places[(session ^ session >> 32) & (PLACES - 1)];
+  uint64_t hash = hash_text (node);
+
+  return &gather->places[(hash ^ hash >> 32) & (PLACES - 1)];
 }
 
 static void
 unlink_chunk (struct gather *gather, struct open_chunk *chunk)
 {
-  struct open_chunk **place = place_of (gather, chunk->row.session);
+  struct open_chunk **place = place_of (gather, chunk->node);
 
   gather->bytes -= chunk->chunk.bytes.length;
   while (*place != chunk)
@@ -75,9 +78,10 @@ gather_destroy (struct gather *gather)
 static struct open_chunk *
 begin (struct gather *gather, const struct gathered *one, int64_t now_ns)
 {
-  struct open_chunk *chunk = memory_new (1, sizeof *chunk), **place = place_of (gather, one->session);
+  struct open_chunk *chunk = memory_new (1, sizeof *chunk), **place = place_of (gather, one->node);
 
   strncpy (chunk->node, one->node, sizeof chunk->node - 1);
+  chunk->schema = one->schema;
   chunk->row = (struct chunk_row){ .node = chunk->node,
                                    .session = one->session,
                                    .first = one->sequence,
@@ -103,11 +107,13 @@ find (struct gather *gather, const struct gathered *one, bool *there)
   size_t count = 0;
 
   *there = false;
-  for (struct open_chunk *chunk = *place_of (gather, one->session); chunk; chunk = chunk->next) {
-    if (chunk->row.session != one->session || strcmp (chunk->node, one->node) != 0)
+  for (struct open_chunk *chunk = *place_of (gather, one->node); chunk; chunk = chunk->next) {
+    if (strcmp (chunk->node, one->node) != 0)
       continue;
     oldest = !oldest || chunk->opened_ns <= oldest->opened_ns ? chunk : oldest;
     count++;
+    if (chunk->row.session != one->session)
+      continue;
     *there = *there || (one->sequence >= chunk->row.first && one->sequence <= chunk->row.last);
     if (one->sequence == chunk->row.last + 1)
       found = chunk;
@@ -135,7 +141,7 @@ gather_add (struct gather *gather, const struct gathered *one, int64_t now_ns)
 
   if (there)
     return false;
-  if (chunk && too_far (&chunk->row, one->time_ns)) {
+  if (chunk && (chunk->schema != one->schema || too_far (&chunk->row, one->time_ns))) {
     finish (gather, chunk);
     chunk = NULL;
   }
@@ -168,6 +174,24 @@ gather_close (struct gather *gather, int64_t now_ns)
 {
   while (gather->oldest && gather_due (gather) <= now_ns)
     finish (gather, gather->oldest);
+}
+
+bool
+gather_close_one (struct gather *gather)
+{
+  if (gather->oldest)
+    finish (gather, gather->oldest);
+  return gather->oldest;
+}
+
+uint64_t
+gather_frames (const struct gather *gather)
+{
+  uint64_t frames = 0;
+
+  for (const struct open_chunk *chunk = gather->oldest; chunk; chunk = chunk->younger)
+    frames += chunk->schema ? chunk->row.last - chunk->row.first + 1 : 0;
+  return frames;
 }
 
 bool

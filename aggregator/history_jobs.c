@@ -28,6 +28,21 @@ const char history_jobs_old[] =
     "DELETE FROM jobs WHERE key IN (SELECT job FROM job_ends AS one WHERE time < ? AND time > 0"
     " AND id = (SELECT max (id) FROM job_ends WHERE job = one.job) ORDER BY time LIMIT 256)";
 
+/* What is beside the texts is counted as a few tens of bytes for each row and its indexes. */
+const char history_jobs_bytes[] =
+    "SELECT (SELECT ifnull (sum (length (label) + length (scheduler) + length (user) + length (name) + length (command)"
+    " + length (array) + 100), 0) FROM jobs) + (SELECT 40 * count (*) FROM job_nodes)"
+    " + (SELECT ifnull (sum (length (reason) + length (summary) + 80), 0) FROM job_ends)"
+    " + (SELECT ifnull (sum (length (state) + 40), 0) FROM job_marks)";
+
+/* Of the nodes that showed most jobs first, the oldest that ended; what runs last. */
+const char history_jobs_cut[] =
+    "DELETE FROM jobs WHERE key IN (SELECT key FROM (SELECT key, time, row_number () OVER"
+    " (PARTITION BY node ORDER BY time > 0, time DESC, key DESC) AS place FROM (SELECT key,"
+    " (SELECT node FROM job_nodes WHERE job = key ORDER BY first LIMIT 1) AS node,"
+    " ifnull ((SELECT time FROM job_ends WHERE job = key ORDER BY id DESC LIMIT 1), 0) AS time FROM jobs))"
+    " ORDER BY place DESC, time LIMIT (SELECT count (*) / 8 + 1 FROM jobs))";
+
 static void
 bind_text (sqlite3_stmt *statement, int at, const char *text)
 {
@@ -98,6 +113,10 @@ history_store_job (struct history_store *store, const struct job_row *row, struc
     [JOB_ROW_END] = write_end,
     [JOB_ROW_MARK] = write_mark,
   };
+  int64_t bytes = 100;
 
+  for (size_t i = 0; i < JOB_ROW_TEXTS && row->texts[i]; i++)
+    bytes += (int64_t) strlen (row->texts[i]);
+  store->jobs_bytes += store->jobs_bytes < INT64_MAX - bytes ? bytes : 0;
   return writers[row->kind](store, row, error) < 0 ? -1 : 0;
 }

@@ -285,7 +285,7 @@ show_event (struct reading *reading)
 
   if (shown && event->broken) {
     reading->broken++;
-    log_warning ("event %" PRId64 " is left out: its line is broken", event->row);
+    log_warning ("event %" PRId64 " is left out: it is not as it was written", event->row);
   }
   stored_event_free (event);
   return result;

@@ -1,31 +1,76 @@
-/* The schemas of which there may be frames in agents' rings still: those that this run has put, and the newest that were
- * stored before it. They are held in memory, a few, since the core asks for them and must not wait for the disk. */
+/* The schemas of frames that wait to be written, and of those that agents' rings may hold still: those that this run has
+ * put, and the newest that were stored before it. They are held in memory since the core asks for them and must not wait for
+ * the disk; a few, and those that what waits needs. */
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/history_private.h"
 #include "aggregator/history_store_private.h"
+#include "synop/memory.h"
 
-const struct buffer *
-history_schema (const struct history *history, const uint8_t hash[SCHEMA_HASH_SIZE])
+/* The one that was needed last comes first, so that most are found at once. */
+static struct history_schema *
+find_schema (struct history *history, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
-  for (size_t i = 0; i < HISTORY_SCHEMAS_MAX; i++)
-    if (history->schemas_held[i].bytes.length && memcmp (history->schemas_held[i].hash, hash, SCHEMA_HASH_SIZE) == 0)
-      return &history->schemas_held[i].bytes;
-  return NULL;
+  struct history_schema **place = &history->schemas, *schema;
+
+  while (*place && memcmp ((*place)->hash, hash, SCHEMA_HASH_SIZE) != 0)
+    place = &(*place)->next;
+  schema = *place;
+  if (schema && place != &history->schemas) {
+    *place = schema->next;
+    schema->next = history->schemas;
+    history->schemas = schema;
+  }
+  return schema;
 }
 
-void
+const struct buffer *
+history_schema (struct history *history, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  const struct history_schema *schema = find_schema (history, hash);
+
+  return schema ? &schema->bytes : NULL;
+}
+
+/* The last one that nobody uses; false: there is none. */
+static bool
+drop_schema (struct history *history)
+{
+  struct history_schema **last = NULL, *schema;
+
+  pthread_mutex_lock (&history->mutex);
+  for (struct history_schema **place = &history->schemas; *place; place = &(*place)->next)
+    if ((*place)->users == 0)
+      last = place;
+  pthread_mutex_unlock (&history->mutex);
+  if (!last)
+    return false;
+  schema = *last;
+  *last = schema->next;
+  history->schema_count--;
+  buffer_free (&schema->bytes);
+  free (schema);
+  return true;
+}
+
+struct history_schema *
 history_hold_schema (struct history *history, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes, size_t length)
 {
-  struct history_schema *schema;
+  struct history_schema *schema = find_schema (history, hash);
 
-  if (history_schema (history, hash))
-    return;
-  schema = &history->schemas_held[history->schemas_held_count++ % HISTORY_SCHEMAS_MAX];
+  if (schema)
+    return schema;
+  while (history->schema_count >= HISTORY_SCHEMAS_MAX && drop_schema (history))
+    ;
+  schema = memory_new (1, sizeof *schema);
   memcpy (schema->hash, hash, SCHEMA_HASH_SIZE);
-  buffer_free (&schema->bytes);
   buffer_add (&schema->bytes, bytes, length);
+  schema->next = history->schemas;
+  history->schemas = schema;
+  history->schema_count++;
+  return schema;
 }
 
 int
@@ -50,6 +95,10 @@ history_load_schemas (struct history *history, struct error *error)
 void
 history_free_schemas (struct history *history)
 {
-  for (size_t i = 0; i < HISTORY_SCHEMAS_MAX; i++)
-    buffer_free (&history->schemas_held[i].bytes);
+  while (history->schemas) {
+    struct history_schema *schema = history->schemas;
+    history->schemas = schema->next;
+    buffer_free (&schema->bytes);
+    free (schema);
+  }
 }

@@ -5,6 +5,7 @@
  * are SQLite's business). */
 #include "aggregator/history_store.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,22 +15,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aggregator/history_rooms.h"
 #include "aggregator/history_store_private.h"
+#include "synop/hash.h"
 #include "synop/memory.h"
 
 #define BUSY_MS 2000
+#define TEXT_(number) #number
+#define TEXT(number) TEXT_ (number)
+#define RANGES_CHUNKS "4096" /* of a node: far more than its agent's ring goes back */
+#define OF_JOB " WHERE EXISTS (SELECT 1 FROM jobs WHERE key = ?1)" /* one that there was no room for has no rows */
 
 static const char *const texts[STATEMENTS] = {
   [FIND_NODE] = "SELECT id FROM nodes WHERE name = ?",
   [ADD_NODE] = "INSERT INTO nodes (name) VALUES (?)",
-  [OVERLAPS] = "SELECT 1 FROM chunks WHERE session = ? AND node = ? AND first <= ? AND last >= ? LIMIT 1",
+  [LAST_BEFORE] = "SELECT last FROM chunks WHERE node = ? AND session = ? AND first <= ? ORDER BY first DESC LIMIT 1",
   [ADD_CHUNK] = "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-  [ADD_EVENT] = "INSERT INTO events (number, time, node, type, line) VALUES (?, ?, ?, ?, ?)",
+  [ADD_EVENT] = "INSERT INTO events (number, time, node, type, line, sum) VALUES (?, ?, ?, ?, ?, ?)",
+  [USE_SCHEMA] = "UPDATE schema_uses SET last = max (last, ?) WHERE node = ? AND hash = ?",
   [ADD_SCHEMA] = "INSERT OR IGNORE INTO schemas (hash, bytes) VALUES (?, ?)",
+  [ADD_SCHEMA_USE] = "INSERT INTO schema_uses (last, node, hash) VALUES (?, ?, ?)",
+  [TOLD] = "UPDATE uses SET untold = 0 WHERE room = 'chunks' AND owner = ? AND untold",
+  [OLD_CHUNKS] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE first_time < ?1 AND last_time < ?1"
+                 " ORDER BY first_time LIMIT " TEXT (TRIM_CHUNKS) ")",
+  [OLD_EVENTS] = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE time < ? ORDER BY time"
+                 " LIMIT " TEXT (TRIM_EVENTS) ")",
+  [OLD_JOBS] = history_jobs_old,
+  [MOST] = "SELECT owner, max (bytes), ifnull (sum (bytes), 0), sum (owner > 0), sum (bytes * (owner > 0)) FROM uses"
+           " WHERE room = ?",
+  [CUT_CHUNKS_OF] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE node = ? ORDER BY first_time LIMIT ?)",
+  [CUT_EVENTS_OF] = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE node IS ? ORDER BY time LIMIT ?)",
+  [FORGET_USE] = "DELETE FROM uses WHERE room = ? AND owner = ?",
+  [NAME_OF] = "SELECT name FROM nodes WHERE id = ?",
   [ADD_JOB] = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-  [ADD_JOB_NODE] = "INSERT OR IGNORE INTO job_nodes VALUES (?, ?, ?)",
-  [ADD_JOB_END] = "INSERT INTO job_ends VALUES (NULL, ?, ?, ?, ?)",
-  [ADD_JOB_MARK] = "INSERT OR REPLACE INTO job_marks VALUES (?, ?, ?)",
+  [ADD_JOB_NODE] = "INSERT OR IGNORE INTO job_nodes SELECT ?1, ?2, ?3" OF_JOB,
+  [ADD_JOB_END] = "INSERT INTO job_ends SELECT NULL, ?1, ?2, ?3, ?4" OF_JOB,
+  [ADD_JOB_MARK] = "INSERT OR REPLACE INTO job_marks SELECT ?1, ?2, ?3" OF_JOB,
   [DROP_JOB_MARK] = "DELETE FROM job_marks WHERE job = ?",
 };
 
@@ -43,7 +64,6 @@ static const char layout[] =
     "CREATE TABLE chunks (id INTEGER PRIMARY KEY, node INTEGER NOT NULL, session INTEGER NOT NULL,"
     " first INTEGER NOT NULL, last INTEGER NOT NULL, first_time INTEGER NOT NULL, last_time INTEGER NOT NULL,"
     " first_number INTEGER NOT NULL, last_number INTEGER NOT NULL, data BLOB NOT NULL);"
-    "CREATE INDEX chunks_session ON chunks (session, first);"
     "CREATE INDEX chunks_time ON chunks (first_time);"
     "PRAGMA user_version = 1;";
 
@@ -190,7 +210,8 @@ open_database (struct history_store *store, struct error *error)
       history_store_execute (
           store, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; PRAGMA cell_size_check = ON",
           error) < 0 ||
-      check_format (store, error) < 0 || history_store_execute (store, history_jobs_layout, error) < 0)
+      check_format (store, error) < 0 || history_store_execute (store, history_jobs_layout, error) < 0 ||
+      history_rooms_open (store, error) < 0)
     return -1;
   for (int i = 0; i < STATEMENTS; i++)
     if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL) !=
@@ -281,15 +302,19 @@ history_store_node (struct history_store *store, const char *node, int64_t *id, 
   return 0;
 }
 
+/* Chunks of a session do not overlap, so the last one that begins there or before is the only one that may reach so far. */
 static int
 overlaps (struct history_store *store, int64_t node, uint64_t session, uint64_t first, uint64_t last,
           struct error *error)
 {
-  const int64_t values[] = { (int64_t) session, node, (int64_t) last, (int64_t) first };
+  const int64_t values[] = { node, (int64_t) session, (int64_t) last };
+  int64_t reaches = 0;
+  int code;
 
-  for (int i = 0; i < 4; i++)
-    sqlite3_bind_int64 (store->statements[OVERLAPS], i + 1, values[i]);
-  return history_store_run (store, OVERLAPS, NULL, error);
+  for (int i = 0; i < 3; i++)
+    sqlite3_bind_int64 (store->statements[LAST_BEFORE], i + 1, values[i]);
+  code = history_store_run (store, LAST_BEFORE, &reaches, error);
+  return code == SQLITE_ROW && reaches < (int64_t) first ? SQLITE_DONE : code;
 }
 
 bool
@@ -301,9 +326,37 @@ history_store_has (struct history_store *store, const char *node, uint64_t sessi
          overlaps (store, id, session, sequence, sequence, NULL) == SQLITE_ROW;
 }
 
+static int
+use_by (struct history_store *store, enum statement which, int64_t node, int64_t last_time,
+        const uint8_t hash[SCHEMA_HASH_SIZE], struct error *error)
+{
+  sqlite3_bind_int64 (store->statements[which], 1, last_time);
+  sqlite3_bind_int64 (store->statements[which], 2, node);
+  sqlite3_bind_blob64 (store->statements[which], 3, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
+  return history_store_run (store, which, NULL, error) < 0 ? -1 : 0;
+}
+
+/* The schema is there as long as a node is said to use it. */
+static int
+use_schema (struct history_store *store, int64_t node, int64_t last_time, const uint8_t hash[SCHEMA_HASH_SIZE],
+            const struct buffer *schema, struct error *error)
+{
+  sqlite3_bind_int64 (store->statements[TOLD], 1, node);
+  if (history_store_run (store, TOLD, NULL, error) < 0 || use_by (store, USE_SCHEMA, node, last_time, hash, error) < 0)
+    return -1;
+  if (sqlite3_changes (store->database) > 0)
+    return 0;
+  sqlite3_bind_blob64 (store->statements[ADD_SCHEMA], 1, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
+  sqlite3_bind_blob64 (store->statements[ADD_SCHEMA], 2, schema->data, schema->length, SQLITE_STATIC);
+  return history_store_run (store, ADD_SCHEMA, NULL, error) < 0
+             ? -1
+             : use_by (store, ADD_SCHEMA_USE, node, last_time, hash, error);
+}
+
 int
-history_store_chunk (struct history_store *store, const struct chunk_row *row, const struct buffer *packed,
-                     struct error *error)
+history_store_chunk (struct history_store *store, const struct chunk_row *row,
+                     const uint8_t schema_hash[SCHEMA_HASH_SIZE], const struct buffer *schema,
+                     const struct buffer *packed, struct error *error)
 {
   sqlite3_stmt *statement = store->statements[ADD_CHUNK];
   int64_t node;
@@ -320,7 +373,20 @@ history_store_chunk (struct history_store *store, const struct chunk_row *row, c
   for (int i = 0; i < 8; i++)
     sqlite3_bind_int64 (statement, i + 1, values[i]);
   sqlite3_bind_blob64 (statement, 9, packed->data, packed->length, SQLITE_STATIC);
-  return history_store_run (store, ADD_CHUNK, NULL, error) < 0 ? -1 : 0;
+  if (history_store_run (store, ADD_CHUNK, NULL, error) < 0)
+    return -1;
+  return schema ? use_schema (store, node, row->last_time, schema_hash, schema, error) : 0;
+}
+
+int64_t
+history_event_sum (int64_t number, int64_t time_ns, const char *node, const char *type, const char *line, size_t length)
+{
+  const uint64_t numbers[] = { htole64 ((uint64_t) number), htole64 ((uint64_t) time_ns) };
+  uint64_t hash = hash_add (HASH_START, numbers, sizeof numbers);
+
+  hash = hash_add (hash, node ? node : "", node ? strlen (node) + 1 : 1);
+  hash = hash_add (hash, type, strlen (type) + 1);
+  return (int64_t) hash_add (hash_add (hash, line, length), "", 1);
 }
 
 int
@@ -338,18 +404,8 @@ history_store_event (struct history_store *store, int64_t number, int64_t time_n
     sqlite3_bind_int64 (statement, 3, id);
   sqlite3_bind_text (statement, 4, type, -1, SQLITE_STATIC);
   sqlite3_bind_text (statement, 5, line, (int) length, SQLITE_STATIC);
+  sqlite3_bind_int64 (statement, 6, history_event_sum (number, time_ns, node, type, line, length));
   return history_store_run (store, ADD_EVENT, NULL, error) < 0 ? -1 : 0;
-}
-
-int
-history_store_schema (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes,
-                      size_t length, struct error *error)
-{
-  sqlite3_stmt *statement = store->statements[ADD_SCHEMA];
-
-  sqlite3_bind_blob64 (statement, 1, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
-  sqlite3_bind_blob64 (statement, 2, bytes, length, SQLITE_STATIC);
-  return history_store_run (store, ADD_SCHEMA, NULL, error) < 0 ? -1 : 0;
 }
 
 /* ---- what is there ---- */
@@ -373,8 +429,10 @@ history_store_ranges (struct history_store *store, int64_t since_ns, void *conte
                       void (*range) (void *context, const char *node, uint64_t session, uint64_t first, uint64_t last),
                       struct error *error)
 {
-  static const char text[] = "SELECT name, session, first, last FROM chunks JOIN nodes ON nodes.id = chunks.node "
-                             "WHERE first_time >= ? ORDER BY name, session, first";
+  static const char text[] =
+      "SELECT name, session, first, last FROM nodes CROSS JOIN chunks ON chunks.id IN (SELECT id FROM chunks "
+      "WHERE node = nodes.id AND first_time >= ? ORDER BY first_time DESC LIMIT " RANGES_CHUNKS ") "
+      "ORDER BY name, session, first";
   struct chunk_row row = { 0 };
   char *node = NULL;
   sqlite3_stmt *statement = NULL;

@@ -1,10 +1,12 @@
 /* The file of the history: what lies in it, and the hand that writes it. Readers: history_read.h.
  *
  *   nodes    id, name                                     schemas  hash, bytes
- *   events   number, time, node (its id or NULL), type, line
+ *   events   number, time, node (its id or NULL), type, line, sum (of these: history_event_sum; NULL: not known)
  *   chunks   node, session, first and last sequence, first and last time (cluster ns), first and last number, data
  *
  *   jobs, job_nodes, job_ends, job_marks                  job_store.h
+ *   schema_uses  node, hash, last (cluster ns)            until when a node used a schema
+ *   uses         room, owner (a node), bytes, untold      history_rooms.c
  *
  * A chunk of frames holds, packed as history_chunk.h tells, for each frame a record (history_record.h) and the frame
  * itself; its sequence numbers have no gap. Ticks lie in chunks of node 0, session 0, a record each, under the numbers of
@@ -43,28 +45,38 @@ int history_store_begin (struct history_store *store, struct error *error);
 int history_store_end (struct history_store *store, struct error *error); /* it is on the disk now */
 void history_store_undo (struct history_store *store);
 
-/* 1: some of its frames are stored already, and nothing was done: see history_store_overlaps. */
-int history_store_chunk (struct history_store *store, const struct chunk_row *row, const struct buffer *packed,
-                         struct error *error);
+/* With the schema of its frames; NULL: of ticks. 1: some of its frames are stored already, and nothing was done. */
+int history_store_chunk (struct history_store *store, const struct chunk_row *row,
+                         const uint8_t schema_hash[SCHEMA_HASH_SIZE], const struct buffer *schema,
+                         const struct buffer *packed, struct error *error);
 /* Is this frame stored? */
 bool history_store_has (struct history_store *store, const char *node, uint64_t session, uint64_t sequence);
 int history_store_event (struct history_store *store, int64_t number, int64_t time_ns, const char *node,
                          const char *type, const char *line, size_t length, struct error *error);
 int history_store_job (struct history_store *store, const struct job_row *row, struct error *error);
-int history_store_schema (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void *bytes,
-                          size_t length, struct error *error);
+/* FNV-1a of what a row of `events` says: its number and time (8 bytes each, little-endian), then node ("" for none), type and
+ * line, each with a NUL behind it; as SQLite's signed number. */
+int64_t history_event_sum (int64_t number, int64_t time_ns, const char *node, const char *type, const char *line,
+                           size_t length);
 
 /* The highest number in use, as far as it was written lately. */
 int64_t history_store_number (struct history_store *store);
-/* Ranges of consecutive frames of chunks that begin at `since_ns` or later, in order of node, session, sequence. */
+/* Ranges of consecutive frames of chunks that begin at `since_ns` or later, in order of node, session, sequence; of each
+ * node those of its last 4096 chunks. */
 int history_store_ranges (struct history_store *store, int64_t since_ns, void *context,
                           void (*range) (void *context, const char *node, uint64_t session, uint64_t first,
                                          uint64_t last),
                           struct error *error);
 
-/* Deletes a little of what is before `before_ns`, or of the oldest while more than `max_size` bytes are in use. 1: there
- * may be more to delete. */
-int history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, struct error *error);
+/* Is told of chunks that went though others have older ones: their node has far more than others. */
+struct history_cut {
+  void *context;
+  void (*over_share) (void *context, const char *node, uint64_t chunks);
+};
+/* Deletes a little of what is before `before_ns`, or of what is over its room (history_rooms.c). 1: there may be more to
+ * delete. `cut` may be NULL. */
+int history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size,
+                        const struct history_cut *cut, struct error *error);
 /* Gives up to so many pages back to the file system when many are free. */
 int history_store_shrink (struct history_store *store, unsigned pages, struct error *error);
 

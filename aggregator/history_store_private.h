@@ -1,5 +1,5 @@
 /* What the files of the history's store share: history_store.c (open, write, what is there), history_jobs.c (jobs),
- * history_trim.c (retention). */
+ * history_rooms.c (whose it is), history_trim.c (retention). */
 #ifndef SYNOP_AGGREGATOR_HISTORY_STORE_PRIVATE_H
 #define SYNOP_AGGREGATOR_HISTORY_STORE_PRIVATE_H
 
@@ -7,13 +7,27 @@
 
 #include "aggregator/history_store.h"
 
+#define TRIM_CHUNKS 64 /* that are too old, at once */
+#define TRIM_EVENTS 512
+
 enum statement {
   FIND_NODE,
   ADD_NODE,
-  OVERLAPS,
+  LAST_BEFORE,
   ADD_CHUNK,
   ADD_EVENT,
+  USE_SCHEMA,
   ADD_SCHEMA,
+  ADD_SCHEMA_USE,
+  TOLD,
+  OLD_CHUNKS,
+  OLD_EVENTS,
+  OLD_JOBS,
+  MOST,
+  CUT_CHUNKS_OF,
+  CUT_EVENTS_OF,
+  FORGET_USE,
+  NAME_OF,
   ADD_JOB,
   ADD_JOB_NODE,
   ADD_JOB_END,
@@ -26,11 +40,14 @@ struct history_store {
   sqlite3 *database;
   sqlite3_stmt *statements[STATEMENTS];
   char *path;
-  int lock; /* -1: none */
+  int lock;           /* -1: none */
+  int64_t jobs_bytes; /* of the rows of jobs, at most; INT64_MAX: not known */
 };
 
 extern const char history_jobs_layout[]; /* makes the tables of jobs, if they are not there */
 extern const char history_jobs_old[];    /* deletes jobs that ended before a time */
+extern const char history_jobs_bytes[];  /* what their rows take */
+extern const char history_jobs_cut[];    /* deletes one in eight */
 
 /* Runs a statement whose values are bound: SQLITE_ROW and the first number, SQLITE_DONE, or -1. */
 int history_store_run (struct history_store *store, enum statement which, int64_t *number, struct error *error);

@@ -4,16 +4,12 @@
  * Rows that are deleted leave free pages in the file, which new rows use. Only when there are many of them, since nodes or
  * the limits became fewer, the file shrinks: then pages from its end are moved into the free ones, so many at a time. A
  * file that was made before it could do that goes on as it is. */
-#include "aggregator/history_store_private.h"
+#include "aggregator/history_rooms.h"
 
 #include <stdio.h>
 
-#define TRIM_CHUNKS 64
-#define TRIM_EVENTS 512
 #define FREE_PART 16 /* of the file may be free pages */
 #define FREE_MIN 256 /* pages that are always left */
-#define TEXT_(number) #number
-#define TEXT(number) TEXT_ (number)
 
 struct usage {
   int64_t pages, unused, page_size;
@@ -29,65 +25,37 @@ look (struct history_store *store, struct usage *usage, struct error *error)
              : 0;
 }
 
-/* Runs a DELETE with one number in it; how many rows went, or -1. */
-static int delete (struct history_store *store, const char *text, int64_t number, struct error *error)
+/* Runs a DELETE of what is before that time; how many rows went, or -1. */
+static int
+drop_old (struct history_store *store, enum statement which, int64_t before_ns, struct error *error)
 {
-  sqlite3_stmt *statement = NULL;
-  int code = sqlite3_prepare_v2 (store->database, text, -1, &statement, NULL);
-
-  if (code == SQLITE_OK) {
-    sqlite3_bind_int64 (statement, 1, number);
-    code = sqlite3_step (statement);
-  }
-  if (code != SQLITE_DONE)
-    history_store_fail (store, error);
-  sqlite3_finalize (statement);
-  return code == SQLITE_DONE ? sqlite3_changes (store->database) : -1;
+  sqlite3_bind_int64 (store->statements[which], 1, before_ns);
+  return history_store_run (store, which, NULL, error) < 0 ? -1 : sqlite3_changes (store->database);
 }
-
-static const char old_events[] = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE time < ? ORDER BY time "
-                                 "LIMIT " TEXT (TRIM_EVENTS) ")";
 
 /* 1: there may be more. */
 static int
 trim_age (struct history_store *store, int64_t before_ns, struct error *error)
 {
-  static const char old_chunks[] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE first_time < ?1 AND "
-                                   "last_time < ?1 ORDER BY first_time LIMIT " TEXT (TRIM_CHUNKS) ")";
-  int chunks = delete (store, old_chunks, before_ns, error), events = delete (store, old_events, before_ns, error),
-      jobs = delete (store, history_jobs_old, before_ns, error);
+  int chunks = drop_old (store, OLD_CHUNKS, before_ns, error), events = drop_old (store, OLD_EVENTS, before_ns, error),
+      jobs = drop_old (store, OLD_JOBS, before_ns, error);
 
   return chunks < 0 || events < 0 || jobs < 0 ? -1 : chunks == TRIM_CHUNKS || events == TRIM_EVENTS;
 }
 
-/* The oldest: events of before the first chunk, or else chunks. */
-static int
-trim_size (struct history_store *store, struct error *error)
-{
-  static const char oldest[] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks ORDER BY first_time LIMIT ?)";
-  static const char first[] = "SELECT ifnull (min (first_time), 9223372036854775807) FROM chunks";
-  int64_t first_ns;
-  int rows;
-
-  if (history_store_select (store, first, &first_ns, error) < 0)
-    return -1;
-  rows = delete (store, old_events, first_ns, error);
-  if (rows == 0)
-    rows = delete (store, oldest, TRIM_CHUNKS, error);
-  return rows < 0 ? -1 : rows > 0;
-}
-
 int
-history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, struct error *error)
+history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max_size, const struct history_cut *cut,
+                    struct error *error)
 {
   struct usage usage;
   int more = trim_age (store, before_ns, error);
 
-  if (more < 0 || look (store, &usage, error) < 0)
+  if (more != 0)
+    return more;
+  if (look (store, &usage, error) < 0)
     return -1;
-  if ((uint64_t) (usage.pages - usage.unused) * (uint64_t) usage.page_size > max_size)
-    more = trim_size (store, error);
-  return more;
+  return history_rooms_trim (store, max_size, (uint64_t) (usage.pages - usage.unused) * (uint64_t) usage.page_size, cut,
+                             error);
 }
 
 int

@@ -8,8 +8,8 @@
 #include "aggregator/history_record.h"
 #include "synop/memory.h"
 
-#define TRIM_EVERY (10 * NS_PER_S)
-#define TRIM_TIME (NS_PER_S / 4) /* in transactions that each take little */
+#define TRIM_TIME NS_PER_S /* as long as is gathered between two writes: deleting as much takes less */
+#define SHRINK_EVERY (10 * NS_PER_S)
 #define SHRINK_PAGES 2048
 
 static void
@@ -18,6 +18,16 @@ set_problem (struct history *history, const char *text)
   pthread_mutex_lock (&history->mutex);
   strcpy (history->problem, text);
   pthread_mutex_unlock (&history->mutex);
+}
+
+static int
+write_chunk (struct history *history, const struct ready *ready, const struct chunk_row *row,
+             const struct buffer *packed, struct error *error)
+{
+  const struct history_schema *schema = ready->chunk->schema;
+
+  return history_store_chunk (history->store, row, schema ? schema->hash : NULL, schema ? &schema->bytes : NULL, packed,
+                              error);
 }
 
 /* A chunk with frames that are stored already: what is not goes in as chunks of its own. */
@@ -49,7 +59,7 @@ write_rest (struct history *history, const struct ready *ready, uint64_t *stored
     chunk_add (&one, frame, frame_length);
     buffer_clear (&packed);
     chunk_pack (&one, &packed);
-    result = history_store_chunk (history->store, &part, &packed, error);
+    result = write_chunk (history, ready, &part, &packed, error);
     ++*stored;
   }
   chunk_free (&whole);
@@ -64,7 +74,7 @@ write_chunks (struct history *history, struct history_counts *counts, struct err
   for (struct ready *ready = history->ready; ready; ready = ready->next) {
     const struct chunk_row *row = &ready->chunk->row;
     uint64_t frames = row->session ? row->last - row->first + 1 : 0, stored = 0;
-    int result = history_store_chunk (history->store, row, &ready->packed, error);
+    int result = write_chunk (history, ready, row, &ready->packed, error);
     if (result == 1)
       result = write_rest (history, ready, &stored, error);
     else
@@ -105,11 +115,8 @@ write_event (struct history *history, const struct item *item, struct error *err
 }
 
 static int
-write_others (struct history *history, struct error *error)
+write_events (struct history *history, struct error *error)
 {
-  for (const struct item *item = history->schemas_known.first; item && !history->schemas_written; item = item->next)
-    if (history_store_schema (history->store, item->hash, item->bytes, item->length, error) < 0)
-      return -1;
   for (const struct item *item = history->events.first; item; item = item->next)
     if (write_event (history, item, error) < 0)
       return -1;
@@ -119,30 +126,21 @@ write_others (struct history *history, struct error *error)
 void
 ready_clear (struct history *history)
 {
-  size_t size = 0;
-
   while (history->ready) {
     struct ready *ready = history->ready;
+    struct history_schema *schema = ready->chunk->schema;
+
     history->ready = ready->next;
-    size += ready->size;
+    pthread_mutex_lock (&history->mutex);
+    history_share_give (&history->shares, ready->share, ready->size);
+    if (schema)
+      schema->users -= ready->chunk->row.last - ready->chunk->row.first + 1;
+    pthread_mutex_unlock (&history->mutex);
     open_chunk_destroy (ready->chunk);
     buffer_free (&ready->packed);
     free (ready);
   }
   history->ready_end = &history->ready;
-  history_give_back (history, size);
-}
-
-static void
-forget_schemas (struct history *history)
-{
-  while (history->schemas_known_count > HISTORY_SCHEMAS_MAX) {
-    struct item *item = history->schemas_known.first;
-    history->schemas_known.first = item->next;
-    history->schemas_known_count--;
-    history_give_back (history, item->size);
-    free (item);
-  }
 }
 
 /* All that waits, or nothing of it. */
@@ -151,23 +149,19 @@ write_waiting (struct history *history, struct error *error)
 {
   struct history_counts counts = { 0 };
 
-  if (!history->store) {
+  if (!history->store)
     history->store = history_open_store (history, error);
-    history->schemas_written = false;
-  }
   if (!history->store)
     return -1;
-  if (!history->ready && !history->events.first && (history->schemas_written || !history->schemas_known.first))
+  if (!history->ready && !history->events.first)
     return 0;
   if (history_store_begin (history->store, error) < 0)
     return -1;
-  if (write_others (history, error) < 0 || write_chunks (history, &counts, error) < 0 ||
+  if (write_events (history, error) < 0 || write_chunks (history, &counts, error) < 0 ||
       history_store_end (history->store, error) < 0) {
     history_store_undo (history->store);
     return -1;
   }
-  history->schemas_written = true;
-  forget_schemas (history);
   item_list_clear (history, &history->events);
   ready_clear (history);
   pthread_mutex_lock (&history->mutex);
@@ -178,30 +172,50 @@ write_waiting (struct history *history, struct error *error)
   return 0;
 }
 
-static int
-trim (struct history *history, int64_t now_ns, struct error *error)
+static void
+note_cut (void *context, const char *node, uint64_t chunks)
 {
-  struct history_store *store = history->store;
+  struct history *history = context;
+
+  pthread_mutex_lock (&history->mutex);
+  history->counts.chunks_over_share += chunks;
+  history_share_of (&history->shares, node)->held[HELD_CHUNKS].count += chunks;
+  pthread_mutex_unlock (&history->mutex);
+}
+
+static int
+trim_some (struct history *history, int64_t until_ns, struct error *error)
+{
+  const struct history_cut cut = { history, note_cut };
   int64_t max_age_ns;
   uint64_t max_size;
-  int more = 1;
+  int more;
 
-  if (now_ns < history->trimmed_ns + TRIM_EVERY)
-    return 0;
-  history->trimmed_ns = now_ns;
   pthread_mutex_lock (&history->mutex);
   max_age_ns = history->options.max_age_ns;
   max_size = history->options.max_size;
   pthread_mutex_unlock (&history->mutex);
-  while (more == 1 && clock_monotonic () < now_ns + TRIM_TIME) {
-    if (history_store_begin (store, error) < 0)
-      return -1;
-    more = history_store_trim (store, clock_wall () - max_age_ns, max_size, error);
-    if (more < 0 || history_store_end (store, error) < 0) {
-      history_store_undo (store);
-      return -1;
-    }
+  do
+    more = history_store_trim (history->store, clock_wall () - max_age_ns, max_size, &cut, error);
+  while (more == 1 && clock_monotonic () < until_ns);
+  return more < 0 ? -1 : 0;
+}
+
+/* After each write, so that it keeps up with what is written. */
+static int
+trim (struct history *history, int64_t now_ns, struct error *error)
+{
+  struct history_store *store = history->store;
+
+  if (history_store_begin (store, error) < 0)
+    return -1;
+  if (trim_some (history, clock_monotonic () + TRIM_TIME, error) < 0 || history_store_end (store, error) < 0) {
+    history_store_undo (store);
+    return -1;
   }
+  if (now_ns < history->shrunk_ns + SHRINK_EVERY)
+    return 0;
+  history->shrunk_ns = now_ns;
   return history_store_shrink (store, SHRINK_PAGES, error);
 }
 

@@ -32,8 +32,7 @@ struct cluster_replay {
   struct replay_slot slots[REPLAY_SLOTS];
   size_t cursor;        /* the node that is looked at next */
   bool wanted;          /* some node misses frames, or may */
-  bool held;            /* nothing is asked for now, */
-  int64_t behind_ns;    /* nor before this */
+  int64_t behind_ns;    /* nothing is asked for before this */
   double frames, bytes; /* what may still be asked for; refilled as time goes on */
   int64_t refilled_ns;
 };

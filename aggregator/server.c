@@ -95,10 +95,19 @@ stored_schema (void *context, const uint8_t hash[SCHEMA_HASH_SIZE])
   return server->history ? history_schema (server->history, hash) : NULL;
 }
 
+static bool
+is_crowded (void *context, const char *node)
+{
+  const struct server *server = context;
+
+  return server->history && history_is_crowded (server->history, node);
+}
+
 struct cluster_output
 server_output (struct server *server)
 {
-  return (struct cluster_output){ server, take_frame, server_event, take_tick, take_clock, send_answer, stored_schema };
+  return (struct cluster_output){ server,     take_frame,  server_event,  take_tick,
+                                  take_clock, send_answer, stored_schema, is_crowded };
 }
 
 /* ---- what comes in ---- */
@@ -186,8 +195,6 @@ server_housekeep (void *context, int64_t due_ns)
   (void) due_ns;
   intake (server);
   now = server_now ();
-  if (server->history)
-    cluster_hold_replay (server->cluster, history_is_crowded (server->history));
   cluster_tick (server->cluster, now);
   server_jobs_tick (server);
   tell_refused (server, now);

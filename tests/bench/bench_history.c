@@ -1,6 +1,9 @@
 /* What the history costs, with samples of a machine:
  *
  *   bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES [move]     one JSON object on standard output
+ *   bench_history FILE session CHUNKS                                the same
+ *
+ * With "session" it stores so many chunks of one session, and tells how long it takes to look whether one more overlaps.
  *
  * Takes SAMPLES samples of all groups with the agent's own samplers (ROOT "": the live machine), PAUSE_MS apart; with
  * "move" two thirds of the counters, which stand still in a recorded one, grow by up to 100 from sample to sample, as CPU
@@ -14,6 +17,7 @@
 #include "agent/sampler.h"
 #include "agent/sampling.h"
 #include "aggregator/history.h"
+#include "aggregator/history_store.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
 #include "synop/json.h"
@@ -170,6 +174,44 @@ put (struct bench *bench, struct history *history, size_t node, uint64_t sequenc
   buffer_free (&frame);
 }
 
+#define CHECKS 200
+
+/* Looks for the frame behind the last one, as it is done before each chunk is stored. */
+static int
+check_session (const char *path, uint64_t chunks)
+{
+  static const uint8_t hash[SCHEMA_HASH_SIZE] = { 1 };
+  static char bytes[1024];
+  struct buffer schema = { .data = bytes, .length = sizeof bytes }, packed = schema;
+  struct error error = { "" };
+  struct history_store *store = history_store_open (path, &error);
+  int64_t begin;
+  int result = store ? history_store_begin (store, &error) : -1;
+
+  for (uint64_t i = 0; i < chunks && result == 0; i++) {
+    int64_t time_ns = (int64_t) i * 64 * NS_PER_S;
+    result = history_store_chunk (store,
+                                  &(struct chunk_row){ .node = "n1",
+                                                       .session = 7,
+                                                       .first = 64 * i + 1,
+                                                       .last = 64 * i + 64,
+                                                       .first_time = time_ns,
+                                                       .last_time = time_ns + 63 * NS_PER_S },
+                                  hash, &schema, &packed, &error);
+  }
+  if (result < 0 || history_store_end (store, &error) < 0) {
+    fprintf (stderr, "%s\n", error.text);
+    return 1;
+  }
+  begin = cpu (CLOCK_PROCESS_CPUTIME_ID);
+  for (int i = 0; i < CHECKS; i++)
+    if (history_store_has (store, "n1", 7, 64 * chunks + 1))
+      return 1;
+  printf ("{\"check_us\":%.2f}\n", (double) (cpu (CLOCK_PROCESS_CPUTIME_ID) - begin) / CHECKS / 1e3);
+  history_store_close (store);
+  return 0;
+}
+
 int
 main (int argc, char **argv)
 {
@@ -180,9 +222,11 @@ main (int argc, char **argv)
   int64_t begin, start_ns, used_ns;
   size_t nodes, frames;
 
+  if (argc == 4 && strcmp (argv[2], "session") == 0)
+    return check_session (argv[1], strtoull (argv[3], NULL, 10));
   if (argc < 7 || argc > 8 || (argc == 8 && strcmp (argv[7], "move") != 0) ||
       (bench.count = strtoul (argv[3], NULL, 10)) < 2) {
-    fprintf (stderr, "usage: bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES [move]\n");
+    fprintf (stderr, "usage: bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES [move] | FILE session CHUNKS\n");
     return 2;
   }
   nodes = strtoul (argv[5], NULL, 10);

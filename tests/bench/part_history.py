@@ -26,6 +26,16 @@ def stored(figures, cluster, what, root, pause_ms, nodes, frames, *more):
     return path
 
 
+def check_session(figures, cluster):
+    """Whether a chunk of a session overlaps those that are stored: however old the session is, it costs the same."""
+    for what, chunks in (("an hour", 60), ("30 days", 30 * 1440)):
+        path = cluster.folder / "session.db"
+        command = [BUILD / "tests/bench/bench_history", path, "session", chunks]
+        done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, env=environment(), check=True, timeout=600)
+        figures.add(f"check for overlap, a session of {what}", json.loads(done.stdout)["check_us"], "us")
+        path.unlink()
+
+
 def history(figures, cluster):
     """(g) Samples of this machine, taken a second apart, as those of 100 nodes in turn; and of the recorded one."""
     path = stored(figures, cluster, "this machine", "", 1000, NODES, HOUR)
@@ -34,6 +44,7 @@ def history(figures, cluster):
         stored(figures, cluster, "480 CPUs, counters made to move", RECORDED / "big480", 0, 2, 1024, "move")
     else:
         figures.skip("480 CPUs", f"{RECORDED / 'big480'} is not here")
+    check_session(figures, cluster)
     for what, options in (("replay an hour of 100 nodes", ()), ("replay an hour of one of them", ("--node", "n042"))):
         command = [BUILD / "aggregator", "replay", "--config", cluster.empty, "--history", path, "--from", "-3h", *options]
         begin = time.monotonic()

@@ -408,6 +408,15 @@ def test_check(cluster):
     assert done.returncode == 1 and "chunk 2" in done.stderr and "faults" in done.stdout
     done = run("aggregator", "replay", "--config", cluster.empty, "--history", broken)
     assert done.returncode == 1 and "broken" in done.stderr and done.stdout
+    for damage, word in (("chunks SET last_time = last_time + 1", "other times"),
+                         ("chunks SET first_number = first_number - 1", "other numbers"),
+                         ("events SET number = number + 1", "event 1:")):
+        shutil.copy(cluster.history, broken)
+        with sqlite3.connect(broken) as database:
+            database.execute(f"UPDATE {damage} WHERE id = 1")
+        database.close()
+        done = run("aggregator", "check", broken)
+        assert done.returncode == 1 and word in done.stderr, damage
     with open(broken, "r+b") as file:
         file.seek(0)
         file.write(b"x" * 3000)

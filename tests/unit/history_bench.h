@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "aggregator/history.h"
 #include "aggregator/history_file.h"
@@ -274,6 +275,58 @@ assert_stored_once (struct scratch *scratch, uint64_t session, uint64_t first, u
   for (uint64_t i = first; i <= last; i++)
     assert_int_equal (counted->seen[session][i], 1);
   free (counted);
+}
+
+/* ---- the file itself ---- */
+
+/* The first number of a SELECT. */
+static inline int64_t
+scratch_number (struct scratch *scratch, const char *select)
+{
+  struct error error;
+  struct history_file *file = history_file_open (scratch->path, &error);
+  int64_t number = -1;
+
+  assert_non_null (file);
+  if (history_file_number (file, select, &number, &error) < 0)
+    fail_msg ("%s", error.text);
+  history_file_close (file);
+  return number;
+}
+
+static inline void
+scratch_sql (struct scratch *scratch, const char *text)
+{
+  sqlite3 *database;
+  char *what = NULL;
+
+  assert_int_equal (sqlite3_open (scratch->path, &database), SQLITE_OK);
+  if (sqlite3_exec (database, text, NULL, NULL, &what) != SQLITE_OK)
+    fail_msg ("%s", what);
+  sqlite3_close (database);
+}
+
+static inline int64_t
+frames_of (struct scratch *scratch, const char *node)
+{
+  char *select = memory_format (
+      "SELECT ifnull (sum (last - first + 1), 0) FROM chunks JOIN nodes ON nodes.id = node WHERE name = '%s'", node);
+  int64_t frames = scratch_number (scratch, select);
+
+  free (select);
+  return frames;
+}
+
+/* How often a node was told to be over its share. */
+static inline size_t
+told (const struct scratch *scratch, const char *what, const char *node)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < scratch->event_count && i < 64; i++)
+    count += scratch->events[i].type == EVENT_OVER_SHARE && strcmp (scratch->events[i].reason, what) == 0 &&
+             strcmp (scratch->events[i].node, node) == 0;
+  return count;
 }
 
 #endif

@@ -33,6 +33,7 @@ struct scene {
   size_t late, lost, under_way, schema_requests;
   bool wrong_change;
   int64_t wait_ns; /* of messages, until they are handled */
+  size_t crowded;  /* so many of the agents send what history has no room for */
 };
 
 struct request {
@@ -69,6 +70,13 @@ session_of (const struct agent *agent, uint64_t session)
       return i;
   fail_msg ("no session");
   return 0;
+}
+
+static inline bool
+is_crowded (void *context, const char *node)
+{
+  (void) context;
+  return agent_of (node) < scene->crowded;
 }
 
 /* A frame's counter is a thousand times its sequence number, so a change is told by the frames between. */
@@ -390,10 +398,12 @@ start_cluster_for (const struct cluster_output *output, double rate, bool backfi
 static inline void
 start_cluster (double rate, bool backfill)
 {
-  start_cluster_for (
-      &(struct cluster_output){
-          .context = scene->bench, .frame = take_frame, .event = take_event, .answer = take_answer },
-      rate, backfill);
+  start_cluster_for (&(struct cluster_output){ .context = scene->bench,
+                                               .frame = take_frame,
+                                               .event = take_event,
+                                               .answer = take_answer,
+                                               .crowded = is_crowded },
+                     rate, backfill);
 }
 
 static inline int

@@ -133,6 +133,40 @@ test_schema_bomb (void **state)
   assert_int_equal (bench->last_sequence, 2);
 }
 
+/* A new schema with each session, four a second: some are taken at once, then one in ten seconds. Nobody else waits. */
+static void
+test_schemas_are_braked (void **state)
+{
+  struct bench *bench = *state;
+  struct group group = small_group;
+  const struct group *const list[] = { &group };
+  struct schema *schema = NULL;
+  char name[32];
+  size_t before;
+
+  group.name = name;
+  for (unsigned i = 0; i < 380; i++) {
+    snprintf (name, sizeof name, "made_up_%u", i);
+    schema_destroy (schema);
+    schema = schema_create (list, 1);
+    send_frame (bench, &(struct made_frame){ .user = "n1", .session = 7 + i, .sequence = 1, .schema = schema });
+    send_schema (bench, "n1", schema->hash, schema->encoded.data, schema->encoded.length);
+    pass (bench, NS_PER_S / 4);
+  }
+  assert_in_range (count_events (bench, EVENT_SCHEMA_NEW, "n1", NULL), 16, 27);
+  assert_in_range (count_events (bench, EVENT_OVER_SHARE, "n1", "schemas"), 1, 2);
+  assert_in_range (cluster_counts (bench->cluster)->schemas_over_share, 350, 370);
+  bring_up (bench, "n2", 8);
+  assert_int_equal (count_events (bench, EVENT_SCHEMA_NEW, "n2", NULL), 1);
+  before = bench->frames;
+  send_schema (bench, "n1", schema->hash, schema->encoded.data, schema->encoded.length);
+  assert_int_equal (bench->frames, before);
+  pass (bench, 10 * NS_PER_S); /* it has only to wait */
+  send_schema (bench, "n1", schema->hash, schema->encoded.data, schema->encoded.length);
+  assert_int_equal (bench->frames, before + 1);
+  schema_destroy (schema);
+}
+
 /* ---- rubbish ---- */
 
 static void
@@ -200,6 +234,7 @@ main (void)
     BENCH_TEST (test_held_frames_are_bounded),
     BENCH_TEST (test_schema_that_is_not_its_hash),
     BENCH_TEST (test_schema_bomb),
+    BENCH_TEST (test_schemas_are_braked),
     BENCH_TEST (test_rubbish),
     BENCH_TEST (test_thousand_nodes),
   };

@@ -140,7 +140,8 @@ static void
 gather_one (struct gather *gather, uint64_t session, uint64_t sequence)
 {
   static const char bytes[100];
-  struct gathered one = { .node = "n1",
+  char node[16];
+  struct gathered one = { .node = node,
                           .session = session,
                           .sequence = sequence,
                           .time_ns = (int64_t) session * 1000,
@@ -148,6 +149,7 @@ gather_one (struct gather *gather, uint64_t session, uint64_t sequence)
                           .frame = bytes,
                           .frame_length = sizeof bytes };
 
+  snprintf (node, sizeof node, "n%d", (int) session);
   assert_true (gather_add (gather, &one, (int64_t) sequence));
 }
 
@@ -215,7 +217,7 @@ test_open_chunks_leave_room (void **state)
       char name[16];
       snprintf (name, sizeof name, "n%d", node);
       put_made (scratch, name, 1, i, i - 1, false);
-      while (history_is_crowded (scratch->history)) { /* what comes can wait, the writer catches up */
+      while (history_is_crowded (scratch->history, name)) { /* what comes can wait, the writer catches up */
         assert_true (++waits < 30000);
         usleep (1000);
       }
@@ -273,7 +275,7 @@ shrink (struct scratch *scratch)
   int steps = 0;
 
   assert_non_null (store);
-  while (history_store_trim (store, at (scratch, 1585), UINT64_MAX, &error) == 1)
+  while (history_store_trim (store, at (scratch, 1585), UINT64_MAX, NULL, &error) == 1)
     ;
   do {
     before = pages;

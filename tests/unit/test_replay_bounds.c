@@ -166,7 +166,7 @@ static void
 miss_some (struct bench *bench, size_t nodes)
 {
   start_cluster (1000, false);
-  cluster_hold_replay (bench->cluster, true);
+  scene->crowded = NODES;
   start_all ();
   for (size_t i = 0; i < nodes; i++)
     sample_gap (i, 300);
@@ -175,20 +175,25 @@ miss_some (struct bench *bench, size_t nodes)
   assert_int_equal (scene->under_way, 0);
 }
 
-/* As long as history has no room. */
+/* As long as history has no room for what they send; each for itself. */
 static void
 test_held (void **state)
 {
   struct bench *bench = *state;
 
-  miss_some (bench, 1);
+  miss_some (bench, 2);
   pass (bench, 60 * NS_PER_S);
   assert_int_equal (scene->under_way, 0);
-  cluster_hold_replay (bench->cluster, false);
+  scene->crowded = 1;
+  for (int i = 0; i < 100; i++)
+    answer_for (250 * NS_PER_MS);
+  assert_int_equal (scene->late, 300);
+  assert_int_equal (cluster_counts (bench->cluster)->missing, 300);
+  scene->crowded = 0;
   cluster_ask_replay (bench->cluster, now (bench));
   assert_int_equal (scene->under_way, 1);
   settle_whole ();
-  assert_int_equal (scene->late, 300);
+  assert_int_equal (scene->late, 600);
 }
 
 /* As long as what came waits to be handled: the machine has more to do than it can. */
@@ -199,7 +204,7 @@ test_behind (void **state)
 
   miss_some (bench, 1);
   scene->wait_ns = 300 * NS_PER_MS;
-  cluster_hold_replay (bench->cluster, false);
+  scene->crowded = 0;
   for (int i = 0; i < 50; i++) {
     bench->now_ns += 20 * NS_PER_MS;
     sample (1);
@@ -222,7 +227,7 @@ test_asked_for_counts (void **state)
   struct bench *bench = *state;
 
   miss_some (bench, NODES);
-  cluster_hold_replay (bench->cluster, false);
+  scene->crowded = 0;
   for (int i = 0; i < 3; i++)
     cluster_ask_replay (bench->cluster, now (bench));
   assert_int_equal (scene->under_way, 1); /* 50 frames may come at once */
