@@ -60,6 +60,7 @@ static const struct group group = {
   .rows_name = "mounts",
   .fold_name = "total",
   .help = "Space of the mounted file systems, without pseudo ones, each once.",
+  .of_users = true,
   GROUP_METRICS (metrics),
 };
 

@@ -74,6 +74,7 @@ struct group {
   const char *help;
   const struct metric *metrics;
   size_t metric_count;
+  bool of_users; /* users make its rows, as many as they like: a frame is short of these first; not on the wire */
 };
 
 #define GROUP_METRICS(array) .metrics = (array), .metric_count = sizeof (array) / sizeof ((array)[0])
