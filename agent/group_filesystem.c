@@ -76,6 +76,7 @@ static const struct group group = {
   .flags = GROUP_ROWS,
   .help = "Space of the mounted file systems, without pseudo ones, each once. The total has the shared ones of this "
           "node; in combined reports they are left out of sums, means and percentiles, since each node has them.",
+  .of_users = true,
   GROUP_METRICS (metrics),
   .left_out =
       "mount points " MOUNTS_PSEUDO_POINTS "; file systems of the types " MOUNTS_PSEUDO_TYPES

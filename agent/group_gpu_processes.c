@@ -48,6 +48,7 @@ static const struct group group = {
   .rows_name = "processes",
   .fold_name = "total",
   .help = "The processes on each GPU, with their memory and their jobs.",
+  .of_users = true,
   GROUP_METRICS (metrics),
   .left_out = "processes on AMD's GPUs.",
 };

@@ -47,6 +47,7 @@ static const struct group group = {
   .rows_name = "jobs",
   .fold_name = "total",
   .help = "What each batch job has of this node's GPUs, as of the sample before, and which it leaves idle.",
+  .of_users = true,
   GROUP_METRICS (metrics),
 };
 

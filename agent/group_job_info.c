@@ -42,6 +42,7 @@ static const struct group group = {
   .rows_name = "jobs",
   .fold_name = "",
   .help = "What each batch job on this node is: its rows come when a job is new, and once a minute.",
+  .of_users = true,
   GROUP_METRICS (metrics),
 };
 

@@ -30,6 +30,7 @@ static const struct group group = {
   .rows_name = "jobs",
   .fold_name = "total",
   .help = "Input and output of each batch job on this node, of its processes that ended too.",
+  .of_users = true,
   GROUP_METRICS (metrics),
 };
 

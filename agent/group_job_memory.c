@@ -48,6 +48,7 @@ static const struct group group = {
   .rows_name = "jobs",
   .fold_name = "total",
   .help = "Memory of each batch job on this node.",
+  .of_users = true,
   GROUP_METRICS (metrics),
 };
 

@@ -25,6 +25,7 @@ static const struct group group = {
   .rows_name = "jobs",
   .fold_name = "total",
   .help = "Processes of each batch job on this node.",
+  .of_users = true,
   GROUP_METRICS (metrics),
 };
 

@@ -161,7 +161,8 @@ static const struct metric instance[] = {
   WORDS ("region", "instance_region", "."),
 };
 
-#define OF_RUNTIME(NAME, ROW, ROWS) .name = NAME, .section = REPORT_RUNTIMES, .row = ROW, .rows_name = ROWS
+#define OF_RUNTIME(NAME, ROW, ROWS)                                                                                    \
+  .name = NAME, .section = REPORT_RUNTIMES, .row = ROW, .rows_name = ROWS, .of_users = true
 
 const struct group neuron_groups[NEURON_KINDS] = {
   [NEURON_RUNTIMES] = { OF_RUNTIME (REPORT_RUNTIME_INFO, REPORT_RUNTIME_ROW, "runtimes"), .fold_name = "",

@@ -55,7 +55,8 @@ publisher_publish (struct publisher *publisher, const struct sample *sample)
   header->monotonic_ns = sample->monotonic_ns;
   header->wall_ns = sample->wall_ns;
   buffer_clear (frame);
-  frame_write (frame, header, publisher->schema, (const struct table *const *) sample->tables, sample->count);
+  frame_write_within (frame, header, publisher->schema, (const struct table *const *) sample->tables, sample->count,
+                      publisher->frame_bytes_max);
   if (publisher->options.ring) {
     ring_keep_schema (publisher->options.ring, publisher->schema);
     ring_add (publisher->options.ring,
@@ -118,6 +119,8 @@ publisher_silence (void *context, int64_t due_ns)
     log_debug ("nothing heard from %s for %d s: connecting anew", publisher->endpoint, (int) (SILENCE_MAX / NS_PER_S));
     publisher->heard_ns = now_ns;
     link_agent_reconnect (publisher->link);
+  } else if (publisher->state == STATE_CROWDED) {
+    link_agent_reconnect (publisher->link); /* libzmq has given up */
   } else if (publisher->state == STATE_NEW && now_ns - publisher->heard_ns >= SILENCE_LOOK &&
              !link_agent_greeting (publisher->link)) {
     publisher_enter (publisher, STATE_DOWN);
@@ -163,6 +166,7 @@ publisher_set_link (struct publisher *publisher, struct link_agent *link, const 
   link_agent_destroy (publisher->link);
   publisher->link = link;
   publisher->watch = loop_watch_add (publisher->loop, link_agent_fd (link), EPOLLIN, publisher_ready, publisher);
+  publisher->deaf = publisher->asked.waits = false;
   publisher->state = STATE_NEW;
   publisher->heard_ns = clock_monotonic ();
   publisher->queue_frames = options->queue_frames;
@@ -259,6 +263,7 @@ publisher_create (const struct publisher_options *options, struct loop *loop, st
   publisher->loop = loop;
   publisher->sampling = sampling;
   publisher->header.session = options->session;
+  publisher->frame_bytes_max = FRAME_BYTES_DEFAULT;
   snprintf (publisher->header.node, sizeof publisher->header.node, "%s", options->node);
   prober_init (&publisher->prober, options->session);
   if (publisher_link (publisher, options->endpoint, options->keys, options->queue_frames, error) < 0) {
@@ -273,6 +278,7 @@ publisher_create (const struct publisher_options *options, struct loop *loop, st
   publisher->sample_timer = loop_timer_add (loop, publisher_sample, publisher);
   publisher->probe_timer = loop_timer_add (loop, publisher_timed_probe, publisher);
   publisher->silence_timer = loop_timer_add (loop, publisher_silence, publisher);
+  publisher->talk_timer = loop_timer_add (loop, publisher_talk_on, publisher);
   loop_timer_set (publisher->silence_timer, publisher->heard_ns + SILENCE_LOOK);
   if (options->ring)
     loop_timer_set (publisher->sample_timer, publisher->heard_ns + WELCOME_WAIT);
@@ -294,6 +300,7 @@ publisher_destroy (struct publisher *publisher)
   loop_timer_remove (publisher->sample_timer);
   loop_timer_remove (publisher->probe_timer);
   loop_timer_remove (publisher->silence_timer);
+  loop_timer_remove (publisher->talk_timer);
   link_agent_destroy (publisher->link);
   frame_log_destroy (publisher->log);
   schema_destroy (publisher->schema);

@@ -14,7 +14,14 @@
 #include "synop/link.h"
 #include "synop/schema.h"
 
-enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED, STATE_MISNAMED };
+enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED, STATE_CROWDED, STATE_MISNAMED };
+
+/* What the aggregator asked for last of the ring, until it is answered. */
+struct replay_request {
+  bool waits;
+  uint64_t session, from, to;
+  uint32_t frames, bytes;
+};
 
 struct publisher {
   struct publisher_options options;
@@ -24,7 +31,7 @@ struct publisher {
   struct frame_log *log;
   struct loop *loop;
   struct loop_watch *watch;
-  struct loop_timer *sample_timer, *probe_timer, *silence_timer;
+  struct loop_timer *sample_timer, *probe_timer, *silence_timer, *talk_timer;
   enum publisher_state state;
   bool begun;     /* samples are taken */
   bool welcomed;  /* once at least */
@@ -36,12 +43,18 @@ struct publisher {
   char *keys;                       /* the folder that the keys were read from */
   struct frame_header header;       /* sequence: of the last frame */
   struct buffer frame, message;
+  size_t frame_bytes_max; /* that the aggregator takes, as it said last */
   int64_t heard_ns;       /* when the aggregator said something, or the last attempt to connect anew */
   int64_t read_ns;        /* when the message at hand was read */
   int64_t hello_ns;       /* the last hello of a session that was not known, */
   int64_t hello_pause_ns; /* and how long there is none after it */
   int64_t schemas_ns;     /* when a second began, */
   unsigned schemas;       /* and the schemas that were sent in it */
+  bool deaf;              /* more was said than is heard at once: the rest waits for talk_timer */
+  struct replay_request asked;
+  int64_t replay_ns;                    /* the next replay is not answered before */
+  uint64_t replays_lost;                /* requests that another one came in place of, since that was told */
+  int64_t replays_lost_ns, misnamed_ns; /* when these were told; 0: never */
   struct prober prober;
   struct sampling_clock clock; /* cluster time, once it is known */
 };
@@ -53,7 +66,9 @@ void publisher_begin (struct publisher *publisher, int64_t after_ns);
 void publisher_enter (struct publisher *publisher, enum publisher_state state);
 void publisher_hello (struct publisher *publisher);
 void publisher_probe (struct publisher *publisher, int64_t now_ns);
-/* Hears all that there is to hear. Due after whatever was sent, since libzmq's fd speaks up only once. */
+/* Hears what there is to hear, as much as is heard at once; talk_timer goes on. Due after whatever was sent, since
+ * libzmq's fd speaks up only once. */
 void publisher_drain (struct publisher *publisher);
+void publisher_talk_on (void *publisher, int64_t due_ns); /* talk_timer: what was put off */
 
 #endif

@@ -4,14 +4,18 @@
  *   welcome           -> a burst of probes; the facts go with the next frame
  *   schema request    -> schema: that of the samples now, or one that frames in the ring have; else one without bytes
  *   wrong node        -> nothing: a person has to set it right
- *   replay request    -> those frames that the ring holds, at most as many as are asked for, and the end
+ *   replay request    -> frames that the ring holds, no more than are asked for, and the end
  *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
  *                        aggregator does not know this session
  *
  * Whatever the aggregator says, and however often, what is said back is bounded: two that answer each other at once
- * never end, and two agents with one key are such a case, as one of them is never known. */
+ * never end, and two agents with one key are such a case, as one of them is never known. What is heard is bounded too,
+ * since the thread is that of the samples: so much at once, then a pause; what waits meanwhile fills libzmq's queue, and
+ * then the aggregator's own. An answer to a replay request ends early when it takes long, which the protocol permits,
+ * and all of them together have a part of the time. */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "agent/publisher_private.h"
 #include "synop/clock.h"
@@ -24,8 +28,16 @@
 
 #define HELLO_PAUSE_FIRST NS_PER_S /* between hellos of a session that is not known, doubled each time */
 #define HELLO_PAUSE_MAX (30 * NS_PER_S)
-#define WELCOME_PAUSE NS_PER_S /* between two that start a burst of probes */
-#define SCHEMAS_MAX 4          /* in a second */
+#define WELCOME_PAUSE NS_PER_S       /* between two that start a burst of probes */
+#define SCHEMAS_MAX 4                /* in a second */
+#define HEARD_MAX 32                 /* events at once, */
+#define HEARD_PAUSE (10 * NS_PER_MS) /* and none for so long after them */
+#define REPLAY_FRAMES_MAX 64         /* in one answer, */
+#define REPLAY_BYTES_MAX (256 * 1024)
+#define REPLAY_TIME (2 * NS_PER_MS)
+#define REPLAY_PART 20 /* of the time is what answers may take */
+#define REPLAY_PAUSE_LEAST NS_PER_MS
+#define TOLD_EVERY (60 * NS_PER_S) /* in the log, of what an aggregator may do at any rate */
 
 /* ---- what is said ---- */
 
@@ -124,31 +136,77 @@ publisher_send_schema (struct publisher *publisher, const uint8_t hash[SCHEMA_HA
   publisher_write (publisher, &schema);
 }
 
-/* Nothing waits: a frame that does not fit the socket's queue ends the window before it. */
-static void
-publisher_replay (struct publisher *publisher, const struct control *request)
+static bool
+told_lately (int64_t *told_ns)
 {
-  struct control end = {
-    .type = CONTROL_REPLAY_END, .session = request->session, .from = request->from, .to = request->to
-  };
-  struct ring_frame frame;
-  uint64_t next = request->from;
-  size_t bytes = 0;
+  int64_t now_ns = clock_monotonic ();
 
-  for (; publisher->options.ring && ring_next (publisher->options.ring, end.session, next, request->to, &frame);
+  if (*told_ns && now_ns - *told_ns < TOLD_EVERY)
+    return true;
+  *told_ns = now_ns;
+  return false;
+}
+
+/* Nothing waits: a frame that does not fit the socket's queue ends the window before it. What ends it earlier is asked
+ * for again. */
+static void
+publisher_replay (struct publisher *publisher)
+{
+  const struct replay_request *asked = &publisher->asked;
+  struct control end = { .type = CONTROL_REPLAY_END, .session = asked->session, .from = asked->from, .to = asked->to };
+  struct ring_frame frame;
+  uint64_t next = asked->from;
+  int64_t begun_ns = clock_monotonic ();
+  size_t bytes = 0, bytes_max = asked->bytes < REPLAY_BYTES_MAX ? asked->bytes : REPLAY_BYTES_MAX;
+
+  for (; publisher->options.ring &&
+         ring_next (publisher->options.ring, end.session, next, asked->to, asked->bytes, &frame);
        next = frame.sequence + 1) {
     struct control replayed = { .type = CONTROL_REPLAYED, .frame = frame.bytes, .frame_length = frame.length };
+    bool enough = end.sent == REPLAY_FRAMES_MAX ||
+                  (end.sent && (bytes + frame.length > bytes_max || clock_monotonic () - begun_ns > REPLAY_TIME));
 
-    if (frame.length > request->bytes)
-      continue;
-    bytes += frame.length;
-    if (end.sent == request->frames || bytes > request->bytes || publisher_write (publisher, &replayed) < 0) {
+    if (enough || end.sent == asked->frames || publisher_write (publisher, &replayed) < 0) {
       end.to = frame.sequence - 1;
       break;
     }
+    bytes += frame.length;
     end.sent++;
   }
   publisher_write (publisher, &end);
+}
+
+/* Answers what was asked for, unless the answers before have not had their pause yet. */
+static void
+publisher_replay_if_due (struct publisher *publisher)
+{
+  int64_t begun_ns = clock_monotonic (), pause_ns;
+
+  if (!publisher->asked.waits)
+    return;
+  if (begun_ns < publisher->replay_ns) {
+    loop_timer_set (publisher->talk_timer, publisher->replay_ns);
+    return;
+  }
+  publisher_replay (publisher);
+  publisher->asked.waits = false;
+  pause_ns = (clock_monotonic () - begun_ns) * REPLAY_PART;
+  publisher->replay_ns = clock_monotonic () + (pause_ns > REPLAY_PAUSE_LEAST ? pause_ns : REPLAY_PAUSE_LEAST);
+}
+
+/* An aggregator asks for more when it was answered: of several requests that wait, the last one is meant. */
+static void
+publisher_ask_replay (struct publisher *publisher, const struct control *request)
+{
+  publisher->replays_lost += publisher->asked.waits;
+  publisher->asked =
+      (struct replay_request){ true, request->session, request->from, request->to, request->frames, request->bytes };
+  if (publisher->replays_lost && !told_lately (&publisher->replays_lost_ns)) {
+    log_warning ("%s asks for earlier frames faster than it is answered: %" PRIu64 " requests were left out",
+                 publisher->endpoint, publisher->replays_lost);
+    publisher->replays_lost = 0;
+  }
+  publisher_replay_if_due (publisher);
 }
 
 void
@@ -167,6 +225,10 @@ static void
 publisher_welcome (struct publisher *publisher, const struct control *welcome)
 {
   sampling_ask_facts (publisher->sampling);
+  publisher->frame_bytes_max = welcome->bytes == 0                  ? FRAME_BYTES_DEFAULT
+                               : welcome->bytes < FRAME_BYTES_LEAST ? FRAME_BYTES_LEAST
+                               : welcome->bytes > FRAME_BYTES_MAX   ? FRAME_BYTES_MAX
+                                                                    : welcome->bytes;
   if (!welcome->known)
     publisher_send_schema (publisher, publisher->schema->hash);
   if (prober_runs (&publisher->prober) && publisher->read_ns - publisher->prober.first_ns < WELCOME_PAUSE)
@@ -204,10 +266,11 @@ publisher_answer (struct publisher *publisher, const struct control *answer)
 static void
 publisher_misnamed (struct publisher *publisher, const char *name)
 {
-  log_warning (
-      "the aggregator at %s takes nothing of node %s: it knows this key, %s, as that of node %s; give --node %s, "
-      "or revoke the key there and add it as %s",
-      publisher->endpoint, publisher->header.node, publisher->key, name, name, publisher->header.node);
+  if (!told_lately (&publisher->misnamed_ns))
+    log_warning (
+        "the aggregator at %s takes nothing of node %s: it knows this key, %s, as that of node %s; give --node %s, "
+        "or revoke the key there and add it as %s",
+        publisher->endpoint, publisher->header.node, publisher->key, name, name, publisher->header.node);
   publisher_enter (publisher, STATE_MISNAMED);
 }
 
@@ -232,7 +295,7 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
   else if (message.type == CONTROL_WRONG_NODE && message.session == publisher->options.session)
     publisher_misnamed (publisher, message.node);
   else if (message.type == CONTROL_REPLAY_REQUEST)
-    publisher_replay (publisher, &message);
+    publisher_ask_replay (publisher, &message);
 }
 
 /* ---- the connection ---- */
@@ -244,6 +307,7 @@ publisher_tell_status (struct publisher *publisher)
                  publisher->state == STATE_NEW        ? "node %s, connecting to %s"
                  : publisher->state == STATE_UP       ? "node %s, connected to %s"
                  : publisher->state == STATE_REFUSED  ? "node %s, its key is not admitted by %s"
+                 : publisher->state == STATE_CROWDED  ? "node %s, whose key has too many connections to %s"
                  : publisher->state == STATE_MISNAMED ? "node %s, its key is another node's at %s"
                                                       : "node %s, without an answer from %s",
                  publisher->header.node, publisher->endpoint);
@@ -264,6 +328,10 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
                  "with \"synop-aggregator keys add %s FILE\", where FILE is a copy of %s/agent.pub; or "
                  "%s/aggregator.pub is the key of another aggregator",
                  endpoint, publisher->key, publisher->header.node, publisher->keys, publisher->keys);
+  else if (state == STATE_CROWDED)
+    log_warning ("the aggregator at %s lists this node's key, %s, but has as many connections of it as a key may have: "
+                 "other agents use the same key, or connections of before are not over yet; going on trying",
+                 endpoint, publisher->key);
   else if (state == STATE_MISNAMED)
     log_debug ("%s refuses the node's name", endpoint); /* which was told */
   else if (publisher->state == STATE_NEW && link_agent_nameless (publisher->link))
@@ -283,6 +351,7 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
   case LINK_UP:
     publisher_enter (publisher, STATE_UP);
     publisher->heard_ns = clock_monotonic ();
+    publisher->asked.waits = false; /* that was of the connection before */
     publisher_settle_hello (publisher);
     publisher_hello (publisher);
     break;
@@ -293,6 +362,10 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
     break;
   case LINK_REFUSED:
     publisher_enter (publisher, STATE_REFUSED);
+    break;
+  case LINK_CROWDED:
+    prober_stop (&publisher->prober);
+    publisher_enter (publisher, STATE_CROWDED);
     break;
   case LINK_MESSAGE:
     publisher_message (publisher, event->bytes, event->length);
@@ -305,8 +378,26 @@ publisher_drain (struct publisher *publisher)
 {
   struct link_event event;
 
-  while (link_agent_next (publisher->link, &event)) {
+  for (unsigned heard = 0; !publisher->deaf && link_agent_next (publisher->link, &event);) {
     publisher->read_ns = clock_monotonic ();
     publisher_event (publisher, &event);
+    if (++heard < HEARD_MAX)
+      continue;
+    publisher->deaf = true;
+    loop_watch_change (publisher->watch, 0);
+    loop_timer_set (publisher->talk_timer, clock_monotonic () + HEARD_PAUSE);
   }
+}
+
+void
+publisher_talk_on (void *context, int64_t due_ns)
+{
+  struct publisher *publisher = context;
+
+  (void) due_ns;
+  if (publisher->deaf)
+    loop_watch_change (publisher->watch, EPOLLIN);
+  publisher->deaf = false;
+  publisher_replay_if_due (publisher);
+  publisher_drain (publisher);
 }

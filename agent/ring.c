@@ -172,9 +172,9 @@ ring_destroy (struct ring *ring)
 }
 
 bool
-ring_next (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, struct ring_frame *frame)
+ring_next (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, size_t most, struct ring_frame *frame)
 {
-  return ring_store_next (&ring->store, session, from, to, frame);
+  return ring_store_next (&ring->store, session, from, to, most, frame);
 }
 
 size_t

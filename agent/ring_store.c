@@ -373,21 +373,61 @@ ring_store_free (struct ring_store *store)
 
 /* ---- reading ---- */
 
-bool
-ring_store_next (struct ring_store *store, uint64_t session, uint64_t from, uint64_t to, struct ring_frame *frame)
+/* The frames of a session lie one behind the other: the first entry of another one behind `from`. */
+static size_t
+run_end (const struct ring_store *store, size_t from)
 {
-  size_t hint = store->hint + 1 < store->count ? store->hint + 1 : 0;
+  uint64_t session = ring_entry_at (store, from)->session;
+  size_t low = from, step = 1, high;
+
+  while (low + step < store->count && ring_entry_at (store, low + step)->session == session) {
+    low += step;
+    step *= 2;
+  }
+  high = low + step < store->count ? low + step : store->count;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+
+    if (ring_entry_at (store, middle)->session == session)
+      low = middle;
+    else
+      high = middle;
+  }
+  return high;
+}
+
+/* The first entry of a session's frames, which are in order, whose number is not below `sequence`; or `end`. */
+static size_t
+run_find (const struct ring_store *store, size_t begin, size_t end, uint64_t sequence)
+{
+  while (begin < end) {
+    size_t middle = begin + (end - begin) / 2;
+
+    if (ring_entry_at (store, middle)->sequence < sequence)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin;
+}
+
+bool
+ring_store_next (struct ring_store *store, uint64_t session, uint64_t from, uint64_t to, size_t most,
+                 struct ring_frame *frame)
+{
+  size_t hint = store->hint + 1 < store->count ? store->hint + 1 : 0, end;
 
   if (hint && (ring_entry_at (store, hint)->session != session || ring_entry_at (store, hint)->sequence != from))
     hint = 0; /* it is not the frame behind the one before */
-  for (size_t i = hint; i < store->count; i++) {
-    const struct ring_entry *entry = ring_entry_at (store, i);
-
-    if (entry->session != session || entry->sequence < from || entry->sequence > to ||
-        !ring_entry_read (store, i, frame))
+  for (size_t begin = hint; begin < store->count; begin = end) {
+    end = run_end (store, begin);
+    if (ring_entry_at (store, begin)->session != session)
       continue;
-    store->hint = i;
-    return true;
+    for (size_t i = run_find (store, begin, end, from); i < end && ring_entry_at (store, i)->sequence <= to; i++)
+      if (ring_entry_at (store, i)->length <= most && ring_entry_read (store, i, frame)) {
+        store->hint = i;
+        return true;
+      }
   }
   return false;
 }

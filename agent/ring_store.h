@@ -45,7 +45,8 @@ int ring_store_pour (struct ring_store *from, struct ring_store *to, const struc
 int ring_store_clear (struct ring_store *store);
 void ring_store_drop_before (struct ring_store *store, int64_t at_ns);
 
-bool ring_store_next (struct ring_store *store, uint64_t session, uint64_t from, uint64_t to, struct ring_frame *frame);
+bool ring_store_next (struct ring_store *store, uint64_t session, uint64_t from, uint64_t to, size_t most,
+                      struct ring_frame *frame);
 size_t ring_store_sessions (const struct ring_store *store, struct control_held *sessions, size_t max);
 
 #endif

@@ -13,6 +13,8 @@
 #define OWN_PAUSE NS_PER_S              /* between two ticks: it was the aggregator that stood still */
 #define TOLD_EVERY NS_PER_S             /* one event a kind and node */
 #define DUPLICATE_EVERY (60 * NS_PER_S) /* one event a node */
+#define OFTEN NS_PER_S                  /* an event of this kind of rejection and node, or one a minute: */
+#define SELDOM (60 * NS_PER_S)          /* what a node may go on with for days */
 #define DUPLICATE_STRAYS 2              /* one message may have been under way when the agent was restarted */
 
 static void cluster_take_tick (void *cluster, const struct tick_line *tick);
@@ -77,20 +79,30 @@ cluster_event (struct cluster *cluster, const struct event *event)
 static const struct {
   const char *name;
   size_t count; /* offset in struct cluster_counts */
+  int64_t every_ns;
 } rejections[NODE_REJECTIONS] = {
-  [REJECTED_FRAME] = { "frame", offsetof (struct cluster_counts, frames_malformed) },
-  [REJECTED_WRONG_NODE] = { "wrong_node", offsetof (struct cluster_counts, wrong_node) },
-  [REJECTED_WRONG_SCHEMA] = { "wrong_schema", offsetof (struct cluster_counts, wrong_schema) },
-  [REJECTED_SCHEMA] = { "schema", offsetof (struct cluster_counts, schema_refused) },
-  [REJECTED_HELD] = { "no_schema", offsetof (struct cluster_counts, frames_held_dropped) },
-  [REJECTED_REPLAY] = { "replay", offsetof (struct cluster_counts, replay_refused) },
-  [REJECTED_CONTROL] = { "control", offsetof (struct cluster_counts, control_malformed) },
+  [REJECTED_FRAME] = { "frame", offsetof (struct cluster_counts, frames_malformed), OFTEN },
+  [REJECTED_LARGE] = { "large_frame", offsetof (struct cluster_counts, frames_large), SELDOM },
+  [REJECTED_WRONG_NODE] = { "wrong_node", offsetof (struct cluster_counts, wrong_node), SELDOM },
+  [REJECTED_WRONG_SCHEMA] = { "wrong_schema", offsetof (struct cluster_counts, wrong_schema), OFTEN },
+  [REJECTED_SCHEMA] = { "schema", offsetof (struct cluster_counts, schema_refused), OFTEN },
+  [REJECTED_HELD] = { "no_schema", offsetof (struct cluster_counts, frames_held_dropped), OFTEN },
+  [REJECTED_REPLAY] = { "replay", offsetof (struct cluster_counts, replay_refused), OFTEN },
+  [REJECTED_CONTROL] = { "control", offsetof (struct cluster_counts, control_malformed), OFTEN },
+  [REJECTED_CONNECTION] = { "connection", offsetof (struct cluster_counts, connections_refused), SELDOM },
+  [REJECTED_LINE] = { "line", offsetof (struct cluster_counts, lines_cut), SELDOM },
 };
+
+static bool
+told_within (int64_t told_ns, struct instant now, int64_t every_ns)
+{
+  return told_ns && now.monotonic_ns - told_ns < every_ns;
+}
 
 static bool
 told_lately (int64_t told_ns, struct instant now)
 {
-  return told_ns && now.monotonic_ns - told_ns < TOLD_EVERY;
+  return told_within (told_ns, now, TOLD_EVERY);
 }
 
 void
@@ -147,16 +159,17 @@ cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, 
   cluster_tell_gap (cluster, node, now);
 }
 
-/* Tells what has gathered of one kind, unless it was told within the last second: then a later one, or a tick, does. */
+/* Tells what has gathered of one kind, unless it was told lately: then a later one, or a tick, does. */
 static void
 tell_rejected (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
                struct instant now)
 {
   uint64_t pending = node->rejections[kind].pending;
 
-  if (!pending || told_lately (node->rejections[kind].told_ns, now))
+  if (!pending || told_within (node->rejections[kind].told_ns, now, rejections[kind].every_ns))
     return;
   node->rejections[kind].pending = 0;
+  node->rejections_untold -= pending;
   node->rejections[kind].told_ns = now.monotonic_ns;
   cluster_event (cluster, &(struct event){ .type = EVENT_REJECTED,
                                            .wall_ns = now.wall_ns,
@@ -166,14 +179,36 @@ tell_rejected (struct cluster *cluster, struct node *node, enum node_rejection k
                                            .count = pending });
 }
 
+static void
+reject_many (struct cluster *cluster, struct node *node, enum node_rejection kind, uint64_t count, const char *why,
+             struct instant now)
+{
+  *(uint64_t *) ((char *) &cluster->counts + rejections[kind].count) += count;
+  if (kind != REJECTED_CONNECTION && kind != REJECTED_LINE) /* these cost no message */
+    node->rejected += count;
+  node->rejections[kind].pending += count;
+  node->rejections_untold += count;
+  tell_rejected (cluster, node, kind, why, now);
+}
+
 void
 cluster_reject (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
                 struct instant now)
 {
-  ++*(uint64_t *) ((char *) &cluster->counts + rejections[kind].count);
-  node->rejected++;
-  node->rejections[kind].pending++;
-  tell_rejected (cluster, node, kind, why, now);
+  reject_many (cluster, node, kind, 1, why, now);
+}
+
+void
+cluster_connections_refused (struct cluster *cluster, const char *name, uint64_t count, struct instant now)
+{
+  struct node *node = cluster_find_node (cluster, name);
+  struct error error;
+
+  error_set (&error,
+             "its key has %d connections to a port already: several agents use it, or one that does not end them",
+             LINK_KEY_CONNECTIONS);
+  if (node)
+    reject_many (cluster, node, REJECTED_CONNECTION, count, error.text, now);
 }
 
 /* ---- sessions and states ---- */
@@ -284,7 +319,7 @@ cluster_tick (struct cluster *cluster, struct instant now)
       cluster_ask_schema (cluster, node, now);
     if (node->replay.want.wanting)
       cluster_ask_late_schema (cluster, node, now);
-    for (enum node_rejection kind = 0; node->rejected && kind < NODE_REJECTIONS; kind++)
+    for (enum node_rejection kind = 0; node->rejections_untold && kind < NODE_REJECTIONS; kind++)
       tell_rejected (cluster, node, kind, NULL, now);
   }
   cluster_tick_replay (cluster, now);

@@ -46,6 +46,13 @@ struct cluster_frame {
   const struct report_group *groups; /* one for each group of the schema; `now` is NULL where the frame has none */
 };
 
+/* What the line of a frame may be beside its values (report_cut): agents' are a tenth of it at most. */
+static inline size_t
+cluster_line_most (const struct cluster_frame *frame)
+{
+  return frame->length * 64 > 1024 * 1024 ? frame->length * 64 : 1024 * 1024;
+}
+
 struct cluster_tick_line {
   const struct tick_line *tick;
   size_t expected, stale, down; /* nodes that were ever heard; of them silent */
@@ -73,7 +80,7 @@ struct cluster_options {
   int64_t clock_limit_ns;                /* a wall clock that is off by more is told */
   double replay_rate;                    /* frames a second that are asked for again, of all nodes; 0: none are */
   bool backfill;          /* what a node sampled before this start is asked for too, but for cluster_stored */
-  size_t frame_bytes_max; /* the largest frame that the link takes */
+  size_t frame_bytes_max; /* the largest frame that is taken, which agents are told; 0: FRAME_BYTES_MAX, not told */
   struct cluster_output output;
 };
 
@@ -95,7 +102,10 @@ struct cluster_counts {
   uint64_t frames_held_dropped; /* frames that waited for their schema in vain */
   uint64_t control;             /* messages on the control channel */
   uint64_t control_malformed, control_unknown;
-  uint64_t unlisted; /* messages of a node that was revoked while they waited */
+  uint64_t frames_large;        /* over frame_bytes_max */
+  uint64_t connections_refused; /* of keys that have LINK_KEY_CONNECTIONS of them */
+  uint64_t lines_cut;           /* frames of which groups are left out of the line: see cluster_line_most */
+  uint64_t unlisted;            /* messages of a node that was revoked while they waited */
 };
 
 struct cluster *cluster_create (const struct cluster_options *options);
@@ -113,6 +123,9 @@ void cluster_stored (struct cluster *cluster, const char *node, uint64_t session
 
 /* A message as the link gives it; `now` is when it is handled. */
 void cluster_message (struct cluster *cluster, const struct link_message *message, struct instant now);
+
+/* The link has refused connections of a node's key, since it has too many. */
+void cluster_connections_refused (struct cluster *cluster, const char *node, uint64_t count, struct instant now);
 
 /* Looks for silent nodes and asks again for what is missing. To be called several times a second. After a pause of a
  * second or more the aggregator itself was stopped, and the silence is not held against the nodes. */

@@ -40,9 +40,11 @@ remember_hello (struct session *session, const struct link_message *message, con
 static void
 send_welcome (struct cluster *cluster, const struct session *session, bool known)
 {
-  struct control welcome = {
-    .type = CONTROL_WELCOME, .session = session->id, .known = known, .last_sequence = session->sequence
-  };
+  struct control welcome = { .type = CONTROL_WELCOME,
+                             .session = session->id,
+                             .known = known,
+                             .last_sequence = session->sequence,
+                             .bytes = (uint32_t) cluster->options.frame_bytes_max };
 
   strcpy (welcome.version, SYNOP_VERSION);
   cluster_answer (cluster, session->routing, session->routing_length, &welcome);

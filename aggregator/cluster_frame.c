@@ -70,6 +70,12 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct lin
     cluster_reject (cluster, node, REJECTED_WRONG_NODE, error.text, received);
     return;
   }
+  if (cluster->options.frame_bytes_max && message->length > cluster->options.frame_bytes_max) {
+    error_set (&error, "a frame of %zu bytes, over [aggregator] max_frame, %zu", message->length,
+               cluster->options.frame_bytes_max);
+    cluster_reject (cluster, node, REJECTED_LARGE, error.text, received);
+    return;
+  }
   if (missing_has (&node->replay.missing, header.session, header.sequence)) {
     if (schema_store_find (&cluster->schemas, header.schema)) /* else it comes again, when it is asked for */
       cluster_take_late (cluster, node, message->bytes, message->length, &header, received);
@@ -120,6 +126,21 @@ cluster_lay_out (struct cluster *cluster, struct node_group **groups, const stru
 }
 
 void
+cluster_watch_line (struct cluster *cluster, struct node *node, const struct cluster_frame *frame, struct instant now)
+{
+  struct report_cut cut;
+  struct error error;
+
+  report_cut (frame->groups, frame->schema->group_count, cluster_line_most (frame), &cut);
+  if (cut.count) {
+    error_set (&error, "group %s%s of a frame of %zu bytes: %s", cut.tables[0].group->name,
+               cut.count > 1 ? " and others" : "", frame->length, cut.tables[0].error);
+    cluster_reject (cluster, node, REJECTED_LINE, error.text, now);
+  }
+  report_cut_free (&cut);
+}
+
+void
 cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                       const struct frame_header *header, struct instant received)
 {
@@ -147,6 +168,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
                       node->sessions[0].period_ns, schema, frame.groups, cluster_time (cluster, received.monotonic_ns));
   frame.late = place == TICK_LATE;
   frame.tick_period_ns = place == TICK_IN ? cluster->options.tick_period_ns : 0;
+  cluster_watch_line (cluster, node, &frame, received);
   if (cluster->options.output.frame)
     cluster->options.output.frame (cluster->options.output.context, &frame);
 }

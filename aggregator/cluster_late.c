@@ -158,6 +158,7 @@ cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes
   cluster->counts.replayed++;
   frame.schema = late->schema->schema;
   cluster_place_late (cluster, node, &frame);
+  cluster_watch_line (cluster, node, &frame, now);
   if (cluster->options.output.frame)
     cluster->options.output.frame (cluster->options.output.context, &frame);
   return true;

@@ -61,6 +61,10 @@ void cluster_take_frame (struct cluster *cluster, struct node *node, const struc
 void cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                            const struct frame_header *header, struct instant received);
 
+/* Tells when groups are left out of the frame's line, which is written only where somebody reads it. */
+void cluster_watch_line (struct cluster *cluster, struct node *node, const struct cluster_frame *frame,
+                         struct instant now);
+
 /* Lays the tables that the frame at hand has into cluster->groups. */
 void cluster_lay_out (struct cluster *cluster, struct node_group **groups, const struct schema *schema);
 

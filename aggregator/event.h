@@ -21,6 +21,7 @@ enum event_type {
   EVENT_REJECTED,
   EVENT_SCHEMA_NEW,
   EVENT_KEY_REFUSED,
+  EVENT_CONNECTIONS_ENDED, /* by us, so that descriptors stay free */
   EVENT_KEYS_RELOADED,
   EVENT_DROPPED,
   EVENT_CLOCK_OFFSET,    /* a node's wall clock is off by more than the limit, by `seconds` */

@@ -89,12 +89,15 @@ struct node_clock {
 
 enum node_rejection {
   REJECTED_FRAME,
+  REJECTED_LARGE, /* over the limit that the node was told */
   REJECTED_WRONG_NODE,
   REJECTED_WRONG_SCHEMA,
   REJECTED_SCHEMA,
   REJECTED_HELD,
   REJECTED_CONTROL,
   REJECTED_REPLAY,
+  REJECTED_CONNECTION, /* one too many of its key */
+  REJECTED_LINE,       /* groups left out of the line of a frame */
   NODE_REJECTIONS
 };
 
@@ -128,6 +131,7 @@ struct node {
     uint64_t pending; /* not told yet */
     int64_t told_ns;
   } rejections[NODE_REJECTIONS];
+  uint64_t rejections_untold; /* of all kinds */
 
   struct shared_schema *schema; /* of the tables; NULL: none yet */
   /* Of frames that are missing: those that it had when it got another one, and those that were asked for. The last one

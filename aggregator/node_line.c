@@ -38,6 +38,8 @@ static void
 write_line (const void *context, struct json *json, const struct globs *groups)
 {
   const struct cluster_frame *frame = context;
+  const size_t count = frame->schema->group_count;
+  struct report_cut cut;
   char session[SESSION_TEXT_SIZE];
 
   session_text (frame->header->session, session);
@@ -62,7 +64,9 @@ write_line (const void *context, struct json *json, const struct globs *groups)
   }
   json_key (json, "report");
   json_object (json);
-  report_write (json, frame->groups, frame->schema->group_count, groups ? only_groups : NULL, groups);
+  report_write (json, report_cut (frame->groups, count, cluster_line_most (frame), &cut), count,
+                groups ? only_groups : NULL, groups);
+  report_cut_free (&cut);
   json_object_end (json);
   json_object_end (json);
   json_newline (json);

@@ -116,7 +116,8 @@ static const struct option serve_table[] = {
   { "aggregator", "down_periods", NULL, OPTION_SIZE, AT (down_periods), .fallback = "10", .minimum = "3",
     .maximum = "10000", .help = "A node is down after so many of its periods without a frame." },
   { "aggregator", "max_frame", NULL, OPTION_SIZE, AT (max_frame), .fallback = "256k", .minimum = "4k", .maximum = "1M",
-    .help = "Largest frame in bytes; who sends a larger one is disconnected. 1,000 CPUs need about 256k." },
+    .help = "Largest frame in bytes, which agents are told and keep to; larger ones are left out. 1,000 CPUs need "
+            "about 256k." },
   { "aggregator", "intake_queue", NULL, OPTION_SIZE, AT (intake_queue), .fallback = "64M", .minimum = "1M",
     .maximum = "16G", .help = "Bytes of messages that may wait to be taken in; over them messages are dropped." },
   { "aggregator", "intake_messages", NULL, OPTION_SIZE, AT (intake_messages), .fallback = "65536", .minimum = "64",

@@ -165,7 +165,7 @@ serve_accept (void *context, uint32_t events)
         loop_watch_change (serve->watch, 0); /* no spinning: the next tick tries again */
       return;
     }
-    if (serve->count == SERVE_CLIENTS_MAX)
+    if (serve->count >= serve->options.clients_max)
       refuse (serve, fd);
     else
       client_create (serve, fd);
@@ -178,6 +178,8 @@ serve_create (const struct serve_options *options, struct error *error)
   struct serve *serve = memory_new (1, sizeof *serve);
 
   serve->options = *options;
+  if (serve->options.clients_max == 0)
+    serve->options.clients_max = SERVE_CLIENTS_MAX;
   if (local_socket_listen (&serve->local, options->path, error) < 0) {
     free (serve);
     return NULL;

@@ -41,6 +41,7 @@ struct serve_options {
   struct loop *loop;
   struct stream *stream;
   const char *path;
+  size_t clients_max; /* at once; 0: SERVE_CLIENTS_MAX */
   size_t queue_bytes; /* of each client */
   uint64_t *dropped;  /* counts lines that slow clients did not get */
   void *context;
@@ -62,6 +63,6 @@ void serve_tick (struct serve *serve, int64_t now_ns);    /* closes clients that
 /* Answers those whose ticket is this one or an earlier one. */
 void serve_flushed (struct serve *serve, uint64_t ticket, const char *answer, size_t length);
 size_t serve_clients (const struct serve *serve);   /* now */
-uint64_t serve_refused (const struct serve *serve); /* clients over SERVE_CLIENTS_MAX */
+uint64_t serve_refused (const struct serve *serve); /* clients over clients_max */
 
 #endif

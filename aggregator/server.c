@@ -17,6 +17,7 @@
 #define INTAKE_TIME (20 * NS_PER_MS)    /* then timers and clients have their turn */
 #define TICK_PATIENCE (250 * NS_PER_MS) /* how long a queue that does not empty may hold a tick back */
 #define KEY_REFUSED_EVERY NS_PER_S
+#define CONNECTIONS_ENDED_EVERY (60 * NS_PER_S)
 #define FINISH_PATIENCE NS_PER_S
 #define STATUS_EVERY (2 * NS_PER_S) /* a sentence for the service manager */
 
@@ -171,6 +172,32 @@ tell_refused (struct server *server, struct instant now)
   server->refused_told_ns = now.monotonic_ns;
 }
 
+/* Connections that were ended so that descriptors stay free, gathered, likewise. */
+static void
+tell_ended (struct server *server, struct instant now)
+{
+  struct link_counts counts;
+
+  link_server_counts (server->link, &counts);
+  if (counts.connections_ended == server->ended_told ||
+      (server->ended_told_ns && now.monotonic_ns - server->ended_told_ns < CONNECTIONS_ENDED_EVERY))
+    return;
+  server_event (server, &(struct event){ .type = EVENT_CONNECTIONS_ENDED,
+                                         .wall_ns = now.wall_ns,
+                                         .count = counts.connections_ended - server->ended_told });
+  server->ended_told = counts.connections_ended;
+  server->ended_told_ns = now.monotonic_ns;
+}
+
+static void
+take_crowded (struct server *server, struct instant now)
+{
+  char node[65];
+
+  for (uint64_t count; (count = link_server_crowded (server->link, node));)
+    cluster_connections_refused (server->cluster, node, count, now);
+}
+
 static void
 tell_status (struct server *server, int64_t now_ns)
 {
@@ -198,6 +225,8 @@ server_housekeep (void *context, int64_t due_ns)
   cluster_tick (server->cluster, now);
   server_jobs_tick (server);
   tell_refused (server, now);
+  tell_ended (server, now);
+  take_crowded (server, now);
   if (server->history)
     history_poll (server->history, now.wall_ns, server, server_event);
   serve_tick (server->serve, now.monotonic_ns);
@@ -226,6 +255,10 @@ announce (struct server *server)
   link_control_endpoint (endpoint, control, NULL);
   log_info ("listening on %s (data) and %s (control), %zu nodes listed", endpoint, strrchr (control, ':'),
             key_set_count (server->keys));
+  if (2 * key_set_count (server->keys) > server->connections_max)
+    log_warning ("%zu nodes are listed, and there are descriptors for %zu of them: raise the limit of open files "
+                 "(LimitNOFILE)",
+                 key_set_count (server->keys), server->connections_max / 2);
   /* What came since the port was there counts. */
   cluster_list (server->cluster, server->keys, (struct instant){ server->started_ns, now.wall_ns });
   jobs_expect_nodes (server->jobs, key_set_count (server->keys));

@@ -16,16 +16,28 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
+#define RESERVE_MOST                                                                                                   \
+  512                  /* descriptors that connections of agents are not let have: for half as many clients of the
+                          * socket, for the history and the keys, and for connections that are about to be ended */
+#define RESERVE_PART 4 /* of few descriptors it is this part */
+
 /* Each agent is two connections, each a descriptor. */
 static void
-raise_file_limit (void)
+share_descriptors (struct server *server)
 {
-  struct rlimit limit;
+  struct rlimit limit = { 1024, 1024 };
+  size_t reserve;
 
   if (getrlimit (RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
     limit.rlim_cur = limit.rlim_max;
     setrlimit (RLIMIT_NOFILE, &limit);
+    getrlimit (RLIMIT_NOFILE, &limit);
   }
+  reserve = limit.rlim_cur / RESERVE_PART < RESERVE_MOST ? limit.rlim_cur / RESERVE_PART : RESERVE_MOST;
+  server->connections_max = limit.rlim_cur - reserve;
+  server->clients_max = reserve / 2 < SERVE_CLIENTS_MAX ? reserve / 2 : SERVE_CLIENTS_MAX;
+  log_debug ("%llu descriptors: for %zu connections of agents and %zu clients of the socket",
+             (unsigned long long) limit.rlim_cur, server->connections_max, server->clients_max);
 }
 
 /* What is there and refused is put right, not made anew. */
@@ -73,7 +85,8 @@ open_link (struct server *server, struct error *error)
                                     .allowed = server->keys,
                                     .queue_bytes = options->intake_queue,
                                     .queue_messages = options->intake_messages,
-                                    .data_bytes_max = options->max_frame,
+                                    .data_bytes_max = FRAME_BYTES_MAX, /* the core says whose frame is over max_frame */
+                                    .connections_max = server->connections_max,
                                     .answer_now = clock_desk_answer,
                                     .answer_context = server->desk };
   struct error why;
@@ -94,6 +107,7 @@ open_socket (struct server *server, struct error *error)
   struct serve_options to = { .loop = server->loop,
                               .stream = server->stream,
                               .path = server->options->socket,
+                              .clients_max = server->clients_max,
                               .queue_bytes = server->options->reader_queue,
                               .dropped = &server->lines_dropped,
                               .context = server,
@@ -179,7 +193,7 @@ server_open (struct server *server, struct error *error)
                                   .frame_bytes_max = server->options->max_frame,
                                   .output = server_output (server) };
 
-  raise_file_limit ();
+  share_descriptors (server);
   server->started_ns = clock_monotonic ();
   server->key_folder = memory_format ("%s/nodes", server->options->keys);
   server->keys = key_set_create ();

@@ -45,7 +45,10 @@ struct server {
   uint64_t lines_dropped;
   uint64_t refused_told;
   int64_t refused_told_ns;
-  int64_t status_ns; /* when the service manager is told of the nodes next */
+  uint64_t ended_told;
+  int64_t ended_told_ns;
+  size_t connections_max, clients_max; /* what there are descriptors for */
+  int64_t status_ns;                   /* when the service manager is told of the nodes next */
   int exit_code;
 };
 

@@ -40,6 +40,7 @@ static const struct counter cluster_counters[] = {
   CLUSTER (duplicates),
   CLUSTER (duplicate_session),
   CLUSTER (frames_malformed),
+  CLUSTER (frames_large),
   CLUSTER (wrong_node),
   CLUSTER (wrong_schema),
   CLUSTER (schema_refused),
@@ -49,6 +50,8 @@ static const struct counter cluster_counters[] = {
   CLUSTER (control_malformed),
   CLUSTER (control_unknown),
   CLUSTER (unlisted),
+  CLUSTER (lines_cut),
+  CLUSTER (connections_refused),
 };
 
 static const struct counter counters[] = {
@@ -61,6 +64,7 @@ static const struct counter counters[] = {
   COUNTER (link, dropped_user),
   COUNTER (link, malformed),
   COUNTER (link, zap_malformed),
+  COUNTER (link, connections_ended),
   COUNTER (readers, clients),
   COUNTER (readers, clients_refused),
   COUNTER (readers, lines_dropped),
@@ -183,9 +187,11 @@ write_facts (struct json *json, const struct node *node)
       groups[i].now = &node->groups[i]->now;
 
   const struct json before = *json;
+  struct report_cut cut;
   json_object (json);
-  report_write (json, groups, schema->group_count, NULL, NULL);
+  report_write (json, report_cut (groups, schema->group_count, FACTS_MAX, &cut), schema->group_count, NULL, NULL);
   json_object_end (json);
+  report_cut_free (&cut);
   if (json->out.length - before.out.length > FACTS_MAX) {
     json->out.length = before.out.length;
     json->comma = before.comma;

@@ -116,11 +116,12 @@ control_write (struct buffer *out, const struct control *message)
     msgpack_pack_uint64 (&packer, message->sent);
     break;
   case CONTROL_WELCOME:
-    pack_head (&packer, message->type, 4);
+    pack_head (&packer, message->type, 5);
     msgpack_pack_uint64 (&packer, message->session);
     pack_bool (&packer, message->known);
     msgpack_pack_uint64 (&packer, message->last_sequence);
     pack_text (&packer, message->version);
+    msgpack_pack_uint32 (&packer, message->bytes);
     break;
   case CONTROL_PROBE_ANSWER:
     pack_head (&packer, message->type, 6);
@@ -287,7 +288,7 @@ read_clock (struct wire *wire, struct control *message)
 
 /* Reads the fields of a message, of which there are `count`, and returns how many it needs; 0 for a type that is not
  * known. What a hello says of earlier
- * sessions, and the probes' messages of clocks, may be left out. */
+ * sessions, a welcome of frames, and the probes' messages of clocks, may be left out. */
 static uint32_t
 read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t count)
 {
@@ -321,7 +322,10 @@ read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t
     message->known = wire_bool (wire);
     message->last_sequence = wire_uint (wire, INT64_MAX);
     read_text (wire, message->version, CONTROL_TEXT_MAX);
-    return 4;
+    if (count < 5)
+      return 4;
+    message->bytes = (uint32_t) wire_uint (wire, UINT32_MAX);
+    return 5;
   case CONTROL_PROBE_ANSWER:
     read_session (wire, message);
     message->t1 = wire_int (wire);

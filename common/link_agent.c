@@ -28,13 +28,15 @@
 #define CONTROL_QUEUE 128 /* a window of replayed frames, and what else is said */
 
 struct link_agent {
-  void *context, *data, *control, *monitor;
+  void *context, *data, *control, *monitor, *data_monitor;
   char data_endpoint[LINK_ENDPOINT_MAX], control_endpoint[LINK_ENDPOINT_MAX];
   int epoll;       /* over the descriptors of `data`, `control` and `monitor` */
   bool connected;  /* the control connection's handshake is done */
   bool subscribed; /* the aggregator wants our frames */
   bool up;         /* both, and told */
   bool cut;        /* reconnect took the connection down, and nobody was told yet */
+  bool crowded;    /* the aggregator takes no further connection of this key, and libzmq has given up one of the two */
+  bool data_ended; /* that of the data socket */
   bool tried;      /* the host's name has an address in this attempt to connect */
   bool nameless;   /* it had none in the last one */
   bool greeting;   /* it has come to a connection, whose handshake is not over */
@@ -116,13 +118,15 @@ open_sockets (struct link_agent *link, const struct link_agent_options *options,
   link->monitor = link_monitor_open (
       link->context, link->control, "inproc://monitor.control",
       ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | LINK_HANDSHAKE_FAILED | ATTEMPT_EVENTS, error);
-  if (!link->monitor)
+  link->data_monitor =
+      link_monitor_open (link->context, link->data, "inproc://monitor.data", ZMQ_EVENT_HANDSHAKE_FAILED_AUTH, error);
+  if (!link->monitor || !link->data_monitor)
     return -1;
   link->epoll = epoll_create1 (EPOLL_CLOEXEC);
   if (link->epoll < 0)
     return error_set (error, "epoll_create1: %s", strerror (errno));
   if (watch (link, link->data, error) < 0 || watch (link, link->control, error) < 0 ||
-      watch (link, link->monitor, error) < 0)
+      watch (link, link->monitor, error) < 0 || watch (link, link->data_monitor, error) < 0)
     return -1;
   return connect_both (link, error);
 }
@@ -149,6 +153,7 @@ link_agent_destroy (struct link_agent *link)
     return;
   zmq_msg_close (&link->message);
   link_monitor_close (link->monitor, link->control);
+  link_monitor_close (link->data_monitor, link->data);
   link_socket_close (link->data);
   link_socket_close (link->control);
   if (link->context)
@@ -209,6 +214,17 @@ link_agent_greeting (const struct link_agent *link)
   return link->greeting;
 }
 
+/* The data socket is refused like the control socket; only this the other one does not tell. */
+static void
+read_data_refusals (struct link_agent *link)
+{
+  unsigned number;
+  uint32_t value;
+  while (link_monitor_read (link->data_monitor, &number, &value))
+    if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value == LINK_CROWDED_STATUS)
+      link->crowded = link->data_ended = true;
+}
+
 /* The descriptor of a libzmq socket only says that something changed. It falls silent once a receive on the socket has
  * found nothing, which is why the caller must go on until there is nothing. */
 static bool
@@ -222,6 +238,12 @@ next_change (struct link_agent *link, struct link_event *event)
     return true;
   }
   read_subscriptions (link);
+  read_data_refusals (link);
+  if (link->crowded) {
+    link->crowded = link->up = link->connected = false;
+    event->type = LINK_CROWDED;
+    return true;
+  }
   while (link_monitor_read (link->monitor, &number, &value)) {
     bool was_up = link->up;
     if (number & ATTEMPT_EVENTS) {
@@ -233,7 +255,9 @@ next_change (struct link_agent *link, struct link_event *event)
     if (link->connected)
       continue;
     link->up = false;
-    if ((number & LINK_HANDSHAKE_FAILED) != 0)
+    if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value == LINK_CROWDED_STATUS)
+      event->type = LINK_CROWDED;
+    else if ((number & LINK_HANDSHAKE_FAILED) != 0)
       event->type = LINK_REFUSED;
     else if (was_up)
       event->type = LINK_DOWN;
@@ -283,9 +307,10 @@ link_agent_reconnect (struct link_agent *link)
   link->cut = link->cut || link->up;
   link->up = false;
   /* The frames that wait in the data socket are kept, unless it is that one which does not come up. */
-  if (link->connected && !link->subscribed) {
+  if (link->data_ended || (link->connected && !link->subscribed)) {
     zmq_disconnect (link->data, link->data_endpoint);
     zmq_connect (link->data, link->data_endpoint); /* worked before; no name is looked up here */
+    link->data_ended = false;
   }
   link->connected = false;
   zmq_disconnect (link->control, link->control_endpoint);

@@ -86,8 +86,9 @@ closed (struct link_watcher *watcher, struct link_tally *tally)
 }
 
 void
-link_watcher_read (struct link_watcher *watcher, struct link_tally *tally)
+link_watcher_read (struct link_watcher *watcher, struct link_server *link)
 {
+  struct link_tally *tally = &link->tally;
   unsigned event;
   uint32_t value;
   while (link_monitor_read (watcher->monitor, &event, &value)) {
@@ -96,6 +97,7 @@ link_watcher_read (struct link_watcher *watcher, struct link_tally *tally)
       link_count (&tally->accepted);
       link_count (&tally->connections);
       watcher->pending++;
+      link_connection_began (link, watcher->channel, (int) value);
       break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
       settled (watcher, tally);
@@ -111,6 +113,7 @@ link_watcher_read (struct link_watcher *watcher, struct link_tally *tally)
       break;
     case ZMQ_EVENT_DISCONNECTED:
       closed (watcher, tally);
+      link_connection_ended (link, watcher->channel, (int) value);
       break;
     default:
       break;

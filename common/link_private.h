@@ -15,6 +15,8 @@
 #define LINK_ROUTING_MAX sizeof ((struct link_message *) NULL)->routing
 #define LINK_SIZE_SLACK 64 /* MAXMSGSIZE counts what CURVE adds, 33 bytes */
 #define LINK_HANDSHAKE_MS 10000
+#define LINK_DOMAIN_DATA "synop-data" /* of ZAP: which port is meant */
+#define LINK_DOMAIN_CONTROL "synop-control"
 
 /* ---- link_socket.c: endpoints and options ---- */
 
@@ -39,25 +41,36 @@ void link_set_key (void *socket, int option, const uint8_t key[KEY_SIZE]);
 void *link_monitor_open (void *context, void *socket, const char *address, int events, struct error *error);
 void link_monitor_close (void *monitor, void *socket);
 bool link_monitor_read (void *monitor, unsigned *event, uint32_t *value); /* false: nothing more for now */
+#define LINK_CROWDED_STATUS 400 /* of ZAP: a key that is listed, and has enough connections */
 #define LINK_HANDSHAKE_FAILED                                                                                          \
   (ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
 
 /* Counted by the receiving thread, but for key_revoked by the taking one too; read by any. */
 struct link_tally {
   _Atomic uint64_t accepted, connections, handshake_failed, key_refused, key_revoked, dropped_full, dropped_user,
-      malformed, zap_malformed;
+      malformed, zap_malformed, connections_ended;
 };
+
+struct link_server;
 
 struct link_watcher { /* over the connections of one listening socket */
   void *monitor;
+  enum link_channel channel;
   uint64_t pending; /* accepted, and the end of the handshake not known yet */
   uint64_t owed;    /* failures told whose DISCONNECTED has not come yet */
 };
 #define LINK_WATCHER_EVENTS                                                                                            \
   (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | LINK_HANDSHAKE_FAILED)
-void link_watcher_read (struct link_watcher *watcher, struct link_tally *tally);
+void link_watcher_read (struct link_watcher *watcher, struct link_server *link);
 
 /* ---- link_users.c: User-Id to node ---- */
+
+#define LINK_CHANNELS 2
+
+struct link_user_share { /* of the connections to a port */
+  size_t count;
+  int fds[LINK_KEY_CONNECTIONS];
+};
 
 struct link_user { /* lives as long as the link; there are as many as keys were ever admitted */
   struct link_user *next;
@@ -66,15 +79,65 @@ struct link_user { /* lives as long as the link; there are as many as keys were 
   const char *node; /* NULL: not listed now; as of `generation` */
   uint64_t generation;
   size_t queued_bytes, queued_messages; /* under the queue's lock */
+  struct link_user_share shares[LINK_CHANNELS];
 };
 
 #define LINK_USER_BUCKETS 4096
 struct link_users { /* of the receiving thread */
   struct link_user *buckets[LINK_USER_BUCKETS];
 };
-struct link_user *link_users_find (struct link_users *users, const char *id); /* NULL: no key */
+/* By the key's text, of KEY_TEXT_SIZE - 1 characters, behind which there may be more. NULL: it is no key. */
+struct link_user *link_users_find (struct link_users *users, const char *id);
 void link_users_free (struct link_users *users);
 void link_user_look_up (struct link_user *user, const struct key_set *allowed);
+
+/* ---- link_connections.c: whose connection is which; of the receiving thread ---- */
+
+struct link_address {
+  uint8_t ip[16]; /* IPv4 as ::ffff:... */
+  uint16_t port;
+};
+
+struct link_connection {
+  bool used;
+  enum link_channel channel;
+  struct link_address address;
+  struct link_user *user; /* NULL: not known */
+  uint64_t serial;        /* of the admission that made it his */
+  uint64_t first_serial;  /* lower ones were given before it began */
+  bool certain;           /* a message said so */
+  bool refused;           /* by ZAP: libzmq is about to end it */
+  bool ending;            /* by us: likewise */
+  int64_t heard_ns;       /* its last message, or its admission */
+  bool unowned;           /* it is in the list of those without an owner, */
+  int64_t unowned_ns;     /* since then; */
+  int previous, next;     /* its neighbours there */
+};
+
+struct link_connections {
+  struct link_connection *at; /* by descriptor */
+  int (*open)[LINK_CHANNELS]; /* likewise: how many began and have not ended, as far as was told */
+  size_t capacity, count, ending;
+  size_t max; /* of all of them; 0: no bound */
+  int64_t handshake_ns;
+  uint64_t serial;    /* of the last admission */
+  int oldest, newest; /* of those without an owner */
+};
+
+void link_connections_init (struct link_connections *connections, size_t max, int64_t handshake_ns);
+void link_connections_free (struct link_connections *connections);
+/* The monitor's events. */
+void link_connection_began (struct link_server *link, enum link_channel channel, int fd);
+void link_connection_ended (struct link_server *link, enum link_channel channel, int fd);
+/* ZAP's: the serial number of the admission, or 0 when the key has enough connections. */
+uint64_t link_connection_admit (struct link_server *link, enum link_channel channel, const char *address,
+                                struct link_user *user);
+void link_connection_refused (struct link_server *link, enum link_channel channel, const char *address);
+/* A message of that admission came by that descriptor. */
+void link_connection_heard (struct link_server *link, enum link_channel channel, int fd, struct link_user *user,
+                            uint64_t serial, int64_t now_ns);
+/* Ends what has no owner for too long; returns when to look again. */
+int64_t link_connections_tidy (struct link_server *link, int64_t now_ns);
 
 /* ---- link_queue.c: what goes from thread to thread ---- */
 
@@ -135,6 +198,13 @@ void link_eventfd_lower (int fd);
 
 /* ---- the aggregator's end ---- */
 
+/* Keys whose connections were refused since that was asked for. */
+struct link_crowded {
+  char node[65];
+  uint64_t count;
+};
+#define LINK_CROWDED_MAX 64
+
 struct link_server {
   void *context, *data, *control, *zap;
   struct link_watcher data_watcher, control_watcher;
@@ -151,10 +221,13 @@ struct link_server {
   struct link_tally tally;
   struct link_queue queue;
   struct link_outbox outbox;
-  struct link_users users;  /* of the receiving thread */
+  struct link_users users; /* of the receiving thread */
+  struct link_connections connections;
   struct link_entry *spare; /* of the receiving thread */
   pthread_mutex_t refused_lock;
   char refused_key[KEY_TEXT_SIZE], refused_address[64];
+  struct link_crowded crowded[LINK_CROWDED_MAX];
+  size_t crowded_count;
 };
 
 void *link_receive (void *link);                 /* link_receive.c: the receiving thread */

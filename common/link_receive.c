@@ -62,6 +62,8 @@ admit (struct link_server *link, struct link_entry *entry)
     link_count (&link->tally.malformed);
     return false;
   }
+  link_connection_heard (link, entry->channel, zmq_msg_get (&entry->message, ZMQ_SRCFD), user,
+                         strtoull (id + KEY_TEXT_SIZE - 1, NULL, 10), entry->received_ns);
   link_user_look_up (user, link->allowed);
   if (!user->node) {
     link_count (&link->tally.key_revoked);
@@ -141,6 +143,13 @@ send_answers (struct link_server *link)
   }
 }
 
+/* For zmq_poll; INT64_MAX: for ever. */
+static long
+wait_ms (int64_t now_ns, int64_t until_ns)
+{
+  return until_ns == INT64_MAX ? -1 : (long) ((until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
 void *
 link_receive (void *context)
 {
@@ -156,16 +165,16 @@ link_receive (void *context)
   };
   int64_t rest_until = 0;
   while (!atomic_load (&link->stop)) {
-    int64_t rest = rest_until - clock_monotonic ();
-    bool resting = rest > 0;
+    int64_t now_ns = clock_monotonic (), tidy_ns = link_connections_tidy (link, now_ns);
+    bool resting = rest_until > now_ns;
     items[DATA].revents = 0;
-    zmq_poll (items, resting ? DATA : ITEMS, resting ? (long) ((rest + NS_PER_MS - 1) / NS_PER_MS) : -1);
+    zmq_poll (items, resting ? DATA : ITEMS, wait_ms (now_ns, resting && rest_until < tidy_ns ? rest_until : tidy_ns));
     if (items[ZAP].revents)
       link_zap_answer (link);
     if (items[DATA_MONITOR].revents)
-      link_watcher_read (&link->data_watcher, &link->tally);
+      link_watcher_read (&link->data_watcher, link);
     if (items[CONTROL_MONITOR].revents)
-      link_watcher_read (&link->control_watcher, &link->tally);
+      link_watcher_read (&link->control_watcher, link);
     if (items[WAKE].revents)
       send_answers (link);
     if (items[CONTROL].revents)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/link_private.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 
 #define ZERO_COPY_RECV 10     /* ZMQ_ZERO_COPY_RECV stands among the drafts of zmq.h */
@@ -27,18 +28,24 @@
 #define PORT_SPAN 20000 /* below the ephemeral range, whose ports can connect to themselves */
 #define PORT_TRIES 300
 
+static int64_t
+handshake_ms (const struct link_server_options *options)
+{
+  return options->handshake_ms > 0 ? options->handshake_ms : LINK_HANDSHAKE_MS;
+}
+
 static void
 set_options (void *socket, const struct link_server_options *options, const struct link_endpoint *endpoint,
-             size_t message_max)
+             const char *domain, size_t message_max)
 {
   link_set (socket, ZMQ_CURVE_SERVER, 1);
   link_set_key (socket, ZMQ_CURVE_SECRETKEY, options->keys.secret_key);
-  zmq_setsockopt (socket, ZMQ_ZAP_DOMAIN, "synop", strlen ("synop"));
+  zmq_setsockopt (socket, ZMQ_ZAP_DOMAIN, domain, strlen (domain));
   link_set (socket, ZAP_ENFORCE_DOMAIN, 1);
   link_set (socket, ZMQ_RCVHWM, 0);
   link_set (socket, ZMQ_SNDHWM, ANSWERS_MAX);
   link_set_size_max (socket, message_max);
-  link_set (socket, ZMQ_HANDSHAKE_IVL, options->handshake_ms > 0 ? options->handshake_ms : LINK_HANDSHAKE_MS);
+  link_set (socket, ZMQ_HANDSHAKE_IVL, (int) handshake_ms (options));
   link_set (socket, ZMQ_BACKLOG, BACKLOG);
   link_set (socket, ZMQ_IPV6, link_endpoint_is_ipv6 (endpoint));
   link_set (socket, ZMQ_TCP_KEEPALIVE, 1);
@@ -126,8 +133,8 @@ open_sockets (struct link_server *link, const struct link_server_options *option
   link->control = link->data ? link_socket_open (link->context, ZMQ_ROUTER, error) : NULL;
   if (!link->control)
     return -1;
-  set_options (link->data, options, &endpoint, options->data_bytes_max);
-  set_options (link->control, options, &endpoint, CONTROL_BYTES_MAX);
+  set_options (link->data, options, &endpoint, LINK_DOMAIN_DATA, options->data_bytes_max);
+  set_options (link->control, options, &endpoint, LINK_DOMAIN_CONTROL, CONTROL_BYTES_MAX);
   zmq_setsockopt (link->data, ZMQ_SUBSCRIBE, "", 0);
   link->data_watcher.monitor =
       link_monitor_open (link->context, link->data, "inproc://monitor.data", LINK_WATCHER_EVENTS, error);
@@ -163,6 +170,9 @@ link_server_create (const struct link_server_options *options, struct error *err
   link->answer_context = options->answer_context;
   link->data_bytes_max = options->data_bytes_max;
   link->wake = -1;
+  link->data_watcher.channel = LINK_DATA;
+  link->control_watcher.channel = LINK_CONTROL;
+  link_connections_init (&link->connections, options->connections_max, handshake_ms (options) * NS_PER_MS);
   pthread_mutex_init (&link->refused_lock, NULL);
   link_outbox_init (&link->outbox);
   size_t largest = options->data_bytes_max > CONTROL_BYTES_MAX ? options->data_bytes_max : CONTROL_BYTES_MAX;
@@ -193,6 +203,7 @@ link_server_destroy (struct link_server *link)
   link_entry_destroy (link->spare);
   link_queue_free (&link->queue);
   link_outbox_free (&link->outbox);
+  link_connections_free (&link->connections);
   link_users_free (&link->users);
   if (link->context)
     zmq_ctx_term (link->context);
@@ -289,10 +300,27 @@ link_server_counts (const struct link_server *link, struct link_counts *counts)
     .dropped_user = get (&tally->dropped_user),
     .malformed = get (&tally->malformed),
     .zap_malformed = get (&tally->zap_malformed),
+    .connections_ended = get (&tally->connections_ended),
   };
   pthread_mutex_t *lock = &((struct link_server *) link)->refused_lock; /* asking changes nothing but the lock */
   pthread_mutex_lock (lock);
   memcpy (counts->refused_key, link->refused_key, sizeof counts->refused_key);
   memcpy (counts->refused_address, link->refused_address, sizeof counts->refused_address);
   pthread_mutex_unlock (lock);
+}
+
+uint64_t
+link_server_crowded (struct link_server *link, char node[65])
+{
+  uint64_t count = 0;
+
+  pthread_mutex_lock (&link->refused_lock);
+  if (link->crowded_count) {
+    const struct link_crowded *last = &link->crowded[--link->crowded_count];
+
+    count = last->count;
+    memcpy (node, last->node, sizeof last->node);
+  }
+  pthread_mutex_unlock (&link->refused_lock);
+  return count;
 }

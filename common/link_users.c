@@ -1,5 +1,5 @@
-/* Whom a message comes from. The ZAP handler gave its connection a User-Id, the public key as Z85 text; the key set says
- * whose key that is now. That is asked for every message, so that a key that was revoked or replaced is out at once; the
+/* Whom a message comes from. The ZAP handler gave its connection a User-Id, which begins with the public key as Z85 text;
+ * the key set says whose key that is now. That is asked for every message, so that a key that was revoked or replaced is out at once; the
  * answer is kept until the key set changes. */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ static size_t
 bucket_of (const char *id)
 {
   uint32_t hash = 2166136261; /* FNV-1a */
-  for (; *id; id++)
-    hash = (hash ^ (uint8_t) *id) * 16777619;
+  for (size_t i = 0; i < KEY_TEXT_SIZE - 1 && id[i]; i++)
+    hash = (hash ^ (uint8_t) id[i]) * 16777619;
   return hash % LINK_USER_BUCKETS;
 }
 
@@ -22,15 +22,15 @@ link_users_find (struct link_users *users, const char *id)
 {
   size_t bucket = bucket_of (id);
   for (struct link_user *user = users->buckets[bucket]; user; user = user->next)
-    if (strcmp (user->id, id) == 0)
+    if (strncmp (user->id, id, KEY_TEXT_SIZE - 1) == 0)
       return user;
 
   uint8_t key[KEY_SIZE];
-  if (key_from_text (id, strlen (id), key, NULL) < 0)
+  if (key_from_text (id, strnlen (id, KEY_TEXT_SIZE - 1), key, NULL) < 0)
     return NULL;
   struct link_user *user = memory_new (1, sizeof *user);
   memcpy (user->key, key, KEY_SIZE);
-  memcpy (user->id, id, strlen (id) + 1);
+  memcpy (user->id, id, KEY_TEXT_SIZE - 1);
   user->generation = UINT64_MAX; /* not asked yet */
   user->next = users->buckets[bucket];
   users->buckets[bucket] = user;

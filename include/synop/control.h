@@ -6,7 +6,8 @@
  *   3  probe           session, t1, last   (last: nil, or the four times [t1, t2, t3, t4] of the probe before)
  *   4  replayed frame  frame (bin)
  *   5  replay end      session, from, to, sent: of all frames from `from` to `to`, `sent` were held and were sent
- *  32  welcome         session, known (is the schema known), last sequence stored (0: none), version text
+ *  32  welcome         session, known (is the schema known), last sequence stored (0: none), version text, bytes
+ *                      bytes: of the largest frame that is taken; 0: that is not told, FRAME_BYTES_DEFAULT
  *  33  probe answer    session, t1, t2, t3, known, clock
  *                      known: does the aggregator know this session; clock: nil, or [node ns, cluster ns, bound ns,
  *                      drift, soon]: when the agent's monotonic clock reads `node ns + x` cluster time is
@@ -19,7 +20,7 @@
  * t1 and t4 are the agent's monotonic ns when a probe is sent and its answer comes, t2 and t3 the aggregator's when the
  * probe comes and its answer is sent. Cluster time is ns since 1970.
  *
- * `held`, `last` and `clock` may be left out. The first sequence held is 0 for an agent that cannot replay, else the one
+ * `held`, `last`, `clock`, and a welcome's `bytes` may be left out. The first sequence held is 0 for an agent that cannot replay, else the one
  * that the next frame will have where none is held.
  *
  * Left free for commands: 35. An unknown type is counted and ignored, an unknown version too; trailing fields are

@@ -24,7 +24,9 @@
 #define FRAME_VERSION 1
 #define FRAME_NODE_MAX 64 /* bytes of a node's name: [A-Za-z0-9._-], not beginning with '.' or '-' */
 #define FRAME_BYTES_MAX (1024 * 1024)
-#define FRAME_CELLS_MAX 262144 /* rows times metrics, of all tables of a frame together */
+#define FRAME_BYTES_LEAST 4096           /* of what an aggregator takes; */
+#define FRAME_BYTES_DEFAULT (256 * 1024) /* what it takes when it does not say */
+#define FRAME_CELLS_MAX 262144           /* rows times metrics, of all tables of a frame together */
 
 struct frame_header {
   char node[FRAME_NODE_MAX + 1];
@@ -37,10 +39,14 @@ struct frame_header {
 
 int node_name_check (const char *name, size_t length, struct error *error);
 
-/* Adds a frame to `out`. The groups of the tables are those of the schema, each at most once. A table that does not fit
- * a frame's limits is written without values, and with an error that says so. */
+/* Adds a frame of at most `bytes_max` bytes (FRAME_BYTES_LEAST to FRAME_BYTES_MAX) to `out`. The groups of the tables are
+ * those of the schema, each at most once. Of tables that do not fit the last rows are left out, and their error says how
+ * many: first of groups that are `of_users`, then of the others. Where the values of the node alone are too large,
+ * errors stand in place of all of them. */
+void frame_write_within (struct buffer *out, const struct frame_header *header, const struct schema *schema,
+                         const struct table *const *tables, size_t count, size_t bytes_max);
 void frame_write (struct buffer *out, const struct frame_header *header, const struct schema *schema,
-                  const struct table *const *tables, size_t count);
+                  const struct table *const *tables, size_t count); /* within FRAME_BYTES_MAX */
 
 /* Enough to know whose frame it is and which schema it needs. */
 int frame_read_header (const void *bytes, size_t length, struct frame_header *header, struct error *error);

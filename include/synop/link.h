@@ -16,6 +16,7 @@
 
 #define LINK_ENDPOINT_MAX 256
 #define LINK_ANSWER_NOW_MAX 256
+#define LINK_KEY_CONNECTIONS 8 /* of one key to one port: an agent needs one, and those of before may not be over yet */
 
 /* "tcp://HOST:PORT" to the control endpoint on the next port; also checks the form. For listening HOST may be "*", and
  * PORT may be "*" (two neighbouring ports that are free). Brackets ask for IPv6: "tcp://[::]:5555". */
@@ -41,11 +42,12 @@ int link_agent_publish (struct link_agent *link, const void *bytes, size_t lengt
 int link_agent_send (struct link_agent *link, const void *bytes, size_t length);
 
 /* LINK_UP waits for the aggregator's subscription to the data socket too: what is published from then on arrives. */
-enum link_event_type { LINK_UP, LINK_DOWN, LINK_REFUSED, LINK_MESSAGE };
+enum link_event_type { LINK_UP, LINK_DOWN, LINK_REFUSED, LINK_CROWDED, LINK_MESSAGE };
 struct link_event {
   /* Of the control connection. UP: handshake done. DOWN: it was up. REFUSED: there was a connection, but no handshake:
    * the node's key is not listed, aggregator.pub is of another aggregator, or there is none at that port. It comes at
-   * every attempt, each few seconds. */
+   * every attempt, each few seconds. CROWDED: the key is listed, and has as many connections as a key may have. It is not
+   * tried again before link_agent_reconnect. */
   enum link_event_type type;
   const void *bytes; /* LINK_MESSAGE; valid until the next call */
   size_t length;
@@ -59,9 +61,9 @@ bool link_agent_nameless (const struct link_agent *link);
 /* Somebody took the connection, and the handshake goes on: UP or REFUSED will tell. An aggregator that does not list the
  * key lets it go on for 10 s. */
 bool link_agent_greeting (const struct link_agent *link);
-/* Disconnects and connects again: the way out when nothing has been heard for two minutes. It is the control socket, and the
- * data socket only when that is what does not come up, since its frames are lost then. Call `next` until it gives false
- * afterwards. */
+/* Disconnects and connects again: the way out when nothing has been heard for two minutes, or after CROWDED. It is the
+ * control socket, and the data socket only when that is what does not come up, since its frames are lost then. Call `next`
+ * until it gives false afterwards. */
 void link_agent_reconnect (struct link_agent *link);
 
 /* ---- the aggregator's end: a thread of its own receives and moves messages into a bounded queue ---- */
@@ -81,7 +83,8 @@ struct link_server_options {
   size_t (*answer_now) (void *context, const char *node, const void *bytes, size_t length, int64_t received_ns,
                         uint8_t answer[LINK_ANSWER_NOW_MAX]);
   void *answer_context;
-  int handshake_ms; /* a connection that has not shaken hands by then is closed; 0: 10 s */
+  int handshake_ms;       /* a connection that has not shaken hands by then is closed; 0: 10 s */
+  size_t connections_max; /* of all keys, both ports, so that descriptors are left for others; 0: no bound */
 };
 
 enum link_channel { LINK_DATA, LINK_CONTROL };
@@ -109,10 +112,11 @@ struct link_counts {
   /* Messages of a key that is no longer listed, on a connection from before (by User-Id, when received and again when
    * taken). libzmq cannot end one connection; each new one is refused. */
   uint64_t key_revoked;
-  uint64_t dropped_full;  /* messages that the full queue did not take */
-  uint64_t dropped_user;  /* messages of one user over its share of the queue, a quarter */
-  uint64_t malformed;     /* multipart where one part was due, empty, too large but not for libzmq, no User-Id */
-  uint64_t zap_malformed; /* requests to the ZAP handler that are not of CURVE: libzmq's fault, never a peer's */
+  uint64_t dropped_full;      /* messages that the full queue did not take */
+  uint64_t dropped_user;      /* messages of one user over its share of the queue, a quarter */
+  uint64_t malformed;         /* multipart where one part was due, empty, too large but not for libzmq, no User-Id */
+  uint64_t connections_ended; /* by us: over connections_max, or of nobody long after the handshake's time */
+  uint64_t zap_malformed;     /* requests to the ZAP handler that are not of CURVE: libzmq's fault, never a peer's */
   char refused_key[KEY_TEXT_SIZE]; /* the last key that was refused, for the log; "" */
   char refused_address[64];        /* where it came from */
 };
@@ -131,5 +135,8 @@ void link_server_release (struct link_server *link, struct link_message *message
 int link_server_send (struct link_server *link, const uint8_t *routing, size_t routing_length, const void *bytes,
                       size_t length);
 void link_server_counts (const struct link_server *link, struct link_counts *counts);
+/* How many connections of a node's key were refused since that was asked for last, since it has LINK_KEY_CONNECTIONS of
+ * them; 0: of no node's. To be called until then. */
+uint64_t link_server_crowded (struct link_server *link, char node[65]);
 
 #endif

@@ -89,6 +89,7 @@ struct group {
   size_t metric_count;
   const char
       *left_out; /* which rows are not shown though the kernel tells of them, for people; NULL: none; not on the wire */
+  bool of_users; /* users make its rows, as many as they like: a frame is short of these first; not on the wire */
 };
 
 #define GROUP_METRICS(array) .metrics = (array), .metric_count = sizeof (array) / sizeof ((array)[0])

@@ -92,4 +92,16 @@ bool report_row_counts (const struct report_gates *gates, const struct table *ta
 void report_write (struct json *json, const struct report_group *groups, size_t count,
                    bool (*only) (const void *context, const char *group), const void *context);
 
+/* Leaves groups out whose rows would make a report grow by more than `most` bytes beside its values, for their names:
+ * with an error that says so, and without rows, they stand in the groups that it returns, which are valid until
+ * report_cut_free. Where there are none it is `groups` itself, and nothing was allocated. */
+struct report_cut {
+  size_t count; /* how many were left out */
+  struct report_group *groups;
+  struct table *tables;
+};
+const struct report_group *report_cut (const struct report_group *groups, size_t count, size_t most,
+                                       struct report_cut *cut);
+void report_cut_free (struct report_cut *cut);
+
 #endif

@@ -130,7 +130,7 @@ fill_ring (struct ring *ring, struct work *work)
   do {
     encode (work);
     add (ring, work, clock_monotonic ());
-  } while (ring_next (ring, 1, first, first, &frame));
+  } while (ring_next (ring, 1, first, first, SIZE_MAX, &frame));
 }
 
 static void

@@ -61,7 +61,7 @@ use (struct ring *ring)
   if (ring_schema (ring, schema_of_frames.hash, &bytes, &length))
     memcpy (all, bytes, length);
   for (size_t i = 0; i < count; i++)
-    for (uint64_t next = held[i].first; ring_next (ring, held[i].session, next, held[i].last, &frame);
+    for (uint64_t next = held[i].first; ring_next (ring, held[i].session, next, held[i].last, SIZE_MAX, &frame);
          next = frame.sequence + 1) {
       memcpy (all, frame.bytes, frame.length); /* all of it is there */
       if (frame.sequence == held[i].last)

@@ -17,14 +17,14 @@ GROUPS = [GROUP, ROWS]
 
 class Siege:
     """with Siege(cluster, growth=8 * MIB) as siege: attack. Afterwards the healthy nodes have whole streams that go on,
-    they stayed up, and the aggregator has at no time grown by more than `growth`."""
+    they stayed up, and the aggregator has at no time grown by more than `growth`. `more` is for its start."""
 
     healthy = ("n1", "n2")
 
-    def __init__(self, cluster, growth=16 * MIB, frames=10):
+    def __init__(self, cluster, growth=16 * MIB, frames=10, **more):
         self.cluster, self.growth, self.frames = cluster, growth, frames
         cluster.keys_of("evil")
-        cluster.start_aggregator()
+        cluster.start_aggregator(**more)
         cluster.start_nodes(*self.healthy)
         cluster.aggregator.wait_lines(10, type="node")
 

@@ -193,6 +193,7 @@ class AggregatorPeer:
         self.messages, self.frames, self.schemas = [], [], {}
         self.answer = True
         self.hold_schema = False
+        self.frame_limit = None  # bytes of a frame, told in the welcome
         self.known_sessions = {}
         self.clock = None  # [node ns, cluster ns, bound ns, drift, soon]
         self.endpoint = endpoint
@@ -240,7 +241,8 @@ class AggregatorPeer:
     def welcome(self, routing, hello, last=0):
         known = hello.schema in self.schemas
         self.known_sessions[hello.session] = hello
-        self.send(routing, protocol.WELCOME, hello.session, known, last, "peer 1")
+        limit = [] if self.frame_limit is None else [self.frame_limit]
+        self.send(routing, protocol.WELCOME, hello.session, known, last, "peer 1", *limit)
 
     def take_control(self):
         routing, data = self.control.recv_multipart()

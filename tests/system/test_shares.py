@@ -1,128 +1,114 @@
-"""One node with a listed key that asks for more of the history than its share: the others lose nothing, their lines are as
-prompt as before, the aggregator answers, stays small, keeps its file within bounds, and ends when it is told to."""
+"""One node that takes more than its share of connections, of a line, of a frame: it is held back by name, and nobody else
+is."""
 
 import contextlib
 import os
-import sqlite3
+import pathlib
 import time
 
+import zmq
 from lib import protocol
-from lib.cluster import assert_contiguous
-from lib.hostile import MIB, evil, good_frame
-from lib.programs import memory_bytes, parse_line, peak_reset, run
+from lib.cluster import assert_contiguous, read_key
+from lib.hostile import MIB, Siege, evil, good_frame, many_files, proves_alive
+from lib.peers import control_endpoint, curve_client
+from lib.programs import wait_until
 
-HEALTHY = ("n1", "n2")
-QUEUE, MAX_SIZE = 16 * MIB, 4 * MIB
-CONFIG = f"[history]\nqueue = {QUEUE // MIB}M\nchunk_time = 1s\nmax_size = {MAX_SIZE // MIB}M\n"
-GROWTH = 3 * QUEUE  # what waits, and what the heap and SQLite take beside it
-PROMPT = 1.0
+KEY_CONNECTIONS = 2 * 8  # of one key, both ports
 
 
-class Siege:
-    """with Siege(cluster) as siege: the evil node, siege.peer, attacks in `for number in siege.turns(...)`. What must hold
-    beside it is looked at meanwhile and afterwards."""
-
-    def __init__(self, cluster):
-        self.cluster, self.stack = cluster, contextlib.ExitStack()
-        self.asked, self.ages = [], []
-
-    def __enter__(self):
-        cluster = self.cluster
-        cluster.keys_of("evil")
-        self.aggregator = cluster.start_aggregator(config=CONFIG)
-        cluster.start_nodes(*HEALTHY, period="100ms")
-        self.aggregator.wait_lines(20, type="node")
-        self.before = memory_bytes(self.aggregator.pid)
-        peak_reset(self.aggregator.pid)
-        self.peer = self.stack.enter_context(evil(cluster))
-        self.peer.start()
-        return self
-
-    def look(self):
-        """How long the status takes, and how old the last frame of each healthy node is."""
-        begun = time.monotonic()
-        status = self.cluster.status()
-        self.asked.append(time.monotonic() - begun)
-        self.ages += [one["last_seen"] for one in status["nodes"] if one["node"] in HEALTHY]
-
-    def turns(self, each, seconds):
-        """Numbers, so many a second."""
-        begun, number = time.monotonic(), 0
-        while time.monotonic() < begun + seconds:
-            while number < (time.monotonic() - begun) * each:
-                yield number
-                number += 1
-            self.peer.pump()
-            if len(self.asked) < time.monotonic() - begun:
-                self.look()
-            time.sleep(0.002)
-
-    def __exit__(self, kind, *_):
-        with self.stack:
-            if kind is not None:
-                return
-            for node in HEALTHY:
-                self.aggregator.wait_lines(10, after=self.aggregator.mark(), type="node", node=node)
-            grown = memory_bytes(self.aggregator.pid, "VmHWM") - self.before
-            begun = time.monotonic()
-            self.aggregator.stop()
-            ended = time.monotonic() - begun
-        print(f"grown by {grown / MIB:.1f} MiB, status within {max(self.asked):.2f} s, lines within {max(self.ages):.2f} s, "
-              f"ended within {ended:.1f} s, file {os.path.getsize(self.cluster.history) / MIB:.1f} MiB")
-        self.assert_whole()
-        assert max(self.asked) < PROMPT and max(self.ages) < PROMPT
-        assert grown < GROWTH
-        assert ended < 40
-
-    def assert_whole(self):
-        """All lines of the healthy nodes are there, and all their frames in the history, which is whole and not too large."""
-        cluster = self.cluster
-        done = run("aggregator", "check", cluster.history)
-        assert done.returncode == 0, done.stdout
-        lines = self.aggregator.lines(type="node")
-        for node in HEALTHY:
-            assert_contiguous(lines, node)
-            seen = {(line["session"], line["seq"]) for line in lines if line["node"] == node}
-            shown = run("aggregator", "replay", "--config", cluster.empty, "--history", cluster.history, "--from", "-1h",
-                        "--node", node, "--type", "node", "--group", "load")
-            stored = {(line["session"], line["seq"]) for line in map(parse_line, shown.stdout.splitlines())}
-            missing = len(seen - stored)
-            assert not missing, f"{missing} of {len(seen)} frames of {node} are not in the history"
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def used(path):
-    with contextlib.closing(sqlite3.connect(path)) as file:
-        pages, unused, size = (file.execute(f"PRAGMA {name}").fetchone()[0]
-                               for name in ("page_count", "freelist_count", "page_size"))
-        return (pages - unused) * size
+@contextlib.contextmanager
+def connections(cluster, count):
+    """So many of the evil node's key, half of them on each port."""
+    folder = cluster.folder / "keys" / "evil"
+    keys = read_key(folder / "agent.pub"), read_key(folder / "agent.key")
+    context = zmq.Context()
+    context.max_sockets = count + 10
+    clients = []
+    for number in range(count):
+        client = context.socket(zmq.DEALER if number % 2 else zmq.PUB)
+        curve_client(client, keys, read_key(folder / "aggregator.pub"))
+        client.connect(control_endpoint(cluster.endpoint) if number % 2 else cluster.endpoint)
+        clients.append(client)
+    yield
+    context.destroy(linger=0)
 
 
-def test_new_session_with_each_frame(cluster):
-    """10 MB a second that cannot be compressed, each frame of a session of its own: many chunks, and more than the file may
-    hold."""
-    with Siege(cluster) as siege:
-        for _ in siege.turns(each=500, seconds=5):
-            siege.peer.session += 2
-            siege.peer.publish_raw(protocol.pack(good_frame(siege.peer, sequence=1, more=[os.urandom(20000)])))
-    assert cluster.aggregator.lines(type="event", event="over_share", node="evil")
-    assert used(cluster.history) < MAX_SIZE + MIB
+def answers_quickly(cluster):
+    began = time.monotonic()
+    cluster.status()
+    return time.monotonic() - began < 1
 
 
-def test_new_schema_with_each_session(cluster):
-    """A new schema of 200 kB with each session, as fast as they are taken."""
-    with Siege(cluster) as siege:
-        peer = siege.peer
-        for number in siege.turns(each=60, seconds=5):
-            metrics = [protocol.Metric(f"m{number}_{index}", protocol.GAUGE, flags=protocol.OF_NODE, help="x" * 380)
-                       for index in range(500)]
-            peer.groups = [peer.groups[0], protocol.Group("large", metrics=metrics)]
-            peer.schema = protocol.schema_bytes(peer.groups)
-            peer.hash = protocol.schema_hash(peer.schema)
-            peer.session += 2
-            peer.hello()
-            peer.send_schema()
-            peer.publish_raw(protocol.pack(good_frame(peer, sequence=1)))
-    events = cluster.aggregator.lines(type="event", node="evil")
-    assert len([event for event in events if event["event"] == "schema_new"]) < 20
-    assert [event for event in events if event["event"] == "over_share" and event["what"] == "schemas"]
-    assert used(cluster.history) < MAX_SIZE + MIB
+def test_connections_of_one_key(cluster):
+    """300 of one key, where there are 256 descriptors: status answers, keys come and go, a node starts anew, and who has
+    too many is told so."""
+    many_files()
+    with Siege(cluster, prefix=("prlimit", "--nofile=256:256")), connections(cluster, 300):
+        cluster.wait_counter("connections_refused", 300 - KEY_CONNECTIONS)
+        event = cluster.wait_event("rejected", node="evil", what="connection")
+        assert "8 connections" in event["error"]
+        used = cpu_seconds(cluster.aggregator.pid)
+        wait_until(lambda: answers_quickly(cluster), "status within a second")
+        cluster.keys_of("n3")
+        cluster.succeed("aggregator", "keys", "revoke", "n3", "--keys", cluster.master, "--socket", cluster.socket)
+        mark = cluster.aggregator.mark()
+        cluster.agents["n2"].stop()
+        cluster.start_agent("n2")
+        cluster.wait_node("n2", after=mark)
+        told = cluster.start_agent("evil")
+        wait_until(lambda: "has as many connections of it as a key may have" in told.log(), "the agent is told")
+        assert "does not admit" not in told.log()
+        counters = cluster.status()["counters"]
+        assert counters["connections"] <= KEY_CONNECTIONS + 4, counters
+        cluster.aggregator.wait_lines(10, after=cluster.aggregator.mark(), type="node", node="n1")
+        assert cpu_seconds(cluster.aggregator.pid) - used < 2  # it does not spin
+        assert len(cluster.aggregator.lines(type="event", event="rejected", node="evil")) == 1
+    cluster.wait_node("evil")  # its agent tries again
+
+
+def test_line_in_proportion(cluster):
+    """262,144 values that are missing, under long names: 65 kB of a frame, which were 18 MB of a line."""
+    names = [f"{'long_name_' * 6}{number:04}" for number in range(4)]
+    groups = [protocol.Group("plain", metrics=[protocol.Metric("level", protocol.GAUGE, flags=protocol.OF_NODE)]),
+              protocol.Group("wide", row="row", rows_name="rows", fold_name="total",
+                             metrics=[protocol.Metric(name, protocol.COUNTER) for name in names])]
+    with Siege(cluster, growth=48 * MIB), evil(cluster, groups) as peer:
+        healthy = cluster.start_tail("--node", "n1")
+        healthy.wait_line(type="node")
+        peer.start()
+        proves_alive(cluster, peer)
+        wide = [1, 10**9, None, 65536, [], [None, None, None, [None] * 65536]]
+        level = protocol.table_wire(groups, "plain", 10**9, {"level": 1})
+        for number in range(20):
+            peer.publish_raw(protocol.pack(peer.frame([level, wide], sequence=100 + number)))
+        line = cluster.wait_node("evil", check=lambda line: line["seq"] == 119)
+        assert "65536 rows of 4 values are left out" in line["report"]["system_data"]["wide"]["error"], line
+        assert line["report"]["system_data"]["wide"]["rows"] == {}
+        assert line["report"]["system_data"]["plain"]["level"] == 1
+        event = cluster.wait_event("rejected", node="evil", what="line")
+        assert "group wide of a frame of 65" in event["error"]
+        cluster.wait_counter("lines_cut", 20)
+        assert len(cluster.aggregator.lines(type="event", event="rejected", what="line")) == 1
+        healthy.wait_lines(20, type="node")
+        assert_contiguous(healthy.lines(), "n1")
+        assert not healthy.lines(type="event", event="dropped")
+
+
+def test_frame_too_large(cluster):
+    """An agent that does not keep to max_frame: the frame is left out, the connection stays, and an event says why."""
+    with Siege(cluster), evil(cluster) as peer:
+        peer.start()
+        proves_alive(cluster, peer)
+        accepted = cluster.counter("accepted")
+        for number in range(5):
+            peer.publish_raw(protocol.pack(good_frame(peer, sequence=100 + number, more=["x" * 300_000])))
+        event = cluster.wait_event("rejected", node="evil", what="large_frame")
+        assert "over [aggregator] max_frame, 262144" in event["error"]
+        cluster.wait_counter("frames_large", 5)
+        proves_alive(cluster, peer)
+        assert cluster.counter("accepted") == accepted

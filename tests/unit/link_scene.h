@@ -31,7 +31,7 @@ __tsan_default_suppressions (void)
 
 struct scene_agent {
   struct link_agent *link;
-  unsigned up, down, refused, messages;
+  unsigned up, down, refused, crowded, messages;
   char last[64];          /* the last control message */
   unsigned data, control; /* what the server took from n<index> */
   char last_data[64];     /* the last frame that the server took */
@@ -152,6 +152,9 @@ scene_event (struct scene_agent *agent, const struct link_event *event)
     break;
   case LINK_REFUSED:
     agent->refused++;
+    break;
+  case LINK_CROWDED:
+    agent->crowded++;
     break;
   case LINK_MESSAGE:
     agent->messages++;

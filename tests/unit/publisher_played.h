@@ -54,7 +54,7 @@ struct loop_timer {
   int64_t due_ns;
 };
 
-static struct loop_timer timers[3];
+static struct loop_timer timers[4];
 static size_t timer_count;
 static loop_fd_fn ready;
 static void *ready_context;
@@ -94,6 +94,15 @@ loop_watch_add (struct loop *loop, int fd, uint32_t events, loop_fd_fn run, void
   return (struct loop_watch *) &ready;
 }
 
+static bool watched = true; /* the link's descriptor is */
+
+void
+loop_watch_change (struct loop_watch *watch, uint32_t changed)
+{
+  (void) watch;
+  watched = changed != 0;
+}
+
 void
 loop_watch_remove (struct loop_watch *watch)
 {
@@ -124,7 +133,8 @@ run_until (int64_t end_ns)
 /* ---- the link ---- */
 
 static struct link_event events[4];
-static size_t event_count;
+static size_t event_count, events_heard;
+static size_t repeats; /* of the last one of them */
 static struct control sent[512];
 static uint64_t replayed[512]; /* the sequence numbers of replayed frames */
 static size_t room = SIZE_MAX; /* messages that the socket takes */
@@ -226,6 +236,11 @@ link_agent_next (struct link_agent *link, struct link_event *event)
   if (event_count == 0)
     return false;
   *event = events[0];
+  events_heard++;
+  if (repeats && event_count == 1) { /* the aggregator says it again and again */
+    repeats--;
+    return true;
+  }
   memmove (events, events + 1, --event_count * sizeof events[0]);
   return true;
 }

@@ -109,7 +109,7 @@ holds (struct ring *ring, uint64_t session, uint64_t sequence, int64_t now_ns)
 {
   struct buffer bytes = { 0 };
   struct ring_frame frame;
-  bool held = ring_next (ring, session, sequence, sequence, &frame);
+  bool held = ring_next (ring, session, sequence, sequence, SIZE_MAX, &frame);
 
   if (held) {
     make_frame (&bytes, "n1", session, sequence, now_ns);
@@ -153,7 +153,7 @@ first_held (struct ring *ring, uint64_t session)
 {
   struct ring_frame frame;
 
-  return ring_next (ring, session, 1, UINT64_MAX, &frame) ? frame.sequence : 0;
+  return ring_next (ring, session, 1, UINT64_MAX, SIZE_MAX, &frame) ? frame.sequence : 0;
 }
 
 /* No file grows beyond that from now on, as on a full disk; RLIM_INFINITY: as far as it may at all. */

@@ -311,13 +311,36 @@ test_wrong_node (void **state)
   send_hello (bench, "n2", "n1", 9, NS_PER_S);
   assert_int_equal (cluster_counts (bench->cluster)->wrong_node, 6);
   assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 1);
-  pass (bench, 2 * NS_PER_S); /* what was left out is told with the next */
+  for (int i = 0; i < 118; i++) { /* for as long as nobody mends it: once a minute, with all that was left out */
+    pass (bench, NS_PER_S / 2);
+    send_frame (bench, &(struct made_frame){ .user = "n2", .node = "n1", .session = 7, .sequence = 100 });
+  }
+  assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 1);
+  pass (bench, 2 * NS_PER_S);
   assert_int_equal (count_events (bench, EVENT_REJECTED, "n2", "wrong_node"), 2);
-  assert_int_equal (bench->events[bench->event_count - 1].count, 5);
+  assert_int_equal (bench->events[bench->event_count - 1].count, 123);
   send_plain (bench, "n1", 7, 2);
   assert_int_equal (bench->frames, 2);
   assert_int_equal (cluster_find (bench->cluster, "n1")->lost, 0);
   assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
+}
+
+/* Of a key that has too many: whose it is, how many, and why. */
+static void
+test_connections_refused (void **state)
+{
+  struct bench *bench = *state;
+
+  cluster_connections_refused (bench->cluster, "n1", 284, now (bench));
+  assert_int_equal (count_events (bench, EVENT_REJECTED, "n1", "connection"), 1);
+  assert_int_equal (bench->events[0].count, 284);
+  assert_non_null (strstr (bench->events[0].text, "8 connections to a port"));
+  cluster_connections_refused (bench->cluster, "n1", 5, now (bench));
+  cluster_connections_refused (bench->cluster, "nobody", 5, now (bench)); /* revoked meanwhile */
+  pass (bench, 61 * NS_PER_S);
+  assert_int_equal (count_events (bench, EVENT_REJECTED, "n1", "connection"), 2);
+  assert_int_equal (cluster_counts (bench->cluster)->connections_refused, 289);
+  assert_int_equal (cluster_find (bench->cluster, "n1")->rejected, 0); /* which no message was */
 }
 
 static void
@@ -411,6 +434,7 @@ main (void)
     BENCH_TEST (test_twins),
     BENCH_TEST (test_tables_are_bounded),
     BENCH_TEST (test_wrong_node),
+    BENCH_TEST (test_connections_refused),
     BENCH_TEST (test_revoked_and_replaced),
     BENCH_TEST (test_replaced_by_its_own_agent),
   };

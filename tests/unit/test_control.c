@@ -28,7 +28,7 @@ static const struct control messages[] = {
   { .type = CONTROL_REPLAY_REQUEST, .session = 5, .from = 1, .to = INT64_MAX, .frames = 64, .bytes = UINT32_MAX },
   { .type = CONTROL_SCHEMA, .schema_hash = "0123456789abcde", .schema = (const uint8_t *) "bytes", .schema_length = 5 },
   { .type = CONTROL_PROBE, .session = 5, .t1 = INT64_MAX },
-  { .type = CONTROL_WELCOME, .session = 5, .known = true, .last_sequence = 77, .version = "0.1.0" },
+  { .type = CONTROL_WELCOME, .session = 5, .known = true, .last_sequence = 77, .version = "0.1.0", .bytes = 262144 },
   { .type = CONTROL_PROBE_ANSWER, .session = 5, .t1 = 1, .t2 = -2, .t3 = 3, .known = true },
   { .type = CONTROL_SCHEMA_REQUEST, .schema_hash = "0123456789abcde" },
   { .type = CONTROL_WRONG_NODE, .session = 5, .node = "n1" },
@@ -151,6 +151,8 @@ test_by_hand (void **state)
   assert_int_equal (RESULT ("\x94\x01\x03\x00\x07"), -1);  /* session 0 */
   assert_int_equal (RESULT ("\x93\x01\x24\xc4\x01x"), -1); /* a short hash */
   assert_int_equal (RESULT ("\x93\x01\x24" HASH), 0);
+  assert_int_equal (RESULT ("\x96\x01\x20\x07\xc3\x05\xa1v"), 0); /* of an aggregator that does not tell its limit */
+  assert_int_equal (RESULT ("\x97\x01\x20\x07\xc3\x05\xa1v\xa1v"), -1);
   assert_int_equal (RESULT ("\x94\x01\x02" HASH "\xc6\xff\xff\xff\xff"), -1);
 
 #define HELLO(node, period, version) "\x99\x01\x01" node "\x05" HASH "\x01\x02" period version

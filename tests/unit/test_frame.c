@@ -591,7 +591,29 @@ test_node_names (void **state)
   assert_int_equal (node_name_check ("a\0b", 3, NULL), -1);
 }
 
-/* A table too large for a frame says so; the others arrive. */
+/* ---- frames that are too large ---- */
+
+static void
+rows_add (struct table *table, size_t rows)
+{
+  for (size_t row = 0; row < rows; row++) {
+    char label[32];
+
+    table_add_row (table, label, (size_t) snprintf (label, sizeof label, "%zu", row));
+  }
+}
+
+static void
+assert_cut (const struct table *table, size_t rows, size_t least, size_t most, size_t limit)
+{
+  char text[sizeof table->error];
+
+  assert_in_range (table->rows, least, most);
+  snprintf (text, sizeof text, "%zu of %zu rows do not fit a frame of %zu bytes", rows - table->rows, rows, limit);
+  assert_string_equal (table->error, text);
+}
+
+/* A table too large for a frame has fewer rows, and says so; the others arrive. */
 static void
 test_large_tables (void **state)
 {
@@ -600,33 +622,111 @@ test_large_tables (void **state)
   char text[TABLE_TEXT_MAX];
 
   memset (text, 't', sizeof text);
-  for (size_t row = 0; row < 300; row++) {
-    char label[32];
-    table_add_row (&f->made[1], label, (size_t) snprintf (label, sizeof label, "%zu", row));
+  rows_add (&f->made[0], 400);
+  rows_add (&f->made[1], 300);
+  for (size_t row = 0; row < 300; row++)
     table_set_text (&f->made[1], row, 1, text, sizeof text);
-  }
   table_set_uint (&f->made[2], TABLE_NODE, 0, 9);
   frame_make (f);
   assert_true (f->out.length <= FRAME_BYTES_MAX);
   if (frame_take (f, f->out.data, f->out.length, &error) != 0)
     fail_msg ("%s", error.text);
-  assert_string_equal (f->read[1].error, "300 rows of 2 values do not fit a frame");
-  assert_int_equal (f->read[1].rows, 0);
+  assert_int_equal (f->read[0].rows, 400);
+  assert_string_equal (f->read[0].error, "");
+  assert_cut (&f->read[1], 300, 245, 255, FRAME_BYTES_MAX);
+  assert_int_equal (table_get (&f->read[1], f->read[1].rows - 1, 1)->length, sizeof text);
   assert_int_equal (table_get (&f->read[2], TABLE_NODE, 0)->as.u, 9);
 
   table_begin (&f->made[0]);
   table_begin (&f->made[1]);
-  for (size_t row = 0; row < TABLE_ROWS_MAX; row++) {
-    char label[32];
-    size_t length = (size_t) snprintf (label, sizeof label, "%zu", row);
-    table_add_row (&f->made[0], label, length);
-    table_add_row (&f->made[1], label, length);
-  }
+  rows_add (&f->made[0], TABLE_ROWS_MAX);
+  rows_add (&f->made[1], TABLE_ROWS_MAX);
   frame_make (f);
   assert_int_equal (frame_take (f, f->out.data, f->out.length, &error), 0);
-  assert_int_equal (f->read[0].rows, TABLE_ROWS_MAX);
-  assert_int_equal (f->read[1].rows, 0);
-  assert_string_equal (f->read[1].error, "65536 rows of 2 values do not fit a frame");
+  assert_cut (&f->read[0], TABLE_ROWS_MAX, 42600, (FRAME_CELLS_MAX - 2 * TABLE_ROWS_MAX) / 3, FRAME_BYTES_MAX);
+  assert_int_equal (f->read[1].rows, TABLE_ROWS_MAX);
+}
+
+/* 560 processes that call themselves jobs, with ids as long as can be: the aggregator takes the frame, and what is told
+ * of the machine is whole. */
+static void
+test_rows_of_users_are_cut_first (void **state)
+{
+  enum { JOBS = 560, CPUS = 600 };
+  static const struct metric info_metrics[] = { { "user", TEXT, .help = "" }, { "command", TEXT, .help = "" } };
+  static const struct metric use_metrics[] = { { "usage", COUNTER, .help = "" } };
+  static const struct group info = { "job_info", "", "job", "jobs", "", 0, "", GROUP_METRICS (info_metrics), true };
+  static const struct group use = { "job_cpu", "", "job", "jobs", "", 0, "", GROUP_METRICS (use_metrics), true };
+  static const struct group *const all[GROUPS] = { &info, &cpu, &use };
+  struct fixture *f = *state;
+  struct error error = { "" };
+  const struct table *tables[GROUPS];
+  char label[TABLE_LABEL_MAX], text[600];
+
+  memset (text, 'c', sizeof text);
+  memset (label, 'j', sizeof label);
+  schema_destroy (f->schema);
+  f->schema = schema_create (all, GROUPS);
+  for (size_t i = 0; i < GROUPS; i++) {
+    table_free (&f->made[i]);
+    table_free (&f->read[i]);
+    table_init (&f->made[i], all[i]);
+    table_init (&f->read[i], all[i]);
+    tables[i] = &f->made[i];
+  }
+  rows_add (&f->made[1], CPUS);
+  for (size_t row = 0; row < CPUS; row++)
+    table_set_uint (&f->made[1], row, 0, UINT64_MAX);
+  for (size_t row = 0; row < JOBS; row++)
+    for (size_t i = 0; i < GROUPS; i += 2) {
+      memcpy (label + snprintf (label, sizeof label, "%zu", row), "jj", 2);
+      table_add_row (&f->made[i], label, sizeof label);
+    }
+  for (size_t row = 0; row < JOBS; row++) {
+    table_set_text (&f->made[0], row, 1, text, sizeof text);
+    table_set_uint (&f->made[2], row, 0, UINT64_MAX);
+  }
+  strcpy (f->made[0].error, "of another user");
+  for (size_t limit = FRAME_BYTES_DEFAULT; limit >= FRAME_BYTES_LEAST; limit /= 2) {
+    buffer_clear (&f->out);
+    frame_write_within (&f->out, &f->header, f->schema, tables, GROUPS, limit);
+    assert_true (f->out.length <= limit);
+    if (frame_take (f, f->out.data, f->out.length, &error) != 0)
+      fail_msg ("%s", error.text);
+    assert_int_equal (f->read[0].rows, f->read[2].rows);
+    if (limit >= 8192)
+      assert_int_equal (f->read[1].rows, CPUS);
+    else
+      assert_cut (&f->read[1], CPUS, 400, CPUS - 1, limit);
+    if (limit < FRAME_BYTES_DEFAULT)
+      continue;
+    assert_true (f->out.length > limit - limit / 50);
+    assert_cut (&f->read[2], JOBS, 200, JOBS - 1, limit);
+    assert_non_null (strstr (f->read[0].error, "bytes; of another user"));
+  }
+}
+
+/* Where texts of the node alone are too many: the errors of as many groups as fit. */
+static void
+test_large_values_of_the_node (void **state)
+{
+  struct fixture *f = *state;
+  struct error error = { "" };
+  const struct table *tables[GROUPS] = { &f->made[0], &f->made[1], &f->made[2] };
+  char text[TABLE_TEXT_MAX];
+
+  memset (text, 't', sizeof text);
+  table_set_text (&f->made[2], TABLE_NODE, 1, text, sizeof text);
+  frame_write_within (&f->out, &f->header, f->schema, tables, GROUPS, FRAME_BYTES_LEAST);
+  assert_true (f->out.length <= FRAME_BYTES_LEAST);
+  assert_int_equal (frame_take (f, f->out.data, f->out.length, &error), 0);
+  assert_int_equal (f->takes, GROUPS);
+  assert_string_equal (f->read[2].error, "the values do not fit a frame");
+  buffer_clear (&f->out);
+  frame_write_within (&f->out, &f->header, f->schema, tables, GROUPS, 120);
+  assert_true (f->out.length <= 120);
+  assert_int_equal (frame_take (f, f->out.data, f->out.length, &error), 0);
+  assert_int_equal (f->takes, 1);
 }
 
 int
@@ -647,6 +747,8 @@ main (void)
     TEST (test_headers),
     TEST (test_node_names),
     TEST (test_large_tables),
+    TEST (test_rows_of_users_are_cut_first),
+    TEST (test_large_values_of_the_node),
     TEST (test_rows_without_values),
     TEST (test_odd_labels_arrive),
   };

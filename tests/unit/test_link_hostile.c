@@ -299,6 +299,82 @@ idle_connections_are_closed (void **state)
   scene_destroy (scene);
 }
 
+/* Many agents with one key, say of a cloned machine: some are admitted, the others are told why not, and the other node
+ * loses nothing. When they are gone the key's own node comes in. */
+static void
+connections_of_a_key_are_bounded (void **state)
+{
+  (void) state;
+  enum { MANY = 60, ADMITTED = 2 * LINK_KEY_CONNECTIONS };
+  struct stranger strangers[MANY];
+  struct scene *scene = scene_up (2);
+  char node[65] = "";
+  uint64_t refused = 0;
+  unsigned before = scene->agents[1].data;
+  for (int i = 0; i < 2; i++)
+    scene_send (scene, i, "hello"); /* from one address it is not known before whose connections these are */
+  WAIT (scene, scene->agents[0].messages && scene->agents[1].messages);
+  link_agent_destroy (scene->agents[0].link);
+  scene->agents[0].link = NULL;
+  WAIT (scene, scene->counts.connections == 2);
+
+  for (int i = 0; i < MANY; i++) {
+    strangers[i] = stranger_connect (scene, i % 2 ? ZMQ_DEALER : ZMQ_PUB, &scene->keys[0], i % 2, NULL, 0);
+    scene_publish (scene, 1, "healthy");
+  }
+  for (int64_t limit = clock_monotonic () + SCENE_LIMIT_NS; refused < MANY - ADMITTED;) {
+    assert_true (clock_monotonic () < limit);
+    scene_step (scene);
+    refused += link_server_crowded (scene->server, node);
+  }
+  assert_string_equal (node, "n0");
+  assert_in_range (refused, MANY - ADMITTED, MANY); /* a handshake that took too long is made again */
+  WAIT (scene, scene->counts.connections <= 2 + ADMITTED);
+  WAIT (scene, scene->agents[1].data >= before + MANY);
+
+  scene_agent (scene, 0);
+  scene->agents[0].refused = 0;
+  WAIT (scene, scene->agents[0].crowded);
+  assert_int_equal (scene->agents[0].refused, 0);
+  for (int i = 0; i < MANY; i++)
+    stranger_free (&strangers[i]);
+  WAIT (scene, scene->counts.connections <= 3); /* one of the agent's two may have come in meanwhile */
+  link_agent_reconnect (scene->agents[0].link);
+  scene->agents[0].up = 0;
+  WAIT (scene, scene->agents[0].up);
+  scene_flows (scene, 0);
+  assert_int_equal (scene->agents[1].down, 0);
+  scene_destroy (scene);
+}
+
+/* More connections than there are to be: those that say nothing go, and a node that comes is taken. */
+static void
+connections_of_all_are_bounded (void **state)
+{
+  (void) state;
+  enum { MANY = 200, MOST = 50 };
+  int fds[MANY];
+  struct scene *scene = scene_create ();
+  scene->options.connections_max = MOST;
+  scene->options.handshake_ms = 20000;
+  scene_serve (scene);
+  scene_allow (scene, 0);
+  scene_agent (scene, 0);
+  scene_flows (scene, 0);
+  for (int i = 0; i < MANY; i++)
+    fds[i] = connect_to (scene, i % 2);
+  WAIT (scene, scene->counts.accepted >= MANY + 2 && scene->counts.connections <= MOST);
+  assert_true (scene->counts.connections_ended >= MANY - MOST);
+  scene_allow (scene, 1);
+  scene_agent (scene, 1);
+  scene_flows (scene, 1);
+  assert_int_equal (scene->agents[0].down, 0);
+  scene_flows (scene, 0);
+  for (int i = 0; i < MANY; i++)
+    close (fds[i]);
+  scene_destroy (scene);
+}
+
 int
 main (void)
 {
@@ -312,6 +388,8 @@ main (void)
     cmocka_unit_test (the_queue_is_bounded),
     cmocka_unit_test (random_bytes_are_counted),
     cmocka_unit_test (idle_connections_are_closed),
+    cmocka_unit_test (connections_of_a_key_are_bounded),
+    cmocka_unit_test (connections_of_all_are_bounded),
   };
   return cmocka_run_group_tests (tests, NULL, NULL);
 }

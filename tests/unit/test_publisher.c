@@ -305,11 +305,29 @@ test_keys_that_are_missing (void **state)
   assert_non_null (strstr (error.text, "synop-agent keys init --keys /nowhere --node n1"));
 }
 
+/* The key has as many connections as it may have: libzmq does not try again, so the agent does. */
+static void
+test_crowded_key (void **state)
+{
+  (void) state;
+  is_welcomed (true);
+  run_until (START + 5 * S);
+  happens (LINK_CROWDED);
+  assert_int_equal (reconnects, 0);
+  run_until (START + 35 * S);
+  assert_int_equal (reconnects, 3);
+  assert_int_equal (frame_count, 35);
+  is_welcomed (true);
+  run_until (START + 65 * S);
+  assert_int_equal (reconnects, 3);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown (test_hello_when_connected, begin, end),
+    cmocka_unit_test_setup_teardown (test_crowded_key, begin, end),
     cmocka_unit_test_setup_teardown (test_frames_begin_with_the_welcome, begin_without_ring, end),
     cmocka_unit_test_setup_teardown (test_frames_wait_for_the_welcome, begin, end),
     cmocka_unit_test_setup_teardown (test_frames_begin_without_an_aggregator, begin, end),

@@ -6,9 +6,11 @@
 
 static size_t asked_at; /* how many messages had been sent before */
 
+/* Between answers there is a pause. */
 static void
 asks (uint64_t session, uint64_t from, uint64_t to, uint32_t most, uint32_t bytes)
 {
+  run_until (now_ns + S / 100);
   asked_at = sent_count;
   hears ((struct control){
       .type = CONTROL_REPLAY_REQUEST, .session = session, .from = from, .to = to, .frames = most, .bytes = bytes });
@@ -108,6 +110,52 @@ test_replay_that_the_socket_does_not_take (void **state)
   assert_replayed (5, 9, 9);
 }
 
+/* 9,200 a second, each for all that there ever was, in pieces that no frame fits: samples are taken as ever, little is
+ * heard of it, and answered less. */
+static void
+test_requests_in_a_row (void **state)
+{
+  struct control request = {
+    .type = CONTROL_REPLAY_REQUEST, .session = SESSION, .from = 1, .to = INT64_MAX, .frames = UINT32_MAX, .bytes = 1
+  };
+  struct buffer bytes = { 0 };
+  size_t ends;
+
+  (void) state;
+  is_welcomed (true);
+  run_until (START + 20 * S);
+  control_write (&bytes, &request);
+  asked_at = sent_count;
+  ends = count_sent (CONTROL_REPLAY_END);
+  events_heard = 0;
+  repeats = 9199;
+  hears_bytes (bytes.data, bytes.length);
+  assert_in_range (events_heard, 1, 64); /* then others have their turn */
+  assert_false (watched);
+  run_until (START + 21 * S);
+  assert_int_equal (frame_count, 21);
+  assert_in_range (events_heard, 1000, 5000);
+  assert_in_range (count_sent (CONTROL_REPLAY_END) - ends, 50, 250);
+  run_until (START + 24 * S);
+  assert_int_equal (events_heard, 9200);
+  assert_true (watched);
+  assert_int_equal (count_sent (CONTROL_REPLAYED), 0);
+  buffer_free (&bytes);
+}
+
+/* However much is asked for at once, an answer has an end. */
+static void
+test_large_request (void **state)
+{
+  (void) state;
+  is_welcomed (true);
+  run_until (START + 100 * S);
+  asks (SESSION, 1, INT64_MAX, UINT32_MAX, UINT32_MAX);
+  assert_replayed (1, 64, 64);
+  asks (SESSION, 65, INT64_MAX, UINT32_MAX, UINT32_MAX);
+  assert_replayed (65, 100, INT64_MAX);
+}
+
 static void
 test_replay_of_an_earlier_session (void **state)
 {
@@ -184,6 +232,8 @@ main (void)
     cmocka_unit_test_setup_teardown (test_schema_of_earlier_samples, begin, end),
     cmocka_unit_test_setup_teardown (test_replay, begin, end),
     cmocka_unit_test_setup_teardown (test_replay_that_the_socket_does_not_take, begin, end),
+    cmocka_unit_test_setup_teardown (test_requests_in_a_row, begin, end),
+    cmocka_unit_test_setup_teardown (test_large_request, begin, end),
     cmocka_unit_test_setup_teardown (test_replay_of_an_earlier_session, begin, end),
     cmocka_unit_test_setup_teardown (test_frame_log, begin_log, end_log),
   };
