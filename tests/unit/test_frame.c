@@ -655,8 +655,10 @@ test_rows_of_users_are_cut_first (void **state)
   enum { JOBS = 560, CPUS = 600 };
   static const struct metric info_metrics[] = { { "user", TEXT, .help = "" }, { "command", TEXT, .help = "" } };
   static const struct metric use_metrics[] = { { "usage", COUNTER, .help = "" } };
-  static const struct group info = { "job_info", "", "job", "jobs", "", 0, "", GROUP_METRICS (info_metrics), true };
-  static const struct group use = { "job_cpu", "", "job", "jobs", "", 0, "", GROUP_METRICS (use_metrics), true };
+  static const struct group info = { "job_info",      "", "job", "jobs", "", 0, "", GROUP_METRICS (info_metrics),
+                                     .of_users = true };
+  static const struct group use = { "job_cpu",       "", "job", "jobs", "", 0, "", GROUP_METRICS (use_metrics),
+                                    .of_users = true };
   static const struct group *const all[GROUPS] = { &info, &cpu, &use };
   struct fixture *f = *state;
   struct error error = { "" };
