@@ -53,7 +53,7 @@ struct bounds {
   const struct group *group;
   struct part node, rows;
   uint64_t told; /* what `text` is about; 0: nothing */
-  char text[sizeof ((struct table *) NULL)->error - sizeof "; "];
+  char text[200];
 };
 
 /* ---- the limits, in raw numbers ---- */
@@ -419,8 +419,11 @@ bounds_tell (struct bounds *bounds, const struct check *check)
     return;
   }
   bounds_word (bounds, check);
-  if (length + (length ? 2 : 0) + strlen (bounds->text) < sizeof table->error) /* else what is there says enough */
-    snprintf (table->error + length, sizeof table->error - length, "%s%s", length ? "; " : "", bounds->text);
+  if (length != 0 && length + 2 + strlen (bounds->text) < sizeof table->error) {
+    memcpy (table->error + length, "; ", 2);
+    memcpy (table->error + length + 2, bounds->text, strlen (bounds->text) + 1);
+  } else
+    table_complain (table, "%s", bounds->text);
   if (!check->first.column->told)
     log_warning ("group %s: %s", bounds->group->name, bounds->text);
   check->first.column->told = true;
