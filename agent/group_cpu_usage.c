@@ -20,13 +20,18 @@
 #include "agent/reader.h"
 #include "synop/memory.h"
 
+/* Steal is told all at once when the CPU runs again, which was thought to be idle meanwhile. */
+#define IN_LUMPS                                                                                                       \
+  {                                                                                                                    \
+    .most = 10                                                                                                         \
+  }
 #define TIME(NAME, COLUMN, HELP)                                                                                       \
   {                                                                                                                    \
     NAME, COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .source = COLUMN, .help = HELP                   \
   }
 
 static const struct metric metrics[] = {
-  { "busy", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100,
+  { "busy", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .bound = IN_LUMPS,
     .help = "Time with something to do: all but idle and io_wait, steal included." },
   TIME ("user", "2", "Time in user space, without nice but with guest."),
   TIME ("nice", "3", "Time in user space at a lowered priority, with guest_nice."),
@@ -35,8 +40,7 @@ static const struct metric metrics[] = {
   TIME ("io_wait", "6", "Idle time while a task of this CPU waited for a disk."),
   TIME ("irq", "7", "Time in hardware interrupts."),
   TIME ("soft_irq", "8", "Time in soft interrupts."),
-  { "steal", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .source = "9",
-    .bound = { .most = 10 }, /* told all at once when the CPU runs again, which was thought to be idle meanwhile */
+  { "steal", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .source = "9", .bound = IN_LUMPS,
     .help = "Time that the hypervisor gave to others." },
   TIME ("guest", "10", "Time in virtual machines, counted in user as well."),
   TIME ("guest_nice", "11", "Time in virtual machines at a lowered priority, counted in nice as well."),

@@ -142,7 +142,7 @@ test_sentence (void **state)
       memset (before, 'x', sizeof before - 20);
     strcpy (table.error, before);
     check_after (S);
-    snprintf (expected, sizeof expected, "%s%s%s", before, i == 3 ? "; " : "", i == 4 ? "" : sentence);
+    snprintf (expected, sizeof expected, "%s%s%s", before, i == 3 ? "; " : "", i == 4 ? " (and 1 more)" : sentence);
     assert_string_equal (table.error, expected);
   }
 }

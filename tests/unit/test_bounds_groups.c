@@ -145,6 +145,30 @@ test_garbage_in_files (void **state)
 
 #define OF_NODE "intr 1\nctxt 1\nbtime 1\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 1\n"
 
+/* The hypervisor tells what it took of a CPU all at once: 5 s of steal in one, and the CPU was busy beside. */
+static void
+test_steal_in_lumps (void **state)
+{
+  static const struct sampler *const list[] = { &sampler_cpu_usage };
+  struct sampler_context context = { 0 };
+  struct scratch scratch;
+  struct sampling *sampling;
+  struct sample sample;
+
+  (void) state;
+  scratch_init (&scratch);
+  context.root = scratch.root;
+  scratch_write (&scratch, "/proc/stat", "cpu0 100 0 0 0 0 0 0 0 0 0\n" OF_NODE);
+  sampling = sampling_of (list, 1, &context);
+  sampling_start (sampling, NS_PER_S);
+  sampling_run (sampling, NS_PER_S, &sample);
+  scratch_write (&scratch, "/proc/stat", "cpu0 190 0 0 0 0 0 0 500 0 0\n" OF_NODE);
+  sampling_run (sampling, 2 * NS_PER_S, &sample);
+  assert_string_equal (error_of (&sample, "cpu_usage"), "");
+  sampling_destroy (sampling);
+  scratch_free (&scratch);
+}
+
 /* A CPU that has worked for millions of years since the sample before. */
 static void
 test_garbage_of_one_cpu (void **state)
@@ -175,10 +199,9 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_every_metric_has_a_bound),
-    cmocka_unit_test (test_recorded_machines),
-    cmocka_unit_test (test_garbage_in_files),
-    cmocka_unit_test (test_garbage_of_one_cpu),
+    cmocka_unit_test (test_every_metric_has_a_bound), cmocka_unit_test (test_recorded_machines),
+    cmocka_unit_test (test_garbage_in_files),         cmocka_unit_test (test_garbage_of_one_cpu),
+    cmocka_unit_test (test_steal_in_lumps),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
