@@ -142,7 +142,11 @@ test_sentence (void **state)
       memset (before, 'x', sizeof before - 20);
     strcpy (table.error, before);
     check_after (S);
-    snprintf (expected, sizeof expected, "%s%s%s", before, i == 3 ? "; " : "", i == 4 ? " (and 1 more)" : sentence);
+    if (i == 4) { /* no room: it is counted */
+      assert_non_null (strstr (table.error, "xxx (and 1 more)"));
+      continue;
+    }
+    snprintf (expected, sizeof expected, "%s%s%s", before, i == 3 ? "; " : "", sentence);
     assert_string_equal (table.error, expected);
   }
 }
