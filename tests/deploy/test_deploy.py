@@ -175,14 +175,16 @@ def test_commands_of_plain_users(deployment):
     script, = [block for block in re.findall(r"(?m)^    #!/bin/sh\n(?:    .*\n)*", page) if "-t epilog-synop" in block]
     m0.put("/etc/epilog-synop", re.sub("(?m)^    ", "", script).encode())
     m0.run("chmod", "755", "/etc/epilog-synop")
+    m0.run("sh", "-c", "id slurm 2>/dev/null || useradd --system --no-create-home slurm")
+    m0.run("systemctl", "restart", "synop-aggregator")  # it asks for the number of [jobs] scheduler_users when it starts
     m0.run("synop-aggregator", "job", "start", "77")
 
     def epilog():
-        m0.run("runuser", "-u", "nobody", "--", "env", "-i", "SLURM_JOB_ID=77", "/etc/epilog-synop")
+        m0.run("runuser", "-u", "slurm", "--", "env", "-i", "SLURM_JOB_ID=77", "/etc/epilog-synop")
 
     epilog()
     told = wait_until(lambda: m0.text("journalctl", "-t", "epilog-synop", "-o", "cat", "--no-pager"), "the epilog's word")
-    hint = re.search(r"Permission denied; it is for the group synop, .*: (usermod -aG synop nobody)$", told)
+    hint = re.search(r"Permission denied; it is for the group synop, .*: (usermod -aG synop slurm)$", told)
     assert "job 77: exit code 1: " in told and hint, told
     m0.run("sh", "-c", hint[1])
     epilog()
