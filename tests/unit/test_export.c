@@ -121,7 +121,7 @@ static void
 test_many_tables (void **state)
 {
   static struct metric metrics[SCHEMAS];
-  static char names[SCHEMAS][16], group_names[GROUPS][16];
+  static char names[SCHEMAS][24], group_names[GROUPS][24];
   static struct group groups[SCHEMAS][GROUPS];
   struct scene *scene = *state;
   struct rlimit limit;
@@ -168,7 +168,7 @@ add_shapes (struct scene *scene)
   for (int i = 0; i < 20; i++)
     add (scene, "evil", &strange);
   for (int i = 1; i <= 3; i++) {
-    char node[8];
+    char node[16];
     snprintf (node, sizeof node, "n%d", i);
     add (scene, node, &common);
   }

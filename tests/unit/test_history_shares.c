@@ -149,7 +149,7 @@ test_equal_shares (void **state)
   (void) state;
   history_shares_init (&shares, 1 << 20);
   for (int i = 0; i < 9; i++) {
-    char name[8];
+    char name[16];
     snprintf (name, sizeof name, "n%d", i);
     list[i] = history_share_of (&shares, name);
   }
