@@ -312,14 +312,16 @@ link_connection_began (struct link_server *link, enum link_channel channel, int 
   make_room (link, connection);
 }
 
-void
+bool
 link_connection_ended (struct link_server *link, enum link_channel channel, int fd)
 {
-  struct link_connection *connection = connection_of (&link->connections, fd);
+  struct link_connections *connections = &link->connections;
+  struct link_connection *connection = connection_of (connections, fd);
 
-  told (&link->connections, channel, fd, -1);
+  told (connections, channel, fd, -1);
   if (connection && connection->channel == channel)
-    forget (&link->connections, connection);
+    forget (connections, connection);
+  return fd < 0 || connections->open[fd][channel] >= 0;
 }
 
 /* The one that ZAP is asked about. */

@@ -51,12 +51,29 @@ link_monitor_read (void *monitor, unsigned *event, uint32_t *value)
   return true;
 }
 
-/* One handshake has failed. When nothing is pending, it was counted before: see `closed`. */
+/* libzmq has two threads: what becomes of a connection may be told before that it was accepted. */
+static void
+accepted (struct link_watcher *watcher, struct link_tally *tally)
+{
+  link_count (&tally->accepted);
+  link_count (&tally->connections);
+  if (watcher->early == 0) {
+    watcher->pending++;
+    return;
+  }
+  watcher->early--;
+  link_count (&tally->handshake_failed);
+}
+
+/* One handshake has failed. When nothing is pending, it was counted before (see `closed`), and then the next connection
+ * makes up for it when it is accepted and when its handshake ends; or it is of a connection that is accepted later. */
 static void
 failed (struct link_watcher *watcher, struct link_tally *tally)
 {
-  if (watcher->pending == 0)
+  if (watcher->pending == 0) {
+    watcher->early++;
     return;
+  }
   watcher->pending--;
   link_count (&tally->handshake_failed);
 }
@@ -76,12 +93,12 @@ settled (struct link_watcher *watcher, struct link_tally *tally)
  * was another connection's, then the pending one's own end sets the count right: in the end no failure is counted
  * twice and none is left out. */
 static void
-closed (struct link_watcher *watcher, struct link_tally *tally)
+closed (struct link_watcher *watcher, struct link_tally *tally, bool was_accepted)
 {
   atomic_fetch_sub_explicit (&tally->connections, 1, memory_order_relaxed);
   if (watcher->owed > 0)
     watcher->owed--;
-  else
+  else if (watcher->pending > 0 || !was_accepted)
     failed (watcher, tally);
 }
 
@@ -94,9 +111,7 @@ link_watcher_read (struct link_watcher *watcher, struct link_server *link)
   while (link_monitor_read (watcher->monitor, &event, &value)) {
     switch (event) {
     case ZMQ_EVENT_ACCEPTED:
-      link_count (&tally->accepted);
-      link_count (&tally->connections);
-      watcher->pending++;
+      accepted (watcher, tally);
       link_connection_began (link, watcher->channel, (int) value);
       break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
@@ -112,8 +127,7 @@ link_watcher_read (struct link_watcher *watcher, struct link_server *link)
       failed (watcher, tally);
       break;
     case ZMQ_EVENT_DISCONNECTED:
-      closed (watcher, tally);
-      link_connection_ended (link, watcher->channel, (int) value);
+      closed (watcher, tally, link_connection_ended (link, watcher->channel, (int) value));
       break;
     default:
       break;

@@ -58,6 +58,8 @@ struct link_watcher { /* over the connections of one listening socket */
   enum link_channel channel;
   uint64_t pending; /* accepted, and the end of the handshake not known yet */
   uint64_t owed;    /* failures told whose DISCONNECTED has not come yet */
+  uint64_t
+      early; /* failures told while none was pending: of a connection whose ACCEPTED comes later, or counted already */
 };
 #define LINK_WATCHER_EVENTS                                                                                            \
   (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | LINK_HANDSHAKE_FAILED)
@@ -128,7 +130,8 @@ void link_connections_init (struct link_connections *connections, size_t max, in
 void link_connections_free (struct link_connections *connections);
 /* The monitor's events. */
 void link_connection_began (struct link_server *link, enum link_channel channel, int fd);
-void link_connection_ended (struct link_server *link, enum link_channel channel, int fd);
+/* False: its beginning was not told yet. */
+bool link_connection_ended (struct link_server *link, enum link_channel channel, int fd);
 /* ZAP's: the serial number of the admission, or 0 when the key has enough connections. */
 uint64_t link_connection_admit (struct link_server *link, enum link_channel channel, const char *address,
                                 struct link_user *user);

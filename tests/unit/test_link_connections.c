@@ -409,6 +409,66 @@ test_descriptor_of_another (void **state)
   assert_false (is_ended (stage, 1));
 }
 
+/* ---- the count of handshakes that failed ---- */
+
+enum told { A, F, S_, D, TOLD }; /* accepted, failed, succeeded, disconnected */
+
+static void
+tell (void *to, enum told what, uint32_t fd)
+{
+  static const uint16_t numbers[TOLD] = { [A] = ZMQ_EVENT_ACCEPTED,
+                                          [F] = ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL,
+                                          [S_] = ZMQ_EVENT_HANDSHAKE_SUCCEEDED,
+                                          [D] = ZMQ_EVENT_DISCONNECTED };
+  uint8_t head[6];
+
+  memcpy (head, &numbers[what], 2);
+  memcpy (head + 2, &fd, 4);
+  assert_int_equal (zmq_send (to, head, sizeof head, ZMQ_SNDMORE), sizeof head);
+  assert_int_equal (zmq_send (to, "tcp://", 6, 0), 6);
+}
+
+/* libzmq has two threads: that a connection was accepted may be told after all else of it. */
+static void
+test_failures_in_any_order (void **state)
+{
+  static const struct {
+    const char *orders; /* events and the descriptor's last digit */
+    unsigned failed, open;
+  } cases[] = {
+    { "A1F1D1", 1, 0 },       { "F1A1D1", 1, 0 },       { "F1D1A1", 1, 0 },
+    { "A1D1", 1, 0 },         { "D1A1", 1, 0 },         { "A1S1D1", 0, 0 },
+    { "A1S1F2D2A2D1", 1, 0 }, { "A1S1A2F2D2", 1, 1 },   { "A1S1A2F3D3A3F2D2", 2, 1 },
+    { "F1F2D1D2A1A2", 2, 0 }, { "A1S1D2A2A3S3", 1, 2 }, { "A1S1A2D1F2D2A3S3", 1, 1 },
+  };
+  struct stage *stage = *state;
+  void *context = zmq_ctx_new (), *to = zmq_socket (context, ZMQ_PAIR), *from = zmq_socket (context, ZMQ_PAIR);
+
+  assert_int_equal (zmq_bind (to, "inproc://told"), 0);
+  assert_int_equal (zmq_connect (from, "inproc://told"), 0);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct link_watcher watcher = { .monitor = from, .channel = LINK_DATA };
+    struct link_tally *tally = &stage->link.tally;
+
+    memset (tally, 0, sizeof *tally);
+    for (const char *at = cases[i].orders; *at; at += 2) {
+      tell (to,
+            *at == 'A'   ? A
+            : *at == 'F' ? F
+            : *at == 'S' ? S_
+                         : D,
+            (uint32_t) (100 + 10 * i) + (uint32_t) at[1] - '0');
+      link_watcher_read (&watcher, &stage->link);
+    }
+    if (tally->handshake_failed != cases[i].failed || tally->connections != cases[i].open)
+      fail_msg ("%s: %u failed, %u open", cases[i].orders, (unsigned) tally->handshake_failed,
+                (unsigned) tally->connections);
+  }
+  zmq_close (to);
+  zmq_close (from);
+  zmq_ctx_term (context);
+}
+
 int
 main (void)
 {
@@ -418,6 +478,7 @@ main (void)
     TEST (test_addresses_tell),           TEST (test_messages_of_before),     TEST (test_nobodys_are_ended),
     TEST (test_hidden_ones_count),        TEST (test_refused_among_admitted), TEST (test_adopted_ones_count),
     TEST (test_ends_that_are_told_early), TEST (test_bound_of_all),           TEST (test_descriptor_of_another),
+    TEST (test_failures_in_any_order),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
