@@ -191,7 +191,7 @@ choose_label (struct job_scan *scan, const struct job_found *found, char label[J
 }
 
 static struct job *
-job_add (struct job_scan *scan, const struct job_found *found)
+job_add (struct job_scan *scan, const struct job_found *found, uint64_t start)
 {
   const struct job_identity *identity = &found->identity;
   bool trusted = in_folder_of_scheduler (identity) || found->payer == 0;
@@ -200,7 +200,7 @@ job_add (struct job_scan *scan, const struct job_found *found)
 
   if (!identity->by_cgroup && user_of (found) != found->uid)
     return NULL;
-  if (!trusted && scan->started && !job_users_may_begin (&scan->users, found->payer, scan->now_ns)) {
+  if (!trusted && start > scan->ticks_first && !job_users_may_begin (&scan->users, found->payer, scan->now_ns)) {
     hold_back (scan, JOB_HELD_FAST, found->payer);
     return NULL;
   }
@@ -220,7 +220,7 @@ job_add (struct job_scan *scan, const struct job_found *found)
 }
 
 struct job *
-job_owner (struct job_scan *scan, const struct job_found *found, unsigned tries, bool *undecided)
+job_owner (struct job_scan *scan, const struct job_found *found, uint64_t start, unsigned tries, bool *undecided)
 {
   const struct job_identity *identity = &found->identity;
   struct job *job = job_find (scan, found);
@@ -228,7 +228,7 @@ job_owner (struct job_scan *scan, const struct job_found *found, unsigned tries,
   /* A process that was forked and has not begun its program yet does not know its run. */
   *undecided = !job && (!identity->label[0] || (identity->run < 0 && !found->denied && tries == 0));
   if (!job && !*undecided) {
-    job = job_add (scan, found);
+    job = job_add (scan, found, start);
     *undecided = !job && scan->held_ns == scan->now_ns;
   }
   if (job)

@@ -68,6 +68,8 @@ read_machine (struct job_scan *scan)
 
   scan->ticks_before = scan->ticks;
   scan->ticks = length > 0 ? (uint64_t) (strtod (text, NULL) * (double) sysconf (_SC_CLK_TCK)) : 0;
+  if (!scan->started)
+    scan->ticks_first = scan->ticks;
   if (scan->memory_ns && scan->now_ns - scan->memory_ns < MEMORY_PERIOD)
     return;
   scan->memory_ns = scan->now_ns;

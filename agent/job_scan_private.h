@@ -79,6 +79,7 @@ struct job_scan {
   /* Of the scan that is under way. */
   int64_t now_ns, wall_ns;
   uint64_t ticks, ticks_before; /* since the machine was started: now, and at the last scan */
+  uint64_t ticks_first;         /* at the first scan: what ran then was not begun too fast */
   bool started;                 /* the first one is done */
   size_t denied;                /* processes whose environment may not be read, since the start */
   size_t io_denied;
@@ -119,8 +120,9 @@ void job_seek_answers (struct job_scan *scan);
 
 /* ---- job_owner.c ---- */
 
-/* NULL: it is of none, or `undecided`: it has to be looked at again. */
-struct job *job_owner (struct job_scan *scan, const struct job_found *found, unsigned tries, bool *undecided);
+/* Of a process that began at `start` (ticks). NULL: it is of none, or `undecided`: it has to be looked at again. */
+struct job *job_owner (struct job_scan *scan, const struct job_found *found, uint64_t start, unsigned tries,
+                       bool *undecided);
 /* With what is left of its processes. */
 void job_owner_drop (struct job_scan *scan, size_t index);
 

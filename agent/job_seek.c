@@ -137,7 +137,7 @@ take_job (struct job_scan *scan, const struct job_query *query)
 
   if (process_find_alive (scan, query->pid) || !read_stat (scan, query->pid, &stat) || stat.start != query->start)
     return;
-  job = job_owner (scan, found, query->tries, &undecided);
+  job = job_owner (scan, found, query->start, query->tries, &undecided);
   if (job)
     adopt (scan, query->pid, &stat, job, found->identity.by_cgroup || found->identity.folder[0],
            strcmp (found->identity.step, "extern") == 0);
