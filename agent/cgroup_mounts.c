@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/mounts.h"
@@ -145,9 +146,10 @@ leads_out (const char *path, size_t length)
   return false;
 }
 
-char *
-cgroup_mounts_folder (const struct cgroup_mounts *mounts, const struct cgroup_line *line, const char *controller,
-                      size_t length)
+/* `above`: how many of the bytes are the path of the hierarchy's mount. */
+static char *
+find_folder (const struct cgroup_mounts *mounts, const struct cgroup_line *line, const char *controller, size_t length,
+             size_t *above)
 {
   if (leads_out (line->path, length))
     return NULL;
@@ -162,9 +164,46 @@ cgroup_mounts_folder (const struct cgroup_mounts *mounts, const struct cgroup_li
       continue;
     if (length < top || memcmp (line->path, hierarchy->top, top) != 0 || (length > top && line->path[top] != '/'))
       continue;
+    *above = strlen (mounts->root) + strlen (hierarchy->point);
     return memory_format ("%s%s%.*s", mounts->root, hierarchy->point, (int) (length - top), line->path + top);
   }
   return NULL;
+}
+
+char *
+cgroup_mounts_folder (const struct cgroup_mounts *mounts, const struct cgroup_line *line, const char *controller,
+                      size_t length)
+{
+  size_t above;
+
+  return find_folder (mounts, line, controller, length, &above);
+}
+
+bool
+cgroup_mounts_made_by_user (const struct cgroup_mounts *mounts, const struct cgroup_line *line, size_t length)
+{
+  char *controller = memory_format ("%.*s", (int) line->controllers_length, line->controllers), *path, *slash;
+  struct stat top, folder;
+  size_t above;
+  bool by_user = false;
+
+  controller[strcspn (controller, ",")] = '\0'; /* one of them leads to the hierarchy */
+  path = find_folder (mounts, line, line->unified ? NULL : controller, length, &above);
+  free (controller);
+  if (!path)
+    return false;
+  slash = strchr (path + above, '/');
+  path[above] = '\0';
+  if (stat (path, &top) == 0)
+    while (slash && !by_user) {
+      *slash = '/';
+      slash = strchr (slash + 1, '/');
+      if (slash)
+        *slash = '\0';
+      by_user = lstat (path, &folder) < 0 || folder.st_uid != top.st_uid;
+    }
+  free (path);
+  return by_user;
 }
 
 static bool

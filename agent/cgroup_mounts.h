@@ -21,6 +21,11 @@ bool cgroup_line_has (const struct cgroup_line *line, const char *controller);
 char *cgroup_mounts_folder (const struct cgroup_mounts *mounts, const struct cgroup_line *line, const char *controller,
                             size_t length);
 
+/* Whether the folder, or one above it, belongs to somebody else than the hierarchy's top does: whom a folder was given to
+ * (a service with Delegate=yes and User=, a container of a user) makes others below it, and calls them as he likes. False
+ * where it cannot be known from here; true for one that is gone. */
+bool cgroup_mounts_made_by_user (const struct cgroup_mounts *mounts, const struct cgroup_line *line, size_t length);
+
 /* A device whose I/O is another device's too (LVM, RAID, loop), so that a sum would have it twice. */
 bool cgroup_mounts_is_stacked (struct cgroup_mounts *mounts, unsigned major, unsigned minor);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/cgroup_mounts.h"
 #include "agent/job_environment.h"
 #include "agent/job_process.h"
 #include "synop/buffer.h"
+#include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/memory.h"
 
-#define NAMESPACES_MAX 32          /* that may lie in each other; the kernel's own limit */
+#define NAMESPACES_MAX 32 /* that may lie in each other; the kernel's own limit */
+#define MOUNTS_PERIOD (60 * NS_PER_S)
 #define FILE_MAX (2 * 1024 * 1024) /* of an environment; more of it is not looked at */
 
 struct look {
   char *root, *variables;
+  pthread_mutex_t mutex; /* of what follows */
+  struct cgroup_mounts *mounts;
+  int64_t mounts_ns; /* when they were looked at */
 };
 
 /* Appends ROOT/proc/PID/NAME to `text`. 0, or as file_open. */
@@ -47,6 +54,42 @@ read_whole (const struct look *look, pid_t pid, const char *name, struct buffer 
   close (fd);
   return (int) got;
 }
+
+/* ---- folders ---- */
+
+/* Of "agent run" users make the folders themselves; those of schedulers root makes. */
+static bool
+is_spoofed (const struct look *look, const struct cgroup_line *line)
+{
+  struct job_folder folder;
+
+  return job_folder_find (line->path, line->path_length, &folder) && folder.scheduler != JOB_SYNOP &&
+         cgroup_mounts_made_by_user (look->mounts, line, folder.length);
+}
+
+/* Leaves the lines out whose folder is called like one of a scheduler and was made by a user. */
+static void
+leave_out_spoofed (struct look *look, struct buffer *cgroup)
+{
+  const char *at = cgroup->data, *end = at + cgroup->length;
+  int64_t now = clock_monotonic ();
+  struct cgroup_line line;
+
+  if (cgroup->length == 0)
+    return;
+  pthread_mutex_lock (&look->mutex);
+  if (!look->mounts || now - look->mounts_ns > MOUNTS_PERIOD) {
+    cgroup_mounts_destroy (look->mounts);
+    look->mounts = cgroup_mounts_create (look->root);
+    look->mounts_ns = now;
+  }
+  while (cgroup_line_next (&at, end, &line))
+    if (is_spoofed (look, &line))
+      memset ((char *) line.path + 1, ' ', line.path_length - 1); /* "/    ": nobody's */
+  pthread_mutex_unlock (&look->mutex);
+}
+
+/* ---- users ---- */
 
 static uint32_t
 owner_of (const struct look *look, pid_t pid)
@@ -163,13 +206,14 @@ take_found (struct job_query *query, const struct look *look, const struct job_i
 static void
 answer_look (void *context, struct job_query *query)
 {
-  const struct look *look = context;
+  struct look *look = context;
   struct buffer environment = { 0 }, cgroup = { 0 };
   struct job_identity identity;
   int no_cgroup = read_whole (look, query->pid, "cgroup", &cgroup);
   int failed = query->safe ? -EACCES : read_whole (look, query->pid, "environ", &environment);
   bool denied = failed == -EACCES || failed == -EPERM;
 
+  leave_out_spoofed (look, &cgroup);
   if (no_cgroup && failed && !denied)
     query->result = LOOK_GONE;
   else if (job_identify (environment.data, environment.length, cgroup.data, cgroup.length, look->variables,
@@ -203,6 +247,8 @@ look_close (void *context)
 {
   struct look *look = context;
 
+  cgroup_mounts_destroy (look->mounts);
+  pthread_mutex_destroy (&look->mutex);
   free (look->root);
   free (look->variables);
   free (look);
@@ -222,6 +268,7 @@ create (const struct job_work *work, const char *root, const char *variables, in
 
   look->root = memory_string (root);
   look->variables = memory_string (variables);
+  pthread_mutex_init (&look->mutex, NULL);
   return job_worker_create (work, look, stuck_ns);
 }
 

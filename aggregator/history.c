@@ -243,6 +243,7 @@ open_first (struct history *history)
   if (history->store) {
     stored = history_store_number (history->store);
     history->number = stored > history->number ? stored : history->number;
+    history_age_begin (&history->age, history_store_newest (history->store), clock_monotonic ());
   } else {
     history->retry_ns =
         clock_monotonic () + (history->options.retry_ns ? history->options.retry_ns : HISTORY_RETRY_DEFAULT);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "aggregator/history.h"
+#include "aggregator/history_age.h"
 #include "aggregator/history_gather.h"
 #include "aggregator/history_shares.h"
 #include "aggregator/history_store.h"
@@ -102,9 +103,10 @@ struct history {
   struct ready *ready, **ready_end;
   bool behind; /* more waits than was taken in one turn */
   int64_t taken_ns, written_ns, shrunk_ns;
-  uint64_t flush_seen; /* tickets that were looked at */
-  int64_t early_ns;    /* the time up to which early writes are used up */
-  int64_t retry_ns;    /* not written before; 0: any time */
+  struct history_age age; /* at first the core's too */
+  uint64_t flush_seen;    /* tickets that were looked at */
+  int64_t early_ns;       /* the time up to which early writes are used up */
+  int64_t retry_ns;       /* not written before; 0: any time */
 };
 
 void item_list_init (struct item_list *list);

@@ -61,6 +61,8 @@ int64_t history_event_sum (int64_t number, int64_t time_ns, const char *node, co
 
 /* The highest number in use, as far as it was written lately. */
 int64_t history_store_number (struct history_store *store);
+/* The time of the newest that is stored, in ns since 1970; 0: nothing is. */
+int64_t history_store_newest (struct history_store *store);
 /* Ranges of consecutive frames of chunks that begin at `since_ns` or later, in order of node, session, sequence; of each
  * node those of its last 4096 chunks. */
 int history_store_ranges (struct history_store *store, int64_t since_ns, void *context,

@@ -58,6 +58,18 @@ history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max
                              error);
 }
 
+int64_t
+history_store_newest (struct history_store *store)
+{
+  int64_t newest = 0;
+
+  history_store_select (store,
+                        "SELECT max (ifnull ((SELECT max (first_time) FROM chunks), 0),"
+                        " ifnull ((SELECT max (time) FROM events), 0))",
+                        &newest, NULL);
+  return newest;
+}
+
 int
 history_store_shrink (struct history_store *store, unsigned pages, struct error *error)
 {

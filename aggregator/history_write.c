@@ -187,7 +187,7 @@ static int
 trim_some (struct history *history, int64_t until_ns, struct error *error)
 {
   const struct history_cut cut = { history, note_cut };
-  int64_t max_age_ns;
+  int64_t now_ns = history_age_now (&history->age, clock_wall (), clock_monotonic ()), max_age_ns;
   uint64_t max_size;
   int more;
 
@@ -196,7 +196,7 @@ trim_some (struct history *history, int64_t until_ns, struct error *error)
   max_size = history->options.max_size;
   pthread_mutex_unlock (&history->mutex);
   do
-    more = history_store_trim (history->store, clock_wall () - max_age_ns, max_size, &cut, error);
+    more = history_store_trim (history->store, now_ns - max_age_ns, max_size, &cut, error);
   while (more == 1 && clock_monotonic () < until_ns);
   return more < 0 ? -1 : 0;
 }

@@ -1,14 +1,18 @@
 """What attacks have in common: two healthy nodes that must lose nothing, and an aggregator that must not grow."""
 
+import os
 import resource
 import socket
+import time
 
 from lib import protocol
 from lib.cluster import assert_contiguous, read_key
 from lib.peers import AgentPeer
-from lib.programs import memory_bytes, peak_reset, wait_until
+from lib.programs import memory_bytes, parse_line, peak_reset, run, wait_until
 
 MIB = 2**20
+PROMPT = 1.0  # s; status and lines of healthy nodes, whatever somebody else does
+END = 40  # s, after SIGTERM
 GROUP = protocol.Group("plain", metrics=[protocol.Metric("level", protocol.GAUGE, flags=protocol.OF_NODE)])
 ROWS = protocol.Group("rows", row="row", rows_name="devices", fold_name="total",
                       metrics=[protocol.Metric("count", protocol.COUNTER), protocol.Metric("text", protocol.TEXT, 11, 0)])
@@ -16,16 +20,18 @@ GROUPS = [GROUP, ROWS]
 
 
 class Siege:
-    """with Siege(cluster, growth=8 * MIB) as siege: attack. Afterwards the healthy nodes have whole streams that go on,
-    they stayed up, and the aggregator has at no time grown by more than `growth`. `more` is for its start."""
+    """with Siege(cluster, growth=8 * MIB) as siege: attack, perhaps in `for number in siege.turns(...)`. Afterwards the
+    healthy nodes have whole streams that go on, they stayed up, and the aggregator has at no time grown by more than
+    `growth`. `period` is of the healthy nodes; `more` is for the aggregator's start."""
 
     healthy = ("n1", "n2")
 
-    def __init__(self, cluster, growth=16 * MIB, frames=10, **more):
+    def __init__(self, cluster, growth=16 * MIB, frames=10, period="200ms", **more):
         self.cluster, self.growth, self.frames = cluster, growth, frames
+        self.asked, self.ages = [], []
         cluster.keys_of("evil")
         cluster.start_aggregator(**more)
-        cluster.start_nodes(*self.healthy)
+        cluster.start_nodes(*self.healthy, period=period)
         cluster.aggregator.wait_lines(10, type="node")
 
     def __enter__(self):
@@ -48,6 +54,46 @@ class Siege:
             status = self.cluster.node_status(node)
             assert status["state"] == "up" and status["lost"] == 0 and status["rejected"] == 0, status
         assert grown < self.growth, f"grown by {grown / MIB:.1f} MiB"
+        if self.asked:
+            print(f"status within {max(self.asked):.2f} s, lines within {max(self.ages):.2f} s")
+            assert max(self.asked) < PROMPT and max(self.ages) < PROMPT
+
+    def look(self):
+        """How long the status takes, and how old the last frame of each healthy node is."""
+        begun = time.monotonic()
+        status = self.cluster.status()
+        self.asked.append(time.monotonic() - begun)
+        self.ages += [one["last_seen"] for one in status["nodes"] if one["node"] in self.healthy]
+
+    def turns(self, peer, each, seconds):
+        """Numbers, so many a second; a look once a second."""
+        begun, number = time.monotonic(), 0
+        while time.monotonic() < begun + seconds:
+            while number < (time.monotonic() - begun) * each:
+                yield number
+                number += 1
+            peer.pump()
+            if len(self.asked) < time.monotonic() - begun:
+                self.look()
+            time.sleep(0.002)
+
+    def assert_stored(self):
+        """The aggregator ends in time; the history is whole, and has all frames of the healthy nodes that were lines."""
+        cluster = self.cluster
+        begun = time.monotonic()
+        cluster.aggregator.stop()
+        ended = time.monotonic() - begun
+        print(f"ended within {ended:.1f} s, file {os.path.getsize(cluster.history) / MIB:.1f} MiB")
+        assert ended < END
+        done = run("aggregator", "check", cluster.history)
+        assert done.returncode == 0, done.stdout
+        for node in self.healthy:
+            seen = {(line["session"], line["seq"]) for line in cluster.aggregator.lines(type="node", node=node)}
+            shown = run("aggregator", "replay", "--config", cluster.empty, "--history", cluster.history, "--from", "-1h",
+                        "--node", node, "--type", "node", "--group", "load")
+            stored = {(line["session"], line["seq"]) for line in map(parse_line, shown.stdout.splitlines())}
+            missing = len(seen - stored)
+            assert not missing, f"{missing} of {len(seen)} frames of {node} are not in the history"
 
     def counters(self):
         return self.cluster.status()["counters"]

@@ -112,3 +112,24 @@ def test_frame_too_large(cluster):
         cluster.wait_counter("frames_large", 5)
         proves_alive(cluster, peer)
         assert cluster.counter("accepted") == accepted
+
+
+def test_thousands_of_connections_of_one_key(cluster):
+    """8,000, all of one address, where there are 1,024 descriptors: nobody else is held up."""
+    many_files()
+    folder = cluster.folder / "keys" / "evil"
+    with Siege(cluster, growth=96 * MIB, prefix=("prlimit", "--nofile=1024:1024")):
+        context = zmq.Context()
+        # Of these kinds a socket connects as often as it is told to.
+        for kind, endpoint in (zmq.XPUB, cluster.endpoint), (zmq.ROUTER, control_endpoint(cluster.endpoint)):
+            client = context.socket(kind)
+            client.reconnect_ivl = 60000
+            curve_client(client, (read_key(folder / "agent.pub"), read_key(folder / "agent.key")),
+                         read_key(folder / "aggregator.pub"))
+            for _ in range(4000):
+                client.connect(endpoint)
+        quick = []
+        wait_until(lambda: quick.append(answers_quickly(cluster)) or cluster.counter("accepted") > 8000, "all have come")
+        assert all(quick), quick
+        wait_until(lambda: cluster.counter("connections") <= KEY_CONNECTIONS + 4, "the others are ended or refused")
+        context.destroy(linger=0)

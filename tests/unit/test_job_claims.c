@@ -114,6 +114,51 @@ test_user_in_environment (void **state)
   machine_free (&machine);
 }
 
+/* Folders called like those of schedulers, by a user where he may: below a folder that was given to him. They tell nothing,
+ * and he is who he is. */
+static void
+test_folders_that_users_make (void **state)
+{
+  static const char cgroup[] = "4:memory:/\n3:cpuset,cpu:/kept/slurm/uid_0/job_9/step_0\n"
+                               "0::/system.slice/web.service/x_slurmstepd.scope/job_9/step_0/user\n";
+  const char *const folders[] = { "/v1/kept/slurm/uid_0/job_9", "/v2/system.slice/web.service/x_slurmstepd.scope/job_9",
+                                  "/v2/system.slice/slurmstepd.scope/job_9" };
+  struct machine machine;
+  char path[256];
+
+  (void) state;
+  machine_needs_root ();
+  machine_init (&machine);
+  scratch_write (&machine.scratch, "/proc/self/mountinfo",
+                 "31 30 0:27 / /v2 rw - cgroup2 cgroup2 rw\n32 30 0:28 / /v1 rw - cgroup cgroup rw,cpu,cpuset\n");
+  for (size_t i = 0; i < 3; i++) {
+    snprintf (path, sizeof path, "%s/cpu.stat", folders[i]);
+    scratch_write (&machine.scratch, path, "usage_usec 9\nuser_usec 5\nsystem_usec 4\n");
+    snprintf (path, sizeof path, "%s%s", machine.scratch.root, folders[i]);
+    assert_int_equal (chown (path, i < 2 ? 1002 : 0, 0), 0);
+  }
+  machine_put (&machine, (struct made){ .pid = 20, .cgroup = cgroup, .start = 5, .user = 50 });
+  machine_give_to (&machine, 20, 1002);
+  machine_open (&machine, "");
+  scans (&machine, 2);
+  assert_int_equal (job_scan_count (machine.scan), 0);
+  machine_put (
+      &machine,
+      (struct made){ .pid = 21, .environment = "SLURM_JOB_ID=9", .cgroup = cgroup, .start = 100200, .user = 50 });
+  machine_give_to (&machine, 21, 1002);
+  machine_put (
+      &machine,
+      (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=9", .cgroup = SLURM_9, .start = 100200, .user = 7 });
+  machine_give_to (&machine, 30, 1001);
+  scans (&machine, 12);
+  assert_int_equal (job_scan_count (machine.scan), 2);
+  assert_string_equal (user_of (&machine, "9"), "1001");
+  assert_true (machine_need_job (&machine, "9")->trusted);
+  assert_int_equal (machine_need_job (&machine, "9@1002")->identity.uid, 1002);
+  assert_false (machine_need_job (&machine, "9@1002")->trusted);
+  machine_free (&machine);
+}
+
 /* ---- places ---- */
 
 static void
@@ -309,7 +354,7 @@ main (void)
     cmocka_unit_test (test_two_users_claim_one_id), cmocka_unit_test (test_cgroup_contradicts_claim),
     cmocka_unit_test (test_user_in_environment),    cmocka_unit_test (test_places_are_shared),
     cmocka_unit_test (test_user_who_begins_many),   cmocka_unit_test (test_users),
-    cmocka_unit_test (test_processes_that_hang),
+    cmocka_unit_test (test_processes_that_hang),    cmocka_unit_test (test_folders_that_users_make),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
