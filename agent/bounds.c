@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "synop/clock.h"
+#include "synop/hash.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 #include "synop/report.h"
@@ -210,16 +211,6 @@ bounds_destroy (struct bounds *bounds)
   free (bounds);
 }
 
-static uint64_t
-label_hash (const char *label, size_t length) /* FNV-1a */
-{
-  uint64_t hash = UINT64_C (0xcbf29ce484222325);
-
-  for (size_t i = 0; i < length; i++)
-    hash = (hash ^ (unsigned char) label[i]) * UINT64_C (0x100000001b3);
-  return hash;
-}
-
 /* ---- the check ---- */
 
 /* The first value that cannot be, and what it can be, in raw numbers; a counter's in a second. */
@@ -230,13 +221,25 @@ struct finding {
   bool in_all; /* a counter as it stands */
 };
 
+struct findings {
+  struct finding first;
+  size_t count;
+};
+
 struct check {
   struct table *table;
   int64_t begin_ns, end_ns;
   size_t searched;
-  struct finding first;
-  size_t count;
+  struct findings findings;
 };
+
+static void
+findings_add (struct findings *findings, const struct finding *first, size_t count)
+{
+  if (findings->count == 0 && count > 0)
+    findings->first = *first;
+  findings->count += count;
+}
 
 static double
 real (const struct value *value)
@@ -326,8 +329,8 @@ cells_check (struct check *check, struct part *part, size_t row, size_t past_row
   struct value *cells = table_value (check->table, row, 0);
   uint64_t *past = part->counters > 0 ? part->past.counters + past_row * part->counters : NULL;
   struct progress progress = { 0 };
-  struct finding first = { 0 }, finding;
-  size_t count = 0;
+  struct findings all = { 0 }, standing = { 0 }; /* standing: without changes, which mean nothing where others fell */
+  struct finding finding;
 
   if (part->counters > 0)
     progress = progress_of ((double) (check->end_ns - part->past.moved[past_row]));
@@ -347,16 +350,14 @@ cells_check (struct check *check, struct part *part, size_t row, size_t past_row
     value->type = VALUE_MISSING;
     finding.column = column;
     finding.row = row;
-    if (count++ == 0)
-      first = finding;
+    findings_add (&all, &finding, 1);
+    findings_add (&standing, &finding, !column->counter || finding.in_all);
   }
   if (progress.moved)
     part->past.moved[past_row] = check->begin_ns;
-  if (count == 0 || progress.fell)
-    return;
-  if (check->count == 0)
-    check->first = first;
-  check->count += count;
+  if (progress.fell)
+    all = standing;
+  findings_add (&check->findings, &all.first, all.count);
 }
 
 static void
@@ -367,7 +368,7 @@ rows_check (struct check *check, struct part *part)
     const char *label = table_label (check->table, row, &length);
 
     if (part->counters > 0)
-      past_seek (part, row, label_hash (label, length), &check->searched);
+      past_seek (part, row, hash_add (HASH_START, label, length), &check->searched);
     cells_check (check, part, row, row);
   }
   if (part->counters > 0)
@@ -386,7 +387,7 @@ shown_times (const struct metric *metric, bool in_all)
 static void
 bounds_word (struct bounds *bounds, const struct check *check)
 {
-  const struct finding *first = &check->first;
+  const struct finding *first = &check->findings.first;
   const struct metric *metric = first->column->metric;
   double times = shown_times (metric, first->in_all);
   const char *label = "";
@@ -396,13 +397,13 @@ bounds_word (struct bounds *bounds, const struct check *check)
 
   if (first->row != TABLE_NODE)
     label = table_label (check->table, first->row, &length);
-  about = label_hash (label, length) ^ (first->column->index + 1) ^ (uint64_t) check->count << 32;
+  about = hash_add (HASH_START, label, length) ^ (first->column->index + 1) ^ (uint64_t) check->findings.count << 32;
   if (about == bounds->told)
     return;
   bounds->told = about;
   bounds_unit (unit, sizeof unit, metric, first->in_all);
-  if (check->count > 1)
-    snprintf (more, sizeof more, ", and %zu more", check->count - 1);
+  if (check->findings.count > 1)
+    snprintf (more, sizeof more, ", and %zu more", check->findings.count - 1);
   snprintf (bounds->text, sizeof bounds->text, "impossible values are left out: %.33s%s%.*s, %.5g%s (at %s %.5g)%s",
             metric->name, first->row == TABLE_NODE ? "" : " of ", length < 32 ? (int) length : 32, label,
             first->number * times, unit, first->number < first->limit ? "least" : "most", first->limit * times, more);
@@ -414,7 +415,7 @@ bounds_tell (struct bounds *bounds, const struct check *check)
   struct table *table = check->table;
   size_t length = strlen (table->error);
 
-  if (check->count == 0) {
+  if (check->findings.count == 0) {
     bounds->told = 0;
     return;
   }
@@ -424,9 +425,9 @@ bounds_tell (struct bounds *bounds, const struct check *check)
     memcpy (table->error + length + 2, bounds->text, strlen (bounds->text) + 1);
   } else
     table_complain (table, "%s", bounds->text);
-  if (!check->first.column->told)
+  if (!check->findings.first.column->told)
     log_warning ("group %s: %s", bounds->group->name, bounds->text);
-  check->first.column->told = true;
+  check->findings.first.column->told = true;
 }
 
 void

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "synop/file.h"
+#include "synop/hash.h"
 #include "synop/memory.h"
 
 #define PATH_SIZE 1024
@@ -146,17 +147,6 @@ folder_watch_free (struct folder_watch *watch)
   free (watch->path);
 }
 
-/* FNV-1a of a name; those of a folder are added up, since their order says nothing. */
-static uint64_t
-name_hash (const char *name)
-{
-  uint64_t hash = UINT64_C (14695981039346656037);
-
-  for (; *name; name++)
-    hash = (hash ^ (unsigned char) *name) * UINT64_C (1099511628211);
-  return hash;
-}
-
 bool
 folder_changed (struct folder_watch *watch)
 {
@@ -175,7 +165,7 @@ folder_changed (struct folder_watch *watch)
     for (ssize_t at = 0; at < got;) {
       const struct dirent64 *entry = (const struct dirent64 *) (bytes + at);
       if (entry->d_name[0] != '.')
-        sum += name_hash (entry->d_name);
+        sum += hash_text (entry->d_name); /* their order says nothing */
       at += entry->d_reclen;
     }
   if (watch->fd >= 0 && (got < 0 || sum == 0)) { /* it was removed, or may be: another of its name may come */

@@ -102,6 +102,7 @@ struct filesystem {
   int result;
   struct buffer text;
   struct mounts mounts;
+  size_t lines_strange;        /* of the list, as it was read */
   struct file_system *systems; /* one for each of `mounts` */
   size_t count;
   struct table answer; /* a remote one's */
@@ -270,8 +271,10 @@ mounts_read (struct filesystem *filesystem)
   filesystem->known = rc == 0;
   if (rc < 0)
     return rc;
-  mounts_parse (&filesystem->mounts, filesystem->text.data, filesystem->text.length, filesystem->format,
-                filesystem->exclude, filesystem->types_exclude);
+  if (filesystem->text.length == 0) /* there is always a root */
+    return -EBADMSG;
+  filesystem->lines_strange = mounts_parse (&filesystem->mounts, filesystem->text.data, filesystem->text.length,
+                                            filesystem->format, filesystem->exclude, filesystem->types_exclude);
   systems_rebuild (filesystem);
   return 0;
 }
@@ -376,6 +379,8 @@ filesystem_sample (void *state, struct table *table)
   filesystem->updated = false;
   if (rc < 0)
     return reader_complain (&filesystem->reader, rc, table);
+  if (filesystem->lines_strange > 0)
+    table_complain (table, "%s: %zu lines are not understood", filesystem->reader.path, filesystem->lines_strange);
   for (size_t i = 0; i < filesystem->count; i++)
     if (filesystem->systems[i].lane)
       lane_begin (filesystem->systems[i].lane);

@@ -7,6 +7,7 @@
  * Zones alone are not enough: AMD's CPUs and many boards have sensors only under hwmon. A sensor there that repeats a
  * zone is left out, and so are those of the single cores. Some sensors ask firmware or a disk: where there are any the
  * sample may block. The throttle counts stand at every CPU; one CPU of each core and of each package is enough. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,9 +213,9 @@ thermal_open (const struct sampler_context *context)
   return thermal;
 }
 
-/* A read that fails (the sensor sleeps, is broken, is gone) is a missing value. */
+/* A read that fails (the sensor sleeps, is broken, is gone) is a missing value; what is no number is told. */
 static void
-read_value (struct reader *reader, enum metric_kind kind, struct value *value)
+read_value (struct reader *reader, enum metric_kind kind, struct value *value, struct table *table)
 {
   char text[64];
   struct scan scan;
@@ -225,6 +226,8 @@ read_value (struct reader *reader, enum metric_kind kind, struct value *value)
     return;
   scan = scan_over (text, (size_t) length);
   scan_value (&scan, kind, value);
+  if (value->type == VALUE_MISSING)
+    reader_complain (reader, -EBADMSG, table);
 }
 
 static int
@@ -244,11 +247,11 @@ thermal_sample (void *state, struct table *table)
     size_t row = table_add_row (table, sensor->label, strlen (sensor->label));
     if (row == SIZE_MAX)
       break;
-    read_value (&sensor->reader, GAUGE, table_value (table, row, TEMPERATURE));
+    read_value (&sensor->reader, GAUGE, table_value (table, row, TEMPERATURE), table);
     table_set_text (table, row, TYPE, sensor->type, strlen (sensor->type));
   }
   for (size_t i = 0; i < thermal->throttle_count; i++) {
-    read_value (&thermal->throttles[i].reader, COUNTER, &value);
+    read_value (&thermal->throttles[i].reader, COUNTER, &value, table);
     parse_add (table_value (table, TABLE_NODE, thermal->throttles[i].column), &value);
   }
   return 0;

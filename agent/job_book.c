@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/hash.h"
 #include "synop/memory.h"
 
 #define VERSION 1
@@ -66,16 +67,6 @@ record_sum (const struct record *record, uint8_t sum[crypto_shorthash_BYTES])
   crypto_shorthash (sum, (const uint8_t *) record, offsetof (struct record, sum), sum_key);
 }
 
-static uint32_t
-label_hash (const char *label)
-{
-  uint32_t hash = 2166136261u;
-
-  for (; *label; label++)
-    hash = (hash ^ (uint8_t) *label) * 16777619u;
-  return hash;
-}
-
 /* ---- the file ---- */
 
 static bool
@@ -119,7 +110,7 @@ index_read (struct job_book *book, uint64_t now_s)
       return;
     for (size_t copy = 0; copy < 2; copy++)
       if (pair[copy].serial % 2 == copy && pair[copy].serial > place->serial && record_is_sound (&pair[copy]))
-        *place = (struct place){ .hash = label_hash (pair[copy].label),
+        *place = (struct place){ .hash = (uint32_t) hash_text (pair[copy].label),
                                  .used = true,
                                  .serial = pair[copy].serial,
                                  .ended_s = pair[copy].ended_s ? pair[copy].ended_s : now_s };
@@ -291,7 +282,7 @@ record_write (struct job_book *book, size_t entry, const struct record *from)
 static size_t
 find_known (const struct job_book *book, const char *label)
 {
-  uint32_t hash = label_hash (label);
+  uint32_t hash = (uint32_t) hash_text (label);
 
   for (size_t i = 0; i < JOB_BOOK_ENTRIES; i++) {
     const struct place *place = &book->places[i];
@@ -338,7 +329,7 @@ job_book_take (struct job_book *book, const char *label, uint32_t uid, uint64_t 
   record.totals.uid = uid;
   *totals = record.totals;
   snprintf (record.label, sizeof record.label, "%s", label);
-  place->hash = label_hash (label);
+  place->hash = (uint32_t) hash_text (label);
   place->used = place->alive = true;
   place->ended_s = 0;
   record_write (book, entry, &record);

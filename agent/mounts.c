@@ -199,22 +199,37 @@ tell_repeated (struct mounts *mounts)
                               strcmp (mounts->list[k].device, mounts->list[i].device) == 0;
 }
 
-void
+/* Returns how many lines are none that it understands. */
+static size_t
+lines_read (struct mounts *mounts, enum mounts_format format)
+{
+  size_t strange = 0;
+  char *end;
+
+  mounts->count = 0;
+  for (char *line = mounts->text; *line; line = end + 1) {
+    struct mount mount = { 0 };
+    end = strchr (line, '\n');
+    if (end == NULL)
+      return strange + 1;
+    *end = '\0';
+    if (format == MOUNTS_INFO ? mountinfo_line (&mount, line) : table_line (&mount, line))
+      mounts_add (mounts, &mount);
+    else
+      strange++;
+  }
+  return strange;
+}
+
+size_t
 mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mounts_format format, const char *exclude,
               const char *types_exclude)
 {
-  char *line, *rest;
-  size_t kept = 0;
+  size_t strange, kept = 0;
 
   free (mounts->text);
   mounts->text = memory_copy (text, length);
-  mounts->count = 0;
-  for (line = strtok_r (mounts->text, "\n", &rest); line; line = strtok_r (NULL, "\n", &rest)) {
-    struct mount mount = { 0 };
-    if (format == MOUNTS_INFO ? mountinfo_line (&mount, line) : table_line (&mount, line))
-      mounts_add (mounts, &mount);
-  }
-
+  strange = lines_read (mounts, format);
   for (size_t i = 0; i < mounts->count; i++)
     tell_who_answers (&mounts->list[i]);
   for (size_t i = 0; i < mounts->count; i++) {
@@ -229,6 +244,7 @@ mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mount
   mounts->count = kept;
   drop_repeated (mounts);
   tell_repeated (mounts);
+  return strange;
 }
 
 void

@@ -45,10 +45,10 @@ enum mounts_format {
 /* Cuts the next field off a line of either and decodes it in place ("\040"); "" at the end. */
 char *mounts_field (char **line);
 
-/* Replaces what `mounts` holds. Lines that make no sense are left out. `exclude` and `types_exclude`: comma-separated
- * globs of mount points and types; NULL: none. */
-void mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mounts_format format,
-                   const char *exclude, const char *types_exclude);
+/* Replaces what `mounts` holds. Returns how many lines are left out as they make no sense or have no end. `exclude` and
+ * `types_exclude`: comma-separated globs of mount points and types; NULL: none. */
+size_t mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mounts_format format,
+                     const char *exclude, const char *types_exclude);
 void mounts_free (struct mounts *mounts);
 
 #endif

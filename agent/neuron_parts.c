@@ -5,17 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "synop/hash.h"
 #include "synop/memory.h"
 
-/* FNV-1a */
 static struct neuron_part **
 bucket_of (struct neuron_parts *parts, const char *runtime)
 {
-  uint32_t hash = UINT32_C (2166136261);
-
-  for (; *runtime; runtime++)
-    hash = (hash ^ (unsigned char) *runtime) * UINT32_C (16777619);
-  return &parts->buckets[hash % NEURON_BUCKETS];
+  return &parts->buckets[hash_text (runtime) % NEURON_BUCKETS];
 }
 
 static void

@@ -303,6 +303,10 @@ slot_take (const struct key_index *index, struct key_slot *slot, struct scan *wo
 {
   struct value value = { 0 };
 
+  if (slot->state == KEY_READ) {
+    table_complain (table, "%.*s is there twice", slot->length, slot->key);
+    return false;
+  }
   scan_value (word, index->group->metrics[slot->metric].kind, &value);
   slot->state = value.type == VALUE_MISSING ? KEY_BAD : KEY_READ;
   parse_add (table_value (table, row, slot->metric), &value);

@@ -93,7 +93,8 @@ struct key_index {
 void key_index_init (struct key_index *index, const struct group *group, uint32_t of_node);
 void key_index_free (struct key_index *index);
 size_t key_index_find (const struct key_index *index, const char *key, size_t length); /* SIZE_MAX: none */
-/* Adds to the key's metric the next word, which has to be a number. False when there is no such key or number. */
+/* Adds to the key's metric the next word, which has to be a number. False when there is no such key or number. A key that
+ * is there again before the next check is left out, which is a complaint: what adds up are the numbers of other keys. */
 bool key_index_take (const struct key_index *index, const char *key, size_t length, struct scan *word,
                      struct table *table, size_t row);
 /* Checks what was taken of a file since the last check: which of the keys with that prefix ("": all) have no number

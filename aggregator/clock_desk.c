@@ -7,6 +7,7 @@
 
 #include "synop/buffer.h"
 #include "synop/clock.h"
+#include "synop/hash.h"
 #include "synop/memory.h"
 
 struct desk_entry {
@@ -49,11 +50,7 @@ clock_desk_destroy (struct clock_desk *desk)
 static struct desk_entry *
 entry_find (struct desk_entry *entries, size_t capacity, const char *node)
 {
-  uint64_t hash = UINT64_C (14695981039346656037); /* FNV-1a */
-
-  for (const char *c = node; *c; c++)
-    hash = (hash ^ (uint8_t) *c) * UINT64_C (1099511628211);
-  for (size_t at = (size_t) hash & (capacity - 1);; at = (at + 1) & (capacity - 1))
+  for (size_t at = (size_t) hash_text (node) & (capacity - 1);; at = (at + 1) & (capacity - 1))
     if (!entries[at].node[0] || strcmp (entries[at].node, node) == 0)
       return &entries[at];
 }

@@ -91,8 +91,9 @@ check_folders (const struct arguments *arguments, struct error *error)
 {
   if (key_folder_check_nodes (arguments->keys, error) == 0)
     return 0;
-  return access (arguments->nodes, F_OK) != 0 ? error_prefix (error, "\"synop-aggregator keys init\" comes first: ")
-                                              : -1;
+  if (access (arguments->nodes, F_OK) != 0)
+    error_prefix (error, "\"synop-aggregator keys init --keys %s\" comes first: ", arguments->keys);
+  return -1;
 }
 
 /* ---- telling a running aggregator ---- */
@@ -176,8 +177,8 @@ keys_init (const struct arguments *arguments)
   buffer_printf (&text,
                  "Made %s/aggregator.key, %s/aggregator.pub and %s.\n"
                  "Each node needs a copy of aggregator.pub; its own agent.pub goes in with: "
-                 "synop-aggregator keys add NODE agent.pub\n",
-                 keys, keys, arguments->nodes);
+                 "synop-aggregator keys add --keys %s NODE agent.pub\n",
+                 keys, keys, arguments->nodes, keys);
   return print (&text, EXIT_FINE);
 }
 
@@ -273,7 +274,8 @@ keys_revoke (const struct arguments *arguments)
   char *path = memory_format ("%s/%s.pub", arguments->nodes, node);
   int result = unlink (path);
   if (result != 0)
-    error_set (&error, "%s: %s; \"synop-aggregator keys list\" shows the nodes", path, strerror (errno));
+    error_set (&error, "%s: %s; \"synop-aggregator keys list --keys %s\" shows the nodes", path, strerror (errno),
+               arguments->keys);
   else
     key_folder_sync (path);
   free (path);

@@ -157,9 +157,9 @@ static const struct option serve_table[] = {
     .help = "A job has ended when no node has seen it for this, or for three of its sampling periods." },
   { "jobs", "scheduler_users", "job-scheduler-users", OPTION_LIST, AT (job_scheduler_users),
     .fallback = "slurm,oar,flux,lsfadmin",
-    .help = "The users, beside root and the aggregator's own, that prologs and epilogs run as: their "
-            "\"synop-aggregator job\" "
-            "is about any job; that of others is about their own jobs." },
+    .help =
+        "The users, beside root and the aggregator's own, that prologs and epilogs run as: their \"synop-aggregator "
+        "job\" is about any job; that of others is about their own jobs." },
 };
 
 /* What a command shares with the aggregator: where to find its socket, or its history. */

@@ -5,16 +5,14 @@
 #include <string.h>
 
 #include "common/link_private.h"
+#include "synop/hash.h"
 #include "synop/memory.h"
 
 /* Only keys that were admitted come here, so nobody can choose them to collide. */
 static size_t
 bucket_of (const char *id)
 {
-  uint32_t hash = 2166136261; /* FNV-1a */
-  for (size_t i = 0; i < KEY_TEXT_SIZE - 1 && id[i]; i++)
-    hash = (hash ^ (uint8_t) id[i]) * 16777619;
-  return hash % LINK_USER_BUCKETS;
+  return hash_add (HASH_START, id, strnlen (id, KEY_TEXT_SIZE - 1)) % LINK_USER_BUCKETS;
 }
 
 struct link_user *

@@ -40,6 +40,20 @@ def test_init_in_a_relative_folder(tmp_path, folder):
     assert (tmp_path / folder / "agent.key").exists()
 
 
+def test_hints_name_the_folder(cluster, tmp_path):
+    """What `keys` says to do next works when it is pasted, whatever folder was named."""
+    folder = tmp_path / "keys"
+    first = run("aggregator", "keys", "add", "n1", "-", "--keys", folder)
+    assert first.returncode == 1 and f'"synop-aggregator keys init --keys {folder}" comes first' in first.stderr
+    hint = cluster.succeed("aggregator", "keys", "init", "--keys", folder).strip().splitlines()[-1]
+    words = hint.partition("synop-aggregator ")[2].replace("NODE", "n1").replace("agent.pub", "-").split()
+    public = (cluster.keys_of("n1", admit=False) / "agent.pub").read_text()
+    cluster.succeed("aggregator", *words, "--socket", cluster.socket, stdin=public)
+    assert (folder / "nodes" / "n1.pub").exists()
+    unknown = run("aggregator", "keys", "revoke", "n2", "--keys", folder)
+    assert f'"synop-aggregator keys list --keys {folder}"' in unknown.stderr
+
+
 def test_add_list_revoke(cluster):
     keys = cluster.keys_of("n1", admit=False)
     public = read_key(keys / "agent.pub").decode()

@@ -191,6 +191,35 @@ test_recorded_machine (void **state)
   scratch_free (&scratch);
 }
 
+/* What is missing of the list is told. */
+static void
+test_damaged_list (void **state)
+{
+  static const struct {
+    const char *text, *error;
+    size_t rows;
+  } cases[] = {
+    { "", "/mountinfo: Bad message", 0 },
+    { "What is this? 12 monkeys\nno\n", "/mountinfo: 2 lines are not understood", 0 },
+    { LINE ("/a", "8:1", "ext4") "no\n" LINE ("/b", "8:2", "ext4"), "/mountinfo: 1 lines are not understood", 2 },
+    { LINE ("/a", "8:1", "ext4") "27 1 8:2 / /b rw - ex", "/mountinfo: 1 lines are not understood", 1 },
+  };
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct sampled sampled = { 0 };
+    scratch_write (&scratch, "/proc/self/mountinfo", cases[i].text);
+    sampled_open (&sampled, &sampler_filesystem, scratch.root);
+    sampled_again (&sampled);
+    assert_int_equal (sampled.table.rows, cases[i].rows);
+    assert_non_null (strstr (sampled.table.error, cases[i].error));
+    sampled_close (&sampled);
+  }
+  scratch_free (&scratch);
+}
+
 static void
 test_mounts_come_and_go (void **state)
 {
@@ -380,6 +409,7 @@ main (void)
     cmocka_unit_test (test_values),
     cmocka_unit_test (test_failures_are_told),
     cmocka_unit_test (test_recorded_machine),
+    cmocka_unit_test (test_damaged_list),
     cmocka_unit_test (test_mounts_come_and_go),
     cmocka_unit_test (test_proc_mounts_where_there_is_no_mountinfo),
     cmocka_unit_test (test_dead_server_takes_only_its_row),

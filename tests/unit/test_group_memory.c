@@ -76,6 +76,29 @@ memory_without_a_source (void **state)
   scratch_free (&scratch);
 }
 
+/* A key that is there twice is not added to itself; the first stays. */
+static void
+memory_keys_twice (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/meminfo", "MemTotal: 10 kB\nMemAvailable: 4 kB\nMemTotal: 11 kB\n");
+  scratch_write (&scratch, "/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 8 kB\nNode 0 MemTotal: 8 kB\n");
+  sampled_open (&sampled, &sampler_memory_info, scratch.root);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_uint (&sampled, NULL, "total", 10);
+    assert_uint (&sampled, NULL, "used", 6);
+    assert_uint (&sampled, "0", "numa_total", 8);
+    assert_non_null (strstr (sampled.table.error, "MemTotal is there twice"));
+  }
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
 /* Nothing is taken for kB that is something else. */
 static void
 memory_in_another_unit (void **state)
@@ -228,6 +251,7 @@ main (void)
     cmocka_unit_test (memory_of_small),
     cmocka_unit_test (memory_of_odd),
     cmocka_unit_test (memory_without_a_source),
+    cmocka_unit_test (memory_keys_twice),
     cmocka_unit_test (memory_in_another_unit),
     cmocka_unit_test (numa_nodes_come_and_go),
     cmocka_unit_test (vm_of_small),

@@ -43,6 +43,32 @@ test_throttle_counts (void **state)
 }
 
 static void
+test_garbage_is_told (void **state)
+{
+  static const char *const paths[] = { "/sys/class/thermal/thermal_zone0/temp",
+                                       "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count" };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    struct scratch scratch;
+    struct sampled sampled = { 0 };
+
+    scratch_init (&scratch);
+    scratch_write (&scratch, "/sys/class/thermal/thermal_zone0/type", "acpitz\n");
+    scratch_write (&scratch, paths[i], "5\n");
+    sampled_open (&sampled, &sampler_thermal, scratch.root);
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_string_equal (sampled.table.error, "");
+    scratch_write (&scratch, paths[i], "monkeys\n");
+    assert_int_equal (sampled_again (&sampled), 0);
+    assert_non_null (strstr (sampled.table.error, paths[i]));
+    assert_non_null (strstr (sampled.table.error, "Bad message"));
+    sampled_close (&sampled);
+    scratch_free (&scratch);
+  }
+}
+
+static void
 test_machine_without_any (void **state)
 {
   struct sampled sampled = { 0 };
@@ -183,6 +209,7 @@ main (void)
     cmocka_unit_test (test_throttle_counts_by_id),
     cmocka_unit_test (test_zones_and_sensors),
     cmocka_unit_test (test_throttle_counts),
+    cmocka_unit_test (test_garbage_is_told),
     cmocka_unit_test (test_machine_without_any),
     cmocka_unit_test (test_may_block_where_there_is_a_sensor),
     cmocka_unit_test (test_sensor_goes),

@@ -139,6 +139,8 @@ key_values (void **state)
   assert_int_equal (table_get (&table, TABLE_NODE, 0)->as.u, 12);
   assert_int_equal (table_get (&table, TABLE_NODE, 1)->as.u, 11);
   assert_int_equal (table_get (&table, TABLE_NODE, 2)->type, VALUE_MISSING);
+  assert_string_equal (table.error, "One is there twice");
+  key_index_check (&index, "", NULL, &table, TABLE_NODE);
   table_begin (&table);
   assert_int_equal (parse_key_values (scan_over ("Node 0 One: 3\nNode\n", 19), 2, &index, &table, TABLE_NODE), 1);
   assert_int_equal (table_get (&table, TABLE_NODE, 0)->as.u, 3);
@@ -182,6 +184,7 @@ units (void **state)
     assert_int_equal (
         strncmp (table.error, cases[i].error ? cases[i].error : "", strlen (cases[i].error ? cases[i].error : "")), 0);
     assert_int_equal (table.error[0] == '\0', fine || !cases[i].error);
+    key_index_check (&index, "", NULL, &table, TABLE_NODE);
   }
   table_free (&table);
   key_index_free (&index);
