@@ -244,7 +244,7 @@ static const char markdown_head[] =
     "once. A counter's bound is what it can grow by in a second. It is measured over the time that has really passed\n"
     "since its row last moved, and 2 seconds, since drivers tell late (a share: 20 ms or a twentieth). After a jump\n"
     "that cannot be its change is `null` twice, and goes on from there; from 2^63 on it is no counter at all. The\n"
-    "bounds, where the table of a group states no other:\n"
+    "bounds, where the table of a group states no other, or one by a metric (`speed`) that is missing:\n"
     "\n";
 
 static void

@@ -92,6 +92,16 @@ def test_duration(scratch):
     assert_all_gone(scratch)
 
 
+@pytest.mark.parametrize("word", ["DURATION=soon", "GPUS=many"])
+def test_words_that_are_no_number(scratch, word):
+    """Said before anything is started."""
+    variable, _, value = word.partition("=")
+    done = subprocess.run(["tests/run-cluster", *([value] if variable == "DURATION" else [])], cwd=ROOT, timeout=LIMIT,
+                          env={**environment(scratch), variable: value}, capture_output=True, text=True)
+    assert done.returncode == 2 and word in done.stderr and "expected" in done.stderr
+    assert_all_gone(scratch)
+
+
 def test_two_beside_each_other(scratch):
     runs = [begin(scratch), begin(scratch)]
     for process in runs:
