@@ -153,7 +153,9 @@ test_failures_are_told (void **state)
     scratch_init (&scratch);
     scratch_write (&scratch, "/proc/self/mountinfo", text);
     machine_open (&sampled, &scratch);
-    assert_int_equal (sampled_again (&sampled), 0);
+    do
+      assert_int_equal (sampled_again (&sampled), 0);
+    while (strstr (sampled.table.error, "timed out")); /* a lane that is late on a busy machine */
     snprintf (expected, sizeof expected, "%.100s: %s", point, cases[which].reason);
     assert_string_equal (sampled.table.error, expected);
     assert_int_equal (sampled.table.rows, 2);
