@@ -2,7 +2,7 @@
 #ifndef SYNOP_AGENT_GROUPS_H
 #define SYNOP_AGENT_GROUPS_H
 
-#include "agent/sampler.h"
+#include "agent/sampling/sampler.h"
 
 extern const struct sampler sampler_cpu_usage;
 extern const struct sampler sampler_cpu_frequency;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/key_folder.h"
+#include "common/keys/key_folder.h"
 #include "synop/config.h"
 #include "synop/frame.h"
 #include "synop/keys.h"

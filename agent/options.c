@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/dcgm.h"
-#include "agent/gpu.h"
-#include "agent/imds.h"
-#include "agent/neuron.h"
+#include "agent/gpu/dcgm.h"
+#include "agent/gpu/gpu.h"
+#include "agent/neuron/imds.h"
+#include "agent/neuron/neuron.h"
 #include "synop/frame.h"
 #include "synop/link.h"
 #include "synop/log.h"

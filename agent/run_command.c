@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/job_identity.h"
-#include "agent/reader.h"
+#include "agent/job/job_identity.h"
 #include "agent/run_cgroup.h"
-#include "common/key_folder.h"
+#include "agent/source/reader.h"
+#include "common/keys/key_folder.h"
 #include "synop/config.h"
 #include "synop/log.h"
 
