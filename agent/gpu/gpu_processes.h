@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/job/job_identity.h"
-
 #define GPU_PROCESSES_MAX 4096
 
 enum gpu_process_kind { GPU_COMPUTE, GPU_MPS, GPU_GRAPHICS };

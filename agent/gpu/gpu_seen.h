@@ -18,6 +18,8 @@ struct seen_gpu {
   uint64_t utilization, energy_mj; /* UINT64_MAX: not known */
 };
 
+#define GPU_JOB_LABEL_SIZE 129 /* for the label of a job, whatever that is */
+
 struct gpu_seen;
 struct gpu_seen *gpu_seen_create (void);
 void gpu_seen_destroy (struct gpu_seen *seen);
@@ -33,7 +35,7 @@ void gpu_seen_leave_processes (struct gpu_seen *seen, const struct gpu_process *
 struct gpu_jobs {
   struct gpu_job {
     uint32_t pid; /* may be there more than once */
-    char label[JOB_LABEL_SIZE];
+    char label[GPU_JOB_LABEL_SIZE];
   } * list;
   size_t count, room;
 };

@@ -17,11 +17,13 @@
 
 #include "agent/gpu/gpu.h"
 #include "agent/gpu/gpu_seen.h"
-#include "agent/groups.h"
 #include "agent/job/job_group.h"
+#include "agent/sampling/sampler.h"
 #include "synop/memory.h"
 
 #define TEXT_SIZE 512
+
+_Static_assert(GPU_JOB_LABEL_SIZE >= JOB_LABEL_SIZE, "what lanes are told of jobs has room for their labels");
 
 enum column { GPUS, ALLOCATED, USED, IDLE, IDLE_GPUS, UTILIZATION, MEMORY_USED, ENERGY };
 
