@@ -9,6 +9,7 @@
 #include "agent/gpu/amdgpu.h"
 #include "agent/gpu/dcgm.h"
 #include "agent/gpu/gpu.h"
+#include "agent/groups.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
 #include "agent/neuron/neuron.h"

@@ -11,7 +11,7 @@
 #include "agent/gpu/gpu_metrics.h"
 #include "agent/gpu/gpu_read.h"
 #include "agent/gpu/gpu_seen.h"
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "synop/memory.h"
 
 static const struct group group = {

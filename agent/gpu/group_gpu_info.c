@@ -7,7 +7,7 @@
 
 #include "agent/gpu/amdgpu.h"
 #include "agent/gpu/gpu.h"
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "synop/memory.h"
 
 enum column {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/gpu/gpu.h"
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "synop/memory.h"
 
 enum column { TX, RX, REPLAY_ERRORS, RECOVERY_ERRORS, CRC_ERRORS, ACTIVE };

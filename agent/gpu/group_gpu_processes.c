@@ -6,7 +6,7 @@
 
 #include "agent/gpu/gpu.h"
 #include "agent/gpu/gpu_processes.h"
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
 #include "synop/memory.h"
 

@@ -11,7 +11,7 @@
 #include "agent/gpu/dcgm.h"
 #include "agent/gpu/gpm.h"
 #include "agent/gpu/gpu.h"
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/numbered.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"

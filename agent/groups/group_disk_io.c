@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
+#include "agent/source/glob_list.h"
 #include "agent/source/layers.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"

@@ -17,8 +17,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "agent/groups.h"
 #include "agent/sampling/lane.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
 #include "agent/source/mounts.h"
 #include "agent/source/reader.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"

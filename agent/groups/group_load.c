@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/groups.h"
 #include "agent/sampling/bounds.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"
 #include "synop/memory.h"

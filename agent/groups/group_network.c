@@ -15,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/groups.h"
 #include "agent/sampling/bounds.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
+#include "agent/source/glob_list.h"
 #include "agent/source/layers.h"
 #include "agent/source/paired.h"
 #include "agent/source/parse.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"
 #include "synop/memory.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/groups.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"

@@ -1,7 +1,7 @@
 /* job_cpu: CPU time of each job, and how much of what was allocated to it that is. Totals since the job began here. */
-#include "agent/groups.h"
 #include "agent/job/job_group.h"
 #include "agent/sampling/bounds.h"
+#include "agent/sampling/sampler.h"
 
 enum column { USER_TIME, SYSTEM_TIME, USAGE, CPUS, VOLUNTARY, INVOLUNTARY };
 

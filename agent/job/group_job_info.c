@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/groups.h"
 #include "agent/job/job_group.h"
+#include "agent/sampling/sampler.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 

@@ -1,9 +1,9 @@
 /* job_io: what the processes of each job read and wrote. Totals since the job began here. */
 #include <stdio.h>
 
-#include "agent/groups.h"
 #include "agent/job/job_group.h"
 #include "agent/sampling/bounds.h"
+#include "agent/sampling/sampler.h"
 
 enum column { READ_BYTES, WRITE_BYTES, READ_CHARS, WRITE_CHARS, READ_CALLS, WRITE_CALLS, CGROUP_READ, CGROUP_WRITE };
 

@@ -1,7 +1,7 @@
 /* job_memory: what the processes of each job hold, and what its cgroup says. */
-#include "agent/groups.h"
 #include "agent/job/job_group.h"
 #include "agent/sampling/bounds.h"
+#include "agent/sampling/sampler.h"
 
 enum column {
   RSS,

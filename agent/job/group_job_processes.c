@@ -1,7 +1,7 @@
 /* job_processes: how many processes, threads and open files each job has, and how many came and went. */
-#include "agent/groups.h"
 #include "agent/job/job_group.h"
 #include "agent/sampling/bounds.h"
+#include "agent/sampling/sampler.h"
 
 enum column { PROCESSES, THREADS, OPEN_FILES, STARTED, ENDED };
 

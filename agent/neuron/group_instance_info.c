@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/groups.h"
 #include "agent/neuron/imds.h"
 #include "agent/neuron/neuron.h"
+#include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
 #include "synop/clock.h"
 #include "synop/memory.h"

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/groups.h"
 #include "agent/job/job_group.h"
 #include "agent/neuron/neuron.h"
 #include "agent/neuron/neuron_sysfs.h"
+#include "agent/sampling/sampler.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/groups.h"
 #include "agent/neuron/neuron_child.h"
 #include "agent/neuron/neuron_monitor.h"
 #include "agent/neuron/neuron_sysfs.h"
+#include "agent/sampling/sampler.h"
 #include "synop/buffer.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -38,8 +38,8 @@ struct neuron {
 static int64_t
 period_of (const struct sampler_context *context, enum neuron_kind kind)
 {
-  for (size_t i = 0; context->periods_ns && i < sampler_count; i++)
-    if (samplers[i]->group == &neuron_groups[kind])
+  for (size_t i = 0; context->periods_ns && i < context->sampler_count; i++)
+    if (context->samplers[i]->group == &neuron_groups[kind])
       return context->periods_ns[i];
   return context->periods_ns ? 0 : NS_PER_S;
 }

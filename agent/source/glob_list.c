@@ -1,9 +1,9 @@
-/* Lists of globs from options, "loop*,ram*,sr?": which devices, mounts and interfaces to leave out. */
+/* See glob_list.h. */
+#include "agent/source/glob_list.h"
+
 #include <fnmatch.h>
 #include <limits.h>
 #include <string.h>
-
-#include "agent/sampling/sampler.h"
 
 static bool
 glob_matches (const char *glob, size_t length, const char *name)

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
+#include "agent/source/glob_list.h"
 
 #define DEEP 8 /* layers that are followed */
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sampling/sampler.h"
+#include "agent/source/glob_list.h"
 #include "synop/memory.h"
 
 static const char *const remote_types[] = {

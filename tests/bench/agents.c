@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "agent/sampling/sampler.h"
+#include "agent/groups.h"
 #include "agent/uplink/probe_schedule.h"
 #include "synop/clock.h"
 #include "synop/control.h"

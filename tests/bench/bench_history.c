@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/sampling/sampler.h"
+#include "agent/groups.h"
 #include "agent/sampling/sampling.h"
 #include "aggregator/history/history.h"
 #include "aggregator/history/history_store.h"

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/groups.h"
 #include "agent/sampling/sampling.h"
 #include "synop/clock.h"
 #include "synop/json.h"

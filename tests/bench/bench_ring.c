@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/sampling/sampler.h"
+#include "agent/groups.h"
 #include "agent/sampling/sampling.h"
 #include "agent/uplink/ring.h"
 #include "synop/clock.h"

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/sampling/sampler.h"
+#include "agent/groups.h"
 #include "agent/sampling/sampling.h"
 #include "synop/clock.h"
 #include "synop/frame.h"

@@ -1,4 +1,5 @@
 /* Words, numbers, key-value lines and columns of kernel files; lists of globs. */
+#include "agent/source/glob_list.h"
 #include "agent/source/parse.h"
 #include "tests/unit/agent/sampler_test.h"
 
