@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/history/job_store.h"
+#include "aggregator/jobs/job_record.h"
 #include "aggregator/jobs/jobs_private.h"
 #include "synop/memory.h"
 
