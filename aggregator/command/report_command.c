@@ -12,9 +12,9 @@
 
 #include "aggregator/command/catch_up.h"
 #include "aggregator/command/export.h"
+#include "aggregator/command/replay.h"
 #include "aggregator/report/job_document.h"
 #include "aggregator/report/job_report.h"
-#include "aggregator/report/job_report_private.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/clock.h"
 #include "synop/log.h"

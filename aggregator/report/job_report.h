@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregator/command/replay.h"
 #include "aggregator/history/history_file.h"
+#include "aggregator/history/history_walk.h"
 #include "aggregator/history/job_store.h"
+#include "aggregator/history/replay_progress.h"
 #include "aggregator/jobs/job_items.h"
 #include "synop/error.h"
 
@@ -108,5 +109,14 @@ double job_gpu_mean (const struct job_gpu_mean *mean); /* NaN: there is none */
 struct job_report *job_report_read (struct history_file *file, const struct job_choice *choice, int64_t now_ns,
                                     struct replay_progress *progress, struct error *error);
 void job_report_destroy (struct job_report *report); /* NULL is fine */
+
+/* The walk over the history of the job's nodes and time. `order` has for each of its nodes the index in the report. */
+struct job_walk {
+  struct history_walk history; /* but for its functions */
+  size_t *order;
+  const char **names;
+};
+struct job_walk job_walk (const struct job_report *report);
+void job_walk_free (struct job_walk *walk);
 
 #endif

@@ -53,15 +53,6 @@ struct job_report *job_report_make (struct history_file *file, const struct job_
 void job_report_say (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void job_report_add_gap (struct job_node *node, int64_t from_ns, int64_t to_ns);
 
-/* The walk over the history of the job's nodes and time. `order` has for each of its nodes the index in the report. */
-struct job_walk {
-  struct history_walk history; /* but for its functions */
-  size_t *order;
-  const char **names;
-};
-struct job_walk job_walk (const struct job_report *report);
-void job_walk_free (struct job_walk *walk);
-
 int job_report_samples (struct job_scene *scene, struct error *error);
 void job_report_gaps (struct job_scene *scene); /* at the ends of the nodes' time, and who is lost */
 void job_report_nodes (struct job_report *report);
