@@ -16,8 +16,8 @@
 #include "agent/job/job_identity.h"
 #include "agent/run_cgroup.h"
 #include "agent/source/reader.h"
-#include "common/keys/key_folder.h"
 #include "synop/config.h"
+#include "synop/key_folder.h"
 #include "synop/log.h"
 
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CANNOT = 126, EXIT_ABSENT = 127 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/base/json_string.h"
+#include "synop/json_string.h"
 
 #define JOB_VARIABLE_NAME(name) #name
 #define JOB_VARIABLE_LENGTH(name) (sizeof #name - 1)

@@ -21,8 +21,8 @@
 
 #include "agent/sampling/footprint.h"
 #include "agent/uplink/publisher_private.h"
-#include "common/keys/key_folder.h"
 #include "synop/clock.h"
+#include "synop/key_folder.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 

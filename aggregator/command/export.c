@@ -9,7 +9,6 @@
 #include "aggregator/command/filters.h"
 #include "aggregator/command/replay.h"
 #include "aggregator/history/history_read.h"
-#include "common/data/report_private.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
 #include "synop/hash.h"

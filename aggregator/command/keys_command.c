@@ -16,11 +16,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "common/keys/key_folder.h"
 #include "synop/clock.h"
 #include "synop/config.h"
 #include "synop/frame.h"
 #include "synop/json.h"
+#include "synop/key_folder.h"
 #include "synop/key_set.h"
 #include "synop/keys.h"
 #include "synop/log.h"

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/data/report_private.h"
 #include "synop/clock.h"
+#include "synop/report.h"
 
 #define NONE JOB_COLUMNS_NONE
 

@@ -7,8 +7,8 @@
 #include "aggregator/core/schema_store.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/server/status.h"
-#include "common/keys/key_folder.h"
 #include "synop/clock.h"
+#include "synop/key_folder.h"
 #include "synop/log.h"
 
 int

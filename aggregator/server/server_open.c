@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "aggregator/server/server_private.h"
-#include "common/keys/key_folder.h"
 #include "synop/clock.h"
+#include "synop/key_folder.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/json_string.h"
 #include "synop/clock.h"
+#include "synop/json_string.h"
 
 #define NUMBER_SIZE 40 /* a comma, a sign, 20 digits, or what %.15g makes */
 

@@ -1,6 +1,6 @@
 /* A text as a JSON string; see json_string.h. Nearly all texts are short keys of plain ASCII: they are copied whole, and
  * what needs care goes byte by byte. */
-#include "common/base/json_string.h"
+#include "synop/json_string.h"
 
 #include <stdbool.h>
 #include <stdint.h>

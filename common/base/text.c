@@ -1,7 +1,7 @@
 /* See text.h. */
 #include "synop/text.h"
 
-#include "common/base/json_string.h"
+#include "synop/json_string.h"
 
 uint32_t
 text_character (const char *text, size_t left, size_t *length)

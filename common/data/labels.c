@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_string.h"
+#include "synop/json_string.h"
 #include "synop/memory.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"

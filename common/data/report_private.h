@@ -1,4 +1,4 @@
-/* What report.c and report_fold.c share: the table before, its rows, and the fold of rows into the node. */
+/* What the files of reports share: finding rows, and a group on its way out. */
 #ifndef SYNOP_REPORT_PRIVATE_H
 #define SYNOP_REPORT_PRIVATE_H
 
@@ -8,31 +8,9 @@
 #include "synop/json.h"
 #include "synop/report.h"
 
-/* The table before, if `now` can be compared with it; else NULL. */
-const struct table *report_before (const struct report_group *pair);
-
-/* Where the next row of a table is expected, 0 at first, and how much was searched in all tables of the frame. */
-struct report_search {
-  size_t expected;
-  size_t *searched;
-};
 /* table_find_row, counted; SIZE_MAX too when too much was searched in this frame. */
 size_t report_row_find (const struct table *table, const char *label, size_t length, size_t expected, size_t *searched);
-/* The row of `before` (may be NULL) with the label of row `row` of `now`, or SIZE_MAX. */
-size_t report_row_before (const struct table *now, const struct table *before, size_t row,
-                          struct report_search *search);
-
-/* What is known of a metric's rows so far. Zeroed at first. */
-struct report_fold {
-  size_t count;
-  bool real; /* whether it lies in `number` or in `whole` */
-  double number;
-  __int128 whole;
-};
-
 bool report_folds (const struct metric *metric); /* are its rows folded? */
-void report_fold_add (struct report_fold *fold, enum metric_fold how, const struct value *value);
-struct value report_fold_value (const struct report_fold *fold, enum metric_fold how);
 
 /* One group on its way out. */
 struct sheet {

@@ -1,5 +1,5 @@
 /* The folders that hold keys; see key_folder.h. Who can write to such a folder decides who may join the cluster. */
-#include "common/keys/key_folder.h"
+#include "synop/key_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/keys/key_folder.h"
 #include "synop/buffer.h"
+#include "synop/key_folder.h"
 #include "synop/memory.h"
 
 #define KEY_SET_MAX 100000

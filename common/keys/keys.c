@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/keys/key_folder.h"
 #include "common/keys/z85.h"
+#include "synop/key_folder.h"
 #include "synop/memory.h"
 
 #define KEY_FILE_MAX 4096

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/job/job_identity.h"
-#include "common/base/json_string.h"
+#include "synop/json_string.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/keys/key_folder.h"
+#include "synop/key_folder.h"
 #include "synop/key_set.h"
 
 #define assert_contains(text, part)                                                                                    \

@@ -1,4 +1,4 @@
-/* For common/base/json.c: a text between quotes. */
+/* A text between the quotes of JSON, and whether a text is UTF-8. */
 #ifndef SYNOP_JSON_STRING_H
 #define SYNOP_JSON_STRING_H
 
