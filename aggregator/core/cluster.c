@@ -199,14 +199,15 @@ cluster_reject (struct cluster *cluster, struct node *node, enum node_rejection 
 }
 
 void
-cluster_connections_refused (struct cluster *cluster, const char *name, uint64_t count, struct instant now)
+cluster_connections_refused (struct cluster *cluster, const char *name, uint64_t count, unsigned most,
+                             struct instant now)
 {
   struct node *node = cluster_find_node (cluster, name);
   struct error error;
 
   error_set (&error,
-             "its key has %d connections to a port already: several agents use it, or one that does not end them",
-             LINK_KEY_CONNECTIONS);
+             "its key has %u connections to a port already: several agents use it, or one that does not end them",
+             most);
   if (node)
     reject_many (cluster, node, REJECTED_CONNECTION, count, error.text, now);
 }
@@ -327,7 +328,7 @@ cluster_tick (struct cluster *cluster, struct instant now)
 }
 
 void
-cluster_message (struct cluster *cluster, const struct link_message *message, struct instant now)
+cluster_message (struct cluster *cluster, const struct cluster_message *message, struct instant now)
 {
   struct node *node = cluster_find_node (cluster, message->node);
   struct instant received = { message->received_ns, now.wall_ns - (now.monotonic_ns - message->received_ns) };
@@ -341,7 +342,7 @@ cluster_message (struct cluster *cluster, const struct link_message *message, st
     return;
   }
   cluster_note_wait (cluster, message->received_ns, now.monotonic_ns);
-  if (message->channel == LINK_DATA)
+  if (message->channel == CLUSTER_DATA)
     cluster_take_frame (cluster, node, message, received);
   else
     cluster_take_control (cluster, node, message, received);

@@ -14,8 +14,7 @@
 #include "aggregator/core/tick.h"
 #include "synop/control.h"
 #include "synop/frame.h"
-#include "synop/key_set.h"
-#include "synop/link.h"
+#include "synop/keys.h"
 #include "synop/report.h"
 #include "synop/schema.h"
 
@@ -26,6 +25,18 @@ struct node; /* node.h */
 struct instant {
   int64_t monotonic_ns;
   int64_t wall_ns;
+};
+
+/* A message of a node as it came; the core keeps none of it. */
+enum cluster_channel { CLUSTER_DATA, CLUSTER_CONTROL };
+struct cluster_message {
+  enum cluster_channel channel;
+  const char *node;       /* whose key it came with */
+  const uint8_t *routing; /* CLUSTER_CONTROL: where an answer goes */
+  size_t routing_length;
+  int64_t received_ns; /* CLOCK_MONOTONIC */
+  const void *bytes;
+  size_t length;
 };
 
 /* A frame that was taken in; valid during the call only. */
@@ -103,7 +114,7 @@ struct cluster_counts {
   uint64_t control;             /* messages on the control channel */
   uint64_t control_malformed, control_unknown;
   uint64_t frames_large;        /* over frame_bytes_max */
-  uint64_t connections_refused; /* of keys that have LINK_KEY_CONNECTIONS of them */
+  uint64_t connections_refused; /* of keys that have as many as a key may have */
   uint64_t lines_cut;           /* frames of which groups are left out of the line: see cluster_line_most */
   uint64_t unlisted;            /* messages of a node that was revoked while they waited */
 };
@@ -113,19 +124,23 @@ void cluster_destroy (struct cluster *cluster);
 /* Takes over what may change meanwhile: the periods of silence, the limit of clocks, the rate of replay. */
 void cluster_set_limits (struct cluster *cluster, const struct cluster_options *options);
 
-/* Takes the list of nodes from the keys: new ones come in as "never", and so do those that have another key now. What is
+/* Takes the list of nodes: `each` calls `take` for every node that may be, with its key (key_set_each), in any order. New
+ * ones come in as "never", and so do those that have another key now. What is
  * known of the sessions of those, and for a day of those that are gone, stays: when they are back no frame comes twice,
  * and what they sampled meanwhile is asked for, as after a cut link. */
-void cluster_list (struct cluster *cluster, const struct key_set *keys, struct instant now);
+typedef void cluster_take_node_fn (void *context, const char *node, const uint8_t key[KEY_SIZE]);
+typedef void cluster_each_node_fn (const void *list, cluster_take_node_fn *take, void *context);
+void cluster_list (struct cluster *cluster, cluster_each_node_fn *each, const void *list, struct instant now);
 
 /* Tells before a node's first hello that these frames are there already: they are not asked for. In order. */
 void cluster_stored (struct cluster *cluster, const char *node, uint64_t session, uint64_t first, uint64_t last);
 
-/* A message as the link gives it; `now` is when it is handled. */
-void cluster_message (struct cluster *cluster, const struct link_message *message, struct instant now);
+/* `now` is when the message is handled. */
+void cluster_message (struct cluster *cluster, const struct cluster_message *message, struct instant now);
 
-/* The link has refused connections of a node's key, since it has too many. */
-void cluster_connections_refused (struct cluster *cluster, const char *node, uint64_t count, struct instant now);
+/* Connections of a node's key were refused, since it has `most` of them already. */
+void cluster_connections_refused (struct cluster *cluster, const char *node, uint64_t count, unsigned most,
+                                  struct instant now);
 
 /* Looks for silent nodes and asks again for what is missing. To be called several times a second. After a pause of a
  * second or more the aggregator itself was stopped, and the silence is not held against the nodes. */

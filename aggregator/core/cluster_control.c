@@ -22,7 +22,7 @@ cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t routing_
 }
 
 static void
-remember_hello (struct session *session, const struct link_message *message, const struct control *hello)
+remember_hello (struct session *session, const struct cluster_message *message, const struct control *hello)
 {
   int64_t period = hello->period_ns;
 
@@ -84,7 +84,7 @@ cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns)
 
 /* Who set it up is told where they look: at the agent. */
 static void
-refuse_name (struct cluster *cluster, const struct node *node, const struct link_message *message,
+refuse_name (struct cluster *cluster, const struct node *node, const struct cluster_message *message,
              const struct control *hello)
 {
   struct control refusal = { .type = CONTROL_WRONG_NODE, .session = hello->session };
@@ -94,8 +94,8 @@ refuse_name (struct cluster *cluster, const struct node *node, const struct link
 }
 
 static void
-take_hello (struct cluster *cluster, struct node *node, const struct link_message *message, const struct control *hello,
-            struct instant received)
+take_hello (struct cluster *cluster, struct node *node, const struct cluster_message *message,
+            const struct control *hello, struct instant received)
 {
   bool known = true; /* no need to send the schema: it is there, or another node has just been asked for it */
   struct session *session;
@@ -128,7 +128,7 @@ take_hello (struct cluster *cluster, struct node *node, const struct link_messag
 }
 
 void
-cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,
+cluster_take_control (struct cluster *cluster, struct node *node, const struct cluster_message *message,
                       struct instant received)
 {
   struct control control;
@@ -137,7 +137,7 @@ cluster_take_control (struct cluster *cluster, struct node *node, const struct l
 
   cluster->counts.control++;
   result = control_read (message->bytes, message->length, &control, &error);
-  if (result < 0 || message->routing_length > sizeof message->routing) {
+  if (result < 0 || message->routing_length > NODE_ROUTING_MAX) {
     cluster_reject (cluster, node, REJECTED_CONTROL, result < 0 ? error.text : "routing too long", received);
     return;
   }

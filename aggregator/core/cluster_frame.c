@@ -52,7 +52,7 @@ take_sequence (struct cluster *cluster, struct node *node, struct session *sessi
 }
 
 void
-cluster_take_frame (struct cluster *cluster, struct node *node, const struct link_message *message,
+cluster_take_frame (struct cluster *cluster, struct node *node, const struct cluster_message *message,
                     struct instant received)
 {
   struct frame_header header;

@@ -200,7 +200,7 @@ list_node (void *context, const char *name, const uint8_t key[KEY_SIZE])
 }
 
 void
-cluster_list (struct cluster *cluster, const struct key_set *keys, struct instant now)
+cluster_list (struct cluster *cluster, cluster_each_node_fn *each, const void *list, struct instant now)
 {
   struct listing listing = { .cluster = cluster, .now = now };
   struct node **before = cluster->nodes;
@@ -208,7 +208,7 @@ cluster_list (struct cluster *cluster, const struct key_set *keys, struct instan
 
   for (size_t i = 0; i < before_count; i++)
     before[i]->listed = false;
-  key_set_each (keys, list_node, &listing);
+  each (list, list_node, &listing);
   if (listing.count)
     qsort (listing.nodes, listing.count, sizeof listing.nodes[0], compare_nodes);
   cluster->nodes = listing.nodes;

@@ -56,7 +56,7 @@ void cluster_free_nodes (struct cluster *cluster);
 void cluster_tick_gone (struct cluster *cluster, struct instant now); /* forgets those that were gone for long */
 
 /* cluster_frame.c */
-void cluster_take_frame (struct cluster *cluster, struct node *node, const struct link_message *message,
+void cluster_take_frame (struct cluster *cluster, struct node *node, const struct cluster_message *message,
                          struct instant received);
 void cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                            const struct frame_header *header, struct instant received);
@@ -125,7 +125,7 @@ void cluster_tell_groups (struct cluster *cluster, struct node *node, struct ins
 void cluster_carry_groups (struct node *node, const struct schema *schema);
 
 /* cluster_control.c */
-void cluster_take_control (struct cluster *cluster, struct node *node, const struct link_message *message,
+void cluster_take_control (struct cluster *cluster, struct node *node, const struct cluster_message *message,
                            struct instant received);
 /* The facts come with the first frame after a welcome. That frame may be lost, since the data channel may be up later
  * than the control channel: while some are missing the node is welcomed again, a few times. */

@@ -15,24 +15,25 @@
 #include "synop/schema.h"
 #include "synop/table.h"
 
+#define NODE_ROUTING_MAX 64
 enum node_state { NODE_NEVER, NODE_UP, NODE_STALE, NODE_DOWN, NODE_STATES };
 const char *node_state_name (enum node_state state); /* "never", "up" */
 
 /* One start of an agent. */
 struct session {
-  uint64_t id;          /* 0: none */
-  uint64_t sequence;    /* of its last frame; 0: none yet */
-  int64_t heard_ns;     /* its last frame, or the hello that brought it in */
-  unsigned strays;      /* messages since another session took over */
-  bool hello;           /* it has said hello, */
-  int64_t hello_ns;     /* the last time then, */
-  bool replays;         /* and can send frames again */
-  uint64_t base;        /* of its last frame before the first hello; 0: none, or not known */
-  uint64_t first;       /* of the first frame that came on the data channel; 0: none yet */
-  unsigned facts_asked; /* how often it was welcomed again for them */
-  int64_t facts_ask_ns; /* when to do that next; 0: nothing was missing yet */
-  int64_t period_ns;    /* shortest of its groups', as told in the hello */
-  uint8_t routing[64];  /* where answers go */
+  uint64_t id;                       /* 0: none */
+  uint64_t sequence;                 /* of its last frame; 0: none yet */
+  int64_t heard_ns;                  /* its last frame, or the hello that brought it in */
+  unsigned strays;                   /* messages since another session took over */
+  bool hello;                        /* it has said hello, */
+  int64_t hello_ns;                  /* the last time then, */
+  bool replays;                      /* and can send frames again */
+  uint64_t base;                     /* of its last frame before the first hello; 0: none, or not known */
+  uint64_t first;                    /* of the first frame that came on the data channel; 0: none yet */
+  unsigned facts_asked;              /* how often it was welcomed again for them */
+  int64_t facts_ask_ns;              /* when to do that next; 0: nothing was missing yet */
+  int64_t period_ns;                 /* shortest of its groups', as told in the hello */
+  uint8_t routing[NODE_ROUTING_MAX]; /* where answers go */
   size_t routing_length;
   char version[CONTROL_TEXT_MAX + 1];
 };

@@ -114,6 +114,32 @@ server_output (struct server *server)
 /* ---- what comes in ---- */
 
 static void
+each_key (const void *keys, cluster_take_node_fn *take, void *context)
+{
+  key_set_each (keys, take, context);
+}
+
+void
+server_list_nodes (struct server *server, struct instant now)
+{
+  cluster_list (server->cluster, each_key, server->keys, now);
+}
+
+static void
+take_message (struct server *server, const struct link_message *message)
+{
+  const struct cluster_message taken = { .channel = message->channel == LINK_DATA ? CLUSTER_DATA : CLUSTER_CONTROL,
+                                         .node = message->node,
+                                         .routing = message->routing,
+                                         .routing_length = message->routing_length,
+                                         .received_ns = message->received_ns,
+                                         .bytes = message->bytes,
+                                         .length = message->length };
+
+  cluster_message (server->cluster, &taken, server_now ());
+}
+
+static void
 intake (struct server *server)
 {
   struct link_message messages[MESSAGES_AT_ONCE];
@@ -124,7 +150,7 @@ intake (struct server *server)
   do {
     count = link_server_take (server->link, messages, MESSAGES_AT_ONCE);
     for (size_t i = 0; i < count; i++) {
-      cluster_message (server->cluster, &messages[i], server_now ());
+      take_message (server, &messages[i]);
       link_server_release (server->link, &messages[i]);
     }
     drained = count < MESSAGES_AT_ONCE;
@@ -195,7 +221,7 @@ take_crowded (struct server *server, struct instant now)
   char node[65];
 
   for (uint64_t count; (count = link_server_crowded (server->link, node));)
-    cluster_connections_refused (server->cluster, node, count, now);
+    cluster_connections_refused (server->cluster, node, count, LINK_KEY_CONNECTIONS, now);
 }
 
 static void
@@ -260,7 +286,7 @@ announce (struct server *server)
                  "(LimitNOFILE)",
                  key_set_count (server->keys), server->connections_max / 2);
   /* What came since the port was there counts. */
-  cluster_list (server->cluster, server->keys, (struct instant){ server->started_ns, now.wall_ns });
+  server_list_nodes (server, (struct instant){ server->started_ns, now.wall_ns });
   jobs_expect_nodes (server->jobs, key_set_count (server->keys));
   if (server->history)
     history_each_range (server->history, server, note_stored);

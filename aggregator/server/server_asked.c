@@ -22,7 +22,7 @@ server_reload (void *context, struct error *error)
     result = error_prefix (error, "the list of nodes stays as it was: ");
   else
     result = key_set_load (server->keys, server->key_folder, error);
-  cluster_list (server->cluster, server->keys, now);
+  server_list_nodes (server, now);
   jobs_expect_nodes (server->jobs, key_set_count (server->keys));
   server_event (server, &(struct event){ .type = EVENT_KEYS_RELOADED,
                                          .wall_ns = now.wall_ns,

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 
 #include "aggregator/config/options.h"
-#include "aggregator/core/clock_desk.h"
 #include "aggregator/core/cluster.h"
 #include "aggregator/history/history.h"
 #include "aggregator/jobs/jobs.h"
+#include "aggregator/server/clock_desk.h"
 #include "aggregator/server/serve.h"
 #include "aggregator/stream/standard_output.h"
 #include "aggregator/stream/stream.h"
@@ -54,7 +54,8 @@ struct server {
 
 /* server.c */
 struct instant server_now (void);
-struct cluster_output server_output (struct server *server); /* for the core */
+void server_list_nodes (struct server *server, struct instant now); /* as the keys have them */
+struct cluster_output server_output (struct server *server);        /* for the core */
 void server_event (void *server, const struct event *event);
 void server_close_tick (void *server, int64_t due_ns);
 void server_housekeep (void *server, int64_t due_ns);

@@ -17,6 +17,7 @@
 #include "aggregator/core/node.h"
 #include "synop/clock.h"
 #include "synop/control.h"
+#include "synop/key_set.h"
 #include "synop/memory.h"
 
 #define EVENTS_MAX 4096
@@ -158,6 +159,12 @@ now (const struct bench *bench)
   return (struct instant){ bench->now_ns, WALL_START + bench->now_ns };
 }
 
+static inline void
+each_key (const void *keys, cluster_take_node_fn *take, void *context)
+{
+  key_set_each (keys, take, context);
+}
+
 static inline int
 bench_set_up (void **state)
 {
@@ -177,7 +184,7 @@ bench_set_up (void **state)
   bench->other = schema_create (other_groups, 1);
   list_node (bench, "n1", 1);
   list_node (bench, "n2", 1);
-  cluster_list (bench->cluster, bench->keys, now (bench));
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
   *state = bench;
   return 0;
 }
@@ -196,18 +203,19 @@ bench_tear_down (void **state)
 }
 
 static inline void
-deliver (struct bench *bench, const char *user, enum link_channel channel, const struct buffer *bytes)
+deliver (struct bench *bench, const char *user, enum cluster_channel channel, const struct buffer *bytes)
 {
-  struct link_message message = { .channel = channel,
-                                  .routing = "where",
-                                  .routing_length = 5,
-                                  .received_ns = bench->now_ns,
-                                  .bytes = memory_copy (bytes->data, bytes->length),
-                                  .length = bytes->length };
+  void *copy = memory_copy (bytes->data, bytes->length);
+  struct cluster_message message = { .channel = channel,
+                                     .node = user,
+                                     .routing = (const uint8_t *) "where",
+                                     .routing_length = 5,
+                                     .received_ns = bench->now_ns,
+                                     .bytes = copy,
+                                     .length = bytes->length };
 
-  snprintf (message.node, sizeof message.node, "%s", user);
   cluster_message (bench->cluster, &message, now (bench));
-  free (message.bytes);
+  free (copy);
 }
 
 struct made_frame {
@@ -243,7 +251,7 @@ send_frame (struct bench *bench, const struct made_frame *made)
     strcpy (table.error, made->error);
   frame_write (&bytes, &header, schema, tables, 1);
   bytes.length -= made->cut;
-  deliver (bench, made->user, LINK_DATA, &bytes);
+  deliver (bench, made->user, CLUSTER_DATA, &bytes);
   buffer_free (&bytes);
   table_free (&table);
 }
@@ -260,7 +268,7 @@ send_control (struct bench *bench, const char *user, const struct control *contr
   struct buffer bytes = { 0 };
 
   control_write (&bytes, control);
-  deliver (bench, user, LINK_CONTROL, &bytes);
+  deliver (bench, user, CLUSTER_CONTROL, &bytes);
   buffer_free (&bytes);
 }
 

@@ -129,18 +129,19 @@ take_answer (void *context, const uint8_t *routing, size_t routing_length, const
 }
 
 static inline void
-say (size_t index, enum link_channel channel, const struct buffer *bytes)
+say (size_t index, enum cluster_channel channel, const struct buffer *bytes)
 {
-  struct link_message message = { .channel = channel,
-                                  .routing = { (uint8_t) index },
-                                  .routing_length = 1,
-                                  .received_ns = scene->bench->now_ns - scene->wait_ns,
-                                  .bytes = memory_copy (bytes->data, bytes->length),
-                                  .length = bytes->length };
+  void *copy = memory_copy (bytes->data, bytes->length);
+  struct cluster_message message = { .channel = channel,
+                                     .node = scene->agents[index].name,
+                                     .routing = (const uint8_t[]){ (uint8_t) index },
+                                     .routing_length = 1,
+                                     .received_ns = scene->bench->now_ns - scene->wait_ns,
+                                     .bytes = copy,
+                                     .length = bytes->length };
 
-  strcpy (message.node, scene->agents[index].name);
   cluster_message (scene->bench->cluster, &message, now (scene->bench));
-  free (message.bytes);
+  free (copy);
 }
 
 static inline const struct schema *
@@ -157,7 +158,7 @@ say_control (size_t index, struct control *control)
   if (control->type != CONTROL_SCHEMA)
     memcpy (control->schema_hash, schema_of (index)->hash, SCHEMA_HASH_SIZE);
   control_write (&bytes, control);
-  say (index, LINK_CONTROL, &bytes);
+  say (index, CLUSTER_CONTROL, &bytes);
   buffer_free (&bytes);
 }
 
@@ -235,7 +236,7 @@ sample (size_t index)
   scene->other[index][at][agent->last[at]] = agent->other;
   write_frame (&bytes, agent->name, agent->sessions[at], agent->last[at]);
   if (chance (100) >= scene->lose_data)
-    say (index, LINK_DATA, &bytes);
+    say (index, CLUSTER_DATA, &bytes);
   buffer_free (&bytes);
 }
 
@@ -265,7 +266,7 @@ say_frame (size_t index, uint64_t session, uint64_t sequence)
   struct buffer bytes = { 0 };
 
   write_frame (&bytes, scene->agents[index].name, session, sequence);
-  say (index, LINK_DATA, &bytes);
+  say (index, CLUSTER_DATA, &bytes);
   buffer_free (&bytes);
 }
 
@@ -392,7 +393,7 @@ start_cluster_for (const struct cluster_output *output, double rate, bool backfi
   cluster_destroy (scene->bench->cluster);
   scene->requests.length = scene->under_way = 0;
   scene->bench->cluster = cluster_create (&options);
-  cluster_list (scene->bench->cluster, scene->bench->keys, now (scene->bench));
+  cluster_list (scene->bench->cluster, each_key, scene->bench->keys, now (scene->bench));
 }
 
 static inline void

@@ -247,7 +247,7 @@ send_rows (struct bench *bench, const struct schema *schema, size_t group, size_
     table_add_row (&table, label, (size_t) snprintf (label, sizeof label, "%zu", row));
   }
   frame_write (&bytes, &header, schema, tables, 2);
-  deliver (bench, "n1", LINK_DATA, &bytes);
+  deliver (bench, "n1", CLUSTER_DATA, &bytes);
   buffer_free (&bytes);
   table_free (&first);
   table_free (&table);
@@ -331,12 +331,12 @@ test_connections_refused (void **state)
 {
   struct bench *bench = *state;
 
-  cluster_connections_refused (bench->cluster, "n1", 284, now (bench));
+  cluster_connections_refused (bench->cluster, "n1", 284, 8, now (bench));
   assert_int_equal (count_events (bench, EVENT_REJECTED, "n1", "connection"), 1);
   assert_int_equal (bench->events[0].count, 284);
   assert_non_null (strstr (bench->events[0].text, "8 connections to a port"));
-  cluster_connections_refused (bench->cluster, "n1", 5, now (bench));
-  cluster_connections_refused (bench->cluster, "nobody", 5, now (bench)); /* revoked meanwhile */
+  cluster_connections_refused (bench->cluster, "n1", 5, 8, now (bench));
+  cluster_connections_refused (bench->cluster, "nobody", 5, 8, now (bench)); /* revoked meanwhile */
   pass (bench, 61 * NS_PER_S);
   assert_int_equal (count_events (bench, EVENT_REJECTED, "n1", "connection"), 2);
   assert_int_equal (cluster_counts (bench->cluster)->connections_refused, 289);
@@ -356,7 +356,7 @@ test_revoked_and_replaced (void **state)
   bench->keys = key_set_create ();
   list_node (bench, "n2", 2); /* n1 is gone, n2 has another key */
   list_node (bench, "n3", 1);
-  cluster_list (bench->cluster, bench->keys, now (bench));
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
   assert_int_equal (cluster_node_count (bench->cluster), 2);
   assert_null (cluster_find (bench->cluster, "n1"));
   assert_int_equal (state_of (bench, "n2"), NODE_NEVER);
@@ -383,7 +383,7 @@ test_replaced_by_its_own_agent (void **state)
   key_set_destroy (bench->keys);
   bench->keys = key_set_create ();
   list_node (bench, "n1", 2);
-  cluster_list (bench->cluster, bench->keys, now (bench));
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
   pass (bench, NS_PER_S);
   send_plain (bench, "n1", 7, 2);
   for (int i = 0; i < 4; i++)

@@ -37,17 +37,17 @@ monotonic_at (const struct player *player, int64_t bench_ns)
 }
 
 static void
-deliver_at (struct bench *bench, const char *user, enum link_channel channel, const struct buffer *bytes,
+deliver_at (struct bench *bench, const char *user, enum cluster_channel channel, const struct buffer *bytes,
             int64_t received_ns)
 {
-  struct link_message message = { .channel = channel,
-                                  .routing = "where",
-                                  .routing_length = 5,
-                                  .received_ns = received_ns,
-                                  .bytes = bytes->data,
-                                  .length = bytes->length };
+  struct cluster_message message = { .channel = channel,
+                                     .node = user,
+                                     .routing = (const uint8_t *) "where",
+                                     .routing_length = 5,
+                                     .received_ns = received_ns,
+                                     .bytes = bytes->data,
+                                     .length = bytes->length };
 
-  snprintf (message.node, sizeof message.node, "%s", user);
   cluster_message (bench->cluster, &message, now (bench));
 }
 
@@ -62,7 +62,7 @@ send_probe (struct player *player)
   control.t1 = monotonic_at (player, bench->now_ns - PATH);
   memcpy (control.last, player->last, sizeof control.last);
   control_write (&bytes, &control);
-  deliver_at (bench, player->name, LINK_CONTROL, &bytes, bench->now_ns);
+  deliver_at (bench, player->name, CLUSTER_CONTROL, &bytes, bench->now_ns);
   buffer_free (&bytes);
   player->answered = true;
   player->last[0] = control.t1;
@@ -90,7 +90,7 @@ send_sampled (struct player *player, int64_t sampled_ns)
   table_add_row (&table, "d0", 2);
   table_set_uint (&table, 0, 0, player->sequence);
   frame_write (&bytes, &header, bench->schema, tables, 1);
-  deliver_at (bench, player->name, LINK_DATA, &bytes, bench->now_ns);
+  deliver_at (bench, player->name, CLUSTER_DATA, &bytes, bench->now_ns);
   buffer_free (&bytes);
   table_free (&table);
 }
@@ -264,7 +264,7 @@ test_agent_of_a_frame_alone (void **state)
   assert_int_equal (bench->clock_session, 7);
   key_set_destroy (bench->keys);
   bench->keys = key_set_create ();
-  cluster_list (bench->cluster, bench->keys, now (bench));
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
   assert_int_equal (bench->clock_session, 0);
 }
 

@@ -67,7 +67,7 @@ send_errors (struct bench *bench, const struct schema *schema, uint64_t session,
       count++;
     }
   frame_write (&bytes, &header, schema, sent, count);
-  deliver (bench, "n1", LINK_DATA, &bytes);
+  deliver (bench, "n1", CLUSTER_DATA, &bytes);
   buffer_free (&bytes);
   while (count--)
     table_free (&tables[count]);
@@ -578,7 +578,7 @@ test_a_node_that_is_replaced_is_told_anew (void **state)
   key_set_destroy (bench->keys);
   bench->keys = key_set_create ();
   list_node (bench, "n1", 2);
-  cluster_list (bench->cluster, bench->keys, now (bench));
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
   send_hello (bench, "n1", "n1", NEW, NS_PER_S);
   send_plain (bench, "n1", NEW, 1);
   send_good_schema (bench, "n1");

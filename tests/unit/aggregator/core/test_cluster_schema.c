@@ -177,12 +177,12 @@ test_rubbish (void **state)
   struct control probe = { .type = CONTROL_PROBE, .session = 7, .t1 = 42 };
 
   bring_up (bench, "n1", 7);
-  deliver (bench, "n1", LINK_DATA, &rubbish);
-  deliver (bench, "n1", LINK_CONTROL, &rubbish);
+  deliver (bench, "n1", CLUSTER_DATA, &rubbish);
+  deliver (bench, "n1", CLUSTER_CONTROL, &rubbish);
   rubbish.length = 0;
-  deliver (bench, "n1", LINK_DATA, &rubbish);
+  deliver (bench, "n1", CLUSTER_DATA, &rubbish);
   rubbish = (struct buffer){ .data = (char[]){ (char) 0x92, 1, 99 }, .length = 3 };
-  deliver (bench, "n1", LINK_CONTROL, &rubbish);
+  deliver (bench, "n1", CLUSTER_CONTROL, &rubbish);
   for (size_t cut = 1; cut < 40; cut++)
     send_frame (bench, &(struct made_frame){ .user = "n1", .session = 7, .sequence = cut + 1, .cut = cut });
   assert_int_equal (cluster_counts (bench->cluster)->frames_malformed, 41);
@@ -205,7 +205,7 @@ test_thousand_nodes (void **state)
     snprintf (name, sizeof name, "m%04d", i);
     list_node (bench, name, 3);
   }
-  cluster_list (bench->cluster, bench->keys, now (bench));
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
   assert_int_equal (cluster_node_count (bench->cluster), 1002);
   for (int second = 0; second < 5; second++) {
     for (int i = 0; i < 1000; i++) {

@@ -14,7 +14,7 @@ list_keys (size_t without, uint8_t key)
   bench->keys = key_set_create ();
   for (size_t i = without; i < NODES; i++)
     list_node (bench, scene->agents[i].name, key);
-  cluster_list (bench->cluster, bench->keys, now (bench));
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
 }
 
 static void

@@ -39,7 +39,7 @@ status_with_facts (struct bench *bench, const char *name, size_t length, struct 
   send_hello (bench, "n1", "n1", 7, NS_PER_S);
   send_good_schema (bench, "n1");
   frame_write (&bytes, &header, bench->schema, sent, 2);
-  deliver (bench, "n1", LINK_DATA, &bytes);
+  deliver (bench, "n1", CLUSTER_DATA, &bytes);
   assert_int_equal (bench->frames, 1);
   buffer_free (&bytes);
   table_free (&tables[0]);

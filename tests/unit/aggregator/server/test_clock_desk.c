@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "aggregator/core/clock_desk.h"
+#include "aggregator/server/clock_desk.h"
 #include "synop/clock.h"
 
 static size_t

@@ -1,5 +1,5 @@
 /* A hash table of nodes under a lock that is held for a look-up only. */
-#include "aggregator/core/clock_desk.h"
+#include "aggregator/server/clock_desk.h"
 
 #include <pthread.h>
 #include <stdlib.h>
