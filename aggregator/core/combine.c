@@ -8,7 +8,7 @@
 
 #include <sodium.h>
 
-#include "aggregator/core/combine_internal.h"
+#include "aggregator/core/combine_private.h"
 #include "synop/memory.h"
 
 struct combine *

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/core/combine_internal.h"
+#include "aggregator/core/combine_private.h"
 #include "synop/memory.h"
 
 static void
