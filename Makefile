@@ -1,7 +1,7 @@
 # make          builds build/agent and build/aggregator
 # make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it;
 #               GPUS=8 gives each node as many that are played)
-# make check    does all set-up and runs every test; make check-quick the build, unit and wire tests, and documents
+# make check    does all set-up and runs every test; make check-quick the build, unit and wire tests, rooms, documents
 # make check-deploy  rolls a checkout out to four hosts with systemd on this machine (needs root)
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED)
@@ -155,7 +155,7 @@ check:
 	@BUILD=$(BUILD) tests/check
 
 check-quick:
-	@BUILD=$(BUILD) tests/check setup build unit docs wire
+	@BUILD=$(BUILD) tests/check setup rooms build unit docs wire
 
 # The roll-out to hosts with systemd, of a checkout that is built first; `make check` deploys what it has built.
 check-deploy:
