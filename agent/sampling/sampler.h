@@ -1,4 +1,4 @@
-/* A sampler fills one group's table. Each lives in a file of its own, group_NAME.c, and stands in the list of agent/groups.c.
+/* A sampler fills one group's table. Each lives in a file of its own, group_NAME.c, and stands in the list of groups.c.
  *
  * Rules: files stay open and are pread; nothing is allocated once the rows are known; a value that cannot be read is
  * missing, never 0, and a complaint (table.h) says why, unless not every kernel and machine has it; garbage makes no
@@ -19,27 +19,29 @@ struct gpus;
 struct job_share;
 struct neuron;
 
-struct sampler_context {                 /* outlives the samplers */
-  const char *root;                      /* "" or a folder without a trailing '/' */
-  const char *disk_exclude;              /* comma-separated globs of block devices */
-  bool disk_partitions;                  /* show partitions, not only whole devices */
-  const char *filesystem_exclude;        /* comma-separated globs of mount points */
-  const char *filesystem_types_exclude;  /* comma-separated globs of file system types, beside the pseudo ones */
-  const char *network_exclude;           /* comma-separated globs of interfaces */
-  bool instance_metadata;                /* may the cloud's metadata service be asked? */
-  const char *instance_endpoint;         /* "http://169.254.169.254", or another for tests */
-  const char *job_environment;           /* further variables that name a job, "A,B"; NULL: none */
-  int64_t job_pss_period_ns;             /* 0: the default */
-  const char *job_book;                  /* file with the totals of jobs; "" or NULL: in memory */
-  const char *gpu_library;               /* NVIDIA's management library; "" or NULL: as the system has it */
-  const char *dcgm;                      /* off, embedded, or where it listens; NULL: the default */
-  struct gpus **gpus;                    /* where the GPU groups keep what they share; NULL: each has its own */
-  const char *neuron_command;            /* neuron-monitor and its words; "" or NULL: as installed; "off" */
-  const struct sampler *const *samplers; /* all that there are, */
+struct sampler_context {                /* outlives the samplers */
+  const char *root;                     /* "" or a folder without a trailing '/' */
+  const char *disk_exclude;             /* comma-separated globs of block devices */
+  bool disk_partitions;                 /* show partitions, not only whole devices */
+  const char *filesystem_exclude;       /* comma-separated globs of mount points */
+  const char *filesystem_types_exclude; /* comma-separated globs of file system types, beside the pseudo ones */
+  const char *network_exclude;          /* comma-separated globs of interfaces */
+  bool instance_metadata;               /* may the cloud's metadata service be asked? */
+  const char *instance_endpoint;        /* "http://169.254.169.254", or another for tests */
+  const char *job_environment;          /* further variables that name a job, "A,B"; NULL: none */
+  int64_t job_pss_period_ns;            /* 0: the default */
+  const char *job_book;                 /* file with the totals of jobs; "" or NULL: in memory */
+  const char *gpu_library;              /* NVIDIA's management library; "" or NULL: as the system has it */
+  const char *dcgm;                     /* off, embedded, or where it listens; NULL: the default */
+  struct gpus **gpus;                   /* where the GPU groups keep what they share; NULL: each has its own */
+  const char *neuron_command;           /* neuron-monitor and its words; "" or NULL: as installed; "off" */
+  struct neuron **neuron;               /* where the Neuron groups keep what they share; NULL: each has its own */
+  struct job_share **job_share;         /* where the job groups keep what they share; NULL: each has its own */
+
+  /* All samplers that there are, and the period of each: 0 for those that are not sampled; NULL: a second. */
+  const struct sampler *const *samplers;
+  const int64_t *periods_ns;
   size_t sampler_count;
-  const int64_t *periods_ns;    /* and the period of each, 0 for those that are not sampled; NULL: a second */
-  struct neuron **neuron;       /* where the Neuron groups keep what they share; NULL: each has its own */
-  struct job_share **job_share; /* where the job groups keep what they share; NULL: each has its own */
 };
 
 struct sampler {
