@@ -1,7 +1,7 @@
 # make          builds build/agent and build/aggregator
 # make run      does all set-up and shows a cluster on this host: JSON lines on standard output (DURATION=10s ends it;
 #               GPUS=8 gives each node as many that are played)
-# make check    does all set-up and runs every test; make check-quick the build, unit and wire tests, and documents
+# make check    does all set-up and runs every test; make check-quick the build, unit and wire tests, rooms, documents
 # make check-deploy  rolls a checkout out to four hosts with systemd on this machine (needs root)
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED)
@@ -36,12 +36,14 @@ LIBRARIES := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 AGGREGATOR_LIBRARIES := $(shell pkg-config --libs $(AGGREGATOR_PACKAGES) 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
-COMMON = $(call objects,common/*.c)
-AGENT = $(filter-out %/main.o,$(call objects,agent/*.c))
-AGGREGATOR = $(filter-out %/main.o,$(call objects,aggregator/*.c))
-UNIT_TESTS = $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+COMMON = $(call objects,common/*/*.c)
+AGENT = $(filter-out %/main.o,$(call objects,agent/*.c agent/*/*.c))
+AGGREGATOR = $(filter-out %/main.o,$(call objects,aggregator/*.c aggregator/*/*.c))
+UNIT_SOURCES = $(wildcard $(addprefix tests/unit/,test_*.c */test_*.c */*/test_*.c))
+UNIT_TESTS = $(patsubst %.c,$(BUILD)/tests/unit/%,$(notdir $(UNIT_SOURCES)))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-SOURCES = $(wildcard include/*/*.h common/*.[ch] agent/*.[ch] aggregator/*.[ch] tests/*/*.[ch] tests/lib/*/*.[ch])
+SOURCES = $(wildcard include/*/*.h $(foreach folder,common agent aggregator tests,\
+            $(addprefix $(folder)/,*.[ch] */*.[ch] */*/*.[ch] */*/*/*.[ch])))
 
 .PHONY: all programs unit-tests stand-ins check-gpu fuzzers benches run \
         check check-quick check-deploy setup bench fuzz soak docs generated-docs format format-check clean \
@@ -90,7 +92,7 @@ $(BUILD)/lib%.a: $(BUILD)/obj/%/list
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-$(AGGREGATOR) $(BUILD)/obj/tests/unit/test_export.o: ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
+$(AGGREGATOR) $(BUILD)/obj/tests/unit/aggregator/command/test_export.o: ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
 $(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -99,21 +101,23 @@ $(BUILD)/obj/%.o: %.c $(FLAGS)
 STAND_INS = $(BUILD)/tests/lib/libnvidia-ml.so.1 $(BUILD)/tests/lib/libdcgm.so.4 $(BUILD)/tests/lib/libodd.so
 stand-ins: $(STAND_INS)
 $(STAND_INS): $(FLAGS)
-$(BUILD)/tests/lib/libnvidia-ml.so.1: $(wildcard tests/lib/nvml/*.c tests/lib/nvml/*.h) agent/nvml.h
+$(BUILD)/tests/lib/libnvidia-ml.so.1: $(wildcard tests/lib/nvml/*.c tests/lib/nvml/*.h) agent/gpu/nvml.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^) -lm
-$(BUILD)/tests/lib/libdcgm.so.4: $(wildcard tests/lib/dcgm/*.c) agent/dcgm_library.h
+$(BUILD)/tests/lib/libdcgm.so.4: $(wildcard tests/lib/dcgm/*.c) agent/gpu/dcgm_library.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -lm
 $(BUILD)/tests/lib/libodd.so: tests/lib/odd/odd.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -fvisibility=hidden -o $@ $<
 
-# A unit test links what it needs of the programs: their objects without main.
+# A unit test links what it needs of the programs: their objects without main. Its source lies in its room's folder.
 unit-tests: $(UNIT_TESTS) stand-ins
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
+$(foreach source,$(UNIT_SOURCES),\
+  $(eval $(BUILD)/tests/unit/$(basename $(notdir $(source))): $(BUILD)/obj/$(source:.c=.o)))
+$(UNIT_TESTS): $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
 $(BUILD)/tests/unit/test_group_gpu $(BUILD)/tests/unit/test_group_gpu_amd $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=clock_monotonic
 $(BUILD)/tests/unit/test_group_gpu_amd: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=syscall
@@ -151,7 +155,7 @@ check:
 	@BUILD=$(BUILD) tests/check
 
 check-quick:
-	@BUILD=$(BUILD) tests/check setup build unit docs wire
+	@BUILD=$(BUILD) tests/check setup rooms build unit docs wire
 
 # The roll-out to hosts with systemd, of a checkout that is built first; `make check` deploys what it has built.
 check-deploy:
@@ -250,4 +254,4 @@ rpm:
 clean:
 	rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
+-include $(wildcard $(addprefix $(BUILD)/obj/,*/*.d */*/*.d */*/*/*.d */*/*/*/*.d))

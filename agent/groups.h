@@ -1,8 +1,8 @@
-/* The samplers, each in a file of its own; groups.c lists them. */
+/* The samplers, each in a file of its own in the room of its subject; groups.c lists them. */
 #ifndef SYNOP_AGENT_GROUPS_H
 #define SYNOP_AGENT_GROUPS_H
 
-#include "agent/sampler.h"
+#include "agent/sampling/sampler.h"
 
 extern const struct sampler sampler_cpu_usage;
 extern const struct sampler sampler_cpu_frequency;
@@ -37,5 +37,8 @@ extern const struct sampler sampler_loaded_models;
 extern const struct sampler sampler_neuron_runtime_vcpu_usage;
 extern const struct sampler sampler_neuron_hw_counters;
 extern const struct sampler sampler_neuron_hardware_info;
+
+extern const struct sampler *const samplers[]; /* in the order of reports */
+extern const size_t sampler_count;
 
 #endif

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/key_folder.h"
 #include "synop/config.h"
 #include "synop/frame.h"
+#include "synop/key_folder.h"
 #include "synop/keys.h"
 #include "synop/log.h"
 

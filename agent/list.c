@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/bounds.h"
+#include "agent/sampling/bounds.h"
 #include "synop/json.h"
 
 static bool

@@ -9,10 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/dcgm.h"
-#include "agent/gpu.h"
-#include "agent/imds.h"
-#include "agent/neuron.h"
+#include "agent/gpu/dcgm.h"
+#include "agent/gpu/gpu.h"
+#include "agent/groups.h"
+#include "agent/neuron/imds.h"
+#include "agent/neuron/neuron.h"
 #include "synop/frame.h"
 #include "synop/link.h"
 #include "synop/log.h"
@@ -260,6 +261,8 @@ resolve_context (struct agent_options *options)
     /* A report or a few are no matter of restarts, and the file may be that of the agent that publishes. */
     .job_book = options->action == ACTION_ONCE || options->count != 0 ? "" : options->job_book,
     .job_share = &options->job_share,
+    .samplers = samplers,
+    .sampler_count = sampler_count,
     .periods_ns = options->periods_ns,
     .gpu_library = options->gpu_library,
     .dcgm = options->dcgm,

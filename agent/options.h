@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/sampler.h"
+#include "agent/sampling/sampler.h"
 #include "synop/buffer.h"
 #include "synop/config.h"
 #include "synop/error.h"

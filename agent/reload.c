@@ -4,6 +4,7 @@
  * effect after a restart. What is broken changes nothing. */
 #include "agent/reload.h"
 
+#include "agent/groups.h"
 #include "synop/log.h"
 
 static const struct config_place of_log[] = { { "agent", "log_level" }, { NULL, NULL } };

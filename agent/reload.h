@@ -3,8 +3,8 @@
 #define SYNOP_AGENT_RELOAD_H
 
 #include "agent/options.h"
-#include "agent/publisher.h"
-#include "agent/sampling.h"
+#include "agent/sampling/sampling.h"
+#include "agent/uplink/publisher.h"
 #include "synop/notify.h"
 
 struct running {

@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/cgroup_mounts.h"
-#include "agent/job_identity.h"
-#include "agent/reader.h"
+#include "agent/job/cgroup_mounts.h"
+#include "agent/job/job_identity.h"
+#include "agent/source/reader.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/job_identity.h"
-#include "agent/reader.h"
+#include "agent/job/job_identity.h"
 #include "agent/run_cgroup.h"
-#include "common/key_folder.h"
+#include "agent/source/reader.h"
 #include "synop/config.h"
+#include "synop/key_folder.h"
 #include "synop/log.h"
 
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CANNOT = 126, EXIT_ABSENT = 127 };

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/footprint.h"
 #include "agent/output.h"
+#include "agent/sampling/footprint.h"
 #include "synop/clock.h"
 #include "synop/json.h"
 #include "synop/memory.h"

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "agent/sampling.h"
+#include "agent/sampling/sampling.h"
 #include "synop/error.h"
 #include "synop/loop.h"
 #include "synop/notify.h"

@@ -104,4 +104,29 @@ const struct report_group *report_cut (const struct report_group *groups, size_t
                                        struct report_cut *cut);
 void report_cut_free (struct report_cut *cut);
 
+/* ---- rows, one by one: for who folds or writes them in another way ---- */
+
+/* The table before, if `now` can be compared with it; else NULL. */
+const struct table *report_before (const struct report_group *pair);
+
+/* Where the next row of a table is expected, 0 at first, and how much was searched in all tables of the frame. */
+struct report_search {
+  size_t expected;
+  size_t *searched;
+};
+/* The row of `before` (may be NULL) with the label of row `row` of `now`, or SIZE_MAX. */
+size_t report_row_before (const struct table *now, const struct table *before, size_t row,
+                          struct report_search *search);
+
+/* What is known of a metric's rows so far. Zeroed at first. */
+struct report_fold {
+  size_t count;
+  bool real; /* whether it lies in `number` or in `whole` */
+  double number;
+  __int128 whole;
+};
+
+void report_fold_add (struct report_fold *fold, enum metric_fold how, const struct value *value);
+struct value report_fold_value (const struct report_fold *fold, enum metric_fold how);
+
 #endif

@@ -100,7 +100,7 @@ bool table_is_comparable (const struct table *table);
 #define TABLE_TEXT_MAX 4096
 
 /* Adds a row with all values missing; returns its index. Labels are the keys of the rows: one that is no UTF-8 or longer
- * than TABLE_LABEL_MAX bytes is mended (common/labels.h). A row whose label is there already, and rows over
+ * than TABLE_LABEL_MAX bytes is mended (common/data/labels.h). A row whose label is there already, and rows over
  * TABLE_ROWS_MAX, are left out: returns SIZE_MAX and sets error. */
 size_t table_add_row (struct table *table, const char *label, size_t label_length);
 const char *table_label (const struct table *table, size_t row, size_t *length); /* not NUL-terminated */

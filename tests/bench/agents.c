@@ -9,15 +9,15 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "agent/probe_schedule.h"
-#include "agent/sampler.h"
+#include "agent/groups.h"
+#include "agent/uplink/probe_schedule.h"
 #include "synop/clock.h"
 #include "synop/control.h"
 #include "synop/link.h"
 #include "synop/memory.h"
 
 #define LISTEN_EVERY (50 * NS_PER_MS) /* without a probe that waits for its answer */
-#define HEARTBEAT_MS 5000             /* these as in common/link_agent.c */
+#define HEARTBEAT_MS 5000             /* these as in common/link/link_agent.c */
 #define HEARTBEAT_TIMEOUT_MS 15000
 #define QUEUE_FRAMES 300
 

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "agent/prober.h"
-#include "agent/sampling.h"
+#include "agent/sampling/sampling.h"
+#include "agent/uplink/prober.h"
 #include "synop/buffer.h"
 #include "synop/frame.h"
 #include "tests/bench/bench_keys.h"

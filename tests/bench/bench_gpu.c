@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/gpu.h"
+#include "agent/gpu/gpu.h"
 #include "agent/groups.h"
 #include "synop/clock.h"
 

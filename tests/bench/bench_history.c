@@ -14,10 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/sampler.h"
-#include "agent/sampling.h"
-#include "aggregator/history.h"
-#include "aggregator/history_store.h"
+#include "agent/groups.h"
+#include "agent/sampling/sampling.h"
+#include "aggregator/history/history.h"
+#include "aggregator/history/history_store.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
 #include "synop/json.h"

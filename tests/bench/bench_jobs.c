@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/sampling.h"
+#include "agent/groups.h"
+#include "agent/sampling/sampling.h"
 #include "synop/clock.h"
 #include "synop/json.h"
 #include "synop/memory.h"

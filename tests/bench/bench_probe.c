@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "agent/prober.h"
+#include "agent/uplink/prober.h"
 #include "synop/clock.h"
 #include "synop/control.h"
 #include "synop/link.h"

@@ -17,7 +17,7 @@
 #include "synop/memory.h"
 #include "tests/bench/bench_keys.h"
 
-#define REST_NS (5 * NS_PER_MS) /* these as in common/link_*.c */
+#define REST_NS (5 * NS_PER_MS) /* these as in common/link/ */
 #define IO_THREADS 2
 #define BACKLOG 16384
 #define ZERO_COPY_RECV 10

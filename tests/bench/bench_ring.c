@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/ring.h"
-#include "agent/sampler.h"
-#include "agent/sampling.h"
+#include "agent/groups.h"
+#include "agent/sampling/sampling.h"
+#include "agent/uplink/ring.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
 #include "synop/json.h"

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/sampler.h"
-#include "agent/sampling.h"
+#include "agent/groups.h"
+#include "agent/sampling/sampling.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
 #include "synop/json.h"

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "aggregator/local_socket.h"
+#include "aggregator/server/local_socket.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 #include "tests/bench/agents.h"

@@ -35,7 +35,7 @@ COST_WINDOW = 8
 CROWD = 200
 FAST = 4000  # probes a second
 BIG = 10_000
-SCHEDULE = pathlib.Path(__file__).resolve().parents[2] / "agent/probe_schedule.h"
+SCHEDULE = pathlib.Path(__file__).resolve().parents[2] / "agent/uplink/probe_schedule.h"
 
 
 def time_ns(text):

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/history_chunk.h"
-#include "aggregator/history_record.h"
+#include "aggregator/history/history_chunk.h"
+#include "aggregator/history/history_record.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 

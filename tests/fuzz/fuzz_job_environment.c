@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/job_identity.h"
-#include "common/json_string.h"
+#include "agent/job/job_identity.h"
+#include "synop/json_string.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/neuron_report.h"
+#include "agent/neuron/neuron_report.h"
 #include "synop/clock.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);

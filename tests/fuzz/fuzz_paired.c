@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "agent/groups.h"
-#include "agent/paired.h"
+#include "agent/source/paired.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/groups.h"
-#include "agent/parse.h"
+#include "agent/source/parse.h"
 #include "synop/memory.h"
 
 int LLVMFuzzerInitialize (int *argc, char ***argv);

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/ring.h"
-#include "agent/ring_file.h"
+#include "agent/uplink/ring.h"
+#include "agent/uplink/ring_file.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 

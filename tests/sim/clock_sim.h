@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/probe_schedule.h"
-#include "aggregator/clock_model.h"
+#include "agent/uplink/probe_schedule.h"
+#include "aggregator/core/clock_model.h"
 
 /* One way of the network, in us: a uniform delay, and a share of packets that are late by a uniform amount on top. */
 struct sim_path {

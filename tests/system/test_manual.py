@@ -49,8 +49,9 @@ def told():
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*"), *(ROOT / "ansible").rglob("*"), *ROOT.glob("a*/*.ini")]:
         if path.is_file():
             yield path, path.read_text()
-    for path in [*ROOT.glob("a*/*.[ch]"), *ROOT.glob("common/*.[ch]"), *ROOT.glob("include/*/*.h")]:
-        yield path, COMMENT.sub("", path.read_text())
+    for folder in ("agent", "aggregator", "common", "include"):
+        for path in (ROOT / folder).rglob("*.[ch]"):
+            yield path, COMMENT.sub("", path.read_text())
     for program, commands in COMMANDS.items():
         for command in commands:
             yield f"{program} {' '.join(command)} --help", run(program, *command, "--help").stdout

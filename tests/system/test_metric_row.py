@@ -30,7 +30,7 @@ def test_one_row(tmp_path):
     for archive in BUILD.glob("*.a"):
         shutil.copy2(archive, tree / "build")
 
-    path = tree / "agent" / "group_vm.c"
+    path = tree / "agent" / "groups" / "group_vm.c"
     source = path.read_text()
     key = unused_key(source)
     head, end, rest = source[source.index("static const struct metric metrics[] = {"):].partition("\n};")
@@ -56,7 +56,7 @@ def test_one_row(tmp_path):
 def test_nothing_else_was_edited():
     """The names of vm's metrics stand in one file only; their documentation is made."""
     root = pathlib.Path(__file__).resolve().parents[2]
-    source = (root / "agent" / "group_vm.c").read_text()
+    source = (root / "agent" / "groups" / "group_vm.c").read_text()
     names = re.findall(r'^  (?:\{|VM\w* \() ?"([a-z0-9_]{8,})"', source, re.MULTILINE)
     names.remove("oom_kills")  # jobs count those too
     assert len(names) > 5

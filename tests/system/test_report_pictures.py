@@ -1,5 +1,5 @@
 """A job's report as PDF and HTML, looked at as pictures: pages are rendered and must show what they are about. Jobs are
-those of tests/unit/job_stage.h, drawn by the unit test's program; one is a real history's, by the command."""
+those of tests/unit/aggregator/report/job_stage.h, drawn by the unit test's program; one is a real history's, by the command."""
 
 import fcntl
 import html.parser

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/dcgm_library.h"
+#include "agent/gpu/dcgm_library.h"
 
 #define EXPORT __attribute__ ((visibility ("default")))
 #define LINES 64

@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/nvml.h"
+#include "agent/gpu/nvml.h"
 
 #define EXPORT __attribute__ ((visibility ("default")))
 

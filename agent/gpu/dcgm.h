@@ -1,0 +1,38 @@
+/* DCGM: profiling counters of GPUs that have no GPM (Volta to Ampere, and Hopper where GPM is not permitted), by a host
+ * engine that runs, or by one in this process. Calls may hang, so they are made in a lane; DCGM keeps large structs on
+ * the stack, DCGM_STACK bytes must be there. */
+#ifndef SYNOP_AGENT_DCGM_H
+#define SYNOP_AGENT_DCGM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/gpu/gpu_profile.h"
+#include "synop/error.h"
+
+#define DCGM_STACK (8 << 20)
+#define DCGM_DEFAULT "127.0.0.1:5555"
+#define DCGM_UUID 96
+
+struct dcgm;
+
+struct dcgm_device {
+  char uuid[DCGM_UUID];  /* of the GPU */
+  uint32_t gpu_instance; /* a MIG instance of it; UINT32_MAX: itself */
+};
+
+/* `address`: "off", "embedded", HOST:PORT, or the path of a UNIX socket. */
+int dcgm_check (const char *address, struct error *error);
+
+/* Calls nothing. */
+struct dcgm *dcgm_create (const char *address);
+void dcgm_destroy (struct dcgm *dcgm);
+
+/* The newest values of each device, which are of the last second; missing where DCGM has none. Connects if need be, at
+ * first at once, then after pauses that grow. -1: there is no DCGM, or it is gone, or it can profile none of these. */
+int dcgm_read (struct dcgm *dcgm, const struct dcgm_device *devices, size_t count, struct gpu_profile *profiles,
+               struct error *error);
+bool dcgm_worked (const struct dcgm *dcgm); /* once at least */
+
+#endif

@@ -1,0 +1,400 @@
+/* The node's GPUs: the library's life; see gpu.h, and gpu_list.c for the list.
+ *
+ * The library is loaded and started in the first sample, where there is a sign of a driver or the operator named it; one
+ * that cannot be loaded is tried again each minute. When it says that the driver is gone (it was unloaded, or exchanged
+ * for another version) it is shut down and started again, at first in the next sample, later after a pause of up to a
+ * minute. The list is made anew each minute, so that MIG devices that an operator makes appear, and within ten seconds
+ * when a device began to give no values; the library is started again first then, since only that brings back a GPU that
+ * was gone. */
+#include "agent/gpu/gpu.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/gpu/amdgpu.h"
+#include "agent/gpu/gpm.h"
+#include "agent/gpu/gpu_events.h"
+#include "agent/gpu/gpu_processes.h"
+#include "agent/gpu/gpu_seen.h"
+#include "synop/clock.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define DEFAULT_LIBRARY "libnvidia-ml.so.1"
+#define LOOK_PERIOD (60 * NS_PER_S) /* for a driver, or a library that cannot be loaded */
+#define LIST_PERIOD (60 * NS_PER_S)
+#define LOST_PERIOD (10 * NS_PER_S) /* for a device that was just lost */
+#define FIRST_PAUSE NS_PER_S        /* the second one: the first try again is that of the next sample */
+#define LAST_PAUSE (60 * NS_PER_S)
+
+struct gpu_state {
+  pthread_rwlock_t lock; /* over struct gpus, and what follows; lanes read during their samples */
+  bool started;          /* nvmlInit worked */
+  int64_t listed_ns;
+
+  _Atomic int down; /* a call told this, which means that the driver is gone; else NVML_OK */
+  atomic_bool lost; /* a device was, since the list was made */
+
+  pthread_mutex_t small; /* over what follows: never held during a call */
+  unsigned references;
+  bool ever;             /* the library was started once */
+  int64_t idle_until_ns; /* no call before that */
+  int64_t pause_ns;      /* the next one */
+  char reason[512];      /* why there are no GPUs */
+
+  char *library;  /* does not change, nor do the next two */
+  bool asked_for; /* it is not the default */
+  bool recorded;  /* the machine that is shown: this one's GPUs are none of its own */
+  bool told;      /* that it cannot be loaded; under `lock` */
+
+  bool seen; /* a sign of the driver: this and the next are the sampling thread's */
+  int64_t look_ns;
+};
+
+/* ---- from the sampling thread ---- */
+
+static struct gpus *
+gpus_create (const char *root, const char *library)
+{
+  struct gpus *gpus = memory_new (1, sizeof *gpus);
+  struct gpu_state *state = memory_new (1, sizeof *state);
+
+  pthread_rwlock_init (&state->lock, NULL);
+  pthread_mutex_init (&state->small, NULL);
+  state->references = 1;
+  state->library = memory_string (library && library[0] ? library : DEFAULT_LIBRARY);
+  state->asked_for = strcmp (state->library, DEFAULT_LIBRARY) != 0;
+  state->recorded = root[0] != '\0';
+  gpus->state = state;
+  gpus->events = gpu_events_create (root);
+  gpus->processes = gpu_processes_create ();
+  gpus->gpm = gpm_create ();
+  gpus->seen = gpu_seen_create ();
+  gpus->amd = amdgpus_create (root);
+  return gpus;
+}
+
+/* The context's place keeps a reference of its own: a lane may close its group long after the context is gone. */
+struct gpus *
+gpus_open (const struct sampler_context *context)
+{
+  struct gpus *gpus = context->gpus ? *context->gpus : NULL;
+
+  if (!gpus)
+    gpus = gpus_create (context->root, context->gpu_library);
+  if (!context->gpus)
+    return gpus;
+  *context->gpus = gpus;
+  pthread_mutex_lock (&gpus->state->small);
+  gpus->state->references++;
+  pthread_mutex_unlock (&gpus->state->small);
+  return gpus;
+}
+
+static void
+library_stop (struct gpus *gpus)
+{
+  gpu_events_stop (gpus->events, &gpus->nvml);
+  gpm_stop (gpus->gpm, &gpus->nvml);
+  if (gpus->state->started)
+    gpus->nvml.shutdown ();
+  gpus->state->started = false;
+}
+
+void
+gpus_unref (struct gpus *gpus)
+{
+  struct gpu_state *state = gpus ? gpus->state : NULL;
+  bool last;
+
+  if (!gpus)
+    return;
+  pthread_mutex_lock (&state->small);
+  last = --state->references == 0;
+  pthread_mutex_unlock (&state->small);
+  if (!last)
+    return;
+  library_stop (gpus);
+  nvml_unload (&gpus->nvml);
+  gpu_events_destroy (gpus->events);
+  gpu_processes_destroy (gpus->processes);
+  gpm_destroy (gpus->gpm);
+  gpu_seen_destroy (gpus->seen);
+  amdgpus_destroy (gpus->amd);
+  pthread_rwlock_destroy (&state->lock);
+  pthread_mutex_destroy (&state->small);
+  free (state->library);
+  free (state);
+  free (gpus);
+}
+
+/* In WSL it is the last of these. */
+static bool
+driver_is_there (struct gpu_state *state, int64_t now_ns)
+{
+  static const char *const signs[] = { "/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg" };
+
+  if (state->seen || state->recorded || now_ns < state->look_ns)
+    return state->seen;
+  state->look_ns = now_ns + LOOK_PERIOD;
+  for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+    state->seen = state->seen || access (signs[i], F_OK) == 0;
+  return state->seen;
+}
+
+/* A path is not looked at here: its file server may be dead. */
+bool
+gpus_may_block (struct gpus *gpus)
+{
+  struct gpu_state *state = gpus->state;
+  int64_t now_ns = clock_monotonic (), idle_until_ns;
+
+  if (!state->asked_for && !driver_is_there (state, now_ns))
+    return false;
+  pthread_mutex_lock (&state->small);
+  idle_until_ns = state->idle_until_ns;
+  pthread_mutex_unlock (&state->small);
+  return now_ns >= idle_until_ns;
+}
+
+/* ---- in lanes: starting ---- */
+
+/* Not again before a pause, which grows, of `least_ns` or more. */
+static void
+library_rest (struct gpus *gpus, const char *text, int64_t least_ns)
+{
+  struct gpu_state *state = gpus->state;
+
+  pthread_mutex_lock (&state->small);
+  if (state->pause_ns < least_ns)
+    state->pause_ns = least_ns;
+  state->idle_until_ns = clock_monotonic () + state->pause_ns;
+  state->pause_ns = state->pause_ns == 0 ? FIRST_PAUSE : 2 * state->pause_ns;
+  if (state->pause_ns > LAST_PAUSE)
+    state->pause_ns = LAST_PAUSE;
+  snprintf (state->reason, sizeof state->reason, "%s", text);
+  pthread_mutex_unlock (&state->small);
+}
+
+static int
+library_start (struct gpus *gpus)
+{
+  struct gpu_state *state = gpus->state;
+  struct error error;
+  int result;
+
+  if (!gpus->nvml.library && nvml_load (&gpus->nvml, state->library, &error) < 0) {
+    if (state->asked_for && !state->told)
+      log_warning ("[gpu] library: %s", error.text);
+    state->told = true;
+    library_rest (gpus, error.text, LOOK_PERIOD);
+    return -1;
+  }
+  result = gpus->nvml.init ();
+  if (result != NVML_OK) {
+    library_rest (gpus, nvml_result_text (result), 0);
+    if (result == NVML_VERSION_MISMATCH) /* the file may have been exchanged for one that fits */
+      nvml_unload (&gpus->nvml);
+    return -1;
+  }
+  state->started = true;
+  gpus->generation++;
+  if (NVML_CALL (&gpus->nvml, driver_version, gpus->driver, sizeof gpus->driver) != NVML_OK)
+    gpus->driver[0] = '\0';
+  gpus->driver[sizeof gpus->driver - 1] = '\0';
+  pthread_mutex_lock (&state->small);
+  state->ever = true;
+  state->pause_ns = 0;
+  state->reason[0] = '\0';
+  pthread_mutex_unlock (&state->small);
+  return 0;
+}
+
+/* ---- in lanes: a sample ---- */
+
+/* A GPU that is gone comes back with a new start of the library only; a MIG device needs none. */
+static bool
+any_gpu_is_lost (const struct gpus *gpus)
+{
+  for (size_t i = 0; i < gpus->count; i++)
+    if (gpus->list[i].result != NVML_OK && !gpus->list[i].parent)
+      return true;
+  return false;
+}
+
+/* With the lock for writing. */
+static void
+devices_refresh (struct gpus *gpus)
+{
+  struct gpu_state *state = gpus->state;
+  int down = atomic_exchange (&state->down, NVML_OK);
+  int64_t now_ns = clock_monotonic ();
+  bool anew;
+  int result;
+
+  if (state->started) {
+    if (down == NVML_OK && now_ns - state->listed_ns < (state->lost ? LOST_PERIOD : LIST_PERIOD))
+      return;
+    gpu_events_take (gpus->events, gpus); /* they end with their set */
+    if (down != NVML_OK || any_gpu_is_lost (gpus))
+      library_stop (gpus);
+    if (down == NVML_VERSION_MISMATCH) /* the file may have been exchanged for one that fits */
+      nvml_unload (&gpus->nvml);
+  }
+  anew = !state->started; /* then the handles in the list are void */
+  if (anew && library_start (gpus) < 0)
+    return;
+  result = gpus_list (gpus);
+  if (result != NVML_OK && !anew) /* once more in the next sample */
+    return;
+  if (result != NVML_OK)
+    gpus_lose (gpus, result);
+  gpu_events_start (gpus->events, gpus);
+  state->listed_ns = now_ns;
+  state->lost = result != NVML_OK;
+}
+
+/* No driver, or one that is left alone for a while. */
+static int
+tell_absent (struct gpus *gpus, struct table *table)
+{
+  struct gpu_state *state = gpus->state;
+  bool ever;
+
+  pthread_mutex_lock (&state->small);
+  ever = state->ever;
+  if (ever)
+    snprintf (table->error, sizeof table->error, "%.150s", state->reason);
+  pthread_mutex_unlock (&state->small);
+  return ever ? -1 : 0;
+}
+
+static bool
+is_idle (struct gpu_state *state)
+{
+  bool idle;
+
+  pthread_mutex_lock (&state->small);
+  idle = clock_monotonic () < state->idle_until_ns;
+  pthread_mutex_unlock (&state->small);
+  return idle;
+}
+
+int
+gpus_begin (struct gpus *gpus, bool called, struct table *table)
+{
+  struct gpu_state *state = gpus->state;
+
+  if (!called)
+    return tell_absent (gpus, table);
+  /* Another group may have found out meanwhile that there is nothing to ask. */
+  if (!is_idle (state) && pthread_rwlock_trywrlock (&state->lock) == 0) {
+    devices_refresh (gpus);
+    pthread_rwlock_unlock (&state->lock);
+  }
+  pthread_rwlock_rdlock (&state->lock);
+  if (state->started && state->down == NVML_OK)
+    return 1;
+  pthread_rwlock_unlock (&state->lock);
+  return tell_absent (gpus, table);
+}
+
+void
+gpus_end (struct gpus *gpus)
+{
+  pthread_rwlock_unlock (&gpus->state->lock);
+}
+
+bool
+gpu_is_asked (const struct gpus *gpus, const struct gpu *gpu)
+{
+  return gpu->handle && gpus->state->down == NVML_OK;
+}
+
+bool
+gpu_lacks (int result)
+{
+  return result == NVML_NOT_SUPPORTED || result == NVML_FUNCTION_NOT_FOUND || result == NVML_INVALID_ARGUMENT ||
+         result == NVML_NO_PERMISSION || result == NVML_ARGUMENT_VERSION_MISMATCH;
+}
+
+void
+gpu_set_result (struct gpus *gpus, struct gpu *gpu, int result)
+{
+  gpu->result = result;
+  if (!atomic_exchange (&gpu->lost, result != NVML_OK) && result != NVML_OK)
+    gpus->state->lost = true;
+}
+
+bool
+gpu_goes_on (struct gpus *gpus, struct gpu *gpu, int result)
+{
+  int fine = NVML_OK;
+
+  switch (result) {
+  case NVML_UNINITIALIZED:
+  case NVML_DRIVER_NOT_LOADED:
+  case NVML_VERSION_MISMATCH:
+    if (atomic_compare_exchange_strong (&gpus->state->down, &fine, result))
+      library_rest (gpus, nvml_result_text (result), 0);
+    return false;
+  case NVML_GPU_IS_LOST:
+  case NVML_RESET_REQUIRED:
+    gpu_set_result (gpus, gpu, result);
+    return false;
+  default:
+    return true;
+  }
+}
+
+const char *
+gpu_state_text (const struct gpu *gpu)
+{
+  int result = gpu->result;
+
+  if (gpu->missing)
+    return "missing";
+  switch (result) {
+  case NVML_OK:
+    return "ok";
+  case NVML_GPU_IS_LOST:
+    return "lost";
+  case NVML_RESET_REQUIRED:
+    return "reset required";
+  default:
+    return nvml_result_text (result);
+  }
+}
+
+int
+gpus_tell_errors (struct gpus *gpus, struct table *table)
+{
+  size_t length = 0;
+
+  if (gpus->state->down != NVML_OK)
+    return tell_absent (gpus, table);
+  for (size_t i = 0; i < gpus->count && length < sizeof table->error; i++)
+    if (gpus->list[i].result != NVML_OK)
+      length += (size_t) snprintf (table->error + length, sizeof table->error - length, "%sGPU %s: %s",
+                                   length ? "; " : "", gpus->list[i].label, gpu_state_text (&gpus->list[i]));
+  return length ? -1 : 0;
+}
+
+void
+gpus_absent (const struct sampler_context *context, char *text, size_t size)
+{
+  struct gpus *gpus = gpus_open (context);
+  struct table table = { .error = "" };
+
+  text[0] = '\0';
+  if (gpus_begin (gpus, true, &table) == 1) {
+    if (gpus->count == 0)
+      snprintf (text, size, "the driver has no GPU");
+    gpus_end (gpus);
+  } else
+    snprintf (text, size, "%s", gpus->state->reason);
+  gpus_unref (gpus);
+}

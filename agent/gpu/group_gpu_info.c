@@ -1,0 +1,261 @@
+/* gpu_info: what each GPU, AMD's too, and each MIG instance is. Its rows ride along when the list of devices was made anew,
+ * which is once a minute; the first two samples have all, since `agent --once` shows the second. A driver may be loaded,
+ * and MIG instances made, long after the agent was started; so these are no facts that are told once. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/gpu/amdgpu.h"
+#include "agent/gpu/gpu.h"
+#include "agent/sampling/sampler.h"
+#include "synop/memory.h"
+
+enum column {
+  UUID,
+  NAME,
+  PCI_BUS_ID,
+  SERIAL,
+  VBIOS,
+  MINOR,
+  GPU_INSTANCE,
+  COMPUTE_INSTANCE,
+  SLICES,
+  MULTIPROCESSORS,
+  PCIE_GENERATION_MAX,
+  PCIE_WIDTH_MAX,
+  ECC,
+  MIG,
+  DRIVER,
+  CUDA
+};
+
+#define FACT(NAME, KIND, UNIT, HELP)                                                                                   \
+  {                                                                                                                    \
+    NAME, KIND, UNIT, FOLD_NONE, .help = HELP                                                                          \
+  }
+#define NODE_FACT(NAME, HELP)                                                                                          \
+  {                                                                                                                    \
+    NAME, TEXT, UNIT_NONE, FOLD_NONE, METRIC_OF_NODE, .help = HELP                                                     \
+  }
+
+static const struct metric metrics[] = {
+  [UUID] = FACT ("uuid", TEXT, UNIT_NONE, "The UUID that the driver gives it; of an AMD GPU as ROCm has it."),
+  [NAME] = FACT ("name", TEXT, UNIT_NONE, "The model."),
+  [PCI_BUS_ID] = FACT ("pci_bus_id", TEXT, UNIT_NONE, "Where it is on PCI, domain:bus:device.function."),
+  [SERIAL] = FACT ("serial", TEXT, UNIT_NONE, "Serial number of the board."),
+  [VBIOS] = FACT ("vbios", TEXT, UNIT_NONE, "Version of its VBIOS."),
+  [MINOR] = FACT ("minor", GAUGE, UNIT_COUNT, "The number of its device, /dev/nvidiaN."),
+  [GPU_INSTANCE] = FACT ("gpu_instance", GAUGE, UNIT_COUNT, "Of a MIG instance: the id of its GPU instance."),
+  [COMPUTE_INSTANCE] = FACT ("compute_instance", GAUGE, UNIT_COUNT, "Of a MIG instance: its compute instance."),
+  [SLICES] = FACT ("slices", GAUGE, UNIT_COUNT, "Of a MIG instance: slices of the GPU that it has."),
+  [MULTIPROCESSORS] = FACT ("multiprocessors", GAUGE, UNIT_COUNT, "Of a MIG instance: its multiprocessors."),
+  [PCIE_GENERATION_MAX] =
+      FACT ("pcie_generation_max", GAUGE, UNIT_COUNT, "Highest generation of PCIe that it and the host have."),
+  [PCIE_WIDTH_MAX] = FACT ("pcie_width_max", GAUGE, UNIT_COUNT, "Most lanes of PCIe that it and the host have."),
+  [ECC] = FACT ("ecc", GAUGE, UNIT_BOOLEAN, "Memory errors are corrected."),
+  [MIG] = FACT ("mig", GAUGE, UNIT_BOOLEAN, "It is split into instances."),
+  [DRIVER] = NODE_FACT ("driver_version",
+                        "Version of NVIDIA's driver; where there is none amdgpu, and its version if it is told."),
+  [CUDA] = NODE_FACT ("cuda_version", "Newest version of CUDA that the driver can serve."),
+};
+
+static const struct group group = {
+  .name = "gpu_info",
+  .section = "system_data",
+  .row = "GPU",
+  .rows_name = "gpus",
+  .fold_name = "",
+  .help = "What each GPU and each MIG instance is: its rows come when that changes, and once a minute.",
+  GROUP_METRICS (metrics),
+};
+
+struct told {
+  unsigned samples, listing;
+};
+
+struct gpu_info {
+  struct gpus *gpus;
+  bool called, amd_called;
+  struct told nvidia, amd;
+};
+
+static void *
+gpu_info_open (const struct sampler_context *context)
+{
+  struct gpu_info *info = memory_new (1, sizeof *info);
+
+  info->gpus = gpus_open (context);
+  return info;
+}
+
+static void
+gpu_info_close (void *state)
+{
+  struct gpu_info *info = state;
+
+  gpus_unref (info->gpus);
+  free (info);
+}
+
+static bool
+gpu_info_may_block (void *state)
+{
+  struct gpu_info *info = state;
+
+  info->called = gpus_may_block (info->gpus);
+  info->amd_called = amdgpus_may_block (info->gpus->amd);
+  return info->called || info->amd_called;
+}
+
+static void
+set_text (struct table *table, size_t row, size_t column, const char *text)
+{
+  if (text[0])
+    table_set_text (table, row, column, text, strlen (text));
+}
+
+static void
+ask_text (struct table *table, size_t row, size_t column, nvml_device_text_fn *call, const struct gpu *gpu)
+{
+  char text[GPU_TEXT] = "";
+
+  if (call && call (gpu->handle, text, sizeof text - 1) == NVML_OK)
+    set_text (table, row, column, text);
+}
+
+static void
+ask_number (struct table *table, size_t row, size_t column, nvml_device_u32_fn *call, const struct gpu *gpu)
+{
+  uint32_t value = UINT32_MAX;
+
+  if (call && call (gpu->handle, &value) == NVML_OK && value != UINT32_MAX)
+    table_set_uint (table, row, column, value);
+}
+
+static void
+tell_mig (const struct nvml *nvml, struct table *table, size_t row, const struct gpu *gpu)
+{
+  struct nvml_attributes attributes = { 0 };
+
+  if (gpu->gpu_instance != UINT32_MAX)
+    table_set_uint (table, row, GPU_INSTANCE, gpu->gpu_instance);
+  if (gpu->compute_instance != UINT32_MAX)
+    table_set_uint (table, row, COMPUTE_INSTANCE, gpu->compute_instance);
+  if (NVML_CALL (nvml, attributes, gpu->handle, &attributes) != NVML_OK)
+    return;
+  table_set_uint (table, row, SLICES, attributes.gpu_slices);
+  table_set_uint (table, row, MULTIPROCESSORS, attributes.multiprocessors);
+}
+
+static void
+tell_gpu (const struct nvml *nvml, struct table *table, size_t row, const struct gpu *gpu)
+{
+  uint32_t now = 0, pending = 0;
+
+  ask_text (table, row, SERIAL, nvml->serial, gpu);
+  ask_text (table, row, VBIOS, nvml->vbios, gpu);
+  ask_number (table, row, PCIE_GENERATION_MAX, nvml->pcie_generation_max, gpu);
+  ask_number (table, row, PCIE_WIDTH_MAX, nvml->pcie_width_max, gpu);
+  if (gpu->minor != UINT32_MAX)
+    table_set_uint (table, row, MINOR, gpu->minor);
+  if (NVML_CALL (nvml, ecc_mode, gpu->handle, &now, &pending) == NVML_OK)
+    table_set_uint (table, row, ECC, now);
+  if (NVML_CALL (nvml, mig_mode, gpu->handle, &now, &pending) == NVML_OK)
+    table_set_uint (table, row, MIG, now);
+}
+
+/* What the list has is told of those too that are gone. */
+static void
+tell (const struct gpus *gpus, struct table *table, const struct gpu *gpu)
+{
+  size_t row = table_add_row (table, gpu->label, strlen (gpu->label));
+
+  if (row == SIZE_MAX)
+    return;
+  set_text (table, row, UUID, gpu->uuid);
+  set_text (table, row, NAME, gpu->name);
+  set_text (table, row, PCI_BUS_ID, gpu->bus_id);
+  if (!gpu_is_asked (gpus, gpu) || gpu->result != NVML_OK)
+    return;
+  if (gpu->parent)
+    tell_mig (&gpus->nvml, table, row, gpu);
+  else
+    tell_gpu (&gpus->nvml, table, row, gpu);
+}
+
+static void
+tell_node (const struct gpus *gpus, struct table *table)
+{
+  char text[32];
+  int version = 0;
+
+  set_text (table, TABLE_NODE, DRIVER, gpus->driver);
+  if (NVML_CALL (&gpus->nvml, cuda_version, &version) == NVML_OK && version > 0) {
+    snprintf (text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
+    set_text (table, TABLE_NODE, CUDA, text);
+  }
+}
+
+static void
+tell_amd (struct table *table, const struct amdgpu *gpu)
+{
+  size_t row = table_add_row (table, gpu->label, strlen (gpu->label));
+  uint64_t generation, width;
+
+  if (row == SIZE_MAX)
+    return;
+  set_text (table, row, UUID, gpu->uuid);
+  set_text (table, row, NAME, gpu->name);
+  set_text (table, row, PCI_BUS_ID, gpu->bus_id);
+  set_text (table, row, SERIAL, gpu->serial);
+  set_text (table, row, VBIOS, gpu->vbios);
+  if (!gpu->files)
+    return;
+  amdgpu_files_link_max (gpu->files, &generation, &width);
+  if (generation != UINT64_MAX)
+    table_set_uint (table, row, PCIE_GENERATION_MAX, generation);
+  if (width != UINT64_MAX)
+    table_set_uint (table, row, PCIE_WIDTH_MAX, width);
+}
+
+static bool
+is_due (struct told *told, unsigned listing)
+{
+  bool due = told->samples < 2 || told->listing != listing;
+
+  told->samples += told->samples < 2;
+  told->listing = listing;
+  return due;
+}
+
+static int
+gpu_info_sample (void *state, struct table *table)
+{
+  struct gpu_info *info = state;
+  struct gpus *gpus = info->gpus;
+  struct amdgpus *amd = gpus->amd;
+  int begun = gpus_begin (gpus, info->called, table);
+
+  if (begun > 0) {
+    if (is_due (&info->nvidia, gpus->listing)) {
+      for (size_t i = 0; i < gpus->count; i++)
+        tell (gpus, table, &gpus->list[i]);
+      tell_node (gpus, table);
+    }
+    gpus_end (gpus);
+  }
+  if (info->amd_called) {
+    amdgpus_begin (amd);
+    if (is_due (&info->amd, amd->listing)) {
+      for (size_t i = 0; i < amd->count; i++)
+        tell_amd (table, &amd->list[i]);
+      if (begun <= 0)
+        set_text (table, TABLE_NODE, DRIVER, amd->driver);
+    }
+    amdgpus_end (amd);
+  }
+  return begun < 0 ? -1 : 0;
+}
+
+const struct sampler sampler_gpu_info = { &group,          gpu_info_may_block, gpu_info_open,
+                                          gpu_info_sample, gpu_info_close,     .optional = true };

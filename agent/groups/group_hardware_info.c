@@ -1,0 +1,385 @@
+/* hardware_info: what this node is. Told once a session.
+ *
+ *   /proc/cpuinfo     processor : 0 / model name : Intel(R) ... / physical id : 0 / core id : 0 / cpu cores : 8 /
+ *                     flags : fpu ...     (a block for each thread; Arm has neither model name nor ids)
+ *   /sys/devices/system/cpu/cpu0/topology     see topology.h
+ *   /proc/meminfo     MemTotal:       24684084 kB
+ *   /proc/stat        btime 1418183276
+ *   /sys/devices/system/cpu/cpu0/cache/index0/{level,type,size}    "1", "Data", "48K"
+ *   /sys/class/dmi/id/{sys_vendor,product_name,bios_version}
+ *
+ * Serial numbers and the machine id stay where they are: a report may be shown to others. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "agent/sampling/sampler.h"
+#include "agent/source/facts.h"
+#include "agent/source/parse.h"
+#include "agent/source/reader.h"
+#include "agent/source/topology.h"
+#include "synop/memory.h"
+
+#define FACT(NAME, KIND, UNIT, FOLD, HELP)                                                                             \
+  {                                                                                                                    \
+    NAME, KIND, UNIT, FOLD, METRIC_OF_NODE, .help = HELP                                                               \
+  }
+
+static const struct metric metrics[] = {
+  FACT ("host_name", TEXT, UNIT_NONE, FOLD_NONE, "Host name."),
+  FACT ("kernel", TEXT, UNIT_NONE, FOLD_NONE, "Release of the kernel."),
+  FACT ("architecture", TEXT, UNIT_NONE, FOLD_NONE, "Machine architecture."),
+  FACT ("os", TEXT, UNIT_NONE, FOLD_NONE, "Name and version of the distribution."),
+  FACT ("cpu_model", TEXT, UNIT_NONE, FOLD_NONE, "Model of the CPUs."),
+  FACT ("sockets", GAUGE, UNIT_COUNT, FOLD_SUM, "CPU packages."),
+  FACT ("cores", GAUGE, UNIT_COUNT, FOLD_SUM, "CPU cores."),
+  FACT ("threads", GAUGE, UNIT_COUNT, FOLD_SUM, "Hardware threads: CPUs as the kernel counts them."),
+  FACT ("numa_nodes", GAUGE, UNIT_COUNT, FOLD_SUM, "NUMA nodes."),
+  FACT ("l1d_cache", GAUGE, UNIT_BYTES, FOLD_NONE, "Level 1 data cache of a core."),
+  FACT ("l1i_cache", GAUGE, UNIT_BYTES, FOLD_NONE, "Level 1 instruction cache of a core."),
+  FACT ("l2_cache", GAUGE, UNIT_BYTES, FOLD_NONE, "Level 2 cache that a core uses."),
+  FACT ("l3_cache", GAUGE, UNIT_BYTES, FOLD_NONE, "Level 3 cache that a core uses."),
+  FACT ("memory_total", GAUGE, UNIT_BYTES, FOLD_SUM, "Memory that the kernel manages."),
+  FACT ("boot_time", GAUGE, UNIT_SECONDS, FOLD_NONE, "When the node was started, in seconds since 1970."),
+  FACT ("vendor", TEXT, UNIT_NONE, FOLD_NONE, "Vendor of the machine, from DMI."),
+  FACT ("product", TEXT, UNIT_NONE, FOLD_NONE, "Product name of the machine, from DMI."),
+  FACT ("bios_version", TEXT, UNIT_NONE, FOLD_NONE, "Version of the BIOS, from DMI."),
+  FACT ("virtualization", TEXT, UNIT_NONE, FOLD_NONE, "Hypervisor below, as far as one shows; none on bare metal."),
+};
+
+static const struct group group = {
+  .name = "hardware_info",
+  .section = "",
+  .row = "",
+  .rows_name = "",
+  .fold_name = "",
+  .flags = GROUP_ONCE,
+  .help = "What the node is: told once a session.",
+  GROUP_METRICS (metrics),
+};
+
+struct cpus {
+  char model[128];
+  bool hypervisor; /* among the flags */
+  bool flags;
+  uint64_t threads;
+  struct thread { /* as cpuinfo tells it; owned */
+    uint64_t package, core;
+    uint64_t cores; /* of its package, as the kernel counts them; 0: not told */
+  } * list;
+  size_t count;
+};
+
+/* The value of "model name\t: Intel(R) ..." when the line is of that key. */
+static bool
+cpuinfo_value (struct scan line, const char *key, struct scan *value)
+{
+  if (!scan_prefix (&line, key))
+    return false;
+  while (line.at < line.end && (*line.at == '\t' || *line.at == ' '))
+    line.at++;
+  if (!scan_prefix (&line, ":"))
+    return false;
+  scan_prefix (&line, " ");
+  *value = line;
+  return true;
+}
+
+/* Of a thread of that core; cpuinfo goes on with the cores of the package. */
+static void
+cpus_add_thread (struct cpus *cpus, uint64_t package, uint64_t core)
+{
+  if ((cpus->count & (cpus->count - 1)) == 0)
+    cpus->list = memory_resize (cpus->list, cpus->count ? 2 * cpus->count : 1, sizeof *cpus->list);
+  cpus->list[cpus->count++] = (struct thread){ package, core, 0 };
+}
+
+static void
+cpuinfo_parse (struct cpus *cpus, struct scan text)
+{
+  uint64_t package = 0, number;
+  bool has_package = false;
+  struct scan line, value;
+
+  while (scan_line (&text, &line)) {
+    if (cpuinfo_value (line, "processor", &value) && scan_uint (&value, &number)) {
+      cpus->threads++;
+      has_package = false;
+    } else if (cpuinfo_value (line, "physical id", &value)) {
+      has_package = scan_uint (&value, &package);
+    } else if (cpuinfo_value (line, "core id", &value) && has_package && scan_uint (&value, &number)) {
+      cpus_add_thread (cpus, package, number);
+    } else if (cpuinfo_value (line, "cpu cores", &value) && has_package && cpus->count > 0 &&
+               scan_uint (&value, &number)) {
+      cpus->list[cpus->count - 1].cores = number;
+    } else if (!cpus->model[0] && (cpuinfo_value (line, "model name", &value) || cpuinfo_value (line, "cpu", &value))) {
+      snprintf (cpus->model, sizeof cpus->model, "%.*s", (int) scan_length (&value), value.at);
+    } else if (!cpus->flags && cpuinfo_value (line, "flags", &value)) {
+      cpus->flags = true;
+      cpus->hypervisor = memmem (value.at, scan_length (&value), " hypervisor", strlen (" hypervisor")) != NULL;
+    }
+  }
+}
+
+static int
+thread_compare (const void *one_, const void *other_)
+{
+  const struct thread *one = one_, *other = other_;
+
+  if (one->package != other->package)
+    return one->package < other->package ? -1 : 1;
+  return one->core < other->core ? -1 : one->core > other->core;
+}
+
+/* By cpuinfo alone. Where dies of a package repeat the ids of their cores, the kernel's count of its cores is more than
+ * the ids; it is never more than its threads, but in a container that sees some of them. */
+static void
+cpuinfo_cores (struct cpus *cpus, uint64_t *sockets, uint64_t *cores)
+{
+  size_t end;
+
+  if (cpus->count > 0)
+    qsort (cpus->list, cpus->count, sizeof *cpus->list, thread_compare);
+  for (size_t i = 0; i < cpus->count; i = end) {
+    uint64_t ids = 0, told = 0;
+    for (end = i; end < cpus->count && cpus->list[end].package == cpus->list[i].package; end++) {
+      ids += end == i || cpus->list[end].core != cpus->list[end - 1].core;
+      told = cpus->list[end].cores > told ? cpus->list[end].cores : told;
+    }
+    if (told > end - i)
+      told = end - i;
+    *cores += told > ids ? told : ids;
+    ++*sockets;
+  }
+}
+
+static void
+cores_set (struct cpus *cpus, struct table *table, const char *root)
+{
+  struct topology topology = { 0 };
+  uint64_t sockets = 0, cores = 0;
+
+  topology_read (&topology, root);
+  for (size_t i = 0; i < topology.count; i++) {
+    cores += topology.cpus[i].has_core && topology.cpus[i].first_of_core;
+    sockets += topology.cpus[i].has_package && topology.cpus[i].first_of_package;
+  }
+  topology_free (&topology);
+  if (cores == 0 || sockets == 0) {
+    cores = sockets = 0;
+    cpuinfo_cores (cpus, &sockets, &cores);
+  }
+  if (sockets > 0)
+    fact_set_uint (table, "sockets", sockets);
+  if (cores > 0)
+    fact_set_uint (table, "cores", cores);
+}
+
+static void
+caches_set (struct table *table, const char *root)
+{
+  char type[32], size[32], *unit;
+  uint64_t level, bytes;
+
+  for (int i = 0; i < 16; i++) {
+    const char *folder = "/sys/devices/system/cpu/cpu0/cache";
+    if (!fact_uint (&level, root, "%s/index%d/level", folder, i) ||
+        !fact_text (type, sizeof type, root, "%s/index%d/type", folder, i) ||
+        !fact_text (size, sizeof size, root, "%s/index%d/size", folder, i))
+      continue;
+    bytes = strtoull (size, &unit, 10);
+    bytes *= *unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1;
+    if (bytes == 0)
+      continue;
+    if (level == 1)
+      fact_set_uint (table, strcmp (type, "Instruction") == 0 ? "l1i_cache" : "l1d_cache", bytes);
+    else if (level == 2)
+      fact_set_uint (table, "l2_cache", bytes);
+    else if (level == 3)
+      fact_set_uint (table, "l3_cache", bytes);
+  }
+}
+
+/* Reads a file that every machine has. */
+static bool
+file_read (struct buffer *text, const char *root, const char *path, struct table *table)
+{
+  struct reader reader;
+  int result;
+
+  reader_init (&reader, root, "%s", path);
+  result = reader_read_lines (&reader, text, table);
+  reader_free (&reader);
+  return result == 0;
+}
+
+/* A line "MemTotal:  24684084 kB" or "btime 1418183276" of a file. In another unit, or none, it is missing. */
+static void
+key_set (struct table *table, const char *name, struct buffer *text, const char *root, const char *path,
+         const char *key, const char *unit, uint64_t times)
+{
+  struct scan rest, line;
+  uint64_t number;
+
+  if (!file_read (text, root, path, table))
+    return;
+  rest = scan_buffer (text);
+  while (scan_line (&rest, &line))
+    if (scan_prefix (&line, key) && scan_uint (&line, &number)) {
+      if (scan_prefix (&line, unit) && scan_length (&line) == 0)
+        fact_set_uint (table, name, number * times);
+      else
+        table_complain (table, "%s%s: %s %llu%.*s: expected%s", root, path, key, (unsigned long long) number,
+                        (int) scan_length (&line), line.at, unit[0] ? unit : " no unit");
+      return;
+    }
+  table_complain (table, "%s%s: no number for %s", root, path, name);
+}
+
+/* PRETTY_NAME="Debian GNU/Linux 12 (bookworm)". A distribution need not have the file. */
+static void
+os_set (struct table *table, struct buffer *text, const char *root)
+{
+  struct reader reader;
+  struct scan rest, line;
+
+  reader_init (&reader, root, "/etc/os-release");
+  if (reader_read (&reader, text) < 0) {
+    reader_free (&reader);
+    reader_init (&reader, root, "/usr/lib/os-release");
+    reader_read (&reader, text);
+  }
+  reader_free (&reader);
+  rest = scan_buffer (text);
+  while (scan_line (&rest, &line)) {
+    if (!scan_prefix (&line, "PRETTY_NAME="))
+      continue;
+    if (line.end - line.at >= 2 && (*line.at == '"' || *line.at == '\'') && line.end[-1] == *line.at) {
+      line.at++;
+      line.end--;
+    }
+    if (line.at < line.end)
+      table_set_text (table, TABLE_NODE, fact_column (&group, "os"), line.at, scan_length (&line));
+    return;
+  }
+}
+
+static void
+virtualization_set (struct table *table, const struct cpus *cpus, const char *vendor, const char *product,
+                    const char *root)
+{
+  static const struct {
+    const char *word, *name;
+  } vendors[] = {
+    { "Amazon EC2", "kvm" },     { "QEMU", "kvm" },      { "KVM", "kvm" },
+    { "Google", "kvm" },         { "VMware", "vmware" }, { "Microsoft", "hyperv" },
+    { "innotek", "virtualbox" }, { "Xen", "xen" },
+  };
+  char hypervisor[64];
+  const char *name = cpus->hypervisor ? "unknown" : cpus->flags ? "none" : "";
+
+  if (fact_text (hypervisor, sizeof hypervisor, root, "/sys/hypervisor/type"))
+    name = hypervisor;
+  else if (cpus->hypervisor) /* the same vendors sell real machines too */
+    for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++)
+      if (strstr (vendor, vendors[i].word) || strstr (product, vendors[i].word)) {
+        name = vendors[i].name;
+        break;
+      }
+  fact_set_text (table, "virtualization", name);
+}
+
+static void
+kernel_fact (struct table *table, const char *name, const char *root, const char *path)
+{
+  char text[256];
+
+  if (fact_text (text, sizeof text, root, "%s", path))
+    fact_set_text (table, name, text);
+  else
+    table_complain (table, "%s%s: absent or empty", root, path);
+}
+
+static void
+kernel_set (struct table *table, const char *root)
+{
+  char text[256];
+  struct utsname system;
+
+  kernel_fact (table, "host_name", root, "/proc/sys/kernel/hostname");
+  kernel_fact (table, "kernel", root, "/proc/sys/kernel/osrelease");
+  if (fact_text (text, sizeof text, root, "/proc/sys/kernel/arch")) /* since 6.1 */
+    fact_set_text (table, "architecture", text);
+  else if (!root[0] && uname (&system) == 0)
+    fact_set_text (table, "architecture", system.machine);
+}
+
+static void
+cpus_set (struct table *table, struct cpus *cpus, struct buffer *text, const char *root)
+{
+  struct names nodes = { 0 };
+  char online[4096];
+  uint64_t threads;
+
+  if (file_read (text, root, "/proc/cpuinfo", table)) {
+    cpuinfo_parse (cpus, scan_buffer (text));
+    if (cpus->threads == 0)
+      table_complain (table, "%s/proc/cpuinfo: no processor", root);
+  }
+  fact_set_text (table, "cpu_model", cpus->model);
+  cores_set (cpus, table, root);
+  if (fact_text (online, sizeof online, root, "/sys/devices/system/cpu/online") &&
+      scan_list_count (scan_over (online, strlen (online)), &threads))
+    cpus->threads = threads;
+  if (cpus->threads > 0)
+    fact_set_uint (table, "threads", cpus->threads);
+  caches_set (table, root);
+  names_read (&nodes, "node", root, "/sys/devices/system/node");
+  if (nodes.count > 0)
+    fact_set_uint (table, "numa_nodes", nodes.count);
+  names_free (&nodes);
+}
+
+static int
+hardware_info_sample (void *state, struct table *table)
+{
+  const char *root = ((const struct sampler_context *) state)->root;
+  char vendor[128], product[128], bios[128];
+  struct buffer text = { 0 };
+  struct cpus cpus = { 0 };
+
+  kernel_set (table, root);
+  os_set (table, &text, root);
+  cpus_set (table, &cpus, &text, root);
+  key_set (table, "memory_total", &text, root, "/proc/meminfo", "MemTotal:", " kB", 1024);
+  key_set (table, "boot_time", &text, root, "/proc/stat", "btime", "", 1);
+
+  fact_text (vendor, sizeof vendor, root, "/sys/class/dmi/id/sys_vendor");
+  fact_text (product, sizeof product, root, "/sys/class/dmi/id/product_name");
+  fact_text (bios, sizeof bios, root, "/sys/class/dmi/id/bios_version");
+  fact_set_text (table, "vendor", vendor);
+  fact_set_text (table, "product", product);
+  fact_set_text (table, "bios_version", bios);
+  virtualization_set (table, &cpus, vendor, product, root);
+
+  buffer_free (&text);
+  free (cpus.list);
+  return 0;
+}
+
+/* Nothing is kept: the facts are asked for a few times in an agent's life. */
+static void *
+hardware_info_open (const struct sampler_context *context)
+{
+  return (void *) (uintptr_t) context;
+}
+
+static void
+hardware_info_close (void *state)
+{
+  (void) state;
+}
+
+const struct sampler sampler_hardware_info = { &group, NULL, hardware_info_open, hardware_info_sample,
+                                               hardware_info_close };

@@ -1,0 +1,131 @@
+/* job_info: what each job is. Its rows ride along when a job is new or more is known of it, and once a minute; the first
+ * two samples have all, since `agent --once` shows the second. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/job/job_group.h"
+#include "agent/sampling/sampler.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define ALL_PERIOD (60 * NS_PER_S)
+
+enum column { SCHEDULER, USER, UID, NAME, COMMAND, ARRAY, CPUS, STARTED, NODES, NODE_LIST, GPUS, SOURCE };
+
+#define FACT(NAME, KIND, UNIT, HELP)                                                                                   \
+  {                                                                                                                    \
+    NAME, KIND, UNIT, FOLD_NONE, .help = HELP                                                                          \
+  }
+
+static const struct metric metrics[] = {
+  [SCHEDULER] = FACT ("scheduler", TEXT, UNIT_NONE, "What started the job: slurm, pbs, oar, lsf, flux, synop, other."),
+  [USER] = FACT ("user", TEXT, UNIT_NONE, "Whose job it is."),
+  [UID] = FACT ("uid", GAUGE, UNIT_COUNT, "That user's number."),
+  [NAME] = FACT ("name", TEXT, UNIT_NONE, "The job's name."),
+  [COMMAND] = FACT ("command", TEXT, UNIT_NONE, "Name of the job's first process on this node."),
+  [ARRAY] = FACT ("array", TEXT, UNIT_NONE, "Of a job array: the array's id and the task's, 100_3."),
+  [CPUS] = FACT ("cpus", GAUGE, UNIT_COUNT,
+                 "CPUs of this node allocated to the job; where its scheduler says nothing, those that it may use."),
+  [STARTED] = FACT ("started", GAUGE, UNIT_SECONDS, "When its first process on this node began, since 1970."),
+  [NODES] = FACT ("nodes", GAUGE, UNIT_COUNT, "Nodes allocated to the job."),
+  [NODE_LIST] = FACT ("node_list", TEXT, UNIT_NONE, "Those nodes, as the scheduler writes them."),
+  [GPUS] = FACT ("gpus", TEXT, UNIT_NONE, "GPUs allocated to the job, as the scheduler writes them."),
+  [SOURCE] = FACT ("source", TEXT, UNIT_NONE,
+                   "Where CPU time comes from: cgroup, or processes (without those that ended unseen)."),
+};
+
+static const struct group group = {
+  .name = "job_info",
+  .section = "job_data",
+  .row = "job",
+  .rows_name = "jobs",
+  .fold_name = "",
+  .help = "What each batch job on this node is: its rows come when a job is new, and once a minute.",
+  .of_users = true,
+  GROUP_METRICS (metrics),
+};
+
+struct job_info {
+  struct job_group *group;
+  unsigned samples;
+  int64_t all_ns; /* when all are told next */
+  bool failing;   /* something could not be seen at the last sample */
+};
+
+static void *
+job_info_open (const struct sampler_context *context)
+{
+  struct job_info *info = memory_new (1, sizeof *info);
+
+  info->group = job_group_open (context, JOB_GROUP_INFO);
+  return info;
+}
+
+static void
+job_info_close (void *state)
+{
+  struct job_info *info = state;
+
+  job_group_close (info->group);
+  free (info);
+}
+
+static void
+set_text (struct table *table, size_t row, enum column column, const char *text)
+{
+  if (text[0])
+    table_set_text (table, row, column, text, strlen (text));
+}
+
+static void
+job_tell (struct table *table, size_t row, const struct job *job)
+{
+  const struct job_identity *identity = &job->identity;
+
+  set_text (table, row, SCHEDULER, job_scheduler_name (identity->scheduler));
+  set_text (table, row, USER, identity->user);
+  set_text (table, row, NAME, identity->name);
+  set_text (table, row, COMMAND, job->command);
+  set_text (table, row, ARRAY, identity->array);
+  set_text (table, row, NODE_LIST, identity->node_list);
+  set_text (table, row, GPUS, identity->gpus);
+  set_text (table, row, SOURCE, job->by_cgroup ? "cgroup" : "processes");
+  job_group_set (table, row, UID, identity->uid != JOB_UID_UNKNOWN, identity->uid);
+  job_group_set (table, row, CPUS, job->cpus != 0, job->cpus);
+  job_group_set (table, row, NODES, identity->nodes != 0, identity->nodes);
+  if (job->totals.started_ns > 0)
+    table_set_real (table, row, STARTED, (double) job->totals.started_ns / 1e9);
+}
+
+/* What cannot be seen is told once, and then with all rows. */
+static int
+job_info_sample (void *state, struct table *table)
+{
+  struct job_info *info = state;
+  int64_t now_ns = clock_monotonic ();
+  bool all = info->samples < 2 || now_ns >= info->all_ns, failed = info->failing;
+  const char *error;
+  struct job *job;
+
+  if (job_group_begin (info->group, table) < 0)
+    return -1;
+  info->samples += info->samples < 2;
+  for (size_t at = 0; (job = job_group_next (info->group, &at));) {
+    size_t row = all || job->changed ? job_group_add_row (table, job) : SIZE_MAX;
+
+    job->changed = false;
+    if (row != SIZE_MAX)
+      job_tell (table, row, job);
+  }
+  error = job_scan_error (job_group_scan (info->group));
+  info->failing = error[0];
+  if (all)
+    info->all_ns = now_ns + ALL_PERIOD - NS_PER_S / 2; /* the sample nearest to it */
+  if (!info->failing || (!all && failed))
+    return 0;
+  snprintf (table->error, sizeof table->error, "%s", error);
+  return -1;
+}
+
+const struct sampler sampler_job_info = { &group, NULL, job_info_open, job_info_sample, job_info_close };

@@ -1,0 +1,59 @@
+/* What each job has used so far, in a small mapped file, so that an agent that is killed or restarted goes on where it
+ * was. An entry is written in two copies by turns, each with a checksum, so that a kill at any moment leaves one whole.
+ * An entry stays when its job's last process has ended, in case the job goes on; the oldest of these make room. */
+#ifndef SYNOP_AGENT_JOB_BOOK_H
+#define SYNOP_AGENT_JOB_BOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/job/job_identity.h"
+#include "agent/job/job_process.h"
+#include "synop/error.h"
+
+#define JOBS_MAX 1024             /* jobs at a time */
+#define JOB_BOOK_ENTRIES 1280     /* with those that have ended */
+#define JOB_BOOK_KEPT_S (60 * 60) /* after the end */
+
+enum job_flow { /* totals that a cgroup counts */
+                FLOW_USER,
+                FLOW_SYSTEM,
+                FLOW_OOM_KILLS,
+                FLOW_READ_BYTES,
+                FLOW_WRITE_BYTES,
+                JOB_FLOWS
+};
+
+/* Nothing here falls while the job is known but `live` and `flow_last`. */
+struct job_totals {
+  uint64_t total[PROCESS_COUNTERS]; /* user and system: what is told, whatever the source */
+  uint64_t
+      live[PROCESS_COUNTERS]; /* of `total`, what the processes that live have counted: seen again after a restart */
+  uint64_t ended;             /* processes */
+  uint64_t usage;             /* CPU nanoseconds divided by the CPUs allocated */
+  uint64_t inside[2];         /* user and system of processes in the job's cgroup */
+  uint64_t flow[JOB_FLOWS], flow_last[JOB_FLOWS]; /* what the cgroup counted, and what it said last */
+  uint32_t flow_known;                            /* a bit for each that it has ever told */
+  uint32_t uid;                                   /* the job's; one of another user is another job */
+  uint64_t rss_peak;
+  int64_t started_ns; /* wall time of the first process; 0: not known */
+  uint64_t updated;   /* clock ticks since the machine was started */
+};
+
+struct job_book;
+/* `path` "": in memory. `now_s`: seconds since the machine was started. Never fails: where it cannot be a file,
+ * `warning` says why and it is in memory; it is "" when all is well. `boot` tells one start of the machine from another:
+ * what an earlier one counted is void. */
+struct job_book *job_book_create (const char *path, const char *boot, uint64_t now_s, struct error *warning);
+void job_book_destroy (struct job_book *book);
+
+/* The entry of that job, with what it has used so far in `totals`; with zeros when there was none, when it was another
+ * user's, or when it ended more than JOB_BOOK_KEPT_S ago. SIZE_MAX: JOB_BOOK_ENTRIES jobs are alive. */
+size_t job_book_take (struct job_book *book, const char *label, uint32_t uid, uint64_t now_s,
+                      struct job_totals *totals);
+void job_book_write (struct job_book *book, size_t entry, const struct job_totals *totals);
+/* The job has ended; its entry is kept for a while. */
+void job_book_give_back (struct job_book *book, size_t entry, uint64_t now_s);
+
+#endif

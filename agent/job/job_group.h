@@ -1,0 +1,41 @@
+/* What the job groups share: one scan for each instant, and their rows. */
+#ifndef SYNOP_AGENT_JOB_GROUP_H
+#define SYNOP_AGENT_JOB_GROUP_H
+
+#include "agent/job/job_scan.h"
+#include "agent/sampling/sampler.h"
+
+enum job_group_place { /* a bit for each in job->shown */
+                       JOB_GROUP_INFO,
+                       JOB_GROUP_CPU,
+                       JOB_GROUP_MEMORY,
+                       JOB_GROUP_IO,
+                       JOB_GROUP_PROCESSES,
+                       JOB_GROUP_GPU,
+                       JOB_GROUPS
+};
+
+/* Each sampler opens one; the scan ends with the last of them. */
+struct job_group;
+struct job_group *job_group_open (const struct sampler_context *context, enum job_group_place place);
+void job_group_close (void *group);
+
+/* Scans, unless another group did so for this instant. -1: table->error is set. */
+int job_group_begin (struct job_group *group, struct table *table);
+/* The jobs one after the other; those that have ended once more, with their last totals. NULL: no more. `at` begins
+ * with 0. */
+struct job *job_group_next (struct job_group *group, size_t *at);
+/* A whole sample: scans, and calls `tell` with a row for each job. -1: table->error is set. */
+typedef void job_tell_fn (const struct job_scan *scan, struct table *table, size_t row, const struct job *job);
+int job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tell);
+/* Adds the job's row; SIZE_MAX when there is no room. */
+size_t job_group_add_row (struct table *table, const struct job *job);
+/* The label of the job that the process belongs to, as the last scan of the groups that share `share` has it. NULL: of
+ * none, or no job group is sampled. In the sampling thread, where `share` is the context's. */
+const char *job_group_label_of (const struct job_share *share, pid_t pid);
+struct job_scan *job_group_scan (const struct job_group *group);
+
+/* What is not known stays missing. */
+void job_group_set (struct table *table, size_t row, size_t column, bool known, uint64_t value);
+
+#endif

@@ -1,0 +1,88 @@
+/* See job_user.h. */
+#include "agent/job/job_user.h"
+
+#include <stdlib.h>
+
+#include "synop/memory.h"
+
+void
+job_users_free (struct job_users *users)
+{
+  free (users->list);
+  *users = (struct job_users){ 0 };
+}
+
+static struct job_user *
+user_find (const struct job_users *users, uint32_t uid)
+{
+  for (size_t i = 0; i < users->count; i++)
+    if (users->list[i].uid == uid)
+      return &users->list[i];
+  return NULL;
+}
+
+/* Those who have nothing and wait for nothing make room, so that there are hardly more than have jobs. */
+static struct job_user *
+user_add (struct job_users *users, uint32_t uid, int64_t now_ns)
+{
+  for (size_t i = users->count; i-- > 0;)
+    if (users->list[i].jobs == 0 && users->list[i].due_ns <= now_ns)
+      users->list[i] = users->list[--users->count];
+  if (users->count == users->capacity) {
+    users->capacity = users->capacity ? users->capacity * 2 : 16;
+    users->list = memory_resize (users->list, users->capacity, sizeof *users->list);
+  }
+  users->list[users->count] = (struct job_user){ .uid = uid, .due_ns = now_ns };
+  return &users->list[users->count++];
+}
+
+bool
+job_users_may_begin (struct job_users *users, uint32_t uid, int64_t now_ns)
+{
+  const struct job_user *user = user_find (users, uid);
+
+  return !user || user->due_ns - now_ns <= (JOB_USER_BURST - 1) * JOB_USER_PAUSE_NS;
+}
+
+void
+job_users_add (struct job_users *users, uint32_t uid, int64_t now_ns)
+{
+  struct job_user *user = user_find (users, uid);
+
+  if (!user)
+    user = user_add (users, uid, now_ns);
+  if (user->due_ns < now_ns)
+    user->due_ns = now_ns;
+  /* Those that ran when the agent was started may be more than it would let begin. */
+  if (user->due_ns - now_ns < JOB_USER_BURST * JOB_USER_PAUSE_NS)
+    user->due_ns += JOB_USER_PAUSE_NS;
+  user->jobs++;
+}
+
+void
+job_users_remove (struct job_users *users, uint32_t uid)
+{
+  struct job_user *user = user_find (users, uid);
+
+  if (user && user->jobs != 0)
+    user->jobs--;
+}
+
+uint32_t
+job_users_count (const struct job_users *users, uint32_t uid)
+{
+  const struct job_user *user = user_find (users, uid);
+
+  return user ? user->jobs : 0;
+}
+
+const struct job_user *
+job_users_most (const struct job_users *users)
+{
+  const struct job_user *most = NULL;
+
+  for (size_t i = 0; i < users->count; i++)
+    if (users->list[i].jobs != 0 && (!most || users->list[i].jobs > most->jobs))
+      most = &users->list[i];
+  return most;
+}

@@ -1,0 +1,184 @@
+/* instance_info: which cloud instance this node is, if it is one. Told once a session.
+ *
+ * What the firmware tells is free of charge, in /sys/class/dmi/id:
+ *
+ *             sys_vendor            product_name      board_asset_tag       chassis_asset_tag
+ *   EC2       Amazon EC2            p4d.24xlarge      i-0123456789abcdef0   Amazon EC2
+ *   EC2, Xen  Xen                   HVM domU                                              (product_uuid: "ec2...")
+ *   Azure     Microsoft Corporation Virtual Machine                         7783-7084-3265-9085-8269-3286-77
+ *
+ * product_uuid is Azure's id of the machine (root alone can read it). The image, and what is missing, only the metadata
+ * service knows: it is asked when the configuration says so, in a lane's thread, and what it says goes before.
+ * What is not known then neuron-monitor may tell, where it runs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/neuron/imds.h"
+#include "agent/neuron/neuron.h"
+#include "agent/sampling/sampler.h"
+#include "agent/source/facts.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define METADATA_PATIENCE (1 * NS_PER_S)
+#define NEURON_PATIENCE (15 * NS_PER_S) /* its first report */
+#define AZURE_ASSET_TAG "7783-7084-3265-9085-8269-3286-77"
+
+#define FACT(NAME, HELP)                                                                                               \
+  {                                                                                                                    \
+    NAME, TEXT, UNIT_NONE, FOLD_NONE, METRIC_OF_NODE, .help = HELP                                                     \
+  }
+
+static const struct metric metrics[] = {
+  FACT ("cloud", "Cloud that the node is in: aws or azure."),
+  FACT ("instance_id", "Id of the instance."),
+  FACT ("instance_type", "Type of the instance."),
+  FACT ("ami_id", "Image that it was started from: an AMI, or an Azure image."),
+  FACT ("availability_zone", "Availability zone."),
+  FACT ("region", "Region."),
+};
+
+static const struct group group = {
+  .name = "instance_info",
+  .section = "",
+  .row = "",
+  .rows_name = "",
+  .fold_name = "",
+  .flags = GROUP_ONCE,
+  .help = "Which cloud instance the node is: told once a session.",
+  GROUP_METRICS (metrics),
+};
+
+enum cloud { CLOUD_NONE, CLOUD_AWS, CLOUD_AZURE };
+
+struct instance {
+  char *root, *endpoint; /* copies: see lane.h */
+  bool metadata;
+  bool of_another; /* the service knows this machine, not the recorded one: it is not asked */
+  struct neuron *neuron;
+  bool by_neuron; /* neuron-monitor is asked too */
+};
+
+static void *
+instance_open (const struct sampler_context *context)
+{
+  struct instance *instance = memory_new (1, sizeof *instance);
+
+  instance->root = memory_string (context->root);
+  instance->endpoint = memory_string (context->instance_endpoint);
+  instance->metadata = context->instance_metadata && instance->endpoint && instance->endpoint[0];
+  instance->of_another = instance->metadata && instance->root[0] && strcmp (instance->endpoint, IMDS_ENDPOINT) == 0;
+  instance->metadata = instance->metadata && !instance->of_another;
+  instance->neuron = neuron_open (context);
+  return instance;
+}
+
+static bool
+instance_may_block (void *state)
+{
+  struct instance *instance = state;
+
+  instance->by_neuron = neuron_source (instance->neuron, false) == NEURON_BY_MONITOR;
+  return instance->metadata || instance->by_neuron;
+}
+
+static enum cloud
+dmi_read (const char *root, struct imds_facts *facts)
+{
+  char vendor[64], chassis[64], uuid[64], text[IMDS_TEXT_SIZE];
+
+  fact_text (vendor, sizeof vendor, root, "/sys/class/dmi/id/sys_vendor");
+  fact_text (chassis, sizeof chassis, root, "/sys/class/dmi/id/chassis_asset_tag");
+  if (!fact_text (uuid, sizeof uuid, root, "/sys/class/dmi/id/product_uuid"))
+    fact_text (uuid, sizeof uuid, root, "/sys/hypervisor/uuid");
+
+  if (strcmp (vendor, "Amazon EC2") == 0) {
+    if (fact_text (text, sizeof text, root, "/sys/class/dmi/id/board_asset_tag") && strncmp (text, "i-", 2) == 0)
+      strcpy (facts->instance_id, text);
+    fact_text (facts->instance_type, sizeof facts->instance_type, root, "/sys/class/dmi/id/product_name");
+    return CLOUD_AWS;
+  }
+  if (strcmp (vendor, "Xen") == 0 && strncasecmp (uuid, "ec2", 3) == 0)
+    return CLOUD_AWS;
+  if (strcmp (vendor, "Microsoft Corporation") == 0 && strcmp (chassis, AZURE_ASSET_TAG) == 0) {
+    for (size_t i = 0; uuid[i] && i < sizeof uuid - 1; i++)
+      facts->instance_id[i] = (char) (uuid[i] >= 'A' && uuid[i] <= 'Z' ? uuid[i] | 32 : uuid[i]);
+    return CLOUD_AZURE;
+  }
+  return CLOUD_NONE;
+}
+
+/* What is not known yet comes from `more`. */
+static void
+facts_fill (char *text, const char *more)
+{
+  if (!text[0])
+    strcpy (text, more);
+}
+
+/* Where the firmware tells nothing, both are tried. Returns the cloud that answered, or what it was taken for. */
+static enum cloud
+metadata_ask (const struct instance *instance, enum cloud cloud, struct imds_facts *facts, struct error *error)
+{
+  int64_t now = clock_monotonic (), deadline = now + METADATA_PATIENCE;
+  struct imds_facts told = { 0 };
+  int rc = -1;
+
+  if (cloud != CLOUD_AZURE)
+    rc = imds_ask_aws (instance->endpoint, cloud == CLOUD_AWS ? deadline : now + METADATA_PATIENCE / 2, &told, error);
+  if (cloud == CLOUD_NONE && rc == 0)
+    cloud = CLOUD_AWS;
+  else if (cloud != CLOUD_AWS)
+    rc = imds_ask_azure (instance->endpoint, deadline, &told, error);
+  if (cloud == CLOUD_NONE && rc == 0)
+    cloud = CLOUD_AZURE;
+  if (rc == 0)
+    error->text[0] = '\0';
+
+  facts_fill (told.instance_id, facts->instance_id);
+  facts_fill (told.instance_type, facts->instance_type);
+  *facts = told;
+  return cloud;
+}
+
+static int
+instance_sample (void *state, struct table *table)
+{
+  static const char *const clouds[] = { [CLOUD_NONE] = "", [CLOUD_AWS] = "aws", [CLOUD_AZURE] = "azure" };
+  const struct instance *instance = state;
+  struct imds_facts facts = { 0 };
+  struct error error = { "" };
+  enum cloud cloud = dmi_read (instance->root, &facts);
+
+  if (instance->metadata)
+    cloud = metadata_ask (instance, cloud, &facts, &error);
+  else if (instance->of_another)
+    error_set (&error, "the metadata service is not asked under --root: it tells of this machine");
+  if (instance->by_neuron)
+    neuron_instance (instance->neuron, clock_monotonic () + NEURON_PATIENCE, &facts);
+  if (cloud == CLOUD_NONE && strncmp (facts.instance_id, "i-", 2) == 0)
+    cloud = CLOUD_AWS; /* Neuron is nowhere else */
+  snprintf (table->error, sizeof table->error, "%.*s", (int) sizeof table->error - 1, error.text);
+  fact_set_text (table, "cloud", clouds[cloud]);
+  fact_set_text (table, "instance_id", facts.instance_id);
+  fact_set_text (table, "instance_type", facts.instance_type);
+  fact_set_text (table, "ami_id", facts.image_id);
+  fact_set_text (table, "availability_zone", facts.availability_zone);
+  fact_set_text (table, "region", facts.region);
+  return 0;
+}
+
+static void
+instance_close (void *state)
+{
+  struct instance *instance = state;
+
+  neuron_unref (instance->neuron);
+  free (instance->root);
+  free (instance->endpoint);
+  free (instance);
+}
+
+const struct sampler sampler_instance_info = { &group, instance_may_block, instance_open, instance_sample,
+                                               instance_close };

@@ -1,0 +1,43 @@
+/* The node's AWS Neuron devices, which all Neuron groups share: whether there are any, and who tells of them.
+ *
+ * neuron-monitor is asked where it is installed (or named by [neuron] command): a child process that a thread reads, so
+ * that samples wait for nothing. Else the driver's sysfs is read, in lanes, since a driver may hang. On a node without
+ * Neuron there is neither thread nor process, and once a minute a look for the driver. */
+#ifndef SYNOP_AGENT_NEURON_H
+#define SYNOP_AGENT_NEURON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/neuron/imds.h"
+#include "agent/neuron/neuron_report.h"
+#include "agent/sampling/sampler.h"
+#include "synop/table.h"
+
+#define NEURON_PROGRAM "neuron-monitor"
+
+enum neuron_source { NEURON_ABSENT, NEURON_BY_MONITOR, NEURON_BY_SYSFS };
+
+struct neuron;
+
+/* That of the context, which is made for the first group; where it has no place each group has its own. */
+struct neuron *neuron_open (const struct sampler_context *context);
+void neuron_unref (struct neuron *neuron); /* by each group; NULL is fine */
+/* Who keeps the context's place ends it: neuron-monitor too, whoever still has it. NULL is fine. */
+void neuron_end (struct neuron *neuron);
+
+/* Who tells. In the sampling thread: looks for the driver now and then, and starts neuron-monitor for those who will ask
+ * for values (`begin`). */
+enum neuron_source neuron_source (struct neuron *neuron, bool begin);
+const char *neuron_root (const struct neuron *neuron);
+
+/* While neuron_source says NEURON_BY_MONITOR: see neuron_monitor.h. */
+int neuron_sample (struct neuron *neuron, enum neuron_kind kind, struct table *table);
+bool neuron_wait (struct neuron *neuron, enum neuron_kind kind, int64_t deadline_ns);
+/* Waits for what neuron-monitor says of the instance, and fills in what is not known. */
+void neuron_instance (struct neuron *neuron, int64_t deadline_ns, struct imds_facts *facts);
+
+/* Why there is nothing of Neuron: "" when there is. For --list-groups. */
+void neuron_absent (const struct sampler_context *context, char *text, size_t size);
+
+#endif

@@ -1,0 +1,20 @@
+/* What the Neuron driver tells in its sysfs, where there is no neuron-monitor: all runtimes together, "driver". Files are
+ * opened for reading alone: writing to one would clear a counter, or reset the device. */
+#ifndef SYNOP_AGENT_NEURON_SYSFS_H
+#define SYNOP_AGENT_NEURON_SYSFS_H
+
+#include <stdbool.h>
+
+#include "agent/neuron/neuron_report.h"
+#include "synop/table.h"
+
+struct neuron_sysfs;
+
+struct neuron_sysfs *neuron_sysfs_create (const char *root, enum neuron_kind kind);
+void neuron_sysfs_destroy (struct neuron_sysfs *sysfs); /* NULL is fine */
+bool neuron_sysfs_exists (const char *root);            /* is the driver there? */
+
+/* Fills a table of that kind's group; nothing where the driver tells nothing of it. -1: table->error. */
+int neuron_sysfs_sample (struct neuron_sysfs *sysfs, struct table *table);
+
+#endif

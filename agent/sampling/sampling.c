@@ -1,0 +1,375 @@
+/* When the groups are sampled, and their tables; see sampling.h. */
+#include "agent/sampling/sampling.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampling/bounds.h"
+#include "agent/sampling/lane.h"
+#include "synop/clock.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+/* How long a sample waits for the samplers in lanes: a quarter of the group's period, and never more than this. They
+ * run beside the ordinary ones, and one that misses it is not waited for again until it has answered (lane.h), so a
+ * file server that dies delays one frame by a tenth of a second at most, and none after that. */
+#define LANE_WAIT_MAX (100 * NS_PER_MS)
+
+struct slot {
+  const struct sampler *sampler;
+  void *state;
+  struct lane *lane;  /* NULL: sampled in place; else it owns `state` */
+  struct table table; /* its user may swap it with another one of the group */
+  struct bounds *bounds;
+  int64_t period_ns, due_ns;
+  bool due;          /* in the sample that is being taken */
+  bool asked;        /* GROUP_ONCE: to be sampled */
+  bool awaited;      /* GROUP_ONCE in a lane: asked for and not yet there */
+  bool waits;        /* GROUP_ONCE in a lane: to be begun as soon as may be */
+  bool worked;       /* at least once */
+  bool there;        /* it has had a row or an error */
+  bool told;         /* the failure is in the log */
+  unsigned failures; /* in a row */
+};
+
+/* The lane of a sampler that was closed while it hung. */
+struct stuck {
+  const struct sampler *sampler;
+  struct lane *lane;
+};
+
+struct sampling {
+  struct sampling_clock clock;
+  struct slot *slots;
+  const struct group **groups;
+  size_t count;
+  struct table **due_tables; /* of the last sample */
+  size_t *due_slots;
+  struct stuck *stuck;
+  size_t stuck_count;
+  bool hurried;                                           /* the thread has a real-time priority */
+  char told_error[sizeof ((struct table *) NULL)->error]; /* in this sample */
+};
+
+static int64_t
+floor_to_multiple (int64_t value, int64_t period_ns)
+{
+  int64_t rest = value % period_ns;
+
+  return value - rest - (rest < 0 ? period_ns : 0);
+}
+
+int64_t
+sampling_next_instant (const struct sampling_clock *clock, int64_t after_ns, int64_t period_ns)
+{
+  int64_t since = after_ns - clock->here_ns;
+  int64_t there = clock->there_ns + since + llround ((double) since * clock->drift);
+  int64_t multiple = floor_to_multiple (there, period_ns);
+  int64_t instant;
+
+  do { /* twice at most: the way there and back may round */
+    multiple += period_ns;
+    int64_t ahead = multiple - clock->there_ns;
+
+    instant = clock->here_ns + ahead - llround ((double) ahead * (clock->drift / (1 + clock->drift)));
+  } while (instant <= after_ns);
+  return instant;
+}
+
+static bool
+is_once (const struct slot *slot)
+{
+  return slot->sampler->group->flags & GROUP_ONCE;
+}
+
+static void
+slot_open (struct slot *slot, const struct sampler *sampler, int64_t period_ns, const struct sampler_context *context)
+{
+  slot->sampler = sampler;
+  slot->state = sampler->open (context);
+  if (sampler->may_block)
+    slot->lane = lane_create (sampler, slot->state);
+  table_init (&slot->table, sampler->group);
+  slot->bounds = bounds_create (sampler->group);
+  slot->period_ns = period_ns;
+  slot->due_ns = INT64_MAX;
+  slot->asked = is_once (slot);
+}
+
+void
+sampling_open (struct sampling *sampling, const struct sampler *const *samplers_, const int64_t *periods_ns,
+               size_t count, const struct sampler_context *context)
+{
+  sampling->slots = memory_new (count, sizeof *sampling->slots);
+  sampling->groups = memory_new (count, sizeof *sampling->groups);
+  sampling->due_tables = memory_new (count, sizeof *sampling->due_tables);
+  sampling->due_slots = memory_new (count, sizeof *sampling->due_slots);
+  for (size_t i = 0; i < count; i++)
+    if (periods_ns[i] != 0) {
+      slot_open (&sampling->slots[sampling->count], samplers_[i], periods_ns[i], context);
+      sampling->groups[sampling->count++] = samplers_[i]->group;
+    }
+}
+
+struct sampling *
+sampling_create (const struct sampler *const *samplers_, const int64_t *periods_ns, size_t count,
+                 const struct sampler_context *context)
+{
+  struct sampling *sampling = memory_new (1, sizeof *sampling);
+
+  sampling_open (sampling, samplers_, periods_ns, count, context);
+  return sampling;
+}
+
+void
+sampling_close (struct sampling *sampling)
+{
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    if (!slot->lane)
+      slot->sampler->close (slot->state);
+    else if (lane_busy (slot->lane)) {
+      sampling->stuck = memory_resize (sampling->stuck, sampling->stuck_count + 1, sizeof *sampling->stuck);
+      sampling->stuck[sampling->stuck_count++] = (struct stuck){ slot->sampler, slot->lane };
+    } else
+      lane_destroy (slot->lane);
+    table_free (&slot->table);
+    bounds_destroy (slot->bounds);
+  }
+  sampling->count = 0;
+  free (sampling->slots);
+  free (sampling->groups);
+  free (sampling->due_tables);
+  free (sampling->due_slots);
+}
+
+void
+sampling_destroy (struct sampling *sampling)
+{
+  if (!sampling)
+    return;
+  sampling_close (sampling);
+  for (size_t i = 0; i < sampling->stuck_count; i++)
+    lane_destroy (sampling->stuck[i].lane);
+  free (sampling->stuck);
+  free (sampling);
+}
+
+const struct group *const *
+sampling_groups (const struct sampling *sampling, size_t *count)
+{
+  *count = sampling->count;
+  return sampling->groups;
+}
+
+int64_t
+sampling_shortest_period (const struct sampling *sampling)
+{
+  int64_t shortest = INT64_MAX;
+
+  for (size_t i = 0; i < sampling->count; i++)
+    if (!is_once (&sampling->slots[i]) && sampling->slots[i].period_ns < shortest)
+      shortest = sampling->slots[i].period_ns;
+  return shortest;
+}
+
+void
+sampling_hurry (struct sampling *sampling)
+{
+  struct sched_param parameter = { .sched_priority = sched_get_priority_min (SCHED_FIFO) };
+
+  sampling->hurried = sched_setscheduler (0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter) == 0;
+  if (!sampling->hurried)
+    log_info ("samples are taken at the ordinary priority: %s", strerror (errno));
+}
+
+void
+sampling_calm (struct sampling *sampling)
+{
+  struct sched_param ordinary = { .sched_priority = 0 };
+
+  if (sampling->hurried) /* the flag stays: who has the right by RLIMIT_RTPRIO alone may not take it away */
+    sched_setscheduler (0, SCHED_OTHER | SCHED_RESET_ON_FORK, &ordinary);
+  sampling->hurried = false;
+}
+
+void
+sampling_start (struct sampling *sampling, int64_t instant_ns)
+{
+  for (size_t i = 0; i < sampling->count; i++)
+    if (!is_once (&sampling->slots[i]))
+      sampling->slots[i].due_ns = instant_ns;
+}
+
+void
+sampling_ask_facts (struct sampling *sampling)
+{
+  for (size_t i = 0; i < sampling->count; i++)
+    sampling->slots[i].asked = is_once (&sampling->slots[i]);
+}
+
+int64_t
+sampling_next_due (const struct sampling *sampling)
+{
+  int64_t next = INT64_MAX;
+
+  for (size_t i = 0; i < sampling->count; i++)
+    if (sampling->slots[i].due_ns < next)
+      next = sampling->slots[i].due_ns;
+  return next;
+}
+
+/* A failure is logged when it lasts, and when it ends: a sample that was late once on a busy machine is no news. One
+ * that is there from the start is how the machine is (no such hardware): it stands in the report, and in the log for who
+ * asks for it. Groups that share a source fail with the same words: the first tells. */
+static void
+slot_tell (struct sampling *sampling, struct slot *slot)
+{
+  const char *name = slot->sampler->group->name;
+
+  if (!slot->table.error[0]) {
+    if (slot->told)
+      log_info ("group %s: fine again", name);
+    slot->told = false;
+    slot->worked = true;
+    slot->failures = 0;
+  } else if (++slot->failures == 2) {
+    slot->told = slot->worked && strcmp (sampling->told_error, slot->table.error) != 0;
+    if (slot->told)
+      log_warning ("group %s: %s", name, slot->table.error);
+    else
+      log_debug ("group %s: %s", name, slot->table.error);
+    if (slot->told)
+      strcpy (sampling->told_error, slot->table.error);
+  }
+}
+
+/* Not while the same sampler hangs in a lane from before. */
+static void
+slot_begin (struct sampling *sampling, struct slot *slot)
+{
+  for (size_t i = 0; i < sampling->stuck_count; i++) {
+    struct stuck *stuck = &sampling->stuck[i];
+
+    if (stuck->sampler != slot->sampler)
+      continue;
+    if (lane_busy (stuck->lane)) {
+      slot->waits = is_once (slot);
+      return;
+    }
+    lane_destroy (stuck->lane);
+    *stuck = sampling->stuck[--sampling->stuck_count];
+    break;
+  }
+  slot->waits = false;
+  lane_begin (slot->lane);
+}
+
+/* Facts that come late are told as "timed out" first, and ride with the sample that finds them there. */
+static void
+slot_collect (struct slot *slot, int64_t now_ns)
+{
+  int64_t wait_ns = slot->period_ns / 4 < LANE_WAIT_MAX ? slot->period_ns / 4 : LANE_WAIT_MAX;
+  bool there = lane_collect (slot->lane, &slot->table, slot->due ? now_ns + wait_ns : now_ns);
+
+  slot->due |= there;
+  slot->awaited = is_once (slot) && !there;
+}
+
+static void
+slot_sample (struct slot *slot)
+{
+  table_begin (&slot->table);
+  if (slot->sampler->sample (slot->state, &slot->table) < 0 && !slot->table.error[0])
+    snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
+}
+
+/* What a lane tells late was read since the lane began; the rest since this sample began. */
+static void
+slot_check (struct slot *slot, int64_t began_ns, int64_t now_ns)
+{
+  if (slot->lane && slot->table.monotonic_ns < began_ns)
+    began_ns = slot->table.monotonic_ns;
+  bounds_check (slot->bounds, &slot->table, began_ns, now_ns);
+}
+
+/* The next instant lies at least half a period ahead: after a wake that was late, after a start between two multiples,
+ * or when the mapping to the other clock has moved, two samples that almost touch would say nothing. */
+static void
+slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
+{
+  if (!is_once (slot))
+    slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 2 - 1, slot->period_ns);
+}
+
+void
+sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock)
+{
+  sampling->clock = *clock;
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    if (slot->due_ns == INT64_MAX)
+      continue;
+    /* The instant nearest to the one that was planned: a mapping that became a little better moves it by microseconds,
+     * and must not make it go by, even if that means that it was a moment ago. */
+    slot->due_ns = sampling_next_instant (clock, slot->due_ns - slot->period_ns / 2, slot->period_ns);
+  }
+}
+
+void
+sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
+{
+  int64_t began_ns = clock_monotonic ();
+
+  *sample = (struct sample){
+    .monotonic_ns = now_ns, .wall_ns = clock_wall (), .tables = sampling->due_tables, .slots = sampling->due_slots
+  };
+  sampling->told_error[0] = '\0';
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    slot->due = slot->due_ns <= now_ns || slot->asked;
+    slot->asked = false;
+    if (slot->lane && (slot->due || slot->waits))
+      slot_begin (sampling, slot);
+  }
+  for (size_t i = 0; i < sampling->count; i++)
+    if (sampling->slots[i].due && !sampling->slots[i].lane) {
+      slot_sample (&sampling->slots[i]);
+      if (sampling->hurried)
+        sched_yield ();
+    }
+  for (size_t i = 0; i < sampling->count; i++) {
+    struct slot *slot = &sampling->slots[i];
+
+    if (slot->lane && (slot->due || slot->awaited))
+      slot_collect (slot, now_ns);
+    if (!slot->due)
+      continue;
+    slot_tell (sampling, slot);
+    slot_check (slot, now_ns, now_ns + (clock_monotonic () - began_ns));
+    slot->table.monotonic_ns = now_ns;
+    slot->table.period_ns = slot->period_ns;
+    slot_plan (sampling, slot, now_ns);
+    slot->there |= slot->table.rows != 0 || slot->table.error[0];
+    if (slot->sampler->optional && !slot->there)
+      continue;
+    sampling->due_tables[sample->count] = &slot->table;
+    sampling->due_slots[sample->count++] = i;
+  }
+}
+
+void
+sampling_skip (struct sampling *sampling, int64_t now_ns)
+{
+  for (size_t i = 0; i < sampling->count; i++)
+    if (sampling->slots[i].due_ns <= now_ns)
+      slot_plan (sampling, &sampling->slots[i], now_ns);
+}

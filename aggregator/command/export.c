@@ -1,0 +1,409 @@
+/* See export.h. */
+#include "aggregator/command/export.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/command/catch_up.h"
+#include "aggregator/command/filters.h"
+#include "aggregator/command/replay.h"
+#include "aggregator/history/history_read.h"
+#include "synop/clock.h"
+#include "synop/globs.h"
+#include "synop/hash.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+#include "synop/report.h"
+#include "synop/schema.h"
+
+#define SHARE_PLACES 4
+
+static const struct export_format *const formats[] = {
+  [FORMAT_CSV] = &export_csv, [FORMAT_JSON] = &export_json, [FORMAT_HDF5] = &export_hdf5
+};
+
+/* ---- columns ---- */
+
+bool
+export_has_label (const struct group *group)
+{
+  return *group->rows_name;
+}
+
+size_t
+export_columns (const struct group *group)
+{
+  return EXPORT_FIXED - !export_has_label (group) + group->metric_count;
+}
+
+const char *
+export_unit (const struct metric *metric)
+{
+  bool share = metric->kind == COUNTER && metric->flags & METRIC_SHARE;
+
+  return metric_unit_name (share ? UNIT_PERCENT : metric->unit);
+}
+
+/* What a row is, unless a metric has that name. */
+static const char *
+label_name (const struct group *group)
+{
+  for (size_t i = 0; i < group->metric_count; i++)
+    if (strcasecmp (group->metrics[i].name, group->row) == 0)
+      return "row";
+  return *group->row ? group->row : "row";
+}
+
+struct export_column
+export_column (const struct group *group, size_t column)
+{
+  const struct export_column fixed[EXPORT_FIXED] = {
+    { "time", "" }, { "node", "" }, { label_name (group), "" }, { "period", "seconds" }, { "error", "" }
+  };
+
+  if (!export_has_label (group) && column >= 2)
+    column++;
+  if (column < EXPORT_FIXED)
+    return fixed[column];
+  return (struct export_column){ group->metrics[column - EXPORT_FIXED].name,
+                                 export_unit (&group->metrics[column - EXPORT_FIXED]) };
+}
+
+void
+export_number (struct json *json, const struct metric *metric, const struct value *value)
+{
+  bool share = metric->kind == COUNTER && metric->flags & METRIC_SHARE;
+
+  if (value->type == VALUE_UINT)
+    json_uint (json, value->as.u);
+  else if (value->type == VALUE_INT)
+    json_int (json, value->as.i);
+  else if (value->type == VALUE_REAL && share)
+    json_real_places (json, value->as.d, SHARE_PLACES);
+  else if (value->type == VALUE_REAL)
+    json_real (json, value->as.d);
+  else
+    json_null (json);
+}
+
+/* ---- tables ---- */
+
+/* Names, by their hash: to count them. */
+struct name_set {
+  uint64_t *places; /* 0: free */
+  size_t count, capacity;
+};
+
+static void name_set_add (struct name_set *set, uint64_t hash);
+
+static void
+name_set_grow (struct name_set *set)
+{
+  struct name_set larger = { .capacity = set->capacity ? 2 * set->capacity : 8 };
+
+  larger.places = memory_new (larger.capacity, sizeof larger.places[0]);
+  for (size_t i = 0; i < set->capacity; i++)
+    if (set->places[i])
+      name_set_add (&larger, set->places[i]);
+  free (set->places);
+  *set = larger;
+}
+
+static void
+name_set_add (struct name_set *set, uint64_t hash)
+{
+  size_t at;
+
+  if (2 * set->count >= set->capacity)
+    name_set_grow (set);
+  for (at = hash & (set->capacity - 1); set->places[at]; at = (at + 1) & (set->capacity - 1))
+    if (set->places[at] == hash)
+      return;
+  set->places[at] = hash;
+  set->count++;
+}
+
+struct export_table {
+  struct export_table *next; /* the last one that was made comes first */
+  const struct group *group; /* of a schema, which lives as long as the file is open */
+  void *state;
+  struct name_set nodes; /* that have it */
+};
+
+static bool
+same_group (const struct group *one, const struct group *other)
+{
+  bool same = one->metric_count == other->metric_count && strcmp (one->name, other->name) == 0 &&
+              strcmp (one->section, other->section) == 0 && strcmp (one->row, other->row) == 0 &&
+              strcmp (one->rows_name, other->rows_name) == 0;
+
+  for (size_t i = 0; same && i < one->metric_count; i++) {
+    const struct metric *a = &one->metrics[i], *b = &other->metrics[i];
+    same = strcmp (a->name, b->name) == 0 && a->kind == b->kind && a->unit == b->unit && a->flags == b->flags;
+  }
+  return same;
+}
+
+/* A group that has other columns on some nodes, or after an upgrade, gets a second table: "network-2". */
+static struct export_table *
+table_of (struct export *export, const struct group *group, struct error *error)
+{
+  struct export_table *table = export->tables;
+  size_t others = 0;
+  char *name;
+
+  while (table && table->group != group && !same_group (table->group, group))
+    table = table->next;
+  if (table)
+    return table;
+  for (const struct export_table *other = export->tables; other; other = other->next)
+    others += strcmp (other->group->name, group->name) == 0;
+  name = others ? memory_format ("%s-%zu", group->name, others + 1) : memory_string (group->name);
+  table = memory_new (1, sizeof *table);
+  table->group = group;
+  table->state = export->format->begin (export->output, name, group, error);
+  free (name);
+  if (!table->state) {
+    free (table);
+    return NULL;
+  }
+  table->next = export->tables;
+  export->tables = table;
+  return table;
+}
+
+/* ---- rows ---- */
+
+static int
+add_row (struct export *export, struct export_table *table, const struct export_row *row, struct error *error)
+{
+  export->rows++;
+  return export->format->row (table->state, row, error);
+}
+
+/* The node as a whole; texts are of the node itself. */
+static int
+add_node (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row,
+          struct error *error)
+{
+  struct value values[SCHEMA_METRICS_MAX];
+  const struct group *group = pair->now->group;
+  size_t searched = 0;
+
+  report_node_values (pair, values, &searched);
+  for (size_t i = 0; i < group->metric_count; i++)
+    if (group->metrics[i].kind == TEXT && group->metrics[i].flags & METRIC_OF_NODE)
+      values[i] = *table_get (pair->now, TABLE_NODE, i);
+  row.values = values;
+  return add_row (export, table, &row, error);
+}
+
+static int
+add_devices (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row,
+             const char *only, struct error *error)
+{
+  const struct group *group = pair->now->group;
+  const struct table *before = report_before (pair);
+  int64_t elapsed = report_elapsed_ns (pair);
+  struct value values[SCHEMA_METRICS_MAX];
+  size_t searched = 0;
+  struct report_search search = { .searched = &searched };
+
+  row.values = values;
+  for (size_t i = 0; i < pair->now->rows; i++) {
+    size_t old = report_row_before (pair->now, before, i, &search);
+    row.label = table_label (pair->now, i, &row.label_length);
+    if (only && (strlen (only) != row.label_length || memcmp (only, row.label, row.label_length) != 0))
+      continue;
+    for (size_t k = 0; k < group->metric_count; k++)
+      values[k] = group->metrics[k].flags & METRIC_OF_NODE
+                      ? (struct value){ .type = VALUE_MISSING }
+                      : report_value (&group->metrics[k], table_get (pair->now, i, k),
+                                      old == SIZE_MAX ? NULL : table_get (before, old, k), elapsed);
+    if (add_row (export, table, &row, error) < 0)
+      return -1;
+  }
+  return 0;
+}
+
+/* Of a group of jobs, when it is about one of them, only that one's row. */
+static int
+take_group (struct export *export, const struct cluster_frame *frame, const struct report_group *pair,
+            struct error *error)
+{
+  const struct group *group = pair->now->group;
+  const char *only = export->job && strcmp (group->section, "job_data") == 0 ? export->job : NULL;
+  struct export_table *table = table_of (export, group, error);
+  struct export_row row = { .time_ns = frame->time_ns,
+                            .node = frame->header->node,
+                            .period_ns = group->flags & GROUP_ONCE ? 0 : report_elapsed_ns (pair),
+                            .table = pair->now };
+
+  if (table)
+    name_set_add (&table->nodes, hash_text (frame->header->node) | 1);
+  if (!table || (!only && add_node (export, table, pair, row, error) < 0))
+    return -1;
+  return add_devices (export, table, pair, row, only, error);
+}
+
+int
+export_frame (struct export *export, const struct cluster_frame *frame, struct error *error)
+{
+  for (size_t i = 0; i < frame->schema->group_count; i++)
+    if (frame->groups[i].now && globs_match (&export->groups, frame->schema->groups[i]->name) &&
+        take_group (export, frame, &frame->groups[i], error) < 0) {
+      export->failed = true;
+      return -1;
+    }
+  return 0;
+}
+
+/* ---- */
+
+int
+export_begin (struct export *export, const struct export_format *format, const char *path, struct error *error)
+{
+  export->format = format;
+  export->output = format->create (path, error);
+  return export->output ? 0 : -1;
+}
+
+/* What most nodes have is found under the plain name of its group, whoever came first: of those with as many the first. */
+static int
+name_tables (struct export *export, struct error *error)
+{
+  int result = 0;
+
+  for (struct export_table *first = export->tables; first && result == 0; first = first->next) {
+    struct export_table *most = first;
+    bool plain = true; /* it was the first of its group */
+    for (const struct export_table *other = first->next; other && plain; other = other->next)
+      plain = strcmp (other->group->name, first->group->name) != 0;
+    for (struct export_table *other = export->tables; plain && other != first; other = other->next)
+      if (strcmp (other->group->name, first->group->name) == 0 &&
+          other->nodes.count >= most->nodes.count + (most == first))
+        most = other;
+    if (plain && most != first)
+      result = export->format->swap (first->state, most->state, error);
+  }
+  return result;
+}
+
+int
+export_end (struct export *export, struct error *error)
+{
+  struct error later;
+  bool failed = !export->failed && name_tables (export, error) < 0;
+
+  export->failed |= failed;
+  while (export->tables) {
+    struct export_table *table = export->tables;
+    export->tables = table->next;
+    if (export->format->end (table->state, failed ? &later : error) < 0)
+      failed = true;
+    free (table->nodes.places);
+    free (table);
+  }
+  export->failed |= failed;
+  if (export->output && export->format->destroy (export->output, !export->failed, failed ? &later : error) < 0)
+    failed = true;
+  export->output = NULL;
+  return failed ? -1 : 0;
+}
+
+/* Ctrl-C or SIGTERM waits, so that what is half done can be removed; it takes its course when export_end was called. */
+bool
+export_interrupted (void)
+{
+  sigset_t pending;
+
+  return sigpending (&pending) == 0 && (sigismember (&pending, SIGINT) == 1 || sigismember (&pending, SIGTERM) == 1);
+}
+
+/* ---- the command ---- */
+
+struct command {
+  struct export export;
+  struct replay_progress progress;
+  struct error error;
+  bool failed;
+};
+
+static int
+take_frame (void *context, const struct cluster_frame *frame)
+{
+  struct command *command = context;
+
+  command->failed = export_frame (&command->export, frame, &command->error) < 0;
+  if (!command->failed && export_interrupted ()) {
+    command->export.failed = command->failed = true;
+    error_set (&command->error, "interrupted; what was written is removed");
+  }
+  return command->failed;
+}
+
+static void
+take_progress (void *context, double part)
+{
+  struct command *command = context;
+
+  replay_progress_tell (&command->progress, part);
+}
+
+static int
+export_tables (const struct options *options, struct history_query *query)
+{
+  struct command command = { 0 };
+  struct history_sink sink = { .context = &command, .frame = take_frame, .progress = take_progress };
+  struct globs nodes;
+  struct history_file *file;
+  struct error later;
+  size_t broken = 0;
+  int code;
+
+  globs_init (&nodes, options->node);
+  query->nodes = &nodes;
+  globs_init (&command.export.groups, options->group);
+  replay_progress_init (&command.progress, "export");
+  file = history_file_open (options->history_path, &command.error);
+  if (file)
+    filters_check_history (options, file, query);
+  if (!file || export_begin (&command.export, formats[options->format], options->output_path, &command.error) < 0 ||
+      history_read (file, query, &sink, &broken, &command.error) < 0)
+    command.failed = true;
+  if (export_end (&command.export, command.failed ? &later : &command.error) < 0)
+    command.failed = true;
+  replay_progress_end (&command.progress);
+  if (command.failed)
+    log_error ("%s", command.error.text);
+  else
+    log_info ("%s: %llu rows", options->output_path, (unsigned long long) command.export.rows);
+  code = command.failed ? 1 : replay_broken (options->history_path, broken);
+  history_file_close (file);
+  globs_free (&nodes);
+  globs_free (&command.export.groups);
+  return code;
+}
+
+int
+export_run (const struct options *options)
+{
+  struct history_query query = { 0 };
+  struct error error;
+  sigset_t ends, before;
+  int code;
+
+  if (replay_interval (options, "export", &query, &error) < 0) {
+    log_error ("%s", error.text);
+    return 2;
+  }
+  catch_up (options, query.to_ns);
+  sigemptyset (&ends);
+  sigaddset (&ends, SIGINT);
+  sigaddset (&ends, SIGTERM);
+  sigprocmask (SIG_BLOCK, &ends, &before);
+  code = options->format == FORMAT_MSGPACK ? export_frames (options, &query) : export_tables (options, &query);
+  sigprocmask (SIG_SETMASK, &before, NULL);
+  return code;
+}

@@ -1,0 +1,304 @@
+/* See report_command.h. Everything that was asked for is tried, whatever of it fails. What --format says goes to standard
+ * output or -o; as text it is left out when the report is asked for as files alone. */
+#include "aggregator/command/report_command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "aggregator/command/catch_up.h"
+#include "aggregator/command/export.h"
+#include "aggregator/command/replay.h"
+#include "aggregator/report/job_document.h"
+#include "aggregator/report/job_report.h"
+#include "aggregator/report/job_report_write.h"
+#include "synop/clock.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define WIDTH_DEFAULT 100
+#define WIDTH_MIN 40
+
+struct command {
+  const struct options *options;
+  struct history_file *file;
+  struct job_report *report;
+  bool failed;
+};
+
+static void
+tell (struct command *command, int result, const char *path, const struct error *error)
+{
+  if (result < 0) {
+    log_error ("%s", error->text);
+    command->failed = true;
+  } else if (path) {
+    log_info ("%s is written", path);
+  }
+}
+
+/* ---- one file, or standard output ---- */
+
+struct output {
+  const char *path; /* NULL: standard output */
+  FILE *file;
+  bool made;
+};
+
+static int
+output_open (struct output *output, const char *path, struct error *error)
+{
+  int fd;
+
+  *output = (struct output){ .file = stdout };
+  if (!*path)
+    return 0;
+  output->path = path;
+  fd = document_open (path, &output->made, error);
+  if (fd >= 0)
+    output->file = fdopen (fd, "w");
+  return fd < 0 ? -1 : output->file ? 0 : error_set (error, "%s: %s", path, strerror (errno));
+}
+
+static int
+output_fail (const struct output *output, struct error *error)
+{
+  return error_set (error, "%s: %s", output->path ? output->path : "standard output", strerror (errno));
+}
+
+static int
+output_put (void *context, const struct buffer *text, struct error *error)
+{
+  struct output *output = context;
+
+  if (text->length && fwrite (text->data, 1, text->length, output->file) != text->length)
+    return output_fail (output, error);
+  return 0;
+}
+
+static int
+output_close (struct output *output, struct error *error)
+{
+  int result = output->path ? fclose (output->file) : fflush (output->file);
+
+  return result == 0 ? 0 : output_fail (output, error);
+}
+
+/* ---- text ---- */
+
+static bool
+is_utf8 (void)
+{
+  static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+  const char *value = NULL;
+
+  for (size_t i = 0; i < 3 && (!value || !*value); i++)
+    value = getenv (names[i]);
+  return value && (strcasestr (value, "utf-8") || strcasestr (value, "utf8"));
+}
+
+static struct job_look
+text_look (const struct output *output)
+{
+  struct job_look look = { .width = WIDTH_DEFAULT, .utf8 = is_utf8 () };
+  const char *columns = getenv ("COLUMNS"), *forbidden = getenv ("NO_COLOR"), *terminal = getenv ("TERM");
+  bool shown = !output->path && isatty (STDOUT_FILENO);
+  struct winsize size = { 0 };
+
+  if (columns && atoi (columns) > 0)
+    look.width = (size_t) atoi (columns);
+  else if (shown && ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+    look.width = size.ws_col;
+  if (look.width < WIDTH_MIN)
+    look.width = WIDTH_MIN;
+  look.colour = shown && !(forbidden && *forbidden) && !(terminal && strcmp (terminal, "dumb") == 0);
+  return look;
+}
+
+/* ---- what is asked for ---- */
+
+static int
+write_report (struct command *command, struct output *output, struct error *error)
+{
+  struct replay_progress progress;
+  struct job_perfmon perfmon = { .context = output, .put = output_put, .progress = &progress };
+  struct job_look look = text_look (output);
+  struct json json = { 0 };
+  int result = 0;
+
+  if (command->options->report == REPORT_PERFMON) {
+    replay_progress_init (&progress, "report");
+    result = job_report_perfmon (command->file, command->report, &perfmon, error);
+    replay_progress_end (&progress);
+  } else if (command->options->report == REPORT_JSON) {
+    job_report_json (command->report, &json);
+  } else {
+    job_report_text (command->report, &look, &json.out);
+  }
+  if (result == 0)
+    result = output_put (output, &json.out, error);
+  json_free (&json);
+  return result;
+}
+
+static void
+show_report (struct command *command)
+{
+  const char *path = command->options->output_path;
+  struct output output;
+  struct error error, later;
+  int result = output_open (&output, path, &error);
+
+  if (result == 0) {
+    result = write_report (command, &output, &error);
+    if (output_close (&output, result < 0 ? &later : &error) < 0)
+      result = -1;
+    if (result < 0 && output.made)
+      unlink (output.path);
+  }
+  tell (command, result, *path ? path : NULL, &error);
+}
+
+struct tables {
+  struct export export;
+  struct replay_progress progress;
+  struct error error;
+  bool failed;
+};
+
+static int
+take_frame (void *context, size_t node, const struct cluster_frame *frame)
+{
+  struct tables *tables = context;
+
+  (void) node;
+  tables->failed = export_frame (&tables->export, frame, &tables->error) < 0;
+  return tables->failed;
+}
+
+static void
+take_progress (void *context, double part)
+{
+  struct tables *tables = context;
+
+  replay_progress_tell (&tables->progress, part);
+}
+
+/* A node's rows come together, in order of time. */
+static void
+write_tables (struct command *command, const struct export_format *format, const char *path)
+{
+  struct tables tables = { .export = { .job = command->report->id } };
+  struct job_walk walk = job_walk (command->report);
+  struct error later;
+  size_t broken;
+
+  if (!*path) {
+    job_walk_free (&walk);
+    return;
+  }
+  walk.history.context = &tables;
+  walk.history.frame = take_frame;
+  walk.history.progress = take_progress;
+  replay_progress_init (&tables.progress, "tables");
+  if (export_begin (&tables.export, format, path, &tables.error) < 0 ||
+      history_walk (command->file, &walk.history, &broken, &tables.error) < 0)
+    tables.failed = true;
+  if (export_end (&tables.export, tables.failed ? &later : &tables.error) < 0)
+    tables.failed = true;
+  replay_progress_end (&tables.progress);
+  tell (command, tables.failed ? -1 : 0, path, &tables.error);
+  job_walk_free (&walk);
+}
+
+static void
+write_document (struct command *command, int (*write) (const struct job_report *, const char *, struct error *),
+                const char *path)
+{
+  struct error error;
+
+  if (*path)
+    tell (command, write (command->report, path, &error), path, &error);
+}
+
+static bool
+is_same_file (const char *path, const char *other)
+{
+  struct stat one, two;
+
+  if (!*path || !*other)
+    return false;
+  return strcmp (path, other) == 0 || (stat (path, &one) == 0 && stat (other, &two) == 0 && S_ISREG (one.st_mode) &&
+                                       one.st_dev == two.st_dev && one.st_ino == two.st_ino);
+}
+
+/* Each output needs a file of its own: the later one would replace the earlier one. */
+static int
+check_paths (const struct options *options)
+{
+  const struct {
+    const char *option, *path;
+  } outputs[] = { { "--output", options->output_path },
+                  { "--pdf", options->pdf },
+                  { "--html", options->html },
+                  { "--csv", options->csv },
+                  { "--hdf5", options->hdf5 } };
+  size_t count = sizeof outputs / sizeof outputs[0];
+
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = i + 1; k < count; k++)
+      if (is_same_file (outputs[i].path, outputs[k].path)) {
+        log_error ("%s and %s both name %s: each needs a path of its own", outputs[i].option, outputs[k].option,
+                   outputs[k].path);
+        return -1;
+      }
+  return 0;
+}
+
+static struct job_report *
+read_report (struct command *command, struct error *error)
+{
+  const struct options *options = command->options;
+  const struct job_choice choice = { options->job, options->user, options->scheduler };
+  struct replay_progress progress;
+  int64_t now = clock_wall ();
+
+  catch_up (options, now);
+  command->file = history_file_open (options->history_path, error);
+  if (!command->file)
+    return NULL;
+  replay_progress_init (&progress, "report");
+  command->report = job_report_read (command->file, &choice, now, &progress, error);
+  replay_progress_end (&progress);
+  return command->report;
+}
+
+int
+report_run (const struct options *options)
+{
+  struct command command = { .options = options };
+  struct error error;
+  bool files = *options->pdf || *options->html || *options->csv || *options->hdf5;
+
+  if (check_paths (options) < 0)
+    return 2;
+  if (!read_report (&command, &error)) {
+    log_error ("%s", error.text);
+    history_file_close (command.file);
+    return 1;
+  }
+  if (options->report != REPORT_TEXT || *options->output_path || !files)
+    show_report (&command);
+  write_document (&command, job_report_pdf, options->pdf);
+  write_document (&command, job_report_html, options->html);
+  write_tables (&command, &export_csv, options->csv);
+  write_tables (&command, &export_hdf5, options->hdf5);
+  command.failed |= replay_broken (options->history_path, command.report->broken) != 0;
+  job_report_destroy (command.report);
+  history_file_close (command.file);
+  return command.failed ? 1 : 0;
+}

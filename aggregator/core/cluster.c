@@ -1,0 +1,349 @@
+/* The states of nodes, and what is told about them. */
+#include "aggregator/core/cluster.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/core/cluster_private.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define STALE_LEAST NS_PER_S            /* a node with a very short period is not called stale before this */
+#define OWN_PAUSE NS_PER_S              /* between two ticks: it was the aggregator that stood still */
+#define TOLD_EVERY NS_PER_S             /* one event a kind and node */
+#define DUPLICATE_EVERY (60 * NS_PER_S) /* one event a node */
+#define OFTEN NS_PER_S                  /* an event of this kind of rejection and node, or one a minute: */
+#define SELDOM (60 * NS_PER_S)          /* what a node may go on with for days */
+#define DUPLICATE_STRAYS 2              /* one message may have been under way when the agent was restarted */
+
+static void cluster_take_tick (void *cluster, const struct tick_line *tick);
+
+struct cluster *
+cluster_create (const struct cluster_options *options)
+{
+  struct cluster *cluster = memory_new (1, sizeof *cluster);
+
+  cluster->options = *options;
+  cluster->asked_ns = INT64_MIN / 2;
+  cluster->ticks = ticks_create (&(struct ticks_options){ .period_ns = options->tick_period_ns,
+                                                          .grace_ns = options->tick_grace_ns,
+                                                          .context = cluster,
+                                                          .line = cluster_take_tick });
+  return cluster;
+}
+
+void
+cluster_set_limits (struct cluster *cluster, const struct cluster_options *options)
+{
+  cluster->options.stale_periods = options->stale_periods;
+  cluster->options.down_periods = options->down_periods;
+  cluster->options.clock_limit_ns = options->clock_limit_ns;
+  cluster->options.replay_rate = options->replay_rate;
+}
+
+void
+cluster_destroy (struct cluster *cluster)
+{
+  if (!cluster)
+    return;
+  cluster->options.output = (struct cluster_output){ 0 }; /* nothing is lost by that: the next run asks for it */
+  cluster_free_nodes (cluster);
+  ticks_destroy (cluster->ticks);
+  schema_store_free (&cluster->schemas);
+  buffer_free (&cluster->answer);
+  free (cluster);
+}
+
+size_t
+cluster_schema_count (const struct cluster *cluster)
+{
+  return cluster->schemas.count;
+}
+
+const struct cluster_counts *
+cluster_counts (const struct cluster *cluster)
+{
+  return &cluster->counts;
+}
+
+/* ---- what is told ---- */
+
+void
+cluster_event (struct cluster *cluster, const struct event *event)
+{
+  if (cluster->options.output.event)
+    cluster->options.output.event (cluster->options.output.context, event);
+}
+
+static const struct {
+  const char *name;
+  size_t count; /* offset in struct cluster_counts */
+  int64_t every_ns;
+} rejections[NODE_REJECTIONS] = {
+  [REJECTED_FRAME] = { "frame", offsetof (struct cluster_counts, frames_malformed), OFTEN },
+  [REJECTED_LARGE] = { "large_frame", offsetof (struct cluster_counts, frames_large), SELDOM },
+  [REJECTED_WRONG_NODE] = { "wrong_node", offsetof (struct cluster_counts, wrong_node), SELDOM },
+  [REJECTED_WRONG_SCHEMA] = { "wrong_schema", offsetof (struct cluster_counts, wrong_schema), OFTEN },
+  [REJECTED_SCHEMA] = { "schema", offsetof (struct cluster_counts, schema_refused), OFTEN },
+  [REJECTED_HELD] = { "no_schema", offsetof (struct cluster_counts, frames_held_dropped), OFTEN },
+  [REJECTED_REPLAY] = { "replay", offsetof (struct cluster_counts, replay_refused), OFTEN },
+  [REJECTED_CONTROL] = { "control", offsetof (struct cluster_counts, control_malformed), OFTEN },
+  [REJECTED_CONNECTION] = { "connection", offsetof (struct cluster_counts, connections_refused), SELDOM },
+  [REJECTED_LINE] = { "line", offsetof (struct cluster_counts, lines_cut), SELDOM },
+};
+
+static bool
+told_within (int64_t told_ns, struct instant now, int64_t every_ns)
+{
+  return told_ns && now.monotonic_ns - told_ns < every_ns;
+}
+
+static bool
+told_lately (int64_t told_ns, struct instant now)
+{
+  return told_within (told_ns, now, TOLD_EVERY);
+}
+
+void
+cluster_tell_up (struct cluster *cluster, struct node *node, struct instant now)
+{
+  if (!node->up.reason || told_lately (node->up.told_ns, now))
+    return;
+  cluster_event (cluster, &(struct event){ .type = EVENT_NODE_UP,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .session = node->up.session,
+                                           .reason = node->up.reason });
+  node->up.reason = NULL;
+  node->up.told_ns = now.monotonic_ns;
+}
+
+void
+cluster_tell_gap (struct cluster *cluster, struct node *node, struct instant now)
+{
+  if (!node->gap.lost || told_lately (node->gap.told_ns, now))
+    return;
+  cluster_event (cluster, &(struct event){ .type = EVENT_GAP,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .session = node->gap.session,
+                                           .from = node->gap.from,
+                                           .to = node->gap.to,
+                                           .count = node->gap.lost });
+  node->gap.lost = 0;
+  node->gap.told_ns = now.monotonic_ns;
+}
+
+static void
+sum_add (uint64_t *sum, uint64_t more)
+{
+  if (__builtin_add_overflow (*sum, more, sum))
+    *sum = UINT64_MAX;
+}
+
+void
+cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
+                  struct instant now)
+{
+  uint64_t lost = to - from + 1;
+
+  if (!node->gap.lost || node->gap.session != session) {
+    node->gap.session = session;
+    node->gap.from = from;
+  }
+  node->gap.to = to;
+  sum_add (&node->gap.lost, lost);
+  sum_add (&node->lost, lost);
+  sum_add (&cluster->counts.lost, lost);
+  cluster_tell_gap (cluster, node, now);
+}
+
+/* Tells what has gathered of one kind, unless it was told lately: then a later one, or a tick, does. */
+static void
+tell_rejected (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
+               struct instant now)
+{
+  uint64_t pending = node->rejections[kind].pending;
+
+  if (!pending || told_within (node->rejections[kind].told_ns, now, rejections[kind].every_ns))
+    return;
+  node->rejections[kind].pending = 0;
+  node->rejections_untold -= pending;
+  node->rejections[kind].told_ns = now.monotonic_ns;
+  cluster_event (cluster, &(struct event){ .type = EVENT_REJECTED,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .reason = rejections[kind].name,
+                                           .text = why,
+                                           .count = pending });
+}
+
+static void
+reject_many (struct cluster *cluster, struct node *node, enum node_rejection kind, uint64_t count, const char *why,
+             struct instant now)
+{
+  *(uint64_t *) ((char *) &cluster->counts + rejections[kind].count) += count;
+  if (kind != REJECTED_CONNECTION && kind != REJECTED_LINE) /* these cost no message */
+    node->rejected += count;
+  node->rejections[kind].pending += count;
+  node->rejections_untold += count;
+  tell_rejected (cluster, node, kind, why, now);
+}
+
+void
+cluster_reject (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
+                struct instant now)
+{
+  reject_many (cluster, node, kind, 1, why, now);
+}
+
+void
+cluster_connections_refused (struct cluster *cluster, const char *name, uint64_t count, unsigned most,
+                             struct instant now)
+{
+  struct node *node = cluster_find_node (cluster, name);
+  struct error error;
+
+  error_set (&error,
+             "its key has %u connections to a port already: several agents use it, or one that does not end them",
+             most);
+  if (node)
+    reject_many (cluster, node, REJECTED_CONNECTION, count, error.text, now);
+}
+
+/* ---- sessions and states ---- */
+
+/* The period counts as no less than what makes STALE_LEAST, so that stale and down keep their distance. */
+static int64_t
+silence_unit (const struct cluster *cluster, const struct node *node)
+{
+  int64_t least = STALE_LEAST / cluster->options.stale_periods;
+  int64_t period = node->sessions[0].period_ns;
+
+  return period > least ? period : least;
+}
+
+int64_t
+cluster_stale_ns (const struct cluster *cluster, const struct node *node)
+{
+  return silence_unit (cluster, node) * cluster->options.stale_periods;
+}
+
+static void
+tell_duplicate (struct cluster *cluster, struct node *node, struct session *session, struct instant now)
+{
+  cluster->counts.duplicate_session++;
+  if (++session->strays < DUPLICATE_STRAYS)
+    return;
+  if (node->duplicate_told_ns && now.monotonic_ns - node->duplicate_told_ns < DUPLICATE_EVERY)
+    return;
+  node->duplicate_told_ns = now.monotonic_ns;
+  cluster_event (cluster, &(struct event){ .type = EVENT_DUPLICATE_NODE,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .session = session->id,
+                                           .text = "a second agent uses this node's key; its frames are left out" });
+}
+
+struct session *
+cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct instant received)
+{
+  struct session *session = node_session (node, id);
+  struct session *current = &node->sessions[0];
+
+  if (session == current)
+    return current;
+  if (session && received.monotonic_ns - current->heard_ns <= cluster_stale_ns (cluster, node)) {
+    tell_duplicate (cluster, node, session, received);
+    return NULL;
+  }
+  cluster_drop_held (cluster, node);
+  node_tables_free (node);
+  node_take_session (node, id, received.monotonic_ns);
+  cluster_clock_begin (cluster, node);
+  if (node->schema)
+    node_tables_create (node, node->schema->schema);
+  return current;
+}
+
+static void
+look_for_silence (struct cluster *cluster, struct node *node, struct instant now)
+{
+  int64_t heard = node->heard_ns > cluster->awake_ns ? node->heard_ns : cluster->awake_ns;
+  int64_t silence = now.monotonic_ns - heard;
+  int64_t unit = silence_unit (cluster, node);
+
+  if (node->state == NODE_UP && silence > unit * cluster->options.stale_periods) {
+    node->state = NODE_STALE;
+    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_STALE, .wall_ns = now.wall_ns, .node = node->name });
+  }
+  if (node->state == NODE_STALE && silence > unit * cluster->options.down_periods) {
+    node->state = NODE_DOWN;
+    cluster_event (cluster, &(struct event){ .type = EVENT_NODE_DOWN, .wall_ns = now.wall_ns, .node = node->name });
+  }
+}
+
+/* A tick was closed. */
+static void
+cluster_take_tick (void *context, const struct tick_line *tick)
+{
+  struct cluster *cluster = context;
+  struct cluster_tick_line line = { .tick = tick };
+
+  if (!cluster->options.output.tick)
+    return;
+  for (size_t i = 0; i < cluster->node_count; i++) {
+    enum node_state state = cluster->nodes[i]->state;
+    line.expected += state != NODE_NEVER;
+    line.stale += state == NODE_STALE;
+    line.down += state == NODE_DOWN;
+  }
+  cluster->options.output.tick (cluster->options.output.context, &line);
+}
+
+void
+cluster_tick (struct cluster *cluster, struct instant now)
+{
+  if (cluster->ticked_ns && now.monotonic_ns - cluster->ticked_ns > OWN_PAUSE)
+    cluster->awake_ns = now.monotonic_ns;
+  cluster->ticked_ns = now.monotonic_ns;
+  cluster_keep_epoch (cluster, now);
+  for (size_t i = 0; i < cluster->node_count; i++) {
+    struct node *node = cluster->nodes[i];
+    cluster_tell_up (cluster, node, now);
+    cluster_tell_gap (cluster, node, now);
+    cluster_tell_groups (cluster, node, now);
+    cluster_tell_brought (cluster, node, now);
+    look_for_silence (cluster, node, now);
+    if (node->wanting)
+      cluster_ask_schema (cluster, node, now);
+    if (node->replay.want.wanting)
+      cluster_ask_late_schema (cluster, node, now);
+    for (enum node_rejection kind = 0; node->rejections_untold && kind < NODE_REJECTIONS; kind++)
+      tell_rejected (cluster, node, kind, NULL, now);
+  }
+  cluster_tick_replay (cluster, now);
+  cluster_tick_gone (cluster, now);
+}
+
+void
+cluster_message (struct cluster *cluster, const struct cluster_message *message, struct instant now)
+{
+  struct node *node = cluster_find_node (cluster, message->node);
+  struct instant received = { message->received_ns, now.wall_ns - (now.monotonic_ns - message->received_ns) };
+
+  if (!cluster->epoch_known)
+    cluster_keep_epoch (cluster, now);
+
+  /* What came before the node was listed with this key came by the key before. */
+  if (!node || message->received_ns < node->since_ns) {
+    cluster->counts.unlisted++;
+    return;
+  }
+  cluster_note_wait (cluster, message->received_ns, now.monotonic_ns);
+  if (message->channel == CLUSTER_DATA)
+    cluster_take_frame (cluster, node, message, received);
+  else
+    cluster_take_control (cluster, node, message, received);
+}

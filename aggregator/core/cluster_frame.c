@@ -1,0 +1,174 @@
+/* The data channel: a frame is held to its key's node, to its session and sequence, then its tables are read. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "aggregator/core/cluster_private.h"
+
+#define JUMP_MAX (UINT64_C (1) << 32) /* in the sequence of a session; no agent is that far ahead */
+
+static void
+node_heard (struct cluster *cluster, struct node *node, struct session *session, struct instant received)
+{
+  const char *reason = node->up_reason ? node->up_reason : node->state != NODE_UP ? "back" : NULL;
+
+  node->received++;
+  node->heard_ns = session->heard_ns = received.monotonic_ns;
+  node->state = NODE_UP;
+  node->up_reason = NULL;
+  if (reason) {
+    node->up_ns = received.monotonic_ns;
+    node->up.reason = reason;
+    node->up.session = session->id;
+  }
+  cluster_tell_up (cluster, node, received);
+}
+
+/* False for a frame that has been seen, or cannot be. What is missing before it is asked for, or told as lost; before the
+ * first frame of a session that is what it sampled since it said hello. */
+static bool
+take_sequence (struct cluster *cluster, struct node *node, struct session *session, uint64_t sequence,
+               struct instant received)
+{
+  uint64_t last = session->sequence;
+
+  if (sequence <= last) {
+    cluster->counts.duplicates++;
+    return false;
+  }
+  if (last && sequence - last > JUMP_MAX) {
+    cluster_reject (cluster, node, REJECTED_FRAME, "the number of a frame is far beyond the one before", received);
+    return false;
+  }
+  if (!last) {
+    session->first = sequence;
+    last = session->replays && sequence > session->base ? session->base : sequence - 1;
+  }
+  session->sequence = sequence;
+  node_heard (cluster, node, session, received);
+  if (sequence - last > 1)
+    cluster_miss (cluster, node, session->id, last + 1, sequence - 1, received);
+  return true;
+}
+
+void
+cluster_take_frame (struct cluster *cluster, struct node *node, const struct cluster_message *message,
+                    struct instant received)
+{
+  struct frame_header header;
+  struct error error;
+  struct session *session;
+
+  cluster->counts.frames++;
+  cluster->counts.bytes += message->length;
+  if (frame_read_header (message->bytes, message->length, &header, &error) < 0) {
+    cluster_reject (cluster, node, REJECTED_FRAME, error.text, received);
+    return;
+  }
+  if (strcmp (header.node, node->name) != 0) {
+    error_set (&error, "a frame names node %s, its key is that of %s", header.node, node->name);
+    cluster_reject (cluster, node, REJECTED_WRONG_NODE, error.text, received);
+    return;
+  }
+  if (cluster->options.frame_bytes_max && message->length > cluster->options.frame_bytes_max) {
+    error_set (&error, "a frame of %zu bytes, over [aggregator] max_frame, %zu", message->length,
+               cluster->options.frame_bytes_max);
+    cluster_reject (cluster, node, REJECTED_LARGE, error.text, received);
+    return;
+  }
+  if (missing_has (&node->replay.missing, header.session, header.sequence)) {
+    if (schema_store_find (&cluster->schemas, header.schema)) /* else it comes again, when it is asked for */
+      cluster_take_late (cluster, node, message->bytes, message->length, &header, received);
+    return;
+  }
+  session = cluster_session (cluster, node, header.session, received);
+  if (!session) {
+    session = node_session (node, header.session);
+    /* Received, though left out: no gap when this agent is taken again. Before the hello of the current session it may be
+     * of the one before, on its way since then: that hello tells of it. */
+    if (header.sequence > session->sequence && node->sessions[0].hello)
+      session->sequence = header.sequence;
+    return;
+  }
+  if (!take_sequence (cluster, node, session, header.sequence, received))
+    return;
+  if (cluster_use_schema (cluster, node, header.schema)) {
+    cluster_decode_frame (cluster, node, message->bytes, message->length, &header, received);
+  } else if (node->refused && memcmp (node->refused_hash, header.schema, SCHEMA_HASH_SIZE) == 0) {
+    cluster_reject (cluster, node, REJECTED_WRONG_SCHEMA, "a frame of a schema that was refused", received);
+    cluster_take_gap (cluster, node, header.session, header.sequence, header.sequence, received);
+  } else {
+    cluster_want_schema (cluster, node, header.schema);
+    cluster_ask_schema (cluster, node, received);
+    cluster_hold_frame (cluster, node, message->bytes, message->length, received);
+  }
+}
+
+static struct table *
+take_table (void *context, size_t group)
+{
+  struct node *node = context;
+
+  return node_groups_table (node->groups, node->schema->schema, group);
+}
+
+void
+cluster_lay_out (struct cluster *cluster, struct node_group **groups, const struct schema *schema)
+{
+  for (size_t i = 0; i < schema->group_count; i++) {
+    struct node_group *group = groups[i];
+    bool fresh = group && group->fresh;
+    cluster->groups[i].now = fresh ? &group->now : NULL;
+    cluster->groups[i].before = fresh && group->has_before ? &group->before : NULL;
+    if (fresh)
+      group->fresh = false;
+  }
+}
+
+void
+cluster_watch_line (struct cluster *cluster, struct node *node, const struct cluster_frame *frame, struct instant now)
+{
+  struct report_cut cut;
+  struct error error;
+
+  report_cut (frame->groups, frame->schema->group_count, cluster_line_most (frame), &cut);
+  if (cut.count) {
+    error_set (&error, "group %s%s of a frame of %zu bytes: %s", cut.tables[0].group->name,
+               cut.count > 1 ? " and others" : "", frame->length, cut.tables[0].error);
+    cluster_reject (cluster, node, REJECTED_LINE, error.text, now);
+  }
+  report_cut_free (&cut);
+}
+
+void
+cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                      const struct frame_header *header, struct instant received)
+{
+  const struct schema *schema = node->schema->schema;
+  struct frame_sink sink = { .context = node, .take = take_table };
+  struct cluster_frame frame = { .node = node,
+                                 .header = header,
+                                 .bytes = bytes,
+                                 .length = length,
+                                 .received = received,
+                                 .schema = schema,
+                                 .groups = cluster->groups };
+  enum tick_place place;
+  struct error error;
+
+  if (frame_read_tables (bytes, length, header, schema, &sink, &error) < 0 || node_tables_check (node, &error) < 0) {
+    cluster_reject (cluster, node, REJECTED_FRAME, error.text, received);
+    return;
+  }
+  cluster_lay_out (cluster, node->groups, schema);
+  cluster_watch_groups (cluster, node, schema, received);
+  cluster_ask_facts (cluster, node, received.monotonic_ns);
+  cluster_place_frame (cluster, node, &frame);
+  place = tick_frame (cluster->ticks, &node->tick, node->name, frame.time_ns, frame.bound_ns,
+                      node->sessions[0].period_ns, schema, frame.groups, cluster_time (cluster, received.monotonic_ns));
+  frame.late = place == TICK_LATE;
+  frame.tick_period_ns = place == TICK_IN ? cluster->options.tick_period_ns : 0;
+  cluster_watch_line (cluster, node, &frame, received);
+  if (cluster->options.output.frame)
+    cluster->options.output.frame (cluster->options.output.context, &frame);
+}

@@ -1,0 +1,165 @@
+/* Frames that come when later ones of their session have been seen: they become lines too, marked as late, and change
+ * nothing else. They have tables of their own, so that changes are computed against the frame before them where that
+ * was seen too; without one they are null. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/core/cluster_private.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+struct late {
+  uint64_t session, sequence; /* of the last frame */
+  struct shared_schema *schema;
+  struct node_group **groups;
+};
+
+void
+cluster_drop_late (struct cluster *cluster, struct node *node)
+{
+  struct late *late = node->replay.late;
+
+  if (!late)
+    return;
+  node_groups_free (late->groups, late->schema->schema);
+  schema_store_release (&cluster->schemas, late->schema);
+  free (late);
+  node->replay.late = NULL;
+}
+
+bool
+cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequence)
+{
+  const struct late *late = node->replay.late;
+
+  return late && late->session == session && late->sequence + 1 == sequence;
+}
+
+/* The tables that a frame's are compared with; none when they are of another session, of a later frame, or of another
+ * schema. NULL: its schema is not known. */
+static struct late *
+late_tables (struct cluster *cluster, struct node *node, const struct frame_header *header)
+{
+  struct late *late = node->replay.late;
+  struct shared_schema *schema;
+
+  if (late && late->session == header->session && late->sequence < header->sequence &&
+      memcmp (late->schema->schema->hash, header->schema, SCHEMA_HASH_SIZE) == 0)
+    return late;
+  schema = cluster_late_schema (cluster, node, header->schema);
+  schema_store_use (schema); /* before the old tables go, which may be its last user */
+  cluster_drop_late (cluster, node);
+  if (!schema)
+    return NULL;
+  late = node->replay.late = memory_new (1, sizeof *late);
+  late->schema = schema;
+  late->session = header->session;
+  late->groups = memory_new (schema->schema->group_count, sizeof late->groups[0]);
+  return late;
+}
+
+static struct table *
+take_table (void *context, size_t group)
+{
+  struct late *late = context;
+
+  return node_groups_table (late->groups, late->schema->schema, group);
+}
+
+/* Reads the tables; NULL when it could not. */
+static struct late *
+read_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+           const struct frame_header *header, struct instant now)
+{
+  struct late *late = late_tables (cluster, node, header);
+  struct frame_sink sink = { .context = late, .take = take_table };
+  struct error error;
+
+  if (!late) {
+    cluster_reject (cluster, node, REJECTED_WRONG_SCHEMA, "late frames of a schema that nobody has any more", now);
+    return NULL;
+  }
+  if (frame_read_tables (bytes, length, header, late->schema->schema, &sink, &error) < 0) {
+    cluster_reject (cluster, node, REJECTED_FRAME, error.text, now);
+    return NULL;
+  }
+  late->sequence = header->sequence;
+  cluster_lay_out (cluster, late->groups, late->schema->schema);
+  return late;
+}
+
+void
+cluster_see_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                  const struct frame_header *header, struct instant now)
+{
+  if (cluster_late_schema (cluster, node, header->schema))
+    read_late (cluster, node, bytes, length, header, now);
+}
+
+static void
+count_run (struct cluster *cluster, struct node *node, const struct frame_header *header, struct instant now)
+{
+  struct replay_run *run = &node->replay.run;
+
+  if (run->count && run->session != header->session)
+    cluster_end_run (cluster, node, now);
+  if (run->count == 0)
+    *run = (struct replay_run){ header->session, header->sequence, header->sequence, 0, now.monotonic_ns };
+  run->from = header->sequence < run->from ? header->sequence : run->from;
+  run->to = header->sequence > run->to ? header->sequence : run->to;
+  run->count++;
+}
+
+void
+cluster_end_run (struct cluster *cluster, struct node *node, struct instant now)
+{
+  struct replay_run *run = &node->replay.run;
+
+  if (run->count == 0)
+    return;
+  cluster_event (cluster, &(struct event){ .type = EVENT_REPLAYED,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .session = run->session,
+                                           .from = run->from,
+                                           .to = run->to,
+                                           .seconds = (double) (now.monotonic_ns - run->began_ns) / NS_PER_S,
+                                           .count = run->count });
+  *run = (struct replay_run){ 0 };
+}
+
+bool
+cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                   const struct frame_header *header, struct instant now)
+{
+  struct cluster_frame frame = { .node = node,
+                                 .header = header,
+                                 .bytes = bytes,
+                                 .length = length,
+                                 .received = now,
+                                 .late = true,
+                                 .groups = cluster->groups };
+  struct late *late;
+
+  if (!cluster_late_schema (cluster, node, header->schema) && cluster_want_late_schema (cluster, node, header->schema))
+    return false;
+  if (!missing_remove (&node->replay.missing, header->session, header->sequence, header->sequence)) {
+    cluster->counts.duplicates++; /* there is no room to note it: it will come again */
+    return true;
+  }
+  cluster->counts.missing--;
+  late = read_late (cluster, node, bytes, length, header, now);
+  if (!late) {
+    cluster_take_gap (cluster, node, header->session, header->sequence, header->sequence, now);
+    return true;
+  }
+  count_run (cluster, node, header, now);
+  node->received++;
+  cluster->counts.replayed++;
+  frame.schema = late->schema->schema;
+  cluster_place_late (cluster, node, &frame);
+  cluster_watch_line (cluster, node, &frame, now);
+  if (cluster->options.output.frame)
+    cluster->options.output.frame (cluster->options.output.context, &frame);
+  return true;
+}

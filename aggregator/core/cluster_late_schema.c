@@ -1,0 +1,157 @@
+/* The schemas of late frames. An agent that was told to sample other groups, or was upgraded, while it was cut off holds
+ * frames of a schema that its hello does not name, and that this aggregator may never have heard of. Then it is taken from
+ * the history, else the node is asked for it: its ring keeps the schemas of its frames. Meanwhile the frames are missing
+ * as before, and nothing else is asked of the node. When it says that it has none, or nothing in ASKED_MAX requests, the
+ * frames are asked for once more: those of that schema are lost then, and told. */
+#include <string.h>
+
+#include "aggregator/core/cluster_private.h"
+#include "synop/clock.h"
+
+#define ASKED_MAX 6
+#define WAIT_FIRST NS_PER_S /* doubled each time */
+#define WAIT_MAX (4 * NS_PER_S)
+
+/* ---- those that are kept ---- */
+
+void
+cluster_keep_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
+{
+  struct shared_schema **list = node->schemas_before, *last = list[NODE_SCHEMAS_BEFORE - 1];
+
+  for (size_t i = 0; i < NODE_SCHEMAS_BEFORE; i++)
+    if (list[i] == shared)
+      return;
+  schema_store_use (shared);
+  memmove (&list[1], &list[0], (NODE_SCHEMAS_BEFORE - 1) * sizeof list[0]);
+  list[0] = shared;
+  schema_store_release (&cluster->schemas, last);
+}
+
+void
+cluster_drop_schemas_before (struct cluster *cluster, struct node *node)
+{
+  for (size_t i = 0; i < NODE_SCHEMAS_BEFORE; i++) {
+    schema_store_release (&cluster->schemas, node->schemas_before[i]);
+    node->schemas_before[i] = NULL;
+  }
+}
+
+struct shared_schema *
+cluster_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  const struct cluster_output *output = &cluster->options.output;
+  struct shared_schema *shared = schema_store_find (&cluster->schemas, hash);
+  const struct buffer *bytes = NULL;
+  struct schema *schema = NULL;
+  struct error error;
+
+  if (!shared && output->schema)
+    bytes = output->schema (output->context, hash);
+  if (bytes)
+    schema = schema_read (bytes->data, bytes->length, &error);
+  if (schema && memcmp (schema->hash, hash, SCHEMA_HASH_SIZE) == 0)
+    shared = schema_store_add (&cluster->schemas, schema);
+  else
+    schema_destroy (schema);
+  if (shared && shared != node->schema)
+    cluster_keep_schema (cluster, node, shared);
+  return shared;
+}
+
+/* ---- asking the node ---- */
+
+static bool
+is_refused (const struct late_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  return want->refused && memcmp (want->refused_hash, hash, SCHEMA_HASH_SIZE) == 0;
+}
+
+bool
+cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  struct late_want *want = &node->replay.want;
+
+  (void) cluster;
+  if (is_refused (want, hash))
+    return false;
+  if (want->wanting)
+    return true; /* one after the other */
+  want->wanting = true;
+  memcpy (want->hash, hash, SCHEMA_HASH_SIZE);
+  want->asked = 0;
+  want->ask_at_ns = 0;
+  return true;
+}
+
+static void
+refuse (struct late_want *want)
+{
+  want->wanting = false;
+  want->refused = true;
+  memcpy (want->refused_hash, want->hash, SCHEMA_HASH_SIZE);
+}
+
+/* A node that is silent has its ring still. */
+void
+cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct instant now)
+{
+  struct late_want *want = &node->replay.want;
+  const struct session *session = &node->sessions[0];
+  struct control request = { .type = CONTROL_SCHEMA_REQUEST };
+  int64_t wait = want->asked < 2 ? WAIT_FIRST << want->asked : WAIT_MAX;
+
+  if (!session->routing_length || now.monotonic_ns < want->ask_at_ns || node->state == NODE_STALE ||
+      node->state == NODE_DOWN)
+    return;
+  if (want->asked == ASKED_MAX) {
+    refuse (want);
+    return;
+  }
+  if (!cluster_may_bring (cluster, node, now) || cluster_asked_lately (cluster, want->hash, now.monotonic_ns))
+    return;
+  want->asked++;
+  want->ask_at_ns = now.monotonic_ns + wait;
+  memcpy (request.schema_hash, want->hash, SCHEMA_HASH_SIZE);
+  cluster_answer (cluster, session->routing, session->routing_length, &request);
+}
+
+void
+cluster_ask_late_anew (struct node *node)
+{
+  node->replay.want.refused = false;
+  node->replay.want.asked = 0;
+  node->replay.want.ask_at_ns = 0;
+}
+
+bool
+cluster_take_late_schema (struct cluster *cluster, struct node *node, const struct control *message, struct instant now)
+{
+  static const uint8_t none[SCHEMA_HASH_SIZE];
+  struct late_want *want = &node->replay.want;
+  struct shared_schema *shared;
+  struct schema *schema;
+  struct error error;
+
+  if (memcmp (want->hash, none, SCHEMA_HASH_SIZE) == 0 ||
+      memcmp (want->hash, message->schema_hash, SCHEMA_HASH_SIZE) != 0)
+    return false;
+  if (!want->wanting)
+    return true; /* an answer that was late itself */
+  if (cluster_late_schema (cluster, node, want->hash)) {
+    want->wanting = false;
+    return true;
+  }
+  if (!cluster_may_bring (cluster, node, now)) /* it is asked for it again */
+    return true;
+  schema = cluster_read_schema (message, &error);
+  if (!schema) {
+    refuse (want);
+    cluster_reject (cluster, node, REJECTED_SCHEMA, error.text, now);
+    return true;
+  }
+  shared = schema_store_add (&cluster->schemas, schema);
+  cluster_keep_schema (cluster, node, shared);
+  cluster_new_schema (cluster, node, shared, now);
+  return true;
+}

@@ -1,0 +1,222 @@
+/* The list of nodes, which is that of their keys, and the nodes that were on it lately.
+ *
+ * A key that is revoked or replaced is like a cut link: the agent goes on sampling into its ring. Its sessions are
+ * remembered, so that when it is admitted again the frames that were taken before are not taken once more. Who is not
+ * back within GONE_FOR, as long as a ring can reach, is forgotten: what was missing of it is lost then. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/core/cluster_private.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define GONE_FOR (24 * 3600 * NS_PER_S)
+#define GONE_MAX 16384
+
+size_t
+cluster_node_count (const struct cluster *cluster)
+{
+  return cluster->node_count;
+}
+
+const struct node *
+cluster_node (const struct cluster *cluster, size_t index)
+{
+  return cluster->nodes[index];
+}
+
+static int
+compare_name (const void *name, const void *node)
+{
+  return strcmp (name, (*(struct node *const *) node)->name);
+}
+
+static int
+compare_nodes (const void *one, const void *other)
+{
+  return strcmp ((*(struct node *const *) one)->name, (*(struct node *const *) other)->name);
+}
+
+struct node *
+cluster_find_node (const struct cluster *cluster, const char *name)
+{
+  struct node **found = NULL;
+
+  if (cluster->node_count)
+    found = bsearch (name, cluster->nodes, cluster->node_count, sizeof cluster->nodes[0], compare_name);
+  return found ? *found : NULL;
+}
+
+const struct node *
+cluster_find (const struct cluster *cluster, const char *name)
+{
+  return cluster_find_node (cluster, name);
+}
+
+/* ---- those that go ---- */
+
+static void
+node_free (struct cluster *cluster, struct node *node)
+{
+  cluster_drop_held (cluster, node);
+  cluster_forget_replay (cluster, node);
+  cluster_drop_schema (cluster, node);
+  tick_leave (cluster->ticks, &node->tick);
+  node_destroy (node);
+}
+
+/* Its sessions stay, and which of their frames are missing. */
+static void
+node_leave (struct cluster *cluster, struct node *node, const char *reason, struct instant now)
+{
+  cluster_event (
+      cluster,
+      &(struct event){ .type = EVENT_NODE_REVOKED, .wall_ns = now.wall_ns, .node = node->name, .reason = reason });
+  if (cluster->options.output.clock)
+    cluster->options.output.clock (cluster->options.output.context, node->name, 0, NULL);
+  cluster_end_run (cluster, node, now);
+  cluster_drop_held (cluster, node);
+  cluster_end_request (cluster, node);
+  cluster_drop_late (cluster, node);
+  cluster_drop_schemas_before (cluster, node);
+  cluster_drop_schema (cluster, node);
+  tick_leave (cluster->ticks, &node->tick);
+  node_forget_failures (node);
+  node->gap.told_ns = 0;
+  cluster_tell_gap (cluster, node, now);
+  cluster->counts.missing -= node->replay.missing.frames;
+  node->state = NODE_NEVER;
+  node->up.reason = NULL;
+  node->wanting = node->refused = node->replay.want.wanting = false;
+  node->sessions[0].routing_length = 0; /* it is asked for nothing before its next hello */
+  node->since_ns = now.monotonic_ns;
+}
+
+static void
+node_enter (struct cluster *cluster, struct node *node, const uint8_t key[KEY_SIZE], struct instant now)
+{
+  memcpy (node->key, key, KEY_SIZE);
+  node->since_ns = now.monotonic_ns;
+  cluster->counts.missing += node->replay.missing.frames;
+  cluster->replay.wanted |= node->replay.missing.count != 0;
+}
+
+static void
+gone_forget (struct cluster *cluster, struct instant now)
+{
+  struct node *node = cluster->gone[0];
+
+  cluster->gone_count--;
+  memmove (&cluster->gone[0], &cluster->gone[1], cluster->gone_count * sizeof cluster->gone[0]);
+  cluster->counts.missing += node->replay.missing.frames;
+  cluster_give_up_all (cluster, node, now);
+  node->gap.told_ns = 0;
+  cluster_tell_gap (cluster, node, now);
+  node_free (cluster, node);
+}
+
+static void
+gone_keep (struct cluster *cluster, struct node *node, struct instant now)
+{
+  if (!node->sessions[0].id) { /* there is nothing to know of it */
+    node_free (cluster, node);
+    return;
+  }
+  if (cluster->gone_count == GONE_MAX)
+    gone_forget (cluster, now);
+  if (cluster->gone_count == cluster->gone_capacity) {
+    cluster->gone_capacity = cluster->gone_capacity ? cluster->gone_capacity * 2 : 16;
+    cluster->gone = memory_resize (cluster->gone, cluster->gone_capacity, sizeof cluster->gone[0]);
+  }
+  cluster->gone[cluster->gone_count++] = node;
+}
+
+static struct node *
+gone_take (struct cluster *cluster, const char *name)
+{
+  for (size_t i = 0; i < cluster->gone_count; i++) {
+    struct node *node = cluster->gone[i];
+
+    if (strcmp (node->name, name) != 0)
+      continue;
+    cluster->gone_count--;
+    memmove (&cluster->gone[i], &cluster->gone[i + 1], (cluster->gone_count - i) * sizeof cluster->gone[0]);
+    return node;
+  }
+  return NULL;
+}
+
+void
+cluster_tick_gone (struct cluster *cluster, struct instant now)
+{
+  while (cluster->gone_count && now.monotonic_ns - cluster->gone[0]->since_ns >= GONE_FOR)
+    gone_forget (cluster, now);
+}
+
+void
+cluster_free_nodes (struct cluster *cluster)
+{
+  for (size_t i = 0; i < cluster->node_count; i++)
+    node_free (cluster, cluster->nodes[i]);
+  for (size_t i = 0; i < cluster->gone_count; i++)
+    node_free (cluster, cluster->gone[i]);
+  free (cluster->nodes);
+  free (cluster->gone);
+}
+
+/* ---- the list is taken anew ---- */
+
+struct listing {
+  struct cluster *cluster;
+  struct node **nodes; /* the new list */
+  size_t count, capacity;
+  struct instant now;
+};
+
+static void
+list_node (void *context, const char *name, const uint8_t key[KEY_SIZE])
+{
+  struct listing *listing = context;
+  struct node *node = cluster_find_node (listing->cluster, name);
+
+  if (node && !node->listed) {
+    if (memcmp (node->key, key, KEY_SIZE) != 0) {
+      node_leave (listing->cluster, node, "replaced", listing->now);
+      node_enter (listing->cluster, node, key, listing->now);
+    }
+  } else {
+    node = gone_take (listing->cluster, name);
+    if (node)
+      node_enter (listing->cluster, node, key, listing->now);
+    else
+      node = node_create (name, key, listing->now.monotonic_ns);
+  }
+  node->listed = true;
+  if (listing->count == listing->capacity) {
+    listing->capacity = listing->capacity ? listing->capacity * 2 : 16;
+    listing->nodes = memory_resize (listing->nodes, listing->capacity, sizeof listing->nodes[0]);
+  }
+  listing->nodes[listing->count++] = node;
+}
+
+void
+cluster_list (struct cluster *cluster, cluster_each_node_fn *each, const void *list, struct instant now)
+{
+  struct listing listing = { .cluster = cluster, .now = now };
+  struct node **before = cluster->nodes;
+  size_t before_count = cluster->node_count;
+
+  for (size_t i = 0; i < before_count; i++)
+    before[i]->listed = false;
+  each (list, list_node, &listing);
+  if (listing.count)
+    qsort (listing.nodes, listing.count, sizeof listing.nodes[0], compare_nodes);
+  cluster->nodes = listing.nodes;
+  cluster->node_count = listing.count;
+  for (size_t i = 0; i < before_count; i++)
+    if (!before[i]->listed) {
+      node_leave (cluster, before[i], "revoked", now);
+      gone_keep (cluster, before[i], now);
+    }
+  free (before);
+}

@@ -1,0 +1,172 @@
+/* What the files of the cluster's core share: cluster.c (list, ticks, events), cluster_frame.c (data channel),
+ * cluster_control.c (control channel), cluster_missing.c (frames that are missing), cluster_replay.c (asking for them),
+ * cluster_late.c (frames that come late), cluster_late_schema.c (their schemas), cluster_list.c (the list of nodes,
+ * and those that were on it), cluster_groups.c (groups that fail), cluster_clock.c (clocks and ticks),
+ * cluster_schema.c (schemas and the frames that wait for them). */
+#ifndef SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
+#define SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "aggregator/core/cluster.h"
+#include "aggregator/core/node.h"
+#include "aggregator/core/schema_store.h"
+#include "synop/buffer.h"
+
+struct cluster {
+  struct cluster_options options;
+  struct node **nodes; /* in order of names */
+  size_t node_count;
+  struct node **gone; /* that were listed lately, in the order in which they went */
+  size_t gone_count, gone_capacity;
+  struct schema_store schemas;
+  struct cluster_counts counts;
+  size_t held_bytes;                    /* of all nodes' held frames */
+  uint8_t asked_hash[SCHEMA_HASH_SIZE]; /* the schema that was asked for last, */
+  int64_t asked_ns;                     /* and when: one node's answer serves all */
+  int64_t epoch_ns;                     /* cluster time minus the aggregator's CLOCK_MONOTONIC */
+  bool epoch_known;
+  unsigned epoch_off; /* looks in a row at which the wall clock did not fit it */
+  struct ticks *ticks;
+  int64_t ticked_ns, awake_ns; /* last tick; end of the last pause of our own */
+  struct cluster_replay replay;
+  struct report_group groups[SCHEMA_GROUPS_MAX]; /* of the frame at hand */
+  struct buffer answer;
+};
+
+/* cluster.c */
+void cluster_event (struct cluster *cluster, const struct event *event);
+void cluster_reject (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
+                     struct instant now);
+/* What has gathered of a node's coming up and of its gaps, unless it was told within the last second: then a later one, or a
+ * tick, tells it. */
+void cluster_tell_up (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_tell_gap (struct cluster *cluster, struct node *node, struct instant now);
+/* Frames are lost. Gaps that are told together keep the sum; the range is that of the last session among them. */
+void cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
+                       struct instant now);
+int64_t cluster_stale_ns (const struct cluster *cluster, const struct node *node);
+/* The session that a frame or hello comes from, made the current one if it is new, or if the current one has fallen
+ * silent. NULL: a second agent talks while the first is alive; it is counted and told. */
+struct session *cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct instant received);
+
+/* cluster_list.c */
+struct node *cluster_find_node (const struct cluster *cluster, const char *name);
+void cluster_free_nodes (struct cluster *cluster);
+void cluster_tick_gone (struct cluster *cluster, struct instant now); /* forgets those that were gone for long */
+
+/* cluster_frame.c */
+void cluster_take_frame (struct cluster *cluster, struct node *node, const struct cluster_message *message,
+                         struct instant received);
+void cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                           const struct frame_header *header, struct instant received);
+
+/* Tells when groups are left out of the frame's line, which is written only where somebody reads it. */
+void cluster_watch_line (struct cluster *cluster, struct node *node, const struct cluster_frame *frame,
+                         struct instant now);
+
+/* Lays the tables that the frame at hand has into cluster->groups. */
+void cluster_lay_out (struct cluster *cluster, struct node_group **groups, const struct schema *schema);
+
+/* cluster_missing.c */
+/* Frames that did not come: they are asked for, or told as lost. */
+void cluster_miss (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
+                   struct instant now);
+/* Of the current session, the first one or a later one. */
+void cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello, bool first,
+                           struct instant now);
+/* Those of a range that are still missing are lost. */
+void cluster_give_up_all (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_give_up (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
+                      struct instant now);
+
+/* cluster_replay.c */
+void cluster_end_request (struct cluster *cluster, struct node *node);
+void cluster_note_wait (struct cluster *cluster, int64_t received_ns, int64_t now_ns); /* of a message, until now */
+void cluster_take_replayed (struct cluster *cluster, struct node *node, const struct control *message,
+                            struct instant now);
+void cluster_end_replay (struct cluster *cluster, struct node *node, const struct control *end, struct instant now);
+void cluster_tick_replay (struct cluster *cluster, struct instant now);
+void cluster_forget_replay (struct cluster *cluster, struct node *node);
+
+/* cluster_late.c */
+/* A frame that is missing. False: it still is, since its schema is not there; that is asked for. */
+bool cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                        const struct frame_header *header, struct instant now);
+/* A frame that is known, only so that the next one has something to be compared with. */
+void cluster_see_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                       const struct frame_header *header, struct instant now);
+/* Whether there is something to compare this frame with. */
+bool cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequence);
+void cluster_drop_late (struct cluster *cluster, struct node *node);                   /* its tables */
+void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* tells what came late */
+
+/* cluster_late_schema.c */
+/* Keeps a schema for late frames of this node, at most NODE_SCHEMAS_BEFORE of them. */
+void cluster_keep_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared);
+void cluster_drop_schemas_before (struct cluster *cluster, struct node *node);
+/* NULL: it is not there, nor in the history. */
+struct shared_schema *cluster_late_schema (struct cluster *cluster, struct node *node,
+                                           const uint8_t hash[SCHEMA_HASH_SIZE]);
+/* The node is asked for it, until it answers or has not for a while. False: it has said that it has none. */
+bool cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
+void cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct instant now); /* if due */
+void cluster_ask_late_anew (struct node *node);                                                /* it said hello */
+/* An answer to that; false: it is none. */
+bool cluster_take_late_schema (struct cluster *cluster, struct node *node, const struct control *message,
+                               struct instant now);
+
+/* cluster_groups.c */
+/* Takes the errors from cluster->groups, those of the frame at hand. */
+void cluster_watch_groups (struct cluster *cluster, struct node *node, const struct schema *schema, struct instant now);
+/* Tells what is due of a node that is up, as far as its brake allows; a later frame, or a tick, tells the rest. */
+void cluster_tell_groups (struct cluster *cluster, struct node *node, struct instant now);
+/* The node has this schema now. What is known stays with the names of the groups, and goes with those that are gone. */
+void cluster_carry_groups (struct node *node, const struct schema *schema);
+
+/* cluster_control.c */
+void cluster_take_control (struct cluster *cluster, struct node *node, const struct cluster_message *message,
+                           struct instant received);
+/* The facts come with the first frame after a welcome. That frame may be lost, since the data channel may be up later
+ * than the control channel: while some are missing the node is welcomed again, a few times. */
+void cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns);
+void cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t routing_length,
+                     const struct control *message);
+
+/* cluster_clock.c */
+void cluster_keep_epoch (struct cluster *cluster, struct instant now); /* several times a second */
+void cluster_take_probe (struct cluster *cluster, struct node *node, const struct control *probe,
+                         struct instant received);
+/* The node's current session began, or said hello. */
+void cluster_clock_begin (struct cluster *cluster, struct node *node);
+void cluster_tell_clock (struct cluster *cluster, const struct node *node);
+/* Fills in the times of a frame and looks at the node's wall clock. */
+void cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame);
+/* The same for a frame that came late: nothing is learned from it. */
+void cluster_place_late (const struct cluster *cluster, const struct node *node, struct cluster_frame *frame);
+
+/* cluster_schema.c */
+bool cluster_use_schema (struct cluster *cluster, struct node *node,
+                         const uint8_t hash[SCHEMA_HASH_SIZE]); /* true when it is known: the node has it now */
+void cluster_drop_schema (struct cluster *cluster, struct node *node);
+void cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
+/* Whether the node is to be asked now for the schema that it wants; then it counts as asked. */
+bool cluster_ask_due (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_ask_schema (struct cluster *cluster, struct node *node, struct instant now); /* if due */
+/* NULL: it is broken, or not what its hash says; or the agent has none. */
+struct schema *cluster_read_schema (const struct control *message, struct error *error);
+/* Was this schema asked for just now, of any node? If not, it is now. */
+bool cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns);
+/* Whether the node may bring a schema that is not there: a few at once, then one now and then. It does not lose frames by
+ * that, if it can send them again. Told and counted once for each that it wants. */
+bool cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant now);
+/* One that has come, and is what its hash says: all nodes that want it have it now. */
+void cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared, struct instant now);
+void cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message,
+                          struct instant now);
+void cluster_hold_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                         struct instant received);
+void cluster_drop_held (struct cluster *cluster, struct node *node);
+
+#endif

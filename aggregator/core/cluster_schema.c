@@ -1,0 +1,314 @@
+/* Schemas of nodes, and the frames that wait for one.
+ *
+ * A frame may come before the hello that says what it is made of, and the hello before the schema itself. So a few
+ * frames are held, bounded for each node and for all, while the schema is asked for. A schema is taken only from a
+ * node that was asked for it, and only when its bytes have the hash that the frames name. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/core/cluster_private.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define HELD_FRAMES_MAX 16
+#define HELD_BYTES_MAX FRAME_BYTES_MAX           /* of one node */
+#define HELD_ALL_MAX ((size_t) 64 * 1024 * 1024) /* of all nodes */
+#define ASK_WAIT_FIRST NS_PER_S /* doubled each time, so that a mute node does not stand before others */
+#define ASK_WAIT_MAX (4 * NS_PER_S)
+#define ASK_OTHERS_AFTER (200 * NS_PER_MS) /* 1,000 agents that come at once need not all send the same schema */
+#define BRING_EVERY (10 * NS_PER_S)        /* a new one of a node */
+#define BRING_AHEAD (15 * BRING_EVERY)     /* so that 16 may come at once, of one that brought none for long */
+#define BROUGHT_TOLD_EVERY (60 * NS_PER_S) /* one event a node */
+
+static void
+give_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
+{
+  if (memcmp (node->wanted, shared->schema->hash, SCHEMA_HASH_SIZE) != 0)
+    cluster_drop_held (cluster, node);
+  schema_store_use (shared);
+  if (node->schema && node->replay.missing.count)
+    cluster_keep_schema (cluster, node, node->schema);
+  cluster_drop_schema (cluster, node);
+  node->schema = shared;
+  node->wanting = false;
+  node_tables_create (node, shared->schema);
+  cluster_carry_groups (node, shared->schema);
+}
+
+/* Frames wait for another schema, and one of the schema before has come behind them: they were sampled between two
+ * reloads. They come late. */
+static void
+pass_over_wanted (struct cluster *cluster, struct node *node)
+{
+  node->wanting = false;
+  if (node->held && node->sessions[0].replays)
+    cluster_want_late_schema (cluster, node, node->wanted);
+  cluster_drop_held (cluster, node);
+}
+
+bool
+cluster_use_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  struct shared_schema *shared;
+
+  if (node->schema && memcmp (node->schema->schema->hash, hash, SCHEMA_HASH_SIZE) == 0) {
+    if (node->wanting)
+      pass_over_wanted (cluster, node);
+    return true;
+  }
+  shared = schema_store_find (&cluster->schemas, hash);
+  if (shared)
+    give_schema (cluster, node, shared);
+  return shared != NULL;
+}
+
+void
+cluster_drop_schema (struct cluster *cluster, struct node *node)
+{
+  node_tables_free (node);
+  schema_store_release (&cluster->schemas, node->schema);
+  node->schema = NULL;
+}
+
+void
+cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  if (node->wanting && memcmp (node->wanted, hash, SCHEMA_HASH_SIZE) == 0)
+    return;
+  cluster_drop_held (cluster, node);
+  node->wanting = true;
+  memcpy (node->wanted, hash, SCHEMA_HASH_SIZE);
+  node->ask_wait_ns = ASK_WAIT_FIRST;
+  node->brought.held = false;
+}
+
+bool
+cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now)
+{
+  bool may = node->brought.due_ns - now.monotonic_ns <= BRING_AHEAD;
+
+  if (!may && !node->brought.held) {
+    node->brought.held = true;
+    node->brought.pending++;
+    cluster->counts.schemas_over_share++;
+    cluster_tell_brought (cluster, node, now);
+  }
+  return may;
+}
+
+void
+cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant now)
+{
+  if (!node->brought.pending ||
+      (node->brought.told_ns && now.monotonic_ns - node->brought.told_ns < BROUGHT_TOLD_EVERY))
+    return;
+  cluster_event (cluster, &(struct event){ .type = EVENT_OVER_SHARE,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .reason = "schemas",
+                                           .text = "it brings one new schema after the other: one is taken each 10 s, "
+                                                   "frames of the others come late",
+                                           .count = node->brought.pending });
+  node->brought.pending = 0;
+  node->brought.told_ns = now.monotonic_ns;
+}
+
+bool
+cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns)
+{
+  if (now_ns - cluster->asked_ns < ASK_OTHERS_AFTER && memcmp (cluster->asked_hash, hash, SCHEMA_HASH_SIZE) == 0)
+    return true;
+  memcpy (cluster->asked_hash, hash, SCHEMA_HASH_SIZE);
+  cluster->asked_ns = now_ns;
+  return false;
+}
+
+bool
+cluster_ask_due (struct cluster *cluster, struct node *node, struct instant now)
+{
+  if (!node->wanting || !node->sessions[0].routing_length || now.monotonic_ns < node->ask_at_ns)
+    return false;
+  if (!cluster_may_bring (cluster, node, now) || cluster_asked_lately (cluster, node->wanted, now.monotonic_ns))
+    return false;
+  node->ask_at_ns = now.monotonic_ns + node->ask_wait_ns;
+  if (node->ask_wait_ns < ASK_WAIT_MAX)
+    node->ask_wait_ns *= 2;
+  return true;
+}
+
+void
+cluster_ask_schema (struct cluster *cluster, struct node *node, struct instant now)
+{
+  struct session *session = &node->sessions[0];
+  struct control request = { .type = CONTROL_SCHEMA_REQUEST, .session = session->id };
+
+  if (!cluster_ask_due (cluster, node, now))
+    return;
+  memcpy (request.schema_hash, node->wanted, SCHEMA_HASH_SIZE);
+  cluster_answer (cluster, session->routing, session->routing_length, &request);
+}
+
+struct schema *
+cluster_read_schema (const struct control *message, struct error *error)
+{
+  struct schema *schema = NULL;
+
+  if (message->schema_length == 0)
+    error_set (error, "the agent does not have the schema of its frames any more");
+  else
+    schema = schema_read (message->schema, message->schema_length, error);
+  if (schema && memcmp (schema->hash, message->schema_hash, SCHEMA_HASH_SIZE) != 0) {
+    error_set (error, "a schema whose bytes do not have its hash");
+    schema_destroy (schema);
+    schema = NULL;
+  }
+  return schema;
+}
+
+static void
+refuse_schema (struct cluster *cluster, struct node *node, const char *why, struct instant now)
+{
+  node->refused = true;
+  memcpy (node->refused_hash, node->wanted, SCHEMA_HASH_SIZE);
+  node->wanting = false;
+  cluster_reject (cluster, node, REJECTED_SCHEMA, why, now);
+  cluster_drop_held (cluster, node);
+}
+
+/* Decodes what a node has held, now that its schema is there. */
+static void
+release_held (struct cluster *cluster, struct node *node, struct instant now)
+{
+  struct held_frame *held = node->held;
+
+  cluster->held_bytes -= node->held_bytes;
+  node->held = NULL;
+  node->held_end = &node->held;
+  node->held_count = node->held_bytes = 0;
+  while (held) {
+    struct held_frame *next = held->next;
+    struct instant received = { held->received_ns, now.wall_ns - (now.monotonic_ns - held->received_ns) };
+    struct frame_header header;
+    if (frame_read_header (held->bytes, held->length, &header, NULL) == 0)
+      cluster_decode_frame (cluster, node, held->bytes, held->length, &header, received);
+    free (held);
+    held = next;
+  }
+}
+
+static void
+tell_schema (struct cluster *cluster, const struct node *node, const struct schema *schema, struct instant now)
+{
+  char hex[2 * SCHEMA_HASH_SIZE + 1];
+
+  for (size_t i = 0; i < SCHEMA_HASH_SIZE; i++)
+    snprintf (hex + 2 * i, 3, "%02x", schema->hash[i]);
+  cluster_event (cluster, &(struct event){ .type = EVENT_SCHEMA_NEW,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .text = hex,
+                                           .count = schema->group_count });
+}
+
+void
+cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared, struct instant now)
+{
+  int64_t due_ns = node->brought.due_ns;
+
+  node->brought.due_ns = (due_ns > now.monotonic_ns ? due_ns : now.monotonic_ns) + BRING_EVERY;
+  tell_schema (cluster, node, shared->schema, now);
+  for (size_t i = 0; i < cluster->node_count; i++) {
+    struct node *other = cluster->nodes[i];
+    struct late_want *want = &other->replay.want;
+
+    if (want->wanting && cluster_late_schema (cluster, other, want->hash))
+      want->wanting = false;
+    if (other->wanting && cluster_use_schema (cluster, other, other->wanted))
+      release_held (cluster, other, now);
+  }
+}
+
+void
+cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message, struct instant now)
+{
+  struct schema *schema;
+  struct error error;
+
+  if (!node->wanting || memcmp (node->wanted, message->schema_hash, SCHEMA_HASH_SIZE) != 0) {
+    if (!cluster_take_late_schema (cluster, node, message, now) &&
+        !schema_store_find (&cluster->schemas, message->schema_hash))
+      cluster_reject (cluster, node, REJECTED_SCHEMA, "a schema that was not asked for", now);
+    return;
+  }
+  if (!cluster_may_bring (cluster, node, now)) /* it was not asked for it, but it will be */
+    return;
+  schema = cluster_read_schema (message, &error);
+  if (!schema) {
+    refuse_schema (cluster, node, error.text, now);
+    return;
+  }
+  give_schema (cluster, node, schema_store_add (&cluster->schemas, schema));
+  release_held (cluster, node, now);
+  cluster_new_schema (cluster, node, node->schema, now);
+}
+
+/* What is dropped here is asked for again, or lost. */
+static void
+miss_again (struct cluster *cluster, struct node *node, const void *bytes, size_t length, int64_t received_ns)
+{
+  struct instant received = { received_ns, cluster_time (cluster, received_ns) };
+  struct frame_header header;
+
+  if (frame_read_header (bytes, length, &header, NULL) == 0)
+    cluster_miss (cluster, node, header.session, header.sequence, header.sequence, received);
+}
+
+void
+cluster_hold_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
+                    struct instant received)
+{
+  struct held_frame *held;
+
+  if (cluster->held_bytes + length > HELD_ALL_MAX || length > HELD_BYTES_MAX) {
+    cluster_reject (cluster, node, REJECTED_HELD, "too many frames wait for their schema", received);
+    miss_again (cluster, node, bytes, length, received.monotonic_ns);
+    return;
+  }
+  while (node->held_count == HELD_FRAMES_MAX || node->held_bytes + length > HELD_BYTES_MAX) {
+    held = node->held; /* the oldest goes: what is newer is worth more */
+    node->held = held->next;
+    if (!node->held)
+      node->held_end = &node->held;
+    node->held_count--;
+    node->held_bytes -= held->length;
+    cluster->held_bytes -= held->length;
+    miss_again (cluster, node, held->bytes, held->length, held->received_ns);
+    free (held);
+    cluster_reject (cluster, node, REJECTED_HELD, "its schema has not come", received);
+  }
+  held = memory_new (1, sizeof *held + length);
+  held->received_ns = received.monotonic_ns;
+  held->length = length;
+  memcpy (held->bytes, bytes, length);
+  *node->held_end = held;
+  node->held_end = &held->next;
+  node->held_count++;
+  node->held_bytes += length;
+  cluster->held_bytes += length;
+}
+
+void
+cluster_drop_held (struct cluster *cluster, struct node *node)
+{
+  cluster->counts.frames_held_dropped += node->held_count;
+  cluster->held_bytes -= node->held_bytes;
+  while (node->held) {
+    struct held_frame *next = node->held->next;
+    miss_again (cluster, node, node->held->bytes, node->held->length, node->held->received_ns);
+    free (node->held);
+    node->held = next;
+  }
+  node->held_end = &node->held;
+  node->held_count = node->held_bytes = 0;
+}

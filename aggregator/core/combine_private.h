@@ -1,0 +1,87 @@
+/* What combine.c adds up and combine_write.c writes. */
+#ifndef SYNOP_COMBINE_INTERNAL_H
+#define SYNOP_COMBINE_INTERNAL_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "aggregator/core/combine.h"
+
+#define COMBINE_NONE UINT32_MAX
+#define COMBINE_FLAGS (METRIC_OF_NODE | METRIC_SHARE) /* those that change what a value means */
+
+/* One end of what the rows of GROUP_ROWS have. */
+struct combined_row {
+  struct value value;
+  const char *node;
+  struct buffer label;
+};
+
+struct combined_rows {
+  uint64_t count; /* rows with a value; 0: nothing else is set */
+  struct combined_row min, max;
+};
+
+struct combined_metric {
+  const char *name;
+  size_t hash;
+  uint32_t group, next; /* next of its group, COMBINE_NONE at the end */
+  enum metric_kind kind;
+  enum metric_unit unit;
+  enum metric_fold fold;
+  uint32_t flags;
+  uint32_t count; /* nodes with a value */
+  bool whole;     /* all values are integers, and whole_sum is their sum */
+  int64_t whole_sum;
+  double sum;
+  struct value min, max;
+  const char *min_node, *max_node;
+  struct value *values; /* of gauges and shares */
+  uint32_t value_capacity;
+  struct combined_rows rows;
+};
+
+struct combined_group {
+  const char *name, *section, *fold_name;
+  uint32_t nodes, errors;
+  uint32_t first_metric, last_metric;
+  double period_min, period_max; /* s */
+};
+
+struct combine_map {
+  uint8_t hash[SCHEMA_HASH_SIZE];
+  uint32_t *metrics;
+};
+
+struct combine {
+  uint8_t key[16]; /* of the hash */
+  struct combined_metric *metrics;
+  size_t metric_count, metric_capacity;
+  uint32_t *slots;
+  size_t slot_count;
+  struct combined_group *groups;
+  size_t group_count, group_capacity;
+  struct combine_map *maps;
+  size_t map_count, map_capacity;
+  char **texts;
+  size_t text_count, text_capacity;
+  struct value *scratch;
+  struct report_range *ranges;
+  size_t scratch_capacity; /* of both */
+  uint64_t left_out;
+};
+
+/* The keys of a group that are not metrics. */
+static inline bool
+combine_key_is_taken (const char *key)
+{
+  return strcmp (key, "nodes") == 0 || strcmp (key, "errors") == 0 || strcmp (key, "period") == 0;
+}
+
+static inline bool
+combine_has_percentiles (const struct combined_metric *metric)
+{
+  return metric->kind == GAUGE || (metric->flags & METRIC_SHARE);
+}
+
+#endif

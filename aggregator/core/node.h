@@ -1,0 +1,181 @@
+/* One node as the cluster's core sees it. Views may read it; only the core changes it. */
+#ifndef SYNOP_AGGREGATOR_NODE_H
+#define SYNOP_AGGREGATOR_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/core/clock_model.h"
+#include "aggregator/core/node_replay.h"
+#include "aggregator/core/tick.h"
+#include "synop/control.h"
+#include "synop/frame.h"
+#include "synop/keys.h"
+#include "synop/schema.h"
+#include "synop/table.h"
+
+#define NODE_ROUTING_MAX 64
+enum node_state { NODE_NEVER, NODE_UP, NODE_STALE, NODE_DOWN, NODE_STATES };
+const char *node_state_name (enum node_state state); /* "never", "up" */
+
+/* One start of an agent. */
+struct session {
+  uint64_t id;                       /* 0: none */
+  uint64_t sequence;                 /* of its last frame; 0: none yet */
+  int64_t heard_ns;                  /* its last frame, or the hello that brought it in */
+  unsigned strays;                   /* messages since another session took over */
+  bool hello;                        /* it has said hello, */
+  int64_t hello_ns;                  /* the last time then, */
+  bool replays;                      /* and can send frames again */
+  uint64_t base;                     /* of its last frame before the first hello; 0: none, or not known */
+  uint64_t first;                    /* of the first frame that came on the data channel; 0: none yet */
+  unsigned facts_asked;              /* how often it was welcomed again for them */
+  int64_t facts_ask_ns;              /* when to do that next; 0: nothing was missing yet */
+  int64_t period_ns;                 /* shortest of its groups', as told in the hello */
+  uint8_t routing[NODE_ROUTING_MAX]; /* where answers go */
+  size_t routing_length;
+  char version[CONTROL_TEXT_MAX + 1];
+};
+
+/* The current one comes first, then those before it: a second agent with the same key shows as one of them talking. */
+#define NODE_SESSIONS 4
+
+/* The last tables of a group, made when it is first sent. */
+struct node_group {
+  struct table now, before;
+  bool has_before;
+  bool fresh; /* `now` is of the frame at hand */
+};
+
+/* A group whose last sample has an error, or which is told to fail; else it is not kept. */
+struct group_failure {
+  struct group_failure *next; /* in order of their places in the node's schema: */
+  size_t group;
+  char name[SCHEMA_NAME_MAX + 1];
+  char now[sizeof ((struct table *) NULL)->error];  /* in its last sample; "" is fine */
+  char told[sizeof ((struct table *) NULL)->error]; /* as the last event says */
+  unsigned samples,
+      same;          /* all since the first error, and those that last said the same; no more than make it steady */
+  int64_t since_ns;  /* the first of the same */
+  int64_t seen_ns;   /* its last sample, */
+  int64_t period_ns; /* and the period of these */
+  bool untold;       /* it counts as told, and is not: there was nothing else when the node was first heard */
+};
+/* What it is taken to fail with: what one sample says alone does not count. "" is fine. */
+const char *group_failure_error (const struct group_failure *failure);
+
+#define NODE_TABLES_MAX (64 * 1024 * 1024) /* bytes of all tables of a node: several of the largest frames */
+
+/* A frame that waits for its schema. */
+struct held_frame {
+  struct held_frame *next;
+  int64_t received_ns;
+  size_t length;
+  uint8_t bytes[];
+};
+
+/* What is known of a node's clocks. */
+struct node_clock {
+  struct clock_model model;             /* of the current session's CLOCK_MONOTONIC */
+  int64_t delay_ns;                     /* which its frames usually take, as mapped */
+  int64_t probed_ns;                    /* when the last probe came, on the aggregator's clock */
+  bool soon;                            /* probes are to come in a burst again */
+  int64_t wall_offset_ns;               /* by which its wall clock is ahead of cluster time */
+  int64_t wall_at_ns;                   /* node time of that; 0: not known yet */
+  int64_t boot_ns;                      /* its wall clock minus its CLOCK_MONOTONIC, in its last frame */
+  bool off;                             /* by more than the limit, and told */
+  int64_t step_told_ns, offset_told_ns; /* the last events about its clocks */
+};
+
+enum node_rejection {
+  REJECTED_FRAME,
+  REJECTED_LARGE, /* over the limit that the node was told */
+  REJECTED_WRONG_NODE,
+  REJECTED_WRONG_SCHEMA,
+  REJECTED_SCHEMA,
+  REJECTED_HELD,
+  REJECTED_CONTROL,
+  REJECTED_REPLAY,
+  REJECTED_CONNECTION, /* one too many of its key */
+  REJECTED_LINE,       /* groups left out of the line of a frame */
+  NODE_REJECTIONS
+};
+
+#define NODE_SCHEMAS_BEFORE 4
+
+struct node {
+  char name[FRAME_NODE_MAX + 1];
+  uint8_t key[KEY_SIZE];
+  int64_t since_ns; /* when it was listed with this key; when it was taken from the list */
+  bool listed;      /* used while the list is taken anew */
+
+  enum node_state state;
+  const char *up_reason; /* why the next frame is news; NULL: it is not */
+  struct session sessions[NODE_SESSIONS];
+  int64_t heard_ns; /* the last frame that was taken */
+  int64_t up_ns;    /* the first one since it came up */
+  struct node_clock clock;
+  struct tick_member tick;
+  uint64_t received, lost, rejected;
+  int64_t duplicate_told_ns;
+  struct {
+    const char *reason; /* not told yet; NULL: nothing is */
+    uint64_t session;
+    int64_t told_ns;
+  } up;
+  struct {
+    uint64_t session, from, to, lost; /* not told yet */
+    int64_t told_ns;
+  } gap;
+  struct {
+    uint64_t pending; /* not told yet */
+    int64_t told_ns;
+  } rejections[NODE_REJECTIONS];
+  uint64_t rejections_untold; /* of all kinds */
+
+  struct shared_schema *schema; /* of the tables; NULL: none yet */
+  /* Of frames that are missing: those that it had when it got another one, and those that were asked for. The last one
+   * comes first, NULL where there is none. */
+  struct shared_schema *schemas_before[NODE_SCHEMAS_BEFORE];
+  struct node_group **groups; /* one for each of the schema's, NULL until sent */
+
+  struct group_failure *failures;
+  int64_t groups_first_ns; /* when they were first looked at; 0: never */
+  int64_t groups_told_ns;  /* when all that was told of them would have been told, one at a time */
+
+  bool wanting; /* a schema is missing */
+  uint8_t wanted[SCHEMA_HASH_SIZE];
+  int64_t ask_at_ns, ask_wait_ns;
+  struct {          /* new schemas that came from it */
+    int64_t due_ns; /* when all of them would have come, one at a time */
+    bool held;      /* the one that it wants now is told, or will be: */
+    uint64_t pending;
+    int64_t told_ns;
+  } brought;
+  bool refused; /* it gave a schema that is broken */
+  uint8_t refused_hash[SCHEMA_HASH_SIZE];
+  struct held_frame *held, **held_end;
+  size_t held_count, held_bytes;
+
+  struct node_replay replay;
+};
+
+struct node *node_create (const char *name, const uint8_t key[KEY_SIZE], int64_t now_ns);
+void node_forget_failures (struct node *node);
+void node_destroy (struct node *node); /* its schema and held frames are given back before */
+
+struct session *node_session (struct node *node, uint64_t id); /* NULL: not known */
+/* Makes `id` the current session, of which nothing is known unless it was there before. */
+void node_take_session (struct node *node, uint64_t id, int64_t now_ns);
+
+/* The table to fill for a group of the frame at hand; what was there becomes the one before. */
+struct table *node_groups_table (struct node_group **groups, const struct schema *schema, size_t group);
+void node_groups_free (struct node_group **groups, const struct schema *schema);
+
+void node_tables_create (struct node *node, const struct schema *schema);
+void node_tables_free (struct node *node);
+/* After the frame at hand: -1 when the tables are over NODE_TABLES_MAX. Then those of its groups are gone. */
+int node_tables_check (struct node *node, struct error *error);
+
+#endif

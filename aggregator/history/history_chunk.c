@@ -1,0 +1,164 @@
+/* See history_chunk.h. Lengths, counts and places are varints.
+ *
+ *   chunk   = zstd of: 0, count of messages, [length...], messages      as they are
+ *           | zstd of: 1, count of forms, [length, form]..., count of shapes, [count of parts, [form...]]...,
+ *                      count of messages, [shape...], length of modes, of firsts, modes, firsts, rest
+ *   form    = msgpack with c1 (never used in msgpack) in place of each number that moves, and of nil
+ *   shape   = the forms of the parts of a message
+ *   columns = for each form, for each of its c1: one number each time that the form is used, in order
+ *
+ * The parts of a message, which is an array: the tables of a frame, that is, each item of an array in it, and what is
+ * before, between and behind them. The first number of a part stays in its form: it is the group of a table, so that
+ * groups do not share columns. So does a number that is not written in the shortest way. */
+#include "aggregator/history/history_chunk.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "aggregator/history/history_form.h"
+#include "synop/memory.h"
+
+#define LEVEL 6
+#define WHOLE 0
+#define COLUMNS 1
+
+/* ---- a chunk in memory ---- */
+
+void
+chunk_free (struct chunk *chunk)
+{
+  buffer_free (&chunk->bytes);
+  free (chunk->ends);
+  *chunk = (struct chunk){ 0 };
+}
+
+void
+chunk_clear (struct chunk *chunk)
+{
+  buffer_clear (&chunk->bytes);
+  chunk->count = 0;
+}
+
+void
+chunk_end_message (struct chunk *chunk)
+{
+  if (chunk->count == chunk->capacity) {
+    chunk->capacity = chunk->capacity ? chunk->capacity * 2 : 64;
+    chunk->ends = memory_resize (chunk->ends, chunk->capacity, sizeof chunk->ends[0]);
+  }
+  chunk->ends[chunk->count++] = chunk->bytes.length;
+}
+
+void
+chunk_add (struct chunk *chunk, const void *bytes, size_t length)
+{
+  buffer_add (&chunk->bytes, bytes, length);
+  chunk_end_message (chunk);
+}
+
+static void
+write_whole (const struct chunk *chunk, struct buffer *out)
+{
+  buffer_add (out, &(char){ WHOLE }, 1);
+  varint_write (out, chunk->count);
+  for (size_t i = 0; i < chunk->count; i++)
+    varint_write (out, chunk->ends[i] - (i ? chunk->ends[i - 1] : 0));
+  buffer_add (out, chunk->bytes.data, chunk->bytes.length);
+}
+
+static bool
+comes_back (const struct chunk *chunk, const struct buffer *raw)
+{
+  struct chunk again = { 0 };
+  bool same = raw->length <= CHUNK_RAW_MAX && chunk_read (&again, raw->data, raw->length, NULL) == 0 &&
+              again.count == chunk->count && again.bytes.length == chunk->bytes.length &&
+              memcmp (again.bytes.data, chunk->bytes.data, chunk->bytes.length) == 0 &&
+              memcmp (again.ends, chunk->ends, chunk->count * sizeof chunk->ends[0]) == 0;
+
+  chunk_free (&again);
+  return same;
+}
+
+static void
+compress (const struct buffer *raw, struct buffer *out)
+{
+  size_t room = ZSTD_compressBound (raw->length), length;
+  ZSTD_CCtx *zstd = ZSTD_createCCtx ();
+
+  if (!zstd)
+    abort ();
+  ZSTD_CCtx_setParameter (zstd, ZSTD_c_compressionLevel, LEVEL);
+  ZSTD_CCtx_setParameter (zstd, ZSTD_c_checksumFlag, 1);
+  length = ZSTD_compress2 (zstd, buffer_reserve (out, room), room, raw->data, raw->length);
+  if (ZSTD_isError (length)) /* there is room: it has no memory */
+    abort ();
+  out->length += length;
+  ZSTD_freeCCtx (zstd);
+}
+
+void
+chunk_pack (const struct chunk *chunk, struct buffer *out)
+{
+  struct buffer raw = { 0 };
+
+  buffer_add (&raw, &(char){ COLUMNS }, 1);
+  if (chunk->count == 0 || !chunk_split (chunk, &raw) || !comes_back (chunk, &raw)) {
+    buffer_clear (&raw);
+    write_whole (chunk, &raw);
+  }
+  compress (&raw, out);
+  buffer_free (&raw);
+}
+
+static int
+broken (struct error *error)
+{
+  return error_set (error, "the chunk is broken");
+}
+
+static int
+read_whole (struct chunk *chunk, struct wire *wire)
+{
+  size_t count = (size_t) varint_read (wire, CHUNK_MESSAGES_MAX), total = 0;
+
+  for (size_t i = 0; i < count && !wire->bad; i++) {
+    total += (size_t) varint_read (wire, CHUNK_BYTES_MAX);
+    chunk->bytes.length = total; /* the bytes follow */
+    chunk_end_message (chunk);
+  }
+  chunk->bytes.length = 0;
+  if (wire->bad || total != (size_t) (wire->end - wire->at) || total > CHUNK_BYTES_MAX)
+    return -1;
+  buffer_add (&chunk->bytes, wire->at, total);
+  return 0;
+}
+
+int
+chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error *error)
+{
+  struct wire wire = wire_over (bytes, length);
+  uint8_t kind = length ? *wire.at++ : UINT8_MAX;
+  int result = kind == WHOLE ? read_whole (chunk, &wire) : kind == COLUMNS ? chunk_join (chunk, &wire) : -1;
+
+  return result == 0 ? 0 : broken (error);
+}
+
+int
+chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error)
+{
+  unsigned long long size = ZSTD_getFrameContentSize (bytes, length);
+  struct buffer raw = { 0 };
+  size_t got;
+  int result;
+
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > CHUNK_RAW_MAX)
+    return broken (error);
+  got = ZSTD_decompress (buffer_reserve (&raw, (size_t) size + 1), (size_t) size, bytes, length);
+  if (ZSTD_isError (got) || got != size)
+    result = error_set (error, "the chunk is broken: %s", ZSTD_isError (got) ? ZSTD_getErrorName (got) : "cut short");
+  else
+    result = chunk_read (chunk, raw.data, (size_t) size, error);
+  buffer_free (&raw);
+  return result;
+}

@@ -1,0 +1,125 @@
+/* Events of a history (history_file.h). Their rows are listed first, 8 bytes each, and read a few at a time: so nothing
+ * stays open between two reads, and a long interval is sorted once. */
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history/history_file.h"
+#include "synop/memory.h"
+
+enum column { ROW, NUMBER, TIME, NODE, TYPE, LINE, SUM };
+#define BY_ID "LEFT JOIN nodes ON nodes.id = node WHERE events.id = ?"
+
+int
+history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_ns, struct event_list *list,
+                         struct error *error)
+{
+  sqlite3_stmt *statement =
+      history_file_prepare (file, "SELECT id FROM events WHERE time >= ? AND time < ? ORDER BY number, id", error);
+  int code;
+
+  if (!statement)
+    return -1;
+  sqlite3_bind_int64 (statement, 1, from_ns);
+  sqlite3_bind_int64 (statement, 2, to_ns);
+  while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
+    if (list->count == list->capacity) {
+      list->capacity = list->capacity ? 2 * list->capacity : 256;
+      list->rows = memory_resize (list->rows, list->capacity, sizeof list->rows[0]);
+    }
+    list->rows[list->count++] = sqlite3_column_int64 (statement, 0);
+  }
+  if (code != SQLITE_DONE)
+    history_file_fail (file, error);
+  sqlite3_finalize (statement);
+  return code == SQLITE_DONE ? 0 : -1;
+}
+
+/* One object and the end of the line, as far as that can be told without reading it. */
+static bool
+is_line (const char *text, size_t length)
+{
+  if (length < 3 || text[0] != '{' || memcmp (text + length - 2, "}\n", 2) != 0)
+    return false;
+  for (size_t i = 0; i < length - 1; i++)
+    if ((unsigned char) text[i] < ' ')
+      return false;
+  return true;
+}
+
+/* Is it what was written? Of a file that an older program made the line alone can be looked at. */
+static bool
+is_whole (sqlite3_stmt *statement, const struct stored_event *event)
+{
+  if (sqlite3_column_type (statement, SUM) == SQLITE_NULL)
+    return is_line (event->line, event->length);
+  return sqlite3_column_int64 (statement, SUM) ==
+         history_event_sum (event->number, event->time_ns, event->node, event->type, event->line, event->length);
+}
+
+static struct stored_event
+event_of (sqlite3_stmt *statement)
+{
+  const char *line = (const char *) sqlite3_column_text (statement, LINE);
+  size_t length = (size_t) sqlite3_column_bytes (statement, LINE);
+  const char *type = (const char *) sqlite3_column_text (statement, TYPE);
+  struct stored_event event = { .row = sqlite3_column_int64 (statement, ROW),
+                                .number = sqlite3_column_int64 (statement, NUMBER),
+                                .time_ns = sqlite3_column_int64 (statement, TIME),
+                                .node = memory_string ((const char *) sqlite3_column_text (statement, NODE)),
+                                .type = memory_string (type ? type : ""),
+                                .line = memory_copy (line ? line : "", length),
+                                .length = length };
+
+  event.broken = !is_whole (statement, &event);
+  return event;
+}
+
+/* A history that an older program wrote has no sums. */
+static sqlite3_stmt *
+prepare_event (struct history_file *file, struct error *error)
+{
+  int64_t sums;
+
+  if (history_file_number (file, "SELECT count (*) FROM pragma_table_info ('events') WHERE name = 'sum'", &sums,
+                           error) < 0)
+    return NULL;
+  return history_file_prepare (file,
+                               sums ? "SELECT events.id, number, time, name, type, line, sum FROM events " BY_ID
+                                    : "SELECT events.id, number, time, name, type, line, NULL FROM events " BY_ID,
+                               error);
+}
+
+int
+history_file_events (struct history_file *file, const int64_t *rows, size_t count, struct stored_event *events,
+                     struct error *error)
+{
+  sqlite3_stmt *statement = prepare_event (file, error);
+  int code = SQLITE_DONE, found = 0;
+
+  if (!statement)
+    return -1;
+  for (size_t i = 0; i < count && (code == SQLITE_DONE || code == SQLITE_ROW); i++) {
+    sqlite3_bind_int64 (statement, 1, rows[i]);
+    code = sqlite3_step (statement);
+    if (code == SQLITE_ROW)
+      events[found++] = event_of (statement);
+    else if (code != SQLITE_DONE)
+      history_file_fail (file, error);
+    sqlite3_reset (statement);
+  }
+  sqlite3_finalize (statement);
+  if (code == SQLITE_DONE || code == SQLITE_ROW)
+    return found;
+  while (found)
+    stored_event_free (&events[--found]);
+  return -1;
+}
+
+void
+stored_event_free (struct stored_event *event)
+{
+  free (event->node);
+  free (event->type);
+  free (event->line);
+}

@@ -1,0 +1,40 @@
+/* Forms: what messages of a chunk have in common, and the numbers that went out of it. For the files of the chunk alone. */
+#ifndef SYNOP_AGGREGATOR_HISTORY_FORM_H
+#define SYNOP_AGGREGATOR_HISTORY_FORM_H
+
+#include <stdbool.h>
+
+#include "aggregator/history/history_chunk.h"
+#include "aggregator/history/history_number.h"
+#include "synop/wire.h"
+
+#define CHUNK_RAW_MAX                                                                                                  \
+  (4 * CHUNK_BYTES_MAX) /* of what zstd unpacks: forms and columns may take more room than messages */
+#define FORM_HOLE 0xc1
+
+struct form {
+  uint64_t hash;
+  const uint8_t *bytes; /* when reading: into the raw chunk */
+  struct buffer owned;  /* when writing */
+  size_t length, holes;
+  size_t uses;
+  struct number *numbers; /* uses * holes, in the order of use */
+  size_t count, capacity; /* of numbers */
+};
+
+struct forms {
+  struct form *list;
+  size_t count, capacity;
+};
+
+void forms_free (struct forms *forms);
+struct form *forms_add (struct forms *forms);
+
+void chunk_end_message (struct chunk *chunk); /* all bytes behind the one before are the next message */
+
+/* history_split.c: false when a message is no msgpack array. */
+bool chunk_split (const struct chunk *chunk, struct buffer *out);
+/* history_join.c */
+int chunk_join (struct chunk *chunk, struct wire *wire);
+
+#endif

@@ -1,0 +1,172 @@
+/* See history_walk.h. The chunks of the interval are put in order of node, session and sequence; one is unpacked at a
+ * time. */
+#include "aggregator/history/history_walk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history/history_rebuild.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+struct place {
+  const struct chunk_row *row;
+  size_t node;
+  int64_t began; /* the first time that is known of its session */
+};
+
+struct walking {
+  struct history_file *file;
+  const struct history_walk *walk;
+  struct rebuild *rebuild; /* of the node at hand */
+  struct chunk chunk;
+  size_t broken;
+};
+
+static int
+compare_name (const void *name, const void *node)
+{
+  return strcmp (name, *(const char *const *) node);
+}
+
+static int
+compare_numbers (uint64_t one, uint64_t other)
+{
+  return one < other ? -1 : one > other;
+}
+
+static int
+compare_sessions (const void *one, const void *other)
+{
+  const struct place *a = one, *b = other;
+  int order = compare_numbers (a->node, b->node);
+
+  if (order == 0)
+    order = compare_numbers (a->row->session, b->row->session);
+  return order ? order : compare_numbers (a->row->first, b->row->first);
+}
+
+static int
+compare_places (const void *one, const void *other)
+{
+  const struct place *a = one, *b = other;
+  int order = compare_numbers (a->node, b->node);
+
+  if (order == 0)
+    order = a->began < b->began ? -1 : a->began > b->began;
+  return order ? order : compare_sessions (one, other);
+}
+
+/* The chunks of the walk's nodes, in order; the caller frees them. */
+static struct place *
+order_chunks (const struct history_walk *walk, const struct chunk_list *list, size_t *count)
+{
+  struct place *places = memory_new (list->count, sizeof *places);
+
+  *count = 0;
+  for (size_t i = 0; i < list->count; i++) {
+    const char *const *node = walk->node_count ? bsearch (list->rows[i].node, walk->nodes, walk->node_count,
+                                                          sizeof walk->nodes[0], compare_name)
+                                               : NULL;
+    if (node)
+      places[(*count)++] = (struct place){ &list->rows[i], (size_t) (node - walk->nodes), 0 };
+  }
+  qsort (places, *count, sizeof places[0], compare_sessions);
+  for (size_t i = 0; i < *count; i++) {
+    bool same = i && places[i].node == places[i - 1].node && places[i].row->session == places[i - 1].row->session;
+    places[i].began = same ? places[i - 1].began : places[i].row->first_time;
+  }
+  qsort (places, *count, sizeof places[0], compare_places);
+  return places;
+}
+
+static void
+tell_broken (struct walking *walking, const struct chunk_row *row, const char *why)
+{
+  walking->broken++;
+  log_warning ("chunk %" PRId64 " (%s, from %" PRIu64 " to %" PRIu64 ") is left out: %s", row->id, row->node,
+               row->first, row->last, why);
+}
+
+/* -1 when the frame is broken. */
+static int
+walk_frame (struct walking *walking, const struct place *place, size_t index, struct error *error)
+{
+  const struct history_walk *walk = walking->walk;
+  struct frame_header header;
+  struct frame_record record;
+  struct cluster_frame frame;
+  size_t length, frame_length;
+  const void *bytes = chunk_message (&walking->chunk, 2 * index, &length);
+  const void *message = chunk_message (&walking->chunk, 2 * index + 1, &frame_length);
+
+  if (frame_read_header (message, frame_length, &header, error) < 0)
+    return -1;
+  if (frame_record_read (&record, bytes, length, header.monotonic_ns) < 0 ||
+      header.sequence != place->row->first + index)
+    return error_set (error, "a frame is broken");
+  if (record.time_ns < walk->from_ns || record.time_ns > walk->to_ns)
+    return 0;
+  if (rebuild_frame (walking->rebuild, &header, &record, message, frame_length, &frame, error) < 0)
+    return -1;
+  return walk->frame (walk->context, place->node, &frame) ? 1 : 0;
+}
+
+static int
+walk_chunk (struct walking *walking, const struct place *place)
+{
+  const struct chunk_row *row = place->row;
+  bool told = false;
+  struct error error;
+  int result = history_file_read (walking->file, row->id, &walking->chunk, NULL, &error);
+
+  if (result == 1) /* deleted meanwhile */
+    return 0;
+  if (result < 0 || walking->chunk.count != 2 * (row->last - row->first + 1)) {
+    tell_broken (walking, row, result < 0 ? error.text : "it does not hold what it should");
+    return 0;
+  }
+  for (size_t i = 0; i < walking->chunk.count / 2; i++) {
+    result = walk_frame (walking, place, i, &error);
+    if (result > 0)
+      return result;
+    if (result < 0 && !told)
+      tell_broken (walking, row, error.text);
+    told |= result < 0;
+  }
+  return 0;
+}
+
+int
+history_walk (struct history_file *file, const struct history_walk *walk, size_t *broken, struct error *error)
+{
+  struct walking walking = { .file = file, .walk = walk };
+  struct chunk_list list = { 0 };
+  struct place *places;
+  size_t count;
+  int result = 0;
+
+  *broken = 0;
+  if (history_file_chunks (file, walk->from_ns, walk->to_ns < INT64_MAX ? walk->to_ns + 1 : INT64_MAX, &list, error) <
+      0) {
+    free (list.rows);
+    return -1;
+  }
+  places = order_chunks (walk, &list, &count);
+  for (size_t i = 0; i < count && result == 0; i++) {
+    if (i == 0 || places[i].node != places[i - 1].node) {
+      rebuild_destroy (walking.rebuild);
+      walking.rebuild = rebuild_create (file);
+    }
+    result = walk_chunk (&walking, &places[i]);
+    if (walk->progress)
+      walk->progress (walk->context, (double) (i + 1) / (double) count);
+  }
+  rebuild_destroy (walking.rebuild);
+  chunk_free (&walking.chunk);
+  free (places);
+  free (list.rows);
+  *broken = walking.broken;
+  return result;
+}

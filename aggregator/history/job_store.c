@@ -1,0 +1,262 @@
+/* See job_store.h. */
+#include "aggregator/history/job_store.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/jobs/jobs.h"
+#include "aggregator/jobs/json_check.h"
+#include "synop/buffer.h"
+#include "synop/frame.h"
+#include "synop/memory.h"
+
+#define COLUMNS                                                                                                        \
+  "SELECT key, label, scheduler, user, name, command, array, cpus, started, time, reason, summary, seen, state "       \
+  "FROM jobs LEFT JOIN job_ends ON job_ends.id = (SELECT max (id) FROM job_ends WHERE job = key) "                     \
+  "LEFT JOIN job_marks ON job_marks.job = key "
+#define RUNS "ifnull (time, 0) = 0"
+
+/* 0: this history has no jobs. */
+static int
+has_tables (struct history_file *file, struct error *error)
+{
+  int64_t count = 0;
+
+  if (history_file_number (file, "SELECT count(*) FROM sqlite_master WHERE name = 'job_marks'", &count, error) < 0)
+    return -1;
+  return count > 0;
+}
+
+static char *
+text_of (sqlite3_stmt *statement, int column)
+{
+  const char *text = (const char *) sqlite3_column_text (statement, column);
+
+  return memory_string (text ? text : "");
+}
+
+static int
+by_name (const void *one, const void *other)
+{
+  return strverscmp (((const struct job_record_node *) one)->name, ((const struct job_record_node *) other)->name);
+}
+
+static int
+read_nodes (struct history_file *file, sqlite3_stmt *statement, struct job_record *job, struct error *error)
+{
+  size_t capacity = 0;
+  int code;
+
+  sqlite3_bind_int64 (statement, 1, job->key);
+  while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
+    if (job->node_count == capacity) {
+      capacity = capacity ? 2 * capacity : 4;
+      job->nodes = memory_resize (job->nodes, capacity, sizeof job->nodes[0]);
+    }
+    job->nodes[job->node_count++] =
+        (struct job_record_node){ text_of (statement, 0), sqlite3_column_int64 (statement, 1) };
+  }
+  if (code != SQLITE_DONE)
+    history_file_fail (file, error);
+  sqlite3_reset (statement);
+  if (job->node_count)
+    qsort (job->nodes, job->node_count, sizeof job->nodes[0], by_name);
+  return code == SQLITE_DONE ? 0 : -1;
+}
+
+static void
+read_job (sqlite3_stmt *statement, struct job_record *job)
+{
+  *job = (struct job_record){ .key = sqlite3_column_int64 (statement, 0),
+                              .label = text_of (statement, 1),
+                              .scheduler = text_of (statement, 2),
+                              .user = text_of (statement, 3),
+                              .name = text_of (statement, 4),
+                              .command = text_of (statement, 5),
+                              .array = text_of (statement, 6),
+                              .cpus = nan (""),
+                              .started_ns = sqlite3_column_int64 (statement, 8),
+                              .ended_ns = sqlite3_column_int64 (statement, 9),
+                              .reason = text_of (statement, 10),
+                              .summary = text_of (statement, 11),
+                              .state = text_of (statement, 13) };
+  if (sqlite3_column_type (statement, 7) != SQLITE_NULL)
+    job->cpus = sqlite3_column_double (statement, 7);
+  job->seen_ns = job->ended_ns                                        ? job->ended_ns
+                 : sqlite3_column_type (statement, 12) != SQLITE_NULL ? sqlite3_column_int64 (statement, 12)
+                                                                      : job->started_ns;
+}
+
+static bool
+is_time (int64_t time_ns)
+{
+  return time_ns > 0 && time_ns < INT64_MAX / 2;
+}
+
+/* What is wrong with it; NULL: nothing. */
+static const char *
+damage_of (const struct job_record *job)
+{
+  if (!is_time (job->key) || job_label_check (job->label, strlen (job->label), NULL) < 0)
+    return "its id";
+  if (!is_time (job->started_ns) || !is_time (job->seen_ns) || job->ended_ns < 0)
+    return "a time";
+  if (!isnan (job->cpus) && !(job->cpus >= 0 && job->cpus <= 1e9))
+    return "its number of CPUs";
+  if (*job->summary && !json_is_object (job->summary))
+    return "its summary";
+  for (size_t i = 0; i < job->node_count; i++)
+    if (!is_time (job->nodes[i].first_ns) ||
+        node_name_check (job->nodes[i].name, strlen (job->nodes[i].name), NULL) < 0)
+      return "a node of it";
+  return NULL;
+}
+
+/* Steps the statement to its end; jobs of other users are left out. */
+static int
+read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs *users, struct job_list *list,
+          struct error *error)
+{
+  sqlite3_stmt *nodes = history_file_prepare (
+      file, "SELECT name, first FROM job_nodes JOIN nodes ON nodes.id = node WHERE job = ?", error);
+  int code = SQLITE_DONE, result = nodes ? 0 : -1;
+
+  while (result == 0 && (code = sqlite3_step (statement)) == SQLITE_ROW) {
+    const char *user = (const char *) sqlite3_column_text (statement, 3);
+    if (users && users->count && !globs_match (users, user ? user : ""))
+      continue;
+    if (list->count == list->capacity) {
+      list->capacity = list->capacity ? 2 * list->capacity : 16;
+      list->jobs = memory_resize (list->jobs, list->capacity, sizeof list->jobs[0]);
+    }
+    read_job (statement, &list->jobs[list->count++]);
+    result = read_nodes (file, nodes, &list->jobs[list->count - 1], error);
+    if (result == 0 && damage_of (&list->jobs[list->count - 1])) {
+      list->damaged++;
+      error_set (error, "the row of job %.128s (key %" PRId64 ") is damaged: %s", list->jobs[list->count - 1].label,
+                 list->jobs[list->count - 1].key, damage_of (&list->jobs[list->count - 1]));
+      job_record_free (&list->jobs[--list->count]);
+    }
+  }
+  if (result == 0 && code != SQLITE_DONE)
+    result = history_file_fail (file, error);
+  sqlite3_finalize (nodes);
+  return result;
+}
+
+int
+job_store_list (struct history_file *file, const struct job_query *query, struct job_list *list, struct error *error)
+{
+  int result = has_tables (file, error);
+  sqlite3_stmt *statement;
+
+  if (result <= 0)
+    return result;
+  statement = history_file_prepare (file,
+                                    COLUMNS "WHERE started < ?1 AND (" RUNS " OR (time >= ?2 AND NOT ?3)) "
+                                            "ORDER BY key",
+                                    error);
+  if (!statement)
+    return -1;
+  sqlite3_bind_int64 (statement, 1, query->to_ns);
+  sqlite3_bind_int64 (statement, 2, query->from_ns);
+  sqlite3_bind_int (statement, 3, query->running);
+  result = read_all (file, statement, query->users, list, error);
+  sqlite3_finalize (statement);
+  return result;
+}
+
+/* Of "123" also 123/1 and so on: '0' is what comes behind '/'. */
+#define CHOSEN                                                                                                         \
+  "WHERE (label = ?1 OR (label > ?1 || '/' AND label < ?1 || '0' AND"                                                  \
+  " substr (label, length (?1) + 2) NOT GLOB '*[^0-9]*')) AND (?2 = '' OR user = ?2) AND (?3 = '' OR scheduler = ?3) "
+
+static sqlite3_stmt *
+prepare_choice (struct history_file *file, const char *sql, const struct job_choice *choice, struct error *error)
+{
+  sqlite3_stmt *statement = history_file_prepare (file, sql, error);
+  const char *const texts[] = { choice->label, choice->user, choice->scheduler };
+
+  for (int i = 0; statement && i < 3; i++)
+    sqlite3_bind_text (statement, i + 1, texts[i] ? texts[i] : "", -1, SQLITE_STATIC);
+  return statement;
+}
+
+/* -1: they are several. */
+static int
+check_one (struct history_file *file, const char *sql, const char *what, const struct job_choice *choice,
+           struct error *error)
+{
+  sqlite3_stmt *statement = prepare_choice (file, sql, choice, error);
+  struct buffer names = { 0 };
+  int count = 0, code = SQLITE_DONE, result = statement ? 0 : -1;
+
+  while (statement && (code = sqlite3_step (statement)) == SQLITE_ROW) {
+    const char *name = (const char *) sqlite3_column_text (statement, 0);
+    buffer_printf (&names, "%s%.64s", count++ ? ", " : "", name ? name : "");
+  }
+  if (code != SQLITE_DONE)
+    result = history_file_fail (file, error);
+  else if (count > 1)
+    result = error_set (error, "job %.128s is of several %ss: %.*s; --%s says whose", choice->label, what,
+                        (int) names.length, names.data, what);
+  buffer_free (&names);
+  sqlite3_finalize (statement);
+  return result;
+}
+
+int
+job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job, struct error *error)
+{
+  int result = has_tables (file, error);
+  struct job_list list = { 0 };
+  sqlite3_stmt *statement;
+
+  if (result <= 0)
+    return result;
+  if (check_one (file, "SELECT DISTINCT user FROM jobs " CHOSEN "AND user != '' ORDER BY user LIMIT 8", "user", choice,
+                 error) < 0 ||
+      check_one (file, "SELECT DISTINCT scheduler FROM jobs " CHOSEN "AND scheduler != '' ORDER BY scheduler LIMIT 8",
+                 "scheduler", choice, error) < 0)
+    return -1;
+  statement = prepare_choice (file, COLUMNS CHOSEN "ORDER BY user != '' DESC, key DESC LIMIT 1", choice, error);
+  if (!statement)
+    return -1;
+  result = read_all (file, statement, NULL, &list, error);
+  sqlite3_finalize (statement);
+  if (result == 0 && list.count) {
+    *job = list.jobs[0];
+    list.count = 0;
+    result = 1;
+  } else if (result == 0 && list.damaged) {
+    result = -1;
+  }
+  job_list_free (&list);
+  return result;
+}
+
+void
+job_record_free (struct job_record *job)
+{
+  char *const texts[] = { job->label, job->scheduler, job->user,    job->name, job->command,
+                          job->array, job->reason,    job->summary, job->state };
+
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    free (texts[i]);
+  for (size_t i = 0; i < job->node_count; i++)
+    free (job->nodes[i].name);
+  free (job->nodes);
+  *job = (struct job_record){ 0 };
+}
+
+void
+job_list_free (struct job_list *list)
+{
+  for (size_t i = 0; i < list->count; i++)
+    job_record_free (&list->jobs[i]);
+  free (list->jobs);
+  *list = (struct job_list){ 0 };
+}

@@ -1,0 +1,16 @@
+/* How far the reading of a history has come, on a terminal: for all that take long. */
+#ifndef SYNOP_AGGREGATOR_REPLAY_PROGRESS_H
+#define SYNOP_AGGREGATOR_REPLAY_PROGRESS_H
+
+#include <stdbool.h>
+
+struct replay_progress {
+  const char *what;
+  bool shown; /* standard error is a terminal, and standard output is not */
+  int percent;
+};
+void replay_progress_init (struct replay_progress *progress, const char *what);
+void replay_progress_tell (struct replay_progress *progress, double part);
+void replay_progress_end (struct replay_progress *progress);
+
+#endif

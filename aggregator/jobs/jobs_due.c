@@ -1,0 +1,67 @@
+/* The jobs that run as a heap, by when each is due: so that a tick looks at those alone for which there is something to do,
+ * however many there are. */
+#include "aggregator/jobs/jobs_private.h"
+#include "synop/memory.h"
+
+static bool
+is_before (const struct job *one, const struct job *other)
+{
+  return one->due != other->due ? one->due < other->due : one->key < other->key;
+}
+
+static void
+put (struct jobs *jobs, size_t index, struct job *job)
+{
+  jobs->due[index] = job;
+  job->due_index = index;
+}
+
+/* Moves a job that was put at `index` to where it belongs. */
+static void
+settle (struct jobs *jobs, size_t index)
+{
+  struct job *job = jobs->due[index];
+
+  for (; index > 0 && is_before (job, jobs->due[(index - 1) / 2]); index = (index - 1) / 2)
+    put (jobs, index, jobs->due[(index - 1) / 2]);
+  for (;;) {
+    size_t child = 2 * index + 1;
+    if (child + 1 < jobs->due_count && is_before (jobs->due[child + 1], jobs->due[child]))
+      child++;
+    if (child >= jobs->due_count || !is_before (jobs->due[child], job))
+      break;
+    put (jobs, index, jobs->due[child]);
+    index = child;
+  }
+  put (jobs, index, job);
+}
+
+void
+job_due_add (struct jobs *jobs, struct job *job, int64_t due)
+{
+  if (jobs->due_count == jobs->due_capacity) {
+    jobs->due_capacity = jobs->due_capacity ? 2 * jobs->due_capacity : 64;
+    jobs->due = memory_resize (jobs->due, jobs->due_capacity, sizeof *jobs->due);
+  }
+  job->due = due;
+  put (jobs, jobs->due_count++, job);
+  settle (jobs, job->due_index);
+}
+
+void
+job_due_remove (struct jobs *jobs, struct job *job)
+{
+  struct job *last = jobs->due[--jobs->due_count];
+
+  if (last == job)
+    return;
+  put (jobs, job->due_index, last);
+  settle (jobs, last->due_index);
+}
+
+void
+job_due_set (struct jobs *jobs, struct job *job, int64_t due)
+{
+  job->due = due;
+  settle (jobs, job->due_index);
+}

@@ -1,0 +1,257 @@
+/* Which job a row is about: that of its label that the node's words agree with. Users are told apart by name where both are
+ * known by one, else by number. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/jobs/jobs_private.h"
+
+#define LABEL_USES_MAX 64 /* jobs that a node may have had of one label: what must be gone through for a row */
+
+/* ---- who it is ---- */
+
+/* A user whom the node's database does not know is told as a number. */
+static bool
+is_number (const char *user)
+{
+  return *user && strspn (user, "0123456789") == strlen (user);
+}
+
+static const char *
+name_of (const struct job *job)
+{
+  return job->weak[JOB_USER] ? "" : job->texts[JOB_USER];
+}
+
+static const char *
+scheduler_of (const struct job *job)
+{
+  return job->weak[JOB_SCHEDULER] ? "" : job->texts[JOB_SCHEDULER];
+}
+
+void
+job_info_complete (struct job_info *info)
+{
+  const char *user = info->texts[JOB_USER];
+  unsigned long long number = is_number (user) ? strtoull (user, NULL, 10) : UINT32_MAX;
+
+  if (info->uid == JOB_UID_UNKNOWN && number < UINT32_MAX)
+    info->uid = (int64_t) number;
+  info->named = info->texts[JOB_SCHEDULER][0] || *user || info->uid != JOB_UID_UNKNOWN;
+}
+
+bool
+job_is_named (const struct job *job)
+{
+  return *scheduler_of (job) || *name_of (job) || job->uid != JOB_UID_UNKNOWN;
+}
+
+bool
+job_agrees (const struct job *job, const struct job_info *info)
+{
+  const char *name = is_number (info->texts[JOB_USER]) ? "" : info->texts[JOB_USER];
+  const char *scheduler = info->texts[JOB_SCHEDULER];
+
+  if (*scheduler && *scheduler_of (job) && strcmp (scheduler, scheduler_of (job)) != 0)
+    return false;
+  if (*name && *name_of (job))
+    return strcmp (name, name_of (job)) == 0;
+  if (info->uid != JOB_UID_UNKNOWN && job->uid != JOB_UID_UNKNOWN)
+    return info->uid == job->uid;
+  /* One has a name alone, the other a number: nothing says that it is the same user. */
+  return !((*name || info->uid != JOB_UID_UNKNOWN) && (*name_of (job) || job->uid != JOB_UID_UNKNOWN));
+}
+
+void
+job_name (struct job *job, const struct job_info *info)
+{
+  const char *user = info->texts[JOB_USER];
+
+  job_text_set (job, JOB_SCHEDULER, info->texts[JOB_SCHEDULER], false);
+  job_text_set (job, JOB_USER, user, is_number (user)); /* a name that comes later is better */
+  if (job->uid == JOB_UID_UNKNOWN)
+    job->uid = info->uid;
+}
+
+/* ---- where to look ---- */
+
+/* What the node has of that label: the one that `info` agrees with, else the one that it showed last. */
+static struct job_use *
+of_node (const struct jobs *jobs, const struct jobs_node *node, const char *label, size_t length,
+         const struct job_info *info, size_t *count)
+{
+  struct job_use *best = NULL;
+
+  for (struct job_use *use = job_uses_first (jobs, node, label, length); use; use = job_uses_next (use)) {
+    ++*count;
+    if (info && info->named ? !job_agrees (use->job, info) : !use->current)
+      continue;
+    if (!best || use->current || (use->job->state == JOB_RUNNING && !best->current))
+      best = use;
+  }
+  return best;
+}
+
+static bool
+is_better (const struct job *job, const struct job *best)
+{
+  if ((job->state == JOB_RUNNING) != (best->state == JOB_RUNNING))
+    return job->state == JOB_RUNNING;
+  if (job_is_named (job) != job_is_named (best))
+    return job_is_named (job);
+  return job->key > best->key;
+}
+
+/* Of all nodes': one that runs rather than one that ended, one that is known by name, the newest. */
+static struct job *
+of_all (const struct jobs *jobs, const char *label, size_t length, const struct job_info *info)
+{
+  struct job *best = NULL;
+
+  for (struct job *job = jobs_first (jobs, label, length); job; job = jobs_next (job))
+    if ((!info || job_agrees (job, info)) && (!best || is_better (job, best)))
+      best = job;
+  return best;
+}
+
+/* ---- what becomes of it ---- */
+
+static struct job_use *
+refuse (struct job_intake *intake, const char *why)
+{
+  intake->why = intake->refused++ ? intake->why : why;
+  return NULL;
+}
+
+/* Is this the job that ended, or a new run under its label? */
+static bool
+is_same_run (const struct jobs *jobs, const struct job *job, const struct job_intake *intake, int64_t start_ns)
+{
+  const struct job_use *use;
+
+  if (start_ns)
+    return start_ns <= job->ended_ns;
+  if (intake->told_new || intake->time_ns - job->seen_ns <= jobs->options.grace_ns)
+    return true;
+  use = job_use_find (job, intake->node);
+  return use && intake->heard_ns <= use->last_ns;
+}
+
+/* It goes on being shown after its end: there is no pause in that. */
+static void
+deafen (struct jobs *jobs, struct job *job, int64_t time_ns)
+{
+  if (time_ns <= job->seen_ns)
+    return;
+  job->seen_ns = time_ns;
+  job_keep_anew (jobs, job);
+}
+
+/* Another node has another job of that id. */
+static void
+look_for_others (struct jobs *jobs, struct jobs_node *node, const struct job *job, const struct job_info *info)
+{
+  for (struct job *other = jobs_first (jobs, job->label, strlen (job->label)); other; other = jobs_next (other))
+    if (other != job && other->state == JOB_RUNNING && !job_agrees (other, info) &&
+        other->use_count > (job_use_find (other, node) ? 1 : 0)) {
+      job_dispute (jobs, &node->owner, job, other);
+      return;
+    }
+}
+
+static struct job *
+begin (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length, const struct job_info *info,
+       struct job *before)
+{
+  struct job_owner *owner = &intake->node->owner;
+  int64_t start_ns = info && info->start_ns ? info->start_ns : intake->time_ns;
+  struct job *job;
+
+  if (job_label_check (label, length, NULL) < 0) {
+    refuse (intake, "an id that no job has: over 128 bytes, or with blanks or controls");
+    return NULL;
+  }
+  if (!job_may_run (jobs, owner)) {
+    refuse (intake, "more jobs than its share of those that may run");
+    return NULL;
+  }
+  job = job_begin (jobs, owner, label, length, start_ns, before);
+  if (info && info->named) {
+    job_name (job, info);
+    look_for_others (jobs, intake->node, job, info);
+  }
+  return job;
+}
+
+/* The run that a row is about; NULL: of none that is of interest, or there is no room. */
+static struct job *
+find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length, const struct job_info *info,
+          struct job *job)
+{
+  int64_t start_ns = info ? info->start_ns : 0;
+
+  if (job && job->state == JOB_RUNNING)
+    return intake->time_ns > job->after_ns ? job : NULL;
+  if (job && is_same_run (jobs, job, intake, start_ns)) {
+    if (job->state == JOB_TOLD) {
+      deafen (jobs, job, intake->time_ns);
+      return NULL;
+    }
+    if (!job_may_join (&intake->node->owner)) {
+      refuse (intake, "more jobs than one node may have");
+      return NULL;
+    }
+    job_resume (jobs, job);
+    return job;
+  }
+  if (job && !start_ns && intake->time_ns <= job->seen_ns)
+    return NULL;
+  return begin (jobs, intake, label, length, info, job);
+}
+
+/* What the node's rows of its label were about until now has ended there; or was never that job, if the node had not said
+ * so yet. */
+static void
+make_current (struct jobs *jobs, struct job_use *use)
+{
+  const char *label = use->job->label;
+  struct job_use *next;
+
+  for (struct job_use *other = job_uses_first (jobs, use->node, label, strlen (label)); other; other = next) {
+    next = job_uses_next (other);
+    if (other == use || !other->current)
+      continue;
+    other->current = false;
+    if (!other->named && other->job->state == JOB_RUNNING)
+      job_use_drop (jobs, other);
+  }
+  use->current = true;
+}
+
+struct job_use *
+jobs_find_use (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length,
+               const struct job_info *info)
+{
+  struct jobs_node *node = intake->node;
+  size_t count = 0;
+  struct job_use *use = of_node (jobs, node, label, length, info, &count);
+  struct job *job = use ? use->job : NULL;
+
+  if (!use && !job_may_join (&node->owner)) /* before anything is gone through */
+    return refuse (intake, "more jobs than one node may have");
+  if (!use && count >= LABEL_USES_MAX)
+    return refuse (intake, "more jobs of one id than a node may have");
+  job = find_run (jobs, intake, label, length, info,
+                  use ? job : of_all (jobs, label, length, info && info->named ? info : NULL));
+  if (!job)
+    return NULL;
+  use = job_use_find (job, node);
+  if (!use) {
+    use = job_use_add (jobs, job, node);
+    use->first_ns = use->last_ns = intake->time_ns;
+    node->owner.running++;
+    job_joined (jobs, use);
+  }
+  if (!use->current)
+    make_current (jobs, use);
+  return use;
+}

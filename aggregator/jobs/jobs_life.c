@@ -1,0 +1,295 @@
+/* How jobs begin and end, and what is told of that. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/jobs/jobs_private.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define HOLD (2 * NS_PER_S)        /* before a start is told: nodes and user are in it then */
+#define TOLD_WAIT (600 * NS_PER_S) /* for the first sight of a job that was told to start */
+#define MARK_EVERY (60 * NS_PER_S)
+#define KEPT_FOR (3600 * NS_PER_S)
+#define REWRITE_EVERY (5 * NS_PER_S) /* rows that change all the time are no flood for the history */
+#define PERIODS 3                    /* without a sight of it */
+#define AT_ONCE 8192                 /* jobs and their nodes, of a tick */
+
+/* ---- out ---- */
+
+static void
+put_line (struct jobs *jobs, const struct job *job, struct job_line *line)
+{
+  line->label = job->label;
+  line->texts = (const char *const *) job->texts;
+  line->cpus = job_cpus (job);
+  line->started_ns = job->started_ns;
+  if (jobs->options.line)
+    jobs->options.line (jobs->options.context, line);
+}
+
+/* A line that names all nodes. */
+static void
+tell (struct jobs *jobs, const struct job *job, struct job_line *line)
+{
+  const char **names = memory_new (job->use_count, sizeof *names);
+
+  for (size_t i = 0; i < job->use_count; i++)
+    names[i] = job->uses[i]->node->name;
+  line->nodes = names;
+  line->node_count = job->use_count;
+  put_line (jobs, job, line);
+  free (names);
+}
+
+static void
+put_row (struct jobs *jobs, const struct job_row *row)
+{
+  if (jobs->options.row)
+    jobs->options.row (jobs->options.context, row);
+}
+
+static void
+row_job (struct jobs *jobs, struct job *job)
+{
+  struct job_row row = { JOB_ROW_JOB, job->key, job->started_ns, job_cpus (job), { job->label } };
+
+  for (size_t i = 0; i < JOB_TEXTS; i++)
+    row.texts[1 + i] = job->texts[i];
+  put_row (jobs, &row);
+  job->changed = false;
+  job->written = jobs->awake;
+}
+
+static void
+row_node (struct jobs *jobs, const struct job_use *use)
+{
+  put_row (jobs, &(struct job_row){ JOB_ROW_NODE, use->job->key, use->first_ns, nan (""), { use->node->name } });
+}
+
+static void
+row_mark (struct jobs *jobs, struct job *job)
+{
+  struct buffer state = { 0 };
+
+  job_state_write (job, &state);
+  buffer_add (&state, "", 1);
+  put_row (jobs, &(struct job_row){ JOB_ROW_MARK, job->key, job->seen_ns, nan (""), { state.data } });
+  buffer_free (&state);
+  job->marked = jobs->awake;
+}
+
+static void
+announce (struct jobs *jobs, struct job *job)
+{
+  if (job->announced)
+    return;
+  job->announced = true;
+  jobs->counts.jobs_started++;
+  row_job (jobs, job);
+  for (size_t i = 0; i < job->use_count; i++)
+    row_node (jobs, job->uses[i]);
+  tell (jobs, job, &(struct job_line){ .event = JOB_STARTED, .time_ns = job->started_ns });
+}
+
+void
+job_joined (struct jobs *jobs, struct job_use *use)
+{
+  struct job_line line = { .event = JOB_NODE, .time_ns = use->first_ns, .node_count = 1 };
+  const char *name = use->node->name;
+
+  if (!use->job->announced)
+    return;
+  row_node (jobs, use);
+  line.nodes = &name;
+  put_line (jobs, use->job, &line);
+}
+
+/* ---- when there is something to do ---- */
+
+int64_t
+job_patience (const struct jobs *jobs, const struct job_use *use)
+{
+  int64_t periods = PERIODS * use->node->period_ns;
+
+  return periods > jobs->options.grace_ns && !use->lost ? periods : jobs->options.grace_ns;
+}
+
+/* Until when somebody may show it: each node on which it is has a patience of its own. */
+static int64_t
+deadline (const struct jobs *jobs, const struct job *job)
+{
+  int64_t latest = job->touched + (job->seen || job->restored ? jobs->options.grace_ns : TOLD_WAIT);
+
+  for (size_t i = 0; i < job->use_count; i++) {
+    const struct job_use *use = job->uses[i];
+    int64_t until = use->touched < 0 ? 0 : use->touched + job_patience (jobs, use);
+    latest = until > latest ? until : latest;
+  }
+  return latest;
+}
+
+static int64_t
+earlier (int64_t one, int64_t other)
+{
+  return one < other ? one : other;
+}
+
+static int64_t
+next_due (const struct job *job, int64_t until)
+{
+  int64_t next = until + 1;
+
+  if (!job->announced)
+    return earlier (next, job->born + HOLD);
+  if (job->changed)
+    next = earlier (next, job->written + REWRITE_EVERY);
+  return earlier (next, job->marked + MARK_EVERY);
+}
+
+void
+job_hasten (struct jobs *jobs, struct job *job)
+{
+  int64_t due = next_due (job, deadline (jobs, job));
+
+  if (due < job->due)
+    job_due_set (jobs, job, due);
+}
+
+/* ---- begin ---- */
+
+void
+job_text_set (struct job *job, enum job_text which, const char *text, bool weak)
+{
+  if (!*text || (*job->texts[which] && (weak || !job->weak[which])))
+    return;
+  job->weak[which] = weak;
+  if (strcmp (job->texts[which], text) == 0)
+    return;
+  free (job->texts[which]);
+  job->texts[which] = memory_string (text);
+  job->changed = true;
+}
+
+static void
+set_running (struct jobs *jobs, struct job *job)
+{
+  job->state = JOB_RUNNING;
+  job->touched = job->marked = jobs->awake;
+  job_counts_running (jobs, job, 1);
+  job_due_add (jobs, job, jobs->awake);
+}
+
+struct job *
+job_begin (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length, int64_t started_ns,
+           struct job *before)
+{
+  struct job *job = jobs_add (jobs, owner, label, length);
+
+  job->after_ns = INT64_MIN;
+  job->key = jobs->key = jobs->now_ns / 1000 > jobs->key ? jobs->now_ns / 1000 : jobs->key + 1;
+  job->started_ns = job->seen_ns = started_ns;
+  job->born = jobs->awake;
+  set_running (jobs, job);
+  if (before) {
+    struct job_owner *of_before = before->owner;
+    job->after_ns = before->seen_ns < started_ns ? before->seen_ns : started_ns - 1;
+    job_keep_no_more (jobs, before);
+    jobs_drop (jobs, before);
+    job_owner_release (jobs, of_before);
+  }
+  return job;
+}
+
+void
+job_resume (struct jobs *jobs, struct job *job)
+{
+  job_keep_no_more (jobs, job);
+  set_running (jobs, job);
+  put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, 0, nan (""), { "", "" } });
+  tell (jobs, job, &(struct job_line){ .event = JOB_RESUMED, .time_ns = jobs->now_ns });
+}
+
+/* ---- end ---- */
+
+void
+job_end (struct jobs *jobs, struct job *job, enum job_state state)
+{
+  const char *reason = state == JOB_TOLD ? "told" : job->restored ? "restart" : "gone";
+  struct json summary = { 0 };
+
+  if (state == JOB_TOLD && !job->seen && job->use_count == 0)
+    job->seen_ns = jobs->now_ns;
+  announce (jobs, job);
+  job_summary_write (jobs, job, &summary);
+  buffer_add (&summary.out, "", 1);
+  row_job (jobs, job);
+  put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, job->seen_ns, nan (""), { reason, summary.out.data } });
+  tell (jobs, job,
+        &(struct job_line){ .event = JOB_ENDED,
+                            .time_ns = jobs->now_ns,
+                            .ended_ns = job->seen_ns,
+                            .reason = reason,
+                            .summary = summary.out.data,
+                            .summary_length = summary.out.length - 1 });
+  json_free (&summary);
+  jobs->counts.jobs_ended++;
+  job_counts_running (jobs, job, -1);
+  job_due_remove (jobs, job);
+  job->state = state;
+  job->ended_ns = job->seen_ns;
+  job_keep (jobs, job);
+}
+
+/* ---- time ---- */
+
+void
+jobs_mark (struct jobs *jobs)
+{
+  for (size_t i = 0; i < jobs->due_count; i++) {
+    struct job *job = jobs->due[i];
+    announce (jobs, job);
+    if (job->changed)
+      row_job (jobs, job);
+    row_mark (jobs, job);
+  }
+}
+
+/* Does what is due. */
+static void
+look_at (struct jobs *jobs, struct job *job)
+{
+  int64_t until = deadline (jobs, job);
+
+  if (jobs->awake > until) {
+    job_end (jobs, job, JOB_GONE);
+    return;
+  }
+  if (jobs->awake - job->born >= HOLD)
+    announce (jobs, job);
+  if (job->announced && job->changed && jobs->awake - job->written >= REWRITE_EVERY)
+    row_job (jobs, job);
+  if (job->announced && jobs->awake - job->marked >= MARK_EVERY)
+    row_mark (jobs, job);
+  job_due_set (jobs, job, next_due (job, until));
+}
+
+void
+jobs_tick (struct jobs *jobs, int64_t now_ns)
+{
+  size_t work = 0;
+
+  jobs_clock (jobs, now_ns);
+  while (jobs->due_count && jobs->due[0]->due <= jobs->awake && work < AT_ONCE) {
+    work += 1 + jobs->due[0]->use_count;
+    look_at (jobs, jobs->due[0]);
+  }
+  while (jobs->first_kept && jobs->awake - jobs->first_kept->marked > KEPT_FOR && work < AT_ONCE) {
+    struct job *job = jobs->first_kept;
+    struct job_owner *owner = job->owner;
+    work += 1 + job->use_count;
+    job_keep_no_more (jobs, job);
+    jobs_drop (jobs, job);
+    job_owner_release (jobs, owner);
+  }
+}

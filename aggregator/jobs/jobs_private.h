@@ -1,0 +1,237 @@
+/* What the files of the core of jobs share: jobs.c (frames), jobs_find.c (which job a row is about), jobs_told.c (what it is
+ * told), jobs_life.c (begin and end), jobs_due.c (what is to be done when), jobs_share.c (whose they are, and how many he may
+ * have), jobs_table.c (who is there), jobs_column.c (where the values are), jobs_summary.c. */
+#ifndef SYNOP_AGGREGATOR_JOBS_PRIVATE_H
+#define SYNOP_AGGREGATOR_JOBS_PRIVATE_H
+
+#include "aggregator/jobs/jobs.h"
+#include "aggregator/jobs/keyed_table.h"
+
+enum job_total { TOTAL_CPU_USER, TOTAL_CPU_SYSTEM, TOTAL_READ, TOTAL_WRITE, TOTAL_OOM_KILLS, JOB_TOTALS };
+enum job_peak { PEAK_MEMORY, PEAK_CGROUP, PEAK_PROCESSES, JOB_PEAKS };
+
+#define JOB_TEXT_MAX 255
+
+/* ---- where a schema has the values of jobs ---- */
+
+struct job_column {
+  uint16_t group, metric;
+};
+
+#define JOB_SOURCES_MAX 16
+struct job_columns {
+  uint8_t schema[SCHEMA_HASH_SIZE];
+  bool known;
+  uint8_t groups[SCHEMA_GROUPS_MAX]; /* with rows that are jobs */
+  size_t group_count;
+  int info; /* the group that tells of users and names; -1: there is none */
+  struct {
+    struct job_column at;
+    uint8_t into; /* enum job_total, or enum job_peak */
+    bool peak;
+  } sources[JOB_SOURCES_MAX];
+  size_t source_count;
+  int texts[JOB_TEXTS], started, cpus, uid; /* metrics of `info`; -1: none */
+};
+
+void job_columns_learn (struct job_columns *columns, const struct schema *schema);
+/* A number as people see it, a counter as its total; NaN: missing. */
+double job_value (const struct metric *metric, const struct value *value);
+
+/* What a row of `info` says, within bounds. */
+struct job_info {
+  char texts[JOB_TEXTS][JOB_TEXT_MAX + 1]; /* "": not told */
+  int64_t uid;                             /* or JOB_UID_UNKNOWN */
+  double cpus;                             /* NaN: not told */
+  int64_t start_ns;                        /* cluster time; 0: none that could be */
+  bool named;                              /* scheduler, user or uid is told */
+};
+
+/* `wall_ns`: by which the node's wall clock is ahead of cluster time; `time_ns`: of the frame. */
+void job_info_read (struct job_info *info, const struct job_columns *columns, const struct table *table, size_t row,
+                    int64_t wall_ns, int64_t time_ns);
+
+/* ---- whose they are ---- */
+
+enum job_owner_kind { OWNER_NODE, OWNER_SCHEDULER, OWNER_USER, OWNER_KINDS };
+
+/* Each time 10 s of the clock `awake` apart; in between they are counted. */
+struct job_brake {
+  uint64_t pending;
+  int64_t told; /* 0: never */
+};
+
+/* The node that showed a job first; until one does, who told of it. */
+struct job_owner {
+  enum job_owner_kind kind;
+  const char *name;       /* of a node */
+  uint32_t uid;           /* of a user */
+  struct job_owner *next; /* of those that are no nodes */
+  size_t running;         /* of a node: jobs that run there; else those that no node has shown */
+  size_t kept;
+  struct job *first_kept, *last_kept;   /* in the order in which they ended */
+  struct job_brake held_back, disputed; /* of a node */
+};
+
+/* All of one kind together. */
+struct job_pool {
+  size_t running, kept;
+};
+
+/* ---- who is there ---- */
+
+struct jobs_node {
+  char *name;
+  struct job_owner owner;
+  uint64_t salt;           /* of its hashes */
+  int64_t heard_ns, heard; /* its last frame; 0: none. And when it came, as use.touched */
+  int64_t period_ns;       /* of its job tables, the shortest */
+  uint64_t session;        /* that the period is of */
+  struct job_use *uses;    /* of jobs that run or are kept */
+  struct job_use **hints;  /* what was in each row lately; NULL: not known */
+  size_t hint_count;
+  struct job_columns columns;
+};
+
+/* A job on a node. */
+struct job_use {
+  struct keyed_link of_label; /* in jobs.uses, by node and label */
+  struct job *job;
+  struct jobs_node *node;
+  struct job_use *next, **place; /* of the node */
+  bool current;                  /* it is what the node's rows of that label are about */
+  bool named;                    /* the node has said that it is this job */
+  bool founder;                  /* it was there when the job was announced: its start counts */
+  bool started_known;
+  bool lost; /* the node went down, and the job was not seen there since */
+  int64_t first_ns, last_ns;
+  int64_t touched; /* when it was seen last, as jobs.awake; -1: not yet */
+  double cpus;     /* NaN: not known */
+  char *name;      /* what the node calls the job, if that is another name; else NULL */
+  struct {
+    double before, last; /* what it was when it fell, summed; NaN: none yet */
+  } totals[JOB_TOTALS];
+  double peaks[JOB_PEAKS]; /* NaN: none */
+};
+
+enum job_state { JOB_RUNNING, JOB_GONE, JOB_TOLD };
+
+struct job {
+  struct keyed_link of_label, of_run; /* in jobs.labels; in jobs.runs, by "123" of "123/1" */
+  struct job_owner *owner;
+  struct job *later, *earlier;             /* of those that ended, in order of `marked` */
+  struct job *owner_later, *owner_earlier; /* the same of the owner's */
+  size_t due_index;
+  int64_t due; /* when it has to be looked at, at the latest; as jobs.awake */
+  enum job_state state;
+  int64_t key;
+  char *label;
+  char *texts[JOB_TEXTS];
+  bool weak[JOB_TEXTS]; /* as told, until a node tells */
+  int64_t uid;          /* or JOB_UID_UNKNOWN */
+  bool announced;       /* its line and rows are out */
+  bool changed;         /* its row is not as it was written */
+  bool restored;        /* from the history, and not seen since */
+  bool seen;            /* by a node */
+  bool told;            /* it began with jobs_start */
+  int64_t started_ns, seen_ns, ended_ns;
+  int64_t after_ns; /* the end of an earlier run; what is not later belongs to that */
+  /* On the clock that stands still while the aggregator does. marked: the last mark, or its end. */
+  int64_t born, touched, marked, written;
+  struct job_use **uses; /* in natural order of the nodes' names */
+  size_t use_count, use_capacity;
+};
+
+struct jobs {
+  struct jobs_options options;
+  struct jobs_counts counts;
+  int64_t now_ns, awake; /* awake: grows with time, by a second at most from one call to the next */
+  int64_t key;           /* the last */
+  struct hash_key hash_key;
+  struct keyed_table labels, runs, uses;
+  struct job **due; /* those that run: a heap, the earliest first */
+  size_t due_count, due_capacity;
+  struct job *first_kept, *last_kept;
+  struct job_pool pools[OWNER_KINDS];
+  struct job_owner *tellers;
+  size_t teller_counts[OWNER_KINDS], nodes_expected;
+  struct job_brake users_held_back; /* one for all: each is told by the answer too */
+  struct jobs_node **nodes;         /* in natural order of names */
+  size_t node_count, node_capacity;
+};
+
+void jobs_clock (struct jobs *jobs, int64_t now_ns);
+
+/* jobs_table.c */
+struct job *jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length);
+void jobs_drop (struct jobs *jobs, struct job *job);
+/* The first job of a label and the next ones, the newest first; NULL: no more. */
+struct job *jobs_first (const struct jobs *jobs, const char *label, size_t length);
+struct job *jobs_next (const struct job *job);
+/* The same of the runs "123/1", "123/2"... of a label. */
+struct job *jobs_first_run (const struct jobs *jobs, const char *label, size_t length);
+struct job *jobs_next_run (const struct job *job);
+struct jobs_node *jobs_node (struct jobs *jobs, const char *name);
+struct job_use *job_use_find (const struct job *job, const struct jobs_node *node);
+struct job_use *job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node);
+void job_use_drop (struct jobs *jobs, struct job_use *use); /* of a job that runs: it never was this one */
+/* All that a node has under a label, as jobs_first. */
+struct job_use *job_uses_first (const struct jobs *jobs, const struct jobs_node *node, const char *label,
+                                size_t length);
+struct job_use *job_uses_next (const struct job_use *use);
+
+/* jobs_find.c. job_info_complete: when texts and uid are set. */
+void job_info_complete (struct job_info *info);
+bool job_is_named (const struct job *job);
+bool job_agrees (const struct job *job, const struct job_info *info);
+void job_name (struct job *job, const struct job_info *info); /* it is told what job it is */
+/* A row, for what it is about. */
+struct job_intake {
+  struct jobs_node *node;
+  const struct cluster_frame *frame;
+  int64_t time_ns;
+  int64_t heard_ns; /* when the node was heard before */
+  bool told_new;    /* its jobs that are new are in job_info */
+  uint64_t refused; /* rows, and why the first one */
+  const char *why;
+};
+/* `info` NULL: nothing more is told of it. NULL: it is of no interest, or was refused. */
+struct job_use *jobs_find_use (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length,
+                               const struct job_info *info);
+
+/* jobs_share.c */
+struct job_owner *job_teller (struct jobs *jobs, const struct job_word *word);
+void job_owner_release (struct jobs *jobs, struct job_owner *owner); /* if nothing is its any more */
+bool job_may_run (const struct jobs *jobs, const struct job_owner *owner);
+bool job_may_join (const struct job_owner *owner);
+void job_counts_running (struct jobs *jobs, const struct job *job, int by);  /* 1, -1 */
+void job_shown (struct jobs *jobs, struct job *job, struct jobs_node *node); /* it is that node's from now on */
+void job_keep (struct jobs *jobs, struct job *job); /* as one that ended; without a share for it, it is dropped */
+void job_keep_no_more (struct jobs *jobs, struct job *job);
+void job_keep_anew (struct jobs *jobs, struct job *job); /* as if it had ended now */
+void job_hold_back (struct jobs *jobs, struct job_owner *owner, uint64_t count, const char *what, const char *why);
+void job_dispute (struct jobs *jobs, struct job_owner *owner, const struct job *job, const struct job *other);
+
+/* jobs_due.c: the jobs that run, by when they are due. */
+void job_due_add (struct jobs *jobs, struct job *job, int64_t due);
+void job_due_remove (struct jobs *jobs, struct job *job);
+void job_due_set (struct jobs *jobs, struct job *job, int64_t due);
+
+/* jobs_life.c. job_begin: instead of `before`, one that is kept (or NULL). */
+struct job *job_begin (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length, int64_t started_ns,
+                       struct job *before);
+void job_resume (struct jobs *jobs, struct job *job);
+void job_end (struct jobs *jobs, struct job *job, enum job_state state); /* it may be gone then */
+void job_text_set (struct job *job, enum job_text which, const char *text, bool weak);
+void job_joined (struct jobs *jobs, struct job_use *use); /* a node more */
+void job_hasten (struct jobs *jobs, struct job *job);     /* its row has changed, or its end may be nearer */
+int64_t job_patience (const struct jobs *jobs, const struct job_use *use);
+
+/* jobs_summary.c */
+double job_cpus (const struct job *job); /* NaN: not known */
+void job_summary_write (const struct jobs *jobs, const struct job *job, struct json *json);
+/* The state of a job as text, a line a node, and back. */
+void job_state_write (const struct job *job, struct buffer *out);
+void job_state_read (struct jobs *jobs, struct job *job, const char *text);
+
+#endif

@@ -1,0 +1,276 @@
+/* What a job used, in sum: of the last totals of its nodes. And the same as text, for the next start:
+ *
+ *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID      a line for each node; "-": not known */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/jobs/jobs_private.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define SILENT_MIN (3 * NS_PER_S)
+#define TIME_PLACES 6
+
+/* ---- sums ---- */
+
+/* Of two that may be NaN. */
+static double
+plus (double one, double other)
+{
+  return isnan (one) ? other : isnan (other) ? one : one + other;
+}
+
+static double
+use_total (const struct job_use *use, enum job_total which)
+{
+  return use->totals[which].before + use->totals[which].last;
+}
+
+static double
+use_memory (const struct job_use *use)
+{
+  return isnan (use->peaks[PEAK_MEMORY]) ? use->peaks[PEAK_CGROUP] : use->peaks[PEAK_MEMORY];
+}
+
+double
+job_cpus (const struct job *job)
+{
+  double sum = nan ("");
+
+  for (size_t i = 0; i < job->use_count; i++)
+    sum = plus (sum, job->uses[i]->cpus);
+  return sum;
+}
+
+static double
+total (const struct job *job, enum job_total which)
+{
+  double sum = nan ("");
+
+  for (size_t i = 0; i < job->use_count; i++)
+    sum = plus (sum, use_total (job->uses[i], which));
+  return sum;
+}
+
+/* It went down while the job ran, or was not heard since it was last seen with it. */
+static bool
+is_lost (const struct jobs *jobs, const struct job_use *use)
+{
+  int64_t silent = 3 * use->node->period_ns > SILENT_MIN ? 3 * use->node->period_ns : SILENT_MIN;
+
+  silent = silent < job_patience (jobs, use) ? silent : job_patience (jobs, use);
+  return use->lost || (use->node->heard_ns <= use->last_ns && jobs->awake - use->node->heard > silent);
+}
+
+/* CPU time in percent of what its CPUs had from its start to its end, of nodes of which both is known. */
+static double
+efficiency (const struct job *job)
+{
+  double used = 0, could = 0;
+
+  for (size_t i = 0; i < job->use_count; i++) {
+    const struct job_use *use = job->uses[i];
+    double cpu = plus (use_total (use, TOTAL_CPU_USER), use_total (use, TOTAL_CPU_SYSTEM));
+    if (isnan (cpu) || isnan (use->cpus))
+      continue;
+    used += cpu;
+    could += use->cpus * (double) (job->seen_ns - job->started_ns) / (double) NS_PER_S;
+  }
+  return could > 0 ? 100 * used / could : nan ("");
+}
+
+/* ---- JSON ---- */
+
+static void
+number_write (struct json *json, const char *key, double number)
+{
+  json_key (json, key);
+  if (number >= 0 && number < 9e15 && number == floor (number))
+    json_uint (json, (uint64_t) number);
+  else
+    json_real_places (json, number, TIME_PLACES);
+}
+
+static void
+sums_write (struct json *json, const struct job *job)
+{
+  double cpu = plus (total (job, TOTAL_CPU_USER), total (job, TOTAL_CPU_SYSTEM));
+
+  number_write (json, "duration", (double) (job->seen_ns - job->started_ns) / (double) NS_PER_S);
+  number_write (json, "nodes", (double) job->use_count);
+  number_write (json, "cpus", job_cpus (job));
+  number_write (json, "cpu_time", cpu);
+  number_write (json, "cpu_user_time", total (job, TOTAL_CPU_USER));
+  number_write (json, "cpu_system_time", total (job, TOTAL_CPU_SYSTEM));
+  number_write (json, "cpu_efficiency", efficiency (job));
+}
+
+static void
+memory_write (struct json *json, const struct job *job)
+{
+  const struct job_use *most = NULL;
+
+  for (size_t i = 0; i < job->use_count; i++)
+    if (!isnan (use_memory (job->uses[i])) && (!most || use_memory (job->uses[i]) > use_memory (most)))
+      most = job->uses[i];
+  json_key (json, "memory_peak");
+  if (!most) {
+    json_null (json);
+    return;
+  }
+  json_object (json);
+  json_key (json, "node");
+  json_text (json, most->node->name);
+  number_write (json, "bytes", use_memory (most));
+  json_object_end (json);
+}
+
+static void
+nodes_write (struct json *json, const struct jobs *jobs, const struct job *job)
+{
+  json_key (json, "lost_nodes");
+  json_array (json);
+  for (size_t i = 0; i < job->use_count; i++)
+    if (is_lost (jobs, job->uses[i]))
+      json_text (json, job->uses[i]->node->name);
+  json_array_end (json);
+  json_key (json, "per_node");
+  json_object (json);
+  for (size_t i = 0; i < job->use_count; i++) {
+    const struct job_use *use = job->uses[i];
+    json_key (json, use->node->name);
+    json_object (json);
+    number_write (json, "duration", (double) (use->last_ns - use->first_ns) / (double) NS_PER_S);
+    number_write (json, "cpus", use->cpus);
+    number_write (json, "cpu_time", plus (use_total (use, TOTAL_CPU_USER), use_total (use, TOTAL_CPU_SYSTEM)));
+    number_write (json, "memory_peak", use_memory (use));
+    number_write (json, "read_bytes", use_total (use, TOTAL_READ));
+    number_write (json, "write_bytes", use_total (use, TOTAL_WRITE));
+    if (use->name) {
+      json_key (json, "name");
+      json_text (json, use->name);
+    }
+    json_object_end (json);
+  }
+  json_object_end (json);
+}
+
+void
+job_summary_write (const struct jobs *jobs, const struct job *job, struct json *json)
+{
+  double processes = nan ("");
+
+  for (size_t i = 0; i < job->use_count; i++)
+    processes = plus (processes, job->uses[i]->peaks[PEAK_PROCESSES]);
+  json_object (json);
+  sums_write (json, job);
+  memory_write (json, job);
+  number_write (json, "read_bytes", total (job, TOTAL_READ));
+  number_write (json, "write_bytes", total (job, TOTAL_WRITE));
+  number_write (json, "processes", processes);
+  number_write (json, "oom_kills", total (job, TOTAL_OOM_KILLS));
+  nodes_write (json, jobs, job);
+  json_object_end (json);
+}
+
+/* ---- state ---- */
+
+static void
+add_number (struct buffer *out, double number)
+{
+  if (isnan (number))
+    buffer_add_string (out, " -");
+  else
+    buffer_printf (out, " %.17g", number);
+}
+
+void
+job_state_write (const struct job *job, struct buffer *out)
+{
+  for (size_t i = 0; i < job->use_count; i++) {
+    const struct job_use *use = job->uses[i];
+    buffer_printf (out, "%s %" PRId64 " %" PRId64 " %d", use->node->name, use->first_ns, use->last_ns, use->lost);
+    add_number (out, use->cpus);
+    for (size_t k = 0; k < JOB_TOTALS; k++) {
+      add_number (out, use->totals[k].before);
+      add_number (out, use->totals[k].last);
+    }
+    for (size_t k = 0; k < JOB_PEAKS; k++)
+      add_number (out, use->peaks[k]);
+    add_number (out, job->uid == JOB_UID_UNKNOWN ? nan ("") : (double) job->uid);
+    buffer_add_string (out, "\n");
+  }
+}
+
+/* The next word of a line, or NULL. */
+static const char *
+next_word (char **line)
+{
+  char *word = strsep (line, " ");
+
+  return word && *word ? word : NULL;
+}
+
+static double
+read_number (char **line)
+{
+  const char *word = next_word (line);
+  char *end;
+  double number = word ? strtod (word, &end) : nan ("");
+
+  return word && end != word && !*end && isfinite (number) ? number : nan ("");
+}
+
+/* 0: there is none, or it is no time of this or the last two centuries. */
+static int64_t
+read_time (char **line)
+{
+  const char *word = next_word (line);
+  int64_t time_ns = word ? strtoll (word, NULL, 10) : 0;
+
+  return time_ns > 0 && time_ns < INT64_MAX / 2 ? time_ns : 0;
+}
+
+static void
+read_node (struct jobs *jobs, struct job *job, char *line)
+{
+  const char *name = next_word (&line);
+  struct job_use *use = NULL;
+  double uid;
+  int64_t first;
+
+  if (!name || node_name_check (name, strlen (name), NULL) < 0)
+    return;
+  first = read_time (&line);
+  use = job_use_find (job, jobs_node (jobs, name));
+  if (!use || first <= 0)
+    return;
+  use->first_ns = first;
+  use->last_ns = read_time (&line);
+  use->lost = read_time (&line) != 0;
+  use->cpus = read_number (&line);
+  for (size_t k = 0; k < JOB_TOTALS; k++) {
+    use->totals[k].before = read_number (&line);
+    if (isnan (use->totals[k].before))
+      use->totals[k].before = 0;
+    use->totals[k].last = read_number (&line);
+  }
+  for (size_t k = 0; k < JOB_PEAKS; k++)
+    use->peaks[k] = read_number (&line);
+  uid = read_number (&line);
+  if (uid >= 0 && uid < UINT32_MAX)
+    job->uid = (int64_t) uid;
+}
+
+void
+job_state_read (struct jobs *jobs, struct job *job, const char *text)
+{
+  char *copy = memory_string (text), *rest = copy, *line;
+
+  while ((line = strsep (&rest, "\n")))
+    if (*line)
+      read_node (jobs, job, line);
+  free (copy);
+}

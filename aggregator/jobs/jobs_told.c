@@ -1,0 +1,216 @@
+/* What the core of jobs is told beside frames: by prologs and epilogs, and by the history of before. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/jobs/job_record.h"
+#include "aggregator/jobs/jobs_private.h"
+#include "synop/memory.h"
+
+/* As a scheduler's script may spell it: no restart is no "/0". */
+static size_t
+label_length (const char *label)
+{
+  size_t length = strlen (label);
+
+  return length > 2 && strcmp (label + length - 2, "/0") == 0 ? length - 2 : length;
+}
+
+/* Whether this word may be about that job. */
+static bool
+is_own (const struct job *job, const struct job_word *word)
+{
+  return word->scheduler || job->uid == (int64_t) word->uid;
+}
+
+static int
+refuse (struct jobs *jobs, const struct job_word *word, const char *why, struct error *error)
+{
+  struct job_owner who = { .kind = word->scheduler ? OWNER_SCHEDULER : OWNER_USER, .uid = word->uid };
+
+  jobs->counts.job_words_refused++;
+  job_hold_back (jobs, &who, 1, "words", why);
+  return error_set (error, "%s", why);
+}
+
+/* Of those that a word may be about, one that runs rather than one that ended, the newest. */
+static struct job *
+find_own (const struct jobs *jobs, const struct job_word *word, size_t length)
+{
+  struct job *best = NULL;
+
+  for (struct job *job = jobs_first (jobs, word->label, length); job; job = jobs_next (job))
+    if (is_own (job, word) && (!best || (job->state == JOB_RUNNING && best->state != JOB_RUNNING)))
+      best = job;
+  return best;
+}
+
+int
+jobs_start (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error)
+{
+  size_t length = label_length (word->label);
+  struct job_owner *owner;
+  struct job *job;
+
+  jobs_clock (jobs, now_ns);
+  if (job_label_check (word->label, length, error) < 0)
+    return -1;
+  job = find_own (jobs, word, length);
+  if (!job || job->state != JOB_RUNNING) {
+    owner = job_teller (jobs, word);
+    if (!job_may_run (jobs, owner)) {
+      job_owner_release (jobs, owner);
+      return refuse (jobs, word, "too many jobs that were told of, and that no node has shown", error);
+    }
+    job = job_begin (jobs, owner, word->label, length, now_ns, job);
+    job->told = true;
+    job->uid = word->scheduler ? JOB_UID_UNKNOWN : (int64_t) word->uid;
+  }
+  job_text_set (job, JOB_USER, word->user, true);
+  job_text_set (job, JOB_NAME, word->name, true);
+  job_hasten (jobs, job);
+  return 0;
+}
+
+/* Notes those that run and are meant; the first of the rest, which another user has, in `other`. */
+static void
+gather (struct job ***found, size_t *count, struct job *job, const struct job_word *word, const struct job **other)
+{
+  if (job->state != JOB_RUNNING || (*word->user && strcmp (job->texts[JOB_USER], word->user) != 0))
+    return;
+  if (!is_own (job, word)) {
+    *other = job;
+    return;
+  }
+  *found = memory_resize (*found, *count + 1, sizeof **found);
+  (*found)[(*count)++] = job;
+}
+
+/* Frames that show it may be under way. */
+static void
+expect_no_more (struct jobs *jobs, const struct job_word *word, size_t length)
+{
+  struct job *job = jobs_add (jobs, job_teller (jobs, word), word->label, length);
+
+  job->uid = word->scheduler ? JOB_UID_UNKNOWN : (int64_t) word->uid;
+  job->state = JOB_TOLD;
+  job->seen_ns = job->ended_ns = jobs->now_ns;
+  job_keep (jobs, job);
+}
+
+int
+jobs_end (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error)
+{
+  size_t length = label_length (word->label), count = 0;
+  const struct job *other = NULL;
+  struct job **found = NULL;
+  bool known = false;
+
+  jobs_clock (jobs, now_ns);
+  if (job_label_check (word->label, length, error) < 0)
+    return -1;
+  for (struct job *job = jobs_first (jobs, word->label, length); job; job = jobs_next (job)) {
+    gather (&found, &count, job, word, &other);
+    known |= is_own (job, word);
+    if (job->state == JOB_GONE && is_own (job, word))
+      job->state = JOB_TOLD;
+  }
+  for (struct job *job = jobs_first_run (jobs, word->label, length); job; job = jobs_next_run (job))
+    gather (&found, &count, job, word, &other);
+  for (size_t i = 0; i < count; i++)
+    job_end (jobs, found[i], JOB_TOLD);
+  free (found);
+  if (count == 0 && other)
+    return refuse (jobs, word, "the job is another user's: its own user, root and [jobs] scheduler_users may end it",
+                   error);
+  if (count == 0 && !known)
+    expect_no_more (jobs, word, length);
+  return (int) count;
+}
+
+/* Those of before that have the label and could be this one. */
+static void
+end_older (struct jobs *jobs, const struct job_info *info, const char *label)
+{
+  struct job *job = jobs_first (jobs, label, strlen (label));
+
+  while (job && (job->state != JOB_RUNNING || !job_agrees (job, info)))
+    job = jobs_next (job);
+  if (job) /* its end was not written */
+    job_end (jobs, job, JOB_GONE);
+}
+
+/* What damaged rows hold may be anything. */
+static bool
+is_time (int64_t time_ns)
+{
+  return time_ns > 0 && time_ns < INT64_MAX / 2;
+}
+
+static bool
+is_node (const struct job_record_node *node)
+{
+  return is_time (node->first_ns) && node_name_check (node->name, strlen (node->name), NULL) == 0;
+}
+
+static struct job_owner *
+restored_owner (struct jobs *jobs, const struct job_record *record)
+{
+  for (size_t i = 0; i < record->node_count; i++)
+    if (is_node (&record->nodes[i]))
+      return &jobs_node (jobs, record->nodes[i].name)->owner;
+  return job_teller (jobs, &(struct job_word){ .scheduler = true });
+}
+
+static void
+restore_nodes (struct jobs *jobs, struct job *job, const struct job_record *record)
+{
+  for (size_t i = 0; i < record->node_count; i++) {
+    const char *name = record->nodes[i].name;
+    struct jobs_node *node;
+    struct job_use *use;
+    if (!is_node (&record->nodes[i]))
+      continue;
+    node = jobs_node (jobs, name);
+    if (job_use_find (job, node))
+      continue;
+    use = job_use_add (jobs, job, node);
+    use->first_ns = use->last_ns = record->nodes[i].first_ns;
+    use->named = job_is_named (job);
+    use->founder = true;
+    for (struct job_use *one = job_uses_first (jobs, node, job->label, strlen (job->label)); one;
+         one = job_uses_next (one))
+      one->current = one == use;
+    node->owner.running++;
+    job->seen_ns = use->last_ns > job->seen_ns ? use->last_ns : job->seen_ns;
+  }
+}
+
+void
+jobs_restore (struct jobs *jobs, const struct job_record *record)
+{
+  const char *const texts[] = { record->scheduler, record->user, record->name, record->command, record->array };
+  struct job_info info = { .uid = JOB_UID_UNKNOWN };
+  struct job *job;
+
+  if (record->ended_ns || !is_time (record->key) || !is_time (record->started_ns) || !is_time (record->seen_ns) ||
+      job_label_check (record->label, strlen (record->label), NULL) < 0 || jobs->due_count >= JOBS_MAX)
+    return;
+  for (size_t i = 0; i < JOB_TEXTS; i++)
+    snprintf (info.texts[i], sizeof info.texts[i], "%s", texts[i]);
+  job_info_complete (&info);
+  end_older (jobs, &info, record->label);
+  job =
+      job_begin (jobs, restored_owner (jobs, record), record->label, strlen (record->label), record->started_ns, NULL);
+  job_name (job, &info);
+  for (size_t i = JOB_NAME; i < JOB_TEXTS; i++)
+    job_text_set (job, (enum job_text) i, info.texts[i], false);
+  jobs->key = record->key > jobs->key ? record->key : jobs->key;
+  job->key = record->key;
+  job_due_set (jobs, job, job->due); /* its key has changed */
+  job->announced = job->restored = true;
+  job->changed = false;
+  job->seen_ns = record->seen_ns;
+  restore_nodes (jobs, job, record);
+  job_state_read (jobs, job, record->state);
+}

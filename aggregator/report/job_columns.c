@@ -1,0 +1,130 @@
+/* See job_columns.h. */
+#include "aggregator/report/job_columns.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "synop/clock.h"
+#include "synop/report.h"
+
+#define NONE JOB_COLUMNS_NONE
+
+size_t
+job_find_group (const struct schema *schema, const char *name)
+{
+  for (size_t i = 0; i < schema->group_count; i++)
+    if (strcmp (schema->groups[i]->name, name) == 0)
+      return i;
+  return NONE;
+}
+
+size_t
+job_find_column (const struct schema *schema, size_t group, const char *name)
+{
+  for (size_t i = 0; group != NONE && i < schema->groups[group]->metric_count; i++)
+    if (strcmp (schema->groups[group]->metrics[i].name, name) == 0)
+      return i;
+  return NONE;
+}
+
+void
+job_columns_find (struct job_columns *columns, const struct schema *schema)
+{
+  columns->schema = schema;
+  for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
+    columns->group[i] = job_find_group (schema, job_items[i].group);
+    columns->column[i] = job_find_column (schema, columns->group[i], job_items[i].metric);
+    if (columns->column[i] == NONE || schema->groups[columns->group[i]]->metrics[columns->column[i]].kind == TEXT)
+      columns->group[i] = NONE;
+  }
+  columns->heart = job_find_group (schema, "job_cpu");
+  columns->cpu_cpus = job_find_column (schema, columns->heart, "cpus");
+  columns->info = job_find_group (schema, "job_info");
+  columns->info_cpus = job_find_column (schema, columns->info, "cpus");
+  columns->info_source = job_find_column (schema, columns->info, "source");
+  for (size_t i = 0; i < schema->group_count && columns->heart == NONE; i++)
+    if (strcmp (schema->groups[i]->section, REPORT_JOBS) == 0)
+      columns->heart = i;
+}
+
+bool
+job_is_share (const struct metric *metric)
+{
+  return metric->kind == COUNTER && metric->flags & METRIC_SHARE;
+}
+
+bool
+job_is_beyond (double number)
+{
+  return fabs (number) > JOB_NUMBER_MAX;
+}
+
+double
+job_number (const struct value *value)
+{
+  switch (value->type) {
+  case VALUE_UINT:
+    return (double) value->as.u;
+  case VALUE_INT:
+    return (double) value->as.i;
+  case VALUE_REAL:
+    return job_is_beyond (value->as.d) ? nan ("") : value->as.d;
+  default:
+    return nan ("");
+  }
+}
+
+int64_t
+job_period_ns (const struct table *table)
+{
+  const int64_t most = 3600 * NS_PER_S;
+
+  return table->period_ns < 1 ? 1 : table->period_ns > most ? most : table->period_ns;
+}
+
+double
+job_gauge (const struct table *table, size_t row, size_t column)
+{
+  struct value value = { .type = VALUE_MISSING };
+
+  if (column != NONE && table->group->metrics[column].kind == GAUGE)
+    value = report_value (&table->group->metrics[column], table_get (table, row, column), NULL, 0);
+  return job_number (&value);
+}
+
+struct value
+job_row_value (const struct report_group *pair, size_t column, size_t row, const char *label)
+{
+  const struct table *now = pair->now, *before = report_before (pair);
+  size_t old = before ? table_find_row (before, label, strlen (label), row) : NONE;
+
+  return report_value (&now->group->metrics[column], table_get (now, row, column),
+                       old == NONE ? NULL : table_get (before, old, column), report_elapsed_ns (pair));
+}
+
+struct value
+job_node_value (const struct report_group *pair, size_t column, job_row_fn *counts, const void *context)
+{
+  const struct table *now = pair->now, *before = report_before (pair);
+  const struct metric *metric = &now->group->metrics[column];
+  int64_t elapsed = report_elapsed_ns (pair);
+  size_t searched = 0, length;
+  struct report_search search = { .searched = &searched };
+  struct report_gates gates = report_gates_of (now->group);
+  struct report_fold fold = { 0 };
+
+  if (metric->flags & METRIC_OF_NODE)
+    return report_value (metric, table_get (now, TABLE_NODE, column),
+                         before ? table_get (before, TABLE_NODE, column) : NULL, elapsed);
+  for (size_t row = 0; row < now->rows; row++) {
+    const char *label = table_label (now, row, &length);
+    size_t old = report_row_before (now, before, row, &search);
+    struct value value;
+    if (!report_row_counts (&gates, now, row) || (counts && !counts (context, label, length)))
+      continue;
+    value = report_value (metric, table_get (now, row, column), old == NONE ? NULL : table_get (before, old, column),
+                          elapsed);
+    report_fold_add (&fold, metric->fold, &value);
+  }
+  return report_fold_value (&fold, metric->fold);
+}

@@ -1,0 +1,53 @@
+/* See job_document.h: the file. A document's is opened when all of the document is there, so that a failure leaves none. */
+#include "aggregator/report/job_document.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A device or a pipe is there already, and loses nothing. */
+static bool
+is_stream (const char *path)
+{
+  struct stat status;
+  int saved = errno;
+  bool found = stat (path, &status) == 0 && !S_ISREG (status.st_mode);
+
+  errno = saved;
+  return found;
+}
+
+int
+document_open (const char *path, bool *made, struct error *error)
+{
+  int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+  *made = fd >= 0;
+  if (fd < 0 && errno == EEXIST && is_stream (path))
+    fd = open (path, O_WRONLY | O_CLOEXEC);
+  return fd >= 0 ? fd : error_set (error, "%.300s: %s", path, strerror (errno));
+}
+
+int
+document_write (const char *path, const struct buffer *document, struct error *error)
+{
+  bool made;
+  int fd = document_open (path, &made, error), failed = 0;
+
+  if (fd < 0)
+    return error_prefix (error, "cannot write ");
+  for (size_t at = 0; !failed && at < document->length;) {
+    ssize_t n = write (fd, document->data + at, document->length - at);
+    if (n > 0)
+      at += (size_t) n;
+    else if (n == 0 || errno != EINTR)
+      failed = n == 0 ? EIO : errno;
+  }
+  if (close (fd) < 0 && !failed)
+    failed = errno;
+  if (failed && made)
+    unlink (path);
+  return failed ? error_set (error, "cannot write %.300s: %s", path, strerror (failed)) : 0;
+}

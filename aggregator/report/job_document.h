@@ -1,0 +1,24 @@
+/* A job's report as a document with pictures, to be printed or opened in a browser.
+ *
+ * Both forms show the same: what the job was, which node was slow, every quantity of job_items over time for the nodes
+ * and for all together, a table of the nodes, and what is not known. Pictures are drawn by gnuplot. */
+#ifndef SYNOP_AGGREGATOR_JOB_DOCUMENT_H
+#define SYNOP_AGGREGATOR_JOB_DOCUMENT_H
+
+#include <stdbool.h>
+
+#include "aggregator/report/job_report.h"
+#include "synop/buffer.h"
+#include "synop/error.h"
+
+/* Writes the file `path`. -1 and error: it cannot be written, or gnuplot is missing or failed; nothing is written then. */
+int job_report_pdf (const struct job_report *report, const char *path, struct error *error);  /* A4 pages */
+int job_report_html (const struct job_report *report, const char *path, struct error *error); /* one file in itself */
+
+/* A new file, or a device or pipe that is there; a file that is there is left alone: -1. `made`: it is to be removed when
+ * what follows fails. */
+int document_open (const char *path, bool *made, struct error *error);
+/* A finished document becomes the file. */
+int document_write (const char *path, const struct buffer *document, struct error *error);
+
+#endif

@@ -1,0 +1,122 @@
+/* What a job used, on every node: made from the history in one pass, and what all forms of a report are written from.
+ *
+ * What is worth reporting is the table of job_items.h: a quantity of the job's own rows (CPU, memory, I/O), or of the
+ * whole node beside it (network, InfiniBand, energy), or of the GPUs that the job has. The time axis is common to all nodes and has at most
+ * JOB_REPORT_BINS bins; a node's bin holds the mean and the maximum of its samples in it. */
+#ifndef SYNOP_AGGREGATOR_JOB_REPORT_H
+#define SYNOP_AGGREGATOR_JOB_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/history/history_file.h"
+#include "aggregator/history/history_walk.h"
+#include "aggregator/history/job_store.h"
+#include "aggregator/history/replay_progress.h"
+#include "aggregator/jobs/job_items.h"
+#include "synop/error.h"
+
+#define JOB_REPORT_BINS 600
+
+/* One quantity on one node, or of all nodes together. */
+struct job_series {
+  bool known;                    /* some sample had it */
+  double total;                  /* of a counter: its change from the job's start to its end; else NaN */
+  double mean, minimum, maximum; /* of what a plot shows: a rate per second, or a gauge; NaN when there is none */
+  float *bins, *bin_maxima;      /* one a bin of the report; NaN: no sample */
+};
+
+struct job_gap {
+  int64_t from_ns, to_ns; /* no samples between; cluster time */
+};
+
+struct job_gpu_mean {
+  double sum, highest; /* of the samples that have it */
+  uint64_t count;
+};
+
+/* One that the job had on a node. */
+struct job_gpu {
+  char label[24];                                         /* "2"; of a MIG instance "2:1" */
+  uint64_t samples, idle;                                 /* in which the job had it; in which it left it idle */
+  struct job_gpu_mean utilization, memory, energy;        /* percent, bytes; energy.sum is in joules */
+  struct job_gpu_mean throttled;                          /* percent of the samples, whatever held clocks down */
+  struct job_gpu_mean throttled_power, throttled_thermal; /* percent of the time */
+  uint64_t xids, xid;                                     /* how many, and the last */
+};
+
+struct job_node {
+  const char *name;
+  double cpus;               /* that the job has there; NaN: not known */
+  int64_t first_ns, last_ns; /* when the job was seen there */
+  uint64_t samples;
+  bool lost; /* the node went silent while the job ran */
+  struct job_gap *gaps;
+  size_t gap_count;
+  double gap_seconds;
+  struct job_series *series; /* JOB_ITEM_COUNT, in order of job_items */
+  struct job_gpu *gpus;      /* that the job had there */
+  size_t gpu_count;
+};
+
+/* How unlike the nodes are in one quantity: (maximum - mean) / mean of the nodes' means, in percent. `mean` is that of
+ * the other nodes. */
+struct job_imbalance {
+  double percent;   /* NaN: fewer than two nodes, or nothing to compare */
+  const char *node; /* the one farthest from the mean of the others; NULL: none */
+  double value, mean;
+};
+
+struct job_report {
+  const char *id, *scheduler, *user, *name, *command, *array; /* "" when not known */
+  int64_t started_ns, ended_ns; /* cluster time; ended_ns 0: it runs still, and until_ns is now */
+  int64_t until_ns;             /* the end of the time axis */
+  const char *reason;           /* gone, told, restart; "" while it runs */
+  double cpus;                  /* on all nodes together; NaN: not known */
+  int64_t period_ns;            /* at which jobs are sampled, the shortest of the nodes'; 0: not known */
+  int64_t bin_ns;
+  size_t bins;
+  size_t node_count;
+  struct job_node *nodes;           /* in natural order of names: n2 before n10 */
+  struct job_series *all;           /* JOB_ITEM_COUNT: nodes together, by each item's combination */
+  struct job_imbalance *imbalances; /* JOB_ITEM_COUNT */
+  size_t slowest;                   /* node whose CPU use is farthest below the others'; SIZE_MAX: none stands out */
+  double slowest_others;            /* the others' mean CPU use, in percent; NaN: none stands out */
+  double cpu_time, cpu_efficiency;  /* seconds; percent of the allocated CPU time; NaN: not known */
+  double memory_peak;               /* bytes, of the node that had most */
+  size_t memory_peak_node;          /* SIZE_MAX: not known */
+  const char *const *unknown;       /* sentences: what this report could not know, and why */
+  size_t unknown_count;
+  bool whole_gpus; /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
+  size_t broken;   /* chunks of the history that could not be read */
+  void *memory;    /* private */
+};
+
+/* A quantity that is of whole nodes, with all that runs there. */
+static inline bool
+job_is_of_nodes (const struct job_report *report, size_t item)
+{
+  return job_item_is_of_gpus (item) ? report->whole_gpus : !job_items[item].of_job;
+}
+
+/* Percent of the samples; NaN: there are none. */
+double job_gpu_idle (const struct job_gpu *gpu);
+double job_gpu_mean (const struct job_gpu_mean *mean); /* NaN: there is none */
+#define JOB_GPU_IDLE 95.0                              /* from which a GPU was left idle */
+
+/* NULL and error: no such job (the error names some that there are), several, or the file cannot be read. `now_ns` ends the axis of a job that runs, unless the history ends before. `progress` may be NULL. */
+struct job_report *job_report_read (struct history_file *file, const struct job_choice *choice, int64_t now_ns,
+                                    struct replay_progress *progress, struct error *error);
+void job_report_destroy (struct job_report *report); /* NULL is fine */
+
+/* The walk over the history of the job's nodes and time. `order` has for each of its nodes the index in the report. */
+struct job_walk {
+  struct history_walk history; /* but for its functions */
+  size_t *order;
+  const char **names;
+};
+struct job_walk job_walk (const struct job_report *report);
+void job_walk_free (struct job_walk *walk);
+
+#endif

@@ -1,0 +1,291 @@
+/* See job_report_gpus.h.
+ *
+ * Which GPUs a job has, and which it leaves idle, the group job_gpu says in each sample: "0,2:1". What these GPUs do is in
+ * the group gpu, a row each. */
+#include "aggregator/report/job_report_gpus.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/report/job_columns.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define NONE JOB_COLUMNS_NONE
+#define NAMES_SIZE 512 /* of what job_gpu says */
+#define GPUS_MAX 1024  /* of a job on a node */
+
+enum { UTILIZATION, MEMORY, ENERGY, POWER_TIME, THERMAL_TIME, XIDS, XID, READ_COLUMNS };
+static const char *const names[READ_COLUMNS] = {
+  "utilization", "memory_used", "energy", "throttle_time_power", "throttle_time_thermal", "xid_errors", "xid"
+};
+/* Clocks are held down where they could be higher: neither idle nor what an administrator set. */
+static const char *const flags[] = { "throttled_sw_power_cap", "throttled_hw_slowdown", "throttled_sync_boost",
+                                     "throttled_sw_thermal",   "throttled_hw_thermal",  "throttled_hw_power_brake" };
+#define FLAGS (sizeof flags / sizeof flags[0])
+
+struct job_gpus_reading {
+  const char *job;
+  const struct schema *schema;
+  size_t jobs, given_column, idle_column; /* the group job_gpu */
+  size_t gpus, columns[READ_COLUMNS], flag_columns[FLAGS];
+  char given[NAMES_SIZE], idle[NAMES_SIZE]; /* of the newest sample */
+  bool silent;                              /* a GPU's processes are not known, or a group tells an error */
+  struct table before;
+  bool made;
+};
+
+struct job_gpus_reading *
+job_gpus_begin (const char *job)
+{
+  struct job_gpus_reading *reading = memory_new (1, sizeof *reading);
+
+  reading->job = job;
+  return reading;
+}
+
+void
+job_gpus_next_node (struct job_gpus_reading *reading)
+{
+  if (reading->made)
+    table_free (&reading->before);
+  reading->made = reading->silent = false;
+  reading->given[0] = reading->idle[0] = '\0';
+}
+
+void
+job_gpus_end (struct job_gpus_reading *reading)
+{
+  job_gpus_next_node (reading);
+  free (reading);
+}
+
+static void
+find_columns (struct job_gpus_reading *reading, const struct schema *schema)
+{
+  reading->schema = schema;
+  reading->jobs = job_find_group (schema, "job_gpu");
+  reading->given_column = job_find_column (schema, reading->jobs, "gpus");
+  reading->idle_column = job_find_column (schema, reading->jobs, "idle");
+  reading->gpus = job_find_group (schema, "gpu");
+  for (size_t i = 0; i < READ_COLUMNS; i++)
+    reading->columns[i] = job_find_column (schema, reading->gpus, names[i]);
+  for (size_t i = 0; i < FLAGS; i++)
+    reading->flag_columns[i] = job_find_column (schema, reading->gpus, flags[i]);
+}
+
+/* ---- which GPUs ---- */
+
+static void
+take_text (char text[NAMES_SIZE], const struct table *table, size_t row, size_t column)
+{
+  const struct value *value = column == NONE ? NULL : table_get (table, row, column);
+  size_t length;
+
+  text[0] = '\0';
+  if (value && value->type == VALUE_TEXT) {
+    const char *from = table_text (table, value, &length);
+    snprintf (text, NAMES_SIZE, "%.*s", (int) length, from);
+  }
+}
+
+static bool
+is_named (const char *list, const char *label, size_t length)
+{
+  for (const char *at = list; *at;) {
+    size_t word = strcspn (at, ",");
+    if (word == length && memcmp (at, label, length) == 0)
+      return true;
+    at += word + (at[word] == ',');
+  }
+  return false;
+}
+
+/* NULL: a label that is too long, or one too many. */
+static struct job_gpu *
+find_gpu (struct job_node *node, const char *label, size_t length)
+{
+  struct job_gpu *gpu;
+
+  for (size_t i = 0; i < node->gpu_count; i++)
+    if (strlen (node->gpus[i].label) == length && memcmp (node->gpus[i].label, label, length) == 0)
+      return &node->gpus[i];
+  if (node->gpu_count == GPUS_MAX || length >= sizeof gpu->label)
+    return NULL;
+  node->gpus = memory_resize (node->gpus, node->gpu_count + 1, sizeof node->gpus[0]);
+  gpu = &node->gpus[node->gpu_count++];
+  *gpu = (struct job_gpu){ .utilization = { .highest = nan ("") }, .memory = { .highest = nan ("") } };
+  snprintf (gpu->label, sizeof gpu->label, "%.*s", (int) length, label);
+  return gpu;
+}
+
+static bool
+is_cut (const char *label, size_t length) /* there were more */
+{
+  return length == 3 && memcmp (label, "...", 3) == 0;
+}
+
+/* Those that the job has now; whether it leaves them idle. */
+static void
+count_idle (const struct job_gpus_reading *reading, struct job_node *node)
+{
+  for (const char *at = reading->given; *at;) {
+    size_t length = strcspn (at, ",");
+    struct job_gpu *gpu = length && !is_cut (at, length) ? find_gpu (node, at, length) : NULL;
+    if (gpu) {
+      gpu->samples++;
+      gpu->idle += is_named (reading->idle, at, length);
+    }
+    at += length + (at[length] == ',');
+  }
+}
+
+/* ---- what they do ---- */
+
+static void
+add (struct job_gpu_mean *mean, double value)
+{
+  if (isnan (value))
+    return;
+  mean->sum += value;
+  mean->count++;
+  mean->highest = fmax (mean->highest, value);
+}
+
+static void
+take_flags (const struct job_gpus_reading *reading, const struct table *now, size_t row, struct job_gpu *gpu)
+{
+  double held = nan ("");
+
+  for (size_t i = 0; i < FLAGS; i++)
+    held = fmax (held, job_gauge (now, row, reading->flag_columns[i]));
+  add (&gpu->throttled, held * 100);
+}
+
+/* The driver counts by its own clock: it may tell of a little more time than has passed. */
+static double
+percent_of_time (const struct report_group *pair, double seconds)
+{
+  double percent = 100 * seconds * NS_PER_S / (double) report_elapsed_ns (pair);
+
+  return percent > 100 ? 100 : percent;
+}
+
+/* What fits into a count, of any number. */
+static uint64_t
+count_of (double number)
+{
+  return number > 0 ? (uint64_t) fmin (number, 1e15) : 0;
+}
+
+static void
+take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row, struct job_gpu *gpu)
+{
+  double values[READ_COLUMNS];
+
+  for (size_t i = 0; i < READ_COLUMNS; i++) {
+    struct value value = { .type = VALUE_MISSING };
+    if (reading->columns[i] != NONE)
+      value = job_row_value (pair, reading->columns[i], row, gpu->label);
+    values[i] = job_number (&value);
+  }
+  add (&gpu->utilization, values[UTILIZATION]);
+  add (&gpu->memory, values[MEMORY]);
+  add (&gpu->throttled_power, percent_of_time (pair, values[POWER_TIME]));
+  add (&gpu->throttled_thermal, percent_of_time (pair, values[THERMAL_TIME]));
+  add (&gpu->energy, values[ENERGY]);
+  if (values[XIDS] > 0) {
+    gpu->xids += count_of (values[XIDS]);
+    gpu->xid = count_of (values[XID]);
+  }
+  take_flags (reading, pair->now, row, gpu);
+}
+
+static void
+take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct table *now)
+{
+  struct report_group pair = { now, reading->made ? &reading->before : NULL };
+
+  for (size_t row = 0; row < now->rows; row++) {
+    size_t length;
+    const char *label = table_label (now, row, &length);
+    struct job_gpu *gpu = is_named (reading->given, label, length) ? find_gpu (node, label, length) : NULL;
+    if (gpu)
+      take_row (reading, &pair, row, gpu);
+  }
+  if (now->rows == 0)
+    return;
+  if (!reading->made)
+    table_init (&reading->before, now->group);
+  table_copy (&reading->before, now);
+  reading->made = true;
+}
+
+/* Of AMD's GPUs it is not known which processes are on them. */
+static bool
+has_amd (const struct table *gpus)
+{
+  for (size_t row = 0; row < gpus->rows; row++) {
+    size_t length;
+    const char *label = table_label (gpus, row, &length);
+    if (length > 3 && memcmp (label, "amd", 3) == 0)
+      return true;
+  }
+  return false;
+}
+
+void
+job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const struct cluster_frame *frame)
+{
+  const struct table *jobs, *gpus;
+  size_t row;
+
+  if (reading->schema != frame->schema) {
+    job_gpus_next_node (reading); /* its tables are of the schema */
+    find_columns (reading, frame->schema);
+  }
+  jobs = reading->jobs == NONE ? NULL : frame->groups[reading->jobs].now;
+  gpus = reading->gpus == NONE ? NULL : frame->groups[reading->gpus].now;
+  if (jobs || gpus)
+    reading->silent = (jobs && jobs->error[0]) || (gpus && (gpus->error[0] || has_amd (gpus)));
+  if (jobs && !jobs->error[0]) {
+    row = table_find_row (jobs, reading->job, strlen (reading->job), 0);
+    reading->given[0] = reading->idle[0] = '\0';
+    if (row != NONE) {
+      take_text (reading->given, jobs, row, reading->given_column);
+      take_text (reading->idle, jobs, row, reading->idle_column);
+    }
+    count_idle (reading, node);
+  }
+  if (gpus)
+    take_gpus (reading, node, gpus);
+}
+
+/* Where a job has none and nothing was in the way, it has none. */
+bool
+job_gpus_are_known (const struct job_gpus_reading *reading)
+{
+  return reading->jobs != NONE && (reading->given[0] || !reading->silent);
+}
+
+bool
+job_gpus_have (const void *context, const char *label, size_t length)
+{
+  const struct job_gpus_reading *reading = context;
+
+  return is_named (reading->given, label, length);
+}
+
+double
+job_gpu_mean (const struct job_gpu_mean *mean)
+{
+  return mean->count ? mean->sum / (double) mean->count : nan ("");
+}
+
+double
+job_gpu_idle (const struct job_gpu *gpu)
+{
+  return gpu->samples ? 100 * (double) gpu->idle / (double) gpu->samples : nan ("");
+}

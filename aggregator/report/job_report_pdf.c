@@ -1,0 +1,421 @@
+/* A job's report as A4 pages, see job_document.h: gnuplot sets the words too, so that nothing else is needed.
+ *
+ * A page is one multiplot: its pictures come first, its words and lines are gathered and drawn last, over an empty plot
+ * of the whole page. The number of pages is known at the end alone, and is put where it belongs then. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/report/gnuplot.h"
+#include "aggregator/report/job_document.h"
+#include "aggregator/report/job_gpu_list.h"
+#include "aggregator/report/job_plot.h"
+#include "aggregator/report/job_sheet.h"
+#include "aggregator/report/job_words.h"
+#include "synop/memory.h"
+
+#define PAGE_WIDTH 595.28
+#define PAGE_HEIGHT 841.89
+#define MARGIN 38.0
+#define INNER (PAGE_WIDTH - 2 * MARGIN)
+#define TOP 56.0
+#define BOTTOM (PAGE_HEIGHT - 44.0)
+
+static const struct plot_text head_style = { "left", PLOT_GREY, 7, false };
+static const struct plot_text foot_style = { "right", PLOT_GREY, 7, false };
+static const struct plot_text title_style = { "left", PLOT_BLACK, 15, true };
+static const struct plot_text alarm_style = { "left", PLOT_MARK, 10, true };
+static const struct plot_text heading_style = { "left", PLOT_BLACK, 10.5, true };
+static const struct plot_text key_style = { "left", PLOT_GREY, 8.5, false };
+static const struct plot_text value_style = { "left", PLOT_BLACK, 8.5, false };
+
+#define PAGE_COUNT "\1"
+
+struct paper {
+  const struct job_report *report;
+  struct buffer script;
+  struct buffer words; /* of the page: drawn when it ends */
+  struct canvas canvas, words_canvas;
+  size_t page;
+  double y;
+};
+
+static void
+page_begin (struct paper *paper)
+{
+  struct buffer head = { 0 };
+
+  paper->page++;
+  buffer_add_string (&paper->script, "set multiplot\n");
+  buffer_clear (&paper->words);
+  buffer_printf (&head, "Job %s", paper->report->id);
+  buffer_printf (&head, "%s%s", paper->report->user[0] ? "   user " : "", words_short (paper->report->user, 30).text);
+  buffer_printf (&head, "%s%s", paper->report->name[0] ? "   " : "", words_short (paper->report->name, 36).text);
+  buffer_add (&head, "", 1);
+  plot_text (&paper->words_canvas, MARGIN, 30, &head_style, head.data, 110);
+  plot_text (&paper->words_canvas, PAGE_WIDTH - MARGIN, 30, &foot_style, words_time (paper->report->started_ns).text,
+             60);
+  buffer_printf (&paper->words, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead lw 0.6 lc rgb '#a0a0a0'\n",
+                 MARGIN / PAGE_WIDTH, 1 - 37 / PAGE_HEIGHT, 1 - MARGIN / PAGE_WIDTH, 1 - 37 / PAGE_HEIGHT);
+  buffer_printf (&paper->words,
+                 "set label 'page %zu of " PAGE_COUNT "' at screen %.5f,%.5f right noenhanced font '" PLOT_FONT
+                 ",7' tc rgb '" PLOT_GREY "'\n",
+                 paper->page, 1 - MARGIN / PAGE_WIDTH, 24 / PAGE_HEIGHT);
+  paper->y = TOP;
+  buffer_free (&head);
+}
+
+static void
+page_end (struct paper *paper)
+{
+  const struct area whole = { 0, 0, PAGE_WIDTH, PAGE_HEIGHT };
+
+  plot_begin (&paper->canvas, &whole);
+  buffer_add_string (&paper->script, "unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\n");
+  buffer_add (&paper->script, paper->words.data, paper->words.length);
+  buffer_add_string (&paper->script, "plot 2 notitle\nunset multiplot\n");
+}
+
+/* Begins a page when less than `height` is left on this one. True: it did. */
+static bool
+page_need (struct paper *paper, double height)
+{
+  if (paper->y + height <= BOTTOM)
+    return false;
+  page_end (paper);
+  page_begin (paper);
+  return true;
+}
+
+static void
+put_text (struct paper *paper, double x, const struct plot_text *style, const char *text, size_t limit)
+{
+  plot_text (&paper->words_canvas, x, paper->y, style, text, limit);
+}
+
+static void
+put_heading (struct paper *paper, const char *text, double with)
+{
+  page_need (paper, 18 + with);
+  paper->y += 10;
+  put_text (paper, MARGIN, &heading_style, text, 80);
+  paper->y += 13;
+}
+
+/* ---- running text ---- */
+
+/* The bytes of `text` for a line of at most `width` characters, broken at a blank or a comma where there is one. */
+static size_t
+line_length (const char *text, size_t width)
+{
+  size_t end = 0, best = 0, characters = 0;
+
+  while (text[end]) {
+    if (((unsigned char) text[end] & 0xc0) != 0x80 && ++characters > width)
+      return best ? best : end;
+    end++;
+    if (text[end - 1] == ' ' || text[end - 1] == ',')
+      best = end;
+  }
+  return end;
+}
+
+/* A text in lines, of which there are `most` at most. */
+static void
+put_lines (struct paper *paper, double x, const struct plot_text *style, const char *text, size_t most)
+{
+  size_t width = (size_t) ((PAGE_WIDTH - MARGIN - x) / (style->size * (style->bold ? 0.64 : 0.56)));
+  struct buffer clean = { 0 };
+
+  words_add (&clean, text, width * most - (most > 1 ? most * 8 : 0));
+  buffer_add (&clean, "", 1);
+  for (const char *at = clean.data; *at; paper->y += style->size + 3) {
+    size_t length = line_length (at, width);
+    char *line = memory_copy (at, length);
+    page_need (paper, style->size + 3);
+    put_text (paper, x, style, line, width + 1);
+    free (line);
+    at += length;
+  }
+  buffer_free (&clean);
+}
+
+static void
+put_sentence (struct paper *paper, const struct plot_text *style, const struct buffer *sentence, size_t most)
+{
+  char *text = memory_copy (sentence->data, sentence->length);
+
+  put_lines (paper, MARGIN, style, text, most);
+  free (text);
+}
+
+static void
+put_alarms (struct paper *paper)
+{
+  struct buffer alarm = { 0 };
+
+  for (size_t i = 0; i < GPU_ALARMS; i++) {
+    buffer_clear (&alarm);
+    gpu_alarm (&alarm, paper->report, i);
+    put_sentence (paper, &alarm_style, &alarm, 6);
+    paper->y += alarm.length ? 3 : 0;
+  }
+  buffer_free (&alarm);
+}
+
+static void
+put_facts (struct paper *paper)
+{
+  struct sheet_facts facts;
+
+  sheet_facts_init (&facts, paper->report);
+  for (size_t i = 0; i < facts.count; i++) {
+    put_text (paper, MARGIN, &key_style, facts.list[i].name, 40);
+    put_lines (paper, MARGIN + 72, &value_style, facts.list[i].value, 3);
+  }
+  sheet_facts_free (&facts);
+}
+
+static void
+put_unknown (struct paper *paper)
+{
+  if (paper->report->unknown_count == 0)
+    return;
+  put_heading (paper, "What this report does not know", 24);
+  for (size_t i = 0; i < paper->report->unknown_count; i++) {
+    page_need (paper, 11);
+    put_text (paper, MARGIN, &value_style, "-", 2);
+    put_lines (paper, MARGIN + 10, &value_style, paper->report->unknown[i], 6);
+  }
+}
+
+/* ---- tables ---- */
+
+#define ROW_HEIGHT 10.5
+
+static double
+column_edge (const struct sheet_table *table, size_t column, bool right)
+{
+  double shares = 0, before = 0;
+
+  for (size_t i = 0; i < table->column_count; i++) {
+    double share = table->columns[i].share;
+    before += i < column + (right ? 1 : 0) ? share : 0;
+    shares += share;
+  }
+  return MARGIN + INNER * before / shares;
+}
+
+static void
+put_cell (struct paper *paper, const struct sheet_table *table, size_t column, const struct plot_text *like,
+          const char *text)
+{
+  bool words = table->columns[column].words;
+  struct plot_text style = *like;
+  double left = column_edge (table, column, false), right = column_edge (table, column, true);
+
+  style.align = words ? "left" : "right";
+  put_text (paper, words ? left + (column ? 8 : 0) : right - 2, &style, text,
+            (size_t) ((right - left - (words && column ? 10 : 2)) / (style.size * (style.bold ? 0.64 : 0.57))) + 1);
+}
+
+static void
+put_rectangle (struct paper *paper, double top, double height, const char *color)
+{
+  buffer_printf (&paper->words,
+                 "set object rect from screen %.5f,%.5f to screen %.5f,%.5f behind fs solid 1 noborder fc rgb '%s'\n",
+                 (MARGIN - 2) / PAGE_WIDTH, 1 - top / PAGE_HEIGHT, 1 - (MARGIN - 2) / PAGE_WIDTH,
+                 1 - (top + height) / PAGE_HEIGHT, color);
+}
+
+/* Heads of numbers are narrow: a second word goes under the first. */
+static void
+put_head_words (struct paper *paper, const struct sheet_table *table, const struct plot_text *style)
+{
+  bool narrow = table->column_count > 10, second = false;
+
+  for (size_t c = 0; c < table->column_count; c++)
+    second |= narrow && !table->columns[c].words && strchr (table->columns[c].head, ' ');
+  for (size_t c = 0; c < table->column_count; c++) {
+    const char *head = table->columns[c].head, *blank = narrow && !table->columns[c].words ? strchr (head, ' ') : NULL;
+    char *first = memory_copy (head, blank ? (size_t) (blank - head) : strlen (head));
+    double y = paper->y;
+    if (blank) {
+      put_cell (paper, table, c, style, first);
+      paper->y += ROW_HEIGHT - 2;
+      put_cell (paper, table, c, style, blank + 1);
+    } else {
+      paper->y += second ? ROW_HEIGHT - 2 : 0;
+      put_cell (paper, table, c, style, head);
+    }
+    paper->y = y;
+    free (first);
+  }
+  paper->y += (second ? 2 : 1) * (ROW_HEIGHT - 2) + 1;
+}
+
+static void
+put_table_head (struct paper *paper, const struct sheet_table *table, double size)
+{
+  const struct plot_text head = { "left", PLOT_BLACK, table->column_count > 14 ? size - 1.2 : size, true },
+                         unit = { "left", PLOT_GREY, size, false };
+  bool units = false;
+
+  put_head_words (paper, table, &head);
+  for (size_t c = 0; c < table->column_count; c++) {
+    put_cell (paper, table, c, &unit, table->columns[c].unit);
+    units |= table->columns[c].unit[0] != '\0';
+  }
+  paper->y += units ? ROW_HEIGHT : 2;
+}
+
+static void
+put_table (struct paper *paper, const struct sheet_table *table, const char *heading)
+{
+  double size = table->column_count > 14 ? 6.5 : 7.5;
+
+  put_heading (paper, heading, 6 * ROW_HEIGHT);
+  put_sentence (paper, &value_style, &table->above, 2);
+  paper->y += table->above.length ? 4 : 0;
+  put_table_head (paper, table, size);
+  for (size_t r = 0; r < table->row_count; r++) {
+    struct plot_text style = { "left", table->marked[r] ? PLOT_MARK : PLOT_BLACK, size, table->marked[r] };
+    if (page_need (paper, ROW_HEIGHT)) {
+      paper->y += 6;
+      put_table_head (paper, table, size);
+    }
+    if (r % 2 == 0)
+      put_rectangle (paper, paper->y - ROW_HEIGHT / 2, ROW_HEIGHT, "#f1f1f1");
+    for (size_t c = 0; c < table->column_count; c++)
+      put_cell (paper, table, c, &style, table->cells[r * table->column_count + c]);
+    paper->y += ROW_HEIGHT;
+  }
+  paper->y += table->behind.length ? 4 : 0;
+  put_sentence (paper, &value_style, &table->behind, 2);
+  paper->y += 6;
+}
+
+/* ---- the document ---- */
+
+static void
+put_overview (struct paper *paper)
+{
+  struct area area = { MARGIN, 0, INNER, plot_overview_height (paper->report) };
+  struct buffer title = { 0 };
+
+  paper->y += 4;
+  if (plot_overview_item (paper->report) == JOB_ITEM_COUNT) {
+    plot_overview_title (&title, paper->report);
+    buffer_add (&title, "", 1);
+    put_heading (paper, title.data, 0);
+  } else {
+    page_need (paper, area.height);
+    area.top = paper->y;
+    plot_overview (&paper->canvas, &area, paper->report);
+    paper->y += area.height;
+  }
+  buffer_free (&title);
+}
+
+static void
+put_gpus (struct paper *paper)
+{
+  struct area area = { MARGIN, 0, INNER, plot_gpus_height (paper->report) };
+  struct sheet_table table;
+
+  sheet_gpus_init (&table, paper->report);
+  if (table.row_count)
+    put_table (paper, &table, "GPUs of the job");
+  sheet_table_free (&table);
+  if (area.height == 0)
+    return;
+  page_need (paper, area.height);
+  area.top = paper->y;
+  plot_gpus (&paper->canvas, &area, paper->report);
+  paper->y += area.height;
+}
+
+static void
+put_items (struct paper *paper)
+{
+  for (int i = 0; i < JOB_ITEM_COUNT; i++) {
+    struct area area = { MARGIN, 0, INNER, PLOT_ITEM_HEIGHT };
+    if (!plot_has_item (paper->report, (enum job_item_id) i))
+      continue;
+    page_need (paper, PLOT_ITEM_HEIGHT);
+    area.top = paper->y;
+    plot_item (&paper->canvas, &area, paper->report, (enum job_item_id) i);
+    paper->y += PLOT_ITEM_HEIGHT;
+  }
+}
+
+static void
+put_document (struct paper *paper)
+{
+  struct buffer title = { 0 };
+  struct sheet_table table;
+
+  page_begin (paper);
+  buffer_printf (&title, "Job %s", words_short (paper->report->id, 38).text);
+  buffer_add (&title, "", 1);
+  paper->y += 4;
+  put_text (paper, MARGIN, &title_style, title.data, 44);
+  paper->y += 19;
+  put_alarms (paper);
+  put_facts (paper);
+  put_overview (paper);
+  sheet_items_init (&table, paper->report);
+  if (table.row_count)
+    put_table (paper, &table, "In figures");
+  sheet_table_free (&table);
+  put_unknown (paper);
+  put_gpus (paper);
+  put_items (paper);
+  sheet_nodes_init (&table, paper->report);
+  put_table (paper, &table, "Nodes");
+  sheet_table_free (&table);
+  page_end (paper);
+  buffer_free (&title);
+}
+
+/* Copies the script with the number of pages in its place. No text has a control in it but this one. */
+static void
+number_pages (const struct paper *paper, struct buffer *script)
+{
+  size_t from = 0;
+
+  for (size_t i = 0; i < paper->script.length; i++)
+    if (paper->script.data[i] == PAGE_COUNT[0]) {
+      buffer_add (script, paper->script.data + from, i - from);
+      buffer_printf (script, "%zu", paper->page);
+      from = i + 1;
+    }
+  buffer_add (script, paper->script.data + from, paper->script.length - from);
+}
+
+int
+job_report_pdf (const struct job_report *report, const char *path, struct error *error)
+{
+  struct paper paper = { .report = report };
+  struct buffer script = { 0 }, pdf = { 0 };
+  int result;
+
+  paper.canvas = (struct canvas){ &paper.script, PAGE_WIDTH, PAGE_HEIGHT };
+  paper.words_canvas = (struct canvas){ &paper.words, PAGE_WIDTH, PAGE_HEIGHT };
+  buffer_printf (&paper.script,
+                 "set encoding utf8\nset terminal pdfcairo size %.4fin,%.4fin noenhanced font '" PLOT_FONT
+                 ",7' fontscale 0.75 linewidth 1 background 'white'\n",
+                 PAGE_WIDTH / 72, PAGE_HEIGHT / 72);
+  put_document (&paper);
+  number_pages (&paper, &script);
+  result = gnuplot_run (&script, GNUPLOT_LIMIT, &pdf, error);
+  if (result < 0)
+    error_prefix (error, "%.200s: ", path);
+  else
+    result = document_write (path, &pdf, error);
+  buffer_free (&pdf);
+  buffer_free (&script);
+  buffer_free (&paper.words);
+  buffer_free (&paper.script);
+  return result;
+}

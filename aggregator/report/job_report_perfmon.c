@@ -1,0 +1,360 @@
+/* A job's samples as perfmon merges them: lists with an entry a sample, null where a sample lacks something.
+ *
+ *   {"host_names":["n1",...],"sampling_frequency":1.0,
+ *    "n1":{"time_stamps":[1763720400.0,...],"cpu_time":[...],"cpu_percent":[...],...,
+ *          "memory_info":{"rss":[...],"vms":[...],"shared":[...]},...},...}
+ *
+ * docs/metrics-from-other-tools.md says what each of them is. Nodes come one after the other, so that one at a time is
+ * held in memory. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/report/job_columns.h"
+#include "aggregator/report/job_report_private.h"
+#include "aggregator/report/job_report_write.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define NONE JOB_COLUMNS_NONE
+#define TIME_PLACES 5
+#define PERCENT_PLACES 4
+#define PUT_AT 65536
+
+enum how {
+  ROW,      /* of the job's row: a gauge, or a counter since the job began */
+  NODE,     /* of the node: a counter as it stands, of all rows */
+  CPU_TIME, /* what follows is made of several */
+  CPU_PERCENT,
+  CPU_PERCENT_SYS,
+  NOTHING /* not measured */
+};
+
+/* In the order in which they are written; those of one `outer` stand together. */
+static const struct quantity {
+  const char *outer, *name;
+  enum how how;
+  const char *group, *metric;
+} quantities[] = {
+  { NULL, "cpu_time", CPU_TIME, "job_cpu", "user_time" },
+  { NULL, "cpu_percent", CPU_PERCENT, "job_cpu", "user_time" },
+  { NULL, "cpu_percent_sys", CPU_PERCENT_SYS, "cpu_usage", "idle" },
+  { NULL, "memory_percent", ROW, "job_memory", "percent" },
+  { "memory_info", "rss", ROW, "job_memory", "rss" },
+  { "memory_info", "vms", ROW, "job_memory", "vms" },
+  { "memory_info", "shared", ROW, "job_memory", "shared" },
+  { "memory_full_info", "uss", ROW, "job_memory", "uss" },
+  { "memory_full_info", "swap", ROW, "job_memory", "swap" },
+  { "io_counters", "read_bytes", ROW, "job_io", "read_bytes" },
+  { "io_counters", "read_count", ROW, "job_io", "read_calls" },
+  { "io_counters", "write_bytes", ROW, "job_io", "write_bytes" },
+  { "io_counters", "write_count", ROW, "job_io", "write_calls" },
+  { "net_io_counters", "bytes_sent", NODE, "network", "tx_bytes" },
+  { "net_io_counters", "bytes_recv", NODE, "network", "rx_bytes" },
+  { "net_io_counters", "packets_sent", NODE, "network", "tx_packets" },
+  { "net_io_counters", "packets_recv", NODE, "network", "rx_packets" },
+  { "ib_io_counters", "port_xmit_data", NODE, "infiniband", "port_xmit_data" },
+  { "ib_io_counters", "port_xmit_packets", NODE, "infiniband", "port_xmit_packets" },
+  { "ib_io_counters", "port_rcv_data", NODE, "infiniband", "port_rcv_data" },
+  { "ib_io_counters", "port_rcv_packets", NODE, "infiniband", "port_rcv_packets" },
+  { NULL, "num_threads", ROW, "job_processes", "threads" },
+  { NULL, "num_fds", ROW, "job_processes", "open_files" },
+  { NULL, "memory_bw", NOTHING, NULL, NULL },
+};
+#define QUANTITIES (sizeof quantities / sizeof quantities[0])
+
+struct sample {
+  int64_t time_ns;
+  double values[QUANTITIES];
+};
+
+struct merging {
+  const struct job_report *report;
+  const struct job_perfmon *perfmon;
+  struct error *error;
+  const size_t *order; /* of the walk's nodes: index in the report */
+  size_t at;           /* of the walk's nodes, the one at hand */
+  const struct schema *schema;
+  struct {
+    size_t group, column;
+  } places[QUANTITIES];
+  size_t heart, system_time, io_wait;
+  struct sample *samples; /* of the node at hand */
+  size_t count, capacity;
+  double cpu_time; /* of the sample before */
+  int64_t monotonic_ns;
+  struct json json;
+  bool failed;
+};
+
+/* ---- values ---- */
+
+static void
+find_places (struct merging *merging, const struct schema *schema)
+{
+  merging->schema = schema;
+  for (size_t i = 0; i < QUANTITIES; i++) {
+    merging->places[i].group = quantities[i].group ? job_find_group (schema, quantities[i].group) : NONE;
+    merging->places[i].column = job_find_column (schema, merging->places[i].group, quantities[i].metric);
+  }
+  merging->heart = job_find_group (schema, "job_cpu");
+  merging->system_time = job_find_column (schema, merging->heart, "system_time");
+  merging->io_wait = job_find_column (schema, job_find_group (schema, "cpu_usage"), "io_wait");
+}
+
+/* A counter as it stands is its change from nothing. */
+static double
+standing (const struct table *table, size_t row, size_t column)
+{
+  static const struct value zero = { .type = VALUE_UINT };
+  struct value value;
+
+  if (column == NONE)
+    return nan ("");
+  value = report_value (&table->group->metrics[column], table_get (table, row, column), &zero, 1);
+  return job_number (&value);
+}
+
+static double
+standing_of_node (const struct table *table, size_t column)
+{
+  double sum = nan (""), value;
+
+  if (table->group->metrics[column].flags & METRIC_OF_NODE)
+    return standing (table, TABLE_NODE, column);
+  for (size_t row = 0; row < table->rows; row++) {
+    value = standing (table, row, column);
+    if (!isnan (value))
+      sum = isnan (sum) ? value : sum + value;
+  }
+  return sum;
+}
+
+/* Of one CPU, as of a process: four that are busy are 400. */
+static double
+cpu_percent (struct merging *merging, const struct table *heart, double cpu_time)
+{
+  double before = merging->cpu_time, seconds = (double) (heart->monotonic_ns - merging->monotonic_ns) / NS_PER_S;
+
+  merging->cpu_time = cpu_time;
+  merging->monotonic_ns = heart->monotonic_ns;
+  return cpu_time >= before && seconds > 0 ? (cpu_time - before) / seconds * 100 : nan ("");
+}
+
+/* Of all CPUs of the node. */
+static double
+busy_percent (const struct merging *merging, const struct report_group *pair, size_t idle)
+{
+  struct value resting = job_node_value (pair, idle, NULL, NULL), waiting = { .type = VALUE_MISSING };
+
+  if (merging->io_wait != NONE)
+    waiting = job_node_value (pair, merging->io_wait, NULL, NULL);
+  return fmin (fmax (100 - job_number (&resting) - (waiting.type == VALUE_MISSING ? 0 : job_number (&waiting)), 0),
+               100);
+}
+
+static double
+quantity_value (struct merging *merging, const struct cluster_frame *frame, size_t index, size_t heart_row)
+{
+  size_t column = merging->places[index].column, row;
+  const struct report_group *pair;
+  const char *job = merging->report->id;
+
+  if (column == NONE)
+    return nan ("");
+  pair = &frame->groups[merging->places[index].group];
+  if (!pair->now)
+    return nan ("");
+  switch (quantities[index].how) {
+  case ROW:
+    row = table_find_row (pair->now, job, strlen (job), heart_row);
+    if (row == NONE)
+      return nan ("");
+    return pair->now->group->metrics[column].kind == COUNTER ? standing (pair->now, row, column)
+                                                             : job_gauge (pair->now, row, column);
+  case NODE:
+    return standing_of_node (pair->now, column);
+  case CPU_TIME:
+    return standing (pair->now, heart_row, column) + standing (pair->now, heart_row, merging->system_time);
+  case CPU_PERCENT:
+    return cpu_percent (merging, pair->now,
+                        standing (pair->now, heart_row, column) +
+                            standing (pair->now, heart_row, merging->system_time));
+  case CPU_PERCENT_SYS: {
+    struct value resting = job_node_value (pair, column, NULL, NULL);
+    return resting.type == VALUE_MISSING ? nan ("") : busy_percent (merging, pair, column);
+  }
+  default:
+    return nan ("");
+  }
+}
+
+/* ---- writing ---- */
+
+static void
+put (struct merging *merging)
+{
+  if (!merging->failed && merging->perfmon->put (merging->perfmon->context, &merging->json.out, merging->error) < 0)
+    merging->failed = true;
+  buffer_clear (&merging->json.out);
+}
+
+static bool
+is_percent (const struct quantity *quantity)
+{
+  return strstr (quantity->name, "percent") != NULL;
+}
+
+static void
+write_list (struct merging *merging, size_t index)
+{
+  struct json *json = &merging->json;
+
+  json_key (json, quantities[index].name);
+  json_array (json);
+  for (size_t i = 0; i < merging->count; i++) {
+    double value = merging->samples[i].values[index];
+    if (isnan (value))
+      json_null (json);
+    else if (is_percent (&quantities[index]))
+      json_real_places (json, value, PERCENT_PLACES);
+    else
+      json_real (json, value);
+    if (json->out.length >= PUT_AT)
+      put (merging);
+  }
+  json_array_end (json);
+}
+
+static bool
+same_outer (size_t index, size_t other)
+{
+  const char *one = quantities[index].outer, *two = other < QUANTITIES ? quantities[other].outer : NULL;
+
+  return one && two && strcmp (one, two) == 0;
+}
+
+static void
+write_node (struct merging *merging, size_t index)
+{
+  struct json *json = &merging->json;
+
+  json_key (json, merging->report->nodes[index].name);
+  json_object (json);
+  json_key (json, "time_stamps");
+  json_array (json);
+  for (size_t i = 0; i < merging->count; i++)
+    json_real_places (json, (double) merging->samples[i].time_ns / NS_PER_S, TIME_PLACES);
+  json_array_end (json);
+  for (size_t i = 0; i < QUANTITIES; i++) {
+    if (quantities[i].outer && (i == 0 || !same_outer (i, i - 1))) {
+      json_key (json, quantities[i].outer);
+      json_object (json);
+    }
+    write_list (merging, i);
+    if (quantities[i].outer && !same_outer (i, i + 1))
+      json_object_end (json);
+  }
+  json_key (json, "rapl_powercap");
+  json_object (json);
+  json_object_end (json);
+  json_object_end (json);
+  put (merging);
+}
+
+/* Writes what there is of the nodes up to this one; of some there may be nothing: empty lists. */
+static void
+go_on_to (struct merging *merging, size_t walked)
+{
+  for (; merging->at < walked; merging->at++) {
+    write_node (merging, merging->order[merging->at]);
+    merging->count = 0;
+    merging->cpu_time = nan ("");
+  }
+}
+
+/* ---- frames ---- */
+
+static int
+take_frame (void *context, size_t walked, const struct cluster_frame *frame)
+{
+  struct merging *merging = context;
+  const char *job = merging->report->id;
+  const struct table *heart;
+  struct sample *sample;
+  size_t row;
+
+  go_on_to (merging, walked);
+  if (merging->schema != frame->schema)
+    find_places (merging, frame->schema);
+  heart = merging->heart == NONE ? NULL : frame->groups[merging->heart].now;
+  row = heart ? table_find_row (heart, job, strlen (job), 0) : NONE;
+  if (row == NONE)
+    return merging->failed;
+  if (merging->count == merging->capacity) {
+    merging->capacity = merging->capacity ? 2 * merging->capacity : 1024;
+    merging->samples = memory_resize (merging->samples, merging->capacity, sizeof merging->samples[0]);
+  }
+  sample = &merging->samples[merging->count++];
+  sample->time_ns = frame->time_ns;
+  for (size_t i = 0; i < QUANTITIES; i++)
+    sample->values[i] = quantity_value (merging, frame, i, row);
+  return merging->failed;
+}
+
+static void
+take_progress (void *context, double part)
+{
+  struct merging *merging = context;
+
+  if (merging->perfmon->progress)
+    replay_progress_tell (merging->perfmon->progress, part);
+}
+
+/* ---- */
+
+static void
+write_head (struct merging *merging)
+{
+  const struct job_report *report = merging->report;
+  struct json *json = &merging->json;
+
+  json_object (json);
+  json_key (json, "host_names");
+  json_array (json);
+  for (size_t i = 0; i < report->node_count; i++)
+    json_text (json, report->nodes[i].name);
+  json_array_end (json);
+  json_key (json, "sampling_frequency");
+  if (report->period_ns)
+    json_real_places (json, (double) report->period_ns / NS_PER_S, TIME_PLACES);
+  else
+    json_null (json);
+}
+
+int
+job_report_perfmon (struct history_file *file, const struct job_report *report, const struct job_perfmon *perfmon,
+                    struct error *error)
+{
+  struct merging merging = { .report = report, .perfmon = perfmon, .error = error, .cpu_time = nan ("") };
+  struct job_walk walk = job_walk (report);
+  size_t broken;
+  int result;
+
+  merging.order = walk.order;
+  walk.history.context = &merging;
+  walk.history.frame = take_frame;
+  walk.history.progress = take_progress;
+  write_head (&merging);
+  result = history_walk (file, &walk.history, &broken, error);
+  if (result == 0) {
+    go_on_to (&merging, report->node_count);
+    json_object_end (&merging.json);
+    json_newline (&merging.json);
+    put (&merging);
+  }
+  free (merging.samples);
+  json_free (&merging.json);
+  job_walk_free (&walk);
+  return result < 0 || merging.failed ? -1 : 0;
+}

@@ -1,0 +1,61 @@
+/* What the files of the report share. job_report.c makes it and looks after its memory, job_report_samples.c adds up what
+ * the nodes sampled, job_report_nodes.c makes of nodes the job, job_report_unknown.c says what is missing. */
+#ifndef SYNOP_AGGREGATOR_JOB_REPORT_PRIVATE_H
+#define SYNOP_AGGREGATOR_JOB_REPORT_PRIVATE_H
+
+#include <stdarg.h>
+
+#include "aggregator/history/history_walk.h"
+#include "aggregator/history/job_store.h"
+#include "aggregator/report/job_report.h"
+#include "synop/buffer.h"
+
+#define JOB_GAP_PERIODS 2.5                      /* a pause of more of a node's periods is a gap */
+#define JOB_AFTER_NS (30 * INT64_C (1000000000)) /* looked at behind the end, for nodes that were there still */
+#define JOB_SLACK_NS 5e9 /* by which a history may end before a job without a word: what is on its way */
+#define JOB_TROUBLES_MAX 16
+
+/* A group's error, as a node told it. */
+struct job_trouble {
+  char group[65], text[160];
+  size_t first, last, nodes; /* the first node and the last, and how many */
+};
+
+/* What was seen of a node beside what is in the report. */
+struct job_watch {
+  int64_t first_ns, last_ns; /* of its frames within the job's time; INT64_MIN: none */
+  int64_t after_ns;          /* of its first frame behind the end; INT64_MIN: none */
+  int64_t period_ns;
+  bool shared;       /* other jobs were there too */
+  bool processes;    /* CPU time is from processes, without a cgroup */
+  bool described;    /* it sent a job_info */
+  bool blind;        /* its agent has no groups of jobs */
+  bool beyond;       /* it told numbers that no machine has */
+  bool without_gpus; /* the job has no GPU there, as far as is known */
+};
+
+struct job_scene {
+  struct history_file *file;
+  struct job_report *report;
+  struct job_watch *watches; /* one a node */
+  struct job_trouble troubles[JOB_TROUBLES_MAX];
+  size_t trouble_count;
+  int64_t newest_ns;                /* sample within the job's time; INT64_MIN: none */
+  bool cut;                         /* the history ends before the job */
+  struct replay_progress *progress; /* may be NULL */
+};
+
+/* As job_report_read, of a job that was found. */
+struct job_report *job_report_make (struct history_file *file, const struct job_record *job, int64_t now_ns,
+                                    struct replay_progress *progress, struct error *error);
+
+/* A sentence of what is not known; a gap. They live as long as the report. */
+void job_report_say (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+void job_report_add_gap (struct job_node *node, int64_t from_ns, int64_t to_ns);
+
+int job_report_samples (struct job_scene *scene, struct error *error);
+void job_report_gaps (struct job_scene *scene); /* at the ends of the nodes' time, and who is lost */
+void job_report_nodes (struct job_report *report);
+void job_report_unknown (struct job_scene *scene);
+
+#endif

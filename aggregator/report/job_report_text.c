@@ -1,0 +1,393 @@
+/* A job's report for people at a terminal. What was wrong stands first; in the table lost nodes come before all others,
+ * then those that used their CPUs least. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/report/job_gpu_list.h"
+#include "aggregator/report/job_report_write.h"
+#include "aggregator/report/job_table.h"
+#include "aggregator/report/job_words.h"
+#include "synop/clock.h"
+
+#define NAME_LENGTH 38
+#define NODES_LENGTH 60
+#define LABEL_WIDTH 18
+#define UNLIKE_PERCENT 10.0 /* from which an imbalance is worth a line */
+
+struct page {
+  const struct job_report *report;
+  const struct job_look *look;
+  struct buffer out;
+};
+
+/* ---- lines ---- */
+
+static size_t
+characters (const char *text, size_t length)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < length; i++)
+    count += (text[i] & 0xc0) != 0x80;
+  return count;
+}
+
+/* Words, broken at the width; further lines begin with `indent` spaces. `at` is where the first one begins. */
+static void
+add_wrapped (struct page *page, const char *text, size_t indent, size_t at)
+{
+  while (*text) {
+    size_t length = strcspn (text, " "), wide = characters (text, length);
+    if (at > indent && at + 1 + wide > page->look->width) {
+      buffer_printf (&page->out, "\n%*s", (int) indent, "");
+      at = indent;
+    } else if (at > indent) {
+      buffer_add_string (&page->out, " ");
+      at++;
+    }
+    buffer_add (&page->out, text, length);
+    at += wide;
+    text += length + strspn (text + length, " ");
+  }
+  buffer_add_string (&page->out, "\n");
+}
+
+static void add_line (struct page *page, const char *label, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+static void
+add_line (struct page *page, const char *label, const char *format, ...)
+{
+  char text[512];
+  va_list arguments;
+
+  va_start (arguments, format);
+  vsnprintf (text, sizeof text, format, arguments);
+  va_end (arguments);
+  buffer_printf (&page->out, "  %-*s", LABEL_WIDTH, label);
+  add_wrapped (page, text, LABEL_WIDTH + 2, LABEL_WIDTH + 2);
+}
+
+static void add_alarm (struct page *page, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+
+static void
+add_alarm (struct page *page, const char *format, ...)
+{
+  char text[512];
+  va_list arguments;
+
+  va_start (arguments, format);
+  vsnprintf (text, sizeof text, format, arguments);
+  va_end (arguments);
+  buffer_add_string (&page->out, page->look->colour ? "\033[1;31m! " : "! ");
+  add_wrapped (page, text, 2, 2);
+  if (page->look->colour) { /* before the end of the line */
+    page->out.length--;
+    buffer_add_string (&page->out, "\033[0m\n");
+  }
+}
+
+/* ---- what it was ---- */
+
+static void
+add_head (struct page *page)
+{
+  const struct job_report *report = page->report;
+  struct buffer *out = &page->out;
+  struct words from = words_time (report->started_ns);
+  struct words to = words_time (report->until_ns);
+  struct words lasted = words_duration ((double) (report->until_ns - report->started_ns) / NS_PER_S);
+  struct buffer nodes = { 0 };
+  char cpus[32] = "";
+
+  buffer_add_string (out, page->look->colour ? "\033[1mJob " : "Job ");
+  words_add (out, report->id, 128);
+  if (page->look->colour)
+    buffer_add_string (out, "\033[0m");
+  if (*report->user)
+    buffer_printf (out, " of %s", words_short (report->user, NAME_LENGTH).text);
+  if (*report->scheduler)
+    buffer_printf (out, " (%s)", words_short (report->scheduler, NAME_LENGTH).text);
+  if (*report->name)
+    buffer_printf (out, ", %s", words_short (report->name, NAME_LENGTH).text);
+  buffer_add_string (out, "\n");
+  if (*report->command)
+    add_line (page, "Command", "%s", words_short (report->command, NAME_LENGTH).text);
+  if (*report->array)
+    add_line (page, "Array task", "%s", words_short (report->array, NAME_LENGTH).text);
+  add_line (page, "Started", "%s", from.text);
+  if (report->ended_ns)
+    add_line (page, "Ended", "%s, after %s%s", to.text, lasted.text,
+              strcmp (report->reason, "restart") == 0 ? ", while no aggregator ran" : "");
+  else
+    add_line (page, "Runs", "%s until %s", lasted.text, to.text);
+  words_nodes (&nodes, report, NULL, NODES_LENGTH);
+  if (!isnan (report->cpus))
+    snprintf (cpus, sizeof cpus, "; %.6g CPUs", report->cpus);
+  add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu%s%.*s%s", report->node_count,
+            report->node_count ? ": " : "", (int) nodes.length, nodes.length ? nodes.data : "", cpus);
+  buffer_free (&nodes);
+}
+
+static void
+add_gpu_alarms (struct page *page)
+{
+  struct buffer alarm = { 0 };
+
+  for (size_t i = 0; i < GPU_ALARMS; i++) {
+    buffer_clear (&alarm);
+    gpu_alarm (&alarm, page->report, i);
+    if (alarm.length)
+      add_alarm (page, "%.*s", (int) alarm.length, alarm.data);
+  }
+  buffer_free (&alarm);
+}
+
+static void
+add_alarms (struct page *page)
+{
+  const struct job_report *report = page->report;
+  const struct job_series *all = report->all;
+  struct buffer lost = { 0 };
+
+  words_lost_nodes (&lost, report, NODES_LENGTH);
+  if (lost.length)
+    add_alarm (page, "Lost while the job ran: %.*s.", (int) lost.length, lost.data);
+  if (report->slowest != SIZE_MAX) {
+    const struct job_node *node = &report->nodes[report->slowest];
+    add_alarm (page, "%s was slow: it used %s %% of its CPUs, the others %s %%.", node->name,
+               words_number (node->series[JOB_CPU_USAGE].mean).text, words_number (report->slowest_others).text);
+  }
+  if (all[JOB_OOM_KILLS].total > 0)
+    add_alarm (page, "%.0f %s killed for want of memory.", all[JOB_OOM_KILLS].total,
+               all[JOB_OOM_KILLS].total > 1 ? "processes were" : "process was");
+  add_gpu_alarms (page);
+  buffer_free (&lost);
+}
+
+/* ---- what it used ---- */
+
+static void
+add_traffic (struct page *page, const char *label, size_t in, size_t out, const char *took, const char *gave)
+{
+  const struct job_series *all = page->report->all;
+
+  if (all[in].known || all[out].known)
+    add_line (page, label, "%s %s, %s %s", words_value (all[in].total, "B").text, took,
+              words_value (all[out].total, "B").text, gave);
+}
+
+static void
+add_power (struct page *page, const char *label, size_t item)
+{
+  const struct job_series *all = &page->report->all[item];
+
+  if (all->known && !isnan (all->total))
+    add_line (page, label, "%s, %s in the mean", words_value (all->total, "J").text, words_value (all->mean, "W").text);
+  else if (all->known)
+    add_line (page, label, "%s in the mean, %s at most", words_value (all->mean, "W").text,
+              words_value (all->maximum, "W").text);
+}
+
+/* Numbers that nobody knows are left out of a line. */
+static void
+add_clause (struct buffer *line, size_t from, double number, const char *format, const char *text)
+{
+  if (isnan (number))
+    return;
+  if (line->length > from)
+    buffer_add_string (line, ", ");
+  buffer_printf (line, format, text);
+}
+
+static void
+add_gpu_totals (struct page *page)
+{
+  const struct job_series *use = &page->report->all[JOB_GPU_USAGE], *memory = &page->report->all[JOB_GPU_MEMORY];
+  struct buffer line = { 0 };
+
+  if (use->known)
+    add_clause (&line, 0, use->mean, "used %s %% in the mean", words_number (use->mean).text);
+  if (memory->known)
+    add_clause (&line, 0, memory->maximum, "memory at most %s", words_value (memory->maximum, "B").text);
+  if (line.length)
+    add_line (page, "GPUs", "%.*s%s", (int) line.length, line.data, page->report->whole_gpus ? ", by whole nodes" : "");
+  buffer_free (&line);
+}
+
+static void
+add_totals (struct page *page)
+{
+  const struct job_report *report = page->report;
+  const struct job_series *all = report->all;
+
+  buffer_add_string (&page->out, "\n");
+  if (!isnan (report->cpu_time))
+    add_line (page, "CPU time", "%s: %s in programs, %s in the kernel", words_duration (report->cpu_time).text,
+              words_duration (all[JOB_CPU_USER].total).text, words_duration (all[JOB_CPU_SYSTEM].total).text);
+  if (!isnan (report->cpu_efficiency))
+    add_line (page, "CPU efficiency", "%s %% of the CPU time that it had", words_number (report->cpu_efficiency).text);
+  if (report->memory_peak_node != SIZE_MAX)
+    add_line (page, "Memory", "at most %s, on %s%s%s", words_value (report->memory_peak, "B").text,
+              report->nodes[report->memory_peak_node].name, report->node_count > 1 ? "; on all nodes together " : "",
+              report->node_count > 1 ? words_value (all[JOB_MEMORY].maximum, "B").text : "");
+  add_traffic (page, "Storage", JOB_READ, JOB_WRITE, "read", "written");
+  add_traffic (page, "Network", JOB_NETWORK_RECEIVED, JOB_NETWORK_SENT, "received", "sent, by whole nodes");
+  add_traffic (page, "InfiniBand", JOB_INFINIBAND_RECEIVED, JOB_INFINIBAND_SENT, "received", "sent, by whole nodes");
+  if (all[JOB_MEMORY_BANDWIDTH].known)
+    add_line (page, "Memory bandwidth", "%s in the mean, %s at most",
+              words_value (all[JOB_MEMORY_BANDWIDTH].mean, "B/s").text,
+              words_value (all[JOB_MEMORY_BANDWIDTH].maximum, "B/s").text);
+  add_power (page, "Energy", JOB_ENERGY);
+  add_gpu_totals (page);
+  add_power (page, "GPU energy", JOB_GPU_ENERGY);
+  if (all[JOB_PROCESSES].known)
+    add_line (page, "Processes", "at most %.0f at a time%s%.0f%s", all[JOB_PROCESSES].maximum,
+              all[JOB_THREADS].known ? ", " : "", all[JOB_THREADS].maximum, all[JOB_THREADS].known ? " threads" : "");
+}
+
+/* Of what is next to nothing the nodes may differ as they like. */
+static double
+least_worth (const char *unit)
+{
+  if (strcmp (unit, "B") == 0)
+    return 16 << 20;
+  if (strcmp (unit, "B/s") == 0)
+    return 1e5;
+  return strcmp (unit, "%") == 0 ? 5 : 1;
+}
+
+/* Where several share a panel ("Network") its name does not tell which of them it is. */
+static bool
+shares_panel (size_t item)
+{
+  for (size_t i = 0; i < JOB_ITEM_COUNT; i++)
+    if (i != item && job_items[i].panel && strcmp (job_items[i].panel, job_items[item].panel) == 0)
+      return true;
+  return false;
+}
+
+static void
+add_imbalances (struct page *page)
+{
+  bool head = false;
+
+  for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
+    const struct job_imbalance *unlike = &page->report->imbalances[i];
+    const struct job_item *item = &job_items[i];
+    if (!unlike->node || !item->panel || !(unlike->percent >= UNLIKE_PERCENT) ||
+        fmax (unlike->value, unlike->mean) < least_worth (item->unit))
+      continue;
+    if (!head)
+      buffer_add_string (&page->out, "\nNodes that are unlike the others, by their means\n");
+    head = true;
+    add_line (page, item->panel, "%s%s%s on %s, %s on the others (imbalance %s %%)",
+              shares_panel (i) ? item->title : "", shares_panel (i) ? ": " : "",
+              words_value (unlike->value, item->unit).text, unlike->node, words_value (unlike->mean, item->unit).text,
+              words_number (unlike->percent).text);
+  }
+}
+
+static void
+add_gpu (struct page *page, const struct gpu_place *place)
+{
+  const struct job_gpu *gpu = place->gpu;
+  double use = job_gpu_mean (&gpu->utilization), throttled = job_gpu_mean (&gpu->throttled), idle = job_gpu_idle (gpu);
+  double memory = gpu->memory.count ? gpu->memory.highest : nan ("");
+  double energy = gpu->energy.count ? gpu->energy.sum : nan ("");
+  struct buffer line = { 0 };
+  char label[128];
+  size_t from;
+
+  snprintf (label, sizeof label, "%.70s GPU %s", place->node->name, gpu->label);
+  gpu_trouble (&line, gpu);
+  if (line.length)
+    buffer_add_string (&line, ": ");
+  from = line.length;
+  add_clause (&line, from, use, "used %s %% in the mean", words_number (use).text);
+  add_clause (&line, from, memory, "memory at most %s", words_value (memory, "B").text);
+  add_clause (&line, from, energy, "%s", words_value (energy, "J").text);
+  add_clause (&line, from, throttled, "throttled in %s %%", words_number (throttled).text);
+  add_clause (&line, from, idle, "idle in %s %%", words_number (idle).text);
+  if (gpu->xids)
+    buffer_printf (&line, "; XIDs: %llu, the last is %llu", (unsigned long long) gpu->xids,
+                   (unsigned long long) gpu->xid);
+  add_line (page, label, "%.*s", (int) line.length, line.length ? line.data : "");
+  buffer_free (&line);
+}
+
+static void
+add_gpus (struct page *page)
+{
+  struct buffer words = { 0 };
+  struct gpu_list list;
+
+  gpu_list_init (&list, page->report);
+  if (list.count) {
+    gpu_list_summary (&words, &list);
+    buffer_add (&words, "", 1);
+    buffer_add_string (&page->out, "\nIts GPUs, the worst first\n  ");
+    add_wrapped (page, words.data, 2, 2);
+  }
+  for (size_t i = 0; i < list.shown; i++)
+    add_gpu (page, &list.places[i]);
+  buffer_clear (&words);
+  gpu_list_left_out (&words, &list);
+  if (words.length)
+    buffer_printf (&page->out, "  %.*s\n", (int) words.length, words.data);
+  gpu_list_free (&list);
+  buffer_free (&words);
+}
+
+static void
+add_unknown (struct page *page)
+{
+  const struct job_report *report = page->report;
+
+  if (report->unknown_count)
+    buffer_add_string (&page->out, "\nWhat this report cannot tell\n");
+  for (size_t i = 0; i < report->unknown_count; i++) {
+    struct buffer clean = { 0 };
+    words_add (&clean, report->unknown[i], 1000);
+    buffer_add (&clean, "", 1);
+    buffer_add_string (&page->out, "  - ");
+    add_wrapped (page, clean.data, 4, 4);
+    buffer_free (&clean);
+  }
+}
+
+/* ---- */
+
+/* For a terminal that shows nothing but ASCII. */
+static void
+add_plain (struct buffer *to, const struct buffer *from)
+{
+  for (size_t i = 0; i < from->length; i++) {
+    unsigned char byte = (unsigned char) from->data[i];
+    if ((byte & 0xc0) == 0x80)
+      continue;
+    buffer_add (to, byte < 0x80 ? from->data + i : "?", 1);
+  }
+}
+
+void
+job_report_text (const struct job_report *report, const struct job_look *look, struct buffer *out)
+{
+  struct page page = { .report = report, .look = look };
+
+  add_head (&page);
+  add_alarms (&page);
+  add_totals (&page);
+  if (report->node_count)
+    job_table (report, look, &page.out);
+  add_gpus (&page);
+  add_imbalances (&page);
+  add_unknown (&page);
+  if (look->utf8)
+    buffer_add (out, page.out.data, page.out.length);
+  else
+    add_plain (out, &page.out);
+  buffer_free (&page.out);
+}

@@ -1,0 +1,199 @@
+/* What a report could not know, as sentences for people: gaps, lost nodes, quantities that some nodes do not have. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/report/job_report_private.h"
+#include "aggregator/report/job_words.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define NODES_NAMED 5    /* with a sentence each */
+#define NAMES_LENGTH 120 /* of names in a sentence */
+#define LATE_SECONDS 60  /* of the first sample, before it is worth a sentence */
+
+/* ---- gaps ---- */
+
+static void
+end_gap (struct job_scene *scene, size_t index)
+{
+  struct job_report *report = scene->report;
+  struct job_watch *watch = &scene->watches[index];
+  struct job_node *node = &report->nodes[index];
+  double most = JOB_GAP_PERIODS * (double) watch->period_ns;
+  int64_t pause_end = watch->after_ns == INT64_MIN ? report->until_ns : watch->after_ns;
+
+  if (watch->last_ns == INT64_MIN) {
+    job_report_add_gap (node, report->started_ns, report->until_ns);
+    return;
+  }
+  if ((double) (watch->first_ns - report->started_ns) > most) {
+    job_report_add_gap (node, report->started_ns, watch->first_ns);
+    struct job_gap first = node->gaps[node->gap_count - 1];
+    memmove (node->gaps + 1, node->gaps, (node->gap_count - 1) * sizeof node->gaps[0]);
+    node->gaps[0] = first;
+  }
+  if ((double) (pause_end - watch->last_ns) <= most)
+    return;
+  job_report_add_gap (node, watch->last_ns, report->until_ns);
+  node->lost |= watch->after_ns == INT64_MIN && !scene->cut;
+}
+
+void
+job_report_gaps (struct job_scene *scene)
+{
+  for (size_t i = 0; i < scene->report->node_count; i++)
+    end_gap (scene, i);
+}
+
+/* ---- sentences ---- */
+
+/* A sentence about some nodes, with their names where it has %s; none when no node is chosen. */
+static void
+say_of (struct job_report *report, const bool *chosen, const char *format, const char *what)
+{
+  struct buffer names = { 0 };
+
+  words_nodes (&names, report, chosen, NAMES_LENGTH);
+  if (names.length) {
+    buffer_add (&names, "", 1);
+    job_report_say (report, format, names.data, what);
+  }
+  buffer_free (&names);
+}
+
+static void
+say_job (struct job_scene *scene)
+{
+  struct job_report *report = scene->report;
+  struct words when;
+  bool described = false, watched = false;
+  int64_t first = INT64_MAX;
+  double late;
+
+  for (size_t i = 0; i < report->node_count; i++) {
+    described |= scene->watches[i].described;
+    watched |= scene->watches[i].last_ns != INT64_MIN;
+    if (scene->watches[i].last_ns != INT64_MIN && scene->watches[i].first_ns < first)
+      first = scene->watches[i].first_ns;
+  }
+  if (report->node_count == 0)
+    job_report_say (report, "No node has shown this job: all that is known is that it was told to have started.");
+  else if (!watched)
+    job_report_say (report, "The history has no samples of this job's time: they were deleted for their age, or never "
+                            "came.");
+  if (watched && !described && !*report->user)
+    job_report_say (report, "No node has told the job's user, name and command.");
+  late = watched ? (double) (first - report->started_ns) / NS_PER_S : 0;
+  if (watched && late > LATE_SECONDS) {
+    when = words_time (first);
+    job_report_say (report,
+                    "The history begins at %s, %.0f s after the job: what nodes count as a whole (network, energy) "
+                    "is missing before, and so are the curves.",
+                    when.text, late);
+  }
+  if (scene->cut) {
+    when = words_time (scene->newest_ns);
+    job_report_say (report, "The history ends at %s, before the job did.", when.text);
+  }
+  if (report->broken)
+    job_report_say (report, "%zu %s of the history %s broken and left out.", report->broken,
+                    report->broken == 1 ? "chunk" : "chunks", report->broken == 1 ? "is" : "are");
+}
+
+static void
+say_lost (struct job_scene *scene)
+{
+  struct job_report *report = scene->report;
+  struct words when;
+  size_t count = 0;
+
+  for (size_t i = 0; i < report->node_count; i++) {
+    if (!report->nodes[i].lost || ++count > NODES_NAMED || scene->watches[i].last_ns == INT64_MIN)
+      continue;
+    when = words_time (scene->watches[i].last_ns);
+    job_report_say (report, "%s was lost at %s, while the job ran: what the job used there later is not known.",
+                    report->nodes[i].name, when.text);
+  }
+  if (count > NODES_NAMED)
+    job_report_say (report, "%zu more nodes were lost while the job ran.", count - NODES_NAMED);
+}
+
+static void
+say_gaps (struct job_report *report)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < report->node_count; i++) {
+    const struct job_node *node = &report->nodes[i];
+    if (node->gap_count == 0 || (node->lost && node->gap_count == 1) || ++count > NODES_NAMED)
+      continue;
+    job_report_say (report, "%s has no data for %.10g s of the job, in %zu %s: peaks there are not known.", node->name,
+                    round (node->gap_seconds * 10) / 10, node->gap_count, node->gap_count == 1 ? "gap" : "gaps");
+  }
+  if (count > NODES_NAMED)
+    job_report_say (report, "%zu more nodes have gaps in their data.", count - NODES_NAMED);
+}
+
+/* `flag` is the offset of a bool in a job_watch. */
+static void
+say_where (struct job_scene *scene, bool *chosen, size_t flag, const char *format)
+{
+  for (size_t i = 0; i < scene->report->node_count; i++)
+    chosen[i] = *((const char *) &scene->watches[i] + flag);
+  say_of (scene->report, chosen, format, "");
+}
+
+static void
+say_items (struct job_scene *scene, bool *chosen)
+{
+  struct job_report *report = scene->report;
+
+  for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
+    for (size_t k = 0; k < report->node_count; k++)
+      chosen[k] = report->all[i].known && !report->nodes[k].series[i].known && report->nodes[k].samples &&
+                  !(job_item_is_of_gpus (i) && scene->watches[k].without_gpus);
+    say_of (report, chosen, "Of %s it is not known: %s.", job_items[i].name);
+  }
+}
+
+static void
+say_troubles (struct job_scene *scene)
+{
+  for (size_t i = 0; i < scene->trouble_count; i++) {
+    const struct job_trouble *trouble = &scene->troubles[i];
+    const char *node = scene->report->nodes[trouble->first].name;
+    if (trouble->nodes == 1)
+      job_report_say (scene->report, "%s told of %s: %s", node, trouble->group, trouble->text);
+    else
+      job_report_say (scene->report, "%s and %zu more told of %s: %s", node, trouble->nodes - 1, trouble->group,
+                      trouble->text);
+  }
+}
+
+void
+job_report_unknown (struct job_scene *scene)
+{
+  struct job_report *report = scene->report;
+  bool *chosen = memory_new (report->node_count, sizeof *chosen);
+
+  say_job (scene);
+  say_lost (scene);
+  say_gaps (report);
+  for (size_t i = 0; i < report->node_count; i++)
+    chosen[i] = !report->nodes[i].samples && scene->watches[i].last_ns != INT64_MIN && !scene->watches[i].blind;
+  say_of (report, chosen, "The job is in no sample of %s.", "");
+  say_where (scene, chosen, offsetof (struct job_watch, blind), "The agent of %s does not watch jobs.");
+  say_where (scene, chosen, offsetof (struct job_watch, processes),
+             "Without a cgroup of the job, what processes used that began and ended between two samples is not "
+             "counted: on %s.");
+  say_where (scene, chosen, offsetof (struct job_watch, shared),
+             "Other jobs ran on %s meanwhile: network, InfiniBand and what else is of the whole node is theirs too.");
+  say_where (scene, chosen, offsetof (struct job_watch, beyond),
+             "%s told numbers that no machine has, over 1e24 or below -1e24: they are left out.");
+  say_items (scene, chosen);
+  if (isnan (report->cpu_efficiency) && !isnan (report->cpu_time))
+    job_report_say (report, "How many CPUs the job had is not known, and so not how well it used them.");
+  say_troubles (scene);
+  free (chosen);
+}

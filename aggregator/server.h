@@ -1,9 +1,0 @@
-/* The aggregator at work: sockets, clocks and signals around the cluster's core. */
-#ifndef SYNOP_AGGREGATOR_SERVER_H
-#define SYNOP_AGGREGATOR_SERVER_H
-
-#include "aggregator/options.h"
-
-int server_run (const struct options *options); /* until a signal; the exit code */
-
-#endif

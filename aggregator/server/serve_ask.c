@@ -1,0 +1,179 @@
+/* What clients of the UNIX socket ask for, and what they are answered: serve.h lists the requests. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/server/serve_private.h"
+#include "synop/clock.h"
+
+#define ANSWER_NS (30 * NS_PER_S) /* to read an answer */
+
+void
+serve_answer (struct client *client, const char *text, size_t length)
+{
+  struct line *line = line_create (text, length);
+
+  outlet_put (client->outlet, line);
+  line_release (line);
+  client->closing = true;
+  client->deadline_ns = clock_monotonic () + ANSWER_NS;
+}
+
+void
+serve_error (struct client *client, const char *why)
+{
+  struct buffer text = { 0 };
+
+  buffer_printf (&text, "error %s\n", why);
+  serve_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+/* `words` follow the "tail". */
+static void
+ask_tail (struct client *client, char *words)
+{
+  struct stream_filter filter = { "", "", "" };
+  const struct {
+    const char *name;
+    const char **value;
+  } known[] = { { "node=", &filter.node }, { "group=", &filter.group }, { "type=", &filter.type } };
+
+  for (char *word; (word = strsep (&words, "\t"));) {
+    size_t i = 0;
+    while (i < 3 && strncmp (word, known[i].name, strlen (known[i].name)) != 0)
+      i++;
+    if (i == 3) {
+      serve_error (client, "tail takes node=, group= and type=");
+      return;
+    }
+    *known[i].value = word + strlen (known[i].name);
+  }
+  client->deadline_ns = INT64_MAX;
+  client->reader = stream_attach (client->serve->options.stream, &filter, client->outlet, serve_client_ready, client);
+}
+
+static void
+ask_status (struct client *client, const char *words)
+{
+  const struct serve_options *options = &client->serve->options;
+  struct buffer text = { 0 };
+
+  if (words && strcmp (words, "table") != 0) {
+    serve_error (client, "status takes nothing but table");
+    return;
+  }
+  options->status (options->context, words != NULL, &text);
+  serve_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+static void
+ask_names (struct client *client, void (*names) (void *context, struct buffer *out))
+{
+  struct buffer text = { 0 };
+
+  names (client->serve->options.context, &text);
+  serve_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+static void
+ask_reload (struct client *client)
+{
+  const struct serve_options *options = &client->serve->options;
+  struct error error;
+
+  if (options->reload (options->context, &error) < 0)
+    serve_error (client, error.text);
+  else
+    serve_answer (client, "ok\n", 3);
+}
+
+static bool
+read_flush (char *words, struct serve_flush *what)
+{
+  for (char *word; (word = strsep (&words, "\t"));) {
+    char *end = word;
+    errno = 0;
+    if (strncmp (word, "to=", 3) == 0 && word[3]) {
+      what->to_ns = strtoll (word + 3, &end, 10);
+    } else if (strncmp (word, "file=", 5) == 0) {
+      what->device = strtoull (word + 5, &end, 10);
+      if (*end != ':' || !end[1])
+        return false;
+      what->inode = strtoull (end + 1, &end, 10);
+    }
+    if (*end || end == word || errno)
+      return false;
+  }
+  return true;
+}
+
+static void
+ask_flush (struct client *client, char *words)
+{
+  const struct serve_options *options = &client->serve->options;
+  struct serve_flush what = { .to_ns = INT64_MAX };
+  struct buffer text = { 0 };
+
+  if (!read_flush (words, &what)) {
+    serve_error (client, "flush takes to=NS and file=DEVICE:INODE");
+    return;
+  }
+  client->ticket = options->flush (options->context, &what, &text);
+  if (client->ticket)
+    client->deadline_ns = INT64_MAX; /* it may leave */
+  else
+    serve_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+/* `words` follow the "job". */
+static void
+ask_job (struct client *client, char *words)
+{
+  const struct serve_options *options = &client->serve->options;
+  const char *verb = strsep (&words, "\t"), *label = strsep (&words, "\t");
+  struct serve_job what = { .uid = client->uid, .label = label, .user = "", .name = "" };
+  struct buffer text = { 0 };
+  bool fine = verb && label;
+
+  what.start = fine && strcmp (verb, "start") == 0;
+  for (char *word; fine && (word = strsep (&words, "\t"));) {
+    fine = strncmp (word, "user=", 5) == 0 || strncmp (word, "name=", 5) == 0;
+    *(*word == 'u' ? &what.user : &what.name) = fine ? word + 5 : "";
+  }
+  if (!fine || (!what.start && strcmp (verb, "end") != 0)) {
+    serve_error (client, "job takes start or end, an id, and user= and name=");
+    return;
+  }
+  options->job (options->context, &what, &text);
+  serve_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+void
+serve_ask (struct client *client, char *request)
+{
+  char *words = request;
+  const char *verb = strsep (&words, "\t");
+
+  client->asked = true;
+  if (strcmp (verb, "tail") == 0)
+    ask_tail (client, words);
+  else if (strcmp (verb, "status") == 0)
+    ask_status (client, words);
+  else if (strcmp (verb, "groups") == 0 && !words)
+    ask_names (client, client->serve->options.groups);
+  else if (strcmp (verb, "nodes") == 0 && !words)
+    ask_names (client, client->serve->options.nodes);
+  else if (strcmp (verb, "reload") == 0 && !words)
+    ask_reload (client);
+  else if (strcmp (verb, "flush") == 0)
+    ask_flush (client, words);
+  else if (strcmp (verb, "job") == 0)
+    ask_job (client, words);
+  else
+    serve_error (client, "the request is not understood: tail, status, groups, nodes, reload, flush or job");
+}

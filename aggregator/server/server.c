@@ -1,0 +1,321 @@
+/* See server.h. One thread runs the loop; the link has its own for receiving, so that whatever happens here, a reader
+ * or a disk that is slow, messages wait in a bounded queue. */
+#include "aggregator/server/server.h"
+
+#include <string.h>
+
+#include "aggregator/core/node.h"
+#include "aggregator/server/server_private.h"
+#include "aggregator/stream/node_line.h"
+#include "aggregator/stream/tick_line.h"
+#include "synop/clock.h"
+#include "synop/log.h"
+
+#define HOUSEKEEPING (250 * NS_PER_MS)
+#define MESSAGES_AT_ONCE 8
+#define FLUSH_EVERY 64
+#define INTAKE_TIME (20 * NS_PER_MS)    /* then timers and clients have their turn */
+#define TICK_PATIENCE (250 * NS_PER_MS) /* how long a queue that does not empty may hold a tick back */
+#define KEY_REFUSED_EVERY NS_PER_S
+#define CONNECTIONS_ENDED_EVERY (60 * NS_PER_S)
+#define FINISH_PATIENCE NS_PER_S
+#define STATUS_EVERY (2 * NS_PER_S) /* a sentence for the service manager */
+
+struct instant
+server_now (void)
+{
+  return (struct instant){ clock_monotonic (), clock_wall () };
+}
+
+/* ---- what the core says ---- */
+
+static void
+take_frame (void *context, const struct cluster_frame *frame)
+{
+  struct server *server = context;
+  struct stream_line line = node_line (frame);
+
+  if (server->history)
+    history_put_frame (server->history, frame);
+  stream_put (server->stream, &line);
+  server_jobs_frame (server, frame);
+}
+
+static void
+write_event (const void *event, struct json *json, const struct globs *groups)
+{
+  (void) groups;
+  event_write (json, event);
+}
+
+void
+server_event (void *context, const struct event *event)
+{
+  struct server *server = context;
+  struct stream_line line = { .type = "event", .node = event->node, .write = write_event, .context = event };
+
+  event_log (event);
+  if (server->history)
+    history_put_event (server->history, event);
+  stream_put (server->stream, &line);
+  server_jobs_event (server, event);
+}
+
+static void
+take_tick (void *context, const struct cluster_tick_line *tick)
+{
+  struct server *server = context;
+  struct stream_line line = tick_line (tick);
+
+  if (server->history)
+    history_put_tick (server->history, tick);
+  stream_put (server->stream, &line);
+}
+
+static void
+take_clock (void *context, const char *node, uint64_t session, const struct control_clock *clock)
+{
+  struct server *server = context;
+
+  clock_desk_set (server->desk, node, session, clock);
+}
+
+static void
+send_answer (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length)
+{
+  struct server *server = context;
+
+  link_server_send (server->link, routing, routing_length, bytes, length);
+}
+
+static const struct buffer *
+stored_schema (void *context, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  const struct server *server = context;
+
+  return server->history ? history_schema (server->history, hash) : NULL;
+}
+
+static bool
+is_crowded (void *context, const char *node)
+{
+  const struct server *server = context;
+
+  return server->history && history_is_crowded (server->history, node);
+}
+
+struct cluster_output
+server_output (struct server *server)
+{
+  return (struct cluster_output){ server,     take_frame,  server_event,  take_tick,
+                                  take_clock, send_answer, stored_schema, is_crowded };
+}
+
+/* ---- what comes in ---- */
+
+static void
+each_key (const void *keys, cluster_take_node_fn *take, void *context)
+{
+  key_set_each (keys, take, context);
+}
+
+void
+server_list_nodes (struct server *server, struct instant now)
+{
+  cluster_list (server->cluster, each_key, server->keys, now);
+}
+
+static void
+take_message (struct server *server, const struct link_message *message)
+{
+  const struct cluster_message taken = { .channel = message->channel == LINK_DATA ? CLUSTER_DATA : CLUSTER_CONTROL,
+                                         .node = message->node,
+                                         .routing = message->routing,
+                                         .routing_length = message->routing_length,
+                                         .received_ns = message->received_ns,
+                                         .bytes = message->bytes,
+                                         .length = message->length };
+
+  cluster_message (server->cluster, &taken, server_now ());
+}
+
+static void
+intake (struct server *server)
+{
+  struct link_message messages[MESSAGES_AT_ONCE];
+  int64_t begun_ns = clock_monotonic ();
+  size_t taken = 0, count;
+  bool drained;
+
+  do {
+    count = link_server_take (server->link, messages, MESSAGES_AT_ONCE);
+    for (size_t i = 0; i < count; i++) {
+      take_message (server, &messages[i]);
+      link_server_release (server->link, &messages[i]);
+    }
+    drained = count < MESSAGES_AT_ONCE;
+    taken += count;
+    if (taken % FLUSH_EVERY == 0)
+      stream_flush (server->stream); /* readers begin to read while there is more */
+  } while (!drained && clock_monotonic () - begun_ns < INTAKE_TIME);
+  if (drained)
+    server->drained_ns = begun_ns;
+  if (drained || begun_ns - server->drained_ns > TICK_PATIENCE) /* a frame that waits is not late */
+    cluster_close_ticks (server->cluster, server_now ());
+  cluster_ask_replay (server->cluster, server_now ());
+  loop_timer_set (server->tick, cluster_next_tick (server->cluster));
+  stream_flush (server->stream);
+}
+
+void
+server_close_tick (void *context, int64_t due_ns)
+{
+  (void) due_ns;
+  intake (context);
+}
+
+void
+server_link_ready (void *context, uint32_t events)
+{
+  (void) events;
+  intake (context);
+}
+
+/* Keys that are refused at the handshake belong to no node, so they are told here, gathered. */
+static void
+tell_refused (struct server *server, struct instant now)
+{
+  struct link_counts counts;
+
+  link_server_counts (server->link, &counts);
+  if (counts.key_refused == server->refused_told ||
+      (server->refused_told_ns && now.monotonic_ns - server->refused_told_ns < KEY_REFUSED_EVERY))
+    return;
+  server_event (server, &(struct event){ .type = EVENT_KEY_REFUSED,
+                                         .wall_ns = now.wall_ns,
+                                         .count = counts.key_refused - server->refused_told });
+  server->refused_told = counts.key_refused;
+  server->refused_told_ns = now.monotonic_ns;
+}
+
+/* Connections that were ended so that descriptors stay free, gathered, likewise. */
+static void
+tell_ended (struct server *server, struct instant now)
+{
+  struct link_counts counts;
+
+  link_server_counts (server->link, &counts);
+  if (counts.connections_ended == server->ended_told ||
+      (server->ended_told_ns && now.monotonic_ns - server->ended_told_ns < CONNECTIONS_ENDED_EVERY))
+    return;
+  server_event (server, &(struct event){ .type = EVENT_CONNECTIONS_ENDED,
+                                         .wall_ns = now.wall_ns,
+                                         .count = counts.connections_ended - server->ended_told });
+  server->ended_told = counts.connections_ended;
+  server->ended_told_ns = now.monotonic_ns;
+}
+
+static void
+take_crowded (struct server *server, struct instant now)
+{
+  char node[65];
+
+  for (uint64_t count; (count = link_server_crowded (server->link, node));)
+    cluster_connections_refused (server->cluster, node, count, LINK_KEY_CONNECTIONS, now);
+}
+
+static void
+tell_status (struct server *server, int64_t now_ns)
+{
+  size_t count = cluster_node_count (server->cluster), up = 0;
+
+  if (!server->notify || now_ns < server->status_ns)
+    return;
+  server->status_ns = now_ns + STATUS_EVERY;
+  for (size_t i = 0; i < count; i++)
+    up += cluster_node (server->cluster, i)->state == NODE_UP;
+  notify_status (server->notify, "%zu of %zu nodes up, listening on %s", up, count,
+                 link_server_endpoint (server->link));
+}
+
+/* What waits is taken in first: a node is not silent whose frame is in the queue. */
+void
+server_housekeep (void *context, int64_t due_ns)
+{
+  struct server *server = context;
+  struct instant now;
+
+  (void) due_ns;
+  intake (server);
+  now = server_now ();
+  cluster_tick (server->cluster, now);
+  server_jobs_tick (server);
+  tell_refused (server, now);
+  tell_ended (server, now);
+  take_crowded (server, now);
+  if (server->history)
+    history_poll (server->history, now.wall_ns, server, server_event);
+  serve_tick (server->serve, now.monotonic_ns);
+  stream_flush (server->stream);
+  tell_status (server, now.monotonic_ns);
+  loop_timer_set (server->timer, now.monotonic_ns + HOUSEKEEPING);
+}
+
+/* ---- its run ---- */
+
+static void
+note_stored (void *context, const char *node, uint64_t session, uint64_t first, uint64_t last)
+{
+  struct server *server = context;
+
+  cluster_stored (server->cluster, node, session, first, last);
+}
+
+static void
+announce (struct server *server)
+{
+  const char *endpoint = link_server_endpoint (server->link);
+  char control[LINK_ENDPOINT_MAX] = "";
+  struct instant now = server_now ();
+
+  link_control_endpoint (endpoint, control, NULL);
+  log_info ("listening on %s (data) and %s (control), %zu nodes listed", endpoint, strrchr (control, ':'),
+            key_set_count (server->keys));
+  if (2 * key_set_count (server->keys) > server->connections_max)
+    log_warning ("%zu nodes are listed, and there are descriptors for %zu of them: raise the limit of open files "
+                 "(LimitNOFILE)",
+                 key_set_count (server->keys), server->connections_max / 2);
+  /* What came since the port was there counts. */
+  server_list_nodes (server, (struct instant){ server->started_ns, now.wall_ns });
+  jobs_expect_nodes (server->jobs, key_set_count (server->keys));
+  if (server->history)
+    history_each_range (server->history, server, note_stored);
+  server_event (server, &(struct event){ .type = EVENT_AGGREGATOR_STARTED,
+                                         .wall_ns = now.wall_ns,
+                                         .text = endpoint,
+                                         .count = key_set_count (server->keys) });
+}
+
+int
+server_run (const struct options *options)
+{
+  struct server server = { .options = options };
+  struct error error;
+
+  if (server_open (&server, &error) < 0) {
+    log_error ("%s", error.text);
+    notify_failed (server.notify, &error);
+    server.exit_code = 2;
+  } else {
+    announce (&server);
+    notify_ready (server.notify);
+    loop_run (server.loop);
+    notify_stopping (server.notify);
+    jobs_mark (server.jobs);
+    stream_flush (server.stream);
+    if (server.output && standard_output_finish (server.output, FINISH_PATIENCE) != 0)
+      log_warning ("standard output: the last lines could not be written");
+  }
+  server_close (&server);
+  return server.exit_code;
+}

@@ -1,0 +1,174 @@
+/* What people ask the server for: on the UNIX socket, by signals, and by reading its standard output no more. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "aggregator/core/node.h"
+#include "aggregator/core/schema_store.h"
+#include "aggregator/server/server_private.h"
+#include "aggregator/server/status.h"
+#include "synop/clock.h"
+#include "synop/key_folder.h"
+#include "synop/log.h"
+
+int
+server_reload (void *context, struct error *error)
+{
+  struct server *server = context;
+  struct instant now = server_now ();
+  int result;
+
+  if (key_folder_check_nodes (server->options->keys, error) < 0)
+    result = error_prefix (error, "the list of nodes stays as it was: ");
+  else
+    result = key_set_load (server->keys, server->key_folder, error);
+  server_list_nodes (server, now);
+  jobs_expect_nodes (server->jobs, key_set_count (server->keys));
+  server_event (server, &(struct event){ .type = EVENT_KEYS_RELOADED,
+                                         .wall_ns = now.wall_ns,
+                                         .text = result < 0 ? error->text : NULL,
+                                         .count = key_set_count (server->keys) });
+  if (result < 0)
+    log_error ("%s", error->text);
+  return result;
+}
+
+void
+server_status (void *context, bool table, struct buffer *out)
+{
+  struct server *server = context;
+  struct json json = { 0 };
+  struct status status = { .cluster = server->cluster,
+                           .listen = link_server_endpoint (server->link),
+                           .now = server_now (),
+                           .readers = { serve_clients (server->serve), serve_refused (server->serve),
+                                        server->lines_dropped } };
+
+  if (server->history)
+    history_count (server->history, &status.history);
+  status.jobs = *jobs_counts (server->jobs);
+  status.uptime_ns = status.now.monotonic_ns - server->started_ns;
+  link_server_counts (server->link, &status.link);
+  if (table) {
+    status_write_table (&status, out);
+  } else {
+    status_write_json (&status, &json);
+    buffer_add (out, json.out.data, json.out.length);
+    json_free (&json);
+  }
+}
+
+/* ---- groups ---- */
+
+#define SCHEMAS_SEEN 16
+
+/* Once, on a line of its own. */
+static void
+add_name (struct buffer *out, const char *name)
+{
+  size_t length = strlen (name);
+
+  for (const char *at = out->data, *end; out->length && at < out->data + out->length; at = end + 1) {
+    end = memchr (at, '\n', (size_t) (out->data + out->length - at));
+    if ((size_t) (end - at) == length && memcmp (at, name, length) == 0)
+      return;
+  }
+  buffer_printf (out, "%s\n", name);
+}
+
+/* Nodes share schemas, and schemas most of their groups. */
+void
+server_groups (void *context, struct buffer *out)
+{
+  const struct server *server = context;
+  const struct shared_schema *seen[SCHEMAS_SEEN] = { NULL };
+  size_t count = cluster_node_count (server->cluster), next = 0;
+
+  for (size_t i = 0; i < count; i++) {
+    const struct shared_schema *shared = cluster_node (server->cluster, i)->schema;
+    bool known = !shared;
+
+    for (size_t k = 0; k < SCHEMAS_SEEN && !known; k++)
+      known = seen[k] == shared;
+    for (size_t k = 0; !known && k < shared->schema->group_count; k++)
+      add_name (out, shared->schema->groups[k]->name);
+    if (!known)
+      seen[next++ % SCHEMAS_SEEN] = shared;
+  }
+}
+
+/* ---- nodes ---- */
+
+void
+server_nodes (void *context, struct buffer *out)
+{
+  const struct server *server = context;
+  size_t count = cluster_node_count (server->cluster);
+
+  for (size_t i = 0; i < count; i++) {
+    const struct node *node = cluster_node (server->cluster, i);
+    buffer_printf (out, "%s\t%s\n", node->name, node_state_name (node->state));
+  }
+}
+
+/* ---- flush ---- */
+
+uint64_t
+server_flush (void *context, const struct serve_flush *what, struct buffer *out)
+{
+  struct server *server = context;
+  uint64_t device, inode;
+  bool known = server->history && history_identity (server->history, &device, &inode);
+
+  if (!server->history || (known && what->inode && (what->device != device || what->inode != inode))) {
+    buffer_printf (out, "other %s\n", server->history ? server->options->history_path : "");
+    return 0;
+  }
+  return history_flush_begin (server->history, what->to_ns);
+}
+
+void
+server_flushed (void *context, uint32_t events)
+{
+  struct server *server = context;
+  struct buffer answer = { 0 };
+  struct error problem;
+  uint64_t ticket = history_flush_done (server->history, &problem);
+
+  (void) events;
+  if (*problem.text)
+    buffer_printf (&answer, "error %s\n", problem.text);
+  else
+    buffer_printf (&answer, "ok %s\n", server->options->history_path);
+  serve_flushed (server->serve, ticket, answer.data, answer.length);
+  buffer_free (&answer);
+}
+
+/* ---- the outside ---- */
+
+void
+server_signal (void *context, int number)
+{
+  struct server *server = context;
+
+  if (number == SIGHUP) {
+    server_reload_all (server);
+    return;
+  }
+  log_info ("%s: ends", number == SIGINT ? "SIGINT" : "SIGTERM");
+  loop_stop (server->loop);
+}
+
+void
+server_output_ended (void *context, int failure)
+{
+  struct server *server = context;
+
+  if (failure == EPIPE) {
+    log_info ("nobody reads standard output any more: ends");
+  } else {
+    log_error ("standard output: %s", strerror (failure));
+    server->exit_code = 1;
+  }
+  loop_stop (server->loop);
+}

@@ -1,0 +1,32 @@
+/* What `aggregator status` shows: every listed node, and every counter there is. */
+#ifndef SYNOP_AGGREGATOR_STATUS_H
+#define SYNOP_AGGREGATOR_STATUS_H
+
+#include <stdint.h>
+
+#include "aggregator/core/cluster.h"
+#include "aggregator/history/history.h"
+#include "aggregator/jobs/jobs.h"
+#include "synop/buffer.h"
+#include "synop/json.h"
+#include "synop/link.h"
+
+struct status_readers {
+  uint64_t clients, clients_refused, lines_dropped;
+};
+
+struct status {
+  const struct cluster *cluster;
+  const char *listen;
+  int64_t uptime_ns;
+  struct instant now;
+  struct link_counts link;
+  struct status_readers readers;
+  struct history_counts history;
+  struct jobs_counts jobs;
+};
+
+void status_write_json (const struct status *status, struct json *json); /* a line */
+void status_write_table (const struct status *status, struct buffer *out);
+
+#endif

@@ -1,0 +1,42 @@
+/* What happens to jobs, as lines: {"type":"job","event":"started",...}. docs/stream.md has an example of each. */
+#ifndef SYNOP_AGGREGATOR_JOB_LINE_H
+#define SYNOP_AGGREGATOR_JOB_LINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/stream/stream.h"
+#include "synop/json.h"
+
+#define JOB_LINE_TYPE "job"
+
+enum job_text { JOB_SCHEDULER, JOB_USER, JOB_NAME, JOB_COMMAND, JOB_ARRAY, JOB_TEXTS };
+
+enum job_event {
+  JOB_STARTED,
+  JOB_NODE,    /* a node more */
+  JOB_RESUMED, /* it was taken for gone, and is seen again */
+  JOB_ENDED
+};
+
+struct job_line {
+  enum job_event event;
+  int64_t time_ns; /* of the start, of the node's first sight, else of when it is told */
+  const char *label;
+  const char *const *texts; /* JOB_TEXTS */
+  double cpus;              /* NaN: not known */
+  int64_t started_ns;
+  const char *const *nodes; /* of JOB_NODE the one */
+  size_t node_count;
+  int64_t ended_ns;      /* of JOB_ENDED, as what follows */
+  const char *reason;    /* gone, told, restart */
+  const char *summary;   /* JSON */
+  size_t summary_length; /* bytes */
+};
+
+extern const char *const job_text_names[JOB_TEXTS]; /* "scheduler": in lines, and in the metrics of job_info */
+
+void job_line_write (struct json *json, const struct job_line *line); /* a whole line with its newline */
+struct stream_line job_stream_line (const struct job_line *line);
+
+#endif

@@ -1,0 +1,92 @@
+/* See node_line.h. */
+#include "aggregator/stream/node_line.h"
+
+#include "aggregator/core/node.h"
+#include "synop/clock.h"
+#include "synop/report.h"
+
+static bool
+only_groups (const void *groups, const char *group)
+{
+  return globs_match (groups, group);
+}
+
+/* drift: of the node's monotonic clock, positive when it is fast; null as long as it is not known. */
+static void
+write_clock (struct json *json, const struct cluster_frame *frame)
+{
+  json_key (json, "wall_offset");
+  json_real (json, (double) frame->wall_offset_ns / NS_PER_S);
+  json_key (json, "drift_ppm");
+  if (frame->drift_ppb != INT64_MIN)
+    json_real_places (json, (double) frame->drift_ppb / 1000, 3);
+  else
+    json_null (json);
+  json_key (json, "bound");
+  if (frame->bound_ns >= 0)
+    json_real (json, (double) frame->bound_ns / NS_PER_S);
+  else
+    json_null (json);
+  json_key (json, "probe_age");
+  if (frame->probe_age_ms >= 0)
+    json_real_places (json, (double) frame->probe_age_ms / 1000, 3);
+  else
+    json_null (json);
+}
+
+static void
+write_line (const void *context, struct json *json, const struct globs *groups)
+{
+  const struct cluster_frame *frame = context;
+  const size_t count = frame->schema->group_count;
+  struct report_cut cut;
+  char session[SESSION_TEXT_SIZE];
+
+  session_text (frame->header->session, session);
+  json_object (json);
+  json_key (json, "type");
+  json_text (json, "node");
+  json_key (json, "time");
+  json_time (json, frame->time_ns);
+  json_key (json, "node");
+  json_text (json, frame->node->name);
+  json_key (json, "session");
+  json_text (json, session);
+  json_key (json, "seq");
+  json_uint (json, frame->header->sequence);
+  json_key (json, "clock");
+  json_object (json);
+  write_clock (json, frame);
+  json_object_end (json);
+  if (frame->late) {
+    json_key (json, "late");
+    json_bool (json, true);
+  }
+  json_key (json, "report");
+  json_object (json);
+  report_write (json, report_cut (frame->groups, count, cluster_line_most (frame), &cut), count,
+                groups ? only_groups : NULL, groups);
+  report_cut_free (&cut);
+  json_object_end (json);
+  json_object_end (json);
+  json_newline (json);
+}
+
+static bool
+has_groups (const void *context, const struct globs *groups)
+{
+  const struct cluster_frame *frame = context;
+
+  for (size_t i = 0; i < frame->schema->group_count; i++)
+    if (frame->groups[i].now && globs_match (groups, frame->schema->groups[i]->name))
+      return true;
+  return false;
+}
+
+struct stream_line
+node_line (const struct cluster_frame *frame)
+{
+  return (struct stream_line){
+    .type = "node", .node = frame->node->name, .write = write_line, .has = has_groups, .context = frame
+  };
+}

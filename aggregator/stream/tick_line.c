@@ -1,0 +1,66 @@
+/* See tick_line.h. */
+#include "aggregator/stream/tick_line.h"
+
+#include "synop/clock.h"
+
+static bool
+only_groups (const void *groups, const char *group)
+{
+  return globs_match (groups, group);
+}
+
+static void
+write_count (struct json *json, const char *key, size_t count)
+{
+  json_key (json, key);
+  json_uint (json, count);
+}
+
+static void
+write_line (const void *context, struct json *json, const struct globs *groups)
+{
+  const struct cluster_tick_line *line = context;
+  const struct tick_line *tick = line->tick;
+  uint64_t left_out;
+
+  json_object (json);
+  json_key (json, "type");
+  json_text (json, "cluster");
+  json_key (json, "time");
+  json_time (json, tick->time_ns);
+  json_key (json, "nodes");
+  json_object (json);
+  write_count (json, "expected", line->expected);
+  write_count (json, "reporting", tick->reporting);
+  write_count (json, "stale", line->stale);
+  write_count (json, "down", line->down);
+  json_object_end (json);
+  json_key (json, "spread");
+  json_real (json, (double) tick->spread_ns / NS_PER_S);
+  json_key (json, "bound");
+  if (tick->bound_ns < 0)
+    json_null (json);
+  else
+    json_real (json, (double) tick->bound_ns / NS_PER_S);
+  json_key (json, "report");
+  json_object (json);
+  combine_write (tick->combine, json, groups ? only_groups : NULL, groups, &left_out);
+  json_object_end (json);
+  write_count (json, "left_out", left_out);
+  json_object_end (json);
+  json_newline (json);
+}
+
+static bool
+has_groups (const void *context, const struct globs *groups)
+{
+  const struct cluster_tick_line *line = context;
+
+  return combine_has (line->tick->combine, only_groups, groups);
+}
+
+struct stream_line
+tick_line (const struct cluster_tick_line *line)
+{
+  return (struct stream_line){ .type = "cluster", .write = write_line, .has = has_groups, .context = line };
+}

@@ -1,0 +1,313 @@
+/* The INI file. inih takes its lines apart; each line passes through line_next on its way there, which keeps what
+ * inih would swallow (a line too long, a section without keys, a line that is no "key = value") and says where it is.
+ *
+ *   # a comment, or ; a comment
+ *   [section]
+ *   key = value      ; a comment behind a value
+ *   list = one, two,
+ *     three          (a line that begins with a blank and holds neither '=' nor ':' goes on with the list before it) */
+#include "common/config/config_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "synop/memory.h"
+
+/* inih cuts lines at 200 bytes unless it is told otherwise; builds of it without this variable cannot be told. */
+#pragma weak ini_max_line
+extern int ini_max_line;
+#define LINE_MAX_WANTED (2 * VALUE_MAX)
+
+#define FILE_BYTES_MAX ((size_t) 1 << 20)
+#define SECTION_MAX 256
+
+struct reading {
+  struct config *config;
+  const char *name; /* of the file, for errors */
+  const char *next; /* what is not read yet */
+  int line;
+  char section[SECTION_MAX]; /* "" before the first */
+  struct setting *last;      /* the key before this line, in this section; NULL: none */
+  bool waiting;              /* inih was given a line that must come back as a key */
+  bool goes_on;              /* and that line goes on with the list before it */
+  bool failed;               /* `error` is set: nothing more is read */
+  struct error *error;
+};
+
+static void
+list_sections (const struct config *config, struct buffer *out)
+{
+  const struct config_wildcard *wildcard = config->wildcard;
+  const char *before = "";
+
+  for (size_t i = 0; i < config->setting_count; i++) {
+    const char *section = config->settings[i].section;
+    if (strcmp (section, before) == 0 ||
+        (wildcard != NULL && strncmp (section, wildcard->prefix, strlen (wildcard->prefix)) == 0))
+      continue;
+    buffer_printf (out, "%s[%s]", *before != '\0' ? ", " : "", section);
+    before = section;
+  }
+  if (wildcard == NULL)
+    return;
+  buffer_printf (out, "%s[%sNAME] with NAME one of", *before != '\0' ? ", " : "", wildcard->prefix);
+  for (const char *const *name = wildcard->names; *name != NULL; name++)
+    buffer_printf (out, "%s %s", name != wildcard->names ? "," : "", *name);
+}
+
+static int
+unknown_section (const struct reading *reading)
+{
+  const struct config *config = reading->config;
+  struct suggestion suggestion = { .word = reading->section };
+  struct buffer text = { 0 };
+
+  for (size_t i = 0; i < config->setting_count; i++)
+    suggestion_consider (&suggestion, config->settings[i].section);
+  buffer_printf (&text, "unknown section [%.64s]", reading->section);
+  if (*suggestion.best != '\0')
+    buffer_printf (&text, ", did you mean [%s]?", suggestion.best);
+  buffer_add_string (&text, *suggestion.best != '\0' ? " Allowed sections are " : "; allowed sections are ");
+  list_sections (config, &text);
+  error_set (reading->error, "%.*s", (int) text.length, text.data);
+  buffer_free (&text);
+  return -1;
+}
+
+static int
+unknown_key (const struct reading *reading, const char *key)
+{
+  const struct config *config = reading->config;
+  struct suggestion suggestion = { .word = key };
+  struct buffer allowed = { 0 };
+
+  for (size_t i = 0; i < config->setting_count; i++) {
+    const struct setting *setting = &config->settings[i];
+    if (strcmp (setting->section, reading->section) != 0)
+      continue;
+    suggestion_consider (&suggestion, setting->option->key);
+    buffer_printf (&allowed, "%s%s", allowed.length > 0 ? ", " : "", setting->option->key);
+  }
+  if (*suggestion.best != '\0')
+    error_set (reading->error, "[%s] %.64s: unknown key, did you mean \"%s\"? Allowed keys are %.*s", reading->section,
+               key, suggestion.best, (int) allowed.length, allowed.data);
+  else
+    error_set (reading->error, "[%s] %.64s: unknown key; allowed keys are %.*s", reading->section, key,
+               (int) allowed.length, allowed.data);
+  buffer_free (&allowed);
+  return -1;
+}
+
+/* "[section]", with nothing but a comment behind it. */
+static int
+section_line (struct reading *reading, const char *line, size_t length)
+{
+  const char *end = memchr (line, ']', length);
+  size_t name_length = end != NULL ? (size_t) (end - line - 1) : 0;
+  const char *rest = end != NULL ? end + 1 : line;
+  while (rest < line + length && (*rest == ' ' || *rest == '\t'))
+    rest++;
+  if (end == NULL || (rest < line + length && *rest != ';' && *rest != '#'))
+    return error_set (reading->error, "expected \"[section]\", not \"%.*s\"", (int) (length < 64 ? length : 64), line);
+  if (name_length >= SECTION_MAX)
+    name_length = SECTION_MAX - 1; /* unknown in any case */
+  memcpy (reading->section, line + 1, name_length);
+  reading->section[name_length] = '\0';
+  reading->last = NULL;
+  return config_find_section (reading->config, reading->section) != NULL ? 0 : unknown_section (reading);
+}
+
+static int
+list_line_check (const struct reading *reading, const char *line, size_t length)
+{
+  if (reading->last == NULL || reading->last->option->type != OPTION_LIST)
+    return error_set (reading->error, "expected \"key = value\", not \"%.*s\"", (int) (length < 64 ? length : 64),
+                      line);
+  return 0;
+}
+
+/* Checks one line and writes to `into` what inih shall see of it. */
+static int
+line_check (struct reading *reading, const char *line, size_t length, char *into, size_t size)
+{
+  bool indented = length > 0 && (*line == ' ' || *line == '\t');
+  while (length > 0 && (*line == ' ' || *line == '\t')) {
+    line++;
+    length--;
+  }
+  if (length == 0 || *line == '#' || *line == ';') {
+    strcpy (into, "\n");
+    return 0;
+  }
+  if (length + 3 > size) /* a blank before it, a newline and a NUL behind it */
+    return error_set (reading->error,
+                      "this line is too long: at most %zu characters are read; a list may go on in a "
+                      "next line that begins with a blank",
+                      size - 3);
+  if (*line == '[') {
+    strcpy (into, "[ ]\n"); /* so that inih takes no line for a continuation across sections */
+    return section_line (reading, line, length);
+  }
+  if (*reading->section == '\0')
+    return error_set (reading->error, "\"%.*s\" stands before the first [section]", (int) (length < 64 ? length : 64),
+                      line);
+  reading->goes_on = indented && memchr (line, '=', length) == NULL && memchr (line, ':', length) == NULL;
+  if (reading->goes_on && list_line_check (reading, line, length) != 0)
+    return -1;
+  into[0] = ' ';
+  memcpy (into + reading->goes_on, line, length);
+  memcpy (into + reading->goes_on + length, "\n", 2);
+  reading->waiting = true;
+  return 0;
+}
+
+static char *
+reading_stop (struct reading *reading)
+{
+  error_prefix (reading->error, "%s:%d: ", reading->name, reading->line);
+  reading->failed = true;
+  return NULL;
+}
+
+/* A line that was given and did not come back had no '='. */
+static bool
+was_answered (struct reading *reading)
+{
+  if (reading->failed)
+    return false;
+  if (!reading->waiting)
+    return true;
+  error_set (reading->error, "expected \"key = value\"");
+  reading_stop (reading);
+  return false;
+}
+
+/* inih's reader: as fgets. */
+static char *
+line_next (char *into, int size, void *context)
+{
+  struct reading *reading = context;
+  if (!was_answered (reading) || *reading->next == '\0')
+    return NULL;
+
+  const char *line = reading->next;
+  size_t length = strcspn (line, "\n");
+  reading->next += length + (line[length] == '\n');
+  if (++reading->line == 1 && strncmp (line, "\xef\xbb\xbf", 3) == 0) {
+    line += 3;
+    length -= 3;
+  }
+  while (length > 0 && strchr (" \t\r", line[length - 1]) != NULL)
+    length--;
+  return line_check (reading, line, length, into, (size_t) size) == 0 ? into : reading_stop (reading);
+}
+
+static int
+setting_read (struct reading *reading, struct setting *setting, const char *value)
+{
+  if (!reading->goes_on && setting->reading == reading->config->readings)
+    return error_set (reading->error, "[%s] %s: stands in this file already, in line %d", setting->section,
+                      setting->option->key, setting->line);
+
+  char *text = reading->goes_on ? memory_format ("%s,%s", setting->text, value) : memory_string (value);
+  int result = setting_set (setting, text, reading->error);
+  free (text);
+  if (result != 0)
+    return error_prefix (reading->error, "[%s] %s: ", setting->section, setting->option->key);
+  reading->last = setting;
+  if (reading->goes_on)
+    return 0;
+  setting->reading = reading->config->readings;
+  setting->line = reading->line;
+  free (setting->source);
+  setting->source = memory_format ("%s:%d", reading->name, reading->line);
+  return 0;
+}
+
+/* inih's handler: 1 is fine. */
+static int
+key_take (void *context, const char *section, const char *key, const char *value)
+{
+  struct reading *reading = context;
+  int result;
+  (void) section; /* cut to 49 bytes there; reading->section is whole */
+
+  reading->waiting = false;
+  struct setting *setting = config_find (reading->config, reading->section, key);
+  if (*key == '\0')
+    result = error_set (reading->error, "expected \"key = value\"");
+  else if (setting == NULL)
+    result = unknown_key (reading, key);
+  else
+    result = setting_read (reading, setting, value);
+  if (result != 0)
+    reading_stop (reading);
+  return result == 0;
+}
+
+int
+config_read_text (struct config *config, const char *name, const char *text, struct error *error)
+{
+  struct error unused;
+  struct reading reading = { .config = config, .name = name, .next = text, .error = error != NULL ? error : &unused };
+
+  if (&ini_max_line != NULL && ini_max_line < LINE_MAX_WANTED)
+    ini_max_line = LINE_MAX_WANTED;
+  config->readings++;
+  int result = ini_parse_stream (line_next, &reading, key_take, &reading);
+  if (!was_answered (&reading))
+    return -1;
+  if (result != 0)
+    return error_set (error, "%s: cannot be parsed", name);
+  return 0;
+}
+
+int
+config_read_file (struct config *config, const char *path, struct error *error)
+{
+  struct stat status;
+  char *text = NULL;
+  size_t length = 0;
+  int result = -1;
+
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0 || fstat (fd, &status) != 0) {
+    error_set (error, "%s: %s", path, strerror (errno));
+    goto out;
+  }
+  if (!S_ISREG (status.st_mode) && !S_ISCHR (status.st_mode)) { /* /dev/null is a fine empty file */
+    error_set (error, "%s: %s", path, S_ISDIR (status.st_mode) ? "is a directory" : "is not a file");
+    goto out;
+  }
+  text = memory_new (FILE_BYTES_MAX + 1, 1);
+  while (length <= FILE_BYTES_MAX) {
+    ssize_t got = read (fd, text + length, FILE_BYTES_MAX + 1 - length);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0) {
+      error_set (error, "%s: %s", path, strerror (errno));
+      goto out;
+    }
+    if (got == 0)
+      break;
+    length += (size_t) got;
+  }
+  if (length > FILE_BYTES_MAX)
+    error_set (error, "%s: larger than 1 MB, so not a configuration file", path);
+  else if (memchr (text, '\0', length) != NULL)
+    error_set (error, "%s: holds NUL bytes, so not a configuration file", path);
+  else
+    result = config_read_text (config, path, text, error);
+out:
+  if (fd >= 0)
+    close (fd);
+  free (text);
+  free (config->path);
+  config->path = memory_string (path);
+  return result;
+}

@@ -1,0 +1,293 @@
+/* Reads frames of others without trust. The format stands in the header.
+ *
+ * The bytes are walked twice with the same code: first into nowhere, to see that all of it is sound, then into the
+ * tables. */
+#include "synop/frame.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/data/frame_format.h"
+#include "common/data/labels.h"
+#include "synop/wire.h"
+
+int
+node_name_check (const char *name, size_t length, struct error *error)
+{
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+  if (length == 0 || length > FRAME_NODE_MAX)
+    return error_set (error, "a node's name has 1 to %d characters, not %zu", FRAME_NODE_MAX, length);
+  if (name[0] == '.' || name[0] == '-')
+    return error_set (error, "a node's name does not begin with '%c'", name[0]);
+  for (size_t i = 0; i < length; i++)
+    if (name[i] == 0 || strchr (allowed, name[i]) == NULL)
+      return error_set (error, "the node's name \"%.*s\" is not made of letters, digits, '.', '_' and '-'",
+                        (int) length, name);
+  return 0;
+}
+
+size_t
+frame_number_label (size_t row, char text[FRAME_NUMBER_SIZE])
+{
+  size_t length = 1;
+
+  for (size_t rest = row / 10; rest != 0; rest /= 10)
+    length++;
+  for (size_t i = length; i-- > 0; row /= 10)
+    text[i] = (char) ('0' + row % 10);
+  return length;
+}
+
+static int
+frame_read_head (struct wire *wire, struct frame_header *header, struct error *error)
+{
+  uint32_t fields = wire_array (wire, UINT32_MAX);
+  uint64_t version = wire_uint (wire, UINT64_MAX);
+  size_t node_length, hash_length;
+
+  if (!wire->bad && version != FRAME_VERSION)
+    return error_set (error, "version %llu of frames is not known", (unsigned long long) version);
+
+  const char *node = wire_text (wire, &node_length, 4096);
+
+  if (!wire->bad && node_name_check (node, node_length, error) != 0)
+    return error_prefix (error, "frame: ");
+  if (fields < FRAME_FIELDS || node_length > FRAME_NODE_MAX)
+    wire->bad = true;
+  else
+    memcpy (header->node, node, node_length);
+  header->session = wire_uint (wire, UINT64_MAX);
+  header->sequence = wire_uint (wire, INT64_MAX);
+  header->monotonic_ns = (int64_t) wire_uint (wire, INT64_MAX);
+  header->wall_ns = wire_int (wire);
+
+  const uint8_t *hash = wire_binary (wire, &hash_length, SCHEMA_HASH_SIZE);
+
+  if (wire->bad || hash_length != SCHEMA_HASH_SIZE)
+    return error_set (error, "the frame's header is broken");
+  memcpy (header->schema, hash, SCHEMA_HASH_SIZE);
+  if (header->session == 0 || header->sequence == 0)
+    return error_set (error, "the frame's session or sequence is 0");
+  return 0;
+}
+
+int
+frame_read_header (const void *bytes, size_t length, struct frame_header *header, struct error *error)
+{
+  struct wire wire = wire_over (bytes, length);
+
+  *header = (struct frame_header){ 0 };
+  if (length > FRAME_BYTES_MAX)
+    return error_set (error, "the frame has %zu bytes, over the limit of %d", length, FRAME_BYTES_MAX);
+  if (frame_read_head (&wire, header, error) != 0)
+    return -1;
+  header->tables_offset = (size_t) (wire.at - (const uint8_t *) bytes);
+  return 0;
+}
+
+/* A table on its way in. `table` is NULL when it is checked only. */
+struct intake {
+  struct wire *wire;
+  const struct group *group;
+  struct table *table;
+  size_t rows;
+  bool has_column; /* one at least is there, so that each row has a byte behind it */
+};
+
+static void
+value_read (struct intake *intake, size_t row, size_t column)
+{
+  struct wire *wire = intake->wire;
+  struct table *table = intake->table;
+  enum metric_kind kind = intake->group->metrics[column].kind;
+  struct wire_token token = wire_next (wire);
+
+  if (token.type == WIRE_NIL)
+    return;
+  if (token.type == WIRE_UINT && kind != TEXT) {
+    if (table != NULL)
+      table_set_uint (table, row, column, token.as.u);
+  } else if (token.type == WIRE_INT && kind == GAUGE) {
+    if (table != NULL)
+      table_set_int (table, row, column, token.as.i);
+  } else if (token.type == WIRE_REAL && kind == GAUGE) {
+    if (table != NULL && isfinite (token.as.d))
+      table_set_real (table, row, column, token.as.d);
+  } else if (token.type == WIRE_TEXT && kind == TEXT && token.length <= TABLE_TEXT_MAX) {
+    if (table != NULL)
+      table_set_text (table, row, column, (const char *) token.as.bytes, token.length);
+  } else {
+    wire->bad = true;
+  }
+}
+
+static struct table_label
+label_at (const char *base, const char *label, size_t length)
+{
+  return (struct table_label){ .offset = (uint32_t) (label - base), .length = (uint32_t) length };
+}
+
+/* An array of texts; when it is checked, none may be there twice. */
+static void
+label_array_read (struct intake *intake)
+{
+  const char *base = (const char *) intake->wire->at;
+  struct label_set *seen = intake->table == NULL ? label_set_create (intake->rows) : NULL;
+
+  for (size_t row = 0; row < intake->rows && !intake->wire->bad; row++) {
+    size_t length;
+    const char *label = wire_text (intake->wire, &length, TABLE_LABEL_MAX);
+
+    if (intake->table != NULL)
+      table_add_row (intake->table, label, length);
+    else if (!intake->wire->bad &&
+             (!label_is_sound (label, length) || !label_set_add (seen, base, label_at (base, label, length))))
+      intake->wire->bad = true;
+  }
+  label_set_destroy (seen);
+}
+
+/* nil, a count, or an array of texts. */
+static void
+labels_read (struct intake *intake)
+{
+  struct wire_token token = wire_next (intake->wire);
+  uint64_t rows = token.type == WIRE_UINT ? token.as.u : token.type == WIRE_ARRAY ? token.length : 0;
+
+  if (rows > TABLE_ROWS_MAX || (token.type != WIRE_NIL && token.type != WIRE_UINT && token.type != WIRE_ARRAY)) {
+    intake->wire->bad = true;
+    return;
+  }
+  intake->rows = (size_t) rows;
+  if (token.type == WIRE_ARRAY) {
+    label_array_read (intake);
+    return;
+  }
+  for (size_t row = 0; intake->table != NULL && row < intake->rows; row++) {
+    char number[FRAME_NUMBER_SIZE];
+    table_add_row (intake->table, number, frame_number_label (row, number));
+  }
+}
+
+static void
+columns_read (struct intake *intake)
+{
+  const struct group *group = intake->group;
+  struct wire *wire = intake->wire;
+
+  for (size_t column = 0; column < group->metric_count && !wire->bad; column++) {
+    if ((group->metrics[column].flags & METRIC_OF_NODE) != 0 || wire_nil (wire))
+      continue;
+    if (wire_array (wire, TABLE_ROWS_MAX) != intake->rows)
+      wire->bad = true;
+    intake->has_column = true;
+    for (size_t row = 0; row < intake->rows && !wire->bad; row++)
+      value_read (intake, row, column);
+  }
+}
+
+static void
+error_text_read (struct intake *intake)
+{
+  size_t length;
+
+  if (wire_nil (intake->wire))
+    return;
+
+  const char *text = wire_text (intake->wire, &length, TABLE_TEXT_MAX);
+
+  if (intake->table != NULL)
+    snprintf (intake->table->error, sizeof intake->table->error, "%.*s", (int) length, text);
+}
+
+/* What lies behind the group's index in a table. False when it is broken. */
+static bool
+table_read (struct intake *intake, uint32_t fields)
+{
+  struct wire *wire = intake->wire;
+  const struct group *group = intake->group;
+  size_t of_node = group_node_metrics (group);
+  int64_t period_ns = (int64_t) wire_uint (wire, INT64_MAX);
+
+  error_text_read (intake);
+  labels_read (intake);
+  if (intake->rows != 0 && of_node == group->metric_count)
+    wire->bad = true;
+  if (wire_array (wire, SCHEMA_METRICS_MAX) != of_node)
+    wire->bad = true;
+  for (size_t column = 0; column < group->metric_count && !wire->bad; column++)
+    if ((group->metrics[column].flags & METRIC_OF_NODE) != 0)
+      value_read (intake, TABLE_NODE, column);
+  if (wire_array (wire, SCHEMA_METRICS_MAX) != group->metric_count - of_node)
+    wire->bad = true;
+  columns_read (intake);
+  if (intake->rows != 0 && !intake->has_column)
+    wire->bad = true; /* else a few bytes would be worth any number of rows */
+  wire_skip_items (wire, fields - TABLE_FIELDS);
+  if (intake->table != NULL)
+    intake->table->period_ns = period_ns;
+  return !wire->bad;
+}
+
+/* All tables: into nowhere when `sink` is NULL, else as `sink` says. */
+static int
+tables_read (struct wire *wire, const struct frame_header *header, const struct schema *schema,
+             const struct frame_sink *sink, struct error *error)
+{
+  bool seen[SCHEMA_GROUPS_MAX] = { false };
+  size_t cells = 0;
+  uint32_t count = wire_array (wire, SCHEMA_GROUPS_MAX);
+
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t fields = wire_array (wire, UINT32_MAX);
+    size_t group = (size_t) wire_uint (wire, SCHEMA_GROUPS_MAX);
+
+    if (wire->bad || fields < TABLE_FIELDS || group >= schema->group_count)
+      return error_set (error, "table %u of the frame is broken, or of no group of its schema", (unsigned) i);
+    if (seen[group])
+      return error_set (error, "the frame holds group %s twice", schema->groups[group]->name);
+    seen[group] = true;
+
+    struct intake intake = { .wire = wire, .group = schema->groups[group] };
+
+    if (sink != NULL)
+      intake.table = sink->take (sink->context, group);
+    if (intake.table != NULL) {
+      assert (intake.table->group->metric_count == intake.group->metric_count);
+      intake.table->monotonic_ns = header->monotonic_ns;
+      intake.table->sequence = header->sequence;
+    }
+    if (!table_read (&intake, fields))
+      return error_set (error, "the frame's table of group %s is broken, or over a limit", intake.group->name);
+    cells += intake.rows * intake.group->metric_count;
+    if (cells > FRAME_CELLS_MAX)
+      return error_set (error, "the frame has more than %d values", FRAME_CELLS_MAX);
+    if (intake.table != NULL && sink->done != NULL)
+      sink->done (sink->context, group, intake.table);
+  }
+  return 0;
+}
+
+int
+frame_read_tables (const void *bytes, size_t length, const struct frame_header *header, const struct schema *schema,
+                   const struct frame_sink *sink, struct error *error)
+{
+  struct wire wire = wire_over (bytes, length);
+  uint32_t fields = wire_array (&wire, UINT32_MAX);
+
+  if (wire.bad || fields < FRAME_FIELDS || header->tables_offset > length)
+    return error_set (error, "the frame's header is broken");
+  wire.at = (const uint8_t *) bytes + header->tables_offset;
+
+  struct wire tables = wire;
+
+  if (tables_read (&wire, header, schema, NULL, error) != 0)
+    return -1;
+  wire_skip_items (&wire, fields - FRAME_FIELDS);
+  if (wire.bad || wire.at != wire.end)
+    return error_set (error, "there is something broken behind the frame's tables");
+  return tables_read (&tables, header, schema, sink, error);
+}

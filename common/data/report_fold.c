@@ -1,0 +1,233 @@
+/* From rows to the node: folds, and each metric's value of the node as a whole. */
+#include <assert.h>
+#include <string.h>
+
+#include "common/data/report_private.h"
+#include "synop/schema.h"
+
+#define SEARCH_MAX (UINT32_C (1) << 20) /* labels looked at in a frame, beside those where they were expected */
+
+const struct table *
+report_before (const struct report_group *pair)
+{
+  if (pair->before == NULL || pair->before->group != pair->now->group ||
+      pair->before->monotonic_ns >= pair->now->monotonic_ns)
+    return NULL;
+  return pair->before;
+}
+
+int64_t
+report_elapsed_ns (const struct report_group *pair)
+{
+  const struct table *before = report_before (pair);
+
+  return before == NULL ? pair->now->period_ns : pair->now->monotonic_ns - before->monotonic_ns;
+}
+
+/* Rows rarely move, so the one after the last found is mostly it. Whoever sends ever new labels must not make a search
+ * of rows times rows of it: after SEARCH_MAX they count as new. */
+size_t
+report_row_find (const struct table *table, const char *label, size_t length, size_t expected, size_t *searched)
+{
+  size_t found;
+
+  if (*searched > SEARCH_MAX)
+    return SIZE_MAX;
+  found = table_find_row (table, label, length, expected);
+  if (found != expected)
+    *searched += table->rows;
+  return found;
+}
+
+size_t
+report_row_before (const struct table *now, const struct table *before, size_t row, struct report_search *search)
+{
+  size_t length;
+
+  if (before == NULL)
+    return SIZE_MAX;
+
+  const char *label = table_label (now, row, &length);
+  size_t found = report_row_find (before, label, length, search->expected, search->searched);
+
+  if (found != SIZE_MAX)
+    search->expected = found + 1;
+  return found;
+}
+
+bool
+report_folds (const struct metric *metric)
+{
+  return (metric->flags & METRIC_OF_NODE) == 0 && metric->kind != TEXT && metric->fold != FOLD_NONE;
+}
+
+static void
+fold_add_real (struct report_fold *fold, enum metric_fold how, double number)
+{
+  if (!fold->real) {
+    fold->real = true;
+    fold->number = (double) fold->whole;
+  }
+  if (fold->count == 0 || (how == FOLD_MAX && number > fold->number) || (how == FOLD_MIN && number < fold->number))
+    fold->number = number;
+  else if (how == FOLD_SUM || how == FOLD_MEAN)
+    fold->number += number;
+}
+
+static void
+fold_add_whole (struct report_fold *fold, enum metric_fold how, __int128 whole)
+{
+  if (fold->count == 0 || (how == FOLD_MAX && whole > fold->whole) || (how == FOLD_MIN && whole < fold->whole))
+    fold->whole = whole;
+  else if (how == FOLD_SUM || how == FOLD_MEAN)
+    fold->whole += whole;
+}
+
+void
+report_fold_add (struct report_fold *fold, enum metric_fold how, const struct value *value)
+{
+  if (value->type == VALUE_MISSING || value->type == VALUE_TEXT)
+    return;
+
+  __int128 whole = value->type == VALUE_UINT ? (__int128) value->as.u : (__int128) value->as.i;
+
+  if (value->type == VALUE_REAL)
+    fold_add_real (fold, how, value->as.d);
+  else if (fold->real)
+    fold_add_real (fold, how, (double) whole);
+  else
+    fold_add_whole (fold, how, whole);
+  fold->count++;
+}
+
+struct value
+report_fold_value (const struct report_fold *fold, enum metric_fold how)
+{
+  if (fold->count == 0)
+    return (struct value){ .type = VALUE_MISSING };
+
+  double number = fold->real ? fold->number : (double) fold->whole;
+
+  if (how == FOLD_MEAN)
+    return (struct value){ .type = VALUE_REAL, .as.d = number / (double) fold->count };
+  if (!fold->real && fold->whole >= 0 && fold->whole <= UINT64_MAX)
+    return (struct value){ .type = VALUE_UINT, .as.u = (uint64_t) fold->whole };
+  if (!fold->real && fold->whole < 0 && fold->whole >= INT64_MIN)
+    return (struct value){ .type = VALUE_INT, .as.i = (int64_t) fold->whole };
+  return (struct value){ .type = VALUE_REAL, .as.d = number };
+}
+
+/* ---- which rows count ---- */
+
+struct report_gates
+report_gates_of (const struct group *group)
+{
+  struct report_gates gates = { SIZE_MAX, SIZE_MAX };
+
+  for (size_t i = 0; i < group->metric_count; i++) {
+    if ((group->metrics[i].flags & METRIC_COUNTS) != 0)
+      gates.counts = i;
+    if ((group->metrics[i].flags & METRIC_SHARED) != 0)
+      gates.shared = i;
+  }
+  return gates;
+}
+
+/* A row that does not say counts. */
+static bool
+row_says (const struct table *table, size_t row, size_t column, bool otherwise)
+{
+  const struct value *value = column == SIZE_MAX ? NULL : table_get (table, row, column);
+
+  if (value == NULL || value->type == VALUE_MISSING || value->type == VALUE_TEXT)
+    return otherwise;
+  return value_number (value) > 0;
+}
+
+bool
+report_row_counts (const struct report_gates *gates, const struct table *table, size_t row)
+{
+  return row_says (table, row, gates->counts, true);
+}
+
+/* ---- the node as a whole ---- */
+
+static void
+range_add (struct report_range *range, const struct value *value, size_t row)
+{
+  if (value->type == VALUE_MISSING || value->type == VALUE_TEXT)
+    return;
+  if (range->rows++ == 0) {
+    range->min = range->max = *value;
+    range->min_row = range->max_row = row;
+  } else if (value_less (value, &range->min)) {
+    range->min = *value;
+    range->min_row = row;
+  } else if (value_less (&range->max, value)) {
+    range->max = *value;
+    range->max_row = row;
+  }
+}
+
+/* `ranges` NULL: as the node shows it; else as the cluster adds it up. */
+static void
+rows_fold (const struct report_group *pair, struct report_fold *folds, struct report_range *ranges, size_t *searched)
+{
+  const struct table *now = pair->now, *before = report_before (pair);
+  const struct group *group = now->group;
+  int64_t elapsed_ns = report_elapsed_ns (pair);
+  struct report_search search = { .searched = searched };
+  struct report_gates gates = report_gates_of (group);
+  bool ranged = ranges != NULL && (group->flags & GROUP_ROWS) != 0;
+
+  for (size_t row = 0; row < now->rows; row++) {
+    size_t then = report_row_before (now, before, row, &search);
+    bool folded = ranges == NULL || !row_says (now, row, gates.shared, false);
+
+    if (!report_row_counts (&gates, now, row))
+      continue;
+    for (size_t i = 0; i < group->metric_count; i++) {
+      if (!report_folds (&group->metrics[i]))
+        continue;
+      struct value value = report_value (&group->metrics[i], table_get (now, row, i),
+                                         then == SIZE_MAX ? NULL : table_get (before, then, i), elapsed_ns);
+
+      if (folded)
+        report_fold_add (&folds[i], group->metrics[i].fold, &value);
+      if (ranged)
+        range_add (&ranges[i], &value, row);
+    }
+  }
+}
+
+void
+report_cluster_values (const struct report_group *pair, struct value *values, struct report_range *ranges,
+                       size_t *searched)
+{
+  const struct group *group = pair->now->group;
+  const struct table *before = report_before (pair);
+  struct report_fold folds[SCHEMA_METRICS_MAX];
+
+  assert (group->metric_count <= SCHEMA_METRICS_MAX);
+  memset (folds, 0, group->metric_count * sizeof folds[0]);
+  if (ranges != NULL && (group->flags & GROUP_ROWS) != 0)
+    memset (ranges, 0, group->metric_count * sizeof ranges[0]);
+  rows_fold (pair, folds, ranges, searched);
+  for (size_t i = 0; i < group->metric_count; i++) {
+    const struct metric *metric = &group->metrics[i];
+
+    if (metric->kind == TEXT)
+      values[i] = (struct value){ .type = VALUE_MISSING };
+    else if ((metric->flags & METRIC_OF_NODE) == 0)
+      values[i] = report_fold_value (&folds[i], metric->fold);
+    else
+      values[i] = report_value (metric, table_get (pair->now, TABLE_NODE, i),
+                                before == NULL ? NULL : table_get (before, TABLE_NODE, i), report_elapsed_ns (pair));
+  }
+}
+
+void
+report_node_values (const struct report_group *pair, struct value *values, size_t *searched)
+{
+  report_cluster_values (pair, values, NULL, searched);
+}

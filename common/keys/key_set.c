@@ -1,0 +1,372 @@
+/* The keys that may connect. The receiving thread asks for every message, so a lookup is one hash and a shared lock;
+ * loading reads all files first and holds the lock alone only to exchange the tables.
+ *
+ * The folder: NODE.pub for each node, as key_public_read takes it. Hidden files and files that do not end in ".pub" are
+ * passed over, so that an editor's copies and notes may lie there. */
+#include "synop/key_set.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <search.h>
+#include <sodium.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "synop/buffer.h"
+#include "synop/key_folder.h"
+#include "synop/memory.h"
+
+#define KEY_SET_MAX 100000
+#define SUFFIX ".pub"
+
+struct listed_key {
+  uint8_t key[KEY_SIZE];
+  const char *node; /* of `names` */
+};
+
+struct key_table {
+  struct listed_key *entries;
+  size_t count, capacity;
+  uint32_t *slots;   /* index + 1 into entries, 0: free; by hash, the next free one when taken */
+  size_t slot_count; /* a power of two, at least twice `count` */
+};
+
+struct key_set {
+  pthread_mutex_t changing; /* held by whoever adds or loads, from end to end; over `names` */
+  pthread_rwlock_t lock;    /* over `table` */
+  struct key_table table;
+  void *names; /* tsearch's tree of every name that was ever given out */
+  _Atomic uint64_t generation;
+  uint8_t hash_key[crypto_shorthash_KEYBYTES]; /* so that nobody can choose keys that collide */
+};
+
+struct key_set *
+key_set_create (void)
+{
+  struct key_set *set = memory_new (1, sizeof *set);
+  if (sodium_init () < 0 || pthread_mutex_init (&set->changing, NULL) != 0 ||
+      pthread_rwlock_init (&set->lock, NULL) != 0)
+    abort ();
+  randombytes_buf (set->hash_key, sizeof set->hash_key);
+  return set;
+}
+
+static void
+key_table_clear (struct key_table *table)
+{
+  free (table->entries);
+  free (table->slots);
+  *table = (struct key_table){ 0 };
+}
+
+void
+key_set_destroy (struct key_set *set)
+{
+  if (set == NULL)
+    return;
+  key_table_clear (&set->table);
+  tdestroy (set->names, free);
+  pthread_rwlock_destroy (&set->lock);
+  pthread_mutex_destroy (&set->changing);
+  free (set);
+}
+
+static int
+compare_names (const void *one, const void *other)
+{
+  return strcmp (one, other);
+}
+
+/* The one copy of a name that lives as long as the set. */
+static const char *
+name_intern (struct key_set *set, const char *name)
+{
+  char *const *found = tfind (name, &set->names, compare_names);
+  if (found == NULL)
+    found = tsearch (memory_string (name), &set->names, compare_names);
+  if (found == NULL)
+    abort ();
+  return *found;
+}
+
+/* The slot that holds `key`, or the free one where it would go. */
+static size_t
+key_table_slot (const struct key_set *set, const struct key_table *table, const uint8_t key[KEY_SIZE])
+{
+  uint64_t hash;
+  _Static_assert(sizeof hash == crypto_shorthash_BYTES, "the hash is one word");
+  crypto_shorthash ((unsigned char *) &hash, key, KEY_SIZE, set->hash_key);
+
+  size_t slot = hash & (table->slot_count - 1);
+  while (table->slots[slot] != 0 && memcmp (table->entries[table->slots[slot] - 1].key, key, KEY_SIZE) != 0)
+    slot = (slot + 1) & (table->slot_count - 1);
+  return slot;
+}
+
+static const struct listed_key *
+key_table_find (const struct key_set *set, const struct key_table *table, const uint8_t key[KEY_SIZE])
+{
+  if (table->slot_count == 0)
+    return NULL;
+  uint32_t index = table->slots[key_table_slot (set, table, key)];
+  return index != 0 ? &table->entries[index - 1] : NULL;
+}
+
+static void
+key_table_grow (const struct key_set *set, struct key_table *table)
+{
+  table->capacity = table->capacity > 0 ? table->capacity * 2 : 64;
+  table->entries = memory_resize (table->entries, table->capacity, sizeof *table->entries);
+  free (table->slots);
+  table->slot_count = table->capacity * 2;
+  table->slots = memory_new (table->slot_count, sizeof *table->slots);
+  for (size_t i = 0; i < table->count; i++)
+    table->slots[key_table_slot (set, table, table->entries[i].key)] = (uint32_t) i + 1;
+}
+
+/* The key is not in the table yet. */
+static void
+key_table_add (const struct key_set *set, struct key_table *table, const char *node, const uint8_t key[KEY_SIZE])
+{
+  if (table->count == table->capacity)
+    key_table_grow (set, table);
+  struct listed_key *entry = &table->entries[table->count];
+  memcpy (entry->key, key, KEY_SIZE);
+  entry->node = node;
+  table->slots[key_table_slot (set, table, key)] = (uint32_t) ++table->count;
+}
+
+/* ---- loading ---- */
+
+/* What a load has read so far. */
+struct reading {
+  const char *folder;
+  struct listed_key *entries; /* their names are owned here */
+  size_t count, capacity;
+  struct buffer faults; /* sentences, parted by "; ", as many as an error holds */
+  size_t fault_count;
+};
+
+static void
+reading_free (struct reading *reading)
+{
+  for (size_t i = 0; i < reading->count; i++)
+    free ((char *) reading->entries[i].node);
+  free (reading->entries);
+  buffer_free (&reading->faults);
+}
+
+static void
+reading_fault (struct reading *reading, const char *text)
+{
+  if (reading->faults.length < sizeof ((struct error *) NULL)->text)
+    buffer_printf (&reading->faults, "%s%s", reading->fault_count > 0 ? "; " : "", text);
+  reading->fault_count++;
+}
+
+static void
+reading_file (struct reading *reading, const char *file)
+{
+  struct error error;
+  size_t length = strlen (file) - strlen (SUFFIX);
+  char *path = memory_format ("%s/%s", reading->folder, file);
+
+  if (reading->count == reading->capacity) {
+    reading->capacity = reading->capacity > 0 ? reading->capacity * 2 : 64;
+    reading->entries = memory_resize (reading->entries, reading->capacity, sizeof *reading->entries);
+  }
+  struct listed_key *entry = &reading->entries[reading->count];
+  if (node_name_check (file, length, &error) != 0) {
+    error_prefix (&error, "%s: ", path);
+    reading_fault (reading, error.text);
+  } else if (key_public_read (path, entry->key, &error) != 0) {
+    reading_fault (reading, error.text);
+  } else {
+    entry->node = memory_copy (file, length);
+    reading->count++;
+  }
+  free (path);
+}
+
+static int
+keep_key_files (const struct dirent *file)
+{
+  size_t length = strlen (file->d_name);
+  return file->d_name[0] != '.' && length > strlen (SUFFIX) &&
+         strcmp (file->d_name + length - strlen (SUFFIX), SUFFIX) == 0;
+}
+
+/* -1: nothing was read. */
+static int
+reading_folder (struct reading *reading, struct error *error)
+{
+  struct dirent **files = NULL;
+
+  if (key_folder_check (reading->folder, error) != 0)
+    return -1;
+  int count = scandir (reading->folder, &files, keep_key_files, alphasort);
+  if (count < 0)
+    return error_set (error, "%s: %s", reading->folder, strerror (errno));
+  for (int i = 0; i < count; i++) {
+    if (count <= KEY_SET_MAX)
+      reading_file (reading, files[i]->d_name);
+    free (files[i]);
+  }
+  free (files);
+  if (count > KEY_SET_MAX)
+    return error_set (error, "%s: holds %d keys; at most %d can be used", reading->folder, count, KEY_SET_MAX);
+  return 0;
+}
+
+static int
+compare_keys (const void *one, const void *other)
+{
+  const struct listed_key *a = one, *b = other;
+  int order = memcmp (a->key, b->key, KEY_SIZE);
+  return order != 0 ? order : strcmp (a->node, b->node);
+}
+
+/* A table of what was read. A key that stands under several names could be any of them: all of these stay out. */
+static struct key_table
+reading_table (struct key_set *set, struct reading *reading)
+{
+  struct key_table table = { 0 };
+
+  if (reading->count > 0)
+    qsort (reading->entries, reading->count, sizeof *reading->entries, compare_keys);
+  for (size_t i = 0, next; i < reading->count; i = next) {
+    const struct listed_key *entry = &reading->entries[i];
+    for (next = i + 1; next < reading->count && memcmp (entry->key, entry[next - i].key, KEY_SIZE) == 0; next++) {
+      struct error error;
+      error_set (&error, "%s/%s" SUFFIX " and %s/%s" SUFFIX " hold the same key; both are left out", reading->folder,
+                 entry->node, reading->folder, entry[next - i].node);
+      reading_fault (reading, error.text);
+    }
+    if (next == i + 1)
+      key_table_add (set, &table, name_intern (set, entry->node), entry->key);
+  }
+  return table;
+}
+
+int
+key_set_load (struct key_set *set, const char *folder, struct error *error)
+{
+  struct reading reading = { .folder = folder };
+
+  pthread_mutex_lock (&set->changing);
+  int result = reading_folder (&reading, error);
+  if (result == 0) {
+    struct key_table table = reading_table (set, &reading);
+    pthread_rwlock_wrlock (&set->lock);
+    struct key_table old = set->table;
+    set->table = table;
+    atomic_fetch_add (&set->generation, 1);
+    pthread_rwlock_unlock (&set->lock);
+    key_table_clear (&old);
+  }
+  pthread_mutex_unlock (&set->changing);
+
+  if (reading.fault_count > 0) {
+    result = error_set (error, "%.*s", (int) reading.faults.length, reading.faults.data);
+    if (reading.fault_count > 1)
+      error_prefix (error, "%zu faults: ", reading.fault_count);
+  }
+  reading_free (&reading);
+  return result;
+}
+
+/* ---- the rest ---- */
+
+int
+key_set_add (struct key_set *set, const char *node, const uint8_t key[KEY_SIZE], struct error *error)
+{
+  int result = node_name_check (node, strlen (node), error);
+  if (result != 0)
+    return result;
+
+  pthread_mutex_lock (&set->changing);
+  pthread_rwlock_wrlock (&set->lock);
+  const struct listed_key *same = key_table_find (set, &set->table, key);
+  const char *name = name_intern (set, node);
+  if (same != NULL)
+    result = error_set (error, "%s: its key is listed already, for %s", node, same->node);
+  for (size_t i = 0; result == 0 && i < set->table.count; i++)
+    if (set->table.entries[i].node == name) /* interned: the same name is the same text */
+      result = error_set (error, "%s: has a key already", node);
+  if (result == 0) {
+    key_table_add (set, &set->table, name, key);
+    atomic_fetch_add (&set->generation, 1);
+  }
+  pthread_rwlock_unlock (&set->lock);
+  pthread_mutex_unlock (&set->changing);
+  return result;
+}
+
+/* Taking a lock changes it, asking does not: hence the casts of `set` in what only asks. */
+static void
+lock_shared (const struct key_set *set)
+{
+  pthread_rwlock_rdlock (&((struct key_set *) set)->lock);
+}
+
+static void
+unlock (const struct key_set *set)
+{
+  pthread_rwlock_unlock (&((struct key_set *) set)->lock);
+}
+
+size_t
+key_set_count (const struct key_set *set)
+{
+  lock_shared (set);
+  size_t count = set->table.count;
+  unlock (set);
+  return count;
+}
+
+const char *
+key_set_node (const struct key_set *set, const uint8_t key[KEY_SIZE])
+{
+  lock_shared (set);
+  const struct listed_key *entry = key_table_find (set, &set->table, key);
+  const char *node = entry != NULL ? entry->node : NULL;
+  unlock (set);
+  return node;
+}
+
+uint64_t
+key_set_generation (const struct key_set *set)
+{
+  return atomic_load (&((struct key_set *) set)->generation);
+}
+
+static int
+compare_nodes (const void *one, const void *other)
+{
+  const struct listed_key *a = one, *b = other;
+  return strcmp (a->node, b->node);
+}
+
+void
+key_set_each (const struct key_set *set, void (*each) (void *context, const char *node, const uint8_t key[KEY_SIZE]),
+              void *context)
+{
+  /* A copy, so that `each` may take its time and may ask the set. */
+  lock_shared (set);
+  size_t count = set->table.count;
+  struct listed_key *entries = memory_new (count, sizeof *entries);
+  if (count > 0)
+    memcpy (entries, set->table.entries, count * sizeof *entries);
+  unlock (set);
+
+  if (count > 0)
+    qsort (entries, count, sizeof *entries, compare_nodes);
+  for (size_t i = 0; i < count; i++)
+    each (context, entries[i].node, entries[i].key);
+  free (entries);
+}

@@ -1,0 +1,245 @@
+/* What the parts of the link share; for common/link alone. */
+#ifndef SYNOP_LINK_PRIVATE_H
+#define SYNOP_LINK_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <zmq.h>
+
+#include "synop/control.h"
+#include "synop/link.h"
+
+#define LINK_ROUTING_MAX sizeof ((struct link_message *) NULL)->routing
+#define LINK_SIZE_SLACK 64 /* MAXMSGSIZE counts what CURVE adds, 33 bytes */
+#define LINK_HANDSHAKE_MS 10000
+#define LINK_DOMAIN_DATA "synop-data" /* of ZAP: which port is meant */
+#define LINK_DOMAIN_CONTROL "synop-control"
+
+/* ---- link_socket.c: endpoints and options ---- */
+
+struct link_endpoint {
+  char host[LINK_ENDPOINT_MAX - 32]; /* with its brackets */
+  unsigned port;                     /* 0: "*" */
+};
+int link_endpoint_parse (const char *text, struct link_endpoint *endpoint, struct error *error);
+void link_endpoint_write (const struct link_endpoint *endpoint, char text[LINK_ENDPOINT_MAX]);
+bool link_endpoint_is_ipv6 (const struct link_endpoint *endpoint);
+
+int link_context_check (void *context, struct error *error); /* and that libzmq has CURVE */
+void *link_socket_open (void *context, int type, struct error *error);
+void link_socket_close (void *socket);                      /* NULL is fine */
+void link_set (void *socket, int option, int value);        /* of our own making: cannot fail */
+void link_set_size_max (void *socket, size_t message_size); /* ZMQ_MAXMSGSIZE */
+void link_set_key (void *socket, int option, const uint8_t key[KEY_SIZE]);
+
+/* ---- link_monitor.c: what libzmq tells of a socket's connections ---- */
+
+/* A socket on which the events (of zmq_socket_monitor) of `socket` arrive. Before `socket` binds or connects. */
+void *link_monitor_open (void *context, void *socket, const char *address, int events, struct error *error);
+void link_monitor_close (void *monitor, void *socket);
+bool link_monitor_read (void *monitor, unsigned *event, uint32_t *value); /* false: nothing more for now */
+#define LINK_CROWDED_STATUS 400 /* of ZAP: a key that is listed, and has enough connections */
+#define LINK_HANDSHAKE_FAILED                                                                                          \
+  (ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+
+/* Counted by the receiving thread, but for key_revoked by the taking one too; read by any. */
+struct link_tally {
+  _Atomic uint64_t accepted, connections, handshake_failed, key_refused, key_revoked, dropped_full, dropped_user,
+      malformed, zap_malformed, connections_ended;
+};
+
+struct link_server;
+
+struct link_watcher { /* over the connections of one listening socket */
+  void *monitor;
+  enum link_channel channel;
+  uint64_t pending; /* accepted, and the end of the handshake not known yet */
+  uint64_t owed;    /* failures told whose DISCONNECTED has not come yet */
+  uint64_t
+      early; /* failures told while none was pending: of a connection whose ACCEPTED comes later, or counted already */
+};
+#define LINK_WATCHER_EVENTS                                                                                            \
+  (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | LINK_HANDSHAKE_FAILED)
+void link_watcher_read (struct link_watcher *watcher, struct link_server *link);
+
+/* ---- link_users.c: User-Id to node ---- */
+
+#define LINK_CHANNELS 2
+
+struct link_user_share { /* of the connections to a port */
+  size_t count;
+  int fds[LINK_KEY_CONNECTIONS];
+};
+
+struct link_user { /* lives as long as the link; there are as many as keys were ever admitted */
+  struct link_user *next;
+  char id[KEY_TEXT_SIZE];
+  uint8_t key[KEY_SIZE];
+  const char *node; /* NULL: not listed now; as of `generation` */
+  uint64_t generation;
+  size_t queued_bytes, queued_messages; /* under the queue's lock */
+  struct link_user_share shares[LINK_CHANNELS];
+};
+
+#define LINK_USER_BUCKETS 4096
+struct link_users { /* of the receiving thread */
+  struct link_user *buckets[LINK_USER_BUCKETS];
+};
+/* By the key's text, of KEY_TEXT_SIZE - 1 characters, behind which there may be more. NULL: it is no key. */
+struct link_user *link_users_find (struct link_users *users, const char *id);
+void link_users_free (struct link_users *users);
+void link_user_look_up (struct link_user *user, const struct key_set *allowed);
+
+/* ---- link_connections.c: whose connection is which; of the receiving thread ---- */
+
+struct link_address {
+  uint8_t ip[16]; /* IPv4 as ::ffff:... */
+  uint16_t port;
+};
+
+struct link_connection {
+  bool used;
+  enum link_channel channel;
+  struct link_address address;
+  struct link_user *user; /* NULL: not known */
+  uint64_t serial;        /* of the admission that made it his */
+  uint64_t first_serial;  /* lower ones were given before it began */
+  bool certain;           /* a message said so */
+  bool refused;           /* by ZAP: libzmq is about to end it */
+  bool ending;            /* by us: likewise */
+  int64_t heard_ns;       /* its last message, or its admission */
+  bool unowned;           /* it is in the list of those without an owner, */
+  int64_t unowned_ns;     /* since then; */
+  int previous, next;     /* its neighbours there */
+};
+
+struct link_connections {
+  struct link_connection *at; /* by descriptor */
+  int (*open)[LINK_CHANNELS]; /* likewise: how many began and have not ended, as far as was told */
+  size_t capacity, count, ending;
+  size_t max; /* of all of them; 0: no bound */
+  int64_t handshake_ns;
+  uint64_t serial;    /* of the last admission */
+  int oldest, newest; /* of those without an owner */
+};
+
+void link_connections_init (struct link_connections *connections, size_t max, int64_t handshake_ns);
+void link_connections_free (struct link_connections *connections);
+/* The monitor's events. */
+void link_connection_began (struct link_server *link, enum link_channel channel, int fd);
+/* False: its beginning was not told yet. */
+bool link_connection_ended (struct link_server *link, enum link_channel channel, int fd);
+/* ZAP's: the serial number of the admission, or 0 when the key has enough connections. */
+uint64_t link_connection_admit (struct link_server *link, enum link_channel channel, const char *address,
+                                struct link_user *user);
+void link_connection_refused (struct link_server *link, enum link_channel channel, const char *address);
+/* A message of that admission came by that descriptor. */
+void link_connection_heard (struct link_server *link, enum link_channel channel, int fd, struct link_user *user,
+                            uint64_t serial, int64_t now_ns);
+/* Ends what has no owner for too long; returns when to look again. */
+int64_t link_connections_tidy (struct link_server *link, int64_t now_ns);
+
+/* ---- link_queue.c: what goes from thread to thread ---- */
+
+struct link_entry { /* a message on its way to the main thread */
+  struct link_entry *next;
+  struct link_user *user;
+  const char *node; /* as of `generation` of the key set */
+  uint64_t generation;
+  int64_t received_ns;
+  enum link_channel channel;
+  bool quiet; /* answered already: nobody needs to be woken for it */
+  size_t routing_length;
+  uint8_t routing[LINK_ROUTING_MAX];
+  zmq_msg_t message;
+};
+struct link_entry *link_entry_create (void);
+void link_entry_destroy (struct link_entry *entry);
+
+struct link_queue {
+  pthread_mutex_t lock;
+  struct link_entry *first, **end;
+  size_t bytes, messages;
+  size_t bytes_max, messages_max, user_bytes_max, user_messages_max;
+  int fd;    /* an eventfd, not 0 when there are messages that are not quiet */
+  bool loud; /* there is one of those */
+  bool told;
+};
+enum link_pushed { LINK_PUSHED, LINK_FULL, LINK_USER_FULL };
+int link_queue_init (struct link_queue *queue, size_t bytes, size_t messages, size_t message_max, struct error *error);
+void link_queue_free (struct link_queue *queue);
+enum link_pushed link_queue_push (struct link_queue *queue, struct link_entry *entry); /* PUSHED: it owns it */
+void link_queue_tell (struct link_queue *queue); /* wakes the other side, once for all that was pushed */
+struct link_entry *link_queue_take (struct link_queue *queue, size_t max); /* a list */
+
+struct link_answer {
+  struct link_answer *next;
+  size_t routing_length;
+  uint8_t routing[LINK_ROUTING_MAX];
+  size_t length;
+  uint8_t bytes[];
+};
+
+struct link_outbox {
+  pthread_mutex_t lock;
+  struct link_answer *first, **end;
+  size_t bytes, messages;
+};
+void link_outbox_init (struct link_outbox *outbox);
+void link_outbox_free (struct link_outbox *outbox);
+/* -1: full. 1: it was empty, so somebody must be woken. */
+int link_outbox_push (struct link_outbox *outbox, const uint8_t *routing, size_t routing_length, const void *bytes,
+                      size_t length);
+struct link_answer *link_outbox_take (struct link_outbox *outbox); /* all */
+
+int link_eventfd (struct error *error);
+void link_eventfd_raise (int fd);
+void link_eventfd_lower (int fd);
+
+/* ---- the aggregator's end ---- */
+
+/* Keys whose connections were refused since that was asked for. */
+struct link_crowded {
+  char node[65];
+  uint64_t count;
+};
+#define LINK_CROWDED_MAX 64
+
+struct link_server {
+  void *context, *data, *control, *zap;
+  struct link_watcher data_watcher, control_watcher;
+  int wake; /* an eventfd: there are answers, or `stop` */
+  _Atomic bool stop;
+  pthread_t thread;
+  bool running;
+  struct key_set *allowed;
+  size_t (*answer_now) (void *context, const char *node, const void *bytes, size_t length, int64_t received_ns,
+                        uint8_t answer[LINK_ANSWER_NOW_MAX]);
+  void *answer_context;
+  size_t data_bytes_max;
+  char endpoint[LINK_ENDPOINT_MAX];
+  struct link_tally tally;
+  struct link_queue queue;
+  struct link_outbox outbox;
+  struct link_users users; /* of the receiving thread */
+  struct link_connections connections;
+  struct link_entry *spare; /* of the receiving thread */
+  pthread_mutex_t refused_lock;
+  char refused_key[KEY_TEXT_SIZE], refused_address[64];
+  struct link_crowded crowded[LINK_CROWDED_MAX];
+  size_t crowded_count;
+};
+
+void *link_receive (void *link);                 /* link_receive.c: the receiving thread */
+void link_zap_answer (struct link_server *link); /* link_zap.c: all requests that wait */
+
+static inline void
+link_count (_Atomic uint64_t *counter)
+{
+  atomic_fetch_add_explicit (counter, 1, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,255 @@
+/* Tables of a history as files: however many there are, and whoever came first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <hdf5.h>
+
+#include "aggregator/command/export.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+struct scene {
+  char folder[64], path[128];
+  struct export export;
+};
+
+static int
+set_up (void **state)
+{
+  struct scene *scene = memory_new (1, sizeof *scene);
+
+  strcpy (scene->folder, "/tmp/synop-export.XXXXXX");
+  assert_non_null (mkdtemp (scene->folder));
+  snprintf (scene->path, sizeof scene->path, "%s/out", scene->folder);
+  globs_init (&scene->export.groups, "");
+  *state = scene;
+  return 0;
+}
+
+static int
+tear_down (void **state)
+{
+  struct scene *scene = *state;
+  char *command = memory_format ("rm -rf '%s'", scene->folder);
+
+  globs_free (&scene->export.groups);
+  assert_int_equal (system (command), 0);
+  free (command);
+  free (scene);
+  return 0;
+}
+
+static void
+begin (struct scene *scene, const struct export_format *format)
+{
+  struct error error;
+
+  if (export_begin (&scene->export, format, scene->path, &error) < 0)
+    fail_msg ("%s", error.text);
+}
+
+static void
+end (struct scene *scene)
+{
+  struct error error;
+
+  if (export_end (&scene->export, &error) < 0)
+    fail_msg ("%s", error.text);
+}
+
+/* One frame with one row of this group. */
+static void
+add (struct scene *scene, const char *node, const struct group *group)
+{
+  const struct group *const groups[] = { group };
+  struct schema schema = { .groups = groups, .group_count = 1 };
+  struct frame_header header = { .session = 1, .sequence = 1 };
+  struct table table;
+  struct report_group pair = { .now = &table };
+  struct cluster_frame frame = { .header = &header, .schema = &schema, .groups = &pair, .time_ns = NS_PER_S };
+  struct error error;
+
+  snprintf (header.node, sizeof header.node, "%s", node);
+  table_init (&table, group);
+  table_begin (&table);
+  table_set_uint (&table, TABLE_NODE, 0, 42);
+  if (export_frame (&scene->export, &frame, &error) < 0)
+    fail_msg ("%s", error.text);
+  table_free (&table);
+}
+
+static char *
+read_text (struct scene *scene, const char *name)
+{
+  char *path = memory_format ("%s/%s", scene->path, name), *text = memory_new (1, 4096);
+  FILE *file = fopen (path, "r");
+
+  if (!file)
+    fail_msg ("%s", path);
+  text[fread (text, 1, 4095, file)] = '\0';
+  fclose (file);
+  free (path);
+  return text;
+}
+
+static void
+assert_lines (struct scene *scene, const char *name, const char *column, size_t lines)
+{
+  char *text = read_text (scene, name);
+  size_t count = 0;
+
+  for (const char *at = text; (at = strchr (at, '\n')); at++)
+    count++;
+  if (!strstr (text, column) || count != lines)
+    fail_msg ("%s: %s", name, text);
+  free (text);
+}
+
+#define SCHEMAS 30
+#define GROUPS 128
+
+/* Far more tables than files may be open. */
+static void
+test_many_tables (void **state)
+{
+  static struct metric metrics[SCHEMAS];
+  static char names[SCHEMAS][24], group_names[GROUPS][24];
+  static struct group groups[SCHEMAS][GROUPS];
+  struct scene *scene = *state;
+  struct rlimit limit;
+
+  for (int i = 0; i < SCHEMAS; i++) {
+    snprintf (names[i], sizeof names[i], "metric_%d", i);
+    metrics[i] = (struct metric){ names[i], GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Help." };
+    for (int k = 0; k < GROUPS; k++) {
+      snprintf (group_names[k], sizeof group_names[k], "group_%d", k);
+      groups[i][k] = (struct group){ group_names[k], "system_data", "", "", "", 0, "Help.", &metrics[i], 1 };
+    }
+  }
+  getrlimit (RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = 64;
+  setrlimit (RLIMIT_NOFILE, &limit);
+  begin (scene, &export_csv);
+  for (int turn = 0; turn < 2; turn++)
+    for (int i = 0; i < SCHEMAS; i++)
+      for (int k = 0; k < GROUPS; k++)
+        add (scene, "n1", &groups[i][k]);
+  end (scene);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit (RLIMIT_NOFILE, &limit);
+  assert_lines (scene, "group_0.csv", "metric_0", 3);
+  assert_lines (scene, "group_127-30.csv", "metric_29", 3);
+}
+
+static const struct metric metrics_of[] = {
+  { "common", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
+  { "strange", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
+  { "rare", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
+};
+#define LOAD(which)                                                                                                    \
+  {                                                                                                                    \
+    "load", "system_data", "", "", "", 0, "Help.", &metrics_of[which], 1                                               \
+  }
+static const struct group common = LOAD (0), strange = LOAD (1), rare = LOAD (2);
+
+/* A node whose group is another than everybody's does not get its name, though it came first and says most. */
+static void
+add_shapes (struct scene *scene)
+{
+  add (scene, "n9", &rare);
+  for (int i = 0; i < 20; i++)
+    add (scene, "evil", &strange);
+  for (int i = 1; i <= 3; i++) {
+    char node[16];
+    snprintf (node, sizeof node, "n%d", i);
+    add (scene, node, &common);
+  }
+}
+
+static void
+test_most_common (void **state)
+{
+  struct scene *scene = *state;
+
+  begin (scene, &export_csv);
+  add_shapes (scene);
+  end (scene);
+  assert_lines (scene, "load.csv", "common", 4);
+  assert_lines (scene, "load-2.csv", "strange", 21);
+  assert_lines (scene, "load-3.csv", "rare", 2);
+}
+
+static void
+test_most_common_json (void **state)
+{
+  struct scene *scene = *state;
+
+  begin (scene, &export_json);
+  add_shapes (scene);
+  end (scene);
+  assert_lines (scene, "load.json", "common", 5);
+}
+
+static hssize_t
+rows_of (hid_t file, const char *name)
+{
+  hid_t set = H5Dopen2 (file, name, H5P_DEFAULT), space = H5Dget_space (set);
+  hssize_t rows = H5Sget_simple_extent_npoints (space);
+
+  H5Sclose (space);
+  H5Dclose (set);
+  return rows;
+}
+
+static void
+test_most_common_hdf5 (void **state)
+{
+  struct scene *scene = *state;
+  hid_t file;
+
+  begin (scene, &export_hdf5);
+  add_shapes (scene);
+  end (scene);
+  file = H5Fopen (scene->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  assert_true (file >= 0);
+  assert_int_equal (rows_of (file, "load"), 3);
+  assert_int_equal (rows_of (file, "load-2"), 20);
+  assert_int_equal (rows_of (file, "load-3"), 1);
+  H5Fclose (file);
+}
+
+/* Of as many nodes the first stays. */
+static void
+test_first_of_equal (void **state)
+{
+  struct scene *scene = *state;
+
+  begin (scene, &export_csv);
+  add (scene, "n1", &common);
+  add (scene, "n2", &strange);
+  add (scene, "n2", &strange);
+  end (scene);
+  assert_lines (scene, "load.csv", "common", 2);
+  assert_lines (scene, "load-2.csv", "strange", 3);
+}
+
+int
+main (void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown (function, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+    TEST (test_many_tables),      TEST (test_most_common),    TEST (test_most_common_json),
+    TEST (test_most_common_hdf5), TEST (test_first_of_equal),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
