@@ -85,7 +85,7 @@ leave_out_spoofed (struct look *look, struct buffer *cgroup)
   }
   while (cgroup_line_next (&at, end, &line))
     if (is_spoofed (look, &line))
-      memset ((char *) line.path + 1, ' ', line.path_length - 1); /* "/    ": nobody's */
+      memset (cgroup->data + (line.path + 1 - cgroup->data), ' ', line.path_length - 1); /* "/    ": nobody's */
   pthread_mutex_unlock (&look->mutex);
 }
 

@@ -1,9 +1,9 @@
 /* The time by which the history's age counts, when clocks jump. */
 #include "aggregator/history/history_age.h"
 
-#include "aggregator/history_store.h"
+#include "aggregator/history/history_store.h"
 
-#include "tests/unit/history_bench.h"
+#include "tests/unit/aggregator/history/history_bench.h"
 
 #define NOW (INT64_C (1700000000) * NS_PER_S)
 #define HOUR (3600 * NS_PER_S)
