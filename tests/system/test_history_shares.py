@@ -53,3 +53,13 @@ def test_new_schema_with_each_session(cluster):
     assert len([event for event in events if event["event"] == "schema_new"]) < 20
     assert [event for event in events if event["event"] == "over_share" and event["what"] == "schemas"]
     assert used(cluster.history) < MAX_SIZE + MIB
+
+
+def test_gaps_in_the_numbers(cluster):
+    """Every second sequence number is left out, at 4,000 a second: each frame is a chunk of its own."""
+    with Siege(cluster, **SIEGE) as siege, evil(cluster) as peer:
+        peer.start()
+        for number in siege.turns(peer, each=4000, seconds=6):
+            peer.publish_raw(protocol.pack(good_frame(peer, sequence=2 * number + 1)))
+    siege.assert_stored()
+    assert used(cluster.history) < MAX_SIZE + MIB
