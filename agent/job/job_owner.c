@@ -204,7 +204,7 @@ job_add (struct job_scan *scan, const struct job_found *found, uint64_t start)
     hold_back (scan, JOB_HELD_FAST, found->payer);
     return NULL;
   }
-  if (!make_room (scan, trusted, found->payer) || !choose_label (scan, found, label))
+  if (!choose_label (scan, found, label) || !make_room (scan, trusted, found->payer))
     return NULL;
   if (!scan->book)
     book_open (scan);

@@ -222,6 +222,32 @@ test_places_are_shared (void **state)
   machine_free (&machine);
 }
 
+/* A claim for which there is no label takes no place from anybody. */
+static void
+test_claim_without_a_label_displaces_nobody (void **state)
+{
+  struct machine machine;
+
+  (void) state;
+  machine_needs_root ();
+  machine_init (&machine);
+  put_jobs (&machine, 1000, JOBS_MAX - 2, 1002, 5);
+  for (int i = 0; i < 2; i++) {
+    machine_put (
+        &machine,
+        (struct made){ .pid = 900 + i, .environment = i ? "SYNOP_JOB_ID=a@1001" : "SYNOP_JOB_ID=a", .start = 5 });
+    machine_give_to (&machine, 900 + i, 1002);
+  }
+  machine_open (&machine, "");
+  scans (&machine, 3);
+  assert_int_equal (jobs_of (&machine, 1002), JOBS_MAX);
+  machine_put (&machine, (struct made){ .pid = 5000, .environment = "SYNOP_JOB_ID=a", .start = 100350 });
+  machine_give_to (&machine, 5000, 1001);
+  scans (&machine, 4);
+  assert_int_equal (jobs_of (&machine, 1002), JOBS_MAX);
+  machine_free (&machine);
+}
+
 static void
 test_user_who_begins_many (void **state)
 {
@@ -351,10 +377,15 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_two_users_claim_one_id), cmocka_unit_test (test_cgroup_contradicts_claim),
-    cmocka_unit_test (test_user_in_environment),    cmocka_unit_test (test_places_are_shared),
-    cmocka_unit_test (test_user_who_begins_many),   cmocka_unit_test (test_users),
-    cmocka_unit_test (test_processes_that_hang),    cmocka_unit_test (test_folders_that_users_make),
+    cmocka_unit_test (test_two_users_claim_one_id),
+    cmocka_unit_test (test_cgroup_contradicts_claim),
+    cmocka_unit_test (test_user_in_environment),
+    cmocka_unit_test (test_places_are_shared),
+    cmocka_unit_test (test_claim_without_a_label_displaces_nobody),
+    cmocka_unit_test (test_user_who_begins_many),
+    cmocka_unit_test (test_users),
+    cmocka_unit_test (test_processes_that_hang),
+    cmocka_unit_test (test_folders_that_users_make),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
