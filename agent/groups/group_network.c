@@ -23,6 +23,7 @@
 #include "agent/source/paired.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 #define SPEED_SAMPLES 60      /* the speed is asked for in one of so many samples, and when the carrier changes */
@@ -180,10 +181,7 @@ interface_find (struct network *network, struct scan name, size_t at)
     if (is_named (&network->interfaces[i], &name))
       return &network->interfaces[i];
 
-  if (network->count == network->capacity) {
-    network->capacity = network->capacity ? 2 * network->capacity : 16;
-    network->interfaces = memory_resize (network->interfaces, network->capacity, sizeof *network->interfaces);
-  }
+  array_reserve (network->interfaces, network->capacity, network->count + 1);
   if (at > network->count)
     at = network->count;
   interface = &network->interfaces[at];

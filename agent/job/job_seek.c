@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/job/job_scan_private.h"
+#include "synop/array.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define YOUNG_TRIES 3
 #define YOUNG_S 10    /* older ones have begun their program */
@@ -25,11 +25,7 @@ young_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, boo
 
   if (tries >= YOUNG_TRIES && !watched)
     return;
-  if (scan->young_count == scan->young_capacity) {
-    scan->young_capacity = scan->young_capacity ? scan->young_capacity * 2 : 64;
-    scan->young = memory_resize (scan->young, scan->young_capacity, sizeof *scan->young);
-  }
-  young = &scan->young[scan->young_count++];
+  young = array_add (scan->young, scan->young_count, scan->young_capacity);
   *young = (struct young){ .pid = pid, .start = start, .tries = tries + 1 };
   young->due_ns = scan->now_ns + halves[tries < YOUNG_TRIES ? tries : YOUNG_TRIES] * (NS_PER_S / 2);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -48,11 +49,7 @@ struct job_worker {
 static void
 queries_add (struct queries *queries, const struct job_query *query)
 {
-  if (queries->count == queries->capacity) {
-    queries->capacity = queries->capacity ? queries->capacity * 2 : 64;
-    queries->list = memory_resize (queries->list, queries->capacity, sizeof *query);
-  }
-  queries->list[queries->count++] = *query;
+  *array_add (queries->list, queries->count, queries->capacity) = *query;
 }
 
 /* What a storm of processes needed is given back. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/source/glob_list.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 static const char *const remote_types[] = {
@@ -106,16 +107,6 @@ table_line (struct mount *mount, char *line)
   mount->id = mount->device[0] == '/' ? mount->device : "";
   mount->root = "/";
   return mount->point[0] == '/' && mount->type[0];
-}
-
-static void
-mounts_add (struct mounts *mounts, const struct mount *mount)
-{
-  if (mounts->count == mounts->capacity) {
-    mounts->capacity = mounts->capacity ? 2 * mounts->capacity : 32;
-    mounts->list = memory_resize (mounts->list, mounts->capacity, sizeof *mounts->list);
-  }
-  mounts->list[mounts->count++] = *mount;
 }
 
 static bool
@@ -214,7 +205,7 @@ lines_read (struct mounts *mounts, enum mounts_format format)
       return strange + 1;
     *end = '\0';
     if (format == MOUNTS_INFO ? mountinfo_line (&mount, line) : table_line (&mount, line))
-      mounts_add (mounts, &mount);
+      *array_add (mounts->list, mounts->count, mounts->capacity) = mount;
     else
       strange++;
   }

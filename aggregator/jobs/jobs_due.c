@@ -1,7 +1,7 @@
 /* The jobs that run as a heap, by when each is due: so that a tick looks at those alone for which there is something to do,
  * however many there are. */
 #include "aggregator/jobs/jobs_private.h"
-#include "synop/memory.h"
+#include "synop/array.h"
 
 static bool
 is_before (const struct job *one, const struct job *other)
@@ -39,10 +39,7 @@ settle (struct jobs *jobs, size_t index)
 void
 job_due_add (struct jobs *jobs, struct job *job, int64_t due)
 {
-  if (jobs->due_count == jobs->due_capacity) {
-    jobs->due_capacity = jobs->due_capacity ? 2 * jobs->due_capacity : 64;
-    jobs->due = memory_resize (jobs->due, jobs->due_capacity, sizeof *jobs->due);
-  }
+  array_reserve (jobs->due, jobs->due_capacity, jobs->due_count + 1);
   job->due = due;
   put (jobs, jobs->due_count++, job);
   settle (jobs, job->due_index);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregator/jobs/jobs_private.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 int
@@ -142,10 +143,7 @@ jobs_node (struct jobs *jobs, const char *name)
       return jobs->nodes[middle];
     *(order < 0 ? &high : &low) = order < 0 ? middle : middle + 1;
   }
-  if (jobs->node_count == jobs->node_capacity) {
-    jobs->node_capacity = jobs->node_capacity ? 2 * jobs->node_capacity : 16;
-    jobs->nodes = memory_resize (jobs->nodes, jobs->node_capacity, sizeof (struct jobs_node *));
-  }
+  array_reserve (jobs->nodes, jobs->node_capacity, jobs->node_count + 1);
   node = memory_new (1, sizeof *node);
   node->name = memory_string (name);
   node->owner = (struct job_owner){ .kind = OWNER_NODE, .name = node->name };
@@ -202,10 +200,7 @@ job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node)
     use->next->place = &use->next;
   node->uses = use;
   keyed_table_add (&jobs->uses, &use->of_label, job->of_label.hash ^ node->salt);
-  if (job->use_count == job->use_capacity) {
-    job->use_capacity = job->use_capacity ? 2 * job->use_capacity : 2;
-    job->uses = memory_resize (job->uses, job->use_capacity, sizeof (struct job_use *));
-  }
+  array_reserve (job->uses, job->use_capacity, job->use_count + 1);
   memmove (job->uses + at + 1, job->uses + at, (job->use_count++ - at) * sizeof (struct job_use *));
   job->uses[at] = use;
   return use;

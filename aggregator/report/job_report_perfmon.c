@@ -13,8 +13,8 @@
 #include "aggregator/report/job_columns.h"
 #include "aggregator/report/job_report_private.h"
 #include "aggregator/report/job_report_write.h"
+#include "synop/array.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define NONE JOB_COLUMNS_NONE
 #define TIME_PLACES 5
@@ -291,11 +291,7 @@ take_frame (void *context, size_t walked, const struct cluster_frame *frame)
   row = heart ? table_find_row (heart, job, strlen (job), 0) : NONE;
   if (row == NONE)
     return merging->failed;
-  if (merging->count == merging->capacity) {
-    merging->capacity = merging->capacity ? 2 * merging->capacity : 1024;
-    merging->samples = memory_resize (merging->samples, merging->capacity, sizeof merging->samples[0]);
-  }
-  sample = &merging->samples[merging->count++];
+  sample = array_add (merging->samples, merging->count, merging->capacity);
   sample->time_ns = frame->time_ns;
   for (size_t i = 0; i < QUANTITIES; i++)
     sample->values[i] = quantity_value (merging, frame, i, row);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "synop/array.h"
 #include "synop/buffer.h"
 #include "synop/key_folder.h"
 #include "synop/memory.h"
@@ -176,10 +177,7 @@ reading_file (struct reading *reading, const char *file)
   size_t length = strlen (file) - strlen (SUFFIX);
   char *path = memory_format ("%s/%s", reading->folder, file);
 
-  if (reading->count == reading->capacity) {
-    reading->capacity = reading->capacity > 0 ? reading->capacity * 2 : 64;
-    reading->entries = memory_resize (reading->entries, reading->capacity, sizeof *reading->entries);
-  }
+  array_reserve (reading->entries, reading->capacity, reading->count + 1);
   struct listed_key *entry = &reading->entries[reading->count];
   if (node_name_check (file, length, &error) != 0) {
     error_prefix (&error, "%s: ", path);
