@@ -17,8 +17,8 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zmq.h>
 
-#include "common/keys/z85.h"
 #include "synop/key_folder.h"
 #include "synop/memory.h"
 
@@ -45,15 +45,21 @@ key_pair_make (struct key_pair *pair)
 void
 key_text (const uint8_t key[KEY_SIZE], char text[KEY_TEXT_SIZE])
 {
-  z85_encode (key, KEY_SIZE, text);
+  zmq_z85_encode (text, key, KEY_SIZE);
 }
 
 int
 key_from_text (const char *text, size_t length, uint8_t key[KEY_SIZE], struct error *error)
 {
+  char digits[KEY_TEXT_SIZE] = { 0 };
+  bool good;
+
   if (length != KEY_TEXT_SIZE - 1)
     return error_set (error, "expected a key of %d characters of Z85, not of %zu", KEY_TEXT_SIZE - 1, length);
-  if (z85_decode (text, length, key) == 0)
+  memcpy (digits, text, length);
+  good = strlen (digits) == length && zmq_z85_decode (key, digits) != NULL;
+  sodium_memzero (digits, sizeof digits);
+  if (good)
     return 0;
   sodium_memzero (key, KEY_SIZE);
   return error_set (error, "expected a key in Z85; this holds characters that cannot stand in one");
