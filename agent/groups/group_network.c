@@ -18,12 +18,12 @@
 #include "agent/sampling/bounds.h"
 #include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
-#include "agent/source/glob_list.h"
 #include "agent/source/layers.h"
 #include "agent/source/paired.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"
 #include "synop/array.h"
+#include "synop/globs.h"
 #include "synop/memory.h"
 
 #define SPEED_SAMPLES 60      /* the speed is asked for in one of so many samples, and when the carrier changes */
@@ -188,7 +188,7 @@ interface_find (struct network *network, struct scan name, size_t at)
   memmove (interface + 1, interface, (network->count++ - at) * sizeof *interface);
   text = memory_copy (name.at, scan_length (&name));
   *interface =
-      (struct interface){ .name = text, .excluded = glob_list_matches (network->context->network_exclude, text) };
+      (struct interface){ .name = text, .excluded = globs_list_matches (network->context->network_exclude, text) };
   interface_place (network, interface);
   reader_init (&interface->carrier, network->context->root, "/sys/class/net/%s/carrier", text);
   return interface;

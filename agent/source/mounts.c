@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/source/glob_list.h"
 #include "synop/array.h"
+#include "synop/globs.h"
 #include "synop/memory.h"
 
 static const char *const remote_types[] = {
@@ -153,11 +153,11 @@ is_wanted (const struct mount *mount, const char *exclude, const char *types_exc
 {
   if (is_pseudo_type (mount->type) && !(strcmp (mount->type, "overlay") == 0 && strcmp (mount->point, "/") == 0))
     return false;
-  if (glob_list_matches (MOUNTS_PSEUDO_POINTS, mount->point))
+  if (globs_list_matches (MOUNTS_PSEUDO_POINTS, mount->point))
     return false;
-  if (types_exclude && glob_list_matches (types_exclude, mount->type))
+  if (types_exclude && globs_list_matches (types_exclude, mount->type))
     return false;
-  return !(exclude && glob_list_matches (exclude, mount->point));
+  return !(exclude && globs_list_matches (exclude, mount->point));
 }
 
 /* Of one file system mounted in several places the one that shows all of it, else the first. */
