@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
 
@@ -117,18 +118,6 @@ index_read (struct job_book *book, uint64_t now_s)
   }
 }
 
-static void
-make_folder (const char *path)
-{
-  char *folder = memory_string (path), *slash = strrchr (folder, '/');
-
-  if (slash && slash != folder) {
-    *slash = '\0';
-    mkdir (folder, 0750);
-  }
-  free (folder);
-}
-
 static int
 open_locked (const char *path, struct stat *status, struct error *error)
 {
@@ -212,7 +201,7 @@ open_file (struct job_book *book, const char *path, const char *boot, uint64_t n
   struct stat status;
   enum verdict verdict;
 
-  make_folder (path);
+  file_folder_make (path, 0750);
   book->fd = open_locked (path, &status, warning);
   if (book->fd < 0)
     return -1;

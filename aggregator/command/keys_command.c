@@ -18,6 +18,7 @@
 
 #include "synop/clock.h"
 #include "synop/config.h"
+#include "synop/file.h"
 #include "synop/frame.h"
 #include "synop/json.h"
 #include "synop/key_folder.h"
@@ -216,7 +217,7 @@ write_node (const struct arguments *arguments, const char *node, const uint8_t k
   else
     error_set (error, "%s: %s", path, strerror (errno));
   (void) unlink (fresh);
-  key_folder_sync (path);
+  file_folder_sync (path);
 out:
   free (path);
   free (fresh);
@@ -277,7 +278,7 @@ keys_revoke (const struct arguments *arguments)
     error_set (&error, "%s: %s; \"synop-aggregator keys list --keys %s\" shows the nodes", path, strerror (errno),
                arguments->keys);
   else
-    key_folder_sync (path);
+    file_folder_sync (path);
   free (path);
   if (result != 0)
     return fail (EXIT_FAILED, &error);

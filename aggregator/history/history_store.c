@@ -17,6 +17,7 @@
 
 #include "aggregator/history/history_rooms.h"
 #include "aggregator/history/history_store_private.h"
+#include "synop/file.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
 
@@ -125,19 +126,6 @@ history_store_select (struct history_store *store, const char *text, int64_t *nu
 
 /* ---- open ---- */
 
-/* The folder is made, one level, where that is possible; what is not says the open itself. */
-static void
-make_folder (const char *path)
-{
-  char *folder = memory_string (path), *slash = strrchr (folder, '/');
-
-  if (slash && slash != folder) {
-    *slash = '\0';
-    mkdir (folder, 0750);
-  }
-  free (folder);
-}
-
 static int
 take_lock (struct history_store *store, struct error *error)
 {
@@ -227,7 +215,7 @@ history_store_open (const char *path, struct error *error)
 
   store->path = memory_string (path);
   store->lock = -1;
-  make_folder (path);
+  file_folder_make (path, 0750); /* where it is not, the open says so */
   if (take_lock (store, error) == 0 && open_database (store, error) == 0)
     return store;
   history_store_close (store);
