@@ -214,10 +214,10 @@ neuron_monitor_wait (struct neuron_monitor *monitor, enum neuron_kind kind, int6
   bool there;
 
   pthread_mutex_lock (&monitor->lock);
-  while (monitor->reports.of[kind].count == 0 && !monitor->quit)
+  while (!monitor->reports.of[kind].oldest && !monitor->quit)
     if (pthread_cond_timedwait (&monitor->told, &monitor->lock, &deadline) != 0)
       break;
-  there = monitor->reports.of[kind].count != 0;
+  there = monitor->reports.of[kind].oldest != NULL;
   pthread_mutex_unlock (&monitor->lock);
   return there;
 }

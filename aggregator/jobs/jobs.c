@@ -304,7 +304,6 @@ jobs_create (const struct jobs_options *options, int64_t now_ns)
 
   jobs->options = *options;
   jobs->now_ns = now_ns;
-  hash_key_init (&jobs->hash_key);
   return jobs;
 }
 
@@ -338,9 +337,6 @@ jobs_destroy (struct jobs *jobs)
   }
   free (jobs->nodes);
   free (jobs->due);
-  keyed_table_free (&jobs->labels);
-  keyed_table_free (&jobs->runs);
-  keyed_table_free (&jobs->uses);
   free (jobs);
 }
 

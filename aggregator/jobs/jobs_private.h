@@ -83,7 +83,6 @@ struct job_pool {
 struct jobs_node {
   char *name;
   struct job_owner owner;
-  uint64_t salt;           /* of its hashes */
   int64_t heard_ns, heard; /* its last frame; 0: none. And when it came, as use.touched */
   int64_t period_ns;       /* of its job tables, the shortest */
   uint64_t session;        /* that the period is of */
@@ -147,7 +146,6 @@ struct jobs {
   struct jobs_counts counts;
   int64_t now_ns, awake; /* awake: grows with time, by a second at most from one call to the next */
   int64_t key;           /* the last */
-  struct hash_key hash_key;
   struct keyed_table labels, runs, uses;
   struct job **due; /* those that run: a heap, the earliest first */
   size_t due_count, due_capacity;
