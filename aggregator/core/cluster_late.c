@@ -141,7 +141,7 @@ cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes
                                  .groups = cluster->groups };
   struct late *late;
 
-  if (!cluster_late_schema (cluster, node, header->schema) && cluster_want_late_schema (cluster, node, header->schema))
+  if (!cluster_late_schema (cluster, node, header->schema) && cluster_want_late_schema (node, header->schema))
     return false;
   if (!missing_remove (&node->replay.missing, header->session, header->sequence, header->sequence)) {
     cluster->counts.duplicates++; /* there is no room to note it: it will come again */

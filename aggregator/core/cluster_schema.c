@@ -14,8 +14,8 @@
 #define HELD_FRAMES_MAX 16
 #define HELD_BYTES_MAX FRAME_BYTES_MAX           /* of one node */
 #define HELD_ALL_MAX ((size_t) 64 * 1024 * 1024) /* of all nodes */
-#define ASK_WAIT_FIRST NS_PER_S /* doubled each time, so that a mute node does not stand before others */
-#define ASK_WAIT_MAX (4 * NS_PER_S)
+#define ASK_WAIT NS_PER_S                  /* doubled at first, so that a mute node does not stand before others, */
+#define ASK_DOUBLED 2                      /* so often */
 #define ASK_OTHERS_AFTER (200 * NS_PER_MS) /* 1,000 agents that come at once need not all send the same schema */
 #define BRING_EVERY (10 * NS_PER_S)        /* a new one of a node */
 #define BRING_AHEAD (15 * BRING_EVERY)     /* so that 16 may come at once, of one that brought none for long */
@@ -24,14 +24,14 @@
 static void
 give_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
 {
-  if (memcmp (node->wanted, shared->schema->hash, SCHEMA_HASH_SIZE) != 0)
+  if (memcmp (node->want.hash, shared->schema->hash, SCHEMA_HASH_SIZE) != 0)
     cluster_drop_held (cluster, node);
   schema_store_use (shared);
   if (node->schema && node->replay.missing.count)
     cluster_keep_schema (cluster, node, node->schema);
   cluster_drop_schema (cluster, node);
   node->schema = shared;
-  node->wanting = false;
+  node->want.wanting = false;
   node_tables_create (node, shared->schema);
   cluster_carry_groups (node, shared->schema);
 }
@@ -41,9 +41,9 @@ give_schema (struct cluster *cluster, struct node *node, struct shared_schema *s
 static void
 pass_over_wanted (struct cluster *cluster, struct node *node)
 {
-  node->wanting = false;
+  node->want.wanting = false;
   if (node->held && node->sessions[0].replays)
-    cluster_want_late_schema (cluster, node, node->wanted);
+    cluster_want_late_schema (node, node->want.hash);
   cluster_drop_held (cluster, node);
 }
 
@@ -53,7 +53,7 @@ cluster_use_schema (struct cluster *cluster, struct node *node, const uint8_t ha
   struct shared_schema *shared;
 
   if (node->schema && memcmp (node->schema->schema->hash, hash, SCHEMA_HASH_SIZE) == 0) {
-    if (node->wanting)
+    if (node->want.wanting)
       pass_over_wanted (cluster, node);
     return true;
   }
@@ -74,17 +74,17 @@ cluster_drop_schema (struct cluster *cluster, struct node *node)
 void
 cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
-  if (node->wanting && memcmp (node->wanted, hash, SCHEMA_HASH_SIZE) == 0)
+  if (schema_want_is (&node->want, hash))
     return;
   cluster_drop_held (cluster, node);
-  node->wanting = true;
-  memcpy (node->wanted, hash, SCHEMA_HASH_SIZE);
-  node->ask_wait_ns = ASK_WAIT_FIRST;
+  schema_want_begin (&node->want, hash);
   node->brought.held = false;
 }
 
-bool
-cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now)
+/* Whether the node may bring a schema that is not there: a few at once, then one now and then. It does not lose frames by
+ * that, if it can send them again. Told and counted once for each that it wants. */
+static bool
+may_bring (struct cluster *cluster, struct node *node, struct instant now)
 {
   bool may = node->brought.due_ns - now.monotonic_ns <= BRING_AHEAD;
 
@@ -114,8 +114,9 @@ cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant
   node->brought.told_ns = now.monotonic_ns;
 }
 
-bool
-cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns)
+/* Was this schema asked for just now, of any node? If not, it is now. */
+static bool
+asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns)
 {
   if (now_ns - cluster->asked_ns < ASK_OTHERS_AFTER && memcmp (cluster->asked_hash, hash, SCHEMA_HASH_SIZE) == 0)
     return true;
@@ -125,32 +126,31 @@ cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SI
 }
 
 bool
-cluster_ask_due (struct cluster *cluster, struct node *node, struct instant now)
+cluster_ask_due (struct cluster *cluster, struct node *node, struct schema_want *want, struct instant now)
 {
-  if (!node->wanting || !node->sessions[0].routing_length || now.monotonic_ns < node->ask_at_ns)
+  if (!want->wanting || !node->sessions[0].routing_length || now.monotonic_ns < want->ask_at_ns)
     return false;
-  if (!cluster_may_bring (cluster, node, now) || cluster_asked_lately (cluster, node->wanted, now.monotonic_ns))
+  if (!may_bring (cluster, node, now) || asked_lately (cluster, want->hash, now.monotonic_ns))
     return false;
-  node->ask_at_ns = now.monotonic_ns + node->ask_wait_ns;
-  if (node->ask_wait_ns < ASK_WAIT_MAX)
-    node->ask_wait_ns *= 2;
+  want->ask_at_ns = now.monotonic_ns + (want->asked < ASK_DOUBLED ? ASK_WAIT << want->asked : ASK_WAIT << ASK_DOUBLED);
+  want->asked++;
   return true;
 }
 
 void
-cluster_ask_schema (struct cluster *cluster, struct node *node, struct instant now)
+cluster_ask_schema (struct cluster *cluster, struct node *node, struct schema_want *want, struct instant now)
 {
-  struct session *session = &node->sessions[0];
-  struct control request = { .type = CONTROL_SCHEMA_REQUEST, .session = session->id };
+  const struct session *session = &node->sessions[0];
+  struct control request = { .type = CONTROL_SCHEMA_REQUEST };
 
-  if (!cluster_ask_due (cluster, node, now))
+  if (!cluster_ask_due (cluster, node, want, now))
     return;
-  memcpy (request.schema_hash, node->wanted, SCHEMA_HASH_SIZE);
+  memcpy (request.schema_hash, want->hash, SCHEMA_HASH_SIZE);
   cluster_answer (cluster, session->routing, session->routing_length, &request);
 }
 
-struct schema *
-cluster_read_schema (const struct control *message, struct error *error)
+static struct schema *
+read_schema (const struct control *message, struct error *error)
 {
   struct schema *schema = NULL;
 
@@ -166,14 +166,21 @@ cluster_read_schema (const struct control *message, struct error *error)
   return schema;
 }
 
-static void
-refuse_schema (struct cluster *cluster, struct node *node, const char *why, struct instant now)
+struct shared_schema *
+cluster_bring_schema (struct cluster *cluster, struct node *node, struct schema_want *want,
+                      const struct control *message, struct instant now)
 {
-  node->refused = true;
-  memcpy (node->refused_hash, node->wanted, SCHEMA_HASH_SIZE);
-  node->wanting = false;
-  cluster_reject (cluster, node, REJECTED_SCHEMA, why, now);
-  cluster_drop_held (cluster, node);
+  struct schema *schema;
+  struct error error;
+
+  if (!may_bring (cluster, node, now))
+    return NULL;
+  schema = read_schema (message, &error);
+  if (schema)
+    return schema_store_add (&cluster->schemas, schema);
+  schema_want_refuse (want);
+  cluster_reject (cluster, node, REJECTED_SCHEMA, error.text, now);
+  return NULL;
 }
 
 /* Decodes what a node has held, now that its schema is there. */
@@ -220,11 +227,11 @@ cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_sc
   tell_schema (cluster, node, shared->schema, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *other = cluster->nodes[i];
-    struct late_want *want = &other->replay.want;
+    struct schema_want *want = &other->replay.want;
 
     if (want->wanting && cluster_late_schema (cluster, other, want->hash))
       want->wanting = false;
-    if (other->wanting && cluster_use_schema (cluster, other, other->wanted))
+    if (other->want.wanting && cluster_use_schema (cluster, other, other->want.hash))
       release_held (cluster, other, now);
   }
 }
@@ -232,23 +239,21 @@ cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_sc
 void
 cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message, struct instant now)
 {
-  struct schema *schema;
-  struct error error;
+  struct shared_schema *shared;
 
-  if (!node->wanting || memcmp (node->wanted, message->schema_hash, SCHEMA_HASH_SIZE) != 0) {
+  if (!schema_want_is (&node->want, message->schema_hash)) {
     if (!cluster_take_late_schema (cluster, node, message, now) &&
         !schema_store_find (&cluster->schemas, message->schema_hash))
       cluster_reject (cluster, node, REJECTED_SCHEMA, "a schema that was not asked for", now);
     return;
   }
-  if (!cluster_may_bring (cluster, node, now)) /* it was not asked for it, but it will be */
-    return;
-  schema = cluster_read_schema (message, &error);
-  if (!schema) {
-    refuse_schema (cluster, node, error.text, now);
+  shared = cluster_bring_schema (cluster, node, &node->want, message, now);
+  if (!shared) {
+    if (!node->want.wanting)
+      cluster_drop_held (cluster, node);
     return;
   }
-  give_schema (cluster, node, schema_store_add (&cluster->schemas, schema));
+  give_schema (cluster, node, shared);
   release_held (cluster, node, now);
   cluster_new_schema (cluster, node, node->schema, now);
 }
