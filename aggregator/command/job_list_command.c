@@ -31,30 +31,22 @@ json_job (struct json *json, const struct job_record *job)
   const char *const texts[JOB_TEXTS] = { job->scheduler, job->user, job->name, job->command, job->array };
 
   json_object (json);
-  json_key (json, "job_id");
-  json_text (json, job->label);
-  for (size_t i = 0; i < JOB_TEXTS; i++) {
-    json_key (json, job_text_names[i]);
-    json_text (json, texts[i]);
-  }
-  json_key (json, "cpus");
-  json_real (json, job->cpus);
-  json_key (json, "nodes");
-  json_array (json);
+  json_text (json_key (json, "job_id"), job->label);
+  for (size_t i = 0; i < JOB_TEXTS; i++)
+    json_text (json_key (json, job_text_names[i]), texts[i]);
+  json_real (json_key (json, "cpus"), job->cpus);
+  json_array (json_key (json, "nodes"));
   for (size_t i = 0; i < job->node_count; i++)
     json_text (json, job->nodes[i].name);
   json_array_end (json);
-  json_key (json, "state");
-  json_text (json, job->ended_ns ? "ended" : "running");
-  json_key (json, "started");
-  json_time (json, job->started_ns);
+  json_text (json_key (json, "state"), job->ended_ns ? "ended" : "running");
+  json_time (json_key (json, "started"), job->started_ns);
   json_key (json, "ended");
   if (job->ended_ns)
     json_time (json, job->ended_ns);
   else
     json_null (json);
-  json_key (json, "reason");
-  json_text (json, job->reason);
+  json_text (json_key (json, "reason"), job->reason);
   json_key (json, "summary");
   if (*job->summary) {
     buffer_add_string (&json->out, job->summary);

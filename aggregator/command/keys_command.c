@@ -302,10 +302,8 @@ list_json (void *context, const char *node, const uint8_t key[KEY_SIZE])
   char text[KEY_TEXT_SIZE];
   key_text (key, text);
   json_object (json);
-  json_key (json, "node");
-  json_text (json, node);
-  json_key (json, "public_key");
-  json_text (json, text);
+  json_text (json_key (json, "node"), node);
+  json_text (json_key (json, "public_key"), text);
   json_object_end (json);
   json_newline (json);
 }

@@ -121,8 +121,7 @@ memory_write (struct json *json, const struct job *job)
     return;
   }
   json_object (json);
-  json_key (json, "node");
-  json_text (json, most->node->name);
+  json_text (json_key (json, "node"), most->node->name);
   number_write (json, "bytes", use_memory (most));
   json_object_end (json);
 }
@@ -130,28 +129,23 @@ memory_write (struct json *json, const struct job *job)
 static void
 nodes_write (struct json *json, const struct jobs *jobs, const struct job *job)
 {
-  json_key (json, "lost_nodes");
-  json_array (json);
+  json_array (json_key (json, "lost_nodes"));
   for (size_t i = 0; i < job->use_count; i++)
     if (is_lost (jobs, job->uses[i]))
       json_text (json, job->uses[i]->node->name);
   json_array_end (json);
-  json_key (json, "per_node");
-  json_object (json);
+  json_object (json_key (json, "per_node"));
   for (size_t i = 0; i < job->use_count; i++) {
     const struct job_use *use = job->uses[i];
-    json_key (json, use->node->name);
-    json_object (json);
+    json_object (json_key (json, use->node->name));
     number_write (json, "duration", (double) (use->last_ns - use->first_ns) / (double) NS_PER_S);
     number_write (json, "cpus", use->cpus);
     number_write (json, "cpu_time", plus (use_total (use, TOTAL_CPU_USER), use_total (use, TOTAL_CPU_SYSTEM)));
     number_write (json, "memory_peak", use_memory (use));
     number_write (json, "read_bytes", use_total (use, TOTAL_READ));
     number_write (json, "write_bytes", use_total (use, TOTAL_WRITE));
-    if (use->name) {
-      json_key (json, "name");
-      json_text (json, use->name);
-    }
+    if (use->name)
+      json_text (json_key (json, "name"), use->name);
     json_object_end (json);
   }
   json_object_end (json);

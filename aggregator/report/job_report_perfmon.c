@@ -210,8 +210,7 @@ write_list (struct merging *merging, size_t index)
 {
   struct json *json = &merging->json;
 
-  json_key (json, quantities[index].name);
-  json_array (json);
+  json_array (json_key (json, quantities[index].name));
   for (size_t i = 0; i < merging->count; i++) {
     double value = merging->samples[i].values[index];
     if (isnan (value))
@@ -239,24 +238,19 @@ write_node (struct merging *merging, size_t index)
 {
   struct json *json = &merging->json;
 
-  json_key (json, merging->report->nodes[index].name);
-  json_object (json);
-  json_key (json, "time_stamps");
-  json_array (json);
+  json_object (json_key (json, merging->report->nodes[index].name));
+  json_array (json_key (json, "time_stamps"));
   for (size_t i = 0; i < merging->count; i++)
     json_real_places (json, (double) merging->samples[i].time_ns / NS_PER_S, TIME_PLACES);
   json_array_end (json);
   for (size_t i = 0; i < QUANTITIES; i++) {
-    if (quantities[i].outer && (i == 0 || !same_outer (i, i - 1))) {
-      json_key (json, quantities[i].outer);
-      json_object (json);
-    }
+    if (quantities[i].outer && (i == 0 || !same_outer (i, i - 1)))
+      json_object (json_key (json, quantities[i].outer));
     write_list (merging, i);
     if (quantities[i].outer && !same_outer (i, i + 1))
       json_object_end (json);
   }
-  json_key (json, "rapl_powercap");
-  json_object (json);
+  json_object (json_key (json, "rapl_powercap"));
   json_object_end (json);
   json_object_end (json);
   put (merging);
@@ -316,8 +310,7 @@ write_head (struct merging *merging)
   struct json *json = &merging->json;
 
   json_object (json);
-  json_key (json, "host_names");
-  json_array (json);
+  json_array (json_key (json, "host_names"));
   for (size_t i = 0; i < report->node_count; i++)
     json_text (json, report->nodes[i].name);
   json_array_end (json);

@@ -121,19 +121,20 @@ json_bool (struct json *json, bool value)
 
 #define STRING_SIZE(length) (6 * (length) + 3) /* all controls, quotes, a colon */
 
-void
+struct json *
 json_key_n (struct json *json, const char *key, size_t length)
 {
   char *to = json_string_put (json_begin (json, STRING_SIZE (length)), key, length);
 
   *to++ = ':';
   json_finish (json, to, false);
+  return json;
 }
 
-void
+struct json *
 json_key (struct json *json, const char *key)
 {
-  json_key_n (json, key, strlen (key));
+  return json_key_n (json, key, strlen (key));
 }
 
 void

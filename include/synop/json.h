@@ -25,8 +25,9 @@ void json_object (struct json *json); /* { */
 void json_object_end (struct json *json);
 void json_array (struct json *json);
 void json_array_end (struct json *json);
-void json_key (struct json *json, const char *key); /* then a value, an object or an array */
-void json_key_n (struct json *json, const char *key, size_t length);
+/* Then a value, an object or an array: json_uint (json_key (json, "count"), count). */
+struct json *json_key (struct json *json, const char *key);
+struct json *json_key_n (struct json *json, const char *key, size_t length);
 
 void json_null (struct json *json);
 void json_bool (struct json *json, bool value);
