@@ -11,7 +11,6 @@
  * Asking a driver for its speed takes the lock of the whole network configuration, so that is done seldom. */
 #include <errno.h>
 #include <net/if.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -16,11 +16,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/neuron/neuron_rows.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define FORGOTTEN (600 * NS_PER_S) /* a part that is no longer shown */
 

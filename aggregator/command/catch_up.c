@@ -1,5 +1,5 @@
-/* See catch_up.h. The file is named by its device and inode, which are the same however a path is written. */
-#include "aggregator/command/catch_up.h"
+/* See commands.h. The file is named by its device and inode, which are the same however a path is written. */
+#include "aggregator/command/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/command/catch_up.h"
-#include "aggregator/command/filters.h"
-#include "aggregator/command/replay.h"
+#include "aggregator/command/commands.h"
 #include "aggregator/history/history_read.h"
-#include "synop/clock.h"
 #include "synop/globs.h"
 #include "synop/hash.h"
 #include "synop/log.h"

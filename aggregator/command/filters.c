@@ -1,5 +1,5 @@
-/* See filters.h. */
-#include "aggregator/command/filters.h"
+/* See commands.h. */
+#include "aggregator/command/commands.h"
 
 #include <fnmatch.h>
 #include <sqlite3.h>

@@ -1,9 +1,8 @@
 /* See job_command.h. An epilog must not fail because of us: a job that nobody knows is a warning. */
-#include "aggregator/command/job_command.h"
+#include "aggregator/command/commands.h"
 
 #include <string.h>
 
-#include "aggregator/command/client.h"
 #include "aggregator/server/local_socket.h"
 #include "synop/log.h"
 

@@ -1,5 +1,5 @@
 /* See job_list_command.h. One line of JSON has what the line "ended" has, of a job that runs without its end. */
-#include "aggregator/command/job_list_command.h"
+#include "aggregator/command/commands.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "aggregator/command/catch_up.h"
-#include "aggregator/command/replay.h"
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/job_store.h"
 #include "aggregator/report/job_words.h"

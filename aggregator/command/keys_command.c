@@ -1,6 +1,6 @@
 /* "aggregator keys": who may connect. It works on the folder of keys and reads no configuration file; a running aggregator
  * is told over its local socket to look again, and when none answers that is said. */
-#include "aggregator/command/keys_command.h"
+#include "aggregator/command/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 

@@ -1,13 +1,10 @@
-/* See replay.h. */
-#include "aggregator/command/replay.h"
+/* See commands.h. */
+#include "aggregator/command/commands.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregator/command/catch_up.h"
-#include "aggregator/command/filters.h"
 #include "aggregator/command/when.h"
 #include "aggregator/stream/job_line.h"
 #include "aggregator/stream/node_line.h"

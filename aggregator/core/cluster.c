@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "aggregator/core/cluster_private.h"
 #include "synop/clock.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "aggregator/core/cluster_private.h"
-#include "synop/clock.h"
 
 #define ASKED_MAX 6
 

@@ -3,7 +3,6 @@
 #include "aggregator/core/tick.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "synop/array.h"
 #include "synop/clock.h"

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "aggregator/core/combine.h"
 #include "aggregator/history/history_rebuild.h"

@@ -1,7 +1,6 @@
 /* See jobs.h: what comes in. Rows of tables rarely move, so the job that was in a row is looked for there first. */
 #include "aggregator/jobs/jobs.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

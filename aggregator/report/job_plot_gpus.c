@@ -8,7 +8,6 @@
 #include "aggregator/report/gnuplot.h"
 #include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_plot.h"
-#include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
 #define ROWS_MAX 64 /* a job of more kinds of labels has no picture */

@@ -4,11 +4,9 @@
  * that are farthest from it. Grey behind a plot: samples are missing. */
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/report/gnuplot.h"
 #include "aggregator/report/job_curve.h"
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_words.h"

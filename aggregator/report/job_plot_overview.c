@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/report/gnuplot.h"
 #include "aggregator/report/job_curve.h"
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_words.h"

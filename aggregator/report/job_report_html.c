@@ -3,7 +3,6 @@
  *
  * What gnuplot writes is a document of its own: it loses its head and its tooltips, and its identifiers become those of
  * the picture, since all pictures share one page. Texts in it are escaped by gnuplot. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  *
  * A page is one multiplot: its pictures come first, its words and lines are gathered and drawn last, over an empty plot
  * of the whole page. The number of pages is known at the end alone, and is put where it belongs then. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

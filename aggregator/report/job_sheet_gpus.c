@@ -1,10 +1,8 @@
 /* The table of a job's GPUs, see job_sheet.h: for each what was wrong with it, in words, and its figures. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_sheet.h"
-#include "synop/memory.h"
 
 #define WORDS 3 /* the columns before the numbers */
 

@@ -7,7 +7,6 @@
 #include "aggregator/core/schema_store.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/server/status.h"
-#include "synop/clock.h"
 #include "synop/key_folder.h"
 #include "synop/log.h"
 
