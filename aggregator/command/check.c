@@ -1,4 +1,4 @@
-/* See check.h. It reads every chunk: that its bytes are whole, that every frame in it can be read by its schema, that it
+/* See commands.h. It reads every chunk: that its bytes are whole, that every frame in it can be read by its schema, that it
  * holds the frames that its row says, and no frame twice; and that every event is as it was written. */
 #include "aggregator/command/commands.h"
 

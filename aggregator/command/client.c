@@ -1,4 +1,4 @@
-/* See client.h. Simple blocking programs: signals end them as they end any other. */
+/* See commands.h. Simple blocking programs: signals end them as they end any other. */
 #include "aggregator/command/commands.h"
 
 #include <errno.h>

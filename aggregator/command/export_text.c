@@ -226,7 +226,7 @@ csv_row (void *context, const struct export_row *row, struct error *error)
       text = table_text (row->table, value, &length);
       csv_text (out, text, length);
     } else if (value->type != VALUE_MISSING) {
-      export_number (json, &table->group->metrics[i], value);
+      report_number_write (json, &table->group->metrics[i], value);
     }
   }
   buffer_add (out, "\n", 1);
@@ -329,7 +329,7 @@ json_row (void *context, const struct export_row *row, struct error *error)
       const char *text = table_text (row->table, value, &length);
       json_text_n (json, text, length);
     } else {
-      export_number (json, &table->group->metrics[i], value);
+      report_number_write (json, &table->group->metrics[i], value);
     }
   }
   json_object_end (json);

@@ -1,4 +1,4 @@
-/* See job_command.h. An epilog must not fail because of us: a job that nobody knows is a warning. */
+/* See commands.h. An epilog must not fail because of us: a job that nobody knows is a warning. */
 #include "aggregator/command/commands.h"
 
 #include <string.h>

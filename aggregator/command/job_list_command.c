@@ -1,4 +1,4 @@
-/* See job_list_command.h. One line of JSON has what the line "ended" has, of a job that runs without its end. */
+/* See commands.h. One line of JSON has what the line "ended" has, of a job that runs without its end. */
 #include "aggregator/command/commands.h"
 
 #include <math.h>

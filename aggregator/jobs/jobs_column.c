@@ -78,22 +78,8 @@ job_columns_learn (struct job_columns *columns, const struct schema *schema)
 double
 job_value (const struct metric *metric, const struct value *value)
 {
-  double number;
+  double number = value_double (value) * (metric->times ? metric->times : 1) / (metric->per ? metric->per : 1);
 
-  switch (value->type) {
-  case VALUE_UINT:
-    number = (double) value->as.u;
-    break;
-  case VALUE_INT:
-    number = (double) value->as.i;
-    break;
-  case VALUE_REAL:
-    number = value->as.d;
-    break;
-  default:
-    return nan ("");
-  }
-  number = number * (metric->times ? metric->times : 1) / (metric->per ? metric->per : 1);
   return isfinite (number) ? number : nan ("");
 }
 

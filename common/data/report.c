@@ -14,7 +14,6 @@
 #include "synop/memory.h"
 #include "synop/schema.h"
 
-#define SHARE_PLACES 4
 #define PERIOD_PLACES 9
 
 static bool
@@ -29,26 +28,12 @@ sheet_value_write (const struct sheet *sheet, const struct metric *metric, const
   size_t length;
   const char *text;
 
-  switch (value->type) {
-  case VALUE_UINT:
-    json_uint (sheet->json, value->as.u);
-    break;
-  case VALUE_INT:
-    json_int (sheet->json, value->as.i);
-    break;
-  case VALUE_REAL:
-    if (metric->kind == COUNTER && (metric->flags & METRIC_SHARE) != 0)
-      json_real_places (sheet->json, value->as.d, SHARE_PLACES);
-    else
-      json_real (sheet->json, value->as.d);
-    break;
-  case VALUE_TEXT:
-    text = table_text (sheet->now, value, &length);
-    json_text_n (sheet->json, text, length);
-    break;
-  default:
-    json_null (sheet->json);
+  if (value->type != VALUE_TEXT) {
+    report_number_write (sheet->json, metric, value);
+    return;
   }
+  text = table_text (sheet->now, value, &length);
+  json_text_n (sheet->json, text, length);
 }
 
 /* ---- the fold of the rows ---- */
