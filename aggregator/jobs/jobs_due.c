@@ -4,13 +4,13 @@
 #include "synop/array.h"
 
 static bool
-is_before (const struct job *one, const struct job *other)
+is_before (const struct jobs_job *one, const struct jobs_job *other)
 {
   return one->due != other->due ? one->due < other->due : one->key < other->key;
 }
 
 static void
-put (struct jobs *jobs, size_t index, struct job *job)
+put (struct jobs *jobs, size_t index, struct jobs_job *job)
 {
   jobs->due[index] = job;
   job->due_index = index;
@@ -20,7 +20,7 @@ put (struct jobs *jobs, size_t index, struct job *job)
 static void
 settle (struct jobs *jobs, size_t index)
 {
-  struct job *job = jobs->due[index];
+  struct jobs_job *job = jobs->due[index];
 
   for (; index > 0 && is_before (job, jobs->due[(index - 1) / 2]); index = (index - 1) / 2)
     put (jobs, index, jobs->due[(index - 1) / 2]);
@@ -37,7 +37,7 @@ settle (struct jobs *jobs, size_t index)
 }
 
 void
-job_due_add (struct jobs *jobs, struct job *job, int64_t due)
+job_due_add (struct jobs *jobs, struct jobs_job *job, int64_t due)
 {
   array_reserve (jobs->due, jobs->due_capacity, jobs->due_count + 1);
   job->due = due;
@@ -46,9 +46,9 @@ job_due_add (struct jobs *jobs, struct job *job, int64_t due)
 }
 
 void
-job_due_remove (struct jobs *jobs, struct job *job)
+job_due_remove (struct jobs *jobs, struct jobs_job *job)
 {
-  struct job *last = jobs->due[--jobs->due_count];
+  struct jobs_job *last = jobs->due[--jobs->due_count];
 
   if (last == job)
     return;
@@ -57,7 +57,7 @@ job_due_remove (struct jobs *jobs, struct job *job)
 }
 
 void
-job_due_set (struct jobs *jobs, struct job *job, int64_t due)
+job_due_set (struct jobs *jobs, struct jobs_job *job, int64_t due)
 {
   job->due = due;
   settle (jobs, job->due_index);

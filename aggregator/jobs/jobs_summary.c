@@ -35,7 +35,7 @@ use_memory (const struct job_use *use)
 }
 
 double
-job_cpus (const struct job *job)
+job_cpus (const struct jobs_job *job)
 {
   double sum = nan ("");
 
@@ -45,7 +45,7 @@ job_cpus (const struct job *job)
 }
 
 static double
-total (const struct job *job, enum job_total which)
+total (const struct jobs_job *job, enum job_total which)
 {
   double sum = nan ("");
 
@@ -66,7 +66,7 @@ is_lost (const struct jobs *jobs, const struct job_use *use)
 
 /* CPU time in percent of what its CPUs had from its start to its end, of nodes of which both is known. */
 static double
-efficiency (const struct job *job)
+efficiency (const struct jobs_job *job)
 {
   double used = 0, could = 0;
 
@@ -94,7 +94,7 @@ number_write (struct json *json, const char *key, double number)
 }
 
 static void
-sums_write (struct json *json, const struct job *job)
+sums_write (struct json *json, const struct jobs_job *job)
 {
   double cpu = plus (total (job, TOTAL_CPU_USER), total (job, TOTAL_CPU_SYSTEM));
 
@@ -108,7 +108,7 @@ sums_write (struct json *json, const struct job *job)
 }
 
 static void
-memory_write (struct json *json, const struct job *job)
+memory_write (struct json *json, const struct jobs_job *job)
 {
   const struct job_use *most = NULL;
 
@@ -127,7 +127,7 @@ memory_write (struct json *json, const struct job *job)
 }
 
 static void
-nodes_write (struct json *json, const struct jobs *jobs, const struct job *job)
+nodes_write (struct json *json, const struct jobs *jobs, const struct jobs_job *job)
 {
   json_array (json_key (json, "lost_nodes"));
   for (size_t i = 0; i < job->use_count; i++)
@@ -152,7 +152,7 @@ nodes_write (struct json *json, const struct jobs *jobs, const struct job *job)
 }
 
 void
-job_summary_write (const struct jobs *jobs, const struct job *job, struct json *json)
+job_summary_write (const struct jobs *jobs, const struct jobs_job *job, struct json *json)
 {
   double processes = nan ("");
 
@@ -181,7 +181,7 @@ add_number (struct buffer *out, double number)
 }
 
 void
-job_state_write (const struct job *job, struct buffer *out)
+job_state_write (const struct jobs_job *job, struct buffer *out)
 {
   for (size_t i = 0; i < job->use_count; i++) {
     const struct job_use *use = job->uses[i];
@@ -228,7 +228,7 @@ read_time (char **line)
 }
 
 static void
-read_node (struct jobs *jobs, struct job *job, char *line)
+read_node (struct jobs *jobs, struct jobs_job *job, char *line)
 {
   const char *name = next_word (&line);
   struct job_use *use = NULL;
@@ -259,7 +259,7 @@ read_node (struct jobs *jobs, struct job *job, char *line)
 }
 
 void
-job_state_read (struct jobs *jobs, struct job *job, const char *text)
+job_state_read (struct jobs *jobs, struct jobs_job *job, const char *text)
 {
   char *copy = memory_string (text), *rest = copy, *line;
 

@@ -33,10 +33,10 @@ run_of (const char *label, size_t length)
   return digits && digits + 1 < length && label[length - 1 - digits] == '/' ? length - 1 - digits : 0;
 }
 
-struct job *
+struct jobs_job *
 jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length)
 {
-  struct job *job = memory_new (1, sizeof *job);
+  struct jobs_job *job = memory_new (1, sizeof *job);
   size_t of = run_of (label, length);
 
   job->owner = owner;
@@ -50,32 +50,32 @@ jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t 
   return job;
 }
 
-struct job *
+struct jobs_job *
 jobs_first (const struct jobs *jobs, const char *label, size_t length)
 {
   struct keyed_link *link = keyed_table_first (&jobs->labels, label, length);
 
-  return OF (struct job, of_label, link);
+  return OF (struct jobs_job, of_label, link);
 }
 
-struct job *
-jobs_next (const struct job *job)
+struct jobs_job *
+jobs_next (const struct jobs_job *job)
 {
-  return OF (struct job, of_label, job->of_label.next);
+  return OF (struct jobs_job, of_label, job->of_label.next);
 }
 
-struct job *
+struct jobs_job *
 jobs_first_run (const struct jobs *jobs, const char *label, size_t length)
 {
   struct keyed_link *link = keyed_table_first (&jobs->runs, label, length);
 
-  return OF (struct job, of_run, link);
+  return OF (struct jobs_job, of_run, link);
 }
 
-struct job *
-jobs_next_run (const struct job *job)
+struct jobs_job *
+jobs_next_run (const struct jobs_job *job)
 {
-  return OF (struct job, of_run, job->of_run.next);
+  return OF (struct jobs_job, of_run, job->of_run.next);
 }
 
 static void
@@ -96,7 +96,7 @@ use_destroy (struct jobs *jobs, struct job_use *use)
 
 /* Whose it was is the caller's business. */
 void
-jobs_drop (struct jobs *jobs, struct job *job)
+jobs_drop (struct jobs *jobs, struct jobs_job *job)
 {
   keyed_table_remove (&jobs->labels, &job->of_label);
   keyed_table_remove (&jobs->runs, &job->of_run);
@@ -152,7 +152,7 @@ use_key_make (struct use_key *key, const struct jobs_node *node, const char *lab
 
 /* Where it is, or would be. */
 static size_t
-use_place (const struct job *job, const struct jobs_node *node)
+use_place (const struct jobs_job *job, const struct jobs_node *node)
 {
   size_t low = 0, high = job->use_count;
 
@@ -167,7 +167,7 @@ use_place (const struct job *job, const struct jobs_node *node)
 }
 
 struct job_use *
-job_use_find (const struct job *job, const struct jobs_node *node)
+job_use_find (const struct jobs_job *job, const struct jobs_node *node)
 {
   size_t at = use_place (job, node);
 
@@ -175,7 +175,7 @@ job_use_find (const struct job *job, const struct jobs_node *node)
 }
 
 struct job_use *
-job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node)
+job_use_add (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
 {
   struct job_use *use = memory_new (1, sizeof *use);
   size_t at = use_place (job, node);
@@ -205,7 +205,7 @@ job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node)
 void
 job_use_drop (struct jobs *jobs, struct job_use *use)
 {
-  struct job *job = use->job;
+  struct jobs_job *job = use->job;
   size_t at = use_place (job, use->node);
 
   memmove (job->uses + at, job->uses + at + 1, (--job->use_count - at) * sizeof (struct job_use *));

@@ -116,7 +116,7 @@ put_values (const struct strip *strip, int times)
 
 /* Points on those that `are`. A block without any would be an error. */
 static void
-put_points (const struct strip *strip, const char *name, bool (*are) (const struct job_gpu *gpu))
+put_points (const struct strip *strip, const char *name, bool (*are) (const struct report_gpu *gpu))
 {
   struct buffer *script = strip->canvas->script;
 

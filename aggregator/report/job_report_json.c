@@ -64,7 +64,7 @@ write_mean (struct json *json, const char *key, const struct job_gpu_mean *mean)
 }
 
 static void
-write_gpu (struct json *json, const struct job_gpu *gpu)
+write_gpu (struct json *json, const struct report_gpu *gpu)
 {
   json_object (json);
   json_text (json_key (json, "gpu"), gpu->label);

@@ -293,7 +293,7 @@ add_imbalances (struct page *page)
 static void
 add_gpu (struct page *page, const struct gpu_place *place)
 {
-  const struct job_gpu *gpu = place->gpu;
+  const struct report_gpu *gpu = place->gpu;
   double use = job_gpu_mean (&gpu->utilization), throttled = job_gpu_mean (&gpu->throttled), idle = job_gpu_idle (gpu);
   double memory = gpu->memory.count ? gpu->memory.highest : nan ("");
   double energy = gpu->energy.count ? gpu->energy.sum : nan ("");

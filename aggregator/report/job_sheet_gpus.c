@@ -7,50 +7,50 @@
 #define WORDS 3 /* the columns before the numbers */
 
 static double
-use (const struct job_gpu *gpu)
+use (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->utilization);
 }
 
 static double
-memory (const struct job_gpu *gpu)
+memory (const struct report_gpu *gpu)
 {
   return gpu->memory.count ? gpu->memory.highest : nan ("");
 }
 
 static double
-energy (const struct job_gpu *gpu)
+energy (const struct report_gpu *gpu)
 {
   return gpu->energy.count ? gpu->energy.sum : nan ("");
 }
 
 static double
-throttled (const struct job_gpu *gpu)
+throttled (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->throttled);
 }
 
 static double
-throttled_power (const struct job_gpu *gpu)
+throttled_power (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->throttled_power);
 }
 
 static double
-throttled_thermal (const struct job_gpu *gpu)
+throttled_thermal (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->throttled_thermal);
 }
 
 static double
-xids (const struct job_gpu *gpu)
+xids (const struct report_gpu *gpu)
 {
   return (double) gpu->xids;
 }
 
 static const struct gpu_column {
   struct sheet_column column;
-  double (*value) (const struct job_gpu *gpu);
+  double (*value) (const struct report_gpu *gpu);
 } gpu_columns[] = {
   { { .head = "Use", .unit = "%", .share = 1.0 }, use },
   { { .head = "Memory peak", .unit = "B", .share = 1.5 }, memory },
