@@ -41,7 +41,7 @@ make_request (const struct options *options, struct buffer *request)
 static int
 take_answer (const struct options *options, struct buffer *answer)
 {
-  buffer_add (answer, "", 1);
+  buffer_text (answer);
   answer->data[strcspn (answer->data, "\n")] = '\0';
   if (strcmp (answer->data, "ok") == 0)
     return 0;

@@ -194,8 +194,8 @@ check_one (struct history_file *file, const char *sql, const char *what, const s
   if (code != SQLITE_DONE)
     result = history_file_fail (file, error);
   else if (count > 1)
-    result = error_set (error, "job %.128s is of several %ss: %.*s; --%s says whose", choice->label, what,
-                        (int) names.length, names.data, what);
+    result = error_set (error, "job %.128s is of several %ss: %s; --%s says whose", choice->label, what,
+                        buffer_text (&names), what);
   buffer_free (&names);
   sqlite3_finalize (statement);
   return result;

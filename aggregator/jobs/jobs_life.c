@@ -73,8 +73,7 @@ row_mark (struct jobs *jobs, struct jobs_job *job)
   struct buffer state = { 0 };
 
   job_state_write (job, &state);
-  buffer_add (&state, "", 1);
-  put_row (jobs, &(struct job_row){ JOB_ROW_MARK, job->key, job->seen_ns, nan (""), { state.data } });
+  put_row (jobs, &(struct job_row){ JOB_ROW_MARK, job->key, job->seen_ns, nan (""), { buffer_text (&state) } });
   buffer_free (&state);
   job->marked = jobs->awake;
 }
@@ -222,16 +221,16 @@ job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state)
     job->seen_ns = jobs->now_ns;
   announce (jobs, job);
   job_summary_write (jobs, job, &summary);
-  buffer_add (&summary.out, "", 1);
   row_job (jobs, job);
-  put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, job->seen_ns, nan (""), { reason, summary.out.data } });
+  put_row (jobs,
+           &(struct job_row){ JOB_ROW_END, job->key, job->seen_ns, nan (""), { reason, buffer_text (&summary.out) } });
   tell (jobs, job,
         &(struct job_line){ .event = JOB_ENDED,
                             .time_ns = jobs->now_ns,
                             .ended_ns = job->seen_ns,
                             .reason = reason,
-                            .summary = summary.out.data,
-                            .summary_length = summary.out.length - 1 });
+                            .summary = buffer_text (&summary.out),
+                            .summary_length = summary.out.length });
   json_free (&summary);
   jobs->counts.jobs_ended++;
   job_counts_running (jobs, job, -1);

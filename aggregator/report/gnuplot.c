@@ -145,8 +145,7 @@ fail (struct error *error, const char *what, const struct buffer *words)
     if (!blank || (line.length && line.data[line.length - 1] != ' '))
       buffer_add (&line, blank ? " " : words->data + i, 1);
   }
-  buffer_add (&line, "", 1);
-  error_set (error, "%s%s%.400s", what, line.length > 1 ? ": " : "", line.data);
+  error_set (error, "%s%s%.400s", what, line.length > 0 ? ": " : "", buffer_text (&line));
   buffer_free (&line);
   return -1;
 }

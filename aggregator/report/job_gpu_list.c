@@ -216,6 +216,6 @@ gpu_alarm (struct buffer *to, const struct job_report *report, size_t alarm)
 
   name_gpus (&gpus, report, alarms[alarm].are);
   if (gpus.length)
-    buffer_printf (to, "%s: %.*s.", alarms[alarm].words, (int) gpus.length, gpus.data);
+    buffer_printf (to, "%s: %s.", alarms[alarm].words, buffer_text (&gpus));
   buffer_free (&gpus);
 }

@@ -224,8 +224,8 @@ no_such_job (struct history_file *file, const struct job_choice *choice, struct 
   if (list.count == 0)
     error_set (error, "there is no job %.128s%s%s; the history has no jobs at all", choice->label, whose, scheduler);
   else
-    error_set (error, "there is no job %.128s%s%s; the newest that there %s: %.*s", choice->label, whose, scheduler,
-               list.count == 1 ? "is" : "are", (int) names.length, names.data);
+    error_set (error, "there is no job %.128s%s%s; the newest that there %s: %s", choice->label, whose, scheduler,
+               list.count == 1 ? "is" : "are", buffer_text (&names));
   buffer_free (&names);
   job_list_free (&list);
   return -1;

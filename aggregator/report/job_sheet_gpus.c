@@ -69,10 +69,9 @@ set_row (struct sheet_table *table, size_t row, const struct gpu_place *place, c
   struct buffer trouble = { 0 };
 
   gpu_trouble (&trouble, place->gpu);
-  buffer_add (&trouble, "", 1);
   sheet_set (table, row, 0, place->node->name);
   sheet_set (table, row, 1, place->gpu->label);
-  sheet_set (table, row, 2, trouble.length > 1 ? trouble.data : "-");
+  sheet_set (table, row, 2, trouble.length > 0 ? buffer_text (&trouble) : "-");
   table->marked[row] = gpu_is_alarming (place->gpu);
   for (size_t c = WORDS; c < table->column_count; c++)
     sheet_set_number (table, row, c, gpu_columns[of[c]].value (place->gpu));

@@ -227,7 +227,7 @@ key_set_load (struct key_set *set, const char *folder, struct error *error)
   pthread_mutex_unlock (&set->changing);
 
   if (reading.fault_count > 0) {
-    result = error_set (error, "%.*s", (int) reading.faults.length, reading.faults.data);
+    result = error_set (error, "%s", buffer_text (&reading.faults));
     if (reading.fault_count > 1)
       error_prefix (error, "%zu faults: ", reading.fault_count);
   }
