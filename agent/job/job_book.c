@@ -231,9 +231,7 @@ job_book_create (const char *path, const char *boot, uint64_t now_s, struct erro
   warning->text[0] = 0;
   if (path[0] && open_file (book, path, boot, now_s, warning) == 0)
     return book;
-  if (book->fd >= 0)
-    close (book->fd);
-  book->fd = -1;
+  file_close (&book->fd);
   book->map = mmap (NULL, BOOK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (book->map == MAP_FAILED)
     abort (); /* as memory_new does */
@@ -246,8 +244,7 @@ job_book_destroy (struct job_book *book)
   if (!book)
     return;
   munmap (book->map, BOOK_SIZE);
-  if (book->fd >= 0)
-    close (book->fd);
+  file_close (&book->fd);
   free (book);
 }
 

@@ -125,8 +125,7 @@ owner_of_namespace (const struct look *look, pid_t pid)
     if (fd >= 0 && fstat (fd, &of) == 0 && of.st_ino == own.st_ino)
       break;
   }
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
   return owner;
 }
 

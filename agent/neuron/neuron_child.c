@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define WORDS_MAX 64
@@ -46,7 +47,7 @@ configuration_open (const char *text)
   size_t length = strlen (text);
 
   if (fd >= 0 && write (fd, text, length) != (ssize_t) length)
-    child_close (&fd);
+    file_close (&fd);
   return fd;
 }
 
@@ -94,7 +95,7 @@ neuron_child_reap (struct neuron_child *child, char *how, size_t size)
     snprintf (how, size, "there is no such program");
   else
     snprintf (how, size, "ended with exit code %d", WEXITSTATUS (status));
-  child_close (&child->pidfd);
+  file_close (&child->pidfd);
   return true;
 }
 

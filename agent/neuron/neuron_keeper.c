@@ -18,6 +18,7 @@
 #include "agent/neuron/neuron_child.h"
 #include "synop/buffer.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -204,10 +205,10 @@ monitor_read (struct neuron_keeper *keeper)
   struct child *child = &keeper->child.child;
 
   if (child->err >= 0 && !pipe_read (keeper, child->err, &keeper->err, words_tell)) {
-    child_close (&child->err);
+    file_close (&child->err);
   }
   if (child->out >= 0 && !pipe_read (keeper, child->out, &keeper->out, line_take)) {
-    child_close (&child->out);
+    file_close (&child->out);
     keeper->closed_ns = clock_monotonic ();
   }
 }

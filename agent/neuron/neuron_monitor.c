@@ -13,6 +13,7 @@
 
 #include "agent/neuron/neuron_keeper.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -176,8 +177,7 @@ neuron_monitor_destroy (struct neuron_monitor *monitor)
   neuron_keeper_destroy (monitor->keeper);
   pthread_cond_destroy (&monitor->told);
   pthread_mutex_destroy (&monitor->lock);
-  if (monitor->wake >= 0)
-    close (monitor->wake);
+  file_close (&monitor->wake);
   free (monitor);
 }
 

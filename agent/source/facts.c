@@ -139,8 +139,7 @@ folder_watch_init (struct folder_watch *watch, const char *root, const char *pat
 void
 folder_watch_free (struct folder_watch *watch)
 {
-  if (watch->fd >= 0)
-    close (watch->fd);
+  file_close (&watch->fd);
   free (watch->path);
 }
 

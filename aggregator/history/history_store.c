@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "aggregator/history/history_rooms.h"
 #include "aggregator/history/history_store_private.h"
@@ -180,8 +179,7 @@ make_file (const char *path)
   struct stat status;
   int fd = stat (path, &status) < 0 && errno == ENOENT ? open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0640) : -1;
 
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
 }
 
 static int
@@ -230,8 +228,7 @@ history_store_close (struct history_store *store)
   for (int i = 0; i < STATEMENTS; i++)
     sqlite3_finalize (store->statements[i]);
   sqlite3_close (store->database);
-  if (store->lock >= 0)
-    close (store->lock);
+  file_close (&store->lock);
   free (store->path);
   free (store);
 }

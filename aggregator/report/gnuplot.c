@@ -17,6 +17,7 @@
 
 #include "aggregator/report/job_words.h"
 #include "synop/child.h"
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define OUTPUT_MAX ((size_t) 512 << 20)
@@ -80,9 +81,9 @@ feed (struct child *child, const struct buffer *script, size_t *sent)
   if (n > 0)
     *sent += (size_t) n;
   else if (n < 0 && errno != EAGAIN && errno != EINTR)
-    child_close (&child->in); /* it reads no more: its exit says why */
+    file_close (&child->in); /* it reads no more: its exit says why */
   if (*sent == script->length)
-    child_close (&child->in);
+    file_close (&child->in);
 }
 
 static void
@@ -94,7 +95,7 @@ take (int *fd, struct buffer *to, size_t limit)
   if (n > 0)
     to->length += to->length < limit ? (size_t) n : 0; /* what is over is read and dropped */
   else if (n == 0 || (errno != EINTR && errno != EAGAIN))
-    child_close (fd);
+    file_close (fd);
 }
 
 /* Until it has closed its outputs. */

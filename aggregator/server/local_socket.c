@@ -49,8 +49,7 @@ connect_path (const char *path, int flags, struct error *error)
   if (fd >= 0 && connect (fd, (struct sockaddr *) &address, sizeof address) == 0)
     return fd;
   saved = errno;
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
   if (saved == ECONNREFUSED && stat (path, &status) == 0 && !S_ISSOCK (status.st_mode))
     error_set (error, "%s: is not a socket", path);
   else

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "synop/file.h"
+
 #define EXTRA_FD 3
 #define ABOVE 10 /* what the child dups onto */
 
@@ -40,21 +42,13 @@ child_become (const struct child_program *program, const int ends[3], pid_t pare
   _exit (errno == ENOENT ? CHILD_ABSENT : CHILD_CANNOT);
 }
 
-void
-child_close (int *fd)
-{
-  if (*fd >= 0)
-    close (*fd);
-  *fd = -1;
-}
-
 /* Moves it above what the child dups onto. */
 static int
 fd_raise (int *fd)
 {
   int high = *fd < 0 ? -1 : fcntl (*fd, F_DUPFD_CLOEXEC, ABOVE);
 
-  child_close (fd);
+  file_close (fd);
   *fd = high;
   return high < 0 ? -1 : 0;
 }
@@ -66,7 +60,7 @@ ends_open (struct child *child, bool listens, int ends[3])
   int in[2] = { -1, open ("/dev/null", O_RDONLY | O_CLOEXEC) }, out[2] = { -1, -1 }, err[2] = { -1, -1 };
 
   if (listens) {
-    child_close (&in[1]);
+    file_close (&in[1]);
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0)
       return -1;
   }
@@ -88,9 +82,9 @@ ends_open (struct child *child, bool listens, int ends[3])
 static void
 ends_close (struct child *child)
 {
-  child_close (&child->in);
-  child_close (&child->out);
-  child_close (&child->err);
+  file_close (&child->in);
+  file_close (&child->out);
+  file_close (&child->err);
 }
 
 int
@@ -111,7 +105,7 @@ child_start (struct child *child, const struct child_program *program)
   else
     setpgid (child->pid, child->pid); /* whoever comes first */
   for (int i = 0; i < 3; i++)
-    child_close (&ends[i]);
+    file_close (&ends[i]);
   if (raised.extra > 0)
     close (raised.extra);
   if (!failed)

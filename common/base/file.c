@@ -39,6 +39,14 @@ file_error_text (int number)
   return number == FILE_IRREGULAR ? "is no regular file" : strerror (number);
 }
 
+void
+file_close (int *fd)
+{
+  if (*fd >= 0)
+    close (*fd);
+  *fd = -1;
+}
+
 int
 file_write (int fd, const void *bytes, size_t length)
 {

@@ -272,8 +272,7 @@ out:
     error_set (error, "%s: is there already, and is not overwritten", path);
   else if (result != 0)
     error_set (error, "%s: %s", path, strerror (errno));
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
   if (created)
     unlink (temporary);
   if (result == 0)

@@ -27,6 +27,5 @@ void child_kill (struct child *child); /* and all of its group */
 /* True when it has ended, with its status; what it left behind is killed, and our ends are closed. Never waits. -1 as
  * status: it is gone. */
 bool child_reap (struct child *child, int *status);
-void child_close (int *fd); /* -1 then */
 
 #endif

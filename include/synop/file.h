@@ -17,6 +17,9 @@ int file_open (const char *path);
 /* Words for an errno or FILE_IRREGULAR. */
 const char *file_error_text (int number);
 
+/* Closes it unless it is -1, which it is then. */
+void file_close (int *fd);
+
 /* All of it, however long that takes: also to a descriptor that does not block. -1 and errno. */
 int file_write (int fd, const void *bytes, size_t length);
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "synop/child.h"
+#include "synop/file.h"
 
 static int
 ended (struct child *child)
@@ -38,7 +39,7 @@ shell (const char *script, struct child_program program, const char *told, char 
   assert_int_equal (child_start (&child, &program), 0);
   if (told) {
     assert_int_equal (send (child.in, told, strlen (told), MSG_NOSIGNAL), strlen (told));
-    child_close (&child.in);
+    file_close (&child.in);
     assert_int_equal (child.in, -1);
   }
   fcntl (child.out, F_SETFL, 0);
