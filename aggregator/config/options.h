@@ -25,7 +25,10 @@ enum options_output { OUTPUT_JSON, OUTPUT_NONE };
 enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
 enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON };
 
-extern const char *const options_commands[]; /* as enum options_command: "tail"; "" of COMMAND_SERVE */
+enum { OPTIONS_RELOADED = 1 }; /* of an option: a reload takes it over */
+
+/* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
+extern const char *const options_commands[];
 
 struct options {
   enum options_command command;
@@ -36,7 +39,7 @@ struct options {
   char **argv;
   struct config *config;
   struct option *table; /* of the config */
-  char *program;        /* "aggregator tail" */
+  char *program;        /* "synop-aggregator tail" */
 
   char *listen, *keys, *socket, *endpoint_file;
   uint64_t stale_periods, down_periods;
@@ -71,10 +74,11 @@ struct options {
   char *pdf, *html, *csv, *hdf5; /* of report: files, and for csv a folder; "": none */
 };
 
-/* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */
-int options_read (struct options *options, enum options_command command, int argc, char **argv, struct error *error);
-void options_free (struct options *options);
+/* -1 and error: nothing may be started, the exit code is 2. aggregator_options_free in any case. */
+int aggregator_options_read (struct options *options, enum options_command command, int argc, char **argv,
+                             struct error *error);
+void aggregator_options_free (struct options *options);
 
-void options_help (const struct options *options, struct buffer *out);
+void aggregator_options_help (const struct options *options, struct buffer *out);
 
 #endif
