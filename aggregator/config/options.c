@@ -137,53 +137,14 @@ static const struct option serve_table[] = {
     .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
   { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
     .maximum = "1h", .help = "A node whose wall clock is off by more is an event." },
-  { "history", "enabled", "history-enabled", OPTION_BOOLEAN, AT (history), .fallback = "yes",
-    .help = "Whether what comes is kept, to be shown again and to lose nothing in a restart." },
-  { "history", "path", "history", OPTION_PATH, AT (history_path), .fallback = "/var/lib/synop/history.db",
-    .check = check_filled, .help = "The history's file, a SQLite database." },
-  { "history", "max_age", "history-max-age", OPTION_DURATION, AT (history_max_age_ns), .fallback = "30d",
-    .minimum = "1m", .maximum = "3650d", .help = "What is older is deleted." },
-  { "history", "max_size", "history-max-size", OPTION_SIZE, AT (history_max_size), .fallback = "10G", .minimum = "1M",
-    .maximum = "100000G",
-    .help = "Bytes that the history may take; over them the oldest of the node that has most is deleted." },
-  { "history", "chunk_frames", "", OPTION_SIZE, AT (chunk_frames), .fallback = "64", .minimum = "1", .maximum = "4096",
-    .help = "Frames of a node that are compressed and written together." },
-  { "history", "chunk_time", "", OPTION_DURATION, AT (chunk_ns), .fallback = "60s", .minimum = "100ms", .maximum = "1h",
-    .help = "They are written so long after the first of them came, at the latest." },
-  { "history", "queue", "", OPTION_SIZE, AT (history_queue), .fallback = "256M", .minimum = "1M", .maximum = "64G",
-    .help = "Bytes that may wait to be written; over them frames are not stored, which is an event." },
-  { "jobs", "grace", "job-grace", OPTION_DURATION, AT (job_grace_ns), .fallback = "30s", .minimum = "1s",
-    .maximum = "1h",
-    .help = "A job has ended when no node has seen it for this, or for three of its sampling periods." },
-  { "jobs", "scheduler_users", "job-scheduler-users", OPTION_LIST, AT (job_scheduler_users),
-    .fallback = "slurm,oar,flux,lsfadmin",
-    .help =
-        "The users, beside root and the aggregator's own, that prologs and epilogs run as: their \"synop-aggregator "
-        "job\" is about any job; that of others is about their own jobs." },
 };
 
 /* What a command shares with the aggregator: where to find its socket, or its history. */
-static const struct option socket_option = {
-  "aggregator",
-  "socket",
-  NULL,
-  OPTION_PATH,
-  AT (socket),
-  .fallback = "/run/synop/aggregator.sock",
-  .check = check_filled,
-  .help = "UNIX socket of the aggregator.",
+struct shared {
+  const char *section, *key, *help;
 };
-
-static const struct option history_option = {
-  "history",
-  "path",
-  "history",
-  OPTION_PATH,
-  AT (history_path),
-  .fallback = "/var/lib/synop/history.db",
-  .check = check_filled,
-  .help = "The history's file.",
-};
+static const struct shared socket_option = { "aggregator", "socket", "UNIX socket of the aggregator." };
+static const struct shared history_option = { "history", "path", "The history's file." };
 
 static const struct option tail_table[] = {
   { "tail", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
@@ -273,7 +234,8 @@ static const struct option report_table[] = {
 #define SHARED_MAX 2
 
 static const struct {
-  const struct option *shared[SHARED_MAX], *table;
+  const struct shared *shared[SHARED_MAX];
+  const struct option *table;
   size_t count;
 } own_tables[] = {
   [COMMAND_SERVE] = { { NULL }, NULL, 0 },
@@ -305,28 +267,86 @@ take_word (void *context, const char *name)
 }
 
 static bool
+is_row (const struct shared *shared, const struct option *option)
+{
+  return strcmp (shared->section, option->section) == 0 && strcmp (shared->key, option->key) == 0;
+}
+
+static bool
 is_shared (const struct option *option, enum options_command command)
 {
   for (size_t i = 0; i < SHARED_MAX && own_tables[command].shared[i]; i++)
-    if (own_tables[command].shared[i]->offset == option->offset)
+    if (is_row (own_tables[command].shared[i], option))
       return true;
   return false;
+}
+
+/* As --help of a command shows it. */
+static struct option
+shared_row (const struct options *options, const struct shared *shared)
+{
+  const struct option *option = options->table;
+  struct option row;
+
+  while (!is_row (shared, option))
+    option++;
+  row = *option;
+  row.help = shared->help;
+  return row;
+}
+
+/* ---- views ---- */
+
+static size_t
+place_behind (size_t place, const struct view *view)
+{
+  size_t unit = sizeof (max_align_t);
+
+  return place + (view->options_size + unit - 1) / unit * unit;
+}
+
+const void *
+options_of_view (const struct options *options, const struct view *view)
+{
+  size_t place = 0;
+
+  for (size_t i = 0; options->views[i] != view; i++)
+    place = place_behind (place, options->views[i]);
+  return (const char *) options->of_views + place;
+}
+
+/* Puts the rows of all views into the table; NULL: only counts them. */
+static size_t
+add_views (const struct view *const *views, struct option *table)
+{
+  size_t count = 0, place = 0;
+
+  for (; *views; place = place_behind (place, *views++))
+    for (size_t i = 0; i < (*views)->option_count; i++, count++)
+      if (table) {
+        table[count] = (*views)->options[i];
+        table[count].offset += offsetof (struct options, of_views) + place;
+      }
+  if (place > OPTIONS_OF_VIEWS)
+    abort ();
+  return count;
 }
 
 static struct config *
 make_config (struct options *options, enum options_command command)
 {
-  size_t own = own_tables[command].count;
+  size_t own = own_tables[command].count, count = COUNT_OF (serve_table) + add_views (options->views, NULL);
 
   options->command = command;
-  options->table = memory_new (COUNT_OF (serve_table) + own, sizeof options->table[0]);
+  options->table = memory_new (count + own, sizeof options->table[0]);
   memcpy (options->table, serve_table, sizeof serve_table);
-  for (size_t i = 0; command != COMMAND_SERVE && i < COUNT_OF (serve_table); i++)
-    if (!is_shared (&serve_table[i], command))
+  add_views (options->views, options->table + COUNT_OF (serve_table));
+  for (size_t i = 0; command != COMMAND_SERVE && i < count; i++)
+    if (!is_shared (&options->table[i], command))
       options->table[i].flag = "";
   if (own)
-    memcpy (options->table + COUNT_OF (serve_table), own_tables[command].table, own * sizeof options->table[0]);
-  return config_create (options->table, COUNT_OF (serve_table) + own, options, NULL);
+    memcpy (options->table + count, own_tables[command].table, own * sizeof options->table[0]);
+  return config_create (options->table, count + own, options, NULL);
 }
 
 /* The words of a command that are no options. */
@@ -552,10 +572,8 @@ options_help (const struct options *options, struct buffer *out)
     config_print_help (options->config, out);
     return;
   }
-  while (count < SHARED_MAX && own_tables[options->command].shared[count]) {
-    own[count] = *own_tables[options->command].shared[count];
-    count++;
-  }
+  for (; count < SHARED_MAX && own_tables[options->command].shared[count]; count++)
+    own[count] = shared_row (options, own_tables[options->command].shared[count]);
   if (more)
     memcpy (own + count, own_tables[options->command].table, more * sizeof own[0]);
   config = config_create (own, count + more, &scratch, NULL);
