@@ -13,6 +13,7 @@
 #include "aggregator/config/options.h"
 #include "aggregator/server/server.h"
 #include "aggregator/stream/standard_output.h"
+#include "aggregator/view_list.h"
 #include "synop/log.h"
 #include "synop/notify.h"
 #include "synop/version.h"
@@ -23,8 +24,11 @@ static int (*const commands[]) (const struct options *options) = {
   [COMMAND_JOBS] = job_list_run, [COMMAND_JOB] = job_run,       [COMMAND_REPORT] = report_run,
 };
 
+#define VIEW_ADDRESS(name) &name,
+static const struct view *const views[] = { VIEW_LIST (VIEW_ADDRESS) NULL };
+
 static int
-tell (const struct options *options)
+main_print (const struct options *options)
 {
   struct buffer text = { 0 };
   int code;
@@ -43,7 +47,7 @@ tell (const struct options *options)
 static int
 run (enum options_command command, int argc, char **argv)
 {
-  struct options options = { 0 };
+  struct options options = { .views = views };
   struct error error;
   int code;
 
@@ -53,7 +57,7 @@ run (enum options_command command, int argc, char **argv)
       notify_failed (NULL, &error);
     code = 2;
   } else {
-    code = options.action == ACTION_RUN ? commands[command](&options) : tell (&options);
+    code = options.action == ACTION_RUN ? commands[command](&options) : main_print (&options);
   }
   aggregator_options_free (&options);
   return code;

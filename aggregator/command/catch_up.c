@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "aggregator/command/replay.h"
 #include "aggregator/server/local_socket.h"
 #include "synop/log.h"
 
@@ -25,7 +26,7 @@ catch_up (const struct options *options, int64_t to_ns)
   struct error error;
   struct stat file;
 
-  if (stat (options->history_path, &file) < 0) /* the reader says why */
+  if (stat (replay_path (options), &file) < 0) /* the reader says why */
     return;
   to_ns = to_ns > INT64_MAX - options->tick_period_ns ? INT64_MAX : to_ns + options->tick_period_ns;
   buffer_printf (&request, "flush\tto=%" PRId64 "\tfile=%" PRIu64 ":%" PRIu64 "\n", to_ns, (uint64_t) file.st_dev,

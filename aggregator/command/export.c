@@ -366,7 +366,7 @@ export_tables (const struct options *options, struct history_query *query)
   query->nodes = &nodes;
   globs_init (&command.export.groups, options->group);
   replay_progress_init (&command.progress, "export");
-  file = history_file_open (options->history_path, &command.error);
+  file = history_file_open (replay_path (options), &command.error);
   if (file)
     filters_check_history (options, file, query);
   if (!file || export_begin (&command.export, formats[options->format], options->output_path, &command.error) < 0 ||
@@ -379,7 +379,7 @@ export_tables (const struct options *options, struct history_query *query)
     log_error ("%s", command.error.text);
   else
     log_info ("%s: %llu rows", options->output_path, (unsigned long long) command.export.rows);
-  code = command.failed ? 1 : replay_broken (options->history_path, broken);
+  code = command.failed ? 1 : replay_broken (replay_path (options), broken);
   history_file_close (file);
   globs_free (&nodes);
   globs_free (&command.export.groups);

@@ -9,7 +9,7 @@
 #include "aggregator/command/catch_up.h"
 #include "aggregator/command/filters.h"
 #include "aggregator/command/when.h"
-#include "aggregator/stream/job_line.h"
+#include "aggregator/history/history_view.h"
 #include "aggregator/stream/node_line.h"
 #include "aggregator/stream/standard_output.h"
 #include "aggregator/stream/stream.h"
@@ -28,6 +28,14 @@ struct replay {
 };
 
 /* ---- for the others that read a history too ---- */
+
+const char *
+replay_path (const struct options *options)
+{
+  const struct history_settings *settings = options_of_view (options, &history_view);
+
+  return settings->path;
+}
 
 int
 replay_interval (const struct options *options, const char *section, struct history_query *query, struct error *error)
@@ -156,7 +164,7 @@ replay_run (const struct options *options)
   replay_progress_init (&replay.progress, "replay");
   sink = sink_of (&replay);
   catch_up (options, query.to_ns);
-  file = history_file_open (options->history_path, &error);
+  file = history_file_open (replay_path (options), &error);
   if (file)
     filters_check_history (options, file, &query);
   result = file ? history_read (file, &query, &sink, &broken, &error) : -1;
@@ -169,5 +177,5 @@ replay_run (const struct options *options)
   stream_choice_free (&replay.choice);
   json_free (&replay.json);
   buffer_free (&replay.out);
-  return result < 0 ? 1 : replay.code ? replay.code : replay_broken (options->history_path, broken);
+  return result < 0 ? 1 : replay.code ? replay.code : replay_broken (replay_path (options), broken);
 }

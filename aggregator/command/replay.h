@@ -8,6 +8,7 @@
 
 int replay_run (const struct options *options); /* the exit code */
 
+const char *replay_path (const struct options *options); /* of the history */
 /* The interval, for the commands that read a history. */
 int replay_interval (const struct options *options, const char *section, struct history_query *query,
                      struct error *error);

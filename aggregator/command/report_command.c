@@ -268,7 +268,7 @@ read_report (struct command *command, struct error *error)
   int64_t now = clock_wall ();
 
   catch_up (options, now);
-  command->file = history_file_open (options->history_path, error);
+  command->file = history_file_open (replay_path (options), error);
   if (!command->file)
     return NULL;
   replay_progress_init (&progress, "report");
@@ -297,7 +297,7 @@ report_run (const struct options *options)
   write_document (&command, job_report_html, options->html);
   write_tables (&command, &export_csv, options->csv);
   write_tables (&command, &export_hdf5, options->hdf5);
-  command.failed |= replay_broken (options->history_path, command.report->broken) != 0;
+  command.failed |= replay_broken (replay_path (options), command.report->broken) != 0;
   job_report_destroy (command.report);
   history_file_close (command.file);
   return command.failed ? 1 : 0;

@@ -7,6 +7,7 @@
 
 #include "aggregator/config/options_private.h"
 #include "aggregator/config/types.h"
+#include "aggregator/views/view.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -55,21 +56,60 @@ options_is_shared (const struct option *option, enum options_command command)
   return shared;
 }
 
+/* ---- views ---- */
+
+static size_t
+place_behind (size_t place, const struct view *view)
+{
+  size_t unit = sizeof (max_align_t);
+
+  return place + (view->options_size + unit - 1) / unit * unit;
+}
+
+const void *
+options_of_view (const struct options *options, const struct view *view)
+{
+  size_t place = 0;
+
+  for (size_t i = 0; options->views[i] != view; i++)
+    place = place_behind (place, options->views[i]);
+  return (const char *) options->of_views + place;
+}
+
+/* Puts the rows of all views into the table; NULL: only counts them. */
+static size_t
+add_views (const struct view *const *views, struct option *table)
+{
+  size_t count = 0, place = 0;
+
+  for (; *views; place = place_behind (place, *views++))
+    for (size_t i = 0; i < (*views)->option_count; i++, count++)
+      if (table) {
+        table[count] = (*views)->options[i];
+        table[count].offset += offsetof (struct options, of_views) + place;
+      }
+  if (place > OPTIONS_OF_VIEWS)
+    abort ();
+  return count;
+}
+
 static struct config *
 make_config (struct options *options, enum options_command command)
 {
   const struct options_tables *serve = &options_tables[COMMAND_SERVE], *own = &options_tables[command];
-  size_t count = serve->count;
+  size_t count = serve->count + add_views (options->views, NULL);
   struct config *config;
 
   options->command = command;
-  options->table = memory_new (serve->count + own->count, sizeof options->table[0]);
+  options->table = memory_new (count + own->count, sizeof options->table[0]);
   memcpy (options->table, serve->table, serve->count * sizeof options->table[0]);
-  for (size_t i = 0; command != COMMAND_SERVE && i < serve->count; i++) {
+  add_views (options->views, options->table + serve->count);
+  for (size_t i = 0; command != COMMAND_SERVE && i < count; i++) {
     options->table[i].reload = 0;
-    if (!options_is_shared (&serve->table[i], command))
+    if (!options_is_shared (&options->table[i], command))
       options->table[i].flag = "";
   }
+  options->served = count;
   for (size_t i = 0; command != COMMAND_SERVE && i < own->count; i++)
     options->table[count++] = own->table[i];
   config = config_create (options->table, count, options, NULL);

@@ -105,7 +105,7 @@ aggregator_options_help (const struct options *options, struct buffer *out)
 {
   static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help,
                                        check_help, jobs_help, job_help,    report_help };
-  const struct options_tables *serve = &options_tables[COMMAND_SERVE], *own = &options_tables[options->command];
+  const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;
   struct options scratch = { 0 };
@@ -116,10 +116,10 @@ aggregator_options_help (const struct options *options, struct buffer *out)
     config_print_help (options->config, out);
     return;
   }
-  table = memory_new (serve->count + own->count, sizeof table[0]);
-  for (size_t i = 0; i < serve->count; i++)
-    if (options_is_shared (&serve->table[i], options->command))
-      table[count++] = serve->table[i];
+  table = memory_new (options->served + own->count, sizeof table[0]);
+  for (size_t i = 0; i < options->served; i++)
+    if (options->table[i].flag == NULL || options->table[i].flag[0])
+      table[count++] = options->table[i];
   for (size_t i = 0; i < own->count; i++)
     table[count++] = own->table[i];
   config = config_create (table, count, &scratch, NULL);

@@ -126,29 +126,6 @@ static const struct option serve_table[] = {
     .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
   { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
     .maximum = "1h", TAKEN, .help = "A node whose wall clock is off by more is an event." },
-  { "history", "enabled", "history-enabled", OPTION_BOOLEAN, AT (history), .fallback = "yes",
-    .help = "Whether what comes is kept, to be shown again and to lose nothing in a restart." },
-  { "history", "path", "history", OPTION_PATH, AT (history_path), .fallback = "/var/lib/synop/history.db",
-    .check = check_filled, .help = "The history's file, a SQLite database." },
-  { "history", "max_age", "history-max-age", OPTION_DURATION, AT (history_max_age_ns), .fallback = "30d",
-    .minimum = "1m", .maximum = "3650d", TAKEN, .help = "What is older is deleted." },
-  { "history", "max_size", "history-max-size", OPTION_SIZE, AT (history_max_size), .fallback = "10G", .minimum = "1M",
-    .maximum = "100000G", TAKEN,
-    .help = "Bytes that the history may take; over them the oldest of the node that has most is deleted." },
-  { "history", "chunk_frames", "", OPTION_SIZE, AT (chunk_frames), .fallback = "64", .minimum = "1", .maximum = "4096",
-    .help = "Frames of a node that are compressed and written together." },
-  { "history", "chunk_time", "", OPTION_DURATION, AT (chunk_ns), .fallback = "60s", .minimum = "100ms", .maximum = "1h",
-    .help = "They are written so long after the first of them came, at the latest." },
-  { "history", "queue", "", OPTION_SIZE, AT (history_queue), .fallback = "256M", .minimum = "1M", .maximum = "64G",
-    .help = "Bytes that may wait to be written; over them frames are not stored, which is an event." },
-  { "jobs", "grace", "job-grace", OPTION_DURATION, AT (job_grace_ns), .fallback = "30s", .minimum = "1s",
-    .maximum = "1h", TAKEN,
-    .help = "A job has ended when no node has seen it for this, or for three of its sampling periods." },
-  { "jobs", "scheduler_users", "job-scheduler-users", OPTION_LIST, AT (job_scheduler_users),
-    .fallback = "slurm,oar,flux,lsfadmin", TAKEN,
-    .help =
-        "The users, beside root and the aggregator's own, that prologs and epilogs run as: their \"synop-aggregator "
-        "job\" is about any job; that of others is about their own jobs." },
 };
 
 static const struct option tail_table[] = {

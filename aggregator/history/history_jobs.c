@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "aggregator/history/history_store_private.h"
-#include "aggregator/jobs/jobs.h"
+#include "aggregator/views/job_row.h"
 
 #include <string.h>
 

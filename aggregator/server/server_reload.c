@@ -23,10 +23,7 @@ apply (struct server *server)
   log_set_level ((enum log_level) options->log_level);
   cluster_set_limits (server->cluster, &core);
   serve_set_queue (server->serve, options->reader_queue);
-  if (server->history)
-    history_set_limits (server->history, options->history_max_age_ns, options->history_max_size);
-  jobs_set_grace (server->jobs, options->job_grace_ns);
-  server_jobs_users (server);
+  views_reload (server->views);
 }
 
 /* The sockets have the key that they were made with. */
@@ -49,7 +46,7 @@ static int
 read_again (struct server *server, struct error *error)
 {
   const struct options *options = server->options;
-  struct options fresh = { 0 };
+  struct options fresh = { .views = options->views };
   int result = -1;
 
   if (aggregator_options_read (&fresh, COMMAND_SERVE, options->argc, options->argv, error) == 0 &&
@@ -80,6 +77,6 @@ server_reload_all (struct server *server)
   }
   look_at_own_key (server);
   server_reload (server, &error);
-  stream_flush (server->stream);
+  views_flush (server->views);
   notify_reloaded (server->notify);
 }

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "aggregator/config/options.h"
+#include "aggregator/history/history_view.h"
+#include "aggregator/view_list.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 
@@ -20,6 +22,9 @@
     if (strstr (text, part) == NULL)                                                                                   \
       fail_msg ("\"%s\" does not contain \"%s\"", text, part);                                                         \
   } while (0)
+
+#define VIEW_ADDRESS(name) &name,
+static const struct view *const views[] = { VIEW_LIST (VIEW_ADDRESS) NULL };
 
 struct fixture {
   struct options options;
@@ -57,7 +62,7 @@ read_words (struct fixture *it, enum options_command command, const char *words)
   int argc = 0;
 
   aggregator_options_free (&it->options);
-  it->options = (struct options){ 0 };
+  it->options = (struct options){ .views = views };
   it->error.text[0] = '\0';
   snprintf (it->words, sizeof it->words, "%s%s %s", strstr (words, "-c ") ? "" : "-c ",
             strstr (words, "-c ") ? "" : it->path, words);
@@ -82,6 +87,12 @@ put (const struct fixture *it, const char *text)
   fclose (file);
 }
 
+static const struct history_settings *
+history_of (const struct options *options)
+{
+  return options_of_view (options, &history_view);
+}
+
 static void
 defaults_of_the_program (void **state)
 {
@@ -97,7 +108,7 @@ defaults_of_the_program (void **state)
   assert_int_equal (options->tick_grace_ns, NS_PER_S / 2); /* unset: half the period */
   assert_int_equal (options->log_level, LOG_LEVEL_INFO);
   assert_int_equal (options->output, OUTPUT_JSON);
-  assert_true (options->history);
+  assert_true (history_of (options)->enabled);
 }
 
 static void
@@ -121,7 +132,7 @@ file_and_command_line (void **state)
   assert_string_equal (it->options.socket, "/t");
   assert_int_equal (it->options.log_level, LOG_LEVEL_DEBUG);
   assert_words (it, COMMAND_REPORT, "7 --history /other -o out");
-  assert_string_equal (it->options.history_path, "/other");
+  assert_string_equal (history_of (&it->options)->path, "/other");
   assert_string_equal (it->options.output_path, "out");
   assert_int_equal (read_words (it, COMMAND_TAIL, "--stale-periods 7"), -1);
   assert_contains (it->error.text, "unknown option --stale-periods");

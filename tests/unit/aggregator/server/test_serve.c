@@ -77,12 +77,12 @@ begin_flush (void *context, const struct serve_flush *what, struct buffer *out)
 }
 
 static void
-take_job (void *context, const struct serve_job *what, struct buffer *out)
+take_job (void *context, bool start, const struct job_word *word, struct buffer *out)
 {
   struct scene *scene = context;
 
-  scene->uid = what->uid;
-  buffer_printf (out, "ok %s %s %s\n", what->start ? "start" : "end", what->label, what->user);
+  scene->uid = word->uid;
+  buffer_printf (out, "ok %s %s %s\n", start ? "start" : "end", word->label, word->user);
 }
 
 static void

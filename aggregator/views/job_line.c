@@ -1,5 +1,5 @@
 /* See job_line.h. */
-#include "aggregator/stream/job_line.h"
+#include "aggregator/views/job_line.h"
 
 const char *const job_text_names[JOB_TEXTS] = { "scheduler", "user", "name", "command", "array" };
 
@@ -60,18 +60,13 @@ job_line_write (struct json *json, const struct job_line *line)
   json_newline (json);
 }
 
-static void
-stream_write (const void *line, struct json *json, const struct globs *groups)
+int
+job_label_check (const char *label, size_t length, struct error *error)
 {
-  (void) groups;
-  job_line_write (json, line);
-}
-
-struct stream_line
-job_stream_line (const struct job_line *line)
-{
-  return (struct stream_line){ .type = JOB_LINE_TYPE,
-                               .node = line->event == JOB_NODE ? line->nodes[0] : NULL,
-                               .write = stream_write,
-                               .context = line };
+  if (length == 0 || length > JOB_LABEL_MAX)
+    return error_set (error, "the id of a job has 1 to %d bytes", JOB_LABEL_MAX);
+  for (size_t i = 0; i < length; i++)
+    if ((unsigned char) label[i] <= ' ' || label[i] == 127)
+      return error_set (error, "the id of a job has no spaces and no control characters");
+  return 0;
 }
