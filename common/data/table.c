@@ -262,22 +262,6 @@ table_find_row (const struct table *table, const char *label, size_t length, siz
   return SIZE_MAX;
 }
 
-struct value *
-table_value (struct table *table, size_t row, size_t column)
-{
-  assert (column < table->group->metric_count);
-  if (row == TABLE_NODE)
-    return table->node + column;
-  assert (row < table->rows);
-  return table->cells + row * table->group->metric_count + column;
-}
-
-const struct value *
-table_get (const struct table *table, size_t row, size_t column)
-{
-  return table_value ((struct table *) table, row, column);
-}
-
 void
 table_set_uint (struct table *table, size_t row, size_t column, uint64_t value)
 {
@@ -298,16 +282,20 @@ table_set_real (struct table *table, size_t row, size_t column, double value)
   *cell = isnan (value) ? (struct value){ .type = VALUE_MISSING } : (struct value){ .type = VALUE_REAL, .as.d = value };
 }
 
+struct value
+table_keep_text (struct table *table, const char *text, size_t length)
+{
+  if (length > TABLE_TEXT_MAX)
+    length = TABLE_TEXT_MAX;
+  return (struct value){ .type = VALUE_TEXT,
+                         .length = (uint32_t) length,
+                         .as.offset = text_add (&table->text, text, length) };
+}
+
 void
 table_set_text (struct table *table, size_t row, size_t column, const char *text, size_t length)
 {
-  struct value *cell = table_value (table, row, column);
-
-  if (length > TABLE_TEXT_MAX)
-    length = TABLE_TEXT_MAX;
-  *cell = (struct value){ .type = VALUE_TEXT,
-                          .length = (uint32_t) length,
-                          .as.offset = text_add (&table->text, text, length) };
+  *table_value (table, row, column) = table_keep_text (table, text, length);
 }
 
 const char *
