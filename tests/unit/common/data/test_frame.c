@@ -436,6 +436,8 @@ test_tables_by_hand (void **state)
   TABLE (1, "\x91\xa2\xc3\xa4\x90\x92\x91\x01\xc0", NULL);
   TABLE (3, "\xc0\x92\x01\xa0\x90", "no group");
   TABLE (0, "\x02\x90\x92\x92\x01\xc0\xc0", "group cpu");                 /* a value of the node is missing */
+  TABLE (0, "\x02\x90\x05\x92\x92\x01\xc0\xc0", "group cpu");             /* one that is not announced */
+  TABLE (0, "\x02\x92\x05\x92\x92\x01\xc0\xc0", "group cpu");             /* one announced that is not there */
   TABLE (0, "\x02\x91\x05\x91\x92\x01\xc0", "group cpu");                 /* a column is missing */
   TABLE (0, "\x02\x91\x05\x93\x92\x01\xc0\xc0\xc0", "group cpu");         /* one too many */
   TABLE (0, "\x02\x91\x05\x92\x91\x01\xc0", "group cpu");                 /* a short column */
