@@ -93,6 +93,7 @@ struct intake {
   struct wire *wire;
   const struct group *group;
   struct table *table;
+  const struct table *last; /* the group's table before; NULL: none */
   size_t rows;
   bool has_column; /* one at least is there, so that each row has a byte behind it */
 };
@@ -129,24 +130,51 @@ label_at (const char *base, const char *label, size_t length)
   return (struct table_label){ .offset = (uint32_t) (label - base), .length = (uint32_t) length };
 }
 
-/* An array of texts; when it is checked, none may be there twice. */
+/* An array of texts that are those of the table before, as mostly: they were checked. False: they are others, and nothing
+ * is read. */
+static bool
+labels_stand (struct intake *intake)
+{
+  struct wire ahead = *intake->wire;
+
+  for (size_t row = 0; row < intake->rows; row++) {
+    size_t length;
+    const char *label = wire_text (&ahead, &length, TABLE_LABEL_MAX);
+
+    if (!table_row_is (intake->last, row, label, length))
+      return false;
+  }
+  *intake->wire = ahead;
+  return true;
+}
+
+/* An array of texts: none may be there twice. */
 static void
-label_array_read (struct intake *intake)
+labels_check (struct intake *intake)
 {
   const char *base = (const char *) intake->wire->at;
-  struct label_set *seen = intake->table == NULL ? label_set_create (intake->rows) : NULL;
+  struct label_set *seen = label_set_create (intake->rows);
 
   for (size_t row = 0; row < intake->rows && !intake->wire->bad; row++) {
     size_t length;
     const char *label = wire_text (intake->wire, &length, TABLE_LABEL_MAX);
 
-    if (intake->table != NULL)
-      table_add_row (intake->table, label, length);
-    else if (!intake->wire->bad &&
-             (!label_is_sound (label, length) || !label_set_add (seen, base, label_at (base, label, length))))
+    if (!intake->wire->bad &&
+        (!label_is_sound (label, length) || !label_set_add (seen, base, label_at (base, label, length))))
       intake->wire->bad = true;
   }
   label_set_destroy (seen);
+}
+
+static void
+labels_take (struct intake *intake)
+{
+  for (size_t row = 0; row < intake->rows; row++) {
+    size_t length;
+    const char *label = wire_text (intake->wire, &length, TABLE_LABEL_MAX);
+
+    table_add_row (intake->table, label, length);
+  }
 }
 
 /* nil, a count, or an array of texts. */
@@ -162,7 +190,10 @@ labels_read (struct intake *intake)
   }
   intake->rows = (size_t) rows;
   if (token.type == WIRE_ARRAY) {
-    label_array_read (intake);
+    if (intake->table != NULL)
+      labels_take (intake);
+    else if (intake->last == NULL || !labels_stand (intake))
+      labels_check (intake);
     return;
   }
   for (size_t row = 0; intake->table != NULL && row < intake->rows; row++) {
@@ -254,10 +285,10 @@ table_read (struct intake *intake, uint32_t fields)
   return !wire->bad;
 }
 
-/* All tables: into nowhere when `sink` is NULL, else as `sink` says. */
+/* All tables: into nowhere when they are checked only, else as `sink` says. */
 static int
 tables_read (struct wire *wire, const struct frame_header *header, const struct schema *schema,
-             const struct frame_sink *sink, struct error *error)
+             const struct frame_sink *sink, bool check, struct error *error)
 {
   bool seen[SCHEMA_GROUPS_MAX] = { false };
   size_t cells = 0;
@@ -275,8 +306,10 @@ tables_read (struct wire *wire, const struct frame_header *header, const struct 
 
     struct intake intake = { .wire = wire, .group = schema->groups[group] };
 
-    if (sink != NULL)
+    if (!check)
       intake.table = sink->take (sink->context, group);
+    else if (sink->last != NULL)
+      intake.last = sink->last (sink->context, group);
     if (intake.table != NULL) {
       assert (intake.table->group->metric_count == intake.group->metric_count);
       intake.table->monotonic_ns = header->monotonic_ns;
@@ -306,10 +339,10 @@ frame_read_tables (const void *bytes, size_t length, const struct frame_header *
 
   struct wire tables = wire;
 
-  if (tables_read (&wire, header, schema, NULL, error) != 0)
+  if (tables_read (&wire, header, schema, sink, true, error) != 0)
     return -1;
   wire_skip_items (&wire, fields - FRAME_FIELDS);
   if (wire.bad || wire.at != wire.end)
     return error_set (error, "there is something broken behind the frame's tables");
-  return tables_read (&tables, header, schema, sink, error);
+  return tables_read (&tables, header, schema, sink, false, error);
 }

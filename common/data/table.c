@@ -222,16 +222,18 @@ table_add_row (struct table *table, const char *label, size_t label_length)
   size_t row = table->rows;
   char mended[TABLE_LABEL_MAX];
   size_t columns = table->group->metric_count;
+  bool known = label_is_known (table, label, label_length);
 
   if (row >= TABLE_ROWS_MAX) {
     snprintf (table->error, sizeof table->error, "more than %d rows", TABLE_ROWS_MAX);
     return SIZE_MAX;
   }
-  if (!label_is_known (table, label, label_length) && !label_is_sound (label, label_length)) {
+  if (!known && !label_is_sound (label, label_length)) {
     label_length = label_mend (mended, label, label_length);
     label = mended;
+    known = label_is_known (table, label, label_length);
   }
-  if (!label_is_known (table, label, label_length) && !label_add (table, label, label_length)) {
+  if (!known && !label_add (table, label, label_length)) {
     table_complain (table, "%s \"%.*s\" is there twice", table->group->row, (int) label_length, label);
     return SIZE_MAX;
   }
@@ -246,6 +248,12 @@ table_label (const struct table *table, size_t row, size_t *length)
   assert (row < table->rows);
   *length = table->labels[row].length;
   return *length == 0 ? "" : table->names.data + table->labels[row].offset;
+}
+
+bool
+table_row_is (const struct table *table, size_t row, const char *label, size_t length)
+{
+  return row < table->rows && label_is (table, row, label, length);
 }
 
 size_t

@@ -105,7 +105,8 @@ bool table_is_comparable (const struct table *table);
  * than TABLE_LABEL_MAX bytes is mended (common/data/labels.h). A row whose label is there already, and rows over
  * TABLE_ROWS_MAX, are left out: returns SIZE_MAX and sets error. */
 size_t table_add_row (struct table *table, const char *label, size_t label_length);
-const char *table_label (const struct table *table, size_t row, size_t *length); /* not NUL-terminated */
+const char *table_label (const struct table *table, size_t row, size_t *length);             /* not NUL-terminated */
+bool table_row_is (const struct table *table, size_t row, const char *label, size_t length); /* has it that label? */
 /* The row with that label, looked for first at `hint` (rows rarely move); SIZE_MAX when there is none. */
 size_t table_find_row (const struct table *table, const char *label, size_t length, size_t hint);
 
