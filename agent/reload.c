@@ -11,10 +11,6 @@ static const struct config_place of_log[] = { { "agent", "log_level" }, { NULL, 
 static const struct config_place of_connection[] = {
   { "agent", "connect" }, { "agent", "keys" }, { "agent", "queue" }, { NULL, NULL }
 };
-static const struct config_place of_sampling[] = {
-  { "agent", "period" }, { "agent", "root" }, { "group *", "*" }, { "instance", "*" },
-  { "jobs", "*" },       { "gpu", "dcgm" },   { "neuron", "*" },  { NULL, NULL },
-};
 
 /* Samplers read the texts of the options until they are closed. */
 static int
@@ -25,7 +21,7 @@ sample_anew (struct running *running, const struct agent_options *fresh, struct 
 
   publisher_leave_sampling (running->publisher);
   sampling_close (running->sampling);
-  config_take (options->config, fresh->config, of_sampling);
+  config_take (options->config, fresh->config, options->sampling);
   rc = options_resolve (options, error);
   sampling_open (running->sampling, samplers, options->periods_ns, sampler_count, &options->context);
   publisher_use_sampling (running->publisher, running->sampling);
@@ -51,7 +47,7 @@ read_again (struct running *running, struct agent_options *fresh, struct error *
     return -1;
   if (running->publisher && fresh->connect[0] && connect_anew (running, fresh, error) < 0)
     return -1;
-  if (running->publisher && config_changes (options->config, fresh->config, of_sampling) > 0 &&
+  if (running->publisher && config_changes (options->config, fresh->config, options->sampling) > 0 &&
       sample_anew (running, fresh, error) < 0)
     return -1;
   config_take (options->config, fresh->config, of_log);
@@ -63,12 +59,12 @@ void
 agent_reload (void *context, int number)
 {
   struct running *running = context;
-  struct agent_options fresh = { 0 };
+  struct agent_options *fresh = options_create ();
   struct error error;
 
   (void) number;
   notify_reloading (running->notify);
-  if (read_again (running, &fresh, &error) < 0) {
+  if (read_again (running, fresh, &error) < 0) {
     log_error ("%s; the configuration stays as it was", error.text);
     notify_status (running->notify, "configuration not read again: %s", error.text);
   } else {
@@ -77,6 +73,6 @@ agent_reload (void *context, int number)
       publisher_tell_status (running->publisher);
   }
   log_set_level ((enum log_level) running->options->log_level); /* reading has set it */
-  options_free (&fresh);
+  options_destroy (fresh);
   notify_reloaded (running->notify);
 }
