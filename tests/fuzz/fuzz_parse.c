@@ -13,6 +13,7 @@
 #include "agent/groups.h"
 #include "agent/source/parse.h"
 #include "synop/memory.h"
+#include "tests/lib/options_for.h"
 
 int LLVMFuzzerInitialize (int *argc, char ***argv);
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t size);
@@ -41,6 +42,7 @@ static const char *const paths[] = {
 
 static char root[64];
 static int content;
+static struct agent_options *options;
 static void *states[FUZZED];
 static struct table tables[FUZZED];
 
@@ -69,6 +71,7 @@ clean_up (void)
     fuzzed[i]->close (states[i]);
     table_free (&tables[i]);
   }
+  agent_options_destroy (options);
   snprintf (command, sizeof command, "rm -rf '%s'", root);
   if (system (command) != 0)
     perror (root);
@@ -77,8 +80,6 @@ clean_up (void)
 int
 LLVMFuzzerInitialize (int *argc, char ***argv)
 {
-  static const struct sampler_context context = { .root = root, .disk_exclude = "loop*,ram*" };
-
   (void) argc;
   (void) argv;
   snprintf (root, sizeof root, "/tmp/synop-fuzz-root-XXXXXX");
@@ -87,8 +88,9 @@ LLVMFuzzerInitialize (int *argc, char ***argv)
     abort ();
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
     make_link (paths[i]);
+  options = options_for (root, "%s", "");
   for (size_t i = 0; i < FUZZED; i++) {
-    states[i] = fuzzed[i]->open (&context);
+    states[i] = fuzzed[i]->open (&options->context);
     table_init (&tables[i], fuzzed[i]->group);
   }
   atexit (clean_up);

@@ -18,6 +18,7 @@
 #include "agent/groups.h"
 #include "agent/sampling/sampler.h"
 #include "synop/table.h"
+#include "tests/lib/options_for.h"
 
 #define ROOT_SMALL "tests/roots/small" /* 4 CPUs, 2 NUMA nodes */
 #define ROOT_ODD "tests/roots/odd"     /* an old kernel, short files, garbage */
@@ -66,7 +67,9 @@ realloc (void *memory, size_t size)
 
 struct sampled {
   const struct sampler *sampler;
-  struct sampler_context context; /* may be filled before sampled_open */
+  const char *ini;               /* may be set before sampled_open */
+  struct agent_options *options; /* the same, instead: it is not owned, and others may share its services */
+  bool owns_options;
   void *state;
   struct table table;
 };
@@ -75,8 +78,10 @@ static inline void
 sampled_open (struct sampled *sampled, const struct sampler *sampler, const char *root)
 {
   sampled->sampler = sampler;
-  sampled->context.root = root;
-  sampled->state = sampler->open (&sampled->context);
+  sampled->owns_options = !sampled->options;
+  if (sampled->owns_options)
+    sampled->options = options_for (root, "%s", sampled->ini ? sampled->ini : "");
+  sampled->state = sampler->open (&sampled->options->context);
   table_init (&sampled->table, sampler->group);
 }
 
@@ -99,6 +104,10 @@ sampled_close (struct sampled *sampled)
 {
   sampled->sampler->close (sampled->state);
   table_free (&sampled->table);
+  if (sampled->owns_options) {
+    agent_options_destroy (sampled->options);
+    sampled->options = NULL;
+  }
 }
 
 /* A metric's column; the test fails when there is no such metric. */
