@@ -53,7 +53,7 @@ struct sampler {
   void *(*open) (const struct sampler_context *context); /* never fails: what is absent shows when sampling */
   int (*sample) (void *state, struct table *table);      /* the table is begun already */
   void (*close) (void *state);
-  bool optional; /* for hardware that few nodes have: left out of frames until it has had a row or an error */
+  bool optional; /* for hardware that few nodes have: left out of frames until it has had a value or an error */
   size_t stack;  /* that its samples need in a thread; 0: as others */
 };
 
