@@ -6,6 +6,7 @@ const struct sampler *const samplers[] = {
   &sampler_cpu_usage,
   &sampler_cpu_frequency,
   &sampler_thermal,
+  &sampler_hwmon,
   &sampler_memory_info,
   &sampler_vm,
   &sampler_load,

@@ -20,6 +20,7 @@ extern const struct sampler sampler_sockets;
 extern const struct sampler sampler_softnet;
 extern const struct sampler sampler_infiniband;
 extern const struct sampler sampler_thermal;
+extern const struct sampler sampler_hwmon;
 extern const struct sampler sampler_hardware_info;
 extern const struct sampler sampler_instance_info;
 extern const struct sampler sampler_gpu;

@@ -124,7 +124,7 @@ static const struct option option_table[] = {
     .help = "The size of the file; over it the oldest frames go." },
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h",
-    .help = "How often the group is sampled. Without it: as [agent] period." },
+    .help = "How often the group is sampled. Without it: as [agent] period; hwmon at most every 10 s." },
   { "group disk_io", "exclude", "", OPTION_LIST, IN_AGENT (disk_exclude), "loop*,ram*,zram*,fd*,sr*",
     .help = "Globs of block devices to leave out." },
   { "group disk_io", "partitions", "", OPTION_BOOLEAN, IN_AGENT (disk_partitions), "no",
@@ -232,7 +232,9 @@ resolve_groups (struct agent_options *options, struct error *error)
 
     if (!group->enabled)
       continue;
-    options->periods_ns[i] = group->period_ns != 0 ? group->period_ns : options->period_ns;
+    options->periods_ns[i] = group->period_ns                              ? group->period_ns
+                             : options->period_ns > samplers[i]->period_ns ? options->period_ns
+                                                                           : samplers[i]->period_ns;
     periodic += !(samplers[i]->group->flags & GROUP_ONCE);
   }
   return periodic != 0 ? 0 : error_set (error, "every group is disabled; nothing is left to sample");

@@ -55,6 +55,7 @@ struct sampler {
   void (*close) (void *state);
   bool optional; /* for hardware that few nodes have: left out of frames until it has had a value or an error */
   size_t stack;  /* that its samples need in a thread; 0: as others */
+  int64_t period_ns; /* the least unless the configuration has one for the group: for what is dear to read; 0: none */
 };
 
 #endif
