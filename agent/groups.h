@@ -11,13 +11,19 @@
   ADD (cpu_usage) \
   ADD (cpu_frequency) \
   ADD (thermal) \
+  ADD (hwmon) \
   ADD (memory_info) \
   ADD (vm) \
   ADD (load) \
+  ADD (schedstat) \
+  ADD (kernel) \
+  ADD (timex) \
   ADD (pressure) \
   ADD (disk_io) \
   ADD (filesystem) \
   ADD (network) \
+  ADD (sockets) \
+  ADD (softnet) \
   ADD (infiniband) \
   ADD (gpu) \
   ADD (gpu_info) \

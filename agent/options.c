@@ -95,7 +95,7 @@ static const struct option option_table[] = {
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .reload = RELOAD_SAMPLING,
     .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h", .reload = RELOAD_SAMPLING,
-    .help = "How often the group is sampled. Without it: as [agent] period." },
+    .help = "How often the group is sampled. Without it: as [agent] period; hwmon at most every 10 s." },
 };
 
 /* ---- life ---- */
@@ -208,7 +208,9 @@ resolve_groups (struct agent_options *options, struct error *error)
 
     if (!group->enabled)
       continue;
-    options->periods_ns[i] = group->period_ns != 0 ? group->period_ns : options->period_ns;
+    options->periods_ns[i] = group->period_ns                              ? group->period_ns
+                             : options->period_ns > samplers[i]->period_ns ? options->period_ns
+                                                                           : samplers[i]->period_ns;
     periodic += !(samplers[i]->group->flags & GROUP_ONCE);
   }
   return periodic != 0 ? 0 : error_set (error, "every group is disabled; nothing is left to sample");

@@ -59,8 +59,9 @@ struct sampler {
   void *(*open) (const struct sampler_context *context); /* never fails: what is absent shows when sampling */
   int (*sample) (void *state, struct table *table);      /* the table is begun already */
   void (*close) (void *state);
-  bool optional; /* for hardware that few nodes have: left out of frames until it has had a row or an error */
-  size_t stack;  /* that its samples need in a thread; 0: as others */
+  bool optional;     /* for hardware that few nodes have: left out of frames until it has had a value or an error */
+  size_t stack;      /* that its samples need in a thread; 0: as others */
+  int64_t period_ns; /* the least unless the configuration has one for the group: for what is dear to read; 0: none */
   const struct own_options *options; /* NULL: it has none but those of all */
   /* Why this machine has none of it: "" when it may have. For --list-groups, in a thread: it may block. Samplers that
    * have the same function are named together. NULL: every machine has it. */
