@@ -214,6 +214,5 @@ config_tell_changes (const struct config *config, const struct config *fresh)
     if (!is_owned (config, config->sections[i]))
       tell_of_section (config->sections[i], fresh, fresh->path ? fresh->path : "default", true);
   for (size_t i = 0; i < fresh->section_count; i++)
-    if (!is_owned (config, fresh->sections[i]))
-      tell_of_section (fresh->sections[i], config, fresh->sections[i]->source, false);
+    tell_of_section (fresh->sections[i], config, fresh->sections[i]->source, false);
 }
