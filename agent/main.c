@@ -176,7 +176,7 @@ main (int argc, char **argv)
   signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
   footprint_prepare ();
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
-    return keys_command (argc - 1, argv + 1);
+    return agent_keys_command (argc - 1, argv + 1);
 
   options = agent_options_create ();
   if (agent_options_read (options, argc, argv, &error) < 0) {

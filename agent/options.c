@@ -284,8 +284,10 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
   if (config_read_arguments (options->config, argc, argv, &at, words, take_word, options, error) < 0)
     return -1;
   if (at < argc) {
+    bool command = strcmp (argv[at], "keys") == 0 || strcmp (argv[at], "run") == 0;
+
     error_set (error, "\"%.64s\" is not an option%s", argv[at],
-               strcmp (argv[at], "keys") == 0 ? ": options of \"synop-agent keys init\" come after it" : "");
+               command ? ": it comes first, and its options behind it" : "");
     config_hint_word (error, argv[at]);
     config_hint_nearest (error, argv[at], (const char *const[]){ "keys", "run", NULL });
     return -1;

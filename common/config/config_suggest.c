@@ -56,6 +56,6 @@ config_hint_nearest (struct error *error, const char *word, const char *const *c
 
   for (; *candidates != NULL; candidates++)
     suggestion_consider (&suggestion, *candidates);
-  if (*suggestion.best != '\0')
+  if (*suggestion.best != '\0' && suggestion.distance > 0)
     error_set (error, "%s; did you mean %s?", error->text, suggestion.best);
 }
