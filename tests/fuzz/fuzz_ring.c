@@ -58,12 +58,13 @@ use (struct ring *ring)
   const void *bytes;
   size_t length;
 
-  if (ring_schema (ring, schema_of_frames.hash, &bytes, &length))
+  if (ring_schema (ring, schema_of_frames.hash, &bytes, &length) && bytes)
     memcpy (all, bytes, length);
   for (size_t i = 0; i < count; i++)
     for (uint64_t next = held[i].first; ring_next (ring, held[i].session, next, held[i].last, SIZE_MAX, &frame);
          next = frame.sequence + 1) {
-      memcpy (all, frame.bytes, frame.length); /* all of it is there */
+      if (frame.bytes)
+        memcpy (all, frame.bytes, frame.length); /* all of it is there */
       if (frame.sequence == held[i].last)
         break;
     }

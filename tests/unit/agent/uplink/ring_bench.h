@@ -103,13 +103,24 @@ add (struct ring *ring, uint64_t session, uint64_t sequence, int64_t now_ns)
   buffer_free (&bytes);
 }
 
+/* Waits for what a thread reads. */
+static inline bool
+next_read (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, struct ring_frame *frame)
+{
+  bool held;
+
+  while ((held = ring_next (ring, session, from, to, SIZE_MAX, frame)) && !frame->bytes)
+    usleep (1000);
+  return held;
+}
+
 /* That frame and no other is what `ring_next` gives for it, with every byte. */
 static inline bool
 holds (struct ring *ring, uint64_t session, uint64_t sequence, int64_t now_ns)
 {
   struct buffer bytes = { 0 };
   struct ring_frame frame;
-  bool held = ring_next (ring, session, sequence, sequence, SIZE_MAX, &frame);
+  bool held = next_read (ring, session, sequence, sequence, &frame);
 
   if (held) {
     make_frame (&bytes, "n1", session, sequence, now_ns);
@@ -153,7 +164,7 @@ first_held (struct ring *ring, uint64_t session)
 {
   struct ring_frame frame;
 
-  return ring_next (ring, session, 1, UINT64_MAX, SIZE_MAX, &frame) ? frame.sequence : 0;
+  return next_read (ring, session, 1, UINT64_MAX, &frame) ? frame.sequence : 0;
 }
 
 /* No file grows beyond that from now on, as on a full disk; RLIM_INFINITY: as far as it may at all. */
