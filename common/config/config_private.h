@@ -5,6 +5,7 @@
 #define SYNOP_CONFIG_PRIVATE_H
 
 #include "synop/config.h"
+#include "synop/config_suggest.h"
 
 /* One option at one place: an option of "group *" is a setting in each group. */
 struct setting {
@@ -45,14 +46,5 @@ bool option_is_wildcard (const struct option *option);
 #define FLAG_SIZE 64
 /* The name on the command line without its dashes; "" when there is none. */
 void option_flag (const struct option *option, char flag[FLAG_SIZE]);
-
-/* The candidate that looks most like a word; "" when none looks much like it. */
-#define SUGGESTION_MAX 64
-struct suggestion {
-  const char *word;
-  char best[SUGGESTION_MAX + 1];
-  size_t distance;
-};
-void suggestion_consider (struct suggestion *suggestion, const char *candidate);
 
 #endif
