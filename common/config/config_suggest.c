@@ -1,5 +1,5 @@
 /* "Did you mean": the fewest letters to add, drop, change or swap with their neighbours. */
-#include "common/config/config_private.h"
+#include "synop/config_suggest.h"
 
 #include <string.h>
 

@@ -72,7 +72,7 @@ def expected(program):
         f"usr/lib/tmpfiles.d/synop-{program}.conf": 0o644,
         f"usr/share/bash-completion/completions/synop-{program}": 0o644,
         f"usr/share/man/man1/synop-{program}.1.gz": 0o644,
-    }
+    } | {f"usr/share/synop-{program}/names/{path.name}": 0o644 for path in (ROOT / "aggregator/names").iterdir()}
 
 
 def test_versions_agree():
