@@ -8,7 +8,7 @@ import time
 from lib import protocol
 from lib.cluster import assert_contiguous, read_key
 from lib.peers import AgentPeer
-from lib.programs import memory_bytes, parse_line, peak_reset, run, wait_until
+from lib.programs import LIMIT, memory_bytes, parse_line, peak_reset, run, wait_until
 
 MIB = 2**20
 PROMPT = 1.0  # s; status and lines of healthy nodes, whatever somebody else does
@@ -64,6 +64,19 @@ class Siege:
         status = self.cluster.status()
         self.asked.append(time.monotonic() - begun)
         self.ages += [one["last_seen"] for one in status["nodes"] if one["node"] in self.healthy]
+
+    def wait(self, condition, what, limit=LIMIT):
+        """Until then, with a look each half second."""
+        due = time.monotonic()
+
+        def met():
+            nonlocal due
+            if time.monotonic() >= due:
+                self.look()
+                due = time.monotonic() + 0.5
+            return condition()
+
+        return wait_until(met, what, limit)
 
     def turns(self, peer, each, seconds):
         """Numbers, so many a second; a look once a second."""
