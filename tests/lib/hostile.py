@@ -22,15 +22,17 @@ GROUPS = [GROUP, ROWS]
 class Siege:
     """with Siege(cluster, growth=8 * MIB) as siege: attack, perhaps in `for number in siege.turns(...)`. Afterwards the
     healthy nodes have whole streams that go on, they stayed up, and the aggregator has at no time grown by more than
-    `growth`. `period` is of the healthy nodes; `more` is for the aggregator's start."""
+    `growth`. `period` is of the healthy nodes; `before` is called when there is an aggregator and no node
+    yet; `more` is for the aggregator's start."""
 
     healthy = ("n1", "n2")
 
-    def __init__(self, cluster, growth=16 * MIB, frames=10, period="200ms", **more):
+    def __init__(self, cluster, growth=16 * MIB, frames=10, period="200ms", before=lambda: None, **more):
         self.cluster, self.growth, self.frames = cluster, growth, frames
         self.asked, self.ages = [], []
         cluster.keys_of("evil")
         cluster.start_aggregator(**more)
+        before()
         cluster.start_nodes(*self.healthy, period=period)
         cluster.aggregator.wait_lines(10, type="node")
 
