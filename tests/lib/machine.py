@@ -4,21 +4,33 @@ and not by those of tests that run beside. Needs root, since a process is the us
 import os
 import pathlib
 import shutil
+import tempfile
 
-from lib.programs import listed_groups, run
+from lib.programs import listed_groups
 
 NOBODY, EVE, BOB = 65534, 12346, 12345  # users
 RAN_BEFORE, BEGINS = 5, 100100  # ticks after the machine's start; the agent is started at 100000
 
+MEMORY = "/dev/shm"  # thousands of files take their time on a disk that others use too
+
 
 class Machine:
-    def __init__(self, folder):
-        self.root = pathlib.Path(folder) / "machine"
+    """with Machine() as machine: machine.process(...)"""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="synop-machine.", dir=MEMORY if os.path.isdir(MEMORY) else None)
+        self.root = pathlib.Path(self.folder.name)
         self.pid = 1000
         for path, text in {"proc/uptime": "1000.00 0.00\n", "proc/meminfo": "MemTotal:        4000 kB\n",
                            "proc/sys/kernel/random/boot_id": "one\n", "sys/devices/system/cpu/online": "0-3\n"}.items():
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(text)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
 
     def process(self, uid=0, start=BEGINS, cgroup="/", **environment):
         """Its folder."""

@@ -12,7 +12,7 @@ import unicodedata
 import pytest
 from lib import protocol
 from lib.hostile import Siege, evil
-from lib.programs import run, wait_until
+from lib.programs import run
 from lib.protocol import COUNTER, FOLD_NONE, GAUGE, OF_NODE, TEXT, UNIT_NONE, Group, Metric
 
 S = 1_000_000_000
@@ -41,13 +41,13 @@ def show(peer, jobs, info, memory=None, period_ns=S, error=None):
     peer.pump()
 
 
-def wait_started(cluster, label, again):
+def wait_started(siege, label, again):
     """The job's first line; `again` shows it, since one that nobody shows has ended."""
     def started():
         again()
-        return cluster.aggregator.lines(type="job", event="started", job_id=label)
+        return siege.cluster.aggregator.lines(type="job", event="started", job_id=label)
 
-    return wait_until(started, f"the line of job {label}")[0]
+    return siege.wait(started, f"the line of job {label}")[0]
 
 
 def history_command(cluster, name, *options, **more):
@@ -65,11 +65,11 @@ def test_words_reach_no_terminal(cluster):
     log, and in lines as JSON escapes them, so that a reader has the same value. What an event said cannot be changed
     unnoticed."""
     info = {"scheduler": "slurm", "user": f"eve{MARKS}", "name": f"job{MARKS}"}
-    with Siege(cluster), evil(cluster, JOBS) as peer:
+    with Siege(cluster) as siege, evil(cluster, JOBS) as peer:
         tail = cluster.start_tail()
         tail.wait_line(type="node")
         peer.start()
-        line = wait_started(cluster, "7", lambda: show(peer, {"7": {"user_time": S}}, info, error=f"GPU lost{MARKS}"))
+        line = wait_started(siege, "7", lambda: show(peer, {"7": {"user_time": S}}, info, error=f"GPU lost{MARKS}"))
         assert line["user"] == info["user"] and line["name"] == info["name"]
         event = cluster.wait_event("group_failed", node="evil")
         assert event["error"] == f"GPU lost{MARKS}"
@@ -102,13 +102,13 @@ def cells(folder):
 
 def test_cells_are_no_formulas(cluster):
     """Labels and values that a spreadsheet would run."""
-    with Siege(cluster), evil(cluster, JOBS) as peer:
+    with Siege(cluster) as siege, evil(cluster, JOBS) as peer:
         peer.start()
         for word in FORMULAS:
             info = {"scheduler": "slurm", "user": word, "name": word}
             show(peer, {word: {"user_time": S}}, info)
         info = {"scheduler": "slurm", "user": "=1+1", "name": "=1+1"}
-        wait_started(cluster, "7", lambda: show(peer, {"7": {"user_time": S}}, info))
+        wait_started(siege, "7", lambda: show(peer, {"7": {"user_time": S}}, info))
     assert cluster.aggregator.stop() == 0
     for folder, command in ((cluster.folder / "tables", ["export", "-o"]), (cluster.folder / "job", ["report", "7", "--csv"])):
         done = history_command(cluster, *command, folder)
@@ -136,9 +136,9 @@ def test_numbers_at_the_ends(cluster):
              period_ns=2**63 - 1 if shown % 10 == 9 else S // 20)
         time.sleep(0.05)
 
-    with Siege(cluster), evil(cluster, JOBS) as peer:
+    with Siege(cluster) as siege, evil(cluster, JOBS) as peer:
         peer.start()
-        wait_started(cluster, "7", again)
+        wait_started(siege, "7", again)
         for _ in range(20):
             again()
     assert cluster.aggregator.stop() == 0
@@ -167,7 +167,7 @@ def test_tables_without_end(cluster):
         cluster.wait_node("evil")
 
     peer = None
-    with Siege(cluster, before=comes_first), peer:
+    with Siege(cluster, before=comes_first) as siege, peer:
         for number in range(12):
             peer.groups = shape(number)
             peer.schema = protocol.schema_bytes(peer.groups)
@@ -177,7 +177,8 @@ def test_tables_without_end(cluster):
             peer.hello()
             peer.send_schema()
             peer.publish([protocol.table_wire(peer.groups, group.name, S, {f"metric_{number}": 1}) for group in peer.groups])
-            cluster.wait_node("evil", check=lambda line, wanted=f"{peer.session:016x}": line["session"] == wanted)
+            session = f"{peer.session:016x}"
+            siege.wait(lambda: cluster.aggregator.lines(type="node", session=session), "its line")
     assert cluster.aggregator.stop() == 0
     tables = cluster.folder / "tables"
     done = history_command(cluster, "export", "-o", tables, prefix=("prlimit", "--nofile=1024:1024"))
