@@ -40,7 +40,7 @@ static const char *const paths[] = {
   "/sys/devices/system/node/node0/meminfo",
 };
 
-static char root[64];
+static char root[128];
 static int content;
 static struct agent_options *options;
 static void *states[FUZZED];
@@ -65,7 +65,7 @@ make_link (const char *path)
 static void
 clean_up (void)
 {
-  char command[128];
+  char command[160];
 
   for (size_t i = 0; i < FUZZED; i++) {
     fuzzed[i]->close (states[i]);
@@ -82,7 +82,7 @@ LLVMFuzzerInitialize (int *argc, char ***argv)
 {
   (void) argc;
   (void) argv;
-  snprintf (root, sizeof root, "/tmp/synop-fuzz-root-XXXXXX");
+  snprintf (root, sizeof root, "%s/synop-fuzz-root-XXXXXX", getenv ("TMPDIR") ? getenv ("TMPDIR") : "/tmp");
   content = memfd_create ("content", 0);
   if (content < 0 || mkdtemp (root) == NULL)
     abort ();

@@ -73,7 +73,7 @@ use (struct ring *ring)
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  char path[64];
+  char path[128];
   uint8_t *file = calloc (1, RING_FILE_HEAD + size + 1);
   size_t length = size;
 
@@ -87,7 +87,8 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     }
   } else
     memcpy (file, data, size);
-  snprintf (path, sizeof path, "/tmp/synop-fuzz-ring.%d", (int) getpid ());
+  snprintf (path, sizeof path, "%s/synop-fuzz-ring.%d", getenv ("TMPDIR") ? getenv ("TMPDIR") : "/tmp",
+            (int) getpid ());
 
   FILE *out = fopen (path, "we");
   if (!out || fwrite (file, 1, length, out) != length || fclose (out) != 0)

@@ -19,6 +19,7 @@
 #include "agent/sampling/sampler.h"
 #include "synop/table.h"
 #include "tests/lib/options_for.h"
+#include "tests/unit/test_folder.h"
 
 #define ROOT_SMALL "tests/roots/small" /* 4 CPUs, 2 NUMA nodes */
 #define ROOT_ODD "tests/roots/odd"     /* an old kernel, short files, garbage */
@@ -259,14 +260,13 @@ assert_counters_do_not_fall (const struct sampler *sampler)
 
 /* A root of its own for a test: written file by file, removed at the end. */
 struct scratch {
-  char root[64];
+  char root[TEST_FOLDER_SIZE];
 };
 
 static inline void
 scratch_init (struct scratch *scratch)
 {
-  snprintf (scratch->root, sizeof scratch->root, "/tmp/synop-root-XXXXXX");
-  assert_non_null (mkdtemp (scratch->root));
+  test_folder_make (scratch->root);
 }
 
 /* Writes `path` ("/proc/stat") below the root, with the folders that lead there. */
@@ -306,7 +306,7 @@ scratch_remove (const struct scratch *scratch, const char *path)
 static inline void
 scratch_free (const struct scratch *scratch)
 {
-  scratch_remove (scratch, "");
+  test_folder_remove (scratch->root);
 }
 
 #endif

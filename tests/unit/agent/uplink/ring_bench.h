@@ -23,6 +23,7 @@
 #include "synop/frame.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 #define S NS_PER_S
 #define AGE (900 * S)
@@ -33,7 +34,7 @@ static const struct metric metrics[] = { { "text", TEXT, UNIT_NONE, FOLD_NONE, M
 static const struct group group = { "group", "", "", "", "", 0, "A group.", GROUP_METRICS (metrics) };
 static const struct group *const groups[] = { &group };
 
-static char folder[64], path[96];
+static char folder[TEST_FOLDER_SIZE], path[96];
 static struct schema *schema;
 static struct error warning; /* what the ring that was opened last says of its file */
 
@@ -41,8 +42,7 @@ static inline int
 begin (void **state)
 {
   (void) state;
-  strcpy (folder, "/tmp/synop-test-ring.XXXXXX");
-  assert_non_null (mkdtemp (folder));
+  test_folder_make (folder);
   snprintf (path, sizeof path, "%s/ring", folder);
   schema = schema_create (groups, 1);
   return 0;
