@@ -138,7 +138,7 @@ tell (const struct agent_options *options)
   int rc;
 
   if (options->action == ACTION_HELP)
-    options_help (options, &text);
+    agent_options_help (options, &text);
   else if (options->action == ACTION_VERSION)
     buffer_add_string (&text, "synop agent " SYNOP_VERSION "\n");
   else if (options->action == ACTION_PRINT_CONFIG)
@@ -260,7 +260,7 @@ main (int argc, char **argv)
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return keys_command (argc - 1, argv + 1);
 
-  if (options_read (&options, argc, argv, &error) < 0) {
+  if (agent_options_read (&options, argc, argv, &error) < 0) {
     rc = fail (EXIT_USAGE, &error);
     notify_failed (NULL, &error);
   } else if (options.action == ACTION_RUN || options.action == ACTION_ONCE) {
@@ -268,6 +268,6 @@ main (int argc, char **argv)
   } else {
     rc = tell (&options);
   }
-  options_free (&options);
+  agent_options_free (&options);
   return rc;
 }

@@ -19,6 +19,9 @@ enum agent_action {
   ACTION_LIST_GROUPS,
 };
 
+/* What a reload takes over together; of another option a change waits for a restart. */
+enum agent_reload_kind { RELOAD_LOG = 1, RELOAD_CONNECTION, RELOAD_SAMPLING };
+
 struct group_options {
   int64_t period_ns; /* 0: as [agent] period */
   bool enabled;
@@ -61,12 +64,12 @@ struct agent_options {
   struct neuron *neuron; /* the same for the Neuron groups */
 };
 
-/* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */
-int options_read (struct agent_options *options, int argc, char **argv, struct error *error);
-void options_free (struct agent_options *options);
+/* -1 and error: nothing may be started, the exit code is 2. agent_options_free in any case. */
+int agent_options_read (struct agent_options *options, int argc, char **argv, struct error *error);
+void agent_options_free (struct agent_options *options);
 /* What follows from the groups' options, once more after they have changed. */
-int options_resolve (struct agent_options *options, struct error *error);
+int agent_options_resolve (struct agent_options *options, struct error *error);
 
-void options_help (const struct agent_options *options, struct buffer *out);
+void agent_options_help (const struct agent_options *options, struct buffer *out);
 
 #endif

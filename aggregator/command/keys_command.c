@@ -25,6 +25,7 @@
 #include "synop/keys.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "synop/version.h"
 
 #define ANSWER_TIMEOUT_NS (5 * NS_PER_S)
 #define KEY_FILE_MAX 4096
@@ -33,7 +34,8 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct arguments {
   char *keys, *socket;
-  bool replace, json, help;
+  bool replace, json, help, version;
+  int log_level;
   const char *operands[3]; /* the action, NODE, FILE */
   int count;
   char *nodes; /* the folder of nodes' keys; owned */
@@ -53,6 +55,8 @@ static const struct option options[] = {
     .help = "The folder with aggregator.key, aggregator.pub and nodes/." },
   { "", "socket", NULL, OPTION_PATH, offsetof (struct arguments, socket), "/run/synop/aggregator.sock",
     .check = check_socket, .help = "Where a running aggregator answers." },
+  { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_level_names,
+    .help = "How much goes to standard error." },
 };
 
 static const char head[] =
@@ -65,7 +69,7 @@ static const char head[] =
     "\n"
     "An agent needs a copy of aggregator.pub beside its own keys. \"add\" and \"revoke\" tell a running aggregator.\n"
     "\n";
-static const char tail[] = "  --replace, --json, --help   As above.\n"
+static const char tail[] = "  --replace, --json           As above.\n"
                            "\n"
                            "Exit codes: 0 done; 1 could not be done; 2 wrong arguments.\n";
 
@@ -353,7 +357,11 @@ run (const struct arguments *arguments)
     if (arguments->count == actions[i].count)
       return actions[i].run (arguments);
     error_set (&error, "expected \"synop-aggregator keys %s\"", actions[i].usage);
+    return fail (EXIT_USAGE, &error);
   }
+  if (arguments->count > 0)
+    config_hint_nearest (&error, arguments->operands[0],
+                         (const char *const[]){ "init", "add", "list", "revoke", NULL });
   return fail (EXIT_USAGE, &error);
 }
 
@@ -362,6 +370,7 @@ take_word (void *context, const char *word)
 {
   struct arguments *arguments = context;
   arguments->help |= strcmp (word, "help") == 0;
+  arguments->version |= strcmp (word, "version") == 0;
   arguments->replace |= strcmp (word, "replace") == 0;
   arguments->json |= strcmp (word, "json") == 0;
 }
@@ -376,10 +385,15 @@ keys_command (int argc, char **argv)
   int result;
 
   signal (SIGPIPE, SIG_IGN);
-  config_set_program (config, "synop-aggregator keys");
+  config_set_program (config, "synop-aggregator keys", NULL);
   arguments.count =
       config_read_operands (config, argc, argv, arguments.operands, 3, words, take_word, &arguments, &error);
-  if (arguments.help) {
+  log_set_level ((enum log_level) arguments.log_level);
+  if (arguments.version && !arguments.help) {
+    struct buffer text = { 0 };
+    buffer_add_string (&text, "synop aggregator " SYNOP_VERSION "\n");
+    result = print (&text, EXIT_FINE);
+  } else if (arguments.help) {
     struct buffer text = { 0 };
     buffer_add_string (&text, head);
     config_print_help (config, &text);

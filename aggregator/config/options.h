@@ -27,7 +27,8 @@ enum options_output { OUTPUT_JSON, OUTPUT_NONE };
 enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
 enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON };
 
-extern const char *const options_commands[]; /* as enum options_command: "tail"; "" of COMMAND_SERVE */
+/* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
+extern const char *const options_commands[];
 
 #define OPTIONS_OF_VIEWS 4096 /* bytes, of all views together */
 
@@ -40,8 +41,9 @@ struct options {
   char **argv;
   struct config *config;
   struct option *table;                                          /* of the config */
-  char *program;                                                 /* "aggregator tail" */
-  const struct view *const *views;                               /* ended by NULL; given to options_read */
+  size_t served;                                                 /* rows of it that the aggregator itself has */
+  char *program;                                                 /* "synop-aggregator tail" */
+  const struct view *const *views;                               /* ended by NULL; given to aggregator_options_read */
   max_align_t of_views[OPTIONS_OF_VIEWS / sizeof (max_align_t)]; /* options_of_view */
 
   char *listen, *keys, *socket, *endpoint_file;
@@ -69,12 +71,13 @@ struct options {
   char *pdf, *html, *csv, *hdf5; /* of report: files, and for csv a folder; "": none */
 };
 
-/* `views` is set before. -1 and error: nothing may be started, the exit code is 2. options_free in any case. */
-int options_read (struct options *options, enum options_command command, int argc, char **argv, struct error *error);
-void options_free (struct options *options);
+/* `views` is set before. -1 and error: nothing may be started, the exit code is 2. aggregator_options_free in any case. */
+int aggregator_options_read (struct options *options, enum options_command command, int argc, char **argv,
+                             struct error *error);
+void aggregator_options_free (struct options *options);
 /* The values of a view's own options. */
 const void *options_of_view (const struct options *options, const struct view *view);
 
-void options_help (const struct options *options, struct buffer *out);
+void aggregator_options_help (const struct options *options, struct buffer *out);
 
 #endif

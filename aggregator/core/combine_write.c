@@ -25,6 +25,13 @@ compare_values (const void *a, const void *b)
   return value_less (other, one) - value_less (one, other);
 }
 
+static void
+sort_values (const struct combined_metric *metric)
+{
+  if (value_less (&metric->min, &metric->max)) /* else they are all the same */
+    qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
+}
+
 /* Nearest rank: the least value that at least `percent` of the nodes do not exceed. */
 static const struct value *
 percentile (const struct combined_metric *metric, unsigned percent)
@@ -80,7 +87,7 @@ write_metric (struct json *json, const struct combined_metric *metric)
     write_end (json, "max", &metric->max, metric->max_node, NULL);
   }
   if (combine_has_percentiles (metric)) {
-    qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
+    sort_values (metric);
     write_value (json, "p50", percentile (metric, 50));
     write_value (json, "p95", percentile (metric, 95));
   }

@@ -43,8 +43,8 @@ struct session {
 
 /* The last tables of a group, made when it is first sent. */
 struct node_group {
-  struct table now, before;
-  bool has_before;
+  struct table *now, *before; /* of `tables`; before: NULL: none yet */
+  struct table tables[2];
   bool fresh; /* `now` is of the frame at hand */
 };
 
@@ -171,6 +171,7 @@ void node_take_session (struct node *node, uint64_t id, int64_t now_ns);
 
 /* The table to fill for a group of the frame at hand; what was there becomes the one before. */
 struct table *node_groups_table (struct node_group **groups, const struct schema *schema, size_t group);
+const struct table *node_groups_last (struct node_group *const *groups, size_t group); /* of its last frame, or NULL */
 void node_groups_free (struct node_group **groups, const struct schema *schema);
 
 void node_tables_create (struct node *node, const struct schema *schema);

@@ -20,9 +20,9 @@ static const struct option options[] = {
   { "history", "path", "history", OPTION_PATH, AT (path), .fallback = "/var/lib/synop/history.db",
     .check = check_filled, .help = "The history's file, a SQLite database." },
   { "history", "max_age", "history-max-age", OPTION_DURATION, AT (max_age_ns), .fallback = "30d", .minimum = "1m",
-    .maximum = "3650d", .help = "What is older is deleted." },
+    .maximum = "3650d", .reload = OPTIONS_RELOADED, .help = "What is older is deleted." },
   { "history", "max_size", "history-max-size", OPTION_SIZE, AT (max_size), .fallback = "10G", .minimum = "1M",
-    .maximum = "100000G",
+    .maximum = "100000G", .reload = OPTIONS_RELOADED,
     .help = "Bytes that the history may take; over them the oldest of the node that has most is deleted." },
   { "history", "chunk_frames", "", OPTION_SIZE, AT (chunk_frames), .fallback = "64", .minimum = "1", .maximum = "4096",
     .help = "Frames of a node that are compressed and written together." },
@@ -31,8 +31,6 @@ static const struct option options[] = {
   { "history", "queue", "", OPTION_SIZE, AT (queue), .fallback = "256M", .minimum = "1M", .maximum = "64G",
     .help = "Bytes that may wait to be written; over them frames are not stored, which is an event." },
 };
-
-static const struct config_place changeable[] = { { "history", "max_age" }, { "history", "max_size" }, { NULL, NULL } };
 
 static const char *const counters[] = { "frames_stored",     "frames_not_stored", "chunks",
                                         "frames_over_share", "chunks_over_share", NULL };
@@ -148,7 +146,6 @@ const struct view history_view = {
   .options = options,
   .option_count = sizeof options / sizeof options[0],
   .options_size = sizeof (struct history_settings),
-  .changeable = changeable,
   .counters = counters,
   .open = open_history,
   .reload = reload,

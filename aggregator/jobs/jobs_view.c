@@ -33,15 +33,14 @@ struct jobs_view {
 
 static const struct option options[] = {
   { "jobs", "grace", "job-grace", OPTION_DURATION, AT (grace_ns), .fallback = "30s", .minimum = "1s", .maximum = "1h",
+    .reload = OPTIONS_RELOADED,
     .help = "A job has ended when no node has seen it for this, or for three of its sampling periods." },
   { "jobs", "scheduler_users", "job-scheduler-users", OPTION_LIST, AT (scheduler_users),
-    .fallback = "slurm,oar,flux,lsfadmin",
+    .fallback = "slurm,oar,flux,lsfadmin", .reload = OPTIONS_RELOADED,
     .help =
         "The users, beside root and the aggregator's own, that prologs and epilogs run as: their \"synop-aggregator "
         "job\" is about any job; that of others is about their own jobs." },
 };
-
-static const struct config_place changeable[] = { { "jobs", "grace" }, { "jobs", "scheduler_users" }, { NULL, NULL } };
 
 /* As struct jobs_counts. */
 static const char *const counters[] = { "jobs_running",      "jobs_started",  "jobs_ended", "job_rows_refused",
@@ -237,7 +236,6 @@ const struct view jobs_view = {
   .options = options,
   .option_count = sizeof options / sizeof options[0],
   .options_size = sizeof (struct settings),
-  .changeable = changeable,
   .counters = counters,
   .open = open_jobs,
   .reload = reload,

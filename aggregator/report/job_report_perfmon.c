@@ -240,7 +240,7 @@ write_node (struct merging *merging, size_t index)
 {
   struct json *json = &merging->json;
 
-  json_key (json, merging->report->nodes[index].name);
+  json_key_n (json, merging->report->nodes[index].name, strlen (merging->report->nodes[index].name));
   json_object (json);
   json_key (json, "time_stamps");
   json_array (json);

@@ -11,16 +11,6 @@
 
 #define BAD_NEWS (60 * NS_PER_S) /* how long they stay in "systemctl status" */
 
-static const struct config_place changeable[] = {
-  { "aggregator", "log_level" },
-  { "aggregator", "stale_periods" },
-  { "aggregator", "down_periods" },
-  { "aggregator", "reader_queue" },
-  { "aggregator", "replay_rate" },
-  { "clock", "limit" },
-  { NULL, NULL },
-};
-
 static void
 apply (struct server *server)
 {
@@ -59,16 +49,14 @@ read_again (struct server *server, struct error *error)
   struct options fresh = { .views = options->views };
   int result = -1;
 
-  if (options_read (&fresh, COMMAND_SERVE, options->argc, options->argv, error) == 0 &&
+  if (aggregator_options_read (&fresh, COMMAND_SERVE, options->argc, options->argv, error) == 0 &&
       config_check_file (options->config, fresh.config, error) == 0) {
-    config_take (options->config, fresh.config, changeable);
-    for (const struct view *const *view = options->views; *view; view++)
-      if ((*view)->changeable)
-        config_take (options->config, fresh.config, (*view)->changeable);
+    config_take (options->config, fresh.config, OPTIONS_RELOADED);
+    config_take_sections (options->config, fresh.config);
     config_tell_changes (options->config, fresh.config);
     result = 0;
   }
-  options_free (&fresh);
+  aggregator_options_free (&fresh);
   apply (server); /* in any case: what was read may have set the level */
   return result;
 }

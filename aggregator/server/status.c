@@ -165,7 +165,7 @@ write_facts (struct json *json, const struct node *node)
   schema = node->schema->schema;
   for (size_t i = 0; i < schema->group_count; i++)
     if (schema->groups[i]->flags & GROUP_ONCE && node->groups[i])
-      groups[i].now = &node->groups[i]->now;
+      groups[i].now = node->groups[i]->now;
 
   const struct json before = *json;
   struct report_cut cut;

@@ -39,15 +39,14 @@ void view_job (const struct view_context *context, const struct job_line *line);
 void view_job_row (const struct view_context *context, const struct job_row *row);
 
 #define VIEW_COUNTERS_MAX 32
+enum { OPTIONS_RELOADED = 1 }; /* `reload` of an option that a reload takes over; the rest after a restart */
 
 struct view {
   const char *name;
 
   const struct option *options; /* rows of the configuration; `offset` is in the view's own struct of values, */
   size_t option_count;
-  size_t options_size; /* which is so large */
-  const struct config_place
-      *changeable;             /* what a reload takes over, ended by a NULL section; the rest after a restart */
+  size_t options_size;         /* which is so large */
   const char *const *counters; /* names for `status`, ended by NULL; the history has its values when off: 0 */
 
   /* -1 and error: the aggregator does not start. A state that is left NULL: the view is off, and none of its other

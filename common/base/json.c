@@ -131,9 +131,15 @@ json_key_n (struct json *json, const char *key, size_t length)
 }
 
 void
-json_key (struct json *json, const char *key)
+json_key (struct json *json, const char *name)
 {
-  json_key_n (json, key, strlen (key));
+  size_t length = strlen (name);
+  char *to = json_begin (json, STRING_SIZE (length));
+
+  *to++ = '"';
+  memcpy (to, name, length);
+  memcpy (to + length, "\":", 2);
+  json_finish (json, to + length + 2, false);
 }
 
 void

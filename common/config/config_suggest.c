@@ -48,3 +48,14 @@ suggestion_consider (struct suggestion *suggestion, const char *candidate)
     suggestion->distance = away;
   }
 }
+
+void
+config_hint_nearest (struct error *error, const char *word, const char *const *candidates)
+{
+  struct suggestion suggestion = { .word = word };
+
+  for (; *candidates != NULL; candidates++)
+    suggestion_consider (&suggestion, *candidates);
+  if (*suggestion.best != '\0')
+    error_set (error, "%s; did you mean %s?", error->text, suggestion.best);
+}

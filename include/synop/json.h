@@ -1,5 +1,5 @@
 /* Writes JSON, one object a line, into a buffer. Commas are the writer's business. Written by hand since every line of
- * the stream passes here. Keys and texts may hold any bytes: controls and marks of direction (text.h) are escaped,
+ * the stream passes here. Texts may hold any bytes: controls and marks of direction (text.h) are escaped,
  * what is not UTF-8 becomes U+FFFD. */
 #ifndef SYNOP_JSON_H
 #define SYNOP_JSON_H
@@ -25,7 +25,9 @@ void json_object (struct json *json); /* { */
 void json_object_end (struct json *json);
 void json_array (struct json *json);
 void json_array_end (struct json *json);
-void json_key (struct json *json, const char *key); /* then a value, an object or an array */
+/* Then comes a value, an object or an array. A name stands as it is: no quote, no backslash, no control, nothing that is
+ * not ASCII, as names of metrics, groups and nodes have. A key of others may be anything. */
+void json_key (struct json *json, const char *name);
 void json_key_n (struct json *json, const char *key, size_t length);
 
 void json_null (struct json *json);
