@@ -27,10 +27,9 @@ struct notes {
 };
 
 static const struct option options[] = {
-  { "notes", "path", "notes", OPTION_PATH, .offset = offsetof (struct settings, path),
+  { "notes", "path", "notes", OPTION_PATH, .offset = offsetof (struct settings, path), .reload = OPTIONS_RELOADED,
     .help = "Where this view writes what it gets." },
 };
-static const struct config_place changeable[] = { { "notes", "path" }, { NULL, NULL } };
 static const char *const counters[] = { "notes_frames", NULL };
 
 static int
@@ -105,7 +104,6 @@ const struct view notes_view = {
   .options = options,
   .option_count = 1,
   .options_size = sizeof (struct settings),
-  .changeable = changeable,
   .counters = counters,
   .open = notes_open,
   .reload = notes_reload,
