@@ -236,7 +236,7 @@ same_outer (size_t index, size_t other)
 }
 
 static void
-write_node (struct merging *merging, size_t index)
+perfmon_node (struct merging *merging, size_t index)
 {
   struct json *json = &merging->json;
 
@@ -268,7 +268,7 @@ static void
 go_on_to (struct merging *merging, size_t node)
 {
   for (; merging->at < node; merging->at++) {
-    write_node (merging, merging->order[merging->at]);
+    perfmon_node (merging, merging->order[merging->at]);
     merging->count = 0;
     merging->cpu_time = nan ("");
   }
