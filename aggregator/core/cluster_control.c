@@ -116,9 +116,9 @@ take_hello (struct cluster *cluster, struct node *node, const struct cluster_mes
     cluster_tell_clock (cluster, node);
     tick_expect (cluster->ticks, &node->tick, session->period_ns, cluster_time (cluster, received.monotonic_ns));
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
-      node->refused = false; /* a new connection may bring the right bytes */
+      node->want.refused = false; /* a new connection may bring the right bytes */
       cluster_want_schema (cluster, node, hello->schema_hash);
-      known = !cluster_ask_due (cluster, node, received);
+      known = !cluster_ask_due (cluster, node, &node->want, received);
     }
   } else {
     session = node_session (node, hello->session);

@@ -94,12 +94,12 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct clu
     return;
   if (cluster_use_schema (cluster, node, header.schema)) {
     cluster_decode_frame (cluster, node, message->bytes, message->length, &header, received);
-  } else if (node->refused && memcmp (node->refused_hash, header.schema, SCHEMA_HASH_SIZE) == 0) {
+  } else if (schema_want_is_refused (&node->want, header.schema)) {
     cluster_reject (cluster, node, REJECTED_WRONG_SCHEMA, "a frame of a schema that was refused", received);
     cluster_take_gap (cluster, node, header.session, header.sequence, header.sequence, received);
   } else {
     cluster_want_schema (cluster, node, header.schema);
-    cluster_ask_schema (cluster, node, received);
+    cluster_ask_schema (cluster, node, &node->want, session->id, received);
     cluster_hold_frame (cluster, node, message->bytes, message->length, received);
   }
 }

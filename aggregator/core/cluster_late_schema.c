@@ -9,8 +9,6 @@
 #include "synop/clock.h"
 
 #define ASKED_MAX 6
-#define WAIT_FIRST NS_PER_S /* doubled each time */
-#define WAIT_MAX (4 * NS_PER_S)
 
 /* ---- those that are kept ---- */
 
@@ -61,59 +59,34 @@ cluster_late_schema (struct cluster *cluster, struct node *node, const uint8_t h
 
 /* ---- asking the node ---- */
 
-static bool
-is_refused (const struct late_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
-{
-  return want->refused && memcmp (want->refused_hash, hash, SCHEMA_HASH_SIZE) == 0;
-}
-
 bool
 cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
-  struct late_want *want = &node->replay.want;
+  struct schema_want *want = &node->replay.want;
 
   (void) cluster;
-  if (is_refused (want, hash))
+  if (schema_want_is_refused (want, hash))
     return false;
   if (want->wanting)
     return true; /* one after the other */
-  want->wanting = true;
-  memcpy (want->hash, hash, SCHEMA_HASH_SIZE);
-  want->asked = 0;
+  schema_want_begin (want, hash);
   want->ask_at_ns = 0;
   return true;
-}
-
-static void
-refuse (struct late_want *want)
-{
-  want->wanting = false;
-  want->refused = true;
-  memcpy (want->refused_hash, want->hash, SCHEMA_HASH_SIZE);
 }
 
 /* A node that is silent has its ring still. */
 void
 cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct instant now)
 {
-  struct late_want *want = &node->replay.want;
-  const struct session *session = &node->sessions[0];
-  struct control request = { .type = CONTROL_SCHEMA_REQUEST };
-  int64_t wait = want->asked < 2 ? WAIT_FIRST << want->asked : WAIT_MAX;
+  struct schema_want *want = &node->replay.want;
+  bool silent = node->state == NODE_STALE || node->state == NODE_DOWN;
 
-  if (!session->routing_length || now.monotonic_ns < want->ask_at_ns || node->state == NODE_STALE ||
-      node->state == NODE_DOWN)
+  if (silent || !node->sessions[0].routing_length || now.monotonic_ns < want->ask_at_ns)
     return;
-  if (want->asked == ASKED_MAX) {
-    refuse (want);
-    return;
-  }
-  if (!cluster_may_bring (cluster, node, now) || cluster_asked_lately (cluster, want->hash, now.monotonic_ns))
-    return;
-  want->asked++;
-  want->ask_at_ns = now.monotonic_ns + wait;
-  memcpy (request.schema_hash, want->hash, SCHEMA_HASH_SIZE);
-  cluster_answer (cluster, session->routing, session->routing_length, &request);
+  if (want->asked == ASKED_MAX)
+    schema_want_refuse (want);
+  else
+    cluster_ask_schema (cluster, node, want, 0, now);
 }
 
 void
@@ -128,13 +101,12 @@ bool
 cluster_take_late_schema (struct cluster *cluster, struct node *node, const struct control *message, struct instant now)
 {
   static const uint8_t none[SCHEMA_HASH_SIZE];
-  struct late_want *want = &node->replay.want;
+  struct schema_want *want = &node->replay.want;
   struct shared_schema *shared;
   struct schema *schema;
   struct error error;
 
-  if (memcmp (want->hash, none, SCHEMA_HASH_SIZE) == 0 ||
-      memcmp (want->hash, message->schema_hash, SCHEMA_HASH_SIZE) != 0)
+  if (schema_want_is (want, none) || !schema_want_is (want, message->schema_hash))
     return false;
   if (!want->wanting)
     return true; /* an answer that was late itself */
@@ -146,7 +118,7 @@ cluster_take_late_schema (struct cluster *cluster, struct node *node, const stru
     return true;
   schema = cluster_read_schema (message, &error);
   if (!schema) {
-    refuse (want);
+    schema_want_refuse (want);
     cluster_reject (cluster, node, REJECTED_SCHEMA, error.text, now);
     return true;
   }

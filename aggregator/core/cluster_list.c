@@ -87,7 +87,7 @@ node_leave (struct cluster *cluster, struct node *node, const char *reason, stru
   cluster->counts.missing -= node->replay.missing.frames;
   node->state = NODE_NEVER;
   node->up.reason = NULL;
-  node->wanting = node->refused = node->replay.want.wanting = false;
+  node->want.wanting = node->want.refused = node->replay.want.wanting = false;
   node->sessions[0].routing_length = 0; /* it is asked for nothing before its next hello */
   node->since_ns = now.monotonic_ns;
 }

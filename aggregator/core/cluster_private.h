@@ -150,13 +150,13 @@ bool cluster_use_schema (struct cluster *cluster, struct node *node,
                          const uint8_t hash[SCHEMA_HASH_SIZE]); /* true when it is known: the node has it now */
 void cluster_drop_schema (struct cluster *cluster, struct node *node);
 void cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
-/* Whether the node is to be asked now for the schema that it wants; then it counts as asked. */
-bool cluster_ask_due (struct cluster *cluster, struct node *node, struct instant now);
-void cluster_ask_schema (struct cluster *cluster, struct node *node, struct instant now); /* if due */
+/* Whether the node is to be asked now for a schema that is wanted; then it counts as asked. */
+bool cluster_ask_due (struct cluster *cluster, struct node *node, struct schema_want *want, struct instant now);
+/* Asks, if that is due. The request names this session, or none: 0. */
+void cluster_ask_schema (struct cluster *cluster, struct node *node, struct schema_want *want, uint64_t session,
+                         struct instant now);
 /* NULL: it is broken, or not what its hash says; or the agent has none. */
 struct schema *cluster_read_schema (const struct control *message, struct error *error);
-/* Was this schema asked for just now, of any node? If not, it is now. */
-bool cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns);
 /* Whether the node may bring a schema that is not there: a few at once, then one now and then. It does not lose frames by
  * that, if it can send them again. Told and counted once for each that it wants. */
 bool cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now);

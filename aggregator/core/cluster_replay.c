@@ -73,7 +73,7 @@ is_ready (const struct cluster *cluster, const struct node *node, int64_t now_ns
   const struct session *session = &node->sessions[0];
 
   return node->replay.missing.count && !node->replay.asked && session->replays && session->routing_length &&
-         node->schema && !node->wanting && !node->replay.want.wanting && now_ns >= node->replay.wait_ns &&
+         node->schema && !node->want.wanting && !node->replay.want.wanting && now_ns >= node->replay.wait_ns &&
          (clock_model_usable (&node->clock.model) || now_ns - session->hello_ns >= CLOCK_PATIENCE) &&
          !(output->crowded && output->crowded (output->context, node->name));
 }

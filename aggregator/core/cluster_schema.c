@@ -24,14 +24,14 @@
 static void
 give_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
 {
-  if (memcmp (node->wanted, shared->schema->hash, SCHEMA_HASH_SIZE) != 0)
+  if (!schema_want_is (&node->want, shared->schema->hash))
     cluster_drop_held (cluster, node);
   schema_store_use (shared);
   if (node->schema && node->replay.missing.count)
     cluster_keep_schema (cluster, node, node->schema);
   cluster_drop_schema (cluster, node);
   node->schema = shared;
-  node->wanting = false;
+  node->want.wanting = false;
   node_tables_create (node, shared->schema);
   cluster_carry_groups (node, shared->schema);
 }
@@ -41,9 +41,9 @@ give_schema (struct cluster *cluster, struct node *node, struct shared_schema *s
 static void
 pass_over_wanted (struct cluster *cluster, struct node *node)
 {
-  node->wanting = false;
+  node->want.wanting = false;
   if (node->held && node->sessions[0].replays)
-    cluster_want_late_schema (cluster, node, node->wanted);
+    cluster_want_late_schema (cluster, node, node->want.hash);
   cluster_drop_held (cluster, node);
 }
 
@@ -53,7 +53,7 @@ cluster_use_schema (struct cluster *cluster, struct node *node, const uint8_t ha
   struct shared_schema *shared;
 
   if (node->schema && memcmp (node->schema->schema->hash, hash, SCHEMA_HASH_SIZE) == 0) {
-    if (node->wanting)
+    if (node->want.wanting)
       pass_over_wanted (cluster, node);
     return true;
   }
@@ -74,12 +74,10 @@ cluster_drop_schema (struct cluster *cluster, struct node *node)
 void
 cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
-  if (node->wanting && memcmp (node->wanted, hash, SCHEMA_HASH_SIZE) == 0)
+  if (node->want.wanting && schema_want_is (&node->want, hash))
     return;
   cluster_drop_held (cluster, node);
-  node->wanting = true;
-  memcpy (node->wanted, hash, SCHEMA_HASH_SIZE);
-  node->ask_wait_ns = ASK_WAIT_FIRST;
+  schema_want_begin (&node->want, hash);
   node->brought.held = false;
 }
 
@@ -114,8 +112,9 @@ cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant
   node->brought.told_ns = now.monotonic_ns;
 }
 
-bool
-cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns)
+/* Was this schema asked for just now, of any node? If not, it is now. */
+static bool
+asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns)
 {
   if (now_ns - cluster->asked_ns < ASK_OTHERS_AFTER && memcmp (cluster->asked_hash, hash, SCHEMA_HASH_SIZE) == 0)
     return true;
@@ -125,28 +124,27 @@ cluster_asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SI
 }
 
 bool
-cluster_ask_due (struct cluster *cluster, struct node *node, struct instant now)
+cluster_ask_due (struct cluster *cluster, struct node *node, struct schema_want *want, struct instant now)
 {
-  if (!node->wanting || !node->sessions[0].routing_length || now.monotonic_ns < node->ask_at_ns)
+  if (!want->wanting || !node->sessions[0].routing_length || now.monotonic_ns < want->ask_at_ns)
     return false;
-  if (!cluster_may_bring (cluster, node, now) || cluster_asked_lately (cluster, node->wanted, now.monotonic_ns))
+  if (!cluster_may_bring (cluster, node, now) || asked_lately (cluster, want->hash, now.monotonic_ns))
     return false;
-  node->ask_at_ns = now.monotonic_ns + node->ask_wait_ns;
-  if (node->ask_wait_ns < ASK_WAIT_MAX)
-    node->ask_wait_ns *= 2;
+  want->ask_at_ns = now.monotonic_ns + (want->asked < 2 ? ASK_WAIT_FIRST << want->asked : ASK_WAIT_MAX);
+  want->asked++;
   return true;
 }
 
 void
-cluster_ask_schema (struct cluster *cluster, struct node *node, struct instant now)
+cluster_ask_schema (struct cluster *cluster, struct node *node, struct schema_want *want, uint64_t session,
+                    struct instant now)
 {
-  struct session *session = &node->sessions[0];
-  struct control request = { .type = CONTROL_SCHEMA_REQUEST, .session = session->id };
+  struct control request = { .type = CONTROL_SCHEMA_REQUEST, .session = session };
 
-  if (!cluster_ask_due (cluster, node, now))
+  if (!cluster_ask_due (cluster, node, want, now))
     return;
-  memcpy (request.schema_hash, node->wanted, SCHEMA_HASH_SIZE);
-  cluster_answer (cluster, session->routing, session->routing_length, &request);
+  memcpy (request.schema_hash, want->hash, SCHEMA_HASH_SIZE);
+  cluster_answer (cluster, node->sessions[0].routing, node->sessions[0].routing_length, &request);
 }
 
 struct schema *
@@ -164,16 +162,6 @@ cluster_read_schema (const struct control *message, struct error *error)
     schema = NULL;
   }
   return schema;
-}
-
-static void
-refuse_schema (struct cluster *cluster, struct node *node, const char *why, struct instant now)
-{
-  node->refused = true;
-  memcpy (node->refused_hash, node->wanted, SCHEMA_HASH_SIZE);
-  node->wanting = false;
-  cluster_reject (cluster, node, REJECTED_SCHEMA, why, now);
-  cluster_drop_held (cluster, node);
 }
 
 /* Decodes what a node has held, now that its schema is there. */
@@ -220,11 +208,11 @@ cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_sc
   tell_schema (cluster, node, shared->schema, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *other = cluster->nodes[i];
-    struct late_want *want = &other->replay.want;
+    struct schema_want *late = &other->replay.want;
 
-    if (want->wanting && cluster_late_schema (cluster, other, want->hash))
-      want->wanting = false;
-    if (other->wanting && cluster_use_schema (cluster, other, other->wanted))
+    if (late->wanting && cluster_late_schema (cluster, other, late->hash))
+      late->wanting = false;
+    if (other->want.wanting && cluster_use_schema (cluster, other, other->want.hash))
       release_held (cluster, other, now);
   }
 }
@@ -235,7 +223,7 @@ cluster_take_schema (struct cluster *cluster, struct node *node, const struct co
   struct schema *schema;
   struct error error;
 
-  if (!node->wanting || memcmp (node->wanted, message->schema_hash, SCHEMA_HASH_SIZE) != 0) {
+  if (!node->want.wanting || !schema_want_is (&node->want, message->schema_hash)) {
     if (!cluster_take_late_schema (cluster, node, message, now) &&
         !schema_store_find (&cluster->schemas, message->schema_hash))
       cluster_reject (cluster, node, REJECTED_SCHEMA, "a schema that was not asked for", now);
@@ -245,7 +233,9 @@ cluster_take_schema (struct cluster *cluster, struct node *node, const struct co
     return;
   schema = cluster_read_schema (message, &error);
   if (!schema) {
-    refuse_schema (cluster, node, error.text, now);
+    schema_want_refuse (&node->want);
+    cluster_reject (cluster, node, REJECTED_SCHEMA, error.text, now);
+    cluster_drop_held (cluster, node);
     return;
   }
   give_schema (cluster, node, schema_store_add (&cluster->schemas, schema));

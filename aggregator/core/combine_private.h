@@ -1,4 +1,4 @@
-/* What combine.c adds up and combine_write.c writes. */
+/* What combine.c adds up and combine_walk.c shows. */
 #ifndef SYNOP_COMBINE_INTERNAL_H
 #define SYNOP_COMBINE_INTERNAL_H
 

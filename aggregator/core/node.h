@@ -8,6 +8,7 @@
 
 #include "aggregator/core/clock_model.h"
 #include "aggregator/core/node_replay.h"
+#include "aggregator/core/schema_want.h"
 #include "aggregator/core/tick.h"
 #include "synop/control.h"
 #include "synop/frame.h"
@@ -144,17 +145,13 @@ struct node {
   int64_t groups_first_ns; /* when they were first looked at; 0: never */
   int64_t groups_told_ns;  /* when all that was told of them would have been told, one at a time */
 
-  bool wanting; /* a schema is missing */
-  uint8_t wanted[SCHEMA_HASH_SIZE];
-  int64_t ask_at_ns, ask_wait_ns;
-  struct {          /* new schemas that came from it */
-    int64_t due_ns; /* when all of them would have come, one at a time */
-    bool held;      /* the one that it wants now is told, or will be: */
+  struct schema_want want; /* of its frames */
+  struct {                 /* new schemas that came from it */
+    int64_t due_ns;        /* when all of them would have come, one at a time */
+    bool held;             /* the one that it wants now is told, or will be: */
     uint64_t pending;
     int64_t told_ns;
   } brought;
-  bool refused; /* it gave a schema that is broken */
-  uint8_t refused_hash[SCHEMA_HASH_SIZE];
   struct held_frame *held, **held_end;
   size_t held_count, held_bytes;
 

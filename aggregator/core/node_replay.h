@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "aggregator/core/missing.h"
-#include "synop/schema.h"
+#include "aggregator/core/schema_want.h"
 
 #define REPLAY_SLOTS 16         /* nodes that are asked at once */
 #define REPLAY_WINDOW_FRAMES 64 /* asked for at once; each of them is another message on its way */
@@ -43,16 +43,6 @@ struct replay_run {
   int64_t began_ns;
 };
 
-/* A schema that late frames have and that is not there: nothing is asked for until it is, or cannot be had. */
-struct late_want {
-  bool wanting;
-  uint8_t hash[SCHEMA_HASH_SIZE]; /* that is wanted, or was last */
-  unsigned asked;
-  int64_t ask_at_ns;
-  bool refused; /* it cannot be had: frames of it are lost */
-  uint8_t refused_hash[SCHEMA_HASH_SIZE];
-};
-
 /* Of one node. */
 struct node_replay {
   struct missing missing; /* what is asked for */
@@ -62,8 +52,8 @@ struct node_replay {
   unsigned tries;         /* requests in a row without an answer that helps */
   int64_t wait_ns;        /* no request before that */
   struct replay_run run;
-  struct late_want want;
-  struct late *late; /* tables of the last late frame; NULL: none */
+  struct schema_want want; /* of late frames: nothing is asked for until it is there, or cannot be had */
+  struct late *late;       /* tables of the last late frame; NULL: none */
 };
 
 #endif

@@ -55,7 +55,7 @@ open_history (const struct view_context *context, void **state, struct error *er
 }
 
 static void
-reload (void *state)
+history_view_reload (void *state)
 {
   struct history *history = state;
   const struct history_settings *settings = history->context->options;
@@ -64,31 +64,31 @@ reload (void *state)
 }
 
 static void
-put_frame (void *history, const struct cluster_frame *frame)
+keep_frame (void *history, const struct cluster_frame *frame)
 {
   history_put_frame (history, frame);
 }
 
 static void
-put_tick (void *history, const struct cluster_tick_line *tick)
+keep_tick (void *history, const struct cluster_tick_line *tick)
 {
   history_put_tick (history, tick);
 }
 
 static void
-put_event (void *history, const struct event *event)
+keep_event (void *history, const struct event *event)
 {
   history_put_event (history, event);
 }
 
 static void
-put_job_line (void *history, const struct job_line *line)
+keep_job_line (void *history, const struct job_line *line)
 {
   history_put_job_line (history, line);
 }
 
 static void
-put_job (void *history, const struct job_row *row)
+keep_job_row (void *history, const struct job_row *row)
 {
   history_put_job (history, row);
 }
@@ -109,7 +109,7 @@ poll_history (void *history, struct instant now)
 }
 
 static void
-count (void *history, uint64_t *values)
+history_view_count (void *history, uint64_t *values)
 {
   struct history_counts counts;
 
@@ -148,13 +148,13 @@ const struct view history_view = {
   .options_size = sizeof (struct history_settings),
   .counters = counters,
   .open = open_history,
-  .reload = reload,
-  .frame = put_frame,
-  .tick = put_tick,
-  .event = put_event,
-  .job = put_job_line,
-  .job_row = put_job,
+  .reload = history_view_reload,
+  .frame = keep_frame,
+  .tick = keep_tick,
+  .event = keep_event,
+  .job = keep_job_line,
+  .job_row = keep_job_row,
   .poll = poll_history,
-  .count = count,
+  .count = history_view_count,
   .close = close_history,
 };

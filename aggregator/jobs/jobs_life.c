@@ -30,7 +30,7 @@ put_line (struct jobs *jobs, const struct job *job, struct job_line *line)
 
 /* A line that names all nodes. */
 static void
-tell (struct jobs *jobs, const struct job *job, struct job_line *line)
+life_line (struct jobs *jobs, const struct job *job, struct job_line *line)
 {
   const char **names = memory_new (job->use_count, sizeof *names);
 
@@ -89,7 +89,7 @@ announce (struct jobs *jobs, struct job *job)
   row_job (jobs, job);
   for (size_t i = 0; i < job->use_count; i++)
     row_node (jobs, job->uses[i]);
-  tell (jobs, job, &(struct job_line){ .event = JOB_STARTED, .time_ns = job->started_ns });
+  life_line (jobs, job, &(struct job_line){ .event = JOB_STARTED, .time_ns = job->started_ns });
 }
 
 void
@@ -207,7 +207,7 @@ job_resume (struct jobs *jobs, struct job *job)
   job_keep_no_more (jobs, job);
   set_running (jobs, job);
   put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, 0, nan (""), { "", "" } });
-  tell (jobs, job, &(struct job_line){ .event = JOB_RESUMED, .time_ns = jobs->now_ns });
+  life_line (jobs, job, &(struct job_line){ .event = JOB_RESUMED, .time_ns = jobs->now_ns });
 }
 
 /* ---- end ---- */
@@ -225,13 +225,13 @@ job_end (struct jobs *jobs, struct job *job, enum job_state state)
   buffer_add (&summary.out, "", 1);
   row_job (jobs, job);
   put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, job->seen_ns, nan (""), { reason, summary.out.data } });
-  tell (jobs, job,
-        &(struct job_line){ .event = JOB_ENDED,
-                            .time_ns = jobs->now_ns,
-                            .ended_ns = job->seen_ns,
-                            .reason = reason,
-                            .summary = summary.out.data,
-                            .summary_length = summary.out.length - 1 });
+  life_line (jobs, job,
+             &(struct job_line){ .event = JOB_ENDED,
+                                 .time_ns = jobs->now_ns,
+                                 .ended_ns = job->seen_ns,
+                                 .reason = reason,
+                                 .summary = summary.out.data,
+                                 .summary_length = summary.out.length - 1 });
   json_free (&summary);
   jobs->counts.jobs_ended++;
   job_counts_running (jobs, job, -1);

@@ -133,7 +133,7 @@ open_jobs (const struct view_context *context, void **state, struct error *error
 }
 
 static void
-reload (void *state)
+jobs_view_reload (void *state)
 {
   struct jobs_view *view = state;
   const struct settings *settings = view->context->options;
@@ -163,7 +163,7 @@ close_jobs (void *state)
 /* ---- what comes in ---- */
 
 static void
-take_frame (void *state, const struct cluster_frame *frame)
+feed_frame (void *state, const struct cluster_frame *frame)
 {
   struct jobs_view *view = state;
 
@@ -191,7 +191,7 @@ poll_jobs (void *state, struct instant now)
 }
 
 static void
-count (void *state, uint64_t *values)
+jobs_view_count (void *state, uint64_t *values)
 {
   struct jobs_view *view = state;
   const struct jobs_counts *counts = jobs_counts (view->jobs);
@@ -238,11 +238,11 @@ const struct view jobs_view = {
   .options_size = sizeof (struct settings),
   .counters = counters,
   .open = open_jobs,
-  .reload = reload,
-  .frame = take_frame,
+  .reload = jobs_view_reload,
+  .frame = feed_frame,
   .event = see_event,
   .poll = poll_jobs,
-  .count = count,
+  .count = jobs_view_count,
   .end = mark,
   .close = close_jobs,
 };

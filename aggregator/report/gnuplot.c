@@ -205,7 +205,7 @@ reap (struct child *child, int *status)
 
 /* What it said, in one line: the prompt, the caret and all line ends become single blanks. */
 static int
-fail (struct error *error, const char *what, const struct buffer *words)
+gnuplot_fail (struct error *error, const char *what, const struct buffer *words)
 {
   struct buffer line = { 0 };
 
@@ -227,12 +227,12 @@ judge (int status, const struct buffer *output, size_t before, const struct buff
 
   if (WIFSIGNALED (status)) {
     snprintf (what, sizeof what, "gnuplot died of signal %d (%.40s)", WTERMSIG (status), strsignal (WTERMSIG (status)));
-    return fail (error, what, words);
+    return gnuplot_fail (error, what, words);
   }
   if (WEXITSTATUS (status) != 0)
-    return fail (error, "gnuplot failed", words);
+    return gnuplot_fail (error, "gnuplot failed", words);
   if (output->length == before)
-    return fail (error, "gnuplot drew nothing", words);
+    return gnuplot_fail (error, "gnuplot drew nothing", words);
   if (output->length - before >= OUTPUT_MAX)
     return error_set (error, "gnuplot drew over %zu MiB", OUTPUT_MAX >> 20);
   return 0;

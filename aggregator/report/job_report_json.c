@@ -101,7 +101,7 @@ write_gpu (struct json *json, const struct job_gpu *gpu)
 }
 
 static void
-write_node (struct json *json, const struct job_report *report, const struct job_node *node)
+json_node (struct json *json, const struct job_report *report, const struct job_node *node)
 {
   json_object (json);
   write_text (json, "node", node->name);
@@ -200,7 +200,7 @@ job_report_json (const struct job_report *report, struct json *json)
   json_key (json, "nodes");
   json_array (json);
   for (size_t i = 0; i < report->node_count; i++)
-    write_node (json, report, &report->nodes[i]);
+    json_node (json, report, &report->nodes[i]);
   json_array_end (json);
   write_imbalances (json, report);
   json_key (json, "unknown");

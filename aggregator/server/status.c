@@ -196,7 +196,7 @@ write_failing (struct json *json, const struct node *node)
 }
 
 static void
-write_node (struct json *json, const struct node *node, struct instant now)
+status_node (struct json *json, const struct node *node, struct instant now)
 {
   const struct session *session = &node->sessions[0];
   char key[KEY_TEXT_SIZE];
@@ -242,7 +242,7 @@ status_write_json (const struct status *status, struct json *json)
   json_key (json, "nodes");
   json_array (json);
   for (size_t i = 0; i < cluster_node_count (status->cluster); i++)
-    write_node (json, cluster_node (status->cluster, i), status->now);
+    status_node (json, cluster_node (status->cluster, i), status->now);
   json_array_end (json);
   json_key (json, "counters");
   json_object (json);

@@ -21,7 +21,7 @@ close_stream (void *stream)
 }
 
 static void
-put_frame (void *stream, const struct cluster_frame *frame)
+stream_frame (void *stream, const struct cluster_frame *frame)
 {
   struct stream_line line = node_line (frame);
 
@@ -29,7 +29,7 @@ put_frame (void *stream, const struct cluster_frame *frame)
 }
 
 static void
-put_tick (void *stream, const struct cluster_tick_line *tick)
+stream_tick (void *stream, const struct cluster_tick_line *tick)
 {
   struct stream_line line = tick_line (tick);
 
@@ -44,7 +44,7 @@ write_event (const void *event, struct json *json, const struct globs *groups)
 }
 
 static void
-put_event (void *stream, const struct event *event)
+stream_event (void *stream, const struct event *event)
 {
   stream_put (stream,
               &(struct stream_line){ .type = "event", .node = event->node, .write = write_event, .context = event });
@@ -58,7 +58,7 @@ write_job (const void *line, struct json *json, const struct globs *groups)
 }
 
 static void
-put_job (void *stream, const struct job_line *line)
+stream_job (void *stream, const struct job_line *line)
 {
   stream_put (stream, &(struct stream_line){ .type = JOB_LINE_TYPE,
                                              .node = line->event == JOB_NODE ? line->nodes[0] : NULL,
@@ -67,7 +67,7 @@ put_job (void *stream, const struct job_line *line)
 }
 
 static void
-flush (void *stream)
+stream_view_flush (void *stream)
 {
   stream_flush (stream);
 }
@@ -75,10 +75,10 @@ flush (void *stream)
 const struct view stream_view = {
   .name = "stream",
   .open = open_stream,
-  .frame = put_frame,
-  .tick = put_tick,
-  .event = put_event,
-  .job = put_job,
-  .flush = flush,
+  .frame = stream_frame,
+  .tick = stream_tick,
+  .event = stream_event,
+  .job = stream_job,
+  .flush = stream_view_flush,
   .close = close_stream,
 };

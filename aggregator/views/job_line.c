@@ -1,6 +1,9 @@
 /* See job_line.h. */
 #include "aggregator/views/job_line.h"
 
+#include <math.h>
+#include <string.h>
+
 const char *const job_text_names[JOB_TEXTS] = { "scheduler", "user", "name", "command", "array" };
 
 static const char *const event_names[] = { "started", "node", "resumed", "ended" }; /* as enum job_event */
@@ -27,8 +30,36 @@ nodes_write (struct json *json, const struct job_line *line)
 }
 
 void
+job_line_stored (struct job_line *line, int64_t time_ns, const char *const *node, const char *text, size_t length)
+{
+  static const char begin[] = "{\"type\":\"" JOB_LINE_TYPE "\",\"event\":\"";
+  static const char *const none[JOB_TEXTS] = { "", "", "", "", "" };
+  const char *name = text + sizeof begin - 1;
+
+  *line = (struct job_line){ .time_ns = time_ns,
+                             .label = "",
+                             .texts = none,
+                             .cpus = nan (""),
+                             .nodes = node,
+                             .node_count = *node != NULL,
+                             .reason = "",
+                             .summary = "{}",
+                             .summary_length = 2,
+                             .line = text,
+                             .line_length = length };
+  for (enum job_event event = JOB_STARTED; event <= JOB_ENDED; event++)
+    if (length > sizeof begin + strlen (event_names[event]) &&
+        strncmp (name, event_names[event], strlen (event_names[event])) == 0)
+      line->event = event;
+}
+
+void
 job_line_write (struct json *json, const struct job_line *line)
 {
+  if (line->line) {
+    buffer_add (&json->out, line->line, line->line_length);
+    return;
+  }
   json_object (json);
   json_key (json, "type");
   json_text (json, JOB_LINE_TYPE);

@@ -26,6 +26,7 @@ struct views;
 
 /* What a view has of the aggregator; it stays until the view is closed. */
 struct view_context {
+  const char *name;    /* of the view */
   const void *options; /* the values of the view's own rows of options; a reload changes them */
   struct loop *loop;
   const struct cluster *cluster; /* to look at */

@@ -66,7 +66,7 @@ static bool
 may_report (const struct view_context *context)
 {
   if (context->views->giving)
-    log_error ("a view reports while it is given a report: left out");
+    log_error ("view %s: it reports while it is given a report: left out", context->name);
   return !context->views->giving;
 }
 
@@ -124,7 +124,8 @@ views_open (const struct views_options *options, struct error *error)
   for (size_t i = 0; i < views->count; i++) {
     struct entry *entry = &views->entries[i];
     entry->view = options->list[i];
-    entry->context = (struct view_context){ .options = options->values (options->context, entry->view),
+    entry->context = (struct view_context){ .name = entry->view->name,
+                                            .options = options->values (options->context, entry->view),
                                             .loop = options->loop,
                                             .cluster = options->cluster,
                                             .views = views };

@@ -196,6 +196,21 @@ def copy_tree(to):
     shutil.copytree(ROOT, to, ignore=names, symlinks=True)
 
 
+def copy_built(to):
+    """The same, in which what is built already need not be built again."""
+    copy_tree(to)
+    (to / "build").mkdir()
+    shutil.copytree(BUILD / "obj", to / "build" / "obj")
+    for archive in BUILD.glob("*.a"):
+        shutil.copy2(archive, to / "build")
+
+
+def make(tree, *arguments):
+    done = subprocess.run(["make", "-s", "BUILD=build", *arguments], cwd=tree, env=environment(), capture_output=True,
+                          text=True, timeout=20 * LIMIT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def memory_bytes(pid, name="VmRSS"):
     """VmRSS: resident now. VmHWM: the most that ever was, or since peak_reset."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:

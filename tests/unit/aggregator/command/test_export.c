@@ -73,14 +73,14 @@ add (struct scene *scene, const char *node, const struct group *group)
   struct table table;
   struct report_group pair = { .now = &table };
   struct cluster_frame frame = { .header = &header, .schema = &schema, .groups = &pair, .time_ns = NS_PER_S };
-  struct error error;
 
   snprintf (header.node, sizeof header.node, "%s", node);
   table_init (&table, group);
   table_begin (&table);
   table_set_uint (&table, TABLE_NODE, 0, 42);
-  if (export_frame (&scene->export, &frame, &error) < 0)
-    fail_msg ("%s", error.text);
+  export_view.frame (&scene->export, &frame);
+  if (scene->export.failed)
+    fail_msg ("%s", scene->export.error.text);
   table_free (&table);
 }
 

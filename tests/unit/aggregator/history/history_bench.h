@@ -216,7 +216,7 @@ struct counted {
   size_t frames, events;
 };
 
-static inline int
+static inline void
 count_frame (void *context, const struct cluster_frame *frame)
 {
   struct counted *counted = context;
@@ -230,17 +230,24 @@ count_frame (void *context, const struct cluster_frame *frame)
   assert_memory_equal (made.data, frame->bytes, made.length);
   assert_true (frame->time_ns == counted->scratch->start_ns + (int64_t) frame->header->sequence * NS_PER_S + 17);
   buffer_free (&made);
-  return 0;
 }
 
-static inline int
-count_event (void *context, const struct stored_event *event)
+static inline void
+count_event (void *context, const struct event *event)
 {
   struct counted *counted = context;
 
   (void) event;
   counted->events++;
-  return 0;
+}
+
+static inline void
+count_job (void *context, const struct job_line *line)
+{
+  struct counted *counted = context;
+
+  (void) line;
+  counted->events++;
 }
 
 /* Every frame must be byte for byte as it was made. The caller frees it. */
@@ -249,7 +256,7 @@ count_stored (struct scratch *scratch)
 {
   struct counted *counted = memory_new (1, sizeof *counted);
   struct history_query query = { INT64_MIN, INT64_MAX, NULL };
-  struct history_sink sink = { .context = counted, .frame = count_frame, .event = count_event };
+  const struct view view = { .name = "count", .frame = count_frame, .event = count_event, .job = count_job };
   struct error error = { "" };
   struct history_file *file = history_file_open (scratch->path, &error);
   size_t broken;
@@ -259,7 +266,8 @@ count_stored (struct scratch *scratch)
     print_message ("# %s\n", error.text);
   assert_non_null (file);
   assert_int_equal (history_file_integrity (file, &error), 0);
-  assert_int_equal (history_read (file, &query, &sink, &broken, &error), 0);
+  assert_int_equal (history_read (file, &query, &(struct history_into){ &view, counted, NULL, NULL }, &broken, &error),
+                    0);
   assert_int_equal (broken, 0);
   history_file_close (file);
   return counted;
