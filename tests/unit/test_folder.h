@@ -12,7 +12,7 @@ static inline void
 test_folder_make (char folder[TEST_FOLDER_SIZE])
 {
   const char *above = getenv ("TMPDIR");
-  int length = snprintf (folder, TEST_FOLDER_SIZE, "%s/synop-test.XXXXXX", above ? above : "/tmp");
+  int length = snprintf (folder, TEST_FOLDER_SIZE, "%s/synop.XXXXXX", above ? above : "/tmp");
 
   if (length < 0 || length >= TEST_FOLDER_SIZE || !mkdtemp (folder)) {
     perror (folder);

@@ -112,8 +112,10 @@ test_garbage_in_files (void **state)
   static const struct {
     const char *path, *text, *group, *error;
   } files[] = {
-    { "/proc/stat", "cpu0 100 0 0 0 0 0 0 0 0 0\nctxt 18446744073709551615\nintr 5\nprocesses 5\n", "cpu_usage",
-      "context_switch_count, 1.8447e+19 in all (at most 9.2234e+18)" },
+    { "/proc/stat",
+      "cpu0 100 0 0 0 0 0 0 0 0 0\nctxt 18446744073709551615\nintr 5\nprocesses 5\nprocs_running 1\n"
+      "procs_blocked 0\nsoftirq 5\n",
+      "cpu_usage", "context_switch_count, 1.8447e+19 in all (at most 9.2234e+18)" },
     { "/proc/meminfo", "MemTotal: 4096 kB\nMemFree: 2048 kB\nCommitted_AS: 18014398509481962 kB\n", "memory_info",
       "committed, 1.8447e+19 bytes (at most 4.6117e+18)" },
     { "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "18446744073709551615\n", "cpu_frequency",
