@@ -385,7 +385,7 @@ test_values_are_those_of_the_kernel (void **state)
     "node_infiniband_physical_state_id{device=\"mlx5_2\",port=\"2\"} 3",
     NULL,
   };
-  static const char *const thermal[] = { "node_thermal_zone_temp{zone=\"1\",type=\"x86_pkg_temp\"} 61.5", NULL };
+  static const char *const thermal[] = { "node_thermal_zone_temp{zone=\"0\",type=\"x86_pkg_temp\"} 61.5", NULL };
   char *text;
 
   (void) state;
