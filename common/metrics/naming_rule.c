@@ -33,7 +33,7 @@ unit_form (enum metric_unit unit)
 static char *
 label_name (struct naming *naming, const char *text)
 {
-  char *name = naming_keep (naming, memory_string (text));
+  char *name = naming_keep (naming, memory_copy (text, strnlen (text, SCHEMA_NAME_MAX)));
 
   for (char *at = name; *at; at++) {
     if (*at >= 'A' && *at <= 'Z')
@@ -160,6 +160,14 @@ texts_family (struct naming *naming, const struct naming_plan *plan, const struc
 
 /* ---- what stands in files ---- */
 
+/* What the rule is applied to. */
+struct ruling {
+  struct naming *naming;
+  struct naming_plan *plan;
+  const struct schema *schema;
+  const struct name_place *places; /* of the naming's rows */
+};
+
 struct covered {
   bool whole;
   const char **patterns; /* of rows that do */
@@ -167,17 +175,18 @@ struct covered {
 };
 
 static struct covered
-metric_covered (struct naming *naming, const struct schema *schema, size_t group, size_t column)
+metric_covered (const struct ruling *ruling, size_t group, size_t column)
 {
-  bool text = schema->groups[group]->metrics[column].kind == TEXT;
+  bool text = ruling->schema->groups[group]->metrics[column].kind == TEXT;
+  struct naming *naming = ruling->naming;
   struct covered covered = { 0 };
-  size_t row_group, row_column;
 
   for (size_t i = 0; i < naming->row_count; i++) {
     const struct name_row *row = &naming->rows[i];
 
-    if (!name_row_applies (row, schema, &row_group, &row_column) || row_group != group || row_column != column ||
-        (text && row->number_count == 0))
+    const struct name_place *place = &ruling->places[i];
+
+    if (!place->exists || place->group != group || place->column != column || (text && row->number_count == 0))
       continue;
     covered.whole = covered.whole || row->rows == NULL || strcmp (row->rows, "*") == 0;
     covered.patterns = memory_resize (covered.patterns, covered.count + 1, sizeof *covered.patterns);
@@ -205,11 +214,13 @@ label_add (struct naming *naming, struct name_labels *labels, const char *name, 
 }
 
 static void
-number_entry (struct naming *naming, struct naming_plan *plan, const struct schema *schema, size_t group, size_t column,
-              const char *row_name)
+number_entry (const struct ruling *ruling, size_t group, size_t column, const char *row_name)
 {
+  const struct schema *schema = ruling->schema;
+  struct naming_plan *plan = ruling->plan;
+  struct naming *naming = ruling->naming;
   const struct metric *metric = &schema->groups[group]->metrics[column];
-  struct covered covered = metric_covered (naming, schema, group, column);
+  struct covered covered = metric_covered (ruling, group, column);
   struct name_labels labels = labels_make (naming, 1);
   struct plan_entry *entry;
   size_t family;
@@ -227,9 +238,11 @@ number_entry (struct naming *naming, struct naming_plan *plan, const struct sche
 
 /* The texts of a group's node, or of its rows, are labels of one family. */
 static void
-texts_entry (struct naming *naming, struct naming_plan *plan, const struct schema *schema, size_t group, bool of_node,
-             const char *row_name)
+texts_entry (const struct ruling *ruling, size_t group, bool of_node, const char *row_name)
 {
+  const struct schema *schema = ruling->schema;
+  struct naming_plan *plan = ruling->plan;
+  struct naming *naming = ruling->naming;
   const struct group *declared = schema->groups[group];
   struct name_labels labels = labels_make (naming, declared->metric_count + 1);
   size_t named = of_node ? 0 : 1;
@@ -242,7 +255,7 @@ texts_entry (struct naming *naming, struct naming_plan *plan, const struct schem
     char *name = label_name (naming, metric->name);
 
     if (metric->kind != TEXT || ((metric->flags & METRIC_OF_NODE) != 0) != of_node ||
-        strcmp (metric->name, REPORT_ROW_ERROR) == 0 || metric_covered (naming, schema, group, i).whole)
+        strcmp (metric->name, REPORT_ROW_ERROR) == 0 || metric_covered (ruling, group, i).whole)
       continue;
     if (!of_node && strcmp (name, row_name) == 0)
       name = naming_keep (naming, memory_format ("%s_text", name));
@@ -273,8 +286,10 @@ group_entry (struct naming *naming, struct naming_plan *plan, const struct schem
 }
 
 void
-rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct schema *schema)
+rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct schema *schema,
+                  const struct name_place *places)
 {
+  const struct ruling ruling = { naming, plan, schema, places };
   static const struct origin up = { "", "" };
   size_t family = family_take (naming, plan, PREFIX "_group_up", FAMILY_GAUGE,
                                "1 while all values of a group could be read, else 0.", &up);
@@ -285,9 +300,9 @@ rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct 
 
     for (size_t column = 0; column < group->metric_count; column++)
       if (group->metrics[column].kind != TEXT)
-        number_entry (naming, plan, schema, i, column, row_name);
-    texts_entry (naming, plan, schema, i, true, row_name);
-    texts_entry (naming, plan, schema, i, false, row_name);
+        number_entry (&ruling, i, column, row_name);
+    texts_entry (&ruling, i, true, row_name);
+    texts_entry (&ruling, i, false, row_name);
     if (family != SIZE_MAX)
       group_entry (naming, plan, schema, i, family);
   }
