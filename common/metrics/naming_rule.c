@@ -50,15 +50,6 @@ label_name (struct naming *naming, const char *text)
 
 /* ---- families ---- */
 
-static bool
-plan_has_family (const struct naming_plan *plan, size_t family)
-{
-  for (size_t i = 0; i < plan->entry_count; i++)
-    if (plan->entries[i].family == family)
-      return true;
-  return false;
-}
-
 /* What a family of the rule is of: it has the same name in every schema. */
 struct origin {
   const char *group, *metric; /* "": the group's texts, or whether it could be read */
@@ -73,8 +64,8 @@ origin_equal (const struct naming_family *family, const struct origin *origin)
 
 /* The family of that name, made if there is none. SIZE_MAX: the name is taken. */
 static size_t
-family_take (struct naming *naming, const struct naming_plan *plan, const char *name, enum metric_family_type type,
-             const char *help, const struct origin *origin)
+family_take (struct naming *naming, const char *name, enum metric_family_type type, const char *help,
+             const struct origin *origin)
 {
   size_t family = naming_find_family (naming, name);
   struct naming_family made = { .public = { name, NULL, type } };
@@ -85,8 +76,7 @@ family_take (struct naming *naming, const struct naming_plan *plan, const char *
     made.metric = naming_keep (naming, memory_string (origin->metric));
     return naming_add_family (naming, &made);
   }
-  if (!origin_equal (naming->families[family], origin) || naming->families[family]->public.type != type ||
-      plan_has_family (plan, family))
+  if (!origin_equal (naming->families[family], origin) || naming->families[family]->public.type != type)
     return SIZE_MAX;
   return family;
 }
@@ -114,16 +104,15 @@ metric_family_name (struct naming *naming, const struct group *group, const char
 }
 
 static size_t
-metric_family (struct naming *naming, const struct naming_plan *plan, const struct group *group, const char *row_name,
-               const struct metric *metric)
+metric_family (struct naming *naming, const struct group *group, const char *row_name, const struct metric *metric)
 {
   enum metric_family_type type = metric->kind == COUNTER ? FAMILY_COUNTER : FAMILY_GAUGE;
   struct origin origin = { group->name, metric->name };
   size_t family = SIZE_MAX;
 
   for (unsigned tries = 0; family == SIZE_MAX; tries++)
-    family = family_take (naming, plan, metric_family_name (naming, group, row_name, metric, tries), type, metric->help,
-                          &origin);
+    family =
+        family_take (naming, metric_family_name (naming, group, row_name, metric, tries), type, metric->help, &origin);
   return family;
 }
 
@@ -146,15 +135,14 @@ texts_family_name (struct naming *naming, const struct schema *schema, const str
 }
 
 static size_t
-texts_family (struct naming *naming, const struct naming_plan *plan, const struct schema *schema,
-              const struct group *group, bool of_node)
+texts_family (struct naming *naming, const struct schema *schema, const struct group *group, bool of_node)
 {
   struct origin origin = { group->name, of_node ? "of the node" : "" };
   size_t family = SIZE_MAX;
 
   for (unsigned tries = 0; family == SIZE_MAX; tries++)
-    family = family_take (naming, plan, texts_family_name (naming, schema, group, of_node, tries), FAMILY_INFO,
-                          group->help, &origin);
+    family = family_take (naming, texts_family_name (naming, schema, group, of_node, tries), FAMILY_INFO, group->help,
+                          &origin);
   return family;
 }
 
@@ -227,7 +215,7 @@ number_entry (const struct ruling *ruling, size_t group, size_t column, const ch
 
   if (covered.whole)
     return;
-  family = metric_family (naming, plan, schema->groups[group], row_name, metric);
+  family = metric_family (naming, schema->groups[group], row_name, metric);
   entry = plan_add_entry (plan, family, group, column, metric, 1, unit_form (metric->unit).per);
   entry->except = covered.patterns;
   entry->except_count = covered.count;
@@ -263,8 +251,7 @@ texts_entry (const struct ruling *ruling, size_t group, bool of_node, const char
   }
   if (labels.count == named)
     return;
-  entry =
-      plan_add_entry (plan, texts_family (naming, plan, schema, declared, of_node), group, COLUMN_TEXTS, NULL, 1, 1);
+  entry = plan_add_entry (plan, texts_family (naming, schema, declared, of_node), group, COLUMN_TEXTS, NULL, 1, 1);
   entry->of_node = of_node;
   entry->info = true;
   plan_labels (naming, entry, &labels, schema);
@@ -291,7 +278,7 @@ rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct 
 {
   const struct ruling ruling = { naming, plan, schema, places };
   static const struct origin up = { "", "" };
-  size_t family = family_take (naming, plan, PREFIX "_group_up", FAMILY_GAUGE,
+  size_t family = family_take (naming, PREFIX "_group_up", FAMILY_GAUGE,
                                "1 while all values of a group could be read, else 0.", &up);
 
   for (size_t i = 0; i < schema->group_count; i++) {
