@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/metrics/series_private.h"
+#include "synop/frame.h"
 
 #define NS_PER_MS 1000000
 
@@ -26,11 +27,14 @@ void
 exposition_begin (struct exposition *exposition, enum exposition_format format, bool instances,
                   const struct naming *naming, const struct series_node *nodes, size_t count)
 {
-  *exposition = (struct exposition){ .format = format, .instances = instances };
+  *exposition = (struct exposition){ .format = format, .instances = instances, .end = "\n", .end_length = 1 };
   series_begin (&exposition->walk, naming, nodes, count);
 }
 
 /* ---- texts ---- */
+
+/* What has to be escaped, by its first byte. */
+static const bool special[256] = { ['\n'] = true, ['"'] = true, ['\\'] = true };
 
 static const char *
 escape_of (char character)
@@ -43,12 +47,11 @@ static inline char *
 escaped_put (char *to, const char *text, size_t length)
 {
   for (const char *end = text + length; text < end; text++) {
-    const char *escape = escape_of (*text);
-    if (escape == NULL) {
-      *to++ = *text;
+    if (special[(unsigned char) *text]) {
+      memcpy (to, escape_of (*text), 2);
+      to += 2;
     } else {
-      *to++ = escape[0];
-      *to++ = escape[1];
+      *to++ = *text;
     }
   }
   return to;
@@ -61,6 +64,9 @@ exposition_escape (struct buffer *out, const char *text, size_t length)
 
   out->length += (size_t) (escaped_put (to, text, length) - to);
 }
+
+_Static_assert(FAMILY_NAME_MAX + 2 * FRAME_NODE_MAX + 16 < sizeof ((struct exposition){ 0 }).begin,
+               "what samples begin with fits");
 
 /* ---- a family's own lines ---- */
 
@@ -145,15 +151,33 @@ time_put (char *to, enum exposition_format format, int64_t time_ns)
 
 #define ENDS_SIZE (3 * NUMBER_SIZE + 32) /* braces, a value, a time */
 
-/* As much room as a sample needs beside what its labels refer to. */
-static size_t
-sample_room (const struct exposition *exposition, const struct series *series)
+/* What the samples of a family and a node begin with is made once. */
+static void
+samples_begin (struct exposition *exposition, const struct series *series)
 {
-  size_t room = strlen (series->family->name) + ENDS_SIZE;
+  char *to = exposition->begin;
 
-  for (size_t i = 0; i < series->entry->piece_count; i++)
-    room += series->entry->pieces[i].kind == PART_TEXT ? series->entry->pieces[i].length : 2 * TABLE_LABEL_MAX;
-  return exposition->instances ? room + 2 * strlen (series->node->name) : room;
+  exposition->family = series->family;
+  exposition->node = series->node;
+  to = put (to, series->family->name, strnlen (series->family->name, FAMILY_NAME_MAX));
+  if (exposition->instances) {
+    to = put (to, "{instance=\"", strlen ("{instance=\""));
+    to = escaped_put (to, series->node->name, strnlen (series->node->name, FRAME_NODE_MAX));
+    *to++ = '"';
+  }
+  exposition->begin_length = (size_t) (to - exposition->begin);
+}
+
+/* And what those of an instant end with. */
+static void
+samples_end (struct exposition *exposition, int64_t time_ns)
+{
+  char *to = exposition->end;
+
+  exposition->time_ns = time_ns;
+  to = time_put (to, exposition->format, time_ns);
+  *to++ = '\n';
+  exposition->end_length = (size_t) (to - exposition->end);
 }
 
 /* Of what may be longer than a row's label. */
@@ -171,37 +195,28 @@ static void
 sample_add (struct exposition *exposition, struct buffer *out, const struct series *series)
 {
   const struct plan_entry *entry = series->entry;
-  size_t room = sample_room (exposition, series);
-  char *to = buffer_reserve (out, room), number[NUMBER_SIZE];
-  bool braces = exposition->instances || entry->piece_count != 0;
+  size_t room = entry->room + sizeof exposition->begin + ENDS_SIZE;
+  char *to = put (buffer_reserve (out, room), exposition->begin, exposition->begin_length), number[NUMBER_SIZE];
 
-  to = put (to, series->family->name, strlen (series->family->name));
-  if (braces)
-    *to++ = '{';
-  if (exposition->instances) {
-    to = put (to, "instance=\"", strlen ("instance=\""));
-    to = escaped_put (to, series->node->name, strlen (series->node->name));
-    to = put (to, "\",", entry->piece_count != 0 ? 2 : 1);
-  }
+  if (entry->piece_count != 0)
+    *to++ = exposition->instances ? ',' : '{';
   for (size_t i = 0; i < entry->piece_count; i++) {
     const struct plan_part *piece = &entry->pieces[i];
-    struct series_text text;
 
     if (piece->kind == PART_TEXT) {
       to = put (to, piece->text, piece->length);
     } else if (piece->kind == PART_METRIC || piece->kind == PART_NODE) {
       to = metric_put (out, to, room, series, piece);
     } else {
-      text = series_part (series, piece, number);
+      struct series_text text = series_part (series, piece, number);
       to = escaped_put (to, text.at, text.length);
     }
   }
-  if (braces)
+  if (entry->piece_count != 0 || exposition->instances)
     *to++ = '}';
   *to++ = ' ';
   to = value_put (to, &series->value);
-  to = time_put (to, exposition->format, series->time_ns);
-  *to++ = '\n';
+  to = put (to, exposition->end, exposition->end_length);
   out->length = (size_t) (to - out->data);
 }
 
@@ -213,10 +228,12 @@ exposition_next (struct exposition *exposition, struct buffer *out, size_t limit
   while (out->length < limit) {
     if (!series_next (&exposition->walk, &series))
       return false;
-    if (series.family != exposition->family) {
-      exposition->family = series.family;
+    if (series.family != exposition->family)
       exposition_family (out, exposition->format, series.family);
-    }
+    if (series.family != exposition->family || series.node != exposition->node)
+      samples_begin (exposition, &series);
+    if (series.time_ns != exposition->time_ns)
+      samples_end (exposition, series.time_ns);
     sample_add (exposition, out, &series);
   }
   return true;

@@ -68,9 +68,10 @@ static size_t
 check_row (const struct naming *naming, const struct name_row *row, const struct schema *schema, struct buffer *out)
 {
   enum metric_family_type type = naming->families[row->family]->public.type;
-  size_t group, column;
+  struct name_place place = name_row_place (row, schema);
+  size_t group = place.group, column = place.column;
 
-  if (!name_row_applies (row, schema, &group, &column)) {
+  if (!place.exists) {
     group = schema_find_group (schema, row->group);
     if (group == SIZE_MAX)
       check_group (row, schema, out);

@@ -164,30 +164,35 @@ entry_pieces (struct naming *naming, struct plan_entry *entry)
   buffer_free (&pieces.text);
   entry->pieces = naming_keep (naming, pieces.list.data);
   entry->piece_count = pieces.list.length / sizeof (struct plan_part);
+  for (size_t i = 0; i < entry->piece_count; i++)
+    entry->room += entry->pieces[i].kind == PART_TEXT ? entry->pieces[i].length : 2 * TABLE_LABEL_MAX;
 }
 
 /* ---- rows of names files ---- */
 
-bool
-name_row_applies (const struct name_row *row, const struct schema *schema, size_t *group, size_t *column)
+struct name_place
+name_row_place (const struct name_row *row, const struct schema *schema)
 {
+  struct name_place place = { .group = schema_find_group (schema, row->group) };
   const struct metric *metric;
 
-  *group = schema_find_group (schema, row->group);
-  if (*group == SIZE_MAX) {
-    *group = GROUP_FRAME;
-    *column = 0;
-    return strcmp (row->group, GROUP_OF_NODE) == 0 && strcmp (row->metric, METRIC_TIME) == 0 && row->rows == NULL;
+  if (place.group == SIZE_MAX) {
+    place.group = GROUP_FRAME;
+    place.exists =
+        strcmp (row->group, GROUP_OF_NODE) == 0 && strcmp (row->metric, METRIC_TIME) == 0 && row->rows == NULL;
+    return place;
   }
   if (strcmp (row->metric, METRIC_ERROR) == 0) {
-    *column = COLUMN_ERROR;
-    return row->rows == NULL && row->number_count > 0;
+    place.column = COLUMN_ERROR;
+    place.exists = row->rows == NULL && row->number_count > 0;
+    return place;
   }
-  *column = group_find_metric (schema->groups[*group], row->metric);
-  if (*column == SIZE_MAX)
-    return false;
-  metric = &schema->groups[*group]->metrics[*column];
-  return metric_is_of_node (metric) == (row->rows == NULL);
+  place.column = group_find_metric (schema->groups[place.group], row->metric);
+  if (place.column == SIZE_MAX)
+    return place;
+  metric = &schema->groups[place.group]->metrics[place.column];
+  place.exists = metric_is_of_node (metric) == (row->rows == NULL);
+  return place;
 }
 
 /* False: the group has no such metric, or that is of rows and the entry of the node. */
@@ -205,15 +210,16 @@ entry_over (struct plan_entry *entry, const struct group *group, const char *nam
 }
 
 static void
-row_plan (struct naming *naming, struct naming_plan *plan, const struct name_row *row, const struct schema *schema)
+row_plan (struct naming *naming, struct naming_plan *plan, const struct name_row *row, const struct name_place *place,
+          const struct schema *schema)
 {
   struct naming_family *family = naming->families[row->family];
   const struct metric *metric = NULL;
   struct plan_entry *entry;
-  size_t group, column;
+  size_t group = place->group, column = place->column;
   bool info = family->public.type == FAMILY_INFO;
 
-  if (!name_row_applies (row, schema, &group, &column))
+  if (!place->exists)
     return;
   if (group != GROUP_FRAME && column < COLUMN_TEXTS)
     metric = &schema->groups[group]->metrics[column];
@@ -270,12 +276,16 @@ static struct naming_plan *
 plan_create (struct naming *naming, const struct schema *schema)
 {
   struct naming_plan *plan = memory_new (1, sizeof *plan);
+  struct name_place *places = memory_new (naming->row_count, sizeof *places);
 
   memcpy (plan->schema, schema->hash, sizeof plan->schema);
-  for (size_t i = 0; i < naming->row_count; i++)
-    row_plan (naming, plan, &naming->rows[i], schema);
+  for (size_t i = 0; i < naming->row_count; i++) {
+    places[i] = name_row_place (&naming->rows[i], schema);
+    row_plan (naming, plan, &naming->rows[i], &places[i], schema);
+  }
   if (naming->rule)
-    rule_add_entries (naming, plan, schema);
+    rule_add_entries (naming, plan, schema, places);
+  free (places);
   if (plan->entry_count > 1)
     qsort (plan->entries, plan->entry_count, sizeof *plan->entries, entries_compare);
   for (size_t i = 0; i < plan->entry_count; i++)

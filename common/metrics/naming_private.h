@@ -10,6 +10,7 @@
 #include "synop/table.h"
 
 #define CAPTURES_MAX 4
+#define FAMILY_NAME_MAX 400  /* bytes, by the rule of naming_rule.c; in files fewer */
 #define METRIC_ERROR "error" /* of any group */
 #define GROUP_OF_NODE "node" /* not a group: what is known of the frame */
 #define METRIC_TIME "time"
@@ -101,6 +102,12 @@ bool pattern_match (const char *pattern, const char *label, size_t length, struc
 
 /* ---- for a schema ---- */
 
+/* Of a line's metric. */
+struct name_place {
+  bool exists;
+  size_t group, column;
+};
+
 #define COLUMN_ERROR (SIZE_MAX - 1)
 #define COLUMN_TEXTS (SIZE_MAX - 2) /* 1 where a label has a text */
 #define GROUP_FRAME SIZE_MAX        /* the frame's time */
@@ -141,6 +148,7 @@ struct plan_entry {
   size_t label_count;
   const struct plan_part *pieces; /* the labels as they stand between braces; PART_TEXT is escaped */
   size_t piece_count;
+  size_t room; /* that they take at most, but for PART_METRIC and PART_NODE */
 };
 
 struct naming_plan {
@@ -152,7 +160,8 @@ struct naming_plan {
 };
 
 /* Adds what the rule makes of a schema. */
-void rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct schema *schema);
+void rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct schema *schema,
+                       const struct name_place *places);
 /* An entry without labels, its scale worked out. */
 struct plan_entry *plan_add_entry (struct naming_plan *plan, size_t family, size_t group, size_t column,
                                    const struct metric *metric, uint32_t times, uint32_t per);
@@ -160,6 +169,6 @@ void plan_labels (struct naming *naming, struct plan_entry *entry, const struct 
                   const struct schema *schema);
 size_t schema_find_group (const struct schema *schema, const char *name); /* SIZE_MAX: none */
 size_t group_find_metric (const struct group *group, const char *name);   /* SIZE_MAX: none */
-bool name_row_applies (const struct name_row *row, const struct schema *schema, size_t *group, size_t *column);
+struct name_place name_row_place (const struct name_row *row, const struct schema *schema);
 
 #endif

@@ -33,7 +33,7 @@ unit_form (enum metric_unit unit)
 static char *
 label_name (struct naming *naming, const char *text)
 {
-  char *name = naming_keep (naming, memory_string (text));
+  char *name = naming_keep (naming, memory_copy (text, strnlen (text, SCHEMA_NAME_MAX)));
 
   for (char *at = name; *at; at++) {
     if (*at >= 'A' && *at <= 'Z')
@@ -50,15 +50,6 @@ label_name (struct naming *naming, const char *text)
 
 /* ---- families ---- */
 
-static bool
-plan_has_family (const struct naming_plan *plan, size_t family)
-{
-  for (size_t i = 0; i < plan->entry_count; i++)
-    if (plan->entries[i].family == family)
-      return true;
-  return false;
-}
-
 /* What a family of the rule is of: it has the same name in every schema. */
 struct origin {
   const char *group, *metric; /* "": the group's texts, or whether it could be read */
@@ -73,8 +64,8 @@ origin_equal (const struct naming_family *family, const struct origin *origin)
 
 /* The family of that name, made if there is none. SIZE_MAX: the name is taken. */
 static size_t
-family_take (struct naming *naming, const struct naming_plan *plan, const char *name, enum metric_family_type type,
-             const char *help, const struct origin *origin)
+family_take (struct naming *naming, const char *name, enum metric_family_type type, const char *help,
+             const struct origin *origin)
 {
   size_t family = naming_find_family (naming, name);
   struct naming_family made = { .public = { name, NULL, type } };
@@ -85,8 +76,7 @@ family_take (struct naming *naming, const struct naming_plan *plan, const char *
     made.metric = naming_keep (naming, memory_string (origin->metric));
     return naming_add_family (naming, &made);
   }
-  if (!origin_equal (naming->families[family], origin) || naming->families[family]->public.type != type ||
-      plan_has_family (plan, family))
+  if (!origin_equal (naming->families[family], origin) || naming->families[family]->public.type != type)
     return SIZE_MAX;
   return family;
 }
@@ -114,16 +104,15 @@ metric_family_name (struct naming *naming, const struct group *group, const char
 }
 
 static size_t
-metric_family (struct naming *naming, const struct naming_plan *plan, const struct group *group, const char *row_name,
-               const struct metric *metric)
+metric_family (struct naming *naming, const struct group *group, const char *row_name, const struct metric *metric)
 {
   enum metric_family_type type = metric->kind == COUNTER ? FAMILY_COUNTER : FAMILY_GAUGE;
   struct origin origin = { group->name, metric->name };
   size_t family = SIZE_MAX;
 
   for (unsigned tries = 0; family == SIZE_MAX; tries++)
-    family = family_take (naming, plan, metric_family_name (naming, group, row_name, metric, tries), type, metric->help,
-                          &origin);
+    family =
+        family_take (naming, metric_family_name (naming, group, row_name, metric, tries), type, metric->help, &origin);
   return family;
 }
 
@@ -146,19 +135,26 @@ texts_family_name (struct naming *naming, const struct schema *schema, const str
 }
 
 static size_t
-texts_family (struct naming *naming, const struct naming_plan *plan, const struct schema *schema,
-              const struct group *group, bool of_node)
+texts_family (struct naming *naming, const struct schema *schema, const struct group *group, bool of_node)
 {
   struct origin origin = { group->name, of_node ? "of the node" : "" };
   size_t family = SIZE_MAX;
 
   for (unsigned tries = 0; family == SIZE_MAX; tries++)
-    family = family_take (naming, plan, texts_family_name (naming, schema, group, of_node, tries), FAMILY_INFO,
-                          group->help, &origin);
+    family = family_take (naming, texts_family_name (naming, schema, group, of_node, tries), FAMILY_INFO, group->help,
+                          &origin);
   return family;
 }
 
 /* ---- what stands in files ---- */
+
+/* What the rule is applied to. */
+struct ruling {
+  struct naming *naming;
+  struct naming_plan *plan;
+  const struct schema *schema;
+  const struct name_place *places; /* of the naming's rows */
+};
 
 struct covered {
   bool whole;
@@ -167,17 +163,18 @@ struct covered {
 };
 
 static struct covered
-metric_covered (struct naming *naming, const struct schema *schema, size_t group, size_t column)
+metric_covered (const struct ruling *ruling, size_t group, size_t column)
 {
-  bool text = schema->groups[group]->metrics[column].kind == TEXT;
+  bool text = ruling->schema->groups[group]->metrics[column].kind == TEXT;
+  struct naming *naming = ruling->naming;
   struct covered covered = { 0 };
-  size_t row_group, row_column;
 
   for (size_t i = 0; i < naming->row_count; i++) {
     const struct name_row *row = &naming->rows[i];
 
-    if (!name_row_applies (row, schema, &row_group, &row_column) || row_group != group || row_column != column ||
-        (text && row->number_count == 0))
+    const struct name_place *place = &ruling->places[i];
+
+    if (!place->exists || place->group != group || place->column != column || (text && row->number_count == 0))
       continue;
     covered.whole = covered.whole || row->rows == NULL || strcmp (row->rows, "*") == 0;
     covered.patterns = memory_resize (covered.patterns, covered.count + 1, sizeof *covered.patterns);
@@ -205,18 +202,20 @@ label_add (struct naming *naming, struct name_labels *labels, const char *name, 
 }
 
 static void
-number_entry (struct naming *naming, struct naming_plan *plan, const struct schema *schema, size_t group, size_t column,
-              const char *row_name)
+number_entry (const struct ruling *ruling, size_t group, size_t column, const char *row_name)
 {
+  const struct schema *schema = ruling->schema;
+  struct naming_plan *plan = ruling->plan;
+  struct naming *naming = ruling->naming;
   const struct metric *metric = &schema->groups[group]->metrics[column];
-  struct covered covered = metric_covered (naming, schema, group, column);
+  struct covered covered = metric_covered (ruling, group, column);
   struct name_labels labels = labels_make (naming, 1);
   struct plan_entry *entry;
   size_t family;
 
   if (covered.whole)
     return;
-  family = metric_family (naming, plan, schema->groups[group], row_name, metric);
+  family = metric_family (naming, schema->groups[group], row_name, metric);
   entry = plan_add_entry (plan, family, group, column, metric, 1, unit_form (metric->unit).per);
   entry->except = covered.patterns;
   entry->except_count = covered.count;
@@ -227,9 +226,11 @@ number_entry (struct naming *naming, struct naming_plan *plan, const struct sche
 
 /* The texts of a group's node, or of its rows, are labels of one family. */
 static void
-texts_entry (struct naming *naming, struct naming_plan *plan, const struct schema *schema, size_t group, bool of_node,
-             const char *row_name)
+texts_entry (const struct ruling *ruling, size_t group, bool of_node, const char *row_name)
 {
+  const struct schema *schema = ruling->schema;
+  struct naming_plan *plan = ruling->plan;
+  struct naming *naming = ruling->naming;
   const struct group *declared = schema->groups[group];
   struct name_labels labels = labels_make (naming, declared->metric_count + 1);
   size_t named = of_node ? 0 : 1;
@@ -242,7 +243,7 @@ texts_entry (struct naming *naming, struct naming_plan *plan, const struct schem
     char *name = label_name (naming, metric->name);
 
     if (metric->kind != TEXT || ((metric->flags & METRIC_OF_NODE) != 0) != of_node ||
-        strcmp (metric->name, REPORT_ROW_ERROR) == 0 || metric_covered (naming, schema, group, i).whole)
+        strcmp (metric->name, REPORT_ROW_ERROR) == 0 || metric_covered (ruling, group, i).whole)
       continue;
     if (!of_node && strcmp (name, row_name) == 0)
       name = naming_keep (naming, memory_format ("%s_text", name));
@@ -250,8 +251,7 @@ texts_entry (struct naming *naming, struct naming_plan *plan, const struct schem
   }
   if (labels.count == named)
     return;
-  entry =
-      plan_add_entry (plan, texts_family (naming, plan, schema, declared, of_node), group, COLUMN_TEXTS, NULL, 1, 1);
+  entry = plan_add_entry (plan, texts_family (naming, schema, declared, of_node), group, COLUMN_TEXTS, NULL, 1, 1);
   entry->of_node = of_node;
   entry->info = true;
   plan_labels (naming, entry, &labels, schema);
@@ -273,10 +273,12 @@ group_entry (struct naming *naming, struct naming_plan *plan, const struct schem
 }
 
 void
-rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct schema *schema)
+rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct schema *schema,
+                  const struct name_place *places)
 {
+  const struct ruling ruling = { naming, plan, schema, places };
   static const struct origin up = { "", "" };
-  size_t family = family_take (naming, plan, PREFIX "_group_up", FAMILY_GAUGE,
+  size_t family = family_take (naming, PREFIX "_group_up", FAMILY_GAUGE,
                                "1 while all values of a group could be read, else 0.", &up);
 
   for (size_t i = 0; i < schema->group_count; i++) {
@@ -285,9 +287,9 @@ rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct 
 
     for (size_t column = 0; column < group->metric_count; column++)
       if (group->metrics[column].kind != TEXT)
-        number_entry (naming, plan, schema, i, column, row_name);
-    texts_entry (naming, plan, schema, i, true, row_name);
-    texts_entry (naming, plan, schema, i, false, row_name);
+        number_entry (&ruling, i, column, row_name);
+    texts_entry (&ruling, i, true, row_name);
+    texts_entry (&ruling, i, false, row_name);
     if (family != SIZE_MAX)
       group_entry (naming, plan, schema, i, family);
   }

@@ -19,6 +19,12 @@ struct exposition {
   bool instances; /* each series has the label instance, the node's name */
   /* The rest is private. */
   const struct metric_family *family; /* whose lines are being written */
+  const struct series_node *node;
+  char begin[640]; /* what its samples of that node begin with: node_load1{instance="n1" */
+  size_t begin_length;
+  int64_t time_ns; /* what they end with */
+  char end[32];
+  size_t end_length;
   struct series_walk walk;
 };
 

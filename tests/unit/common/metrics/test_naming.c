@@ -176,6 +176,11 @@ test_rule_gives_a_name_once (void **state)
   static const struct group *const some[] = { &gpu_link_group };
   struct schema *whole = schema_create (all, 3), *part = schema_create (some, 1);
   struct naming *naming = naming_create ();
+  struct table table;
+  struct series_table shown = { .table = &table };
+  struct series_node node = { .name = "n1", .tables = &shown };
+  struct series_walk walk;
+  struct series series;
 
   (void) state;
   naming_add_rule (naming);
@@ -187,8 +192,17 @@ test_rule_gives_a_name_once (void **state)
   check_family (naming, 5, "synop_gpu_info_errors_total");
   check_family (naming, 6, "synop_gpu_info");
   assert_int_equal (naming_family_count (naming), 7);
-  naming_plan (naming, part);
+  table_init (&table, &gpu_link_group);
+  table_begin (&table);
+  table_set_uint (&table, TABLE_NODE, 0, 1);
+  node.plan = naming_plan (naming, part);
   assert_int_equal (naming_family_count (naming), 7);
+  series_begin (&walk, naming, &node, 1);
+  assert_true (series_next (&walk, &series));
+  assert_string_equal (series.family->name, "synop_group_up");
+  assert_true (series_next (&walk, &series));
+  assert_string_equal (series.family->name, "synop_gpu_link_job_id_errors_total");
+  table_free (&table);
   naming_destroy (naming);
   schema_destroy (whole);
   schema_destroy (part);

@@ -34,7 +34,7 @@ test_patterns_choose_rows (void **state)
   things_begin (
       &things,
       "[cpu #] {a=\"$1\"}\nuser one\n[cpu *:#] {a=\"<$1>\", b=\"${2}x\"}\nuser two\n[cpu 0] {c=\"$$\"}\nuser three\n"
-      "[cpu #:] {a=\"$1\"}\nuser four\n[cpu *] {a=\"$1\"}\nuser five\n",
+      "[cpu #:] {a=\"$1\"}\nuser four\n[cpu 7*] {a=\"$1\"}\nuser six\n[cpu *] {a=\"$1\"}\nuser five\n",
       false);
   things_row (&things.tables[CPU], "a:b:2");
   things_row (&things.tables[CPU], "7:");
@@ -44,6 +44,7 @@ test_patterns_choose_rows (void **state)
                          "two{a=\"<0>\",b=\"1x\"} 1\ntwo{a=\"<a:b>\",b=\"2x\"} 2\n"
                          "three{c=\"$\"} 0\n"
                          "four{a=\"7\"} 3\n"
+                         "six{a=\":\"} 3\n"
                          "five{a=\"0\"} 0\nfive{a=\"0:1\"} 1\nfive{a=\"a:b:2\"} 2\nfive{a=\"7:\"} 3\n");
   things_end (&things);
 }
