@@ -156,10 +156,10 @@ told_lately (int64_t *told_ns)
 static bool
 publisher_replay (struct publisher *publisher)
 {
-  const struct replay_request *asked = &publisher->asked;
+  struct replay_request *asked = &publisher->asked;
   struct control end = { .type = CONTROL_REPLAY_END, .session = asked->session, .from = asked->from, .to = asked->to };
   struct ring_frame frame;
-  uint64_t next = asked->from;
+  uint64_t next = asked->next;
   int64_t begun_ns = clock_monotonic ();
   size_t bytes = 0, bytes_max = asked->bytes < REPLAY_BYTES_MAX ? asked->bytes : REPLAY_BYTES_MAX;
 
@@ -170,8 +170,10 @@ publisher_replay (struct publisher *publisher)
     bool enough = !frame.bytes || end.sent == REPLAY_FRAMES_MAX ||
                   (end.sent && (bytes + frame.length > bytes_max || clock_monotonic () - begun_ns > REPLAY_TIME));
 
-    if (!frame.bytes && end.sent == 0)
+    if (!frame.bytes && end.sent == 0) {
+      asked->next = frame.sequence;
       return false;
+    }
     if (enough || end.sent == asked->frames || publisher_write (publisher, &replayed) < 0) {
       end.to = frame.sequence - 1;
       break;
@@ -210,8 +212,8 @@ static void
 publisher_ask_replay (struct publisher *publisher, const struct control *request)
 {
   publisher->replays_lost += publisher->asked.waits;
-  publisher->asked =
-      (struct replay_request){ true, request->session, request->from, request->to, request->frames, request->bytes };
+  publisher->asked = (struct replay_request){ true,          request->session, request->from, request->to,
+                                              request->from, request->frames,  request->bytes };
   if (publisher->replays_lost && !told_lately (&publisher->replays_lost_ns)) {
     log_warning ("%s asks for earlier frames faster than it is answered: %" PRIu64 " requests were left out",
                  publisher->endpoint, publisher->replays_lost);

@@ -42,7 +42,8 @@ void ring_keep_schema (struct ring *ring, const struct schema *schema);
 bool ring_schema (struct ring *ring, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes, size_t *length);
 /* The first frame of at most `most` bytes that is held of `from` to `to` of a session; the others are not read. False:
  * none of them is. Finding it takes no longer than the logarithm of how many are held, for each session, and waits for no
- * disk: what is not in memory a thread reads. Its `bytes` are NULL meanwhile; ask again a moment later. */
+ * disk: what is not in memory a thread reads. Its `bytes` are NULL meanwhile; ask again from there on a
+ * moment later. */
 bool ring_next (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, size_t most, struct ring_frame *frame);
 /* The sessions of which frames are held, the newest first. Returns how many there are, at most `max`. */
 size_t ring_sessions (struct ring *ring, int64_t now_ns, struct control_held *sessions, size_t max);

@@ -97,7 +97,8 @@ ring_file_write (struct ring_file *file, size_t at, const void *bytes, size_t le
     return 0;
   }
   forget_window (file);
-  file->fetch_stale |= at < file->fetch_from + file->fetch_length && file->fetch_from < at + length;
+  if (at < file->fetch_from + file->fetch_length && file->fetch_from < at + length)
+    file->fetch_length = at > file->fetch_from ? at - file->fetch_from : 0;
   return write_whole (file->fd, bytes, length, (off_t) (RING_FILE_HEAD + at));
 }
 
@@ -150,8 +151,8 @@ take_fetch (struct ring_file *file)
   file->window = ring_fetch_end (file->fetch, &file->window_length);
   file->window_from = file->fetch_from;
   file->fetch = NULL;
-  if (file->fetch_stale)
-    forget_window (file);
+  if (file->window_length > file->fetch_length)
+    file->window_length = file->fetch_length;
 }
 
 enum ring_file_state
@@ -160,21 +161,18 @@ ring_file_look (struct ring_file *file, size_t at, size_t length)
   if (file->memory || is_in_window (file, at, length))
     return RING_FILE_READY;
   if (file->fetch) {
-    bool fresh = !file->fetch_stale;
-
     if (!ring_fetch_is_done (file->fetch))
       return RING_FILE_LATER;
     take_fetch (file);
     if (is_in_window (file, at, length))
       return RING_FILE_READY;
-    if (fresh && file->fetch_from == at && file->fetch_length >= length)
+    if (file->fetch_from == at && file->fetch_length >= length)
       return RING_FILE_FAILED;
   }
   if (read_window (file, at, length, RWF_NOWAIT)) /* the page cache has it; not every file system can say so */
     return RING_FILE_READY;
   file->fetch_from = at;
   file->fetch_length = window_size (file, at, length);
-  file->fetch_stale = false;
   file->fetch = ring_fetch_begin (file->fd, (off_t) (RING_FILE_HEAD + at), file->fetch_length);
   return RING_FILE_LATER;
 }

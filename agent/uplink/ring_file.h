@@ -19,9 +19,8 @@ struct ring_file {
   uint8_t key[RING_KEY_SIZE];
   uint8_t *window; /* what was read last: `window_length` bytes from `window_from` on */
   size_t window_from, window_length;
-  struct ring_fetch *fetch; /* what a thread reads, `fetch_length` bytes from `fetch_from` on; NULL: nothing */
-  size_t fetch_from, fetch_length;
-  bool fetch_stale; /* it was written over meanwhile */
+  struct ring_fetch *fetch;        /* what a thread reads; NULL: nothing */
+  size_t fetch_from, fetch_length; /* of that, what was not written over meanwhile */
 };
 
 /* -1: there is no such file and nothing is open. 0: `warning` is "", or says what was mended. */

@@ -109,8 +109,10 @@ next_read (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, stru
 {
   bool held;
 
-  while ((held = ring_next (ring, session, from, to, SIZE_MAX, frame)) && !frame->bytes)
+  while ((held = ring_next (ring, session, from, to, SIZE_MAX, frame)) && !frame->bytes) {
+    from = frame->sequence;
     usleep (1000);
+  }
   return held;
 }
 
