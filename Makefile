@@ -193,6 +193,8 @@ generated-docs: programs
 	BUILD=$(BUILD) docs/generate-configuration > $(DOCS)/configuration.md
 	BUILD=$(BUILD) docs/generate-ini agent > $(INI)/agent/agent.ini
 	BUILD=$(BUILD) docs/generate-ini aggregator > $(INI)/aggregator/aggregator.ini
+	docs/generate-names docs/metrics-from-other-tools.md $(DOCS)/metrics-from-other-tools.md
+	docs/generate-names docs/prometheus.md $(DOCS)/prometheus.md
 
 format:
 	clang-format-14 -i $(SOURCES)

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/command_page.h"
 #include "synop/config.h"
 #include "synop/frame.h"
 #include "synop/key_folder.h"
@@ -18,7 +18,8 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct arguments {
   char *keys, *node;
-  bool help;
+  int log_level;
+  struct command_page page;
 };
 
 static int
@@ -32,6 +33,8 @@ static const struct option options[] = {
     .help = "The folder for agent.key and agent.pub." },
   { "", "node", NULL, OPTION_TEXT, offsetof (struct arguments, node), "", .check = check_node,
     .help = "This node's name. Empty: the host's name up to its first dot." },
+  { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_level_names,
+    .help = "What is told on standard error." },
 };
 
 static const char head[] =
@@ -47,13 +50,6 @@ fail (int code, const struct error *error)
 {
   log_error ("%s", error->text);
   return code;
-}
-
-static void
-take_word (void *context, const char *word)
-{
-  struct arguments *arguments = context;
-  arguments->help |= strcmp (word, "help") == 0;
 }
 
 static int
@@ -97,7 +93,7 @@ init (const struct arguments *arguments)
 }
 
 int
-keys_command (int argc, char **argv)
+agent_keys_command (int argc, char **argv)
 {
   struct arguments arguments = { 0 };
   struct config *config = config_create (options, sizeof options / sizeof *options, &arguments, NULL);
@@ -106,15 +102,11 @@ keys_command (int argc, char **argv)
   int result;
 
   signal (SIGPIPE, SIG_IGN);
-  config_set_program (config, "synop-agent keys");
-  int count = config_read_operands (config, argc, argv, operands, 1, NULL, take_word, &arguments, &error);
-  if (arguments.help) {
-    struct buffer text = { 0 };
-    buffer_add_string (&text, head);
-    config_print_help (config, &text);
-    buffer_add_string (&text, tail);
-    result = key_command_print (&text, &error) == 0 ? EXIT_FINE : fail (EXIT_FAILED, &error);
-    buffer_free (&text);
+  config_set_program (config, "synop-agent keys", NULL);
+  int count = config_read_operands (config, argc, argv, operands, 1, NULL, command_page_ask, &arguments.page, &error);
+  log_set_level ((enum log_level) arguments.log_level);
+  if (command_page_is_asked (&arguments.page)) {
+    result = command_page_write (&arguments.page, config, head, tail);
   } else if (count < 0) {
     result = fail (EXIT_USAGE, &error);
   } else if (count == 0 || strcmp (operands[0], "init") != 0) {

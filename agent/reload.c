@@ -7,15 +7,6 @@
 #include "agent/groups.h"
 #include "synop/log.h"
 
-static const struct config_place of_log[] = { { "agent", "log_level" }, { NULL, NULL } };
-static const struct config_place of_connection[] = {
-  { "agent", "connect" }, { "agent", "keys" }, { "agent", "queue" }, { NULL, NULL }
-};
-static const struct config_place of_sampling[] = {
-  { "agent", "period" }, { "agent", "root" }, { "group *", "*" }, { "instance", "*" },
-  { "jobs", "*" },       { "gpu", "dcgm" },   { "neuron", "*" },  { NULL, NULL },
-};
-
 /* Samplers read the texts of the options until they are closed. */
 static int
 sample_anew (struct running *running, const struct agent_options *fresh, struct error *error)
@@ -25,8 +16,8 @@ sample_anew (struct running *running, const struct agent_options *fresh, struct 
 
   publisher_leave_sampling (running->publisher);
   sampling_close (running->sampling);
-  config_take (options->config, fresh->config, of_sampling);
-  rc = options_resolve (options, error);
+  config_take (options->config, fresh->config, RELOAD_SAMPLING);
+  rc = agent_options_resolve (options, error);
   sampling_open (running->sampling, samplers, options->periods_ns, sampler_count, &options->context);
   publisher_use_sampling (running->publisher, running->sampling);
   return rc;
@@ -37,7 +28,7 @@ connect_anew (struct running *running, const struct agent_options *fresh, struct
 {
   if (publisher_connect (running->publisher, fresh->connect, fresh->keys, (int) fresh->queue, error) < 0)
     return -1;
-  config_take (running->options->config, fresh->config, of_connection);
+  config_take (running->options->config, fresh->config, RELOAD_CONNECTION);
   return 0;
 }
 
@@ -46,15 +37,16 @@ read_again (struct running *running, struct agent_options *fresh, struct error *
 {
   struct agent_options *options = running->options;
 
-  if (options_read (fresh, options->argc, options->argv, error) < 0 ||
+  if (agent_options_read (fresh, options->argc, options->argv, error) < 0 ||
       config_check_file (options->config, fresh->config, error) < 0)
     return -1;
   if (running->publisher && fresh->connect[0] && connect_anew (running, fresh, error) < 0)
     return -1;
-  if (running->publisher && config_changes (options->config, fresh->config, of_sampling) > 0 &&
+  if (running->publisher && config_changes (options->config, fresh->config, RELOAD_SAMPLING) > 0 &&
       sample_anew (running, fresh, error) < 0)
     return -1;
-  config_take (options->config, fresh->config, of_log);
+  config_take (options->config, fresh->config, RELOAD_LOG);
+  config_take_sections (options->config, fresh->config);
   config_tell_changes (options->config, fresh->config);
   return 0;
 }
@@ -63,12 +55,12 @@ void
 agent_reload (void *context, int number)
 {
   struct running *running = context;
-  struct agent_options fresh = { 0 };
+  struct agent_options *fresh = agent_options_create ();
   struct error error;
 
   (void) number;
   notify_reloading (running->notify);
-  if (read_again (running, &fresh, &error) < 0) {
+  if (read_again (running, fresh, &error) < 0) {
     log_error ("%s; the configuration stays as it was", error.text);
     notify_status (running->notify, "configuration not read again: %s", error.text);
   } else {
@@ -77,6 +69,6 @@ agent_reload (void *context, int number)
       publisher_tell_status (running->publisher);
   }
   log_set_level ((enum log_level) running->options->log_level); /* reading has set it */
-  options_free (&fresh);
+  agent_options_destroy (fresh);
   notify_reloaded (running->notify);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/command_page.h"
 #include "agent/job/job_identity.h"
 #include "agent/run_cgroup.h"
 #include "agent/source/reader.h"
@@ -25,7 +26,7 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CANNOT = 126, EXIT_A
 struct arguments {
   char *job;
   int log_level;
-  bool help;
+  struct command_page page;
 };
 
 static int
@@ -36,12 +37,10 @@ check_job (const char *value, struct error *error)
   return error_set (error, "\"%.64s\": expected 1 to 100 letters, digits and ._:@+-[]#", value);
 }
 
-static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
-
 static const struct option options[] = {
   { "", "job", NULL, OPTION_TEXT, offsetof (struct arguments, job), "", .check = check_job,
     .help = "The job's id: one name on all its nodes, another one for each run." },
-  { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_levels,
+  { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_level_names,
     .help = "What is told on standard error." },
 };
 
@@ -60,42 +59,6 @@ fail (int code, const struct error *error)
 {
   log_error ("%s", error->text);
   return code;
-}
-
-static void
-take_word (void *context, const char *word)
-{
-  struct arguments *arguments = context;
-  arguments->help |= strcmp (word, "help") == 0;
-}
-
-/* The command's place in argv: behind "--", or the first word that is neither option nor value. */
-static int
-command_at (int argc, char **argv)
-{
-  for (int i = 1; i < argc; i++) {
-    if (strcmp (argv[i], "--") == 0)
-      return i + 1;
-    if (argv[i][0] != '-')
-      return i;
-    i += strcmp (argv[i], "--job") == 0 || strcmp (argv[i], "--log-level") == 0;
-  }
-  return argc;
-}
-
-static int
-tell_help (const struct config *config)
-{
-  struct buffer text = { 0 };
-  struct error error;
-  int result;
-
-  buffer_add_string (&text, head);
-  config_print_help (config, &text);
-  buffer_add_string (&text, tail);
-  result = key_command_print (&text, &error) == 0 ? EXIT_FINE : fail (EXIT_FAILED, &error);
-  buffer_free (&text);
-  return result;
 }
 
 /* Whether this process belongs to a job already, whatever its environment will say. */
@@ -146,14 +109,15 @@ run_command (int argc, char **argv)
 {
   struct arguments arguments = { 0 };
   struct config *config = config_create (options, sizeof options / sizeof *options, &arguments, NULL);
-  int result, at = command_at (argc, argv);
+  int result, at = 1;
   struct error error;
 
-  config_set_program (config, "synop-agent run");
-  if (config_read_operands (config, at, argv, NULL, 0, NULL, take_word, &arguments, &error) < 0) {
+  config_set_program (config, "synop-agent run", NULL);
+  int read = config_read_arguments (config, argc, argv, &at, NULL, command_page_ask, &arguments.page, &error);
+  if (command_page_is_asked (&arguments.page)) {
+    result = command_page_write (&arguments.page, config, head, tail);
+  } else if (read < 0) {
     result = fail (EXIT_USAGE, &error);
-  } else if (arguments.help) {
-    result = tell_help (config);
   } else if (*arguments.job == '\0' || at == argc) {
     error_set (&error,
                "run: expected %s: \"synop-agent run --job NAME -- COMMAND\"; \"synop-agent run --help\" tells more",

@@ -7,6 +7,7 @@
 #include "aggregator/config/options.h"
 #include "aggregator/server/server.h"
 #include "aggregator/stream/standard_output.h"
+#include "aggregator/view_list.h"
 #include "synop/log.h"
 #include "synop/notify.h"
 #include "synop/version.h"
@@ -17,14 +18,17 @@ static int (*const commands[]) (const struct options *options) = {
   [COMMAND_JOBS] = job_list_run, [COMMAND_JOB] = job_run,       [COMMAND_REPORT] = report_run,
 };
 
+#define VIEW_ADDRESS(name) &name,
+static const struct view *const views[] = { VIEW_LIST (VIEW_ADDRESS) NULL };
+
 static int
-tell (const struct options *options)
+main_print (const struct options *options)
 {
   struct buffer text = { 0 };
   int code;
 
   if (options->action == ACTION_HELP)
-    options_help (options, &text);
+    aggregator_options_help (options, &text);
   else if (options->action == ACTION_VERSION)
     buffer_add_string (&text, "synop aggregator " SYNOP_VERSION "\n");
   else
@@ -34,33 +38,22 @@ tell (const struct options *options)
   return code;
 }
 
-/* "-o" is the one short option there is, as of other programs that write a file. */
-static void
-spell_out (int argc, char **argv)
-{
-  static char output[] = "--output";
-
-  for (int i = 0; i < argc; i++)
-    if (strcmp (argv[i], "-o") == 0)
-      argv[i] = output;
-}
-
 static int
 run (enum options_command command, int argc, char **argv)
 {
-  struct options options = { 0 };
+  struct options options = { .views = views };
   struct error error;
   int code;
 
-  if (options_read (&options, command, argc, argv, &error) < 0) {
+  if (aggregator_options_read (&options, command, argc, argv, &error) < 0) {
     log_error ("%s", error.text);
     if (command == COMMAND_SERVE)
       notify_failed (NULL, &error);
     code = 2;
   } else {
-    code = options.action == ACTION_RUN ? commands[command](&options) : tell (&options);
+    code = options.action == ACTION_RUN ? commands[command](&options) : main_print (&options);
   }
-  options_free (&options);
+  aggregator_options_free (&options);
   return code;
 }
 
@@ -71,12 +64,9 @@ main (int argc, char **argv)
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
-    return keys_command (argc - 1, argv + 1);
+    return aggregator_keys_command (argc - 1, argv + 1);
   for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
-    if (strcmp (argv[1], options_commands[i]) == 0 && *argv[1]) {
-      if (i == COMMAND_EXPORT || i == COMMAND_REPORT)
-        spell_out (argc, argv);
+    if (strcmp (argv[1], options_commands[i]) == 0 && *argv[1])
       return run ((enum options_command) i, argc - 2, argv + 2);
-    }
   return run (COMMAND_SERVE, argc > 0 ? argc - 1 : 0, argc > 0 ? argv + 1 : argv);
 }

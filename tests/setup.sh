@@ -118,7 +118,7 @@ find_missing ()
   need poppler-utils poppler-utils tool pdftoppm
   need python3-pil python3-pillow module PIL
   [ "$level" = check ] && return
-  need prometheus-node-exporter golang-github-prometheus-node-exporter tool prometheus-node-exporter
+  need prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   need collectd-core collectd test -x /usr/sbin/collectd
 }
 
@@ -148,6 +148,10 @@ install_missing ()
   esac
 }
 
+exporter ()
+{
+  tool prometheus-node-exporter || tool node_exporter
+}
 browser ()
 {
   tool chromium || tool chromium-browser
@@ -171,6 +175,8 @@ try_more ()
 {
   case $level in build | packages) return ;; esac
   wish chromium chromium browser
+  wish prometheus golang-github-prometheus tool promtool
+  wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \
     "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm
 }

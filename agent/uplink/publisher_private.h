@@ -20,6 +20,7 @@ enum publisher_state { STATE_NEW, STATE_UP, STATE_DOWN, STATE_REFUSED, STATE_CRO
 struct replay_request {
   bool waits;
   uint64_t session, from, to;
+  uint64_t next; /* no frame before it is held */
   uint32_t frames, bytes;
 };
 

@@ -25,7 +25,7 @@ catch_up (const struct options *options, int64_t to_ns)
   struct error error;
   struct stat file;
 
-  if (stat (options->history_path, &file) < 0) /* the reader says why */
+  if (stat (replay_path (options), &file) < 0) /* the reader says why */
     return;
   to_ns = to_ns > INT64_MAX - options->tick_period_ns ? INT64_MAX : to_ns + options->tick_period_ns;
   buffer_printf (&request, "flush\tto=%" PRId64 "\tfile=%" PRIu64 ":%" PRIu64 "\n", to_ns, (uint64_t) file.st_dev,

@@ -260,7 +260,7 @@ check_file (struct check *check, const char *path, struct error *error)
 int
 check_run (const struct options *options)
 {
-  const char *path = options->file ? options->file : options->history_path;
+  const char *path = options->file ? options->file : replay_path (options);
   struct check check = { 0 };
   struct error error;
   int code = 1;

@@ -20,14 +20,15 @@ int job_list_run (const struct options *options); /* "jobs" */
 int replay_run (const struct options *options);   /* the lines of the stream */
 int report_run (const struct options *options);   /* on one job */
 
-int keys_command (int argc, char **argv); /* makes, admits, lists and revokes keys; argv[0] is "keys" */
+int aggregator_keys_command (int argc, char **argv); /* makes, admits, lists and revokes keys; argv[0] is "keys" */
 
 /* ---- shared ---- */
 
 /* Of a request to `options->socket` that failed, with errno as it was left: what to do about it. */
 void client_log_no_answer (const struct options *options, const struct error *error);
 
-/* The interval, for the commands that read a history. */
+const char *replay_path (const struct options *options); /* of the history */
+/* The interval, for the commands that read it. */
 int replay_interval (const struct options *options, const char *section, struct history_query *query,
                      struct error *error);
 /* Says in the log what was broken: the exit code. */

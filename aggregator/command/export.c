@@ -222,17 +222,32 @@ take_group (struct export *export, const struct cluster_frame *frame, const stru
   return add_devices (export, table, pair, row, only, error);
 }
 
-int
-export_frame (struct export *export, const struct cluster_frame *frame, struct error *error)
+/* The first failure counts. */
+static void
+note_failure (struct export *export, const struct error *error)
 {
-  for (size_t i = 0; i < frame->schema->group_count; i++)
-    if (frame->groups[i].now && globs_match (&export->groups, frame->schema->groups[i]->name) &&
-        take_group (export, frame, &frame->groups[i], error) < 0) {
-      export->failed = true;
-      return -1;
-    }
-  return 0;
+  if (!export->failed)
+    export->error = *error;
+  export->failed = true;
 }
+
+static void
+export_frame (void *state, const struct cluster_frame *frame)
+{
+  struct export *export = state;
+  struct error error;
+
+  for (size_t i = 0; i < frame->schema->group_count && !export->failed; i++)
+    if (frame->groups[i].now && globs_match (&export->groups, frame->schema->groups[i]->name) &&
+        take_group (export, frame, &frame->groups[i], &error) < 0)
+      note_failure (export, &error);
+  if (!export->failed && export_interrupted ()) {
+    error_set (&error, "interrupted; what was written is removed");
+    note_failure (export, &error);
+  }
+}
+
+const struct view export_view = { .name = "export", .frame = export_frame };
 
 /* ---- */
 
@@ -269,22 +284,23 @@ int
 export_end (struct export *export, struct error *error)
 {
   struct error later;
-  bool failed = !export->failed && name_tables (export, error) < 0;
 
-  export->failed |= failed;
+  if (!export->failed && name_tables (export, &later) < 0)
+    note_failure (export, &later);
   while (export->tables) {
     struct export_table *table = export->tables;
     export->tables = table->next;
-    if (export->format->end (table->state, failed ? &later : error) < 0)
-      failed = true;
+    if (export->format->end (table->state, &later) < 0)
+      note_failure (export, &later);
     node_names_free (table->nodes);
     free (table);
   }
-  export->failed |= failed;
-  if (export->output && export->format->destroy (export->output, !export->failed, failed ? &later : error) < 0)
-    failed = true;
+  if (export->output && export->format->destroy (export->output, !export->failed, &later) < 0)
+    note_failure (export, &later);
   export->output = NULL;
-  return failed ? -1 : 0;
+  if (export->failed)
+    *error = export->error;
+  return export->failed ? -1 : 0;
 }
 
 /* Ctrl-C or SIGTERM waits, so that what is half done can be removed; it takes its course when export_end was called. */
@@ -298,67 +314,38 @@ export_interrupted (void)
 
 /* ---- the command ---- */
 
-struct command {
-  struct export export;
-  struct replay_progress progress;
-  struct error error;
-  bool failed;
-};
-
-static int
-take_frame (void *context, const struct cluster_frame *frame)
-{
-  struct command *command = context;
-
-  command->failed = export_frame (&command->export, frame, &command->error) < 0;
-  if (!command->failed && export_interrupted ()) {
-    command->export.failed = command->failed = true;
-    error_set (&command->error, "interrupted; what was written is removed");
-  }
-  return command->failed;
-}
-
-static void
-take_progress (void *context, double part)
-{
-  struct command *command = context;
-
-  replay_progress_tell (&command->progress, part);
-}
-
 static int
 export_tables (const struct options *options, struct history_query *query)
 {
-  struct command command = { 0 };
-  struct history_sink sink = { .context = &command, .frame = take_frame, .progress = take_progress };
+  struct export export = { 0 };
+  struct replay_progress progress;
+  struct history_into into = { &export_view, &export, &export.failed, &progress };
   struct globs nodes;
   struct history_file *file;
-  struct error later;
+  struct error error, later;
   size_t broken = 0;
-  int code;
+  int result = -1;
 
   globs_init (&nodes, options->node);
   query->nodes = &nodes;
-  globs_init (&command.export.groups, options->group);
-  replay_progress_init (&command.progress, "export");
-  file = history_file_open (options->history_path, &command.error);
+  globs_init (&export.groups, options->group);
+  replay_progress_init (&progress, "export");
+  file = history_file_open (replay_path (options), &error);
   if (file)
     filters_check_history (options, file, query);
-  if (!file || export_begin (&command.export, formats[options->format], options->output_path, &command.error) < 0 ||
-      history_read (file, query, &sink, &broken, &command.error) < 0)
-    command.failed = true;
-  if (export_end (&command.export, command.failed ? &later : &command.error) < 0)
-    command.failed = true;
-  replay_progress_end (&command.progress);
-  if (command.failed)
-    log_error ("%s", command.error.text);
+  if (file && export_begin (&export, formats[options->format], options->output_path, &error) == 0)
+    result = history_read (file, query, &into, &broken, &error);
+  if (export_end (&export, result < 0 ? &later : &error) < 0)
+    result = -1;
+  replay_progress_end (&progress);
+  if (result < 0)
+    log_error ("%s", error.text);
   else
-    log_info ("%s: %llu rows", options->output_path, (unsigned long long) command.export.rows);
-  code = command.failed ? 1 : replay_broken (options->history_path, broken);
+    log_info ("%s: %llu rows", options->output_path, (unsigned long long) export.rows);
   history_file_close (file);
   globs_free (&nodes);
-  globs_free (&command.export.groups);
-  return code;
+  globs_free (&export.groups);
+  return result < 0 ? 1 : replay_broken (replay_path (options), broken);
 }
 
 int

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "aggregator/config/options.h"
-#include "aggregator/core/cluster.h"
+#include "aggregator/views/view.h"
 #include "synop/buffer.h"
 #include "synop/globs.h"
 #include "synop/json.h"
@@ -69,16 +69,17 @@ struct export_table;
 
 struct export
 {
-  struct globs groups;                /* only these */
-  const char *job;                    /* of groups of jobs only the rows of this one; NULL: all */
-  uint64_t rows;                      /* written */
-  const struct export_format *format; /* the rest is private; zeroed at first */
+  struct globs groups; /* only these */
+  const char *job;     /* of groups of jobs only the rows of this one; NULL: all */
+  uint64_t rows;       /* written */
+  bool failed;         /* to write: nothing of it stays */
+  struct error error;  /* why; the rest is private; zeroed at first */
+  const struct export_format *format;
   void *output;
   struct export_table *tables;
-  bool failed; /* to write: nothing of it stays */
 };
+extern const struct view export_view; /* it exports the frames that it gets; its state is a struct export */
 int export_begin (struct export *export, const struct export_format *format, const char *path, struct error *error);
-int export_frame (struct export *export, const struct cluster_frame *frame, struct error *error);
 int export_end (struct export *export, struct error *error); /* also after an error */
 
 #endif

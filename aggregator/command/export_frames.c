@@ -105,7 +105,7 @@ export_frames (const struct options *options, const struct history_query *query)
   int result = -1;
 
   globs_init (&nodes, options->node);
-  frames.file = history_file_open (options->history_path, &error);
+  frames.file = history_file_open (replay_path (options), &error);
   if (frames.file)
     filters_check_history (options, frames.file, query);
   if (frames.file && !(frames.out = fopen (frames.path, "wxe")))
@@ -124,5 +124,5 @@ export_frames (const struct options *options, const struct history_query *query)
     log_error ("%s", error.text);
   else
     log_info ("%s: %" PRIu64 " frames", frames.path, frames.written);
-  return result < 0 ? 1 : replay_broken (options->history_path, frames.broken);
+  return result < 0 ? 1 : replay_broken (replay_path (options), frames.broken);
 }

@@ -36,7 +36,7 @@ struct hdf5_table {
 };
 
 static int
-fail (const struct hdf5_output *output, const char *what, struct error *error)
+hdf5_fail (const struct hdf5_output *output, const char *what, struct error *error)
 {
   return error_set (error, "%s: HDF5 cannot %s; is the disk full?", output->path, what);
 }
@@ -58,7 +58,7 @@ output_create (const char *path, struct error *error)
     output->file = H5Fcreate (path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     if (output->file >= 0)
       return output;
-    fail (output, "make the file", error);
+    hdf5_fail (output, "make the file", error);
     unlink (path);
   }
   free (output->path);
@@ -70,7 +70,7 @@ static int
 output_destroy (void *context, bool whole, struct error *error)
 {
   struct hdf5_output *output = context;
-  int result = H5Fclose (output->file) < 0 ? fail (output, "finish the file", error) : 0;
+  int result = H5Fclose (output->file) < 0 ? hdf5_fail (output, "finish the file", error) : 0;
 
   if (!whole || result < 0)
     unlink (output->path);
@@ -164,7 +164,7 @@ table_begin_writing (void *context, const char *name, const struct group *group,
   table->set = H5Dcreate2 (table->output->file, name, table->type, table->space, H5P_DEFAULT, how, H5P_DEFAULT);
   H5Pclose (how);
   if (table->set < 0) {
-    fail (table->output, "make a table", error);
+    hdf5_fail (table->output, "make a table", error);
     H5Sclose (table->space);
     H5Tclose (table->type);
     free (table->block);
@@ -214,7 +214,7 @@ write_block (struct hdf5_table *table, struct error *error)
   file = H5Dget_space (table->set);
   if (result < 0 || H5Sselect_hyperslab (file, H5S_SELECT_SET, &table->written, NULL, &count, NULL) < 0 ||
       H5Dwrite (table->set, table->type, memory, file, H5P_DEFAULT, table->block) < 0)
-    result = fail (table->output, "write a table", error);
+    result = hdf5_fail (table->output, "write a table", error);
   H5Sclose (file);
   H5Sclose (memory);
   table->written = whole;
@@ -263,7 +263,7 @@ table_swap_names (void *one, void *other, struct error *error)
   if (H5Lmove (file, table->name, file, aside, H5P_DEFAULT, H5P_DEFAULT) < 0 ||
       H5Lmove (file, with->name, file, table->name, H5P_DEFAULT, H5P_DEFAULT) < 0 ||
       H5Lmove (file, aside, file, with->name, H5P_DEFAULT, H5P_DEFAULT) < 0)
-    return fail (table->output, "name a table", error);
+    return hdf5_fail (table->output, "name a table", error);
   table->name = with->name;
   with->name = name;
   return 0;
@@ -276,7 +276,7 @@ table_end (void *context, struct error *error)
   int result = write_block (table, error);
 
   if (H5Dclose (table->set) < 0 && result == 0)
-    result = fail (table->output, "finish a table", error);
+    result = hdf5_fail (table->output, "finish a table", error);
   H5Sclose (table->space);
   H5Tclose (table->type);
   free_texts (table);

@@ -69,7 +69,7 @@ folder_destroy (void *context, bool whole, struct error *error)
 }
 
 static int
-fail (const struct text_table *table, struct error *error)
+text_table_fail (const struct text_table *table, struct error *error)
 {
   return error_set (error, "%s: %s", table->path, strerror (errno));
 }
@@ -84,12 +84,12 @@ write_out (struct text_table *table, struct error *error)
   if (length == 0)
     return 0;
   if (!file)
-    return fail (table, error);
+    return text_table_fail (table, error);
   written = fseeko (file, 0, SEEK_END) == 0 && fwrite (table->json.out.data, 1, length, file) == length;
   if (!written)
-    fail (table, error);
+    text_table_fail (table, error);
   if (fclose (file) != 0 && written) {
-    fail (table, error);
+    text_table_fail (table, error);
     written = false;
   }
   json_clear (&table->json);
@@ -121,7 +121,7 @@ table_create (struct folder *folder, const char *name, const char *ending, const
     folder->tables++;
     return table;
   }
-  fail (table, error);
+  text_table_fail (table, error);
   free (table->path);
   free (table);
   return NULL;
@@ -136,7 +136,7 @@ table_swap_names (void *one, void *other, struct error *error)
   int result = 0;
 
   if (rename (table->path, aside) < 0 || rename (with->path, table->path) < 0 || rename (aside, with->path) < 0)
-    result = fail (table, error);
+    result = text_table_fail (table, error);
   table->path = with->path;
   with->path = path;
   free (aside);

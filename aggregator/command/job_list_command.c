@@ -10,8 +10,8 @@
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/job_store.h"
 #include "aggregator/report/job_words.h"
-#include "aggregator/stream/job_line.h"
 #include "aggregator/stream/standard_output.h"
+#include "aggregator/views/job_line.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
 #include "synop/json.h"
@@ -217,13 +217,13 @@ job_list_run (const struct options *options)
   globs_init (&users, options->user);
   query.users = &users;
   catch_up (options, when.to_ns);
-  file = history_file_open (options->history_path, &error);
+  file = history_file_open (replay_path (options), &error);
   if (file && job_store_list (file, &query, &list, &error) == 0)
     code = show (options, &list);
   else
     log_error ("%s", error.text);
   if (list.damaged) {
-    log_error ("%s: %zu %s left out; %s", options->history_path, list.damaged,
+    log_error ("%s: %zu %s left out; %s", replay_path (options), list.damaged,
                list.damaged == 1 ? "job is" : "jobs are", error.text);
     code = 1;
   }

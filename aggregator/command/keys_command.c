@@ -25,6 +25,7 @@
 #include "synop/keys.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "synop/version.h"
 
 #define ANSWER_TIMEOUT_NS (5 * NS_PER_S)
 #define KEY_FILE_MAX 4096
@@ -33,7 +34,8 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct arguments {
   char *keys, *socket;
-  bool replace, json, help;
+  bool replace, json, help, version;
+  int log_level;
   const char *operands[3]; /* the action, NODE, FILE */
   int count;
   char *nodes; /* the folder of nodes' keys; owned */
@@ -53,6 +55,8 @@ static const struct option options[] = {
     .help = "The folder with aggregator.key, aggregator.pub and nodes/." },
   { "", "socket", NULL, OPTION_PATH, offsetof (struct arguments, socket), "/run/synop/aggregator.sock",
     .check = check_socket, .help = "Where a running aggregator answers." },
+  { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_level_names,
+    .help = "How much goes to standard error." },
 };
 
 static const char head[] =
@@ -65,12 +69,12 @@ static const char head[] =
     "\n"
     "An agent needs a copy of aggregator.pub beside its own keys. \"add\" and \"revoke\" tell a running aggregator.\n"
     "\n";
-static const char tail[] = "  --replace, --json, --help   As above.\n"
+static const char tail[] = "  --replace, --json           As above.\n"
                            "\n"
                            "Exit codes: 0 done; 1 could not be done; 2 wrong arguments.\n";
 
 static int
-fail (int code, const struct error *error)
+keys_fail (int code, const struct error *error)
 {
   log_error ("%s", error->text);
   return code;
@@ -81,7 +85,7 @@ print (struct buffer *text, int result)
 {
   struct error error;
   if (key_command_print (text, &error) != 0)
-    result = fail (EXIT_FAILED, &error);
+    result = keys_fail (EXIT_FAILED, &error);
   buffer_free (text);
   return result;
 }
@@ -157,7 +161,7 @@ reload (const struct arguments *arguments, struct buffer *text)
     result = error_set (&error, "the running aggregator has read its keys again and says: %s", told);
   }
   if (result != 0)
-    return fail (EXIT_FAILED, &error);
+    return keys_fail (EXIT_FAILED, &error);
   buffer_printf (text, "The running aggregator has read its keys again.\n");
   return EXIT_FINE;
 }
@@ -173,7 +177,7 @@ keys_init (const struct arguments *arguments)
 
   if (key_folder_init (keys, "aggregator", "aggregator", &error) != 0 ||
       key_folder_make (arguments->nodes, &error) != 0)
-    return fail (EXIT_FAILED, &error);
+    return keys_fail (EXIT_FAILED, &error);
   buffer_printf (&text,
                  "Made %s/aggregator.key, %s/aggregator.pub and %s.\n"
                  "Each node needs a copy of aggregator.pub; its own agent.pub goes in with: "
@@ -196,7 +200,7 @@ read_standard_input (uint8_t key[KEY_SIZE], struct error *error)
 
 /* The new file under a hidden name, which key_set_load passes over; read back, since that checks the key itself. */
 static int
-write_node (const struct arguments *arguments, const char *node, const uint8_t key[KEY_SIZE], struct error *error)
+keys_write_node (const struct arguments *arguments, const char *node, const uint8_t key[KEY_SIZE], struct error *error)
 {
   char *path = memory_format ("%s/%s.pub", arguments->nodes, node);
   char *fresh = memory_format ("%s/.%s.new", arguments->nodes, node);
@@ -250,11 +254,11 @@ keys_add (const struct arguments *arguments)
   uint8_t key[KEY_SIZE];
 
   if (node_name_check (node, strlen (node), &error) != 0)
-    return fail (EXIT_USAGE, &error);
+    return keys_fail (EXIT_USAGE, &error);
   if (check_folders (arguments, &error) != 0 ||
       (strcmp (file, "-") == 0 ? read_standard_input (key, &error) : key_public_read (file, key, &error)) != 0 ||
-      check_unlisted (arguments, node, key, &error) != 0 || write_node (arguments, node, key, &error) != 0)
-    return fail (EXIT_FAILED, &error);
+      check_unlisted (arguments, node, key, &error) != 0 || keys_write_node (arguments, node, key, &error) != 0)
+    return keys_fail (EXIT_FAILED, &error);
   buffer_printf (&text, "Node %s is admitted: %s/%s.pub\n", node, arguments->nodes, node);
   int result = reload (arguments, &text);
   return print (&text, result);
@@ -268,9 +272,9 @@ keys_revoke (const struct arguments *arguments)
   struct error error;
 
   if (node_name_check (node, strlen (node), &error) != 0)
-    return fail (EXIT_USAGE, &error);
+    return keys_fail (EXIT_USAGE, &error);
   if (check_folders (arguments, &error) != 0)
-    return fail (EXIT_FAILED, &error);
+    return keys_fail (EXIT_FAILED, &error);
   char *path = memory_format ("%s/%s.pub", arguments->nodes, node);
   int result = unlink (path);
   if (result != 0)
@@ -280,7 +284,7 @@ keys_revoke (const struct arguments *arguments)
     file_folder_sync (path);
   free (path);
   if (result != 0)
-    return fail (EXIT_FAILED, &error);
+    return keys_fail (EXIT_FAILED, &error);
   buffer_printf (&text, "Node %s is admitted no longer.\n", node);
   result = reload (arguments, &text);
   return print (&text, result);
@@ -316,7 +320,7 @@ keys_list (const struct arguments *arguments)
   int result = EXIT_FINE;
 
   if (check_folders (arguments, &error) != 0 || key_set_load (set, arguments->nodes, &error) != 0)
-    result = fail (EXIT_FAILED, &error); /* what could be read is shown all the same */
+    result = keys_fail (EXIT_FAILED, &error); /* what could be read is shown all the same */
   if (arguments->json)
     key_set_each (set, list_json, &json);
   else
@@ -351,8 +355,12 @@ run (const struct arguments *arguments)
     if (arguments->count == actions[i].count)
       return actions[i].run (arguments);
     error_set (&error, "expected \"synop-aggregator keys %s\"", actions[i].usage);
+    return keys_fail (EXIT_USAGE, &error);
   }
-  return fail (EXIT_USAGE, &error);
+  if (arguments->count > 0)
+    config_hint_nearest (&error, arguments->operands[0],
+                         (const char *const[]){ "init", "add", "list", "revoke", NULL });
+  return keys_fail (EXIT_USAGE, &error);
 }
 
 static void
@@ -360,12 +368,13 @@ take_word (void *context, const char *word)
 {
   struct arguments *arguments = context;
   arguments->help |= strcmp (word, "help") == 0;
+  arguments->version |= strcmp (word, "version") == 0;
   arguments->replace |= strcmp (word, "replace") == 0;
   arguments->json |= strcmp (word, "json") == 0;
 }
 
 int
-keys_command (int argc, char **argv)
+aggregator_keys_command (int argc, char **argv)
 {
   static const char *const words[] = { "replace", "json", NULL };
   struct arguments arguments = { 0 };
@@ -374,17 +383,22 @@ keys_command (int argc, char **argv)
   int result;
 
   signal (SIGPIPE, SIG_IGN);
-  config_set_program (config, "synop-aggregator keys");
+  config_set_program (config, "synop-aggregator keys", NULL);
   arguments.count =
       config_read_operands (config, argc, argv, arguments.operands, 3, words, take_word, &arguments, &error);
-  if (arguments.help) {
+  log_set_level ((enum log_level) arguments.log_level);
+  if (arguments.version && !arguments.help) {
+    struct buffer text = { 0 };
+    buffer_add_string (&text, "synop aggregator " SYNOP_VERSION "\n");
+    result = print (&text, EXIT_FINE);
+  } else if (arguments.help) {
     struct buffer text = { 0 };
     buffer_add_string (&text, head);
     config_print_help (config, &text);
     buffer_add_string (&text, tail);
     result = print (&text, EXIT_FINE);
   } else if (arguments.count < 0) {
-    result = fail (EXIT_USAGE, &error);
+    result = keys_fail (EXIT_USAGE, &error);
   } else {
     arguments.nodes = memory_format ("%s/nodes", arguments.keys);
     result = run (&arguments);

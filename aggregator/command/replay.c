@@ -1,30 +1,26 @@
 /* See commands.h. */
 #include "aggregator/command/commands.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "aggregator/command/when.h"
-#include "aggregator/stream/job_line.h"
-#include "aggregator/stream/node_line.h"
-#include "aggregator/stream/standard_output.h"
-#include "aggregator/stream/stream.h"
-#include "aggregator/stream/tick_line.h"
+#include "aggregator/history/history_view.h"
+#include "aggregator/stream/stream_view.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 
-#define WRITE_AT 65536
-
-struct replay {
-  struct stream_choice choice;
-  struct json json;
-  struct buffer out;
-  struct replay_progress progress;
-  int code; /* of writing */
-};
-
 /* ---- for the others that read a history too ---- */
+
+const char *
+replay_path (const struct options *options)
+{
+  const struct history_settings *settings = options_of_view (options, &history_view);
+
+  return settings->path;
+}
 
 int
 replay_interval (const struct options *options, const char *section, struct history_query *query, struct error *error)
@@ -58,89 +54,82 @@ replay_broken (const char *path, size_t broken)
 
 /* ---- lines ---- */
 
-/* 1: it cannot be written any more. */
-static int
-flush (struct replay *replay)
-{
-  struct pollfd reader = { .fd = STDOUT_FILENO };
-
-  if (poll (&reader, 1, 0) > 0 && reader.revents & POLLERR) /* nobody reads it any more */
-    return 1;
-  replay->code = standard_output_text (&replay->out);
-  buffer_clear (&replay->out);
-  return replay->code;
-}
-
-static int
-show (struct replay *replay, const struct stream_line *line)
-{
-  if (!stream_choice_wants (&replay->choice, line))
-    return 0;
-  json_clear (&replay->json);
-  line->write (line->context, &replay->json,
-               stream_choice_parts (&replay->choice, line) ? &replay->choice.groups : NULL);
-  buffer_add (&replay->out, replay->json.out.data, replay->json.out.length);
-  return replay->out.length >= WRITE_AT ? flush (replay) : 0;
-}
-
-static int
-show_frame (void *context, const struct cluster_frame *frame)
-{
-  struct stream_line line = node_line (frame);
-
-  return show (context, &line);
-}
-
-static int
-show_tick (void *context, const struct cluster_tick_line *tick)
-{
-  struct stream_line line = tick_line (tick);
-
-  return show (context, &line);
-}
-
-static int
-show_event (void *context, const struct stored_event *event)
-{
-  struct replay *replay = context;
-
-  if (!globs_match (&replay->choice.types, strcmp (event->type, JOB_LINE_TYPE) == 0 ? JOB_LINE_TYPE : "event"))
-    return 0;
-  buffer_add (&replay->out, event->line, event->length);
-  return replay->out.length >= WRITE_AT ? flush (replay) : 0;
-}
+/* The stream has one reader: what it lets through goes to standard output, which may take its time. */
+struct replay {
+  struct outlet *outlet;
+  bool ended;
+  int code; /* of writing */
+};
 
 static void
-show_progress (void *context, double part)
+write_lines (void *context)
 {
   struct replay *replay = context;
+  struct pollfd output = { .fd = STDOUT_FILENO, .events = POLLOUT };
+  int result;
 
-  replay_progress_tell (&replay->progress, part);
+  while (!replay->ended && (result = outlet_flush (replay->outlet)) != 0) {
+    replay->ended = result < 0;
+    if (result > 0)
+      poll (&output, 1, -1);
+    else if (result != -EPIPE)
+      log_error ("standard output: %s", strerror (-result));
+    replay->code = result < 0 && result != -EPIPE;
+  }
 }
 
-/* Only what is asked for is read. */
-static struct history_sink
-sink_of (struct replay *replay)
+/* The stream's view, without what the filter leaves out altogether: that is not read either. */
+static struct view
+view_of (const struct stream_choice *choice)
 {
-  const struct stream_choice *choice = &replay->choice;
+  struct view view = stream_view;
 
-  return (struct history_sink){
-    .context = replay,
-    .frame = globs_match (&choice->types, "node") ? show_frame : NULL,
-    .tick = globs_match (&choice->types, "cluster") && !choice->nodes.count ? show_tick : NULL,
-    .event = globs_match (&choice->types, "event") || globs_match (&choice->types, JOB_LINE_TYPE) ? show_event : NULL,
-    .progress = show_progress,
-  };
+  if (!globs_match (&choice->types, "node"))
+    view.frame = NULL;
+  if (!globs_match (&choice->types, "cluster") || choice->nodes.count)
+    view.tick = NULL;
+  if (!globs_match (&choice->types, "event"))
+    view.event = NULL;
+  if (!globs_match (&choice->types, JOB_LINE_TYPE))
+    view.job = NULL;
+  return view;
+}
+
+static int
+show_history (const struct options *options, struct history_file *file, struct history_query *query, size_t *broken,
+              struct error *error)
+{
+  struct stream_filter filter = { options->node, options->group, options->type };
+  struct replay replay = { 0 };
+  struct replay_progress progress;
+  struct stream *stream = stream_create ();
+  struct stream_choice choice;
+  struct stream_reader *reader;
+  uint64_t dropped = 0;
+  struct view view;
+  int result;
+
+  stream_choice_init (&choice, &filter);
+  query->nodes = &choice.nodes;
+  filters_check_history (options, file, query);
+  view = view_of (&choice);
+  replay.outlet = outlet_create (STDOUT_FILENO, OUTLET_OPEN, SIZE_MAX, &dropped);
+  reader = stream_attach (stream, &filter, replay.outlet, write_lines, &replay);
+  replay_progress_init (&progress, "replay");
+  result = history_read (file, query, &(struct history_into){ &view, stream, &replay.ended, &progress }, broken, error);
+  replay_progress_end (&progress);
+  stream_detach (reader);
+  outlet_destroy (replay.outlet);
+  stream_destroy (stream);
+  stream_choice_free (&choice);
+  return result < 0 ? result : replay.code;
 }
 
 int
 replay_run (const struct options *options)
 {
-  struct stream_filter filter = { options->node, options->group, options->type };
-  struct replay replay = { 0 };
-  struct history_query query = { .nodes = &replay.choice.nodes };
-  struct history_file *file = NULL;
-  struct history_sink sink;
+  struct history_query query = { 0 };
+  struct history_file *file;
   struct error error;
   size_t broken = 0;
   int result;
@@ -149,22 +138,11 @@ replay_run (const struct options *options)
     log_error ("%s", error.text);
     return 2;
   }
-  stream_choice_init (&replay.choice, &filter);
-  replay_progress_init (&replay.progress, "replay");
-  sink = sink_of (&replay);
   catch_up (options, query.to_ns);
-  file = history_file_open (options->history_path, &error);
-  if (file)
-    filters_check_history (options, file, &query);
-  result = file ? history_read (file, &query, &sink, &broken, &error) : -1;
-  replay_progress_end (&replay.progress);
+  file = history_file_open (replay_path (options), &error);
+  result = file ? show_history (options, file, &query, &broken, &error) : -1;
+  history_file_close (file);
   if (result < 0)
     log_error ("%s", error.text);
-  if (result <= 0 && replay.out.length)
-    flush (&replay);
-  history_file_close (file);
-  stream_choice_free (&replay.choice);
-  json_free (&replay.json);
-  buffer_free (&replay.out);
-  return result < 0 ? 1 : replay.code ? replay.code : replay_broken (options->history_path, broken);
+  return result ? 1 : replay_broken (replay_path (options), broken);
 }

@@ -28,7 +28,7 @@ struct command {
 };
 
 static void
-tell (struct command *command, int result, const char *path, const struct error *error)
+report_note (struct command *command, int result, const char *path, const struct error *error)
 {
   if (result < 0) {
     log_error ("%s", error->text);
@@ -157,58 +157,31 @@ show_report (struct command *command)
     if (result < 0 && output.made)
       unlink (output.path);
   }
-  tell (command, result, *path ? path : NULL, &error);
-}
-
-struct tables {
-  struct export export;
-  struct replay_progress progress;
-  struct error error;
-  bool failed;
-};
-
-static int
-take_frame (void *context, size_t node, const struct cluster_frame *frame)
-{
-  struct tables *tables = context;
-
-  (void) node;
-  tables->failed = export_frame (&tables->export, frame, &tables->error) < 0;
-  return tables->failed;
-}
-
-static void
-take_progress (void *context, double part)
-{
-  struct tables *tables = context;
-
-  replay_progress_tell (&tables->progress, part);
+  report_note (command, result, *path ? path : NULL, &error);
 }
 
 /* A node's rows come together, in order of time. */
 static void
 write_tables (struct command *command, const struct export_format *format, const char *path)
 {
-  struct tables tables = { .export = { .job = command->report->id } };
-  struct job_walk walk = job_walk (command->report);
-  struct error later;
+  struct export export = { .job = command->report->id };
+  struct replay_progress progress;
+  struct job_walk walk;
+  struct error error, later;
   size_t broken;
+  int result = -1;
 
-  if (!*path) {
-    job_walk_free (&walk);
+  if (!*path)
     return;
-  }
-  walk.history.context = &tables;
-  walk.history.frame = take_frame;
-  walk.history.progress = take_progress;
-  replay_progress_init (&tables.progress, "tables");
-  if (export_begin (&tables.export, format, path, &tables.error) < 0 ||
-      history_walk (command->file, &walk.history, &broken, &tables.error) < 0)
-    tables.failed = true;
-  if (export_end (&tables.export, tables.failed ? &later : &tables.error) < 0)
-    tables.failed = true;
-  replay_progress_end (&tables.progress);
-  tell (command, tables.failed ? -1 : 0, path, &tables.error);
+  walk = job_walk (command->report);
+  walk.history.into = (struct history_into){ &export_view, &export, &export.failed, &progress };
+  replay_progress_init (&progress, "tables");
+  if (export_begin (&export, format, path, &error) == 0)
+    result = history_walk (command->file, &walk.history, &broken, &error);
+  if (export_end (&export, result < 0 ? &later : &error) < 0)
+    result = -1;
+  replay_progress_end (&progress);
+  report_note (command, result, path, &error);
   job_walk_free (&walk);
 }
 
@@ -219,7 +192,7 @@ write_document (struct command *command, int (*write) (const struct job_report *
   struct error error;
 
   if (*path)
-    tell (command, write (command->report, path, &error), path, &error);
+    report_note (command, write (command->report, path, &error), path, &error);
 }
 
 static bool
@@ -265,7 +238,7 @@ read_report (struct command *command, struct error *error)
   int64_t now = clock_wall ();
 
   catch_up (options, now);
-  command->file = history_file_open (options->history_path, error);
+  command->file = history_file_open (replay_path (options), error);
   if (!command->file)
     return NULL;
   replay_progress_init (&progress, "report");
@@ -294,7 +267,7 @@ report_run (const struct options *options)
   write_document (&command, job_report_html, options->html);
   write_tables (&command, &export_csv, options->csv);
   write_tables (&command, &export_hdf5, options->hdf5);
-  command.failed |= replay_broken (options->history_path, command.report->broken) != 0;
+  command.failed |= replay_broken (replay_path (options), command.report->broken) != 0;
   job_report_destroy (command.report);
   history_file_close (command.file);
   return command.failed ? 1 : 0;

@@ -3,8 +3,10 @@
 #define SYNOP_AGGREGATOR_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/views/view.h"
 #include "synop/buffer.h"
 #include "synop/config.h"
 #include "synop/error.h"
@@ -25,7 +27,10 @@ enum options_output { OUTPUT_JSON, OUTPUT_NONE };
 enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
 enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON };
 
-extern const char *const options_commands[]; /* as enum options_command: "tail"; "" of COMMAND_SERVE */
+/* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
+extern const char *const options_commands[];
+
+#define OPTIONS_OF_VIEWS 4096 /* bytes, of all views together */
 
 struct options {
   enum options_command command;
@@ -35,8 +40,11 @@ struct options {
   int argc;                  /* as they were given, to be read again */
   char **argv;
   struct config *config;
-  struct option *table; /* of the config */
-  char *program;        /* "aggregator tail" */
+  struct option *table;                                          /* of the config */
+  size_t served;                                                 /* rows of it that the aggregator itself has */
+  char *program;                                                 /* "synop-aggregator tail" */
+  const struct view *const *views;                               /* ended by NULL; given to aggregator_options_read */
+  max_align_t of_views[OPTIONS_OF_VIEWS / sizeof (max_align_t)]; /* options_of_view */
 
   char *listen, *keys, *socket, *endpoint_file;
   uint64_t stale_periods, down_periods;
@@ -44,14 +52,6 @@ struct options {
   bool no_node_lines;
   int64_t tick_period_ns, tick_grace_ns, clock_limit_ns;
   uint64_t replay_rate, max_frame, intake_queue, intake_messages, reader_queue;
-
-  bool history;
-  char *history_path;
-  int64_t history_max_age_ns, chunk_ns;
-  uint64_t history_max_size, history_queue, chunk_frames;
-
-  int64_t job_grace_ns;
-  char *job_scheduler_users; /* names */
 
   char *node, *group, *type; /* of tail, replay and export */
   uint64_t count;
@@ -71,10 +71,13 @@ struct options {
   char *pdf, *html, *csv, *hdf5; /* of report: files, and for csv a folder; "": none */
 };
 
-/* -1 and error: nothing may be started, the exit code is 2. options_free in any case. */
-int options_read (struct options *options, enum options_command command, int argc, char **argv, struct error *error);
-void options_free (struct options *options);
+/* `views` is set before. -1 and error: nothing may be started, the exit code is 2. aggregator_options_free in any case. */
+int aggregator_options_read (struct options *options, enum options_command command, int argc, char **argv,
+                             struct error *error);
+void aggregator_options_free (struct options *options);
+/* The values of a view's own options. */
+const void *options_of_view (const struct options *options, const struct view *view);
 
-void options_help (const struct options *options, struct buffer *out);
+void aggregator_options_help (const struct options *options, struct buffer *out);
 
 #endif

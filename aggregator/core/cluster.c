@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregator/core/cluster_private.h"
 #include "synop/clock.h"
@@ -315,8 +316,10 @@ cluster_tick (struct cluster *cluster, struct instant now)
     cluster_tell_groups (cluster, node, now);
     cluster_tell_brought (cluster, node, now);
     look_for_silence (cluster, node, now);
-    cluster_ask_schema (cluster, node, &node->want, now);
-    cluster_ask_late_schema (cluster, node, now);
+    if (node->want.wanting)
+      cluster_ask_schema (cluster, node, &node->want, node->sessions[0].id, now);
+    if (node->replay.want.wanting)
+      cluster_ask_late_schema (cluster, node, now);
     for (enum node_rejection kind = 0; node->rejections_untold && kind < NODE_REJECTIONS; kind++)
       tell_rejected (cluster, node, kind, NULL, now);
   }

@@ -94,12 +94,12 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct clu
     return;
   if (cluster_use_schema (cluster, node, header.schema)) {
     cluster_decode_frame (cluster, node, message->bytes, message->length, &header, received);
-  } else if (schema_want_refused (&node->want, header.schema)) {
+  } else if (schema_want_is_refused (&node->want, header.schema)) {
     cluster_reject (cluster, node, REJECTED_WRONG_SCHEMA, "a frame of a schema that was refused", received);
     cluster_take_gap (cluster, node, header.session, header.sequence, header.sequence, received);
   } else {
     cluster_want_schema (cluster, node, header.schema);
-    cluster_ask_schema (cluster, node, &node->want, received);
+    cluster_ask_schema (cluster, node, &node->want, session->id, received);
     cluster_hold_frame (cluster, node, message->bytes, message->length, received);
   }
 }
@@ -112,14 +112,22 @@ take_table (void *context, size_t group)
   return node_groups_table (node->groups, node->schema->schema, group);
 }
 
+static const struct table *
+last_table (void *context, size_t group)
+{
+  const struct node *node = context;
+
+  return node_groups_last (node->groups, group);
+}
+
 void
 cluster_lay_out (struct cluster *cluster, struct node_group **groups, const struct schema *schema)
 {
   for (size_t i = 0; i < schema->group_count; i++) {
     struct node_group *group = groups[i];
     bool fresh = group && group->fresh;
-    cluster->groups[i].now = fresh ? &group->now : NULL;
-    cluster->groups[i].before = fresh && group->has_before ? &group->before : NULL;
+    cluster->groups[i].now = fresh ? group->now : NULL;
+    cluster->groups[i].before = fresh ? group->before : NULL;
     if (fresh)
       group->fresh = false;
   }
@@ -145,7 +153,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
                       const struct frame_header *header, struct instant received)
 {
   const struct schema *schema = node->schema->schema;
-  struct frame_sink sink = { .context = node, .take = take_table };
+  struct frame_sink sink = { .context = node, .take = take_table, .last = last_table };
   struct cluster_frame frame = { .node = node,
                                  .header = header,
                                  .bytes = bytes,

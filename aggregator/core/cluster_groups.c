@@ -152,9 +152,9 @@ first_due (const struct node *node, struct instant now)
   return first;
 }
 
-/* What this group has to tell, of all groups that have the same to tell. */
+/* What this group has to report, of all groups that have the same. */
 static void
-tell (struct cluster *cluster, struct node *node, const struct group_failure *first, struct instant now)
+groups_event (struct cluster *cluster, struct node *node, const struct group_failure *first, struct instant now)
 {
   struct event event = { .type = first->now[0] ? EVENT_GROUP_FAILED : EVENT_GROUP_RECOVERED,
                          .wall_ns = now.wall_ns,
@@ -194,7 +194,7 @@ cluster_tell_groups (struct cluster *cluster, struct node *node, struct instant 
   if (!node->failures || node->state != NODE_UP)
     return;
   while (node->groups_told_ns - now.monotonic_ns <= TOLD_AHEAD && (first = first_due (node, now))) {
-    tell (cluster, node, first, now);
+    groups_event (cluster, node, first, now);
     node->groups_told_ns =
         (node->groups_told_ns > now.monotonic_ns ? node->groups_told_ns : now.monotonic_ns) + TOLD_EVERY;
   }

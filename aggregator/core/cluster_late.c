@@ -66,13 +66,21 @@ take_table (void *context, size_t group)
   return node_groups_table (late->groups, late->schema->schema, group);
 }
 
+static const struct table *
+last_table (void *context, size_t group)
+{
+  const struct late *late = context;
+
+  return node_groups_last (late->groups, group);
+}
+
 /* Reads the tables; NULL when it could not. */
 static struct late *
 read_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
            const struct frame_header *header, struct instant now)
 {
   struct late *late = late_tables (cluster, node, header);
-  struct frame_sink sink = { .context = late, .take = take_table };
+  struct frame_sink sink = { .context = late, .take = take_table, .last = last_table };
   struct error error;
 
   if (!late) {
@@ -141,7 +149,7 @@ cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes
                                  .groups = cluster->groups };
   struct late *late;
 
-  if (!cluster_late_schema (cluster, node, header->schema) && cluster_want_late_schema (node, header->schema))
+  if (!cluster_late_schema (cluster, node, header->schema) && cluster_want_late_schema (cluster, node, header->schema))
     return false;
   if (!missing_remove (&node->replay.missing, header->session, header->sequence, header->sequence)) {
     cluster->counts.duplicates++; /* there is no room to note it: it will come again */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregator/core/cluster_private.h"
+#include "synop/clock.h"
 
 #define ASKED_MAX 6
 
@@ -59,16 +60,17 @@ cluster_late_schema (struct cluster *cluster, struct node *node, const uint8_t h
 /* ---- asking the node ---- */
 
 bool
-cluster_want_late_schema (struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
+cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
   struct schema_want *want = &node->replay.want;
 
-  if (schema_want_refused (want, hash))
+  (void) cluster;
+  if (schema_want_is_refused (want, hash))
     return false;
-  if (!want->wanting) { /* one after the other */
-    schema_want_begin (want, hash);
-    want->ask_at_ns = 0;
-  }
+  if (want->wanting)
+    return true; /* one after the other */
+  schema_want_begin (want, hash);
+  want->ask_at_ns = 0;
   return true;
 }
 
@@ -77,13 +79,14 @@ void
 cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct instant now)
 {
   struct schema_want *want = &node->replay.want;
+  bool silent = node->state == NODE_STALE || node->state == NODE_DOWN;
 
-  if (node->state == NODE_STALE || node->state == NODE_DOWN)
+  if (silent || !node->sessions[0].routing_length || now.monotonic_ns < want->ask_at_ns)
     return;
-  if (!want->wanting || want->asked < ASKED_MAX)
-    cluster_ask_schema (cluster, node, want, now);
-  else if (node->sessions[0].routing_length && now.monotonic_ns >= want->ask_at_ns)
+  if (want->asked == ASKED_MAX)
     schema_want_refuse (want);
+  else
+    cluster_ask_schema (cluster, node, want, 0, now);
 }
 
 void
@@ -100,9 +103,10 @@ cluster_take_late_schema (struct cluster *cluster, struct node *node, const stru
   static const uint8_t none[SCHEMA_HASH_SIZE];
   struct schema_want *want = &node->replay.want;
   struct shared_schema *shared;
+  struct schema *schema;
+  struct error error;
 
-  if (memcmp (want->hash, none, SCHEMA_HASH_SIZE) == 0 ||
-      memcmp (want->hash, message->schema_hash, SCHEMA_HASH_SIZE) != 0)
+  if (schema_want_is (want, none) || !schema_want_is (want, message->schema_hash))
     return false;
   if (!want->wanting)
     return true; /* an answer that was late itself */
@@ -110,10 +114,16 @@ cluster_take_late_schema (struct cluster *cluster, struct node *node, const stru
     want->wanting = false;
     return true;
   }
-  shared = cluster_bring_schema (cluster, node, want, message, now);
-  if (shared) {
-    cluster_keep_schema (cluster, node, shared);
-    cluster_new_schema (cluster, node, shared, now);
+  if (!cluster_may_bring (cluster, node, now)) /* it is asked for it again */
+    return true;
+  schema = cluster_read_schema (message, &error);
+  if (!schema) {
+    schema_want_refuse (want);
+    cluster_reject (cluster, node, REJECTED_SCHEMA, error.text, now);
+    return true;
   }
+  shared = schema_store_add (&cluster->schemas, schema);
+  cluster_keep_schema (cluster, node, shared);
+  cluster_new_schema (cluster, node, shared, now);
   return true;
 }

@@ -109,7 +109,7 @@ void cluster_drop_schemas_before (struct cluster *cluster, struct node *node);
 struct shared_schema *cluster_late_schema (struct cluster *cluster, struct node *node,
                                            const uint8_t hash[SCHEMA_HASH_SIZE]);
 /* The node is asked for it, until it answers or has not for a while. False: it has said that it has none. */
-bool cluster_want_late_schema (struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
+bool cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
 void cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct instant now); /* if due */
 void cluster_ask_late_anew (struct node *node);                                                /* it said hello */
 /* An answer to that; false: it is none. */
@@ -150,14 +150,16 @@ bool cluster_use_schema (struct cluster *cluster, struct node *node,
                          const uint8_t hash[SCHEMA_HASH_SIZE]); /* true when it is known: the node has it now */
 void cluster_drop_schema (struct cluster *cluster, struct node *node);
 void cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
-/* Whether the node is to be asked now for the schema that it wants; then it counts as asked. */
+/* Whether the node is to be asked now for a schema that is wanted; then it counts as asked. */
 bool cluster_ask_due (struct cluster *cluster, struct node *node, struct schema_want *want, struct instant now);
-void cluster_ask_schema (struct cluster *cluster, struct node *node, struct schema_want *want,
-                         struct instant now); /* if due */
-/* The schema that the node has brought, as it was wanted. NULL: it may not bring it yet, and is asked for it again; or it
- * is broken, or not what its hash says, or the agent has none: it is refused. */
-struct shared_schema *cluster_bring_schema (struct cluster *cluster, struct node *node, struct schema_want *want,
-                                            const struct control *message, struct instant now);
+/* Asks, if that is due. The request names this session, or none: 0. */
+void cluster_ask_schema (struct cluster *cluster, struct node *node, struct schema_want *want, uint64_t session,
+                         struct instant now);
+/* NULL: it is broken, or not what its hash says; or the agent has none. */
+struct schema *cluster_read_schema (const struct control *message, struct error *error);
+/* Whether the node may bring a schema that is not there: a few at once, then one now and then. It does not lose frames by
+ * that, if it can send them again. Told and counted once for each that it wants. */
+bool cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now);
 void cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant now);
 /* One that has come, and is what its hash says: all nodes that want it have it now. */
 void cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared, struct instant now);

@@ -14,8 +14,8 @@
 #define HELD_FRAMES_MAX 16
 #define HELD_BYTES_MAX FRAME_BYTES_MAX           /* of one node */
 #define HELD_ALL_MAX ((size_t) 64 * 1024 * 1024) /* of all nodes */
-#define ASK_WAIT NS_PER_S                  /* doubled at first, so that a mute node does not stand before others, */
-#define ASK_DOUBLED 2                      /* so often */
+#define ASK_WAIT_FIRST NS_PER_S /* doubled each time, so that a mute node does not stand before others */
+#define ASK_WAIT_MAX (4 * NS_PER_S)
 #define ASK_OTHERS_AFTER (200 * NS_PER_MS) /* 1,000 agents that come at once need not all send the same schema */
 #define BRING_EVERY (10 * NS_PER_S)        /* a new one of a node */
 #define BRING_AHEAD (15 * BRING_EVERY)     /* so that 16 may come at once, of one that brought none for long */
@@ -24,7 +24,7 @@
 static void
 give_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
 {
-  if (memcmp (node->want.hash, shared->schema->hash, SCHEMA_HASH_SIZE) != 0)
+  if (!schema_want_is (&node->want, shared->schema->hash))
     cluster_drop_held (cluster, node);
   schema_store_use (shared);
   if (node->schema && node->replay.missing.count)
@@ -43,7 +43,7 @@ pass_over_wanted (struct cluster *cluster, struct node *node)
 {
   node->want.wanting = false;
   if (node->held && node->sessions[0].replays)
-    cluster_want_late_schema (node, node->want.hash);
+    cluster_want_late_schema (cluster, node, node->want.hash);
   cluster_drop_held (cluster, node);
 }
 
@@ -74,17 +74,15 @@ cluster_drop_schema (struct cluster *cluster, struct node *node)
 void
 cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
-  if (schema_want_is (&node->want, hash))
+  if (node->want.wanting && schema_want_is (&node->want, hash))
     return;
   cluster_drop_held (cluster, node);
   schema_want_begin (&node->want, hash);
   node->brought.held = false;
 }
 
-/* Whether the node may bring a schema that is not there: a few at once, then one now and then. It does not lose frames by
- * that, if it can send them again. Told and counted once for each that it wants. */
-static bool
-may_bring (struct cluster *cluster, struct node *node, struct instant now)
+bool
+cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now)
 {
   bool may = node->brought.due_ns - now.monotonic_ns <= BRING_AHEAD;
 
@@ -130,27 +128,27 @@ cluster_ask_due (struct cluster *cluster, struct node *node, struct schema_want 
 {
   if (!want->wanting || !node->sessions[0].routing_length || now.monotonic_ns < want->ask_at_ns)
     return false;
-  if (!may_bring (cluster, node, now) || asked_lately (cluster, want->hash, now.monotonic_ns))
+  if (!cluster_may_bring (cluster, node, now) || asked_lately (cluster, want->hash, now.monotonic_ns))
     return false;
-  want->ask_at_ns = now.monotonic_ns + (want->asked < ASK_DOUBLED ? ASK_WAIT << want->asked : ASK_WAIT << ASK_DOUBLED);
+  want->ask_at_ns = now.monotonic_ns + (want->asked < 2 ? ASK_WAIT_FIRST << want->asked : ASK_WAIT_MAX);
   want->asked++;
   return true;
 }
 
 void
-cluster_ask_schema (struct cluster *cluster, struct node *node, struct schema_want *want, struct instant now)
+cluster_ask_schema (struct cluster *cluster, struct node *node, struct schema_want *want, uint64_t session,
+                    struct instant now)
 {
-  const struct session *session = &node->sessions[0];
-  struct control request = { .type = CONTROL_SCHEMA_REQUEST };
+  struct control request = { .type = CONTROL_SCHEMA_REQUEST, .session = session };
 
   if (!cluster_ask_due (cluster, node, want, now))
     return;
   memcpy (request.schema_hash, want->hash, SCHEMA_HASH_SIZE);
-  cluster_answer (cluster, session->routing, session->routing_length, &request);
+  cluster_answer (cluster, node->sessions[0].routing, node->sessions[0].routing_length, &request);
 }
 
-static struct schema *
-read_schema (const struct control *message, struct error *error)
+struct schema *
+cluster_read_schema (const struct control *message, struct error *error)
 {
   struct schema *schema = NULL;
 
@@ -164,23 +162,6 @@ read_schema (const struct control *message, struct error *error)
     schema = NULL;
   }
   return schema;
-}
-
-struct shared_schema *
-cluster_bring_schema (struct cluster *cluster, struct node *node, struct schema_want *want,
-                      const struct control *message, struct instant now)
-{
-  struct schema *schema;
-  struct error error;
-
-  if (!may_bring (cluster, node, now))
-    return NULL;
-  schema = read_schema (message, &error);
-  if (schema)
-    return schema_store_add (&cluster->schemas, schema);
-  schema_want_refuse (want);
-  cluster_reject (cluster, node, REJECTED_SCHEMA, error.text, now);
-  return NULL;
 }
 
 /* Decodes what a node has held, now that its schema is there. */
@@ -227,10 +208,10 @@ cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_sc
   tell_schema (cluster, node, shared->schema, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *other = cluster->nodes[i];
-    struct schema_want *want = &other->replay.want;
+    struct schema_want *late = &other->replay.want;
 
-    if (want->wanting && cluster_late_schema (cluster, other, want->hash))
-      want->wanting = false;
+    if (late->wanting && cluster_late_schema (cluster, other, late->hash))
+      late->wanting = false;
     if (other->want.wanting && cluster_use_schema (cluster, other, other->want.hash))
       release_held (cluster, other, now);
   }
@@ -239,21 +220,25 @@ cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_sc
 void
 cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message, struct instant now)
 {
-  struct shared_schema *shared;
+  struct schema *schema;
+  struct error error;
 
-  if (!schema_want_is (&node->want, message->schema_hash)) {
+  if (!node->want.wanting || !schema_want_is (&node->want, message->schema_hash)) {
     if (!cluster_take_late_schema (cluster, node, message, now) &&
         !schema_store_find (&cluster->schemas, message->schema_hash))
       cluster_reject (cluster, node, REJECTED_SCHEMA, "a schema that was not asked for", now);
     return;
   }
-  shared = cluster_bring_schema (cluster, node, &node->want, message, now);
-  if (!shared) {
-    if (!node->want.wanting)
-      cluster_drop_held (cluster, node);
+  if (!cluster_may_bring (cluster, node, now)) /* it was not asked for it, but it will be */
+    return;
+  schema = cluster_read_schema (message, &error);
+  if (!schema) {
+    schema_want_refuse (&node->want);
+    cluster_reject (cluster, node, REJECTED_SCHEMA, error.text, now);
+    cluster_drop_held (cluster, node);
     return;
   }
-  give_schema (cluster, node, shared);
+  give_schema (cluster, node, schema_store_add (&cluster->schemas, schema));
   release_held (cluster, node, now);
   cluster_new_schema (cluster, node, node->schema, now);
 }

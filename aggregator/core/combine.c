@@ -165,20 +165,16 @@ metric_counts (const struct metric *metric)
   return metric->kind != TEXT && metric->fold != FOLD_NONE;
 }
 
-/* Rows of a node that add up to more than a double holds count as missing: with one of them nothing could be added up or
- * put in order. */
-static bool
-value_counts (const struct value *value)
-{
-  return value->type != VALUE_MISSING && (value->type != VALUE_REAL || isfinite (value->as.d));
-}
-
 /* What the node calls as the report itself calls something is left out. */
-static bool
-metric_fits (const struct group *group, const struct metric *metric)
+static uint32_t
+metric_place (struct combine *combine, uint32_t index, const struct group *group, const struct metric *metric,
+              size_t *quota)
 {
-  return metric_counts (metric) &&
-         !combine_key_is_taken (metric->flags & METRIC_OF_NODE ? metric->name : group->fold_name);
+  if (!metric_counts (metric))
+    return COMBINE_NOTHING;
+  if (combine_key_is_taken (metric->flags & METRIC_OF_NODE ? metric->name : group->fold_name))
+    return COMBINE_NONE;
+  return metric_find (combine, index, metric, quota);
 }
 
 /* Where each group and metric of a schema goes in this tick. Group i's metrics begin at map->first[i]. */
@@ -202,11 +198,9 @@ map_find (struct combine *combine, const struct schema *schema)
   for (size_t g = 0; g < schema->group_count; g++) {
     const struct group *group = schema->groups[g];
     uint32_t index = group_find (combine, group);
-    map->metrics[at++] = index; /* the group itself, then its metrics */
-    for (size_t m = 0; m < group->metric_count; m++) {
-      const struct metric *metric = &group->metrics[m];
-      map->metrics[at++] = metric_fits (group, metric) ? metric_find (combine, index, metric, &quota) : COMBINE_NONE;
-    }
+    map->metrics[at++] = index;
+    for (size_t m = 0; m < group->metric_count; m++)
+      map->metrics[at++] = metric_place (combine, index, group, &group->metrics[m], &quota);
   }
   return map;
 }
@@ -263,6 +257,54 @@ range_add (struct combined_rows *rows, const struct report_range *range, const c
   rows->count += range->rows;
 }
 
+/* Rows of a node that add up to more than a double holds count as missing: with one of them nothing could be added up or
+ * put in order. */
+static bool
+value_counts (const struct value *value)
+{
+  return value->type != VALUE_MISSING && (value->type != VALUE_REAL || isfinite (value->as.d));
+}
+
+/* The values of one group, `at` being where its metrics go. */
+static void
+values_add (struct combine *combine, const uint32_t *at, const struct table *now, const char *node)
+{
+  bool by_rows = now->group->flags & GROUP_ROWS;
+  for (size_t m = 0; m < now->group->metric_count; m++) {
+    const struct value *value = &combine->scratch[m];
+    if (at[m] == COMBINE_NOTHING)
+      continue;
+    if (by_rows && at[m] != COMBINE_NONE)
+      range_add (&combine->metrics[at[m]].rows, &combine->ranges[m], node, now);
+    if (!value_counts (value))
+      continue;
+    if (at[m] == COMBINE_NONE)
+      combine->left_out++;
+    else
+      metric_add (combine, at[m], value, node);
+  }
+}
+
+static void
+group_add (struct combine *combine, const uint32_t *at, const struct report_group *pair, const char *node,
+           size_t *searched)
+{
+  struct combined_group *group = &combine->groups[at[0]];
+  double period = (double) report_elapsed_ns (pair) * 1e-9;
+  size_t count = pair->now->group->metric_count;
+  group->period_min = group->nodes == 0 || period < group->period_min ? period : group->period_min;
+  group->period_max = group->nodes == 0 || period > group->period_max ? period : group->period_max;
+  group->nodes++;
+  group->errors += pair->now->error[0] != '\0';
+  if (count > combine->scratch_capacity) {
+    combine->scratch = memory_resize (combine->scratch, count, sizeof *combine->scratch);
+    combine->ranges = memory_resize (combine->ranges, count, sizeof *combine->ranges);
+    combine->scratch_capacity = count;
+  }
+  report_cluster_values (pair, combine->scratch, combine->ranges, searched);
+  values_add (combine, at + 1, pair->now, node);
+}
+
 void
 combine_add (struct combine *combine, const char *node, const struct schema *schema, const struct report_group *groups)
 {
@@ -270,33 +312,7 @@ combine_add (struct combine *combine, const char *node, const struct schema *sch
   const char *name = text_keep (combine, node);
   const uint32_t *at = map->metrics;
   size_t searched = 0;
-  for (size_t g = 0; g < schema->group_count; at += 1 + schema->groups[g]->metric_count, g++) {
-    const struct table *now = groups[g].now;
-    if (!now || (schema->groups[g]->flags & GROUP_ONCE))
-      continue;
-    struct combined_group *group = &combine->groups[at[0]];
-    double period = (double) report_elapsed_ns (&groups[g]) * 1e-9;
-    group->period_min = group->nodes == 0 || period < group->period_min ? period : group->period_min;
-    group->period_max = group->nodes == 0 || period > group->period_max ? period : group->period_max;
-    group->nodes++;
-    group->errors += now->error[0] != '\0';
-    size_t count = schema->groups[g]->metric_count;
-    if (count > combine->scratch_capacity) {
-      combine->scratch = memory_resize (combine->scratch, count, sizeof *combine->scratch);
-      combine->ranges = memory_resize (combine->ranges, count, sizeof *combine->ranges);
-      combine->scratch_capacity = count;
-    }
-    bool by_rows = schema->groups[g]->flags & GROUP_ROWS;
-    report_cluster_values (&groups[g], combine->scratch, combine->ranges, &searched);
-    for (size_t m = 0; m < count; m++) {
-      if (by_rows && at[1 + m] != COMBINE_NONE)
-        range_add (&combine->metrics[at[1 + m]].rows, &combine->ranges[m], name, now);
-      if (!value_counts (&combine->scratch[m]) || !metric_counts (&schema->groups[g]->metrics[m]))
-        continue;
-      if (at[1 + m] == COMBINE_NONE)
-        combine->left_out++;
-      else
-        metric_add (combine, at[1 + m], &combine->scratch[m], name);
-    }
-  }
+  for (size_t g = 0; g < schema->group_count; at += 1 + schema->groups[g]->metric_count, g++)
+    if (groups[g].now && !(schema->groups[g]->flags & GROUP_ONCE))
+      group_add (combine, at, &groups[g], name, &searched);
 }

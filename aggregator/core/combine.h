@@ -42,9 +42,50 @@ void combine_clear (struct combine *combine); /* memory stays */
 void combine_add (struct combine *combine, const char *node, const struct schema *schema,
                   const struct report_group *groups);
 
-/* Writes the members of the report object; the caller has opened it. `left_out` (may be NULL): values left out since
- * most nodes define their metric otherwise, or over a maximum.
- * `only` (may be NULL) says which groups to show. */
+/* The report as values. What is pointed to is valid during the call only. */
+struct combine_group {
+  const char *name, *section;    /* section "": none */
+  const char *fold_name;         /* the key under which metrics of rows lie in the report; "": it has none */
+  uint64_t nodes, errors;        /* nodes that have it, and of them those on which it failed */
+  double period_min, period_max; /* s */
+};
+
+/* The least or the greatest value, and where it is. */
+struct combine_end {
+  struct value value;
+  const char *node;
+  const char *row; /* its label; NULL: the node as a whole */
+  size_t row_length;
+};
+
+struct combine_metric {
+  const char *name; /* its definition: */
+  enum metric_kind kind;
+  enum metric_unit unit;
+  enum metric_fold fold;
+  uint32_t flags;   /* METRIC_OF_NODE: of nodes, else the fold of their rows; METRIC_SHARE */
+  uint64_t nodes;   /* with a value, at least one */
+  uint64_t rows;    /* of GROUP_ROWS; 0: ends are those of nodes */
+  struct value sum; /* over the nodes; it says something where `fold` is FOLD_SUM */
+  double mean;
+  struct combine_end min, max;
+  struct value p50, p95; /* VALUE_MISSING: it has none */
+};
+
+struct combine_walk {
+  void *context;
+  void (*group) (void *context, const struct combine_group *group); /* before its metrics; may be NULL */
+  void (*metric) (void *context, const struct combine_group *group, const struct combine_metric *metric);
+  bool (*only) (const void *context, const char *group); /* which groups; NULL: all */
+  const void *only_context;
+};
+
+/* Goes through the report in its order: section by section, of a group the metrics of nodes first. Returns how many values
+ * were left out since most nodes define their metric otherwise, or over a maximum. */
+uint64_t combine_walk (const struct combine *combine, const struct combine_walk *walk);
+
+/* Writes the members of the report object; the caller has opened it. `left_out` (may be NULL) and `only`: as in a
+ * walk. */
 void combine_write (const struct combine *combine, struct json *json,
                     bool (*only) (const void *context, const char *group), const void *context, uint64_t *left_out);
 /* Is there anything of a group that `only` says yes to? */

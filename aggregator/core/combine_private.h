@@ -1,4 +1,4 @@
-/* What combine.c adds up and combine_write.c writes. */
+/* What combine.c adds up and combine_walk.c shows. */
 #ifndef SYNOP_COMBINE_INTERNAL_H
 #define SYNOP_COMBINE_INTERNAL_H
 
@@ -7,7 +7,8 @@
 
 #include "aggregator/core/combine.h"
 
-#define COMBINE_NONE UINT32_MAX
+#define COMBINE_NONE UINT32_MAX                       /* there is no place for it */
+#define COMBINE_NOTHING (UINT32_MAX - 1)              /* it is no number that is folded over nodes */
 #define COMBINE_FLAGS (METRIC_OF_NODE | METRIC_SHARE) /* those that change what a value means */
 
 /* One end of what the rows of GROUP_ROWS have. */
@@ -50,7 +51,7 @@ struct combined_group {
 
 struct combine_map {
   uint8_t hash[SCHEMA_HASH_SIZE];
-  uint32_t *metrics;
+  uint32_t *metrics; /* for each group its index, then those of its metrics, or COMBINE_NONE, COMBINE_NOTHING */
 };
 
 struct combine {

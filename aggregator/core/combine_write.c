@@ -1,10 +1,14 @@
 /* The combined report as JSON. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/core/combine_private.h"
-#include "synop/memory.h"
+#include "aggregator/core/combine.h"
+
+struct writing {
+  struct json *json;
+  const char *section; /* of the group at hand; NULL: there is none yet */
+  const char *fold_name;
+  bool in_fold; /* the fold of its rows is open */
+};
 
 static void
 write_value (struct json *json, const char *key, const struct value *value)
@@ -12,167 +16,100 @@ write_value (struct json *json, const char *key, const struct value *value)
   report_number_write (json_key (json, key), NULL, value);
 }
 
-static int
-compare_values (const void *a, const void *b)
-{
-  const struct value *one = a, *other = b;
-  return value_less (other, one) - value_less (one, other);
-}
+/* What an end is called, and where it is. */
+struct end_keys {
+  const char *value, *node, *row;
+};
+static const struct end_keys min_keys = { "min", "min_node", "min_row" }, max_keys = { "max", "max_node", "max_row" };
 
-/* Nearest rank: the least value that at least `percent` of the nodes do not exceed. */
-static const struct value *
-percentile (const struct combined_metric *metric, unsigned percent)
-{
-  size_t rank = ((size_t) metric->count * percent + 99) / 100;
-  return &metric->values[rank - 1];
-}
-
-/* "min" and "max", and where they are: `row` NULL where that is a whole node. */
 static void
-write_end (struct json *json, const char *name, const struct value *value, const char *node, const struct buffer *row)
+write_end (struct json *json, const struct end_keys *keys, const struct combine_end *end)
 {
-  char key[16];
-
-  write_value (json, name, value);
-  snprintf (key, sizeof key, "%s_node", name);
-  json_key (json, key);
-  json_text (json, node);
-  if (row == NULL)
+  write_value (json, keys->value, &end->value);
+  json_key (json, keys->node);
+  json_text (json, end->node);
+  if (!end->row)
     return;
-  snprintf (key, sizeof key, "%s_row", name);
-  json_key (json, key);
-  json_text_n (json, row->data, row->length);
+  json_key (json, keys->row);
+  json_text_n (json, end->row, end->row_length);
 }
 
 static void
-write_metric (struct json *json, const struct combined_metric *metric)
+open_fold (struct writing *writing)
 {
-  const struct combined_rows *rows = metric->rows.count > 0 ? &metric->rows : NULL;
+  json_key (writing->json, writing->fold_name);
+  json_object (writing->json);
+  writing->in_fold = true;
+}
 
+static void
+write_metric (void *context, const struct combine_group *group, const struct combine_metric *metric)
+{
+  struct writing *writing = context;
+  struct json *json = writing->json;
+
+  (void) group;
+  if (!writing->in_fold && !(metric->flags & METRIC_OF_NODE))
+    open_fold (writing);
   json_key (json, metric->name);
   json_object (json);
   json_key (json, "nodes");
-  json_uint (json, metric->count);
-  if (rows != NULL) {
+  json_uint (json, metric->nodes);
+  if (metric->rows) {
     json_key (json, "rows");
-    json_uint (json, rows->count);
+    json_uint (json, metric->rows);
   }
-  if (metric->fold == FOLD_SUM) {
-    json_key (json, "sum");
-    if (metric->whole)
-      json_int (json, metric->whole_sum);
-    else
-      json_real (json, metric->sum);
-  }
+  if (metric->fold == FOLD_SUM)
+    write_value (json, "sum", &metric->sum);
   json_key (json, "mean");
-  json_real (json, (metric->whole ? (double) metric->whole_sum : metric->sum) / metric->count);
-  if (rows != NULL) {
-    write_end (json, "min", &rows->min.value, rows->min.node, &rows->min.label);
-    write_end (json, "max", &rows->max.value, rows->max.node, &rows->max.label);
-  } else {
-    write_end (json, "min", &metric->min, metric->min_node, NULL);
-    write_end (json, "max", &metric->max, metric->max_node, NULL);
-  }
-  if (combine_has_percentiles (metric)) {
-    qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
-    write_value (json, "p50", percentile (metric, 50));
-    write_value (json, "p95", percentile (metric, 95));
+  json_real (json, metric->mean);
+  write_end (json, &min_keys, &metric->min);
+  write_end (json, &max_keys, &metric->max);
+  if (metric->p50.type != VALUE_MISSING) {
+    write_value (json, "p50", &metric->p50);
+    write_value (json, "p95", &metric->p95);
   }
   json_object_end (json);
 }
 
-/* Is there another definition of the same name, in the same group, that more nodes hold (or as many, and it came first)?
- * All of one name lie in one run of slots, since the hash is of group and name alone. */
-static bool
-metric_is_outvoted (const struct combine *combine, uint32_t index)
-{
-  const struct combined_metric *metric = &combine->metrics[index];
-  size_t mask = combine->slot_count - 1;
-
-  for (size_t at = metric->hash & mask; combine->slots[at]; at = (at + 1) & mask) {
-    uint32_t i = combine->slots[at] - 1;
-    const struct combined_metric *other = &combine->metrics[i];
-    if (i != index && other->group == metric->group && strcmp (other->name, metric->name) == 0 &&
-        (other->count > metric->count || (other->count == metric->count && i < index)))
-      return true;
-  }
-  return false;
-}
-
-/* Would both be written under one key? A group in no section has the name of its own, another one that of its section. */
-static bool
-groups_collide (const struct combined_group *one, const struct combined_group *other)
-{
-  if (strcmp (one->section, other->section) == 0)
-    return strcmp (one->name, other->name) == 0;
-  return (!one->section[0] && strcmp (one->name, other->section) == 0) ||
-         (!other->section[0] && strcmp (other->name, one->section) == 0);
-}
-
-struct rank {
-  uint32_t nodes, index;
-};
-
-static int
-compare_ranks (const void *a, const void *b)
-{
-  const struct rank *one = a, *other = b;
-  if (one->nodes != other->nodes)
-    return one->nodes < other->nodes ? 1 : -1;
-  return (one->index > other->index) - (one->index < other->index);
-}
-
-/* Whether each group is written: those of most nodes, then of the first come, come first, and only one that is written
- * keeps another out. For the caller to free. */
-static bool *
-groups_kept (const struct combine *combine)
-{
-  size_t count = combine->group_count;
-  bool *kept = memory_new (count + 1, sizeof *kept);
-  struct rank *ranks = memory_new (count + 1, sizeof *ranks);
-
-  for (uint32_t i = 0; i < count; i++)
-    ranks[i] = (struct rank){ combine->groups[i].nodes, i };
-  qsort (ranks, count, sizeof *ranks, compare_ranks);
-  for (size_t i = 0; i < count && ranks[i].nodes > 0; i++) {
-    const struct combined_group *group = &combine->groups[ranks[i].index];
-    bool free_key = true;
-    for (size_t j = 0; j < i && free_key; j++)
-      free_key = !kept[ranks[j].index] || !groups_collide (group, &combine->groups[ranks[j].index]);
-    kept[ranks[i].index] = free_key;
-  }
-  free (ranks);
-  return kept;
-}
-
-static uint64_t
-group_values (const struct combine *combine, const struct combined_group *group)
-{
-  uint64_t values = 0;
-  for (uint32_t i = group->first_metric; i != COMBINE_NONE; i = combine->metrics[i].next)
-    values += combine->metrics[i].count;
-  return values;
-}
-
-/* The metrics of the node (of_node) or those of the rows. */
+/* A group whose rows have a fold has it in the report, also when there is nothing in it. */
 static void
-write_metrics (const struct combine *combine, const struct combined_group *group, bool of_node, struct json *json,
-               uint64_t *left_out)
+end_group (struct writing *writing)
 {
-  for (uint32_t i = group->first_metric; i != COMBINE_NONE; i = combine->metrics[i].next) {
-    const struct combined_metric *metric = &combine->metrics[i];
-    if (metric->count == 0 || ((metric->flags & METRIC_OF_NODE) != 0) != of_node)
-      continue;
-    if (metric_is_outvoted (combine, i))
-      *left_out += metric->count;
-    else
-      write_metric (json, metric);
+  if (!writing->section)
+    return;
+  if (!writing->in_fold && writing->fold_name[0])
+    open_fold (writing);
+  if (writing->in_fold)
+    json_object_end (writing->json);
+  json_object_end (writing->json);
+  writing->in_fold = false;
+}
+
+/* Ends the section at hand and begins this one. "" is none: its groups lie directly in the report. */
+static void
+go_to_section (struct writing *writing, const char *section)
+{
+  if (writing->section && strcmp (writing->section, section) == 0)
+    return;
+  if (writing->section && *writing->section)
+    json_object_end (writing->json);
+  if (*section) {
+    json_key (writing->json, section);
+    json_object (writing->json);
   }
 }
 
 static void
-write_group (const struct combine *combine, const struct combined_group *group, struct json *json, uint64_t *left_out)
+begin_group (void *context, const struct combine_group *group)
 {
+  struct writing *writing = context;
+  struct json *json = writing->json;
+
+  end_group (writing);
+  go_to_section (writing, group->section);
+  writing->section = group->section;
+  writing->fold_name = group->fold_name;
   json_key (json, group->name);
   json_object (json);
   json_key (json, "nodes");
@@ -186,64 +123,20 @@ write_group (const struct combine *combine, const struct combined_group *group, 
   json_key (json, "max");
   json_real (json, group->period_max);
   json_object_end (json);
-  write_metrics (combine, group, true, json, left_out);
-  if (group->fold_name[0] && !combine_key_is_taken (group->fold_name)) {
-    json_key (json, group->fold_name);
-    json_object (json);
-    write_metrics (combine, group, false, json, left_out);
-    json_object_end (json);
-  }
-  json_object_end (json);
-}
-
-static bool
-section_is_new (const struct combined_group *groups, const bool *written, size_t index)
-{
-  for (size_t i = 0; i < index; i++)
-    if (written[i] && strcmp (groups[i].section, groups[index].section) == 0)
-      return false;
-  return true;
 }
 
 void
 combine_write (const struct combine *combine, struct json *json, bool (*only) (const void *context, const char *group),
                const void *context, uint64_t *left_out)
 {
-  const struct combined_group *groups = combine->groups;
-  bool *written = groups_kept (combine);
-  uint64_t out = combine->left_out;
+  struct writing writing = { .json = json };
+  uint64_t out = combine_walk (
+      combine,
+      &(struct combine_walk){
+          .context = &writing, .group = begin_group, .metric = write_metric, .only = only, .only_context = context });
 
-  for (size_t i = 0; i < combine->group_count; i++) {
-    if (!written[i])
-      out += group_values (combine, &groups[i]);
-    written[i] = written[i] && (!only || only (context, groups[i].name));
-  }
-  for (size_t i = 0; i < combine->group_count; i++) {
-    const char *section = groups[i].section;
-    if (!written[i] || !section_is_new (groups, written, i))
-      continue;
-    if (section[0]) {
-      json_key (json, section);
-      json_object (json);
-    }
-    for (size_t j = i; j < combine->group_count; j++)
-      if (written[j] && strcmp (groups[j].section, section) == 0)
-        write_group (combine, &groups[j], json, &out);
-    if (section[0])
-      json_object_end (json);
-  }
-  free (written);
+  end_group (&writing);
+  go_to_section (&writing, "");
   if (left_out)
     *left_out = out;
-}
-
-bool
-combine_has (const struct combine *combine, bool (*only) (const void *context, const char *group), const void *context)
-{
-  bool *kept = groups_kept (combine), has = false;
-
-  for (size_t i = 0; i < combine->group_count && !has; i++)
-    has = kept[i] && (!only || only (context, combine->groups[i].name));
-  free (kept);
-  return has;
 }

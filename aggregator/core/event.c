@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "synop/log.h"
 
@@ -52,6 +53,16 @@ event_name (enum event_type type)
   return forms[type].name;
 }
 
+enum event_type
+event_type (const char *name)
+{
+  enum event_type type = 0;
+
+  while (type < EVENT_TYPES && strcmp (forms[type].name, name) != 0)
+    type++;
+  return type;
+}
+
 void
 session_text (uint64_t session, char text[SESSION_TEXT_SIZE])
 {
@@ -79,6 +90,10 @@ event_write (struct json *json, const struct event *event)
 {
   const struct event_form *form = &forms[event->type];
 
+  if (event->line) {
+    buffer_add (&json->out, event->line, event->line_length);
+    return;
+  }
   json_object (json);
   write_text (json, "type", "event");
   json_time (json_key (json, "time"), event->wall_ns);

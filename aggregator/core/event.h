@@ -47,9 +47,14 @@ struct event {
   uint64_t from, to; /* of a gap: the first and the last frame that are missing */
   double seconds;    /* of a clock */
   uint64_t count;    /* of what the type counts: frames lost, lines dropped, nodes listed... */
+  const char
+      *line; /* as it was written: of one that is read from the history. Then all that is known beside it is type,
+                      * time and node. Else NULL */
+  size_t line_length;
 };
 
 const char *event_name (enum event_type type);
+enum event_type event_type (const char *name);                   /* EVENT_TYPES: of another version, unknown here */
 void event_write (struct json *json, const struct event *event); /* a whole line with its newline */
 void event_log (const struct event *event);                      /* the same for the log, in words */
 

@@ -87,9 +87,9 @@ group_free (struct node_group *group)
 {
   if (!group)
     return;
-  table_free (&group->now);
-  if (group->has_before)
-    table_free (&group->before);
+  table_free (group->now);
+  if (group->before)
+    table_free (group->before);
   free (group);
 }
 
@@ -117,18 +117,25 @@ node_groups_table (struct node_group **groups, const struct schema *schema, size
 
   if (!group) {
     group = groups[index] = memory_new (1, sizeof *group);
-    table_init (&group->now, declared);
-  } else if (!(declared->flags & GROUP_ONCE) && table_is_comparable (&group->now)) {
+    group->now = &group->tables[0];
+    table_init (group->now, declared);
+  } else if (!(declared->flags & GROUP_ONCE) && table_is_comparable (group->now)) {
     /* A table that says why it has no values is no table to compare with: the last good one stays. */
-    if (!group->has_before) {
-      table_init (&group->before, declared);
-      group->has_before = true;
-    }
-    table_swap (&group->now, &group->before);
+    struct table *other = group->before;
+    if (!other)
+      table_init (other = &group->tables[1], declared);
+    group->before = group->now;
+    group->now = other;
   }
-  table_begin (&group->now);
+  table_begin (group->now);
   group->fresh = true;
-  return &group->now;
+  return group->now;
+}
+
+const struct table *
+node_groups_last (struct node_group *const *groups, size_t index)
+{
+  return groups[index] ? groups[index]->now : NULL;
 }
 
 int
@@ -139,7 +146,7 @@ node_tables_check (struct node *node, struct error *error)
   for (size_t i = 0; i < count; i++) {
     struct node_group *group = node->groups[i];
     if (group)
-      bytes += table_bytes (&group->now) + (group->has_before ? table_bytes (&group->before) : 0);
+      bytes += table_bytes (group->now) + (group->before ? table_bytes (group->before) : 0);
   }
   if (bytes <= NODE_TABLES_MAX)
     return 0;

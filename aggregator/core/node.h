@@ -8,6 +8,7 @@
 
 #include "aggregator/core/clock_model.h"
 #include "aggregator/core/node_replay.h"
+#include "aggregator/core/schema_want.h"
 #include "aggregator/core/tick.h"
 #include "synop/control.h"
 #include "synop/frame.h"
@@ -43,8 +44,8 @@ struct session {
 
 /* The last tables of a group, made when it is first sent. */
 struct node_group {
-  struct table now, before;
-  bool has_before;
+  struct table *now, *before; /* of `tables`; before: NULL: none yet */
+  struct table tables[2];
   bool fresh; /* `now` is of the frame at hand */
 };
 
@@ -144,7 +145,7 @@ struct node {
   int64_t groups_first_ns; /* when they were first looked at; 0: never */
   int64_t groups_told_ns;  /* when all that was told of them would have been told, one at a time */
 
-  struct schema_want want; /* of its frames now */
+  struct schema_want want; /* of its frames */
   struct {                 /* new schemas that came from it */
     int64_t due_ns;        /* when all of them would have come, one at a time */
     bool held;             /* the one that it wants now is told, or will be: */
@@ -167,6 +168,7 @@ void node_take_session (struct node *node, uint64_t id, int64_t now_ns);
 
 /* The table to fill for a group of the frame at hand; what was there becomes the one before. */
 struct table *node_groups_table (struct node_group **groups, const struct schema *schema, size_t group);
+const struct table *node_groups_last (struct node_group *const *groups, size_t group); /* of its last frame, or NULL */
 void node_groups_free (struct node_group **groups, const struct schema *schema);
 
 void node_tables_create (struct node *node, const struct schema *schema);

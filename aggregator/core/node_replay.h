@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "aggregator/core/missing.h"
-#include "aggregator/core/schema_store.h"
+#include "aggregator/core/schema_want.h"
 
 #define REPLAY_SLOTS 16         /* nodes that are asked at once */
 #define REPLAY_WINDOW_FRAMES 64 /* asked for at once; each of them is another message on its way */

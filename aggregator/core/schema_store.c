@@ -61,31 +61,3 @@ schema_store_release (struct schema_store *store, struct shared_schema *shared)
   schema_destroy (shared->schema);
   free (shared);
 }
-
-void
-schema_want_begin (struct schema_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
-{
-  want->wanting = true;
-  memcpy (want->hash, hash, SCHEMA_HASH_SIZE);
-  want->asked = 0;
-}
-
-void
-schema_want_refuse (struct schema_want *want)
-{
-  want->wanting = false;
-  want->refused = true;
-  memcpy (want->refused_hash, want->hash, SCHEMA_HASH_SIZE);
-}
-
-bool
-schema_want_is (const struct schema_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
-{
-  return want->wanting && memcmp (want->hash, hash, SCHEMA_HASH_SIZE) == 0;
-}
-
-bool
-schema_want_refused (const struct schema_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
-{
-  return want->refused && memcmp (want->refused_hash, hash, SCHEMA_HASH_SIZE) == 0;
-}

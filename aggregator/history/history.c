@@ -310,6 +310,12 @@ history_free (struct history *history)
   free (history);
 }
 
+const char *
+history_path (const struct history *history)
+{
+  return history->path;
+}
+
 void
 history_set_limits (struct history *history, int64_t max_age_ns, uint64_t max_size)
 {

@@ -17,7 +17,8 @@
 
 #include "aggregator/core/cluster.h"
 #include "aggregator/core/event.h"
-#include "aggregator/jobs/jobs.h"
+#include "aggregator/views/job_line.h"
+#include "aggregator/views/job_row.h"
 
 struct history;
 
@@ -74,6 +75,7 @@ uint64_t history_flush_begin (struct history *history, int64_t to_ns);
 uint64_t history_flush_done (struct history *history, struct error *problem);
 int history_flush_fd (const struct history *history); /* readable when one is done, until history_flush_done */
 
+const char *history_path (const struct history *history);
 /* Which file is written: false when none could be opened yet. */
 bool history_identity (struct history *history, uint64_t *device, uint64_t *inode);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "aggregator/history/history_store_private.h"
-#include "aggregator/jobs/jobs.h"
+#include "aggregator/views/job_row.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ write_job (struct history_store *store, const struct job_row *row, struct error 
 }
 
 static int
-write_node (struct history_store *store, const struct job_row *row, struct error *error)
+history_job_node (struct history_store *store, const struct job_row *row, struct error *error)
 {
   sqlite3_stmt *statement = store->statements[ADD_JOB_NODE];
   int64_t node;
@@ -109,7 +109,7 @@ history_store_job (struct history_store *store, const struct job_row *row, struc
 {
   static int (*const writers[]) (struct history_store * store, const struct job_row *row, struct error *error) = {
     [JOB_ROW_JOB] = write_job,
-    [JOB_ROW_NODE] = write_node,
+    [JOB_ROW_NODE] = history_job_node,
     [JOB_ROW_END] = write_end,
     [JOB_ROW_MARK] = write_mark,
   };

@@ -11,6 +11,7 @@
 #include "aggregator/history/history_gather.h"
 #include "aggregator/history/history_shares.h"
 #include "aggregator/history/history_store.h"
+#include "aggregator/views/view.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
 
@@ -62,6 +63,7 @@ struct range {
 };
 
 struct history {
+  const struct view_context *context; /* history_view.c's */
   struct history_options options;
   char *path;
   struct range *ranges, **ranges_end;

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregator/core/combine.h"
 #include "aggregator/history/history_rebuild.h"
@@ -14,6 +15,7 @@
 
 #define EVENTS_AT_ONCE 256
 #define TICKS_OPEN 8
+#define FLUSH_EVERY 64
 
 /* A chunk that is being read. */
 struct cursor {
@@ -37,7 +39,7 @@ struct open_tick {
 struct reading {
   struct history_file *file;
   const struct history_query *query;
-  const struct history_sink *sink;
+  const struct history_into *into;
   struct rebuild *rebuild;
   int64_t margin_ns; /* read around the interval for the combined reports */
   struct chunk_list list;
@@ -135,9 +137,11 @@ wanted_node (const struct reading *reading, const char *node)
 static bool
 wanted_chunk (const struct reading *reading, const struct chunk_row *row)
 {
+  const struct view *view = reading->into->view;
+
   if (!*row->node)
-    return reading->sink->tick;
-  return reading->sink->tick || (reading->sink->frame && wanted_node (reading, row->node));
+    return view->tick;
+  return view->tick || (view->frame && wanted_node (reading, row->node));
 }
 
 static void
@@ -180,8 +184,8 @@ next_cursor (struct reading *reading)
   while (reading->next < reading->list.count &&
          (found == SIZE_MAX || reading->list.rows[reading->next].first_number <= reading->cursors[found]->number)) {
     take_chunk (reading, &reading->list.rows[reading->next++]);
-    if (reading->sink->progress)
-      reading->sink->progress (reading->sink->context, (double) reading->next / (double) reading->list.count);
+    if (reading->into->progress)
+      replay_progress_tell (reading->into->progress, (double) reading->next / (double) reading->list.count);
     found = lowest (reading);
   }
   return found;
@@ -207,7 +211,7 @@ open_tick (struct reading *reading, int64_t time_ns)
   return oldest->combine;
 }
 
-static int
+static void
 show_tick (struct reading *reading, const struct tick_record *record)
 {
   struct combine *combine = open_tick (reading, record->time_ns);
@@ -219,41 +223,41 @@ show_tick (struct reading *reading, const struct tick_record *record)
                             .bound_ns = record->bound_ns,
                             .combine = combine };
   struct cluster_tick_line line = { &tick, record->expected, record->stale, record->down };
-  int result = 0;
 
   if (within (reading, record->time_ns, 0))
-    result = reading->sink->tick (reading->sink->context, &line);
+    reading->into->view->tick (reading->into->state, &line);
   for (size_t i = 0; i < TICKS_OPEN; i++)
     if (reading->ticks[i].combine == combine)
       reading->ticks[i].time_ns = INT64_MIN;
-  return result;
 }
 
 /* ---- lines ---- */
 
-static int
+static void
 show_frame (struct reading *reading, struct cursor *cursor)
 {
+  const struct view *view = reading->into->view;
   const struct frame_record *record = &cursor->record.frame;
-  bool part = reading->sink->tick && record->tick_period_ns && within (reading, record->time_ns, reading->margin_ns);
-  bool shown = reading->sink->frame && within (reading, record->time_ns, 0) && wanted_node (reading, cursor->row->node);
+  bool part = view->tick && record->tick_period_ns && within (reading, record->time_ns, reading->margin_ns);
+  bool shown = view->frame && within (reading, record->time_ns, 0) && wanted_node (reading, cursor->row->node);
   struct cluster_frame frame;
   struct error error;
   size_t length;
   const void *bytes = chunk_message (&cursor->chunk, 2 * cursor->at + 1, &length);
 
   if (!part && !shown)
-    return 0;
+    return;
   if (rebuild_frame (reading->rebuild, &cursor->header, record, bytes, length, &frame, &error) < 0) {
     if (!cursor->told)
       tell_broken (reading, cursor->row, error.text);
     cursor->told = true;
-    return 0;
+    return;
   }
   if (part)
     combine_add (open_tick (reading, tick_nearest (record->time_ns, record->tick_period_ns)), cursor->header.node,
                  frame.schema, frame.groups);
-  return shown ? reading->sink->frame (reading->sink->context, &frame) : 0;
+  if (shown)
+    view->frame (reading->into->state, &frame);
 }
 
 static int
@@ -272,40 +276,85 @@ refill_events (struct reading *reading, struct error *error)
   return 0;
 }
 
-static int
+static void
+give_event (const struct history_into *into, const struct stored_event *stored)
+{
+  const char *node = stored->node;
+  bool is_job = strcmp (stored->type, JOB_LINE_TYPE) == 0;
+
+  if (is_job && into->view->job) {
+    struct job_line line;
+    job_line_stored (&line, stored->time_ns, &node, stored->line, stored->length);
+    into->view->job (into->state, &line);
+  } else if (!is_job && into->view->event) {
+    into->view->event (into->state, &(struct event){ .type = event_type (stored->type),
+                                                     .wall_ns = stored->time_ns,
+                                                     .node = node,
+                                                     .line = stored->line,
+                                                     .line_length = stored->length });
+  }
+}
+
+static void
 show_event (struct reading *reading)
 {
   struct stored_event *event = &reading->events[reading->event_at++];
   bool shown = wanted_node (reading, event->node);
-  int result = shown && !event->broken ? reading->sink->event (reading->sink->context, event) : 0;
 
+  if (shown && !event->broken)
+    give_event (reading->into, event);
   if (shown && event->broken) {
     reading->broken++;
     log_warning ("event %" PRId64 " is left out: it is not as it was written", event->row);
   }
   stored_event_free (event);
-  return result;
 }
 
+static bool
+wants_events (const struct reading *reading)
+{
+  return reading->into->view->event || reading->into->view->job;
+}
+
+/* 1: this was the end. */
 static int
-show_next (struct reading *reading, bool *end, struct error *error)
+show_next (struct reading *reading, struct error *error)
 {
   size_t index = next_cursor (reading);
   struct cursor *cursor = index == SIZE_MAX ? NULL : reading->cursors[index];
-  bool has_event;
-  int result;
 
-  if (reading->sink->event && refill_events (reading, error) < 0)
+  if (wants_events (reading) && refill_events (reading, error) < 0)
     return -1;
-  has_event = reading->event_at < reading->event_count;
-  if (has_event && (!cursor || reading->events[reading->event_at].number < cursor->number))
-    return show_event (reading) ? 1 : 0;
-  *end = !cursor;
-  if (!cursor)
+  if (reading->event_at < reading->event_count &&
+      (!cursor || reading->events[reading->event_at].number < cursor->number)) {
+    show_event (reading);
     return 0;
-  result = is_tick (cursor) ? show_tick (reading, &cursor->record.tick) : show_frame (reading, cursor);
+  }
+  if (!cursor)
+    return 1;
+  if (is_tick (cursor))
+    show_tick (reading, &cursor->record.tick);
+  else
+    show_frame (reading, cursor);
   cursor_advance (reading, index);
-  return result ? 1 : 0;
+  return 0;
+}
+
+/* 0: to its end; 1: it was ended. */
+static int
+show_all (struct reading *reading, struct error *error)
+{
+  const struct history_into *into = reading->into;
+  bool ended = false;
+  int result = 0;
+
+  for (size_t shown = 1; result == 0 && !ended; shown++) {
+    result = show_next (reading, error);
+    if (into->view->flush && (result || shown % FLUSH_EVERY == 0))
+      into->view->flush (into->state);
+    ended = into->ended && *into->ended;
+  }
+  return result < 0 ? -1 : ended ? 1 : 0;
 }
 
 /* The period of the ticks says how far around the interval frames are part of its combined reports. */
@@ -335,7 +384,7 @@ list_chunks (struct reading *reading, struct error *error)
 
   if (history_file_chunks (reading->file, from, to, &reading->list, error) < 0)
     return -1;
-  if (!reading->sink->tick)
+  if (!reading->into->view->tick)
     return 0;
   find_margin (reading);
   margin = reading->margin_ns;
@@ -345,21 +394,20 @@ list_chunks (struct reading *reading, struct error *error)
 }
 
 int
-history_read (struct history_file *file, const struct history_query *query, const struct history_sink *sink,
+history_read (struct history_file *file, const struct history_query *query, const struct history_into *into,
               size_t *broken, struct error *error)
 {
-  struct reading reading = { .file = file, .query = query, .sink = sink };
-  bool end = false;
+  struct reading reading = { .file = file, .query = query, .into = into };
   int result;
 
   for (size_t i = 0; i < TICKS_OPEN; i++)
     reading.ticks[i].time_ns = INT64_MIN;
   reading.rebuild = rebuild_create (file);
   result = list_chunks (&reading, error);
-  if (result == 0 && sink->event)
+  if (result == 0 && wants_events (&reading))
     result = history_file_event_list (file, query->from_ns, query->to_ns, &reading.event_list, error);
-  while (result == 0 && !end)
-    result = show_next (&reading, &end, error);
+  if (result == 0)
+    result = show_all (&reading, error);
   while (reading.count)
     cursor_drop (&reading, reading.count - 1);
   while (reading.event_at < reading.event_count)

@@ -7,15 +7,17 @@
 
 #include "aggregator/core/cluster.h"
 #include "aggregator/history/history_file.h"
+#include "aggregator/history/replay_progress.h"
+#include "aggregator/views/view.h"
 #include "synop/globs.h"
 
-/* NULL functions are fine. What they are given is valid during the call only. Another value than 0 ends the reading. */
-struct history_sink {
-  void *context;
-  int (*frame) (void *context, const struct cluster_frame *frame);
-  int (*tick) (void *context, const struct cluster_tick_line *line);
-  int (*event) (void *context, const struct stored_event *event);
-  void (*progress) (void *context, double part); /* 0 to 1 */
+/* Who gets it: a view, of which `frame`, `tick`, `event`, `job`, and now and then `flush` are called. What it has no
+ * function for is not read. */
+struct history_into {
+  const struct view *view;
+  void *state;
+  const bool *ended;                /* looked at after each call: true ends the reading; NULL: nothing does */
+  struct replay_progress *progress; /* NULL: nobody looks */
 };
 
 struct history_query {
@@ -23,9 +25,9 @@ struct history_query {
   const struct globs *nodes; /* NULL: all */
 };
 
-/* 0; 1 when the sink ended it; -1 and error when the file cannot be read. A chunk that is broken is told in the log and
+/* 0; 1 when it was ended; -1 and error when the file cannot be read. A chunk that is broken is told in the log and
  * left out: `broken` counts them. */
-int history_read (struct history_file *file, const struct history_query *query, const struct history_sink *sink,
+int history_read (struct history_file *file, const struct history_query *query, const struct history_into *into,
                   size_t *broken, struct error *error);
 
 #endif

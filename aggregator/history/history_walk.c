@@ -110,7 +110,10 @@ walk_frame (struct walking *walking, const struct place *place, size_t index, st
     return 0;
   if (rebuild_frame (walking->rebuild, &header, &record, message, frame_length, &frame, error) < 0)
     return -1;
-  return walk->frame (walk->context, place->node, &frame) ? 1 : 0;
+  if (walk->node)
+    *walk->node = place->node;
+  walk->into.view->frame (walk->into.state, &frame);
+  return walk->into.ended && *walk->into.ended ? 1 : 0;
 }
 
 static int
@@ -160,8 +163,8 @@ history_walk (struct history_file *file, const struct history_walk *walk, size_t
       walking.rebuild = rebuild_create (file);
     }
     result = walk_chunk (&walking, &places[i]);
-    if (walk->progress)
-      walk->progress (walk->context, (double) (i + 1) / (double) count);
+    if (walk->into.progress)
+      replay_progress_tell (walk->into.progress, (double) (i + 1) / (double) count);
   }
   rebuild_destroy (walking.rebuild);
   chunk_free (&walking.chunk);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/jobs/jobs.h"
-#include "aggregator/jobs/json_check.h"
+#include "aggregator/history/json_check.h"
+#include "aggregator/views/job_line.h"
 #include "synop/array.h"
 #include "synop/buffer.h"
 #include "synop/frame.h"

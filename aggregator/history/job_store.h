@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "aggregator/history/history_file.h"
-#include "aggregator/jobs/job_record.h"
+#include "aggregator/views/job_record.h"
 #include "synop/error.h"
 #include "synop/globs.h"
 

@@ -25,7 +25,8 @@
 
 #include "aggregator/core/cluster.h"
 #include "aggregator/core/event.h"
-#include "aggregator/stream/job_line.h"
+#include "aggregator/views/job_line.h"
+#include "aggregator/views/job_row.h"
 
 #define JOBS_MAX 65536     /* that run, as nodes show; */
 #define JOBS_NODE_MAX 2048 /* on one node */
@@ -33,22 +34,10 @@
 #define JOBS_TOLD_USERS_MAX 2048 /* the same of all other users; */
 #define JOBS_TOLD_USER_MAX 256   /* of one */
 #define JOBS_KEPT_MAX 8192       /* that ended within the hour */
-#define JOB_LABEL_MAX 128        /* bytes */
 #define JOB_UID_UNKNOWN (-1)
 
 struct jobs;
 struct job_record;
-
-/* What goes into the history: job_store.h. */
-enum job_row_kind { JOB_ROW_JOB, JOB_ROW_NODE, JOB_ROW_END, JOB_ROW_MARK };
-#define JOB_ROW_TEXTS 6
-struct job_row {
-  enum job_row_kind kind;
-  int64_t key;                      /* of the job */
-  int64_t time_ns;                  /* started, first, ended, seen */
-  double cpus;                      /* of JOB_ROW_JOB; NaN: not known */
-  const char *texts[JOB_ROW_TEXTS]; /* label and enum job_text; name; reason, summary; state. NULL: no more */
-};
 
 /* NULL functions are fine. What they are given is valid during the call only. */
 struct jobs_options {
@@ -66,8 +55,6 @@ struct jobs_counts {
   uint64_t job_words_refused; /* of jobs_start and jobs_end: over the limits, or of another user's job */
   uint64_t jobs_disputed;     /* that began while another one of that id ran */
 };
-
-int job_label_check (const char *label, size_t length, struct error *error); /* is this an id that a job may have? */
 
 /* All times are cluster time. */
 struct jobs *jobs_create (const struct jobs_options *options, int64_t now_ns);

@@ -30,7 +30,7 @@ put_line (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
 
 /* A line that names all nodes. */
 static void
-tell (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
+life_line (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
 {
   const char **names = memory_new (job->use_count, sizeof *names);
 
@@ -88,7 +88,7 @@ announce (struct jobs *jobs, struct jobs_job *job)
   row_job (jobs, job);
   for (size_t i = 0; i < job->use_count; i++)
     row_node (jobs, job->uses[i]);
-  tell (jobs, job, &(struct job_line){ .event = JOB_STARTED, .time_ns = job->started_ns });
+  life_line (jobs, job, &(struct job_line){ .event = JOB_STARTED, .time_ns = job->started_ns });
 }
 
 void
@@ -206,7 +206,7 @@ job_resume (struct jobs *jobs, struct jobs_job *job)
   job_keep_no_more (jobs, job);
   set_running (jobs, job);
   put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, 0, nan (""), { "", "" } });
-  tell (jobs, job, &(struct job_line){ .event = JOB_RESUMED, .time_ns = jobs->now_ns });
+  life_line (jobs, job, &(struct job_line){ .event = JOB_RESUMED, .time_ns = jobs->now_ns });
 }
 
 /* ---- end ---- */
@@ -224,13 +224,13 @@ job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state)
   row_job (jobs, job);
   put_row (jobs,
            &(struct job_row){ JOB_ROW_END, job->key, job->seen_ns, nan (""), { reason, buffer_text (&summary.out) } });
-  tell (jobs, job,
-        &(struct job_line){ .event = JOB_ENDED,
-                            .time_ns = jobs->now_ns,
-                            .ended_ns = job->seen_ns,
-                            .reason = reason,
-                            .summary = buffer_text (&summary.out),
-                            .summary_length = summary.out.length });
+  life_line (jobs, job,
+             &(struct job_line){ .event = JOB_ENDED,
+                                 .time_ns = jobs->now_ns,
+                                 .ended_ns = job->seen_ns,
+                                 .reason = reason,
+                                 .summary = buffer_text (&summary.out),
+                                 .summary_length = summary.out.length });
   json_free (&summary);
   jobs->counts.jobs_ended++;
   job_counts_running (jobs, job, -1);

@@ -203,7 +203,7 @@ brake (const struct jobs *jobs, struct job_brake *brake, uint64_t count)
 }
 
 static void
-tell (struct jobs *jobs, const struct job_owner *owner, struct event *event)
+share_event (struct jobs *jobs, const struct job_owner *owner, struct event *event)
 {
   char user[16];
 
@@ -222,7 +222,8 @@ job_hold_back (struct jobs *jobs, struct job_owner *owner, uint64_t count, const
   uint64_t told = brake (jobs, is_node ? &owner->held_back : &jobs->users_held_back, count);
 
   if (told)
-    tell (jobs, owner, &(struct event){ .type = EVENT_JOBS_HELD_BACK, .reason = what, .text = why, .count = told });
+    share_event (jobs, owner,
+                 &(struct event){ .type = EVENT_JOBS_HELD_BACK, .reason = what, .text = why, .count = told });
 }
 
 static const char *
@@ -244,6 +245,7 @@ job_dispute (struct jobs *jobs, struct job_owner *owner, const struct jobs_job *
                         or_nobody (job->texts[JOB_USER]), or_nobody (job->texts[JOB_SCHEDULER]), other->label,
                         other->use_count ? other->uses[0]->node->name : "no node", or_nobody (other->texts[JOB_USER]),
                         or_nobody (other->texts[JOB_SCHEDULER]));
-  tell (jobs, owner, &(struct event){ .type = EVENT_JOB_DISPUTED, .reason = job->label, .text = text, .count = told });
+  share_event (jobs, owner,
+               &(struct event){ .type = EVENT_JOB_DISPUTED, .reason = job->label, .text = text, .count = told });
   free (text);
 }

@@ -7,17 +7,6 @@
 #include "synop/array.h"
 #include "synop/memory.h"
 
-int
-job_label_check (const char *label, size_t length, struct error *error)
-{
-  if (length == 0 || length > JOB_LABEL_MAX)
-    return error_set (error, "the id of a job has 1 to %d bytes", JOB_LABEL_MAX);
-  for (size_t i = 0; i < length; i++)
-    if ((unsigned char) label[i] <= ' ' || label[i] == 127)
-      return error_set (error, "the id of a job has no spaces and no control characters");
-  return 0;
-}
-
 /* ---- jobs ---- */
 
 #define OF(type, member, link) ((link) ? (type *) (void *) ((char *) (link) -offsetof (type, member)) : NULL)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/jobs/job_record.h"
 #include "aggregator/jobs/jobs_private.h"
+#include "aggregator/views/job_record.h"
 #include "synop/memory.h"
 
 /* As a scheduler's script may spell it: no restart is no "/0". */

@@ -137,7 +137,7 @@ reap (struct child *child, int64_t deadline_ns, int *status)
 
 /* What it said, in one line: the prompt, the caret and all line ends become single blanks. */
 static int
-fail (struct error *error, const char *what, const struct buffer *words)
+gnuplot_fail (struct error *error, const char *what, const struct buffer *words)
 {
   struct buffer line = { 0 };
 
@@ -158,7 +158,7 @@ judge (int status, const struct buffer *output, size_t before, const struct buff
 
   if (WIFSIGNALED (status)) {
     snprintf (what, sizeof what, "gnuplot died of signal %d (%.40s)", WTERMSIG (status), strsignal (WTERMSIG (status)));
-    return fail (error, what, words);
+    return gnuplot_fail (error, what, words);
   }
   if (WEXITSTATUS (status) == CHILD_ABSENT)
     return error_set (error, "plots need gnuplot, which is not installed: the package is gnuplot-nox on Debian and "
@@ -166,9 +166,9 @@ judge (int status, const struct buffer *output, size_t before, const struct buff
   if (WEXITSTATUS (status) == CHILD_CANNOT)
     return error_set (error, "gnuplot cannot be started");
   if (WEXITSTATUS (status) != 0)
-    return fail (error, "gnuplot failed", words);
+    return gnuplot_fail (error, "gnuplot failed", words);
   if (output->length == before)
-    return fail (error, "gnuplot drew nothing", words);
+    return gnuplot_fail (error, "gnuplot drew nothing", words);
   if (output->length - before >= OUTPUT_MAX)
     return error_set (error, "gnuplot drew over %zu MiB", OUTPUT_MAX >> 20);
   return 0;

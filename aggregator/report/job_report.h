@@ -112,7 +112,7 @@ void job_report_destroy (struct job_report *report); /* NULL is fine */
 
 /* The walk over the history of the job's nodes and time. `order` has for each of its nodes the index in the report. */
 struct job_walk {
-  struct history_walk history; /* but for its functions */
+  struct history_walk history; /* but for its view */
   size_t *order;
   const char **names;
 };

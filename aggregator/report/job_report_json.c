@@ -82,7 +82,7 @@ write_gpu (struct json *json, const struct report_gpu *gpu)
 }
 
 static void
-write_node (struct json *json, const struct job_report *report, const struct job_node *node)
+json_node (struct json *json, const struct job_report *report, const struct job_node *node)
 {
   json_object (json);
   json_text (json_key (json, "node"), node->name);
@@ -173,7 +173,7 @@ job_report_json (const struct job_report *report, struct json *json)
   write_series (json, report, report->all);
   json_array (json_key (json, "nodes"));
   for (size_t i = 0; i < report->node_count; i++)
-    write_node (json, report, &report->nodes[i]);
+    json_node (json, report, &report->nodes[i]);
   json_array_end (json);
   write_imbalances (json, report);
   json_array (json_key (json, "unknown"));

@@ -73,7 +73,8 @@ struct merging {
   const struct job_perfmon *perfmon;
   struct error *error;
   const size_t *order; /* of the walk's nodes: index in the report */
-  size_t at;           /* of the walk's nodes, the one at hand */
+  size_t at;           /* of the walk's nodes, the one at hand, */
+  size_t walked;       /* and that of the frame */
   const struct schema *schema;
   struct {
     size_t group, column;
@@ -234,11 +235,12 @@ same_outer (size_t index, size_t other)
 }
 
 static void
-write_node (struct merging *merging, size_t index)
+perfmon_node (struct merging *merging, size_t index)
 {
   struct json *json = &merging->json;
+  const char *name = merging->report->nodes[index].name;
 
-  json_object (json_key (json, merging->report->nodes[index].name));
+  json_object (json_key_n (json, name, strlen (name)));
   json_array (json_key (json, "time_stamps"));
   for (size_t i = 0; i < merging->count; i++)
     json_real_places (json, (double) merging->samples[i].time_ns / NS_PER_S, TIME_PLACES);
@@ -258,10 +260,10 @@ write_node (struct merging *merging, size_t index)
 
 /* Writes what there is of the nodes up to this one; of some there may be nothing: empty lists. */
 static void
-go_on_to (struct merging *merging, size_t walked)
+go_on_to (struct merging *merging, size_t node)
 {
-  for (; merging->at < walked; merging->at++) {
-    write_node (merging, merging->order[merging->at]);
+  for (; merging->at < node; merging->at++) {
+    perfmon_node (merging, merging->order[merging->at]);
     merging->count = 0;
     merging->cpu_time = nan ("");
   }
@@ -269,8 +271,8 @@ go_on_to (struct merging *merging, size_t walked)
 
 /* ---- frames ---- */
 
-static int
-take_frame (void *context, size_t walked, const struct cluster_frame *frame)
+static void
+merge_frame (void *context, const struct cluster_frame *frame)
 {
   struct merging *merging = context;
   const char *job = merging->report->id;
@@ -278,28 +280,20 @@ take_frame (void *context, size_t walked, const struct cluster_frame *frame)
   struct sample *sample;
   size_t row;
 
-  go_on_to (merging, walked);
+  go_on_to (merging, merging->walked);
   if (merging->schema != frame->schema)
     find_places (merging, frame->schema);
   heart = merging->heart == NONE ? NULL : frame->groups[merging->heart].now;
   row = heart ? table_find_row (heart, job, strlen (job), 0) : NONE;
   if (row == NONE)
-    return merging->failed;
+    return;
   sample = array_add (merging->samples, merging->count, merging->capacity);
   sample->time_ns = frame->time_ns;
   for (size_t i = 0; i < QUANTITIES; i++)
     sample->values[i] = quantity_value (merging, frame, i, row);
-  return merging->failed;
 }
 
-static void
-take_progress (void *context, double part)
-{
-  struct merging *merging = context;
-
-  if (merging->perfmon->progress)
-    replay_progress_tell (merging->perfmon->progress, part);
-}
+static const struct view merge_view = { .name = "perfmon", .frame = merge_frame };
 
 /* ---- */
 
@@ -331,9 +325,10 @@ job_report_perfmon (struct history_file *file, const struct job_report *report, 
   int result;
 
   merging.order = walk.order;
-  walk.history.context = &merging;
-  walk.history.frame = take_frame;
-  walk.history.progress = take_progress;
+  walk.history.into = (struct history_into){
+    .view = &merge_view, .state = &merging, .ended = &merging.failed, .progress = perfmon->progress
+  };
+  walk.history.node = &merging.walked;
   write_head (&merging);
   result = history_walk (file, &walk.history, &broken, error);
   if (result == 0) {

@@ -40,6 +40,7 @@ struct reading {
   struct job_scene *scene;
   struct job_report *report;
   const size_t *order; /* of the walk's nodes: index in the report */
+  size_t walked;       /* of the walk's nodes, that of the frame */
   size_t index;        /* of the node at hand, in the report; NONE: none */
   struct job_columns columns;
   struct tally *tallies;
@@ -394,21 +395,22 @@ shortest_period (const struct cluster_frame *frame)
   return period < INT64_MAX ? period : 1;
 }
 
-static int
-take_frame (void *context, size_t walked, const struct cluster_frame *frame)
+static void
+sample_frame (void *context, const struct cluster_frame *frame)
 {
   struct reading *reading = context;
   struct job_report *report = reading->report;
-  struct job_watch *watch = &reading->scene->watches[reading->order[walked]];
+  size_t index = reading->order[reading->walked];
+  struct job_watch *watch = &reading->scene->watches[index];
   const struct job_columns *columns = &reading->columns;
 
-  if (reading->index != reading->order[walked]) {
+  if (reading->index != index) {
     end_node (reading);
-    reading->index = reading->order[walked];
+    reading->index = index;
   }
   if (frame->time_ns > report->until_ns) {
     watch->after_ns = watch->after_ns == INT64_MIN ? frame->time_ns : watch->after_ns;
-    return 0;
+    return;
   }
   if (columns->schema != frame->schema)
     job_columns_find (&reading->columns, frame->schema);
@@ -430,17 +432,9 @@ take_frame (void *context, size_t walked, const struct cluster_frame *frame)
       note_trouble (reading->scene, frame->groups[group].now, reading->index);
     take_group (reading, i, frame->groups[group].now, frame->time_ns);
   }
-  return 0;
 }
 
-static void
-take_progress (void *context, double part)
-{
-  struct reading *reading = context;
-
-  if (reading->scene->progress)
-    replay_progress_tell (reading->scene->progress, part);
-}
+static const struct view samples_view = { .name = "samples", .frame = sample_frame };
 
 /* Does the history end before the job, on all nodes? A job that runs ends for now with the newest sample. */
 static void
@@ -479,9 +473,8 @@ job_report_samples (struct job_scene *scene, struct error *error)
   int result;
 
   walk.history.to_ns = report->ended_ns ? report->until_ns + JOB_AFTER_NS : report->until_ns;
-  walk.history.context = &reading;
-  walk.history.frame = take_frame;
-  walk.history.progress = take_progress;
+  walk.history.into = (struct history_into){ .view = &samples_view, .state = &reading, .progress = scene->progress };
+  walk.history.node = &reading.walked;
   reading.label_length = strlen (report->id);
   reading.gpus = job_gpus_begin (report->id);
   reading.tallies = memory_new (JOB_ITEM_COUNT, sizeof reading.tallies[0]);

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/jobs/jobs.h"
 #include "aggregator/stream/stream.h"
 #include "synop/buffer.h"
 #include "synop/error.h"
@@ -28,13 +29,6 @@
 struct serve_flush {
   int64_t to_ns;
   uint64_t device, inode; /* inode 0: whatever file it is */
-};
-
-struct serve_job {
-  bool start;   /* or end */
-  uint32_t uid; /* who asks */
-  const char *label;
-  const char *user, *name; /* "" when not told */
 };
 
 struct serve_options {
@@ -51,7 +45,8 @@ struct serve_options {
   int (*reload) (void *context, struct error *error);
   /* A ticket for serve_flushed; or 0, and the whole answer is in `out`. */
   uint64_t (*flush) (void *context, const struct serve_flush *what, struct buffer *out);
-  void (*job) (void *context, const struct serve_job *what, struct buffer *out); /* the whole answer */
+  /* It starts, or ends, as the word says, whose uid is known; the whole answer. */
+  void (*job) (void *context, bool start, const struct job_word *word, struct buffer *out);
 };
 
 struct serve;

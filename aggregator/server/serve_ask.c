@@ -135,20 +135,19 @@ ask_job (struct client *client, char *words)
 {
   const struct serve_options *options = &client->serve->options;
   const char *verb = strsep (&words, "\t"), *label = strsep (&words, "\t");
-  struct serve_job what = { .uid = client->uid, .label = label, .user = "", .name = "" };
+  struct job_word what = { .uid = client->uid, .label = label, .user = "", .name = "" };
   struct buffer text = { 0 };
-  bool fine = verb && label;
+  bool fine = verb && label, start = fine && strcmp (verb, "start") == 0;
 
-  what.start = fine && strcmp (verb, "start") == 0;
   for (char *word; fine && (word = strsep (&words, "\t"));) {
     fine = strncmp (word, "user=", 5) == 0 || strncmp (word, "name=", 5) == 0;
     *(*word == 'u' ? &what.user : &what.name) = fine ? word + 5 : "";
   }
-  if (!fine || (!what.start && strcmp (verb, "end") != 0)) {
+  if (!fine || (!start && strcmp (verb, "end") != 0)) {
     serve_error (client, "job takes start or end, an id, and user= and name=");
     return;
   }
-  options->job (options->context, &what, &text);
+  options->job (options->context, start, &what, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }

@@ -6,8 +6,6 @@
 
 #include "aggregator/core/node.h"
 #include "aggregator/server/server_private.h"
-#include "aggregator/stream/node_line.h"
-#include "aggregator/stream/tick_line.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 
@@ -27,49 +25,30 @@ server_now (void)
   return (struct instant){ clock_monotonic (), clock_wall () };
 }
 
-/* ---- what the core says ---- */
+/* ---- what the core reports, and asks for ---- */
 
 static void
-take_frame (void *context, const struct cluster_frame *frame)
+server_frame (void *context, const struct cluster_frame *frame)
 {
   struct server *server = context;
-  struct stream_line line = node_line (frame);
 
-  if (server->history)
-    history_put_frame (server->history, frame);
-  stream_put (server->stream, &line);
-  server_jobs_frame (server, frame);
+  views_frame (server->views, frame);
 }
 
 static void
-write_event (const void *event, struct json *json, const struct globs *groups)
-{
-  (void) groups;
-  event_write (json, event);
-}
-
-void
 server_event (void *context, const struct event *event)
 {
   struct server *server = context;
-  struct stream_line line = { .type = "event", .node = event->node, .write = write_event, .context = event };
 
-  event_log (event);
-  if (server->history)
-    history_put_event (server->history, event);
-  stream_put (server->stream, &line);
-  server_jobs_event (server, event);
+  views_event (server->views, event);
 }
 
 static void
-take_tick (void *context, const struct cluster_tick_line *tick)
+server_tick (void *context, const struct cluster_tick_line *tick)
 {
   struct server *server = context;
-  struct stream_line line = tick_line (tick);
 
-  if (server->history)
-    history_put_tick (server->history, tick);
-  stream_put (server->stream, &line);
+  views_tick (server->views, tick);
 }
 
 static void
@@ -107,8 +86,8 @@ is_crowded (void *context, const char *node)
 struct cluster_output
 server_output (struct server *server)
 {
-  return (struct cluster_output){ server,     take_frame,  server_event,  take_tick,
-                                  take_clock, send_answer, stored_schema, is_crowded };
+  return (struct cluster_output){ server,     server_frame, server_event,  server_tick,
+                                  take_clock, send_answer,  stored_schema, is_crowded };
 }
 
 /* ---- what comes in ---- */
@@ -156,7 +135,7 @@ intake (struct server *server)
     drained = count < MESSAGES_AT_ONCE;
     taken += count;
     if (taken % FLUSH_EVERY == 0)
-      stream_flush (server->stream); /* readers begin to read while there is more */
+      views_flush (server->views); /* readers begin to read while there is more */
   } while (!drained && clock_monotonic () - begun_ns < INTAKE_TIME);
   if (drained)
     server->drained_ns = begun_ns;
@@ -164,7 +143,7 @@ intake (struct server *server)
     cluster_close_ticks (server->cluster, server_now ());
   cluster_ask_replay (server->cluster, server_now ());
   loop_timer_set (server->tick, cluster_next_tick (server->cluster));
-  stream_flush (server->stream);
+  views_flush (server->views);
 }
 
 void
@@ -191,9 +170,9 @@ tell_refused (struct server *server, struct instant now)
   if (counts.key_refused == server->refused_told ||
       (server->refused_told_ns && now.monotonic_ns - server->refused_told_ns < KEY_REFUSED_EVERY))
     return;
-  server_event (server, &(struct event){ .type = EVENT_KEY_REFUSED,
-                                         .wall_ns = now.wall_ns,
-                                         .count = counts.key_refused - server->refused_told });
+  views_event (server->views, &(struct event){ .type = EVENT_KEY_REFUSED,
+                                               .wall_ns = now.wall_ns,
+                                               .count = counts.key_refused - server->refused_told });
   server->refused_told = counts.key_refused;
   server->refused_told_ns = now.monotonic_ns;
 }
@@ -208,9 +187,9 @@ tell_ended (struct server *server, struct instant now)
   if (counts.connections_ended == server->ended_told ||
       (server->ended_told_ns && now.monotonic_ns - server->ended_told_ns < CONNECTIONS_ENDED_EVERY))
     return;
-  server_event (server, &(struct event){ .type = EVENT_CONNECTIONS_ENDED,
-                                         .wall_ns = now.wall_ns,
-                                         .count = counts.connections_ended - server->ended_told });
+  views_event (server->views, &(struct event){ .type = EVENT_CONNECTIONS_ENDED,
+                                               .wall_ns = now.wall_ns,
+                                               .count = counts.connections_ended - server->ended_told });
   server->ended_told = counts.connections_ended;
   server->ended_told_ns = now.monotonic_ns;
 }
@@ -249,14 +228,12 @@ server_housekeep (void *context, int64_t due_ns)
   intake (server);
   now = server_now ();
   cluster_tick (server->cluster, now);
-  server_jobs_tick (server);
   tell_refused (server, now);
   tell_ended (server, now);
   take_crowded (server, now);
-  if (server->history)
-    history_poll (server->history, now.wall_ns, server, server_event);
+  views_poll (server->views, now);
   serve_tick (server->serve, now.monotonic_ns);
-  stream_flush (server->stream);
+  views_flush (server->views);
   tell_status (server, now.monotonic_ns);
   loop_timer_set (server->timer, now.monotonic_ns + HOUSEKEEPING);
 }
@@ -287,13 +264,12 @@ announce (struct server *server)
                  key_set_count (server->keys), server->connections_max / 2);
   /* What came since the port was there counts. */
   server_list_nodes (server, (struct instant){ server->started_ns, now.wall_ns });
-  jobs_expect_nodes (server->jobs, key_set_count (server->keys));
   if (server->history)
     history_each_range (server->history, server, note_stored);
-  server_event (server, &(struct event){ .type = EVENT_AGGREGATOR_STARTED,
-                                         .wall_ns = now.wall_ns,
-                                         .text = endpoint,
-                                         .count = key_set_count (server->keys) });
+  views_event (server->views, &(struct event){ .type = EVENT_AGGREGATOR_STARTED,
+                                               .wall_ns = now.wall_ns,
+                                               .text = endpoint,
+                                               .count = key_set_count (server->keys) });
 }
 
 int
@@ -311,8 +287,8 @@ server_run (const struct options *options)
     notify_ready (server.notify);
     loop_run (server.loop);
     notify_stopping (server.notify);
-    jobs_mark (server.jobs);
-    stream_flush (server.stream);
+    views_end (server.views);
+    views_flush (server.views);
     if (server.output && standard_output_finish (server.output, FINISH_PATIENCE) != 0)
       log_warning ("standard output: the last lines could not be written");
   }

@@ -5,6 +5,7 @@
 
 #include "aggregator/core/node.h"
 #include "aggregator/core/schema_store.h"
+#include "aggregator/jobs/jobs_view.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/server/status.h"
 #include "synop/key_folder.h"
@@ -22,11 +23,10 @@ server_reload (void *context, struct error *error)
   else
     result = key_set_load (server->keys, server->key_folder, error);
   server_list_nodes (server, now);
-  jobs_expect_nodes (server->jobs, key_set_count (server->keys));
-  server_event (server, &(struct event){ .type = EVENT_KEYS_RELOADED,
-                                         .wall_ns = now.wall_ns,
-                                         .text = result < 0 ? error->text : NULL,
-                                         .count = key_set_count (server->keys) });
+  views_event (server->views, &(struct event){ .type = EVENT_KEYS_RELOADED,
+                                               .wall_ns = now.wall_ns,
+                                               .text = result < 0 ? error->text : NULL,
+                                               .count = key_set_count (server->keys) });
   if (result < 0)
     log_error ("%s", error->text);
   return result;
@@ -38,14 +38,12 @@ server_status (void *context, bool table, struct buffer *out)
   struct server *server = context;
   struct json json = { 0 };
   struct status status = { .cluster = server->cluster,
+                           .views = server->views,
                            .listen = link_server_endpoint (server->link),
                            .now = server_now (),
                            .readers = { serve_clients (server->serve), serve_refused (server->serve),
                                         server->lines_dropped } };
 
-  if (server->history)
-    history_count (server->history, &status.history);
-  status.jobs = *jobs_counts (server->jobs);
   status.uptime_ns = status.now.monotonic_ns - server->started_ns;
   link_server_counts (server->link, &status.link);
   if (table) {
@@ -120,7 +118,7 @@ server_flush (void *context, const struct serve_flush *what, struct buffer *out)
   bool known = server->history && history_identity (server->history, &device, &inode);
 
   if (!server->history || (known && what->inode && (what->device != device || what->inode != inode))) {
-    buffer_printf (out, "other %s\n", server->history ? server->options->history_path : "");
+    buffer_printf (out, "other %s\n", server->history ? history_path (server->history) : "");
     return 0;
   }
   return history_flush_begin (server->history, what->to_ns);
@@ -138,9 +136,20 @@ server_flushed (void *context, uint32_t events)
   if (*problem.text)
     buffer_printf (&answer, "error %s\n", problem.text);
   else
-    buffer_printf (&answer, "ok %s\n", server->options->history_path);
+    buffer_printf (&answer, "ok %s\n", history_path (server->history));
   serve_flushed (server->serve, ticket, answer.data, answer.length);
   buffer_free (&answer);
+}
+
+/* ---- jobs ---- */
+
+void
+server_job (void *context, bool start, const struct job_word *word, struct buffer *out)
+{
+  struct server *server = context;
+
+  jobs_view_take (views_state (server->views, &jobs_view), start, word, out);
+  views_flush (server->views);
 }
 
 /* ---- the outside ---- */

@@ -1,6 +1,5 @@
 /* The server's start and end: see server.h. */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aggregator/history/history_view.h"
 #include "aggregator/server/server_private.h"
+#include "aggregator/stream/stream_view.h"
 #include "synop/clock.h"
 #include "synop/key_folder.h"
 #include "synop/log.h"
@@ -138,21 +139,30 @@ open_output (struct server *server)
     server->output = standard_output_create (&to);
 }
 
-static void
-open_history (struct server *server)
+static const void *
+values_of (void *options, const struct view *view)
 {
-  const struct options *options = server->options;
+  return options_of_view (options, view);
+}
 
-  if (!options->history)
-    return;
-  server->history = history_create (&(struct history_options){ .path = options->history_path,
-                                                               .max_age_ns = options->history_max_age_ns,
-                                                               .max_size = options->history_max_size,
-                                                               .chunk_frames = (size_t) options->chunk_frames,
-                                                               .chunk_ns = options->chunk_ns,
-                                                               .queue_bytes = options->history_queue });
-  server->history_watch =
-      loop_watch_add (server->loop, history_flush_fd (server->history), EPOLLIN, server_flushed, server);
+static int
+open_views (struct server *server, struct error *error)
+{
+  const struct views_options to = { .list = server->options->views,
+                                    .loop = server->loop,
+                                    .cluster = server->cluster,
+                                    .context = (void *) server->options,
+                                    .values = values_of };
+
+  server->views = views_open (&to, error);
+  if (!server->views)
+    return -1;
+  server->history = views_state (server->views, &history_view);
+  server->stream = views_state (server->views, &stream_view);
+  if (server->history)
+    server->history_watch =
+        loop_watch_add (server->loop, history_flush_fd (server->history), EPOLLIN, server_flushed, server);
+  return 0;
 }
 
 /* Written whole under another name first: a script never reads half of it. */
@@ -183,13 +193,14 @@ int
 server_open (struct server *server, struct error *error)
 {
   static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+  const struct history_settings *history = options_of_view (server->options, &history_view);
   struct cluster_options core = { .stale_periods = (unsigned) server->options->stale_periods,
                                   .down_periods = (unsigned) server->options->down_periods,
                                   .tick_period_ns = server->options->tick_period_ns,
                                   .tick_grace_ns = server->options->tick_grace_ns,
                                   .clock_limit_ns = server->options->clock_limit_ns,
                                   .replay_rate = (double) server->options->replay_rate,
-                                  .backfill = server->options->history,
+                                  .backfill = history->enabled,
                                   .frame_bytes_max = server->options->max_frame,
                                   .output = server_output (server) };
 
@@ -197,44 +208,21 @@ server_open (struct server *server, struct error *error)
   server->started_ns = clock_monotonic ();
   server->key_folder = memory_format ("%s/nodes", server->options->keys);
   server->keys = key_set_create ();
-  server->stream = stream_create ();
   server->desk = clock_desk_create ();
   server->cluster = cluster_create (&core);
   server->loop = loop_create ();
   server->notify = notify_create (server->loop); /* before the first thread */
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
     loop_signal (server->loop, signals[i], server_signal, server);
-  open_history (server); /* first, since it may take a while: agents come as soon as there is a port */
-  server_jobs_open (server);
-  if (open_link (server, error) < 0 || open_socket (server, error) < 0 || write_endpoint_file (server, error) < 0)
+  /* The history may take a while, and agents come as soon as there is a port. */
+  if (open_views (server, error) < 0 || open_link (server, error) < 0 || open_socket (server, error) < 0 ||
+      write_endpoint_file (server, error) < 0)
     return -1;
   open_output (server);
   server->tick = loop_timer_add (server->loop, server_close_tick, server);
   server->timer = loop_timer_add (server->loop, server_housekeep, server);
   loop_timer_set (server->timer, server->started_ns);
   return 0;
-}
-
-/* All that was printed is in the history, or who ended us is told that it is not. */
-static void
-close_history (struct server *server)
-{
-  struct history_rest rest = { 0 };
-
-  if (server->history)
-    history_finish (server->history, &rest);
-  if (rest.failed) {
-    log_error ("%s; %" PRIu64 " frames and %" PRIu64
-               " events that were printed are not stored; when it is started again "
-               "it fetches the frames that the agents hold still",
-               rest.problem.text, rest.frames, rest.events);
-    if (server->exit_code == 0)
-      server->exit_code = 1;
-  } else if (rest.frames) {
-    log_warning ("%s: %" PRIu64 " frames that were printed are missing in it: there was no room for them to wait",
-                 server->options->history_path, rest.frames);
-  }
-  history_destroy (server->history);
 }
 
 void
@@ -247,11 +235,10 @@ server_close (struct server *server)
   loop_watch_remove (server->link_watch);
   loop_watch_remove (server->history_watch);
   cluster_destroy (server->cluster);
-  close_history (server);
-  jobs_destroy (server->jobs);
+  if (views_close (server->views) < 0 && server->exit_code == 0)
+    server->exit_code = 1;
   link_server_destroy (server->link);
   clock_desk_destroy (server->desk);
-  stream_destroy (server->stream);
   key_set_destroy (server->keys);
   notify_destroy (server->notify);
   loop_destroy (server->loop);

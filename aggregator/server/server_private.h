@@ -1,5 +1,5 @@
 /* What the files of the server share: server.c (the core's input and output), server_asked.c (what people ask for),
- * server_reload.c (reading the configuration again), server_jobs.c (jobs), server_open.c (start and end). */
+ * server_reload.c (reading the configuration again), server_open.c (start and end). */
 #ifndef SYNOP_AGGREGATOR_SERVER_PRIVATE_H
 #define SYNOP_AGGREGATOR_SERVER_PRIVATE_H
 
@@ -8,17 +8,15 @@
 #include "aggregator/config/options.h"
 #include "aggregator/core/cluster.h"
 #include "aggregator/history/history.h"
-#include "aggregator/jobs/jobs.h"
 #include "aggregator/server/clock_desk.h"
 #include "aggregator/server/serve.h"
 #include "aggregator/stream/standard_output.h"
 #include "aggregator/stream/stream.h"
+#include "aggregator/views/views.h"
 #include "synop/key_set.h"
 #include "synop/link.h"
 #include "synop/loop.h"
 #include "synop/notify.h"
-
-#define SCHEDULER_USERS_MAX 32
 
 struct server {
   const struct options *options;
@@ -32,11 +30,10 @@ struct server {
   struct link_server *link;
   struct loop_watch *link_watch;
   struct cluster *cluster;
+  struct views *views;
+  /* The views that are more than that: what nodes sent before is asked of the history, and readers are the stream's. */
   struct history *history; /* NULL: none is kept */
   struct loop_watch *history_watch;
-  struct jobs *jobs;
-  uint32_t scheduler_uids[SCHEDULER_USERS_MAX];
-  size_t scheduler_count;
   struct stream *stream;
   struct serve *serve;
   struct standard_output *output;
@@ -56,7 +53,6 @@ struct server {
 struct instant server_now (void);
 void server_list_nodes (struct server *server, struct instant now); /* as the keys have them */
 struct cluster_output server_output (struct server *server);        /* for the core */
-void server_event (void *server, const struct event *event);
 void server_close_tick (void *server, int64_t due_ns);
 void server_housekeep (void *server, int64_t due_ns);
 void server_link_ready (void *server, uint32_t events);
@@ -67,17 +63,10 @@ void server_status (void *server, bool table, struct buffer *out);
 void server_groups (void *server, struct buffer *out);
 void server_nodes (void *server, struct buffer *out);
 uint64_t server_flush (void *server, const struct serve_flush *what, struct buffer *out);
+void server_job (void *server, bool start, const struct job_word *word, struct buffer *out);
 void server_flushed (void *server, uint32_t events); /* history_flush_fd is readable */
 void server_signal (void *server, int number);
 void server_output_ended (void *server, int failure);
-
-/* server_jobs.c */
-void server_jobs_open (struct server *server);  /* after the history */
-void server_jobs_users (struct server *server); /* whose word is about any job: the configuration says it */
-void server_jobs_frame (struct server *server, const struct cluster_frame *frame);
-void server_jobs_event (struct server *server, const struct event *event);
-void server_jobs_tick (struct server *server);
-void server_job (void *server, const struct serve_job *what, struct buffer *out); /* a callback */
 
 /* server_reload.c: SIGHUP */
 void server_reload_all (struct server *server); /* configuration and keys */

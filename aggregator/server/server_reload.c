@@ -11,20 +11,6 @@
 
 #define BAD_NEWS (60 * NS_PER_S) /* how long they stay in "systemctl status" */
 
-static const struct config_place changeable[] = {
-  { "aggregator", "log_level" },
-  { "aggregator", "stale_periods" },
-  { "aggregator", "down_periods" },
-  { "aggregator", "reader_queue" },
-  { "aggregator", "replay_rate" },
-  { "clock", "limit" },
-  { "history", "max_age" },
-  { "history", "max_size" },
-  { "jobs", "grace" },
-  { "jobs", "scheduler_users" },
-  { NULL, NULL },
-};
-
 static void
 apply (struct server *server)
 {
@@ -37,10 +23,7 @@ apply (struct server *server)
   log_set_level ((enum log_level) options->log_level);
   cluster_set_limits (server->cluster, &core);
   serve_set_queue (server->serve, options->reader_queue);
-  if (server->history)
-    history_set_limits (server->history, options->history_max_age_ns, options->history_max_size);
-  jobs_set_grace (server->jobs, options->job_grace_ns);
-  server_jobs_users (server);
+  views_reload (server->views);
 }
 
 /* The sockets have the key that they were made with. */
@@ -63,16 +46,17 @@ static int
 read_again (struct server *server, struct error *error)
 {
   const struct options *options = server->options;
-  struct options fresh = { 0 };
+  struct options fresh = { .views = options->views };
   int result = -1;
 
-  if (options_read (&fresh, COMMAND_SERVE, options->argc, options->argv, error) == 0 &&
+  if (aggregator_options_read (&fresh, COMMAND_SERVE, options->argc, options->argv, error) == 0 &&
       config_check_file (options->config, fresh.config, error) == 0) {
-    config_take (options->config, fresh.config, changeable);
+    config_take (options->config, fresh.config, OPTIONS_RELOADED);
+    config_take_sections (options->config, fresh.config);
     config_tell_changes (options->config, fresh.config);
     result = 0;
   }
-  options_free (&fresh);
+  aggregator_options_free (&fresh);
   apply (server); /* in any case: what was read may have set the level */
   return result;
 }
@@ -93,6 +77,6 @@ server_reload_all (struct server *server)
   }
   look_at_own_key (server);
   server_reload (server, &error);
-  stream_flush (server->stream);
+  views_flush (server->views);
   notify_reloaded (server->notify);
 }

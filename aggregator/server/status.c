@@ -55,50 +55,31 @@ static const struct counter cluster_counters[] = {
 };
 
 static const struct counter counters[] = {
-  COUNTER (link, accepted),
-  COUNTER (link, connections),
-  COUNTER (link, handshake_failed),
-  COUNTER (link, key_refused),
-  COUNTER (link, key_revoked),
-  COUNTER (link, dropped_full),
-  COUNTER (link, dropped_user),
-  COUNTER (link, malformed),
-  COUNTER (link, zap_malformed),
-  COUNTER (link, connections_ended),
-  COUNTER (readers, clients),
-  COUNTER (readers, clients_refused),
+  COUNTER (link, accepted),          COUNTER (link, connections), COUNTER (link, handshake_failed),
+  COUNTER (link, key_refused),       COUNTER (link, key_revoked), COUNTER (link, dropped_full),
+  COUNTER (link, dropped_user),      COUNTER (link, malformed),   COUNTER (link, zap_malformed),
+  COUNTER (link, connections_ended), COUNTER (readers, clients),  COUNTER (readers, clients_refused),
   COUNTER (readers, lines_dropped),
-  COUNTER (history, frames_stored),
-  COUNTER (history, frames_not_stored),
-  COUNTER (history, chunks),
-  COUNTER (history, frames_over_share),
-  COUNTER (history, chunks_over_share),
-  COUNTER (jobs, jobs_running),
-  COUNTER (jobs, jobs_started),
-  COUNTER (jobs, jobs_ended),
-  COUNTER (jobs, job_rows_refused),
-  COUNTER (jobs, job_words_refused),
-  COUNTER (jobs, jobs_disputed),
 };
 
 #define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))
-#define COUNTERS (COUNT_OF (cluster_counters) + COUNT_OF (counters))
 
-static uint64_t
-counter_at (const struct status *status, size_t index, const char **name)
+static void
+take_counters (const void *counts, const struct counter *table, size_t count, void *context,
+               void (*take) (void *context, const char *name, uint64_t value))
 {
-  const struct counter *counter;
-  const char *base;
+  for (size_t i = 0; i < count; i++)
+    take (context, table[i].name, *(const uint64_t *) ((const char *) counts + table[i].offset));
+}
 
-  if (index < COUNT_OF (cluster_counters)) {
-    counter = &cluster_counters[index];
-    base = (const char *) cluster_counts (status->cluster);
-  } else {
-    counter = &counters[index - COUNT_OF (cluster_counters)];
-    base = (const char *) status;
-  }
-  *name = counter->name;
-  return *(const uint64_t *) (base + counter->offset);
+static void
+each_counter (const struct status *status, void *context,
+              void (*take) (void *context, const char *name, uint64_t value))
+{
+  take_counters (cluster_counts (status->cluster), cluster_counters, COUNT_OF (cluster_counters), context, take);
+  take_counters (status, counters, COUNT_OF (counters), context, take);
+  if (status->views)
+    views_count (status->views, context, take);
 }
 
 /* ---- JSON ---- */
@@ -184,7 +165,7 @@ write_facts (struct json *json, const struct node *node)
   schema = node->schema->schema;
   for (size_t i = 0; i < schema->group_count; i++)
     if (schema->groups[i]->flags & GROUP_ONCE && node->groups[i])
-      groups[i].now = &node->groups[i]->now;
+      groups[i].now = node->groups[i]->now;
 
   const struct json before = *json;
   struct report_cut cut;
@@ -215,7 +196,7 @@ write_failing (struct json *json, const struct node *node)
 }
 
 static void
-write_node (struct json *json, const struct node *node, struct instant now)
+status_node (struct json *json, const struct node *node, struct instant now)
 {
   const struct session *session = &node->sessions[0];
   char key[KEY_TEXT_SIZE];
@@ -242,6 +223,12 @@ write_node (struct json *json, const struct node *node, struct instant now)
   json_object_end (json);
 }
 
+static void
+json_counter (void *json, const char *name, uint64_t value)
+{
+  write_number (json, name, value);
+}
+
 void
 status_write_json (const struct status *status, struct json *json)
 {
@@ -255,15 +242,11 @@ status_write_json (const struct status *status, struct json *json)
   json_key (json, "nodes");
   json_array (json);
   for (size_t i = 0; i < cluster_node_count (status->cluster); i++)
-    write_node (json, cluster_node (status->cluster, i), status->now);
+    status_node (json, cluster_node (status->cluster, i), status->now);
   json_array_end (json);
   json_key (json, "counters");
   json_object (json);
-  for (size_t i = 0; i < COUNTERS; i++) {
-    const char *name;
-    uint64_t value = counter_at (status, i, &name);
-    write_number (json, name, value);
-  }
+  each_counter (status, json, json_counter);
   json_object_end (json);
   json_object_end (json);
   json_newline (json);
@@ -321,6 +304,13 @@ table_row (const struct node *node, struct instant now, int width, struct buffer
   buffer_add (out, "\n", 1);
 }
 
+static void
+table_counter (void *out, const char *name, uint64_t value)
+{
+  if (value)
+    buffer_printf (out, "%-20s %" PRIu64 "\n", name, value);
+}
+
 void
 status_write_table (const struct status *status, struct buffer *out)
 {
@@ -342,10 +332,5 @@ status_write_table (const struct status *status, struct buffer *out)
   age_text (status->uptime_ns, age);
   buffer_printf (out, "\n%zu nodes: %zu up, %zu stale, %zu down, %zu never heard\nlistening on %s for %s\n\n", nodes,
                  states[NODE_UP], states[NODE_STALE], states[NODE_DOWN], states[NODE_NEVER], status->listen, age);
-  for (size_t i = 0; i < COUNTERS; i++) {
-    const char *name;
-    uint64_t value = counter_at (status, i, &name);
-    if (value)
-      buffer_printf (out, "%-20s %" PRIu64 "\n", name, value);
-  }
+  each_counter (status, out, table_counter);
 }

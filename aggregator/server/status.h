@@ -5,8 +5,7 @@
 #include <stdint.h>
 
 #include "aggregator/core/cluster.h"
-#include "aggregator/history/history.h"
-#include "aggregator/jobs/jobs.h"
+#include "aggregator/views/views.h"
 #include "synop/buffer.h"
 #include "synop/json.h"
 #include "synop/link.h"
@@ -17,13 +16,12 @@ struct status_readers {
 
 struct status {
   const struct cluster *cluster;
+  const struct views *views; /* NULL: none */
   const char *listen;
   int64_t uptime_ns;
   struct instant now;
   struct link_counts link;
   struct status_readers readers;
-  struct history_counts history;
-  struct jobs_counts jobs;
 };
 
 void status_write_json (const struct status *status, struct json *json); /* a line */

@@ -22,15 +22,10 @@
 static _Atomic int log_level = LOG_LEVEL_INFO;
 static _Atomic unsigned long long log_dropped; /* lines that nobody was told of yet */
 
-static const struct {
-  const char *name;
-  const char *priority; /* syslog's, as systemd reads it */
-} log_levels[] = {
-  [LOG_LEVEL_ERROR] = { "error", "<3>" },
-  [LOG_LEVEL_WARNING] = { "warning", "<4>" },
-  [LOG_LEVEL_INFO] = { "info", "<6>" },
-  [LOG_LEVEL_DEBUG] = { "debug", "<7>" },
-};
+const char *const log_level_names[] = { "error", "warning", "info", "debug", NULL };
+
+/* syslog's priorities, as systemd reads them. */
+static const char *const log_priorities[] = { "<3>", "<4>", "<6>", "<7>" };
 
 void
 log_set_level (enum log_level level)
@@ -72,12 +67,12 @@ line_make (char line[LOG_LINE_MAX + 1], enum log_level level, const char *format
   size_t start;
 
   if (stderr_is_journal ()) {
-    start = (size_t) snprintf (line, LOG_LINE_MAX, "%s", log_levels[level].priority);
+    start = (size_t) snprintf (line, LOG_LINE_MAX, "%s", log_priorities[level]);
   } else {
     char time[CLOCK_TEXT_SIZE];
 
     clock_text (clock_wall (), time);
-    start = (size_t) snprintf (line, LOG_LINE_MAX, "%.23sZ %s: ", time, log_levels[level].name);
+    start = (size_t) snprintf (line, LOG_LINE_MAX, "%.23sZ %s: ", time, log_level_names[level]);
   }
 
   int made = vsnprintf (line + start, LOG_LINE_MAX - start, format, arguments);

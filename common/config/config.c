@@ -1,5 +1,5 @@
 /* The settings of a program: every option at every place where it can stand, with its value and where that came from.
- * A few dozen, looked up by name while the program starts: a list is enough. */
+ * A few dozen, looked up by name while the program starts: lists are enough. */
 #include "common/config/config_private.h"
 
 #include <assert.h>
@@ -13,33 +13,59 @@
 bool
 option_is_wildcard (const struct option *option)
 {
-  size_t length = strlen (option->section);
+  size_t length = option->section != NULL ? strlen (option->section) : 0;
   return length > 0 && option->section[length - 1] == '*';
 }
 
 void
-option_flag (const struct option *option, char flag[FLAG_SIZE])
+option_flag (const struct option *option, const char *section, char flag[FLAG_SIZE])
 {
   const char *name = option->flag != NULL ? option->flag : option->key;
-  if (option_is_wildcard (option))
+  size_t before = 0;
+
+  if (section == NULL && option_is_wildcard (option))
     name = "";
-  snprintf (flag, FLAG_SIZE, "%s", name);
+  if (section != NULL && *name != '\0')
+    before = (size_t) snprintf (flag, FLAG_SIZE, "%s.", section);
+  snprintf (flag + before, FLAG_SIZE - before, "%s", name);
   if (option->flag == NULL)
-    for (char *at = flag; *at != '\0'; at++)
+    for (char *at = flag + before; *at != '\0'; at++)
       if (*at == '_')
         *at = '-';
 }
 
-static void
-settings_add (struct config *config, const struct option *option, char *section, void *record)
+void
+setting_flag (const struct setting *setting, char flag[FLAG_SIZE])
 {
-  config->settings = memory_resize (config->settings, config->setting_count + 1, sizeof *config->settings);
-  struct setting *setting = &config->settings[config->setting_count++];
+  char place[FLAG_SIZE / 2]; /* "send.central" */
+
+  snprintf (place, sizeof place, "%s", setting->section->name);
+  if (setting->section->type != NULL)
+    place[strlen (setting->section->type->name)] = '.';
+  option_flag (setting->option, setting->section->type != NULL ? place : NULL, flag);
+}
+
+struct section *
+config_add_section (struct config *config, const char *name)
+{
+  struct section *section = memory_new (1, sizeof *section);
+
+  section->name = memory_string (name);
+  config->sections = memory_resize (config->sections, config->section_count + 1, sizeof *config->sections);
+  config->sections[config->section_count++] = section;
+  return section;
+}
+
+void
+section_add_setting (struct section *section, const struct option *option, void *record)
+{
+  section->settings = memory_resize (section->settings, section->count + 1, sizeof *section->settings);
+  struct setting *setting = &section->settings[section->count++];
   *setting = (struct setting){ .option = option, .section = section, .field = (char *) record + option->offset };
 
   struct error error = { "" };
   if (setting_set (setting, option->fallback != NULL ? option->fallback : "", &error) != 0) {
-    fprintf (stderr, "[%s] %s: the default: %s\n", option->section, option->key, error.text);
+    fprintf (stderr, "[%s] %s: the default: %s\n", section->name, option->key, error.text);
     abort ();
   }
 }
@@ -66,35 +92,39 @@ has_exact_option (const struct config *config, const char *section, const char *
   return false;
 }
 
+/* What the table has for exactly this section. */
+static void
+add_own_settings (const struct config *config, struct section *section)
+{
+  for (size_t i = 0; i < config->option_count; i++)
+    if (strcmp (config->options[i].section, section->name) == 0)
+      section_add_setting (section, &config->options[i], config->target);
+}
+
 /* [group NAME]: what all groups have, unless the group has an option of its own by that name, then its own. */
 static void
-settings_of_name (struct config *config, const char *name)
+add_wildcard_section (struct config *config, const char *name)
 {
   void *record = config->wildcard->record (config->target, name);
-  char *section = memory_format ("%s%s", config->wildcard->prefix, name);
+  char *full = memory_format ("%s%s", config->wildcard->prefix, name);
+  struct section *section = config_add_section (config, full);
 
   for (size_t i = 0; i < config->option_count; i++) {
     const struct option *option = &config->options[i];
-    if (option_is_wildcard (option) && record != NULL && !has_exact_option (config, section, option->key))
-      settings_add (config, option, memory_string (section), record);
+    if (option_is_wildcard (option) && record != NULL && !has_exact_option (config, full, option->key))
+      section_add_setting (section, option, record);
   }
-  for (size_t i = 0; i < config->option_count; i++)
-    if (strcmp (config->options[i].section, section) == 0)
-      settings_add (config, &config->options[i], memory_string (section), config->target);
-  free (section);
+  add_own_settings (config, section);
+  free (full);
 }
 
-/* Neighbours in the table stay neighbours, but a section that comes twice in it is one section. */
-static void
-settings_of_section (struct config *config, size_t first)
+bool
+config_has_reload (const struct config *config)
 {
-  const char *section = config->options[first].section;
-  if (option_is_wildcard (&config->options[first]) || wildcard_name (config, section) != NULL ||
-      config_find_section (config, section) != NULL)
-    return;
-  for (size_t i = first; i < config->option_count; i++)
-    if (strcmp (config->options[i].section, section) == 0)
-      settings_add (config, &config->options[i], memory_string (section), config->target);
+  for (size_t i = 0; i < config->option_count; i++)
+    if (config->options[i].reload != 0)
+      return true;
+  return false;
 }
 
 static void
@@ -103,30 +133,56 @@ flags_assert_unique (const struct config *config)
   for (size_t i = 0; i < config->option_count; i++)
     for (size_t j = 0; j < i; j++) {
       char one[FLAG_SIZE], other[FLAG_SIZE];
-      option_flag (&config->options[i], one);
-      option_flag (&config->options[j], other);
+      option_flag (&config->options[i], NULL, one);
+      option_flag (&config->options[j], NULL, other);
       assert (*one == '\0' || strcmp (one, other) != 0);
+      assert (*one == '\0' || *other == '\0' || config->options[i].letter == '\0' ||
+              config->options[i].letter != config->options[j].letter);
     }
 }
 
 struct config *
 config_create (const struct option *options, size_t count, void *target, const struct config_wildcard *wildcard)
 {
+  static const struct config_type *const no_types[] = { NULL };
   struct config *config = memory_new (1, sizeof *config);
-  *config = (struct config){ .options = options, .option_count = count, .target = target, .wildcard = wildcard };
+  *config = (struct config){
+    .options = options, .option_count = count, .target = target, .wildcard = wildcard, .types = no_types
+  };
 
   flags_assert_unique (config);
   for (size_t i = 0; i < count; i++)
-    settings_of_section (config, i);
+    if (!option_is_wildcard (&options[i]) && wildcard_name (config, options[i].section) == NULL &&
+        config_find_section (config, options[i].section) == NULL)
+      add_own_settings (config, config_add_section (config, options[i].section));
   for (size_t i = 0; wildcard != NULL && wildcard->names[i] != NULL; i++)
-    settings_of_name (config, wildcard->names[i]);
+    add_wildcard_section (config, wildcard->names[i]);
   return config;
 }
 
 void
-config_set_program (struct config *config, const char *program)
+config_set_program (struct config *config, const char *program, const char *default_path)
 {
   config->program = program;
+  config->default_path = default_path;
+}
+
+void
+section_destroy (struct section *section)
+{
+  for (size_t i = 0; i < section->count; i++) {
+    struct setting *setting = &section->settings[i];
+    enum option_type type = setting->option->type;
+    if (type == OPTION_TEXT || type == OPTION_PATH || type == OPTION_LIST)
+      *(char **) setting->field = NULL;
+    free (setting->text);
+    free (setting->source);
+  }
+  free (section->settings);
+  free (section->name);
+  free (section->instance);
+  free (section->source);
+  free (section);
 }
 
 void
@@ -134,42 +190,37 @@ config_destroy (struct config *config)
 {
   if (config == NULL)
     return;
-  for (size_t i = 0; i < config->setting_count; i++) {
-    struct setting *setting = &config->settings[i];
-    enum option_type type = setting->option->type;
-    if (type == OPTION_TEXT || type == OPTION_PATH || type == OPTION_LIST)
-      *(char **) setting->field = NULL;
-    free (setting->section);
-    free (setting->text);
-    free (setting->source);
-  }
-  free (config->settings);
+  for (size_t i = 0; i < config->section_count; i++)
+    section_destroy (config->sections[i]);
+  free (config->sections);
+  free (config->owners);
   free (config->path);
   free (config);
 }
 
-struct setting *
-config_find (const struct config *config, const char *section, const char *key)
+struct section *
+config_find_section (const struct config *config, const char *name)
 {
-  for (size_t i = 0; i < config->setting_count; i++)
-    if (strcmp (config->settings[i].section, section) == 0 && strcmp (config->settings[i].option->key, key) == 0)
-      return &config->settings[i];
+  for (size_t i = 0; i < config->section_count; i++)
+    if (strcmp (config->sections[i]->name, name) == 0)
+      return config->sections[i];
   return NULL;
 }
 
-const struct setting *
-config_find_section (const struct config *config, const char *section)
+struct setting *
+section_find (const struct section *section, const char *key)
 {
-  for (size_t i = 0; i < config->setting_count; i++)
-    if (strcmp (config->settings[i].section, section) == 0)
-      return &config->settings[i];
+  for (size_t i = 0; i < section->count; i++)
+    if (strcmp (section->settings[i].option->key, key) == 0)
+      return &section->settings[i];
   return NULL;
 }
 
 const char *
 config_source (const struct config *config, const char *section, const char *key)
 {
-  const struct setting *setting = config_find (config, section, key);
+  const struct section *place = config_find_section (config, section);
+  const struct setting *setting = place != NULL ? section_find (place, key) : NULL;
   return setting != NULL && setting->source != NULL ? setting->source : "default";
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,11 +32,11 @@ struct reading {
   const char *name; /* of the file, for errors */
   const char *next; /* what is not read yet */
   int line;
-  char section[SECTION_MAX]; /* "" before the first */
-  struct setting *last;      /* the key before this line, in this section; NULL: none */
-  bool waiting;              /* inih was given a line that must come back as a key */
-  bool goes_on;              /* and that line goes on with the list before it */
-  bool failed;               /* `error` is set: nothing more is read */
+  const struct section *section; /* NULL before the first */
+  struct setting *last;          /* the key before this line, in this section; NULL: none */
+  bool waiting;                  /* inih was given a line that must come back as a key */
+  bool goes_on;                  /* and that line goes on with the list before it */
+  bool failed;                   /* `error` is set: nothing more is read */
   struct error *error;
 };
 
@@ -43,33 +44,38 @@ static void
 list_sections (const struct config *config, struct buffer *out)
 {
   const struct config_wildcard *wildcard = config->wildcard;
-  const char *before = "";
+  size_t begin = out->length;
 
-  for (size_t i = 0; i < config->setting_count; i++) {
-    const char *section = config->settings[i].section;
-    if (strcmp (section, before) == 0 ||
-        (wildcard != NULL && strncmp (section, wildcard->prefix, strlen (wildcard->prefix)) == 0))
-      continue;
-    buffer_printf (out, "%s[%s]", *before != '\0' ? ", " : "", section);
-    before = section;
+  for (size_t i = 0; i < config->section_count; i++) {
+    const struct section *section = config->sections[i];
+    if (section->type == NULL &&
+        (wildcard == NULL || strncmp (section->name, wildcard->prefix, strlen (wildcard->prefix)) != 0))
+      buffer_printf (out, "%s[%s]", out->length > begin ? ", " : "", section->name);
   }
+  for (const struct config_type *const *type = config->types; *type != NULL; type++)
+    buffer_printf (out, "%s[%s NAME]", out->length > begin ? ", " : "", (*type)->name);
   if (wildcard == NULL)
     return;
-  buffer_printf (out, "%s[%sNAME] with NAME one of", *before != '\0' ? ", " : "", wildcard->prefix);
+  buffer_printf (out, "%s[%sNAME] with NAME one of", out->length > begin ? ", " : "", wildcard->prefix);
   for (const char *const *name = wildcard->names; *name != NULL; name++)
     buffer_printf (out, "%s %s", name != wildcard->names ? "," : "", *name);
 }
 
 static int
-unknown_section (const struct reading *reading)
+unknown_section (const struct reading *reading, const char *name)
 {
   const struct config *config = reading->config;
-  struct suggestion suggestion = { .word = reading->section };
+  struct suggestion suggestion = { .word = name };
   struct buffer text = { 0 };
 
-  for (size_t i = 0; i < config->setting_count; i++)
-    suggestion_consider (&suggestion, config->settings[i].section);
-  buffer_printf (&text, "unknown section [%.64s]", reading->section);
+  for (size_t i = 0; i < config->section_count; i++)
+    suggestion_consider (&suggestion, config->sections[i]->name);
+  for (const struct config_type *const *type = config->types; *type != NULL; type++) {
+    char *named = memory_format ("%s%s", (*type)->name, name + strcspn (name, " "));
+    suggestion_consider (&suggestion, named);
+    free (named);
+  }
+  buffer_printf (&text, "unknown section [%.64s]", name);
   if (*suggestion.best != '\0')
     buffer_printf (&text, ", did you mean [%s]?", suggestion.best);
   buffer_add_string (&text, *suggestion.best != '\0' ? " Allowed sections are " : "; allowed sections are ");
@@ -82,25 +88,41 @@ unknown_section (const struct reading *reading)
 static int
 unknown_key (const struct reading *reading, const char *key)
 {
-  const struct config *config = reading->config;
+  const struct section *section = reading->section;
   struct suggestion suggestion = { .word = key };
   struct buffer allowed = { 0 };
 
-  for (size_t i = 0; i < config->setting_count; i++) {
-    const struct setting *setting = &config->settings[i];
-    if (strcmp (setting->section, reading->section) != 0)
-      continue;
-    suggestion_consider (&suggestion, setting->option->key);
-    buffer_printf (&allowed, "%s%s", allowed.length > 0 ? ", " : "", setting->option->key);
+  for (size_t i = 0; i < section->count; i++) {
+    suggestion_consider (&suggestion, section->settings[i].option->key);
+    buffer_printf (&allowed, "%s%s", i > 0 ? ", " : "", section->settings[i].option->key);
   }
   if (*suggestion.best != '\0')
-    error_set (reading->error, "[%s] %.64s: unknown key, did you mean \"%s\"? Allowed keys are %.*s", reading->section,
+    error_set (reading->error, "[%s] %.64s: unknown key, did you mean \"%s\"? Allowed keys are %.*s", section->name,
                key, suggestion.best, (int) allowed.length, allowed.data);
   else
-    error_set (reading->error, "[%s] %.64s: unknown key; allowed keys are %.*s", reading->section, key,
+    error_set (reading->error, "[%s] %.64s: unknown key; allowed keys are %.*s", section->name, key,
                (int) allowed.length, allowed.data);
   buffer_free (&allowed);
   return -1;
+}
+
+/* "[send central]": once in a file, since a second one is meant to be another. */
+static int
+named_section (struct reading *reading, const struct config_type *type, const char *name)
+{
+  const char *own = name + strlen (type->name) + (name[strlen (type->name)] == ' ');
+  struct section *section = config_open_section (reading->config, type, own, strlen (own), reading->error);
+
+  if (section == NULL)
+    return error_prefix (reading->error, "[%.80s]: ", name);
+  if (section->reading == reading->config->readings)
+    return error_set (reading->error, "[%s]: stands in this file already, in line %d", name, section->line);
+  section->reading = reading->config->readings;
+  section->line = reading->line;
+  free (section->source);
+  section->source = memory_format ("%s:%d", reading->name, reading->line);
+  reading->section = section;
+  return 0;
 }
 
 /* "[section]", with nothing but a comment behind it. */
@@ -114,12 +136,14 @@ section_line (struct reading *reading, const char *line, size_t length)
     rest++;
   if (end == NULL || (rest < line + length && *rest != ';' && *rest != '#'))
     return error_set (reading->error, "expected \"[section]\", not \"%.*s\"", (int) (length < 64 ? length : 64), line);
-  if (name_length >= SECTION_MAX)
-    name_length = SECTION_MAX - 1; /* unknown in any case */
-  memcpy (reading->section, line + 1, name_length);
-  reading->section[name_length] = '\0';
+  char name[SECTION_MAX];
+  snprintf (name, sizeof name, "%.*s", (int) name_length, line + 1); /* one that is cut is unknown in any case */
   reading->last = NULL;
-  return config_find_section (reading->config, reading->section) != NULL ? 0 : unknown_section (reading);
+  const struct config_type *type = config_find_type (reading->config, name, strcspn (name, " "));
+  if (type != NULL)
+    return named_section (reading, type, name);
+  reading->section = config_find_section (reading->config, name);
+  return reading->section != NULL ? 0 : unknown_section (reading, name);
 }
 
 static int
@@ -153,7 +177,7 @@ line_check (struct reading *reading, const char *line, size_t length, char *into
     strcpy (into, "[ ]\n"); /* so that inih takes no line for a continuation across sections */
     return section_line (reading, line, length);
   }
-  if (*reading->section == '\0')
+  if (reading->section == NULL)
     return error_set (reading->error, "\"%.*s\" stands before the first [section]", (int) (length < 64 ? length : 64),
                       line);
   reading->goes_on = indented && memchr (line, '=', length) == NULL && memchr (line, ':', length) == NULL;
@@ -211,14 +235,14 @@ static int
 setting_read (struct reading *reading, struct setting *setting, const char *value)
 {
   if (!reading->goes_on && setting->reading == reading->config->readings)
-    return error_set (reading->error, "[%s] %s: stands in this file already, in line %d", setting->section,
+    return error_set (reading->error, "[%s] %s: stands in this file already, in line %d", setting->section->name,
                       setting->option->key, setting->line);
 
   char *text = reading->goes_on ? memory_format ("%s,%s", setting->text, value) : memory_string (value);
   int result = setting_set (setting, text, reading->error);
   free (text);
   if (result != 0)
-    return error_prefix (reading->error, "[%s] %s: ", setting->section, setting->option->key);
+    return error_prefix (reading->error, "[%s] %s: ", setting->section->name, setting->option->key);
   reading->last = setting;
   if (reading->goes_on)
     return 0;
@@ -238,7 +262,7 @@ key_take (void *context, const char *section, const char *key, const char *value
   (void) section; /* cut to 49 bytes there; reading->section is whole */
 
   reading->waiting = false;
-  struct setting *setting = config_find (reading->config, reading->section, key);
+  struct setting *setting = section_find (reading->section, key);
   if (*key == '\0')
     result = error_set (reading->error, "expected \"key = value\"");
   else if (setting == NULL)

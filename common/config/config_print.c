@@ -1,7 +1,11 @@
-/* The option table for people: --print-config, the options' part of --help, docs/configuration.md. */
+/* The option table for people: --print-config, and the options' part of --help. */
 #include "common/config/config_private.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "synop/memory.h"
 
 #define COLUMNS 100
 
@@ -48,9 +52,8 @@ default_text (const struct option *option)
   return option_is_wildcard (option) ? "inherited" : "unset";
 }
 
-/* "1s; from 10ms to 1h" */
-static void
-describe_limits (const struct option *option, struct buffer *out)
+void
+option_describe_limits (const struct option *option, struct buffer *out)
 {
   buffer_add_string (out, default_text (option));
   if (option->minimum != NULL && option->maximum != NULL)
@@ -95,12 +98,6 @@ wrap (struct buffer *out, const char *text, size_t used, const char *margin)
   buffer_add (out, "\n", 1);
 }
 
-static bool
-begins_section (const struct config *config, size_t index)
-{
-  return index == 0 || strcmp (config->settings[index].section, config->settings[index - 1].section) != 0;
-}
-
 /* ---- --print-config ---- */
 
 /* A long list goes on in further lines, where that can be read back as what it is. */
@@ -128,23 +125,32 @@ print_value (struct buffer *out, const struct setting *setting)
   buffer_add (out, "\n", 1);
 }
 
+/* `source` NULL: it stands in no section that there is. */
 static void
-print_setting (struct buffer *out, const struct setting *setting)
+print_note (struct buffer *out, const struct option *option, bool needs_restart, const char *source)
 {
-  const struct option *option = setting->option;
   struct buffer note = { 0 };
 
   buffer_add_string (out, "# ");
   wrap (out, option->help, 2, "# ");
   option_describe_type (option, &note);
   buffer_add_string (&note, ". Default: ");
-  describe_limits (option, &note);
-  buffer_printf (&note, ". Set by: %s.", setting->source != NULL ? setting->source : "default");
+  option_describe_limits (option, &note);
+  buffer_add_string (&note, needs_restart ? ". Needs a restart." : ".");
+  if (source != NULL)
+    buffer_printf (&note, " Set by: %s.", source);
   buffer_add (&note, "", 1);
   buffer_add_string (out, "# ");
   wrap (out, note.data, 2, "# ");
   buffer_free (&note);
+}
 
+static void
+print_setting (struct buffer *out, const struct setting *setting, bool needs_restart)
+{
+  const struct option *option = setting->option;
+
+  print_note (out, option, needs_restart, setting->source != NULL ? setting->source : "default");
   if (setting_is_unset (setting)) {
     buffer_printf (out, "# %s =\n", option->key);
     return;
@@ -153,42 +159,82 @@ print_setting (struct buffer *out, const struct setting *setting)
   print_value (out, setting);
 }
 
+static bool
+has_section_of (const struct config *config, const struct config_type *type)
+{
+  for (size_t i = 0; i < config->section_count; i++)
+    if (config->sections[i]->type == type)
+      return true;
+  return false;
+}
+
+/* Of a type that has no section yet one to be filled in, as a comment. */
+static void
+print_blank_section (struct buffer *out, const struct config_type *type)
+{
+  buffer_printf (out, "# [%s NAME]\n# ", type->name);
+  wrap (out, type->help, 2, "# ");
+  for (size_t i = 0; i < type->option_count; i++) {
+    const struct option *option = &type->options[i];
+    const char *value = option->fallback != NULL ? option->fallback : "";
+    buffer_add_string (out, i == 0 ? "#\n" : "\n");
+    print_note (out, option, false, NULL);
+    buffer_printf (out, "# %s =%s%s\n", option->key, *value != '\0' ? " " : "", value);
+  }
+}
+
 void
 config_print (const struct config *config, struct buffer *out)
 {
-  for (size_t i = 0; i < config->setting_count; i++) {
-    const struct setting *setting = &config->settings[i];
-    if (begins_section (config, i))
-      buffer_printf (out, "%s[%s]\n", i > 0 ? "\n" : "", setting->section);
-    else
-      buffer_add (out, "\n", 1);
-    print_setting (out, setting);
+  bool reloads = config_has_reload (config);
+
+  for (size_t i = 0; i < config->section_count; i++) {
+    const struct section *section = config->sections[i];
+    buffer_printf (out, "%s[%s]\n", i > 0 ? "\n" : "", section->name);
+    for (size_t j = 0; j < section->count; j++) {
+      const struct setting *setting = &section->settings[j];
+      buffer_add_string (out, j > 0 ? "\n" : "");
+      print_setting (out, setting, reloads && section->type == NULL && setting->option->reload == 0);
+    }
   }
+  for (const struct config_type *const *type = config->types; *type != NULL; type++)
+    if (!has_section_of (config, *type)) {
+      buffer_add_string (out, "\n");
+      print_blank_section (out, *type);
+    }
 }
 
 /* ---- --help ---- */
 
 #define MARGIN 30
+static const char margin[MARGIN + 1] = "                              ";
+
+static void
+print_entry (struct buffer *out, const char *name, const char *text)
+{
+  buffer_add_string (out, name);
+  if (strlen (name) + 2 > MARGIN)
+    buffer_printf (out, "\n%s", margin);
+  else
+    buffer_add (out, margin, MARGIN - strlen (name));
+  wrap (out, text, MARGIN, margin);
+}
 
 static void
 print_option (struct buffer *out, const struct option *option, const char *name)
 {
-  static const char margin[MARGIN + 1] = "                              ";
-  struct buffer text = { 0 };
-  size_t begin = out->length;
+  struct buffer entry = { 0 }, text = { 0 };
 
-  buffer_add_string (out, "  ");
-  describe_flag (option, name, out);
-  size_t column = out->length - begin;
-  if (column + 2 > MARGIN) {
-    buffer_printf (out, "\n%s", margin);
-  } else {
-    buffer_add (out, margin, MARGIN - column);
-  }
+  buffer_add_string (&entry, "  ");
+  if (option->letter != '\0' && *name == '-')
+    buffer_printf (&entry, "-%c, ", option->letter);
+  describe_flag (option, name, &entry);
+  buffer_add (&entry, "", 1);
   buffer_printf (&text, "%s Default: ", option->help);
-  describe_limits (option, &text);
+  option_describe_limits (option, &text);
   buffer_add (&text, ".", 2); /* and its NUL */
-  wrap (out, text.data, MARGIN, margin);
+  print_entry (out, entry.data, text.data);
+  buffer_free (&entry);
   buffer_free (&text);
 }
 
@@ -213,7 +259,7 @@ print_options (const struct config *config, struct buffer *out, bool with_flag)
   for (size_t i = 0; i < config->option_count; i++) {
     const struct option *option = &config->options[i];
     char flag[FLAG_SIZE + 2] = "--";
-    option_flag (option, flag + 2);
+    option_flag (option, NULL, flag + 2);
     if ((flag[2] != '\0') != with_flag)
       continue;
     if (before == NULL && !with_flag)
@@ -230,55 +276,48 @@ print_options (const struct config *config, struct buffer *out, bool with_flag)
   }
 }
 
+/* What every command has. */
+static void
+print_common (const struct config *config, struct buffer *out)
+{
+  if (config->default_path != NULL) {
+    char *text = memory_format ("The file to read, instead of %s if that exists.", config->default_path);
+    print_entry (out, "  -c, --config FILE", text);
+    free (text);
+    print_entry (
+        out, "  --print-config",
+        "Every option with its value and where that came from, as a valid INI file; with --markdown as a table.");
+  }
+  print_entry (out, "  -v, --verbose", "More on standard error: one log_level more each time it is given, as in -vv.");
+  print_entry (out, "  -h, --help", "This page.");
+  print_entry (out, "  -V, --version", "The version.");
+}
+
+static void
+print_type (const struct config *config, struct buffer *out, const struct config_type *type)
+{
+  char *text = memory_format ("%s Any number of these sections%s%s%s.", type->help,
+                              config->types_have_flags ? "; on the command line --" : "",
+                              config->types_have_flags ? type->name : "", config->types_have_flags ? ".NAME.KEY" : "");
+
+  buffer_printf (out, "\n[%s NAME]\n  ", type->name);
+  wrap (out, text, 2, "  ");
+  free (text);
+  for (size_t i = 0; i < type->option_count; i++) {
+    char place[FLAG_SIZE / 2], flag[FLAG_SIZE + 2] = "--";
+    snprintf (place, sizeof place, "%s.NAME", type->name);
+    option_flag (&type->options[i], place, flag + 2);
+    print_option (out, &type->options[i], config->types_have_flags && flag[2] != '\0' ? flag : type->options[i].key);
+  }
+}
+
 void
 config_print_help (const struct config *config, struct buffer *out)
 {
+  print_common (config, out);
+  buffer_add_string (out, "\n");
   print_options (config, out, true);
   print_options (config, out, false);
-}
-
-/* ---- docs/configuration.md ---- */
-
-/* A '|' would end the cell. */
-static void
-add_cell (struct buffer *out, const char *text, size_t length)
-{
-  for (size_t i = 0; i < length; i++)
-    buffer_printf (out, "%s%c", text[i] == '|' ? "\\" : "", text[i]);
-}
-
-void
-config_print_markdown (const struct config *config, struct buffer *out)
-{
-  const char *before = "";
-
-  for (size_t i = 0; i < config->option_count; i++) {
-    const struct option *option = &config->options[i];
-    struct buffer type = { 0 };
-    char flag[FLAG_SIZE];
-
-    if (strcmp (before, option->section) != 0) {
-      bool wildcard = option_is_wildcard (option);
-      buffer_printf (out, "%s## [%.*s%s]\n\n", *before != '\0' ? "\n" : "", (int) (strlen (option->section) - wildcard),
-                     option->section, wildcard ? "NAME" : "");
-      buffer_add_string (out, "| key | command line | value | default and limits | meaning |\n"
-                              "| --- | --- | --- | --- | --- |\n");
-      before = option->section;
-    }
-    option_flag (option, flag);
-    buffer_printf (out, "| `%s` | ", option->key);
-    if (*flag != '\0')
-      buffer_printf (out, "`--%s%s`", flag, option->type == OPTION_BOOLEAN ? "[=yes\\|no]" : "");
-    buffer_add_string (out, " | ");
-    option_describe_type (option, &type);
-    add_cell (out, type.data, type.length);
-    buffer_add_string (out, " | ");
-    buffer_clear (&type);
-    describe_limits (option, &type);
-    add_cell (out, type.data, type.length);
-    buffer_add_string (out, " | ");
-    add_cell (out, option->help, strlen (option->help));
-    buffer_add_string (out, " |\n");
-    buffer_free (&type);
-  }
+  for (const struct config_type *const *type = config->types; *type != NULL; type++)
+    print_type (config, out, *type);
 }

@@ -1,37 +1,75 @@
-/* What the parts of the configuration share: config.c (the settings), config_value.c (their values), config_file.c (the
- * INI), config_arguments.c (the command line), config_print.c (for people), config_suggest.c (did you mean),
- * config_reload.c (reading again). */
+/* What the parts of the configuration share: config.c (sections and their settings), config_types.c (sections that users
+ * name), config_value.c (values), config_file.c (the INI), config_arguments.c (the command line), config_print.c and
+ * config_markdown.c (for people), config_suggest.c (did you mean), config_reload.c (reading again). */
 #ifndef SYNOP_CONFIG_PRIVATE_H
 #define SYNOP_CONFIG_PRIVATE_H
 
 #include "synop/config.h"
+#include "synop/config_suggest.h"
 
 /* One option at one place: an option of "group *" is a setting in each group. */
 struct setting {
   const struct option *option;
-  char *section; /* "group cpu_usage" where the option says "group *" */
-  char *text;    /* the value as it was given, blanks taken off; "" when there is none */
-  char *source;  /* NULL: default */
+  const struct section *section;
+  char *text;   /* the value as it was given, blanks taken off; "" when there is none */
+  char *source; /* NULL: default */
   void *field;
   unsigned reading; /* which file it was read from last: a number, 0 for none */
   int line;         /* and its line there */
 };
 
+struct section {
+  char *name; /* "group cpu_usage" where the option says "group *" */
+  struct setting *settings;
+  size_t count;
+
+  /* Of one that a user named; else NULL. */
+  const struct config_type *type;
+  void *instance;
+  char *source;     /* the line of its "[TYPE NAME]", or the command line */
+  unsigned reading; /* as in a setting, of that line */
+  int line;
+};
+
+struct owner {
+  const struct config_type *type;
+  config_change_fn change;
+  void *context;
+};
+
 struct config {
-  const char *program; /* NULL: not told */
+  const char *program;      /* NULL: not told */
+  const char *default_path; /* NULL: no file is read */
   const struct option *options;
   size_t option_count;
   void *target;
   const struct config_wildcard *wildcard;
-  struct setting *settings; /* in the order in which people see them: a section's are neighbours */
-  size_t setting_count;
+  const struct config_type *const *types; /* NULL-terminated */
+  bool types_have_flags;
+  struct section **sections; /* in the order in which people see them */
+  size_t section_count;
+  struct owner *owners;
+  size_t owner_count;
   unsigned readings;
   char *path; /* the file that was read last; NULL: none */
 };
 
-struct setting *config_find (const struct config *config, const char *section, const char *key);
-/* Where options of a section that has this name lie; NULL: no such section. */
-const struct setting *config_find_section (const struct config *config, const char *section);
+struct section *config_add_section (struct config *config, const char *name);
+void section_add_setting (struct section *section, const struct option *option, void *record);
+void section_destroy (struct section *section);
+/* NULL: there is none. */
+struct section *config_find_section (const struct config *config, const char *name);
+struct setting *section_find (const struct section *section, const char *key);
+
+/* The name of a named section: what stands behind its type. */
+const char *section_own_name (const struct section *section);
+/* The type that the first `length` characters name; NULL: none. */
+const struct config_type *config_find_type (const struct config *config, const char *name, size_t length);
+/* [TYPE NAME], which is made unless it is there; NULL and error: that can be no name. */
+struct section *config_open_section (struct config *config, const struct config_type *type, const char *name,
+                                     size_t length, struct error *error);
+/* What the types say of their sections, once all is read. */
+int config_check_sections (const struct config *config, struct error *error);
 
 #define VALUE_MAX 4096 /* characters: what a path can have */
 /* Checks and takes a value; on an error, which says what is expected but not where, the old one stays. */
@@ -41,18 +79,15 @@ bool setting_is_unset (const struct setting *setting);
 
 /* The type as people write it: "DURATION", "yes|no", "error|warning". */
 void option_describe_type (const struct option *option, struct buffer *out);
+/* "1s; from 10ms to 1h" */
+void option_describe_limits (const struct option *option, struct buffer *out);
 bool option_is_wildcard (const struct option *option);
-#define FLAG_SIZE 64
-/* The name on the command line without its dashes; "" when there is none. */
-void option_flag (const struct option *option, char flag[FLAG_SIZE]);
-
-/* The candidate that looks most like a word; "" when none looks much like it. */
-#define SUGGESTION_MAX 64
-struct suggestion {
-  const char *word;
-  char best[SUGGESTION_MAX + 1];
-  size_t distance;
-};
-void suggestion_consider (struct suggestion *suggestion, const char *candidate);
+/* Whether a reload of this program takes anything over. */
+bool config_has_reload (const struct config *config);
+#define FLAG_SIZE 256
+/* The name on the command line without its dashes; "" when there is none. `section`: "send.central" of what a user
+ * named, else NULL. */
+void option_flag (const struct option *option, const char *section, char flag[FLAG_SIZE]);
+void setting_flag (const struct setting *setting, char flag[FLAG_SIZE]);
 
 #endif

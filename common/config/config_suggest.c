@@ -1,5 +1,6 @@
 /* "Did you mean": the fewest letters to add, drop, change or swap with their neighbours. */
-#include "common/config/config_private.h"
+#include "synop/config_suggest.h"
+#include "synop/config.h"
 
 #include <string.h>
 
@@ -47,4 +48,15 @@ suggestion_consider (struct suggestion *suggestion, const char *candidate)
     strcpy (suggestion->best, candidate);
     suggestion->distance = away;
   }
+}
+
+void
+config_hint_nearest (struct error *error, const char *word, const char *const *candidates)
+{
+  struct suggestion suggestion = { .word = word };
+
+  for (; *candidates != NULL; candidates++)
+    suggestion_consider (&suggestion, *candidates);
+  if (*suggestion.best != '\0' && suggestion.distance > 0)
+    error_set (error, "%s; did you mean %s?", error->text, suggestion.best);
 }

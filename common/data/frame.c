@@ -93,34 +93,34 @@ struct intake {
   struct wire *wire;
   const struct group *group;
   struct table *table;
+  const struct table *last; /* the group's table before; NULL: none */
   size_t rows;
   bool has_column; /* one at least is there, so that each row has a byte behind it */
 };
 
-static void
-value_read (struct intake *intake, size_t row, size_t column)
+/* Into `cell`, when there is a table. */
+static inline void
+value_read (struct intake *intake, const struct metric *metric, struct value *cell)
 {
-  struct wire *wire = intake->wire;
+  struct wire_token token = wire_next (intake->wire);
   struct table *table = intake->table;
-  enum metric_kind kind = intake->group->metrics[column].kind;
-  struct wire_token token = wire_next (wire);
 
   if (token.type == WIRE_NIL)
     return;
-  if (token.type == WIRE_UINT && kind != TEXT) {
+  if (token.type == WIRE_UINT && metric->kind != TEXT) {
     if (table != NULL)
-      table_set_uint (table, row, column, token.as.u);
-  } else if (token.type == WIRE_INT && kind == GAUGE) {
+      *cell = (struct value){ .type = VALUE_UINT, .as.u = token.as.u };
+  } else if (token.type == WIRE_INT && metric->kind == GAUGE) {
     if (table != NULL)
-      table_set_int (table, row, column, token.as.i);
-  } else if (token.type == WIRE_REAL && kind == GAUGE) {
+      *cell = (struct value){ .type = VALUE_INT, .as.i = token.as.i };
+  } else if (token.type == WIRE_REAL && metric->kind == GAUGE) {
     if (table != NULL && isfinite (token.as.d))
-      table_set_real (table, row, column, token.as.d);
-  } else if (token.type == WIRE_TEXT && kind == TEXT && token.length <= TABLE_TEXT_MAX) {
+      *cell = (struct value){ .type = VALUE_REAL, .as.d = token.as.d };
+  } else if (token.type == WIRE_TEXT && metric->kind == TEXT && token.length <= TABLE_TEXT_MAX) {
     if (table != NULL)
-      table_set_text (table, row, column, (const char *) token.as.bytes, token.length);
+      *cell = table_keep_text (table, (const char *) token.as.bytes, token.length);
   } else {
-    wire->bad = true;
+    intake->wire->bad = true;
   }
 }
 
@@ -130,24 +130,51 @@ label_at (const char *base, const char *label, size_t length)
   return (struct table_label){ .offset = (uint32_t) (label - base), .length = (uint32_t) length };
 }
 
-/* An array of texts; when it is checked, none may be there twice. */
+/* An array of texts that are those of the table before, as mostly: they were checked. False: they are others, and nothing
+ * is read. */
+static bool
+labels_stand (struct intake *intake)
+{
+  struct wire ahead = *intake->wire;
+
+  for (size_t row = 0; row < intake->rows; row++) {
+    size_t length;
+    const char *label = wire_text (&ahead, &length, TABLE_LABEL_MAX);
+
+    if (!table_row_is (intake->last, row, label, length))
+      return false;
+  }
+  *intake->wire = ahead;
+  return true;
+}
+
+/* An array of texts: none may be there twice. */
 static void
-label_array_read (struct intake *intake)
+labels_check (struct intake *intake)
 {
   const char *base = (const char *) intake->wire->at;
-  struct label_set *seen = intake->table == NULL ? label_set_create (intake->rows) : NULL;
+  struct label_set *seen = label_set_create (intake->rows);
 
   for (size_t row = 0; row < intake->rows && !intake->wire->bad; row++) {
     size_t length;
     const char *label = wire_text (intake->wire, &length, TABLE_LABEL_MAX);
 
-    if (intake->table != NULL)
-      table_add_row (intake->table, label, length);
-    else if (!intake->wire->bad &&
-             (!label_is_sound (label, length) || !label_set_add (seen, base, label_at (base, label, length))))
+    if (!intake->wire->bad &&
+        (!label_is_sound (label, length) || !label_set_add (seen, base, label_at (base, label, length))))
       intake->wire->bad = true;
   }
   label_set_destroy (seen);
+}
+
+static void
+labels_take (struct intake *intake)
+{
+  for (size_t row = 0; row < intake->rows; row++) {
+    size_t length;
+    const char *label = wire_text (intake->wire, &length, TABLE_LABEL_MAX);
+
+    table_add_row (intake->table, label, length);
+  }
 }
 
 /* nil, a count, or an array of texts. */
@@ -163,7 +190,10 @@ labels_read (struct intake *intake)
   }
   intake->rows = (size_t) rows;
   if (token.type == WIRE_ARRAY) {
-    label_array_read (intake);
+    if (intake->table != NULL)
+      labels_take (intake);
+    else if (intake->last == NULL || !labels_stand (intake))
+      labels_check (intake);
     return;
   }
   for (size_t row = 0; intake->table != NULL && row < intake->rows; row++) {
@@ -172,21 +202,57 @@ labels_read (struct intake *intake)
   }
 }
 
+/* An array of one value for each metric of the node; returns how many those are. */
+static size_t
+node_values_read (struct intake *intake)
+{
+  const struct group *group = intake->group;
+  struct wire *wire = intake->wire;
+  struct value *cells = intake->table == NULL ? NULL : table_cells (intake->table, TABLE_NODE);
+  size_t count = wire_array (wire, SCHEMA_METRICS_MAX), of_node = 0;
+
+  for (size_t column = 0; column < group->metric_count && !wire->bad; column++)
+    if ((group->metrics[column].flags & METRIC_OF_NODE) != 0) {
+      value_read (intake, &group->metrics[column], cells == NULL ? NULL : &cells[column]);
+      of_node++;
+    }
+  if (count != of_node)
+    wire->bad = true;
+  return of_node;
+}
+
+/* An array of one value for each row. */
 static void
-columns_read (struct intake *intake)
+column_read (struct intake *intake, size_t column)
+{
+  const struct group *group = intake->group;
+  struct wire *wire = intake->wire;
+  struct value *cell = intake->table == NULL || intake->rows == 0 ? NULL : table_cells (intake->table, 0) + column;
+
+  if (wire_array (wire, TABLE_ROWS_MAX) != intake->rows)
+    wire->bad = true;
+  intake->has_column = true;
+  for (size_t row = 0; row < intake->rows && !wire->bad; row++)
+    value_read (intake, &group->metrics[column], cell == NULL ? NULL : cell + row * group->metric_count);
+}
+
+/* An array of one column for each of the `left` other metrics. */
+static void
+columns_read (struct intake *intake, size_t left)
 {
   const struct group *group = intake->group;
   struct wire *wire = intake->wire;
 
-  for (size_t column = 0; column < group->metric_count && !wire->bad; column++) {
-    if ((group->metrics[column].flags & METRIC_OF_NODE) != 0 || wire_nil (wire))
-      continue;
-    if (wire_array (wire, TABLE_ROWS_MAX) != intake->rows)
-      wire->bad = true;
-    intake->has_column = true;
-    for (size_t row = 0; row < intake->rows && !wire->bad; row++)
-      value_read (intake, row, column);
-  }
+  if (wire_array (wire, SCHEMA_METRICS_MAX) != left)
+    wire->bad = true;
+  for (size_t column = 0; left > 0 && !wire->bad; column++)
+    if ((group->metrics[column].flags & METRIC_OF_NODE) == 0) {
+      left--;
+      if (!wire_nil (wire))
+        column_read (intake, column);
+    }
+  if (intake->rows != 0 && !intake->has_column)
+    wire->bad = true; /* else a few bytes would be worth any number of rows */
 }
 
 static void
@@ -208,34 +274,21 @@ static bool
 table_read (struct intake *intake, uint32_t fields)
 {
   struct wire *wire = intake->wire;
-  const struct group *group = intake->group;
-  size_t of_node = group_node_metrics (group);
   int64_t period_ns = (int64_t) wire_uint (wire, INT64_MAX);
 
   error_text_read (intake);
   labels_read (intake);
-  if (intake->rows != 0 && of_node == group->metric_count)
-    wire->bad = true;
-  if (wire_array (wire, SCHEMA_METRICS_MAX) != of_node)
-    wire->bad = true;
-  for (size_t column = 0; column < group->metric_count && !wire->bad; column++)
-    if ((group->metrics[column].flags & METRIC_OF_NODE) != 0)
-      value_read (intake, TABLE_NODE, column);
-  if (wire_array (wire, SCHEMA_METRICS_MAX) != group->metric_count - of_node)
-    wire->bad = true;
-  columns_read (intake);
-  if (intake->rows != 0 && !intake->has_column)
-    wire->bad = true; /* else a few bytes would be worth any number of rows */
+  columns_read (intake, intake->group->metric_count - node_values_read (intake));
   wire_skip_items (wire, fields - TABLE_FIELDS);
   if (intake->table != NULL)
     intake->table->period_ns = period_ns;
   return !wire->bad;
 }
 
-/* All tables: into nowhere when `sink` is NULL, else as `sink` says. */
+/* All tables: into nowhere when they are checked only, else as `sink` says. */
 static int
 tables_read (struct wire *wire, const struct frame_header *header, const struct schema *schema,
-             const struct frame_sink *sink, struct error *error)
+             const struct frame_sink *sink, bool check, struct error *error)
 {
   bool seen[SCHEMA_GROUPS_MAX] = { false };
   size_t cells = 0;
@@ -253,8 +306,10 @@ tables_read (struct wire *wire, const struct frame_header *header, const struct 
 
     struct intake intake = { .wire = wire, .group = schema->groups[group] };
 
-    if (sink != NULL)
+    if (!check)
       intake.table = sink->take (sink->context, group);
+    else if (sink->last != NULL)
+      intake.last = sink->last (sink->context, group);
     if (intake.table != NULL) {
       assert (intake.table->group->metric_count == intake.group->metric_count);
       intake.table->monotonic_ns = header->monotonic_ns;
@@ -284,10 +339,10 @@ frame_read_tables (const void *bytes, size_t length, const struct frame_header *
 
   struct wire tables = wire;
 
-  if (tables_read (&wire, header, schema, NULL, error) != 0)
+  if (tables_read (&wire, header, schema, sink, true, error) != 0)
     return -1;
   wire_skip_items (&wire, fields - FRAME_FIELDS);
   if (wire.bad || wire.at != wire.end)
     return error_set (error, "there is something broken behind the frame's tables");
-  return tables_read (&tables, header, schema, sink, error);
+  return tables_read (&tables, header, schema, sink, false, error);
 }

@@ -56,27 +56,30 @@ folds_write (const struct sheet *sheet, const struct report_fold *folds)
 
 /* ---- rows ---- */
 
+/* One member of an object, of a row's values and those before it. `before` and `folds` may be NULL. */
+static inline void
+metric_write (const struct sheet *sheet, size_t i, const struct value *now, const struct value *before,
+              struct report_fold *folds)
+{
+  const struct metric *metric = &sheet->group->metrics[i];
+  struct value value = report_value (metric, &now[i], before == NULL ? NULL : &before[i], sheet->elapsed_ns);
+
+  if (folds != NULL)
+    report_fold_add (&folds[i], metric->fold, &value);
+  json_key (sheet->json, metric->name);
+  sheet_value_write (sheet, metric, &value);
+}
+
 /* The members of a row's object. `folds` may be NULL. */
 static void
 row_values_write (const struct sheet *sheet, size_t row, size_t before, struct report_fold *folds)
 {
-  const struct group *group = sheet->group;
-  const struct value *now = group->metric_count == 0 ? NULL : table_get (sheet->now, row, 0);
-  const struct value *then = before == SIZE_MAX || now == NULL ? NULL : table_get (sheet->before, before, 0);
+  const struct value *now = table_cells (sheet->now, row);
+  const struct value *then = before == SIZE_MAX ? NULL : table_cells (sheet->before, before);
 
-  for (size_t i = 0; i < group->metric_count; i++) {
-    const struct metric *metric = &group->metrics[i];
-
-    if ((metric->flags & METRIC_OF_NODE) != 0)
-      continue;
-
-    struct value value = report_value (metric, &now[i], then == NULL ? NULL : &then[i], sheet->elapsed_ns);
-
-    if (folds != NULL)
-      report_fold_add (&folds[i], metric->fold, &value);
-    json_key (sheet->json, metric->name);
-    sheet_value_write (sheet, metric, &value);
-  }
+  for (size_t i = 0; i < sheet->group->metric_count; i++)
+    if ((sheet->group->metrics[i].flags & METRIC_OF_NODE) == 0)
+      metric_write (sheet, i, now, then, folds);
 }
 
 /* `folds` NULL: the row does not count. */
@@ -133,18 +136,12 @@ rows_write (const struct sheet *sheet)
 static void
 node_values_write (const struct sheet *sheet)
 {
-  for (size_t i = 0; i < sheet->group->metric_count; i++) {
-    const struct metric *metric = &sheet->group->metrics[i];
+  const struct value *now = table_cells (sheet->now, TABLE_NODE);
+  const struct value *before = sheet->before == NULL ? NULL : table_cells (sheet->before, TABLE_NODE);
 
-    if ((metric->flags & METRIC_OF_NODE) == 0)
-      continue;
-
-    const struct value *before = sheet->before == NULL ? NULL : table_get (sheet->before, TABLE_NODE, i);
-    struct value value = report_value (metric, table_get (sheet->now, TABLE_NODE, i), before, sheet->elapsed_ns);
-
-    json_key (sheet->json, metric->name);
-    sheet_value_write (sheet, metric, &value);
-  }
+  for (size_t i = 0; i < sheet->group->metric_count; i++)
+    if ((sheet->group->metrics[i].flags & METRIC_OF_NODE) != 0)
+      metric_write (sheet, i, now, before, NULL);
 }
 
 struct sheet
@@ -202,10 +199,11 @@ selection_same_section (const struct selection *selection, size_t one, size_t ot
   return a == b || strcmp (a == NULL ? "" : a, b == NULL ? "" : b) == 0;
 }
 
+/* From the last on: groups of a section mostly stand together. */
 static bool
 section_is_written (const struct selection *selection, size_t i)
 {
-  for (size_t j = 0; j < i; j++)
+  for (size_t j = i; j-- > 0;)
     if (selection_shows (selection, j) && selection_same_section (selection, i, j))
       return true;
   return false;

@@ -186,11 +186,15 @@ rows_fold (const struct report_group *pair, struct report_fold *folds, struct re
 
     if (!report_row_counts (&gates, now, row))
       continue;
+
+    const struct value *cells = table_cells (now, row);
+    const struct value *cells_then = then == SIZE_MAX ? NULL : table_cells (before, then);
+
     for (size_t i = 0; i < group->metric_count; i++) {
       if (!report_folds (&group->metrics[i]))
         continue;
-      struct value value = report_value (&group->metrics[i], table_get (now, row, i),
-                                         then == SIZE_MAX ? NULL : table_get (before, then, i), elapsed_ns);
+      struct value value =
+          report_value (&group->metrics[i], &cells[i], cells_then == NULL ? NULL : &cells_then[i], elapsed_ns);
 
       if (folded)
         report_fold_add (&folds[i], group->metrics[i].fold, &value);
@@ -206,23 +210,28 @@ report_cluster_values (const struct report_group *pair, struct value *values, st
 {
   const struct group *group = pair->now->group;
   const struct table *before = report_before (pair);
+  const struct value *cells = table_cells (pair->now, TABLE_NODE);
+  const struct value *cells_before = before == NULL ? NULL : table_cells (before, TABLE_NODE);
+  int64_t elapsed_ns = report_elapsed_ns (pair);
+  bool has_rows = pair->now->rows > 0;
   struct report_fold folds[SCHEMA_METRICS_MAX];
 
   assert (group->metric_count <= SCHEMA_METRICS_MAX);
-  memset (folds, 0, group->metric_count * sizeof folds[0]);
   if (ranges != NULL && (group->flags & GROUP_ROWS) != 0)
     memset (ranges, 0, group->metric_count * sizeof ranges[0]);
-  rows_fold (pair, folds, ranges, searched);
+  if (has_rows) {
+    memset (folds, 0, group->metric_count * sizeof folds[0]);
+    rows_fold (pair, folds, ranges, searched);
+  }
   for (size_t i = 0; i < group->metric_count; i++) {
     const struct metric *metric = &group->metrics[i];
 
-    if (metric->kind == TEXT)
-      values[i] = (struct value){ .type = VALUE_MISSING };
-    else if ((metric->flags & METRIC_OF_NODE) == 0)
+    if (metric->kind != TEXT && (metric->flags & METRIC_OF_NODE) != 0)
+      values[i] = report_value (metric, &cells[i], cells_before == NULL ? NULL : &cells_before[i], elapsed_ns);
+    else if (metric->kind != TEXT && has_rows)
       values[i] = report_fold_value (&folds[i], metric->fold);
     else
-      values[i] = report_value (metric, table_get (pair->now, TABLE_NODE, i),
-                                before == NULL ? NULL : table_get (before, TABLE_NODE, i), report_elapsed_ns (pair));
+      values[i] = (struct value){ .type = VALUE_MISSING };
   }
 }
 

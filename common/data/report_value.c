@@ -22,12 +22,13 @@ real_value (double number)
 static struct value
 value_scale (const struct metric *metric, const struct value *value)
 {
+  if (metric->times <= 1 && metric->per <= 1)
+    return value->type == VALUE_REAL ? real_value (value->as.d) : *value;
+
   uint32_t times = metric->times == 0 ? 1 : metric->times;
   uint32_t per = metric->per == 0 ? 1 : metric->per;
   struct value scaled = { .type = value->type };
 
-  if (times == 1 && per == 1)
-    return value->type == VALUE_REAL ? real_value (value->as.d) : *value;
   if (per == 1 && value->type == VALUE_UINT && !__builtin_mul_overflow (value->as.u, times, &scaled.as.u))
     return scaled;
   if (per == 1 && value->type == VALUE_INT && !__builtin_mul_overflow (value->as.i, (int64_t) times, &scaled.as.i))

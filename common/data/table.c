@@ -222,16 +222,18 @@ table_add_row (struct table *table, const char *label, size_t label_length)
   size_t row = table->rows;
   char mended[TABLE_LABEL_MAX];
   size_t columns = table->group->metric_count;
+  bool known = label_is_known (table, label, label_length);
 
   if (row >= TABLE_ROWS_MAX) {
     snprintf (table->error, sizeof table->error, "more than %d rows", TABLE_ROWS_MAX);
     return SIZE_MAX;
   }
-  if (!label_is_known (table, label, label_length) && !label_is_sound (label, label_length)) {
+  if (!known && !label_is_sound (label, label_length)) {
     label_length = label_mend (mended, label, label_length);
     label = mended;
+    known = label_is_known (table, label, label_length);
   }
-  if (!label_is_known (table, label, label_length) && !label_add (table, label, label_length)) {
+  if (!known && !label_add (table, label, label_length)) {
     table_complain (table, "%s \"%.*s\" is there twice", table->group->row, (int) label_length, label);
     return SIZE_MAX;
   }
@@ -248,6 +250,12 @@ table_label (const struct table *table, size_t row, size_t *length)
   return *length == 0 ? "" : table->names.data + table->labels[row].offset;
 }
 
+bool
+table_row_is (const struct table *table, size_t row, const char *label, size_t length)
+{
+  return row < table->rows && label_is (table, row, label, length);
+}
+
 size_t
 table_find_row (const struct table *table, const char *label, size_t length, size_t hint)
 {
@@ -260,22 +268,6 @@ table_find_row (const struct table *table, const char *label, size_t length, siz
     if (label_is (table, row, label, length))
       return row;
   return SIZE_MAX;
-}
-
-struct value *
-table_value (struct table *table, size_t row, size_t column)
-{
-  assert (column < table->group->metric_count);
-  if (row == TABLE_NODE)
-    return table->node + column;
-  assert (row < table->rows);
-  return table->cells + row * table->group->metric_count + column;
-}
-
-const struct value *
-table_get (const struct table *table, size_t row, size_t column)
-{
-  return table_value ((struct table *) table, row, column);
 }
 
 void
@@ -298,16 +290,20 @@ table_set_real (struct table *table, size_t row, size_t column, double value)
   *cell = isnan (value) ? (struct value){ .type = VALUE_MISSING } : (struct value){ .type = VALUE_REAL, .as.d = value };
 }
 
+struct value
+table_keep_text (struct table *table, const char *text, size_t length)
+{
+  if (length > TABLE_TEXT_MAX)
+    length = TABLE_TEXT_MAX;
+  return (struct value){ .type = VALUE_TEXT,
+                         .length = (uint32_t) length,
+                         .as.offset = text_add (&table->text, text, length) };
+}
+
 void
 table_set_text (struct table *table, size_t row, size_t column, const char *text, size_t length)
 {
-  struct value *cell = table_value (table, row, column);
-
-  if (length > TABLE_TEXT_MAX)
-    length = TABLE_TEXT_MAX;
-  *cell = (struct value){ .type = VALUE_TEXT,
-                          .length = (uint32_t) length,
-                          .as.offset = text_add (&table->text, text, length) };
+  *table_value (table, row, column) = table_keep_text (table, text, length);
 }
 
 const char *

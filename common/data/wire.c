@@ -12,6 +12,7 @@
 
 #include "synop/wire.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define DEPTH_MAX 32
@@ -42,12 +43,25 @@ wire_fail (struct wire *wire)
 static uint64_t
 number_take (struct wire *wire, unsigned size)
 {
-  uint64_t number = 0;
+  const uint8_t *at = wire->at;
+  uint64_t eight;
+  uint32_t four;
 
-  for (unsigned i = 0; i < size; i++)
-    number = number << 8 | wire->at[i];
   wire->at += size;
-  return number;
+  switch (size) {
+  case 1:
+    return at[0];
+  case 2:
+    return (uint64_t) at[0] << 8 | at[1];
+  case 4:
+    memcpy (&four, at, sizeof four);
+    return be32toh (four);
+  case 8:
+    memcpy (&eight, at, sizeof eight);
+    return be64toh (eight);
+  default: /* there is none */
+    return 0;
+  }
 }
 
 static struct wire_token
@@ -97,18 +111,21 @@ token_real (uint8_t head, uint64_t bits)
   return token;
 }
 
-/* The bytes of the number behind each head from c4 on: a value, a length or a count. */
-static const uint8_t number_sizes[] = {
-  [0xc4 - 0xc4] = 1, [0xc5 - 0xc4] = 2, [0xc6 - 0xc4] = 4, [0xc7 - 0xc4] = 1, [0xc8 - 0xc4] = 2, [0xc9 - 0xc4] = 4,
-  [0xca - 0xc4] = 4, [0xcb - 0xc4] = 8, [0xcc - 0xc4] = 1, [0xcd - 0xc4] = 2, [0xce - 0xc4] = 4, [0xcf - 0xc4] = 8,
-  [0xd0 - 0xc4] = 1, [0xd1 - 0xc4] = 2, [0xd2 - 0xc4] = 4, [0xd3 - 0xc4] = 8, [0xd9 - 0xc4] = 1, [0xda - 0xc4] = 2,
-  [0xdb - 0xc4] = 4, [0xdc - 0xc4] = 2, [0xdd - 0xc4] = 4, [0xde - 0xc4] = 2, [0xdf - 0xc4] = 4,
+/* The bytes of the number behind a head: a value, a length or a count. */
+static const uint8_t number_sizes[256] = {
+  [0xc4] = 1, [0xc5] = 2, [0xc6] = 4, [0xc7] = 1, [0xc8] = 2, [0xc9] = 4, [0xca] = 4, [0xcb] = 8,
+  [0xcc] = 1, [0xcd] = 2, [0xce] = 4, [0xcf] = 8, [0xd0] = 1, [0xd1] = 2, [0xd2] = 4, [0xd3] = 8,
+  [0xd9] = 1, [0xda] = 2, [0xdb] = 4, [0xdc] = 2, [0xdd] = 4, [0xde] = 2, [0xdf] = 4,
 };
 
-static struct wire_token
-token_long (struct wire *wire, uint8_t head)
+struct wire_token
+wire_next_any (struct wire *wire)
 {
-  unsigned size = number_sizes[head - 0xc4];
+  if (wire->bad || wire->at >= wire->end)
+    return wire_fail (wire);
+
+  uint8_t head = *wire->at++;
+  unsigned size = number_sizes[head];
 
   if (size > wire_left (wire))
     return wire_fail (wire);
@@ -116,6 +133,20 @@ token_long (struct wire *wire, uint8_t head)
   uint64_t number = number_take (wire, size);
 
   switch (head) {
+  case 0x00 ... 0x7f:
+    return (struct wire_token){ .type = WIRE_UINT, .as.u = head };
+  case 0x80 ... 0x8f:
+    return token_items (wire, WIRE_MAP, head & 0x0f);
+  case 0x90 ... 0x9f:
+    return token_items (wire, WIRE_ARRAY, head & 0x0f);
+  case 0xa0 ... 0xbf:
+    return token_bytes (wire, WIRE_TEXT, head & 0x1f);
+  case 0xc0:
+    return (struct wire_token){ .type = WIRE_NIL };
+  case 0xc1:
+    return wire_fail (wire);
+  case 0xc2 ... 0xc3:
+    return (struct wire_token){ .type = WIRE_BOOL, .as.b = head == 0xc3 };
   case 0xc4 ... 0xc6:
     return token_bytes (wire, WIRE_BINARY, number);
   case 0xc7 ... 0xc9:
@@ -138,40 +169,15 @@ token_long (struct wire *wire, uint8_t head)
     return token_bytes (wire, WIRE_TEXT, number);
   case 0xdc ... 0xdd:
     return token_items (wire, WIRE_ARRAY, number);
-  default:
+  case 0xde ... 0xdf:
     return token_items (wire, WIRE_MAP, number);
+  default:
+    return (struct wire_token){ .type = WIRE_INT, .as.i = (int8_t) head };
   }
 }
 
-struct wire_token
-wire_next (struct wire *wire)
-{
-  if (wire->bad || wire->at >= wire->end)
-    return wire_fail (wire);
-
-  uint8_t head = *wire->at++;
-
-  if (head < 0x80)
-    return (struct wire_token){ .type = WIRE_UINT, .as.u = head };
-  if (head >= 0xe0)
-    return (struct wire_token){ .type = WIRE_INT, .as.i = (int8_t) head };
-  if (head >= 0xc4)
-    return token_long (wire, head);
-  if (head < 0x90)
-    return token_items (wire, WIRE_MAP, head & 0x0f);
-  if (head < 0xa0)
-    return token_items (wire, WIRE_ARRAY, head & 0x0f);
-  if (head < 0xc0)
-    return token_bytes (wire, WIRE_TEXT, head & 0x1f);
-  if (head == 0xc0)
-    return (struct wire_token){ .type = WIRE_NIL };
-  if (head == 0xc1)
-    return wire_fail (wire);
-  return (struct wire_token){ .type = WIRE_BOOL, .as.b = head == 0xc3 };
-}
-
 uint32_t
-wire_array (struct wire *wire, uint32_t max)
+wire_array_any (struct wire *wire, uint32_t max)
 {
   struct wire_token token = wire_next (wire);
 
@@ -255,21 +261,6 @@ const uint8_t *
 wire_binary (struct wire *wire, size_t *length, size_t max)
 {
   return wire_bytes (wire, WIRE_BINARY, length, max);
-}
-
-uint8_t
-wire_peek (const struct wire *wire)
-{
-  return wire->bad || wire->at >= wire->end ? 0xc1 : *wire->at;
-}
-
-bool
-wire_nil (struct wire *wire)
-{
-  if (wire_peek (wire) != 0xc0)
-    return false;
-  wire->at++;
-  return true;
 }
 
 /* Depth first: `left` holds how many items each open level still has. */

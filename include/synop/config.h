@@ -34,6 +34,8 @@ struct option {
   const char *const *choices;                            /* OPTION_CHOICE: NULL-terminated */
   int (*check) (const char *value, struct error *error); /* TEXT, PATH, LIST: more rules; may be NULL */
   const char *help;                                      /* one or two sentences */
+  char letter;                                           /* 'o': "-o" is its flag too; 0: none */
+  int reload; /* what a reload takes over together, by a number of the program; 0: it waits for a restart */
 };
 
 /* Texts are tidied: blanks are taken off, of a list also around its words. An empty value means the default where that is
@@ -49,52 +51,71 @@ struct config_wildcard {
   const char *const *names;                         /* what is allowed, for the error; NULL-terminated */
 };
 
+/* Sections that users name, any number of each type: "[send central]", on the command line "--send.central.url". A name
+ * has 1 to 64 of a-z, 0-9, '_' and '-'. */
+struct config_type {
+  const char *name;             /* "send" */
+  const char *help;             /* what such a section is, in a sentence or two */
+  const struct option *options; /* their section is not read, and `offset` lies in an instance */
+  size_t option_count;
+  size_t size;                                              /* of an instance: zeros, then the defaults */
+  int (*check) (const void *instance, struct error *error); /* of its options together, "url: ..."; may be NULL */
+};
+/* What became of a section: `before` NULL: it is new; `now` NULL: it is gone; else it is another. `name` and `now` are
+ * valid until the owner is called for that name again. */
+typedef void (*config_change_fn) (void *context, const char *name, const void *before, const void *now);
+
 struct config;
 
 struct config *config_create (const struct option *options, size_t count, void *target,
                               const struct config_wildcard *wildcard); /* sets all defaults; wildcard may be NULL */
-/* "aggregator replay": whose --help an error about an unknown option names. It must outlive the configuration. */
-void config_set_program (struct config *config, const char *program);
+/* Types of sections, NULL-terminated; all of this must outlive the configuration. */
+void config_add_types (struct config *config, const struct config_type *const *types, bool on_command_line);
+/* "synop-aggregator replay": whose --help an error about an unknown option names; and the file that is read unless
+ * --config names another, NULL: the command reads none. Both must outlive the configuration. */
+void config_set_program (struct config *config, const char *program, const char *default_path);
 void config_destroy (struct config *config); /* frees the texts in the target too */
 
 int config_read_file (struct config *config, const char *path, struct error *error);
 int config_read_text (struct config *config, const char *name, const char *text, struct error *error); /* for fuzzing */
-/* One option of the command line; `value` NULL when there was none. */
-int config_set_flag (struct config *config, const char *flag, const char *value, struct error *error);
-/* Walks argv from `*at`: "--name value", "--name=value". Stops at the first word that is no option, or behind a "--",
- * and sets `*at` to it. "--config FILE" is read first, wherever it stands; without it `default_path` is read if it
- * exists. "--help" ("-h"), "--version", "--print-config" and other options without a value that are in `words`
- * (NULL-terminated, without their dashes: "once") are given to `word`, also when it comes to an error after them. With
- * "help" or "version" no file is read and no value is checked. */
-int config_read_arguments (struct config *config, int argc, char **argv, int *at, const char *default_path,
-                           const char *const *words, void (*word) (void *context, const char *name), void *context,
-                           struct error *error);
+/* Walks argv from `*at`: "--name value", "--name=value", "-o value". Stops at the first word that is no option, or behind
+ * a "--", and sets `*at` to it. "--config FILE" ("-c") is read first, wherever it stands; without it the default file is
+ * read if it exists. "--help" ("-h"), "--version" ("-V"), "--print-config" and other options without a value that are in
+ * `words` (NULL-terminated, without their dashes: "once") are given to `word`, also when it comes to an error after them.
+ * With "help" or "version" no file is read and no value is checked. "--verbose" ("-v", "-vv") raises the option whose
+ * key is log_level, a choice, wherever that came from. */
+int config_read_arguments (struct config *config, int argc, char **argv, int *at, const char *const *words,
+                           void (*word) (void *context, const char *name), void *context, struct error *error);
 /* Moves the words that are no options behind those that are, so that they may stand anywhere. */
 int config_operands_last (struct config *config, int argc, char **argv, const char *const *words, struct error *error);
-/* For a command such as "keys add NODE FILE": options and operands in any order behind argv[0], and no file. Returns how
- * many `operands` there are, at most `max`, or -1. */
+/* For a command that reads no file, such as "keys add NODE FILE": options and operands in any order behind argv[0]. Returns
+ * how many `operands` there are, at most `max`, or -1. */
 int config_read_operands (struct config *config, int argc, char **argv, const char **operands, int max,
                           const char *const *words, void (*word) (void *context, const char *name), void *context,
                           struct error *error);
 /* Of a word that was not expected: adds to the error how it is written if it is the value of a boolean. */
 void config_hint_word (struct error *error, const char *word);
+/* Of a word that was not expected: adds to the error which of the candidates (NULL-terminated) it looks most like. */
+void config_hint_nearest (struct error *error, const char *word, const char *const *candidates);
 /* Where an option's value came from: "default", "FILE:LINE", "command line". Later errors about it begin with this. */
 const char *config_source (const struct config *config, const char *section, const char *key);
 /* error_set with "[section] key (source): " before it. Returns -1. */
 int config_error (const struct config *config, const char *section, const char *key, struct error *error,
                   const char *format, ...) __attribute__ ((format (printf, 5, 6)));
 
+/* Who uses the sections of a type: `change` is called for each that there is, and by config_take_sections. */
+void config_own (struct config *config, const struct config_type *type, config_change_fn change, void *context);
+
 /* Reading again while the program runs: `fresh` was made of the same table and read from the same file and command line
- * as `config`, which goes on. Places are ended by a NULL section, and may hold wildcards: { "group *", "*" }. */
-struct config_place {
-  const char *section, *key;
-};
+ * as `config`, which goes on. `reload`: of options with that number. */
 /* -1 and error: there was a file, and it is gone. */
 int config_check_file (const struct config *config, const struct config *fresh, struct error *error);
-/* How many values at these places differ. */
-size_t config_changes (const struct config *config, const struct config *fresh, const struct config_place *places);
-/* Takes over the values at these places, and logs each that differs. Texts of before are freed. */
-void config_take (struct config *config, const struct config *fresh, const struct config_place *places);
+/* How many values differ. */
+size_t config_changes (const struct config *config, const struct config *fresh, int reload);
+/* Takes over the values that differ, and logs each. Texts of before are freed. */
+void config_take (struct config *config, const struct config *fresh, int reload);
+/* Takes over the sections of types that have an owner: what differs is logged, and the owner called for it. */
+void config_take_sections (struct config *config, struct config *fresh);
 /* Logs each value that differs still: it takes effect after a restart. */
 void config_tell_changes (const struct config *config, const struct config *fresh);
 

@@ -53,11 +53,13 @@ int frame_read_header (const void *bytes, size_t length, struct frame_header *he
 
 /* Reads the tables one after the other: `take` gives the table to fill for a group index (begun already, or NULL to
  * check it only), and `done` hears when it is whole. Everything is checked before the first `take`, so that a broken
- * frame changes nothing. A group may occur once. */
+ * frame changes nothing. A group may occur once. `last` gives the table that was read before for a group (NULL: none):
+ * labels that are still the same are not checked once more. `done` and `last` may be NULL. */
 struct frame_sink {
   void *context;
   struct table *(*take) (void *context, size_t group);
   void (*done) (void *context, size_t group, struct table *table);
+  const struct table *(*last) (void *context, size_t group);
 };
 int frame_read_tables (const void *bytes, size_t length, const struct frame_header *header, const struct schema *schema,
                        const struct frame_sink *sink, struct error *error);

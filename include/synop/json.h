@@ -1,5 +1,5 @@
 /* Writes JSON, one object a line, into a buffer. Commas are the writer's business. Written by hand since every line of
- * the stream passes here. Keys and texts may hold any bytes: controls and marks of direction (text.h) are escaped,
+ * the stream passes here. Texts may hold any bytes: controls and marks of direction (text.h) are escaped,
  * what is not UTF-8 becomes U+FFFD. */
 #ifndef SYNOP_JSON_H
 #define SYNOP_JSON_H
@@ -25,8 +25,10 @@ void json_object (struct json *json); /* { */
 void json_object_end (struct json *json);
 void json_array (struct json *json);
 void json_array_end (struct json *json);
-/* Then a value, an object or an array: json_uint (json_key (json, "count"), count). */
-struct json *json_key (struct json *json, const char *key);
+/* Then comes a value, an object or an array: json_uint (json_key (json, "count"), count). A name stands as it is: no
+ * quote, no backslash, no control, nothing that is not ASCII, as names of metrics, groups and nodes have. A key of others
+ * may be anything. */
+struct json *json_key (struct json *json, const char *name);
 struct json *json_key_n (struct json *json, const char *key, size_t length);
 
 void json_null (struct json *json);

@@ -6,6 +6,8 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
+extern const char *const log_level_names[]; /* as enum log_level: "error"; NULL-terminated */
+
 void log_set_level (enum log_level level); /* default: LOG_LEVEL_INFO */
 void log_error (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
 void log_warning (const char *format, ...) __attribute__ ((format (printf, 1, 2)));

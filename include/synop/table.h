@@ -5,6 +5,7 @@
 #ifndef SYNOP_TABLE_H
 #define SYNOP_TABLE_H
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,6 +60,7 @@ value_less (const struct value *one, const struct value *other)
   }
   return value_number (one) < value_number (other);
 }
+
 struct table_label {
   uint32_t offset, length;
 };
@@ -111,17 +113,38 @@ bool table_is_comparable (const struct table *table);
  * than TABLE_LABEL_MAX bytes is mended (common/data/labels.h). A row whose label is there already, and rows over
  * TABLE_ROWS_MAX, are left out: returns SIZE_MAX and sets error. */
 size_t table_add_row (struct table *table, const char *label, size_t label_length);
-const char *table_label (const struct table *table, size_t row, size_t *length); /* not NUL-terminated */
+const char *table_label (const struct table *table, size_t row, size_t *length);             /* not NUL-terminated */
+bool table_row_is (const struct table *table, size_t row, const char *label, size_t length); /* has it that label? */
 /* The row with that label, looked for first at `hint` (rows rarely move); SIZE_MAX when there is none. */
 size_t table_find_row (const struct table *table, const char *label, size_t length, size_t hint);
 
-#define TABLE_NODE SIZE_MAX                                                 /* as `row`: the value of the node */
-struct value *table_value (struct table *table, size_t row, size_t column); /* valid until a row is added */
-const struct value *table_get (const struct table *table, size_t row, size_t column);
+#define TABLE_NODE SIZE_MAX /* as `row`: the value of the node */
+/* A row's values, one for each metric; valid until a row is added. */
+static inline struct value *
+table_cells (const struct table *table, size_t row)
+{
+  if (row == TABLE_NODE)
+    return table->node;
+  assert (row < table->rows);
+  return table->cells + row * table->group->metric_count;
+}
+static inline struct value *
+table_value (struct table *table, size_t row, size_t column)
+{
+  assert (column < table->group->metric_count);
+  return table_cells (table, row) + column;
+}
+static inline const struct value *
+table_get (const struct table *table, size_t row, size_t column)
+{
+  return table_value ((struct table *) table, row, column);
+}
 void table_set_uint (struct table *table, size_t row, size_t column, uint64_t value);
 void table_set_int (struct table *table, size_t row, size_t column, int64_t value);
 void table_set_real (struct table *table, size_t row, size_t column, double value); /* NaN: missing */
 void table_set_text (struct table *table, size_t row, size_t column, const char *text, size_t length);
+struct value table_keep_text (struct table *table, const char *text,
+                              size_t length); /* the value of that text in this table */
 const char *table_text (const struct table *table, const struct value *value, size_t *length);
 
 void table_copy (struct table *to, const struct table *from);

@@ -42,19 +42,51 @@ struct wire_token {
 
 struct wire wire_over (const void *bytes, size_t length);
 /* One token of any type; of an array or a map it is the head alone. What does not fit: WIRE_BAD, and `bad`. */
-struct wire_token wire_next (struct wire *wire);
+struct wire_token wire_next_any (struct wire *wire);
+static inline struct wire_token
+wire_next (struct wire *wire)
+{
+  if (!wire->bad && wire->at < wire->end && *wire->at < 0x80) /* the small numbers that most values are */
+    return (struct wire_token){ .type = WIRE_UINT, .as.u = *wire->at++ };
+  return wire_next_any (wire);
+}
+
+/* The next byte; 0xc1 (never used) at the end. */
+static inline uint8_t
+wire_peek (const struct wire *wire)
+{
+  return wire->bad || wire->at >= wire->end ? 0xc1 : *wire->at;
+}
 
 /* Each of these reads one token; another type than asked for, or too few bytes, sets `bad`. */
-uint32_t wire_array (struct wire *wire, uint32_t max); /* count of items; more than max, or than bytes are left: bad */
+/* The count of items; more than max, or than bytes are left: bad. */
+uint32_t wire_array_any (struct wire *wire, uint32_t max);
+static inline uint32_t
+wire_array (struct wire *wire, uint32_t max)
+{
+  uint32_t count = wire_peek (wire) ^ 0x90;
+
+  if (count >= 0x10 || count > max || count >= wire->end - wire->at) /* it is not one of the short ones */
+    return wire_array_any (wire, max);
+  wire->at++;
+  return count;
+}
 uint64_t wire_uint (struct wire *wire, uint64_t max);
 int64_t wire_int (struct wire *wire);
 double wire_real (struct wire *wire); /* floats and integers */
 bool wire_bool (struct wire *wire);
 const char *wire_text (struct wire *wire, size_t *length, size_t max); /* str; into the bytes, not NUL-terminated */
 const uint8_t *wire_binary (struct wire *wire, size_t *length, size_t max); /* bin */
-bool wire_nil (struct wire *wire);           /* true and past it when a nil is next; else false and nothing read */
-uint8_t wire_peek (const struct wire *wire); /* the next byte; 0xc1 (never used) at the end */
-void wire_skip (struct wire *wire);          /* one whole value, at most 32 levels deep */
+/* True and past it when a nil is next; else false and nothing read. */
+static inline bool
+wire_nil (struct wire *wire)
+{
+  bool nil = wire_peek (wire) == 0xc0;
+
+  wire->at += nil;
+  return nil;
+}
+void wire_skip (struct wire *wire); /* one whole value, at most 32 levels deep */
 /* Skips the items of an array that this version does not know. */
 void wire_skip_items (struct wire *wire, uint32_t count);
 

@@ -93,7 +93,7 @@ class Cluster:
 
     # ---- programs ----
 
-    def start_aggregator(self, *options, name=None, config="", **more):
+    def start_aggregator(self, *options, name=None, config="", program="aggregator", **more):
         """The first time on free ports, later on the same."""
         ini = self.write("aggregator.ini", config)
         name = name or f"aggregator{sum(p.name.startswith('aggregator') for p in self.programs)}"
@@ -104,7 +104,7 @@ class Cluster:
             at.unlink(missing_ok=True)
             arguments = ["--config", ini, "--keys", self.master, "--socket", self.socket, "--listen", listen,
                          "--history", self.history]
-            self.aggregator = self.start(name, "aggregator", *arguments, "--endpoint-file", at, *options, **more)
+            self.aggregator = self.start(name, program, *arguments, "--endpoint-file", at, *options, **more)
             wait_until(lambda: not self.aggregator.alive() or (at.exists() and at.read_text().strip()), "an endpoint")
             if self.aggregator.alive():
                 break

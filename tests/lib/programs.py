@@ -59,9 +59,9 @@ def environment():
     return kept | options
 
 
-def run(program, *arguments, stdin="", env=None, **more):
-    """A command that ends by itself."""
-    command = [str(BUILD / program), *map(str, arguments)]
+def run(program, *arguments, stdin="", env=None, prefix=(), **more):
+    """A command that ends by itself. `prefix` as for a Program."""
+    command = [*map(str, prefix), str(BUILD / program), *map(str, arguments)]
     return subprocess.run(
         command, input=stdin, capture_output=True, text=True, timeout=LIMIT, env=environment() | (env or {}), check=False,
         **more
@@ -194,6 +194,21 @@ def copy_tree(to):
     """A copy of the project's sources, to change them."""
     names = shutil.ignore_patterns("build", ".git", "__pycache__")
     shutil.copytree(ROOT, to, ignore=names, symlinks=True)
+
+
+def copy_built(to):
+    """The same, in which what is built already need not be built again."""
+    copy_tree(to)
+    (to / "build").mkdir()
+    shutil.copytree(BUILD / "obj", to / "build" / "obj")
+    for archive in BUILD.glob("*.a"):
+        shutil.copy2(archive, to / "build")
+
+
+def make(tree, *arguments):
+    done = subprocess.run(["make", "-s", "BUILD=build", *arguments], cwd=tree, env=environment(), capture_output=True,
+                          text=True, timeout=20 * LIMIT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def memory_bytes(pid, name="VmRSS"):

@@ -27,7 +27,8 @@ class Node:
         }
 
     def start(self, *options, **more):
-        self.cluster.start_aggregator()
+        if not self.cluster.endpoint:
+            self.cluster.start_aggregator()
         return self.cluster.start_agent("n1", *self.gpus.options, *options, env=self.environment, **more)
 
     def wait(self, check, after=0):
@@ -124,6 +125,18 @@ def test_switched_off_for_a_profiler(cluster):
     (cluster.folder / "n1.ini").write_text("")
     agent.signal(signal.SIGHUP)
     node.wait(has_values, node.lines())
+
+
+def test_an_aggregator_at_the_address_is_left_alone(cluster):
+    """Its default port is the host engine's too."""
+    node = Node(cluster, WITHOUT_GPM)
+    cluster.start_aggregator()
+    address = cluster.endpoint.removeprefix("tcp://")
+    node.start("--gpu-dcgm", address)
+    group = node.wait(lambda group: group["error"].startswith(f"DCGM: {address}: "))
+    assert "it speaks first" in group["error"] and not group["gpus"]
+    cluster.aggregator.wait_lines(6, after=node.lines(), type="node")
+    assert cluster.counter("handshake_failed") <= 1
 
 
 def test_list_groups_says_why(cluster):

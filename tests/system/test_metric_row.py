@@ -2,10 +2,9 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
 
-from lib.programs import BUILD, LIMIT, copy_tree, environment, parse_line
+from lib.programs import LIMIT, copy_built, environment, make, parse_line
 
 
 def unused_key(source):
@@ -15,21 +14,9 @@ def unused_key(source):
     return next(key for key in keys if not re.search(rf"\b{key}\b", source))
 
 
-def make(tree, *arguments):
-    done = subprocess.run(["make", "-s", "BUILD=build", *arguments], cwd=tree, env=environment(), capture_output=True,
-                          text=True, timeout=20 * LIMIT, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_one_row(tmp_path):
     tree = tmp_path / "tree"
-    copy_tree(tree)
-    # What is built already need not be built again.
-    (tree / "build").mkdir()
-    shutil.copytree(BUILD / "obj", tree / "build" / "obj")
-    for archive in BUILD.glob("*.a"):
-        shutil.copy2(archive, tree / "build")
-
+    copy_built(tree)
     path = tree / "agent" / "groups" / "group_vm.c"
     source = path.read_text()
     key = unused_key(source)

@@ -72,7 +72,7 @@ test_recorded_machines (void **state)
 
   (void) state;
   for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-    struct sampler_context context = { .root = roots[i], .neuron_command = "off" };
+    struct agent_options *options;
     struct sampling *sampling;
     struct sample sample;
 
@@ -80,7 +80,8 @@ test_recorded_machines (void **state)
       print_message ("# left out: %s is absent\n", roots[i]);
       continue;
     }
-    sampling = sampling_of (samplers, sampler_count, &context);
+    options = options_for (roots[i], "%s", "[neuron]\ncommand = off\n");
+    sampling = sampling_of (samplers, sampler_count, &options->context);
     for (int turn = 0; turn < 3; turn++) {
       sample_all (sampling, &sample);
       for (size_t k = 0; k < sample.count; k++)
@@ -88,6 +89,7 @@ test_recorded_machines (void **state)
           fail_msg ("%s: %s: %s", roots[i], sample.tables[k]->group->name, sample.tables[k]->error);
     }
     sampling_destroy (sampling);
+    agent_options_destroy (options);
   }
 }
 
@@ -110,8 +112,10 @@ test_garbage_in_files (void **state)
   static const struct {
     const char *path, *text, *group, *error;
   } files[] = {
-    { "/proc/stat", "cpu0 100 0 0 0 0 0 0 0 0 0\nctxt 18446744073709551615\nintr 5\nprocesses 5\n", "cpu_usage",
-      "context_switch_count, 1.8447e+19 in all (at most 9.2234e+18)" },
+    { "/proc/stat",
+      "cpu0 100 0 0 0 0 0 0 0 0 0\nctxt 18446744073709551615\nintr 5\nprocesses 5\nprocs_running 1\n"
+      "procs_blocked 0\nsoftirq 5\n",
+      "cpu_usage", "context_switch_count, 1.8447e+19 in all (at most 9.2234e+18)" },
     { "/proc/meminfo", "MemTotal: 4096 kB\nMemFree: 2048 kB\nCommitted_AS: 18014398509481962 kB\n", "memory_info",
       "committed, 1.8447e+19 bytes (at most 4.6117e+18)" },
     { "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "18446744073709551615\n", "cpu_frequency",

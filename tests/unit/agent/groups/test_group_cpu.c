@@ -205,7 +205,7 @@ frequency_without_a_source (void **state)
   assert_non_null (strstr (sampled.table.error, "/proc/cpuinfo: No such file"));
   scratch_write (&scratch, "/proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\n");
   assert_int_equal (sampled_again (&sampled), -1);
-  assert_non_null (strstr (sampled.table.error, "tells the CPUs' frequency"));
+  assert_memory_equal (sampled.table.error, "neither ", 8);
   sampled_close (&sampled);
   scratch_free (&scratch);
 }

@@ -15,9 +15,10 @@
 #include "aggregator/command/export.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 struct scene {
-  char folder[64], path[128];
+  char folder[TEST_FOLDER_SIZE], path[128];
   struct export export;
 };
 
@@ -26,8 +27,7 @@ set_up (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
 
-  strcpy (scene->folder, "/tmp/synop-export.XXXXXX");
-  assert_non_null (mkdtemp (scene->folder));
+  test_folder_make (scene->folder);
   snprintf (scene->path, sizeof scene->path, "%s/out", scene->folder);
   globs_init (&scene->export.groups, "");
   *state = scene;
@@ -38,11 +38,9 @@ static int
 tear_down (void **state)
 {
   struct scene *scene = *state;
-  char *command = memory_format ("rm -rf '%s'", scene->folder);
 
   globs_free (&scene->export.groups);
-  assert_int_equal (system (command), 0);
-  free (command);
+  test_folder_remove (scene->folder);
   free (scene);
   return 0;
 }
@@ -75,14 +73,14 @@ add (struct scene *scene, const char *node, const struct group *group)
   struct table table;
   struct report_group pair = { .now = &table };
   struct cluster_frame frame = { .header = &header, .schema = &schema, .groups = &pair, .time_ns = NS_PER_S };
-  struct error error;
 
   snprintf (header.node, sizeof header.node, "%s", node);
   table_init (&table, group);
   table_begin (&table);
   table_set_uint (&table, TABLE_NODE, 0, 42);
-  if (export_frame (&scene->export, &frame, &error) < 0)
-    fail_msg ("%s", error.text);
+  export_view.frame (&scene->export, &frame);
+  if (scene->export.failed)
+    fail_msg ("%s", scene->export.error.text);
   table_free (&table);
 }
 

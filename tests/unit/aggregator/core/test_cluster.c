@@ -261,8 +261,8 @@ bytes_of_tables (const struct bench *bench)
 
   for (size_t i = 0; i < MANY; i++)
     if (node->groups[i])
-      bytes += table_bytes (&node->groups[i]->now) +
-               (node->groups[i]->has_before ? table_bytes (&node->groups[i]->before) : 0);
+      bytes +=
+          table_bytes (node->groups[i]->now) + (node->groups[i]->before ? table_bytes (node->groups[i]->before) : 0);
   return bytes;
 }
 

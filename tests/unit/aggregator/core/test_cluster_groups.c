@@ -608,9 +608,9 @@ test_the_table_before (void **state)
     if (sent[i].values)
       table_set_uint (table, TABLE_NODE, 1, 5);
     node_groups_table (kept, bench->schema, 0)->monotonic_ns = 99;
-    assert_true (kept[0]->has_before);
-    assert_int_equal (kept[0]->before.monotonic_ns, sent[i].before);
-    strcpy (kept[0]->now.error, "none"); /* this one was only to look */
+    assert_non_null (kept[0]->before);
+    assert_int_equal (kept[0]->before->monotonic_ns, sent[i].before);
+    strcpy (kept[0]->now->error, "none"); /* this one was only to look */
   }
   node_groups_free (kept, bench->schema);
 }

@@ -786,6 +786,98 @@ test_too_many_metrics (void **state)
   assert_int_equal (bench->left_out, COMBINE_NODE_METRICS_MAX);
 }
 
+/* ---- as values ---- */
+
+struct walked {
+  struct buffer text;
+};
+
+static void
+walk_group (void *context, const struct combine_group *group)
+{
+  struct walked *walked = context;
+
+  buffer_printf (&walked->text, "%s/%s of %d, %d failed, fold \"%s\": ", group->section, group->name,
+                 (int) group->nodes, (int) group->errors, group->fold_name);
+}
+
+static void
+add_end (struct buffer *text, const struct combine_end *end)
+{
+  buffer_printf (text, " %.0f on %s", value_number (&end->value), end->node);
+  if (end->row)
+    buffer_printf (text, " row \"%.*s\"", (int) end->row_length, end->row);
+}
+
+static void
+walk_metric (void *context, const struct combine_group *group, const struct combine_metric *metric)
+{
+  struct walked *walked = context;
+
+  assert_true (*group->name);
+  buffer_printf (&walked->text, "%s of %d/%d, sum %.0f mean %.1f", metric->name, (int) metric->nodes,
+                 (int) metric->rows, value_number (&metric->sum), metric->mean);
+  add_end (&walked->text, &metric->min);
+  add_end (&walked->text, &metric->max);
+  if (metric->p50.type != VALUE_MISSING)
+    buffer_printf (&walked->text, " p50 %.0f p95 %.0f", value_number (&metric->p50), value_number (&metric->p95));
+  buffer_add_string (&walked->text, "; ");
+}
+
+static bool
+only_gpu (const void *context, const char *group)
+{
+  return strcmp (group, context) == 0;
+}
+
+/* The JSON is written from the same walk. */
+static void
+test_walk (void **state)
+{
+  struct bench *bench = *state;
+  struct walked walked = { 0 };
+  struct combine_walk walk = {
+    .context = &walked, .group = walk_group, .metric = walk_metric, .only = only_gpu, .only_context = "gpu"
+  };
+
+  add_gpus (bench, "a", &gpu_group, "00", (const int64_t[]){ 90, 2 });
+  add_gpus (bench, "b", &gpu_group, "00", (const int64_t[]){ 50, 60 });
+  add_plain (bench, "a", &level_group, (const int64_t[]){ -5 });
+  assert_int_equal (combine_walk (bench->combine, &walk), 0);
+  buffer_add (&walked.text, "", 1);
+  assert_string_equal (walked.text.data,
+                       "/gpu of 2, 0 failed, fold \"total\": driver of 2/0, sum 2 mean 1.0 1 on a 1 on a p50 1 p95 1; "
+                       "use of 2/4, sum 101 mean 50.5 2 on a row \"1\" 90 on a row \"0\" p50 46 p95 55; "
+                       "power of 2/4, sum 2020 mean 1010.0 20 on a row \"1\" 900 on a row \"0\" p50 920 p95 1100; ");
+  buffer_clear (&walked.text);
+  walk.group = NULL;
+  walk.only_context = level_group.name;
+  combine_walk (bench->combine, &walk);
+  buffer_add (&walked.text, "", 1);
+  assert_string_equal (walked.text.data, "level of 1/0, sum -5 mean -5.0 -5 on a -5 on a p50 -5 p95 -5; ");
+  buffer_free (&walked.text);
+}
+
+/* A row without a name is one. */
+static void
+test_row_without_a_label (void **state)
+{
+  struct bench *bench = *state;
+  const struct group *group = &gpu_group;
+  struct schema *schema = schema_create (&group, 1);
+  struct table table;
+  struct report_group pair = { .now = &table };
+
+  table_init (&table, group);
+  table_begin (&table);
+  table_add_row (&table, "", 0);
+  table_set_uint (&table, 0, 0, 7);
+  combine_add (bench->combine, "a", schema, &pair);
+  assert_true (look_is (report (bench), "gpu/total/use/min_row", "\"\""));
+  table_free (&table);
+  schema_destroy (schema);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, begin, end)
 
 int
@@ -807,6 +899,8 @@ main (void)
     TEST (test_outvoted_group_outvotes_none),
     TEST (test_names_that_are_taken),
     TEST (test_too_many_metrics),
+    TEST (test_walk),
+    TEST (test_row_without_a_label),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

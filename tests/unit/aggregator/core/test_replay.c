@@ -135,8 +135,8 @@ test_late_frames_disturb_nothing (void **state)
   assert_int_equal (scene->late, 5);
   assert_int_equal (node->heard_ns, heard);
   assert_int_equal (bench->ticks, ticks);
-  assert_int_equal (node->groups[0]->now.sequence, 9);
-  assert_int_equal (node->groups[0]->before.sequence, 3);
+  assert_int_equal (node->groups[0]->now->sequence, 9);
+  assert_int_equal (node->groups[0]->before->sequence, 3);
   assert_int_equal (node->sessions[0].sequence, 9);
   assert_int_equal (check_all (), 0);
   assert_null (node->replay.late);

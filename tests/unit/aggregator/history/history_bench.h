@@ -20,6 +20,7 @@
 #include "aggregator/history/history_record.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 static const struct metric made_metrics[] = {
   { "bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Bytes." },
@@ -33,7 +34,7 @@ static const struct group *const made_groups[] = { &made_group };
 #define MADE_TIME (clock_wall () / NS_PER_S * NS_PER_S - 3600 * NS_PER_S) /* of the first frame: an hour ago */
 
 struct scratch {
-  char folder[64], path[128];
+  char folder[TEST_FOLDER_SIZE], path[128];
   struct schema *schema;
   struct history *history;
   int64_t start_ns;
@@ -74,8 +75,7 @@ scratch_create (void **state)
 {
   struct scratch *scratch = memory_new (1, sizeof *scratch);
 
-  strcpy (scratch->folder, "/tmp/synop-history.XXXXXX");
-  assert_non_null (mkdtemp (scratch->folder));
+  test_folder_make (scratch->folder);
   snprintf (scratch->path, sizeof scratch->path, "%s/history.db", scratch->folder);
   scratch->schema = schema_create (made_groups, 1);
   scratch->start_ns = MADE_TIME;
@@ -87,12 +87,10 @@ static inline int
 scratch_destroy (void **state)
 {
   struct scratch *scratch = *state;
-  char *command = memory_format ("rm -rf '%s'", scratch->folder);
 
   history_destroy (scratch->history);
   schema_destroy (scratch->schema);
-  assert_int_equal (system (command), 0);
-  free (command);
+  test_folder_remove (scratch->folder);
   free (scratch);
   return 0;
 }
@@ -218,7 +216,7 @@ struct counted {
   size_t frames, events;
 };
 
-static inline int
+static inline void
 count_frame (void *context, const struct cluster_frame *frame)
 {
   struct counted *counted = context;
@@ -232,17 +230,24 @@ count_frame (void *context, const struct cluster_frame *frame)
   assert_memory_equal (made.data, frame->bytes, made.length);
   assert_true (frame->time_ns == counted->scratch->start_ns + (int64_t) frame->header->sequence * NS_PER_S + 17);
   buffer_free (&made);
-  return 0;
 }
 
-static inline int
-count_event (void *context, const struct stored_event *event)
+static inline void
+count_event (void *context, const struct event *event)
 {
   struct counted *counted = context;
 
   (void) event;
   counted->events++;
-  return 0;
+}
+
+static inline void
+count_job (void *context, const struct job_line *line)
+{
+  struct counted *counted = context;
+
+  (void) line;
+  counted->events++;
 }
 
 /* Every frame must be byte for byte as it was made. The caller frees it. */
@@ -251,7 +256,7 @@ count_stored (struct scratch *scratch)
 {
   struct counted *counted = memory_new (1, sizeof *counted);
   struct history_query query = { INT64_MIN, INT64_MAX, NULL };
-  struct history_sink sink = { .context = counted, .frame = count_frame, .event = count_event };
+  const struct view view = { .name = "count", .frame = count_frame, .event = count_event, .job = count_job };
   struct error error = { "" };
   struct history_file *file = history_file_open (scratch->path, &error);
   size_t broken;
@@ -261,7 +266,8 @@ count_stored (struct scratch *scratch)
     print_message ("# %s\n", error.text);
   assert_non_null (file);
   assert_int_equal (history_file_integrity (file, &error), 0);
-  assert_int_equal (history_read (file, &query, &sink, &broken, &error), 0);
+  assert_int_equal (history_read (file, &query, &(struct history_into){ &view, counted, NULL, NULL }, &broken, &error),
+                    0);
   assert_int_equal (broken, 0);
   history_file_close (file);
   return counted;

@@ -20,9 +20,13 @@ struct seen_lines {
   bool last_known;
   size_t tick_nodes;
   size_t stop_after;
+  bool ended;
+  struct event event; /* the last one, as what follows */
+  struct job_line job;
+  size_t jobs;
 };
 
-static int
+static void
 see_frame (void *context, const struct cluster_frame *frame)
 {
   struct seen_lines *seen = context;
@@ -37,42 +41,67 @@ see_frame (void *context, const struct cluster_frame *frame)
   json_free (&json);
   seen->last_known = shown.type == VALUE_UINT;
   seen->last_bytes = seen->last_known ? shown.as.u : 0;
-  return ++seen->frames == seen->stop_after;
+  seen->ended = ++seen->frames == seen->stop_after;
 }
 
-static int
+static void
 see_tick (void *context, const struct cluster_tick_line *line)
 {
   struct seen_lines *seen = context;
 
   seen->ticks++;
   seen->tick_nodes = line->tick->reporting;
-  return 0;
 }
 
-static int
-see_stored_event (void *context, const struct stored_event *event)
+static void
+see_stored_event (void *context, const struct event *event)
 {
   struct seen_lines *seen = context;
+  struct json json = { 0 };
 
   seen->events++;
-  buffer_add (&seen->text, event->line, event->length);
-  return 0;
+  seen->event = *event;
+  event_write (&json, event);
+  buffer_add (&seen->text, json.out.data, json.out.length);
+  json_free (&json);
 }
 
+static void
+see_stored_job (void *context, const struct job_line *line)
+{
+  struct seen_lines *seen = context;
+  struct json json = { 0 };
+
+  seen->jobs++;
+  seen->job = *line;
+  job_line_write (&json, line);
+  buffer_add (&seen->text, json.out.data, json.out.length);
+  json_free (&json);
+}
+
+static const struct view see_all = {
+  .name = "see", .frame = see_frame, .tick = see_tick, .event = see_stored_event, .job = see_stored_job
+};
+
 static size_t
-read_lines (struct scratch *scratch, int64_t from, int64_t to, struct seen_lines *seen)
+read_with (struct scratch *scratch, const struct view *view, int64_t from, int64_t to, struct seen_lines *seen)
 {
   struct history_query query = { from, to, NULL };
-  struct history_sink sink = { .context = seen, .frame = see_frame, .tick = see_tick, .event = see_stored_event };
+  struct history_into into = { .view = view, .state = seen, .ended = &seen->ended };
   struct error error;
   struct history_file *file = history_file_open (scratch->path, &error);
   size_t broken;
 
   assert_non_null (file);
-  assert_true (history_read (file, &query, &sink, &broken, &error) >= 0);
+  assert_true (history_read (file, &query, &into, &broken, &error) >= 0);
   history_file_close (file);
   return broken;
+}
+
+static size_t
+read_lines (struct scratch *scratch, int64_t from, int64_t to, struct seen_lines *seen)
+{
+  return read_with (scratch, &see_all, from, to, seen);
 }
 
 static int64_t
@@ -164,6 +193,52 @@ test_ticks_are_computed_again (void **state)
   assert_int_equal (seen.frames, 6);
   combine_destroy (empty);
   buffer_free (&seen.text);
+}
+
+/* Of what is kept as lines: which one it is, and the line as it was written. What a view does not take it does not get. */
+static void
+test_a_view_gets_what_it_takes (void **state)
+{
+  static const char *const texts[JOB_TEXTS] = { "slurm", "ana", "x", "", "" };
+  const char *nodes[] = { "n2", "n3" };
+  struct scratch *scratch = *state;
+  struct event event = { .type = EVENT_GAP, .node = "n1", .session = 7, .from = 2, .to = 3, .count = 2 };
+  struct job_line job = { .event = JOB_NODE, .label = "5", .texts = texts, .nodes = nodes, .node_count = 1 };
+  struct seen_lines all = { 0 }, events = { 0 };
+  const struct view only_events = { .name = "events", .event = see_stored_event };
+  struct json put = { 0 };
+
+  scratch_open (scratch);
+  event.wall_ns = at (scratch, 1);
+  history_put_event (scratch->history, &event);
+  event_write (&put, &event);
+  job.time_ns = at (scratch, 2);
+  history_put_job_line (scratch->history, &job);
+  job_line_write (&put, &job);
+  job.event = JOB_ENDED;
+  job.node_count = 2;
+  job.reason = "told";
+  job.summary = "{}";
+  job.summary_length = 2;
+  history_put_job_line (scratch->history, &job);
+  job_line_write (&put, &job);
+  put_range (scratch, "n1", 1, 1, 3);
+  scratch_close (scratch);
+
+  read_lines (scratch, INT64_MIN, INT64_MAX, &all);
+  assert_int_equal (all.events, 1);
+  assert_int_equal (all.event.type, EVENT_GAP);
+  assert_true (all.event.wall_ns == event.wall_ns);
+  assert_int_equal (all.jobs, 2);
+  assert_int_equal (all.job.event, JOB_ENDED);
+  assert_true (all.job.time_ns == job.time_ns && all.job.node_count == 0 && !*all.job.texts[JOB_USER]);
+  assert_memory_equal (all.text.data, put.out.data, put.out.length);
+  read_with (scratch, &only_events, INT64_MIN, INT64_MAX, &events);
+  assert_true (events.events == 1 && events.jobs == 0 && events.frames == 0);
+  assert_int_equal (event_type ("of another version"), EVENT_TYPES);
+  buffer_free (&all.text);
+  buffer_free (&events.text);
+  json_free (&put);
 }
 
 static void
@@ -525,6 +600,7 @@ main (void)
     TEST (test_begins_anywhere),
     TEST (test_late_frames_and_order),
     TEST (test_ticks_are_computed_again),
+    TEST (test_a_view_gets_what_it_takes),
     TEST (test_stops_when_told),
     TEST (test_broken_chunk_is_left_out),
     TEST (test_schema_missing),

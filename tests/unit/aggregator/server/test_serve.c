@@ -19,6 +19,7 @@
 #include "aggregator/server/serve.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 struct scene {
   char *folder, *path;
@@ -77,12 +78,12 @@ begin_flush (void *context, const struct serve_flush *what, struct buffer *out)
 }
 
 static void
-take_job (void *context, const struct serve_job *what, struct buffer *out)
+take_job (void *context, bool start, const struct job_word *word, struct buffer *out)
 {
   struct scene *scene = context;
 
-  scene->uid = what->uid;
-  buffer_printf (out, "ok %s %s %s\n", what->start ? "start" : "end", what->label, what->user);
+  scene->uid = word->uid;
+  buffer_printf (out, "ok %s %s %s\n", start ? "start" : "end", word->label, word->user);
 }
 
 static void
@@ -124,9 +125,9 @@ set_up (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
   struct error error;
-  char folder[] = "/tmp/synop-serve-XXXXXX";
+  char folder[TEST_FOLDER_SIZE];
 
-  assert_non_null (mkdtemp (folder));
+  test_folder_make (folder);
   scene->folder = memory_string (folder);
   scene->path = memory_format ("%s/run/a.sock", folder); /* the folder is made */
   scene->loop = loop_create ();

@@ -100,6 +100,23 @@ test_text (void **state)
   assert_string_equal (json_done (), "\"k\\u0000\\\"\":\"\\u0000\"");
 }
 
+/* Of each length, behind what the buffer held before. */
+static void
+test_names (void **state)
+{
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZ.-";
+  char name[sizeof letters], expected[sizeof letters + 8];
+
+  (void) state;
+  for (int length = 0; length < (int) sizeof letters; length++) {
+    snprintf (name, sizeof name, "%.*s", length, letters);
+    snprintf (expected, sizeof expected, "\"%s\":7", name);
+    json_key (&json, name);
+    json_uint (&json, 7);
+    assert_string_equal (json_done (), expected);
+  }
+}
+
 static void
 test_whole (void **state)
 {
@@ -225,9 +242,9 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_shape),           cmocka_unit_test (test_text),
-    cmocka_unit_test (test_whole),           cmocka_unit_test (test_real),
-    cmocka_unit_test (test_real_round_trip), cmocka_unit_test (test_real_places),
+    cmocka_unit_test (test_shape),       cmocka_unit_test (test_text), cmocka_unit_test (test_names),
+    cmocka_unit_test (test_whole),       cmocka_unit_test (test_real), cmocka_unit_test (test_real_round_trip),
+    cmocka_unit_test (test_real_places),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

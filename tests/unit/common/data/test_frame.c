@@ -160,11 +160,19 @@ sink_done (void *context, size_t group, struct table *table)
   f->dones++;
 }
 
+static const struct table *
+sink_last (void *context, size_t group)
+{
+  const struct fixture *f = context;
+
+  return &f->read[group];
+}
+
 static int
 frame_take (struct fixture *f, const void *bytes, size_t length, struct error *error)
 {
   struct frame_header header;
-  struct frame_sink sink = { f, sink_take, sink_done };
+  struct frame_sink sink = { f, sink_take, sink_done, sink_last };
 
   f->takes = f->dones = 0;
   if (frame_read_header (bytes, length, &header, error) != 0)
@@ -436,6 +444,8 @@ test_tables_by_hand (void **state)
   TABLE (1, "\x91\xa2\xc3\xa4\x90\x92\x91\x01\xc0", NULL);
   TABLE (3, "\xc0\x92\x01\xa0\x90", "no group");
   TABLE (0, "\x02\x90\x92\x92\x01\xc0\xc0", "group cpu");                 /* a value of the node is missing */
+  TABLE (0, "\x02\x90\x05\x92\x92\x01\xc0\xc0", "group cpu");             /* one that is not announced */
+  TABLE (0, "\x02\x92\x05\x92\x92\x01\xc0\xc0", "group cpu");             /* one announced that is not there */
   TABLE (0, "\x02\x91\x05\x91\x92\x01\xc0", "group cpu");                 /* a column is missing */
   TABLE (0, "\x02\x91\x05\x93\x92\x01\xc0\xc0\xc0", "group cpu");         /* one too many */
   TABLE (0, "\x02\x91\x05\x92\x91\x01\xc0", "group cpu");                 /* a short column */
@@ -453,6 +463,29 @@ test_tables_by_hand (void **state)
   TABLE (0, "\xdd\xff\xff\xff\xff\x91\x05\x92\xc0\xc0", "over a limit");
   TABLE (0, "\x02\x91\x05\xdd\xff\xff\xff\xff", "over a limit");
   TABLE (0, "\x02\x91\x05\x92\xdd\xff\xff\xff\xff\xc0", "over a limit");
+}
+
+/* Labels that stay are not checked once more; those that change are, whatever was there before. */
+static void
+test_labels_change (void **state)
+{
+  struct fixture *f = *state;
+  size_t length;
+
+  TABLE (1, "\x92\xa1x\xa1y\x90\x92\x92\x01\x01\xc0", NULL);
+  TABLE (1, "\x92\xa1x\xa1y\x90\x92\x92\x01\x01\xc0", NULL);
+  TABLE (1, "\x92\xa1x\xa1x\x90\x92\x92\x01\x01\xc0", "group net");
+  TABLE (1, "\x92\xa1y\xa1y\x90\x92\x92\x01\x01\xc0", "group net");
+  TABLE (1, "\x92\xa1x\xa1\xff\x90\x92\x92\x01\x01\xc0", "group net");
+  TABLE (1, "\x92\xa1x\x01\x90\x92\x92\x01\x01\xc0", "group net");
+  TABLE (1, "\x93\xa1x\xa1y\xa1x\x90\x92\x93\x01\x01\x01\xc0", "group net"); /* more rows than before */
+  TABLE (1, "\x93\xa1x\xa1y\xa0\x90\x92\x93\x01\x01\x01\xc0", NULL);
+  TABLE (1, "\x91\xa1x\x90\x92\x91\x01\xc0", NULL);
+  TABLE (1, "\x92\xa1x\xa1x\x90\x92\x92\x01\x01\xc0", "group net");
+  TABLE (1, "\x92\xa1y\xa1x\x90\x92\x92\x01\x01\xc0", NULL);
+  assert_memory_equal (table_label (&f->read[1], 0, &length), "y", 1);
+  assert_memory_equal (table_label (&f->read[1], 1, &length), "x", 1);
+  assert_int_equal (f->read[1].rows, 2);
 }
 
 static void
@@ -743,6 +776,7 @@ main (void)
     TEST (test_mutated),
     TEST (test_tables_by_hand),
     TEST (test_cells_of_all_tables),
+    TEST (test_labels_change),
     TEST (test_group_twice),
     TEST (test_trailing_fields),
     TEST (test_long_error_is_cut),

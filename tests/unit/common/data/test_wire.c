@@ -130,6 +130,9 @@ test_lies (void **state)
   wire = WIRE ("\xdd\x00\x00\x00\x03\x01\x02");
   assert_int_equal (wire_array (&wire, UINT32_MAX), 0); /* more items than bytes: refused at the head */
   assert_true (wire.bad);
+  wire = WIRE ("\x93\x01\x02");
+  assert_int_equal (wire_array (&wire, UINT32_MAX), 0); /* a short one likewise */
+  assert_true (wire.bad);
   wire = WIRE ("\x82\x01\x01\x01");
   assert_int_equal (wire_next (&wire).type, WIRE_BAD);
   assert_true (wire.bad);

@@ -16,8 +16,9 @@
 #include <zmq.h>
 
 #include "synop/keys.h"
+#include "tests/unit/test_folder.h"
 
-static char folder[] = "/tmp/synop-test-keys-XXXXXX";
+static char folder[TEST_FOLDER_SIZE];
 static char path[128], other[128];
 
 #define assert_contains(text, part)                                                                                    \
@@ -31,8 +32,7 @@ folder_make (void **state)
 {
   (void) state;
   umask (022);
-  if (mkdtemp (folder) == NULL)
-    return -1;
+  test_folder_make (folder);
   snprintf (path, sizeof path, "%s/agent.key", folder);
   snprintf (other, sizeof other, "%s/agent.pub", folder);
   return 0;
@@ -92,8 +92,8 @@ z85_refuses (void **state)
     const char last[6];
     int result;
   } cases[] = { { "%nSc0", 0 }, /* 2^32 - 1 */
-                { "%nSc1", -1 }, { "#####", -1 }, { "0000~", -1 }, { "0000\0", -1 },
-                { "\0\0\0\0", -1 }, { "0000\xff", -1 } };
+                { "%nSc1", -1 },  { "#####", -1 },    { "0000~", -1 },
+                { "0000\0", -1 }, { "\0\0\0\0", -1 }, { "0000\xff", -1 } };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     uint8_t key[KEY_SIZE];
     char text[KEY_TEXT_SIZE];

@@ -1,5 +1,5 @@
 /* See json_check.h: a parser that keeps nothing. Each function takes what it is for from `*at` on. */
-#include "aggregator/jobs/json_check.h"
+#include "aggregator/history/json_check.h"
 
 #include <string.h>
 

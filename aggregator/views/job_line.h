@@ -5,10 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregator/stream/stream.h"
+#include "synop/error.h"
 #include "synop/json.h"
 
 #define JOB_LINE_TYPE "job"
+#define JOB_LABEL_MAX 128 /* bytes */
 
 enum job_text { JOB_SCHEDULER, JOB_USER, JOB_NAME, JOB_COMMAND, JOB_ARRAY, JOB_TEXTS };
 
@@ -32,11 +33,16 @@ struct job_line {
   const char *reason;    /* gone, told, restart */
   const char *summary;   /* JSON */
   size_t summary_length; /* bytes */
+  const char *line; /* as it was written: of one that is read from the history. Then all that is known beside it is what
+                          * happened, when, and of JOB_NODE where; texts are "". Else NULL */
+  size_t line_length;
 };
 
 extern const char *const job_text_names[JOB_TEXTS]; /* "scheduler": in lines, and in the metrics of job_info */
 
-void job_line_write (struct json *json, const struct job_line *line); /* a whole line with its newline */
-struct stream_line job_stream_line (const struct job_line *line);
+/* A line that was written, of a time and a node (NULL: none); both pointers must outlive it. */
+void job_line_stored (struct job_line *line, int64_t time_ns, const char *const *node, const char *text, size_t length);
+void job_line_write (struct json *json, const struct job_line *line);        /* a whole line with its newline */
+int job_label_check (const char *label, size_t length, struct error *error); /* is this an id that a job may have? */
 
 #endif

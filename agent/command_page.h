@@ -1,0 +1,20 @@
+/* What "agent keys" and "agent run" answer to --help and --version. */
+#ifndef SYNOP_AGENT_COMMAND_PAGE_H
+#define SYNOP_AGENT_COMMAND_PAGE_H
+
+#include <stdbool.h>
+
+#include "synop/config.h"
+
+struct command_page {
+  bool help, version; /* was asked for */
+};
+
+/* As `word` of config_read_operands, with the page as its context. */
+void command_page_ask (void *page, const char *word);
+bool command_page_is_asked (const struct command_page *page);
+/* Writes it, with the options between `head` and `tail`, to standard output; help before version. Returns the exit code. */
+int command_page_write (const struct command_page *page, const struct config *config, const char *head,
+                        const char *tail);
+
+#endif

@@ -1,0 +1,5 @@
+#include "agent/types.h"
+
+#include <stddef.h>
+
+const struct config_type *const agent_types[] = { NULL };

@@ -1,0 +1,20 @@
+/* What options.c (reading), options_tables.c (the tables) and options_help.c (--help) share. */
+#ifndef SYNOP_AGGREGATOR_OPTIONS_PRIVATE_H
+#define SYNOP_AGGREGATOR_OPTIONS_PRIVATE_H
+
+#include "aggregator/config/options.h"
+
+#define OPTIONS_FILE "/etc/synop/aggregator.ini"
+#define OPTIONS_SHARED_MAX 2
+
+/* A command reads the aggregator's file too, to find its socket or history. What it shares has a flag there, and so has
+ * log_level; the aggregator's other options have none. */
+extern const struct options_tables {
+  const char *shared[OPTIONS_SHARED_MAX]; /* their flags */
+  const struct option *table;             /* its own */
+  size_t count;
+} options_tables[]; /* as enum options_command */
+
+bool options_is_shared (const struct option *option, enum options_command command);
+
+#endif

@@ -1,0 +1,225 @@
+/* The tables of options: of the aggregator, and what each command adds. */
+#include <fnmatch.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "aggregator/config/options_private.h"
+#include "synop/globs.h"
+#include "synop/link.h"
+#include "synop/log.h"
+
+#define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))
+#define AT(member) .offset = offsetof (struct options, member)
+#define TAKEN .reload = OPTIONS_RELOADED
+
+static const char *const outputs[] = { "json", "none", NULL };
+
+static int
+check_listen (const char *value, struct error *error)
+{
+  char control[LINK_ENDPOINT_MAX];
+  size_t length = strlen (value);
+
+  if (length > 2 && strcmp (value + length - 2, ":*") == 0) /* two free ports */
+    return strncmp (value, "tcp://", 6) == 0 ? 0 : error_set (error, "must be tcp://HOST:PORT");
+  return link_control_endpoint (value, control, error);
+}
+
+static int
+check_filled (const char *value, struct error *error)
+{
+  return *value ? 0 : error_set (error, "must not be empty");
+}
+
+/* Behind a '[' the first character, or the one after '!' or '^', is a member even where it is ']'. */
+static bool
+is_closed (const char *pattern)
+{
+  for (; *pattern; pattern++) {
+    if (*pattern == '\\' && pattern[1]) {
+      pattern++;
+    } else if (*pattern == '[') {
+      pattern += 1 + (pattern[1] == '!' || pattern[1] == '^');
+      pattern = *pattern ? strchr (pattern + 1, ']') : NULL;
+      if (!pattern)
+        return false;
+    }
+  }
+  return true;
+}
+
+static int
+check_globs (const char *value, struct error *error)
+{
+  struct globs globs;
+  const char *pattern;
+  int result = 0;
+
+  globs_init (&globs, value);
+  pattern = globs.text;
+  for (size_t i = 0; i < globs.count && result == 0; i++, pattern += strlen (pattern) + 1)
+    if (!is_closed (pattern))
+      result = error_set (error, "\"%.64s\" has a '[' without its ']' (commas part patterns)", pattern);
+  globs_free (&globs);
+  return result;
+}
+
+/* A pattern that no type matches would wait for ever. */
+static int
+check_types (const char *value, struct error *error)
+{
+  static const char *const types[] = { "node", "cluster", "event", "job" };
+  struct globs globs;
+  const char *pattern;
+  int result = check_globs (value, error);
+
+  globs_init (&globs, value);
+  pattern = globs.text;
+  for (size_t i = 0; i < globs.count && result == 0; i++, pattern += strlen (pattern) + 1) {
+    size_t type = 0;
+
+    while (type < COUNT_OF (types) && fnmatch (pattern, types[type], 0) != 0)
+      type++;
+    if (type == COUNT_OF (types))
+      result = error_set (error, "\"%.64s\" is no type of line; expected node, cluster, event or job", pattern);
+  }
+  globs_free (&globs);
+  return result;
+}
+
+static const struct option serve_table[] = {
+  { "aggregator", "listen", NULL, OPTION_TEXT, AT (listen), .fallback = "tcp://*:5555", .check = check_listen,
+    .help = "Where agents connect: this port takes their data, the next one is the control channel. Port * takes two "
+            "that are free." },
+  { "aggregator", "keys", NULL, OPTION_PATH, AT (keys), .fallback = "/etc/synop/keys", .check = check_filled,
+    .help = "Folder with aggregator.key and nodes/NODE.pub, as made by \"synop-aggregator keys\"." },
+  { "aggregator", "socket", NULL, OPTION_PATH, AT (socket), .fallback = "/run/synop/aggregator.sock",
+    .check = check_filled, .help = "UNIX socket through which tail, status and keys talk to the aggregator." },
+  { "aggregator", "output", NULL, OPTION_CHOICE, AT (output), .fallback = "json", .choices = outputs, .letter = 'o',
+    .help = "What goes to standard output: JSON lines, or nothing." },
+  { "aggregator", "no_node_lines", NULL, OPTION_BOOLEAN, AT (no_node_lines), .fallback = "no",
+    .help = "Standard output has combined reports and events only." },
+  { "aggregator", "stale_periods", NULL, OPTION_SIZE, AT (stale_periods), .fallback = "3", .minimum = "2",
+    .maximum = "1000", TAKEN, .help = "A node is stale after so many of its periods without a frame." },
+  { "aggregator", "down_periods", NULL, OPTION_SIZE, AT (down_periods), .fallback = "10", .minimum = "3",
+    .maximum = "10000", TAKEN, .help = "A node is down after so many of its periods without a frame." },
+  { "aggregator", "max_frame", NULL, OPTION_SIZE, AT (max_frame), .fallback = "256k", .minimum = "4k", .maximum = "1M",
+    .help = "Largest frame in bytes, which agents are told and keep to; larger ones are left out. 1,000 CPUs need "
+            "about 256k." },
+  { "aggregator", "intake_queue", NULL, OPTION_SIZE, AT (intake_queue), .fallback = "64M", .minimum = "1M",
+    .maximum = "16G", .help = "Bytes of messages that may wait to be taken in; over them messages are dropped." },
+  { "aggregator", "intake_messages", NULL, OPTION_SIZE, AT (intake_messages), .fallback = "65536", .minimum = "64",
+    .maximum = "16M", .help = "Number of messages that may wait to be taken in." },
+  { "aggregator", "reader_queue", NULL, OPTION_SIZE, AT (reader_queue), .fallback = "32M", .minimum = "64k",
+    .maximum = "1G", TAKEN,
+    .help = "Bytes of lines that may wait for each reader; over them lines are dropped and counted." },
+  { "aggregator", "replay_rate", NULL, OPTION_SIZE, AT (replay_rate), .fallback = "5000", .minimum = "0",
+    .maximum = "1M", TAKEN,
+    .help = "Frames a second, of all nodes together, that are asked for again when they did not come; 0: none are." },
+  { "aggregator", "endpoint_file", NULL, OPTION_PATH, AT (endpoint_file),
+    .help = "File into which the data endpoint is written once the aggregator listens, for scripts." },
+  { "aggregator", "log_level", NULL, OPTION_CHOICE, AT (log_level), .fallback = "info", .choices = log_level_names,
+    TAKEN, .help = "How much goes to standard error." },
+  { "ticks", "period", "tick-period", OPTION_DURATION, AT (tick_period_ns), .fallback = "1s", .minimum = "10ms",
+    .maximum = "1h", .help = "A combined report for each multiple of this in cluster time." },
+  { "ticks", "grace", "tick-grace", OPTION_DURATION, AT (tick_grace_ns), .minimum = "0", .maximum = "1h",
+    .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
+  { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
+    .maximum = "1h", TAKEN, .help = "A node whose wall clock is off by more is an event." },
+};
+
+static const struct option tail_table[] = {
+  { "tail", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
+    .help = "Only lines of nodes whose name matches one of these globs." },
+  { "tail", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
+    .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
+            "left out. Without --type, only node lines." },
+  { "tail", "type", NULL, OPTION_LIST, AT (type), .check = check_types,
+    .help = "Only lines of these types: node, cluster, event, job." },
+  { "tail", "count", NULL, OPTION_SIZE, AT (count), .fallback = "0", .help = "Ends after so many lines; 0: never." },
+};
+
+static const struct option status_table[] = {
+  { "status", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "One JSON line instead of a table." },
+};
+
+#define WHEN                                                                                                           \
+  "As 2026-11-21T10:00:00Z (RFC 3339), 10:00 or 10:00:30 (today, local time), 2026-11-21 10:00 (local time), -1h or "  \
+  "now."
+
+static const struct option replay_table[] = {
+  { "replay", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-1h",
+    .help = "The first instant that is shown. " WHEN },
+  { "replay", "to", NULL, OPTION_TEXT, AT (to), .fallback = "now", .help = "The instant before which it ends." },
+  { "replay", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
+    .help = "Only lines of nodes whose name matches one of these globs." },
+  { "replay", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
+    .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
+            "left out. Without --type, only node lines." },
+  { "replay", "type", NULL, OPTION_LIST, AT (type), .check = check_types,
+    .help = "Only lines of these types: node, cluster, event, job." },
+};
+
+static const char *const formats[] = { "csv", "json", "hdf5", "msgpack", NULL }; /* as enum options_format */
+
+static const struct option export_table[] = {
+  { "export", "format", NULL, OPTION_CHOICE, AT (format), .fallback = "csv", .choices = formats,
+    .help =
+        "csv, json: a file for each group; hdf5: one file; msgpack: one file with the frames as agents sent them." },
+  { "export", "from", NULL, OPTION_TEXT, AT (from),
+    .help = "The first instant; without it an hour ago, or with msgpack the beginning of the history. " WHEN },
+  { "export", "to", NULL, OPTION_TEXT, AT (to), .help = "The instant before which it ends; without it now." },
+  { "export", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
+    .help = "Only nodes whose name matches one of these globs." },
+  { "export", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
+    .help = "Only groups whose name matches one of these globs." },
+  { "export", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
+    .help = "The folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },
+};
+
+static const char *const reports[] = { "text", "json", "perfmon", NULL }; /* as enum options_report */
+
+static const struct option jobs_table[] = {
+  { "jobs", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "A JSON line for each job." },
+  { "jobs", "running", NULL, OPTION_BOOLEAN, AT (running), .fallback = "no", .help = "Only jobs that run." },
+  { "jobs", "user", NULL, OPTION_LIST, AT (user), .check = check_globs,
+    .help = "Only jobs of users whose name matches one of these globs." },
+  { "jobs", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-24h",
+    .help = "Jobs that ran at some time from this instant on. " WHEN },
+  { "jobs", "to", NULL, OPTION_TEXT, AT (to), .fallback = "now", .help = "The instant before which they ran." },
+};
+
+static const struct option job_table[] = {
+  { "job", "user", NULL, OPTION_TEXT, AT (user),
+    .help = "Of start: whose job it is, until a node tells. Of end: only jobs of this user." },
+  { "job", "name", NULL, OPTION_TEXT, AT (name), .help = "Of start: the job's name, until a node tells." },
+};
+
+static const struct option report_table[] = {
+  { "report", "user", NULL, OPTION_TEXT, AT (user),
+    .help = "Whose job it is, where several users have one of that id." },
+  { "report", "scheduler", NULL, OPTION_TEXT, AT (scheduler),
+    .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
+  { "report", "format", NULL, OPTION_CHOICE, AT (report), .fallback = "text", .choices = reports,
+    .help = "text: for people; json: one object; perfmon: the merged JSON of perfmon." },
+  { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },
+  { "report", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
+    .help = "A new file for what --format says, rather than standard output. No output replaces a file." },
+  { "report", "pdf", NULL, OPTION_TEXT, AT (pdf), .help = "Writes this file: the report with plots, to be printed." },
+  { "report", "html", NULL, OPTION_TEXT, AT (html),
+    .help = "Writes this file: the report with plots, for a browser; it needs nothing beside it." },
+  { "report", "csv", NULL, OPTION_TEXT, AT (csv), .help = "Makes this folder: a table for each group, of this job." },
+  { "report", "hdf5", NULL, OPTION_TEXT, AT (hdf5), .help = "Writes this file: the same tables as HDF5." },
+};
+
+const struct options_tables options_tables[] = {
+  [COMMAND_SERVE] = { { NULL }, serve_table, COUNT_OF (serve_table) },
+  [COMMAND_TAIL] = { { "socket" }, tail_table, COUNT_OF (tail_table) },
+  [COMMAND_STATUS] = { { "socket" }, status_table, COUNT_OF (status_table) },
+  [COMMAND_REPLAY] = { { "history", "socket" }, replay_table, COUNT_OF (replay_table) },
+  [COMMAND_EXPORT] = { { "history", "socket" }, export_table, COUNT_OF (export_table) },
+  [COMMAND_CHECK] = { { "history" }, NULL, 0 },
+  [COMMAND_JOBS] = { { "history", "socket" }, jobs_table, COUNT_OF (jobs_table) },
+  [COMMAND_JOB] = { { "socket" }, job_table, COUNT_OF (job_table) },
+  [COMMAND_REPORT] = { { "history", "socket" }, report_table, COUNT_OF (report_table) },
+};

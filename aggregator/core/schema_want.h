@@ -1,0 +1,50 @@
+/* A schema that a node has and that is not there, so that the node is asked for it: one of what it sends now (node.h), one
+ * of frames that come late (node_replay.h). cluster_schema.c asks. */
+#ifndef SYNOP_AGGREGATOR_SCHEMA_WANT_H
+#define SYNOP_AGGREGATOR_SCHEMA_WANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "synop/schema.h"
+
+struct schema_want {
+  bool wanting;
+  uint8_t hash[SCHEMA_HASH_SIZE]; /* that is wanted, or was last */
+  unsigned asked;                 /* how often */
+  int64_t ask_at_ns;              /* not before */
+  bool refused;                   /* it cannot be had: */
+  uint8_t refused_hash[SCHEMA_HASH_SIZE];
+};
+
+static inline bool
+schema_want_is (const struct schema_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  return memcmp (want->hash, hash, SCHEMA_HASH_SIZE) == 0;
+}
+
+static inline bool
+schema_want_is_refused (const struct schema_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  return want->refused && memcmp (want->refused_hash, hash, SCHEMA_HASH_SIZE) == 0;
+}
+
+/* When it is asked for stays: who names one schema after the other is not asked more often. */
+static inline void
+schema_want_begin (struct schema_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  want->wanting = true;
+  want->asked = 0;
+  memcpy (want->hash, hash, SCHEMA_HASH_SIZE);
+}
+
+static inline void
+schema_want_refuse (struct schema_want *want)
+{
+  want->wanting = false;
+  want->refused = true;
+  memcpy (want->refused_hash, want->hash, SCHEMA_HASH_SIZE);
+}
+
+#endif

@@ -1,0 +1,248 @@
+/* See jobs_view.h. */
+#include "aggregator/jobs/jobs_view.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "aggregator/history/history.h"
+#include "aggregator/history/history_file.h"
+#include "aggregator/history/history_view.h"
+#include "aggregator/history/job_store.h"
+#include "aggregator/views/views.h"
+#include "synop/clock.h"
+#include "synop/globs.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define SCHEDULER_USERS_MAX 32
+#define AT(member) .offset = offsetof (struct settings, member)
+
+struct settings {
+  int64_t grace_ns;
+  char *scheduler_users; /* names */
+};
+
+struct jobs_view {
+  const struct view_context *context;
+  struct jobs *jobs;
+  uint32_t scheduler_uids[SCHEDULER_USERS_MAX];
+  size_t scheduler_count;
+};
+
+static const struct option options[] = {
+  { "jobs", "grace", "job-grace", OPTION_DURATION, AT (grace_ns), .fallback = "30s", .minimum = "1s", .maximum = "1h",
+    .reload = OPTIONS_RELOADED,
+    .help = "A job has ended when no node has seen it for this, or for three of its sampling periods." },
+  { "jobs", "scheduler_users", "job-scheduler-users", OPTION_LIST, AT (scheduler_users),
+    .fallback = "slurm,oar,flux,lsfadmin", .reload = OPTIONS_RELOADED,
+    .help =
+        "The users, beside root and the aggregator's own, that prologs and epilogs run as: their \"synop-aggregator "
+        "job\" is about any job; that of others is about their own jobs." },
+};
+
+/* As struct jobs_counts. */
+static const char *const counters[] = { "jobs_running",      "jobs_started",  "jobs_ended", "job_rows_refused",
+                                        "job_words_refused", "jobs_disputed", NULL };
+
+/* ---- what the core of jobs reports ---- */
+
+static void
+take_line (void *context, const struct job_line *line)
+{
+  struct jobs_view *view = context;
+
+  view_job (view->context, line);
+}
+
+static void
+take_row (void *context, const struct job_row *row)
+{
+  struct jobs_view *view = context;
+
+  view_job_row (view->context, row);
+}
+
+static void
+take_event (void *context, const struct event *event)
+{
+  struct jobs_view *view = context;
+
+  view_event (view->context, event);
+}
+
+/* ---- start and end ---- */
+
+/* A file that is not there yet, or cannot be read, has no jobs; the history itself says what is wrong with it. */
+static void
+restore (struct jobs *jobs, const char *path)
+{
+  struct job_query query = { .from_ns = INT64_MAX, .to_ns = INT64_MAX, .running = true };
+  struct job_list list = { 0 };
+  struct error error;
+  struct history_file *file = history_file_open (path, &error);
+
+  if (file && job_store_list (file, &query, &list, &error) == 0)
+    for (size_t i = 0; i < list.count; i++)
+      jobs_restore (jobs, &list.jobs[i]);
+  else
+    log_debug ("jobs of before: %s", error.text);
+  if (list.damaged)
+    log_warning ("%s: %zu jobs that ran are left out; %s", path, list.damaged, error.text);
+  if (list.count)
+    log_info ("%zu jobs ran when the history was last written", list.count);
+  job_list_free (&list);
+  history_file_close (file);
+}
+
+static void
+find_schedulers (struct jobs_view *view, const char *users)
+{
+  struct globs names;
+  const char *name;
+
+  globs_init (&names, users);
+  name = names.text;
+  view->scheduler_count = 0;
+  for (size_t i = 0; i < names.count && view->scheduler_count < SCHEDULER_USERS_MAX; i++, name += strlen (name) + 1) {
+    const struct passwd *user = getpwnam (name);
+    if (user)
+      view->scheduler_uids[view->scheduler_count++] = user->pw_uid;
+  }
+  globs_free (&names);
+}
+
+static int
+open_jobs (const struct view_context *context, void **state, struct error *error)
+{
+  const struct settings *settings = context->options;
+  const struct history *history = views_state (context->views, &history_view);
+  struct jobs_view *view = *state = memory_new (1, sizeof *view);
+
+  (void) error;
+  view->context = context;
+  view->jobs = jobs_create (
+      &(struct jobs_options){
+          .grace_ns = settings->grace_ns, .context = view, .line = take_line, .row = take_row, .event = take_event },
+      clock_wall ());
+  find_schedulers (view, settings->scheduler_users);
+  if (history)
+    restore (view->jobs, history_path (history));
+  return 0;
+}
+
+static void
+jobs_view_reload (void *state)
+{
+  struct jobs_view *view = state;
+  const struct settings *settings = view->context->options;
+
+  jobs_set_grace (view->jobs, settings->grace_ns);
+  find_schedulers (view, settings->scheduler_users);
+}
+
+static void
+mark (void *state)
+{
+  struct jobs_view *view = state;
+
+  jobs_mark (view->jobs);
+}
+
+static int
+close_jobs (void *state)
+{
+  struct jobs_view *view = state;
+
+  jobs_destroy (view->jobs);
+  free (view);
+  return 0;
+}
+
+/* ---- what comes in ---- */
+
+static void
+feed_frame (void *state, const struct cluster_frame *frame)
+{
+  struct jobs_view *view = state;
+
+  jobs_frame (view->jobs, frame, view_now_ns (view->context));
+}
+
+static void
+see_event (void *state, const struct event *event)
+{
+  struct jobs_view *view = state;
+
+  if (event->node && (event->type == EVENT_NODE_DOWN || event->type == EVENT_NODE_REVOKED))
+    jobs_node_down (view->jobs, event->node);
+  if (event->type == EVENT_AGGREGATOR_STARTED || event->type == EVENT_KEYS_RELOADED)
+    jobs_expect_nodes (view->jobs, event->count);
+}
+
+static void
+poll_jobs (void *state, struct instant now)
+{
+  struct jobs_view *view = state;
+
+  (void) now;
+  jobs_tick (view->jobs, view_now_ns (view->context));
+}
+
+static void
+jobs_view_count (void *state, uint64_t *values)
+{
+  struct jobs_view *view = state;
+  const struct jobs_counts *counts = jobs_counts (view->jobs);
+
+  memcpy (values, counts, sizeof *counts);
+}
+
+static bool
+is_scheduler (const struct jobs_view *view, uint32_t uid)
+{
+  bool found = uid == 0 || uid == geteuid ();
+
+  for (size_t i = 0; i < view->scheduler_count && !found; i++)
+    found = view->scheduler_uids[i] == uid;
+  return found;
+}
+
+void
+jobs_view_take (void *state, bool start, const struct job_word *word, struct buffer *out)
+{
+  struct jobs_view *view = state;
+  struct job_word own = *word;
+  int64_t now_ns = view_now_ns (view->context);
+  struct error error;
+  int result;
+
+  own.scheduler = is_scheduler (view, word->uid);
+  if (start)
+    result = jobs_start (view->jobs, &own, now_ns, &error);
+  else
+    result = jobs_end (view->jobs, &own, now_ns, &error);
+  if (result < 0)
+    buffer_printf (out, "error %s\n", error.text);
+  else if (!start && result == 0)
+    buffer_printf (out, "ok no job %s runs\n", word->label);
+  else
+    buffer_add_string (out, "ok\n");
+}
+
+const struct view jobs_view = {
+  .name = "jobs",
+  .options = options,
+  .option_count = sizeof options / sizeof options[0],
+  .options_size = sizeof (struct settings),
+  .counters = counters,
+  .open = open_jobs,
+  .reload = jobs_view_reload,
+  .frame = feed_frame,
+  .event = see_event,
+  .poll = poll_jobs,
+  .count = jobs_view_count,
+  .end = mark,
+  .close = close_jobs,
+};

@@ -1,0 +1,18 @@
+/* The views of the aggregator. A new one is a line here and a file with a `struct view` of that name; nothing else knows it.
+ *
+ * They get what is reported in this order: the history first, since a line that is printed is in it; the stream before
+ * others that only look; the jobs last, since what they report of a frame follows it for all. */
+#ifndef SYNOP_AGGREGATOR_VIEW_LIST_H
+#define SYNOP_AGGREGATOR_VIEW_LIST_H
+
+#include "aggregator/views/view.h"
+
+#define VIEW_LIST(VIEW)                                                                                                \
+  VIEW (history_view)                                                                                                  \
+  VIEW (stream_view)                                                                                                   \
+  VIEW (jobs_view)
+
+#define VIEW_DECLARE(name) extern const struct view name;
+VIEW_LIST (VIEW_DECLARE)
+
+#endif

@@ -1,0 +1,31 @@
+/* The views of a running aggregator: each gets what the core reports, in the order of the list. `end` and `close` run
+ * against that order: a view that is behind another one may report to it until its own end. */
+#ifndef SYNOP_AGGREGATOR_VIEWS_H
+#define SYNOP_AGGREGATOR_VIEWS_H
+
+#include "aggregator/views/view.h"
+
+struct views_options {
+  const struct view *const *list; /* ended by NULL */
+  struct loop *loop;
+  const struct cluster *cluster;
+  void *context;
+  const void *(*values) (void *context, const struct view *view); /* of its options */
+};
+
+struct views *views_open (const struct views_options *options, struct error *error); /* NULL: one of them failed */
+int views_close (struct views *views); /* -1: one of them lost something; NULL is fine */
+void *views_state (const struct views *views, const struct view *view); /* NULL: it is off, or has none */
+
+void views_frame (struct views *views, const struct cluster_frame *frame);
+void views_tick (struct views *views, const struct cluster_tick_line *tick);
+void views_event (struct views *views, const struct event *event); /* into the log too */
+void views_reload (struct views *views);
+void views_poll (struct views *views, struct instant now);
+void views_flush (struct views *views);
+void views_end (struct views *views);
+/* Every counter of every view, those that are off with 0. */
+void views_count (const struct views *views, void *context,
+                  void (*take) (void *context, const char *name, uint64_t value));
+
+#endif

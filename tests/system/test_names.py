@@ -1,0 +1,85 @@
+"""Names files against node-exporter itself: each family that it shows on this machine, and each that its best known
+dashboard asks for, is in our set, or in its list of what is not there, and why."""
+
+import fnmatch
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+
+import pytest
+from lib.programs import LIMIT, ROOT
+
+NAMES = (ROOT / "aggregator/names/node-exporter.names").read_text()
+MAPPED = set(re.findall(r"^\w+ +(node_\w+)", NAMES, re.MULTILINE))
+ABSENT = re.findall(r"^- (\S+)", NAMES, re.MULTILINE)
+DASHBOARD = {line for line in (ROOT / "docs/node-exporter-full.txt").read_text().splitlines() if line[0] not in "#*"}
+
+
+def unknown(families):
+    """Those that the set says nothing of."""
+    return {name for name in families if name not in MAPPED and not any(fnmatch.fnmatchcase(name, glob) for glob in ABSENT)}
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """The text that node-exporter shows here."""
+    program = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
+    if program is None:
+        pytest.skip("there is no node-exporter")
+    address = f"127.0.0.1:{free_port()}"
+    exporter = subprocess.Popen([program, f"--web.listen-address={address}"], stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + LIMIT
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://{address}/metrics", timeout=LIMIT) as answer:
+                    return answer.read().decode()
+            except OSError:
+                assert time.monotonic() < end and exporter.poll() is None
+                time.sleep(0.1)
+    finally:
+        exporter.terminate()
+        exporter.wait()
+
+
+def test_node_exporter_shows_nothing_that_the_set_does_not_know(shown):
+    types = dict(re.findall(r"^# TYPE (node_\w+) (\w+)$", shown, re.MULTILINE))
+    assert len(types) > 50
+    # The service manager's are off by default, but in Debian's package.
+    assert unknown(name for name in types if not name.startswith("node_systemd_")) == set()
+
+
+def test_types_are_those_of_node_exporter(shown):
+    types = dict(re.findall(r"^# TYPE (node_\w+) (\w+)$", shown, re.MULTILINE))
+    ours = {}
+    for family, rest in re.findall(r"^\w+ +(node_\w+)(.*)$", NAMES, re.MULTILINE):
+        written = re.search(r"\b(counter|gauge|untyped)\b", re.sub(r'"[^"]*"', "", rest))
+        ours.setdefault(family, written[1] if written else "counter" if family.endswith("_total") else "gauge")
+    assert {name: ours[name] for name in types if name in ours} == {name: types[name] for name in types if name in ours}
+
+
+def test_labels_are_those_of_node_exporter(shown):
+    """Those that our line gives, it gives too."""
+    theirs, block, wrong = {}, [], []
+    for family, labels in re.findall(r"^(node_\w+)\{(.*)\} ", shown, re.MULTILINE):
+        theirs.setdefault(family, set()).update(re.findall(r'(\w+)="', labels))
+    for line in NAMES.splitlines():
+        if line.startswith("["):
+            block = re.findall(r'(\w+)="', line)
+        elif (match := re.match(r"\w+ +(node_\w+) *(\{.*?\})?", line)) and match[1] in theirs:
+            wrong += [(match[1], name) for name in block + re.findall(r'(\w+)="', match[2] or "") if name not in theirs[match[1]]]
+    assert wrong == []
+
+
+def test_dashboard_asks_for_nothing_that_the_set_does_not_know():
+    assert len(DASHBOARD) > 150
+    assert unknown(DASHBOARD) == set()
