@@ -83,6 +83,7 @@ struct job_pool {
 struct jobs_node {
   char *name;
   struct job_owner owner;
+  uint64_t salt;           /* of its hashes */
   int64_t heard_ns, heard; /* its last frame; 0: none. And when it came, as use.touched */
   int64_t period_ns;       /* of its job tables, the shortest */
   uint64_t session;        /* that the period is of */
