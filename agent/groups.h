@@ -1,44 +1,62 @@
-/* The samplers, each in a file of its own in the room of its subject; groups.c lists them. */
+/* The list of all groups, in the order of reports. A new one is a file group_NAME.c, in the room of its subject, and a line
+ * here. */
 #ifndef SYNOP_AGENT_GROUPS_H
 #define SYNOP_AGENT_GROUPS_H
 
 #include "agent/sampling/sampler.h"
+#include "agent/sampling/service.h"
 
-extern const struct sampler sampler_cpu_usage;
-extern const struct sampler sampler_cpu_frequency;
-extern const struct sampler sampler_memory_info;
-extern const struct sampler sampler_vm;
-extern const struct sampler sampler_load;
-extern const struct sampler sampler_pressure;
-extern const struct sampler sampler_disk_io;
-extern const struct sampler sampler_filesystem;
-extern const struct sampler sampler_network;
-extern const struct sampler sampler_infiniband;
-extern const struct sampler sampler_thermal;
-extern const struct sampler sampler_hardware_info;
-extern const struct sampler sampler_instance_info;
-extern const struct sampler sampler_gpu;
-extern const struct sampler sampler_gpu_info;
-extern const struct sampler sampler_gpu_nvlink;
-extern const struct sampler sampler_gpu_processes;
-extern const struct sampler sampler_gpu_profiling;
-extern const struct sampler sampler_job_info;
-extern const struct sampler sampler_job_cpu;
-extern const struct sampler sampler_job_memory;
-extern const struct sampler sampler_job_io;
-extern const struct sampler sampler_job_processes;
-extern const struct sampler sampler_job_gpu;
-extern const struct sampler sampler_runtime_info;
-extern const struct sampler sampler_neuroncore_counters;
-extern const struct sampler sampler_execution_stats;
-extern const struct sampler sampler_memory_used;
-extern const struct sampler sampler_neuroncore_memory_usage;
-extern const struct sampler sampler_loaded_models;
-extern const struct sampler sampler_neuron_runtime_vcpu_usage;
-extern const struct sampler sampler_neuron_hw_counters;
-extern const struct sampler sampler_neuron_hardware_info;
+/* clang-format off */
+#define SAMPLERS(ADD) \
+  ADD (cpu_usage) \
+  ADD (cpu_frequency) \
+  ADD (thermal) \
+  ADD (hwmon) \
+  ADD (memory_info) \
+  ADD (vm) \
+  ADD (load) \
+  ADD (schedstat) \
+  ADD (kernel) \
+  ADD (timex) \
+  ADD (pressure) \
+  ADD (disk_io) \
+  ADD (filesystem) \
+  ADD (network) \
+  ADD (sockets) \
+  ADD (softnet) \
+  ADD (infiniband) \
+  ADD (gpu) \
+  ADD (gpu_info) \
+  ADD (gpu_nvlink) \
+  ADD (gpu_processes) \
+  ADD (gpu_profiling) \
+  ADD (neuron_hw_counters) \
+  ADD (hardware_info) \
+  ADD (neuron_hardware_info) \
+  ADD (instance_info) \
+  ADD (runtime_info) \
+  ADD (neuroncore_counters) \
+  ADD (execution_stats) \
+  ADD (memory_used) \
+  ADD (neuroncore_memory_usage) \
+  ADD (loaded_models) \
+  ADD (neuron_runtime_vcpu_usage) \
+  ADD (job_info) \
+  ADD (job_cpu) \
+  ADD (job_memory) \
+  ADD (job_io) \
+  ADD (job_processes) \
+  ADD (job_gpu)
+/* clang-format on */
 
-extern const struct sampler *const samplers[]; /* in the order of reports */
+#define DECLARE_SAMPLER(NAME) extern const struct sampler sampler_##NAME;
+SAMPLERS (DECLARE_SAMPLER)
+#undef DECLARE_SAMPLER
+
+extern const struct sampler *const samplers[];
 extern const size_t sampler_count;
+
+extern const struct service *const services[]; /* what they share, in the order of their options */
+extern const size_t service_count;
 
 #endif

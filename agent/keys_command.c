@@ -94,7 +94,7 @@ init (const struct arguments *arguments)
 }
 
 int
-keys_command (int argc, char **argv)
+agent_keys_command (int argc, char **argv)
 {
   struct arguments arguments = { 0 };
   struct config *config = config_create (options, sizeof options / sizeof *options, &arguments, NULL);

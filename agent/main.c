@@ -1,18 +1,14 @@
 /* The agent: samples this node, and publishes what it finds or writes it to standard output. */
-#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "agent/gpu/amdgpu.h"
-#include "agent/gpu/dcgm.h"
-#include "agent/gpu/gpu.h"
+#include "agent/absent.h"
 #include "agent/groups.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
-#include "agent/neuron/neuron.h"
 #include "agent/options.h"
 #include "agent/output.h"
 #include "agent/reload.h"
@@ -38,84 +34,6 @@ fail (int code, const struct error *error)
   return code;
 }
 
-/* ---- --list-groups ---- */
-
-#define DRIVER_PATIENCE_S 10
-
-/* Why there are no GPUs; else why they are not profiled. Asked in a thread: a driver may hang. */
-struct asking {
-  pthread_mutex_t lock;
-  pthread_cond_t told;
-  bool done;
-  const struct sampler_context *context;
-  char gpus[512], profiling[512];
-};
-
-static void *
-ask_driver (void *argument)
-{
-  struct asking *asking = argument;
-
-  gpus_absent (asking->context, asking->gpus, sizeof asking->gpus);
-  if (!asking->gpus[0])
-    gpu_profiling_absent (asking->context, asking->profiling, sizeof asking->profiling);
-  pthread_mutex_lock (&asking->lock);
-  asking->done = true;
-  pthread_cond_signal (&asking->told);
-  pthread_mutex_unlock (&asking->lock);
-  return NULL;
-}
-
-/* False: it did not answer, and has `asking` for ever. */
-static bool
-driver_answers (struct asking *asking)
-{
-  struct timespec deadline = { .tv_sec = (time_t) (clock_wall () / NS_PER_S) + DRIVER_PATIENCE_S };
-  pthread_attr_t attributes;
-  pthread_t thread;
-  bool started, done;
-
-  pthread_attr_init (&attributes);
-  pthread_attr_setstacksize (&attributes, 2 * DCGM_STACK);
-  pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
-  started = pthread_create (&thread, &attributes, ask_driver, asking) == 0;
-  pthread_attr_destroy (&attributes);
-  pthread_mutex_lock (&asking->lock);
-  while (started && !asking->done && pthread_cond_timedwait (&asking->told, &asking->lock, &deadline) == 0)
-    continue;
-  done = asking->done;
-  pthread_mutex_unlock (&asking->lock);
-  return done;
-}
-
-static void
-write_absent (struct buffer *out, const struct sampler_context *context)
-{
-  struct asking *asking = memory_new (1, sizeof *asking);
-  char absent[512];
-
-  pthread_mutex_init (&asking->lock, NULL);
-  pthread_cond_init (&asking->told, NULL);
-  asking->context = context;
-  if (!driver_answers (asking)) {
-    buffer_printf (out,
-                   "\nNot on this machine: the gpu groups and job_gpu: NVIDIA's driver has not answered for %d s\n",
-                   DRIVER_PATIENCE_S);
-  } else {
-    if (asking->gpus[0] && amdgpus_exist (context->root))
-      buffer_printf (out, "\nNot on this machine: gpu_nvlink, gpu_processes, gpu_profiling: %s\n", asking->gpus);
-    else if (asking->gpus[0])
-      buffer_printf (out, "\nNot on this machine: the gpu groups and job_gpu: %s; nor has it an AMD GPU\n",
-                     asking->gpus);
-    if (asking->profiling[0])
-      buffer_printf (out, "\nNot on this machine: gpu_profiling: %s\n", asking->profiling);
-    free (asking);
-  }
-  neuron_absent (context, absent, sizeof absent);
-  if (absent[0])
-    buffer_printf (out, "\nNot on this machine: the groups of AWS Neuron: %s\n", absent);
-}
-
 static void
 write_groups (struct buffer *out, const struct agent_options *options)
 {
@@ -125,7 +43,7 @@ write_groups (struct buffer *out, const struct agent_options *options)
     groups[i] = samplers[i]->group;
   list_groups (out, options->json ? LIST_JSON : options->markdown ? LIST_MARKDOWN : LIST_TEXT, groups, sampler_count);
   if (!options->json && !options->markdown)
-    write_absent (out, &options->context);
+    absent_write (out, &options->context);
   free (groups);
 }
 
@@ -246,7 +164,7 @@ run (struct agent_options *options)
 int
 main (int argc, char **argv)
 {
-  struct agent_options options = { 0 };
+  struct agent_options *options;
   struct error error;
   int rc;
 
@@ -258,16 +176,17 @@ main (int argc, char **argv)
   signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
   footprint_prepare ();
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
-    return keys_command (argc - 1, argv + 1);
+    return agent_keys_command (argc - 1, argv + 1);
 
-  if (agent_options_read (&options, argc, argv, &error) < 0) {
+  options = agent_options_create ();
+  if (agent_options_read (options, argc, argv, &error) < 0) {
     rc = fail (EXIT_USAGE, &error);
     notify_failed (NULL, &error);
-  } else if (options.action == ACTION_RUN || options.action == ACTION_ONCE) {
-    rc = run (&options);
+  } else if (options->action == ACTION_RUN || options->action == ACTION_ONCE) {
+    rc = run (options);
   } else {
-    rc = tell (&options);
+    rc = tell (options);
   }
-  agent_options_free (&options);
+  agent_options_destroy (options);
   return rc;
 }

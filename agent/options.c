@@ -1,4 +1,5 @@
-/* What the agent was told; see options.h. The table below is all that there is to say about an option. */
+/* What the agent was told; see options.h. The table below is all that there is to say about an option of the agent; those of
+ * samplers and services stand in their own files (own_options.h). */
 #include "agent/options.h"
 
 #include <errno.h>
@@ -9,11 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/gpu/dcgm.h"
-#include "agent/gpu/gpu.h"
 #include "agent/groups.h"
-#include "agent/neuron/imds.h"
-#include "agent/neuron/neuron.h"
+#include "agent/own_options.h"
 #include "agent/types.h"
 #include "synop/frame.h"
 #include "synop/link.h"
@@ -49,34 +47,6 @@ check_root (const char *value, struct error *error)
     return error_set (error, "%s: %s", value, strerror (errno));
   return S_ISDIR (status.st_mode) ? 0 : error_set (error, "%s is not a folder", value);
 }
-
-static int
-check_endpoint (const char *value, struct error *error)
-{
-  if (strncmp (value, "http://", 7) != 0 || !value[7])
-    return error_set (error, "\"%s\" is not understood; expected http://HOST or http://HOST:PORT", value);
-  return 0;
-}
-
-static int
-check_variables (const char *value, struct error *error)
-{
-  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-
-  for (const char *at = value; *at; at++) {
-    size_t length = strcspn (at, ",");
-
-    if (!length || !strchr (letters, at[0]) ||
-        strspn (at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") < length)
-      return error_set (error, "\"%.*s\" cannot be the name of an environment variable", (int) length, at);
-    at += length;
-    if (!*at)
-      break;
-  }
-  return 0;
-}
-
-static const char *const metadata_choices[] = { "off", "imds", NULL };
 
 #define IN_AGENT(member) offsetof (struct agent_options, member)
 #define IN_GROUP(member) offsetof (struct group_options, member)
@@ -125,50 +95,12 @@ static const struct option option_table[] = {
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .reload = RELOAD_SAMPLING,
     .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h", .reload = RELOAD_SAMPLING,
-    .help = "How often the group is sampled. Without it: as [agent] period." },
-  { "group disk_io", "exclude", "", OPTION_LIST, IN_AGENT (disk_exclude), "loop*,ram*,zram*,fd*,sr*",
-    .reload = RELOAD_SAMPLING, .help = "Globs of block devices to leave out." },
-  { "group disk_io", "partitions", "", OPTION_BOOLEAN, IN_AGENT (disk_partitions), "no", .reload = RELOAD_SAMPLING,
-    .help = "Whether partitions are shown, beside whole devices." },
-  { "group filesystem", "exclude", "", OPTION_LIST, IN_AGENT (filesystem_exclude), "", .reload = RELOAD_SAMPLING,
-    .help = "Globs of mount points to leave out." },
-  { "group filesystem", "types_exclude", "", OPTION_LIST, IN_AGENT (filesystem_types_exclude), "",
-    .reload = RELOAD_SAMPLING,
-    .help =
-        "Globs of types of file systems to leave out, beside those that hold no files of users (proc, sysfs, ...)." },
-  { "group network", "exclude", "", OPTION_LIST, IN_AGENT (network_exclude), "", .reload = RELOAD_SAMPLING,
-    .help = "Globs of interfaces to leave out." },
-  { "instance", "metadata", "instance-metadata", OPTION_CHOICE, IN_AGENT (instance_metadata), "off",
-    .choices = metadata_choices, .reload = RELOAD_SAMPLING,
-    .help = "imds: ask the cloud's metadata service for what this instance is, once a session." },
-  { "instance", "endpoint", "instance-endpoint", OPTION_TEXT, IN_AGENT (instance_endpoint), IMDS_ENDPOINT,
-    .check = check_endpoint, .reload = RELOAD_SAMPLING, .help = "Where the metadata service is." },
-  { "jobs", "environment", "jobs-environment", OPTION_LIST, IN_AGENT (job_environment), "", .check = check_variables,
-    .reload = RELOAD_SAMPLING,
-    .help = "Further environment variables that hold the id of the job that a process belongs to, beside those of the "
-            "schedulers that are known." },
-  { "jobs", "pss_period", "jobs-pss-period", OPTION_DURATION, IN_AGENT (job_pss_period_ns), "30s", "1s", "24h",
-    .reload = RELOAD_SAMPLING,
-    .help = "How often the memory that processes of jobs share is parted among them, which costs a walk over all of "
-            "it. Where that takes long it is done more rarely." },
-  { "jobs", "book", "jobs-book", OPTION_TEXT, IN_AGENT (job_book), "/var/lib/synop/jobs", .reload = RELOAD_SAMPLING,
-    .help = "The file that holds what each job has used, so that an agent that starts again goes on from there. "
-            "Empty: in memory." },
-  { "neuron", "command", "neuron-command", OPTION_TEXT, IN_AGENT (neuron_command), NEURON_PROGRAM,
-    .reload = RELOAD_SAMPLING,
-    .help =
-        "The program that tells of AWS Neuron devices, with its options. It is started where there are such devices "
-        "and it is installed; else the driver's files are read. Another than the default is started always. Its "
-        "configuration is made from the groups' periods unless a -c FILE stands here. off: the files alone." },
-  { "gpu", "library", "gpu-library", OPTION_TEXT, IN_AGENT (gpu_library), "libnvidia-ml.so.1",
-    .help = "NVIDIA's management library: a path, or a name that the system finds. Where there is none there are no "
-            "GPUs." },
-  { "gpu", "dcgm", "gpu-dcgm", OPTION_TEXT, IN_AGENT (dcgm), DCGM_DEFAULT, .check = dcgm_check,
-    .reload = RELOAD_SAMPLING,
-    .help = "Where gpu_profiling has the values of GPUs from that are older than Hopper: the host engine of DCGM that "
-            "runs at HOST:PORT or at the path of a socket; embedded: one in the agent; off: none. That nothing runs at "
-            "the default is no error." },
+    .help = "How often the group is sampled. Without it: as [agent] period; hwmon at most every 10 s." },
 };
+
+/* ---- life ---- */
+
+#define AGENT_ROWS (sizeof option_table / sizeof option_table[0])
 
 static void *
 group_record (void *target, const char *name)
@@ -180,6 +112,44 @@ group_record (void *target, const char *name)
       return &options->groups[i];
   return NULL;
 }
+
+struct agent_options *
+agent_options_create (void)
+{
+  size_t rows = AGENT_ROWS, size = own_options_size (&rows);
+  struct agent_options *options = memory_new (1, sizeof *options + size);
+
+  options->table = memory_new (rows, sizeof *options->table);
+  memcpy (options->table, option_table, sizeof option_table);
+  options->row_count = AGENT_ROWS;
+  own_options_add (options);
+  options->names = memory_new (sampler_count + 1, sizeof *options->names);
+  for (size_t i = 0; i < sampler_count; i++)
+    options->names[i] = samplers[i]->group->name;
+  options->sections = (struct config_wildcard){ .prefix = "group ", .record = group_record, .names = options->names };
+  options->groups = memory_new (sampler_count, sizeof *options->groups);
+  options->context.services = services_create (services, service_count);
+  options->config = config_create (options->table, options->row_count, options, &options->sections);
+  config_add_types (options->config, agent_types, true);
+  config_set_program (options->config, "synop-agent", DEFAULT_FILE);
+  return options;
+}
+
+void
+agent_options_destroy (struct agent_options *options)
+{
+  services_destroy (options->context.services);
+  config_destroy (options->config);
+  free (options->names);
+  free (options->groups);
+  free (options->periods_ns);
+  free (options->context_root);
+  free (options->table);
+  free (options->own);
+  free (options);
+}
+
+/* ---- reading ---- */
 
 static const char *const words[] = {
   "help", "version", "print-config", "list-groups", "json", "markdown", "once", NULL
@@ -238,7 +208,9 @@ resolve_groups (struct agent_options *options, struct error *error)
 
     if (!group->enabled)
       continue;
-    options->periods_ns[i] = group->period_ns != 0 ? group->period_ns : options->period_ns;
+    options->periods_ns[i] = group->period_ns                              ? group->period_ns
+                             : options->period_ns > samplers[i]->period_ns ? options->period_ns
+                                                                           : samplers[i]->period_ns;
     periodic += !(samplers[i]->group->flags & GROUP_ONCE);
   }
   return periodic != 0 ? 0 : error_set (error, "every group is disabled; nothing is left to sample");
@@ -255,27 +227,15 @@ resolve_context (struct agent_options *options)
     options->context_root[length - 1] = 0;
   options->context = (struct sampler_context){
     .root = options->context_root,
-    .disk_exclude = options->disk_exclude,
-    .disk_partitions = options->disk_partitions,
-    .filesystem_exclude = options->filesystem_exclude,
-    .filesystem_types_exclude = options->filesystem_types_exclude,
-    .network_exclude = options->network_exclude,
-    .instance_metadata = options->instance_metadata == 1,
-    .instance_endpoint = options->instance_endpoint,
-    .job_environment = options->job_environment,
-    .job_pss_period_ns = options->job_pss_period_ns,
-    /* A report or a few are no matter of restarts, and the file may be that of the agent that publishes. */
-    .job_book = options->action == ACTION_ONCE || options->count != 0 ? "" : options->job_book,
-    .job_share = &options->job_share,
+    .brief = options->action == ACTION_ONCE || options->count != 0,
+    .own = options->own,
+    .own_count = options->own_count,
+    .services = options->context.services,
     .samplers = samplers,
-    .sampler_count = sampler_count,
     .periods_ns = options->periods_ns,
-    .gpu_library = options->gpu_library,
-    .dcgm = options->dcgm,
-    .gpus = &options->gpus,
-    .neuron_command = options->neuron_command,
-    .neuron = &options->neuron,
+    .sampler_count = sampler_count,
   };
+  services_renew (options->context.services);
 }
 
 int
@@ -283,8 +243,6 @@ agent_options_resolve (struct agent_options *options, struct error *error)
 {
   int rc = resolve_groups (options, error);
 
-  neuron_end (options->neuron); /* sampled anew: neuron-monitor with other periods */
-  options->neuron = NULL;
   resolve_context (options);
   return rc;
 }
@@ -323,21 +281,13 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
 
   options->argc = argc;
   options->argv = argv;
-  options->names = memory_new (sampler_count + 1, sizeof *options->names);
-  for (size_t i = 0; i < sampler_count; i++)
-    options->names[i] = samplers[i]->group->name;
-  options->sections = (struct config_wildcard){ .prefix = "group ", .record = group_record, .names = options->names };
-  options->groups = memory_new (sampler_count, sizeof *options->groups);
-  options->config =
-      config_create (option_table, sizeof option_table / sizeof option_table[0], options, &options->sections);
-
-  config_add_types (options->config, agent_types, true);
-  config_set_program (options->config, "synop-agent", DEFAULT_FILE);
   if (config_read_arguments (options->config, argc, argv, &at, words, take_word, options, error) < 0)
     return -1;
   if (at < argc) {
+    bool command = strcmp (argv[at], "keys") == 0 || strcmp (argv[at], "run") == 0;
+
     error_set (error, "\"%.64s\" is not an option%s", argv[at],
-               strcmp (argv[at], "keys") == 0 ? ": options of \"synop-agent keys init\" come after it" : "");
+               command ? ": it comes first, and its options behind it" : "");
     config_hint_word (error, argv[at]);
     config_hint_nearest (error, argv[at], (const char *const[]){ "keys", "run", NULL });
     return -1;
@@ -352,18 +302,6 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
     return -1;
   log_set_level ((enum log_level) options->log_level);
   return 0;
-}
-
-void
-agent_options_free (struct agent_options *options)
-{
-  gpus_unref (options->gpus);
-  neuron_end (options->neuron);
-  config_destroy (options->config);
-  free (options->names);
-  free (options->groups);
-  free (options->periods_ns);
-  free (options->context_root);
 }
 
 static const char help_head[] =

@@ -3,6 +3,7 @@
 #define SYNOP_AGENT_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/sampling/sampler.h"
@@ -44,14 +45,7 @@ struct agent_options {
   char *ring_path;
   int64_t ring_age_ns;
   uint64_t ring_size;
-  char *disk_exclude, *filesystem_exclude, *filesystem_types_exclude, *network_exclude;
-  bool disk_partitions, realtime;
-  int instance_metadata; /* 1: imds */
-  char *instance_endpoint;
-  char *job_environment, *job_book;
-  char *gpu_library, *dcgm;
-  char *neuron_command;
-  int64_t job_pss_period_ns;
+  bool realtime;
   struct group_options *groups; /* for each of `samplers` */
 
   /* What follows from them. */
@@ -59,15 +53,19 @@ struct agent_options {
   int64_t *periods_ns; /* for each of `samplers`; 0: not sampled */
   struct sampler_context context;
   char *context_root;
-  struct job_share *job_share;
-  struct gpus *gpus;
-  struct neuron *neuron; /* the same for the Neuron groups */
+
+  struct option *table; /* the agent's rows, and those of samplers and services */
+  size_t row_count;
+  struct own_values *own;
+  size_t own_count;
+  _Alignas(max_align_t) char own_values[]; /* of samplers and services, one struct behind the other */
 };
 
-/* -1 and error: nothing may be started, the exit code is 2. agent_options_free in any case. */
+struct agent_options *agent_options_create (void); /* all defaults */
+void agent_options_destroy (struct agent_options *options);
+/* -1 and error: nothing may be started, the exit code is 2. */
 int agent_options_read (struct agent_options *options, int argc, char **argv, struct error *error);
-void agent_options_free (struct agent_options *options);
-/* What follows from the groups' options, once more after they have changed. */
+/* What follows from the groups' options, once more after they have changed: no sampler is open. */
 int agent_options_resolve (struct agent_options *options, struct error *error);
 
 void agent_options_help (const struct agent_options *options, struct buffer *out);

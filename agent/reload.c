@@ -55,12 +55,12 @@ void
 agent_reload (void *context, int number)
 {
   struct running *running = context;
-  struct agent_options fresh = { 0 };
+  struct agent_options *fresh = agent_options_create ();
   struct error error;
 
   (void) number;
   notify_reloading (running->notify);
-  if (read_again (running, &fresh, &error) < 0) {
+  if (read_again (running, fresh, &error) < 0) {
     log_error ("%s; the configuration stays as it was", error.text);
     notify_status (running->notify, "configuration not read again: %s", error.text);
   } else {
@@ -69,6 +69,6 @@ agent_reload (void *context, int number)
       publisher_tell_status (running->publisher);
   }
   log_set_level ((enum log_level) running->options->log_level); /* reading has set it */
-  agent_options_free (&fresh);
+  agent_options_destroy (fresh);
   notify_reloaded (running->notify);
 }

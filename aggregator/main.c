@@ -70,7 +70,7 @@ main (int argc, char **argv)
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
-    return keys_command (argc - 1, argv + 1);
+    return aggregator_keys_command (argc - 1, argv + 1);
   for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
     if (strcmp (argv[1], options_commands[i]) == 0 && *argv[1])
       return run ((enum options_command) i, argc - 2, argv + 2);

@@ -114,6 +114,7 @@ find_missing ()
   need python3-pandas python3-pandas module pandas
   need gnuplot-nox gnuplot tool gnuplot
   need "fonts-dejavu-core fontconfig" "dejavu-sans-fonts fontconfig" font "DejaVu Sans"
+  need prometheus golang-github-prometheus tool promtool
   need poppler-utils poppler-utils tool pdftoppm
   need python3-pil python3-pillow module PIL
   [ "$level" = check ] && return

@@ -3,17 +3,23 @@
  * The host engine is told which fields of which GPUs to watch, and samples them each second; we read the newest from it.
  * Its numbers of GPUs are its own, so GPUs are found by their UUIDs. It knows values that stand for none (blank), and
  * keeps a value when it cannot get a new one (a paused profiler, a GPU that is lost): both are missing here. What we
- * made there ends with the connection, so when anything differs the connection is made anew. */
+ * made there ends with the connection, so when anything differs the connection is made anew.
+ *
+ * The host engine's port is the default one of synop's aggregator too. Whoever speaks ZeroMQ greets who connects, and a
+ * host engine waits to be asked: so it is looked who speaks first before libdcgm connects. */
 #include "agent/gpu/dcgm.h"
 
 #include <math.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/gpu/dcgm_library.h"
 #include "synop/clock.h"
+#include "synop/config.h"
 #include "synop/memory.h"
 
 #define WATCH_PERIOD_US 1000000
@@ -21,6 +27,8 @@
 #define KEEP 2
 #define STALE (10 * NS_PER_S)
 #define CONNECT_MS 1500
+#define GREETING_S 1                  /* how long a greeting is waited for */
+#define OTHER_PAUSE (10 * LAST_PAUSE) /* until it is looked again */
 #define FIRST_PAUSE NS_PER_S
 #define LAST_PAUSE (60 * NS_PER_S)
 
@@ -54,8 +62,8 @@ struct dcgm {
   struct dcgm_value *values; /* of one device */
 };
 
-int
-dcgm_check (const char *address, struct error *error)
+static int
+check_address (const char *address, struct error *error)
 {
   const char *port = strrchr (address, ':');
 
@@ -67,15 +75,28 @@ dcgm_check (const char *address, struct error *error)
                     address);
 }
 
-struct dcgm *
-dcgm_create (const char *address)
-{
-  struct dcgm *dcgm = memory_new (1, sizeof *dcgm);
+struct dcgm_options {
+  char *address;
+};
 
-  dcgm->address = memory_string (address);
-  dcgm->embedded = strcmp (address, "embedded") == 0;
+static const struct option option_rows[] = {
+  { "gpu", "dcgm", "gpu-dcgm", OPTION_TEXT, offsetof (struct dcgm_options, address), DCGM_DEFAULT,
+    .check = check_address,
+    .help = "Where gpu_profiling has the values of GPUs from that are older than Hopper: the host engine of DCGM that "
+            "runs at HOST:PORT or at the path of a socket; embedded: one in the agent; off: none. That nothing runs at "
+            "the default is no error." },
+};
+static const struct own_options own_options = OWN_OPTIONS (option_rows, struct dcgm_options);
+
+static void
+dcgm_start (void *state, const struct sampler_context *context)
+{
+  const struct dcgm_options *options = context_options (context, &own_options);
+  struct dcgm *dcgm = state;
+
+  dcgm->address = memory_string (options->address);
+  dcgm->embedded = strcmp (dcgm->address, "embedded") == 0;
   dcgm->pause_ns = FIRST_PAUSE;
-  return dcgm;
 }
 
 static void
@@ -86,23 +107,32 @@ disconnect (struct dcgm *dcgm)
   dcgm->connected = false;
 }
 
-void
-dcgm_destroy (struct dcgm *dcgm)
+static void
+dcgm_stop (void *state)
 {
-  if (!dcgm)
-    return;
+  struct dcgm *dcgm = state;
+
   disconnect (dcgm);
   free (dcgm->address);
   free (dcgm->devices);
   free (dcgm->entities);
   free (dcgm->values);
-  free (dcgm);
 }
+
+const struct service service_dcgm = {
+  .options = &own_options, .size = sizeof (struct dcgm), .start = dcgm_start, .stop = dcgm_stop
+};
 
 bool
 dcgm_worked (const struct dcgm *dcgm)
 {
   return dcgm->worked;
+}
+
+bool
+dcgm_is_asked_for (const struct dcgm *dcgm)
+{
+  return strcmp (dcgm->address, "off") != 0 && strcmp (dcgm->address, DCGM_DEFAULT) != 0;
 }
 
 static int
@@ -240,6 +270,45 @@ watch_devices (struct dcgm *dcgm, struct error *error)
   return watch_fields (dcgm, group, error);
 }
 
+/* Waits for the first byte; sends none. */
+static bool
+greets (const struct addrinfo *address)
+{
+  const struct timeval patience = { .tv_sec = GREETING_S };
+  int fd = socket (address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
+  bool greeted = false;
+  char byte;
+
+  if (fd < 0)
+    return false;
+  setsockopt (fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); /* of connect () too */
+  setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  if (connect (fd, address->ai_addr, address->ai_addrlen) == 0)
+    greeted = recv (fd, &byte, 1, 0) == 1;
+  close (fd);
+  return greeted;
+}
+
+/* HOST:PORT; of another address it is not so. */
+static bool
+is_another_program (const char *text)
+{
+  const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+  char *host = memory_string (text[0] == '[' ? text + 1 : text), *port = strrchr (host, ':');
+  struct addrinfo *found = NULL;
+  bool another = false;
+
+  if (port) {
+    port[port > host && port[-1] == ']' ? -1 : 0] = '\0';
+    if (getaddrinfo (host, port + 1, &hints, &found) == 0)
+      another = greets (found);
+  }
+  if (found)
+    freeaddrinfo (found);
+  free (host);
+  return another;
+}
+
 static int
 connect_to (struct dcgm *dcgm, struct error *error)
 {
@@ -252,6 +321,11 @@ connect_to (struct dcgm *dcgm, struct error *error)
     return error_set (error, "it is off ([gpu] dcgm)");
   if (dcgm_library_load (&dcgm->library, error) < 0)
     return -1;
+  if (!how.is_path && !dcgm->embedded && is_another_program (dcgm->address)) {
+    dcgm->pause_ns = OTHER_PAUSE;
+    return error_set (error, "%s: what listens there is no host engine: it speaks first, as synop's aggregator does",
+                      dcgm->address);
+  }
   result = dcgm->library.init ();
   if (result == DCGM_OK)
     result = dcgm->embedded ? dcgm->library.start_embedded (DCGM_EMBEDDED_AUTO, &dcgm->handle)
@@ -300,7 +374,7 @@ be_connected (struct dcgm *dcgm, const struct dcgm_device *devices, size_t count
   if (connect_to (dcgm, error) < 0 || watch_devices (dcgm, error) < 0) {
     disconnect (dcgm);
     dcgm->idle_until_ns = clock_monotonic () + dcgm->pause_ns;
-    dcgm->pause_ns = dcgm->pause_ns * 2 < LAST_PAUSE ? dcgm->pause_ns * 2 : LAST_PAUSE;
+    dcgm->pause_ns = dcgm->pause_ns < LAST_PAUSE / 2 ? dcgm->pause_ns * 2 : LAST_PAUSE;
     snprintf (dcgm->reason, sizeof dcgm->reason, "%.250s", error->text);
     return -1;
   }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "agent/gpu/gpu_profile.h"
+#include "agent/sampling/service.h"
 #include "synop/error.h"
 
 #define DCGM_STACK (8 << 20)
@@ -22,17 +23,13 @@ struct dcgm_device {
   uint32_t gpu_instance; /* a MIG instance of it; UINT32_MAX: itself */
 };
 
-/* `address`: "off", "embedded", HOST:PORT, or the path of a UNIX socket. */
-int dcgm_check (const char *address, struct error *error);
-
-/* Calls nothing. */
-struct dcgm *dcgm_create (const char *address);
-void dcgm_destroy (struct dcgm *dcgm);
+extern const struct service service_dcgm; /* its state is a struct dcgm, for one sampler */
 
 /* The newest values of each device, which are of the last second; missing where DCGM has none. Connects if need be, at
  * first at once, then after pauses that grow. -1: there is no DCGM, or it is gone, or it can profile none of these. */
 int dcgm_read (struct dcgm *dcgm, const struct dcgm_device *devices, size_t count, struct gpu_profile *profiles,
                struct error *error);
-bool dcgm_worked (const struct dcgm *dcgm); /* once at least */
+bool dcgm_worked (const struct dcgm *dcgm);       /* once at least */
+bool dcgm_is_asked_for (const struct dcgm *dcgm); /* by its option: that there is none is an error */
 
 #endif

@@ -20,6 +20,7 @@
 #include "agent/gpu/gpu_processes.h"
 #include "agent/gpu/gpu_seen.h"
 #include "synop/clock.h"
+#include "synop/config.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -39,7 +40,6 @@ struct gpu_state {
   atomic_bool lost; /* a device was, since the list was made */
 
   pthread_mutex_t small; /* over what follows: never held during a call */
-  unsigned references;
   bool ever;             /* the library was started once */
   int64_t idle_until_ns; /* no call before that */
   int64_t pause_ns;      /* the next one */
@@ -54,44 +54,37 @@ struct gpu_state {
   int64_t look_ns;
 };
 
+struct gpu_options {
+  char *library;
+};
+
+static const struct option option_rows[] = {
+  { "gpu", "library", "gpu-library", OPTION_TEXT, offsetof (struct gpu_options, library), DEFAULT_LIBRARY,
+    .help = "NVIDIA's management library: a path, or a name that the system finds. Where there is none there are no "
+            "GPUs." },
+};
+static const struct own_options own_options = OWN_OPTIONS (option_rows, struct gpu_options);
+
 /* ---- from the sampling thread ---- */
 
-static struct gpus *
-gpus_create (const char *root, const char *library)
+static void
+gpus_start (void *context_state, const struct sampler_context *context)
 {
-  struct gpus *gpus = memory_new (1, sizeof *gpus);
+  const struct gpu_options *options = context_options (context, &own_options);
+  struct gpus *gpus = context_state;
   struct gpu_state *state = memory_new (1, sizeof *state);
 
   pthread_rwlock_init (&state->lock, NULL);
   pthread_mutex_init (&state->small, NULL);
-  state->references = 1;
-  state->library = memory_string (library && library[0] ? library : DEFAULT_LIBRARY);
+  state->library = memory_string (options->library[0] ? options->library : DEFAULT_LIBRARY);
   state->asked_for = strcmp (state->library, DEFAULT_LIBRARY) != 0;
-  state->recorded = root[0] != '\0';
+  state->recorded = context->root[0] != '\0';
   gpus->state = state;
-  gpus->events = gpu_events_create (root);
+  gpus->events = gpu_events_create (context->root);
   gpus->processes = gpu_processes_create ();
   gpus->gpm = gpm_create ();
   gpus->seen = gpu_seen_create ();
-  gpus->amd = amdgpus_create (root);
-  return gpus;
-}
-
-/* The context's place keeps a reference of its own: a lane may close its group long after the context is gone. */
-struct gpus *
-gpus_open (const struct sampler_context *context)
-{
-  struct gpus *gpus = context->gpus ? *context->gpus : NULL;
-
-  if (!gpus)
-    gpus = gpus_create (context->root, context->gpu_library);
-  if (!context->gpus)
-    return gpus;
-  *context->gpus = gpus;
-  pthread_mutex_lock (&gpus->state->small);
-  gpus->state->references++;
-  pthread_mutex_unlock (&gpus->state->small);
-  return gpus;
+  gpus->amd = amdgpus_create (context->root);
 }
 
 static void
@@ -104,19 +97,12 @@ library_stop (struct gpus *gpus)
   gpus->state->started = false;
 }
 
-void
-gpus_unref (struct gpus *gpus)
+static void
+gpus_stop (void *context_state)
 {
-  struct gpu_state *state = gpus ? gpus->state : NULL;
-  bool last;
+  struct gpus *gpus = context_state;
+  struct gpu_state *state = gpus->state;
 
-  if (!gpus)
-    return;
-  pthread_mutex_lock (&state->small);
-  last = --state->references == 0;
-  pthread_mutex_unlock (&state->small);
-  if (!last)
-    return;
   library_stop (gpus);
   nvml_unload (&gpus->nvml);
   gpu_events_destroy (gpus->events);
@@ -128,8 +114,12 @@ gpus_unref (struct gpus *gpus)
   pthread_mutex_destroy (&state->small);
   free (state->library);
   free (state);
-  free (gpus);
 }
+
+/* The labels of GPUs hold as long as the agent lives. */
+const struct service service_gpus = {
+  .options = &own_options, .size = sizeof (struct gpus), .start = gpus_start, .stop = gpus_stop, .lasts = true
+};
 
 /* In WSL it is the last of these. */
 static bool
@@ -383,18 +373,33 @@ gpus_tell_errors (struct gpus *gpus, struct table *table)
   return length ? -1 : 0;
 }
 
+/* ---- for --list-groups ---- */
+
 void
-gpus_absent (const struct sampler_context *context, char *text, size_t size)
+nvidia_absent (const struct sampler_context *context, char *text, size_t size)
 {
-  struct gpus *gpus = gpus_open (context);
+  struct gpus *gpus = service_take (context, &service_gpus);
   struct table table = { .error = "" };
+  const char *amd = amdgpus_exist (context->root) ? "" : "; nor has it an AMD GPU";
 
   text[0] = '\0';
   if (gpus_begin (gpus, true, &table) == 1) {
     if (gpus->count == 0)
-      snprintf (text, size, "the driver has no GPU");
+      snprintf (text, size, "the driver has no GPU%s", amd);
     gpus_end (gpus);
-  } else
-    snprintf (text, size, "%s", gpus->state->reason);
-  gpus_unref (gpus);
+  } else {
+    pthread_mutex_lock (&gpus->state->small);
+    if (gpus->state->reason[0])
+      snprintf (text, size, "%s%s", gpus->state->reason, amd);
+    pthread_mutex_unlock (&gpus->state->small);
+  }
+  service_leave (gpus);
+}
+
+void
+gpus_absent (const struct sampler_context *context, char *text, size_t size)
+{
+  text[0] = '\0';
+  if (!amdgpus_exist (context->root))
+    nvidia_absent (context, text, size);
 }

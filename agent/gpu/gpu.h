@@ -16,6 +16,7 @@
 #include "agent/gpu/gpu_events.h"
 #include "agent/gpu/nvml.h"
 #include "agent/sampling/sampler.h"
+#include "agent/sampling/service.h"
 #include "synop/table.h"
 
 #define GPU_DEVICES_MAX 512 /* 64 GPUs, each with 7 MIG devices: more than NVML knows */
@@ -60,9 +61,7 @@ struct gpus { /* does not change between gpus_begin and gpus_end, but for what i
   struct gpu_state *state; /* the rest is gpu.c's */
 };
 
-/* Those of the context, which are made for the first group; where it has no place each group has its own. */
-struct gpus *gpus_open (const struct sampler_context *context);
-void gpus_unref (struct gpus *gpus); /* by each group, and by who has the context's place */
+extern const struct service service_gpus; /* its state is a struct gpus */
 
 /* For `may_block`, in the sampling thread: would gpus_begin load the library or call the driver? Where the library is the
  * default only if there is a sign of the driver, which is looked for each minute. */
@@ -91,9 +90,8 @@ int gpus_list (struct gpus *gpus);
 /* None can be asked until the next list. */
 void gpus_lose (struct gpus *gpus, int result);
 
-/* Why there are no NVIDIA GPUs: "" when there are. For --list-groups; loads and starts the library. */
+/* Why a sampler of these is absent: no GPU of NVIDIA; none of AMD either. They load and start the library. */
+void nvidia_absent (const struct sampler_context *context, char *text, size_t size);
 void gpus_absent (const struct sampler_context *context, char *text, size_t size);
-/* The same of gpu_profiling, where there are GPUs; takes a sample. */
-void gpu_profiling_absent (const struct sampler_context *context, char *text, size_t size);
 
 #endif

@@ -39,7 +39,7 @@ gpu_group_open (const struct sampler_context *context)
 {
   struct gpu_group *gpu_group = memory_new (1, sizeof *gpu_group);
 
-  gpu_group->gpus = gpus_open (context);
+  gpu_group->gpus = service_take (context, &service_gpus);
   return gpu_group;
 }
 
@@ -48,7 +48,7 @@ gpu_group_close (void *state)
 {
   struct gpu_group *gpu_group = state;
 
-  gpus_unref (gpu_group->gpus);
+  service_leave (gpu_group->gpus);
   free (gpu_group->seen);
   free (gpu_group);
 }
@@ -180,5 +180,5 @@ gpu_group_sample (void *state, struct table *table)
   return result;
 }
 
-const struct sampler sampler_gpu = { &group,           gpu_group_may_block, gpu_group_open,
-                                     gpu_group_sample, gpu_group_close,     .optional = true };
+const struct sampler sampler_gpu = { &group,          gpu_group_may_block, gpu_group_open,       gpu_group_sample,
+                                     gpu_group_close, .optional = true,    .absent = gpus_absent };

@@ -84,7 +84,7 @@ gpu_info_open (const struct sampler_context *context)
 {
   struct gpu_info *info = memory_new (1, sizeof *info);
 
-  info->gpus = gpus_open (context);
+  info->gpus = service_take (context, &service_gpus);
   return info;
 }
 
@@ -93,7 +93,7 @@ gpu_info_close (void *state)
 {
   struct gpu_info *info = state;
 
-  gpus_unref (info->gpus);
+  service_leave (info->gpus);
   free (info);
 }
 
@@ -257,5 +257,5 @@ gpu_info_sample (void *state, struct table *table)
   return begun < 0 ? -1 : 0;
 }
 
-const struct sampler sampler_gpu_info = { &group,          gpu_info_may_block, gpu_info_open,
-                                          gpu_info_sample, gpu_info_close,     .optional = true };
+const struct sampler sampler_gpu_info = { &group,         gpu_info_may_block, gpu_info_open,        gpu_info_sample,
+                                          gpu_info_close, .optional = true,   .absent = gpus_absent };

@@ -57,7 +57,7 @@ gpu_nvlink_open (const struct sampler_context *context)
 {
   struct gpu_nvlink *nvlink = memory_new (1, sizeof *nvlink);
 
-  nvlink->gpus = gpus_open (context);
+  nvlink->gpus = service_take (context, &service_gpus);
   return nvlink;
 }
 
@@ -66,7 +66,7 @@ gpu_nvlink_close (void *state)
 {
   struct gpu_nvlink *nvlink = state;
 
-  gpus_unref (nvlink->gpus);
+  service_leave (nvlink->gpus);
   free (nvlink);
 }
 
@@ -147,5 +147,7 @@ gpu_nvlink_sample (void *state, struct table *table)
   return 0;
 }
 
-const struct sampler sampler_gpu_nvlink = { &group,           gpu_nvlink_may_block, gpu_nvlink_open, gpu_nvlink_sample,
-                                            gpu_nvlink_close, .optional = true };
+const struct sampler sampler_gpu_nvlink = {
+  &group,           gpu_nvlink_may_block, gpu_nvlink_open,        gpu_nvlink_sample,
+  gpu_nvlink_close, .optional = true,     .absent = nvidia_absent
+};

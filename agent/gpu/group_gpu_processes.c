@@ -66,7 +66,7 @@ on_gpus_open (const struct sampler_context *context)
 {
   struct on_gpus *on = memory_new (1, sizeof *on);
 
-  on->gpus = gpus_open (context);
+  on->gpus = service_take (context, &service_gpus);
   on->root = memory_string (context->root);
   return on;
 }
@@ -76,7 +76,7 @@ on_gpus_close (void *state)
 {
   struct on_gpus *on = state;
 
-  gpus_unref (on->gpus);
+  service_leave (on->gpus);
   free (on->root);
   free (on);
 }
@@ -148,5 +148,5 @@ on_gpus_sample (void *state, struct table *table)
   return -1;
 }
 
-const struct sampler sampler_gpu_processes = { &group,         on_gpus_may_block, on_gpus_open,
-                                               on_gpus_sample, on_gpus_close,     .optional = true };
+const struct sampler sampler_gpu_processes = { &group,        on_gpus_may_block, on_gpus_open,           on_gpus_sample,
+                                               on_gpus_close, .optional = true,  .absent = nvidia_absent };

@@ -68,7 +68,6 @@ struct profiling {
   struct gpus *gpus;
   struct dcgm *dcgm;
   bool called;
-  bool explicit; /* DCGM was asked for: that there is none is an error */
   bool by_gpm, by_dcgm;
 
   /* Of the GPUs without GPM, of this sample. */
@@ -84,11 +83,9 @@ static void *
 profiling_open (const struct sampler_context *context)
 {
   struct profiling *profiling = memory_new (1, sizeof *profiling);
-  const char *address = context->dcgm ? context->dcgm : DCGM_DEFAULT;
 
-  profiling->gpus = gpus_open (context);
-  profiling->dcgm = dcgm_create (address);
-  profiling->explicit = strcmp (address, "off") != 0 && strcmp (address, DCGM_DEFAULT) != 0;
+  profiling->gpus = service_take (context, &service_gpus);
+  profiling->dcgm = service_take (context, &service_dcgm);
   return profiling;
 }
 
@@ -97,8 +94,8 @@ profiling_close (void *state)
 {
   struct profiling *profiling = state;
 
-  dcgm_destroy (profiling->dcgm);
-  gpus_unref (profiling->gpus);
+  service_leave (profiling->dcgm);
+  service_leave (profiling->gpus);
   free (profiling);
 }
 
@@ -213,7 +210,7 @@ ask_dcgm (struct profiling *profiling, struct table *table)
 
   if (fine)
     profiling->reason.text[0] = '\0';
-  else if (profiling->explicit || dcgm_worked (profiling->dcgm))
+  else if (dcgm_is_asked_for (profiling->dcgm) || dcgm_worked (profiling->dcgm))
     trouble_add (profiling, profiling->reason.text);
   if (!dcgm_worked (profiling->dcgm))
     return;
@@ -248,15 +245,19 @@ profiling_sample (void *state, struct table *table)
   return table->error[0] ? -1 : 0;
 }
 
-void
-gpu_profiling_absent (const struct sampler_context *context, char *text, size_t size)
+/* Where there are GPUs it takes a sample. */
+static void
+profiling_absent (const struct sampler_context *context, char *text, size_t size)
 {
-  struct profiling *profiling = profiling_open (context);
+  struct profiling *profiling;
   struct table table;
 
+  nvidia_absent (context, text, size);
+  if (text[0])
+    return;
+  profiling = profiling_open (context);
   table_init (&table, &group);
   table_begin (&table);
-  text[0] = '\0';
   profiling->called = gpus_may_block (profiling->gpus);
   profiling_sample (profiling, &table);
   if (profiling->count && !table.rows)
@@ -266,5 +267,6 @@ gpu_profiling_absent (const struct sampler_context *context, char *text, size_t 
 }
 
 const struct sampler sampler_gpu_profiling = {
-  &group, profiling_may_block, profiling_open, profiling_sample, profiling_close, .optional = true, .stack = DCGM_STACK
+  &group,          profiling_may_block, profiling_open,      profiling_sample,
+  profiling_close, .optional = true,    .stack = DCGM_STACK, .absent = profiling_absent
 };

@@ -82,6 +82,19 @@ static const struct group group = {
               "has loop*, ram*, zram*, fd* and sr* unless it is set.",
 };
 
+struct disk_io_options {
+  char *exclude;
+  bool partitions;
+};
+
+static const struct option option_rows[] = {
+  { "group disk_io", "exclude", "", OPTION_LIST, offsetof (struct disk_io_options, exclude), "loop*,ram*,zram*,fd*,sr*",
+    .help = "Globs of block devices to leave out." },
+  { "group disk_io", "partitions", "", OPTION_BOOLEAN, offsetof (struct disk_io_options, partitions), "no",
+    .help = "Whether partitions are shown, beside whole devices." },
+};
+static const struct own_options own_options = OWN_OPTIONS (option_rows, struct disk_io_options);
+
 #define NAME_MAX_BYTES 63
 #define COLUMNS_OF_A_DEVICE 11 /* those that every kernel since 2.6.25 has */
 #define COLUMNS_OF_OLD 4       /* of a partition before */
@@ -109,14 +122,15 @@ struct disk_io {
 static void *
 disk_io_open (const struct sampler_context *context)
 {
+  const struct disk_io_options *options = context_options (context, &own_options);
   struct disk_io *state = memory_new (1, sizeof *state);
 
   reader_init (&state->diskstats, context->root, "/proc/diskstats");
   column_map_init (&state->columns, &group);
   state->counts_column = fact_column (&group, "in_total");
   state->root = context->root;
-  state->exclude = memory_string (context->disk_exclude);
-  state->partitions = context->disk_partitions;
+  state->exclude = memory_string (options->exclude);
+  state->partitions = options->partitions;
   state->block_folder = memory_format ("%s/sys/block", context->root);
   if (access (state->block_folder, F_OK) != 0) {
     free (state->block_folder);
@@ -337,4 +351,5 @@ disk_io_close (void *context)
   free (state);
 }
 
-const struct sampler sampler_disk_io = { &group, NULL, disk_io_open, disk_io_sample, disk_io_close };
+const struct sampler sampler_disk_io = { &group,         NULL,          disk_io_open,
+                                         disk_io_sample, disk_io_close, .options = &own_options };

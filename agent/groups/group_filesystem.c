@@ -84,6 +84,21 @@ static const struct group group = {
       "mounts of one that is shown; what a later mount on the same point hides; what [group filesystem] excludes.",
 };
 
+struct filesystem_options {
+  char *exclude, *types_exclude;
+};
+
+#define IN_FILESYSTEM(member) offsetof (struct filesystem_options, member)
+
+static const struct option option_rows[] = {
+  { "group filesystem", "exclude", "", OPTION_LIST, IN_FILESYSTEM (exclude), "",
+    .help = "Globs of mount points to leave out." },
+  { "group filesystem", "types_exclude", "", OPTION_LIST, IN_FILESYSTEM (types_exclude), "",
+    .help =
+        "Globs of types of file systems to leave out, beside those that hold no files of users (proc, sysfs, ...)." },
+};
+static const struct own_options own_options = OWN_OPTIONS (option_rows, struct filesystem_options);
+
 /* One file system. A remote one's lane has a copy of it as its state. */
 struct file_system {
   char *point;       /* owned */
@@ -187,11 +202,12 @@ machine_is_seen (const char *root)
 static void *
 filesystem_open (const struct sampler_context *context)
 {
+  const struct filesystem_options *options = context_options (context, &own_options);
   struct filesystem *filesystem = memory_new (1, sizeof *filesystem);
 
   filesystem->root = memory_string (context->root);
-  filesystem->exclude = memory_string (context->filesystem_exclude);
-  filesystem->types_exclude = memory_string (context->filesystem_types_exclude);
+  filesystem->exclude = memory_string (options->exclude);
+  filesystem->types_exclude = memory_string (options->types_exclude);
   filesystem->of_machine = machine_is_seen (context->root);
   reader_init (&filesystem->reader, context->root, "/proc/%s/mountinfo", filesystem->of_machine ? "1" : "self");
   filesystem->format = MOUNTS_INFO;
@@ -431,4 +447,5 @@ const struct sampler sampler_filesystem = {
   .open = filesystem_open,
   .sample = filesystem_sample,
   .close = filesystem_close,
+  .options = &own_options,
 };

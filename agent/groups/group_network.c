@@ -106,6 +106,16 @@ static const struct group group = {
   .left_out = "interfaces of other network namespaces, such as those within containers; what [group network] excludes.",
 };
 
+struct network_options {
+  char *exclude;
+};
+
+static const struct option option_rows[] = {
+  { "group network", "exclude", "", OPTION_LIST, offsetof (struct network_options, exclude), "",
+    .help = "Globs of interfaces to leave out." },
+};
+static const struct own_options own_options = OWN_OPTIONS (option_rows, struct network_options);
+
 struct interface {
   char *name;
   bool excluded;
@@ -119,6 +129,7 @@ struct interface {
 
 struct network {
   const struct sampler_context *context;
+  const struct network_options *options;
   struct reader dev, snmp, netstat, snmp6;
   struct buffer text;
   struct column_map columns;
@@ -134,6 +145,7 @@ network_open (const struct sampler_context *context)
   struct network *network = memory_new (1, sizeof *network);
 
   network->context = context;
+  network->options = context_options (context, &own_options);
   reader_init (&network->dev, context->root, "/proc/net/dev");
   reader_init (&network->snmp, context->root, "/proc/net/snmp");
   reader_init (&network->netstat, context->root, "/proc/net/netstat");
@@ -163,7 +175,7 @@ is_named (const struct interface *interface, const struct scan *name)
 static void
 interface_place (struct network *network, struct interface *interface)
 {
-  interface->layer = layers_network (network->context->root, network->context->network_exclude, interface->name);
+  interface->layer = layers_network (network->context->root, network->options->exclude, interface->name);
 }
 
 /* The interface of that name, which mostly is where it was. A new one takes the place `at`. */
@@ -189,8 +201,7 @@ interface_find (struct network *network, struct scan name, size_t at)
   interface = &network->interfaces[at];
   memmove (interface + 1, interface, (network->count++ - at) * sizeof *interface);
   text = memory_copy (name.at, scan_length (&name));
-  *interface =
-      (struct interface){ .name = text, .excluded = glob_list_matches (network->context->network_exclude, text) };
+  *interface = (struct interface){ .name = text, .excluded = glob_list_matches (network->options->exclude, text) };
   interface_place (network, interface);
   reader_init (&interface->carrier, network->context->root, "/sys/class/net/%s/carrier", text);
   return interface;
@@ -403,4 +414,5 @@ network_close (void *state)
   free (network);
 }
 
-const struct sampler sampler_network = { &group, NULL, network_open, network_sample, network_close };
+const struct sampler sampler_network = { &group,         NULL,          network_open,
+                                         network_sample, network_close, .options = &own_options };

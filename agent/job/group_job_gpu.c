@@ -81,7 +81,7 @@ job_gpu_open (const struct sampler_context *context)
   struct job_gpu *job_gpu = memory_new (1, sizeof *job_gpu);
 
   job_gpu->context = context;
-  job_gpu->gpus = gpus_open (context);
+  job_gpu->gpus = service_take (context, &service_gpus);
   return job_gpu;
 }
 
@@ -92,7 +92,7 @@ job_gpu_close (void *state)
 
   if (job_gpu->group)
     job_group_close (job_gpu->group);
-  gpus_unref (job_gpu->gpus);
+  service_leave (job_gpu->gpus);
   gpu_view_free (&job_gpu->view);
   free (job_gpu->last);
   free (job_gpu->grown_mj);
@@ -396,4 +396,6 @@ job_gpu_sample (void *state, struct table *table)
   return 0;
 }
 
-const struct sampler sampler_job_gpu = { &group, NULL, job_gpu_open, job_gpu_sample, job_gpu_close, .optional = true };
+const struct sampler sampler_job_gpu = {
+  &group, NULL, job_gpu_open, job_gpu_sample, job_gpu_close, .optional = true, .absent = gpus_absent
+};

@@ -50,7 +50,6 @@ struct job_info {
   struct job_group *group;
   unsigned samples;
   int64_t all_ns; /* when all are told next */
-  bool failing;   /* something could not be seen at the last sample */
 };
 
 static void *
@@ -98,13 +97,12 @@ job_tell (struct table *table, size_t row, const struct job *job)
     table_set_real (table, row, STARTED, (double) job->totals.started_ns / 1e9);
 }
 
-/* What cannot be seen is told once, and then with all rows. */
 static int
 job_info_sample (void *state, struct table *table)
 {
   struct job_info *info = state;
   int64_t now_ns = clock_monotonic ();
-  bool all = info->samples < 2 || now_ns >= info->all_ns, failed = info->failing;
+  bool all = info->samples < 2 || now_ns >= info->all_ns;
   const char *error;
   struct job *job;
 
@@ -118,11 +116,10 @@ job_info_sample (void *state, struct table *table)
     if (row != SIZE_MAX)
       job_tell (table, row, job);
   }
-  error = job_scan_error (job_group_scan (info->group));
-  info->failing = error[0];
   if (all)
     info->all_ns = now_ns + ALL_PERIOD - NS_PER_S / 2; /* the sample nearest to it */
-  if (!info->failing || (!all && failed))
+  error = job_scan_error (job_group_scan (info->group));
+  if (!error[0])
     return 0;
   snprintf (table->error, sizeof table->error, "%s", error);
   return -1;

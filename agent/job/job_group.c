@@ -1,5 +1,4 @@
-/* See job_group.h. The groups' common state hangs in the context, since they are opened one by one; without a place
- * there each group scans for itself. */
+/* See job_group.h. */
 #include "agent/job/job_group.h"
 
 #include <stdio.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 
 #include "synop/clock.h"
+#include "synop/config.h"
 #include "synop/memory.h"
 
 #define SAME_INSTANT (20 * NS_PER_MS)
@@ -21,29 +21,71 @@ struct job_share {
 
 struct job_group {
   enum job_group_place place;
-  struct job_share **at; /* in the context */
-  struct job_share *own; /* where the context has no place */
+  struct job_share *share;
 };
 
-static struct job_share *
-share_create (const struct sampler_context *context)
-{
-  struct job_share *share = memory_new (1, sizeof *share);
-  const struct job_scan_options options = { .root = context->root,
-                                            .environment = context->job_environment,
-                                            .pss_period_ns =
-                                                context->job_pss_period_ns ? context->job_pss_period_ns : 30 * NS_PER_S,
-                                            .book = context->job_book ? context->job_book : "" };
+struct job_options {
+  char *environment, *book;
+  int64_t pss_period_ns;
+};
 
-  share->scan = job_scan_create (&options);
-  return share;
+static int
+check_variables (const char *value, struct error *error)
+{
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+
+  for (const char *at = value; *at; at++) {
+    size_t length = strcspn (at, ",");
+
+    if (!length || !strchr (letters, at[0]) ||
+        strspn (at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") < length)
+      return error_set (error, "\"%.*s\" cannot be the name of an environment variable", (int) length, at);
+    at += length;
+    if (!*at)
+      break;
+  }
+  return 0;
 }
 
-static struct job_share *
-share_of (const struct job_group *group)
+#define IN_JOBS(member) offsetof (struct job_options, member)
+
+static const struct option option_rows[] = {
+  { "jobs", "environment", "jobs-environment", OPTION_LIST, IN_JOBS (environment), "", .check = check_variables,
+    .help = "Further environment variables that hold the id of the job that a process belongs to, beside those of the "
+            "schedulers that are known." },
+  { "jobs", "pss_period", "jobs-pss-period", OPTION_DURATION, IN_JOBS (pss_period_ns), "30s", "1s", "24h",
+    .help = "How often the memory that processes of jobs share is parted among them, which costs a walk over all of "
+            "it. Where that takes long it is done more rarely." },
+  { "jobs", "book", "jobs-book", OPTION_TEXT, IN_JOBS (book), "/var/lib/synop/jobs",
+    .help = "The file that holds what each job has used, so that an agent that starts again goes on from there. "
+            "Empty: in memory." },
+};
+static const struct own_options own_options = OWN_OPTIONS (option_rows, struct job_options);
+
+static void
+share_start (void *state, const struct sampler_context *context)
 {
-  return *group->at;
+  const struct job_options *options = context_options (context, &own_options);
+  const struct job_scan_options scan = { .root = context->root,
+                                         .environment = options->environment,
+                                         .pss_period_ns = options->pss_period_ns,
+                                         .book = context->brief ? "" : options->book };
+  struct job_share *share = state;
+
+  share->scan = job_scan_create (&scan);
 }
+
+static void
+share_stop (void *state)
+{
+  struct job_share *share = state;
+
+  job_scan_destroy (share->scan);
+}
+
+const struct service service_jobs = {
+  .options = &own_options, .size = sizeof (struct job_share), .start = share_start, .stop = share_stop
+};
 
 struct job_group *
 job_group_open (const struct sampler_context *context, enum job_group_place place)
@@ -51,11 +93,9 @@ job_group_open (const struct sampler_context *context, enum job_group_place plac
   struct job_group *group = memory_new (1, sizeof *group);
 
   group->place = place;
-  group->at = context->job_share ? context->job_share : &group->own;
-  if (!*group->at)
-    *group->at = share_create (context);
-  share_of (group)->groups |= 1u << place;
-  job_scan_set_groups (share_of (group)->scan, share_of (group)->groups);
+  group->share = service_take (context, &service_jobs);
+  group->share->groups |= 1u << place;
+  job_scan_set_groups (group->share->scan, group->share->groups);
   return group;
 }
 
@@ -63,22 +103,17 @@ void
 job_group_close (void *state)
 {
   struct job_group *group = state;
-  struct job_share *share = share_of (group);
 
-  share->groups &= ~(1u << group->place);
-  job_scan_set_groups (share->scan, share->groups);
-  if (share->groups == 0) {
-    job_scan_destroy (share->scan);
-    free (share);
-    *group->at = NULL;
-  }
+  group->share->groups &= ~(1u << group->place);
+  job_scan_set_groups (group->share->scan, group->share->groups);
+  service_leave (group->share);
   free (group);
 }
 
 int
 job_group_begin (struct job_group *group, struct table *table)
 {
-  struct job_share *share = share_of (group);
+  struct job_share *share = group->share;
   unsigned mine = 1u << group->place;
   int64_t now_ns = clock_monotonic ();
 
@@ -96,7 +131,7 @@ job_group_begin (struct job_group *group, struct table *table)
 struct job *
 job_group_next (struct job_group *group, size_t *at)
 {
-  struct job_scan *scan = share_of (group)->scan;
+  struct job_scan *scan = group->share->scan;
   unsigned mine = 1u << group->place;
 
   while (*at < job_scan_count (scan)) {
@@ -130,14 +165,15 @@ job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tel
 
     if (row == SIZE_MAX)
       break;
-    tell (share_of (group)->scan, table, row, job);
+    tell (group->share->scan, table, row, job);
   }
   return 0;
 }
 
 const char *
-job_group_label_of (const struct job_share *share, pid_t pid)
+job_group_label_of (const struct sampler_context *context, pid_t pid)
 {
+  const struct job_share *share = service_find (context, &service_jobs);
   const struct job *job = share ? job_scan_owner (share->scan, pid) : NULL;
 
   return job ? job->label : NULL;
@@ -146,7 +182,7 @@ job_group_label_of (const struct job_share *share, pid_t pid)
 struct job_scan *
 job_group_scan (const struct job_group *group)
 {
-  return share_of (group)->scan;
+  return group->share->scan;
 }
 
 void

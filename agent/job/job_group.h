@@ -4,6 +4,7 @@
 
 #include "agent/job/job_scan.h"
 #include "agent/sampling/sampler.h"
+#include "agent/sampling/service.h"
 
 enum job_group_place { /* a bit for each in job->shown */
                        JOB_GROUP_INFO,
@@ -15,7 +16,9 @@ enum job_group_place { /* a bit for each in job->shown */
                        JOB_GROUPS
 };
 
-/* Each sampler opens one; the scan ends with the last of them. */
+extern const struct service service_jobs;
+
+/* Each sampler opens one. */
 struct job_group;
 struct job_group *job_group_open (const struct sampler_context *context, enum job_group_place place);
 void job_group_close (void *group);
@@ -30,9 +33,9 @@ typedef void job_tell_fn (const struct job_scan *scan, struct table *table, size
 int job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tell);
 /* Adds the job's row; SIZE_MAX when there is no room. */
 size_t job_group_add_row (struct table *table, const struct job *job);
-/* The label of the job that the process belongs to, as the last scan of the groups that share `share` has it. NULL: of
- * none, or no job group is sampled. In the sampling thread, where `share` is the context's. */
-const char *job_group_label_of (const struct job_share *share, pid_t pid);
+/* The label of the job that the process belongs to, as the last scan has it. NULL: of none, or no job group is sampled. In
+ * the sampling thread. */
+const char *job_group_label_of (const struct sampler_context *context, pid_t pid);
 struct job_scan *job_group_scan (const struct job_group *group);
 
 /* What is not known stays missing. */

@@ -19,6 +19,7 @@
 #include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
 #include "synop/clock.h"
+#include "synop/config.h"
 #include "synop/memory.h"
 
 #define METADATA_PATIENCE (1 * NS_PER_S)
@@ -50,6 +51,30 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
+struct instance_options {
+  int metadata; /* 1: imds */
+  char *endpoint;
+};
+
+static int
+check_endpoint (const char *value, struct error *error)
+{
+  if (strncmp (value, "http://", 7) != 0 || !value[7])
+    return error_set (error, "\"%s\" is not understood; expected http://HOST or http://HOST:PORT", value);
+  return 0;
+}
+
+static const char *const metadata_choices[] = { "off", "imds", NULL };
+
+static const struct option option_rows[] = {
+  { "instance", "metadata", "instance-metadata", OPTION_CHOICE, offsetof (struct instance_options, metadata), "off",
+    .choices = metadata_choices,
+    .help = "imds: ask the cloud's metadata service for what this instance is, once a session." },
+  { "instance", "endpoint", "instance-endpoint", OPTION_TEXT, offsetof (struct instance_options, endpoint),
+    IMDS_ENDPOINT, .check = check_endpoint, .help = "Where the metadata service is." },
+};
+static const struct own_options own_options = OWN_OPTIONS (option_rows, struct instance_options);
+
 enum cloud { CLOUD_NONE, CLOUD_AWS, CLOUD_AZURE };
 
 struct instance {
@@ -63,14 +88,15 @@ struct instance {
 static void *
 instance_open (const struct sampler_context *context)
 {
+  const struct instance_options *options = context_options (context, &own_options);
   struct instance *instance = memory_new (1, sizeof *instance);
 
   instance->root = memory_string (context->root);
-  instance->endpoint = memory_string (context->instance_endpoint);
-  instance->metadata = context->instance_metadata && instance->endpoint && instance->endpoint[0];
+  instance->endpoint = memory_string (options->endpoint);
+  instance->metadata = options->metadata == 1;
   instance->of_another = instance->metadata && instance->root[0] && strcmp (instance->endpoint, IMDS_ENDPOINT) == 0;
   instance->metadata = instance->metadata && !instance->of_another;
-  instance->neuron = neuron_open (context);
+  instance->neuron = service_take (context, &service_neuron);
   return instance;
 }
 
@@ -174,11 +200,11 @@ instance_close (void *state)
 {
   struct instance *instance = state;
 
-  neuron_unref (instance->neuron);
+  service_leave (instance->neuron);
   free (instance->root);
   free (instance->endpoint);
   free (instance);
 }
 
-const struct sampler sampler_instance_info = { &group, instance_may_block, instance_open, instance_sample,
-                                               instance_close };
+const struct sampler sampler_instance_info = { &group,          instance_may_block, instance_open,
+                                               instance_sample, instance_close,     .options = &own_options };

@@ -20,7 +20,7 @@ struct neuron_state {
   enum neuron_kind kind;
   enum neuron_source source; /* as may_block found it */
   struct neuron_sysfs *sysfs;
-  struct job_share *const *jobs; /* the context's: not in lanes */
+  const struct sampler_context *context; /* not in lanes */
 };
 
 static void *
@@ -29,8 +29,8 @@ state_open (const struct sampler_context *context, enum neuron_kind kind)
   struct neuron_state *state = memory_new (1, sizeof *state);
 
   state->kind = kind;
-  state->jobs = context->job_share;
-  state->neuron = neuron_open (context);
+  state->context = context;
+  state->neuron = service_take (context, &service_neuron);
   return state;
 }
 
@@ -40,7 +40,7 @@ state_close (void *context)
   struct neuron_state *state = context;
 
   neuron_sysfs_destroy (state->sysfs);
-  neuron_unref (state->neuron);
+  service_leave (state->neuron);
   free (state);
 }
 
@@ -74,8 +74,8 @@ runtimes_complete (const struct neuron_state *state, struct table *table)
     const char *label = NULL;
 
     table_set_text (table, row, source, NEURON_PROGRAM, strlen (NEURON_PROGRAM));
-    if (state->jobs && value->type == VALUE_UINT && value->as.u <= INT32_MAX)
-      label = job_group_label_of (*state->jobs, (pid_t) value->as.u);
+    if (value->type == VALUE_UINT && value->as.u <= INT32_MAX)
+      label = job_group_label_of (state->context, (pid_t) value->as.u);
     if (label)
       table_set_text (table, row, job, label, strlen (label));
   }
@@ -156,8 +156,9 @@ state_sample (void *context, struct table *table)
   {                                                                                                                    \
     return state_open (context, KIND);                                                                                 \
   }                                                                                                                    \
-  const struct sampler sampler_##NAME = { &neuron_groups[KIND], state_may_block, NAME##_open,                          \
-                                          state_sample,         state_close,     .optional = true }
+  const struct sampler sampler_##NAME = { &neuron_groups[KIND],   state_may_block, NAME##_open,                        \
+                                          state_sample,           state_close,     .optional = true,                   \
+                                          .absent = neuron_absent }
 
 NEURON_SAMPLER (runtime_info, NEURON_RUNTIMES);
 NEURON_SAMPLER (neuroncore_counters, NEURON_CORES);

@@ -13,6 +13,7 @@
 #include "agent/sampling/sampler.h"
 #include "synop/buffer.h"
 #include "synop/clock.h"
+#include "synop/config.h"
 #include "synop/memory.h"
 
 #define LOOK_PERIOD (60 * NS_PER_S)
@@ -20,10 +21,9 @@
 #define COMMAND_OFF "off"
 
 struct neuron {
-  pthread_mutex_t lock; /* over the references and `monitor`, which is made once */
-  unsigned references;
-  struct neuron_monitor *monitor;
-  bool ended;
+  pthread_mutex_t lock;           /* over what follows */
+  struct neuron_monitor *monitor; /* made once */
+  bool given_up;
 
   char *root, *command;
   char *configuration; /* made for neuron-monitor; NULL: the command has its own */
@@ -38,10 +38,10 @@ struct neuron {
 static int64_t
 period_of (const struct sampler_context *context, enum neuron_kind kind)
 {
-  for (size_t i = 0; context->periods_ns && i < context->sampler_count; i++)
+  for (size_t i = 0; i < context->sampler_count; i++)
     if (context->samplers[i]->group == &neuron_groups[kind])
       return context->periods_ns[i];
-  return context->periods_ns ? 0 : NS_PER_S;
+  return 0;
 }
 
 static void
@@ -115,81 +115,74 @@ source_find (const char *root, const char *command)
   return sysfs ? NEURON_BY_SYSFS : NEURON_ABSENT;
 }
 
+struct neuron_options {
+  char *command;
+};
+
+static const struct option option_rows[] = {
+  { "neuron", "command", "neuron-command", OPTION_TEXT, offsetof (struct neuron_options, command), NEURON_PROGRAM,
+    .help =
+        "The program that tells of AWS Neuron devices, with its options. It is started where there are such devices "
+        "and it is installed; else the driver's files are read. Another than the default is started always. Its "
+        "configuration is made from the groups' periods unless a -c FILE stands here. off: the files alone." },
+};
+static const struct own_options own_options = OWN_OPTIONS (option_rows, struct neuron_options);
+
 static const char *
 command_of (const struct sampler_context *context)
 {
-  return context->neuron_command && context->neuron_command[0] ? context->neuron_command : NEURON_PROGRAM;
+  const struct neuron_options *options = context_options (context, &own_options);
+
+  return options->command[0] ? options->command : NEURON_PROGRAM;
 }
 
-static struct neuron *
-neuron_create (const struct sampler_context *context)
+static void
+neuron_start (void *state, const struct sampler_context *context)
 {
-  struct neuron *neuron = memory_new (1, sizeof *neuron);
+  struct neuron *neuron = state;
   char *configuration = configuration_make (context, &neuron->period_ns);
 
   pthread_mutex_init (&neuron->lock, NULL);
-  neuron->references = 1;
   neuron->root = memory_string (context->root);
   neuron->command = memory_string (command_of (context));
   if (strstr (neuron->command, " -c ") || strstr (neuron->command, " --config-file "))
     free (configuration);
   else
     neuron->configuration = configuration;
-  return neuron;
 }
 
-/* The context's place keeps a reference of its own: a lane may close its group long after the context is gone. */
-struct neuron *
-neuron_open (const struct sampler_context *context)
+static void
+neuron_stop (void *state)
 {
-  struct neuron *neuron = context->neuron ? *context->neuron : NULL;
+  struct neuron *neuron = state;
 
-  if (!neuron)
-    neuron = neuron_create (context);
-  if (!context->neuron)
-    return neuron;
-  *context->neuron = neuron;
-  pthread_mutex_lock (&neuron->lock);
-  neuron->references++;
-  pthread_mutex_unlock (&neuron->lock);
-  return neuron;
-}
-
-void
-neuron_unref (struct neuron *neuron)
-{
-  bool last;
-
-  if (!neuron)
-    return;
-  pthread_mutex_lock (&neuron->lock);
-  last = --neuron->references == 0;
-  pthread_mutex_unlock (&neuron->lock);
-  if (!last)
-    return;
   neuron_monitor_destroy (neuron->monitor);
   pthread_mutex_destroy (&neuron->lock);
   free (neuron->root);
   free (neuron->command);
   free (neuron->configuration);
-  free (neuron);
 }
 
-void
-neuron_end (struct neuron *neuron)
+/* The next one starts a neuron-monitor of its own, with other periods. */
+static void
+neuron_give_up (void *state)
 {
+  struct neuron *neuron = state;
   struct neuron_monitor *monitor;
 
-  if (!neuron)
-    return;
   pthread_mutex_lock (&neuron->lock);
   monitor = neuron->monitor;
-  neuron->ended = true;
+  neuron->given_up = true;
   pthread_mutex_unlock (&neuron->lock);
   if (monitor)
     neuron_monitor_stop (monitor);
-  neuron_unref (neuron);
 }
+
+const struct service service_neuron = { .options = &own_options,
+                                        .size = sizeof (struct neuron),
+                                        .start = neuron_start,
+                                        .give_up = neuron_give_up,
+                                        .stop = neuron_stop };
 
 static struct neuron_monitor *
 monitor_of (struct neuron *neuron)
@@ -210,7 +203,7 @@ monitor_begin (struct neuron *neuron)
                                                   .period_ns = neuron->period_ns };
 
   pthread_mutex_lock (&neuron->lock);
-  if (!neuron->monitor && !neuron->ended)
+  if (!neuron->monitor && !neuron->given_up)
     neuron->monitor = neuron_monitor_create (&options);
   pthread_mutex_unlock (&neuron->lock);
 }

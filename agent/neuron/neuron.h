@@ -12,19 +12,16 @@
 #include "agent/neuron/imds.h"
 #include "agent/neuron/neuron_report.h"
 #include "agent/sampling/sampler.h"
+#include "agent/sampling/service.h"
 #include "synop/table.h"
 
 #define NEURON_PROGRAM "neuron-monitor"
 
+extern const struct service service_neuron; /* its state is a struct neuron */
+
 enum neuron_source { NEURON_ABSENT, NEURON_BY_MONITOR, NEURON_BY_SYSFS };
 
 struct neuron;
-
-/* That of the context, which is made for the first group; where it has no place each group has its own. */
-struct neuron *neuron_open (const struct sampler_context *context);
-void neuron_unref (struct neuron *neuron); /* by each group; NULL is fine */
-/* Who keeps the context's place ends it: neuron-monitor too, whoever still has it. NULL is fine. */
-void neuron_end (struct neuron *neuron);
 
 /* Who tells. In the sampling thread: looks for the driver now and then, and starts neuron-monitor for those who will ask
  * for values (`begin`). */
@@ -37,7 +34,7 @@ bool neuron_wait (struct neuron *neuron, enum neuron_kind kind, int64_t deadline
 /* Waits for what neuron-monitor says of the instance, and fills in what is not known. */
 void neuron_instance (struct neuron *neuron, int64_t deadline_ns, struct imds_facts *facts);
 
-/* Why there is nothing of Neuron: "" when there is. For --list-groups. */
+/* Why the samplers of Neuron are absent. */
 void neuron_absent (const struct sampler_context *context, char *text, size_t size);
 
 #endif

@@ -38,6 +38,8 @@ bounds_limits (const struct metric *metric, double *least, double *most)
   limits = &usual[metric->kind][metric->unit];
   *least = limits->least;
   *most = metric->bound.most > 0 && !metric->bound.of ? metric->bound.most : limits->most;
+  if (metric->bound.negative)
+    *least = -*most;
   return *most > 0;
 }
 
@@ -75,7 +77,8 @@ bounds_describe (struct buffer *out, const struct metric *metric)
     buffer_printf (out, " At most %.7g%s, or %g times `%s` if that is more.", bound->most * times, unit, bound->times,
                    bound->of);
   else if (bound->most > 0)
-    buffer_printf (out, " At most %.7g%s.", bound->most * times, unit);
+    buffer_printf (out, bound->negative ? " At most %.7g%s, and as far below 0." : " At most %.7g%s.",
+                   bound->most * times, unit);
   else if (bound->of)
     buffer_printf (out, " At most `%s`.", bound->of);
 }

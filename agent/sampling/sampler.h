@@ -12,37 +12,43 @@
 #include <stdint.h>
 
 #include "synop/buffer.h"
+#include "synop/config.h"
 #include "synop/metric.h"
 #include "synop/table.h"
 
-struct gpus;
-struct job_share;
-struct neuron;
+struct sampler;
+struct services;
 
-struct sampler_context {                /* outlives the samplers */
-  const char *root;                     /* "" or a folder without a trailing '/' */
-  const char *disk_exclude;             /* comma-separated globs of block devices */
-  bool disk_partitions;                 /* show partitions, not only whole devices */
-  const char *filesystem_exclude;       /* comma-separated globs of mount points */
-  const char *filesystem_types_exclude; /* comma-separated globs of file system types, beside the pseudo ones */
-  const char *network_exclude;          /* comma-separated globs of interfaces */
-  bool instance_metadata;               /* may the cloud's metadata service be asked? */
-  const char *instance_endpoint;        /* "http://169.254.169.254", or another for tests */
-  const char *job_environment;          /* further variables that name a job, "A,B"; NULL: none */
-  int64_t job_pss_period_ns;            /* 0: the default */
-  const char *job_book;                 /* file with the totals of jobs; "" or NULL: in memory */
-  const char *gpu_library;              /* NVIDIA's management library; "" or NULL: as the system has it */
-  const char *dcgm;                     /* off, embedded, or where it listens; NULL: the default */
-  struct gpus **gpus;                   /* where the GPU groups keep what they share; NULL: each has its own */
-  const char *neuron_command;           /* neuron-monitor and its words; "" or NULL: as installed; "off" */
-  struct neuron **neuron;               /* where the Neuron groups keep what they share; NULL: each has its own */
-  struct job_share **job_share;         /* where the job groups keep what they share; NULL: each has its own */
+/* Options of a sampler or of a service: people see them as they see the agent's, and their values lie in a struct of its
+ * own. */
+struct own_options {
+  const struct option *rows; /* `offset` is in that struct */
+  size_t count, size;        /* of the rows; of the struct */
+};
+#define OWN_OPTIONS(ROWS, TYPE)                                                                                        \
+  {                                                                                                                    \
+    .rows = ROWS, .count = sizeof (ROWS) / sizeof (ROWS)[0], .size = sizeof (TYPE)                                     \
+  }
+struct own_values {
+  const struct own_options *options;
+  const void *values;
+};
 
-  /* All samplers that there are, and the period of each: 0 for those that are not sampled; NULL: a second. */
+struct sampler_context {        /* outlives the samplers */
+  const char *root;             /* "" or a folder without a trailing '/' */
+  bool brief;                   /* a report or a few: nothing is kept for the next start */
+  const struct own_values *own; /* of each that has options */
+  size_t own_count;
+  struct services *services; /* what samplers share: service.h */
+
+  /* All samplers that there are, and the period of each: 0 for those that are not sampled. */
   const struct sampler *const *samplers;
   const int64_t *periods_ns;
   size_t sampler_count;
 };
+
+/* The values of these options; texts in them are valid until the sampler is closed, but not for one in a lane. */
+const void *context_options (const struct sampler_context *context, const struct own_options *options);
 
 struct sampler {
   const struct group *group;
@@ -53,8 +59,13 @@ struct sampler {
   void *(*open) (const struct sampler_context *context); /* never fails: what is absent shows when sampling */
   int (*sample) (void *state, struct table *table);      /* the table is begun already */
   void (*close) (void *state);
-  bool optional; /* for hardware that few nodes have: left out of frames until it has had a row or an error */
-  size_t stack;  /* that its samples need in a thread; 0: as others */
+  bool optional;     /* for hardware that few nodes have: left out of frames until it has had a value or an error */
+  size_t stack;      /* that its samples need in a thread; 0: as others */
+  int64_t period_ns; /* the least unless the configuration has one for the group: for what is dear to read; 0: none */
+  const struct own_options *options; /* NULL: it has none but those of all */
+  /* Why this machine has none of it: "" when it may have. For --list-groups, in a thread: it may block. Samplers that
+   * have the same function are named together. NULL: every machine has it. */
+  void (*absent) (const struct sampler_context *context, char *text, size_t size);
 };
 
 #endif

@@ -32,7 +32,7 @@ struct slot {
   bool awaited;      /* GROUP_ONCE in a lane: asked for and not yet there */
   bool waits;        /* GROUP_ONCE in a lane: to be begun as soon as may be */
   bool worked;       /* at least once */
-  bool there;        /* it has had a row or an error */
+  bool there;        /* it has had a value or an error */
   bool told;         /* the failure is in the log */
   unsigned failures; /* in a row */
 };
@@ -358,7 +358,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
     slot->table.monotonic_ns = now_ns;
     slot->table.period_ns = slot->period_ns;
     slot_plan (sampling, slot, now_ns);
-    slot->there |= slot->table.rows != 0 || slot->table.error[0];
+    slot->there |= table_has_values (&slot->table) || slot->table.error[0];
     if (slot->sampler->optional && !slot->there)
       continue;
     sampling->due_tables[sample->count] = &slot->table;

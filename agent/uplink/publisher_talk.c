@@ -12,7 +12,8 @@
  * never end, and two agents with one key are such a case, as one of them is never known. What is heard is bounded too,
  * since the thread is that of the samples: so much at once, then a pause; what waits meanwhile fills libzmq's queue, and
  * then the aggregator's own. An answer to a replay request ends early when it takes long, which the protocol permits,
- * and all of them together have a part of the time. */
+ * and all of them together have a part of the time. What the ring has on a disk and not in memory is read by a thread, and
+ * the answer waits for it, not the samples. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -37,7 +38,8 @@
 #define REPLAY_TIME (2 * NS_PER_MS)
 #define REPLAY_PART 20 /* of the time is what answers may take */
 #define REPLAY_PAUSE_LEAST NS_PER_MS
-#define TOLD_EVERY (60 * NS_PER_S) /* in the log, of what an aggregator may do at any rate */
+#define REPLAY_READING (10 * NS_PER_MS) /* until it is looked again whether a frame was read */
+#define TOLD_EVERY (60 * NS_PER_S)      /* in the log, of what an aggregator may do at any rate */
 
 /* ---- what is said ---- */
 
@@ -122,8 +124,10 @@ publisher_send_schema (struct publisher *publisher, const uint8_t hash[SCHEMA_HA
   if (memcmp (hash, current->hash, SCHEMA_HASH_SIZE) == 0) {
     bytes = current->encoded.data;
     schema.schema_length = current->encoded.length;
-  } else if (publisher->options.ring && !ring_schema (publisher->options.ring, hash, &bytes, &schema.schema_length))
-    schema.schema_length = 0;
+  } else if (publisher->options.ring && ring_schema (publisher->options.ring, hash, &bytes, &schema.schema_length)) {
+    if (!bytes)
+      return; /* it is being read: who asks again gets it */
+  }
   schema.schema = bytes;
   memcpy (schema.schema_hash, hash, SCHEMA_HASH_SIZE);
   if (publisher->read_ns - publisher->schemas_ns >= NS_PER_S) {
@@ -147,9 +151,9 @@ told_lately (int64_t *told_ns)
   return false;
 }
 
-/* Nothing waits: a frame that does not fit the socket's queue ends the window before it. What ends it earlier is asked
- * for again. */
-static void
+/* Nothing waits: a frame that does not fit the socket's queue, or is still on the disk, ends the window before it. What
+ * ends it earlier is asked for again. False: the first is being read, nothing is said yet. */
+static bool
 publisher_replay (struct publisher *publisher)
 {
   const struct replay_request *asked = &publisher->asked;
@@ -163,9 +167,11 @@ publisher_replay (struct publisher *publisher)
          ring_next (publisher->options.ring, end.session, next, asked->to, asked->bytes, &frame);
        next = frame.sequence + 1) {
     struct control replayed = { .type = CONTROL_REPLAYED, .frame = frame.bytes, .frame_length = frame.length };
-    bool enough = end.sent == REPLAY_FRAMES_MAX ||
+    bool enough = !frame.bytes || end.sent == REPLAY_FRAMES_MAX ||
                   (end.sent && (bytes + frame.length > bytes_max || clock_monotonic () - begun_ns > REPLAY_TIME));
 
+    if (!frame.bytes && end.sent == 0)
+      return false;
     if (enough || end.sent == asked->frames || publisher_write (publisher, &replayed) < 0) {
       end.to = frame.sequence - 1;
       break;
@@ -174,6 +180,7 @@ publisher_replay (struct publisher *publisher)
     end.sent++;
   }
   publisher_write (publisher, &end);
+  return true;
 }
 
 /* Answers what was asked for, unless the answers before have not had their pause yet. */
@@ -188,7 +195,11 @@ publisher_replay_if_due (struct publisher *publisher)
     loop_timer_set (publisher->talk_timer, publisher->replay_ns);
     return;
   }
-  publisher_replay (publisher);
+  if (!publisher_replay (publisher)) {
+    publisher->replay_ns = clock_monotonic () + REPLAY_READING;
+    loop_timer_set (publisher->talk_timer, publisher->replay_ns);
+    return;
+  }
   publisher->asked.waits = false;
   pause_ns = (clock_monotonic () - begun_ns) * REPLAY_PART;
   publisher->replay_ns = clock_monotonic () + (pause_ns > REPLAY_PAUSE_LEAST ? pause_ns : REPLAY_PAUSE_LEAST);

@@ -137,7 +137,7 @@ ring_keep_schema (struct ring *ring, const struct schema *schema)
 bool
 ring_schema (struct ring *ring, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes, size_t *length)
 {
-  return ring_store_schema (&ring->store, hash, bytes, length);
+  return ring_store_schema_look (&ring->store, hash, bytes, length);
 }
 
 struct ring *

@@ -24,7 +24,7 @@ struct ring_options {
 
 struct ring_frame {
   uint64_t session, sequence;
-  const void *bytes; /* valid until the ring is used again */
+  const void *bytes; /* valid until the ring is used again; NULL: see ring_next */
   size_t length;
 };
 
@@ -37,10 +37,12 @@ void ring_add (struct ring *ring, const struct ring_frame *frame, int64_t now_ns
 /* The schema of the frames that are added next: it is kept as long as one of them is. Called before each of them it
  * costs nothing where it is there already. */
 void ring_keep_schema (struct ring *ring, const struct schema *schema);
-/* A schema that frames in the ring have. False: it is not there. Valid until the ring is used again. */
+/* A schema that frames in the ring have. False: it is not there. True and NULL: it is being read; ask again a moment later.
+ * Valid until the ring is used again. */
 bool ring_schema (struct ring *ring, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes, size_t *length);
 /* The first frame of at most `most` bytes that is held of `from` to `to` of a session; the others are not read. False:
- * none of them is. Finding it takes no longer than the logarithm of how many are held, for each session. */
+ * none of them is. Finding it takes no longer than the logarithm of how many are held, for each session, and waits for no
+ * disk: what is not in memory a thread reads. Its `bytes` are NULL meanwhile; ask again a moment later. */
 bool ring_next (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, size_t most, struct ring_frame *frame);
 /* The sessions of which frames are held, the newest first. Returns how many there are, at most `max`. */
 size_t ring_sessions (struct ring *ring, int64_t now_ns, struct control_held *sessions, size_t max);

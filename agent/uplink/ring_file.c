@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "synop/memory.h"
@@ -65,6 +66,7 @@ ring_file_close (struct ring_file *file)
   if (file->fd >= 0)
     close (file->fd);
   forget_window (file);
+  ring_fetch_leave (file->fetch);
   *file = (struct ring_file){ .fd = -1 };
 }
 
@@ -95,32 +97,86 @@ ring_file_write (struct ring_file *file, size_t at, const void *bytes, size_t le
     return 0;
   }
   forget_window (file);
+  file->fetch_stale |= at < file->fetch_from + file->fetch_length && file->fetch_from < at + length;
   return write_whole (file->fd, bytes, length, (off_t) (RING_FILE_HEAD + at));
 }
 
+static bool
+is_in_window (const struct ring_file *file, size_t at, size_t length)
+{
+  return at >= file->window_from && at + length <= file->window_from + file->window_length;
+}
+
 /* Who reads goes through the records one behind the other, so more is read than is asked for. */
+static size_t
+window_size (const struct ring_file *file, size_t at, size_t length)
+{
+  size_t size = length > WINDOW ? length : WINDOW;
+
+  return size < file->size - at ? size : file->size - at;
+}
+
+static bool
+read_window (struct ring_file *file, size_t at, size_t length, int flags)
+{
+  struct iovec into = { .iov_len = window_size (file, at, length) };
+  ssize_t got;
+
+  forget_window (file);
+  into.iov_base = file->window = memory_new (1, into.iov_len);
+  do
+    got = preadv2 (file->fd, &into, 1, (off_t) (RING_FILE_HEAD + at), flags);
+  while (got < 0 && errno == EINTR);
+  file->window_from = at;
+  file->window_length = got > 0 ? (size_t) got : 0;
+  return is_in_window (file, at, length);
+}
+
 const void *
 ring_file_read (struct ring_file *file, size_t at, size_t length)
 {
-  ssize_t got;
-
   if (file->memory)
     return file->memory + at;
-  if (at < file->window_from || at + length > file->window_from + file->window_length) {
-    size_t room = length > WINDOW ? length : WINDOW;
-
-    forget_window (file);
-    file->window = memory_new (1, room);
-    file->window_from = at;
-    room = room < file->size - at ? room : file->size - at;
-    do
-      got = pread (file->fd, file->window, room, (off_t) (RING_FILE_HEAD + at));
-    while (got < 0 && errno == EINTR);
-    file->window_length = got > 0 ? (size_t) got : 0;
-    if (length > file->window_length)
-      return NULL;
-  }
+  if (!is_in_window (file, at, length) && !read_window (file, at, length, 0))
+    return NULL;
   return file->window + (at - file->window_from);
+}
+
+/* What the thread has read becomes the window. */
+static void
+take_fetch (struct ring_file *file)
+{
+  forget_window (file);
+  file->window = ring_fetch_end (file->fetch, &file->window_length);
+  file->window_from = file->fetch_from;
+  file->fetch = NULL;
+  if (file->fetch_stale)
+    forget_window (file);
+}
+
+enum ring_file_state
+ring_file_look (struct ring_file *file, size_t at, size_t length)
+{
+  if (file->memory || is_in_window (file, at, length))
+    return RING_FILE_READY;
+  if (file->fetch) {
+    bool fresh = !file->fetch_stale;
+
+    if (!ring_fetch_is_done (file->fetch))
+      return RING_FILE_LATER;
+    take_fetch (file);
+    if (is_in_window (file, at, length))
+      return RING_FILE_READY;
+    if (fresh && file->fetch_from == at && file->fetch_length >= length)
+      return RING_FILE_FAILED;
+  }
+  if (read_window (file, at, length, RWF_NOWAIT)) /* the page cache has it; not every file system can say so */
+    return RING_FILE_READY;
+  file->fetch_from = at;
+  file->fetch_length = window_size (file, at, length);
+  file->fetch_stale = false;
+  file->fetch = ring_fetch_begin (file->fd, (off_t) (RING_FILE_HEAD + at), file->fetch_length);
+  return RING_FILE_LATER;
 }
 
 void

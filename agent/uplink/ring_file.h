@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/uplink/ring_fetch.h"
 #include "synop/error.h"
 
 #define RING_KEY_SIZE 16
@@ -18,6 +19,9 @@ struct ring_file {
   uint8_t key[RING_KEY_SIZE];
   uint8_t *window; /* what was read last: `window_length` bytes from `window_from` on */
   size_t window_from, window_length;
+  struct ring_fetch *fetch; /* what a thread reads, `fetch_length` bytes from `fetch_from` on; NULL: nothing */
+  size_t fetch_from, fetch_length;
+  bool fetch_stale; /* it was written over meanwhile */
 };
 
 /* -1: there is no such file and nothing is open. 0: `warning` is "", or says what was mended. */
@@ -29,6 +33,10 @@ void ring_file_close (struct ring_file *file);
  * is read is valid until the next call of any of these. */
 int ring_file_write (struct ring_file *file, size_t at, const void *bytes, size_t length);
 const void *ring_file_read (struct ring_file *file, size_t at, size_t length);
+/* May ring_file_read be called for that, and wait for no disk? Else a thread begins to read it: ask again a moment later.
+ * RING_FILE_FAILED: it cannot be read. */
+enum ring_file_state { RING_FILE_FAILED = -1, RING_FILE_LATER, RING_FILE_READY };
+enum ring_file_state ring_file_look (struct ring_file *file, size_t at, size_t length);
 /* Gives the file a new key, so that no record in it is one any more. */
 int ring_file_renew (struct ring_file *file);
 /* False: it was removed, replaced or cut short. */

@@ -305,6 +305,20 @@ ring_store_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE
   return true;
 }
 
+bool
+ring_store_schema_look (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes,
+                        size_t *length)
+{
+  const struct ring_schema *schema = ring_schemas_find (&store->schemas, hash);
+  enum ring_file_state state = RING_FILE_READY;
+
+  if (schema && !schema->saved)
+    state = ring_file_look (&store->file, schema->offset, sizeof (struct ring_record) + schema->length);
+  if (state == RING_FILE_LATER)
+    *bytes = NULL;
+  return state == RING_FILE_LATER || (state == RING_FILE_READY && ring_store_schema (store, hash, bytes, length));
+}
+
 /* The schema of a frame goes before it. */
 static int
 pour_schema (struct ring_store *from, struct ring_store *to, const struct ring_frame *frame)
@@ -411,6 +425,18 @@ run_find (const struct ring_store *store, size_t begin, size_t end, uint64_t seq
   return begin;
 }
 
+/* As ring_entry_read, but waits for no disk. */
+static bool
+entry_look (struct ring_store *store, size_t index, struct ring_frame *frame)
+{
+  const struct ring_entry *entry = ring_entry_at (store, index);
+  enum ring_file_state state =
+      ring_file_look (&store->file, entry->offset, sizeof (struct ring_record) + entry->length);
+
+  *frame = (struct ring_frame){ entry->session, entry->sequence, NULL, entry->length };
+  return state == RING_FILE_LATER || (state == RING_FILE_READY && ring_entry_read (store, index, frame));
+}
+
 bool
 ring_store_next (struct ring_store *store, uint64_t session, uint64_t from, uint64_t to, size_t most,
                  struct ring_frame *frame)
@@ -424,7 +450,7 @@ ring_store_next (struct ring_store *store, uint64_t session, uint64_t from, uint
     if (ring_entry_at (store, begin)->session != session)
       continue;
     for (size_t i = run_find (store, begin, end, from); i < end && ring_entry_at (store, i)->sequence <= to; i++)
-      if (ring_entry_at (store, i)->length <= most && ring_entry_read (store, i, frame)) {
+      if (ring_entry_at (store, i)->length <= most && entry_look (store, i, frame)) {
         store->hint = i;
         return true;
       }

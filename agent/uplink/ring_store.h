@@ -39,6 +39,9 @@ int ring_store_keep_schema (struct ring_store *store, const uint8_t hash[SCHEMA_
 /* False: it is not there. Valid until the store is used again. */
 bool ring_store_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes,
                         size_t *length);
+/* The same, but waits for no disk: true and NULL while it is being read. */
+bool ring_store_schema_look (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes,
+                             size_t *length);
 /* Puts all that is held, but for what `but` holds too (NULL: nothing). */
 int ring_store_pour (struct ring_store *from, struct ring_store *to, const struct ring_store *but);
 /* Holds nothing any more, and neither does the file. */

@@ -376,7 +376,7 @@ take_word (void *context, const char *word)
 }
 
 int
-keys_command (int argc, char **argv)
+aggregator_keys_command (int argc, char **argv)
 {
   static const char *const words[] = { "replace", "json", NULL };
   struct arguments arguments = { 0 };

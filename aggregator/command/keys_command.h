@@ -3,6 +3,6 @@
 #define SYNOP_AGGREGATOR_KEYS_COMMAND_H
 
 /* argv[0] is "keys". Returns the exit code. */
-int keys_command (int argc, char **argv);
+int aggregator_keys_command (int argc, char **argv);
 
 #endif

@@ -6,7 +6,9 @@
 #     synop-aggregator keys revoke NODE      ...               a command, and what comes behind it
 #     Usage: synop-agent --list-groups [--json | --markdown]   options
 #       --log-level error|warning|info|debug             an option and its values,
+#       -o, --output json|none                           with its letter
 #       --ring[=yes|no]                                  which may be left out
+#       --send.NAME.url TEXT                             one of any section that a user names
 #                              with --markdown as ...    another one
 
 # _synop_read PROGRAM HELP: fills commands ("keys revoke NODE"), options, and values (of an option) of the caller
@@ -14,7 +16,7 @@ _synop_read ()
 {
   local program=$1 line rest second all=
   local command="^(Usage:)? *$program ([a-z]+)( [a-z|]+)?( [A-Z]+)?" usage="^(Usage:)? *$program [[-]"
-  local option='^  (--[a-z-]+)(( |\[=)([^] ,]+))?'
+  local option='^  (-[A-Za-z], )?(--[a-z-]+(\.NAME\.[a-z-]+)?)(( |\[=)([^] ,]+))?'
 
   while IFS= read -r line; do
     if [[ $line =~ $command ]]; then
@@ -26,15 +28,19 @@ _synop_read ()
       continue
     fi
     if [[ $line =~ $option ]]; then
-      values[${BASH_REMATCH[1]}]=${BASH_REMATCH[4]}
+      values[${BASH_REMATCH[2]}]=${BASH_REMATCH[6]}
+      if [[ ${BASH_REMATCH[1]} ]]; then
+        options+=("${BASH_REMATCH[1]%, }")
+        values[${BASH_REMATCH[1]%, }]=${BASH_REMATCH[6]}
+      fi
     elif ! [[ $line =~ $usage || $line = '                '* ]]; then
       continue
     fi
     rest=$line
-    while [[ $rest =~ [^a-z](--[a-z][a-z-]*)(.*) ]]; do
+    while [[ $rest =~ [^a-z](--[a-z][a-z-]*(\.NAME\.[a-z-]+)?)(.*) ]]; do
       [[ $all = *" ${BASH_REMATCH[1]} "* ]] || options+=("${BASH_REMATCH[1]}")
       all+=" ${BASH_REMATCH[1]} "
-      rest=${BASH_REMATCH[2]}
+      rest=${BASH_REMATCH[3]}
     done
   done <<<"$2"
 }
@@ -77,7 +83,16 @@ _synop ()
     commands=("${known[@]}")
   fi
 
-  [[ $before = --* ]] && value=${values[$before]-}
+  # What a user named, "--send.central.url", is what --help calls "--send.NAME.url".
+  [[ $before = --*.*.* ]] && before=${before%%.*}.NAME.${before##*.}
+  if [[ $current = --*.*.* ]]; then
+    word=${current#*.}
+    options=("${options[@]/.NAME./.${word%%.*}.}")
+  else
+    options=("${options[@]/.NAME.*/.}")
+  fi
+
+  [[ $before = -?* ]] && value=${values[$before]-}
   if [[ $value = *'|'* && ($equals || $value != 'yes|no') ]]; then
     words=(${value//|/ })
   elif [[ $before = --node && ${path[0]-} = @(tail|replay|export) ]]; then
@@ -96,6 +111,8 @@ _synop ()
     done
   fi
   COMPREPLY=($(compgen -W "${words[*]}" -- "$current"))
+  [[ ${COMPREPLY-} = *. ]] && compopt -o nospace 2>/dev/null
+  return 0
 }
 
 complete -o default -F _synop synop-agent synop-aggregator agent aggregator

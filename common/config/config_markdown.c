@@ -29,7 +29,7 @@ add_row (struct buffer *out, const struct option *option, const char *flag, bool
   buffer_clear (&text);
   option_describe_limits (option, &text);
   add_cell (out, text.data, text.length);
-  buffer_printf (out, " | %s | ", reloads ? "yes" : "");
+  buffer_printf (out, " | %s | ", reloads ? "reload" : "restart");
   add_cell (out, option->help, strlen (option->help));
   buffer_add_string (out, " |\n");
   buffer_free (&text);
@@ -39,7 +39,7 @@ static void
 add_head (struct buffer *out, const char *section, const char *help)
 {
   buffer_printf (out, "%s## [%s]\n\n%s%s", out->length > 0 ? "\n" : "", section, help, *help != '\0' ? "\n\n" : "");
-  buffer_add_string (out, "| key | command line | value | default and limits | reload | meaning |\n"
+  buffer_add_string (out, "| key | command line | value | default and limits | a change needs | meaning |\n"
                           "| --- | --- | --- | --- | --- | --- |\n");
 }
 

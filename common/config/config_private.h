@@ -5,6 +5,7 @@
 #define SYNOP_CONFIG_PRIVATE_H
 
 #include "synop/config.h"
+#include "synop/config_suggest.h"
 
 /* One option at one place: an option of "group *" is a setting in each group. */
 struct setting {
@@ -88,14 +89,5 @@ bool config_has_reload (const struct config *config);
  * named, else NULL. */
 void option_flag (const struct option *option, const char *section, char flag[FLAG_SIZE]);
 void setting_flag (const struct setting *setting, char flag[FLAG_SIZE]);
-
-/* The candidate that looks most like a word; "" when none looks much like it. */
-#define SUGGESTION_MAX 64
-struct suggestion {
-  const char *word;
-  char best[SUGGESTION_MAX + 1];
-  size_t distance;
-};
-void suggestion_consider (struct suggestion *suggestion, const char *candidate);
 
 #endif

@@ -197,11 +197,22 @@ tell_of_section (const struct section *section, const struct config *other, cons
                    section->settings[i].text, twin->settings[i].text);
 }
 
+/* What has an owner was taken over. */
+static bool
+is_owned (const struct config *config, const struct section *section)
+{
+  for (size_t i = 0; i < config->owner_count; i++)
+    if (config->owners[i].type == section->type)
+      return true;
+  return false;
+}
+
 void
 config_tell_changes (const struct config *config, const struct config *fresh)
 {
   for (size_t i = 0; i < config->section_count; i++)
-    tell_of_section (config->sections[i], fresh, fresh->path ? fresh->path : "default", true);
+    if (!is_owned (config, config->sections[i]))
+      tell_of_section (config->sections[i], fresh, fresh->path ? fresh->path : "default", true);
   for (size_t i = 0; i < fresh->section_count; i++)
     tell_of_section (fresh->sections[i], config, fresh->sections[i]->source, false);
 }

@@ -1,5 +1,5 @@
 /* "Did you mean": the fewest letters to add, drop, change or swap with their neighbours. */
-#include "common/config/config_private.h"
+#include "synop/config_suggest.h"
 
 #include <string.h>
 
@@ -56,6 +56,6 @@ config_hint_nearest (struct error *error, const char *word, const char *const *c
 
   for (; *candidates != NULL; candidates++)
     suggestion_consider (&suggestion, *candidates);
-  if (*suggestion.best != '\0')
+  if (*suggestion.best != '\0' && suggestion.distance > 0)
     error_set (error, "%s; did you mean %s?", error->text, suggestion.best);
 }

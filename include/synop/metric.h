@@ -55,6 +55,7 @@ struct metric_bound {
   double most;    /* 0: what is usual for its kind and unit (bounds.c) */
   double times;   /* and so many times the gauge `of` beside it, where that is known and gives more than `most` */
   const char *of; /* NULL: of none. While that gauge is not known, what is usual counts */
+  bool negative;  /* it may be as far below 0 */
 };
 
 struct metric {

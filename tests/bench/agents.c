@@ -15,6 +15,7 @@
 #include "synop/control.h"
 #include "synop/link.h"
 #include "synop/memory.h"
+#include "tests/lib/options_for.h"
 
 #define LISTEN_EVERY (50 * NS_PER_MS) /* without a probe that waits for its answer */
 #define HEARTBEAT_MS 5000             /* these as in common/link/link_agent.c */
@@ -276,14 +277,7 @@ sample_machine (struct agents *agents, int64_t now_ns)
 static void
 prepare (struct agents *agents)
 {
-  static const struct sampler_context context = { .root = "",
-                                                  .disk_exclude = "loop*,ram*,zram*,fd*,sr*",
-                                                  .filesystem_exclude = "",
-                                                  .filesystem_types_exclude = "",
-                                                  .network_exclude = "",
-                                                  .instance_endpoint = "http://169.254.169.254" };
   struct rlimit limit;
-  int64_t *periods = memory_new (sampler_count, sizeof *periods);
   const struct group *const *groups;
   size_t group_count;
 
@@ -293,12 +287,10 @@ prepare (struct agents *agents)
   }
   agents->context = zmq_ctx_new ();
   zmq_ctx_set (agents->context, ZMQ_MAX_SOCKETS, (int) agents->options.count * 2 + 16);
-  for (size_t i = 0; i < sampler_count; i++)
-    periods[i] = NS_PER_S;
-  agents->sampling = sampling_create (samplers, periods, sampler_count, &context);
+  agents->node = options_for ("", "%s", "");
+  agents->sampling = sampling_create (samplers, agents->node->periods_ns, sampler_count, &agents->node->context);
   groups = sampling_groups (agents->sampling, &group_count);
   agents->schema = schema_create (groups, group_count);
-  free (periods);
 }
 
 void

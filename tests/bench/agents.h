@@ -39,7 +39,8 @@ struct agents {
   struct agents_options options;
   void *context;
   struct agent *list;
-  unsigned publishing; /* those that have begun */
+  unsigned publishing;        /* those that have begun */
+  struct agent_options *node; /* what is sampled */
   struct sampling *sampling;
   struct schema *schema;
   struct sample sample;

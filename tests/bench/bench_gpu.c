@@ -13,6 +13,7 @@
 #include "agent/gpu/gpu.h"
 #include "agent/groups.h"
 #include "synop/clock.h"
+#include "tests/lib/options_for.h"
 
 static const struct sampler *const gpu_samplers[] = { &sampler_gpu, &sampler_gpu_info, &sampler_gpu_nvlink,
                                                       &sampler_gpu_processes, &sampler_job_gpu };
@@ -31,8 +32,7 @@ cpu_now (void)
 int
 main (int argc, char **argv)
 {
-  struct gpus *gpus = NULL;
-  struct sampler_context context = { .root = "", .gpus = &gpus };
+  struct agent_options *options;
   void *states[GROUPS];
   struct table tables[GROUPS];
   int64_t spent_ns[GROUPS] = { 0 }, total_ns = 0;
@@ -42,9 +42,9 @@ main (int argc, char **argv)
     fputs ("bench_gpu LIBRARY SAMPLES\n", stderr);
     return 2;
   }
-  context.gpu_library = argv[1];
+  options = options_for ("", "[gpu]\nlibrary = %s\n", argv[1]);
   for (size_t i = 0; i < GROUPS; i++) {
-    states[i] = gpu_samplers[i]->open (&context);
+    states[i] = gpu_samplers[i]->open (&options->context);
     table_init (&tables[i], gpu_samplers[i]->group);
   }
   for (long round = -WARM_UP; round < samples; round++) {
@@ -69,6 +69,6 @@ main (int argc, char **argv)
     table_free (&tables[i]);
   }
   printf ("}, \"sample_us\": %.1f}\n", (double) total_ns / 1e3 / (double) samples);
-  gpus_unref (gpus);
+  agent_options_destroy (options);
   return 0;
 }

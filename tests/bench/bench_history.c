@@ -22,6 +22,7 @@
 #include "synop/frame.h"
 #include "synop/json.h"
 #include "synop/memory.h"
+#include "tests/lib/options_for.h"
 
 struct taken {
   struct table *tables; /* one for each group; .group NULL: not in it */
@@ -29,6 +30,7 @@ struct taken {
 };
 
 struct bench {
+  struct agent_options *options;
   struct sampling *sampling; /* the schema's groups are its own */
   struct schema *schema;
   struct taken *samples;
@@ -49,19 +51,12 @@ cpu (clockid_t clock)
 static void
 take_samples (struct bench *bench, const char *root, int64_t pause_ns)
 {
-  struct sampler_context context = { .root = root,
-                                     .disk_exclude = "loop*,ram*,fd*,sr*",
-                                     .filesystem_exclude = "",
-                                     .filesystem_types_exclude = "",
-                                     .network_exclude = "",
-                                     .instance_endpoint = "" };
-  int64_t *periods = memory_new (sampler_count, sizeof *periods), due = clock_monotonic ();
+  int64_t due = clock_monotonic ();
   const struct group *const *groups;
   size_t groups_count;
 
-  for (size_t i = 0; i < sampler_count; i++)
-    periods[i] = NS_PER_S;
-  bench->sampling = sampling_create (samplers, periods, sampler_count, &context);
+  bench->options = options_for (root, "%s", "");
+  bench->sampling = sampling_create (samplers, bench->options->periods_ns, sampler_count, &bench->options->context);
   groups = sampling_groups (bench->sampling, &groups_count);
   bench->schema = schema_create (groups, groups_count);
   for (size_t i = 0; i < bench->count; i++, due += pause_ns) {
@@ -81,7 +76,6 @@ take_samples (struct bench *bench, const char *root, int64_t pause_ns)
           table_copy (&taken->tables[g], sample.tables[k]);
         }
   }
-  free (periods);
 }
 
 /* A well mixed number of these. */
@@ -280,5 +274,6 @@ main (int argc, char **argv)
   free (bench.samples);
   schema_destroy (bench.schema);
   sampling_destroy (bench.sampling);
+  agent_options_destroy (bench.options);
   return 0;
 }

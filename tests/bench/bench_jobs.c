@@ -25,6 +25,7 @@
 #include "synop/clock.h"
 #include "synop/json.h"
 #include "synop/memory.h"
+#include "tests/lib/options_for.h"
 
 #define PROCESSES_MAX 20000
 #define WARM_UP 12 /* seconds: until what is read every ten has been */
@@ -169,8 +170,7 @@ open_job_groups (const struct sampler_context *context)
 int
 main (int argc, char **argv)
 {
-  struct job_share *share = NULL;
-  const struct sampler_context context = { .root = "", .job_share = &share };
+  struct agent_options *options;
   struct json json = { 0 };
   struct sampling *sampling;
   int64_t before;
@@ -191,7 +191,8 @@ main (int argc, char **argv)
   for (long i = 0; i < processes; i++)
     start (i * of_job / processes != (i + 1) * of_job / processes, argv[3]); /* spread among the others */
   before = cpu_time ();
-  sampling = open_job_groups (&context);
+  options = options_for ("", "%s", "");
+  sampling = open_job_groups (&options->context);
   sample_for (sampling, 1);
   json_key (&json, "first_ms");
   json_real (&json, (double) (cpu_time () - before) / 1e6);
@@ -204,6 +205,7 @@ main (int argc, char **argv)
       run (sampling, &json, seconds);
   }
   sampling_destroy (sampling);
+  agent_options_destroy (options);
   json_free (&json);
   return 0;
 }

@@ -21,6 +21,7 @@
 #include "synop/json.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "tests/lib/options_for.h"
 
 #define SIZE ((size_t) 32 * 1024 * 1024)
 #define AGE (900 * NS_PER_S)
@@ -28,6 +29,7 @@
 #define WARM_UP 5
 
 struct work {
+  struct agent_options *options;
   struct sampling *sampling;
   struct schema *schema;
   struct sample sample;
@@ -47,31 +49,23 @@ cpu_self (void)
 static void
 work_open (struct work *work, const char *root, const char *node)
 {
-  static struct sampler_context context = { .disk_exclude = "loop*,ram*,zram*,fd*,sr*",
-                                            .filesystem_exclude = "",
-                                            .filesystem_types_exclude = "",
-                                            .network_exclude = "",
-                                            .instance_endpoint = "" };
-  int64_t *periods = memory_new (sampler_count, sizeof *periods);
   const struct group *const *groups;
   size_t count;
 
-  context.root = root;
-  for (size_t i = 0; i < sampler_count; i++)
-    periods[i] = NS_PER_S;
   *work = (struct work){ .header = { .session = 1 } };
   snprintf (work->header.node, sizeof work->header.node, "%s", node);
-  work->sampling = sampling_create (samplers, periods, sampler_count, &context);
+  work->options = options_for (root, "%s", "");
+  work->sampling = sampling_create (samplers, work->options->periods_ns, sampler_count, &work->options->context);
   groups = sampling_groups (work->sampling, &count);
   work->schema = schema_create (groups, count);
   memcpy (work->header.schema, work->schema->hash, SCHEMA_HASH_SIZE);
-  free (periods);
 }
 
 static void
 work_close (struct work *work)
 {
   sampling_destroy (work->sampling);
+  agent_options_destroy (work->options);
   schema_destroy (work->schema);
   buffer_free (&work->frame);
 }

@@ -25,6 +25,7 @@
 #include "synop/memory.h"
 #include "tests/bench/sample_reader.h"
 #include "tests/bench/sample_reads.h"
+#include "tests/lib/options_for.h"
 
 #define ROUNDS 10
 #define WARM_UP 5
@@ -267,16 +268,13 @@ groups_run (struct work *work, const struct sampler_context *context, struct jso
 /* ---- all of it ---- */
 
 static void
-work_open (struct work *work, const struct sampler_context *context, struct reader_process *reader)
+work_open (struct work *work, const struct agent_options *options, struct reader_process *reader)
 {
-  int64_t *periods = memory_new (sampler_count, sizeof *periods);
   const struct group *const *groups;
   size_t count;
 
-  for (size_t i = 0; i < sampler_count; i++)
-    periods[i] = NS_PER_S;
   *work = (struct work){ .reader = reader, .header = { .node = "bench", .session = 1 } };
-  work->sampling = sampling_create (samplers, periods, sampler_count, context);
+  work->sampling = sampling_create (samplers, options->periods_ns, sampler_count, &options->context);
   groups = sampling_groups (work->sampling, &count);
   work->schema = schema_create (groups, count);
   memcpy (work->header.schema, work->schema->hash, SCHEMA_HASH_SIZE);
@@ -289,7 +287,6 @@ work_open (struct work *work, const struct sampler_context *context, struct read
     pause_for (20 * NS_PER_MS); /* what is late in a lane is there next time */
   }
   work->buffer = record_end (&work->reads, work->buffer, &work->buffer_size);
-  free (periods);
 }
 
 static void
@@ -305,11 +302,7 @@ work_close (struct work *work)
 int
 main (int argc, char **argv)
 {
-  struct sampler_context context = { .disk_exclude = "loop*,ram*,zram*,fd*,sr*",
-                                     .filesystem_exclude = "",
-                                     .filesystem_types_exclude = "",
-                                     .network_exclude = "",
-                                     .instance_endpoint = "http://169.254.169.254" };
+  struct agent_options *options;
   struct reader_process reader = { 0 };
   struct json json = { 0 };
   struct work work;
@@ -321,10 +314,10 @@ main (int argc, char **argv)
              ROUNDS);
     return 2;
   }
-  context.root = argv[1];
+  options = options_for (argv[1], "%s", "");
   pause_ns = strtol (argv[3], NULL, 10) * NS_PER_MS;
   reader_start (&reader);
-  work_open (&work, &context, &reader);
+  work_open (&work, options, &reader);
 
   json_object (&json);
   json_key (&json, "reads");
@@ -338,7 +331,7 @@ main (int argc, char **argv)
   compare (&work, &json, "paused", samples, pause_ns);
   compare (&work, &json, "unpaused", samples, 0);
   work.pause_ns = pause_ns;
-  groups_run (&work, &context, &json, samples / 4 + 1);
+  groups_run (&work, &options->context, &json, samples / 4 + 1);
   json_key (&json, "frames_published");
   json_uint (&json, reader.published);
   json_key (&json, "frames_arrived");
@@ -346,6 +339,7 @@ main (int argc, char **argv)
   json_object_end (&json);
   json_newline (&json);
   work_close (&work);
+  agent_options_destroy (options);
   fwrite (json.out.data, 1, json.out.length, stdout);
   json_free (&json);
   return 0;

@@ -72,7 +72,7 @@ def expected(program):
         f"usr/lib/tmpfiles.d/synop-{program}.conf": 0o644,
         f"usr/share/bash-completion/completions/synop-{program}": 0o644,
         f"usr/share/man/man1/synop-{program}.1.gz": 0o644,
-    }
+    } | {f"usr/share/synop-{program}/names/{path.name}": 0o644 for path in (ROOT / "aggregator/names").iterdir()}
 
 
 def test_versions_agree():
@@ -250,6 +250,9 @@ def test_completion_offers_commands_options_and_values(tmp_path):
     assert ask("synop-agent", "--realtime", "=", "y") == {"yes"}
     assert ask("synop-aggregator", "--verbose", "report", "1", "--format", "=") == {"text", "json", "perfmon"}
     assert ask("synop-agent", "run", "--", "keys", "") == set()
+    assert {"-c", "-v", "-h", "-V", "--verbose"} <= ask("synop-agent", "-") and "-o" in ask("synop-aggregator", "export", "-")
+    assert ask("synop-aggregator", "-o", "") == {"json", "none"}
+    assert ask("synop-aggregator", "report", "-o", "") == set()
 
     # Every option of every table: those of the file that have a flag, and those of a command.
     for program in PROGRAMS:
@@ -257,7 +260,7 @@ def test_completion_offers_commands_options_and_values(tmp_path):
         flags = set(re.findall(r"\| `(--[a-z-]+)", table))
         assert flags and flags <= ask(f"synop-{program}", "--")
     shown = output(BUILD / "aggregator", "export", "--help")
-    assert set(re.findall(r"^  (--[a-z-]+)", shown, re.M)) <= ask("synop-aggregator", "export", "--from", "-1h", "--")
+    assert set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, re.M)) <= ask("synop-aggregator", "export", "--from", "-1h", "--")
 
 
 def test_completion_offers_nodes(tmp_path):

@@ -47,6 +47,34 @@ record (void *target, const char *name)
 
 static const struct config_wildcard wildcard = { "g ", record, names };
 
+struct named {
+  char *url;
+  int64_t period;
+};
+
+static const struct option named_options[] = {
+  { "", "url", NULL, OPTION_TEXT, offsetof (struct named, url), "", .help = "A text." },
+  { "", "period", NULL, OPTION_DURATION, offsetof (struct named, period), "1s", "10ms", "1h", .help = "A time." },
+};
+static const struct config_type type = { "t", "A thing.", named_options, 2, sizeof (struct named), NULL };
+static const struct config_type *const types[] = { &type, NULL };
+
+/* What the owner of the type was called for: a sum over all of it, the same for the same sections in the same order. */
+static void
+add_up (void *context, const char *name, const void *before, const void *now)
+{
+  const struct named *named = now;
+  uint64_t *sum = context;
+
+  if (before != NULL || strlen (name) > 64)
+    abort ();
+  for (const char *at = name; *at != '\0'; at++)
+    *sum = *sum * 31 + (unsigned char) *at;
+  for (const char *at = named->url; *at != '\0'; at++)
+    *sum = *sum * 31 + (unsigned char) *at;
+  *sum = *sum * 31 + (uint64_t) named->period;
+}
+
 static void
 check_same (const struct target *one, const struct target *other)
 {
@@ -67,12 +95,14 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     return 0;
   char *text = memory_copy (data, size);
   struct config *config = config_create (options, sizeof options / sizeof *options, &one, &wildcard);
+  config_add_types (config, types, true);
   if (config_read_text (config, "fuzz.ini", text, &error) != 0) {
     if (strncmp (error.text, "fuzz.ini:", 9) != 0 || memchr (error.text, '\0', sizeof error.text) == NULL)
       abort ();
   } else {
     struct buffer out = { 0 };
     struct config *second = config_create (options, sizeof options / sizeof *options, &other, &wildcard);
+    config_add_types (second, types, true);
     config_print (config, &out);
     buffer_add (&out, "", 1);
     if (config_read_text (second, "print.ini", out.data, &error) != 0) {
@@ -80,6 +110,11 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
       abort ();
     }
     check_same (&one, &other);
+    uint64_t sums[2] = { 0 };
+    config_own (config, &type, add_up, &sums[0]);
+    config_own (second, &type, add_up, &sums[1]);
+    if (sums[0] != sums[1])
+      abort ();
     buffer_free (&out);
     config_destroy (second);
   }

@@ -13,6 +13,7 @@
 #include "agent/groups.h"
 #include "agent/source/parse.h"
 #include "synop/memory.h"
+#include "tests/lib/options_for.h"
 
 int LLVMFuzzerInitialize (int *argc, char ***argv);
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t size);
@@ -39,8 +40,9 @@ static const char *const paths[] = {
   "/sys/devices/system/node/node0/meminfo",
 };
 
-static char root[64];
+static char root[128];
 static int content;
+static struct agent_options *options;
 static void *states[FUZZED];
 static struct table tables[FUZZED];
 
@@ -63,12 +65,13 @@ make_link (const char *path)
 static void
 clean_up (void)
 {
-  char command[128];
+  char command[160];
 
   for (size_t i = 0; i < FUZZED; i++) {
     fuzzed[i]->close (states[i]);
     table_free (&tables[i]);
   }
+  agent_options_destroy (options);
   snprintf (command, sizeof command, "rm -rf '%s'", root);
   if (system (command) != 0)
     perror (root);
@@ -77,18 +80,17 @@ clean_up (void)
 int
 LLVMFuzzerInitialize (int *argc, char ***argv)
 {
-  static const struct sampler_context context = { .root = root, .disk_exclude = "loop*,ram*" };
-
   (void) argc;
   (void) argv;
-  snprintf (root, sizeof root, "/tmp/synop-fuzz-root-XXXXXX");
+  snprintf (root, sizeof root, "%s/synop-fuzz-root-XXXXXX", getenv ("TMPDIR") ? getenv ("TMPDIR") : "/tmp");
   content = memfd_create ("content", 0);
   if (content < 0 || mkdtemp (root) == NULL)
     abort ();
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
     make_link (paths[i]);
+  options = options_for (root, "%s", "");
   for (size_t i = 0; i < FUZZED; i++) {
-    states[i] = fuzzed[i]->open (&context);
+    states[i] = fuzzed[i]->open (&options->context);
     table_init (&tables[i], fuzzed[i]->group);
   }
   atexit (clean_up);

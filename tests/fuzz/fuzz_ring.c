@@ -58,12 +58,13 @@ use (struct ring *ring)
   const void *bytes;
   size_t length;
 
-  if (ring_schema (ring, schema_of_frames.hash, &bytes, &length))
+  if (ring_schema (ring, schema_of_frames.hash, &bytes, &length) && bytes)
     memcpy (all, bytes, length);
   for (size_t i = 0; i < count; i++)
     for (uint64_t next = held[i].first; ring_next (ring, held[i].session, next, held[i].last, SIZE_MAX, &frame);
          next = frame.sequence + 1) {
-      memcpy (all, frame.bytes, frame.length); /* all of it is there */
+      if (frame.bytes)
+        memcpy (all, frame.bytes, frame.length); /* all of it is there */
       if (frame.sequence == held[i].last)
         break;
     }
@@ -72,7 +73,7 @@ use (struct ring *ring)
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  char path[64];
+  char path[128];
   uint8_t *file = calloc (1, RING_FILE_HEAD + size + 1);
   size_t length = size;
 
@@ -86,7 +87,8 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     }
   } else
     memcpy (file, data, size);
-  snprintf (path, sizeof path, "/tmp/synop-fuzz-ring.%d", (int) getpid ());
+  snprintf (path, sizeof path, "%s/synop-fuzz-ring.%d", getenv ("TMPDIR") ? getenv ("TMPDIR") : "/tmp",
+            (int) getpid ());
 
   FILE *out = fopen (path, "we");
   if (!out || fwrite (file, 1, length, out) != length || fclose (out) != 0)

@@ -8,7 +8,7 @@ import time
 from lib import protocol
 from lib.cluster import assert_contiguous, read_key
 from lib.peers import AgentPeer
-from lib.programs import memory_bytes, parse_line, peak_reset, run, wait_until
+from lib.programs import LIMIT, memory_bytes, parse_line, peak_reset, run, wait_until
 
 MIB = 2**20
 PROMPT = 1.0  # s; status and lines of healthy nodes, whatever somebody else does
@@ -22,15 +22,17 @@ GROUPS = [GROUP, ROWS]
 class Siege:
     """with Siege(cluster, growth=8 * MIB) as siege: attack, perhaps in `for number in siege.turns(...)`. Afterwards the
     healthy nodes have whole streams that go on, they stayed up, and the aggregator has at no time grown by more than
-    `growth`. `period` is of the healthy nodes; `more` is for the aggregator's start."""
+    `growth`. `period` is of the healthy nodes; `before` is called when there is an aggregator and no node
+    yet; `more` is for the aggregator's start."""
 
     healthy = ("n1", "n2")
 
-    def __init__(self, cluster, growth=16 * MIB, frames=10, period="200ms", **more):
+    def __init__(self, cluster, growth=16 * MIB, frames=10, period="200ms", before=lambda: None, **more):
         self.cluster, self.growth, self.frames = cluster, growth, frames
         self.asked, self.ages = [], []
         cluster.keys_of("evil")
         cluster.start_aggregator(**more)
+        before()
         cluster.start_nodes(*self.healthy, period=period)
         cluster.aggregator.wait_lines(10, type="node")
 
@@ -64,6 +66,19 @@ class Siege:
         status = self.cluster.status()
         self.asked.append(time.monotonic() - begun)
         self.ages += [one["last_seen"] for one in status["nodes"] if one["node"] in self.healthy]
+
+    def wait(self, condition, what, limit=LIMIT):
+        """Until then, with a look each half second."""
+        due = time.monotonic()
+
+        def met():
+            nonlocal due
+            if time.monotonic() >= due:
+                self.look()
+                due = time.monotonic() + 0.5
+            return condition()
+
+        return wait_until(met, what, limit)
 
     def turns(self, peer, each, seconds):
         """Numbers, so many a second; a look once a second."""

@@ -59,9 +59,9 @@ def environment():
     return kept | options
 
 
-def run(program, *arguments, stdin="", env=None, **more):
-    """A command that ends by itself."""
-    command = [str(BUILD / program), *map(str, arguments)]
+def run(program, *arguments, stdin="", env=None, prefix=(), **more):
+    """A command that ends by itself. `prefix` as for a Program."""
+    command = [*map(str, prefix), str(BUILD / program), *map(str, arguments)]
     return subprocess.run(
         command, input=stdin, capture_output=True, text=True, timeout=LIMIT, env=environment() | (env or {}), check=False,
         **more

@@ -1,5 +1,4 @@
-"""A node that takes all that it can of what there is for jobs: the others lose nothing. (Users on a node:
-tests/unit/agent/job/test_job_claims.c, since agents of other tests would see their processes too.)"""
+"""A node that takes all that it can of what there is for jobs: the others lose nothing. (Users on a node: test_users.py.)"""
 
 import numpy
 from lib import protocol

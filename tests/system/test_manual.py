@@ -18,18 +18,20 @@ COMMANDS = {
 
 
 def options_of_help(program):
-    """Those of all commands: what begins with two dashes."""
+    """Those of all commands: what begins with two dashes, and the letters before them."""
     found = set()
     for command in COMMANDS[program]:
         text = run(program, *command, "--help").stdout
         found |= set(OPTION.findall(re.sub(r"agent --connect .*", "", text) if program == "aggregator" else text))
+        found |= set(re.findall(r"^  -(\w), --", text, re.MULTILINE))
     return found
 
 
 def options_of_page(program):
     text = (ROOT / "docs" / "man" / f"{program}.1").read_text()
     described = "\n".join(line for line in text.splitlines() if line.startswith((".Fl", ".It", ".Op")))
-    return set(re.findall(r"(?:Fl|\||,) -([a-z][a-z-]*[a-z])", described))
+    letters = re.findall(r"^\.It Fl (\w) ,", described, re.MULTILINE)
+    return set(re.findall(r"(?:Fl|\||,) -([a-z][a-z-]*[a-z])", described)) | set(letters)
 
 
 @pytest.mark.parametrize("program", COMMANDS)

@@ -78,7 +78,14 @@ AGENT_FLAGS = [
     (["--node", "x" * 100000], ["--node", "100000"]),
     (["word"], ["word"]),
     (["-x"], ["-x"]),
+    (["-c"], ["-c needs a value"]),
+    (["-perod", "1s"], ["-perod", "--period"]),
+    (["-vx"], ["-vx"]),
+    (["kyes", "init"], ['"kyes"', "did you mean keys?"]),
+    (["--once", "run", "--job", "x"], ['"run"', "it comes first"]),
     (["keys"], ["init"]),
+    (["keys", "init", "--kyes", "x"], ["--kyes", "--keys"]),
+    (["run", "--jbo", "x", "true"], ["--jbo", "--job"]),
     (["keys", "make"], ["init"]),
     (["keys", "init", "--colour"], ["--colour"]),
 ]
@@ -86,7 +93,7 @@ AGENT_FLAGS = [
 
 @pytest.mark.parametrize("flags,words", AGENT_FLAGS, ids=lambda value: " ".join(value))
 def test_errors_of_the_agents_options(cluster, flags, words):
-    before = [] if "--config" in flags or "keys" in flags else ["--config", cluster.empty]
+    before = [] if "--config" in flags or flags[0] in ("keys", "run") else ["--config", cluster.empty]
     refused("agent", *before, *flags, words=words)
 
 
@@ -116,6 +123,12 @@ AGGREGATOR_FLAGS = [
     (["--listen", "5555"], ["--listen", "tcp://"]),
     (["--keys", "/nowhere/keys", "--listen", FREE], ["/nowhere/keys"]),
     (["serve-me"], ["serve-me", "a command comes first"]),
+    (["statsu"], ["'statsu'", "did you mean status?"]),
+    (["kyes"], ["did you mean keys?"]),
+    (["keys", "ad"], ["did you mean add?"]),
+    (["job", "strat", "7"], ["did you mean start?"]),
+    (["tail", "--nod", "n"], ["--nod", "--node"]),
+    (["export", "-oout"], ["-oout"]),
     (["--history-enabled", "no"], ["'no'", "--OPTION=no"]),
     (["--no-node-lines", "yes"], ["'yes'", "--OPTION=yes"]),
     (["--version", "--print-config"], ["--version", "--print-config"]),
@@ -229,6 +242,39 @@ def test_help_and_version(program):
     assert max(len(line) for line in shown.stdout.splitlines()) <= 120
     version = run(program, "--version")
     assert version.returncode == 0 and program in version.stdout and len(version.stdout.splitlines()) == 1
+
+
+AGENT_COMMANDS = [[], ["keys"], ["keys", "init"], ["run"]]
+AGGREGATOR_COMMANDS = [[], ["tail"], ["status"], ["report"], ["export"], ["replay"], ["check"], ["jobs"], ["job"], ["keys"],
+                       ["keys", "list"], ["keys", "add"]]
+
+
+@pytest.mark.parametrize("program,command", [("agent", command) for command in AGENT_COMMANDS] +
+                         [("aggregator", command) for command in AGGREGATOR_COMMANDS], ids=str)
+def test_letters_work_in_every_command(cluster, program, command):
+    """-h and -V as the long ones; -v is understood beside them; -c wherever a file is read."""
+    long = run(program, *command, "--help")
+    assert long.returncode == 0 and "  -v, --verbose " in long.stdout and "  -h, --help " in long.stdout
+    for flags in (["-h"], ["-hv"], ["-v", "-h"], ["-V", "-h"]):
+        assert run(program, *command, *flags).stdout == long.stdout
+    version = run(program, *command, "--version")
+    assert version.returncode == 0 and version.stdout.startswith(f"synop {program} ")
+    assert run(program, *command, "-vV").stdout == version.stdout
+    reads = "  -c, --config FILE " in long.stdout
+    assert reads == (command[:1] not in (["keys"], ["run"]))
+    path = cluster.write("own.ini", f"[{program}]\nlog_level = error\n")
+    if reads:
+        shown = run(program, *command, "-c", path, "-v", "--print-config")
+        assert shown.returncode == 0 and "\nlog_level = warning\n" in shown.stdout, shown
+
+
+def test_verbose_says_more(cluster):
+    flags = ["run", "--job", "letters", "sh", "-c", "exit 0"]
+    assert run("agent", *flags).stderr == ""
+    assert "debug: run: " in run("agent", flags[0], "-v", *flags[1:]).stderr
+    # A word of the command's own is not read.
+    assert "debug" not in run("agent", "run", "--job", "letters", "echo", "-v").stderr
+    assert run("agent", "run", "--job", "letters", "echo", "-V").stdout == "-V\n"
 
 
 def test_help_names_every_option(cluster):

@@ -18,6 +18,8 @@
 #include "agent/groups.h"
 #include "agent/sampling/sampler.h"
 #include "synop/table.h"
+#include "tests/lib/options_for.h"
+#include "tests/unit/test_folder.h"
 
 #define ROOT_SMALL "tests/roots/small" /* 4 CPUs, 2 NUMA nodes */
 #define ROOT_ODD "tests/roots/odd"     /* an old kernel, short files, garbage */
@@ -66,7 +68,9 @@ realloc (void *memory, size_t size)
 
 struct sampled {
   const struct sampler *sampler;
-  struct sampler_context context; /* may be filled before sampled_open */
+  const char *ini;               /* may be set before sampled_open */
+  struct agent_options *options; /* the same, instead: it is not owned, and others may share its services */
+  bool owns_options;
   void *state;
   struct table table;
 };
@@ -75,8 +79,10 @@ static inline void
 sampled_open (struct sampled *sampled, const struct sampler *sampler, const char *root)
 {
   sampled->sampler = sampler;
-  sampled->context.root = root;
-  sampled->state = sampler->open (&sampled->context);
+  sampled->owns_options = !sampled->options;
+  if (sampled->owns_options)
+    sampled->options = options_for (root, "%s", sampled->ini ? sampled->ini : "");
+  sampled->state = sampler->open (&sampled->options->context);
   table_init (&sampled->table, sampler->group);
 }
 
@@ -99,6 +105,10 @@ sampled_close (struct sampled *sampled)
 {
   sampled->sampler->close (sampled->state);
   table_free (&sampled->table);
+  if (sampled->owns_options) {
+    agent_options_destroy (sampled->options);
+    sampled->options = NULL;
+  }
 }
 
 /* A metric's column; the test fails when there is no such metric. */
@@ -250,14 +260,13 @@ assert_counters_do_not_fall (const struct sampler *sampler)
 
 /* A root of its own for a test: written file by file, removed at the end. */
 struct scratch {
-  char root[64];
+  char root[TEST_FOLDER_SIZE];
 };
 
 static inline void
 scratch_init (struct scratch *scratch)
 {
-  snprintf (scratch->root, sizeof scratch->root, "/tmp/synop-root-XXXXXX");
-  assert_non_null (mkdtemp (scratch->root));
+  test_folder_make (scratch->root);
 }
 
 /* Writes `path` ("/proc/stat") below the root, with the folders that lead there. */
@@ -297,7 +306,7 @@ scratch_remove (const struct scratch *scratch, const char *path)
 static inline void
 scratch_free (const struct scratch *scratch)
 {
-  scratch_remove (scratch, "");
+  test_folder_remove (scratch->root);
 }
 
 #endif

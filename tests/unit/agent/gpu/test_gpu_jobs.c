@@ -10,7 +10,7 @@
 
 struct scene {
   struct machine machine;
-  struct gpus *gpus; /* the context's place */
+  struct agent_options *options;
   struct sampled gpu, processes, jobs;
   char library[512], script[128];
 };
@@ -28,8 +28,7 @@ script (const struct scene *scene, const char *text)
 static void
 scene_group (struct scene *scene, struct sampled *sampled, const struct sampler *sampler)
 {
-  sampled->context.gpu_library = scene->library;
-  sampled->context.gpus = &scene->gpus;
+  sampled->options = scene->options;
   sampled_open (sampled, sampler, scene->machine.scratch.root);
 }
 
@@ -38,13 +37,14 @@ scene_begin (struct scene *scene, const char *text)
 {
   char self[400] = "";
 
-  *scene = (struct scene){ .gpus = NULL };
+  *scene = (struct scene){ .options = NULL };
   machine_init (&scene->machine);
   snprintf (scene->script, sizeof scene->script, "%s/script", scene->machine.scratch.root);
   setenv ("SYNOP_NVML_SCRIPT", scene->script, 1);
   assert_true (readlink ("/proc/self/exe", self, sizeof self - 1) > 0);
   snprintf (scene->library, sizeof scene->library, "%s/../lib/libnvidia-ml.so.1", dirname (self));
   script (scene, text);
+  scene->options = options_for (scene->machine.scratch.root, "[gpu]\nlibrary = %s\n", scene->library);
   scene_group (scene, &scene->gpu, &sampler_gpu);
   scene_group (scene, &scene->processes, &sampler_gpu_processes);
   scene_group (scene, &scene->jobs, &sampler_job_gpu);
@@ -56,7 +56,7 @@ scene_end (struct scene *scene)
   sampled_close (&scene->jobs);
   sampled_close (&scene->processes);
   sampled_close (&scene->gpu);
-  gpus_unref (scene->gpus);
+  agent_options_destroy (scene->options);
   scratch_free (&scene->machine.scratch);
 }
 
@@ -217,7 +217,8 @@ test_times_of_use (void **state)
   assert_missing (&scene.processes, "0/77", "utilization");
   use_at (&scene, now_us + 1);
   assert_uint (&scene.processes, "0/77", "utilization", 60);
-  scene.gpus->list[0].use_seen_us = (uint64_t) now_us + UINT64_C (3600000000); /* then the clock was set back */
+  ((struct gpus *) service_find (&scene.options->context, &service_gpus))->list[0].use_seen_us =
+      (uint64_t) now_us + UINT64_C (3600000000); /* then the clock was set back */
   use_at (&scene, now_us + 2);
   assert_uint (&scene.processes, "0/77", "utilization", 60);
   use_at (&scene, now_us + 3);

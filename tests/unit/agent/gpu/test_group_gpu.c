@@ -17,7 +17,7 @@
 
 struct scene {
   struct scratch scratch;
-  struct gpus *gpus; /* the context's place */
+  struct agent_options *options; /* of all that are open at once */
   char library[512], script[128];
 };
 
@@ -57,17 +57,39 @@ scene_begin (void **state)
   setenv ("SYNOP_NVML_SCRIPT", scene.script, 1);
   assert_true (readlink ("/proc/self/exe", self, sizeof self - 1) > 0);
   snprintf (scene.library, sizeof scene.library, "%s/../lib/libnvidia-ml.so.1", dirname (self));
-  scene.gpus = NULL;
+  scene.options = NULL;
   still_ns = 0;
   return 0;
 }
 
+static struct agent_options *
+scene_options (void)
+{
+  if (!scene.options)
+    scene.options = options_for (scene.scratch.root, "[gpu]\nlibrary = %s\n", scene.library);
+  return scene.options;
+}
+
+static struct gpus *
+scene_gpus (void)
+{
+  return service_find (&scene_options ()->context, &service_gpus);
+}
+
 /* The library is unloaded with the last of its users, and forgets all. */
+static void
+scene_forget (void)
+{
+  if (scene.options)
+    agent_options_destroy (scene.options);
+  scene.options = NULL;
+}
+
 static int
 scene_end (void **state)
 {
   (void) state;
-  gpus_unref (scene.gpus);
+  scene_forget ();
   scratch_free (&scene.scratch);
   return 0;
 }
@@ -101,8 +123,7 @@ log_end (struct log *log)
 static void
 gpu_open (struct sampled *sampled, const struct sampler *sampler)
 {
-  sampled->context.gpu_library = scene.library;
-  sampled->context.gpus = &scene.gpus;
+  sampled->options = scene_options ();
   sampled_open (sampled, sampler, scene.scratch.root);
 }
 
@@ -418,10 +439,9 @@ test_no_driver (void **state)
   assert_string_equal (sampled.table.error, "");
   assert_false (sampled_may_block (&sampled));
   sampled_close (&sampled);
-  gpus_unref (scene.gpus);
-  scene.gpus = NULL;
-  gpus_absent (&sampled.context, text, sizeof text);
-  assert_string_equal (text, "the NVIDIA driver is not loaded");
+  scene_forget ();
+  nvidia_absent (&scene_options ()->context, text, sizeof text);
+  assert_string_equal (text, "the NVIDIA driver is not loaded; nor has it an AMD GPU");
 }
 
 static void
@@ -445,7 +465,7 @@ test_no_library (void **state)
   log_end (&log);
   assert_int_equal (log.lines, 1); /* told once */
   assert_non_null (strstr (log.text, "warning: [gpu] library: /nonexistent/libnvidia-ml.so.1: cannot open"));
-  gpus_absent (&sampled.context, text, sizeof text);
+  gpus_absent (&scene_options ()->context, text, sizeof text);
   assert_non_null (strstr (text, "/nonexistent/libnvidia-ml.so.1"));
   sampled_close (&sampled);
 }
@@ -703,8 +723,8 @@ test_processes (void **state)
   assert_text (&sampled, "1/98", "kind", "graphics");
   assert_missing (&sampled, "1/98", "utilization");
 
-  gpu_view_take (&view, scene.gpus->seen);
-  gpu_view_name_jobs (&view, scene.gpus->seen, job_of, NULL);
+  gpu_view_take (&view, scene_gpus ()->seen);
+  gpu_view_name_jobs (&view, scene_gpus ()->seen, job_of, NULL);
   gpu_view_free (&view);
   for (int i = 0; i < 100; i++)
     snprintf (text + strlen (text), sizeof text - strlen (text), "process 0 %d 1\n", 5000 + i);
@@ -742,11 +762,12 @@ test_recorded_machine (void **state)
   (void) state;
   has_driver = true;
   for (size_t i = 0; i < 2; i++) {
-    struct sampler_context context = { .root = roots[i] };
-    struct gpus *gpus = gpus_open (&context);
+    struct agent_options *options = options_for (roots[i], "%s", "");
+    struct gpus *gpus = service_take (&options->context, &service_gpus);
 
     assert_int_equal (gpus_may_block (gpus), roots[i][0] == '\0');
-    gpus_unref (gpus);
+    service_leave (gpus);
+    agent_options_destroy (options);
   }
   has_driver = false;
 }
@@ -755,7 +776,6 @@ test_recorded_machine (void **state)
 static void
 test_hang (void **state)
 {
-  struct sampler_context context = { .root = "", .gpu_library = scene.library, .gpus = &scene.gpus };
   struct sampled links = { 0 };
   struct lane *lane;
   struct table table;
@@ -764,7 +784,7 @@ test_hang (void **state)
   (void) state;
   later_ns = 0; /* a lane waits by the real clock */
   script ("gpus 2\n");
-  lane = lane_create (&sampler_gpu, sampler_gpu.open (&context));
+  lane = lane_create (&sampler_gpu, sampler_gpu.open (&scene_options ()->context));
   gpu_open (&links, &sampler_gpu_nvlink);
   table_init (&table, sampler_gpu.group);
   assert_true (collect (lane, &table, 20 * NS_PER_S));
@@ -800,13 +820,12 @@ test_groups_at_once (void **state)
   static const struct sampler *const together[] = { &sampler_gpu, &sampler_gpu_nvlink, &sampler_gpu_processes,
                                                     &sampler_gpu_info };
   enum { LANES = sizeof together / sizeof together[0], ROUNDS = 60 };
-  struct sampler_context context = { .root = scene.scratch.root, .gpu_library = scene.library, .gpus = &scene.gpus };
   struct lane *lanes[LANES];
   struct table tables[LANES];
 
   (void) state;
   for (size_t i = 0; i < LANES; i++) {
-    lanes[i] = lane_create (together[i], together[i]->open (&context));
+    lanes[i] = lane_create (together[i], together[i]->open (&scene_options ()->context));
     table_init (&tables[i], together[i]->group);
   }
   for (size_t round = 0; round < ROUNDS; round++) {
@@ -881,23 +900,24 @@ test_nothing_is_allocated (void **state)
 static void
 test_the_real_library (void **state)
 {
-  struct sampler_context context = { .root = "", .gpu_library = getenv ("SYNOP_REAL_NVML") };
+  const char *named = getenv ("SYNOP_REAL_NVML"), *path = named ? named : "libnvidia-ml.so.1";
+  struct agent_options *options;
   char text[200];
   void *library;
 
   (void) state;
-  if (!context.gpu_library)
-    context.gpu_library = "libnvidia-ml.so.1";
-  library = dlopen (context.gpu_library, RTLD_NOW | RTLD_LOCAL);
+  library = dlopen (path, RTLD_NOW | RTLD_LOCAL);
   if (!library || access ("/proc/driver/nvidia/version", F_OK) == 0) {
     print_message ("# skipped: %s\n", library ? "this machine has the driver" : "libnvidia-ml1 is not installed");
     if (library)
       dlclose (library);
     skip ();
   }
-  gpus_absent (&context, text, sizeof text);
+  options = options_for ("", "[gpu]\nlibrary = %s\n", path);
+  nvidia_absent (&options->context, text, sizeof text);
+  agent_options_destroy (options);
   dlclose (library);
-  assert_string_equal (text, "the NVIDIA driver is not loaded");
+  assert_memory_equal (text, "the NVIDIA driver is not loaded", strlen ("the NVIDIA driver is not loaded"));
 }
 
 #define SCENE(test) cmocka_unit_test_setup_teardown (test, scene_begin, scene_end)

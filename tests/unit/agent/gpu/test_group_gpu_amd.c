@@ -12,7 +12,7 @@
 
 #define ROOT "tests/roots/amdgpu"
 #define CARD(number) "/sys/class/drm/card" #number "/device"
-#define NO_LIBRARY "/nonexistent/libnvidia-ml.so.1"
+#define NO_LIBRARY "[gpu]\nlibrary = /nonexistent/libnvidia-ml.so.1\n"
 
 static int64_t later_ns; /* time that passes without being waited for */
 
@@ -42,7 +42,7 @@ __wrap_pread (int fd, void *into, size_t size, off_t offset)
 static void
 amd_open (struct sampled *sampled, const struct sampler *sampler, const char *root)
 {
-  *sampled = (struct sampled){ .context = { .gpu_library = NO_LIBRARY } };
+  *sampled = (struct sampled){ .ini = NO_LIBRARY };
   sampled_open (sampled, sampler, root);
 }
 
@@ -346,13 +346,14 @@ test_none (void **state)
 static void
 test_jobs_see_them (void **state)
 {
-  struct gpus *gpus = NULL;
   struct gpu_view view = { 0 };
-  struct sampled sampled = { .context = { .gpu_library = NO_LIBRARY, .gpus = &gpus } };
+  struct sampled sampled = { .ini = NO_LIBRARY };
+  struct gpus *gpus;
 
   (void) state;
   sampled_open (&sampled, &sampler_gpu, ROOT);
   assert_int_equal (amd_again (&sampled), 0);
+  gpus = service_find (&sampled.options->context, &service_gpus);
   gpu_view_take (&view, gpus->seen);
   assert_int_equal (view.gpu_count, 4);
   assert_string_equal (view.gpus[2].label, "amd2");
@@ -363,7 +364,6 @@ test_jobs_see_them (void **state)
   assert_true (view.gpus[1].utilization == UINT64_MAX);
   gpu_view_free (&view);
   sampled_close (&sampled);
-  gpus_unref (gpus);
 }
 
 /* An index is that of an AMD GPU where NVIDIA has none. Which processes are on it is not known, and no reason to call it
@@ -372,9 +372,8 @@ static void
 test_job (void **state)
 {
   int64_t end_ns = clock_monotonic () + 60 * NS_PER_S;
-  struct gpus *gpus = NULL;
   struct machine machine;
-  struct sampled gpu = { .context = { .gpu_library = NO_LIBRARY, .gpus = &gpus } }, job = gpu;
+  struct sampled gpu = { .ini = NO_LIBRARY }, job = { 0 };
 
   (void) state;
   machine_init (&machine);
@@ -387,6 +386,7 @@ test_job (void **state)
   machine_put (&machine,
                (struct made){ .pid = 21, .environment = "SYNOP_JOB_ID=k ROCR_VISIBLE_DEVICES=GPU-aa", .start = 50 });
   sampled_open (&gpu, &sampler_gpu, machine.scratch.root);
+  job.options = gpu.options;
   sampled_open (&job, &sampler_job_gpu, machine.scratch.root);
   assert_int_equal (amd_again (&gpu), 0);
   do {
@@ -403,7 +403,6 @@ test_job (void **state)
   assert_text (&job, "k", "gpus", "amd0");
   sampled_close (&job);
   sampled_close (&gpu);
-  gpus_unref (gpus);
   scratch_free (&machine.scratch);
 }
 

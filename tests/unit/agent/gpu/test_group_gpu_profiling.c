@@ -7,7 +7,9 @@
 #include <dlfcn.h>
 #include <libgen.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/socket.h>
 
 #include "agent/gpu/dcgm.h"
 #include "agent/gpu/gpu.h"
@@ -16,7 +18,7 @@
 
 struct scene {
   struct scratch scratch;
-  struct gpus *gpus; /* the context's place */
+  struct agent_options *options; /* of all that are open at once */
   void *libdcgm;
   char library[512], nvml[128], dcgm[128];
 };
@@ -47,17 +49,33 @@ scene_begin (void **state)
   setenv ("SYNOP_DCGM_SCRIPT", scene.dcgm, 1);
   assert_true (readlink ("/proc/self/exe", self, sizeof self - 1) > 0);
   snprintf (scene.library, sizeof scene.library, "%s/../lib/libnvidia-ml.so.1", dirname (self));
-  scene.gpus = NULL;
+  scene.options = NULL;
   script (scene.nvml, "gpus 2\n");
   script (scene.dcgm, "gpus 2\n");
   return 0;
+}
+
+/* `dcgm` NULL: the default. */
+static void
+scene_options (const char *dcgm)
+{
+  scene.options = options_for (scene.scratch.root, "[gpu]\nlibrary = %s\n%s%s\n", scene.library, dcgm ? "dcgm = " : "",
+                               dcgm ? dcgm : "");
+}
+
+static void
+scene_forget (void)
+{
+  if (scene.options)
+    agent_options_destroy (scene.options);
+  scene.options = NULL;
 }
 
 static int
 scene_end (void **state)
 {
   (void) state;
-  gpus_unref (scene.gpus);
+  scene_forget ();
   scratch_free (&scene.scratch);
   return 0;
 }
@@ -79,9 +97,9 @@ scene_with_dcgm (void **state)
 static void
 profiling_open (struct sampled *sampled, const char *dcgm)
 {
-  sampled->context.gpu_library = scene.library;
-  sampled->context.gpus = &scene.gpus;
-  sampled->context.dcgm = dcgm;
+  scene_forget ();
+  scene_options (dcgm);
+  sampled->options = scene.options;
   sampled_open (sampled, &sampler_gpu_profiling, scene.scratch.root);
 }
 
@@ -262,7 +280,7 @@ test_no_source (void **state)
     assert_int_equal (sampled.table.rows, 0);
     assert_string_equal (sampled.table.error, "");
   }
-  gpu_profiling_absent (&sampled.context, reason, sizeof reason);
+  sampler_gpu_profiling.absent (&scene.options->context, reason, sizeof reason);
   assert_string_equal (reason, "the GPUs have no GPM (Hopper and newer have); DCGM: neither libdcgm.so.4 nor "
                                "libdcgm.so.3 can be loaded");
   sampled_close (&sampled);
@@ -271,7 +289,7 @@ test_no_source (void **state)
   profiling_open (&sampled, "off");
   assert_int_equal (sample (&sampled), 0);
   assert_int_equal (sampled.table.rows, 0);
-  gpu_profiling_absent (&sampled.context, reason, sizeof reason);
+  sampler_gpu_profiling.absent (&scene.options->context, reason, sizeof reason);
   assert_string_equal (reason, "the GPUs have no GPM (Hopper and newer have); DCGM: it is off ([gpu] dcgm)");
   sampled_close (&sampled);
 }
@@ -302,8 +320,8 @@ test_no_gpus (void **state)
   profiling_open (&sampled, NULL);
   assert_int_equal (sample (&sampled), 0);
   assert_int_equal (sampled.table.rows, 0);
-  gpu_profiling_absent (&sampled.context, reason, sizeof reason);
-  assert_string_equal (reason, ""); /* that there are no GPUs is said of all GPU groups */
+  sampler_gpu_profiling.absent (&scene.options->context, reason, sizeof reason);
+  assert_string_equal (reason, "the NVIDIA driver is not loaded; nor has it an AMD GPU"); /* as the others say */
   sampled_close (&sampled);
 }
 
@@ -377,20 +395,83 @@ test_dcgm_blank_values (void **state)
 static void
 test_dcgm_blank_is_nan (void **state)
 {
-  struct dcgm *dcgm = dcgm_create (DCGM_DEFAULT);
+  struct dcgm *dcgm;
   struct dcgm_device device = { .uuid = "GPU-00000000-0000-0000-0000-000000000001", .gpu_instance = UINT32_MAX };
   struct gpu_profile profile;
   struct error error;
 
   (void) state;
   script (scene.dcgm, "blank 1002 0\nblank 1003 3\nblank 1009 0\nblank 1010 3\n");
+  scene_options (NULL);
+  dcgm = service_take (&scene.options->context, &service_dcgm);
   assert_int_equal (dcgm_read (dcgm, &device, 1, &profile, &error), 0);
   assert_true (isnan (profile.values[PROFILE_SM]));
   assert_true (isnan (profile.values[PROFILE_OCCUPANCY]));
   assert_true (isnan (profile.values[PROFILE_PCIE_TX]));
   assert_true (isnan (profile.values[PROFILE_PCIE_RX]));
   assert_false (isnan (profile.values[PROFILE_DRAM]));
-  dcgm_destroy (dcgm);
+  service_leave (dcgm);
+}
+
+/* Takes one connection, says that much at once, and keeps what it hears until the other side goes. */
+struct listener {
+  int fd;
+  const char *greeting;
+  char address[32];
+  ssize_t heard;
+  pthread_t thread;
+};
+
+static void *
+listen_once (void *argument)
+{
+  struct listener *listener = argument;
+  int connection = accept (listener->fd, NULL, NULL);
+  char bytes[64];
+
+  assert_true (connection >= 0);
+  assert_int_equal (send (connection, listener->greeting, strlen (listener->greeting), MSG_NOSIGNAL),
+                    strlen (listener->greeting));
+  listener->heard = recv (connection, bytes, sizeof bytes, 0);
+  close (connection);
+  return NULL;
+}
+
+static void
+listener_start (struct listener *listener)
+{
+  struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl (INADDR_LOOPBACK) } };
+  socklen_t size = sizeof address;
+
+  listener->fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_int_equal (bind (listener->fd, (struct sockaddr *) &address, size), 0);
+  assert_int_equal (listen (listener->fd, 4), 0);
+  assert_int_equal (getsockname (listener->fd, (struct sockaddr *) &address, &size), 0);
+  snprintf (listener->address, sizeof listener->address, "127.0.0.1:%d", ntohs (address.sin_port));
+  assert_int_equal (pthread_create (&listener->thread, NULL, listen_once, listener), 0);
+}
+
+/* The default port is that of synop's aggregator too, which speaks ZeroMQ: nothing is said to it. A host engine waits. */
+static void
+test_another_program_at_the_address (void **state)
+{
+  static const char *const greetings[] = { "\xff", "" };
+
+  (void) state;
+  for (int silent = 0; silent < 2; silent++) {
+    struct listener listener = { .greeting = greetings[silent], .heard = -1 };
+    struct sampled sampled = { 0 };
+
+    listener_start (&listener);
+    profiling_open (&sampled, listener.address);
+    assert_int_equal (sample (&sampled), silent ? 0 : -1);
+    assert_int_equal (sampled.table.rows, silent ? 2 : 0);
+    assert_int_equal (strstr (sampled.table.error, "it speaks first") == NULL, silent);
+    pthread_join (listener.thread, NULL);
+    assert_int_equal (listener.heard, 0);
+    close (listener.fd);
+    sampled_close (&sampled);
+  }
 }
 
 static void
@@ -421,7 +502,7 @@ test_dcgm_cannot_profile (void **state)
   profiling_open (&sampled, NULL);
   assert_int_equal (sample (&sampled), 0);
   assert_int_equal (sampled.table.rows, 0);
-  gpu_profiling_absent (&sampled.context, reason, sizeof reason);
+  sampler_gpu_profiling.absent (&scene.options->context, reason, sizeof reason);
   assert_string_equal (reason, "the GPUs have no GPM (Hopper and newer have); DCGM: profiling: the stand-in cannot "
                                "profile that (-36)");
   sampled_close (&sampled);
@@ -543,20 +624,20 @@ test_gpm_not_permitted (void **state)
 static void
 test_dcgm_hangs (void **state)
 {
-  struct sampler_context context = { .root = scene.scratch.root, .gpu_library = scene.library, .gpus = &scene.gpus };
   struct lane *lane, *gpu;
   struct table table, gpu_table;
   int64_t end_ns;
 
   (void) state;
   script (scene.dcgm, "hang dcgmEntitiesGetLatestValues\n");
-  lane = lane_create (&sampler_gpu_profiling, sampler_gpu_profiling.open (&context));
+  scene_options (NULL);
+  lane = lane_create (&sampler_gpu_profiling, sampler_gpu_profiling.open (&scene.options->context));
   table_init (&table, sampler_gpu_profiling.group);
   lane_begin (lane);
   assert_false (lane_collect (lane, &table, clock_monotonic () + NS_PER_S / 10));
   assert_string_equal (table.error, "timed out");
 
-  gpu = lane_create (&sampler_gpu, sampler_gpu.open (&context));
+  gpu = lane_create (&sampler_gpu, sampler_gpu.open (&scene.options->context));
   table_init (&gpu_table, sampler_gpu.group);
   lane_begin (gpu);
   assert_true (lane_collect (gpu, &gpu_table, clock_monotonic () + 20 * NS_PER_S));
@@ -643,20 +724,33 @@ test_steady_samples_allocate_nothing (void **state)
 }
 #endif
 
+static int
+set_address (const char *address, struct error *error)
+{
+  static const char *const words[] = { NULL };
+  char program[] = "synop-agent", flag[] = "--gpu-dcgm", *argv[] = { program, flag, (char *) address, NULL };
+  int at = 1;
+
+  config_set_program (scene.options->config, "synop-agent", NULL);
+  return config_read_arguments (scene.options->config, 3, argv, &at, words, NULL, NULL, error);
+}
+
 static void
 test_addresses (void **state)
 {
   static const char *const good[] = { "off", "embedded", "127.0.0.1:5555", "[::1]:5555", "host:1", "/run/socket" };
-  static const char *const bad[] = { "", "on", "host", "host:", ":5555", "host:port", "run/socket" };
+  static const char *const bad[] = { "on", "host", "host:", ":5555", "host:port", "run/socket" };
   struct error error;
 
   (void) state;
+  scene_options (NULL);
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-    assert_int_equal (dcgm_check (good[i], &error), 0);
+    assert_int_equal (set_address (good[i], &error), 0);
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    assert_int_equal (dcgm_check (bad[i], &error), -1);
-  assert_string_equal (error.text, "\"run/socket\" is not understood; expected off, embedded, HOST:PORT or the path of "
-                                   "a socket");
+    assert_int_equal (set_address (bad[i], &error), -1);
+  assert_string_equal (error.text,
+                       "--gpu-dcgm: \"run/socket\" is not understood; expected off, embedded, HOST:PORT or the path of "
+                       "a socket");
 }
 
 #define SCENE(test) cmocka_unit_test_setup_teardown (test, scene_begin, scene_end)
@@ -666,7 +760,7 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_addresses),
+    SCENE (test_addresses),
     cmocka_unit_test (test_stack),
     SCENE (test_gpm),
     SCENE (test_gpm_errors_of_metrics),
@@ -679,6 +773,7 @@ main (void)
     DCGM_SCENE (test_dcgm),
     DCGM_SCENE (test_dcgm_blank_values),
     DCGM_SCENE (test_dcgm_blank_is_nan),
+    DCGM_SCENE (test_another_program_at_the_address),
     DCGM_SCENE (test_dcgm_fields_that_a_gpu_lacks),
     DCGM_SCENE (test_dcgm_cannot_profile),
     DCGM_SCENE (test_dcgm_mig),

@@ -72,7 +72,7 @@ test_recorded_machines (void **state)
 
   (void) state;
   for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-    struct sampler_context context = { .root = roots[i], .neuron_command = "off" };
+    struct agent_options *options;
     struct sampling *sampling;
     struct sample sample;
 
@@ -80,7 +80,8 @@ test_recorded_machines (void **state)
       print_message ("# left out: %s is absent\n", roots[i]);
       continue;
     }
-    sampling = sampling_of (samplers, sampler_count, &context);
+    options = options_for (roots[i], "%s", "[neuron]\ncommand = off\n");
+    sampling = sampling_of (samplers, sampler_count, &options->context);
     for (int turn = 0; turn < 3; turn++) {
       sample_all (sampling, &sample);
       for (size_t k = 0; k < sample.count; k++)
@@ -88,6 +89,7 @@ test_recorded_machines (void **state)
           fail_msg ("%s: %s: %s", roots[i], sample.tables[k]->group->name, sample.tables[k]->error);
     }
     sampling_destroy (sampling);
+    agent_options_destroy (options);
   }
 }
 

@@ -179,7 +179,7 @@ static void
 damage_check (const struct sampler *sampler, const struct table *before, const char *path, enum damage damage,
               const char *text, size_t length)
 {
-  struct sampled at_work = { .context.disk_exclude = "loop*" }, late = at_work;
+  struct sampled at_work = { .ini = "[group disk_io]\nexclude = loop*\n" }, late = at_work;
 
   sampled_open (&at_work, sampler, bench->scratch.root);
   sampled_again (&at_work);
@@ -229,7 +229,7 @@ damage_machine (const char *root, const struct sampler *const *list, size_t coun
   assert_int_equal (nftw (root, copy_file, 8, FTW_PHYS), 0);
   here.before = memory_new (count, sizeof *here.before);
   for (size_t i = 0; i < count; i++) {
-    struct sampled sampled = { .context.disk_exclude = "loop*" };
+    struct sampled sampled = { .ini = "[group disk_io]\nexclude = loop*\n" };
     sampled_open (&sampled, list[i], here.scratch.root);
     assert_int_equal (sampled_again (&sampled), 0);
     assert_string_equal (sampled.table.error, "");

@@ -1,12 +1,12 @@
 /* disk_io on recorded machines and on this one. */
 #include "tests/unit/agent/sampler_test.h"
 
-#define DEFAULT_EXCLUDE "loop*,ram*,fd*,sr*"
+#define EXCLUDE(GLOBS) "[group disk_io]\nexclude = " GLOBS "\n"
 
 static void
 of_small (void **state)
 {
-  struct sampled sampled = { .context.disk_exclude = DEFAULT_EXCLUDE };
+  struct sampled sampled = { 0 };
 
   (void) state;
   sampled_open (&sampled, &sampler_disk_io, ROOT_SMALL);
@@ -39,7 +39,7 @@ of_small (void **state)
 static void
 partitions_on_request (void **state)
 {
-  struct sampled sampled = { .context.disk_exclude = DEFAULT_EXCLUDE ",dm-*", .context.disk_partitions = true };
+  struct sampled sampled = { .ini = EXCLUDE ("loop*,ram*,fd*,sr*,dm-*") "partitions = yes\n" };
 
   (void) state;
   sampled_open (&sampled, &sampler_disk_io, ROOT_SMALL);
@@ -104,7 +104,7 @@ devices_come_and_go (void **state)
 {
 #define LINE(NAME, READS) "   8       0 " NAME " " READS " 0 0 0 0 0 0 0 0 0 0\n"
   struct scratch scratch;
-  struct sampled sampled = { .context.disk_exclude = "loop*" };
+  struct sampled sampled = { .ini = EXCLUDE ("loop*") };
 
   (void) state;
   scratch_init (&scratch);
@@ -188,7 +188,7 @@ static void
 total_counts_each_byte_once (void **state)
 {
   struct scratch scratch;
-  struct sampled sampled = { .context.disk_exclude = "" };
+  struct sampled sampled = { .ini = EXCLUDE ("") };
 
   (void) state;
   scratch_init (&scratch);
@@ -196,24 +196,23 @@ total_counts_each_byte_once (void **state)
   sampled_open (&sampled, &sampler_disk_io, scratch.root);
   assert_counted (&sampled, 13, "sda sdb sdc sdd nvme0n1 cciss/c0d0");
   sampled_close (&sampled);
-  sampled.context.disk_partitions = true;
+  sampled.ini = EXCLUDE ("") "partitions = yes\n";
   sampled_open (&sampled, &sampler_disk_io, scratch.root);
   assert_counted (&sampled, 15, "sda sdb sdc sdd nvme0n1 cciss/c0d0");
   sampled_close (&sampled);
-  sampled.context.disk_partitions = false;
 
   /* Where the paths are left out the multipath stands for them, and what lies on it does not. */
-  sampled.context.disk_exclude = "sd*,loop*";
+  sampled.ini = EXCLUDE ("sd*,loop*");
   sampled_open (&sampled, &sampler_disk_io, scratch.root);
   assert_counted (&sampled, 8, "dm-0 md0 nvme0n1 cciss/c0d0");
   sampled_close (&sampled);
-  sampled.context.disk_exclude = "sd*,dm-0";
+  sampled.ini = EXCLUDE ("sd*,dm-0");
   sampled_open (&sampled, &sampler_disk_io, scratch.root);
   assert_counted (&sampled, 8, "dm-1 md0 nvme0n1 cciss/c0d0");
   sampled_close (&sampled);
 
   scratch_remove (&scratch, "/sys"); /* then by their names */
-  sampled.context.disk_exclude = "";
+  sampled.ini = EXCLUDE ("");
   sampled_open (&sampled, &sampler_disk_io, scratch.root);
   assert_counted (&sampled, 13, "sda sdb sdc sdd nvme0n1 cciss/c0d0");
   sampled_close (&sampled);
@@ -225,7 +224,7 @@ static void
 nvme_multipath_counts_once (void **state)
 {
   struct scratch scratch;
-  struct sampled sampled = { .context.disk_exclude = "" };
+  struct sampled sampled = { .ini = EXCLUDE ("") };
 
   (void) state;
   scratch_init (&scratch);
@@ -239,7 +238,7 @@ nvme_multipath_counts_once (void **state)
   scratch_write (&scratch, "/proc/diskstats", DISK ("nvme0n1") DISK ("nvme0c0n1"));
   assert_counted (&sampled, 2, "nvme0c0n1");
   sampled_close (&sampled);
-  sampled.context.disk_exclude = "nvme*c*";
+  sampled.ini = EXCLUDE ("nvme*c*");
   sampled_open (&sampled, &sampler_disk_io, scratch.root);
   assert_counted (&sampled, 1, "nvme0n1");
   sampled_close (&sampled);
@@ -249,7 +248,7 @@ nvme_multipath_counts_once (void **state)
 static void
 recorded_machines (void **state)
 {
-  struct sampled sampled = { .context.disk_exclude = DEFAULT_EXCLUDE };
+  struct sampled sampled = { 0 };
 
   (void) state;
   need_root (ROOT_PROCFS);
@@ -292,7 +291,7 @@ devices_that_sys_does_not_have (void **state)
 {
 #define TEN " 0 0 0 0 0 0 0 0 0 0\n"
   struct scratch scratch;
-  struct sampled sampled = { .context.disk_exclude = "loop*" };
+  struct sampled sampled = { .ini = EXCLUDE ("loop*") };
 
   (void) state;
   scratch_init (&scratch);

@@ -230,7 +230,7 @@ test_mounts_come_and_go (void **state)
 
   (void) state;
   scratch_init (&scratch);
-  sampled.context.filesystem_exclude = "/boot";
+  sampled.ini = "[group filesystem]\nexclude = /boot\n";
   scratch_write (&scratch, "/proc/self/mountinfo", LINE ("/a", "8:1", "ext4") LINE ("/boot", "8:2", "ext4"));
   machine_open (&sampled, &scratch);
   assert_int_equal (sampled_again (&sampled), 0);

@@ -139,7 +139,7 @@ test_interfaces_come_go_and_are_left_out (void **state)
 
   (void) state;
   scratch_init (&scratch);
-  sampled.context.network_exclude = "veth*,docker0";
+  sampled.ini = "[group network]\nexclude = veth*,docker0\n";
   scratch_write (&scratch, "/proc/net/dev", HEAD " eth0: 1 2\nveth12: 3 4\neth1: 5 6\ndocker0: 7 8\n");
   scratch_write (&scratch, "/sys/class/net/eth1/carrier", "1\n");
   sampled_open (&sampled, &sampler_network, scratch.root);
@@ -222,8 +222,10 @@ write_links (const struct scratch *scratch, const char *const *files, size_t cou
 static void
 counted_with (const struct scratch *scratch, const char *exclude, const char *expected)
 {
-  struct sampled sampled = { .context.network_exclude = exclude };
+  char ini[200];
+  struct sampled sampled = { .ini = ini };
 
+  snprintf (ini, sizeof ini, "[group network]\nexclude = %s\n", exclude);
   sampled_open (&sampled, &sampler_network, scratch->root);
   assert_counted (&sampled, expected);
   sampled_close (&sampled);
@@ -294,7 +296,7 @@ static void
 test_layers_are_looked_at_again (void **state)
 {
   struct scratch scratch;
-  struct sampled sampled = { .context.network_exclude = "eth*" };
+  struct sampled sampled = { .ini = "[group network]\nexclude = eth*\n" };
 
   (void) state;
   scratch_init (&scratch);

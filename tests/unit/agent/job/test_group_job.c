@@ -12,16 +12,16 @@ static const struct sampler *const all[JOB_GROUPS_TESTED] = { &sampler_job_info,
 enum { INFO, CPU, MEMORY, IO, PROCESSES };
 
 struct scene {
-  struct job_share *share;
+  struct agent_options *options;
   struct sampled groups[JOB_GROUPS_TESTED];
 };
 
 static void
 scene_open (struct scene *scene, const char *root)
 {
-  *scene = (struct scene){ .share = NULL };
+  *scene = (struct scene){ .options = options_for (root, "%s", "") };
   for (int i = 0; i < JOB_GROUPS_TESTED; i++) {
-    scene->groups[i].context = (struct sampler_context){ .job_share = &scene->share };
+    scene->groups[i].options = scene->options;
     sampled_open (&scene->groups[i], all[i], root);
   }
 }
@@ -32,7 +32,7 @@ scene_sample (struct scene *scene)
   for (int i = 0; i < JOB_GROUPS_TESTED; i++) {
     bool fine = sampled_again (&scene->groups[i]) == 0;
 
-    if (scene->groups[i].context.root[0]) /* the machine on which this runs may have others' processes */
+    if (scene->options->context.root[0]) /* the machine on which this runs may have others' processes */
       assert_true (fine);
   }
 }
@@ -40,11 +40,9 @@ scene_sample (struct scene *scene)
 static void
 scene_close (struct scene *scene)
 {
-  for (int i = 0; i < JOB_GROUPS_TESTED; i++) {
-    assert_non_null (scene->share);
+  for (int i = 0; i < JOB_GROUPS_TESTED; i++)
     sampled_close (&scene->groups[i]);
-  }
-  assert_null (scene->share);
+  agent_options_destroy (scene->options);
 }
 
 /* Until the job has its rows, or any job has; what is asked in threads takes a while. */

@@ -110,10 +110,11 @@ sample_with_service (struct sampled *sampled, const struct scratch *scratch, voi
                      unsigned *requests)
 {
   struct metadata_server server;
+  char ini[200];
 
   metadata_server_start (&server, answer);
-  sampled->context.instance_metadata = true;
-  sampled->context.instance_endpoint = server.endpoint;
+  snprintf (ini, sizeof ini, "[instance]\nmetadata = imds\nendpoint = %s\n", server.endpoint);
+  sampled->ini = ini;
   sampled_open (sampled, &sampler_instance_info, scratch->root);
   assert_int_equal (sampled_again (sampled), 0);
   metadata_server_stop (&server);
@@ -186,12 +187,14 @@ test_service_is_not_asked_unless_allowed (void **state)
   struct metadata_server server;
   struct scratch scratch;
   struct sampled sampled = { 0 };
+  char ini[200];
 
   (void) state;
   scratch_init (&scratch);
   write_ec2 (&scratch);
   metadata_server_start (&server, answer_as_aws);
-  sampled.context.instance_endpoint = server.endpoint;
+  snprintf (ini, sizeof ini, "[instance]\nendpoint = %s\n", server.endpoint);
+  sampled.ini = ini;
   sampled_open (&sampled, &sampler_instance_info, scratch.root);
   assert_int_equal (sampled_again (&sampled), 0);
   metadata_server_stop (&server);
@@ -205,7 +208,7 @@ test_service_is_not_asked_unless_allowed (void **state)
 static void
 test_service_of_a_recorded_machine (void **state)
 {
-  struct sampled sampled = { .context = { .instance_metadata = true, .instance_endpoint = IMDS_ENDPOINT } };
+  struct sampled sampled = { .ini = "[instance]\nmetadata = imds\n" };
   struct scratch scratch;
 
   (void) state;
@@ -226,7 +229,8 @@ test_may_block_when_the_service_may_be_asked (void **state)
 {
   (void) state;
   for (int allowed = 0; allowed < 2; allowed++) {
-    struct sampled sampled = { .context = { .instance_metadata = allowed, .instance_endpoint = "http://127.0.0.1:1" } };
+    struct sampled sampled = { .ini = allowed ? "[instance]\nendpoint = http://127.0.0.1:1\nmetadata = imds\n"
+                                              : "[instance]\nendpoint = http://127.0.0.1:1\n" };
 
     sampled_open (&sampled, &sampler_instance_info, "/nonexistent");
     assert_int_equal (sampled_may_block (&sampled), allowed);

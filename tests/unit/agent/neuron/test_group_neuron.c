@@ -16,7 +16,7 @@ static const struct sampler *const groups[] = {
 static void
 sample (struct sampled *sampled, const struct sampler *sampler, const char *root)
 {
-  *sampled = (struct sampled){ .context = { .neuron_command = "off" } };
+  *sampled = (struct sampled){ .ini = "[neuron]\ncommand = off\n" };
   sampled_open (sampled, sampler, root);
   assert_true (sampled_may_block (sampled));
   assert_int_equal (sampled_again (sampled), 0);
@@ -247,7 +247,7 @@ test_node_without_neuron (void **state)
   (void) state;
   for (size_t i = 0; i < GROUPS; i++)
     for (int command = 0; command < 2; command++) {
-      struct sampled sampled = { .context = { .neuron_command = command ? "off" : NULL } };
+      struct sampled sampled = { .ini = command ? "[neuron]\ncommand = off\n" : NULL };
 
       assert_true (groups[i]->optional);
       sampled_open (&sampled, groups[i], "/nonexistent");

@@ -21,9 +21,10 @@
 #include "agent/source/library.h"
 #include "synop/clock.h"
 #include "synop/error.h"
+#include "tests/unit/test_folder.h"
 
 struct scene {
-  char folder[64], library[600], odd[600], path[100];
+  char folder[TEST_FOLDER_SIZE], library[600], odd[600], path[100];
   char *bytes;
   size_t size;
 };
@@ -78,8 +79,7 @@ scene_begin (void **state)
   folder = dirname (self);
   snprintf (scene.library, sizeof scene.library, "%s/../lib/libnvidia-ml.so.1", folder);
   snprintf (scene.odd, sizeof scene.odd, "%s/../lib/libodd.so", folder);
-  strcpy (scene.folder, "/tmp/synop-library-XXXXXX");
-  assert_non_null (mkdtemp (scene.folder));
+  test_folder_make (scene.folder);
   snprintf (scene.path, sizeof scene.path, "%s/lib.so", scene.folder);
   take_odd ();
   return 0;

@@ -8,6 +8,7 @@
 #include "synop/keys.h"
 #include "synop/log.h"
 #include "tests/unit/agent/uplink/publisher_played.h"
+#include "tests/unit/test_folder.h"
 
 static const struct metric metrics[] = { { "value", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE,
                                            .help = "A value." } };
@@ -51,7 +52,7 @@ value_close (void *state)
 static const struct sampler plain = { &group_plain, NULL, value_open, value_sample, value_close };
 static const struct sampler facts = { &group_facts, NULL, value_open, value_sample, value_close };
 
-static char folder[] = "/tmp/synop-test-publisher.XXXXXX";
+static char folder[TEST_FOLDER_SIZE];
 static struct sampling *sampling;
 static struct publisher *publisher;
 
@@ -64,8 +65,7 @@ make_keys (void **state)
 
   (void) state;
   log_set_level (LOG_LEVEL_ERROR);
-  if (!mkdtemp (folder))
-    return -1;
+  test_folder_make (folder);
   key_pair_make (&pair);
   path = memory_format ("%s/agent.key", folder);
   rc = key_secret_write (path, pair.secret_key, NULL, NULL);

@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #include "agent/uplink/frame_log.h"
+#include "tests/unit/test_folder.h"
 
-static char folder[64], path[80], said[4000];
+static char folder[TEST_FOLDER_SIZE], path[80], said[4000];
 static int told[2] = { -1, -1 }; /* standard error, and where it went before */
 
 static int
@@ -25,8 +26,7 @@ begin (void **state)
   FILE *file = tmpfile ();
 
   (void) state;
-  strcpy (folder, "/tmp/synop-test-frame-log.XXXXXX");
-  assert_non_null (mkdtemp (folder));
+  test_folder_make (folder);
   snprintf (path, sizeof path, "%s/log", folder);
   assert_non_null (file);
   told[0] = dup (fileno (file));

@@ -104,13 +104,13 @@ test_gaps_are_passed_over (void **state)
   add (ring, 7, 4, 0);
   add (ring, 7, 9, 0);
   add (ring, 8, 1, 0);
-  assert_true (ring_next (ring, 7, 1, 100, SIZE_MAX, &frame) && frame.sequence == 3);
-  assert_true (ring_next (ring, 7, 4, 100, SIZE_MAX, &frame) && frame.sequence == 4);
-  assert_true (ring_next (ring, 7, 5, 100, SIZE_MAX, &frame) && frame.sequence == 9);
-  assert_false (ring_next (ring, 7, 5, 8, SIZE_MAX, &frame));
-  assert_false (ring_next (ring, 7, 10, 100, SIZE_MAX, &frame));
-  assert_true (ring_next (ring, 8, 1, 100, SIZE_MAX, &frame) && frame.session == 8);
-  assert_false (ring_next (ring, 9, 1, 100, SIZE_MAX, &frame));
+  assert_true (next_read (ring, 7, 1, 100, &frame) && frame.sequence == 3);
+  assert_true (next_read (ring, 7, 4, 100, &frame) && frame.sequence == 4);
+  assert_true (next_read (ring, 7, 5, 100, &frame) && frame.sequence == 9);
+  assert_false (next_read (ring, 7, 5, 8, &frame));
+  assert_false (next_read (ring, 7, 10, 100, &frame));
+  assert_true (next_read (ring, 8, 1, 100, &frame) && frame.session == 8);
+  assert_false (next_read (ring, 9, 1, 100, &frame));
   ring_destroy (ring);
 }
 

@@ -236,16 +236,16 @@ test_file_that_somebody_writes_into (void **state)
   all.data[RING_FILE_HEAD + 200] ^= 1; /* one letter of frame 1 */
   write_all (all.data, all.length);
   buffer_free (&all);
-  assert_true (ring_next (ring, 7, 1, 100, SIZE_MAX, &frame) && frame.sequence == 2);
+  assert_true (next_read (ring, 7, 1, 100, &frame) && frame.sequence == 2);
   add_seconds (ring, 6, 6);
   all = read_all ();
   for (size_t i = RING_FILE_HEAD; i < all.length; i++)
     all.data[i] ^= 1;
   write_all (all.data, all.length);
   buffer_free (&all);
-  assert_false (ring_next (ring, 7, 1, 100, SIZE_MAX, &frame));
+  assert_false (next_read (ring, 7, 1, 100, &frame));
   add_seconds (ring, 7, 7);
-  assert_true (ring_next (ring, 7, 1, 100, SIZE_MAX, &frame) && frame.sequence == 7);
+  assert_true (next_read (ring, 7, 1, 100, &frame) && frame.sequence == 7);
   ring_destroy (ring);
 }
 

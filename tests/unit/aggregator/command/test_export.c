@@ -15,9 +15,10 @@
 #include "aggregator/command/export.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 struct scene {
-  char folder[64], path[128];
+  char folder[TEST_FOLDER_SIZE], path[128];
   struct export export;
 };
 
@@ -26,8 +27,7 @@ set_up (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
 
-  strcpy (scene->folder, "/tmp/synop-export.XXXXXX");
-  assert_non_null (mkdtemp (scene->folder));
+  test_folder_make (scene->folder);
   snprintf (scene->path, sizeof scene->path, "%s/out", scene->folder);
   globs_init (&scene->export.groups, "");
   *state = scene;
@@ -38,11 +38,9 @@ static int
 tear_down (void **state)
 {
   struct scene *scene = *state;
-  char *command = memory_format ("rm -rf '%s'", scene->folder);
 
   globs_free (&scene->export.groups);
-  assert_int_equal (system (command), 0);
-  free (command);
+  test_folder_remove (scene->folder);
   free (scene);
   return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "aggregator/command/export.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 static const struct metric metrics[] = {
   { "user", TEXT, UNIT_NONE, FOLD_NONE, .help = "User." },
@@ -41,14 +42,14 @@ static const struct {
 static void
 test_formulas (void **state)
 {
-  char folder[] = "/tmp/test-export-text-XXXXXX", *path, *expected, text[4096] = "";
+  char folder[TEST_FOLDER_SIZE], *path, *expected, text[4096] = "";
   struct table table;
   struct error error;
   void *output, *csv;
   FILE *file;
 
   (void) state;
-  assert_non_null (mkdtemp (folder));
+  test_folder_make (folder);
   path = memory_format ("%s/job_info.csv", folder);
   output = export_csv.create (folder, &error);
   csv = export_csv.begin (output, "job_info", &group, &error);
@@ -79,8 +80,7 @@ test_formulas (void **state)
       fail_msg ("%s is not in %s", expected, text);
     free (expected);
   }
-  assert_int_equal (unlink (path), 0);
-  assert_int_equal (rmdir (folder), 0);
+  test_folder_remove (folder);
   table_free (&table);
   free (path);
 }

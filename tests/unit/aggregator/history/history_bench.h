@@ -20,6 +20,7 @@
 #include "aggregator/history/history_record.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 static const struct metric made_metrics[] = {
   { "bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Bytes." },
@@ -33,7 +34,7 @@ static const struct group *const made_groups[] = { &made_group };
 #define MADE_TIME (clock_wall () / NS_PER_S * NS_PER_S - 3600 * NS_PER_S) /* of the first frame: an hour ago */
 
 struct scratch {
-  char folder[64], path[128];
+  char folder[TEST_FOLDER_SIZE], path[128];
   struct schema *schema;
   struct history *history;
   int64_t start_ns;
@@ -74,8 +75,7 @@ scratch_create (void **state)
 {
   struct scratch *scratch = memory_new (1, sizeof *scratch);
 
-  strcpy (scratch->folder, "/tmp/synop-history.XXXXXX");
-  assert_non_null (mkdtemp (scratch->folder));
+  test_folder_make (scratch->folder);
   snprintf (scratch->path, sizeof scratch->path, "%s/history.db", scratch->folder);
   scratch->schema = schema_create (made_groups, 1);
   scratch->start_ns = MADE_TIME;
@@ -87,12 +87,10 @@ static inline int
 scratch_destroy (void **state)
 {
   struct scratch *scratch = *state;
-  char *command = memory_format ("rm -rf '%s'", scratch->folder);
 
   history_destroy (scratch->history);
   schema_destroy (scratch->schema);
-  assert_int_equal (system (command), 0);
-  free (command);
+  test_folder_remove (scratch->folder);
   free (scratch);
   return 0;
 }

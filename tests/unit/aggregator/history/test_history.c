@@ -447,7 +447,8 @@ test_bounded_queue (void **state)
   struct history_counts counts;
   struct counted *counted;
 
-  snprintf (scratch->path, sizeof scratch->path, "%s", scratch->folder); /* a folder is no database */
+  snprintf (scratch->path, sizeof scratch->path, "%s/folder", scratch->folder); /* is no database */
+  assert_int_equal (mkdir (scratch->path, 0755), 0);
   options.queue_bytes = 200000;
   scratch->history = history_create (&options);
   for (uint64_t i = 1; i <= 3000; i++)

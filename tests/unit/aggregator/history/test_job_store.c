@@ -19,9 +19,10 @@
 #include "aggregator/report/job_report_write.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 struct scene {
-  char folder[64], path[96];
+  char folder[TEST_FOLDER_SIZE], path[96];
   struct history *history;
   struct history_file *file;
   int64_t start_ns;
@@ -43,8 +44,7 @@ begin (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
 
-  strcpy (scene->folder, "/tmp/test-job-store-XXXXXX");
-  assert_non_null (mkdtemp (scene->folder));
+  test_folder_make (scene->folder);
   snprintf (scene->path, sizeof scene->path, "%s/history.db", scene->folder);
   scene->start_ns = clock_wall () - 3600 * NS_PER_S;
   open_history (scene, 86400 * NS_PER_S);
@@ -56,16 +56,10 @@ static int
 finish (void **state)
 {
   struct scene *scene = *state;
-  static const char *const ends[] = { "", "-wal", "-shm", ".lock" };
 
   history_file_close (scene->file);
   history_destroy (scene->history);
-  for (size_t i = 0; i < 4; i++) {
-    char *path = memory_format ("%s%s", scene->path, ends[i]);
-    unlink (path);
-    free (path);
-  }
-  rmdir (scene->folder);
+  test_folder_remove (scene->folder);
   free (scene);
   return 0;
 }

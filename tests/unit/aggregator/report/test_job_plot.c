@@ -22,6 +22,7 @@
 #include "aggregator/report/job_sheet.h"
 #include "aggregator/report/job_words.h"
 #include "tests/unit/aggregator/report/job_stage.h"
+#include "tests/unit/test_folder.h"
 
 /* ---- words ---- */
 
@@ -192,7 +193,7 @@ test_band_and_gaps (void **state)
 /* ---- gnuplot ---- */
 
 struct desk {
-  char folder[64];
+  char folder[TEST_FOLDER_SIZE];
   char *path; /* the PATH that there was */
 };
 
@@ -201,8 +202,7 @@ make_desk (void **state)
 {
   struct desk *desk = memory_new (1, sizeof *desk);
 
-  snprintf (desk->folder, sizeof desk->folder, "/tmp/synop-plot-XXXXXX");
-  assert_non_null (mkdtemp (desk->folder));
+  test_folder_make (desk->folder);
   desk->path = memory_string (getenv ("PATH"));
   *state = desk;
   return 0;
@@ -212,11 +212,9 @@ static int
 clear_desk (void **state)
 {
   struct desk *desk = *state;
-  char command[128];
 
   setenv ("PATH", desk->path, 1);
-  snprintf (command, sizeof command, "rm -rf %s", desk->folder);
-  assert_int_equal (system (command), 0);
+  test_folder_remove (desk->folder);
   free (desk->path);
   free (desk);
   return 0;

@@ -19,6 +19,7 @@
 #include "aggregator/server/serve.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "tests/unit/test_folder.h"
 
 struct scene {
   char *folder, *path;
@@ -124,9 +125,9 @@ set_up (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
   struct error error;
-  char folder[] = "/tmp/synop-serve-XXXXXX";
+  char folder[TEST_FOLDER_SIZE];
 
-  assert_non_null (mkdtemp (folder));
+  test_folder_make (folder);
   scene->folder = memory_string (folder);
   scene->path = memory_format ("%s/run/a.sock", folder); /* the folder is made */
   scene->loop = loop_create ();

@@ -19,12 +19,13 @@
 
 #include "synop/clock.h"
 #include "synop/notify.h"
+#include "tests/unit/test_folder.h"
 
 #define LIMIT_MS 60000
 
 struct manager {
   int fd;
-  char folder[32], name[64];
+  char folder[TEST_FOLDER_SIZE], name[TEST_FOLDER_SIZE + 8];
   struct loop *loop;
 };
 
@@ -34,10 +35,10 @@ manager_open (struct manager *manager, bool abstract)
   struct sockaddr_un address = { .sun_family = AF_UNIX };
   socklen_t length;
 
-  *manager = (struct manager){ .folder = "/tmp/synop-notify.XXXXXX" };
-  assert_non_null (mkdtemp (manager->folder));
+  *manager = (struct manager){ 0 };
+  test_folder_make (manager->folder);
   snprintf (manager->name, sizeof manager->name, "%s%s", abstract ? "@" : manager->folder,
-            abstract ? manager->folder + 5 : "/notify");
+            abstract ? manager->folder : "/notify");
   strcpy (address.sun_path, manager->name);
   length = (socklen_t) (offsetof (struct sockaddr_un, sun_path) + strlen (manager->name) + !abstract);
   if (abstract)

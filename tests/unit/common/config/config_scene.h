@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "synop/config.h"
+#include "tests/unit/test_folder.h"
 
 #define assert_contains(text, part)                                                                                    \
   do {                                                                                                                 \
@@ -119,7 +120,7 @@ struct fixture {
   struct config *config;
   struct error error;
   char words[128];
-  char folder[64], path[96];
+  char folder[TEST_FOLDER_SIZE], path[96];
 };
 
 static struct config *
@@ -135,9 +136,7 @@ fixture_make (void **state)
 {
   struct fixture *it = calloc (1, sizeof *it);
   it->config = make (&it->target);
-  strcpy (it->folder, "/tmp/synop-test-config-XXXXXX");
-  if (mkdtemp (it->folder) == NULL)
-    return -1;
+  test_folder_make (it->folder);
   snprintf (it->path, sizeof it->path, "%s/agent.ini", it->folder);
   *state = it;
   return 0;

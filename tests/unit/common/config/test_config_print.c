@@ -97,11 +97,12 @@ markdown_shows_every_option (void **state)
   config_print_markdown (it->config, &text);
   buffer_add (&text, "", 1);
   assert_contains (text.data, "## [agent]\n\n| key | command line |");
-  assert_contains (text.data, "| `period` | `--period` | DURATION | 1s; from 10ms to 1h |  | How often. |\n");
-  assert_contains (text.data, "| `log_level` | `--log-level` | error\\|warning\\|info | info |  | What is told. |\n");
-  assert_contains (text.data, "| `keys` | `-k`, `--keys` | PATH | /etc/keys | yes | Where.");
+  assert_contains (text.data, "| `period` | `--period` | DURATION | 1s; from 10ms to 1h | restart | How often. |\n");
+  assert_contains (text.data,
+                   "| `log_level` | `--log-level` | error\\|warning\\|info | info | restart | What is told. |\n");
+  assert_contains (text.data, "| `keys` | `-k`, `--keys` | PATH | /etc/keys | reload | Where.");
   assert_contains (text.data, "## [group NAME]\n");
-  assert_contains (text.data, "| `period` |  | DURATION | inherited; from 10ms to 1h |  | How often. |\n");
+  assert_contains (text.data, "| `period` |  | DURATION | inherited; from 10ms to 1h | restart | How often. |\n");
   buffer_free (&text);
 }
 

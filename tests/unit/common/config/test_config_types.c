@@ -172,14 +172,29 @@ read_again (struct target *target, const char *text)
   return config;
 }
 
-/* Reads `text` as a reload does; what was read first is freed, as there. */
-static void
-reload (struct fixture *it, const char *text)
+/* Reads `text` as a reload does; what was read first is freed, as there. Returns how often the log says `word`. */
+static int
+reload (struct fixture *it, const char *text, const char *word)
 {
   struct target other = { 0 };
   struct config *fresh = read_again (&other, text);
+  int saved = dup (STDERR_FILENO), count = 0;
+  FILE *log = fopen (it->path, "w+");
+  char line[1024];
+
+  assert_non_null (log);
+  dup2 (fileno (log), STDERR_FILENO);
+  config_take (it->config, fresh, 1);
   config_take_sections (it->config, fresh);
+  config_tell_changes (it->config, fresh);
+  dup2 (saved, STDERR_FILENO);
+  close (saved);
+  rewind (log);
+  while (fgets (line, sizeof line, log) != NULL)
+    count += strstr (line, word) != NULL;
+  fclose (log);
   config_destroy (fresh);
+  return count;
 }
 
 static void
@@ -194,10 +209,10 @@ owner_is_called_for_what_a_reload_changes (void **state)
 
   /* Elsewhere in the file, written otherwise: nothing to say. */
   *seen.calls = '\0';
-  reload (it, "[demo gone]\nurl = x\n\n[demo one]\nperiod = 5000ms\nurl = a\n");
+  assert_int_equal (reload (it, "[demo gone]\nurl = x\n\n[demo one]\nperiod = 5000ms\nurl = a\n", ""), 0);
   assert_string_equal (seen.calls, "");
 
-  reload (it, "[demo two]\nurl = c\n[demo one]\nurl = b\nkind = odd\n");
+  assert_int_equal (reload (it, "[demo two]\nurl = c\n[demo one]\nurl = b\nkind = odd\n", "[demo "), 4);
   assert_string_equal (seen.calls, "-gone +two ~one ");
   assert_string_equal (seen.one->url, "b");
   assert_int_equal (seen.one->kind, 1);
@@ -205,37 +220,38 @@ owner_is_called_for_what_a_reload_changes (void **state)
   assert_string_equal (config_source (it->config, "demo one", "url"), "f.ini:4");
 
   *seen.calls = '\0';
-  reload (it, "[demo one]\nurl = b\n");
+  assert_int_equal (reload (it, "[demo one]\nurl = b\n", "restart"), 0);
   assert_string_equal (seen.calls, "-two ~one ");
   assert_int_equal (seen.one->kind, 0);
 
   *seen.calls = '\0';
-  reload (it, "");
+  assert_int_equal (reload (it, "", "[demo one] is gone"), 1);
   assert_string_equal (seen.calls, "-one ");
   assert_null (seen.one);
-  reload (it, "[demo one]\nurl = z\n");
+  assert_int_equal (reload (it, "[demo one]\nurl = z\n", "f.ini:1: [demo one] is new"), 1);
   assert_string_equal (seen.calls, "-one +one ");
   assert_string_equal (seen.one->url, "z");
 }
 
 static void
-only_options_of_the_table_are_taken_by_number (void **state)
+without_an_owner_they_wait_for_a_restart (void **state)
 {
+  static const char now[] = "[agent]\nkeys = /k\nqueue = 7\n[demo one]\nurl = b\n[demo three]\nurl = c\n";
   struct fixture *it = *state;
   struct target other = { 0 };
 
   assert_read (it, "[demo one]\nurl = a\n[demo two]\nurl = a\n");
-  struct config *fresh =
-      read_again (&other, "[agent]\nkeys = /k\nqueue = 7\n[demo one]\nurl = b\n[demo three]\nurl = c\n");
+  struct config *fresh = read_again (&other, now);
   assert_int_equal (config_changes (it->config, fresh, 1), 1);
   assert_int_equal (config_changes (it->config, fresh, 0), 1);
-  config_take (it->config, fresh, 1);
-  assert_string_equal (it->target.keys, "/k");
-  assert_int_equal (it->target.queue, 300);
-  config_take_sections (it->config, fresh); /* nobody owns them */
-  config_tell_changes (it->config, fresh);
-  assert_string_equal (config_source (it->config, "demo three", "url"), "default");
   config_destroy (fresh);
+
+  assert_int_equal (reload (it, now, " takes effect after a restart"), 4);
+  assert_string_equal (it->target.keys, "/k"); /* its number is 1 */
+  assert_int_equal (it->target.queue, 300);
+  assert_int_equal (reload (it, now, "[demo one] url: from \"a\" to \"b\" takes"), 1);
+  assert_int_equal (reload (it, now, "[demo two]: that it is gone takes"), 1);
+  assert_int_equal (reload (it, now, "f.ini:6: [demo three]: that it is new takes"), 1);
 }
 
 static void
@@ -276,7 +292,7 @@ people_see_them (void **state)
   config_print_markdown (it->config, &text);
   buffer_add (&text, "", 1);
   assert_contains (text.data, "\n## [demo NAME]\n\nA thing that tests play.\n\n| key |");
-  assert_contains (text.data, "| `url` | `--demo.NAME.url` | TEXT | empty | yes | Where to. |\n");
+  assert_contains (text.data, "| `url` | `--demo.NAME.url` | TEXT | empty | reload | Where to. |\n");
   buffer_free (&text);
 }
 
@@ -290,7 +306,7 @@ main (void)
     TEST (argument_errors_say_what),
     TEST (options_of_a_section_are_checked_together),
     TEST (owner_is_called_for_what_a_reload_changes),
-    TEST (only_options_of_the_table_are_taken_by_number),
+    TEST (without_an_owner_they_wait_for_a_restart),
     TEST (people_see_them),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);

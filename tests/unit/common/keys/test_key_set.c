@@ -18,6 +18,7 @@
 
 #include "synop/key_folder.h"
 #include "synop/key_set.h"
+#include "tests/unit/test_folder.h"
 
 #define assert_contains(text, part)                                                                                    \
   do {                                                                                                                 \
@@ -26,20 +27,28 @@
   } while (0)
 
 struct fixture {
-  char folder[64];
+  char folder[TEST_FOLDER_SIZE];
   struct key_set *set;
   struct key_pair one, two, three;
   struct error error;
 };
+
+/* The error says what to run, with a path in the test's folder. */
+static void
+assert_hint (const struct fixture *it, const char *command)
+{
+  char hint[TEST_FOLDER_SIZE + 32];
+
+  snprintf (hint, sizeof hint, "run: %s %s", command, it->folder);
+  assert_contains (it->error.text, hint);
+}
 
 static int
 fixture_make (void **state)
 {
   struct fixture *it = calloc (1, sizeof *it);
   umask (022);
-  strcpy (it->folder, "/tmp/synop-test-key-set-XXXXXX");
-  if (mkdtemp (it->folder) == NULL)
-    return -1;
+  test_folder_make (it->folder);
   it->set = key_set_create ();
   key_pair_make (&it->one);
   key_pair_make (&it->two);
@@ -52,12 +61,10 @@ static int
 fixture_free (void **state)
 {
   struct fixture *it = *state;
-  char command[128];
   key_set_destroy (it->set);
-  snprintf (command, sizeof command, "rm -rf %s", it->folder);
-  int result = system (command);
+  test_folder_remove (it->folder);
   free (it);
-  return result;
+  return 0;
 }
 
 static const char *
@@ -206,7 +213,7 @@ folder_that_others_can_write_to_keeps_the_set (void **state)
     assert_int_equal (chmod (it->folder, loose[i].mode), 0);
     assert_int_equal (key_set_load (it->set, it->folder, &it->error), -1);
     assert_contains (it->error.text, loose[i].who);
-    assert_contains (it->error.text, "run: chmod go-w /tmp/synop-test-key-set-");
+    assert_hint (it, "chmod go-w");
     assert_names (it, "n1 ");
   }
   assert_int_equal (chmod (it->folder, 0750), 0);
@@ -235,7 +242,7 @@ what_lies_above_counts (void **state)
   put_folder (it, "open", 0777, geteuid ());
   put_folder (it, "open/keys", 0755, geteuid ());
   assert_int_equal (key_folder_check (path_of (it, "open/keys"), &it->error), -1);
-  assert_contains (it->error.text, "run: chmod o-w /tmp/synop-test-key-set-");
+  assert_hint (it, "chmod o-w");
   assert_int_equal (chmod (path_of (it, "open"), 01777), 0); /* as /tmp itself */
   assert_int_equal (key_folder_check (path_of (it, "open/keys"), &it->error), 0);
   assert_int_equal (chmod (path_of (it, "open"), 0775), 0);
@@ -297,7 +304,7 @@ folders_belong_to_their_user_or_root (void **state)
   /* It is under /tmp, where anybody can make a folder and one in it. */
   assert_int_equal (key_folder_check (path_of (it, "of-service"), &it->error), -1);
   assert_contains (it->error.text, "belongs to user 12345 (mode 0755); expected root; see");
-  assert_contains (it->error.text, "run: chown 0 /tmp/synop-test-key-set-");
+  assert_hint (it, "chown 0");
 }
 
 /* As packages and the roll-out make it: /etc/synop is root's, keys/ in it the service's. */

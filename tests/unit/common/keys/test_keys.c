@@ -17,8 +17,9 @@
 
 #include "common/keys/z85.h"
 #include "synop/keys.h"
+#include "tests/unit/test_folder.h"
 
-static char folder[] = "/tmp/synop-test-keys-XXXXXX";
+static char folder[TEST_FOLDER_SIZE];
 static char path[128], other[128];
 
 #define assert_contains(text, part)                                                                                    \
@@ -32,8 +33,7 @@ folder_make (void **state)
 {
   (void) state;
   umask (022);
-  if (mkdtemp (folder) == NULL)
-    return -1;
+  test_folder_make (folder);
   snprintf (path, sizeof path, "%s/agent.key", folder);
   snprintf (other, sizeof other, "%s/agent.pub", folder);
   return 0;

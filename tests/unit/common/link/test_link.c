@@ -1,5 +1,6 @@
 /* The link between honest ends: frames, control messages, keys that come and go, restarts, endpoints. */
 #include "tests/unit/common/link/link_scene.h"
+#include "tests/unit/test_folder.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,14 +92,15 @@ an_agent_with_another_aggregators_key_is_told (void **state)
   scene_destroy (scene);
 }
 
+#define PATH_SIZE (TEST_FOLDER_SIZE + 8)
+
 /* A key folder with n0.pub, which can be taken away. */
 static void
-key_folder_make (struct scene *scene, char folder[32], char path[48])
+key_folder_make (struct scene *scene, char folder[TEST_FOLDER_SIZE], char path[PATH_SIZE])
 {
   struct error error;
-  strcpy (folder, "/tmp/synop-link-XXXXXX");
-  assert_non_null (mkdtemp (folder));
-  snprintf (path, 48, "%s/n0.pub", folder);
+  test_folder_make (folder);
+  snprintf (path, PATH_SIZE, "%s/n0.pub", folder);
   assert_int_equal (key_public_write (path, scene->keys[0].public_key, "", &error), 0);
   assert_int_equal (key_set_load (scene->allowed, folder, &error), 0);
 }
@@ -108,7 +110,7 @@ a_revoked_key_is_cut_off_at_once (void **state)
 {
   (void) state;
   struct error error;
-  char folder[32], path[48], renamed[48];
+  char folder[TEST_FOLDER_SIZE], path[PATH_SIZE], renamed[PATH_SIZE];
   struct scene *scene = scene_create ();
   key_folder_make (scene, folder, path);
   scene_serve (scene);

@@ -1,0 +1,133 @@
+/* What names files said, and the families that came of it; see naming.h. */
+#include "common/metrics/naming_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "synop/memory.h"
+
+struct naming *
+naming_create (void)
+{
+  return memory_new (1, sizeof (struct naming));
+}
+
+static void
+plan_destroy (struct naming_plan *plan)
+{
+  free (plan->entries);
+  free (plan->first);
+  free (plan);
+}
+
+void
+naming_destroy (struct naming *naming)
+{
+  if (naming == NULL)
+    return;
+  for (size_t i = 0; i < naming->plan_count; i++)
+    plan_destroy (naming->plans[i]);
+  for (size_t i = 0; i < naming->memory_count; i++)
+    free (naming->memory[i]);
+  free (naming->plans);
+  free (naming->memory);
+  free (naming->families);
+  free (naming->rows);
+  free (naming);
+}
+
+void *
+naming_keep (struct naming *naming, void *memory)
+{
+  naming->memory = memory_resize (naming->memory, naming->memory_count + 1, sizeof *naming->memory);
+  naming->memory[naming->memory_count++] = memory;
+  return memory;
+}
+
+size_t
+naming_family_count (const struct naming *naming)
+{
+  return naming->family_count;
+}
+
+const struct metric_family *
+naming_family (const struct naming *naming, size_t index)
+{
+  return &naming->families[index]->public;
+}
+
+size_t
+naming_find_family (const struct naming *naming, const char *name)
+{
+  for (size_t i = 0; i < naming->family_count; i++)
+    if (strcmp (naming->families[i]->public.name, name) == 0)
+      return i;
+  return SIZE_MAX;
+}
+
+size_t
+naming_add_family (struct naming *naming, const struct naming_family *family)
+{
+  struct naming_family *kept = naming_keep (naming, memory_new (1, sizeof *kept));
+
+  *kept = *family;
+  naming->families = memory_resize (naming->families, naming->family_count + 1, sizeof (struct naming_family *));
+  naming->families[naming->family_count] = kept;
+  return naming->family_count++;
+}
+
+void
+naming_add_rule (struct naming *naming)
+{
+  naming->rule = true;
+}
+
+bool
+text_ends_with (const char *text, const char *end)
+{
+  size_t length = strlen (text), tail = strlen (end);
+
+  return length > tail && strcmp (text + length - tail, end) == 0;
+}
+
+enum metric_family_type
+family_type_of (const char *name)
+{
+  return text_ends_with (name, "_total") ? FAMILY_COUNTER : text_ends_with (name, "_info") ? FAMILY_INFO : FAMILY_GAUGE;
+}
+
+/* ---- patterns of rows ---- */
+
+size_t
+pattern_captures (const char *pattern)
+{
+  size_t count = 0;
+
+  for (; *pattern; pattern++)
+    count += *pattern == '*' || *pattern == '#';
+  return count;
+}
+
+/* A capture is as short as may be. Patterns are short, and labels too: trying all ends costs little. */
+bool
+pattern_match (const char *pattern, const char *label, size_t length, struct capture *captures)
+{
+  while (*pattern != '*' && *pattern != '#') {
+    if (*pattern == '\0')
+      return length == 0;
+    if (length == 0 || *label != *pattern)
+      return false;
+    pattern++, label++, length--;
+  }
+  captures[0] = (struct capture){ label, length };
+  if (pattern[0] == '*' && pattern[1] == '\0')
+    return length > 0;
+  for (size_t taken = 1; taken <= length; taken++) {
+    if (*pattern == '#' && (label[taken - 1] < '0' || label[taken - 1] > '9'))
+      return false;
+    captures[0].length = taken;
+    if (pattern_match (pattern + 1, label + taken, length - taken, captures + 1))
+      return true;
+  }
+  return false;
+}

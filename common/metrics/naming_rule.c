@@ -1,0 +1,294 @@
+/* Names of what stands in no file: synop_GROUP_METRIC_UNIT; see naming.h. */
+#include "common/metrics/naming_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "synop/memory.h"
+#include "synop/report.h"
+
+#define PREFIX "synop"
+
+struct unit_form {
+  const char *suffix;
+  uint32_t per; /* a value of the unit over this is one of the suffix */
+};
+
+static struct unit_form
+unit_form (enum metric_unit unit)
+{
+  switch (unit) {
+  case UNIT_PERCENT:
+    return (struct unit_form){ "ratio", 100 };
+  case UNIT_BITS_PER_SECOND:
+    return (struct unit_form){ "bytes_per_second", 8 };
+  case UNIT_BOOLEAN:
+    return (struct unit_form){ "", 1 };
+  default:
+    return (struct unit_form){ metric_unit_name (unit), 1 };
+  }
+}
+
+/* "block device" becomes block_device. Prometheus has labels of its own called job and instance. */
+static char *
+label_name (struct naming *naming, const char *text)
+{
+  char *name = naming_keep (naming, memory_string (text));
+
+  for (char *at = name; *at; at++) {
+    if (*at >= 'A' && *at <= 'Z')
+      *at = (char) (*at - 'A' + 'a');
+    if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9')))
+      *at = '_';
+  }
+  if (name[0] == '\0' || (name[0] >= '0' && name[0] <= '9'))
+    return naming_keep (naming, memory_format ("row%s", name));
+  if (strcmp (name, "job") == 0 || strcmp (name, "instance") == 0)
+    return naming_keep (naming, memory_format ("%s_id", name));
+  return name;
+}
+
+/* ---- families ---- */
+
+static bool
+plan_has_family (const struct naming_plan *plan, size_t family)
+{
+  for (size_t i = 0; i < plan->entry_count; i++)
+    if (plan->entries[i].family == family)
+      return true;
+  return false;
+}
+
+/* What a family of the rule is of: it has the same name in every schema. */
+struct origin {
+  const char *group, *metric; /* "": the group's texts, or whether it could be read */
+};
+
+static bool
+origin_equal (const struct naming_family *family, const struct origin *origin)
+{
+  return family->group != NULL && strcmp (family->group, origin->group) == 0 &&
+         strcmp (family->metric, origin->metric) == 0;
+}
+
+/* The family of that name, made if there is none. SIZE_MAX: the name is taken. */
+static size_t
+family_take (struct naming *naming, const struct naming_plan *plan, const char *name, enum metric_family_type type,
+             const char *help, const struct origin *origin)
+{
+  size_t family = naming_find_family (naming, name);
+  struct naming_family made = { .public = { name, NULL, type } };
+
+  if (family == SIZE_MAX) {
+    made.public.help = naming_keep (naming, memory_string (help));
+    made.group = naming_keep (naming, memory_string (origin->group));
+    made.metric = naming_keep (naming, memory_string (origin->metric));
+    return naming_add_family (naming, &made);
+  }
+  if (!origin_equal (naming->families[family], origin) || naming->families[family]->public.type != type ||
+      plan_has_family (plan, family))
+    return SIZE_MAX;
+  return family;
+}
+
+/* GROUP_METRIC_UNIT_total: "total" and "count" at a metric's end say something else there, and a unit is not said twice.
+ * Where another metric has that name (gpu.nvlink_tx and gpu_nvlink.tx) what a row is stands between, or a number. */
+static char *
+metric_family_name (struct naming *naming, const struct group *group, const char *row_name, const struct metric *metric,
+                    unsigned tries)
+{
+  const char *unit = unit_form (metric->unit).suffix;
+  char *end = naming_keep (naming, memory_format ("_%s", unit)), *name;
+  bool strip = (text_ends_with (metric->name, "_total") || text_ends_with (metric->name, "_count")) &&
+               (metric->kind == COUNTER || unit[0] == '\0');
+  bool flag = strip && metric->unit == UNIT_BOOLEAN;
+  int length = (int) strlen (metric->name) - (strip && !flag ? (int) strlen ("_total") : 0);
+  char number[16] = "";
+
+  if (tries > 1)
+    snprintf (number, sizeof number, "_%u", tries);
+  name = naming_keep (naming, memory_format (PREFIX "_%s%s%s_%.*s%s", group->name, tries == 1 ? "_" : "",
+                                             tries == 1 ? row_name : "", length, metric->name, flag ? "_flag" : ""));
+  return naming_keep (naming, memory_format ("%s%s%s%s", name, unit[0] && !text_ends_with (name, end) ? end : "",
+                                             number, metric->kind == COUNTER ? "_total" : ""));
+}
+
+static size_t
+metric_family (struct naming *naming, const struct naming_plan *plan, const struct group *group, const char *row_name,
+               const struct metric *metric)
+{
+  enum metric_family_type type = metric->kind == COUNTER ? FAMILY_COUNTER : FAMILY_GAUGE;
+  struct origin origin = { group->name, metric->name };
+  size_t family = SIZE_MAX;
+
+  for (unsigned tries = 0; family == SIZE_MAX; tries++)
+    family = family_take (naming, plan, metric_family_name (naming, group, row_name, metric, tries), type, metric->help,
+                          &origin);
+  return family;
+}
+
+/* synop_GROUP_info, unless a group of facts has that name. */
+static char *
+texts_family_name (struct naming *naming, const struct schema *schema, const struct group *group, bool of_node,
+                   unsigned tries)
+{
+  char *facts = naming_keep (naming, memory_format ("%s_info", group->name));
+  const char *middle = of_node && group->rows_name[0]                  ? "_node"
+                       : schema_find_group (schema, facts) != SIZE_MAX ? "_texts"
+                                                                       : "";
+  const char *end = middle[0] == '\0' && text_ends_with (group->name, "_info") ? "" : "_info";
+  char number[16] = "";
+
+  if (tries > 0)
+    snprintf (number, sizeof number, "_%u", tries + 1);
+  return naming_keep (naming,
+                      memory_format (PREFIX "_%s%s%s%s", group->name, middle, number, tries > 0 ? "_info" : end));
+}
+
+static size_t
+texts_family (struct naming *naming, const struct naming_plan *plan, const struct schema *schema,
+              const struct group *group, bool of_node)
+{
+  struct origin origin = { group->name, of_node ? "of the node" : "" };
+  size_t family = SIZE_MAX;
+
+  for (unsigned tries = 0; family == SIZE_MAX; tries++)
+    family = family_take (naming, plan, texts_family_name (naming, schema, group, of_node, tries), FAMILY_INFO,
+                          group->help, &origin);
+  return family;
+}
+
+/* ---- what stands in files ---- */
+
+struct covered {
+  bool whole;
+  const char **patterns; /* of rows that do */
+  size_t count;
+};
+
+static struct covered
+metric_covered (struct naming *naming, const struct schema *schema, size_t group, size_t column)
+{
+  bool text = schema->groups[group]->metrics[column].kind == TEXT;
+  struct covered covered = { 0 };
+  size_t row_group, row_column;
+
+  for (size_t i = 0; i < naming->row_count; i++) {
+    const struct name_row *row = &naming->rows[i];
+
+    if (!name_row_applies (row, schema, &row_group, &row_column) || row_group != group || row_column != column ||
+        (text && row->number_count == 0))
+      continue;
+    covered.whole = covered.whole || row->rows == NULL || strcmp (row->rows, "*") == 0;
+    covered.patterns = memory_resize (covered.patterns, covered.count + 1, sizeof *covered.patterns);
+    covered.patterns[covered.count++] = row->rows;
+  }
+  naming_keep (naming, covered.patterns);
+  return covered;
+}
+
+/* ---- entries ---- */
+
+static struct name_labels
+labels_make (struct naming *naming, size_t room)
+{
+  return (struct name_labels){ naming_keep (naming, memory_new (room, sizeof (struct name_label))), 0 };
+}
+
+static void
+label_add (struct naming *naming, struct name_labels *labels, const char *name, struct name_part part)
+{
+  struct name_part *kept = naming_keep (naming, memory_new (1, sizeof *kept));
+
+  *kept = part;
+  labels->list[labels->count++] = (struct name_label){ name, kept, 1 };
+}
+
+static void
+number_entry (struct naming *naming, struct naming_plan *plan, const struct schema *schema, size_t group, size_t column,
+              const char *row_name)
+{
+  const struct metric *metric = &schema->groups[group]->metrics[column];
+  struct covered covered = metric_covered (naming, schema, group, column);
+  struct name_labels labels = labels_make (naming, 1);
+  struct plan_entry *entry;
+  size_t family;
+
+  if (covered.whole)
+    return;
+  family = metric_family (naming, plan, schema->groups[group], row_name, metric);
+  entry = plan_add_entry (plan, family, group, column, metric, 1, unit_form (metric->unit).per);
+  entry->except = covered.patterns;
+  entry->except_count = covered.count;
+  if (!entry->of_node)
+    label_add (naming, &labels, row_name, (struct name_part){ .kind = PART_ROW });
+  plan_labels (naming, entry, &labels, schema);
+}
+
+/* The texts of a group's node, or of its rows, are labels of one family. */
+static void
+texts_entry (struct naming *naming, struct naming_plan *plan, const struct schema *schema, size_t group, bool of_node,
+             const char *row_name)
+{
+  const struct group *declared = schema->groups[group];
+  struct name_labels labels = labels_make (naming, declared->metric_count + 1);
+  size_t named = of_node ? 0 : 1;
+  struct plan_entry *entry;
+
+  if (!of_node)
+    label_add (naming, &labels, row_name, (struct name_part){ .kind = PART_ROW });
+  for (size_t i = 0; i < declared->metric_count; i++) {
+    const struct metric *metric = &declared->metrics[i];
+    char *name = label_name (naming, metric->name);
+
+    if (metric->kind != TEXT || ((metric->flags & METRIC_OF_NODE) != 0) != of_node ||
+        strcmp (metric->name, REPORT_ROW_ERROR) == 0 || metric_covered (naming, schema, group, i).whole)
+      continue;
+    if (!of_node && strcmp (name, row_name) == 0)
+      name = naming_keep (naming, memory_format ("%s_text", name));
+    label_add (naming, &labels, name, (struct name_part){ .kind = PART_METRIC, .text = metric->name });
+  }
+  if (labels.count == named)
+    return;
+  entry =
+      plan_add_entry (plan, texts_family (naming, plan, schema, declared, of_node), group, COLUMN_TEXTS, NULL, 1, 1);
+  entry->of_node = of_node;
+  entry->info = true;
+  plan_labels (naming, entry, &labels, schema);
+}
+
+/* Whether a group's values could be read. */
+static void
+group_entry (struct naming *naming, struct naming_plan *plan, const struct schema *schema, size_t group, size_t family)
+{
+  static const struct name_number numbers[] = { { "", 1 }, { NULL, 0 } };
+  const char *name = naming_keep (naming, memory_string (schema->groups[group]->name));
+  struct name_labels labels = labels_make (naming, 1);
+  struct plan_entry *entry = plan_add_entry (plan, family, group, COLUMN_ERROR, NULL, 1, 1);
+
+  entry->numbers = numbers;
+  entry->number_count = sizeof numbers / sizeof numbers[0];
+  label_add (naming, &labels, "group", (struct name_part){ .kind = PART_TEXT, .text = name, .length = strlen (name) });
+  plan_labels (naming, entry, &labels, schema);
+}
+
+void
+rule_add_entries (struct naming *naming, struct naming_plan *plan, const struct schema *schema)
+{
+  static const struct origin up = { "", "" };
+  size_t family = family_take (naming, plan, PREFIX "_group_up", FAMILY_GAUGE,
+                               "1 while all values of a group could be read, else 0.", &up);
+
+  for (size_t i = 0; i < schema->group_count; i++) {
+    const struct group *group = schema->groups[i];
+    const char *row_name = label_name (naming, group->row);
+
+    for (size_t column = 0; column < group->metric_count; column++)
+      if (group->metrics[column].kind != TEXT)
+        number_entry (naming, plan, schema, i, column, row_name);
+    texts_entry (naming, plan, schema, i, true, row_name);
+    texts_entry (naming, plan, schema, i, false, row_name);
+    if (family != SIZE_MAX)
+      group_entry (naming, plan, schema, i, family);
+  }
+}

@@ -1,0 +1,15 @@
+/* Did you mean: the candidate that looks most like a word. */
+#ifndef SYNOP_CONFIG_SUGGEST_H
+#define SYNOP_CONFIG_SUGGEST_H
+
+#include <stddef.h>
+
+#define SUGGESTION_MAX 64
+struct suggestion {
+  const char *word;
+  char best[SUGGESTION_MAX + 1]; /* "" when none looks much like it */
+  size_t distance;
+};
+void suggestion_consider (struct suggestion *suggestion, const char *candidate);
+
+#endif

@@ -1,0 +1,50 @@
+/* Prometheus' text format 0.0.4, and OpenMetrics 1.0.
+ *
+ * OpenMetrics calls a counter whose name does not end in _total, as some foreign ones, unknown, and an info family whose
+ * name does not end in _info a gauge: their names stay as they are in 0.0.4. */
+#ifndef SYNOP_EXPOSITION_H
+#define SYNOP_EXPOSITION_H
+
+#include "synop/buffer.h"
+#include "synop/naming.h"
+#include "synop/series.h"
+
+enum exposition_format { EXPOSITION_TEXT, EXPOSITION_OPENMETRICS };
+const char *exposition_content_type (enum exposition_format format);
+
+/* ---- values of nodes ---- */
+
+struct exposition {
+  enum exposition_format format;
+  bool instances; /* each series has the label instance, the node's name */
+  /* The rest is private. */
+  const struct metric_family *family; /* whose lines are being written */
+  struct series_walk walk;
+};
+
+/* The nodes have to stay where they are while it is written; their tables may change between two pieces. */
+void exposition_begin (struct exposition *exposition, enum exposition_format format, bool instances,
+                       const struct naming *naming, const struct series_node *nodes, size_t count);
+/* Adds whole lines, until `out` holds `limit` bytes or more. False: that was all. Families that are made by code may
+ * follow then, and the end. */
+bool exposition_next (struct exposition *exposition, struct buffer *out, size_t limit);
+
+/* ---- families that are made by code ---- */
+
+struct exposition_label {
+  const char *name, *value;
+};
+
+/* Its HELP and TYPE; all its samples follow, before another family's. */
+void exposition_family (struct buffer *out, enum exposition_format format, const struct metric_family *family);
+/* time_ns: 0: none. A counter's or info's name has its _total or _info, as the family's. */
+void exposition_sample (struct buffer *out, enum exposition_format format, const struct metric_family *family,
+                        const struct exposition_label *labels, size_t count, double value, int64_t time_ns);
+
+/* ---- both ---- */
+
+void exposition_end (struct buffer *out, enum exposition_format format); /* OpenMetrics: # EOF */
+/* A label's value, without quotes around it. */
+void exposition_escape (struct buffer *out, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,77 @@
+/* Values of nodes as series of families: a walk over the newest tables of many nodes, family by family, and within a
+ * family node by node, as every text format wants it. */
+#ifndef SYNOP_SERIES_H
+#define SYNOP_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+#include "synop/naming.h"
+#include "synop/table.h"
+
+/* A group's newest table. */
+struct series_table {
+  const struct table *table;  /* NULL: there is none */
+  const struct table *before; /* the one before it, for rates; NULL: there is none */
+  int64_t time_ns;            /* since 1970; 0: its series have no time */
+};
+
+/* What is known of a node. */
+struct series_node {
+  const char *name;
+  const struct naming_plan *plan;    /* of its schema */
+  const struct series_table *tables; /* as many as the schema has groups */
+  int64_t time_ns;                   /* of its newest frame; 0: not known */
+};
+
+/* The nodes have to stay where they are while they are walked; what they hold may change between two steps. */
+struct series_walk {
+  const struct naming *naming;
+  const struct series_node *nodes;
+  size_t node_count;
+  size_t family, node, entry, row; /* what comes next */
+};
+
+/* digits / 10^places with its sign, or a floating point number. */
+struct series_value {
+  bool real, negative;
+  int places;
+  uint64_t digits;
+  double number;
+};
+
+/* A series' newest value. Valid until its table changes. */
+struct series {
+  const struct metric_family *family;
+  const struct series_node *node;
+  struct series_value value;
+  int64_t time_ns; /* 0: none */
+  /* The rest is private. */
+  const struct plan_entry *entry;
+  const struct table *table;
+  size_t row;
+  struct series_text {
+    const char *at;
+    size_t length;
+  } label, captures[4];
+};
+
+void series_begin (struct series_walk *walk, const struct naming *naming, const struct series_node *nodes,
+                   size_t count);
+/* False: that was all. Values that are missing are left out. */
+bool series_next (struct series_walk *walk, struct series *series);
+
+double series_number (const struct series *series);
+
+/* Its labels without the node's name, in no order; an empty one stands for none. Texts lie in `texts`, which is cleared
+ * first, from `offset` on. Returns how many there are; `labels` has room for SERIES_LABELS_MAX. */
+#define SERIES_LABELS_MAX 520
+struct series_label {
+  const char *name;
+  size_t offset, length;
+};
+size_t series_labels (const struct series *series, struct series_label *labels, struct buffer *texts);
+
+#endif
