@@ -1,5 +1,6 @@
 /* "Did you mean": the fewest letters to add, drop, change or swap with their neighbours. */
 #include "synop/config_suggest.h"
+#include "synop/config.h"
 
 #include <string.h>
 

@@ -63,12 +63,14 @@ machine_sample (const char *root)
 {
   struct sampled *sampled = memory_new (sampler_count, sizeof *sampled);
   const struct table **tables = memory_new (sampler_count, sizeof *tables);
-  char self[400] = "", library[512];
+  char self[400] = "";
+  struct agent_options *options;
 
   assert_true (readlink ("/proc/self/exe", self, sizeof self - 1) > 0);
-  snprintf (library, sizeof library, "%s/../lib/libnvidia-ml.so.1", dirname (self));
+  options = options_for (root, "[gpu]\nlibrary = %s/../lib/libnvidia-ml.so.1\ndcgm = off\n[neuron]\ncommand = off\n",
+                         dirname (self));
   for (size_t i = 0; i < sampler_count; i++) {
-    sampled[i].context = (struct sampler_context){ .gpu_library = library, .dcgm = "off", .neuron_command = "off" };
+    sampled[i].options = options;
     sampled_open (&sampled[i], samplers[i], root);
     for (int times = 0; times < 2; times++) {
       if (samplers[i]->may_block)
@@ -80,6 +82,7 @@ machine_sample (const char *root)
   tables_send (tables);
   for (size_t i = 0; i < sampler_count; i++)
     sampled_close (&sampled[i]);
+  agent_options_destroy (options);
   free (sampled);
   free (tables);
 }
