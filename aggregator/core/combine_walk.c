@@ -105,7 +105,7 @@ group_values (const struct combine *combine, const struct combined_group *group)
 static struct combine_end
 end_of_rows (const struct combined_row *row)
 {
-  return (struct combine_end){ row->value, row->node, row->label.length ? row->label.data : "", row->label.length };
+  return (struct combine_end){ row->value, row->node, row->label.data, row->label.length };
 }
 
 static void
