@@ -12,6 +12,7 @@
 #include "agent/groups.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
+#include "agent/names_command.h"
 #include "agent/neuron/neuron.h"
 #include "agent/options.h"
 #include "agent/output.h"
@@ -259,6 +260,8 @@ main (int argc, char **argv)
   footprint_prepare ();
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return keys_command (argc - 1, argv + 1);
+  if (argc > 1 && strcmp (argv[1], "names") == 0)
+    return names_command (argc - 1, argv + 1);
 
   if (options_read (&options, argc, argv, &error) < 0) {
     rc = fail (EXIT_USAGE, &error);

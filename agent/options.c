@@ -363,6 +363,7 @@ static const char help_head[] =
     "       synop-agent --once | --count N                       one report, or N of them\n"
     "       synop-agent --list-groups [--json | --markdown]      every group and metric\n"
     "       synop-agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"
+    "       synop-agent names SET...                             checks names files for Prometheus\n"
     "       synop-agent run --job NAME [--] COMMAND              runs a command as a job, where there is no scheduler\n"
     "\n"
     "Samples this machine every second: CPUs, memory, disks, file systems, network, InfiniBand, and more. Each\n"
