@@ -311,15 +311,19 @@ slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
 void
 sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock)
 {
+  int64_t earliest_ns = sampling_next_due (sampling) - sampling_shortest_period (sampling) / 2;
+
   sampling->clock = *clock;
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
+    int64_t after_ns = slot->due_ns - slot->period_ns / 2;
 
     if (slot->due_ns == INT64_MAX)
       continue;
     /* The instant nearest to the one that was planned: a mapping that became a little better moves it by microseconds,
-     * and must not make it go by, even if that means that it was a moment ago. */
-    slot->due_ns = sampling_next_instant (clock, slot->due_ns - slot->period_ns / 2, slot->period_ns);
+     * and must not make it go by, even if that means that it was a moment ago. Of a long period the nearest may be
+     * seconds ago, where nothing else is sampled: the next one then. */
+    slot->due_ns = sampling_next_instant (clock, after_ns > earliest_ns ? after_ns : earliest_ns, slot->period_ns);
   }
 }
 

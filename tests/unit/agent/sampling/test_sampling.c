@@ -210,6 +210,34 @@ test_groups_meet_at_common_multiples (void **state)
   sampling_destroy (sampling);
 }
 
+/* The first samples are planned by the node's own clock; then cluster time is known. Of a long period the nearest instant
+ * may be seconds ago: it is never sampled between the instants of the others. */
+static void
+test_clock_is_set_before_the_first_sample (void **state)
+{
+  const struct sampler *list[] = { &fast, &slow };
+  const int64_t periods[] = { S, 10 * S };
+  struct sample sample;
+
+  (void) state;
+  for (int64_t ahead = -12 * S + 100 * MS; ahead < 12 * S; ahead += 700 * MS) {
+    const struct sampling_clock clock = { 99 * S, 99 * S + ahead, 0 };
+    struct sampling *sampling = sampling_create (list, periods, 2, &context);
+    int64_t due;
+
+    sampling_start (sampling, 100 * S);
+    sampling_set_clock (sampling, &clock);
+    due = sampling_next_due (sampling);
+    assert_in_range (due, 100 * S - 500 * MS, 100 * S + 500 * MS);
+    for (int i = 0; i < 25; i++, due += S) {
+      assert_int_equal (sampling_next_due (sampling), due);
+      sampling_run (sampling, due, &sample);
+      assert_string_equal (names (&sample), (due + ahead) % (10 * S) == 0 ? "fast slow" : "fast");
+    }
+    sampling_destroy (sampling);
+  }
+}
+
 static void
 test_disabled_group (void **state)
 {
@@ -472,6 +500,7 @@ main (void)
     cmocka_unit_test (test_next_instant_elsewhere),
     cmocka_unit_test (test_instants_follow_each_other),
     cmocka_unit_test (test_groups_meet_at_common_multiples),
+    cmocka_unit_test (test_clock_is_set_before_the_first_sample),
     cmocka_unit_test (test_disabled_group),
     cmocka_unit_test (test_late_wake_does_not_burst),
     cmocka_unit_test (test_failure_is_told_in_the_table),
