@@ -12,7 +12,6 @@
 #include "synop/config.h"
 #include "synop/frame.h"
 #include "synop/key_folder.h"
-#include "synop/keys.h"
 #include "synop/log.h"
 
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };

@@ -111,8 +111,7 @@ text_list (struct buffer *out, const struct group *const *groups, size_t count)
 static void
 json_member (struct json *json, const char *key, const char *text)
 {
-  json_key (json, key);
-  json_text (json, text ? text : "");
+  json_text (json_key (json, key), text ? text : "");
 }
 
 static void
@@ -124,14 +123,11 @@ json_group (struct json *json, const struct group *group)
   json_member (json, "row", group->row);
   json_member (json, "rows_name", group->rows_name);
   json_member (json, "fold_name", group->fold_name);
-  json_key (json, "once");
-  json_bool (json, group->flags & GROUP_ONCE);
-  json_key (json, "by_rows");
-  json_bool (json, group->flags & GROUP_ROWS);
+  json_bool (json_key (json, "once"), group->flags & GROUP_ONCE);
+  json_bool (json_key (json, "by_rows"), group->flags & GROUP_ROWS);
   json_member (json, "help", group->help);
   json_member (json, "left_out", group->left_out);
-  json_key (json, "metrics");
-  json_array (json);
+  json_array (json_key (json, "metrics"));
   for (size_t k = 0; k < group->metric_count; k++) {
     const struct metric *metric = &group->metrics[k];
 
@@ -140,14 +136,10 @@ json_group (struct json *json, const struct group *group)
     json_member (json, "kind", metric_kind_name (metric->kind));
     json_member (json, "unit", metric_unit_name (metric->unit));
     json_member (json, "fold", metric_fold_name (metric->fold));
-    json_key (json, "share");
-    json_bool (json, metric->flags & METRIC_SHARE);
-    json_key (json, "of_node");
-    json_bool (json, !is_of_rows (metric));
-    json_key (json, "counts");
-    json_bool (json, metric->flags & METRIC_COUNTS);
-    json_key (json, "shared");
-    json_bool (json, metric->flags & METRIC_SHARED);
+    json_bool (json_key (json, "share"), metric->flags & METRIC_SHARE);
+    json_bool (json_key (json, "of_node"), !is_of_rows (metric));
+    json_bool (json_key (json, "counts"), metric->flags & METRIC_COUNTS);
+    json_bool (json_key (json, "shared"), metric->flags & METRIC_SHARED);
     json_member (json, "help", metric->help);
     json_object_end (json);
   }
@@ -161,8 +153,7 @@ json_list (struct buffer *out, const struct group *const *groups, size_t count)
   struct json json = { 0 };
 
   json_object (&json);
-  json_key (&json, "groups");
-  json_array (&json);
+  json_array (json_key (&json, "groups"));
   for (size_t i = 0; i < count; i++)
     json_group (&json, groups[i]);
   json_array_end (&json);

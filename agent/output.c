@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/memory.h"
 
 struct output {
@@ -35,30 +36,12 @@ output_claim (void)
       abort ();
 }
 
-static int
-write_all (const char *bytes, size_t length)
-{
-  while (length != 0) {
-    ssize_t written = write (STDOUT_FILENO, bytes, length);
-
-    if (written < 0 && errno == EAGAIN)
-      poll (&(struct pollfd){ .fd = STDOUT_FILENO, .events = POLLOUT }, 1, -1);
-    else if (written < 0 && errno != EINTR)
-      return -errno;
-    else if (written > 0) {
-      bytes += written;
-      length -= (size_t) written;
-    }
-  }
-  return 0;
-}
-
 int
 output_text (const struct buffer *text, struct error *error)
 {
-  int rc = write_all (text->data, text->length);
-
-  return rc == 0 || rc == -EPIPE ? 0 : error_set (error, "cannot write to standard output: %s", strerror (-rc));
+  if (file_write (STDOUT_FILENO, text->data, text->length) == 0 || errno == EPIPE)
+    return 0;
+  return error_set (error, "cannot write to standard output: %s", strerror (errno));
 }
 
 static void
@@ -75,7 +58,7 @@ static int
 output_write (struct output *output)
 {
   if (!output->watch) {
-    int rc = write_all (output->bytes.data, output->bytes.length);
+    int rc = file_write (STDOUT_FILENO, output->bytes.data, output->bytes.length) < 0 ? -errno : 0;
 
     output->written = output->bytes.length;
     return rc;

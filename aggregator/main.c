@@ -2,14 +2,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "aggregator/command/check.h"
-#include "aggregator/command/client.h"
+#include "aggregator/command/commands.h"
 #include "aggregator/command/export.h"
-#include "aggregator/command/job_command.h"
-#include "aggregator/command/job_list_command.h"
-#include "aggregator/command/keys_command.h"
-#include "aggregator/command/replay.h"
-#include "aggregator/command/report_command.h"
 #include "aggregator/config/options.h"
 #include "aggregator/server/server.h"
 #include "aggregator/stream/standard_output.h"

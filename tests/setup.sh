@@ -82,6 +82,7 @@ find_missing ()
   need libsodium-dev libsodium-devel library libsodium
   need libinih-dev inih-devel library inih
   need libjansson-dev jansson-devel library jansson
+  need uthash-dev uthash-devel header uthash.h
   need libsqlite3-dev sqlite-devel library sqlite3
   need libzstd-dev libzstd-devel library libzstd
   need libhdf5-dev hdf5-devel library hdf5 hdf5-serial

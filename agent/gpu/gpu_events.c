@@ -10,6 +10,7 @@
 
 #include "agent/gpu/gpu.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -37,8 +38,7 @@ gpu_events_create (const char *root)
 void
 gpu_events_destroy (struct gpu_events *events)
 {
-  if (events->fd >= 0)
-    close (events->fd);
+  file_close (&events->fd);
   free (events->kmsg);
   free (events);
 }

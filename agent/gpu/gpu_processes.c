@@ -8,6 +8,7 @@
 #include "agent/gpu/gpu.h"
 #include "agent/gpu/gpu_seen.h"
 #include "agent/gpu/pid_map.h"
+#include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -76,10 +77,7 @@ need_bytes (struct gpu_processes *processes, size_t bytes)
 static void
 take_found (struct gpu_processes *processes, size_t width, uint32_t count, enum gpu_process_kind kind)
 {
-  if (processes->found_count + count > processes->found_room) {
-    processes->found_room = 2 * (processes->found_count + count);
-    processes->found = memory_resize (processes->found, processes->found_room, sizeof *processes->found);
-  }
+  array_reserve (processes->found, processes->found_room, processes->found_count + count);
   for (uint32_t i = 0; i < count; i++) {
     struct nvml_process process; /* the older ones are the beginning of the newer ones */
 
@@ -121,11 +119,7 @@ read_list (struct gpu_processes *processes, struct gpus *gpus, size_t at, nvml_p
 static void
 add (struct gpu_processes *processes, const struct gpu_process *process)
 {
-  if (processes->count == processes->room) {
-    processes->room = processes->room ? 2 * processes->room : 32;
-    processes->list = memory_resize (processes->list, processes->room, sizeof *processes->list);
-  }
-  processes->list[processes->count++] = *process;
+  *array_add (processes->list, processes->count, processes->room) = *process;
 }
 
 /* A process may stand in more than one list; the first counts. */

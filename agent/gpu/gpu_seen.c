@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "synop/array.h"
 #include "synop/memory.h"
 
 struct gpu_seen {
@@ -50,16 +51,6 @@ gpu_seen_destroy (struct gpu_seen *seen)
 }
 
 static void
-need_gpus (struct gpu_view *view, size_t count)
-{
-  if (count > view->gpu_room) {
-    view->gpus = memory_resize (view->gpus, count, sizeof *view->gpus);
-    view->gpu_room = count;
-  }
-  view->gpu_count = count;
-}
-
-static void
 set_processes (struct gpu_view *view, const struct gpu_process *processes, size_t count)
 {
   if (count > view->process_room) {
@@ -73,18 +64,9 @@ set_processes (struct gpu_view *view, const struct gpu_process *processes, size_
 }
 
 static void
-need_jobs (struct gpu_jobs *jobs, size_t count)
-{
-  if (count > jobs->room) {
-    jobs->room = 2 * count;
-    jobs->list = memory_resize (jobs->list, jobs->room, sizeof *jobs->list);
-  }
-}
-
-static void
 jobs_copy (struct gpu_jobs *to, const struct gpu_jobs *from)
 {
-  need_jobs (to, from->count);
+  array_reserve (to->list, to->room, from->count);
   to->count = from->count;
   if (from->count)
     memcpy (to->list, from->list, from->count * sizeof *from->list);
@@ -94,7 +76,8 @@ struct seen_gpu *
 gpu_seen_begin (struct gpu_seen *seen, size_t count)
 {
   pthread_mutex_lock (&seen->lock);
-  need_gpus (&seen->view, count);
+  array_reserve (seen->view.gpus, seen->view.gpu_room, count);
+  seen->view.gpu_count = count;
   return seen->view.gpus;
 }
 
@@ -124,7 +107,8 @@ void
 gpu_view_take (struct gpu_view *view, struct gpu_seen *seen)
 {
   pthread_mutex_lock (&seen->lock);
-  need_gpus (view, seen->view.gpu_count);
+  array_reserve (view->gpus, view->gpu_room, seen->view.gpu_count);
+  view->gpu_count = seen->view.gpu_count;
   if (view->gpu_count)
     memcpy (view->gpus, seen->view.gpus, view->gpu_count * sizeof *view->gpus);
   set_processes (view, seen->view.processes, seen->view.process_count);
@@ -138,7 +122,7 @@ gpu_view_name_jobs (struct gpu_view *view, struct gpu_seen *seen, gpu_job_fn *fi
 {
   struct gpu_jobs *named = &view->named;
 
-  need_jobs (named, view->process_count);
+  array_reserve (named->list, named->room, view->process_count);
   named->count = 0;
   for (size_t i = 0; i < view->process_count; i++) {
     const struct gpu_process *process = &view->processes[i];

@@ -12,6 +12,7 @@
 #include "agent/gpu/gpu_read.h"
 #include "agent/gpu/gpu_seen.h"
 #include "agent/sampling/sampler.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 static const struct group group = {
@@ -94,10 +95,7 @@ number (const struct table *table, size_t row, size_t column)
 static struct seen_gpu *
 note_seen (struct gpu_group *gpu_group, const struct table *table, size_t first)
 {
-  if (table->rows > gpu_group->room) {
-    gpu_group->room = table->rows;
-    gpu_group->seen = memory_resize (gpu_group->seen, gpu_group->room, sizeof *gpu_group->seen);
-  }
+  array_reserve (gpu_group->seen, gpu_group->room, table->rows);
   for (size_t i = first; i < table->rows; i++)
     gpu_group->seen[i] =
         (struct seen_gpu){ .utilization = number (table, i, UTILIZATION), .energy_mj = number (table, i, ENERGY) };

@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "agent/source/library.h"

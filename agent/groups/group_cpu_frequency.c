@@ -9,7 +9,6 @@
  * which does not sleep. Machines without frequency scaling, most virtual ones, have /proc/cpuinfo alone; there the
  * files are looked for now and then. A CPU of which neither tells has no row. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>

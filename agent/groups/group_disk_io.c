@@ -17,10 +17,10 @@
 
 #include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
-#include "agent/source/glob_list.h"
 #include "agent/source/layers.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"
+#include "synop/globs.h"
 #include "synop/memory.h"
 
 #define COUNT(NAME, COLUMN, HELP)                                                                                      \
@@ -201,7 +201,7 @@ device_decide (struct disk_io *state, struct device *device)
 
   device->unknown = device->counts = false;
   state->changed = true;
-  device->shown = !glob_list_matches (state->exclude, device->name);
+  device->shown = !globs_list_matches (state->exclude, device->name);
   if (!device->shown)
     return;
   if (state->block_folder == NULL) {

@@ -21,7 +21,6 @@
  * number. "A+B": the sum of two, where there is a B. "FILE:16": it stops at the end of 16 bits. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,18 +11,18 @@
  * Asking a driver for its speed takes the lock of the whole network configuration, so that is done seldom. */
 #include <errno.h>
 #include <net/if.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/sampling/bounds.h"
 #include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
-#include "agent/source/glob_list.h"
 #include "agent/source/layers.h"
 #include "agent/source/paired.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"
+#include "synop/array.h"
+#include "synop/globs.h"
 #include "synop/memory.h"
 
 #define SPEED_SAMPLES 60      /* the speed is asked for in one of so many samples, and when the carrier changes */
@@ -192,16 +192,13 @@ interface_find (struct network *network, struct scan name, size_t at)
     if (is_named (&network->interfaces[i], &name))
       return &network->interfaces[i];
 
-  if (network->count == network->capacity) {
-    network->capacity = network->capacity ? 2 * network->capacity : 16;
-    network->interfaces = memory_resize (network->interfaces, network->capacity, sizeof *network->interfaces);
-  }
+  array_reserve (network->interfaces, network->capacity, network->count + 1);
   if (at > network->count)
     at = network->count;
   interface = &network->interfaces[at];
   memmove (interface + 1, interface, (network->count++ - at) * sizeof *interface);
   text = memory_copy (name.at, scan_length (&name));
-  *interface = (struct interface){ .name = text, .excluded = glob_list_matches (network->options->exclude, text) };
+  *interface = (struct interface){ .name = text, .excluded = globs_list_matches (network->options->exclude, text) };
   interface_place (network, interface);
   reader_init (&interface->carrier, network->context->root, "/sys/class/net/%s/carrier", text);
   return interface;

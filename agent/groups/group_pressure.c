@@ -6,7 +6,6 @@
  * A source below is RESOURCE.KIND.KEY: "memory.some.avg10"; '?' before it: not every kernel has it. "cpu" has no "full"
  * line before 5.13; "irq" has no "some" line, and is there when the kernel accounts for interrupts' time. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/sampling/sampler.h"

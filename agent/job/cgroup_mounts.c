@@ -108,12 +108,6 @@ cgroup_mounts_destroy (struct cgroup_mounts *mounts)
   free (mounts);
 }
 
-const char *
-cgroup_mounts_root (const struct cgroup_mounts *mounts)
-{
-  return mounts->root;
-}
-
 /* A word of a list with commas. */
 static bool
 list_has (const char *list, size_t length, const char *word)

@@ -12,7 +12,6 @@ struct cgroup_mounts *cgroup_mounts_create (const char *root); /* "" is the mach
 void cgroup_mounts_destroy (struct cgroup_mounts *mounts);
 /* Looks again. */
 void cgroup_mounts_refresh (struct cgroup_mounts *mounts);
-const char *cgroup_mounts_root (const struct cgroup_mounts *mounts);
 
 /* The line's hierarchy has this controller of cgroup v1. */
 bool cgroup_line_has (const struct cgroup_line *line, const char *controller);

@@ -19,6 +19,7 @@
 #include "agent/gpu/gpu_seen.h"
 #include "agent/job/job_group.h"
 #include "agent/sampling/sampler.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 #define TEXT_SIZE 512
@@ -124,10 +125,7 @@ energy_grow (struct job_gpu *job_gpu)
     if (same && now->energy_mj != UINT64_MAX && now->energy_mj >= last->energy_mj)
       job_gpu->grown_mj[i] = now->energy_mj - last->energy_mj;
   }
-  if (view->gpu_count > job_gpu->last_room) {
-    job_gpu->last_room = view->gpu_count;
-    job_gpu->last = memory_resize (job_gpu->last, job_gpu->last_room, sizeof *job_gpu->last);
-  }
+  array_reserve (job_gpu->last, job_gpu->last_room, view->gpu_count);
   if (view->gpu_count)
     memcpy (job_gpu->last, view->gpus, view->gpu_count * sizeof *job_gpu->last);
   job_gpu->last_count = view->gpu_count;
@@ -141,11 +139,7 @@ energy_of (struct job_gpu *job_gpu, const char *label)
   for (size_t i = 0; i < job_gpu->energy_count; i++)
     if (strcmp (job_gpu->energies[i].label, label) == 0)
       return &job_gpu->energies[i];
-  if (job_gpu->energy_count == job_gpu->energy_room) {
-    job_gpu->energy_room = 2 * job_gpu->energy_room + 8;
-    job_gpu->energies = memory_resize (job_gpu->energies, job_gpu->energy_room, sizeof *energy);
-  }
-  energy = &job_gpu->energies[job_gpu->energy_count++];
+  energy = array_add (job_gpu->energies, job_gpu->energy_count, job_gpu->energy_room);
   *energy = (struct energy){ .lives = true };
   snprintf (energy->label, sizeof energy->label, "%s", label);
   return energy;

@@ -1,6 +1,5 @@
 /* job_memory: what the processes of each job hold, and what its cgroup says. */
 #include "agent/job/job_group.h"
-#include "agent/sampling/bounds.h"
 #include "agent/sampling/sampler.h"
 
 enum column {

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
 
@@ -117,18 +118,6 @@ index_read (struct job_book *book, uint64_t now_s)
   }
 }
 
-static void
-make_folder (const char *path)
-{
-  char *folder = memory_string (path), *slash = strrchr (folder, '/');
-
-  if (slash && slash != folder) {
-    *slash = '\0';
-    mkdir (folder, 0750);
-  }
-  free (folder);
-}
-
 static int
 open_locked (const char *path, struct stat *status, struct error *error)
 {
@@ -212,7 +201,7 @@ open_file (struct job_book *book, const char *path, const char *boot, uint64_t n
   struct stat status;
   enum verdict verdict;
 
-  make_folder (path);
+  file_folder_make (path, 0750);
   book->fd = open_locked (path, &status, warning);
   if (book->fd < 0)
     return -1;
@@ -242,9 +231,7 @@ job_book_create (const char *path, const char *boot, uint64_t now_s, struct erro
   warning->text[0] = 0;
   if (path[0] && open_file (book, path, boot, now_s, warning) == 0)
     return book;
-  if (book->fd >= 0)
-    close (book->fd);
-  book->fd = -1;
+  file_close (&book->fd);
   book->map = mmap (NULL, BOOK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (book->map == MAP_FAILED)
     abort (); /* as memory_new does */
@@ -257,8 +244,7 @@ job_book_destroy (struct job_book *book)
   if (!book)
     return;
   munmap (book->map, BOOK_SIZE);
-  if (book->fd >= 0)
-    close (book->fd);
+  file_close (&book->fd);
   free (book);
 }
 

@@ -267,8 +267,7 @@ kills_below (int at, int depth, int *left)
       continue;
     file = file_open_at (folder, "memory.oom_control");
     got = file < 0 ? -1 : read (file, bytes, sizeof bytes);
-    if (file >= 0)
-      close (file);
+    file_close (&file);
     text.length = got > 0 ? (size_t) got : 0;
     if (find_number (&text, "oom_kill", &kills))
       sum += kills;

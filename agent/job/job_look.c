@@ -125,8 +125,7 @@ owner_of_namespace (const struct look *look, pid_t pid)
     if (fd >= 0 && fstat (fd, &of) == 0 && of.st_ino == own.st_ino)
       break;
   }
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
   return owner;
 }
 
@@ -186,7 +185,7 @@ check_user (const struct look *look, struct job_found *found, bool safe)
 }
 
 static void
-take_found (struct job_query *query, const struct look *look, const struct job_identity *identity,
+take_found (struct worker_query *query, const struct look *look, const struct job_identity *identity,
             const struct buffer *cgroup, bool denied)
 {
   struct job_found *found = memory_new (1, sizeof *found + cgroup->length);
@@ -204,7 +203,7 @@ take_found (struct job_query *query, const struct look *look, const struct job_i
 }
 
 static void
-answer_look (void *context, struct job_query *query)
+answer_look (void *context, struct worker_query *query)
 {
   struct look *look = context;
   struct buffer environment = { 0 }, cgroup = { 0 };
@@ -227,7 +226,7 @@ answer_look (void *context, struct job_query *query)
 }
 
 static void
-answer_rollup (void *context, struct job_query *query)
+answer_rollup (void *context, struct worker_query *query)
 {
   struct buffer text = { 0 };
 
@@ -237,7 +236,7 @@ answer_rollup (void *context, struct job_query *query)
 }
 
 static void
-look_forget (struct job_query *query)
+look_forget (struct worker_query *query)
 {
   free (query->found);
 }

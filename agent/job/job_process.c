@@ -230,9 +230,7 @@ process_files_open (struct process_files *files, const char *root)
 void
 process_files_close (struct process_files *files)
 {
-  if (files->proc >= 0)
-    close (files->proc);
-  files->proc = -1;
+  file_close (&files->proc);
 }
 
 static int
@@ -330,8 +328,7 @@ children_of_thread (const struct process_files *files, const char *path, void (*
       break;
     at += from - text;
   }
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
 }
 
 void
@@ -347,8 +344,7 @@ process_files_children (const struct process_files *files, pid_t pid, void (*chi
   fd = openat (files->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   folder = fd < 0 ? NULL : fdopendir (fd);
   if (!folder) {
-    if (fd >= 0)
-      close (fd);
+    file_close (&fd);
     return;
   }
   while ((entry = readdir (folder)))
@@ -376,8 +372,7 @@ process_files_count_open (const struct process_files *files, pid_t pid)
   fd = openat (files->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   folder = fd < 0 ? NULL : fdopendir (fd);
   if (!folder) {
-    if (fd >= 0)
-      close (fd);
+    file_close (&fd);
     return -1;
   }
   while ((entry = readdir (folder)))

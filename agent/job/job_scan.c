@@ -22,7 +22,7 @@ ask_pss (struct job_scan *scan)
     if (!process->pss_asked && !process->zombie && scan->now_ns >= process->pss_ns) {
       process->pss_ns = scan->now_ns + scan->pss_period_ns - NS_PER_S / 2; /* the scan nearest to it */
       process->pss_asked =
-          job_worker_ask (scan->rollup, &(struct job_query){ .pid = process->pid, .start = process->start });
+          job_worker_ask (scan->rollup, &(struct worker_query){ .pid = process->pid, .start = process->start });
     }
 }
 

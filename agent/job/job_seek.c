@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/job/job_scan_private.h"
+#include "synop/array.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define YOUNG_TRIES 3
 #define YOUNG_S 10    /* older ones have begun their program */
@@ -25,11 +25,7 @@ young_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, boo
 
   if (tries >= YOUNG_TRIES && !watched)
     return;
-  if (scan->young_count == scan->young_capacity) {
-    scan->young_capacity = scan->young_capacity ? scan->young_capacity * 2 : 64;
-    scan->young = memory_resize (scan->young, scan->young_capacity, sizeof *scan->young);
-  }
-  young = &scan->young[scan->young_count++];
+  young = array_add (scan->young, scan->young_count, scan->young_capacity);
   *young = (struct young){ .pid = pid, .start = start, .tries = tries + 1 };
   young->due_ns = scan->now_ns + halves[tries < YOUNG_TRIES ? tries : YOUNG_TRIES] * (NS_PER_S / 2);
 }
@@ -72,7 +68,7 @@ adopt (struct job_scan *scan, pid_t pid, const struct process_stat *stat, struct
 static void
 ask (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, bool safe)
 {
-  if (!job_worker_ask (scan->look, &(struct job_query){ .pid = pid, .start = start, .tries = tries, .safe = safe }))
+  if (!job_worker_ask (scan->look, &(struct worker_query){ .pid = pid, .start = start, .tries = tries, .safe = safe }))
     job_pids_forget (scan->pids, pid);
 }
 
@@ -128,7 +124,7 @@ job_seek_again (struct job_scan *scan)
 }
 
 static void
-take_job (struct job_scan *scan, const struct job_query *query)
+take_job (struct job_scan *scan, const struct worker_query *query)
 {
   const struct job_found *found = query->found;
   struct process_stat stat;
@@ -146,7 +142,7 @@ take_job (struct job_scan *scan, const struct job_query *query)
 }
 
 static void
-take_identity (struct job_scan *scan, struct job_query *query)
+take_identity (struct job_scan *scan, struct worker_query *query)
 {
   uint64_t age = scan->ticks > query->start ? scan->ticks - query->start : 0;
 
@@ -167,7 +163,7 @@ take_identity (struct job_scan *scan, struct job_query *query)
 }
 
 static void
-take_rollup (struct job_scan *scan, const struct job_query *query)
+take_rollup (struct job_scan *scan, const struct worker_query *query)
 {
   struct process *process = process_find_alive (scan, query->pid);
   int64_t pause_ns = query->taken_ns * PSS_SHARE * (int64_t) (scan->process_count + 1);
@@ -187,7 +183,7 @@ take_rollup (struct job_scan *scan, const struct job_query *query)
 void
 job_seek_answers (struct job_scan *scan)
 {
-  struct job_query *answers;
+  struct worker_query *answers;
   size_t count = job_worker_take (scan->look, &answers);
 
   for (size_t i = 0; i < count; i++)

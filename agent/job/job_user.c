@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "synop/memory.h"
+#include "synop/array.h"
 
 void
 job_users_free (struct job_users *users)
@@ -25,15 +25,14 @@ user_find (const struct job_users *users, uint32_t uid)
 static struct job_user *
 user_add (struct job_users *users, uint32_t uid, int64_t now_ns)
 {
+  struct job_user *user;
+
   for (size_t i = users->count; i-- > 0;)
     if (users->list[i].jobs == 0 && users->list[i].due_ns <= now_ns)
       users->list[i] = users->list[--users->count];
-  if (users->count == users->capacity) {
-    users->capacity = users->capacity ? users->capacity * 2 : 16;
-    users->list = memory_resize (users->list, users->capacity, sizeof *users->list);
-  }
-  users->list[users->count] = (struct job_user){ .uid = uid, .due_ns = now_ns };
-  return &users->list[users->count++];
+  user = array_add (users->list, users->count, users->capacity);
+  *user = (struct job_user){ .uid = uid, .due_ns = now_ns };
+  return user;
 }
 
 bool

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -18,15 +19,15 @@
 #define PATIENCE_NS (100 * NS_PER_MS) /* at the end, for a query that is under way */
 
 struct queries {
-  struct job_query *list;
+  struct worker_query *list;
   size_t count, capacity;
 };
 
 struct seat {
-  bool taken;             /* by a thread */
-  bool busy;              /* with `query` */
-  bool hung;              /* `query` was given up */
-  struct job_query query; /* as it was asked */
+  bool taken;                /* by a thread */
+  bool busy;                 /* with `query` */
+  bool hung;                 /* `query` was given up */
+  struct worker_query query; /* as it was asked */
   int64_t begun_ns;
 };
 
@@ -46,13 +47,9 @@ struct job_worker {
 };
 
 static void
-queries_add (struct queries *queries, const struct job_query *query)
+queries_add (struct queries *queries, const struct worker_query *query)
 {
-  if (queries->count == queries->capacity) {
-    queries->capacity = queries->capacity ? queries->capacity * 2 : 64;
-    queries->list = memory_resize (queries->list, queries->capacity, sizeof *query);
-  }
-  queries->list[queries->count++] = *query;
+  *array_add (queries->list, queries->count, queries->capacity) = *query;
 }
 
 /* What a storm of processes needed is given back. */
@@ -109,7 +106,7 @@ is_idle (const struct job_worker *worker)
 }
 
 static void
-add_answer (struct job_worker *worker, const struct job_query *query)
+add_answer (struct job_worker *worker, const struct worker_query *query)
 {
   queries_add (&worker->answered, query);
   if (is_idle (worker))
@@ -117,9 +114,9 @@ add_answer (struct job_worker *worker, const struct job_query *query)
 }
 
 static void
-give_up (struct job_worker *worker, const struct job_query *query)
+give_up (struct job_worker *worker, const struct worker_query *query)
 {
-  struct job_query answer = *query;
+  struct worker_query answer = *query;
 
   answer.given_up = true;
   add_answer (worker, &answer);
@@ -152,10 +149,10 @@ find_hung (struct job_worker *worker)
   }
 }
 
-static struct job_query
+static struct worker_query
 take_next (struct job_worker *worker)
 {
-  struct job_query query = worker->asked.list[worker->next++];
+  struct worker_query query = worker->asked.list[worker->next++];
 
   if (worker->next == worker->asked.count) {
     worker->next = 0;
@@ -168,7 +165,7 @@ take_next (struct job_worker *worker)
 static void
 answer_at (struct job_worker *worker, struct seat *seat)
 {
-  struct job_query query = seat->query;
+  struct worker_query query = seat->query;
   bool late;
 
   pthread_mutex_unlock (&worker->lock);
@@ -186,7 +183,7 @@ answer_at (struct job_worker *worker, struct seat *seat)
 }
 
 static bool
-may_wait_for (const struct job_worker *worker, const struct job_query *query)
+may_wait_for (const struct job_worker *worker, const struct worker_query *query)
 {
   return query->safe || (worker->hung < JOB_WORKER_HUNG && count_hung (worker, query->user) < JOB_WORKER_HUNG_PER_USER);
 }
@@ -194,7 +191,7 @@ may_wait_for (const struct job_worker *worker, const struct job_query *query)
 static void
 answer_next (struct job_worker *worker, struct seat *seat)
 {
-  struct job_query query = take_next (worker);
+  struct worker_query query = take_next (worker);
 
   worker->busy++;
   pthread_mutex_unlock (&worker->lock);
@@ -295,9 +292,9 @@ queries_drop_begun (struct job_worker *worker)
 }
 
 bool
-job_worker_ask (struct job_worker *worker, const struct job_query *query)
+job_worker_ask (struct job_worker *worker, const struct worker_query *query)
 {
-  const struct job_query asking = {
+  const struct worker_query asking = {
     .pid = query->pid, .start = query->start, .tries = query->tries, .safe = query->safe
   };
   bool asked;
@@ -314,7 +311,7 @@ job_worker_ask (struct job_worker *worker, const struct job_query *query)
 }
 
 size_t
-job_worker_take (struct job_worker *worker, struct job_query **answers)
+job_worker_take (struct job_worker *worker, struct worker_query **answers)
 {
   struct queries swapped;
   size_t count;

@@ -20,7 +20,7 @@
 #define JOB_WORKER_STUCK_NS (INT64_C (3) * 1000 * 1000 * 1000)
 #define JOB_WORKER_QUERIES 65536 /* that wait */
 
-struct job_query {
+struct worker_query {
   pid_t pid;
   uint64_t start; /* the process's, as who asks knows it */
   unsigned tries; /* who asks may count here */
@@ -37,8 +37,8 @@ struct job_query {
 struct job_work {                              /* the functions are called in threads, sometimes in several at once */
   const char *name;                            /* of the threads, at most 15 characters */
   uint32_t (*user) (void *context, pid_t pid); /* whose process it is; must not hang */
-  void (*answer) (void *context, struct job_query *query);
-  void (*forget) (struct job_query *query); /* frees `found`; NULL: there is none */
+  void (*answer) (void *context, struct worker_query *query);
+  void (*forget) (struct worker_query *query); /* frees `found`; NULL: there is none */
   void (*close) (void *context);
 };
 
@@ -49,9 +49,9 @@ struct job_worker *job_worker_create (const struct job_work *work, void *context
 void job_worker_destroy (struct job_worker *worker);
 
 /* Takes pid, start, tries and safe. False when too many wait already, or there can be no thread. */
-bool job_worker_ask (struct job_worker *worker, const struct job_query *query);
+bool job_worker_ask (struct job_worker *worker, const struct worker_query *query);
 /* The answers since the last call, valid until the next one. */
-size_t job_worker_take (struct job_worker *worker, struct job_query **answers);
+size_t job_worker_take (struct job_worker *worker, struct worker_query **answers);
 /* How many threads hang; *user: whose processes most of them wait for, when there are any. */
 unsigned job_worker_hung (struct job_worker *worker, uint32_t *user);
 /* Waits until all queries are answered, at most until `deadline_ns` (clock_monotonic). False: they are not. */

@@ -10,7 +10,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -227,16 +226,15 @@ imds_ask_aws (const char *url, int64_t deadline_ns, struct imds_facts *facts, st
 
 /* An image of one's own has an id; one of the market place is publisher, offer, SKU and version. */
 static void
-azure_image (const struct buffer *body, char image[IMDS_TEXT_SIZE])
+azure_image (const json_t *compute, char image[IMDS_TEXT_SIZE])
 {
   char publisher[IMDS_TEXT_SIZE], offer[IMDS_TEXT_SIZE], sku[IMDS_TEXT_SIZE], version[IMDS_TEXT_SIZE];
-  const char *json = body->data;
-  size_t length = body->length;
+  const json_t *profile = json_object_get (compute, "storageProfile");
 
-  if (imds_json_text (json, length, "storageProfile/imageReference/id", image))
+  if (imds_json_text (json_object_get (profile, "imageReference"), "id", image))
     return;
-  if (imds_json_text (json, length, "publisher", publisher) && imds_json_text (json, length, "offer", offer) &&
-      imds_json_text (json, length, "sku", sku) && imds_json_text (json, length, "version", version) &&
+  if (imds_json_text (compute, "publisher", publisher) && imds_json_text (compute, "offer", offer) &&
+      imds_json_text (compute, "sku", sku) && imds_json_text (compute, "version", version) &&
       snprintf (image, IMDS_TEXT_SIZE, "%s:%s:%s:%s", publisher, offer, sku, version) >= IMDS_TEXT_SIZE)
     image[0] = '\0';
 }
@@ -246,17 +244,20 @@ imds_ask_azure (const char *url, int64_t deadline_ns, struct imds_facts *facts, 
 {
   struct endpoint endpoint;
   struct buffer body = { 0 };
+  json_t *compute;
   int rc = -1;
 
   if (endpoint_parse (&endpoint, url, error) == 0)
     rc = ask (&endpoint, "GET", "/metadata/instance/compute?api-version=2021-02-01&format=json", "Metadata: true\r\n",
               deadline_ns, &body, error);
   if (rc == 0) {
-    imds_json_text (body.data, body.length, "vmId", facts->instance_id);
-    imds_json_text (body.data, body.length, "vmSize", facts->instance_type);
-    imds_json_text (body.data, body.length, "location", facts->region);
-    imds_json_text (body.data, body.length, "zone", facts->availability_zone);
-    azure_image (&body, facts->image_id);
+    compute = json_loadb (body.data, body.length, 0, NULL);
+    imds_json_text (compute, "vmId", facts->instance_id);
+    imds_json_text (compute, "vmSize", facts->instance_type);
+    imds_json_text (compute, "location", facts->region);
+    imds_json_text (compute, "zone", facts->availability_zone);
+    azure_image (compute, facts->image_id);
+    json_decref (compute);
     if (!facts->instance_id[0])
       rc = error_set (error, "metadata service: no vmId in its answer");
   }

@@ -6,6 +6,8 @@
 #ifndef SYNOP_AGENT_IMDS_H
 #define SYNOP_AGENT_IMDS_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,8 +34,7 @@ int imds_ask_azure (const char *endpoint, int64_t deadline_ns, struct imds_facts
 enum { IMDS_MORE = 1 };
 /* An HTTP answer so far; `ended`: nothing more will come. 0: `body` is there; IMDS_MORE; -1: it is no good answer. */
 int imds_parse_answer (const char *bytes, size_t length, int ended, struct buffer *body, struct error *error);
-/* The text at a path of keys, "storageProfile/imageReference/id", of a JSON object. False when there is none that is
- * plain printable ASCII and fits. */
-_Bool imds_json_text (const char *json, size_t length, const char *path, char text[IMDS_TEXT_SIZE]);
+/* The text of that key in a JSON object. False when there is none that is plain printable ASCII and fits. */
+bool imds_json_text (const json_t *object, const char *key, char text[IMDS_TEXT_SIZE]);
 
 #endif

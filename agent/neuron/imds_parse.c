@@ -1,4 +1,4 @@
-/* What the metadata service answers: HTTP and JSON, as far as it uses them; see imds.h.
+/* What the metadata service answers: HTTP, as far as it uses it, and texts in JSON; see imds.h.
  *
  *   HTTP/1.1 200 OK\r\n
  *   Content-Length: 21\r\n
@@ -11,8 +11,6 @@
 
 #include "agent/neuron/imds.h"
 #include "agent/source/parse.h"
-
-#define DEPTH_MAX 16
 
 /* "HTTP/1.1 200 OK" */
 static int
@@ -120,112 +118,17 @@ imds_parse_answer (const char *bytes, size_t length, int ended, struct buffer *b
   return rc;
 }
 
-static void
-skip_space (struct scan *json)
-{
-  while (json->at < json->end && strchr (" \t\r\n", *json->at) && *json->at)
-    json->at++;
-}
-
-static bool
-take (struct scan *json, char c)
-{
-  skip_space (json);
-  if (json->at == json->end || *json->at != c)
-    return false;
-  json->at++;
-  return true;
-}
-
-/* A text between quotes, raw: escapes are left as they are, and passed over right. */
-static bool
-take_string (struct scan *json, struct scan *string)
-{
-  if (!take (json, '"'))
-    return false;
-  string->at = json->at;
-  for (; json->at < json->end; json->at++) {
-    if (*json->at == '"') {
-      string->end = json->at++;
-      return true;
-    }
-    if (*json->at == '\\' && ++json->at == json->end)
-      return false;
-  }
-  return false;
-}
-
-/* Passes over one value, whatever it is. */
-static bool
-skip_value (struct scan *json)
-{
-  struct scan string;
-  unsigned depth = 0;
-
-  do {
-    skip_space (json);
-    if (json->at == json->end)
-      return false;
-    if (*json->at == '"') {
-      if (!take_string (json, &string))
-        return false;
-    } else if (*json->at == '{' || *json->at == '[') {
-      if (++depth > DEPTH_MAX)
-        return false;
-      json->at++;
-    } else if (*json->at == '}' || *json->at == ']') {
-      if (depth-- == 0)
-        return false;
-      json->at++;
-    } else if (*json->at == ',' || *json->at == ':') {
-      if (depth == 0)
-        return false;
-      json->at++;
-    } else {
-      while (json->at < json->end && !memchr ("\",:{}[] \t\r\n", *json->at, 11))
-        json->at++;
-    }
-  } while (depth > 0);
-  return true;
-}
-
-/* Moves to the value of a key of the object that comes next. */
-static bool
-enter_key (struct scan *json, const char *key, size_t length)
-{
-  struct scan name;
-
-  if (!take (json, '{'))
-    return false;
-  do {
-    if (!take_string (json, &name) || !take (json, ':'))
-      return false;
-    if (scan_length (&name) == length && memcmp (name.at, key, length) == 0)
-      return true;
-  } while (skip_value (json) && take (json, ','));
-  return false;
-}
-
 bool
-imds_json_text (const char *bytes, size_t size, const char *path, char text[IMDS_TEXT_SIZE])
+imds_json_text (const json_t *object, const char *key, char text[IMDS_TEXT_SIZE])
 {
-  struct scan json = scan_over (bytes, size), string;
-  size_t length;
+  const char *value = json_string_value (json_object_get (object, key));
 
   text[0] = '\0';
-  for (;; path += length + 1) {
-    length = strcspn (path, "/");
-    if (!enter_key (&json, path, length))
-      return false;
-    if (!path[length])
-      break;
-  }
-  if (!take_string (&json, &string) || string.at == string.end || scan_length (&string) >= IMDS_TEXT_SIZE)
+  if (!value || strlen (value) >= IMDS_TEXT_SIZE)
     return false;
-  for (const char *c = string.at; c < string.end; c++)
-    if (*c < ' ' || *c > '~' || *c == '\\')
+  for (const char *c = value; *c; c++)
+    if (*c < ' ' || *c > '~')
       return false;
-  memcpy (text, string.at, scan_length (&string));
-  text[scan_length (&string)] = '\0';
-  return true;
+  strcpy (text, value);
+  return text[0] != '\0';
 }

@@ -18,6 +18,7 @@
 #include "agent/neuron/neuron_child.h"
 #include "synop/buffer.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -75,12 +76,12 @@ trouble_tell (struct neuron_keeper *keeper, const char *trouble)
 }
 
 static void
-child_kill (struct neuron_keeper *keeper, const char *why)
+monitor_kill (struct neuron_keeper *keeper, const char *why)
 {
   if (keeper->killed)
     return;
   trouble_tell (keeper, why);
-  neuron_child_kill (&keeper->child);
+  child_kill (&keeper->child.child);
   keeper->killed = true;
 }
 
@@ -89,7 +90,7 @@ line_take (struct neuron_keeper *keeper, const char *line, size_t length)
 {
   if (keeper->ear.line (keeper->ear.context, line, length) < 0) {
     if (++keeper->babble == BABBLE_MAX)
-      child_kill (keeper, "says what is no report");
+      monitor_kill (keeper, "says what is no report");
     return;
   }
   keeper->heard_ns = clock_monotonic ();
@@ -138,7 +139,7 @@ lines_split (struct neuron_keeper *keeper, struct lines *lines,
   buffer->length -= from;
   if (lines->skipping || buffer->length > LINE_MAX_BYTES) {
     if (!lines->skipping && take == line_take)
-      child_kill (keeper, "says a line without an end");
+      monitor_kill (keeper, "says a line without an end");
     lines->skipping = true;
     buffer_clear (buffer);
   }
@@ -185,7 +186,7 @@ start_plan (struct neuron_keeper *keeper, int64_t now_ns)
 }
 
 static void
-child_start (struct neuron_keeper *keeper, int64_t now_ns)
+monitor_start (struct neuron_keeper *keeper, int64_t now_ns)
 {
   struct error error;
 
@@ -199,23 +200,21 @@ child_start (struct neuron_keeper *keeper, int64_t now_ns)
 }
 
 static void
-child_read (struct neuron_keeper *keeper)
+monitor_read (struct neuron_keeper *keeper)
 {
-  struct neuron_child *child = &keeper->child;
+  struct child *child = &keeper->child.child;
 
   if (child->err >= 0 && !pipe_read (keeper, child->err, &keeper->err, words_tell)) {
-    close (child->err);
-    child->err = -1;
+    file_close (&child->err);
   }
   if (child->out >= 0 && !pipe_read (keeper, child->out, &keeper->out, line_take)) {
-    close (child->out);
-    child->out = -1;
+    file_close (&child->out);
     keeper->closed_ns = clock_monotonic ();
   }
 }
 
 static void
-child_ended (struct neuron_keeper *keeper, const char *how, int64_t now_ns)
+monitor_ended (struct neuron_keeper *keeper, const char *how, int64_t now_ns)
 {
   lines_clear (&keeper->out);
   lines_clear (&keeper->err);
@@ -232,29 +231,29 @@ neuron_keeper_look (struct neuron_keeper *keeper, int64_t patience_ns)
   int64_t now_ns = clock_monotonic ();
   char how[64];
 
-  if (!keeper->child.pid) {
+  if (!keeper->child.child.pid) {
     if (now_ns >= keeper->start_ns)
-      child_start (keeper, now_ns);
+      monitor_start (keeper, now_ns);
     return;
   }
-  child_read (keeper);
+  monitor_read (keeper);
   if (neuron_child_reap (&keeper->child, how, sizeof how))
-    child_ended (keeper, how, now_ns);
-  else if (keeper->child.out < 0 && now_ns - keeper->closed_ns > CLOSED_PATIENCE)
-    child_kill (keeper, "has closed its output");
+    monitor_ended (keeper, how, now_ns);
+  else if (keeper->child.child.out < 0 && now_ns - keeper->closed_ns > CLOSED_PATIENCE)
+    monitor_kill (keeper, "has closed its output");
   else if (now_ns - keeper->heard_ns > 4 * patience_ns)
-    child_kill (keeper, "says nothing; it is started again");
+    monitor_kill (keeper, "says nothing; it is started again");
 }
 
 void
 neuron_keeper_wait (struct neuron_keeper *keeper, int wake)
 {
-  const struct neuron_child *child = &keeper->child;
+  const struct child *child = &keeper->child.child;
   int64_t wait_ns = child->pid ? NS_PER_S : keeper->start_ns - clock_monotonic ();
   struct pollfd fds[] = { { .fd = wake, .events = POLLIN },
                           { .fd = child->pid ? child->out : -1, .events = POLLIN },
                           { .fd = child->pid ? child->err : -1, .events = POLLIN },
-                          { .fd = child->pid ? child->pidfd : -1, .events = POLLIN } };
+                          { .fd = child->pid ? keeper->child.pidfd : -1, .events = POLLIN } };
 
   if (keeper->flooded)
     poll (fds, 1, REST);
@@ -267,8 +266,8 @@ neuron_keeper_end (struct neuron_keeper *keeper)
 {
   char how[64];
 
-  neuron_child_kill (&keeper->child);
-  for (int i = 0; keeper->child.pid && i < END_PATIENCE / 5; i++)
+  child_kill (&keeper->child.child);
+  for (int i = 0; keeper->child.child.pid && i < END_PATIENCE / 5; i++)
     if (!neuron_child_reap (&keeper->child, how, sizeof how))
       nanosleep (&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
 }
@@ -281,7 +280,7 @@ neuron_keeper_create (const char *command, const char *configuration, const stru
   keeper->command = memory_string (command);
   keeper->configuration = memory_string (configuration);
   keeper->ear = *ear;
-  keeper->child = (struct neuron_child){ .pidfd = -1, .out = -1, .err = -1 };
+  keeper->child.pidfd = -1;
   keeper->pause_ns = FIRST_PAUSE;
   return keeper;
 }

@@ -13,6 +13,7 @@
 
 #include "agent/neuron/neuron_keeper.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -176,8 +177,7 @@ neuron_monitor_destroy (struct neuron_monitor *monitor)
   neuron_keeper_destroy (monitor->keeper);
   pthread_cond_destroy (&monitor->told);
   pthread_mutex_destroy (&monitor->lock);
-  if (monitor->wake >= 0)
-    close (monitor->wake);
+  file_close (&monitor->wake);
   free (monitor);
 }
 
@@ -214,10 +214,10 @@ neuron_monitor_wait (struct neuron_monitor *monitor, enum neuron_kind kind, int6
   bool there;
 
   pthread_mutex_lock (&monitor->lock);
-  while (monitor->reports.of[kind].count == 0 && !monitor->quit)
+  while (!monitor->reports.of[kind].oldest && !monitor->quit)
     if (pthread_cond_timedwait (&monitor->told, &monitor->lock, &deadline) != 0)
       break;
-  there = monitor->reports.of[kind].count != 0;
+  there = monitor->reports.of[kind].oldest != NULL;
   pthread_mutex_unlock (&monitor->lock);
   return there;
 }

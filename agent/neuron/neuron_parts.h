@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "synop/hash_table.h"
 #include "synop/table.h"
 
 #define NEURON_PARTS_MAX 1024 /* runtimes of a node */
-#define NEURON_BUCKETS 256
 
 struct neuron_part { /* a group of one runtime, or of the node */
   char *runtime;     /* its label; "" for the node */
@@ -18,14 +18,11 @@ struct neuron_part { /* a group of one runtime, or of the node */
   int64_t updated_ns;
   double period; /* seconds, as it was told; 0: not told */
   struct table table;
-  struct neuron_part *older, *newer; /* by seen_ns; of one report: in its order */
-  struct neuron_part *chained;       /* the next of the same bucket */
+  UT_hash_handle hh; /* by runtime; in order of seen_ns, those of one report in its order */
 };
 
 struct neuron_parts { /* `{0}` is an empty one */
-  struct neuron_part *oldest, *newest;
-  struct neuron_part *buckets[NEURON_BUCKETS];
-  size_t count;
+  struct neuron_part *oldest;
   size_t left_out;    /* of the last report: there was no room for them */
   struct table spare; /* the next table is made here */
 };

@@ -16,11 +16,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/neuron/neuron_rows.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define FORGOTTEN (600 * NS_PER_S) /* a part that is no longer shown */
 
@@ -160,7 +158,7 @@ patience_of (const struct neuron_reports *reports)
   double shortest = 0;
 
   for (size_t kind = 0; kind < NEURON_KINDS; kind++)
-    for (const struct neuron_part *part = reports->of[kind].oldest; part; part = part->newer)
+    for (const struct neuron_part *part = reports->of[kind].oldest; part; part = part->hh.next)
       if (part->period > 0 && (shortest <= 0 || part->period < shortest))
         shortest = part->period;
   return shortest > 0 ? (int64_t) ((3 * fmin (shortest, 3600) + 1) * (double) NS_PER_S) : 0;
@@ -237,7 +235,7 @@ neuron_reports_fill (const struct neuron_reports *reports, enum neuron_kind kind
   if (parts->left_out)
     snprintf (table->error, sizeof table->error, "%zu runtimes more than the %d that there is room for",
               parts->left_out, NEURON_PARTS_MAX);
-  for (const struct neuron_part *part = parts->oldest; part; part = part->newer) {
+  for (const struct neuron_part *part = parts->oldest; part; part = part->hh.next) {
     if (!part_is_fresh (part, kind, now_ns))
       continue;
     for (size_t row = 0; row < part->table.rows; row++)

@@ -24,6 +24,7 @@
 #include "agent/source/facts.h"
 #include "agent/source/parse.h"
 #include "agent/source/reader.h"
+#include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -107,11 +108,7 @@ item_add (struct neuron_sysfs *sysfs, const struct neuron_file *source, const ch
   struct item *item;
   char path[512];
 
-  if (sysfs->count == sysfs->capacity) {
-    sysfs->capacity = sysfs->capacity ? 2 * sysfs->capacity : 64;
-    sysfs->items = memory_resize (sysfs->items, sysfs->capacity, sizeof *sysfs->items);
-  }
-  item = &sysfs->items[sysfs->count++];
+  item = array_add (sysfs->items, sysfs->count, sysfs->capacity);
   *item = (struct item){ .source = source, .column = neuron_column (sysfs->kind, source->metric) };
   snprintf (item->label, sizeof item->label, "%s", label);
   snprintf (path, sizeof path, "%s%s/%s/total", sysfs->root, folder, source->path);

@@ -242,21 +242,13 @@ findings_add (struct findings *findings, const struct finding *first, size_t cou
 }
 
 static double
-real (const struct value *value)
-{
-  if (value->type == VALUE_UINT)
-    return (double) value->as.u;
-  return value->type == VALUE_INT ? (double) value->as.i : value->as.d;
-}
-
-static double
 column_most (const struct column *column, const struct value *cells)
 {
   double of, most;
 
   if (column->of == SIZE_MAX || cells[column->of].type == VALUE_MISSING)
     return column->most;
-  of = real (&cells[column->of]);
+  of = value_number (&cells[column->of]);
   most = of * column->of_factor;
   return of <= 0 ? column->most : most > column->of_most ? most : column->of_most;
 }
@@ -265,7 +257,7 @@ column_most (const struct column *column, const struct value *cells)
 static bool
 gauge_check (const struct column *column, const struct value *cells, struct finding *finding)
 {
-  double number = real (&cells[column->index]), most = column_most (column, cells);
+  double number = value_number (&cells[column->index]), most = column_most (column, cells);
 
   if (number >= column->least && number <= most)
     return true;

@@ -1,7 +1,6 @@
 /* When the groups are sampled, and their tables; see sampling.h. */
 #include "agent/sampling/sampling.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <sched.h>

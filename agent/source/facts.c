@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "synop/array.h"
 #include "synop/file.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
@@ -113,11 +114,7 @@ names_read (struct names *names, const char *prefix, const char *root, const cha
   while ((entry = readdir (folder))) {
     if (entry->d_name[0] == '.' || strncmp (entry->d_name, prefix, strlen (prefix)) != 0)
       continue;
-    if (names->count == capacity) {
-      capacity = capacity ? 2 * capacity : 16;
-      names->list = memory_resize (names->list, capacity, sizeof *names->list);
-    }
-    names->list[names->count++] = memory_string (entry->d_name);
+    *array_add (names->list, names->count, capacity) = memory_string (entry->d_name);
   }
   closedir (folder);
   if (names->count)
@@ -142,8 +139,7 @@ folder_watch_init (struct folder_watch *watch, const char *root, const char *pat
 void
 folder_watch_free (struct folder_watch *watch)
 {
-  if (watch->fd >= 0)
-    close (watch->fd);
+  file_close (&watch->fd);
   free (watch->path);
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "agent/source/facts.h"
-#include "agent/source/glob_list.h"
+#include "synop/globs.h"
 
 #define DEEP 8 /* layers that are followed */
 
@@ -62,7 +62,7 @@ static bool
 has_row (const char *root, const char *exclude, const char *name, int deep)
 {
   struct names slaves = { 0 };
-  bool found = !glob_list_matches (exclude, name) || glob_list_matches (NO_DISKS, name);
+  bool found = !globs_list_matches (exclude, name) || globs_list_matches (NO_DISKS, name);
 
   if (!found && deep > 0) {
     slaves_read (&slaves, root, name);
@@ -76,14 +76,14 @@ bool
 layers_disk_counts (const char *root, const char *exclude, const char *name)
 {
   struct names slaves = { 0 };
-  bool counts = !glob_list_matches (NO_DISKS, name);
+  bool counts = !globs_list_matches (NO_DISKS, name);
 
   if (counts)
     slaves_read (&slaves, root, name);
   if (slaves.count > 0)
     counts = !any_has_row (root, exclude, &slaves, DEEP);
   else if (counts)
-    counts = !glob_list_matches (VOLUMES, name);
+    counts = !globs_list_matches (VOLUMES, name);
   names_free (&slaves);
   return counts;
 }
@@ -131,9 +131,9 @@ is_made (const char *root, const char *name)
   if (fact_uint (&type, root, NET "/%s/type", name) && !is_link_type (type))
     return true;
   if (fact_text (text, sizeof text, root, NET "/%s/uevent", name) && strncmp (text, "DEVTYPE=", 8) == 0 &&
-      glob_list_matches (MADE_TYPES, text + 8))
+      globs_list_matches (MADE_TYPES, text + 8))
     return true;
-  return glob_list_matches (MADE_BARE_NAMES, name);
+  return globs_list_matches (MADE_BARE_NAMES, name);
 }
 
 /* A port of a switch in the adapter that stands for a function of it. */
@@ -155,7 +155,7 @@ is_told_above (const char *root, const char *exclude, const char *name)
   names_read (&uppers, "upper_", root, NET "/%s", name);
   for (size_t i = 0; i < uppers.count && !told; i++) {
     const char *upper = uppers.list[i] + strlen ("upper_");
-    told = is_there (root, NET, upper, "device") && !glob_list_matches (exclude, upper);
+    told = is_there (root, NET, upper, "device") && !globs_list_matches (exclude, upper);
   }
   names_free (&uppers);
   return told;
@@ -172,7 +172,7 @@ layer_above (const char *root, const char *exclude, const struct names *lowers, 
   for (size_t i = 0; i < lowers->count; i++) {
     const char *lower = lowers->list[i] + strlen ("lower_");
     enum layer below;
-    if (!glob_list_matches (exclude, lower) || deep == 0)
+    if (!globs_list_matches (exclude, lower) || deep == 0)
       return LAYER_ABOVE;
     below = layer_of (root, exclude, lower, deep - 1);
     layer = below > layer ? below : layer;
@@ -189,7 +189,7 @@ layer_of (const char *root, const char *exclude, const char *name, int deep)
   if (strcmp (name, "lo") == 0)
     return LAYER_ABOVE;
   if (!is_there (root, NET, name, ""))
-    return glob_list_matches (MADE_NAMES, name) ? LAYER_ABOVE : LAYER_BOTTOM;
+    return globs_list_matches (MADE_NAMES, name) ? LAYER_ABOVE : LAYER_BOTTOM;
   if (is_there (root, NET, name, "device"))
     return is_representor (root, name) || is_told_above (root, exclude, name) ? LAYER_ABOVE : LAYER_PHYSICAL;
   names_read (&lowers, "lower_", root, NET "/%s", name);

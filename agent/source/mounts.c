@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/source/glob_list.h"
+#include "synop/array.h"
+#include "synop/globs.h"
 #include "synop/memory.h"
 
 static const char *const remote_types[] = {
@@ -108,16 +109,6 @@ table_line (struct mount *mount, char *line)
   return mount->point[0] == '/' && mount->type[0];
 }
 
-static void
-mounts_add (struct mounts *mounts, const struct mount *mount)
-{
-  if (mounts->count == mounts->capacity) {
-    mounts->capacity = mounts->capacity ? 2 * mounts->capacity : 32;
-    mounts->list = memory_resize (mounts->list, mounts->capacity, sizeof *mounts->list);
-  }
-  mounts->list[mounts->count++] = *mount;
-}
-
 static bool
 is_below (const char *point, const char *parent)
 {
@@ -162,11 +153,11 @@ is_wanted (const struct mount *mount, const char *exclude, const char *types_exc
 {
   if (is_pseudo_type (mount->type) && !(strcmp (mount->type, "overlay") == 0 && strcmp (mount->point, "/") == 0))
     return false;
-  if (glob_list_matches (MOUNTS_PSEUDO_POINTS, mount->point))
+  if (globs_list_matches (MOUNTS_PSEUDO_POINTS, mount->point))
     return false;
-  if (types_exclude && glob_list_matches (types_exclude, mount->type))
+  if (types_exclude && globs_list_matches (types_exclude, mount->type))
     return false;
-  return !(exclude && glob_list_matches (exclude, mount->point));
+  return !(exclude && globs_list_matches (exclude, mount->point));
 }
 
 /* Of one file system mounted in several places the one that shows all of it, else the first. */
@@ -214,7 +205,7 @@ lines_read (struct mounts *mounts, enum mounts_format format)
       return strange + 1;
     *end = '\0';
     if (format == MOUNTS_INFO ? mountinfo_line (&mount, line) : table_line (&mount, line))
-      mounts_add (mounts, &mount);
+      *array_add (mounts->list, mounts->count, mounts->capacity) = mount;
     else
       strange++;
   }

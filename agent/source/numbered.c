@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/source/parse.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 #define ONLINE_SIZE 4096 /* no file of /sys is longer than a page */
@@ -74,11 +75,7 @@ list_items (struct numbered *numbered)
     struct numbered_item *item;
     if (!folder_number (entry->d_name, numbered->prefix, &number))
       continue;
-    if (numbered->count == capacity) {
-      capacity = capacity ? capacity * 2 : 4;
-      numbered->items = memory_resize (numbered->items, capacity, sizeof *numbered->items);
-    }
-    item = &numbered->items[numbered->count++];
+    item = array_add (numbered->items, numbered->count, capacity);
     item->number = number;
     item->label_length = snprintf (item->label, sizeof item->label, "%u", number);
     reader_init (&item->reader, numbered->folder, "/%s/%s", entry->d_name, numbered->file);

@@ -2,7 +2,6 @@
  * each byte is looked at once. */
 #include "agent/source/parse.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "synop/memory.h"

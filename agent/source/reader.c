@@ -34,9 +34,7 @@ reader_init (struct reader *reader, const char *root, const char *format, ...)
 void
 reader_close (struct reader *reader)
 {
-  if (reader->fd >= 0)
-    close (reader->fd);
-  reader->fd = -1;
+  file_close (&reader->fd);
 }
 
 void

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -53,8 +54,7 @@ frame_log_destroy (struct frame_log *log)
 {
   if (!log)
     return;
-  if (log->fd >= 0)
-    close (log->fd);
+  file_close (&log->fd);
   free (log->path);
   free (log);
 }

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define VERSION 1
@@ -190,23 +191,10 @@ ring_file_release (struct ring_file *file, size_t from, size_t to)
 
 /* ---- the file ---- */
 
-/* The folder of the file, if only that is missing. */
-static void
-make_folder (const char *path)
-{
-  char *folder = memory_string (path), *slash = strrchr (folder, '/');
-
-  if (slash && slash != folder) {
-    *slash = '\0';
-    mkdir (folder, 0750);
-  }
-  free (folder);
-}
-
 static int
 open_locked (struct ring_file *file, const char *path, struct stat *status, struct error *error)
 {
-  make_folder (path);
+  file_folder_make (path, 0750);
   file->fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file->fd < 0 && errno == ELOOP)
     return error_set (error, "%s is a symbolic link; set [ring] path to what it names", path);

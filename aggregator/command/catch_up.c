@@ -1,12 +1,11 @@
-/* See catch_up.h. The file is named by its device and inode, which are the same however a path is written. */
-#include "aggregator/command/catch_up.h"
+/* See commands.h. The file is named by its device and inode, which are the same however a path is written. */
+#include "aggregator/command/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "aggregator/command/replay.h"
 #include "aggregator/server/local_socket.h"
 #include "synop/log.h"
 

@@ -1,12 +1,11 @@
-/* See check.h. It reads every chunk: that its bytes are whole, that every frame in it can be read by its schema, that it
+/* See commands.h. It reads every chunk: that its bytes are whole, that every frame in it can be read by its schema, that it
  * holds the frames that its row says, and no frame twice; and that every event is as it was written. */
-#include "aggregator/command/check.h"
+#include "aggregator/command/commands.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/command/replay.h"
 #include "aggregator/core/event.h"
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/history_record.h"

@@ -1,5 +1,5 @@
-/* See client.h. Simple blocking programs: signals end them as they end any other. */
-#include "aggregator/command/client.h"
+/* See commands.h. Simple blocking programs: signals end them as they end any other. */
+#include "aggregator/command/commands.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,10 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "aggregator/command/filters.h"
 #include "aggregator/server/local_socket.h"
 #include "aggregator/stream/standard_output.h"
-#include "synop/clock.h"
 #include "synop/log.h"
 
 #define READ_AT_ONCE 65536

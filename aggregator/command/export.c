@@ -2,22 +2,18 @@
 #include "aggregator/command/export.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/command/catch_up.h"
-#include "aggregator/command/filters.h"
-#include "aggregator/command/replay.h"
+#include "aggregator/command/commands.h"
 #include "aggregator/history/history_read.h"
-#include "synop/clock.h"
 #include "synop/globs.h"
-#include "synop/hash.h"
+#include "synop/hash_table.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 #include "synop/report.h"
 #include "synop/schema.h"
-
-#define SHARE_PLACES 4
 
 static const struct export_format *const formats[] = {
   [FORMAT_CSV] = &export_csv, [FORMAT_JSON] = &export_json, [FORMAT_HDF5] = &export_hdf5
@@ -70,65 +66,44 @@ export_column (const struct group *group, size_t column)
                                  export_unit (&group->metrics[column - EXPORT_FIXED]) };
 }
 
-void
-export_number (struct json *json, const struct metric *metric, const struct value *value)
-{
-  bool share = metric->kind == COUNTER && metric->flags & METRIC_SHARE;
-
-  if (value->type == VALUE_UINT)
-    json_uint (json, value->as.u);
-  else if (value->type == VALUE_INT)
-    json_int (json, value->as.i);
-  else if (value->type == VALUE_REAL && share)
-    json_real_places (json, value->as.d, SHARE_PLACES);
-  else if (value->type == VALUE_REAL)
-    json_real (json, value->as.d);
-  else
-    json_null (json);
-}
-
 /* ---- tables ---- */
 
-/* Names, by their hash: to count them. */
-struct name_set {
-  uint64_t *places; /* 0: free */
-  size_t count, capacity;
+/* To count them. */
+struct node_name {
+  UT_hash_handle hh;
+  char name[FRAME_NODE_MAX + 1];
 };
 
-static void name_set_add (struct name_set *set, uint64_t hash);
-
 static void
-name_set_grow (struct name_set *set)
+node_names_add (struct node_name **names, const char *name)
 {
-  struct name_set larger = { .capacity = set->capacity ? 2 * set->capacity : 8 };
+  struct node_name *known;
 
-  larger.places = memory_new (larger.capacity, sizeof larger.places[0]);
-  for (size_t i = 0; i < set->capacity; i++)
-    if (set->places[i])
-      name_set_add (&larger, set->places[i]);
-  free (set->places);
-  *set = larger;
+  HASH_FIND_STR (*names, name, known);
+  if (known)
+    return;
+  known = memory_new (1, sizeof *known);
+  snprintf (known->name, sizeof known->name, "%s", name);
+  HASH_ADD_STR (*names, name, known);
 }
 
 static void
-name_set_add (struct name_set *set, uint64_t hash)
+node_names_free (struct node_name *names)
 {
-  size_t at;
+  struct node_name *name, *next;
 
-  if (2 * set->count >= set->capacity)
-    name_set_grow (set);
-  for (at = hash & (set->capacity - 1); set->places[at]; at = (at + 1) & (set->capacity - 1))
-    if (set->places[at] == hash)
-      return;
-  set->places[at] = hash;
-  set->count++;
+  HASH_ITER (hh, names, name, next)
+  {
+    HASH_DEL (names, name);
+    free (name);
+  }
 }
 
 struct export_table {
   struct export_table *next; /* the last one that was made comes first */
   const struct group *group; /* of a schema, which lives as long as the file is open */
   void *state;
-  struct name_set nodes; /* that have it */
+  struct node_name *nodes; /* that have it */
 };
 
 static bool
@@ -241,7 +216,7 @@ take_group (struct export *export, const struct cluster_frame *frame, const stru
                             .table = pair->now };
 
   if (table)
-    name_set_add (&table->nodes, hash_text (frame->header->node) | 1);
+    node_names_add (&table->nodes, frame->header->node);
   if (!table || (!only && add_node (export, table, pair, row, error) < 0))
     return -1;
   return add_devices (export, table, pair, row, only, error);
@@ -297,7 +272,7 @@ name_tables (struct export *export, struct error *error)
       plain = strcmp (other->group->name, first->group->name) != 0;
     for (struct export_table *other = export->tables; plain && other != first; other = other->next)
       if (strcmp (other->group->name, first->group->name) == 0 &&
-          other->nodes.count >= most->nodes.count + (most == first))
+          HASH_COUNT (other->nodes) >= HASH_COUNT (most->nodes) + (most == first))
         most = other;
     if (plain && most != first)
       result = export->format->swap (first->state, most->state, error);
@@ -317,7 +292,7 @@ export_end (struct export *export, struct error *error)
     export->tables = table->next;
     if (export->format->end (table->state, &later) < 0)
       note_failure (export, &later);
-    free (table->nodes.places);
+    node_names_free (table->nodes);
     free (table);
   }
   if (export->output && export->format->destroy (export->output, !export->failed, &later) < 0)

@@ -47,8 +47,6 @@ size_t export_columns (const struct group *group);
 bool export_has_label (const struct group *group);
 /* Of a metric: "percent" for shares. */
 const char *export_unit (const struct metric *metric);
-/* A number as the stream shows it. */
-void export_number (struct json *json, const struct metric *metric, const struct value *value);
 
 /* Each writes under `path`: the folder, or the file. Errors name the file. */
 struct export_format {

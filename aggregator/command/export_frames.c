@@ -7,9 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregator/command/commands.h"
 #include "aggregator/command/export.h"
-#include "aggregator/command/filters.h"
-#include "aggregator/command/replay.h"
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/history_record.h"
 #include "synop/globs.h"

@@ -183,15 +183,6 @@ table_begin_writing (void *context, const char *name, const struct group *group,
 
 /* ---- rows ---- */
 
-static double
-number (const struct value *value)
-{
-  return value->type == VALUE_UINT   ? (double) value->as.u
-         : value->type == VALUE_INT  ? (double) value->as.i
-         : value->type == VALUE_REAL ? value->as.d
-                                     : (double) NAN;
-}
-
 static void
 free_texts (struct hdf5_table *table)
 {
@@ -248,7 +239,7 @@ table_row (void *context, const struct export_row *row, struct error *error)
   memcpy (to + table->error_at, &text, sizeof text);
   for (size_t i = 0; i < table->group->metric_count; i++) {
     char *at = to + table->metrics_at + i * sizeof (double);
-    double value = number (&row->values[i]);
+    double value = value_double (&row->values[i]);
     if (table->group->metrics[i].kind == TEXT) {
       size_t length = 0;
       const char *bytes = row->values[i].type == VALUE_TEXT ? table_text (row->table, &row->values[i], &length) : "";

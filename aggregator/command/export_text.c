@@ -226,7 +226,7 @@ csv_row (void *context, const struct export_row *row, struct error *error)
       text = table_text (row->table, value, &length);
       csv_text (out, text, length);
     } else if (value->type != VALUE_MISSING) {
-      export_number (json, &table->group->metrics[i], value);
+      report_number_write (json, &table->group->metrics[i], value);
     }
   }
   buffer_add (out, "\n", 1);
@@ -268,33 +268,23 @@ json_begin (void *folder, const char *name, const struct group *group, struct er
     return NULL;
   json = &table->json;
   json_object (json);
-  json_key (json, "schema");
-  json_object (json);
-  json_key (json, "fields");
-  json_array (json);
+  json_object (json_key (json, "schema"));
+  json_array (json_key (json, "fields"));
   for (size_t i = 0; i < export_columns (group); i++) {
     struct export_column column = export_column (group, i);
     json_object (json);
-    json_key (json, "name");
-    json_text (json, column.name);
-    json_key (json, "type");
-    json_text (json, field_type (group, i));
-    if (i == 0) {
-      json_key (json, "tz");
-      json_text (json, "UTC");
-    }
-    if (*column.unit) {
-      json_key (json, "unit");
-      json_text (json, column.unit);
-    }
+    json_text (json_key (json, "name"), column.name);
+    json_text (json_key (json, "type"), field_type (group, i));
+    if (i == 0)
+      json_text (json_key (json, "tz"), "UTC");
+    if (*column.unit)
+      json_text (json_key (json, "unit"), column.unit);
     json_object_end (json);
   }
   json_array_end (json);
-  json_key (json, "pandas_version");
-  json_text (json, "1.4.0");
+  json_text (json_key (json, "pandas_version"), "1.4.0");
   json_object_end (json);
-  json_key (json, "data");
-  json_array (json);
+  json_array (json_key (json, "data"));
   return table;
 }
 
@@ -339,7 +329,7 @@ json_row (void *context, const struct export_row *row, struct error *error)
       const char *text = table_text (row->table, value, &length);
       json_text_n (json, text, length);
     } else {
-      export_number (json, &table->group->metrics[i], value);
+      report_number_write (json, &table->group->metrics[i], value);
     }
   }
   json_object_end (json);

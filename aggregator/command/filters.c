@@ -1,5 +1,5 @@
-/* See filters.h. */
-#include "aggregator/command/filters.h"
+/* See commands.h. */
+#include "aggregator/command/commands.h"
 
 #include <fnmatch.h>
 #include <sqlite3.h>
@@ -74,7 +74,7 @@ warn (const char *option, const char *pattern, const struct known *known, const 
   struct buffer list = { 0 };
 
   names_tell (&list, &known->names, which);
-  log_warning ("--%s: %s \"%.64s\"%s%.*s", option, known->before, pattern, known->behind, (int) list.length, list.data);
+  log_warning ("--%s: %s \"%.64s\"%s%s", option, known->before, pattern, known->behind, buffer_text (&list));
   buffer_free (&list);
 }
 

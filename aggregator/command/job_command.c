@@ -1,9 +1,8 @@
-/* See job_command.h. An epilog must not fail because of us: a job that nobody knows is a warning. */
-#include "aggregator/command/job_command.h"
+/* See commands.h. An epilog must not fail because of us: a job that nobody knows is a warning. */
+#include "aggregator/command/commands.h"
 
 #include <string.h>
 
-#include "aggregator/command/client.h"
 #include "aggregator/server/local_socket.h"
 #include "synop/log.h"
 
@@ -42,7 +41,7 @@ make_request (const struct options *options, struct buffer *request)
 static int
 take_answer (const struct options *options, struct buffer *answer)
 {
-  buffer_add (answer, "", 1);
+  buffer_text (answer);
   answer->data[strcspn (answer->data, "\n")] = '\0';
   if (strcmp (answer->data, "ok") == 0)
     return 0;

@@ -1,5 +1,5 @@
-/* See job_list_command.h. One line of JSON has what the line "ended" has, of a job that runs without its end. */
-#include "aggregator/command/job_list_command.h"
+/* See commands.h. One line of JSON has what the line "ended" has, of a job that runs without its end. */
+#include "aggregator/command/commands.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "aggregator/command/catch_up.h"
-#include "aggregator/command/replay.h"
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/job_store.h"
 #include "aggregator/report/job_words.h"
@@ -31,30 +29,22 @@ json_job (struct json *json, const struct job_record *job)
   const char *const texts[JOB_TEXTS] = { job->scheduler, job->user, job->name, job->command, job->array };
 
   json_object (json);
-  json_key (json, "job_id");
-  json_text (json, job->label);
-  for (size_t i = 0; i < JOB_TEXTS; i++) {
-    json_key (json, job_text_names[i]);
-    json_text (json, texts[i]);
-  }
-  json_key (json, "cpus");
-  json_real (json, job->cpus);
-  json_key (json, "nodes");
-  json_array (json);
+  json_text (json_key (json, "job_id"), job->label);
+  for (size_t i = 0; i < JOB_TEXTS; i++)
+    json_text (json_key (json, job_text_names[i]), texts[i]);
+  json_real (json_key (json, "cpus"), job->cpus);
+  json_array (json_key (json, "nodes"));
   for (size_t i = 0; i < job->node_count; i++)
     json_text (json, job->nodes[i].name);
   json_array_end (json);
-  json_key (json, "state");
-  json_text (json, job->ended_ns ? "ended" : "running");
-  json_key (json, "started");
-  json_time (json, job->started_ns);
+  json_text (json_key (json, "state"), job->ended_ns ? "ended" : "running");
+  json_time (json_key (json, "started"), job->started_ns);
   json_key (json, "ended");
   if (job->ended_ns)
     json_time (json, job->ended_ns);
   else
     json_null (json);
-  json_key (json, "reason");
-  json_text (json, job->reason);
+  json_text (json_key (json, "reason"), job->reason);
   json_key (json, "summary");
   if (*job->summary) {
     buffer_add_string (&json->out, job->summary);

@@ -1,6 +1,6 @@
 /* "aggregator keys": who may connect. It works on the folder of keys and reads no configuration file; a running aggregator
  * is told over its local socket to look again, and when none answers that is said. */
-#include "aggregator/command/keys_command.h"
+#include "aggregator/command/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "synop/clock.h"
 #include "synop/config.h"
+#include "synop/file.h"
 #include "synop/frame.h"
 #include "synop/json.h"
 #include "synop/key_folder.h"
@@ -220,7 +220,7 @@ keys_write_node (const struct arguments *arguments, const char *node, const uint
   else
     error_set (error, "%s: %s", path, strerror (errno));
   (void) unlink (fresh);
-  key_folder_sync (path);
+  file_folder_sync (path);
 out:
   free (path);
   free (fresh);
@@ -281,7 +281,7 @@ keys_revoke (const struct arguments *arguments)
     error_set (&error, "%s: %s; \"synop-aggregator keys list --keys %s\" shows the nodes", path, strerror (errno),
                arguments->keys);
   else
-    key_folder_sync (path);
+    file_folder_sync (path);
   free (path);
   if (result != 0)
     return keys_fail (EXIT_FAILED, &error);
@@ -305,10 +305,8 @@ list_json (void *context, const char *node, const uint8_t key[KEY_SIZE])
   char text[KEY_TEXT_SIZE];
   key_text (key, text);
   json_object (json);
-  json_key (json, "node");
-  json_text (json, node);
-  json_key (json, "public_key");
-  json_text (json, text);
+  json_text (json_key (json, "node"), node);
+  json_text (json_key (json, "public_key"), text);
   json_object_end (json);
   json_newline (json);
 }

@@ -1,13 +1,11 @@
-/* See replay.h. */
-#include "aggregator/command/replay.h"
+/* See commands.h. */
+#include "aggregator/command/commands.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregator/command/catch_up.h"
-#include "aggregator/command/filters.h"
 #include "aggregator/command/when.h"
 #include "aggregator/history/history_view.h"
 #include "aggregator/stream/stream_view.h"

@@ -1,6 +1,6 @@
 /* See report_command.h. Everything that was asked for is tried, whatever of it fails. What --format says goes to standard
  * output or -o; as text it is left out when the report is asked for as files alone. */
-#include "aggregator/command/report_command.h"
+#include "aggregator/command/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,15 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aggregator/command/catch_up.h"
 #include "aggregator/command/export.h"
-#include "aggregator/command/replay.h"
 #include "aggregator/report/job_document.h"
 #include "aggregator/report/job_report.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/clock.h"
 #include "synop/log.h"
-#include "synop/memory.h"
 
 #define WIDTH_DEFAULT 100
 #define WIDTH_MIN 40

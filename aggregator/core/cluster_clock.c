@@ -3,7 +3,6 @@
  * Cluster time runs with the aggregator's CLOCK_MONOTONIC and shows its wall clock: the distance between the two is taken
  * at the start and kept until the wall clock is found to have been set. The models of the nodes know nothing of that: they
  * map a node's CLOCK_MONOTONIC to the aggregator's, so no clock that somebody sets moves a mapping. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "aggregator/core/cluster_private.h"
+#include "synop/array.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define GONE_FOR (24 * 3600 * NS_PER_S)
 #define GONE_MAX 16384
@@ -124,11 +124,7 @@ gone_keep (struct cluster *cluster, struct node *node, struct instant now)
   }
   if (cluster->gone_count == GONE_MAX)
     gone_forget (cluster, now);
-  if (cluster->gone_count == cluster->gone_capacity) {
-    cluster->gone_capacity = cluster->gone_capacity ? cluster->gone_capacity * 2 : 16;
-    cluster->gone = memory_resize (cluster->gone, cluster->gone_capacity, sizeof cluster->gone[0]);
-  }
-  cluster->gone[cluster->gone_count++] = node;
+  *array_add (cluster->gone, cluster->gone_count, cluster->gone_capacity) = node;
 }
 
 static struct node *
@@ -192,11 +188,7 @@ list_node (void *context, const char *name, const uint8_t key[KEY_SIZE])
       node = node_create (name, key, listing->now.monotonic_ns);
   }
   node->listed = true;
-  if (listing->count == listing->capacity) {
-    listing->capacity = listing->capacity ? listing->capacity * 2 : 16;
-    listing->nodes = memory_resize (listing->nodes, listing->capacity, sizeof listing->nodes[0]);
-  }
-  listing->nodes[listing->count++] = node;
+  *array_add (listing->nodes, listing->count, listing->capacity) = node;
 }
 
 void

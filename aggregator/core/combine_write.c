@@ -13,13 +13,7 @@ struct writing {
 static void
 write_value (struct json *json, const char *key, const struct value *value)
 {
-  json_key (json, key);
-  if (value->type == VALUE_UINT)
-    json_uint (json, value->as.u);
-  else if (value->type == VALUE_INT)
-    json_int (json, value->as.i);
-  else
-    json_real (json, value->as.d);
+  report_number_write (json_key (json, key), NULL, value);
 }
 
 /* What an end is called, and where it is. */

@@ -72,24 +72,14 @@ session_text (uint64_t session, char text[SESSION_TEXT_SIZE])
 static void
 write_text (struct json *json, const char *key, const char *text)
 {
-  if (key && text) {
-    json_key (json, key);
-    json_text (json, text);
-  }
-}
-
-static void
-write_number (struct json *json, const char *key, uint64_t number)
-{
-  json_key (json, key);
-  json_uint (json, number);
+  if (key && text)
+    json_text (json_key (json, key), text);
 }
 
 static void
 write_groups (struct json *json, const struct event *event)
 {
-  json_key (json, "groups");
-  json_array (json);
+  json_array (json_key (json, "groups"));
   for (size_t i = 0; i < event->group_count; i++)
     json_text (json, event->groups[i]);
   json_array_end (json);
@@ -106,8 +96,7 @@ event_write (struct json *json, const struct event *event)
   }
   json_object (json);
   write_text (json, "type", "event");
-  json_key (json, "time");
-  json_time (json, event->wall_ns);
+  json_time (json_key (json, "time"), event->wall_ns);
   write_text (json, "event", form->name);
   write_text (json, "node", event->node);
   write_text (json, "user", event->user);
@@ -120,15 +109,13 @@ event_write (struct json *json, const struct event *event)
   if (form->groups)
     write_groups (json, event);
   if (form->range) {
-    write_number (json, "from", event->from);
-    write_number (json, "to", event->to);
+    json_uint (json_key (json, "from"), event->from);
+    json_uint (json_key (json, "to"), event->to);
   }
-  if (form->seconds) {
-    json_key (json, form->seconds);
-    json_real (json, event->seconds);
-  }
+  if (form->seconds)
+    json_real (json_key (json, form->seconds), event->seconds);
   if (form->count)
-    write_number (json, form->count, event->count);
+    json_uint (json_key (json, form->count), event->count);
   write_text (json, form->text, event->text);
   json_object_end (json);
   json_newline (json);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "synop/memory.h"
+#include "synop/array.h"
 
 void
 missing_free (struct missing *missing)
@@ -48,10 +48,7 @@ insert (struct missing *missing, size_t index, const struct missing_range *range
 {
   if (missing->count == MISSING_RANGES_MAX)
     return false;
-  if (missing->count == missing->capacity) {
-    missing->capacity = missing->capacity ? missing->capacity * 2 : 4;
-    missing->ranges = memory_resize (missing->ranges, missing->capacity, sizeof missing->ranges[0]);
-  }
+  array_reserve (missing->ranges, missing->capacity, missing->count + 1);
   memmove (&missing->ranges[index + 1], &missing->ranges[index], (missing->count - index) * sizeof missing->ranges[0]);
   missing->ranges[index] = *range;
   missing->count++;

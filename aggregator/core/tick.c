@@ -3,8 +3,8 @@
 #include "aggregator/core/tick.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -152,10 +152,7 @@ tick_close (struct ticks *ticks, struct tick *tick)
 static void
 member_join (struct ticks *ticks, struct tick_member *member)
 {
-  if (ticks->member_count == ticks->member_capacity) {
-    ticks->member_capacity = ticks->member_capacity * 2 + 16;
-    ticks->members = memory_resize (ticks->members, ticks->member_capacity, sizeof *ticks->members);
-  }
+  array_reserve (ticks->members, ticks->member_capacity, ticks->member_count + 1);
   member->joined = true;
   member->slot = ticks->member_count;
   member->last = member->expected = NOT_OPEN / 2;

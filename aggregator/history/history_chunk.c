@@ -17,7 +17,7 @@
 #include <zstd.h>
 
 #include "aggregator/history/history_form.h"
-#include "synop/memory.h"
+#include "synop/array.h"
 
 #define LEVEL 6
 #define WHOLE 0
@@ -43,11 +43,7 @@ chunk_clear (struct chunk *chunk)
 void
 chunk_end_message (struct chunk *chunk)
 {
-  if (chunk->count == chunk->capacity) {
-    chunk->capacity = chunk->capacity ? chunk->capacity * 2 : 64;
-    chunk->ends = memory_resize (chunk->ends, chunk->capacity, sizeof chunk->ends[0]);
-  }
-  chunk->ends[chunk->count++] = chunk->bytes.length;
+  *array_add (chunk->ends, chunk->count, chunk->capacity) = chunk->bytes.length;
 }
 
 void

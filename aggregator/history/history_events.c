@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aggregator/history/history_file.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 enum column { ROW, NUMBER, TIME, NODE, TYPE, LINE, SUM };
@@ -22,13 +23,8 @@ history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_
     return -1;
   sqlite3_bind_int64 (statement, 1, from_ns);
   sqlite3_bind_int64 (statement, 2, to_ns);
-  while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
-    if (list->count == list->capacity) {
-      list->capacity = list->capacity ? 2 * list->capacity : 256;
-      list->rows = memory_resize (list->rows, list->capacity, sizeof list->rows[0]);
-    }
-    list->rows[list->count++] = sqlite3_column_int64 (statement, 0);
-  }
+  while ((code = sqlite3_step (statement)) == SQLITE_ROW)
+    *array_add (list->rows, list->count, list->capacity) = sqlite3_column_int64 (statement, 0);
   if (code != SQLITE_DONE)
     history_file_fail (file, error);
   sqlite3_finalize (statement);

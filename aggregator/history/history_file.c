@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "synop/array.h"
 #include "synop/file.h"
 #include "synop/frame.h"
 #include "synop/memory.h"
@@ -222,13 +222,8 @@ take_rows (struct history_file *file, sqlite3_stmt *statement, struct chunk_list
 {
   int code;
 
-  while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
-    if (list->count == list->capacity) {
-      list->capacity = list->capacity ? 2 * list->capacity : 256;
-      list->rows = memory_resize (list->rows, list->capacity, sizeof list->rows[0]);
-    }
-    list->rows[list->count++] = row_of (file, statement);
-  }
+  while ((code = sqlite3_step (statement)) == SQLITE_ROW)
+    *array_add (list->rows, list->count, list->capacity) = row_of (file, statement);
   if (code != SQLITE_DONE)
     history_file_fail (file, error);
   sqlite3_finalize (statement);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregator/history/history_form.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 /* Goes on to the next hole; false at the end. What looks like one inside a text is none. The head of an array or a map
@@ -86,11 +87,7 @@ read_shapes (struct shape_list *shapes, size_t forms, struct wire *wire)
   for (size_t i = 0; i < shapes->count && !wire->bad; i++) {
     size_t parts = (size_t) varint_read (wire, (uint64_t) (wire->end - wire->at));
     for (size_t k = 0; k < parts && !wire->bad; k++) {
-      if (total == shapes->part_capacity) {
-        shapes->part_capacity = 2 * total;
-        shapes->parts = memory_resize (shapes->parts, shapes->part_capacity, sizeof shapes->parts[0]);
-      }
-      shapes->parts[total++] = (size_t) varint_read (wire, forms ? forms - 1 : 0);
+      *array_add (shapes->parts, total, shapes->part_capacity) = (size_t) varint_read (wire, forms ? forms - 1 : 0);
       wire->bad = wire->bad || forms == 0;
     }
     shapes->ends[i] = total;

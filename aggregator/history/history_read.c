@@ -9,6 +9,7 @@
 
 #include "aggregator/core/combine.h"
 #include "aggregator/history/history_rebuild.h"
+#include "synop/array.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -154,11 +155,7 @@ take_chunk (struct reading *reading, const struct chunk_row *row)
     return;
   cursor = memory_new (1, sizeof *cursor);
   cursor->row = row;
-  if (reading->count == reading->capacity) {
-    reading->capacity = reading->capacity ? 2 * reading->capacity : 64;
-    reading->cursors = memory_resize (reading->cursors, reading->capacity, sizeof reading->cursors[0]);
-  }
-  reading->cursors[reading->count++] = cursor;
+  *array_add (reading->cursors, reading->count, reading->capacity) = cursor;
   result = history_file_read (reading->file, row->id, &cursor->chunk, NULL, &error);
   if (result == 0 && cursor->chunk.count == (*row->node ? 2 : 1) * (row->last - row->first + 1) && cursor_read (cursor))
     return;

@@ -3,8 +3,6 @@
 
 #include <msgpack.h>
 
-#include <limits.h>
-
 #include "synop/wire.h"
 
 enum { RECORD_FRAME = 1, RECORD_TICK = 2 };

@@ -9,8 +9,6 @@
  * have: `untold` marks its nodes, and every schema that is there counts as used by them until all that is gone. */
 #include "aggregator/history/history_rooms.h"
 
-#include <string.h>
-
 #define ROOM_PART 10 /* of max_size: for events, and for jobs */
 #define CUT_CHUNKS 8 /* at once, so that no more goes than must */
 #define CUT_EVENTS 32

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "aggregator/history/history_form.h"
-#include "synop/memory.h"
+#include "synop/array.h"
 
 void
 forms_free (struct forms *forms)
@@ -18,12 +18,9 @@ forms_free (struct forms *forms)
 struct form *
 forms_add (struct forms *forms)
 {
-  if (forms->count == forms->capacity) {
-    forms->capacity = forms->capacity ? forms->capacity * 2 : 32;
-    forms->list = memory_resize (forms->list, forms->capacity, sizeof forms->list[0]);
-  }
-  forms->list[forms->count] = (struct form){ 0 };
-  return &forms->list[forms->count++];
+  struct form *form = array_add (forms->list, forms->count, forms->capacity);
+  *form = (struct form){ 0 };
+  return form;
 }
 
 /* How msgpack-c, and every writer that takes the shortest way, writes a number. */
@@ -89,11 +86,7 @@ take_token (struct splitter *splitter, struct wire *wire)
   struct number number;
 
   if (token_number (&token, length, &number) && !(splitter->first && number.class != NUMBER_NIL)) {
-    if (splitter->count == splitter->capacity) {
-      splitter->capacity = splitter->capacity ? splitter->capacity * 2 : 256;
-      splitter->numbers = memory_resize (splitter->numbers, splitter->capacity, sizeof splitter->numbers[0]);
-    }
-    splitter->numbers[splitter->count++] = number;
+    *array_add (splitter->numbers, splitter->count, splitter->capacity) = number;
     buffer_add (&splitter->form, &(char){ (char) FORM_HOLE }, 1);
   } else {
     splitter->first = splitter->first && token.type != WIRE_UINT;
@@ -151,10 +144,7 @@ end_part (struct splitter *splitter)
     form->holes = splitter->count;
     buffer_add (&form->owned, splitter->form.data, splitter->form.length);
   }
-  if (form->count + splitter->count > form->capacity) {
-    form->capacity = 2 * form->capacity + splitter->count;
-    form->numbers = memory_resize (form->numbers, form->capacity, sizeof form->numbers[0]);
-  }
+  array_reserve (form->numbers, form->capacity, form->count + splitter->count);
   if (splitter->count)
     memcpy (form->numbers + form->count, splitter->numbers, splitter->count * sizeof form->numbers[0]);
   form->count += splitter->count;
@@ -224,10 +214,7 @@ write_columns (const struct forms *forms, struct number_streams *streams)
 
   for (size_t i = 0; i < forms->count; i++) {
     const struct form *form = &forms->list[i];
-    if (form->uses > room) {
-      room = form->uses;
-      scratch = memory_resize (scratch, room, sizeof scratch[0]);
-    }
+    array_reserve (scratch, room, form->uses);
     for (size_t hole = 0; hole < form->holes; hole++)
       number_column_write (streams, form->numbers + hole, form->uses, form->holes, scratch);
   }

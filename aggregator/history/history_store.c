@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "aggregator/history/history_rooms.h"
 #include "aggregator/history/history_store_private.h"
+#include "synop/file.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
 
@@ -125,19 +125,6 @@ history_store_select (struct history_store *store, const char *text, int64_t *nu
 
 /* ---- open ---- */
 
-/* The folder is made, one level, where that is possible; what is not says the open itself. */
-static void
-make_folder (const char *path)
-{
-  char *folder = memory_string (path), *slash = strrchr (folder, '/');
-
-  if (slash && slash != folder) {
-    *slash = '\0';
-    mkdir (folder, 0750);
-  }
-  free (folder);
-}
-
 static int
 take_lock (struct history_store *store, struct error *error)
 {
@@ -192,8 +179,7 @@ make_file (const char *path)
   struct stat status;
   int fd = stat (path, &status) < 0 && errno == ENOENT ? open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0640) : -1;
 
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
 }
 
 static int
@@ -227,7 +213,7 @@ history_store_open (const char *path, struct error *error)
 
   store->path = memory_string (path);
   store->lock = -1;
-  make_folder (path);
+  file_folder_make (path, 0750); /* where it is not, the open says so */
   if (take_lock (store, error) == 0 && open_database (store, error) == 0)
     return store;
   history_store_close (store);
@@ -242,8 +228,7 @@ history_store_close (struct history_store *store)
   for (int i = 0; i < STATEMENTS; i++)
     sqlite3_finalize (store->statements[i]);
   sqlite3_close (store->database);
-  if (store->lock >= 0)
-    close (store->lock);
+  file_close (&store->lock);
   free (store->path);
   free (store);
 }

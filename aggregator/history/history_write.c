@@ -6,7 +6,6 @@
 
 #include "aggregator/history/history_private.h"
 #include "aggregator/history/history_record.h"
-#include "synop/memory.h"
 
 #define TRIM_TIME NS_PER_S /* as long as is gathered between two writes: deleting as much takes less */
 #define SHRINK_EVERY (10 * NS_PER_S)

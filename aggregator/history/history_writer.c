@@ -4,7 +4,6 @@
  * and tried again; its memory is given back only when it is written. */
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -9,6 +9,7 @@
 
 #include "aggregator/history/json_check.h"
 #include "aggregator/views/job_line.h"
+#include "synop/array.h"
 #include "synop/buffer.h"
 #include "synop/frame.h"
 #include "synop/memory.h"
@@ -52,11 +53,7 @@ read_nodes (struct history_file *file, sqlite3_stmt *statement, struct job_recor
 
   sqlite3_bind_int64 (statement, 1, job->key);
   while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
-    if (job->node_count == capacity) {
-      capacity = capacity ? 2 * capacity : 4;
-      job->nodes = memory_resize (job->nodes, capacity, sizeof job->nodes[0]);
-    }
-    job->nodes[job->node_count++] =
+    *array_add (job->nodes, job->node_count, capacity) =
         (struct job_record_node){ text_of (statement, 0), sqlite3_column_int64 (statement, 1) };
   }
   if (code != SQLITE_DONE)
@@ -128,11 +125,7 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
     const char *user = (const char *) sqlite3_column_text (statement, 3);
     if (users && users->count && !globs_match (users, user ? user : ""))
       continue;
-    if (list->count == list->capacity) {
-      list->capacity = list->capacity ? 2 * list->capacity : 16;
-      list->jobs = memory_resize (list->jobs, list->capacity, sizeof list->jobs[0]);
-    }
-    read_job (statement, &list->jobs[list->count++]);
+    read_job (statement, array_add (list->jobs, list->count, list->capacity));
     result = read_nodes (file, nodes, &list->jobs[list->count - 1], error);
     if (result == 0 && damage_of (&list->jobs[list->count - 1])) {
       list->damaged++;
@@ -201,8 +194,8 @@ check_one (struct history_file *file, const char *sql, const char *what, const s
   if (code != SQLITE_DONE)
     result = history_file_fail (file, error);
   else if (count > 1)
-    result = error_set (error, "job %.128s is of several %ss: %.*s; --%s says whose", choice->label, what,
-                        (int) names.length, names.data, what);
+    result = error_set (error, "job %.128s is of several %ss: %s; --%s says whose", choice->label, what,
+                        buffer_text (&names), what);
   buffer_free (&names);
   sqlite3_finalize (statement);
   return result;

@@ -1,7 +1,6 @@
 /* See jobs.h: what comes in. Rows of tables rarely move, so the job that was in a row is looked for there first. */
 #include "aggregator/jobs/jobs.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ lower (int64_t one, int64_t other)
 }
 
 static void
-job_step_back (const struct jobs *jobs, struct job *job)
+job_step_back (const struct jobs *jobs, struct jobs_job *job)
 {
   job->seen_ns = lower (job->seen_ns, jobs->now_ns);
   job->after_ns = lower (job->after_ns, jobs->now_ns);
@@ -40,7 +39,7 @@ step_back (struct jobs *jobs)
     jobs->nodes[i]->heard_ns = lower (jobs->nodes[i]->heard_ns, jobs->now_ns);
   for (size_t i = 0; i < jobs->due_count; i++)
     job_step_back (jobs, jobs->due[i]);
-  for (struct job *job = jobs->first_kept; job; job = job->later)
+  for (struct jobs_job *job = jobs->first_kept; job; job = job->later)
     job_step_back (jobs, job);
 }
 
@@ -62,7 +61,7 @@ jobs_clock (struct jobs *jobs, int64_t now_ns)
 static void
 start_earlier (struct job_use *use, int64_t start_ns)
 {
-  struct job *job = use->job;
+  struct jobs_job *job = use->job;
 
   if (start_ns >= job->started_ns || start_ns <= job->after_ns || !use->founder || (job_is_named (job) && !use->named))
     return;
@@ -73,7 +72,7 @@ start_earlier (struct job_use *use, int64_t start_ns)
 static void
 touch (struct jobs *jobs, struct job_use *use, const struct job_intake *intake)
 {
-  struct job *job = use->job;
+  struct jobs_job *job = use->job;
 
   use->touched = jobs->awake;
   if (!job->seen)
@@ -93,7 +92,7 @@ touch (struct jobs *jobs, struct job_use *use, const struct job_intake *intake)
 static void
 take_values (struct job_use *use, const struct job_intake *intake, size_t index, size_t row)
 {
-  const struct job_columns *columns = &intake->node->columns;
+  const struct jobs_columns *columns = &intake->node->columns;
   const struct table *table = intake->frame->groups[index].now;
 
   for (size_t i = 0; i < columns->source_count; i++) {
@@ -119,7 +118,7 @@ take_values (struct job_use *use, const struct job_intake *intake, size_t index,
 static void
 adopt (struct job_use *use, const struct job_info *info)
 {
-  struct job *job = use->job;
+  struct jobs_job *job = use->job;
 
   job_name (job, info);
   job->changed = true;
@@ -143,7 +142,7 @@ take_name (struct job_use *use, const char *name)
 static void
 take_info (struct job_use *use, const struct job_info *info)
 {
-  struct job *job = use->job;
+  struct jobs_job *job = use->job;
 
   if (info->named && !job_is_named (job))
     adopt (use, info);
@@ -178,7 +177,7 @@ make_hints (struct jobs_node *node, size_t rows)
 static bool
 is_it_still (const struct job_use *use, const struct job_intake *intake, const char *label, size_t length)
 {
-  const struct job *job = use->job;
+  const struct jobs_job *job = use->job;
 
   return use->current && job->state == JOB_RUNNING && intake->time_ns > job->after_ns &&
          strncmp (job->label, label, length) == 0 && !job->label[length];
@@ -242,7 +241,7 @@ note_period (struct jobs_node *node, const struct cluster_frame *frame, const st
 static void
 take_tables (struct jobs *jobs, struct job_intake *intake)
 {
-  const struct job_columns *columns = &intake->node->columns;
+  const struct jobs_columns *columns = &intake->node->columns;
 
   if (intake->told_new)
     take_info_table (jobs, intake, (size_t) columns->info);
@@ -260,7 +259,7 @@ void
 jobs_frame (struct jobs *jobs, const struct cluster_frame *frame, int64_t now_ns)
 {
   struct jobs_node *node;
-  struct job_columns *columns;
+  struct jobs_columns *columns;
   struct job_intake intake;
 
   jobs_clock (jobs, now_ns);
@@ -268,7 +267,7 @@ jobs_frame (struct jobs *jobs, const struct cluster_frame *frame, int64_t now_ns
     return;
   node = jobs_node (jobs, frame->header->node);
   columns = &node->columns;
-  job_columns_learn (columns, frame->schema);
+  jobs_columns_learn (columns, frame->schema);
   intake = (struct job_intake){ .node = node,
                                 .frame = frame,
                                 .time_ns = lower (frame->time_ns, now_ns),
@@ -304,7 +303,6 @@ jobs_create (const struct jobs_options *options, int64_t now_ns)
 
   jobs->options = *options;
   jobs->now_ns = now_ns;
-  hash_key_init (&jobs->hash_key);
   return jobs;
 }
 
@@ -323,7 +321,7 @@ jobs_destroy (struct jobs *jobs)
     return;
   for (size_t i = 0; i < jobs->due_count; i++)
     jobs_drop (jobs, jobs->due[i]);
-  for (struct job *job = jobs->first_kept, *later; job; job = later) {
+  for (struct jobs_job *job = jobs->first_kept, *later; job; job = later) {
     later = job->later;
     jobs_drop (jobs, job);
   }
@@ -338,9 +336,6 @@ jobs_destroy (struct jobs *jobs)
   }
   free (jobs->nodes);
   free (jobs->due);
-  keyed_table_free (&jobs->labels);
-  keyed_table_free (&jobs->runs);
-  keyed_table_free (&jobs->uses);
   free (jobs);
 }
 

@@ -31,7 +31,7 @@ find_metric (const struct group *group, const char *name)
 }
 
 static void
-learn_sources (struct job_columns *columns, size_t index, const struct group *group)
+learn_sources (struct jobs_columns *columns, size_t index, const struct group *group)
 {
   for (size_t i = 0; i < sizeof used / sizeof used[0]; i++) {
     const struct job_item *item = &job_items[used[i].item];
@@ -46,7 +46,7 @@ learn_sources (struct job_columns *columns, size_t index, const struct group *gr
 }
 
 static void
-learn_info (struct job_columns *columns, size_t index, const struct group *group)
+learn_info (struct jobs_columns *columns, size_t index, const struct group *group)
 {
   if (strcmp (group->name, "job_info") != 0)
     return;
@@ -59,11 +59,11 @@ learn_info (struct job_columns *columns, size_t index, const struct group *group
 }
 
 void
-job_columns_learn (struct job_columns *columns, const struct schema *schema)
+jobs_columns_learn (struct jobs_columns *columns, const struct schema *schema)
 {
   if (columns->known && memcmp (columns->schema, schema->hash, SCHEMA_HASH_SIZE) == 0)
     return;
-  *columns = (struct job_columns){ .known = true, .info = -1, .started = -1, .cpus = -1, .uid = -1 };
+  *columns = (struct jobs_columns){ .known = true, .info = -1, .started = -1, .cpus = -1, .uid = -1 };
   memcpy (columns->schema, schema->hash, SCHEMA_HASH_SIZE);
   for (size_t i = 0; i < schema->group_count; i++) {
     const struct group *group = schema->groups[i];
@@ -78,22 +78,8 @@ job_columns_learn (struct job_columns *columns, const struct schema *schema)
 double
 job_value (const struct metric *metric, const struct value *value)
 {
-  double number;
+  double number = value_double (value) * (metric->times ? metric->times : 1) / (metric->per ? metric->per : 1);
 
-  switch (value->type) {
-  case VALUE_UINT:
-    number = (double) value->as.u;
-    break;
-  case VALUE_INT:
-    number = (double) value->as.i;
-    break;
-  case VALUE_REAL:
-    number = value->as.d;
-    break;
-  default:
-    return nan ("");
-  }
-  number = number * (metric->times ? metric->times : 1) / (metric->per ? metric->per : 1);
   return isfinite (number) ? number : nan ("");
 }
 
@@ -135,7 +121,7 @@ read_start (double seconds, int64_t wall_ns, int64_t time_ns)
 }
 
 void
-job_info_read (struct job_info *info, const struct job_columns *columns, const struct table *table, size_t row,
+job_info_read (struct job_info *info, const struct jobs_columns *columns, const struct table *table, size_t row,
                int64_t wall_ns, int64_t time_ns)
 {
   double uid = read_number (table, row, columns->uid);

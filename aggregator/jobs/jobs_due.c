@@ -1,16 +1,16 @@
 /* The jobs that run as a heap, by when each is due: so that a tick looks at those alone for which there is something to do,
  * however many there are. */
 #include "aggregator/jobs/jobs_private.h"
-#include "synop/memory.h"
+#include "synop/array.h"
 
 static bool
-is_before (const struct job *one, const struct job *other)
+is_before (const struct jobs_job *one, const struct jobs_job *other)
 {
   return one->due != other->due ? one->due < other->due : one->key < other->key;
 }
 
 static void
-put (struct jobs *jobs, size_t index, struct job *job)
+put (struct jobs *jobs, size_t index, struct jobs_job *job)
 {
   jobs->due[index] = job;
   job->due_index = index;
@@ -20,7 +20,7 @@ put (struct jobs *jobs, size_t index, struct job *job)
 static void
 settle (struct jobs *jobs, size_t index)
 {
-  struct job *job = jobs->due[index];
+  struct jobs_job *job = jobs->due[index];
 
   for (; index > 0 && is_before (job, jobs->due[(index - 1) / 2]); index = (index - 1) / 2)
     put (jobs, index, jobs->due[(index - 1) / 2]);
@@ -37,21 +37,18 @@ settle (struct jobs *jobs, size_t index)
 }
 
 void
-job_due_add (struct jobs *jobs, struct job *job, int64_t due)
+job_due_add (struct jobs *jobs, struct jobs_job *job, int64_t due)
 {
-  if (jobs->due_count == jobs->due_capacity) {
-    jobs->due_capacity = jobs->due_capacity ? 2 * jobs->due_capacity : 64;
-    jobs->due = memory_resize (jobs->due, jobs->due_capacity, sizeof *jobs->due);
-  }
+  array_reserve (jobs->due, jobs->due_capacity, jobs->due_count + 1);
   job->due = due;
   put (jobs, jobs->due_count++, job);
   settle (jobs, job->due_index);
 }
 
 void
-job_due_remove (struct jobs *jobs, struct job *job)
+job_due_remove (struct jobs *jobs, struct jobs_job *job)
 {
-  struct job *last = jobs->due[--jobs->due_count];
+  struct jobs_job *last = jobs->due[--jobs->due_count];
 
   if (last == job)
     return;
@@ -60,7 +57,7 @@ job_due_remove (struct jobs *jobs, struct job *job)
 }
 
 void
-job_due_set (struct jobs *jobs, struct job *job, int64_t due)
+job_due_set (struct jobs *jobs, struct jobs_job *job, int64_t due)
 {
   job->due = due;
   settle (jobs, job->due_index);

@@ -17,13 +17,13 @@ is_number (const char *user)
 }
 
 static const char *
-name_of (const struct job *job)
+name_of (const struct jobs_job *job)
 {
   return job->weak[JOB_USER] ? "" : job->texts[JOB_USER];
 }
 
 static const char *
-scheduler_of (const struct job *job)
+scheduler_of (const struct jobs_job *job)
 {
   return job->weak[JOB_SCHEDULER] ? "" : job->texts[JOB_SCHEDULER];
 }
@@ -40,13 +40,13 @@ job_info_complete (struct job_info *info)
 }
 
 bool
-job_is_named (const struct job *job)
+job_is_named (const struct jobs_job *job)
 {
   return *scheduler_of (job) || *name_of (job) || job->uid != JOB_UID_UNKNOWN;
 }
 
 bool
-job_agrees (const struct job *job, const struct job_info *info)
+job_agrees (const struct jobs_job *job, const struct job_info *info)
 {
   const char *name = is_number (info->texts[JOB_USER]) ? "" : info->texts[JOB_USER];
   const char *scheduler = info->texts[JOB_SCHEDULER];
@@ -62,7 +62,7 @@ job_agrees (const struct job *job, const struct job_info *info)
 }
 
 void
-job_name (struct job *job, const struct job_info *info)
+job_name (struct jobs_job *job, const struct job_info *info)
 {
   const char *user = info->texts[JOB_USER];
 
@@ -92,7 +92,7 @@ of_node (const struct jobs *jobs, const struct jobs_node *node, const char *labe
 }
 
 static bool
-is_better (const struct job *job, const struct job *best)
+is_better (const struct jobs_job *job, const struct jobs_job *best)
 {
   if ((job->state == JOB_RUNNING) != (best->state == JOB_RUNNING))
     return job->state == JOB_RUNNING;
@@ -102,12 +102,12 @@ is_better (const struct job *job, const struct job *best)
 }
 
 /* Of all nodes': one that runs rather than one that ended, one that is known by name, the newest. */
-static struct job *
+static struct jobs_job *
 of_all (const struct jobs *jobs, const char *label, size_t length, const struct job_info *info)
 {
-  struct job *best = NULL;
+  struct jobs_job *best = NULL;
 
-  for (struct job *job = jobs_first (jobs, label, length); job; job = jobs_next (job))
+  for (struct jobs_job *job = jobs_first (jobs, label, length); job; job = jobs_next (job))
     if ((!info || job_agrees (job, info)) && (!best || is_better (job, best)))
       best = job;
   return best;
@@ -124,7 +124,7 @@ refuse (struct job_intake *intake, const char *why)
 
 /* Is this the job that ended, or a new run under its label? */
 static bool
-is_same_run (const struct jobs *jobs, const struct job *job, const struct job_intake *intake, int64_t start_ns)
+is_same_run (const struct jobs *jobs, const struct jobs_job *job, const struct job_intake *intake, int64_t start_ns)
 {
   const struct job_use *use;
 
@@ -138,7 +138,7 @@ is_same_run (const struct jobs *jobs, const struct job *job, const struct job_in
 
 /* It goes on being shown after its end: there is no pause in that. */
 static void
-deafen (struct jobs *jobs, struct job *job, int64_t time_ns)
+deafen (struct jobs *jobs, struct jobs_job *job, int64_t time_ns)
 {
   if (time_ns <= job->seen_ns)
     return;
@@ -148,9 +148,9 @@ deafen (struct jobs *jobs, struct job *job, int64_t time_ns)
 
 /* Another node has another job of that id. */
 static void
-look_for_others (struct jobs *jobs, struct jobs_node *node, const struct job *job, const struct job_info *info)
+look_for_others (struct jobs *jobs, struct jobs_node *node, const struct jobs_job *job, const struct job_info *info)
 {
-  for (struct job *other = jobs_first (jobs, job->label, strlen (job->label)); other; other = jobs_next (other))
+  for (struct jobs_job *other = jobs_first (jobs, job->label, strlen (job->label)); other; other = jobs_next (other))
     if (other != job && other->state == JOB_RUNNING && !job_agrees (other, info) &&
         other->use_count > (job_use_find (other, node) ? 1 : 0)) {
       job_dispute (jobs, &node->owner, job, other);
@@ -158,13 +158,13 @@ look_for_others (struct jobs *jobs, struct jobs_node *node, const struct job *jo
     }
 }
 
-static struct job *
+static struct jobs_job *
 begin (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length, const struct job_info *info,
-       struct job *before)
+       struct jobs_job *before)
 {
   struct job_owner *owner = &intake->node->owner;
   int64_t start_ns = info && info->start_ns ? info->start_ns : intake->time_ns;
-  struct job *job;
+  struct jobs_job *job;
 
   if (job_label_check (label, length, NULL) < 0) {
     refuse (intake, "an id that no job has: over 128 bytes, or with blanks or controls");
@@ -183,9 +183,9 @@ begin (struct jobs *jobs, struct job_intake *intake, const char *label, size_t l
 }
 
 /* The run that a row is about; NULL: of none that is of interest, or there is no room. */
-static struct job *
+static struct jobs_job *
 find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length, const struct job_info *info,
-          struct job *job)
+          struct jobs_job *job)
 {
   int64_t start_ns = info ? info->start_ns : 0;
 
@@ -234,7 +234,7 @@ jobs_find_use (struct jobs *jobs, struct job_intake *intake, const char *label, 
   struct jobs_node *node = intake->node;
   size_t count = 0;
   struct job_use *use = of_node (jobs, node, label, length, info, &count);
-  struct job *job = use ? use->job : NULL;
+  struct jobs_job *job = use ? use->job : NULL;
 
   if (!use && !job_may_join (&node->owner)) /* before anything is gone through */
     return refuse (intake, "more jobs than one node may have");

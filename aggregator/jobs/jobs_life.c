@@ -18,7 +18,7 @@
 /* ---- out ---- */
 
 static void
-put_line (struct jobs *jobs, const struct job *job, struct job_line *line)
+put_line (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
 {
   line->label = job->label;
   line->texts = (const char *const *) job->texts;
@@ -30,7 +30,7 @@ put_line (struct jobs *jobs, const struct job *job, struct job_line *line)
 
 /* A line that names all nodes. */
 static void
-life_line (struct jobs *jobs, const struct job *job, struct job_line *line)
+life_line (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
 {
   const char **names = memory_new (job->use_count, sizeof *names);
 
@@ -50,7 +50,7 @@ put_row (struct jobs *jobs, const struct job_row *row)
 }
 
 static void
-row_job (struct jobs *jobs, struct job *job)
+row_job (struct jobs *jobs, struct jobs_job *job)
 {
   struct job_row row = { JOB_ROW_JOB, job->key, job->started_ns, job_cpus (job), { job->label } };
 
@@ -68,19 +68,18 @@ row_node (struct jobs *jobs, const struct job_use *use)
 }
 
 static void
-row_mark (struct jobs *jobs, struct job *job)
+row_mark (struct jobs *jobs, struct jobs_job *job)
 {
   struct buffer state = { 0 };
 
   job_state_write (job, &state);
-  buffer_add (&state, "", 1);
-  put_row (jobs, &(struct job_row){ JOB_ROW_MARK, job->key, job->seen_ns, nan (""), { state.data } });
+  put_row (jobs, &(struct job_row){ JOB_ROW_MARK, job->key, job->seen_ns, nan (""), { buffer_text (&state) } });
   buffer_free (&state);
   job->marked = jobs->awake;
 }
 
 static void
-announce (struct jobs *jobs, struct job *job)
+announce (struct jobs *jobs, struct jobs_job *job)
 {
   if (job->announced)
     return;
@@ -117,7 +116,7 @@ job_patience (const struct jobs *jobs, const struct job_use *use)
 
 /* Until when somebody may show it: each node on which it is has a patience of its own. */
 static int64_t
-deadline (const struct jobs *jobs, const struct job *job)
+deadline (const struct jobs *jobs, const struct jobs_job *job)
 {
   int64_t latest = job->touched + (job->seen || job->restored ? jobs->options.grace_ns : TOLD_WAIT);
 
@@ -136,7 +135,7 @@ earlier (int64_t one, int64_t other)
 }
 
 static int64_t
-next_due (const struct job *job, int64_t until)
+next_due (const struct jobs_job *job, int64_t until)
 {
   int64_t next = until + 1;
 
@@ -148,7 +147,7 @@ next_due (const struct job *job, int64_t until)
 }
 
 void
-job_hasten (struct jobs *jobs, struct job *job)
+job_hasten (struct jobs *jobs, struct jobs_job *job)
 {
   int64_t due = next_due (job, deadline (jobs, job));
 
@@ -159,7 +158,7 @@ job_hasten (struct jobs *jobs, struct job *job)
 /* ---- begin ---- */
 
 void
-job_text_set (struct job *job, enum job_text which, const char *text, bool weak)
+job_text_set (struct jobs_job *job, enum job_text which, const char *text, bool weak)
 {
   if (!*text || (*job->texts[which] && (weak || !job->weak[which])))
     return;
@@ -172,7 +171,7 @@ job_text_set (struct job *job, enum job_text which, const char *text, bool weak)
 }
 
 static void
-set_running (struct jobs *jobs, struct job *job)
+set_running (struct jobs *jobs, struct jobs_job *job)
 {
   job->state = JOB_RUNNING;
   job->touched = job->marked = jobs->awake;
@@ -180,11 +179,11 @@ set_running (struct jobs *jobs, struct job *job)
   job_due_add (jobs, job, jobs->awake);
 }
 
-struct job *
+struct jobs_job *
 job_begin (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length, int64_t started_ns,
-           struct job *before)
+           struct jobs_job *before)
 {
-  struct job *job = jobs_add (jobs, owner, label, length);
+  struct jobs_job *job = jobs_add (jobs, owner, label, length);
 
   job->after_ns = INT64_MIN;
   job->key = jobs->key = jobs->now_ns / 1000 > jobs->key ? jobs->now_ns / 1000 : jobs->key + 1;
@@ -202,7 +201,7 @@ job_begin (struct jobs *jobs, struct job_owner *owner, const char *label, size_t
 }
 
 void
-job_resume (struct jobs *jobs, struct job *job)
+job_resume (struct jobs *jobs, struct jobs_job *job)
 {
   job_keep_no_more (jobs, job);
   set_running (jobs, job);
@@ -213,7 +212,7 @@ job_resume (struct jobs *jobs, struct job *job)
 /* ---- end ---- */
 
 void
-job_end (struct jobs *jobs, struct job *job, enum job_state state)
+job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state)
 {
   const char *reason = state == JOB_TOLD ? "told" : job->restored ? "restart" : "gone";
   struct json summary = { 0 };
@@ -222,16 +221,16 @@ job_end (struct jobs *jobs, struct job *job, enum job_state state)
     job->seen_ns = jobs->now_ns;
   announce (jobs, job);
   job_summary_write (jobs, job, &summary);
-  buffer_add (&summary.out, "", 1);
   row_job (jobs, job);
-  put_row (jobs, &(struct job_row){ JOB_ROW_END, job->key, job->seen_ns, nan (""), { reason, summary.out.data } });
+  put_row (jobs,
+           &(struct job_row){ JOB_ROW_END, job->key, job->seen_ns, nan (""), { reason, buffer_text (&summary.out) } });
   life_line (jobs, job,
              &(struct job_line){ .event = JOB_ENDED,
                                  .time_ns = jobs->now_ns,
                                  .ended_ns = job->seen_ns,
                                  .reason = reason,
-                                 .summary = summary.out.data,
-                                 .summary_length = summary.out.length - 1 });
+                                 .summary = buffer_text (&summary.out),
+                                 .summary_length = summary.out.length });
   json_free (&summary);
   jobs->counts.jobs_ended++;
   job_counts_running (jobs, job, -1);
@@ -247,7 +246,7 @@ void
 jobs_mark (struct jobs *jobs)
 {
   for (size_t i = 0; i < jobs->due_count; i++) {
-    struct job *job = jobs->due[i];
+    struct jobs_job *job = jobs->due[i];
     announce (jobs, job);
     if (job->changed)
       row_job (jobs, job);
@@ -257,7 +256,7 @@ jobs_mark (struct jobs *jobs)
 
 /* Does what is due. */
 static void
-look_at (struct jobs *jobs, struct job *job)
+look_at (struct jobs *jobs, struct jobs_job *job)
 {
   int64_t until = deadline (jobs, job);
 
@@ -285,7 +284,7 @@ jobs_tick (struct jobs *jobs, int64_t now_ns)
     look_at (jobs, jobs->due[0]);
   }
   while (jobs->first_kept && jobs->awake - jobs->first_kept->marked > KEPT_FOR && work < AT_ONCE) {
-    struct job *job = jobs->first_kept;
+    struct jobs_job *job = jobs->first_kept;
     struct job_owner *owner = job->owner;
     work += 1 + job->use_count;
     job_keep_no_more (jobs, job);

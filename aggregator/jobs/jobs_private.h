@@ -19,7 +19,7 @@ struct job_column {
 };
 
 #define JOB_SOURCES_MAX 16
-struct job_columns {
+struct jobs_columns {
   uint8_t schema[SCHEMA_HASH_SIZE];
   bool known;
   uint8_t groups[SCHEMA_GROUPS_MAX]; /* with rows that are jobs */
@@ -34,7 +34,7 @@ struct job_columns {
   int texts[JOB_TEXTS], started, cpus, uid; /* metrics of `info`; -1: none */
 };
 
-void job_columns_learn (struct job_columns *columns, const struct schema *schema);
+void jobs_columns_learn (struct jobs_columns *columns, const struct schema *schema);
 /* A number as people see it, a counter as its total; NaN: missing. */
 double job_value (const struct metric *metric, const struct value *value);
 
@@ -48,7 +48,7 @@ struct job_info {
 };
 
 /* `wall_ns`: by which the node's wall clock is ahead of cluster time; `time_ns`: of the frame. */
-void job_info_read (struct job_info *info, const struct job_columns *columns, const struct table *table, size_t row,
+void job_info_read (struct job_info *info, const struct jobs_columns *columns, const struct table *table, size_t row,
                     int64_t wall_ns, int64_t time_ns);
 
 /* ---- whose they are ---- */
@@ -69,8 +69,8 @@ struct job_owner {
   struct job_owner *next; /* of those that are no nodes */
   size_t running;         /* of a node: jobs that run there; else those that no node has shown */
   size_t kept;
-  struct job *first_kept, *last_kept;   /* in the order in which they ended */
-  struct job_brake held_back, disputed; /* of a node */
+  struct jobs_job *first_kept, *last_kept; /* in the order in which they ended */
+  struct job_brake held_back, disputed;    /* of a node */
 };
 
 /* All of one kind together. */
@@ -83,20 +83,19 @@ struct job_pool {
 struct jobs_node {
   char *name;
   struct job_owner owner;
-  uint64_t salt;           /* of its hashes */
   int64_t heard_ns, heard; /* its last frame; 0: none. And when it came, as use.touched */
   int64_t period_ns;       /* of its job tables, the shortest */
   uint64_t session;        /* that the period is of */
   struct job_use *uses;    /* of jobs that run or are kept */
   struct job_use **hints;  /* what was in each row lately; NULL: not known */
   size_t hint_count;
-  struct job_columns columns;
+  struct jobs_columns columns;
 };
 
 /* A job on a node. */
 struct job_use {
   struct keyed_link of_label; /* in jobs.uses, by node and label */
-  struct job *job;
+  struct jobs_job *job;
   struct jobs_node *node;
   struct job_use *next, **place; /* of the node */
   bool current;                  /* it is what the node's rows of that label are about */
@@ -116,11 +115,11 @@ struct job_use {
 
 enum job_state { JOB_RUNNING, JOB_GONE, JOB_TOLD };
 
-struct job {
+struct jobs_job {
   struct keyed_link of_label, of_run; /* in jobs.labels; in jobs.runs, by "123" of "123/1" */
   struct job_owner *owner;
-  struct job *later, *earlier;             /* of those that ended, in order of `marked` */
-  struct job *owner_later, *owner_earlier; /* the same of the owner's */
+  struct jobs_job *later, *earlier;             /* of those that ended, in order of `marked` */
+  struct jobs_job *owner_later, *owner_earlier; /* the same of the owner's */
   size_t due_index;
   int64_t due; /* when it has to be looked at, at the latest; as jobs.awake */
   enum job_state state;
@@ -147,11 +146,10 @@ struct jobs {
   struct jobs_counts counts;
   int64_t now_ns, awake; /* awake: grows with time, by a second at most from one call to the next */
   int64_t key;           /* the last */
-  struct hash_key hash_key;
   struct keyed_table labels, runs, uses;
-  struct job **due; /* those that run: a heap, the earliest first */
+  struct jobs_job **due; /* those that run: a heap, the earliest first */
   size_t due_count, due_capacity;
-  struct job *first_kept, *last_kept;
+  struct jobs_job *first_kept, *last_kept;
   struct job_pool pools[OWNER_KINDS];
   struct job_owner *tellers;
   size_t teller_counts[OWNER_KINDS], nodes_expected;
@@ -163,17 +161,17 @@ struct jobs {
 void jobs_clock (struct jobs *jobs, int64_t now_ns);
 
 /* jobs_table.c */
-struct job *jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length);
-void jobs_drop (struct jobs *jobs, struct job *job);
+struct jobs_job *jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length);
+void jobs_drop (struct jobs *jobs, struct jobs_job *job);
 /* The first job of a label and the next ones, the newest first; NULL: no more. */
-struct job *jobs_first (const struct jobs *jobs, const char *label, size_t length);
-struct job *jobs_next (const struct job *job);
+struct jobs_job *jobs_first (const struct jobs *jobs, const char *label, size_t length);
+struct jobs_job *jobs_next (const struct jobs_job *job);
 /* The same of the runs "123/1", "123/2"... of a label. */
-struct job *jobs_first_run (const struct jobs *jobs, const char *label, size_t length);
-struct job *jobs_next_run (const struct job *job);
+struct jobs_job *jobs_first_run (const struct jobs *jobs, const char *label, size_t length);
+struct jobs_job *jobs_next_run (const struct jobs_job *job);
 struct jobs_node *jobs_node (struct jobs *jobs, const char *name);
-struct job_use *job_use_find (const struct job *job, const struct jobs_node *node);
-struct job_use *job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node);
+struct job_use *job_use_find (const struct jobs_job *job, const struct jobs_node *node);
+struct job_use *job_use_add (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node);
 void job_use_drop (struct jobs *jobs, struct job_use *use); /* of a job that runs: it never was this one */
 /* All that a node has under a label, as jobs_first. */
 struct job_use *job_uses_first (const struct jobs *jobs, const struct jobs_node *node, const char *label,
@@ -182,9 +180,9 @@ struct job_use *job_uses_next (const struct job_use *use);
 
 /* jobs_find.c. job_info_complete: when texts and uid are set. */
 void job_info_complete (struct job_info *info);
-bool job_is_named (const struct job *job);
-bool job_agrees (const struct job *job, const struct job_info *info);
-void job_name (struct job *job, const struct job_info *info); /* it is told what job it is */
+bool job_is_named (const struct jobs_job *job);
+bool job_agrees (const struct jobs_job *job, const struct job_info *info);
+void job_name (struct jobs_job *job, const struct job_info *info); /* it is told what job it is */
 /* A row, for what it is about. */
 struct job_intake {
   struct jobs_node *node;
@@ -204,34 +202,34 @@ struct job_owner *job_teller (struct jobs *jobs, const struct job_word *word);
 void job_owner_release (struct jobs *jobs, struct job_owner *owner); /* if nothing is its any more */
 bool job_may_run (const struct jobs *jobs, const struct job_owner *owner);
 bool job_may_join (const struct job_owner *owner);
-void job_counts_running (struct jobs *jobs, const struct job *job, int by);  /* 1, -1 */
-void job_shown (struct jobs *jobs, struct job *job, struct jobs_node *node); /* it is that node's from now on */
-void job_keep (struct jobs *jobs, struct job *job); /* as one that ended; without a share for it, it is dropped */
-void job_keep_no_more (struct jobs *jobs, struct job *job);
-void job_keep_anew (struct jobs *jobs, struct job *job); /* as if it had ended now */
+void job_counts_running (struct jobs *jobs, const struct jobs_job *job, int by);  /* 1, -1 */
+void job_shown (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node); /* it is that node's from now on */
+void job_keep (struct jobs *jobs, struct jobs_job *job); /* as one that ended; without a share for it, it is dropped */
+void job_keep_no_more (struct jobs *jobs, struct jobs_job *job);
+void job_keep_anew (struct jobs *jobs, struct jobs_job *job); /* as if it had ended now */
 void job_hold_back (struct jobs *jobs, struct job_owner *owner, uint64_t count, const char *what, const char *why);
-void job_dispute (struct jobs *jobs, struct job_owner *owner, const struct job *job, const struct job *other);
+void job_dispute (struct jobs *jobs, struct job_owner *owner, const struct jobs_job *job, const struct jobs_job *other);
 
 /* jobs_due.c: the jobs that run, by when they are due. */
-void job_due_add (struct jobs *jobs, struct job *job, int64_t due);
-void job_due_remove (struct jobs *jobs, struct job *job);
-void job_due_set (struct jobs *jobs, struct job *job, int64_t due);
+void job_due_add (struct jobs *jobs, struct jobs_job *job, int64_t due);
+void job_due_remove (struct jobs *jobs, struct jobs_job *job);
+void job_due_set (struct jobs *jobs, struct jobs_job *job, int64_t due);
 
 /* jobs_life.c. job_begin: instead of `before`, one that is kept (or NULL). */
-struct job *job_begin (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length, int64_t started_ns,
-                       struct job *before);
-void job_resume (struct jobs *jobs, struct job *job);
-void job_end (struct jobs *jobs, struct job *job, enum job_state state); /* it may be gone then */
-void job_text_set (struct job *job, enum job_text which, const char *text, bool weak);
-void job_joined (struct jobs *jobs, struct job_use *use); /* a node more */
-void job_hasten (struct jobs *jobs, struct job *job);     /* its row has changed, or its end may be nearer */
+struct jobs_job *job_begin (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length,
+                            int64_t started_ns, struct jobs_job *before);
+void job_resume (struct jobs *jobs, struct jobs_job *job);
+void job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state); /* it may be gone then */
+void job_text_set (struct jobs_job *job, enum job_text which, const char *text, bool weak);
+void job_joined (struct jobs *jobs, struct job_use *use);  /* a node more */
+void job_hasten (struct jobs *jobs, struct jobs_job *job); /* its row has changed, or its end may be nearer */
 int64_t job_patience (const struct jobs *jobs, const struct job_use *use);
 
 /* jobs_summary.c */
-double job_cpus (const struct job *job); /* NaN: not known */
-void job_summary_write (const struct jobs *jobs, const struct job *job, struct json *json);
+double job_cpus (const struct jobs_job *job); /* NaN: not known */
+void job_summary_write (const struct jobs *jobs, const struct jobs_job *job, struct json *json);
 /* The state of a job as text, a line a node, and back. */
-void job_state_write (const struct job *job, struct buffer *out);
-void job_state_read (struct jobs *jobs, struct job *job, const char *text);
+void job_state_write (const struct jobs_job *job, struct buffer *out);
+void job_state_read (struct jobs *jobs, struct jobs_job *job, const char *text);
 
 #endif

@@ -95,7 +95,7 @@ job_may_join (const struct job_owner *owner)
 }
 
 void
-job_counts_running (struct jobs *jobs, const struct job *job, int by)
+job_counts_running (struct jobs *jobs, const struct jobs_job *job, int by)
 {
   jobs->counts.jobs_running += (uint64_t) by;
   jobs->pools[job->owner->kind].running += (size_t) by;
@@ -106,7 +106,7 @@ job_counts_running (struct jobs *jobs, const struct job *job, int by)
 }
 
 void
-job_shown (struct jobs *jobs, struct job *job, struct jobs_node *node)
+job_shown (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
 {
   struct job_owner *teller = job->owner;
 
@@ -123,7 +123,7 @@ job_shown (struct jobs *jobs, struct job *job, struct jobs_node *node)
 /* ---- those that ended ---- */
 
 static void
-chain_add (struct jobs *jobs, struct job *job)
+chain_add (struct jobs *jobs, struct jobs_job *job)
 {
   struct job_owner *owner = job->owner;
 
@@ -137,7 +137,7 @@ chain_add (struct jobs *jobs, struct job *job)
 }
 
 static void
-chain_remove (struct jobs *jobs, struct job *job)
+chain_remove (struct jobs *jobs, struct jobs_job *job)
 {
   struct job_owner *owner = job->owner;
 
@@ -148,7 +148,7 @@ chain_remove (struct jobs *jobs, struct job *job)
 }
 
 void
-job_keep_no_more (struct jobs *jobs, struct job *job)
+job_keep_no_more (struct jobs *jobs, struct jobs_job *job)
 {
   chain_remove (jobs, job);
   job->owner->kept--;
@@ -156,7 +156,7 @@ job_keep_no_more (struct jobs *jobs, struct job *job)
 }
 
 static void
-forget (struct jobs *jobs, struct job *job)
+forget (struct jobs *jobs, struct jobs_job *job)
 {
   job_keep_no_more (jobs, job);
   jobs_drop (jobs, job);
@@ -164,7 +164,7 @@ forget (struct jobs *jobs, struct job *job)
 
 /* Over its share its own oldest goes. */
 void
-job_keep (struct jobs *jobs, struct job *job)
+job_keep (struct jobs *jobs, struct jobs_job *job)
 {
   struct job_owner *owner = job->owner;
   struct job_pool *pool = &jobs->pools[owner->kind];
@@ -182,7 +182,7 @@ job_keep (struct jobs *jobs, struct job *job)
 }
 
 void
-job_keep_anew (struct jobs *jobs, struct job *job)
+job_keep_anew (struct jobs *jobs, struct jobs_job *job)
 {
   chain_remove (jobs, job);
   chain_add (jobs, job);
@@ -233,7 +233,7 @@ or_nobody (const char *text)
 }
 
 void
-job_dispute (struct jobs *jobs, struct job_owner *owner, const struct job *job, const struct job *other)
+job_dispute (struct jobs *jobs, struct job_owner *owner, const struct jobs_job *job, const struct jobs_job *other)
 {
   uint64_t told = brake (jobs, &owner->disputed, 1);
   char *text;

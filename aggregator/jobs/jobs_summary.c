@@ -35,7 +35,7 @@ use_memory (const struct job_use *use)
 }
 
 double
-job_cpus (const struct job *job)
+job_cpus (const struct jobs_job *job)
 {
   double sum = nan ("");
 
@@ -45,7 +45,7 @@ job_cpus (const struct job *job)
 }
 
 static double
-total (const struct job *job, enum job_total which)
+total (const struct jobs_job *job, enum job_total which)
 {
   double sum = nan ("");
 
@@ -66,7 +66,7 @@ is_lost (const struct jobs *jobs, const struct job_use *use)
 
 /* CPU time in percent of what its CPUs had from its start to its end, of nodes of which both is known. */
 static double
-efficiency (const struct job *job)
+efficiency (const struct jobs_job *job)
 {
   double used = 0, could = 0;
 
@@ -94,7 +94,7 @@ number_write (struct json *json, const char *key, double number)
 }
 
 static void
-sums_write (struct json *json, const struct job *job)
+sums_write (struct json *json, const struct jobs_job *job)
 {
   double cpu = plus (total (job, TOTAL_CPU_USER), total (job, TOTAL_CPU_SYSTEM));
 
@@ -108,7 +108,7 @@ sums_write (struct json *json, const struct job *job)
 }
 
 static void
-memory_write (struct json *json, const struct job *job)
+memory_write (struct json *json, const struct jobs_job *job)
 {
   const struct job_use *most = NULL;
 
@@ -121,44 +121,38 @@ memory_write (struct json *json, const struct job *job)
     return;
   }
   json_object (json);
-  json_key (json, "node");
-  json_text (json, most->node->name);
+  json_text (json_key (json, "node"), most->node->name);
   number_write (json, "bytes", use_memory (most));
   json_object_end (json);
 }
 
 static void
-nodes_write (struct json *json, const struct jobs *jobs, const struct job *job)
+nodes_write (struct json *json, const struct jobs *jobs, const struct jobs_job *job)
 {
-  json_key (json, "lost_nodes");
-  json_array (json);
+  json_array (json_key (json, "lost_nodes"));
   for (size_t i = 0; i < job->use_count; i++)
     if (is_lost (jobs, job->uses[i]))
       json_text (json, job->uses[i]->node->name);
   json_array_end (json);
-  json_key (json, "per_node");
-  json_object (json);
+  json_object (json_key (json, "per_node"));
   for (size_t i = 0; i < job->use_count; i++) {
     const struct job_use *use = job->uses[i];
-    json_key (json, use->node->name);
-    json_object (json);
+    json_object (json_key (json, use->node->name));
     number_write (json, "duration", (double) (use->last_ns - use->first_ns) / (double) NS_PER_S);
     number_write (json, "cpus", use->cpus);
     number_write (json, "cpu_time", plus (use_total (use, TOTAL_CPU_USER), use_total (use, TOTAL_CPU_SYSTEM)));
     number_write (json, "memory_peak", use_memory (use));
     number_write (json, "read_bytes", use_total (use, TOTAL_READ));
     number_write (json, "write_bytes", use_total (use, TOTAL_WRITE));
-    if (use->name) {
-      json_key (json, "name");
-      json_text (json, use->name);
-    }
+    if (use->name)
+      json_text (json_key (json, "name"), use->name);
     json_object_end (json);
   }
   json_object_end (json);
 }
 
 void
-job_summary_write (const struct jobs *jobs, const struct job *job, struct json *json)
+job_summary_write (const struct jobs *jobs, const struct jobs_job *job, struct json *json)
 {
   double processes = nan ("");
 
@@ -187,7 +181,7 @@ add_number (struct buffer *out, double number)
 }
 
 void
-job_state_write (const struct job *job, struct buffer *out)
+job_state_write (const struct jobs_job *job, struct buffer *out)
 {
   for (size_t i = 0; i < job->use_count; i++) {
     const struct job_use *use = job->uses[i];
@@ -234,7 +228,7 @@ read_time (char **line)
 }
 
 static void
-read_node (struct jobs *jobs, struct job *job, char *line)
+read_node (struct jobs *jobs, struct jobs_job *job, char *line)
 {
   const char *name = next_word (&line);
   struct job_use *use = NULL;
@@ -265,7 +259,7 @@ read_node (struct jobs *jobs, struct job *job, char *line)
 }
 
 void
-job_state_read (struct jobs *jobs, struct job *job, const char *text)
+job_state_read (struct jobs *jobs, struct jobs_job *job, const char *text)
 {
   char *copy = memory_string (text), *rest = copy, *line;
 

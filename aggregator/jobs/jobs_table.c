@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "aggregator/jobs/jobs_private.h"
+#include "synop/array.h"
 #include "synop/memory.h"
 
 /* ---- jobs ---- */
 
-#define OF(type, member, link) ((type *) (void *) ((char *) (link) -offsetof (type, member)))
+#define OF(type, member, link) ((link) ? (type *) (void *) ((char *) (link) -offsetof (type, member)) : NULL)
 
 /* The bytes of "123" in "123/1"; 0: it is the first run. */
 static size_t
@@ -21,10 +22,10 @@ run_of (const char *label, size_t length)
   return digits && digits + 1 < length && label[length - 1 - digits] == '/' ? length - 1 - digits : 0;
 }
 
-struct job *
+struct jobs_job *
 jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length)
 {
-  struct job *job = memory_new (1, sizeof *job);
+  struct jobs_job *job = memory_new (1, sizeof *job);
   size_t of = run_of (label, length);
 
   job->owner = owner;
@@ -32,57 +33,38 @@ jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t 
   job->label = memory_copy (label, length);
   for (size_t i = 0; i < JOB_TEXTS; i++)
     job->texts[i] = memory_string ("");
-  keyed_table_add (&jobs->labels, &job->of_label, hash_text (&jobs->hash_key, label, length));
+  keyed_table_add (&jobs->labels, &job->of_label, label, length);
   if (of)
-    keyed_table_add (&jobs->runs, &job->of_run, hash_text (&jobs->hash_key, label, of));
+    keyed_table_add (&jobs->runs, &job->of_run, label, of);
   return job;
 }
 
-/* From this link on. */
-static struct job *
-with_label (struct keyed_link *link, const char *label, size_t length)
-{
-  for (; link; link = keyed_link_next (link)) {
-    struct job *job = OF (struct job, of_label, link);
-    if (strncmp (job->label, label, length) == 0 && !job->label[length])
-      return job;
-  }
-  return NULL;
-}
-
-struct job *
+struct jobs_job *
 jobs_first (const struct jobs *jobs, const char *label, size_t length)
 {
-  return with_label (keyed_table_first (&jobs->labels, hash_text (&jobs->hash_key, label, length)), label, length);
+  struct keyed_link *link = keyed_table_first (&jobs->labels, label, length);
+
+  return OF (struct jobs_job, of_label, link);
 }
 
-struct job *
-jobs_next (const struct job *job)
+struct jobs_job *
+jobs_next (const struct jobs_job *job)
 {
-  return with_label (keyed_link_next (&job->of_label), job->label, strlen (job->label));
+  return OF (struct jobs_job, of_label, job->of_label.next);
 }
 
-static struct job *
-run_with_label (struct keyed_link *link, const char *label, size_t length)
-{
-  for (; link; link = keyed_link_next (link)) {
-    struct job *job = OF (struct job, of_run, link);
-    if (strncmp (job->label, label, length) == 0 && run_of (job->label, strlen (job->label)) == length)
-      return job;
-  }
-  return NULL;
-}
-
-struct job *
+struct jobs_job *
 jobs_first_run (const struct jobs *jobs, const char *label, size_t length)
 {
-  return run_with_label (keyed_table_first (&jobs->runs, hash_text (&jobs->hash_key, label, length)), label, length);
+  struct keyed_link *link = keyed_table_first (&jobs->runs, label, length);
+
+  return OF (struct jobs_job, of_run, link);
 }
 
-struct job *
-jobs_next_run (const struct job *job)
+struct jobs_job *
+jobs_next_run (const struct jobs_job *job)
 {
-  return run_with_label (keyed_link_next (&job->of_run), job->label, run_of (job->label, strlen (job->label)));
+  return OF (struct jobs_job, of_run, job->of_run.next);
 }
 
 static void
@@ -103,7 +85,7 @@ use_destroy (struct jobs *jobs, struct job_use *use)
 
 /* Whose it was is the caller's business. */
 void
-jobs_drop (struct jobs *jobs, struct job *job)
+jobs_drop (struct jobs *jobs, struct jobs_job *job)
 {
   keyed_table_remove (&jobs->labels, &job->of_label);
   keyed_table_remove (&jobs->runs, &job->of_run);
@@ -131,14 +113,10 @@ jobs_node (struct jobs *jobs, const char *name)
       return jobs->nodes[middle];
     *(order < 0 ? &high : &low) = order < 0 ? middle : middle + 1;
   }
-  if (jobs->node_count == jobs->node_capacity) {
-    jobs->node_capacity = jobs->node_capacity ? 2 * jobs->node_capacity : 16;
-    jobs->nodes = memory_resize (jobs->nodes, jobs->node_capacity, sizeof (struct jobs_node *));
-  }
+  array_reserve (jobs->nodes, jobs->node_capacity, jobs->node_count + 1);
   node = memory_new (1, sizeof *node);
   node->name = memory_string (name);
   node->owner = (struct job_owner){ .kind = OWNER_NODE, .name = node->name };
-  node->salt = hash_text (&jobs->hash_key, name, strlen (name));
   memmove (jobs->nodes + low + 1, jobs->nodes + low, (jobs->node_count++ - low) * sizeof (struct jobs_node *));
   jobs->nodes[low] = node;
   return node;
@@ -146,9 +124,24 @@ jobs_node (struct jobs *jobs, const char *name)
 
 /* ---- jobs on nodes ---- */
 
+/* Of a node and a label. */
+struct use_key {
+  struct jobs_node *node;
+  char label[JOB_LABEL_MAX];
+};
+
+static size_t
+use_key_make (struct use_key *key, const struct jobs_node *node, const char *label, size_t length)
+{
+  length = length < sizeof key->label ? length : sizeof key->label;
+  key->node = (struct jobs_node *) node;
+  memcpy (key->label, label, length);
+  return offsetof (struct use_key, label) + length;
+}
+
 /* Where it is, or would be. */
 static size_t
-use_place (const struct job *job, const struct jobs_node *node)
+use_place (const struct jobs_job *job, const struct jobs_node *node)
 {
   size_t low = 0, high = job->use_count;
 
@@ -163,7 +156,7 @@ use_place (const struct job *job, const struct jobs_node *node)
 }
 
 struct job_use *
-job_use_find (const struct job *job, const struct jobs_node *node)
+job_use_find (const struct jobs_job *job, const struct jobs_node *node)
 {
   size_t at = use_place (job, node);
 
@@ -171,10 +164,11 @@ job_use_find (const struct job *job, const struct jobs_node *node)
 }
 
 struct job_use *
-job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node)
+job_use_add (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
 {
   struct job_use *use = memory_new (1, sizeof *use);
   size_t at = use_place (job, node);
+  struct use_key key;
 
   use->job = job;
   use->node = node;
@@ -190,11 +184,8 @@ job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node)
   if (use->next)
     use->next->place = &use->next;
   node->uses = use;
-  keyed_table_add (&jobs->uses, &use->of_label, job->of_label.hash ^ node->salt);
-  if (job->use_count == job->use_capacity) {
-    job->use_capacity = job->use_capacity ? 2 * job->use_capacity : 2;
-    job->uses = memory_resize (job->uses, job->use_capacity, sizeof (struct job_use *));
-  }
+  keyed_table_add (&jobs->uses, &use->of_label, &key, use_key_make (&key, node, job->label, strlen (job->label)));
+  array_reserve (job->uses, job->use_capacity, job->use_count + 1);
   memmove (job->uses + at + 1, job->uses + at, (job->use_count++ - at) * sizeof (struct job_use *));
   job->uses[at] = use;
   return use;
@@ -203,7 +194,7 @@ job_use_add (struct jobs *jobs, struct job *job, struct jobs_node *node)
 void
 job_use_drop (struct jobs *jobs, struct job_use *use)
 {
-  struct job *job = use->job;
+  struct jobs_job *job = use->job;
   size_t at = use_place (job, use->node);
 
   memmove (job->uses + at, job->uses + at + 1, (--job->use_count - at) * sizeof (struct job_use *));
@@ -211,27 +202,17 @@ job_use_drop (struct jobs *jobs, struct job_use *use)
   use_destroy (jobs, use);
 }
 
-static struct job_use *
-with_node (struct keyed_link *link, const struct jobs_node *node, const char *label, size_t length)
-{
-  for (; link; link = keyed_link_next (link)) {
-    struct job_use *use = OF (struct job_use, of_label, link);
-    if (use->node == node && strncmp (use->job->label, label, length) == 0 && !use->job->label[length])
-      return use;
-  }
-  return NULL;
-}
-
 struct job_use *
 job_uses_first (const struct jobs *jobs, const struct jobs_node *node, const char *label, size_t length)
 {
-  uint64_t hash = hash_text (&jobs->hash_key, label, length) ^ node->salt;
+  struct use_key key;
+  struct keyed_link *link = keyed_table_first (&jobs->uses, &key, use_key_make (&key, node, label, length));
 
-  return with_node (keyed_table_first (&jobs->uses, hash), node, label, length);
+  return OF (struct job_use, of_label, link);
 }
 
 struct job_use *
 job_uses_next (const struct job_use *use)
 {
-  return with_node (keyed_link_next (&use->of_label), use->node, use->job->label, strlen (use->job->label));
+  return OF (struct job_use, of_label, use->of_label.next);
 }

@@ -18,7 +18,7 @@ label_length (const char *label)
 
 /* Whether this word may be about that job. */
 static bool
-is_own (const struct job *job, const struct job_word *word)
+is_own (const struct jobs_job *job, const struct job_word *word)
 {
   return word->scheduler || job->uid == (int64_t) word->uid;
 }
@@ -34,12 +34,12 @@ refuse (struct jobs *jobs, const struct job_word *word, const char *why, struct 
 }
 
 /* Of those that a word may be about, one that runs rather than one that ended, the newest. */
-static struct job *
+static struct jobs_job *
 find_own (const struct jobs *jobs, const struct job_word *word, size_t length)
 {
-  struct job *best = NULL;
+  struct jobs_job *best = NULL;
 
-  for (struct job *job = jobs_first (jobs, word->label, length); job; job = jobs_next (job))
+  for (struct jobs_job *job = jobs_first (jobs, word->label, length); job; job = jobs_next (job))
     if (is_own (job, word) && (!best || (job->state == JOB_RUNNING && best->state != JOB_RUNNING)))
       best = job;
   return best;
@@ -50,7 +50,7 @@ jobs_start (struct jobs *jobs, const struct job_word *word, int64_t now_ns, stru
 {
   size_t length = label_length (word->label);
   struct job_owner *owner;
-  struct job *job;
+  struct jobs_job *job;
 
   jobs_clock (jobs, now_ns);
   if (job_label_check (word->label, length, error) < 0)
@@ -74,7 +74,8 @@ jobs_start (struct jobs *jobs, const struct job_word *word, int64_t now_ns, stru
 
 /* Notes those that run and are meant; the first of the rest, which another user has, in `other`. */
 static void
-gather (struct job ***found, size_t *count, struct job *job, const struct job_word *word, const struct job **other)
+gather (struct jobs_job ***found, size_t *count, struct jobs_job *job, const struct job_word *word,
+        const struct jobs_job **other)
 {
   if (job->state != JOB_RUNNING || (*word->user && strcmp (job->texts[JOB_USER], word->user) != 0))
     return;
@@ -90,7 +91,7 @@ gather (struct job ***found, size_t *count, struct job *job, const struct job_wo
 static void
 expect_no_more (struct jobs *jobs, const struct job_word *word, size_t length)
 {
-  struct job *job = jobs_add (jobs, job_teller (jobs, word), word->label, length);
+  struct jobs_job *job = jobs_add (jobs, job_teller (jobs, word), word->label, length);
 
   job->uid = word->scheduler ? JOB_UID_UNKNOWN : (int64_t) word->uid;
   job->state = JOB_TOLD;
@@ -102,20 +103,20 @@ int
 jobs_end (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error)
 {
   size_t length = label_length (word->label), count = 0;
-  const struct job *other = NULL;
-  struct job **found = NULL;
+  const struct jobs_job *other = NULL;
+  struct jobs_job **found = NULL;
   bool known = false;
 
   jobs_clock (jobs, now_ns);
   if (job_label_check (word->label, length, error) < 0)
     return -1;
-  for (struct job *job = jobs_first (jobs, word->label, length); job; job = jobs_next (job)) {
+  for (struct jobs_job *job = jobs_first (jobs, word->label, length); job; job = jobs_next (job)) {
     gather (&found, &count, job, word, &other);
     known |= is_own (job, word);
     if (job->state == JOB_GONE && is_own (job, word))
       job->state = JOB_TOLD;
   }
-  for (struct job *job = jobs_first_run (jobs, word->label, length); job; job = jobs_next_run (job))
+  for (struct jobs_job *job = jobs_first_run (jobs, word->label, length); job; job = jobs_next_run (job))
     gather (&found, &count, job, word, &other);
   for (size_t i = 0; i < count; i++)
     job_end (jobs, found[i], JOB_TOLD);
@@ -132,7 +133,7 @@ jobs_end (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct
 static void
 end_older (struct jobs *jobs, const struct job_info *info, const char *label)
 {
-  struct job *job = jobs_first (jobs, label, strlen (label));
+  struct jobs_job *job = jobs_first (jobs, label, strlen (label));
 
   while (job && (job->state != JOB_RUNNING || !job_agrees (job, info)))
     job = jobs_next (job);
@@ -163,7 +164,7 @@ restored_owner (struct jobs *jobs, const struct job_record *record)
 }
 
 static void
-restore_nodes (struct jobs *jobs, struct job *job, const struct job_record *record)
+restore_nodes (struct jobs *jobs, struct jobs_job *job, const struct job_record *record)
 {
   for (size_t i = 0; i < record->node_count; i++) {
     const char *name = record->nodes[i].name;
@@ -191,7 +192,7 @@ jobs_restore (struct jobs *jobs, const struct job_record *record)
 {
   const char *const texts[] = { record->scheduler, record->user, record->name, record->command, record->array };
   struct job_info info = { .uid = JOB_UID_UNKNOWN };
-  struct job *job;
+  struct jobs_job *job;
 
   if (record->ended_ns || !is_time (record->key) || !is_time (record->started_ns) || !is_time (record->seen_ns) ||
       job_label_check (record->label, strlen (record->label), NULL) < 0 || jobs->due_count >= JOBS_MAX)

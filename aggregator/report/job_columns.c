@@ -62,16 +62,9 @@ job_is_beyond (double number)
 double
 job_number (const struct value *value)
 {
-  switch (value->type) {
-  case VALUE_UINT:
-    return (double) value->as.u;
-  case VALUE_INT:
-    return (double) value->as.i;
-  case VALUE_REAL:
-    return job_is_beyond (value->as.d) ? nan ("") : value->as.d;
-  default:
-    return nan ("");
-  }
+  double number = value_double (value);
+
+  return job_is_beyond (number) ? nan ("") : number;
 }
 
 int64_t

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/file.h"
+
 /* A device or a pipe is there already, and loses nothing. */
 static bool
 is_stream (const char *path)
@@ -34,17 +36,11 @@ int
 document_write (const char *path, const struct buffer *document, struct error *error)
 {
   bool made;
-  int fd = document_open (path, &made, error), failed = 0;
+  int fd = document_open (path, &made, error), failed;
 
   if (fd < 0)
     return error_prefix (error, "cannot write ");
-  for (size_t at = 0; !failed && at < document->length;) {
-    ssize_t n = write (fd, document->data + at, document->length - at);
-    if (n > 0)
-      at += (size_t) n;
-    else if (n == 0 || errno != EINTR)
-      failed = n == 0 ? EIO : errno;
-  }
+  failed = file_write (fd, document->data, document->length) < 0 ? errno : 0;
   if (close (fd) < 0 && !failed)
     failed = errno;
   if (failed && made)

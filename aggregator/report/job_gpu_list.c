@@ -16,32 +16,32 @@
 /* ---- what is wrong ---- */
 
 bool
-gpu_is_idle (const struct job_gpu *gpu)
+gpu_is_idle (const struct report_gpu *gpu)
 {
   return job_gpu_idle (gpu) >= JOB_GPU_IDLE;
 }
 
 bool
-gpu_has_xids (const struct job_gpu *gpu)
+gpu_has_xids (const struct report_gpu *gpu)
 {
   return gpu->xids > 0;
 }
 
 static bool
-is_throttled (const struct job_gpu *gpu)
+is_throttled (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->throttled) >= GPU_THROTTLED || job_gpu_mean (&gpu->throttled_power) >= GPU_THROTTLED ||
          job_gpu_mean (&gpu->throttled_thermal) >= GPU_THROTTLED;
 }
 
 bool
-gpu_is_alarming (const struct job_gpu *gpu)
+gpu_is_alarming (const struct report_gpu *gpu)
 {
   return gpu_is_idle (gpu) || gpu_has_xids (gpu);
 }
 
 void
-gpu_trouble (struct buffer *to, const struct job_gpu *gpu)
+gpu_trouble (struct buffer *to, const struct report_gpu *gpu)
 {
   size_t from = to->length;
 
@@ -59,7 +59,7 @@ gpu_trouble (struct buffer *to, const struct job_gpu *gpu)
 /* ---- the worst first ---- */
 
 static int
-rank (const struct job_gpu *gpu)
+rank (const struct report_gpu *gpu)
 {
   if (gpu_is_idle (gpu))
     return gpu_has_xids (gpu) ? 0 : 1;
@@ -109,7 +109,7 @@ gpu_list_free (struct gpu_list *list)
 /* ---- sentences ---- */
 
 static size_t
-count_those (const struct gpu_list *list, bool (*are) (const struct job_gpu *gpu))
+count_those (const struct gpu_list *list, bool (*are) (const struct report_gpu *gpu))
 {
   size_t count = 0;
 
@@ -122,7 +122,7 @@ void
 gpu_list_summary (struct buffer *to, const struct gpu_list *list)
 {
   static const struct {
-    bool (*are) (const struct job_gpu *gpu);
+    bool (*are) (const struct report_gpu *gpu);
     const char *words;
   } kinds[] = { { gpu_is_idle, "left idle" },
                 { gpu_has_xids, "with errors that the driver told (XIDs)" },
@@ -152,7 +152,7 @@ gpu_list_left_out (struct buffer *to, const struct gpu_list *list)
 
 /* "0,2" for each node: those of its GPUs that are meant; "" where none is. Returns how many there are in all. */
 static size_t
-label_lists (const struct job_report *report, bool (*are) (const struct job_gpu *gpu), char **lists, size_t *counts)
+label_lists (const struct job_report *report, bool (*are) (const struct report_gpu *gpu), char **lists, size_t *counts)
 {
   struct buffer list = { 0 };
   size_t all = 0;
@@ -174,7 +174,7 @@ label_lists (const struct job_report *report, bool (*are) (const struct job_gpu 
 
 /* "GPU 3 on n[1,4], GPU 0,1 on n2 and 12 more": those that `are`. */
 static void
-name_gpus (struct buffer *to, const struct job_report *report, bool (*are) (const struct job_gpu *gpu))
+name_gpus (struct buffer *to, const struct job_report *report, bool (*are) (const struct report_gpu *gpu))
 {
   char **lists = memory_new (report->node_count, sizeof lists[0]);
   size_t *counts = memory_new (report->node_count, sizeof counts[0]);
@@ -210,12 +210,12 @@ gpu_alarm (struct buffer *to, const struct job_report *report, size_t alarm)
 {
   static const struct {
     const char *words;
-    bool (*are) (const struct job_gpu *gpu);
+    bool (*are) (const struct report_gpu *gpu);
   } alarms[GPU_ALARMS] = { { "Left idle", gpu_is_idle }, { "Errors that the driver told (XIDs)", gpu_has_xids } };
   struct buffer gpus = { 0 };
 
   name_gpus (&gpus, report, alarms[alarm].are);
   if (gpus.length)
-    buffer_printf (to, "%s: %.*s.", alarms[alarm].words, (int) gpus.length, gpus.data);
+    buffer_printf (to, "%s: %s.", alarms[alarm].words, buffer_text (&gpus));
   buffer_free (&gpus);
 }

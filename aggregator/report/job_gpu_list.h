@@ -11,7 +11,7 @@
 struct gpu_place {
   size_t at; /* in order of nodes and their GPUs */
   const struct job_node *node;
-  const struct job_gpu *gpu;
+  const struct report_gpu *gpu;
 };
 
 /* Those left idle first, then those with XIDs, then the throttled ones; among alike the least used. */
@@ -23,12 +23,12 @@ struct gpu_list {
 void gpu_list_init (struct gpu_list *list, const struct job_report *report);
 void gpu_list_free (struct gpu_list *list);
 
-bool gpu_is_idle (const struct job_gpu *gpu); /* the job left it idle */
-bool gpu_has_xids (const struct job_gpu *gpu);
-bool gpu_is_alarming (const struct job_gpu *gpu);
+bool gpu_is_idle (const struct report_gpu *gpu); /* the job left it idle */
+bool gpu_has_xids (const struct report_gpu *gpu);
+bool gpu_is_alarming (const struct report_gpu *gpu);
 
 /* Each adds text to `to`, or nothing where there is nothing to say. */
-void gpu_trouble (struct buffer *to, const struct job_gpu *gpu);         /* "left idle, XID 79" */
+void gpu_trouble (struct buffer *to, const struct report_gpu *gpu);      /* "left idle, XID 79" */
 void gpu_list_summary (struct buffer *to, const struct gpu_list *list);  /* how many, and how many of them are wrong */
 void gpu_list_left_out (struct buffer *to, const struct gpu_list *list); /* how many are not shown */
 #define GPU_ALARMS 2

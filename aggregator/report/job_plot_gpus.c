@@ -8,7 +8,6 @@
 #include "aggregator/report/gnuplot.h"
 #include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_plot.h"
-#include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
 #define ROWS_MAX 64 /* a job of more kinds of labels has no picture */
@@ -117,7 +116,7 @@ put_values (const struct strip *strip, int times)
 
 /* Points on those that `are`. A block without any would be an error. */
 static void
-put_points (const struct strip *strip, const char *name, bool (*are) (const struct job_gpu *gpu))
+put_points (const struct strip *strip, const char *name, bool (*are) (const struct report_gpu *gpu))
 {
   struct buffer *script = strip->canvas->script;
 

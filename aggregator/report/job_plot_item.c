@@ -4,11 +4,9 @@
  * that are farthest from it. Grey behind a plot: samples are missing. */
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/report/gnuplot.h"
 #include "aggregator/report/job_curve.h"
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_words.h"
@@ -274,7 +272,6 @@ put_nodes_detail (struct buffer *text, const struct job_report *report, enum job
                    report->node_count > 1 ? words_short (name, NAME_LIMIT).text : "");
   if (job_is_of_nodes (report, item))
     buffer_add_string (text, "; whole nodes");
-  buffer_add (text, "", 1);
 }
 
 static void
@@ -292,11 +289,10 @@ nodes_plot (struct item_plot *plot, const struct area *area)
   plot_begin (plot->canvas, &frame);
   plot_item_title (&detail, plot->item);
   buffer_add_string (&detail, ", each node");
-  buffer_add (&detail, "", 1);
-  plot_text (plot->canvas, frame.left, area->top + 8, &title_style, detail.data, 60);
+  plot_text (plot->canvas, frame.left, area->top + 8, &title_style, buffer_text (&detail), 60);
   buffer_clear (&detail);
   put_nodes_detail (&detail, report, plot->item);
-  plot_text (plot->canvas, frame.left, area->top + 18, &detail_style, detail.data, 80);
+  plot_text (plot->canvas, frame.left, area->top + 18, &detail_style, buffer_text (&detail), 80);
   plot_time_axis (plot->canvas, report, 5);
   plot_value_axis (plot->canvas, &frame, item->unit, most);
   plot->legend = (struct area){ frame.left + frame.width + 5, frame.top + 4, LEGEND_WIDTH, 0 };
@@ -324,15 +320,13 @@ all_plot (struct item_plot *plot, const struct area *area)
   plot_item_title (&text, plot->item);
   if (report->node_count > 1)
     buffer_printf (&text, ", %s of nodes", ways[item->combination]);
-  buffer_add (&text, "", 1);
-  plot_text (plot->canvas, frame.left, area->top + 8, &title_style, text.data, 60);
+  plot_text (plot->canvas, frame.left, area->top + 8, &title_style, buffer_text (&text), 60);
   buffer_clear (&text);
   buffer_printf (&text, "mean %s, ", words_value (all->mean, item->unit).text);
   buffer_printf (&text, "maximum%s %s", alone ? "" : " (pale)", words_value (all->maximum, item->unit).text);
   if (job_is_of_nodes (report, plot->item) && alone)
     buffer_add_string (&text, "; the whole node");
-  buffer_add (&text, "", 1);
-  plot_text (plot->canvas, frame.left, area->top + 18, &detail_style, text.data, 80);
+  plot_text (plot->canvas, frame.left, area->top + 18, &detail_style, buffer_text (&text), 80);
   plot->legend = (struct area){ frame.left + frame.width + 5, frame.top + 4, alone ? LEGEND_WIDTH : 0, 0 };
   plot_time_axis (plot->canvas, report, alone ? 8 : 4);
   plot_value_axis (plot->canvas, &frame, item->unit, most);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/report/gnuplot.h"
 #include "aggregator/report/job_curve.h"
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_words.h"
@@ -220,7 +219,6 @@ put_label (const struct overview *view, const struct row *row, struct buffer *la
     if (view->report->nodes[row->node].lost)
       buffer_add_string (label, " (lost)");
   }
-  buffer_add (label, "", 1);
 }
 
 static bool
@@ -289,7 +287,7 @@ put_names (const struct overview *view, const struct area *frame)
     struct plot_text style = { "right", marked ? PLOT_MARK : PLOT_BLACK, height < 10 ? 7 : 8, marked };
     buffer_clear (&label);
     put_label (view, &view->rows[i], &label);
-    plot_text (view->canvas, frame->left - 3, frame->top + ((double) i + 0.5) * height, &style, label.data,
+    plot_text (view->canvas, frame->left - 3, frame->top + ((double) i + 0.5) * height, &style, buffer_text (&label),
                NAME_LIMIT + 8);
   }
   buffer_free (&label);
@@ -303,13 +301,11 @@ put_titles (const struct overview *view, const struct area *frame, double left)
   struct buffer title = { 0 };
 
   plot_overview_title (&title, view->report);
-  buffer_add (&title, "", 1);
-  plot_text (view->canvas, left, frame->top - 21, &style, title.data, 110);
+  plot_text (view->canvas, left, frame->top - 21, &style, buffer_text (&title), 110);
   buffer_clear (&title);
   buffer_printf (&title, "%s over time%s; hatched: no samples", job_items[view->item].title,
                  view->report->node_count > 1 ? ", the lowest node first" : "");
-  buffer_add (&title, "", 1);
-  plot_text (view->canvas, frame->left, frame->top - 6, &caption, title.data, 90);
+  plot_text (view->canvas, frame->left, frame->top - 6, &caption, buffer_text (&title), 90);
   buffer_free (&title);
 }
 
@@ -396,7 +392,7 @@ plot_overview (const struct canvas *canvas, const struct area *area, const struc
     put_label (&view, &view.rows[i], &text);
     longest = text.length > longest ? text.length : longest;
   }
-  heat = (struct area){ area->left + 6 + 4.1 * (double) (longest < 28 ? longest : 28), area->top + TITLE_HEIGHT, 0,
+  heat = (struct area){ area->left + 6 + 4.1 * (double) (longest < 27 ? longest + 1 : 28), area->top + TITLE_HEIGHT, 0,
                         area->height - TITLE_HEIGHT - FOOT_HEIGHT };
   heat.width = (area->left + area->width - heat.left) * 0.68;
   bars = heat;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregator/report/job_report_private.h"
+#include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -24,11 +25,7 @@ keep (struct job_report *report, const char *text)
 {
   struct texts *texts = report->memory;
 
-  if (texts->count == texts->capacity) {
-    texts->capacity = texts->capacity ? 2 * texts->capacity : 64;
-    texts->list = memory_resize (texts->list, texts->capacity, sizeof texts->list[0]);
-  }
-  return texts->list[texts->count++] = memory_string (text ? text : "");
+  return *array_add (texts->list, texts->count, texts->capacity) = memory_string (text ? text : "");
 }
 
 void
@@ -42,11 +39,7 @@ job_report_say (struct job_report *report, const char *format, ...)
   if (vasprintf (&text, format, arguments) < 0)
     abort ();
   va_end (arguments);
-  if (report->unknown_count == texts->unknown_capacity) {
-    texts->unknown_capacity = texts->unknown_capacity ? 2 * texts->unknown_capacity : 16;
-    texts->unknown = memory_resize (texts->unknown, texts->unknown_capacity, sizeof texts->unknown[0]);
-  }
-  texts->unknown[report->unknown_count++] = keep (report, text);
+  *array_add (texts->unknown, report->unknown_count, texts->unknown_capacity) = keep (report, text);
   report->unknown = texts->unknown;
   free (text);
 }
@@ -231,8 +224,8 @@ no_such_job (struct history_file *file, const struct job_choice *choice, struct 
   if (list.count == 0)
     error_set (error, "there is no job %.128s%s%s; the history has no jobs at all", choice->label, whose, scheduler);
   else
-    error_set (error, "there is no job %.128s%s%s; the newest that there %s: %.*s", choice->label, whose, scheduler,
-               list.count == 1 ? "is" : "are", (int) names.length, names.data);
+    error_set (error, "there is no job %.128s%s%s; the newest that there %s: %s", choice->label, whose, scheduler,
+               list.count == 1 ? "is" : "are", buffer_text (&names));
   buffer_free (&names);
   job_list_free (&list);
   return -1;

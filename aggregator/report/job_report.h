@@ -37,7 +37,7 @@ struct job_gpu_mean {
 };
 
 /* One that the job had on a node. */
-struct job_gpu {
+struct report_gpu {
   char label[24];                                         /* "2"; of a MIG instance "2:1" */
   uint64_t samples, idle;                                 /* in which the job had it; in which it left it idle */
   struct job_gpu_mean utilization, memory, energy;        /* percent, bytes; energy.sum is in joules */
@@ -56,7 +56,7 @@ struct job_node {
   size_t gap_count;
   double gap_seconds;
   struct job_series *series; /* JOB_ITEM_COUNT, in order of job_items */
-  struct job_gpu *gpus;      /* that the job had there */
+  struct report_gpu *gpus;   /* that the job had there */
   size_t gpu_count;
 };
 
@@ -101,7 +101,7 @@ job_is_of_nodes (const struct job_report *report, size_t item)
 }
 
 /* Percent of the samples; NaN: there are none. */
-double job_gpu_idle (const struct job_gpu *gpu);
+double job_gpu_idle (const struct report_gpu *gpu);
 double job_gpu_mean (const struct job_gpu_mean *mean); /* NaN: there is none */
 #define JOB_GPU_IDLE 95.0                              /* from which a GPU was left idle */
 

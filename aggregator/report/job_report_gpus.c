@@ -104,10 +104,10 @@ is_named (const char *list, const char *label, size_t length)
 }
 
 /* NULL: a label that is too long, or one too many. */
-static struct job_gpu *
+static struct report_gpu *
 find_gpu (struct job_node *node, const char *label, size_t length)
 {
-  struct job_gpu *gpu;
+  struct report_gpu *gpu;
 
   for (size_t i = 0; i < node->gpu_count; i++)
     if (strlen (node->gpus[i].label) == length && memcmp (node->gpus[i].label, label, length) == 0)
@@ -116,7 +116,7 @@ find_gpu (struct job_node *node, const char *label, size_t length)
     return NULL;
   node->gpus = memory_resize (node->gpus, node->gpu_count + 1, sizeof node->gpus[0]);
   gpu = &node->gpus[node->gpu_count++];
-  *gpu = (struct job_gpu){ .utilization = { .highest = nan ("") }, .memory = { .highest = nan ("") } };
+  *gpu = (struct report_gpu){ .utilization = { .highest = nan ("") }, .memory = { .highest = nan ("") } };
   snprintf (gpu->label, sizeof gpu->label, "%.*s", (int) length, label);
   return gpu;
 }
@@ -133,7 +133,7 @@ count_idle (const struct job_gpus_reading *reading, struct job_node *node)
 {
   for (const char *at = reading->given; *at;) {
     size_t length = strcspn (at, ",");
-    struct job_gpu *gpu = length && !is_cut (at, length) ? find_gpu (node, at, length) : NULL;
+    struct report_gpu *gpu = length && !is_cut (at, length) ? find_gpu (node, at, length) : NULL;
     if (gpu) {
       gpu->samples++;
       gpu->idle += is_named (reading->idle, at, length);
@@ -155,7 +155,7 @@ add (struct job_gpu_mean *mean, double value)
 }
 
 static void
-take_flags (const struct job_gpus_reading *reading, const struct table *now, size_t row, struct job_gpu *gpu)
+take_flags (const struct job_gpus_reading *reading, const struct table *now, size_t row, struct report_gpu *gpu)
 {
   double held = nan ("");
 
@@ -181,7 +181,7 @@ count_of (double number)
 }
 
 static void
-take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row, struct job_gpu *gpu)
+take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row, struct report_gpu *gpu)
 {
   double values[READ_COLUMNS];
 
@@ -211,7 +211,7 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
   for (size_t row = 0; row < now->rows; row++) {
     size_t length;
     const char *label = table_label (now, row, &length);
-    struct job_gpu *gpu = is_named (reading->given, label, length) ? find_gpu (node, label, length) : NULL;
+    struct report_gpu *gpu = is_named (reading->given, label, length) ? find_gpu (node, label, length) : NULL;
     if (gpu)
       take_row (reading, &pair, row, gpu);
   }
@@ -285,7 +285,7 @@ job_gpu_mean (const struct job_gpu_mean *mean)
 }
 
 double
-job_gpu_idle (const struct job_gpu *gpu)
+job_gpu_idle (const struct report_gpu *gpu)
 {
   return gpu->samples ? 100 * (double) gpu->idle / (double) gpu->samples : nan ("");
 }

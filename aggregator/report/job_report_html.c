@@ -3,7 +3,6 @@
  *
  * What gnuplot writes is a document of its own: it loses its head and its tooltips, and its identifiers become those of
  * the picture, since all pictures share one page. Texts in it are escaped by gnuplot. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,15 +188,14 @@ put_overview (struct html *html, struct error *error)
   int result = 0;
 
   plot_overview_title (&title, html->report);
-  buffer_add (&title, "", 1);
   if (plot_overview_item (html->report) == JOB_ITEM_COUNT) {
     put (html, "<p class=\"slow\">");
-    put_text (html, title.data, 200);
+    put_text (html, buffer_text (&title), 200);
     put (html, "</p>\n");
   } else {
     picture_begin (&picture, plot_overview_height (html->report));
     plot_overview (&picture.canvas, &picture.area, html->report);
-    result = picture_put (html, &picture, title.data, error);
+    result = picture_put (html, &picture, buffer_text (&title), error);
   }
   buffer_free (&title);
   return result;
@@ -231,16 +229,13 @@ put_items (struct html *html, struct error *error)
 
 /* A paragraph, where there is something to say. */
 static void
-put_sentence (struct html *html, const char *tag, const struct buffer *sentence)
+put_sentence (struct html *html, const char *tag, struct buffer *sentence)
 {
-  char *text = memory_copy (sentence->data, sentence->length);
-
-  if (*text) {
+  if (sentence->length) {
     put (html, tag);
-    put_text (html, text, 1000);
+    put_text (html, buffer_text (sentence), 1000);
     put (html, "</p>\n");
   }
-  free (text);
 }
 
 static void
@@ -273,7 +268,7 @@ put_alarms (struct html *html)
 }
 
 static void
-put_table (struct html *html, const struct sheet_table *table, const char *heading)
+put_table (struct html *html, struct sheet_table *table, const char *heading)
 {
   buffer_printf (&html->out, "<h2>%s</h2>\n", heading);
   put_sentence (html, "<p>", &table->above);

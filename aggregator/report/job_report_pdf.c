@@ -2,7 +2,6 @@
  *
  * A page is one multiplot: its pictures come first, its words and lines are gathered and drawn last, over an empty plot
  * of the whole page. The number of pages is known at the end alone, and is put where it belongs then. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +50,7 @@ page_begin (struct paper *paper)
   buffer_printf (&head, "Job %s", paper->report->id);
   buffer_printf (&head, "%s%s", paper->report->user[0] ? "   user " : "", words_short (paper->report->user, 30).text);
   buffer_printf (&head, "%s%s", paper->report->name[0] ? "   " : "", words_short (paper->report->name, 36).text);
-  buffer_add (&head, "", 1);
-  plot_text (&paper->words_canvas, MARGIN, 30, &head_style, head.data, 110);
+  plot_text (&paper->words_canvas, MARGIN, 30, &head_style, buffer_text (&head), 110);
   plot_text (&paper->words_canvas, PAGE_WIDTH - MARGIN, 30, &foot_style, words_time (paper->report->started_ns).text,
              60);
   buffer_printf (&paper->words, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead lw 0.6 lc rgb '#a0a0a0'\n",
@@ -128,8 +126,7 @@ put_lines (struct paper *paper, double x, const struct plot_text *style, const c
   struct buffer clean = { 0 };
 
   words_add (&clean, text, width * most - (most > 1 ? most * 8 : 0));
-  buffer_add (&clean, "", 1);
-  for (const char *at = clean.data; *at; paper->y += style->size + 3) {
+  for (const char *at = buffer_text (&clean); *at; paper->y += style->size + 3) {
     size_t length = line_length (at, width);
     char *line = memory_copy (at, length);
     page_need (paper, style->size + 3);
@@ -141,12 +138,9 @@ put_lines (struct paper *paper, double x, const struct plot_text *style, const c
 }
 
 static void
-put_sentence (struct paper *paper, const struct plot_text *style, const struct buffer *sentence, size_t most)
+put_sentence (struct paper *paper, const struct plot_text *style, struct buffer *sentence, size_t most)
 {
-  char *text = memory_copy (sentence->data, sentence->length);
-
-  put_lines (paper, MARGIN, style, text, most);
-  free (text);
+  put_lines (paper, MARGIN, style, buffer_text (sentence), most);
 }
 
 static void
@@ -270,7 +264,7 @@ put_table_head (struct paper *paper, const struct sheet_table *table, double siz
 }
 
 static void
-put_table (struct paper *paper, const struct sheet_table *table, const char *heading)
+put_table (struct paper *paper, struct sheet_table *table, const char *heading)
 {
   double size = table->column_count > 14 ? 6.5 : 7.5;
 
@@ -306,8 +300,7 @@ put_overview (struct paper *paper)
   paper->y += 4;
   if (plot_overview_item (paper->report) == JOB_ITEM_COUNT) {
     plot_overview_title (&title, paper->report);
-    buffer_add (&title, "", 1);
-    put_heading (paper, title.data, 0);
+    put_heading (paper, buffer_text (&title), 0);
   } else {
     page_need (paper, area.height);
     area.top = paper->y;
@@ -357,9 +350,8 @@ put_document (struct paper *paper)
 
   page_begin (paper);
   buffer_printf (&title, "Job %s", words_short (paper->report->id, 38).text);
-  buffer_add (&title, "", 1);
   paper->y += 4;
-  put_text (paper, MARGIN, &title_style, title.data, 44);
+  put_text (paper, MARGIN, &title_style, buffer_text (&title), 44);
   paper->y += 19;
   put_alarms (paper);
   put_facts (paper);

@@ -13,8 +13,8 @@
 #include "aggregator/report/job_columns.h"
 #include "aggregator/report/job_report_private.h"
 #include "aggregator/report/job_report_write.h"
+#include "synop/array.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define NONE JOB_COLUMNS_NONE
 #define TIME_PLACES 5
@@ -211,8 +211,7 @@ write_list (struct merging *merging, size_t index)
 {
   struct json *json = &merging->json;
 
-  json_key (json, quantities[index].name);
-  json_array (json);
+  json_array (json_key (json, quantities[index].name));
   for (size_t i = 0; i < merging->count; i++) {
     double value = merging->samples[i].values[index];
     if (isnan (value))
@@ -239,25 +238,21 @@ static void
 perfmon_node (struct merging *merging, size_t index)
 {
   struct json *json = &merging->json;
+  const char *name = merging->report->nodes[index].name;
 
-  json_key_n (json, merging->report->nodes[index].name, strlen (merging->report->nodes[index].name));
-  json_object (json);
-  json_key (json, "time_stamps");
-  json_array (json);
+  json_object (json_key_n (json, name, strlen (name)));
+  json_array (json_key (json, "time_stamps"));
   for (size_t i = 0; i < merging->count; i++)
     json_real_places (json, (double) merging->samples[i].time_ns / NS_PER_S, TIME_PLACES);
   json_array_end (json);
   for (size_t i = 0; i < QUANTITIES; i++) {
-    if (quantities[i].outer && (i == 0 || !same_outer (i, i - 1))) {
-      json_key (json, quantities[i].outer);
-      json_object (json);
-    }
+    if (quantities[i].outer && (i == 0 || !same_outer (i, i - 1)))
+      json_object (json_key (json, quantities[i].outer));
     write_list (merging, i);
     if (quantities[i].outer && !same_outer (i, i + 1))
       json_object_end (json);
   }
-  json_key (json, "rapl_powercap");
-  json_object (json);
+  json_object (json_key (json, "rapl_powercap"));
   json_object_end (json);
   json_object_end (json);
   put (merging);
@@ -292,11 +287,7 @@ merge_frame (void *context, const struct cluster_frame *frame)
   row = heart ? table_find_row (heart, job, strlen (job), 0) : NONE;
   if (row == NONE)
     return;
-  if (merging->count == merging->capacity) {
-    merging->capacity = merging->capacity ? 2 * merging->capacity : 1024;
-    merging->samples = memory_resize (merging->samples, merging->capacity, sizeof merging->samples[0]);
-  }
-  sample = &merging->samples[merging->count++];
+  sample = array_add (merging->samples, merging->count, merging->capacity);
   sample->time_ns = frame->time_ns;
   for (size_t i = 0; i < QUANTITIES; i++)
     sample->values[i] = quantity_value (merging, frame, i, row);
@@ -313,8 +304,7 @@ write_head (struct merging *merging)
   struct json *json = &merging->json;
 
   json_object (json);
-  json_key (json, "host_names");
-  json_array (json);
+  json_array (json_key (json, "host_names"));
   for (size_t i = 0; i < report->node_count; i++)
     json_text (json, report->nodes[i].name);
   json_array_end (json);

@@ -126,8 +126,8 @@ add_head (struct page *page)
   words_nodes (&nodes, report, NULL, NODES_LENGTH);
   if (!isnan (report->cpus))
     snprintf (cpus, sizeof cpus, "; %.6g CPUs", report->cpus);
-  add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu%s%.*s%s", report->node_count,
-            report->node_count ? ": " : "", (int) nodes.length, nodes.length ? nodes.data : "", cpus);
+  add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu%s%s%s", report->node_count,
+            report->node_count ? ": " : "", buffer_text (&nodes), cpus);
   buffer_free (&nodes);
 }
 
@@ -140,7 +140,7 @@ add_gpu_alarms (struct page *page)
     buffer_clear (&alarm);
     gpu_alarm (&alarm, page->report, i);
     if (alarm.length)
-      add_alarm (page, "%.*s", (int) alarm.length, alarm.data);
+      add_alarm (page, "%s", buffer_text (&alarm));
   }
   buffer_free (&alarm);
 }
@@ -154,7 +154,7 @@ add_alarms (struct page *page)
 
   words_lost_nodes (&lost, report, NODES_LENGTH);
   if (lost.length)
-    add_alarm (page, "Lost while the job ran: %.*s.", (int) lost.length, lost.data);
+    add_alarm (page, "Lost while the job ran: %s.", buffer_text (&lost));
   if (report->slowest != SIZE_MAX) {
     const struct job_node *node = &report->nodes[report->slowest];
     add_alarm (page, "%s was slow: it used %s %% of its CPUs, the others %s %%.", node->name,
@@ -213,7 +213,7 @@ add_gpu_totals (struct page *page)
   if (memory->known)
     add_clause (&line, 0, memory->maximum, "memory at most %s", words_value (memory->maximum, "B").text);
   if (line.length)
-    add_line (page, "GPUs", "%.*s%s", (int) line.length, line.data, page->report->whole_gpus ? ", by whole nodes" : "");
+    add_line (page, "GPUs", "%s%s", buffer_text (&line), page->report->whole_gpus ? ", by whole nodes" : "");
   buffer_free (&line);
 }
 
@@ -293,7 +293,7 @@ add_imbalances (struct page *page)
 static void
 add_gpu (struct page *page, const struct gpu_place *place)
 {
-  const struct job_gpu *gpu = place->gpu;
+  const struct report_gpu *gpu = place->gpu;
   double use = job_gpu_mean (&gpu->utilization), throttled = job_gpu_mean (&gpu->throttled), idle = job_gpu_idle (gpu);
   double memory = gpu->memory.count ? gpu->memory.highest : nan ("");
   double energy = gpu->energy.count ? gpu->energy.sum : nan ("");
@@ -314,7 +314,7 @@ add_gpu (struct page *page, const struct gpu_place *place)
   if (gpu->xids)
     buffer_printf (&line, "; XIDs: %llu, the last is %llu", (unsigned long long) gpu->xids,
                    (unsigned long long) gpu->xid);
-  add_line (page, label, "%.*s", (int) line.length, line.length ? line.data : "");
+  add_line (page, label, "%s", buffer_text (&line));
   buffer_free (&line);
 }
 
@@ -327,16 +327,15 @@ add_gpus (struct page *page)
   gpu_list_init (&list, page->report);
   if (list.count) {
     gpu_list_summary (&words, &list);
-    buffer_add (&words, "", 1);
     buffer_add_string (&page->out, "\nIts GPUs, the worst first\n  ");
-    add_wrapped (page, words.data, 2, 2);
+    add_wrapped (page, buffer_text (&words), 2, 2);
   }
   for (size_t i = 0; i < list.shown; i++)
     add_gpu (page, &list.places[i]);
   buffer_clear (&words);
   gpu_list_left_out (&words, &list);
   if (words.length)
-    buffer_printf (&page->out, "  %.*s\n", (int) words.length, words.data);
+    buffer_printf (&page->out, "  %s\n", buffer_text (&words));
   gpu_list_free (&list);
   buffer_free (&words);
 }
@@ -351,9 +350,8 @@ add_unknown (struct page *page)
   for (size_t i = 0; i < report->unknown_count; i++) {
     struct buffer clean = { 0 };
     words_add (&clean, report->unknown[i], 1000);
-    buffer_add (&clean, "", 1);
     buffer_add_string (&page->out, "  - ");
-    add_wrapped (page, clean.data, 4, 4);
+    add_wrapped (page, buffer_text (&clean), 4, 4);
     buffer_free (&clean);
   }
 }

@@ -56,8 +56,7 @@ say_of (struct job_report *report, const bool *chosen, const char *format, const
 
   words_nodes (&names, report, chosen, NAMES_LENGTH);
   if (names.length) {
-    buffer_add (&names, "", 1);
-    job_report_say (report, format, names.data, what);
+    job_report_say (report, format, buffer_text (&names), what);
   }
   buffer_free (&names);
 }

@@ -241,8 +241,7 @@ items_row (struct sheet_table *table, size_t row, const struct job_report *repor
   plot_item_title (&name, id);
   if (job_is_of_nodes (report, id))
     buffer_add_string (&name, " (whole nodes)");
-  buffer_add (&name, "", 1);
-  sheet_set (table, row, 0, name.data);
+  sheet_set (table, row, 0, buffer_text (&name));
   sheet_set (table, row, 1, words_value (all->mean, unit).text);
   sheet_set (table, row, 2, words_value (all->maximum, unit).text);
   sheet_set (table, row, 3, words_value (all->total, total_unit (id)).text);

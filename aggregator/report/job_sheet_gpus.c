@@ -1,58 +1,56 @@
 /* The table of a job's GPUs, see job_sheet.h: for each what was wrong with it, in words, and its figures. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_sheet.h"
-#include "synop/memory.h"
 
 #define WORDS 3 /* the columns before the numbers */
 
 static double
-use (const struct job_gpu *gpu)
+use (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->utilization);
 }
 
 static double
-memory (const struct job_gpu *gpu)
+memory (const struct report_gpu *gpu)
 {
   return gpu->memory.count ? gpu->memory.highest : nan ("");
 }
 
 static double
-energy (const struct job_gpu *gpu)
+energy (const struct report_gpu *gpu)
 {
   return gpu->energy.count ? gpu->energy.sum : nan ("");
 }
 
 static double
-throttled (const struct job_gpu *gpu)
+throttled (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->throttled);
 }
 
 static double
-throttled_power (const struct job_gpu *gpu)
+throttled_power (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->throttled_power);
 }
 
 static double
-throttled_thermal (const struct job_gpu *gpu)
+throttled_thermal (const struct report_gpu *gpu)
 {
   return job_gpu_mean (&gpu->throttled_thermal);
 }
 
 static double
-xids (const struct job_gpu *gpu)
+xids (const struct report_gpu *gpu)
 {
   return (double) gpu->xids;
 }
 
 static const struct gpu_column {
   struct sheet_column column;
-  double (*value) (const struct job_gpu *gpu);
+  double (*value) (const struct report_gpu *gpu);
 } gpu_columns[] = {
   { { .head = "Use", .unit = "%", .share = 1.0 }, use },
   { { .head = "Memory peak", .unit = "B", .share = 1.5 }, memory },
@@ -71,10 +69,9 @@ set_row (struct sheet_table *table, size_t row, const struct gpu_place *place, c
   struct buffer trouble = { 0 };
 
   gpu_trouble (&trouble, place->gpu);
-  buffer_add (&trouble, "", 1);
   sheet_set (table, row, 0, place->node->name);
   sheet_set (table, row, 1, place->gpu->label);
-  sheet_set (table, row, 2, trouble.length > 1 ? trouble.data : "-");
+  sheet_set (table, row, 2, trouble.length > 0 ? buffer_text (&trouble) : "-");
   table->marked[row] = gpu_is_alarming (place->gpu);
   for (size_t c = WORDS; c < table->column_count; c++)
     sheet_set_number (table, row, c, gpu_columns[of[c]].value (place->gpu));

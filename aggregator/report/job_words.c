@@ -237,8 +237,7 @@ words_nodes (struct buffer *to, const struct job_report *report, const bool *cho
     buffer_add_string (&list, i ? "," : "");
     add_group (&list, &names[i], end - i);
   }
-  buffer_add (&list, "", 1);
-  words_add (to, list.data, SIZE_MAX);
+  words_add (to, buffer_text (&list), SIZE_MAX);
   buffer_free (&list);
   free (names);
 }

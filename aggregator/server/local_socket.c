@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -48,8 +49,7 @@ connect_path (const char *path, int flags, struct error *error)
   if (fd >= 0 && connect (fd, (struct sockaddr *) &address, sizeof address) == 0)
     return fd;
   saved = errno;
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
   if (saved == ECONNREFUSED && stat (path, &status) == 0 && !S_ISSOCK (status.st_mode))
     error_set (error, "%s: is not a socket", path);
   else
@@ -83,22 +83,6 @@ check_place (const char *path, struct error *error)
   return errno == ECONNREFUSED || errno == ENOENT ? 0 : -1;
 }
 
-static int
-make_folder (const char *path, struct error *error)
-{
-  const char *slash = strrchr (path, '/');
-  char *folder;
-  int result = 0;
-
-  if (!slash || slash == path)
-    return 0;
-  folder = memory_copy (path, (size_t) (slash - path));
-  if (mkdir (folder, 0755) < 0 && errno != EEXIST)
-    result = error_set (error, "%s: the folder cannot be made: %s", folder, strerror (errno));
-  free (folder);
-  return result;
-}
-
 int
 local_socket_listen (struct local_socket *local, const char *path, struct error *error)
 {
@@ -108,7 +92,13 @@ local_socket_listen (struct local_socket *local, const char *path, struct error 
   int result = -1;
 
   *local = (struct local_socket){ .fd = -1 };
-  if (address_set (&address, temporary, error) < 0 || make_folder (path, error) < 0 || check_place (path, error) < 0)
+  if (address_set (&address, temporary, error) < 0)
+    goto out;
+  if (file_folder_make (path, 0755) < 0) {
+    error_set (error, "%s: its folder cannot be made: %s", path, strerror (errno));
+    goto out;
+  }
+  if (check_place (path, error) < 0)
     goto out;
   unlink (temporary);
   local->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

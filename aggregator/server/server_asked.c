@@ -8,7 +8,6 @@
 #include "aggregator/jobs/jobs_view.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/server/status.h"
-#include "synop/clock.h"
 #include "synop/key_folder.h"
 #include "synop/log.h"
 

@@ -15,8 +15,7 @@ only_groups (const void *groups, const char *group)
 static void
 write_clock (struct json *json, const struct cluster_frame *frame)
 {
-  json_key (json, "wall_offset");
-  json_real (json, (double) frame->wall_offset_ns / NS_PER_S);
+  json_real (json_key (json, "wall_offset"), (double) frame->wall_offset_ns / NS_PER_S);
   json_key (json, "drift_ppm");
   if (frame->drift_ppb != INT64_MIN)
     json_real_places (json, (double) frame->drift_ppb / 1000, 3);
@@ -44,26 +43,17 @@ write_line (const void *context, struct json *json, const struct globs *groups)
 
   session_text (frame->header->session, session);
   json_object (json);
-  json_key (json, "type");
-  json_text (json, "node");
-  json_key (json, "time");
-  json_time (json, frame->time_ns);
-  json_key (json, "node");
-  json_text (json, frame->node->name);
-  json_key (json, "session");
-  json_text (json, session);
-  json_key (json, "seq");
-  json_uint (json, frame->header->sequence);
-  json_key (json, "clock");
-  json_object (json);
+  json_text (json_key (json, "type"), "node");
+  json_time (json_key (json, "time"), frame->time_ns);
+  json_text (json_key (json, "node"), frame->node->name);
+  json_text (json_key (json, "session"), session);
+  json_uint (json_key (json, "seq"), frame->header->sequence);
+  json_object (json_key (json, "clock"));
   write_clock (json, frame);
   json_object_end (json);
-  if (frame->late) {
-    json_key (json, "late");
-    json_bool (json, true);
-  }
-  json_key (json, "report");
-  json_object (json);
+  if (frame->late)
+    json_bool (json_key (json, "late"), true);
+  json_object (json_key (json, "report"));
   report_write (json, report_cut (frame->groups, count, cluster_line_most (frame), &cut), count,
                 groups ? only_groups : NULL, groups);
   report_cut_free (&cut);

@@ -17,6 +17,7 @@
 
 #include "aggregator/stream/outlet.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -140,21 +141,8 @@ standard_output_claim (void)
 int
 standard_output_text (const struct buffer *text)
 {
-  size_t written = 0;
-
-  while (written < text->length) {
-    ssize_t result = write (STDOUT_FILENO, text->data + written, text->length - written);
-    if (result >= 0) {
-      written += (size_t) result;
-    } else if (errno == EAGAIN) {
-      struct pollfd ready = { .fd = STDOUT_FILENO, .events = POLLOUT };
-      poll (&ready, 1, -1);
-    } else if (errno != EINTR) {
-      if (errno == EPIPE)
-        return 0;
-      log_error ("standard output: %s", strerror (errno));
-      return 1;
-    }
-  }
-  return 0;
+  if (file_write (STDOUT_FILENO, text->data, text->length) == 0 || errno == EPIPE)
+    return 0;
+  log_error ("standard output: %s", strerror (errno));
+  return 1;
 }

@@ -12,8 +12,7 @@ only_groups (const void *groups, const char *group)
 static void
 write_count (struct json *json, const char *key, size_t count)
 {
-  json_key (json, key);
-  json_uint (json, count);
+  json_uint (json_key (json, key), count);
 }
 
 static void
@@ -24,26 +23,21 @@ write_line (const void *context, struct json *json, const struct globs *groups)
   uint64_t left_out;
 
   json_object (json);
-  json_key (json, "type");
-  json_text (json, "cluster");
-  json_key (json, "time");
-  json_time (json, tick->time_ns);
-  json_key (json, "nodes");
-  json_object (json);
+  json_text (json_key (json, "type"), "cluster");
+  json_time (json_key (json, "time"), tick->time_ns);
+  json_object (json_key (json, "nodes"));
   write_count (json, "expected", line->expected);
   write_count (json, "reporting", tick->reporting);
   write_count (json, "stale", line->stale);
   write_count (json, "down", line->down);
   json_object_end (json);
-  json_key (json, "spread");
-  json_real (json, (double) tick->spread_ns / NS_PER_S);
+  json_real (json_key (json, "spread"), (double) tick->spread_ns / NS_PER_S);
   json_key (json, "bound");
   if (tick->bound_ns < 0)
     json_null (json);
   else
     json_real (json, (double) tick->bound_ns / NS_PER_S);
-  json_key (json, "report");
-  json_object (json);
+  json_object (json_key (json, "report"));
   combine_write (tick->combine, json, groups ? only_groups : NULL, groups, &left_out);
   json_object_end (json);
   write_count (json, "left_out", left_out);

@@ -11,19 +11,15 @@ static const char *const event_names[] = { "started", "node", "resumed", "ended"
 static void
 texts_write (struct json *json, const struct job_line *line)
 {
-  for (size_t i = 0; i < JOB_TEXTS; i++) {
-    json_key (json, job_text_names[i]);
-    json_text (json, line->texts[i]);
-  }
-  json_key (json, "cpus");
-  json_real (json, line->cpus);
+  for (size_t i = 0; i < JOB_TEXTS; i++)
+    json_text (json_key (json, job_text_names[i]), line->texts[i]);
+  json_real (json_key (json, "cpus"), line->cpus);
 }
 
 static void
 nodes_write (struct json *json, const struct job_line *line)
 {
-  json_key (json, "nodes");
-  json_array (json);
+  json_array (json_key (json, "nodes"));
   for (size_t i = 0; i < line->node_count; i++)
     json_text (json, line->nodes[i]);
   json_array_end (json);
@@ -61,28 +57,20 @@ job_line_write (struct json *json, const struct job_line *line)
     return;
   }
   json_object (json);
-  json_key (json, "type");
-  json_text (json, JOB_LINE_TYPE);
-  json_key (json, "event");
-  json_text (json, event_names[line->event]);
-  json_key (json, "time");
-  json_time (json, line->time_ns);
-  json_key (json, "job_id");
-  json_text (json, line->label);
+  json_text (json_key (json, "type"), JOB_LINE_TYPE);
+  json_text (json_key (json, "event"), event_names[line->event]);
+  json_time (json_key (json, "time"), line->time_ns);
+  json_text (json_key (json, "job_id"), line->label);
   if (line->event == JOB_NODE) {
-    json_key (json, "node");
-    json_text (json, line->nodes[0]);
+    json_text (json_key (json, "node"), line->nodes[0]);
   } else {
     texts_write (json, line);
     nodes_write (json, line);
-    json_key (json, "started");
-    json_time (json, line->started_ns);
+    json_time (json_key (json, "started"), line->started_ns);
   }
   if (line->event == JOB_ENDED) {
-    json_key (json, "ended");
-    json_time (json, line->ended_ns);
-    json_key (json, "reason");
-    json_text (json, line->reason);
+    json_time (json_key (json, "ended"), line->ended_ns);
+    json_text (json_key (json, "reason"), line->reason);
     json_key (json, "summary");
     buffer_add (&json->out, line->summary, line->summary_length);
     json->comma = true;

@@ -54,6 +54,13 @@ buffer_add_string (struct buffer *buffer, const char *text)
   buffer_add (buffer, text, strlen (text));
 }
 
+const char *
+buffer_text (struct buffer *buffer)
+{
+  *buffer_reserve (buffer, 1) = '\0';
+  return buffer->data;
+}
+
 void
 buffer_printf (struct buffer *buffer, const char *format, ...)
 {

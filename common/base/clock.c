@@ -1,7 +1,6 @@
 /* The only clock_gettime of the project, and the text of a time. */
 #include "synop/clock.h"
 
-#include <string.h>
 #include <time.h>
 
 static int64_t

@@ -1,11 +1,15 @@
-/* Opening files without waiting for what is none; see file.h. */
+/* See file.h. */
 #include "synop/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "synop/memory.h"
 
 int
 file_open_at (int folder, const char *path)
@@ -33,4 +37,62 @@ const char *
 file_error_text (int number)
 {
   return number == FILE_IRREGULAR ? "is no regular file" : strerror (number);
+}
+
+void
+file_close (int *fd)
+{
+  if (*fd >= 0)
+    close (*fd);
+  *fd = -1;
+}
+
+int
+file_write (int fd, const void *bytes, size_t length)
+{
+  const char *at = bytes;
+
+  while (length > 0) {
+    ssize_t written = write (fd, at, length);
+
+    if (written >= 0) {
+      at += written;
+      length -= (size_t) written;
+    } else if (errno == EAGAIN)
+      poll (&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+    else if (errno != EINTR)
+      return -1;
+  }
+  return 0;
+}
+
+char *
+file_folder (const char *path)
+{
+  const char *slash = strrchr (path, '/');
+
+  return slash ? memory_copy (path, slash == path ? 1 : (size_t) (slash - path)) : memory_string (".");
+}
+
+int
+file_folder_make (const char *path, mode_t mode)
+{
+  char *folder = file_folder (path);
+  int result = mkdir (folder, mode) < 0 && errno != EEXIST ? -1 : 0;
+
+  free (folder);
+  return result;
+}
+
+void
+file_folder_sync (const char *path)
+{
+  char *folder = file_folder (path);
+  int fd = open (folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+  if (fd >= 0) {
+    (void) fsync (fd);
+    close (fd);
+  }
+  free (folder);
 }

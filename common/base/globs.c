@@ -1,28 +1,54 @@
-/* Filters of names; see globs.h. */
+/* Lists of patterns; see globs.h. */
 #include "synop/globs.h"
 
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "synop/memory.h"
 
+/* The length of the next pattern, at `*at`, without the blanks around it; 0 at the end. */
+static size_t
+next_pattern (const char **at)
+{
+  size_t length;
+
+  *at += strspn (*at, ", \t");
+  length = strcspn (*at, ",");
+  while (length > 0 && ((*at)[length - 1] == ' ' || (*at)[length - 1] == '\t'))
+    length--;
+  return length;
+}
+
+bool
+globs_list_matches (const char *list, const char *name)
+{
+  char pattern[PATH_MAX];
+  size_t length;
+
+  for (const char *at = list; at && (length = next_pattern (&at)) != 0; at += length) {
+    if (length >= sizeof pattern) /* it could match no name */
+      continue;
+    memcpy (pattern, at, length);
+    pattern[length] = '\0';
+    if (fnmatch (pattern, name, 0) == 0)
+      return true;
+  }
+  return false;
+}
+
 void
 globs_init (struct globs *globs, const char *list)
 {
-  const char *from = list;
-  char *to;
+  size_t length;
+  char *to = memory_new (strlen (list) + 1, 1);
 
-  globs->count = 0;
-  to = globs->text = memory_new (strlen (list) + 1, 1);
-  while (*from) {
-    size_t length = strcspn (from, ",");
-    if (length) {
-      memcpy (to, from, length);
-      to += length + 1;
-      globs->count++;
-    }
-    from += length + (from[length] == ',');
+  *globs = (struct globs){ .text = to };
+  for (const char *at = list; (length = next_pattern (&at)) != 0; at += length) {
+    memcpy (to, at, length);
+    to += length + 1;
+    globs->count++;
   }
 }
 
@@ -30,8 +56,7 @@ void
 globs_free (struct globs *globs)
 {
   free (globs->text);
-  globs->text = NULL;
-  globs->count = 0;
+  *globs = (struct globs){ 0 };
 }
 
 bool

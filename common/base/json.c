@@ -119,16 +119,17 @@ json_bool (struct json *json, bool value)
 
 #define STRING_SIZE(length) (6 * (length) + 3) /* all controls, quotes, a colon */
 
-void
+struct json *
 json_key_n (struct json *json, const char *key, size_t length)
 {
   char *to = json_string_put (json_begin (json, STRING_SIZE (length)), key, length);
 
   *to++ = ':';
   json_finish (json, to, false);
+  return json;
 }
 
-void
+struct json *
 json_key (struct json *json, const char *name)
 {
   size_t length = strlen (name);
@@ -138,6 +139,7 @@ json_key (struct json *json, const char *name)
   memcpy (to, name, length);
   memcpy (to + length, "\":", 2);
   json_finish (json, to + length + 2, false);
+  return json;
 }
 
 void

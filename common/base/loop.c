@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -119,8 +120,7 @@ loop_destroy (struct loop *loop)
   if (!loop)
     return;
   sweep (loop, true);
-  if (loop->signal >= 0)
-    close (loop->signal);
+  file_close (&loop->signal);
   close (loop->timer);
   close (loop->epoll);
   free (loop);

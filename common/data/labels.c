@@ -2,7 +2,6 @@
 #include "common/data/labels.h"
 
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,7 +14,6 @@
 #include "synop/memory.h"
 #include "synop/schema.h"
 
-#define SHARE_PLACES 4
 #define PERIOD_PLACES 9
 
 static bool
@@ -29,26 +28,12 @@ sheet_value_write (const struct sheet *sheet, const struct metric *metric, const
   size_t length;
   const char *text;
 
-  switch (value->type) {
-  case VALUE_UINT:
-    json_uint (sheet->json, value->as.u);
-    break;
-  case VALUE_INT:
-    json_int (sheet->json, value->as.i);
-    break;
-  case VALUE_REAL:
-    if (metric->kind == COUNTER && (metric->flags & METRIC_SHARE) != 0)
-      json_real_places (sheet->json, value->as.d, SHARE_PLACES);
-    else
-      json_real (sheet->json, value->as.d);
-    break;
-  case VALUE_TEXT:
-    text = table_text (sheet->now, value, &length);
-    json_text_n (sheet->json, text, length);
-    break;
-  default:
-    json_null (sheet->json);
+  if (value->type != VALUE_TEXT) {
+    report_number_write (sheet->json, metric, value);
+    return;
   }
+  text = table_text (sheet->now, value, &length);
+  json_text_n (sheet->json, text, length);
 }
 
 /* ---- the fold of the rows ---- */
@@ -58,8 +43,7 @@ folds_write (const struct sheet *sheet, const struct report_fold *folds)
 {
   const struct group *group = sheet->group;
 
-  json_key (sheet->json, group->fold_name);
-  json_object (sheet->json);
+  json_object (json_key (sheet->json, group->fold_name));
   for (size_t i = 0; i < group->metric_count; i++)
     if (report_folds (&group->metrics[i])) {
       struct value value = report_fold_value (&folds[i], group->metrics[i].fold);
@@ -105,8 +89,7 @@ row_write (const struct sheet *sheet, size_t row, size_t before, struct report_f
   size_t length;
   const char *label = table_label (sheet->now, row, &length);
 
-  json_key_n (sheet->json, label, length);
-  json_object (sheet->json);
+  json_object (json_key_n (sheet->json, label, length));
   row_values_write (sheet, row, before, folds);
   json_object_end (sheet->json);
 }
@@ -133,8 +116,7 @@ rows_write (const struct sheet *sheet)
 
   assert (sheet->group->metric_count <= SCHEMA_METRICS_MAX);
   memset (folds, 0, sheet->group->metric_count * sizeof folds[0]);
-  json_key (sheet->json, sheet->group->rows_name);
-  json_object (sheet->json);
+  json_object (json_key (sheet->json, sheet->group->rows_name));
   for (size_t row = 0; row < sheet->now->rows; row++)
     row_write (sheet, row, report_row_before (sheet->now, sheet->before, row, &search),
                report_row_counts (&gates, sheet->now, row) ? folds : NULL);
@@ -176,10 +158,8 @@ sheet_of (struct json *json, const struct report_group *pair, size_t *searched)
 void
 sheet_period_write (const struct sheet *sheet)
 {
-  if ((sheet->group->flags & GROUP_ONCE) == 0) {
-    json_key (sheet->json, "period");
-    json_real_places (sheet->json, (double) sheet->elapsed_ns / (double) NS_PER_S, PERIOD_PLACES);
-  }
+  if ((sheet->group->flags & GROUP_ONCE) == 0)
+    json_real_places (json_key (sheet->json, "period"), (double) sheet->elapsed_ns / (double) NS_PER_S, PERIOD_PLACES);
 }
 
 /* What each group's object begins with. */
@@ -187,8 +167,7 @@ static void
 head_write (const struct sheet *sheet)
 {
   sheet_period_write (sheet);
-  json_key (sheet->json, "error");
-  json_text (sheet->json, sheet->now->error);
+  json_text (json_key (sheet->json, "error"), sheet->now->error);
 }
 
 static void
@@ -196,8 +175,7 @@ group_write (struct json *json, const struct report_group *pair, size_t *searche
 {
   struct sheet sheet = sheet_of (json, pair, searched);
 
-  json_key (json, sheet.group->name);
-  json_object (json);
+  json_object (json_key (json, sheet.group->name));
   head_write (&sheet);
   node_values_write (&sheet);
   if (is_set (sheet.group->rows_name))
@@ -260,8 +238,7 @@ job_group_write (struct job_sheet *jobs, size_t row)
   const struct sheet *sheet = &jobs->sheet;
 
   jobs->written[row] = true;
-  json_key (sheet->json, sheet->group->name);
-  json_object (sheet->json);
+  json_object (json_key (sheet->json, sheet->group->name));
   head_write (sheet);
   row_values_write (sheet, row, report_row_before (sheet->now, sheet->before, row, &jobs->then), NULL);
   json_object_end (sheet->json);
@@ -281,12 +258,9 @@ job_write (struct job_sheet *jobs, size_t count, size_t row)
       error = jobs[i].sheet.now->error;
   }
   json_object (json);
-  json_key (json, "job_id");
-  json_text_n (json, label, length);
-  json_key (json, "error");
-  json_text (json, error);
-  json_key (json, "report");
-  json_object (json);
+  json_text_n (json_key (json, "job_id"), label, length);
+  json_text (json_key (json, "error"), error);
+  json_object (json_key (json, "report"));
   for (size_t i = 0; i < count; i++)
     if (rows[i] != SIZE_MAX)
       job_group_write (&jobs[i], rows[i]);
@@ -305,12 +279,9 @@ job_error_write (struct json *json, const struct job_sheet *jobs, size_t count)
   if (i == count)
     return;
   json_object (json);
-  json_key (json, "job_id");
-  json_null (json);
-  json_key (json, "error");
-  json_text (json, jobs[i].sheet.now->error);
-  json_key (json, "report");
-  json_object (json);
+  json_null (json_key (json, "job_id"));
+  json_text (json_key (json, "error"), jobs[i].sheet.now->error);
+  json_object (json_key (json, "report"));
   json_object_end (json);
   json_object_end (json);
 }

@@ -112,8 +112,7 @@ parts_write (struct runtime_sheet *own, struct run run)
 {
   struct json *json = own->sheet.json;
 
-  json_key (json, own->sheet.group->rows_name);
-  json_object (json);
+  json_object (json_key (json, own->sheet.group->rows_name));
   for (size_t row = run.first; row < run.end; row++) {
     size_t whole, length;
     const char *label = table_label (own->sheet.now, row, &whole);
@@ -121,8 +120,7 @@ parts_write (struct runtime_sheet *own, struct run run)
     runtime_of (own->sheet.now, row, &length);
     if (length == whole)
       continue;
-    json_key_n (json, label + length + 1, whole - length - 1);
-    json_object (json);
+    json_object (json_key_n (json, label + length + 1, whole - length - 1));
     values_write (own, row);
     json_object_end (json);
   }
@@ -134,8 +132,7 @@ group_write (struct runtime_sheet *own, struct run run)
 {
   struct json *json = own->sheet.json;
 
-  json_key (json, own->sheet.group->name);
-  json_object (json);
+  json_object (json_key (json, own->sheet.group->name));
   sheet_period_write (&own->sheet);
   error_write (own, run);
   if (own->direct)
@@ -158,17 +155,14 @@ runtime_write (struct runtime_sheet *sheets, size_t count, const char *runtime, 
       info = i;
   }
   json_object (json);
-  json_key (json, "runtime");
-  json_text_n (json, runtime, length);
+  json_text_n (json_key (json, "runtime"), runtime, length);
   if (info != SIZE_MAX) {
     values_write (&sheets[info], runs[info].first);
     error_write (&sheets[info], runs[info]);
   } else {
-    json_key (json, "error");
-    json_text (json, "");
+    json_text (json_key (json, "error"), "");
   }
-  json_key (json, "report");
-  json_object (json);
+  json_object (json_key (json, "report"));
   for (size_t i = 0; i < count; i++)
     if (i != info && runs[i].first < runs[i].end)
       group_write (&sheets[i], runs[i]);
@@ -187,12 +181,9 @@ nothing_write (struct json *json, const struct runtime_sheet *sheets, size_t cou
   if (i == count)
     return;
   json_object (json);
-  json_key (json, "runtime");
-  json_null (json);
-  json_key (json, "error");
-  json_text (json, sheets[i].sheet.now->error);
-  json_key (json, "report");
-  json_object (json);
+  json_null (json_key (json, "runtime"));
+  json_text (json_key (json, "error"), sheets[i].sheet.now->error);
+  json_object (json_key (json, "report"));
   json_object_end (json);
   json_object_end (json);
 }

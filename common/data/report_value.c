@@ -8,17 +8,10 @@
 
 #include "synop/clock.h"
 
+#define SHARE_PLACES 4
 #define TICK_NS (10 * NS_PER_MS) /* the kernel's USER_HZ, in which it tells CPU times */
 
 static const struct value missing = { .type = VALUE_MISSING };
-
-static double
-value_real (const struct value *value)
-{
-  if (value->type == VALUE_UINT)
-    return (double) value->as.u;
-  return value->type == VALUE_INT ? (double) value->as.i : value->as.d;
-}
 
 static struct value
 real_value (double number)
@@ -40,7 +33,7 @@ value_scale (const struct metric *metric, const struct value *value)
     return scaled;
   if (per == 1 && value->type == VALUE_INT && !__builtin_mul_overflow (value->as.i, (int64_t) times, &scaled.as.i))
     return scaled;
-  return real_value (value_real (value) * times / per);
+  return real_value (value_number (value) * times / per);
 }
 
 /* A fall is a wrap of 32 bits when both values lie below 2^32 and the way up and around is less than half of it: a driver
@@ -65,7 +58,7 @@ share_value (const struct metric *metric, uint64_t change, int64_t elapsed_ns)
   struct value raw = { .type = VALUE_UINT, .as.u = change };
   struct value seconds = value_scale (metric, &raw);
   double elapsed = (double) elapsed_ns;
-  double used = value_real (&seconds) * (double) NS_PER_S;
+  double used = value_number (&seconds) * (double) NS_PER_S;
   double slack = elapsed / 20 > (double) TICK_NS ? elapsed / 20 : (double) TICK_NS;
 
   if (used > elapsed && used - elapsed <= slack)
@@ -99,4 +92,19 @@ report_value (const struct metric *metric, const struct value *now, const struct
   default:
     return now->type == VALUE_TEXT ? *now : missing;
   }
+}
+
+void
+report_number_write (struct json *json, const struct metric *metric, const struct value *value)
+{
+  if (value->type == VALUE_UINT)
+    json_uint (json, value->as.u);
+  else if (value->type == VALUE_INT)
+    json_int (json, value->as.i);
+  else if (value->type != VALUE_REAL)
+    json_null (json);
+  else if (metric && metric->kind == COUNTER && metric->flags & METRIC_SHARE)
+    json_real_places (json, value->as.d, SHARE_PLACES);
+  else
+    json_real (json, value->as.d);
 }

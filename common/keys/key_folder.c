@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/keys.h"
 #include "synop/memory.h"
 
@@ -147,8 +148,7 @@ out:
 void
 key_folder_give (const char *path, const int *fd)
 {
-  const char *slash = strrchr (path, '/');
-  char *folder = slash ? memory_copy (path, (size_t) (slash + 1 - path)) : memory_string (".");
+  char *folder = file_folder (path);
   struct stat status;
 
   if (geteuid () == 0 && stat (folder, &status) == 0 && status.st_uid != 0)
@@ -156,29 +156,10 @@ key_folder_give (const char *path, const int *fd)
   free (folder);
 }
 
-void
-key_folder_sync (const char *path)
-{
-  const char *slash = strrchr (path, '/');
-  char *folder = slash == NULL   ? memory_string (".")
-                 : slash == path ? memory_string ("/")
-                                 : memory_copy (path, (size_t) (slash - path));
-  int fd = open (folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0) {
-    (void) fsync (fd);
-    close (fd);
-  }
-  free (folder);
-}
-
 int
 key_command_print (const struct buffer *text, struct error *error)
 {
-  for (size_t at = 0; at < text->length;) {
-    ssize_t done = write (STDOUT_FILENO, text->data + at, text->length - at);
-    if (done < 0 && errno != EINTR)
-      return error_set (error, "cannot write to standard output: %s", strerror (errno));
-    at += done > 0 ? (size_t) done : 0;
-  }
+  if (file_write (STDOUT_FILENO, text->data, text->length) < 0)
+    return error_set (error, "cannot write to standard output: %s", strerror (errno));
   return 0;
 }

@@ -7,17 +7,16 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <search.h>
-#include <sodium.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "synop/array.h"
 #include "synop/buffer.h"
+#include "synop/hash_table.h"
 #include "synop/key_folder.h"
 #include "synop/memory.h"
 
@@ -27,41 +26,36 @@
 struct listed_key {
   uint8_t key[KEY_SIZE];
   const char *node; /* of `names` */
-};
-
-struct key_table {
-  struct listed_key *entries;
-  size_t count, capacity;
-  uint32_t *slots;   /* index + 1 into entries, 0: free; by hash, the next free one when taken */
-  size_t slot_count; /* a power of two, at least twice `count` */
+  UT_hash_handle hh;
 };
 
 struct key_set {
   pthread_mutex_t changing; /* held by whoever adds or loads, from end to end; over `names` */
   pthread_rwlock_t lock;    /* over `table` */
-  struct key_table table;
-  void *names; /* tsearch's tree of every name that was ever given out */
+  struct listed_key *table; /* by key */
+  void *names;              /* tsearch's tree of every name that was ever given out */
   _Atomic uint64_t generation;
-  uint8_t hash_key[crypto_shorthash_KEYBYTES]; /* so that nobody can choose keys that collide */
 };
 
 struct key_set *
 key_set_create (void)
 {
   struct key_set *set = memory_new (1, sizeof *set);
-  if (sodium_init () < 0 || pthread_mutex_init (&set->changing, NULL) != 0 ||
-      pthread_rwlock_init (&set->lock, NULL) != 0)
+  if (pthread_mutex_init (&set->changing, NULL) != 0 || pthread_rwlock_init (&set->lock, NULL) != 0)
     abort ();
-  randombytes_buf (set->hash_key, sizeof set->hash_key);
   return set;
 }
 
 static void
-key_table_clear (struct key_table *table)
+entries_free (struct listed_key *table)
 {
-  free (table->entries);
-  free (table->slots);
-  *table = (struct key_table){ 0 };
+  struct listed_key *entry, *next;
+
+  HASH_ITER (hh, table, entry, next)
+  {
+    HASH_DEL (table, entry);
+    free (entry);
+  }
 }
 
 void
@@ -69,7 +63,7 @@ key_set_destroy (struct key_set *set)
 {
   if (set == NULL)
     return;
-  key_table_clear (&set->table);
+  entries_free (set->table);
   tdestroy (set->names, free);
   pthread_rwlock_destroy (&set->lock);
   pthread_mutex_destroy (&set->changing);
@@ -94,51 +88,15 @@ name_intern (struct key_set *set, const char *name)
   return *found;
 }
 
-/* The slot that holds `key`, or the free one where it would go. */
-static size_t
-key_table_slot (const struct key_set *set, const struct key_table *table, const uint8_t key[KEY_SIZE])
-{
-  uint64_t hash;
-  _Static_assert(sizeof hash == crypto_shorthash_BYTES, "the hash is one word");
-  crypto_shorthash ((unsigned char *) &hash, key, KEY_SIZE, set->hash_key);
-
-  size_t slot = hash & (table->slot_count - 1);
-  while (table->slots[slot] != 0 && memcmp (table->entries[table->slots[slot] - 1].key, key, KEY_SIZE) != 0)
-    slot = (slot + 1) & (table->slot_count - 1);
-  return slot;
-}
-
-static const struct listed_key *
-key_table_find (const struct key_set *set, const struct key_table *table, const uint8_t key[KEY_SIZE])
-{
-  if (table->slot_count == 0)
-    return NULL;
-  uint32_t index = table->slots[key_table_slot (set, table, key)];
-  return index != 0 ? &table->entries[index - 1] : NULL;
-}
-
-static void
-key_table_grow (const struct key_set *set, struct key_table *table)
-{
-  table->capacity = table->capacity > 0 ? table->capacity * 2 : 64;
-  table->entries = memory_resize (table->entries, table->capacity, sizeof *table->entries);
-  free (table->slots);
-  table->slot_count = table->capacity * 2;
-  table->slots = memory_new (table->slot_count, sizeof *table->slots);
-  for (size_t i = 0; i < table->count; i++)
-    table->slots[key_table_slot (set, table, table->entries[i].key)] = (uint32_t) i + 1;
-}
-
 /* The key is not in the table yet. */
 static void
-key_table_add (const struct key_set *set, struct key_table *table, const char *node, const uint8_t key[KEY_SIZE])
+entry_add (struct listed_key **table, const char *node, const uint8_t key[KEY_SIZE])
 {
-  if (table->count == table->capacity)
-    key_table_grow (set, table);
-  struct listed_key *entry = &table->entries[table->count];
+  struct listed_key *entry = memory_new (1, sizeof *entry);
+
   memcpy (entry->key, key, KEY_SIZE);
   entry->node = node;
-  table->slots[key_table_slot (set, table, key)] = (uint32_t) ++table->count;
+  HASH_ADD (hh, *table, key, KEY_SIZE, entry);
 }
 
 /* ---- loading ---- */
@@ -176,10 +134,7 @@ reading_file (struct reading *reading, const char *file)
   size_t length = strlen (file) - strlen (SUFFIX);
   char *path = memory_format ("%s/%s", reading->folder, file);
 
-  if (reading->count == reading->capacity) {
-    reading->capacity = reading->capacity > 0 ? reading->capacity * 2 : 64;
-    reading->entries = memory_resize (reading->entries, reading->capacity, sizeof *reading->entries);
-  }
+  array_reserve (reading->entries, reading->capacity, reading->count + 1);
   struct listed_key *entry = &reading->entries[reading->count];
   if (node_name_check (file, length, &error) != 0) {
     error_prefix (&error, "%s: ", path);
@@ -232,10 +187,10 @@ compare_keys (const void *one, const void *other)
 }
 
 /* A table of what was read. A key that stands under several names could be any of them: all of these stay out. */
-static struct key_table
+static struct listed_key *
 reading_table (struct key_set *set, struct reading *reading)
 {
-  struct key_table table = { 0 };
+  struct listed_key *table = NULL;
 
   if (reading->count > 0)
     qsort (reading->entries, reading->count, sizeof *reading->entries, compare_keys);
@@ -248,7 +203,7 @@ reading_table (struct key_set *set, struct reading *reading)
       reading_fault (reading, error.text);
     }
     if (next == i + 1)
-      key_table_add (set, &table, name_intern (set, entry->node), entry->key);
+      entry_add (&table, name_intern (set, entry->node), entry->key);
   }
   return table;
 }
@@ -261,18 +216,18 @@ key_set_load (struct key_set *set, const char *folder, struct error *error)
   pthread_mutex_lock (&set->changing);
   int result = reading_folder (&reading, error);
   if (result == 0) {
-    struct key_table table = reading_table (set, &reading);
+    struct listed_key *table = reading_table (set, &reading), *old;
     pthread_rwlock_wrlock (&set->lock);
-    struct key_table old = set->table;
+    old = set->table;
     set->table = table;
     atomic_fetch_add (&set->generation, 1);
     pthread_rwlock_unlock (&set->lock);
-    key_table_clear (&old);
+    entries_free (old);
   }
   pthread_mutex_unlock (&set->changing);
 
   if (reading.fault_count > 0) {
-    result = error_set (error, "%.*s", (int) reading.faults.length, reading.faults.data);
+    result = error_set (error, "%s", buffer_text (&reading.faults));
     if (reading.fault_count > 1)
       error_prefix (error, "%zu faults: ", reading.fault_count);
   }
@@ -281,6 +236,15 @@ key_set_load (struct key_set *set, const char *folder, struct error *error)
 }
 
 /* ---- the rest ---- */
+
+static const struct listed_key *
+find (const struct key_set *set, const uint8_t key[KEY_SIZE])
+{
+  const struct listed_key *entry;
+
+  HASH_FIND (hh, set->table, key, KEY_SIZE, entry);
+  return entry;
+}
 
 int
 key_set_add (struct key_set *set, const char *node, const uint8_t key[KEY_SIZE], struct error *error)
@@ -291,15 +255,15 @@ key_set_add (struct key_set *set, const char *node, const uint8_t key[KEY_SIZE],
 
   pthread_mutex_lock (&set->changing);
   pthread_rwlock_wrlock (&set->lock);
-  const struct listed_key *same = key_table_find (set, &set->table, key);
+  const struct listed_key *same = find (set, key);
   const char *name = name_intern (set, node);
   if (same != NULL)
     result = error_set (error, "%s: its key is listed already, for %s", node, same->node);
-  for (size_t i = 0; result == 0 && i < set->table.count; i++)
-    if (set->table.entries[i].node == name) /* interned: the same name is the same text */
+  for (const struct listed_key *entry = set->table; result == 0 && entry; entry = entry->hh.next)
+    if (entry->node == name) /* interned: the same name is the same text */
       result = error_set (error, "%s: has a key already", node);
   if (result == 0) {
-    key_table_add (set, &set->table, name, key);
+    entry_add (&set->table, name, key);
     atomic_fetch_add (&set->generation, 1);
   }
   pthread_rwlock_unlock (&set->lock);
@@ -324,7 +288,7 @@ size_t
 key_set_count (const struct key_set *set)
 {
   lock_shared (set);
-  size_t count = set->table.count;
+  size_t count = HASH_COUNT (set->table);
   unlock (set);
   return count;
 }
@@ -333,7 +297,7 @@ const char *
 key_set_node (const struct key_set *set, const uint8_t key[KEY_SIZE])
 {
   lock_shared (set);
-  const struct listed_key *entry = key_table_find (set, &set->table, key);
+  const struct listed_key *entry = find (set, key);
   const char *node = entry != NULL ? entry->node : NULL;
   unlock (set);
   return node;
@@ -358,10 +322,10 @@ key_set_each (const struct key_set *set, void (*each) (void *context, const char
 {
   /* A copy, so that `each` may take its time and may ask the set. */
   lock_shared (set);
-  size_t count = set->table.count;
-  struct listed_key *entries = memory_new (count, sizeof *entries);
-  if (count > 0)
-    memcpy (entries, set->table.entries, count * sizeof *entries);
+  size_t count = 0;
+  struct listed_key *entries = memory_new (HASH_COUNT (set->table), sizeof *entries);
+  for (const struct listed_key *entry = set->table; entry; entry = entry->hh.next)
+    entries[count++] = *entry;
   unlock (set);
 
   if (count > 0)

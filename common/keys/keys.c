@@ -17,8 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zmq.h>
 
-#include "common/keys/z85.h"
+#include "synop/file.h"
 #include "synop/key_folder.h"
 #include "synop/memory.h"
 
@@ -45,15 +46,21 @@ key_pair_make (struct key_pair *pair)
 void
 key_text (const uint8_t key[KEY_SIZE], char text[KEY_TEXT_SIZE])
 {
-  z85_encode (key, KEY_SIZE, text);
+  zmq_z85_encode (text, key, KEY_SIZE);
 }
 
 int
 key_from_text (const char *text, size_t length, uint8_t key[KEY_SIZE], struct error *error)
 {
+  char digits[KEY_TEXT_SIZE] = { 0 };
+  bool good;
+
   if (length != KEY_TEXT_SIZE - 1)
     return error_set (error, "expected a key of %d characters of Z85, not of %zu", KEY_TEXT_SIZE - 1, length);
-  if (z85_decode (text, length, key) == 0)
+  memcpy (digits, text, length);
+  good = strlen (digits) == length && zmq_z85_decode (key, digits) != NULL;
+  sodium_memzero (digits, sizeof digits);
+  if (good)
     return 0;
   sodium_memzero (key, KEY_SIZE);
   return error_set (error, "expected a key in Z85; this holds characters that cannot stand in one");
@@ -148,8 +155,7 @@ fail:
 static bool
 is_of_folder (const char *path, uid_t owner)
 {
-  const char *slash = strrchr (path, '/');
-  char *folder = slash != NULL ? memory_copy (path, (size_t) (slash + 1 - path)) : memory_string (".");
+  char *folder = file_folder (path);
   struct stat status;
   bool same = stat (folder, &status) == 0 && status.st_uid == owner;
 
@@ -241,24 +247,9 @@ key_pair_read (const char *path, struct key_pair *pair, struct error *error)
   return 0;
 }
 
-static int
-write_all (int fd, const char *text, size_t length)
-{
-  while (length > 0) {
-    ssize_t done = write (fd, text, length);
-    if (done < 0 && errno == EINTR)
-      continue;
-    if (done < 0)
-      return -1;
-    text += done;
-    length -= (size_t) done;
-  }
-  return 0;
-}
-
 /* Under another name first, since link() gives a whole file its name in one step and never takes another's away. */
 static int
-file_write (const char *path, mode_t mode, const char *text, size_t length, struct error *error)
+key_file_write (const char *path, mode_t mode, const char *text, size_t length, struct error *error)
 {
   const char *slash = strrchr (path, '/');
   int folder_length = slash != NULL ? (int) (slash + 1 - path) : 0;
@@ -271,7 +262,7 @@ file_write (const char *path, mode_t mode, const char *text, size_t length, stru
     goto out;
   created = true;
   key_folder_give (path, &fd);
-  if (write_all (fd, text, length) != 0 || fchmod (fd, mode) != 0 || fsync (fd) != 0)
+  if (file_write (fd, text, length) != 0 || fchmod (fd, mode) != 0 || fsync (fd) != 0)
     goto out;
   if (link (temporary, path) != 0)
     goto out;
@@ -281,12 +272,11 @@ out:
     error_set (error, "%s: is there already, and is not overwritten", path);
   else if (result != 0)
     error_set (error, "%s: %s", path, strerror (errno));
-  if (fd >= 0)
-    close (fd);
+  file_close (&fd);
   if (created)
     unlink (temporary);
   if (result == 0)
-    key_folder_sync (path);
+    file_folder_sync (path);
   free (temporary);
   return result;
 }
@@ -306,7 +296,7 @@ key_write (const char *path, enum key_half half, const uint8_t key[KEY_SIZE], co
   key_text (key, digits);
   int text_length = snprintf (text, sizeof text, "%s%s%s%s = %s\n", length > 0 ? "# " : "", line,
                               length > 0 ? "\n" : "", half == KEY_SECRET ? "secret" : "public", digits);
-  int result = file_write (path, half == KEY_SECRET ? 0600 : 0644, text, (size_t) text_length, error);
+  int result = key_file_write (path, half == KEY_SECRET ? 0600 : 0644, text, (size_t) text_length, error);
   sodium_memzero (text, sizeof text);
   sodium_memzero (digits, sizeof digits);
   return result;

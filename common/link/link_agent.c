@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/link/link_private.h"
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define RECONNECT_MS 500 /* and up to as much again, see above */
@@ -158,8 +159,7 @@ link_agent_destroy (struct link_agent *link)
   link_socket_close (link->control);
   if (link->context)
     zmq_ctx_term (link->context);
-  if (link->epoll >= 0)
-    close (link->epoll);
+  file_close (&link->epoll);
   free (link);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/link/link_private.h"
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define SHARE 4 /* one user may hold this part of the queue: a flood of one agent costs the others nothing */
@@ -84,8 +85,7 @@ link_queue_free (struct link_queue *queue)
     queue->first = entry->next;
     link_entry_destroy (entry);
   }
-  if (queue->fd >= 0)
-    close (queue->fd);
+  file_close (&queue->fd);
   pthread_mutex_destroy (&queue->lock);
 }
 

@@ -17,6 +17,7 @@
 
 #include "common/link/link_private.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define ZERO_COPY_RECV 10     /* ZMQ_ZERO_COPY_RECV stands among the drafts of zmq.h */
@@ -207,8 +208,7 @@ link_server_destroy (struct link_server *link)
   link_users_free (&link->users);
   if (link->context)
     zmq_ctx_term (link->context);
-  if (link->wake >= 0)
-    close (link->wake);
+  file_close (&link->wake);
   pthread_mutex_destroy (&link->refused_lock);
   free (link);
 }

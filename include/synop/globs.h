@@ -1,10 +1,14 @@
-/* A comma-separated list of shell patterns, for filters: "n1,gpu*". An empty one matches everything. */
-#ifndef SYNOP_AGGREGATOR_GLOBS_H
-#define SYNOP_AGGREGATOR_GLOBS_H
+/* Comma-separated lists of shell patterns: "n1,gpu*". */
+#ifndef SYNOP_GLOBS_H
+#define SYNOP_GLOBS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Does one of the patterns match? An empty list (NULL too) matches nothing: for what is left out. */
+bool globs_list_matches (const char *list, const char *name);
+
+/* A filter, whose list is taken apart once. An empty one matches everything. */
 struct globs {
   char *text; /* owned; patterns with a NUL behind each */
   size_t count;

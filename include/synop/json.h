@@ -25,10 +25,11 @@ void json_object (struct json *json); /* { */
 void json_object_end (struct json *json);
 void json_array (struct json *json);
 void json_array_end (struct json *json);
-/* Then comes a value, an object or an array. A name stands as it is: no quote, no backslash, no control, nothing that is
- * not ASCII, as names of metrics, groups and nodes have. A key of others may be anything. */
-void json_key (struct json *json, const char *name);
-void json_key_n (struct json *json, const char *key, size_t length);
+/* Then comes a value, an object or an array: json_uint (json_key (json, "count"), count). A name stands as it is: no
+ * quote, no backslash, no control, nothing that is not ASCII, as names of metrics, groups and nodes have. A key of others
+ * may be anything. */
+struct json *json_key (struct json *json, const char *name);
+struct json *json_key_n (struct json *json, const char *key, size_t length);
 
 void json_null (struct json *json);
 void json_bool (struct json *json, bool value);

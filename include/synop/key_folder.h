@@ -17,8 +17,6 @@ int key_folder_make (const char *path, struct error *error);
 int key_folder_init (const char *path, const char *name, const char *comment, struct error *error);
 /* What root makes in a folder of another user, as of a service, is that user's: a path, or with `fd` what is open there. */
 void key_folder_give (const char *path, const int *fd);
-/* The folder of the file `path` to the disk: a name that was told to others must not be gone after a crash. */
-void key_folder_sync (const char *path);
 
 /* The commands' answer to standard output. A reader that has gone is an error too: the answer was not read. */
 int key_command_print (const struct buffer *text, struct error *error);

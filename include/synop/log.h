@@ -1,6 +1,6 @@
 /* Diagnostics to standard error, a line each. Under systemd (JOURNAL_STREAM) a line begins with its "<N>" priority,
  * else with time and level. Logging never waits: a line for which standard error has no room is dropped, and the next
- * one that fits says how many were. The level and that count are the globals of the project. Never log a secret. */
+ * one that fits says how many were. The level and that count are globals, as few things are. Never log a secret. */
 #ifndef SYNOP_LOG_H
 #define SYNOP_LOG_H
 

@@ -53,6 +53,9 @@
 struct value report_value (const struct metric *metric, const struct value *now, const struct value *before,
                            int64_t elapsed_ns);
 
+/* Such a value of that metric (NULL: any) as JSON, where it is no text; null: it is missing. */
+void report_number_write (struct json *json, const struct metric *metric, const struct value *value);
+
 /* By how much a COUNTER has grown; a METRIC_WRAPS32 also around 2^32. False when it fell: it began anew. */
 bool report_counter_change (const struct metric *metric, uint64_t now, uint64_t before, uint64_t *change);
 

@@ -6,6 +6,7 @@
 #define SYNOP_TABLE_H
 
 #include <assert.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,13 @@ value_number (const struct value *value)
   default:
     return value->as.d;
   }
+}
+
+/* Of any value: NaN where there is none, and for a text. */
+static inline double
+value_double (const struct value *value)
+{
+  return value->type == VALUE_MISSING || value->type == VALUE_TEXT ? (double) NAN : value_number (value);
 }
 
 /* Of two numbers. Integers of 64 bits are compared as such. */

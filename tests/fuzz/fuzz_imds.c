@@ -9,18 +9,20 @@
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
 static void
-check_json (const char *json, size_t length)
+check_json (const char *bytes, size_t length)
 {
-  static const char *const paths[] = { "vmId", "storageProfile/imageReference/id", "a/b" };
+  static const char *const keys[] = { "vmId", "id", "a" };
+  json_t *object = json_loadb (bytes, length, 0, NULL);
   char text[IMDS_TEXT_SIZE];
 
-  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-    if (imds_json_text (json, length, paths[i], text) != (text[0] != '\0'))
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    if (imds_json_text (object, keys[i], text) != (text[0] != '\0'))
       abort ();
     for (const char *c = text; *c; c++)
       if (*c < ' ' || *c > '~')
         abort ();
   }
+  json_decref (object);
 }
 
 int

@@ -32,7 +32,7 @@ gate_init (struct gate *gate)
 }
 
 static void
-answer (void *context, struct job_query *query)
+answer (void *context, struct worker_query *query)
 {
   struct gate *gate = context;
 
@@ -50,7 +50,7 @@ answer (void *context, struct job_query *query)
 }
 
 static void
-forget (struct job_query *query)
+forget (struct worker_query *query)
 {
   free (query->found);
 }
@@ -98,7 +98,7 @@ open_gate (struct gate *gate)
 static size_t
 take (struct job_worker *worker)
 {
-  struct job_query *answers;
+  struct worker_query *answers;
   size_t count = job_worker_take (worker, &answers);
 
   for (size_t i = 0; i < count; i++) {
@@ -116,7 +116,7 @@ take (struct job_worker *worker)
 static void
 ask (struct job_worker *worker, pid_t pid)
 {
-  assert_true (job_worker_ask (worker, &(struct job_query){ .pid = pid, .start = (uint64_t) pid + 7, .tries = 3 }));
+  assert_true (job_worker_ask (worker, &(struct worker_query){ .pid = pid, .start = (uint64_t) pid + 7, .tries = 3 }));
 }
 
 static void
@@ -175,7 +175,7 @@ take_until (struct job_worker *worker, size_t given_up, size_t answered)
   size_t got_given_up = 0, got_answered = 0;
 
   while (got_given_up < given_up || got_answered < answered) {
-    struct job_query *answers;
+    struct worker_query *answers;
     size_t count = job_worker_take (worker, &answers);
 
     for (size_t i = 0; i < count; i++) {
@@ -215,7 +215,7 @@ test_user_who_hangs_costs_himself (void **state)
   assert_true (job_worker_wait (worker, clock_monotonic () + LIMIT));
   take_until (worker, 500, 0);
   assert_int_equal (job_worker_hung (worker, &user), JOB_WORKER_HUNG_PER_USER);
-  assert_true (job_worker_ask (worker, &(struct job_query){ .pid = 13, .safe = true }));
+  assert_true (job_worker_ask (worker, &(struct worker_query){ .pid = 13, .safe = true }));
   take_until (worker, 0, 1); /* what cannot hang is answered for him too */
   job_worker_destroy (worker);
   open_gate (&gate);
@@ -291,7 +291,7 @@ test_queue_is_bounded (void **state)
   ask (worker, HANGS);
   wait_for_waiting (&gate, 1);
   while (asked <= JOB_WORKER_QUERIES &&
-         job_worker_ask (worker, &(struct job_query){ .pid = 1, .start = 8, .tries = 3 }))
+         job_worker_ask (worker, &(struct worker_query){ .pid = 1, .start = 8, .tries = 3 }))
     asked++;
   assert_in_range (asked, JOB_WORKER_QUERIES - 1, JOB_WORKER_QUERIES);
   open_gate (&gate);

@@ -231,39 +231,38 @@ test_answers (void **state)
 }
 
 static void
-assert_json (const char *json, const char *path, const char *expected)
+assert_json (const char *json, const char *key, const char *expected)
 {
+  json_t *object = json_loadb (json, strlen (json), 0, NULL);
   char text[IMDS_TEXT_SIZE];
 
-  assert_int_equal (imds_json_text (json, strlen (json), path, text), expected != NULL);
+  assert_int_equal (imds_json_text (object, key, text), expected != NULL);
   assert_string_equal (text, expected ? expected : "");
+  json_decref (object);
 }
 
 static void
 test_json (void **state)
 {
-  char deep[4096];
+  char large[600];
 
   (void) state;
-  assert_json ("{\"a\":\"b\"}", "a", "b");
-  assert_json (" { \"x\" : [ 1, {\"a\":\"no\"}, \"]\" ] , \"a\" : \"b\" } ", "a", "b");
-  assert_json ("{\"x\":{\"a\":\"1\"},\"y\":{\"a\":\"2\"}}", "y/a", "2");
-  assert_json ("{\"x\":null,\"n\":-1.5e3,\"t\":true,\"a\":\"b\"}", "a", "b");
-  assert_json ("{\"x\":\"q\\\"\\\\\",\"a\":\"b\"}", "a", "b");
+  assert_json ("{\"x\":[1,{\"a\":\"no\"},\"]\"],\"a\":\"b c\"}", "a", "b c");
+  assert_json ("{\"a\":\"\\/images\\/x\"}", "a", "/images/x");
   assert_json ("{\"a\":\"line\\nbreak\"}", "a", NULL);
+  assert_json ("{\"a\":\"\\u00e9\"}", "a", NULL);
   assert_json ("{\"a\":\"\"}", "a", NULL);
   assert_json ("{\"a\":5}", "a", NULL);
   assert_json ("{\"a\":\"b", "a", NULL);
-  assert_json ("{\"a\"", "a", NULL);
-  assert_json ("{\"x\":}", "a", NULL);
-  assert_json ("{\"x\":],\"a\":\"b\"}", "a", NULL);
   assert_json ("[]", "a", NULL);
   assert_json ("", "a", NULL);
-  assert_json ("{\"a\":\"b\"}", "a/b", NULL);
-  memset (deep, '[', sizeof deep - 1);
-  memcpy (deep, "{\"x\":", 5);
-  deep[sizeof deep - 1] = '\0';
-  assert_json (deep, "a", NULL);
+  for (int size = IMDS_TEXT_SIZE - 1; size <= IMDS_TEXT_SIZE; size++) {
+    snprintf (large, sizeof large, "{\"a\":\"%0*d\"}", size, 0);
+    json_t *object = json_loads (large, 0, NULL);
+    char text[IMDS_TEXT_SIZE];
+    assert_int_equal (imds_json_text (object, "a", text), size < IMDS_TEXT_SIZE);
+    json_decref (object);
+  }
 }
 
 int

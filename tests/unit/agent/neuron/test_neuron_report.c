@@ -427,7 +427,7 @@ test_many_runtimes (void **state)
   assert_uint (&sampled, "1", "completed", 1);
   table_free (&sampled.table);
   assert_int_equal (take (&reports, "{\"neuron_runtime_data\": []}", 604 * NS_PER_S), 0);
-  assert_int_equal (reports.of[NEURON_RUNTIMES].count, 0); /* forgotten */
+  assert_int_equal (HASH_COUNT (reports.of[NEURON_RUNTIMES].oldest), 0); /* forgotten */
   neuron_reports_free (&reports);
 }
 
@@ -444,7 +444,7 @@ test_runtimes_that_come_and_go (void **state)
   for (int i = 1; i <= 40; i++) {
     take_runtimes (&reports, 100000 - 100 * i, 100, i * NS_PER_S);
     for (int kind = 0; kind < NEURON_KINDS; kind++)
-      assert_in_range (reports.of[kind].count, 0, 1024);
+      assert_in_range (HASH_COUNT (reports.of[kind].oldest), 0, 1024);
     sampled = filled (&reports, NEURON_EXECUTIONS, i * NS_PER_S);
     assert_string_equal (sampled.table.error, "");
     for (int k = 0; k < 100; k++) {

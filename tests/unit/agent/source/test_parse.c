@@ -1,5 +1,4 @@
-/* Words, numbers, key-value lines and columns of kernel files; lists of globs. */
-#include "agent/source/glob_list.h"
+/* Words, numbers, key-value lines and columns of kernel files. */
 #include "agent/source/parse.h"
 #include "tests/unit/agent/sampler_test.h"
 
@@ -213,22 +212,6 @@ columns (void **state)
   table_free (&table);
 }
 
-static void
-globs (void **state)
-{
-  (void) state;
-  assert_true (glob_list_matches ("loop*,ram*", "ram12"));
-  assert_true (glob_list_matches (" loop* , ram* ", "ram12"));
-  assert_true (glob_list_matches (",,sd?,", "sda"));
-  assert_true (glob_list_matches ("sd[a-c]", "sdb"));
-  assert_true (glob_list_matches ("/var/lib/*", "/var/lib/docker/overlay2/x"));
-  assert_false (glob_list_matches ("loop*,ram*", "sda"));
-  assert_false (glob_list_matches ("loop", "loop0"));
-  assert_false (glob_list_matches ("", ""));
-  assert_false (glob_list_matches (" , ", ""));
-  assert_false (glob_list_matches (NULL, "sda"));
-}
-
 static const struct metric sums[] = {
   { "sum", COUNTER, .flags = METRIC_OF_NODE, .source = "A:x Bx" },
   { "maybe", COUNTER, .flags = METRIC_OF_NODE, .source = "?A:y" },
@@ -313,8 +296,7 @@ main (void)
     cmocka_unit_test (keys_that_lack), cmocka_unit_test (lists_of_numbers),
     cmocka_unit_test (whole_numbers),  cmocka_unit_test (signs_and_fractions),
     cmocka_unit_test (ends),           cmocka_unit_test (key_values),
-    cmocka_unit_test (columns),        cmocka_unit_test (globs),
-    cmocka_unit_test (units),
+    cmocka_unit_test (columns),        cmocka_unit_test (units),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -167,10 +167,10 @@ stage_gpus (const struct stage *stage, struct job_node *node, size_t number)
   node->gpus = memory_new (stage->gpus, sizeof node->gpus[0]);
   node->gpu_count = stage->gpus;
   for (size_t k = 0; k < stage->gpus; k++) {
-    struct job_gpu *gpu = &node->gpus[k];
+    struct report_gpu *gpu = &node->gpus[k];
     bool idle = (number == 1 && k == 3) || number % 40 == 39, hot = number % 11 == 10 && k == 2;
     double use = idle ? 0 : hot ? 61 : 97 - (double) (k * 2 + number % 5);
-    *gpu = (struct job_gpu){ .samples = 100, .idle = idle ? 100 : 1 };
+    *gpu = (struct report_gpu){ .samples = 100, .idle = idle ? 100 : 1 };
     snprintf (gpu->label, sizeof gpu->label, "%zu", k);
     gpu->utilization = stage_mean (use, idle ? 0 : 100);
     gpu->memory = stage_mean (70e9, idle ? 0 : 7.5e10);

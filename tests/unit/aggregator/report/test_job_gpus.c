@@ -93,7 +93,7 @@ test_samples (void **state)
   struct schema *schema = schema_create (gpu_group_list, 2);
   struct job_gpus_reading *reading = job_gpus_begin ("123");
   struct job_node node = { .name = "n1" };
-  const struct job_gpu *used, *idle;
+  const struct report_gpu *used, *idle;
 
   (void) state;
   for (uint64_t i = 1; i <= 4; i++)
@@ -228,7 +228,7 @@ test_table (void **state)
   sheet_table_free (&table);
   /* What nobody knows has no column, nor have XIDs where there are none; an unknown use is worse than any. */
   for (size_t i = 0; i < 16; i++) {
-    struct job_gpu *gpu = &report->nodes[i / 8].gpus[i % 8];
+    struct report_gpu *gpu = &report->nodes[i / 8].gpus[i % 8];
     gpu->throttled_power = gpu->throttled_thermal = (struct job_gpu_mean){ 0 };
     gpu->xids = gpu->idle = 0;
   }

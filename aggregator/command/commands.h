@@ -1,0 +1,48 @@
+/* The commands, and what they share. Each `run` returns the exit code. */
+#ifndef SYNOP_AGGREGATOR_COMMANDS_H
+#define SYNOP_AGGREGATOR_COMMANDS_H
+
+#include <stdint.h>
+
+#include "aggregator/config/options.h"
+#include "aggregator/history/history_read.h"
+#include "aggregator/history/replay_progress.h"
+#include "synop/error.h"
+
+/* Clients of a running aggregator's UNIX socket. */
+int client_tail (const struct options *options);
+int client_status (const struct options *options);
+int job_run (const struct options *options); /* "job start ID", "job end ID": what prologs and epilogs tell */
+
+/* Readers of a history. */
+int check_run (const struct options *options);    /* is it whole, and what is in it? */
+int job_list_run (const struct options *options); /* "jobs" */
+int replay_run (const struct options *options);   /* the lines of the stream */
+int report_run (const struct options *options);   /* on one job */
+
+int aggregator_keys_command (int argc, char **argv); /* makes, admits, lists and revokes keys; argv[0] is "keys" */
+
+/* ---- shared ---- */
+
+/* Of a request to `options->socket` that failed, with errno as it was left: what to do about it. */
+void client_log_no_answer (const struct options *options, const struct error *error);
+
+const char *replay_path (const struct options *options); /* of the history */
+/* The interval, for the commands that read it. */
+int replay_interval (const struct options *options, const char *section, struct history_query *query,
+                     struct error *error);
+/* Says in the log what was broken: the exit code. */
+int replay_broken (const char *path, size_t broken);
+
+/* Has a running aggregator write what it still holds of the history in memory, up to that cluster time. Where none runs, or
+ * one that writes another file, there is nothing to do; when it cannot be asked, or cannot write, the log says so. */
+void catch_up (const struct options *options, int64_t to_ns);
+
+/* Patterns of --node and --group that match nothing. What they would show stays away without a word, so whoever misspelt
+ * one is told; it is no error, since a node or group may come later. Of the stream the aggregator is asked which there are:
+ * one that does not answer is told by the caller. */
+void filters_check_stream (const struct options *options);
+void filters_check_history (const struct options *options, struct history_file *file,
+                            const struct history_query *query);
+
+#endif

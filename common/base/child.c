@@ -1,0 +1,141 @@
+/* See child.h. Between fork and exec stand only calls that are allowed in the child of a program with threads. */
+#include "synop/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "synop/file.h"
+
+#define EXTRA_FD 3
+#define ABOVE 10 /* what the child dups onto */
+
+/* In the child. The descriptors are ABOVE. */
+static _Noreturn void
+child_become (const struct child_program *program, const int ends[3], pid_t parent)
+{
+  sigset_t none;
+
+  setpgid (0, 0);
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid () != parent)
+    _exit (CHILD_CANNOT);
+  prctl (PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  signal (SIGPIPE, SIG_DFL);
+  signal (SIGXFSZ, SIG_DFL);
+  sigemptyset (&none);
+  sigprocmask (SIG_SETMASK, &none, NULL);
+  for (int i = 0; i < 3; i++)
+    if (dup2 (ends[i], i) < 0)
+      _exit (CHILD_CANNOT);
+  if (program->extra > 0 && dup2 (program->extra, EXTRA_FD) < 0)
+    _exit (CHILD_CANNOT);
+  syscall (SYS_close_range, program->extra > 0 ? EXTRA_FD + 1u : EXTRA_FD + 0u, UINT32_MAX, 0);
+  execvpe (program->path ? program->path : program->words[0], (char *const *) (uintptr_t) program->words,
+           program->environment ? program->environment : environ);
+  _exit (errno == ENOENT ? CHILD_ABSENT : CHILD_CANNOT);
+}
+
+/* Moves it above what the child dups onto. */
+static int
+fd_raise (int *fd)
+{
+  int high = *fd < 0 ? -1 : fcntl (*fd, F_DUPFD_CLOEXEC, ABOVE);
+
+  file_close (fd);
+  *fd = high;
+  return high < 0 ? -1 : 0;
+}
+
+/* The child's ends, and ours. */
+static int
+ends_open (struct child *child, bool listens, int ends[3])
+{
+  int in[2] = { -1, open ("/dev/null", O_RDONLY | O_CLOEXEC) }, out[2] = { -1, -1 }, err[2] = { -1, -1 };
+
+  if (listens) {
+    file_close (&in[1]);
+    if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0)
+      return -1;
+  }
+  child->in = in[0];
+  ends[0] = in[1];
+  if (pipe2 (out, O_CLOEXEC) < 0)
+    return -1;
+  child->out = out[0];
+  ends[1] = out[1];
+  if (pipe2 (err, O_CLOEXEC) < 0)
+    return -1;
+  child->err = err[0];
+  ends[2] = err[1];
+  fcntl (child->out, F_SETFL, O_NONBLOCK);
+  fcntl (child->err, F_SETFL, O_NONBLOCK);
+  return fd_raise (&ends[0]) < 0 || fd_raise (&ends[1]) < 0 || fd_raise (&ends[2]) < 0 ? -1 : 0;
+}
+
+static void
+ends_close (struct child *child)
+{
+  file_close (&child->in);
+  file_close (&child->out);
+  file_close (&child->err);
+}
+
+int
+child_start (struct child *child, const struct child_program *program)
+{
+  struct child_program raised = *program;
+  int ends[3] = { -1, -1, -1 }, failed = 0;
+  pid_t parent = getpid ();
+
+  *child = (struct child){ .in = -1, .out = -1, .err = -1 };
+  raised.extra = program->extra > 0 ? fcntl (program->extra, F_DUPFD_CLOEXEC, ABOVE) : 0;
+  if (raised.extra < 0 || ends_open (child, program->listens, ends) < 0)
+    failed = errno;
+  else if ((child->pid = fork ()) == 0)
+    child_become (&raised, ends, parent);
+  else if (child->pid < 0)
+    failed = errno;
+  else
+    setpgid (child->pid, child->pid); /* whoever comes first */
+  for (int i = 0; i < 3; i++)
+    file_close (&ends[i]);
+  if (raised.extra > 0)
+    close (raised.extra);
+  if (!failed)
+    return 0;
+  child->pid = 0;
+  ends_close (child);
+  errno = failed;
+  return -1;
+}
+
+void
+child_kill (struct child *child)
+{
+  if (child->pid <= 0)
+    return;
+  kill (-child->pid, SIGKILL);
+  kill (child->pid, SIGKILL);
+}
+
+bool
+child_reap (struct child *child, int *status)
+{
+  pid_t got = waitpid (child->pid, status, WNOHANG);
+
+  if (got == 0 || (got < 0 && errno == EINTR))
+    return false;
+  if (got < 0)
+    *status = -1;
+  kill (-child->pid, SIGKILL);
+  child->pid = 0;
+  ends_close (child);
+  return true;
+}
