@@ -25,19 +25,12 @@ compare_values (const void *a, const void *b)
   return value_less (other, one) - value_less (one, other);
 }
 
-static void
-sort_values (const struct combined_metric *metric)
-{
-  if (value_less (&metric->min, &metric->max)) /* else they are all the same */
-    qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
-}
-
 /* Nearest rank: the least value that at least `percent` of the nodes do not exceed. */
 static const struct value *
 percentile (const struct combined_metric *metric, unsigned percent)
 {
   size_t rank = ((size_t) metric->count * percent + 99) / 100;
-  return &metric->values[rank - 1];
+  return metric->values ? &metric->values[rank - 1] : &metric->min;
 }
 
 /* "min" and "max", and where they are: `row` NULL where that is a whole node. */
@@ -60,7 +53,7 @@ write_end (struct json *json, const char *name, const struct value *value, const
 static void
 write_metric (struct json *json, const struct combined_metric *metric)
 {
-  const struct combined_rows *rows = metric->rows.count > 0 ? &metric->rows : NULL;
+  const struct combined_rows *rows = metric->rows;
 
   json_key (json, metric->name);
   json_object (json);
@@ -87,7 +80,8 @@ write_metric (struct json *json, const struct combined_metric *metric)
     write_end (json, "max", &metric->max, metric->max_node, NULL);
   }
   if (combine_has_percentiles (metric)) {
-    sort_values (metric);
+    if (metric->values)
+      qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
     write_value (json, "p50", percentile (metric, 50));
     write_value (json, "p95", percentile (metric, 95));
   }
