@@ -255,12 +255,17 @@ void link_eventfd_lower (int fd);
 
 /* ---- the aggregator's end ---- */
 
-/* Keys whose connections were refused since that was asked for. */
-struct link_crowded {
-  char node[65];
+/* Whose connections were refused since that was asked for. */
+struct link_refusal {
+  char who[65]; /* a node, or the text of a key */
+  char address[LINK_ADDRESS_MAX];
   uint64_t count;
 };
-#define LINK_CROWDED_MAX 64
+#define LINK_REFUSALS_MAX 64
+struct link_refusals {
+  struct link_refusal of[LINK_REFUSALS_MAX];
+  size_t used;
+};
 
 struct link_server {
   void *context, *data, *control, *zap;
@@ -282,9 +287,7 @@ struct link_server {
   struct link_connections connections;
   struct link_entry *spare; /* of the receiving thread */
   pthread_mutex_t refused_lock;
-  char refused_key[KEY_TEXT_SIZE], refused_address[64];
-  struct link_crowded crowded[LINK_CROWDED_MAX];
-  size_t crowded_count;
+  struct link_refusals unlisted, crowded;
 };
 
 void *link_receive (void *link);                 /* link_receive.c: the receiving thread */

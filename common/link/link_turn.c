@@ -3,9 +3,9 @@
  * next goes on, of each address in turn; and one that takes long is paused while others wait, so that those who say nothing
  * hold up nobody.
  *
- * libzmq reads whatever comes. But the descriptor is ours too: below SO_RCVLOWAT what came is not told to who polls, and
- * stays in the kernel until the mark is set back. So nobody is refused, to come again in vain: 4,000 agents of which all
- * but some were ended instead never got in. */
+ * libzmq reads whatever comes. But the descriptor is ours too: bytes below SO_RCVLOWAT wake nobody, and stay in the kernel
+ * until that mark is lowered again. So nobody is refused only to come again in vain: 4,000 agents never got in while
+ * connections over a bound were ended. */
 #include <sys/socket.h>
 
 #include "common/link/link_private.h"
@@ -63,13 +63,19 @@ link_turn_add (struct link_connections *connections, struct link_connection *con
     read_from (connection, UNREAD);
 }
 
-void
-link_turn_remove (struct link_connections *connections, struct link_connection *connection)
+static void
+leave (struct link_connections *connections, struct link_connection *connection)
 {
   if (connection->stage == STAGE_SHAKING)
     stop (connections, connection);
   else if (connection->stage == STAGE_PAUSED)
     read_from (connection, 1);
+}
+
+void
+link_turn_remove (struct link_connections *connections, struct link_connection *connection)
+{
+  leave (connections, connection);
   link_source_remove (&connections->sources, connection);
   fill (connections);
 }
@@ -77,10 +83,7 @@ link_turn_remove (struct link_connections *connections, struct link_connection *
 void
 link_turn_refuse (struct link_connections *connections, struct link_connection *connection)
 {
-  if (connection->stage == STAGE_SHAKING)
-    stop (connections, connection);
-  else if (connection->stage == STAGE_PAUSED)
-    read_from (connection, 1);
+  leave (connections, connection);
   link_source_move (&connections->sources, connection, STAGE_REFUSED);
   fill (connections);
 }
