@@ -9,6 +9,7 @@
 #include "agent/groups.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
+#include "agent/names_command.h"
 #include "agent/options.h"
 #include "agent/output.h"
 #include "agent/reload.h"
@@ -177,6 +178,8 @@ main (int argc, char **argv)
   footprint_prepare ();
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return agent_keys_command (argc - 1, argv + 1);
+  if (argc > 1 && strcmp (argv[1], "names") == 0)
+    return names_command (argc - 1, argv + 1);
 
   options = agent_options_create ();
   if (agent_options_read (options, argc, argv, &error) < 0) {

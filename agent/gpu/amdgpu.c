@@ -28,7 +28,7 @@
 
 struct amdgpu_state {
   char *root;
-  pthread_rwlock_t lock; /* over struct amdgpus and `listed_ns`; lanes read during their samples */
+  pthread_rwlock_t lock; /* over struct amdgpus and `listed_ns`; workers read during their samples */
   int64_t listed_ns;
   atomic_bool lost; /* one was, since the list was made */
 

@@ -4,7 +4,7 @@
  * other's driver. As a rule N of amdN is the index in rocm-smi and ROCR_VISIBLE_DEVICES too. A GPU keeps its label as long
  * as the agent lives, also when it is gone; one that is new has the next number.
  *
- * A file of the driver may hang, so each group reads in its lane, between amdgpus_begin and amdgpus_end. Groups read at
+ * A file of the driver may hang, so each group reads in its worker, between amdgpus_begin and amdgpus_end. Groups read at
  * the same time; the list is made anew only while none does. */
 #ifndef SYNOP_AGENT_AMDGPU_H
 #define SYNOP_AGENT_AMDGPU_H
@@ -42,7 +42,7 @@ bool amdgpus_may_block (struct amdgpus *amdgpus);
 
 bool amdgpus_exist (const char *root); /* looks now, for --list-groups */
 
-/* In the lane, where amdgpus_may_block found some. Lists them anew each minute, and soon when one was lost. */
+/* In the worker, where amdgpus_may_block found some. Lists them anew each minute, and soon when one was lost. */
 void amdgpus_begin (struct amdgpus *amdgpus);
 void amdgpus_end (struct amdgpus *amdgpus);
 

@@ -1,5 +1,5 @@
 /* DCGM: profiling counters of GPUs that have no GPM (Volta to Ampere, and Hopper where GPM is not permitted), by a host
- * engine that runs, or by one in this process. Calls may hang, so they are made in a lane; DCGM keeps large structs on
+ * engine that runs, or by one in this process. Calls may hang, so they are made in a worker; DCGM keeps large structs on
  * the stack, DCGM_STACK bytes must be there. */
 #ifndef SYNOP_AGENT_DCGM_H
 #define SYNOP_AGENT_DCGM_H

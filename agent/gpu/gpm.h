@@ -13,7 +13,7 @@ struct gpu;
 struct gpm *gpm_create (void);
 void gpm_destroy (struct gpm *gpm); /* one that is stopped */
 
-/* All that follows is called under the lock of struct gpus, in lanes. */
+/* All that follows is called under the lock of struct gpus, in workers. */
 
 /* The time since the call before, of that GPU or MIG device. NVML_OK: of the first call all values are missing; calls
  * that follow too fast give the values of the one before. What gpu_lacks: it has no GPM. */

@@ -32,18 +32,18 @@
 #define LAST_PAUSE (60 * NS_PER_S)
 
 struct gpu_state {
-  pthread_rwlock_t lock; /* over struct gpus, and what follows; lanes read during their samples */
+  pthread_rwlock_t lock; /* over struct gpus, and what follows; workers read during their samples */
   bool started;          /* nvmlInit worked */
   int64_t listed_ns;
 
   _Atomic int down; /* a call told this, which means that the driver is gone; else NVML_OK */
   atomic_bool lost; /* a device was, since the list was made */
 
-  pthread_mutex_t small; /* over what follows: never held during a call */
-  bool ever;             /* the library was started once */
-  int64_t idle_until_ns; /* no call before that */
-  int64_t pause_ns;      /* the next one */
-  char reason[512];      /* why there are no GPUs */
+  pthread_mutex_t state_lock; /* over what follows: never held during a call */
+  bool ever;                  /* the library was started once */
+  int64_t idle_until_ns;      /* no call before that */
+  int64_t pause_ns;           /* the next one */
+  char reason[512];           /* why there are no GPUs */
 
   char *library;  /* does not change, nor do the next two */
   bool asked_for; /* it is not the default */
@@ -75,7 +75,7 @@ gpus_start (void *context_state, const struct sampler_context *context)
   struct gpu_state *state = memory_new (1, sizeof *state);
 
   pthread_rwlock_init (&state->lock, NULL);
-  pthread_mutex_init (&state->small, NULL);
+  pthread_mutex_init (&state->state_lock, NULL);
   state->library = memory_string (options->library[0] ? options->library : DEFAULT_LIBRARY);
   state->asked_for = strcmp (state->library, DEFAULT_LIBRARY) != 0;
   state->recorded = context->root[0] != '\0';
@@ -111,7 +111,7 @@ gpus_stop (void *context_state)
   gpu_seen_destroy (gpus->seen);
   amdgpus_destroy (gpus->amd);
   pthread_rwlock_destroy (&state->lock);
-  pthread_mutex_destroy (&state->small);
+  pthread_mutex_destroy (&state->state_lock);
   free (state->library);
   free (state);
 }
@@ -144,13 +144,13 @@ gpus_may_block (struct gpus *gpus)
 
   if (!state->asked_for && !driver_is_there (state, now_ns))
     return false;
-  pthread_mutex_lock (&state->small);
+  pthread_mutex_lock (&state->state_lock);
   idle_until_ns = state->idle_until_ns;
-  pthread_mutex_unlock (&state->small);
+  pthread_mutex_unlock (&state->state_lock);
   return now_ns >= idle_until_ns;
 }
 
-/* ---- in lanes: starting ---- */
+/* ---- in workers: starting ---- */
 
 /* Not again before a pause, which grows, of `least_ns` or more. */
 static void
@@ -158,7 +158,7 @@ library_rest (struct gpus *gpus, const char *text, int64_t least_ns)
 {
   struct gpu_state *state = gpus->state;
 
-  pthread_mutex_lock (&state->small);
+  pthread_mutex_lock (&state->state_lock);
   if (state->pause_ns < least_ns)
     state->pause_ns = least_ns;
   state->idle_until_ns = clock_monotonic () + state->pause_ns;
@@ -166,7 +166,7 @@ library_rest (struct gpus *gpus, const char *text, int64_t least_ns)
   if (state->pause_ns > LAST_PAUSE)
     state->pause_ns = LAST_PAUSE;
   snprintf (state->reason, sizeof state->reason, "%s", text);
-  pthread_mutex_unlock (&state->small);
+  pthread_mutex_unlock (&state->state_lock);
 }
 
 static int
@@ -195,15 +195,15 @@ library_start (struct gpus *gpus)
   if (NVML_CALL (&gpus->nvml, driver_version, gpus->driver, sizeof gpus->driver) != NVML_OK)
     gpus->driver[0] = '\0';
   gpus->driver[sizeof gpus->driver - 1] = '\0';
-  pthread_mutex_lock (&state->small);
+  pthread_mutex_lock (&state->state_lock);
   state->ever = true;
   state->pause_ns = 0;
   state->reason[0] = '\0';
-  pthread_mutex_unlock (&state->small);
+  pthread_mutex_unlock (&state->state_lock);
   return 0;
 }
 
-/* ---- in lanes: a sample ---- */
+/* ---- in workers: a sample ---- */
 
 /* A GPU that is gone comes back with a new start of the library only; a MIG device needs none. */
 static bool
@@ -254,11 +254,11 @@ tell_absent (struct gpus *gpus, struct table *table)
   struct gpu_state *state = gpus->state;
   bool ever;
 
-  pthread_mutex_lock (&state->small);
+  pthread_mutex_lock (&state->state_lock);
   ever = state->ever;
   if (ever)
     snprintf (table->error, sizeof table->error, "%.150s", state->reason);
-  pthread_mutex_unlock (&state->small);
+  pthread_mutex_unlock (&state->state_lock);
   return ever ? -1 : 0;
 }
 
@@ -267,9 +267,9 @@ is_idle (struct gpu_state *state)
 {
   bool idle;
 
-  pthread_mutex_lock (&state->small);
+  pthread_mutex_lock (&state->state_lock);
   idle = clock_monotonic () < state->idle_until_ns;
-  pthread_mutex_unlock (&state->small);
+  pthread_mutex_unlock (&state->state_lock);
   return idle;
 }
 
@@ -388,10 +388,10 @@ nvidia_absent (const struct sampler_context *context, char *text, size_t size)
       snprintf (text, size, "the driver has no GPU%s", amd);
     gpus_end (gpus);
   } else {
-    pthread_mutex_lock (&gpus->state->small);
+    pthread_mutex_lock (&gpus->state->state_lock);
     if (gpus->state->reason[0])
       snprintf (text, size, "%s%s", gpus->state->reason, amd);
-    pthread_mutex_unlock (&gpus->state->small);
+    pthread_mutex_unlock (&gpus->state->state_lock);
   }
   service_leave (gpus);
 }

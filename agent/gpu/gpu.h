@@ -1,6 +1,6 @@
 /* The node's NVIDIA GPUs, which all GPU groups share: the library, the devices, and what is known of them.
  *
- * A call of the driver may hang, so each group makes its calls in its lane, between gpus_begin and gpus_end. Groups read
+ * A call of the driver may hang, so each group makes its calls in its worker, between gpus_begin and gpus_end. Groups read
  * the list at the same time, and a call that hangs holds up its own group alone: the library is started, stopped and
  * listed anew only while no group reads, and nobody waits for that moment. (One that hangs in those, once a minute at
  * most, holds up all.) The sampling thread never takes that lock. A GPU keeps its label as long as the agent lives, also
@@ -67,7 +67,7 @@ extern const struct service service_gpus; /* its state is a struct gpus */
  * default only if there is a sign of the driver, which is looked for each minute. */
 bool gpus_may_block (struct gpus *gpus);
 
-/* In the lane; `called` is what gpus_may_block said. Starts the library and lists the devices if need be. 1: they may be
+/* In the worker; `called` is what gpus_may_block said. Starts the library and lists the devices if need be. 1: they may be
  * used until gpus_end. 0: there is no driver, and never was. -1: it is gone, why is in table->error. */
 int gpus_begin (struct gpus *gpus, bool called, struct table *table);
 void gpus_end (struct gpus *gpus);

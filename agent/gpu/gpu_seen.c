@@ -1,4 +1,4 @@
-/* What lanes leave of GPUs for the sampling thread, and it for them; see gpu_seen.h. */
+/* What workers leave of GPUs for the sampling thread, and it for them; see gpu_seen.h. */
 #include "agent/gpu/gpu_seen.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* What the lanes that read GPUs leave for the sampling thread, which knows the jobs and never waits for a driver: the GPUs
+/* What the workers that read GPUs leave for the sampling thread, which knows the jobs and never waits for a driver: the GPUs
  * and their processes as of the last sample. The other way it leaves which job each process belongs to, so one that is
  * new has its job a sample later. The lock between them is held for copying alone. */
 #ifndef SYNOP_AGENT_GPU_SEEN_H
@@ -24,7 +24,7 @@ struct gpu_seen;
 struct gpu_seen *gpu_seen_create (void);
 void gpu_seen_destroy (struct gpu_seen *seen);
 
-/* ---- in lanes ---- */
+/* ---- in workers ---- */
 
 /* Room for so many, to be filled until gpu_seen_end. */
 struct seen_gpu *gpu_seen_begin (struct gpu_seen *seen, size_t count);
@@ -55,7 +55,7 @@ struct gpu_view {
 void gpu_view_take (struct gpu_view *view, struct gpu_seen *seen);
 void gpu_view_free (struct gpu_view *view);
 
-/* Asks for the job of each process in the view, and leaves that for the lanes. NULL: of none. */
+/* Asks for the job of each process in the view, and leaves that for the workers. NULL: of none. */
 typedef const char *gpu_job_fn (void *context, uint32_t pid);
 void gpu_view_name_jobs (struct gpu_view *view, struct gpu_seen *seen, gpu_job_fn *find, void *context);
 

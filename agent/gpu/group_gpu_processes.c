@@ -57,7 +57,7 @@ static const char *const kinds[] = { [GPU_COMPUTE] = "compute", [GPU_GRAPHICS] =
 
 struct on_gpus {
   struct gpus *gpus;
-  char *root; /* a copy: see lane.h */
+  char *root; /* a copy: see worker.h */
   bool called;
 };
 

@@ -1,7 +1,7 @@
 /* NVIDIA's management library, loaded at run time: what synop calls of it, declared anew from its documented ABI.
  *
  * Names here are ours; the functions' own names stand in nvml.c. A call goes through NVML_CALL, since an older library
- * lacks some. All calls may hang in the driver, so they are made in lanes (agent/gpu/gpu.h has the library that the groups
+ * lacks some. All calls may hang in the driver, so they are made in workers (agent/gpu/gpu.h has the library that the groups
  * share). Integers that the library declares as enums are `int` here. */
 #ifndef SYNOP_AGENT_NVML_H
 #define SYNOP_AGENT_NVML_H

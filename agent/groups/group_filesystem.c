@@ -1,7 +1,7 @@
 /* Space and inodes of each mounted file system, by statvfs.
  *
- * statvfs of a network file system whose server is gone waits for ever, so each of those has a lane of its own: it
- * loses its values, and the error names it, while the others go on. The group as a whole runs in a lane as well, whose
+ * statvfs of a network file system whose server is gone waits for ever, so each of those has a worker of its own: it
+ * loses its values, and the error names it, while the others go on. The group as a whole runs in a worker as well, whose
  * thread is needed where there are such mounts, or some of a type that is not known; the local ones answer from memory,
  * even when their disk is sick. The kernel says by poll when its list of mounts has changed; between changes the list
  * is not read.
@@ -17,8 +17,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "agent/sampling/lane.h"
 #include "agent/sampling/sampler.h"
+#include "agent/sampling/worker.h"
 #include "agent/source/facts.h"
 #include "agent/source/mounts.h"
 #include "agent/source/reader.h"
@@ -26,7 +26,7 @@
 #include "synop/file.h"
 #include "synop/memory.h"
 
-#define REMOTE_PATIENCE (40 * NS_PER_MS) /* less than the patience for the group's own lane */
+#define REMOTE_PATIENCE (40 * NS_PER_MS) /* less than the patience for the group's own worker */
 #define REMOTE_MAX 256                   /* each has a thread */
 
 enum column {
@@ -99,16 +99,16 @@ static const struct option option_rows[] = {
 };
 static const struct own_options own_options = OWN_OPTIONS (option_rows, struct filesystem_options);
 
-/* One file system. A remote one's lane has a copy of it as its state. */
+/* One file system. A remote one's worker has a copy of it as its state. */
 struct file_system {
-  char *point;       /* owned */
-  char *id;          /* another file system on the same point is another one */
-  struct lane *lane; /* NULL: asked directly */
-  size_t row;        /* in this sample; SIZE_MAX: none */
+  char *point;           /* owned */
+  char *id;              /* another file system on the same point is another one */
+  struct worker *worker; /* NULL: asked directly */
+  size_t row;            /* in this sample; SIZE_MAX: none */
 };
 
 struct filesystem {
-  char *root, *exclude, *types_exclude; /* copies: see lane.h */
+  char *root, *exclude, *types_exclude; /* copies: see worker.h */
   struct reader reader;
   bool of_machine; /* what process 1 has mounted, not we */
   enum mounts_format format;
@@ -178,7 +178,7 @@ remote_may_block (void *state)
   return true;
 }
 
-/* What a lane runs for one remote file system: a table of at most one row. Its state is the mount point. */
+/* What a worker runs for one remote file system: a table of at most one row. Its state is the mount point. */
 static const struct sampler remote_sampler = {
   .group = &group, .may_block = remote_may_block, .sample = remote_sample, .close = free
 };
@@ -219,26 +219,26 @@ static void
 systems_free (struct file_system *systems, size_t count)
 {
   for (size_t i = 0; i < count; i++) {
-    lane_destroy (systems[i].lane);
+    worker_destroy (systems[i].worker);
     free (systems[i].point);
     free (systems[i].id);
   }
   free (systems);
 }
 
-/* Moves the lane of the same mount over from the old list, so that one that hangs is not begun again and again. */
-static struct lane *
-lane_for (struct filesystem *filesystem, const struct file_system *system)
+/* Moves the worker of the same mount over from the old list, so that one that hangs is not begun again and again. */
+static struct worker *
+worker_for (struct filesystem *filesystem, const struct file_system *system)
 {
   for (size_t i = 0; i < filesystem->count; i++) {
     struct file_system *old = &filesystem->systems[i];
-    if (old->lane && strcmp (old->point, system->point) == 0 && strcmp (old->id, system->id) == 0) {
-      struct lane *lane = old->lane;
-      old->lane = NULL;
-      return lane;
+    if (old->worker && strcmp (old->point, system->point) == 0 && strcmp (old->id, system->id) == 0) {
+      struct worker *worker = old->worker;
+      old->worker = NULL;
+      return worker;
     }
   }
-  return lane_create (&remote_sampler, memory_string (system->point));
+  return worker_create (&remote_sampler, memory_string (system->point));
 }
 
 static void
@@ -252,7 +252,7 @@ systems_rebuild (struct filesystem *filesystem)
     systems[i].point = memory_string (mounts->list[i].point);
     systems[i].id = memory_string (mounts->list[i].id);
     if (mounts->list[i].remote && !filesystem->root[0] && remotes++ < REMOTE_MAX)
-      systems[i].lane = lane_for (filesystem, &systems[i]);
+      systems[i].worker = worker_for (filesystem, &systems[i]);
   }
   systems_free (filesystem->systems, filesystem->count);
   filesystem->systems = systems;
@@ -326,8 +326,8 @@ remote_collect (struct filesystem *filesystem, size_t at, int64_t deadline, stru
   bool answered = false;
   size_t row;
 
-  if (filesystem->systems[at].lane)
-    answered = lane_collect (filesystem->systems[at].lane, answer, deadline);
+  if (filesystem->systems[at].worker)
+    answered = worker_collect (filesystem->systems[at].worker, answer, deadline);
   else {
     table_begin (answer);
     snprintf (answer->error, sizeof answer->error, "more than %d network file systems", REMOTE_MAX);
@@ -398,8 +398,8 @@ filesystem_sample (void *state, struct table *table)
   if (filesystem->lines_strange > 0)
     table_complain (table, "%s: %zu lines are not understood", filesystem->reader.path, filesystem->lines_strange);
   for (size_t i = 0; i < filesystem->count; i++)
-    if (filesystem->systems[i].lane)
-      lane_begin (filesystem->systems[i].lane);
+    if (filesystem->systems[i].worker)
+      worker_begin (filesystem->systems[i].worker);
 
   for (size_t i = 0; i < filesystem->count; i++) {
     const struct mount *mount = &filesystem->mounts.list[i];

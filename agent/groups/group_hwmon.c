@@ -83,7 +83,7 @@ struct sensor {
 };
 
 struct hwmon {
-  char *root; /* a copy: see lane.h */
+  char *root; /* a copy: see worker.h */
   struct sensor *sensors;
   size_t count;
   unsigned samples;

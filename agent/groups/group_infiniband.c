@@ -152,7 +152,7 @@ struct port {
 #define LIST_SAMPLES 60 /* ports are listed anew after so many: a driver may add files late */
 
 struct infiniband {
-  char *root; /* a copy: see lane.h */
+  char *root; /* a copy: see worker.h */
   struct folder_watch folder;
   struct port *ports;
   size_t count;

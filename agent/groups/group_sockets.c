@@ -46,14 +46,14 @@ static const struct metric metrics[] = {
   SOCKETS ("raw_in_use", "RAW:inuse", "Raw sockets over IPv4 that are in use."),
   SOCKETS ("fragment_queues", "FRAG:inuse", "IPv4 packets that are being put together from fragments."),
   { "fragment_memory", GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .source = "FRAG:memory",
-    .help = "Memory of those fragments." },
+    .help = "Memory of fragments of IPv4 packets." },
   SOCKETS ("tcp6_in_use", "?TCP6:inuse", "TCP sockets over IPv6 that are in use."),
   SOCKETS ("udp6_in_use", "?UDP6:inuse", "UDP sockets over IPv6 that are in use."),
   SOCKETS ("udplite6_in_use", "?UDPLITE6:inuse", "UDP-Lite sockets over IPv6 that are in use."),
   SOCKETS ("raw6_in_use", "?RAW6:inuse", "Raw sockets over IPv6 that are in use."),
   SOCKETS ("fragment6_queues", "?FRAG6:inuse", "IPv6 packets that are being put together from fragments."),
   { "fragment6_memory", GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .source = "?FRAG6:memory",
-    .help = "Memory of those fragments." },
+    .help = "Memory of fragments of IPv6 packets." },
 };
 
 static const struct group group = {

@@ -59,7 +59,7 @@ struct throttle {
 #define LIST_SAMPLES 60 /* sensors are listed anew after so many */
 
 struct thermal {
-  char *root; /* a copy: see lane.h */
+  char *root; /* a copy: see worker.h */
   struct sensor *sensors;
   size_t sensor_count;
   struct throttle *throttles;

@@ -24,7 +24,7 @@
 
 #define TEXT_SIZE 512
 
-_Static_assert(GPU_JOB_LABEL_SIZE >= JOB_LABEL_SIZE, "what lanes are told of jobs has room for their labels");
+_Static_assert(GPU_JOB_LABEL_SIZE >= JOB_LABEL_SIZE, "what workers are told of jobs has room for their labels");
 
 enum column { GPUS, ALLOCATED, USED, IDLE, IDLE_GPUS, UTILIZATION, MEMORY_USED, ENERGY };
 

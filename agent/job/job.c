@@ -16,8 +16,8 @@
 #define RESUME_NS (30 * NS_PER_S) /* by then the processes that live on were seen again */
 
 struct job *
-job_create (const struct job_found *found, const char *label, uint32_t uid, uint32_t cpus, struct job_book *book,
-            struct cgroup_mounts *mounts, uint64_t now_s, int64_t now_ns)
+job_create (const struct job_found *found, const char *label, uint32_t uid, uint32_t cpus,
+            struct job_accounting *accounting, struct cgroup_mounts *mounts, uint64_t now_s, int64_t now_ns)
 {
   struct job *job = memory_new (1, sizeof *job);
   struct job_totals *totals = &job->totals;
@@ -25,7 +25,7 @@ job_create (const struct job_found *found, const char *label, uint32_t uid, uint
   job->identity = found->identity;
   job->identity.uid = uid;
   snprintf (job->label, sizeof job->label, "%s", label);
-  job->entry = job_book_take (book, job->label, uid, now_s, totals);
+  job->entry = job_accounting_take (accounting, job->label, uid, now_s, totals);
   if (job->entry == SIZE_MAX) {
     free (job);
     return NULL;
@@ -43,9 +43,9 @@ job_create (const struct job_found *found, const char *label, uint32_t uid, uint
 }
 
 void
-job_destroy (struct job *job, struct job_book *book, uint64_t now_s)
+job_destroy (struct job *job, struct job_accounting *accounting, uint64_t now_s)
 {
-  job_book_give_back (book, job->entry, now_s);
+  job_accounting_give_back (accounting, job->entry, now_s);
   job_cgroup_destroy (job->cgroup);
   free (job);
 }
@@ -203,7 +203,7 @@ read_cgroup (struct job *job)
 }
 
 void
-job_settle (struct job *job, struct job_book *book, uint64_t ticks, int64_t now_ns)
+job_settle (struct job *job, struct job_accounting *accounting, uint64_t ticks, int64_t now_ns)
 {
   struct job_totals *totals = &job->totals;
 
@@ -222,6 +222,6 @@ job_settle (struct job *job, struct job_book *book, uint64_t ticks, int64_t now_
   if (memcmp (totals, &job->written, sizeof *totals) == 0)
     return;
   totals->updated = ticks;
-  job_book_write (book, job->entry, totals);
+  job_accounting_write (accounting, job->entry, totals);
   job->written = *totals;
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/job/job_book.h"
+#include "agent/job/job_accounting.h"
 #include "agent/job/job_cgroup.h"
 #include "agent/job/job_look.h"
 
@@ -38,19 +38,20 @@ struct job {
   bool first_helps;     /* that is one that only holds the job's place (SLURM's step "extern") */
   bool trusted;         /* root or a scheduler vouches for it: it takes nobody's share of the places */
   uint32_t payer;       /* else that user's */
-  size_t entry;         /* in the book */
+  size_t entry;         /* in the accounting file */
   struct job_cgroup *cgroup;
   uint64_t resumed;   /* processes that began before this, in ticks, may have been counted before a restart */
   int64_t resumed_ns; /* when; 0: no more */
   uint64_t credit[PROCESS_COUNTERS]; /* what those have counted then */
-  struct job_totals written;         /* in the book */
+  struct job_totals written;         /* in the accounting file */
 };
 
-/* NULL: the book has no room. `cpus` are the node's. */
+/* NULL: the accounting file has no room. `cpus` are the node's. */
 struct job *job_create (const struct job_found *found, const char *label, uint32_t uid, uint32_t cpus,
-                        struct job_book *book, struct cgroup_mounts *mounts, uint64_t now_s, int64_t now_ns);
-/* Its entry stays in the book. */
-void job_destroy (struct job *job, struct job_book *book, uint64_t now_s);
+                        struct job_accounting *accounting, struct cgroup_mounts *mounts, uint64_t now_s,
+                        int64_t now_ns);
+/* Its entry stays in the accounting file. */
+void job_destroy (struct job *job, struct job_accounting *accounting, uint64_t now_s);
 
 /* A process of the job tells more of it. */
 void job_learn (struct job *job, const struct job_found *found);
@@ -61,7 +62,7 @@ bool job_consider_first (struct job *job, const char *command, uint64_t start, i
 /* Part of a process's counter that was counted before a restart of the agent. */
 uint64_t job_counted_before (struct job *job, uint64_t start, enum process_counter counter, uint64_t value);
 
-/* Takes job->now, reads the cgroup, and writes the totals into the book. `ticks` since the machine was started. */
-void job_settle (struct job *job, struct job_book *book, uint64_t ticks, int64_t now_ns);
+/* Takes job->now, reads the cgroup, and writes the totals into the accounting file. `ticks` since the machine was started. */
+void job_settle (struct job *job, struct job_accounting *accounting, uint64_t ticks, int64_t now_ns);
 
 #endif

@@ -188,7 +188,7 @@ processes_read (struct job_scan *scan)
 
 /* Its parent owes what was counted of it. */
 static void
-process_bury (struct job_scan *scan, struct process *process)
+process_reap (struct job_scan *scan, struct process *process)
 {
   struct process *parent = process_find (scan, process->parent, process->start);
 
@@ -201,12 +201,12 @@ process_bury (struct job_scan *scan, struct process *process)
 
 /* Children before their parents, so that debts reach who has waited for both. */
 void
-processes_bury (struct job_scan *scan)
+processes_reap (struct job_scan *scan)
 {
   for (struct process *process = scan->youngest, *before; process; process = before) {
     before = process->previous;
     if (process->gone)
-      process_bury (scan, process);
+      process_reap (scan, process);
   }
 }
 

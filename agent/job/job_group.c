@@ -25,7 +25,7 @@ struct job_group {
 };
 
 struct job_options {
-  char *environment, *book;
+  char *environment, *accounting;
   int64_t pss_period_ns;
 };
 
@@ -56,7 +56,7 @@ static const struct option option_rows[] = {
   { "jobs", "pss_period", "jobs-pss-period", OPTION_DURATION, IN_JOBS (pss_period_ns), "30s", "1s", "24h",
     .help = "How often the memory that processes of jobs share is parted among them, which costs a walk over all of "
             "it. Where that takes long it is done more rarely." },
-  { "jobs", "book", "jobs-book", OPTION_TEXT, IN_JOBS (book), "/var/lib/synop/jobs",
+  { "jobs", "book", "jobs-book", OPTION_TEXT, IN_JOBS (accounting), "/var/lib/synop/jobs",
     .help = "The file that holds what each job has used, so that an agent that starts again goes on from there. "
             "Empty: in memory." },
 };
@@ -69,7 +69,7 @@ share_start (void *state, const struct sampler_context *context)
   const struct job_scan_options scan = { .root = context->root,
                                          .environment = options->environment,
                                          .pss_period_ns = options->pss_period_ns,
-                                         .book = context->brief ? "" : options->book };
+                                         .accounting = context->brief ? "" : options->accounting };
   struct job_share *share = state;
 
   share->scan = job_scan_create (&scan);

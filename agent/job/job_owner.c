@@ -11,14 +11,14 @@
 #include "synop/log.h"
 
 static void
-book_open (struct job_scan *scan)
+accounting_open (struct job_scan *scan)
 {
   struct error warning;
   char boot[64];
 
   fact_text (boot, sizeof boot, scan->root, "/proc/sys/kernel/random/boot_id");
   boot[39] = 0;
-  scan->book = job_book_create (scan->book_path, boot, job_scan_seconds (scan), &warning);
+  scan->accounting = job_accounting_create (scan->accounting_path, boot, job_scan_seconds (scan), &warning);
   if (warning.text[0])
     log_warning ("jobs: %s", warning.text);
 }
@@ -100,7 +100,7 @@ job_owner_drop (struct job_scan *scan, size_t index)
   }
   if (!job->trusted)
     job_users_remove (&scan->users, job->payer);
-  job_destroy (job, scan->book, job_scan_seconds (scan));
+  job_destroy (job, scan->accounting, job_scan_seconds (scan));
   scan->jobs[index] = scan->jobs[--scan->job_count];
 }
 
@@ -206,9 +206,9 @@ job_add (struct job_scan *scan, const struct job_found *found, uint64_t start)
   }
   if (!choose_label (scan, found, label) || !make_room (scan, trusted, found->payer))
     return NULL;
-  if (!scan->book)
-    book_open (scan);
-  job = job_create (found, label, user_of (found), scan->cpus, scan->book, scan->mounts, job_scan_seconds (scan),
+  if (!scan->accounting)
+    accounting_open (scan);
+  job = job_create (found, label, user_of (found), scan->cpus, scan->accounting, scan->mounts, job_scan_seconds (scan),
                     scan->now_ns);
   if (!job)
     return NULL;

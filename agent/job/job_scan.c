@@ -1,5 +1,5 @@
 /* See job_scan.h. A scan goes: read the processes that are known, take what threads have answered, look at new
- * processes, bury those that ended, and sum up for each job. */
+ * processes, reap those that ended, and sum up for each job. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ sum_up (struct job_scan *scan)
   for (size_t i = 0; i < scan->job_count; i++) {
     struct job *job = scan->jobs[i];
 
-    job_settle (job, scan->book, scan->ticks, scan->now_ns);
+    job_settle (job, scan->accounting, scan->ticks, scan->now_ns);
     if (job->now.processes == 0 && !job->ended) {
       job->ended = true;
       job->shown = 0;
@@ -138,7 +138,7 @@ job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns)
     job_seek_answers (scan);
   }
   scan->started = true;
-  processes_bury (scan);
+  processes_reap (scan);
   sum_up (scan);
   ask_pss (scan);
   find_error (scan);
@@ -171,7 +171,7 @@ job_scan_create (const struct job_scan_options *options)
   if (scan->proc_error < 0)
     snprintf (scan->error, sizeof scan->error, "%.100s/proc: %s", options->root, strerror (-scan->proc_error));
   scan->root = memory_string (options->root);
-  scan->book_path = memory_string (options->book);
+  scan->accounting_path = memory_string (options->accounting);
   scan->pss_period_ns = options->pss_period_ns;
   scan->pids = job_pids_create (options->root, scan->files.own);
   scan->look = job_look_create (options->root, options->environment, options->stuck_ns);
@@ -192,14 +192,14 @@ job_scan_destroy (struct job_scan *scan)
   job_worker_destroy (scan->look);
   job_worker_destroy (scan->rollup);
   job_pids_destroy (scan->pids);
-  job_book_destroy (scan->book);
+  job_accounting_destroy (scan->accounting);
   cgroup_mounts_destroy (scan->mounts);
   process_files_close (&scan->files);
   reader_free (&scan->uptime);
-  free (scan->young);
+  free (scan->pending);
   job_users_free (&scan->users);
   free (scan->root);
-  free (scan->book_path);
+  free (scan->accounting_path);
   free (scan);
 }
 

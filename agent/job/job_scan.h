@@ -16,8 +16,8 @@ struct job_scan_options {
   const char *root;
   const char *environment; /* further variables that name a job, "A,B" */
   int64_t pss_period_ns;
-  const char *book; /* file of the totals; "": in memory */
-  int64_t stuck_ns; /* after which a process that does not answer is given up; 0: the default */
+  const char *accounting; /* file of the totals; "": in memory */
+  int64_t stuck_ns;       /* after which a process that does not answer is given up; 0: the default */
 };
 
 struct job_scan;

@@ -26,7 +26,7 @@ struct process {
   bool first;  /* the job's command is its name */
   bool fresh;  /* not in the sums yet */
   bool zombie; /* ended, and its parent has not waited for it yet */
-  bool gone;   /* to be buried */
+  bool gone;   /* to be reaped */
   bool lonely; /* it does not wait for its children: they leave no debt */
   bool denied; /* its I/O may not be read */
   bool idle;   /* it has used little lately: its CPU clock is looked at first */
@@ -39,7 +39,7 @@ struct process {
   int64_t slow_ns, pss_ns; /* when they are due */
 };
 
-struct young { /* a process that named no job yet, but may still have the environment of who started it */
+struct pending { /* a process that named no job yet, but may still have the environment of who started it */
   pid_t pid;
   uint64_t start;
   unsigned tries;
@@ -55,12 +55,12 @@ enum job_held {                 /* why a job is left out */
 struct job_scan {
   struct process_files files;
   int proc_error; /* -errno */
-  char *root, *book_path;
+  char *root, *accounting_path;
   int64_t pss_period_ns;
   struct job_pids *pids;
   struct job_worker *look, *rollup;
   struct cgroup_mounts *mounts;
-  struct job_book *book; /* NULL before the first job */
+  struct job_accounting *accounting; /* NULL before the first job */
   struct reader uptime;
   uint32_t cpus;
   uint64_t memory;
@@ -69,8 +69,8 @@ struct job_scan {
   struct process *oldest, *youngest;
   struct process *buckets[JOB_BUCKETS];
   size_t process_count;
-  struct young *young;
-  size_t young_count, young_capacity;
+  struct pending *pending;
+  size_t pending_count, pending_capacity;
   struct job *jobs[JOBS_MAX];
   size_t job_count;
   struct job_users users;
@@ -107,7 +107,7 @@ void process_adopt (struct job_scan *scan, pid_t pid, const struct process_stat 
                     bool helps);
 void process_remove (struct job_scan *scan, struct process *process);
 void processes_read (struct job_scan *scan);
-void processes_bury (struct job_scan *scan); /* those that are gone */
+void processes_reap (struct job_scan *scan); /* those that are gone */
 /* What it has used since the last sums, into its job's. */
 void process_sum (struct process *process);
 

@@ -2,7 +2,7 @@
  *
  * A child of a job's process belongs to its job. Others are asked, in a thread. One that was forked a moment ago and has
  * not begun its program yet has the environment of who forked it, so what names no job is asked again a few times while
- * it is young; and processes of schedulers are asked for as long as they live, since each may be about to become the
+ * it has just begun; and processes of schedulers are asked for as long as they live, since each may be about to become the
  * first process of a job. */
 #include <stdlib.h>
 #include <string.h>
@@ -11,29 +11,29 @@
 #include "synop/array.h"
 #include "synop/clock.h"
 
-#define YOUNG_TRIES 3
-#define YOUNG_S 10    /* older ones have begun their program */
+#define PENDING_TRIES 3
+#define PENDING_S 10  /* older ones have begun their program */
 #define PSS_SHARE 100 /* smaps_rollup of all processes takes a hundredth of a CPU at most */
 
 /* Delays until a process that named no job is asked again, in half seconds: at the next scan, two and four after it. */
 static void
-young_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, bool watched)
+pending_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, bool watched)
 {
   static const int64_t halves[] = { 1, 3, 7, 15 };
-  _Static_assert(sizeof halves / sizeof halves[0] == YOUNG_TRIES + 1, "the last is for those that are watched");
-  struct young *young;
+  _Static_assert(sizeof halves / sizeof halves[0] == PENDING_TRIES + 1, "the last is for those that are watched");
+  struct pending *pending;
 
-  if (tries >= YOUNG_TRIES && !watched)
+  if (tries >= PENDING_TRIES && !watched)
     return;
-  young = array_add (scan->young, scan->young_count, scan->young_capacity);
-  *young = (struct young){ .pid = pid, .start = start, .tries = tries + 1 };
-  young->due_ns = scan->now_ns + halves[tries < YOUNG_TRIES ? tries : YOUNG_TRIES] * (NS_PER_S / 2);
+  pending = array_add (scan->pending, scan->pending_count, scan->pending_capacity);
+  *pending = (struct pending){ .pid = pid, .start = start, .tries = tries + 1 };
+  pending->due_ns = scan->now_ns + halves[tries < PENDING_TRIES ? tries : PENDING_TRIES] * (NS_PER_S / 2);
 }
 
 void
 job_seek_later (struct job_scan *scan, pid_t pid, uint64_t start)
 {
-  young_add (scan, pid, start, YOUNG_TRIES, true);
+  pending_add (scan, pid, start, PENDING_TRIES, true);
 }
 
 static bool
@@ -53,7 +53,7 @@ look_at_child (void *context, pid_t pid)
   struct process_stat stat;
 
   if (!process_find_alive (scan, pid) && read_stat (scan, pid, &stat))
-    process_look (scan, pid, &stat, YOUNG_TRIES);
+    process_look (scan, pid, &stat, PENDING_TRIES);
 }
 
 /* Its children too: they were looked at before it was known whose it is, if it is not all new. */
@@ -82,7 +82,7 @@ process_look (struct job_scan *scan, pid_t pid, const struct process_stat *stat,
   else if (process_stat_is_zombie (stat))
     return;
   else if (job_is_daemon (stat->comm)) /* it may be about to become the job's first process */
-    young_add (scan, pid, stat->start, tries, true);
+    pending_add (scan, pid, stat->start, tries, true);
   else
     ask (scan, pid, stat->start, tries, false);
 }
@@ -105,21 +105,21 @@ job_seek_new (void *context, pid_t pid)
 void
 job_seek_again (struct job_scan *scan)
 {
-  size_t count = scan->young_count;
+  size_t count = scan->pending_count;
 
   for (size_t i = 0; i < count;) {
-    struct young young = scan->young[i];
+    struct pending pending = scan->pending[i];
     struct process_stat stat;
 
-    if (young.due_ns > scan->now_ns) {
+    if (pending.due_ns > scan->now_ns) {
       i++;
       continue;
     }
     /* The last of the old ones takes its place, and the last of all that one's. */
-    scan->young[i] = scan->young[--count];
-    scan->young[count] = scan->young[--scan->young_count];
-    if (!process_find_alive (scan, young.pid) && read_stat (scan, young.pid, &stat) && stat.start == young.start)
-      process_look (scan, young.pid, &stat, young.tries);
+    scan->pending[i] = scan->pending[--count];
+    scan->pending[count] = scan->pending[--scan->pending_count];
+    if (!process_find_alive (scan, pending.pid) && read_stat (scan, pending.pid, &stat) && stat.start == pending.start)
+      process_look (scan, pending.pid, &stat, pending.tries);
   }
 }
 
@@ -138,7 +138,7 @@ take_job (struct job_scan *scan, const struct worker_query *query)
     adopt (scan, query->pid, &stat, job, found->identity.by_cgroup || found->identity.folder[0],
            strcmp (found->identity.step, "extern") == 0);
   else if (undecided || query->safe)
-    young_add (scan, query->pid, query->start, query->tries, true);
+    pending_add (scan, query->pid, query->start, query->tries, true);
 }
 
 static void
@@ -157,8 +157,8 @@ take_identity (struct job_scan *scan, struct worker_query *query)
     job_seek_later (scan, query->pid, query->start);
   } else if (query->result != LOOK_GONE) {
     scan->denied += query->result == LOOK_DENIED && query->tries == 0;
-    if (age < YOUNG_S * (uint64_t) sysconf (_SC_CLK_TCK))
-      young_add (scan, query->pid, query->start, query->tries, false);
+    if (age < PENDING_S * (uint64_t) sysconf (_SC_CLK_TCK))
+      pending_add (scan, query->pid, query->start, query->tries, false);
   }
 }
 

@@ -8,7 +8,7 @@
  *   Azure     Microsoft Corporation Virtual Machine                         7783-7084-3265-9085-8269-3286-77
  *
  * product_uuid is Azure's id of the machine (root alone can read it). The image, and what is missing, only the metadata
- * service knows: it is asked when the configuration says so, in a lane's thread, and what it says goes before.
+ * service knows: it is asked when the configuration says so, in a worker's thread, and what it says goes before.
  * What is not known then neuron-monitor may tell, where it runs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static const struct own_options own_options = OWN_OPTIONS (option_rows, struct i
 enum cloud { CLOUD_NONE, CLOUD_AWS, CLOUD_AZURE };
 
 struct instance {
-  char *root, *endpoint; /* copies: see lane.h */
+  char *root, *endpoint; /* copies: see worker.h */
   bool metadata;
   bool of_another; /* the service knows this machine, not the recorded one: it is not asked */
   struct neuron *neuron;

@@ -20,7 +20,7 @@ struct neuron_state {
   enum neuron_kind kind;
   enum neuron_source source; /* as may_block found it */
   struct neuron_sysfs *sysfs;
-  const struct sampler_context *context; /* not in lanes */
+  const struct sampler_context *context; /* not in workers */
 };
 
 static void *

@@ -1,7 +1,7 @@
 /* The node's AWS Neuron devices, which all Neuron groups share: whether there are any, and who tells of them.
  *
  * neuron-monitor is asked where it is installed (or named by [neuron] command): a child process that a thread reads, so
- * that samples wait for nothing. Else the driver's sysfs is read, in lanes, since a driver may hang. On a node without
+ * that samples wait for nothing. Else the driver's sysfs is read, in workers, since a driver may hang. On a node without
  * Neuron there is neither thread nor process, and once a minute a look for the driver. */
 #ifndef SYNOP_AGENT_NEURON_H
 #define SYNOP_AGENT_NEURON_H

@@ -47,12 +47,12 @@ struct sampler_context {        /* outlives the samplers */
   size_t sampler_count;
 };
 
-/* The values of these options; texts in them are valid until the sampler is closed, but not for one in a lane. */
+/* The values of these options; texts in them are valid until the sampler is closed, but not for one in a worker. */
 const void *context_options (const struct sampler_context *context, const struct own_options *options);
 
 struct sampler {
   const struct group *group;
-  /* May the next sample block? Then it is taken in a thread, with a deadline (lane.h). NULL: never. Asked by the
+  /* May the next sample block? Then it is taken in a thread, with a deadline (worker.h). NULL: never. Asked by the
    * sampling thread right before the sample, never while one is under way; must be quick and not block itself. What it
    * reads for the answer is kept for the sample. */
   bool (*may_block) (void *state);

@@ -9,37 +9,37 @@
 #include <string.h>
 
 #include "agent/sampling/bounds.h"
-#include "agent/sampling/lane.h"
+#include "agent/sampling/worker.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
-/* How long a sample waits for the samplers in lanes: a quarter of the group's period, and never more than this. They
- * run beside the ordinary ones, and one that misses it is not waited for again until it has answered (lane.h), so a
+/* How long a sample waits for the samplers in workers: a quarter of the group's period, and never more than this. They
+ * run beside the ordinary ones, and one that misses it is not waited for again until it has answered (worker.h), so a
  * file server that dies delays one frame by a tenth of a second at most, and none after that. */
-#define LANE_WAIT_MAX (100 * NS_PER_MS)
+#define WORKER_WAIT_MAX (100 * NS_PER_MS)
 
 struct slot {
   const struct sampler *sampler;
   void *state;
-  struct lane *lane;  /* NULL: sampled in place; else it owns `state` */
-  struct table table; /* its user may swap it with another one of the group */
+  struct worker *worker; /* NULL: sampled in place; else it owns `state` */
+  struct table table;    /* its user may swap it with another one of the group */
   struct bounds *bounds;
   int64_t period_ns, due_ns;
   bool due;          /* in the sample that is being taken */
   bool asked;        /* GROUP_ONCE: to be sampled */
-  bool awaited;      /* GROUP_ONCE in a lane: asked for and not yet there */
-  bool waits;        /* GROUP_ONCE in a lane: to be begun as soon as may be */
+  bool awaited;      /* GROUP_ONCE in a worker: asked for and not yet there */
+  bool waits;        /* GROUP_ONCE in a worker: to be begun as soon as may be */
   bool worked;       /* at least once */
   bool there;        /* it has had a value or an error */
   bool told;         /* the failure is in the log */
   unsigned failures; /* in a row */
 };
 
-/* The lane of a sampler that was closed while it hung. */
+/* The worker of a sampler that was closed while it hung. */
 struct stuck {
   const struct sampler *sampler;
-  struct lane *lane;
+  struct worker *worker;
 };
 
 struct sampling {
@@ -92,7 +92,7 @@ slot_open (struct slot *slot, const struct sampler *sampler, int64_t period_ns, 
   slot->sampler = sampler;
   slot->state = sampler->open (context);
   if (sampler->may_block)
-    slot->lane = lane_create (sampler, slot->state);
+    slot->worker = worker_create (sampler, slot->state);
   table_init (&slot->table, sampler->group);
   slot->bounds = bounds_create (sampler->group);
   slot->period_ns = period_ns;
@@ -101,8 +101,8 @@ slot_open (struct slot *slot, const struct sampler *sampler, int64_t period_ns, 
 }
 
 void
-sampling_open (struct sampling *sampling, const struct sampler *const *samplers_, const int64_t *periods_ns,
-               size_t count, const struct sampler_context *context)
+sampling_open (struct sampling *sampling, const struct sampler *const *list, const int64_t *periods_ns, size_t count,
+               const struct sampler_context *context)
 {
   sampling->slots = memory_new (count, sizeof *sampling->slots);
   sampling->groups = memory_new (count, sizeof *sampling->groups);
@@ -110,18 +110,18 @@ sampling_open (struct sampling *sampling, const struct sampler *const *samplers_
   sampling->due_slots = memory_new (count, sizeof *sampling->due_slots);
   for (size_t i = 0; i < count; i++)
     if (periods_ns[i] != 0) {
-      slot_open (&sampling->slots[sampling->count], samplers_[i], periods_ns[i], context);
-      sampling->groups[sampling->count++] = samplers_[i]->group;
+      slot_open (&sampling->slots[sampling->count], list[i], periods_ns[i], context);
+      sampling->groups[sampling->count++] = list[i]->group;
     }
 }
 
 struct sampling *
-sampling_create (const struct sampler *const *samplers_, const int64_t *periods_ns, size_t count,
+sampling_create (const struct sampler *const *list, const int64_t *periods_ns, size_t count,
                  const struct sampler_context *context)
 {
   struct sampling *sampling = memory_new (1, sizeof *sampling);
 
-  sampling_open (sampling, samplers_, periods_ns, count, context);
+  sampling_open (sampling, list, periods_ns, count, context);
   return sampling;
 }
 
@@ -131,13 +131,13 @@ sampling_close (struct sampling *sampling)
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
 
-    if (!slot->lane)
+    if (!slot->worker)
       slot->sampler->close (slot->state);
-    else if (lane_busy (slot->lane)) {
+    else if (worker_busy (slot->worker)) {
       sampling->stuck = memory_resize (sampling->stuck, sampling->stuck_count + 1, sizeof *sampling->stuck);
-      sampling->stuck[sampling->stuck_count++] = (struct stuck){ slot->sampler, slot->lane };
+      sampling->stuck[sampling->stuck_count++] = (struct stuck){ slot->sampler, slot->worker };
     } else
-      lane_destroy (slot->lane);
+      worker_destroy (slot->worker);
     table_free (&slot->table);
     bounds_destroy (slot->bounds);
   }
@@ -155,7 +155,7 @@ sampling_destroy (struct sampling *sampling)
     return;
   sampling_close (sampling);
   for (size_t i = 0; i < sampling->stuck_count; i++)
-    lane_destroy (sampling->stuck[i].lane);
+    worker_destroy (sampling->stuck[i].worker);
   free (sampling->stuck);
   free (sampling);
 }
@@ -249,7 +249,7 @@ slot_tell (struct sampling *sampling, struct slot *slot)
   }
 }
 
-/* Not while the same sampler hangs in a lane from before. */
+/* Not while the same sampler hangs in a worker from before. */
 static void
 slot_begin (struct sampling *sampling, struct slot *slot)
 {
@@ -258,24 +258,24 @@ slot_begin (struct sampling *sampling, struct slot *slot)
 
     if (stuck->sampler != slot->sampler)
       continue;
-    if (lane_busy (stuck->lane)) {
+    if (worker_busy (stuck->worker)) {
       slot->waits = is_once (slot);
       return;
     }
-    lane_destroy (stuck->lane);
+    worker_destroy (stuck->worker);
     *stuck = sampling->stuck[--sampling->stuck_count];
     break;
   }
   slot->waits = false;
-  lane_begin (slot->lane);
+  worker_begin (slot->worker);
 }
 
 /* Facts that come late are told as "timed out" first, and ride with the sample that finds them there. */
 static void
 slot_collect (struct slot *slot, int64_t now_ns)
 {
-  int64_t wait_ns = slot->period_ns / 4 < LANE_WAIT_MAX ? slot->period_ns / 4 : LANE_WAIT_MAX;
-  bool there = lane_collect (slot->lane, &slot->table, slot->due ? now_ns + wait_ns : now_ns);
+  int64_t wait_ns = slot->period_ns / 4 < WORKER_WAIT_MAX ? slot->period_ns / 4 : WORKER_WAIT_MAX;
+  bool there = worker_collect (slot->worker, &slot->table, slot->due ? now_ns + wait_ns : now_ns);
 
   slot->due |= there;
   slot->awaited = is_once (slot) && !there;
@@ -289,11 +289,11 @@ slot_sample (struct slot *slot)
     snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
 }
 
-/* What a lane tells late was read since the lane began; the rest since this sample began. */
+/* What a worker tells late was read since the worker began; the rest since this sample began. */
 static void
 slot_check (struct slot *slot, int64_t began_ns, int64_t now_ns)
 {
-  if (slot->lane && slot->table.monotonic_ns < began_ns)
+  if (slot->worker && slot->table.monotonic_ns < began_ns)
     began_ns = slot->table.monotonic_ns;
   bounds_check (slot->bounds, &slot->table, began_ns, now_ns);
 }
@@ -310,15 +310,19 @@ slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
 void
 sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock)
 {
+  int64_t earliest_ns = sampling_next_due (sampling) - sampling_shortest_period (sampling) / 2;
+
   sampling->clock = *clock;
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
+    int64_t after_ns = slot->due_ns - slot->period_ns / 2;
 
     if (slot->due_ns == INT64_MAX)
       continue;
     /* The instant nearest to the one that was planned: a mapping that became a little better moves it by microseconds,
-     * and must not make it go by, even if that means that it was a moment ago. */
-    slot->due_ns = sampling_next_instant (clock, slot->due_ns - slot->period_ns / 2, slot->period_ns);
+     * and must not make it go by, even if that means that it was a moment ago. Of a long period the nearest may be
+     * seconds ago, where nothing else is sampled: the next one then. */
+    slot->due_ns = sampling_next_instant (clock, after_ns > earliest_ns ? after_ns : earliest_ns, slot->period_ns);
   }
 }
 
@@ -336,11 +340,11 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
 
     slot->due = slot->due_ns <= now_ns || slot->asked;
     slot->asked = false;
-    if (slot->lane && (slot->due || slot->waits))
+    if (slot->worker && (slot->due || slot->waits))
       slot_begin (sampling, slot);
   }
   for (size_t i = 0; i < sampling->count; i++)
-    if (sampling->slots[i].due && !sampling->slots[i].lane) {
+    if (sampling->slots[i].due && !sampling->slots[i].worker) {
       slot_sample (&sampling->slots[i]);
       if (sampling->hurried)
         sched_yield ();
@@ -348,7 +352,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
 
-    if (slot->lane && (slot->due || slot->awaited))
+    if (slot->worker && (slot->due || slot->awaited))
       slot_collect (slot, now_ns);
     if (!slot->due)
       continue;

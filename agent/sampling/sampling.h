@@ -37,7 +37,7 @@ struct sampling *sampling_create (const struct sampler *const *samplers, const i
 void sampling_destroy (struct sampling *sampling);
 
 /* For another configuration: closes all samplers, then opens others, or the same, as sampling_create does. One that hangs
- * in its lane tells "timed out" until that is over, however often this is done: it has one thread. */
+ * in its worker tells "timed out" until that is over, however often this is done: it has one thread. */
 void sampling_close (struct sampling *sampling);
 void sampling_open (struct sampling *sampling, const struct sampler *const *samplers, const int64_t *periods_ns,
                     size_t count, const struct sampler_context *context);
@@ -47,7 +47,7 @@ int64_t sampling_shortest_period (const struct sampling *sampling);
 
 /* Gives the calling thread, which samples, the lowest real-time priority. Nodes that sample at one instant wait for what
  * runs there at that instant: on busy machines for milliseconds, and on idle ones for the threads that the last step of a
- * sample wakes. Only this thread has it: those of libzmq and of lanes are reset. Agents that share a CPU, which none
+ * sample wakes. Only this thread has it: those of libzmq and of workers are reset. Agents that share a CPU, which none
  * could take from another then, let each other begin after each group. */
 void sampling_hurry (struct sampling *sampling);
 void sampling_calm (struct sampling *sampling); /* back to the ordinary one */

@@ -1,5 +1,5 @@
 /* What several samplers share: a library, a scan, a child process. It is started for the first sampler that takes it, once
- * for all, and stopped when the context has given it up and the last sampler has left it: one in a lane may leave it long
+ * for all, and stopped when the context has given it up and the last sampler has left it: one in a worker may leave it long
  * after. */
 #ifndef SYNOP_AGENT_SERVICE_H
 #define SYNOP_AGENT_SERVICE_H

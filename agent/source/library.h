@@ -5,7 +5,7 @@
 #include "synop/error.h"
 
 /* 0: dlopen of that path, or of that name as the loader finds it, returns, be it with an error. -1: it crashes, or takes
- * more than 5 s. To be called where waiting is allowed (a lane), and not in each sample: it forks. */
+ * more than 5 s. To be called where waiting is allowed (a worker), and not in each sample: it forks. */
 int library_try (const char *name, struct error *error);
 
 #endif

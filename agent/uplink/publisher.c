@@ -166,7 +166,7 @@ publisher_set_link (struct publisher *publisher, struct link_agent *link, const 
   link_agent_destroy (publisher->link);
   publisher->link = link;
   publisher->watch = loop_watch_add (publisher->loop, link_agent_fd (link), EPOLLIN, publisher_ready, publisher);
-  publisher->deaf = publisher->asked.waits = false;
+  publisher->paused = publisher->asked.waits = false;
   publisher->state = STATE_NEW;
   publisher->heard_ns = clock_monotonic ();
   publisher->queue_frames = options->queue_frames;

@@ -51,7 +51,7 @@ struct publisher {
   int64_t hello_pause_ns; /* and how long there is none after it */
   int64_t schemas_ns;     /* when a second began, */
   unsigned schemas;       /* and the schemas that were sent in it */
-  bool deaf;              /* more was said than is heard at once: the rest waits for talk_timer */
+  bool paused;            /* more was said than is heard at once: the rest waits for talk_timer */
   struct replay_request asked;
   int64_t replay_ns;                    /* the next replay is not answered before */
   uint64_t replays_lost;                /* requests that another one came in place of, since that was told */

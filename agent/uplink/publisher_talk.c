@@ -391,12 +391,12 @@ publisher_drain (struct publisher *publisher)
 {
   struct link_event event;
 
-  for (unsigned heard = 0; !publisher->deaf && link_agent_next (publisher->link, &event);) {
+  for (unsigned heard = 0; !publisher->paused && link_agent_next (publisher->link, &event);) {
     publisher->read_ns = clock_monotonic ();
     publisher_event (publisher, &event);
     if (++heard < HEARD_MAX)
       continue;
-    publisher->deaf = true;
+    publisher->paused = true;
     loop_watch_change (publisher->watch, 0);
     loop_timer_set (publisher->talk_timer, clock_monotonic () + HEARD_PAUSE);
   }
@@ -408,9 +408,9 @@ publisher_talk_on (void *context, int64_t due_ns)
   struct publisher *publisher = context;
 
   (void) due_ns;
-  if (publisher->deaf)
+  if (publisher->paused)
     loop_watch_change (publisher->watch, EPOLLIN);
-  publisher->deaf = false;
+  publisher->paused = false;
   publisher_replay_if_due (publisher);
   publisher_drain (publisher);
 }

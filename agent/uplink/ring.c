@@ -53,7 +53,7 @@ ring_leave_file (struct ring *ring, const char *why)
 
   error_set (&ring->trouble, "%s: %s; make it writable or set [ring] path", ring->options.path, why);
   ring_store_in_memory (&memory, ring->options.size);
-  ring_store_pour (&ring->store, &memory, NULL);
+  ring_store_copy (&ring->store, &memory, NULL);
   ring_store_free (&ring->store);
   ring->store = memory;
   ring_warn (ring);
@@ -62,20 +62,20 @@ ring_leave_file (struct ring *ring, const char *why)
 /* The file takes what is in memory. It may hold frames already: earlier ones, when its disk was mounted late; or those
  * that were saved when it was left: then it is written anew, so that each frame stands in it once and in order. */
 static int
-ring_pour_into (struct ring *ring, struct ring_store *file)
+ring_move_into (struct ring *ring, struct ring_store *file)
 {
   struct ring_store all;
 
   ring_store_in_memory (&all, ring->options.size);
-  ring_store_pour (file, &all, &ring->store);
+  ring_store_copy (file, &all, &ring->store);
   if (all.count == file->count) { /* none is there twice */
     ring_store_free (&all);
-    return ring_store_pour (&ring->store, file, NULL);
+    return ring_store_copy (&ring->store, file, NULL);
   }
-  ring_store_pour (&ring->store, &all, NULL);
+  ring_store_copy (&ring->store, &all, NULL);
   ring_store_free (&ring->store);
   ring->store = all;
-  return ring_store_clear (file) < 0 ? -1 : ring_store_pour (&ring->store, file, NULL);
+  return ring_store_clear (file) < 0 ? -1 : ring_store_copy (&ring->store, file, NULL);
 }
 
 static void
@@ -88,7 +88,7 @@ ring_return_to_file (struct ring *ring, int64_t now_ns, int64_t wall_ns)
     if (strcmp (trouble.text, ring->trouble.text) != 0)
       log_info ("ring: now %s", trouble.text);
     ring->trouble = trouble;
-  } else if (ring_pour_into (ring, &file) < 0) {
+  } else if (ring_move_into (ring, &file) < 0) {
     ring_store_free (&file);
   } else {
     ring_store_free (&ring->store);

@@ -321,7 +321,7 @@ ring_store_schema_look (struct ring_store *store, const uint8_t hash[SCHEMA_HASH
 
 /* The schema of a frame goes before it. */
 static int
-pour_schema (struct ring_store *from, struct ring_store *to, const struct ring_frame *frame)
+copy_schema (struct ring_store *from, struct ring_store *to, const struct ring_frame *frame)
 {
   struct frame_header header;
   const void *bytes;
@@ -336,7 +336,7 @@ pour_schema (struct ring_store *from, struct ring_store *to, const struct ring_f
 /* ---- all of them ---- */
 
 int
-ring_store_pour (struct ring_store *from, struct ring_store *to, const struct ring_store *but)
+ring_store_copy (struct ring_store *from, struct ring_store *to, const struct ring_store *but)
 {
   struct control_held held[CONTROL_HELD_MAX + 1]; /* of no more sessions is anybody told */
   size_t held_count = but ? ring_store_sessions (but, held, CONTROL_HELD_MAX + 1) : 0;
@@ -352,7 +352,7 @@ ring_store_pour (struct ring_store *from, struct ring_store *to, const struct ri
       twice |= held[k].session == frame.session && frame.sequence >= held[k].first;
     if (twice)
       continue;
-    if (pour_schema (from, to, &frame) < 0)
+    if (copy_schema (from, to, &frame) < 0)
       return -1;
     if (ring_entry_read (from, i, &frame) && ring_store_put (to, &frame, at_ns) < 0)
       return -1;

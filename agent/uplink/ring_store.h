@@ -43,7 +43,7 @@ bool ring_store_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH
 bool ring_store_schema_look (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes,
                              size_t *length);
 /* Puts all that is held, but for what `but` holds too (NULL: nothing). */
-int ring_store_pour (struct ring_store *from, struct ring_store *to, const struct ring_store *but);
+int ring_store_copy (struct ring_store *from, struct ring_store *to, const struct ring_store *but);
 /* Holds nothing any more, and neither does the file. */
 int ring_store_clear (struct ring_store *store);
 void ring_store_drop_before (struct ring_store *store, int64_t at_ns);

@@ -20,13 +20,22 @@ combine_create (void)
   return combine;
 }
 
+static void
+rows_free (struct combined_rows *rows)
+{
+  if (!rows)
+    return;
+  buffer_free (&rows->min.label);
+  buffer_free (&rows->max.label);
+  free (rows);
+}
+
 void
 combine_clear (struct combine *combine)
 {
   for (size_t i = 0; i < combine->metric_count; i++) {
     free (combine->metrics[i].values);
-    buffer_free (&combine->metrics[i].rows.min.label);
-    buffer_free (&combine->metrics[i].rows.max.label);
+    rows_free (combine->metrics[i].rows);
   }
   for (size_t i = 0; i < combine->map_count; i++)
     free (combine->maps[i].metrics);
@@ -205,6 +214,23 @@ map_find (struct combine *combine, const struct schema *schema)
   return map;
 }
 
+/* A list is made for the first value that is another than those before. */
+static void
+value_keep (struct combined_metric *metric, const struct value *value)
+{
+  bool same = metric->count == 0 || (metric->min.type == value->type && metric->min.as.u == value->as.u);
+  if (!metric->values && same)
+    return;
+  if (metric->count >= metric->value_capacity) {
+    bool first = !metric->values;
+    metric->value_capacity = metric->count * 2 + 8;
+    metric->values = memory_resize (metric->values, metric->value_capacity, sizeof *metric->values);
+    for (uint32_t i = 0; first && i < metric->count; i++)
+      metric->values[i] = metric->min;
+  }
+  metric->values[metric->count] = *value;
+}
+
 static void
 metric_add (struct combine *combine, uint32_t index, const struct value *value, const char *node)
 {
@@ -214,6 +240,8 @@ metric_add (struct combine *combine, uint32_t index, const struct value *value, 
     metric->whole = false;
   else if (__builtin_add_overflow (metric->whole_sum, value->as.i, &metric->whole_sum))
     metric->whole = false; /* of a VALUE_UINT up to INT64_MAX as.i is the same number */
+  if (combine_has_percentiles (metric))
+    value_keep (metric, value);
   metric->sum += number;
   if (metric->count == 0 || value_less (value, &metric->min)) {
     metric->min = *value;
@@ -222,13 +250,6 @@ metric_add (struct combine *combine, uint32_t index, const struct value *value, 
   if (metric->count == 0 || value_less (&metric->max, value)) {
     metric->max = *value;
     metric->max_node = node;
-  }
-  if (combine_has_percentiles (metric)) {
-    if (metric->count == metric->value_capacity) {
-      metric->value_capacity = metric->value_capacity * 2 + 8;
-      metric->values = memory_resize (metric->values, metric->value_capacity, sizeof *metric->values);
-    }
-    metric->values[metric->count] = *value;
   }
   metric->count++;
 }
@@ -246,13 +267,18 @@ row_take (struct combined_row *end, const struct value *value, const char *node,
 }
 
 static void
-range_add (struct combined_rows *rows, const struct report_range *range, const char *node, const struct table *table)
+range_add (struct combined_metric *metric, const struct report_range *range, const char *node,
+           const struct table *table)
 {
+  struct combined_rows *rows = metric->rows;
+  bool first = !rows;
   if (range->rows == 0)
     return;
-  if (rows->count == 0 || value_less (&range->min, &rows->min.value))
+  if (first)
+    rows = metric->rows = memory_new (1, sizeof *rows);
+  if (first || value_less (&range->min, &rows->min.value))
     row_take (&rows->min, &range->min, node, table, range->min_row);
-  if (rows->count == 0 || value_less (&rows->max.value, &range->max))
+  if (first || value_less (&rows->max.value, &range->max))
     row_take (&rows->max, &range->max, node, table, range->max_row);
   rows->count += range->rows;
 }
@@ -275,7 +301,7 @@ values_add (struct combine *combine, const uint32_t *at, const struct table *now
     if (at[m] == COMBINE_NOTHING)
       continue;
     if (by_rows && at[m] != COMBINE_NONE)
-      range_add (&combine->metrics[at[m]].rows, &combine->ranges[m], node, now);
+      range_add (&combine->metrics[at[m]], &combine->ranges[m], node, now);
     if (!value_counts (value))
       continue;
     if (at[m] == COMBINE_NONE)

@@ -19,27 +19,28 @@ struct combined_row {
 };
 
 struct combined_rows {
-  uint64_t count; /* rows with a value; 0: nothing else is set */
+  uint64_t count; /* rows with a value */
   struct combined_row min, max;
 };
 
+/* What each frame changes comes first. */
 struct combined_metric {
+  struct value min, max;
+  const char *min_node, *max_node;
+  double sum;
+  int64_t whole_sum;
+  uint32_t count; /* nodes with a value */
+  bool whole;     /* all values are integers, and whole_sum is their sum */
+  enum metric_kind kind;
+  uint32_t flags;
+  uint32_t value_capacity;
+  struct value *values;       /* of gauges and shares; NULL: all are as `min` */
+  struct combined_rows *rows; /* of GROUP_ROWS; NULL: no row has a value */
   const char *name;
   size_t hash;
   uint32_t group, next; /* next of its group, COMBINE_NONE at the end */
-  enum metric_kind kind;
   enum metric_unit unit;
   enum metric_fold fold;
-  uint32_t flags;
-  uint32_t count; /* nodes with a value */
-  bool whole;     /* all values are integers, and whole_sum is their sum */
-  int64_t whole_sum;
-  double sum;
-  struct value min, max;
-  const char *min_node, *max_node;
-  struct value *values; /* of gauges and shares */
-  uint32_t value_capacity;
-  struct combined_rows rows;
 };
 
 struct combined_group {

@@ -15,7 +15,7 @@ compare_values (const void *a, const void *b)
 static void
 sort_values (const struct combined_metric *metric)
 {
-  if (value_less (&metric->min, &metric->max)) /* else they are all the same */
+  if (metric->values) /* else they are all the same */
     qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
 }
 
@@ -24,7 +24,7 @@ static struct value
 percentile (const struct combined_metric *metric, unsigned percent)
 {
   size_t rank = ((size_t) metric->count * percent + 99) / 100;
-  return metric->values[rank - 1];
+  return metric->values ? metric->values[rank - 1] : metric->min;
 }
 
 /* Is there another definition of the same name, in the same group, that more nodes hold (or as many, and it came first)?
@@ -105,28 +105,28 @@ group_values (const struct combine *combine, const struct combined_group *group)
 static struct combine_end
 end_of_rows (const struct combined_row *row)
 {
-  return (struct combine_end){ row->value, row->node, row->label.length ? row->label.data : "", row->label.length };
+  return (struct combine_end){ row->value, row->node, row->label.data, row->label.length };
 }
 
 static void
 show_metric (const struct combined_metric *metric, const struct combine_group *group, const struct combine_walk *walk)
 {
-  const struct combined_rows *rows = &metric->rows;
+  const struct combined_rows *rows = metric->rows;
   struct combine_metric shown = { .name = metric->name,
                                   .kind = metric->kind,
                                   .unit = metric->unit,
                                   .fold = metric->fold,
                                   .flags = metric->flags,
                                   .nodes = metric->count,
-                                  .rows = rows->count };
+                                  .rows = rows ? rows->count : 0 };
 
   if (metric->whole)
     shown.sum = (struct value){ .type = VALUE_INT, .as.i = metric->whole_sum };
   else
     shown.sum = (struct value){ .type = VALUE_REAL, .as.d = metric->sum };
   shown.mean = (metric->whole ? (double) metric->whole_sum : metric->sum) / metric->count;
-  shown.min = rows->count ? end_of_rows (&rows->min) : (struct combine_end){ metric->min, metric->min_node, NULL, 0 };
-  shown.max = rows->count ? end_of_rows (&rows->max) : (struct combine_end){ metric->max, metric->max_node, NULL, 0 };
+  shown.min = rows ? end_of_rows (&rows->min) : (struct combine_end){ metric->min, metric->min_node, NULL, 0 };
+  shown.max = rows ? end_of_rows (&rows->max) : (struct combine_end){ metric->max, metric->max_node, NULL, 0 };
   if (combine_has_percentiles (metric)) {
     sort_values (metric);
     shown.p50 = percentile (metric, 50);

@@ -31,7 +31,7 @@ static const struct event_form forms[EVENT_TYPES] = {
   [EVENT_DUPLICATE_NODE] = { "duplicate_node", .text = "detail", .session = true, .level = LOG_LEVEL_WARNING },
   [EVENT_REJECTED] = { "rejected", .reason = "what", .text = "error", .count = "count", .level = LOG_LEVEL_WARNING },
   [EVENT_SCHEMA_NEW] = { "schema_new", .text = "hash", .count = "count", .level = LOG_LEVEL_DEBUG },
-  [EVENT_KEY_REFUSED] = { "key_refused", .count = "count", .level = LOG_LEVEL_WARNING },
+  [EVENT_KEY_REFUSED] = { "key_refused", .text = "error", .count = "count", .level = LOG_LEVEL_WARNING },
   [EVENT_CONNECTIONS_ENDED] = { "connections_ended", .count = "count", .level = LOG_LEVEL_WARNING },
   [EVENT_KEYS_RELOADED] = { "keys_reloaded", .text = "error", .count = "nodes", .level = LOG_LEVEL_INFO },
   [EVENT_CLOCK_OFFSET] = { "clock_offset", .seconds = "seconds", .level = LOG_LEVEL_WARNING },

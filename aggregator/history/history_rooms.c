@@ -78,7 +78,7 @@ make_rooms (struct history_store *store, struct error *error)
 int
 history_rooms_open (struct history_store *store, struct error *error)
 {
-  store->jobs_bytes = INT64_MAX;
+  store->jobs_bytes = store->events_bytes = INT64_MAX;
   if (history_store_begin (store, error) < 0)
     return -1;
   if (make_rooms (store, error) < 0 || history_store_end (store, error) < 0) {
@@ -142,8 +142,11 @@ trim_events (struct history_store *store, int64_t room, struct error *error)
 {
   struct most most;
 
+  if (store->events_bytes <= room)
+    return 0;
   if (look_for_most (store, "events", &most, error) < 0)
     return -1;
+  store->events_bytes = most.sum;
   if (most.sum <= room)
     return 0;
   return cut (store, CUT_EVENTS_OF, "events", most.owner, CUT_EVENTS, error) < 0 ? -1 : 1;

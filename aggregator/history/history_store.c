@@ -390,6 +390,7 @@ history_store_event (struct history_store *store, int64_t number, int64_t time_n
   sqlite3_bind_text (statement, 4, type, -1, SQLITE_STATIC);
   sqlite3_bind_text (statement, 5, line, (int) length, SQLITE_STATIC);
   sqlite3_bind_int64 (statement, 6, history_event_sum (number, time_ns, node, type, line, length));
+  store->events_bytes = INT64_MAX;
   return history_store_run (store, ADD_EVENT, NULL, error) < 0 ? -1 : 0;
 }
 

@@ -40,8 +40,9 @@ struct history_store {
   sqlite3 *database;
   sqlite3_stmt *statements[STATEMENTS];
   char *path;
-  int lock;           /* -1: none */
-  int64_t jobs_bytes; /* of the rows of jobs, at most; INT64_MAX: not known */
+  int lock;             /* -1: none */
+  int64_t jobs_bytes;   /* of the rows of jobs, at most; INT64_MAX: not known */
+  int64_t events_bytes; /* of events likewise */
 };
 
 extern const char history_jobs_layout[]; /* makes the tables of jobs, if they are not there */

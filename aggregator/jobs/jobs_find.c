@@ -138,7 +138,7 @@ is_same_run (const struct jobs *jobs, const struct jobs_job *job, const struct j
 
 /* It goes on being shown after its end: there is no pause in that. */
 static void
-deafen (struct jobs *jobs, struct jobs_job *job, int64_t time_ns)
+stay_ended (struct jobs *jobs, struct jobs_job *job, int64_t time_ns)
 {
   if (time_ns <= job->seen_ns)
     return;
@@ -193,7 +193,7 @@ find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_
     return intake->time_ns > job->after_ns ? job : NULL;
   if (job && is_same_run (jobs, job, intake, start_ns)) {
     if (job->state == JOB_TOLD) {
-      deafen (jobs, job, intake->time_ns);
+      stay_ended (jobs, job, intake->time_ns);
       return NULL;
     }
     if (!job_may_join (&intake->node->owner)) {

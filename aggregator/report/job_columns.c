@@ -37,14 +37,14 @@ job_columns_find (struct job_columns *columns, const struct schema *schema)
     if (columns->column[i] == NONE || schema->groups[columns->group[i]]->metrics[columns->column[i]].kind == TEXT)
       columns->group[i] = NONE;
   }
-  columns->heart = job_find_group (schema, "job_cpu");
-  columns->cpu_cpus = job_find_column (schema, columns->heart, "cpus");
+  columns->liveness = job_find_group (schema, "job_cpu");
+  columns->cpu_cpus = job_find_column (schema, columns->liveness, "cpus");
   columns->info = job_find_group (schema, "job_info");
   columns->info_cpus = job_find_column (schema, columns->info, "cpus");
   columns->info_source = job_find_column (schema, columns->info, "source");
-  for (size_t i = 0; i < schema->group_count && columns->heart == NONE; i++)
+  for (size_t i = 0; i < schema->group_count && columns->liveness == NONE; i++)
     if (strcmp (schema->groups[i]->section, REPORT_JOBS) == 0)
-      columns->heart = i;
+      columns->liveness = i;
 }
 
 bool

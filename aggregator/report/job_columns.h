@@ -14,8 +14,8 @@
 struct job_columns {
   const struct schema *schema;
   size_t group[JOB_ITEM_COUNT], column[JOB_ITEM_COUNT]; /* group JOB_COLUMNS_NONE: it is not there */
-  size_t heart;                                         /* the group whose tables tell that jobs were looked for */
-  size_t cpu_cpus;                                      /* of the heart, if that is job_cpu */
+  size_t liveness;                                      /* the group whose tables tell that jobs were looked for */
+  size_t cpu_cpus;                                      /* of the liveness, if that is job_cpu */
   size_t info, info_cpus, info_source;
 };
 

@@ -79,7 +79,7 @@ struct merging {
   struct {
     size_t group, column;
   } places[QUANTITIES];
-  size_t heart, system_time, io_wait;
+  size_t liveness, system_time, io_wait;
   struct sample *samples; /* of the node at hand */
   size_t count, capacity;
   double cpu_time; /* of the sample before */
@@ -98,8 +98,8 @@ find_places (struct merging *merging, const struct schema *schema)
     merging->places[i].group = quantities[i].group ? job_find_group (schema, quantities[i].group) : NONE;
     merging->places[i].column = job_find_column (schema, merging->places[i].group, quantities[i].metric);
   }
-  merging->heart = job_find_group (schema, "job_cpu");
-  merging->system_time = job_find_column (schema, merging->heart, "system_time");
+  merging->liveness = job_find_group (schema, "job_cpu");
+  merging->system_time = job_find_column (schema, merging->liveness, "system_time");
   merging->io_wait = job_find_column (schema, job_find_group (schema, "cpu_usage"), "io_wait");
 }
 
@@ -133,12 +133,12 @@ standing_of_node (const struct table *table, size_t column)
 
 /* Of one CPU, as of a process: four that are busy are 400. */
 static double
-cpu_percent (struct merging *merging, const struct table *heart, double cpu_time)
+cpu_percent (struct merging *merging, const struct table *liveness, double cpu_time)
 {
-  double before = merging->cpu_time, seconds = (double) (heart->monotonic_ns - merging->monotonic_ns) / NS_PER_S;
+  double before = merging->cpu_time, seconds = (double) (liveness->monotonic_ns - merging->monotonic_ns) / NS_PER_S;
 
   merging->cpu_time = cpu_time;
-  merging->monotonic_ns = heart->monotonic_ns;
+  merging->monotonic_ns = liveness->monotonic_ns;
   return cpu_time >= before && seconds > 0 ? (cpu_time - before) / seconds * 100 : nan ("");
 }
 
@@ -155,7 +155,7 @@ busy_percent (const struct merging *merging, const struct report_group *pair, si
 }
 
 static double
-quantity_value (struct merging *merging, const struct cluster_frame *frame, size_t index, size_t heart_row)
+quantity_value (struct merging *merging, const struct cluster_frame *frame, size_t index, size_t liveness_row)
 {
   size_t column = merging->places[index].column, row;
   const struct report_group *pair;
@@ -168,7 +168,7 @@ quantity_value (struct merging *merging, const struct cluster_frame *frame, size
     return nan ("");
   switch (quantities[index].how) {
   case ROW:
-    row = table_find_row (pair->now, job, strlen (job), heart_row);
+    row = table_find_row (pair->now, job, strlen (job), liveness_row);
     if (row == NONE)
       return nan ("");
     return pair->now->group->metrics[column].kind == COUNTER ? standing (pair->now, row, column)
@@ -176,11 +176,11 @@ quantity_value (struct merging *merging, const struct cluster_frame *frame, size
   case NODE:
     return standing_of_node (pair->now, column);
   case CPU_TIME:
-    return standing (pair->now, heart_row, column) + standing (pair->now, heart_row, merging->system_time);
+    return standing (pair->now, liveness_row, column) + standing (pair->now, liveness_row, merging->system_time);
   case CPU_PERCENT:
     return cpu_percent (merging, pair->now,
-                        standing (pair->now, heart_row, column) +
-                            standing (pair->now, heart_row, merging->system_time));
+                        standing (pair->now, liveness_row, column) +
+                            standing (pair->now, liveness_row, merging->system_time));
   case CPU_PERCENT_SYS: {
     struct value resting = job_node_value (pair, column, NULL, NULL);
     return resting.type == VALUE_MISSING ? nan ("") : busy_percent (merging, pair, column);
@@ -276,15 +276,15 @@ merge_frame (void *context, const struct cluster_frame *frame)
 {
   struct merging *merging = context;
   const char *job = merging->report->id;
-  const struct table *heart;
+  const struct table *liveness;
   struct sample *sample;
   size_t row;
 
   go_on_to (merging, merging->walked);
   if (merging->schema != frame->schema)
     find_places (merging, frame->schema);
-  heart = merging->heart == NONE ? NULL : frame->groups[merging->heart].now;
-  row = heart ? table_find_row (heart, job, strlen (job), 0) : NONE;
+  liveness = merging->liveness == NONE ? NULL : frame->groups[merging->liveness].now;
+  row = liveness ? table_find_row (liveness, job, strlen (job), 0) : NONE;
   if (row == NONE)
     return;
   sample = array_add (merging->samples, merging->count, merging->capacity);

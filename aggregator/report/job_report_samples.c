@@ -280,34 +280,34 @@ note_trouble (struct job_scene *scene, const struct table *table, size_t node)
 
 /* Was the node watched at that time, and was the job there? */
 static void
-take_heart (struct reading *reading, const struct cluster_frame *frame)
+take_liveness (struct reading *reading, const struct cluster_frame *frame)
 {
   struct job_watch *watch = &reading->scene->watches[reading->index];
   struct job_node *node = &reading->report->nodes[reading->index];
   const struct job_columns *columns = &reading->columns;
-  const struct table *heart = columns->heart == NONE ? NULL : frame->groups[columns->heart].now;
+  const struct table *liveness = columns->liveness == NONE ? NULL : frame->groups[columns->liveness].now;
   double cpus;
 
-  watch->blind = !heart && (watch->blind || columns->heart == NONE);
-  if (!heart)
+  watch->blind = !liveness && (watch->blind || columns->liveness == NONE);
+  if (!liveness)
     return;
-  watch->period_ns = job_period_ns (heart);
+  watch->period_ns = job_period_ns (liveness);
   if (watch->first_ns == INT64_MIN)
     watch->first_ns = frame->time_ns;
-  else if ((double) (frame->time_ns - watch->last_ns) > JOB_GAP_PERIODS * (double) job_period_ns (heart))
+  else if ((double) (frame->time_ns - watch->last_ns) > JOB_GAP_PERIODS * (double) job_period_ns (liveness))
     job_report_add_gap (node, watch->last_ns, frame->time_ns);
   if (frame->time_ns > watch->last_ns)
     watch->last_ns = frame->time_ns;
 
-  size_t row = table_find_row (heart, reading->report->id, reading->label_length, reading->hint);
+  size_t row = table_find_row (liveness, reading->report->id, reading->label_length, reading->hint);
 
   if (row == NONE)
     return;
   node->samples++;
   if (frame->time_ns > node->last_ns)
     node->last_ns = frame->time_ns;
-  watch->shared |= heart->rows > 1;
-  cpus = job_gauge (heart, row, columns->cpu_cpus);
+  watch->shared |= liveness->rows > 1;
+  cpus = job_gauge (liveness, row, columns->cpu_cpus);
   if (cpus > 0)
     node->cpus = cpus;
 }
@@ -416,7 +416,7 @@ sample_frame (void *context, const struct cluster_frame *frame)
     job_columns_find (&reading->columns, frame->schema);
   if (report->bins == 0)
     make_bins (report, shortest_period (frame));
-  take_heart (reading, frame);
+  take_liveness (reading, frame);
   take_processes (reading, frame);
   job_gpus_take (reading->gpus, &report->nodes[reading->index], frame);
   watch->without_gpus = job_gpus_are_known (reading->gpus) && report->nodes[reading->index].gpu_count == 0;

@@ -15,12 +15,12 @@
 #define BAR_ROOM 10 /* that no column may take, */
 #define BAR_FROM 60 /* from this width on */
 
-enum what { MEAN, HIGHEST, TOTAL };
+enum statistic { MEAN, HIGHEST, TOTAL };
 
 static const struct column {
   const char *title;
   size_t item;
-  enum what what;
+  enum statistic statistic;
   const char *unit;
 } columns[] = {
   { "CPU use", JOB_CPU_USAGE, MEAN, "%" },
@@ -71,15 +71,15 @@ compare_nodes (const void *one, const void *other, void *context)
 /* ---- cells ---- */
 
 static double
-cell_value (const struct job_series *series, enum what what)
+cell_value (const struct job_series *series, enum statistic statistic)
 {
-  return what == MEAN ? series->mean : what == HIGHEST ? series->maximum : series->total;
+  return statistic == MEAN ? series->mean : statistic == HIGHEST ? series->maximum : series->total;
 }
 
 static struct words
 cell_text (const struct job_node *node, const struct column *column)
 {
-  return words_value (cell_value (&node->series[column->item], column->what), column->unit);
+  return words_value (cell_value (&node->series[column->item], column->statistic), column->unit);
 }
 
 static const char *

@@ -14,7 +14,6 @@
 #define FLUSH_EVERY 64
 #define INTAKE_TIME (20 * NS_PER_MS)    /* then timers and clients have their turn */
 #define TICK_PATIENCE (250 * NS_PER_MS) /* how long a queue that does not empty may hold a tick back */
-#define KEY_REFUSED_EVERY NS_PER_S
 #define CONNECTIONS_ENDED_EVERY (60 * NS_PER_S)
 #define FINISH_PATIENCE NS_PER_S
 #define STATUS_EVERY (2 * NS_PER_S) /* a sentence for the service manager */
@@ -160,24 +159,18 @@ server_link_ready (void *context, uint32_t events)
   intake (context);
 }
 
-/* Keys that are refused at the handshake belong to no node, so they are told here, gathered. */
+/* Keys that are refused at the handshake belong to no node. */
 static void
-tell_refused (struct server *server, struct instant now)
+take_unlisted (struct server *server, struct instant now)
 {
-  struct link_counts counts;
+  char key[KEY_TEXT_SIZE], address[LINK_ADDRESS_MAX];
 
-  link_server_counts (server->link, &counts);
-  if (counts.key_refused == server->refused_told ||
-      (server->refused_told_ns && now.monotonic_ns - server->refused_told_ns < KEY_REFUSED_EVERY))
-    return;
-  views_event (server->views, &(struct event){ .type = EVENT_KEY_REFUSED,
-                                               .wall_ns = now.wall_ns,
-                                               .count = counts.key_refused - server->refused_told });
-  server->refused_told = counts.key_refused;
-  server->refused_told_ns = now.monotonic_ns;
+  for (uint64_t count; (count = link_server_unlisted (server->link, key, address));)
+    refused_keys_add (&server->refused_keys, key, address, count);
+  refused_keys_tick (&server->refused_keys, now, server_event, server);
 }
 
-/* Connections that were ended so that descriptors stay free, gathered, likewise. */
+/* Connections that were ended so that descriptors stay free, gathered. */
 static void
 tell_ended (struct server *server, struct instant now)
 {
@@ -228,7 +221,7 @@ server_housekeep (void *context, int64_t due_ns)
   intake (server);
   now = server_now ();
   cluster_tick (server->cluster, now);
-  tell_refused (server, now);
+  take_unlisted (server, now);
   tell_ended (server, now);
   take_crowded (server, now);
   views_poll (server->views, now);

@@ -9,6 +9,7 @@
 #include "aggregator/core/cluster.h"
 #include "aggregator/history/history.h"
 #include "aggregator/server/clock_desk.h"
+#include "aggregator/server/refused_keys.h"
 #include "aggregator/server/serve.h"
 #include "aggregator/stream/standard_output.h"
 #include "aggregator/stream/stream.h"
@@ -40,8 +41,7 @@ struct server {
   int64_t started_ns;
   int64_t drained_ns; /* when the queue was last taken in whole */
   uint64_t lines_dropped;
-  uint64_t refused_told;
-  int64_t refused_told_ns;
+  struct refused_keys refused_keys;
   uint64_t ended_told;
   int64_t ended_told_ns;
   size_t connections_max, clients_max; /* what there are descriptors for */

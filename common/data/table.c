@@ -27,7 +27,9 @@
 void
 table_init (struct table *table, const struct group *group)
 {
-  *table = (struct table){ .group = group };
+  *table = (struct table){ .group = group, .node_count = group->metric_count };
+  while (table->node_count > 0 && (group->metrics[table->node_count - 1].flags & METRIC_OF_NODE) == 0)
+    table->node_count--;
   table->node = memory_new (group->metric_count, sizeof *table->node);
 }
 
@@ -91,7 +93,7 @@ table_begin (struct table *table)
   table->text.length = 0;
   table->error[0] = 0;
   table->complaints = 0;
-  memset (table->node, 0, table->group->metric_count * sizeof *table->node);
+  memset (table->node, 0, table->node_count * sizeof *table->node);
 }
 
 int
@@ -117,7 +119,7 @@ table_has_values (const struct table *table)
 {
   bool any = table->rows > 0;
 
-  for (size_t i = 0; i < table->group->metric_count && !any; i++)
+  for (size_t i = 0; i < table->node_count && !any; i++)
     any = table->node[i].type != VALUE_MISSING;
   return any;
 }
@@ -338,7 +340,7 @@ table_copy (struct table *to, const struct table *from)
 
   size_t columns = from->group->metric_count;
 
-  memcpy (to->node, from->node, columns * sizeof *to->node);
+  memcpy (to->node, from->node, from->node_count * sizeof *to->node);
   if (from->rows != 0) {
     memcpy (to->labels, from->labels, from->rows * sizeof *to->labels);
     memcpy (to->cells, from->cells, from->rows * columns * sizeof *to->cells);

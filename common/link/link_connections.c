@@ -5,8 +5,8 @@
  * laid to the oldest connection of its address that has none yet. Where nodes have addresses of their own that is right.
  * Where several share one it is a guess, and the first message says for certain: then the two connections that were
  * mistaken for each other change their owners. And when one ends that never spoke, then rather one of those that were
- * refused, or said nothing at all, was taken for it: the admission goes on to such a one. Each admission has a serial number, which comes with the messages of its
- * connection in the User-Id, "KEY NUMBER".
+ * refused, or said nothing at all, was taken for it: the admission goes on to such a one. Each admission has a serial
+ * number, which comes with the messages of its connection in the User-Id, "KEY NUMBER".
  *
  * libzmq cannot end a connection. But its descriptor is ours: shut down, it reads as ended, and libzmq closes it. What is
  * ended so:
@@ -14,8 +14,9 @@
  * - the one of a key that was silent for longest, for a new one of that key: what a cut cable left behind. Where all were
  *   heard lately it is the new one that is refused;
  * - the oldest without an owner, else the newest, where all together are over their bound: descriptors must be left for
- *   the history, the keys and those who ask for the status. */
-#include <arpa/inet.h>
+ *   the history, the keys and those who ask for the status.
+ *
+ * No step takes longer the more connections there are. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,98 +28,53 @@
 
 #define SILENT_NS (60 * NS_PER_S) /* longer than the pause between an agent's probes */
 #define OWNER_SLACK_NS (2 * NS_PER_S)
-#define NONE (-1)
+#define SHAKING_MAX 1024
+
+/* libzmq may have closed the descriptor already, and it may be something else by now: so it is looked at through another
+ * one, which nobody closes meanwhile, as long as there are any. */
+int
+link_connection_hold (const struct link_connection *connection)
+{
+  struct link_address address;
+  int copy = dup (connection->fd), fd = copy < 0 ? connection->fd : copy;
+
+  if (link_address_of_fd (fd, &address) && memcmp (&address, &connection->address, sizeof address) == 0)
+    return fd;
+  if (copy >= 0)
+    close (copy);
+  return -1;
+}
+
+void
+link_connection_release (const struct link_connection *connection, int fd)
+{
+  if (fd >= 0 && fd != connection->fd)
+    close (fd);
+}
 
 static struct link_connection *
 connection_of (struct link_connections *connections, int fd)
 {
-  return fd >= 0 && (size_t) fd < connections->capacity && connections->at[fd].used ? &connections->at[fd] : NULL;
+  return fd >= 0 && (size_t) fd < connections->capacity ? connections->at[fd].connection : NULL;
 }
 
-static int
-fd_of (const struct link_connections *connections, const struct link_connection *connection)
-{
-  return (int) (connection - connections->at);
-}
-
-/* ---- addresses ---- */
-
-static bool
-address_read (const struct sockaddr_storage *from, struct link_address *address)
-{
-  const struct sockaddr_in *four = (const struct sockaddr_in *) from;
-  const struct sockaddr_in6 *six = (const struct sockaddr_in6 *) from;
-
-  *address = (struct link_address){ .ip = { [10] = 0xff, [11] = 0xff } };
-  if (from->ss_family == AF_INET) {
-    memcpy (address->ip + 12, &four->sin_addr, 4);
-    address->port = four->sin_port;
-  } else if (from->ss_family == AF_INET6) {
-    memcpy (address->ip, &six->sin6_addr, 16);
-    address->port = six->sin6_port;
-  }
-  return from->ss_family == AF_INET || from->ss_family == AF_INET6;
-}
-
-static bool
-address_of_fd (int fd, struct link_address *address)
-{
-  struct sockaddr_storage peer = { 0 };
-  socklen_t length = sizeof peer;
-
-  return getpeername (fd, (struct sockaddr *) &peer, &length) == 0 && address_read (&peer, address);
-}
-
-/* As getnameinfo writes it; what stands behind a '%' is of this host. */
-static bool
-address_of_text (const char *text, struct link_address *address)
-{
-  char plain[INET6_ADDRSTRLEN] = "";
-  struct sockaddr_storage peer = { 0 };
-  size_t length = strcspn (text, "%");
-
-  if (length >= sizeof plain)
-    return false;
-  memcpy (plain, text, length);
-  if (inet_pton (AF_INET, plain, &((struct sockaddr_in *) &peer)->sin_addr) == 1)
-    peer.ss_family = AF_INET;
-  else if (inet_pton (AF_INET6, plain, &((struct sockaddr_in6 *) &peer)->sin6_addr) == 1)
-    peer.ss_family = AF_INET6;
-  return address_read (&peer, address);
-}
-
-/* ---- those without an owner: a list, the oldest first ---- */
+/* ---- those without an owner ---- */
 
 static void
-unowned_append (struct link_connections *connections, struct link_connection *connection, int64_t now_ns)
+unowned_add (struct link_connections *connections, struct link_connection *connection, int64_t now_ns)
 {
-  int fd = fd_of (connections, connection);
-
-  connection->unowned = true;
   connection->unowned_ns = now_ns;
-  connection->next = NONE;
-  connection->previous = connections->newest;
-  if (connections->newest == NONE)
-    connections->oldest = fd;
-  else
-    connections->at[connections->newest].next = fd;
-  connections->newest = fd;
+  TAILQ_INSERT_TAIL (&connections->unowned, connection, by_time);
+  link_turn_add (connections, connection);
 }
 
 static void
 unowned_remove (struct link_connections *connections, struct link_connection *connection)
 {
-  if (!connection->unowned)
+  if (!connection->source)
     return;
-  connection->unowned = false;
-  if (connection->previous == NONE)
-    connections->oldest = connection->next;
-  else
-    connections->at[connection->previous].next = connection->next;
-  if (connection->next == NONE)
-    connections->newest = connection->previous;
-  else
-    connections->at[connection->next].previous = connection->previous;
+  TAILQ_REMOVE (&connections->unowned, connection, by_time);
+  link_turn_remove (connections, connection);
 }
 
 /* ---- owners ---- */
@@ -131,11 +87,11 @@ give (struct link_connections *connections, struct link_connection *connection, 
   unowned_remove (connections, connection);
   connection->user = user;
   connection->serial = serial;
-  share->fds[share->count++] = fd_of (connections, connection);
+  share->connections[share->count++] = connection;
 }
 
 static void
-take_away (struct link_connections *connections, struct link_connection *connection)
+take_away (struct link_connection *connection)
 {
   struct link_user_share *share;
   size_t i = 0;
@@ -143,62 +99,57 @@ take_away (struct link_connections *connections, struct link_connection *connect
   if (!connection->user)
     return;
   share = &connection->user->shares[connection->channel];
-  while (share->fds[i] != fd_of (connections, connection))
+  while (share->connections[i] != connection)
     i++;
-  share->fds[i] = share->fds[--share->count];
+  share->connections[i] = share->connections[--share->count];
   connection->user = NULL;
   connection->serial = 0;
 }
 
 static struct link_connection *
-with_serial (struct link_connections *connections, const struct link_user_share *share, uint64_t serial)
+with_serial (const struct link_user_share *share, uint64_t serial)
 {
   for (size_t i = 0; i < share->count; i++)
-    if (connections->at[share->fds[i]].serial == serial)
-      return &connections->at[share->fds[i]];
+    if (share->connections[i]->serial == serial)
+      return share->connections[i];
   return NULL;
 }
 
 static struct link_connection *
-silent_longest (struct link_connections *connections, const struct link_user_share *share)
+silent_longest (const struct link_user_share *share)
 {
-  struct link_connection *found = &connections->at[share->fds[0]];
+  struct link_connection *found = share->connections[0];
 
   for (size_t i = 1; i < share->count; i++)
-    if (connections->at[share->fds[i]].heard_ns < found->heard_ns)
-      found = &connections->at[share->fds[i]];
+    if (share->connections[i]->heard_ns < found->heard_ns)
+      found = share->connections[i];
   return found;
 }
 
 /* ---- ending ---- */
 
-/* libzmq may have closed the descriptor already, and it may be something else by now: so it is looked at through another
- * one, which nobody closes meanwhile, as long as there are any. Its end is told by the monitor. */
 static void
 end (struct link_connections *connections, struct link_connection *connection)
 {
-  struct link_address address;
-  int copy = dup (fd_of (connections, connection)), fd = copy < 0 ? fd_of (connections, connection) : copy;
+  int fd = link_connection_hold (connection);
 
-  take_away (connections, connection);
+  take_away (connection);
   unowned_remove (connections, connection);
   connections->ending += !connection->ending;
   connection->ending = true;
-  if (address_of_fd (fd, &address) && memcmp (&address, &connection->address, sizeof address) == 0)
-    shutdown (fd, SHUT_RDWR);
-  if (copy >= 0)
-    close (copy);
+  if (fd >= 0)
+    shutdown (fd, SHUT_RDWR); /* the monitor tells when it has ended */
+  link_connection_release (connection, fd);
 }
 
 static void
-make_room (struct link_server *link, struct link_connection *newest)
+make_room (struct link_server *link)
 {
   struct link_connections *connections = &link->connections;
-  struct link_connection *one = connections->oldest == NONE ? newest : &connections->at[connections->oldest];
 
   if (connections->max == 0 || connections->count - connections->ending <= connections->max)
     return;
-  end (connections, one);
+  end (connections, TAILQ_FIRST (&connections->unowned)); /* the newest is among them */
   link_count (&link->tally.connections_ended);
 }
 
@@ -206,13 +157,13 @@ int64_t
 link_connections_tidy (struct link_server *link, int64_t now_ns)
 {
   struct link_connections *connections = &link->connections;
+  int64_t turn_ns = link_turns_tidy (connections, now_ns), due_ns;
+  struct link_connection *oldest;
 
-  while (connections->oldest != NONE) {
-    struct link_connection *oldest = &connections->at[connections->oldest];
-    int64_t due_ns = oldest->unowned_ns + connections->handshake_ns + OWNER_SLACK_NS;
-
+  while ((oldest = TAILQ_FIRST (&connections->unowned))) {
+    due_ns = oldest->unowned_ns + connections->handshake_ns + OWNER_SLACK_NS;
     if (now_ns < due_ns)
-      return due_ns;
+      return due_ns < turn_ns ? due_ns : turn_ns;
     end (connections, oldest);
     link_count (&link->tally.connections_ended);
   }
@@ -224,50 +175,51 @@ link_connections_tidy (struct link_server *link, int64_t now_ns)
 void
 link_connections_init (struct link_connections *connections, size_t max, int64_t handshake_ns)
 {
-  *connections = (struct link_connections){ .oldest = NONE, .newest = NONE, .max = max, .handshake_ns = handshake_ns };
+  *connections = (struct link_connections){ .max = max, .handshake_ns = handshake_ns, .shaking_max = SHAKING_MAX };
+  TAILQ_INIT (&connections->unowned);
+  TAILQ_INIT (&connections->shaking);
+  link_sources_init (&connections->sources);
 }
 
-void
-link_connections_free (struct link_connections *connections)
-{
-  free (connections->at);
-  free (connections->open);
-}
-
-/* The oldest without an owner of an address, refused or not, that began before the admission of that number; or NULL. */
+/* The oldest without an owner of an address, so far in its handshake, that began before the admission of that number; or
+ * NULL. */
 static struct link_connection *
 oldest_of (struct link_connections *connections, enum link_channel channel, const struct link_address *address,
-           bool refused, uint64_t serial)
+           enum link_stage stage, uint64_t serial)
 {
-  for (int fd = connections->oldest; fd != NONE; fd = connections->at[fd].next) {
-    struct link_connection *connection = &connections->at[fd];
+  struct link_connection *oldest = link_source_oldest (&connections->sources, channel, address, stage);
 
-    if (connection->channel == channel && connection->refused == refused && connection->first_serial <= serial &&
-        memcmp (connection->address.ip, address->ip, sizeof address->ip) == 0)
-      return connection;
-  }
-  return NULL;
+  return oldest && oldest->first_serial <= serial ? oldest : NULL;
 }
 
 /* A connection has ended. */
 static void
 forget (struct link_connections *connections, struct link_connection *connection)
 {
+  static const enum link_stage taken_for[] = { STAGE_REFUSED, STAGE_SHAKING, STAGE_PAUSED };
   struct link_user *user = connection->certain ? NULL : connection->user;
   uint64_t serial = connection->serial;
   struct link_connection *rather = NULL;
 
-  for (int i = 0; user && !rather && i < 2; i++)
-    rather = oldest_of (connections, connection->channel, &connection->address, i == 0, serial);
-  take_away (connections, connection);
-  if (rather) {
+  for (size_t i = 0; user && !rather && i < STAGES; i++)
+    rather = oldest_of (connections, connection->channel, &connection->address, taken_for[i], serial);
+  take_away (connection);
+  if (rather)
     give (connections, rather, user, serial);
-    rather->refused = false;
-  }
   unowned_remove (connections, connection);
   connections->ending -= connection->ending;
   connections->count--;
-  connection->used = false;
+  connections->at[connection->fd].connection = NULL;
+  free (connection);
+}
+
+void
+link_connections_free (struct link_connections *connections)
+{
+  for (size_t fd = 0; fd < connections->capacity; fd++)
+    if (connections->at[fd].connection)
+      forget (connections, connections->at[fd].connection);
+  free (connections->at);
 }
 
 /* A connection of a descriptor began (1) or ended (-1). True when more began than ended: libzmq's threads may tell the end
@@ -282,12 +234,10 @@ told (struct link_connections *connections, enum link_channel channel, int fd, i
 
     connections->at = memory_resize (connections->at, capacity, sizeof connections->at[0]);
     memset (connections->at + before, 0, (capacity - before) * sizeof connections->at[0]);
-    connections->open = memory_resize (connections->open, capacity, sizeof connections->open[0]);
-    memset (connections->open + before, 0, (capacity - before) * sizeof connections->open[0]);
     connections->capacity = capacity;
   }
-  connections->open[fd][channel] += change;
-  return connections->open[fd][channel] > 0;
+  connections->at[fd].open[channel] += change;
+  return connections->at[fd].open[channel] > 0;
 }
 
 void
@@ -302,14 +252,14 @@ link_connection_began (struct link_server *link, enum link_channel channel, int 
   connection = connection_of (connections, fd);
   if (connection)
     forget (connections, connection); /* it ended on the other port, whose monitor was not read yet */
-  connection = &connections->at[fd];
+  connection = connections->at[fd].connection = memory_new (1, sizeof *connection);
   *connection = (struct link_connection){
-    .used = true, .channel = channel, .heard_ns = now_ns, .first_serial = connections->serial + 1
+    .fd = fd, .channel = channel, .heard_ns = now_ns, .first_serial = connections->serial + 1
   };
-  address_of_fd (fd, &connection->address);
+  link_address_of_fd (fd, &connection->address);
   connections->count++;
-  unowned_append (connections, connection, now_ns);
-  make_room (link, connection);
+  unowned_add (connections, connection, now_ns);
+  make_room (link);
 }
 
 bool
@@ -321,16 +271,20 @@ link_connection_ended (struct link_server *link, enum link_channel channel, int 
   told (connections, channel, fd, -1);
   if (connection && connection->channel == channel)
     forget (connections, connection);
-  return fd < 0 || connections->open[fd][channel] >= 0;
+  return fd < 0 || connections->at[fd].open[channel] >= 0;
 }
 
 /* The one that ZAP is asked about. */
 static struct link_connection *
 asks (struct link_connections *connections, enum link_channel channel, const char *text)
 {
+  struct link_connection *connection = NULL;
   struct link_address address;
 
-  return address_of_text (text, &address) ? oldest_of (connections, channel, &address, false, UINT64_MAX) : NULL;
+  if (!link_address_of_text (text, &address))
+    return NULL;
+  connection = oldest_of (connections, channel, &address, STAGE_SHAKING, UINT64_MAX);
+  return connection ? connection : oldest_of (connections, channel, &address, STAGE_PAUSED, UINT64_MAX);
 }
 
 void
@@ -339,7 +293,7 @@ link_connection_refused (struct link_server *link, enum link_channel channel, co
   struct link_connection *connection = asks (&link->connections, channel, address);
 
   if (connection)
-    connection->refused = true; /* libzmq ends it */
+    link_turn_refuse (&link->connections, connection); /* its peer ends it */
 }
 
 uint64_t
@@ -351,11 +305,11 @@ link_connection_admit (struct link_server *link, enum link_channel channel, cons
   int64_t now_ns = clock_monotonic ();
 
   if (share->count == LINK_KEY_CONNECTIONS) {
-    struct link_connection *silent = silent_longest (connections, share);
+    struct link_connection *silent = silent_longest (share);
 
     if (now_ns - silent->heard_ns < SILENT_NS) {
       if (connection)
-        connection->refused = true;
+        link_turn_refuse (&link->connections, connection);
       return 0;
     }
     end (connections, silent);
@@ -373,17 +327,17 @@ static void
 mend (struct link_server *link, struct link_connection *connection, struct link_user *user, uint64_t serial)
 {
   struct link_connections *connections = &link->connections;
-  struct link_connection *mistaken = with_serial (connections, &user->shares[connection->channel], serial);
+  struct link_connection *mistaken = with_serial (&user->shares[connection->channel], serial);
   struct link_user *other = connection->user;
   uint64_t other_serial = connection->serial;
 
-  take_away (connections, connection);
+  take_away (connection);
   if (mistaken) {
-    take_away (connections, mistaken);
+    take_away (mistaken);
     if (other)
       give (connections, mistaken, other, other_serial);
     else
-      unowned_append (connections, mistaken, clock_monotonic ());
+      unowned_add (connections, mistaken, clock_monotonic ());
   }
   if (user->shares[connection->channel].count < LINK_KEY_CONNECTIONS) {
     give (connections, connection, user, serial);

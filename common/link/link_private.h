@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <zmq.h>
 
 #include "synop/control.h"
@@ -71,7 +72,7 @@ void link_watcher_read (struct link_watcher *watcher, struct link_server *link);
 
 struct link_user_share { /* of the connections to a port */
   size_t count;
-  int fds[LINK_KEY_CONNECTIONS];
+  struct link_connection *connections[LINK_KEY_CONNECTIONS];
 };
 
 struct link_user { /* lives as long as the link; there are as many as keys were ever admitted */
@@ -93,39 +94,84 @@ struct link_user *link_users_find (struct link_users *users, const char *id);
 void link_users_free (struct link_users *users);
 void link_user_look_up (struct link_user *user, const struct key_set *allowed);
 
-/* ---- link_connections.c: whose connection is which; of the receiving thread ---- */
+/* ---- link_source.c: addresses, and the connections of each that have no owner; of the receiving thread ---- */
 
 struct link_address {
   uint8_t ip[16]; /* IPv4 as ::ffff:... */
   uint16_t port;
 };
+bool link_address_of_fd (int fd, struct link_address *address); /* of its peer */
+/* As getnameinfo writes it, without a port; what stands behind a '%' is of this host. */
+bool link_address_of_text (const char *text, struct link_address *address);
+
+TAILQ_HEAD (link_list, link_connection);
+
+/* Of a connection without an owner: its handshake goes on; it shall not for now (link_turn.c); ZAP refused it, and its
+ * peer is about to end it. */
+enum link_stage { STAGE_SHAKING, STAGE_PAUSED, STAGE_REFUSED, STAGES };
+
+struct link_source { /* as long as there is a connection */
+  struct link_source *next;
+  uint8_t ip[16];
+  size_t count, paused;
+  struct link_list lists[LINK_CHANNELS][STAGES]; /* the oldest first */
+  TAILQ_ENTRY (link_source) of_ring;
+};
+
+#define LINK_SOURCE_BUCKETS 1024
+struct link_sources {
+  struct link_source *buckets[LINK_SOURCE_BUCKETS];
+  TAILQ_HEAD (, link_source) ring; /* those of which connections are paused */
+  uint8_t hash_key[16];
+};
+void link_sources_init (struct link_sources *sources);
+void link_source_add (struct link_sources *sources, struct link_connection *connection);
+void link_source_remove (struct link_sources *sources, struct link_connection *connection);
+void link_source_move (struct link_sources *sources, struct link_connection *connection, enum link_stage stage);
+struct link_connection *link_source_oldest (struct link_sources *sources, enum link_channel channel,
+                                            const struct link_address *address, enum link_stage stage); /* or NULL */
+/* The oldest that is paused, of one address after the other; or NULL. */
+struct link_connection *link_source_next (struct link_sources *sources);
+
+/* ---- link_connections.c: whose connection is which; of the receiving thread ---- */
 
 struct link_connection {
-  bool used;
+  int fd;
   enum link_channel channel;
   struct link_address address;
-  struct link_user *user; /* NULL: not known */
-  uint64_t serial;        /* of the admission that made it his */
-  uint64_t first_serial;  /* lower ones were given before it began */
-  bool certain;           /* a message said so */
-  bool refused;           /* by ZAP: libzmq is about to end it */
-  bool ending;            /* by us: likewise */
-  int64_t heard_ns;       /* its last message, or its admission */
-  bool unowned;           /* it is in the list of those without an owner, */
-  int64_t unowned_ns;     /* since then; */
-  int previous, next;     /* its neighbours there */
+  struct link_user *user;     /* NULL: not known */
+  uint64_t serial;            /* of the admission that made it his */
+  uint64_t first_serial;      /* lower ones were given before it began */
+  bool certain;               /* a message said so */
+  bool ending;                /* by us: libzmq is about to close it */
+  int64_t heard_ns;           /* its last message, or its admission */
+  struct link_source *source; /* it has no owner, and is not ending, */
+  int64_t unowned_ns;         /* since then; */
+  enum link_stage stage;      /* and this is how far it is */
+  int64_t turn_ns;            /* STAGE_SHAKING: since then */
+  TAILQ_ENTRY (link_connection) by_time, by_turn, of_source;
+};
+
+struct link_descriptor {
+  struct link_connection *connection; /* NULL: none */
+  int open[LINK_CHANNELS];            /* how many connections began and have not ended, as far as was told */
 };
 
 struct link_connections {
-  struct link_connection *at; /* by descriptor */
-  int (*open)[LINK_CHANNELS]; /* likewise: how many began and have not ended, as far as was told */
+  struct link_descriptor *at;
   size_t capacity, count, ending;
   size_t max; /* of all of them; 0: no bound */
   int64_t handshake_ns;
-  uint64_t serial;    /* of the last admission */
-  int oldest, newest; /* of those without an owner */
+  uint64_t serial;          /* of the last admission */
+  struct link_list unowned; /* those without an owner, in the order of unowned_ns */
+  struct link_list shaking; /* those whose handshake goes on, in the order of turn_ns */
+  size_t shaking_count, shaking_max;
+  struct link_sources sources;
 };
 
+/* A descriptor by which the connection may be acted on, to be released; -1: libzmq has closed it. */
+int link_connection_hold (const struct link_connection *connection);
+void link_connection_release (const struct link_connection *connection, int fd);
 void link_connections_init (struct link_connections *connections, size_t max, int64_t handshake_ns);
 void link_connections_free (struct link_connections *connections);
 /* The monitor's events. */
@@ -141,6 +187,14 @@ void link_connection_heard (struct link_server *link, enum link_channel channel,
                             uint64_t serial, int64_t now_ns);
 /* Ends what has no owner for too long; returns when to look again. */
 int64_t link_connections_tidy (struct link_server *link, int64_t now_ns);
+
+/* ---- link_turn.c: how many handshakes go on at a time; of the receiving thread ---- */
+
+void link_turn_add (struct link_connections *connections, struct link_connection *connection);
+void link_turn_remove (struct link_connections *connections, struct link_connection *connection);
+void link_turn_refuse (struct link_connections *connections, struct link_connection *connection);
+/* Others have their turn; returns when to look again. */
+int64_t link_turns_tidy (struct link_connections *connections, int64_t now_ns);
 
 /* ---- link_queue.c: what goes from thread to thread ---- */
 
@@ -201,12 +255,17 @@ void link_eventfd_lower (int fd);
 
 /* ---- the aggregator's end ---- */
 
-/* Keys whose connections were refused since that was asked for. */
-struct link_crowded {
-  char node[65];
+/* Whose connections were refused since that was asked for. */
+struct link_refusal {
+  char who[65]; /* a node, or the text of a key */
+  char address[LINK_ADDRESS_MAX];
   uint64_t count;
 };
-#define LINK_CROWDED_MAX 64
+#define LINK_REFUSALS_MAX 64
+struct link_refusals {
+  struct link_refusal of[LINK_REFUSALS_MAX];
+  size_t used;
+};
 
 struct link_server {
   void *context, *data, *control, *zap;
@@ -228,9 +287,7 @@ struct link_server {
   struct link_connections connections;
   struct link_entry *spare; /* of the receiving thread */
   pthread_mutex_t refused_lock;
-  char refused_key[KEY_TEXT_SIZE], refused_address[64];
-  struct link_crowded crowded[LINK_CROWDED_MAX];
-  size_t crowded_count;
+  struct link_refusals unlisted, crowded;
 };
 
 void *link_receive (void *link);                 /* link_receive.c: the receiving thread */

@@ -302,25 +302,39 @@ link_server_counts (const struct link_server *link, struct link_counts *counts)
     .zap_malformed = get (&tally->zap_malformed),
     .connections_ended = get (&tally->connections_ended),
   };
-  pthread_mutex_t *lock = &((struct link_server *) link)->refused_lock; /* asking changes nothing but the lock */
-  pthread_mutex_lock (lock);
-  memcpy (counts->refused_key, link->refused_key, sizeof counts->refused_key);
-  memcpy (counts->refused_address, link->refused_address, sizeof counts->refused_address);
-  pthread_mutex_unlock (lock);
+}
+
+/* Takes one out. */
+static struct link_refusal
+refusal (struct link_server *link, struct link_refusals *refusals)
+{
+  struct link_refusal one = { .count = 0 };
+
+  pthread_mutex_lock (&link->refused_lock);
+  if (refusals->used)
+    one = refusals->of[--refusals->used];
+  pthread_mutex_unlock (&link->refused_lock);
+  return one;
 }
 
 uint64_t
 link_server_crowded (struct link_server *link, char node[65])
 {
-  uint64_t count = 0;
+  struct link_refusal one = refusal (link, &link->crowded);
 
-  pthread_mutex_lock (&link->refused_lock);
-  if (link->crowded_count) {
-    const struct link_crowded *last = &link->crowded[--link->crowded_count];
+  if (one.count)
+    memcpy (node, one.who, sizeof one.who);
+  return one.count;
+}
 
-    count = last->count;
-    memcpy (node, last->node, sizeof last->node);
+uint64_t
+link_server_unlisted (struct link_server *link, char key[KEY_TEXT_SIZE], char address[LINK_ADDRESS_MAX])
+{
+  struct link_refusal one = refusal (link, &link->unlisted);
+
+  if (one.count) {
+    memcpy (key, one.who, KEY_TEXT_SIZE);
+    memcpy (address, one.address, sizeof one.address);
   }
-  pthread_mutex_unlock (&link->refused_lock);
-  return count;
+  return one.count;
 }

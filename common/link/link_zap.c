@@ -65,32 +65,24 @@ part_text (struct zap_request *request, size_t index, char *text, size_t size)
   text[length] = 0;
 }
 
+/* Kept until the main thread asks for it; of more at a time than there is room for some are left out. */
 static void
-refused (struct link_server *link, const char *key, const char *address)
-{
-  link_count (&link->tally.key_refused);
-  pthread_mutex_lock (&link->refused_lock);
-  memcpy (link->refused_key, key, KEY_TEXT_SIZE);
-  snprintf (link->refused_address, sizeof link->refused_address, "%s", address);
-  pthread_mutex_unlock (&link->refused_lock);
-}
-
-/* Kept until the main thread asks for it; of more nodes at a time than there is room for some are left out. */
-static void
-crowded (struct link_server *link, const char *node)
+note (struct link_server *link, struct link_refusals *refusals, const char *who, const char *address)
 {
   size_t i = 0;
 
   pthread_mutex_lock (&link->refused_lock);
-  while (i < link->crowded_count && strcmp (link->crowded[i].node, node) != 0)
+  while (i < refusals->used && strcmp (refusals->of[i].who, who) != 0)
     i++;
-  if (i == link->crowded_count && i < LINK_CROWDED_MAX) {
-    snprintf (link->crowded[i].node, sizeof link->crowded[i].node, "%s", node);
-    link->crowded[i].count = 0;
-    link->crowded_count++;
+  if (i < LINK_REFUSALS_MAX) {
+    struct link_refusal *refusal = &refusals->of[i];
+
+    if (i == refusals->used)
+      refusals->of[refusals->used++].count = 0;
+    snprintf (refusal->who, sizeof refusal->who, "%s", who);
+    snprintf (refusal->address, sizeof refusal->address, "%s", address);
+    refusal->count++;
   }
-  if (i < link->crowded_count)
-    link->crowded[i].count++;
   pthread_mutex_unlock (&link->refused_lock);
 }
 
@@ -108,7 +100,7 @@ judge (struct link_server *link, struct zap_request *request, char id[USER_ID_SI
   }
   enum link_channel channel = part_is (request, ZAP_DOMAIN, LINK_DOMAIN_DATA) ? LINK_DATA : LINK_CONTROL;
   uint8_t key[KEY_SIZE];
-  char text[KEY_TEXT_SIZE], address[sizeof link->refused_address];
+  char text[KEY_TEXT_SIZE], address[LINK_ADDRESS_MAX];
   memcpy (key, zmq_msg_data (&request->parts[ZAP_KEY]), KEY_SIZE);
   key_text (key, text);
   part_text (request, ZAP_ADDRESS, address, sizeof address);
@@ -117,13 +109,14 @@ judge (struct link_server *link, struct zap_request *request, char id[USER_ID_SI
   const char *node = key_set_node (link->allowed, key);
   if (!node) {
     link_connection_refused (link, channel, address);
-    refused (link, text, address);
+    link_count (&link->tally.key_refused);
+    note (link, &link->unlisted, text, address);
     return UNLISTED;
   }
   struct link_user *user = link_users_find (&link->users, text);
   uint64_t serial = user ? link_connection_admit (link, channel, address, user) : 0;
   if (serial == 0) {
-    crowded (link, node);
+    note (link, &link->crowded, node, address);
     return CROWDED;
   }
   snprintf (id, USER_ID_SIZE, "%s %" PRIu64, text, serial);

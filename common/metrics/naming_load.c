@@ -14,7 +14,20 @@
 #define SUFFIX ".names"
 #define FILE_BYTES_MAX (1024 * 1024)
 
-/* PREFIX/bin/synop-agent: PREFIX/share/synop-agent/names. A program that was not installed lies in build. */
+/* A program that was not installed lies in build, or in a folder there: its names are in the sources around it. */
+static void
+sources_folder (const char *program, int length, char *folder, size_t size)
+{
+  static const char *const ups[] = { "/../../..", "/../..", "/.." };
+
+  for (size_t i = 0; i < sizeof ups / sizeof ups[0]; i++) {
+    snprintf (folder, size, "%.*s%s/aggregator/names", length, program, ups[i]);
+    if (access (folder, X_OK) == 0)
+      return;
+  }
+}
+
+/* PREFIX/bin/synop-agent: PREFIX/share/synop-agent/names. */
 void
 naming_folder (char *folder, size_t size)
 {
@@ -24,7 +37,7 @@ naming_folder (char *folder, size_t size)
   program[length > 0 ? length : 0] = '\0';
   slash = strrchr (program, '/');
   if (slash == NULL || strncmp (slash + 1, "synop-", strlen ("synop-")) != 0) {
-    snprintf (folder, size, "%.*s/../aggregator/names", slash ? (int) (slash - program) : 0, program);
+    sources_folder (program, slash ? (int) (slash - program) : 0, folder, size);
     return;
   }
   snprintf (folder, size, "%.*s/../share%s/names", (int) (slash - program), program, slash);

@@ -16,6 +16,7 @@
 
 #define LINK_ENDPOINT_MAX 256
 #define LINK_ANSWER_NOW_MAX 256
+#define LINK_ADDRESS_MAX 64
 #define LINK_KEY_CONNECTIONS 8 /* of one key to one port: an agent needs one, and those of before may not be over yet */
 
 /* "tcp://HOST:PORT" to the control endpoint on the next port; also checks the form. For listening HOST may be "*", and
@@ -117,8 +118,6 @@ struct link_counts {
   uint64_t malformed;         /* multipart where one part was due, empty, too large but not for libzmq, no User-Id */
   uint64_t connections_ended; /* by us: over connections_max, or of nobody long after the handshake's time */
   uint64_t zap_malformed;     /* requests to the ZAP handler that are not of CURVE: libzmq's fault, never a peer's */
-  char refused_key[KEY_TEXT_SIZE]; /* the last key that was refused, for the log; "" */
-  char refused_address[64];        /* where it came from */
 };
 
 struct link_server *link_server_create (const struct link_server_options *options, struct error *error);
@@ -138,5 +137,7 @@ void link_server_counts (const struct link_server *link, struct link_counts *cou
 /* How many connections of a node's key were refused since that was asked for last, since it has LINK_KEY_CONNECTIONS of
  * them; 0: of no node's. To be called until then. */
 uint64_t link_server_crowded (struct link_server *link, char node[65]);
+/* Likewise of a key that is not listed, and where it came from last. */
+uint64_t link_server_unlisted (struct link_server *link, char key[KEY_TEXT_SIZE], char address[LINK_ADDRESS_MAX]);
 
 #endif

@@ -75,18 +75,19 @@ struct table {
   int64_t monotonic_ns;      /* when it was sampled, on the node's CLOCK_MONOTONIC */
   uint64_t sequence;         /* of the frame that it was read from; 0: of none */
   int64_t period_ns;         /* nominal period of the group */
-  char error[160];           /* "" when fine; else why the values are missing or old */
   size_t rows;               /* 0 for a group without rows */
-  /* The rest is private: use the functions. */
-  unsigned complaints;        /* after the first */
-  size_t first_length;        /* of the first one in `error` */
+  /* Private, up to `error`: use the functions. */
   struct value *node;         /* metric_count values, used where METRIC_OF_NODE */
   struct value *cells;        /* row-major: rows * metric_count */
   struct table_label *labels; /* in names */
+  size_t node_count;          /* of `node`: up to the last METRIC_OF_NODE; the rest is never looked at */
   size_t row_capacity;
   size_t known;           /* labels that are there: those from `rows` on are of the sample before */
   struct label_set *seen; /* those of `rows`; NULL: they are as they were in the sample before, so each is there once */
   struct table_text names, text; /* labels; text values */
+  unsigned complaints;           /* after the first */
+  size_t first_length;           /* of the first one in `error` */
+  char error[160];               /* "" when fine; else why the values are missing or old */
 };
 
 void table_init (struct table *table, const struct group *group);

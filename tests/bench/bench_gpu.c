@@ -3,7 +3,7 @@
  *
  *   bench_gpu LIBRARY SAMPLES      one JSON object on standard output: CPU us of a sample, and of each group
  *
- * The samplers are called in one thread, as a lane does. */
+ * The samplers are called in one thread, as a worker does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -55,7 +55,7 @@ cpu_self (void)
 
 struct cost {                      /* ns, summed */
   int64_t sample, encode, publish; /* of the main thread */
-  int64_t lanes, transport;        /* of the others: libzmq's are named ZMQ... */
+  int64_t workers, transport;      /* of the others: libzmq's are named ZMQ... */
   uint64_t times;
 };
 
@@ -82,7 +82,7 @@ add_others (struct cost *cost, int sign)
     if ((file = fopen (path, "re")) != NULL) {
       line[fread (line, 1, sizeof line - 1, file)] = 0;
       fclose (file);
-      *(strncmp (name, "ZMQ", 3) == 0 ? &cost->transport : &cost->lanes) += sign * strtoll (line, NULL, 10);
+      *(strncmp (name, "ZMQ", 3) == 0 ? &cost->transport : &cost->workers) += sign * strtoll (line, NULL, 10);
     }
   }
   if (folder)
@@ -157,9 +157,9 @@ write_cost (struct json *json, const char *key, const struct cost *cost)
     { "sample_us", cost->sample },
     { "encode_us", cost->encode },
     { "publish_us", cost->publish },
-    { "lanes_us", cost->lanes },
+    { "lanes_us", cost->workers },
     { "transport_us", cost->transport },
-    { "total_us", cost->sample + cost->encode + cost->publish + cost->lanes + cost->transport },
+    { "total_us", cost->sample + cost->encode + cost->publish + cost->workers + cost->transport },
   };
 
   json_key (json, key);
@@ -181,7 +181,7 @@ compare (struct work *work, struct json *json, const char *key, size_t samples, 
     run_block (work, sample_once, samples / ROUNDS, &sample);
     run_block (work, read_once, samples / ROUNDS, &bare);
   }
-  bare.lanes = bare.transport = 0; /* libzmq's heartbeats */
+  bare.workers = bare.transport = 0; /* libzmq's heartbeats */
   json_key (json, key);
   json_object (json);
   json_key (json, "samples");
@@ -284,7 +284,7 @@ work_open (struct work *work, const struct agent_options *options, struct reader
     if (i == WARM_UP)
       record_begin (&work->reads);
     sample_once (work, &ignored);
-    pause_for (20 * NS_PER_MS); /* what is late in a lane is there next time */
+    pause_for (20 * NS_PER_MS); /* what is late in a worker is there next time */
   }
   work->buffer = record_end (&work->reads, work->buffer, &work->buffer_size);
 }

@@ -208,12 +208,16 @@ def test_make_install_and_uninstall(tmp_path):
         for program in PROGRAMS:
             assert {f"{prefix[1:]}/bin/{program}", f"{prefix[1:]}/bin/synop-{program}", f"etc/synop/{program}.ini"} <= files
             assert output(f"{tmp_path}{prefix}/bin/{program}", "--version") == output(BUILD / program, "--version")
+            names = f"{prefix[1:]}/share/synop-{program}/names"
+            assert f"{names}/node-exporter.names" in files
             unit = (tmp_path / prefix[1:] / f"lib/systemd/system/synop-{program}.service").read_text()
             assert f"ExecStart={prefix}/bin/synop-{program}" in unit
             page = (tmp_path / prefix[1:] / f"share/man/man1/{program}.1").read_text()
             assert f".Nm synop-{program}\n" in page and f"\n.Nm {program}\n" not in page
+        assert output(f"{tmp_path}{prefix}/bin/agent", "names", "node-exporter") == ""
         make("uninstall", *where)
         assert files_in(tmp_path) == set()
+        assert not list(tmp_path.rglob("names"))
         assert not (tmp_path / "etc/synop").exists()
 
 
@@ -244,7 +248,7 @@ def test_completion_offers_commands_options_and_values(tmp_path):
     assert ask("synop-aggregator", "rep") == {"replay", "report"}
     assert ask("synop-aggregator", "keys", "") == {"init", "add", "list", "revoke"}
     assert ask("synop-aggregator", "job", "s") == {"start"}
-    assert ask("synop-agent", "") == {"keys", "run"}
+    assert ask("synop-agent", "") == {"keys", "names", "run"}
     assert ask("synop-agent", "--log", "=") == ask("synop-agent", "--nothing", "=") == set()
     assert ask("synop-agent", "--log-level", "") == {"error", "warning", "info", "debug"}
     assert ask("synop-agent", "--realtime", "=", "y") == {"yes"}

@@ -63,7 +63,7 @@ def test_keys_of_a_group_are_the_declared_ones(running):
         if group["section"] != "system_data":
             continue
         if group["name"] not in line["report"]["system_data"]:
-            continue  # one with a lane of its own may take longer
+            continue  # one with a worker of its own may take longer
         said = dict(line["report"]["system_data"][group["name"]])
         of_node = {metric["name"] for metric in group["metrics"] if metric["of_node"]}
         of_rows = {metric["name"] for metric in group["metrics"]} - of_node

@@ -10,7 +10,7 @@ import time
 import urllib.request
 
 import pytest
-from lib.programs import LIMIT, ROOT
+from lib.programs import LIMIT, ROOT, run
 
 NAMES = (ROOT / "aggregator/names/node-exporter.names").read_text()
 MAPPED = set(re.findall(r"^\w+ +(node_\w+)", NAMES, re.MULTILINE))
@@ -83,3 +83,20 @@ def test_labels_are_those_of_node_exporter(shown):
 def test_dashboard_asks_for_nothing_that_the_set_does_not_know():
     assert len(DASHBOARD) > 150
     assert unknown(DASHBOARD) == set()
+
+
+@pytest.mark.parametrize("sets, code, out, err", [
+    (["node-exporter", "dcgm-exporter", "moneo,synop"], 0, "", ""),
+    (["{}/odd"], 1, "odd:2: group load has no metric laod_1; did you mean load_1?\n", ""),
+    (["{}/wrong"], 2, "", "wrong:2: \"conter\": expected a type"),
+    (["mone"], 2, "", "did you mean moneo?"),
+    ([], 2, "Usage: synop-agent names", ""),
+    (["--what"], 2, "Usage: synop-agent names", ""),
+])
+def test_names_are_checked(tmp_path, sets, code, out, err):
+    (tmp_path / "odd").write_text("[load]\nlaod_1 a\n")
+    (tmp_path / "wrong").write_text("[load]\nload_1 a conter\n")
+    done = run("agent", "names", *(name.format(tmp_path) for name in sets))
+    assert done.returncode == code
+    assert out in done.stdout and (out or not done.stdout)
+    assert err in done.stderr and (err or not done.stderr)

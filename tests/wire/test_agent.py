@@ -102,7 +102,7 @@ def grows(metric, before, now):
 
 
 def test_every_group_is_sent(cluster, peer):
-    """Each group that the agent lists comes, in time: those with a lane of their own a little later."""
+    """Each group that the agent lists comes, in time: those with a worker of their own a little later."""
     start(cluster, peer)
     peer.wait_frames(1)
     listed = {group["name"] for group in listed_groups() if not needs_hardware(group)}

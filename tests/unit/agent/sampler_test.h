@@ -86,7 +86,7 @@ sampled_open (struct sampled *sampled, const struct sampler *sampler, const char
   table_init (&sampled->table, sampler->group);
 }
 
-/* Asked right before a sample, as lanes do. */
+/* Asked right before a sample, as workers do. */
 static inline bool
 sampled_may_block (struct sampled *sampled)
 {

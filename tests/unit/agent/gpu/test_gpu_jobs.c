@@ -61,7 +61,7 @@ scene_end (struct scene *scene)
 }
 
 static int
-in_lane (struct sampled *sampled)
+in_worker (struct sampled *sampled)
 {
   sampled_may_block (sampled);
   return sampled_again (sampled);
@@ -73,8 +73,8 @@ scene_sample (struct scene *scene, size_t jobs)
 {
   int64_t end_ns = clock_monotonic () + 60 * NS_PER_S;
 
-  in_lane (&scene->gpu);
-  in_lane (&scene->processes);
+  in_worker (&scene->gpu);
+  in_worker (&scene->processes);
   do {
     usleep (5000);
     assert_int_equal (sampled_again (&scene->jobs), 0);
@@ -137,12 +137,12 @@ test_a_crowd (void **state)
   (void) state;
   crowd (text, 512);
   scene_begin (&scene, text);
-  assert_int_equal (in_lane (&scene.processes), 0);
+  assert_int_equal (in_worker (&scene.processes), 0);
   assert_int_equal (scene.processes.table.rows, 8 * 512);
   crowd (text, 2000);
   strcat (text, "value 3 many 10\nvalue 4 many 0\nvalue 5 many 5000\ngraphics 6 800000 5\ngraphics 6 700001 5\n");
   script (&scene, text);
-  assert_int_equal (in_lane (&scene.processes), -1);
+  assert_int_equal (in_worker (&scene.processes), -1);
   assert_int_equal (scene.processes.table.rows, GPU_PROCESSES_MAX);
   snprintf (text, sizeof text, "%zu processes are left out: there are more than 4096",
             5 * 2000 + 10 + 5000 + 1 - scene.processes.table.rows);
@@ -161,7 +161,7 @@ test_a_crowd (void **state)
   assert_text (&scene.jobs, "j", "idle", "");
   assert_uint (&scene.jobs, "k", "gpus_used", 0);
   assert_text (&scene.jobs, "k", "idle", "3");
-  assert_int_equal (in_lane (&scene.processes), -1);
+  assert_int_equal (in_worker (&scene.processes), -1);
   assert_text (&scene.processes, "6/700001", "job", "j");
   script (&scene, "gpus 8\nprocess 6 700001 5\n");
   scene_sample (&scene, 2);
@@ -182,10 +182,10 @@ test_a_crowd_is_read_soon (void **state)
   (void) state;
   crowd (text, 4000);
   scene_begin (&scene, text);
-  assert_int_equal (in_lane (&scene.processes), -1);
+  assert_int_equal (in_worker (&scene.processes), -1);
   begin_ns = clock_monotonic ();
   for (int i = 0; i < 10; i++)
-    assert_int_equal (in_lane (&scene.processes), -1);
+    assert_int_equal (in_worker (&scene.processes), -1);
   assert_in_range (clock_monotonic () - begin_ns, 0, 10 * NS_PER_S);
   scene_end (&scene);
 }
@@ -197,7 +197,7 @@ use_at (struct scene *scene, int64_t us)
 
   snprintf (text, sizeof text, "gpus 1\nprocess 0 77 1000\nvalue * use_time %llu\n", (unsigned long long) us);
   script (scene, text);
-  assert_int_equal (in_lane (&scene->processes), 0);
+  assert_int_equal (in_worker (&scene->processes), 0);
 }
 
 /* A time from the future does not count, and a clock that is set back hides nothing. */
@@ -332,7 +332,7 @@ test_devices_of_the_cgroup (void **state)
   assert_text (&scene.jobs, "named", "gpus", "1");
   assert_text (&scene.jobs, "free", "gpus", "1"); /* by its process */
   assert_missing (&scene.jobs, "free", "gpus_allocated");
-  assert_int_equal (in_lane (&scene.processes), 0);
+  assert_int_equal (in_worker (&scene.processes), 0);
   assert_text (&scene.processes, "1/23", "job", "free");
   scene_end (&scene);
 }

@@ -10,7 +10,7 @@
 #include "agent/gpu/gpu.h"
 #include "agent/gpu/gpu_events.h"
 #include "agent/gpu/gpu_seen.h"
-#include "agent/sampling/lane.h"
+#include "agent/sampling/worker.h"
 #include "synop/clock.h"
 
 #define GIB (UINT64_C (1) << 30)
@@ -456,7 +456,7 @@ test_no_library (void **state)
   gpu_open (&sampled, &sampler_gpu);
   log_begin (&log);
   for (int i = 0; i < 3; i++) {
-    assert_true (sampled_may_block (&sampled)); /* a path is looked at in the lane alone */
+    assert_true (sampled_may_block (&sampled)); /* a path is looked at in the worker alone */
     assert_int_equal (sampled_again (&sampled), 0);
     assert_int_equal (sampled.table.rows, 0);
     assert_false (sampled_may_block (&sampled)); /* for a minute */
@@ -738,10 +738,10 @@ test_processes (void **state)
 }
 
 static bool
-collect (struct lane *lane, struct table *table, int64_t wait_ns)
+collect (struct worker *worker, struct table *table, int64_t wait_ns)
 {
-  lane_begin (lane);
-  return lane_collect (lane, table, clock_monotonic () + wait_ns);
+  worker_begin (worker);
+  return worker_collect (worker, table, clock_monotonic () + wait_ns);
 }
 
 /* In the place of libc's: there is a driver. */
@@ -777,40 +777,40 @@ static void
 test_hang (void **state)
 {
   struct sampled links = { 0 };
-  struct lane *lane;
+  struct worker *worker;
   struct table table;
   bool good = false;
 
   (void) state;
-  later_ns = 0; /* a lane waits by the real clock */
+  later_ns = 0; /* a worker waits by the real clock */
   script ("gpus 2\n");
-  lane = lane_create (&sampler_gpu, sampler_gpu.open (&scene_options ()->context));
+  worker = worker_create (&sampler_gpu, sampler_gpu.open (&scene_options ()->context));
   gpu_open (&links, &sampler_gpu_nvlink);
   table_init (&table, sampler_gpu.group);
-  assert_true (collect (lane, &table, 20 * NS_PER_S));
+  assert_true (collect (worker, &table, 20 * NS_PER_S));
   assert_int_equal (table.rows, 2);
   script ("gpus 2\nhang nvmlDeviceGetPowerUsage 1\n");
-  assert_false (collect (lane, &table, 20 * NS_PER_MS));
+  assert_false (collect (worker, &table, 20 * NS_PER_MS));
   assert_string_equal (table.error, "timed out");
-  assert_false (collect (lane, &table, 20 * NS_PER_MS));
+  assert_false (collect (worker, &table, 20 * NS_PER_MS));
   later_ns += 61 * NS_PER_S; /* the list is due, and waits */
   assert_int_equal (gpu_again (&links), 0);
   assert_true (sampled_has_row (&links, "1:0"));
   later_ns = 0;
   script ("gpus 2\n");
   for (int i = 0; i < 2000 && !good; i++) {
-    good = collect (lane, &table, 10 * NS_PER_MS);
+    good = collect (worker, &table, 10 * NS_PER_MS);
     usleep (10000);
   }
   assert_true (good);
   assert_string_equal (table.error, "");
   assert_int_equal (table.rows, 2);
-  lane_destroy (lane);
+  worker_destroy (worker);
   sampled_close (&links);
   table_free (&table);
 }
 
-/* All groups over one list, in lanes as in the agent, while GPUs come and go, and the driver with them. */
+/* All groups over one list, in workers as in the agent, while GPUs come and go, and the driver with them. */
 static void
 test_groups_at_once (void **state)
 {
@@ -819,28 +819,28 @@ test_groups_at_once (void **state)
   };
   static const struct sampler *const together[] = { &sampler_gpu, &sampler_gpu_nvlink, &sampler_gpu_processes,
                                                     &sampler_gpu_info };
-  enum { LANES = sizeof together / sizeof together[0], ROUNDS = 60 };
-  struct lane *lanes[LANES];
-  struct table tables[LANES];
+  enum { WORKERS = sizeof together / sizeof together[0], ROUNDS = 60 };
+  struct worker *workers[WORKERS];
+  struct table tables[WORKERS];
 
   (void) state;
-  for (size_t i = 0; i < LANES; i++) {
-    lanes[i] = lane_create (together[i], together[i]->open (&scene_options ()->context));
+  for (size_t i = 0; i < WORKERS; i++) {
+    workers[i] = worker_create (together[i], together[i]->open (&scene_options ()->context));
     table_init (&tables[i], together[i]->group);
   }
   for (size_t round = 0; round < ROUNDS; round++) {
     script (round < ROUNDS - 5 ? scripts[round / 2 % 5] : "gpus 3\n");
     later_ns += 31 * NS_PER_S;
-    for (size_t i = 0; i < LANES; i++)
-      lane_begin (lanes[i]);
-    for (size_t i = 0; i < LANES; i++)
-      assert_true (lane_collect (lanes[i], &tables[i], __real_clock_monotonic () + 20 * NS_PER_S));
+    for (size_t i = 0; i < WORKERS; i++)
+      worker_begin (workers[i]);
+    for (size_t i = 0; i < WORKERS; i++)
+      assert_true (worker_collect (workers[i], &tables[i], __real_clock_monotonic () + 20 * NS_PER_S));
     assert_true (tables[0].rows >= 3 || tables[0].error[0]);
   }
   assert_int_equal (tables[0].rows, 3);
-  for (size_t i = 0; i < LANES; i++) {
+  for (size_t i = 0; i < WORKERS; i++) {
     assert_string_equal (tables[i].error, "");
-    lane_destroy (lanes[i]);
+    worker_destroy (workers[i]);
     table_free (&tables[i]);
   }
 }

@@ -13,7 +13,7 @@
 
 #include "agent/gpu/dcgm.h"
 #include "agent/gpu/gpu.h"
-#include "agent/sampling/lane.h"
+#include "agent/sampling/worker.h"
 #include "synop/clock.h"
 
 struct scene {
@@ -624,35 +624,35 @@ test_gpm_not_permitted (void **state)
 static void
 test_dcgm_hangs (void **state)
 {
-  struct lane *lane, *gpu;
+  struct worker *worker, *gpu;
   struct table table, gpu_table;
   int64_t end_ns;
 
   (void) state;
   script (scene.dcgm, "hang dcgmEntitiesGetLatestValues\n");
   scene_options (NULL);
-  lane = lane_create (&sampler_gpu_profiling, sampler_gpu_profiling.open (&scene.options->context));
+  worker = worker_create (&sampler_gpu_profiling, sampler_gpu_profiling.open (&scene.options->context));
   table_init (&table, sampler_gpu_profiling.group);
-  lane_begin (lane);
-  assert_false (lane_collect (lane, &table, clock_monotonic () + NS_PER_S / 10));
+  worker_begin (worker);
+  assert_false (worker_collect (worker, &table, clock_monotonic () + NS_PER_S / 10));
   assert_string_equal (table.error, "timed out");
 
-  gpu = lane_create (&sampler_gpu, sampler_gpu.open (&scene.options->context));
+  gpu = worker_create (&sampler_gpu, sampler_gpu.open (&scene.options->context));
   table_init (&gpu_table, sampler_gpu.group);
-  lane_begin (gpu);
-  assert_true (lane_collect (gpu, &gpu_table, clock_monotonic () + 20 * NS_PER_S));
+  worker_begin (gpu);
+  assert_true (worker_collect (gpu, &gpu_table, clock_monotonic () + 20 * NS_PER_S));
   assert_int_equal (gpu_table.rows, 2);
-  lane_destroy (gpu);
+  worker_destroy (gpu);
   table_free (&gpu_table);
 
   script (scene.dcgm, "gpus 2\n");
   for (end_ns = clock_monotonic () + 20 * NS_PER_S; clock_monotonic () < end_ns;) {
-    lane_begin (lane);
-    if (lane_collect (lane, &table, clock_monotonic () + NS_PER_S))
+    worker_begin (worker);
+    if (worker_collect (worker, &table, clock_monotonic () + NS_PER_S))
       break;
   }
   assert_int_equal (table.rows, 2);
-  lane_destroy (lane);
+  worker_destroy (worker);
   table_free (&table);
 }
 
@@ -690,18 +690,18 @@ test_stack (void **state)
 {
   struct sampler sampler = sampler_gpu_profiling;
   struct table table;
-  struct lane *lane;
+  struct worker *worker;
 
   (void) state;
   sampler.sample = stack_sample;
   sampler.close = stack_close;
   sampler.may_block = stack_may_block;
-  lane = lane_create (&sampler, NULL);
+  worker = worker_create (&sampler, NULL);
   table_init (&table, sampler.group);
-  lane_begin (lane);
-  assert_true (lane_collect (lane, &table, clock_monotonic () + 20 * NS_PER_S));
+  worker_begin (worker);
+  assert_true (worker_collect (worker, &table, clock_monotonic () + 20 * NS_PER_S));
   assert_true (stack_seen >= DCGM_STACK);
-  lane_destroy (lane);
+  worker_destroy (worker);
   table_free (&table);
 }
 

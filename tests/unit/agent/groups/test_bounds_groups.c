@@ -40,7 +40,7 @@ sampling_of (const struct sampler *const *list, size_t count, const struct sampl
   return sampling_create (list, periods, count, context);
 }
 
-/* A sample of all, as if a second after the one before; of lanes too, once they have answered. */
+/* A sample of all, as if a second after the one before; of workers too, once they have answered. */
 static void
 sample_all (struct sampling *sampling, struct sample *sample)
 {
@@ -103,7 +103,7 @@ error_of (const struct sample *sample, const char *name)
   return NULL;
 }
 
-/* Through the samplers, in place and in lanes. */
+/* Through the samplers, in place and in workers. */
 static void
 test_garbage_in_files (void **state)
 {

@@ -155,7 +155,7 @@ test_failures_are_told (void **state)
     machine_open (&sampled, &scratch);
     do
       assert_int_equal (sampled_again (&sampled), 0);
-    while (strstr (sampled.table.error, "timed out")); /* a lane that is late on a busy machine */
+    while (strstr (sampled.table.error, "timed out")); /* a worker that is late on a busy machine */
     snprintf (expected, sizeof expected, "%.100s: %s", point, cases[which].reason);
     assert_string_equal (sampled.table.error, expected);
     assert_int_equal (sampled.table.rows, 2);
@@ -364,7 +364,7 @@ test_what_counts_in_the_total (void **state)
   machine_open (&sampled, &scratch);
   do
     assert_int_equal (sampled_again (&sampled), 0);
-  while (sampled.table.error[0]); /* a lane that is late on a busy machine */
+  while (sampled.table.error[0]); /* a worker that is late on a busy machine */
   assert_int_equal (sampled.table.rows, 5);
   assert_false (reads_one (&sampled, "/", "in_total"));
   assert_true (reads_one (&sampled, "/etc/hosts", "in_total"));

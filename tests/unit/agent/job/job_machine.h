@@ -11,7 +11,7 @@ struct machine {
   struct job_scan *scan;
   int64_t now_ns;
   int64_t stuck_ns; /* 0: the default */
-  char book[96];
+  char accounting[96];
 };
 
 struct made { /* a process; times in ticks of 10 ms */
@@ -132,7 +132,7 @@ machine_init (struct machine *machine)
 {
   *machine = (struct machine){ .now_ns = 1000 * NS_PER_S };
   scratch_init (&machine->scratch);
-  snprintf (machine->book, sizeof machine->book, "%s/jobs", machine->scratch.root);
+  snprintf (machine->accounting, sizeof machine->accounting, "%s/jobs", machine->scratch.root);
   machine_uptime (machine);
   scratch_write (&machine->scratch, "/proc/meminfo", "MemTotal:        4000 kB\n");
   scratch_write (&machine->scratch, "/proc/sys/kernel/random/boot_id", "one\n");
@@ -140,12 +140,12 @@ machine_init (struct machine *machine)
 }
 
 static inline void
-machine_open (struct machine *machine, const char *book)
+machine_open (struct machine *machine, const char *accounting)
 {
   const struct job_scan_options options = { .root = machine->scratch.root,
                                             .environment = "BATCH_NAME",
                                             .pss_period_ns = 30 * NS_PER_S,
-                                            .book = book,
+                                            .accounting = accounting,
                                             .stuck_ns = machine->stuck_ns };
 
   machine->scan = job_scan_create (&options);

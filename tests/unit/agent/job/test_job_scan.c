@@ -374,7 +374,7 @@ test_cgroup_counts (void **state)
   set_cgroup (&machine, 7000, 500);
   machine_put (&machine, inside);
   machine_put (&machine, outside);
-  machine_open (&machine, machine.book);
+  machine_open (&machine, machine.accounting);
   machine_scan (&machine);
   assert_true (machine_need_job (&machine, "5")->by_cgroup);
   assert_int_equal (user_time (&machine, "5"), TICKS (700 + 1000));
@@ -391,7 +391,7 @@ test_cgroup_counts (void **state)
   /* The agent is restarted while the cgroup goes on counting. */
   job_scan_destroy (machine.scan);
   set_cgroup (&machine, 9000, 500);
-  machine_open (&machine, machine.book);
+  machine_open (&machine, machine.accounting);
   machine_scan (&machine);
   assert_int_equal (user_time (&machine, "5"), TICKS (900 + 1001));
   machine_free (&machine);
@@ -447,7 +447,7 @@ scan_and_be_killed (struct machine *machine)
   int status;
 
   if (child == 0) {
-    machine_open (machine, machine->book);
+    machine_open (machine, machine->accounting);
     machine_scan (machine);
     machine_scan (machine);
     machine_scan (machine);
@@ -481,7 +481,7 @@ test_restart (void **state)
   machine_put (&machine,
                (struct made){
                    .pid = 22, .environment = JOB_A, .start = (unsigned) (machine.now_ns / 10000000 - 100), .user = 7 });
-  machine_open (&machine, machine.book);
+  machine_open (&machine, machine.accounting);
   machine_scan (&machine);
   job = machine_need_job (&machine, "a");
   assert_int_equal (job->totals.total[PROCESS_USER], TICKS (180 + 7)); /* 150 at least, 237 in truth */
@@ -511,7 +511,7 @@ test_restart_never_falls (void **state)
   machine_put (&machine, (struct made){ .pid = 21, .environment = JOB_A, .start = 6, .user = 1 });
   scan_and_be_killed (&machine);
   machine_end (&machine, 20);
-  machine_open (&machine, machine.book);
+  machine_open (&machine, machine.accounting);
   machine_scan (&machine);
   assert_int_equal (user_time (&machine, "a"), TICKS (101));
   machine_free (&machine);
@@ -521,7 +521,7 @@ test_restart_never_falls (void **state)
   scan_and_be_killed (&machine);
   scratch_write (&machine.scratch, "/proc/sys/kernel/random/boot_id", "two\n");
   machine_put (&machine, (struct made){ .pid = 20, .environment = JOB_A, .start = 5, .user = 3 });
-  machine_open (&machine, machine.book);
+  machine_open (&machine, machine.accounting);
   machine_scan (&machine);
   assert_int_equal (user_time (&machine, "a"), TICKS (3));
   machine_free (&machine);
@@ -558,7 +558,7 @@ test_too_many_jobs (void **state)
 static void
 test_machine_without_proc (void **state)
 {
-  const struct job_scan_options options = { .root = "/nonexistent", .pss_period_ns = 1, .book = "" };
+  const struct job_scan_options options = { .root = "/nonexistent", .pss_period_ns = 1, .accounting = "" };
   struct job_scan *scan = job_scan_create (&options);
 
   (void) state;

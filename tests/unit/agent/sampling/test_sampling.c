@@ -1,5 +1,5 @@
 /* When groups are due, that nothing bursts or waits, and when facts are sampled. Time is what the test says, except
- * where a lane is waited for. */
+ * where a worker is waited for. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +23,8 @@ static const struct metric metrics[] = { { "calls", COUNTER, UNIT_COUNT, FOLD_NO
 static const struct group group_fast = { .name = "fast", GROUP_METRICS (metrics) };
 static const struct group group_slow = { .name = "slow", GROUP_METRICS (metrics) };
 static const struct group group_facts = { .name = "facts", .flags = GROUP_ONCE, GROUP_METRICS (metrics) };
-static const struct group group_lane = { .name = "lane", GROUP_METRICS (metrics) };
-static const struct group group_lane_facts = { .name = "lane_facts", .flags = GROUP_ONCE, GROUP_METRICS (metrics) };
+static const struct group group_worker = { .name = "worker", GROUP_METRICS (metrics) };
+static const struct group group_lane_facts = { .name = "worker_facts", .flags = GROUP_ONCE, GROUP_METRICS (metrics) };
 
 struct counting {
   uint64_t calls;
@@ -82,9 +82,9 @@ gated_sample (void *state, struct table *table)
 static const struct sampler fast = { &group_fast, NULL, counting_open, counting_sample, counting_close };
 static const struct sampler slow = { &group_slow, NULL, counting_open, counting_sample, counting_close };
 static const struct sampler facts = { &group_facts, NULL, counting_open, counting_sample, counting_close };
-static const struct sampler in_lane = { &group_lane, gated_may_block, counting_open, gated_sample, counting_close };
-static const struct sampler lane_facts = { &group_lane_facts, gated_may_block, counting_open, gated_sample,
-                                           counting_close };
+static const struct sampler in_worker = { &group_worker, gated_may_block, counting_open, gated_sample, counting_close };
+static const struct sampler worker_facts = { &group_lane_facts, gated_may_block, counting_open, gated_sample,
+                                             counting_close };
 
 static const struct sampler_context context = { .root = "" };
 
@@ -210,6 +210,34 @@ test_groups_meet_at_common_multiples (void **state)
   sampling_destroy (sampling);
 }
 
+/* The first samples are planned by the node's own clock; then cluster time is known. Of a long period the nearest instant
+ * may be seconds ago: it is never sampled between the instants of the others. */
+static void
+test_clock_is_set_before_the_first_sample (void **state)
+{
+  const struct sampler *list[] = { &fast, &slow };
+  const int64_t periods[] = { S, 10 * S };
+  struct sample sample;
+
+  (void) state;
+  for (int64_t ahead = -12 * S + 100 * MS; ahead < 12 * S; ahead += 700 * MS) {
+    const struct sampling_clock clock = { 99 * S, 99 * S + ahead, 0 };
+    struct sampling *sampling = sampling_create (list, periods, 2, &context);
+    int64_t due;
+
+    sampling_start (sampling, 100 * S);
+    sampling_set_clock (sampling, &clock);
+    due = sampling_next_due (sampling);
+    assert_in_range (due, 100 * S - 500 * MS, 100 * S + 500 * MS);
+    for (int i = 0; i < 25; i++, due += S) {
+      assert_int_equal (sampling_next_due (sampling), due);
+      sampling_run (sampling, due, &sample);
+      assert_string_equal (names (&sample), (due + ahead) % (10 * S) == 0 ? "fast slow" : "fast");
+    }
+    sampling_destroy (sampling);
+  }
+}
+
 static void
 test_disabled_group (void **state)
 {
@@ -301,14 +329,14 @@ test_swapped_table (void **state)
   sampling_destroy (sampling);
 }
 
-/* ---- lanes: real time, since a thread answers ---- */
+/* ---- workers: real time, since a thread answers ---- */
 
 #define PATIENCE (10 * S) /* only ends what would never end */
 
 static void
 test_hanging_lane_delays_nothing (void **state)
 {
-  const struct sampler *samplers_[] = { &in_lane, &fast };
+  const struct sampler *samplers_[] = { &in_worker, &fast };
   const int64_t periods[] = { 200 * MS, 200 * MS };
   struct sampling *sampling = sampling_create (samplers_, periods, 2, &context);
   struct sample sample;
@@ -320,7 +348,7 @@ test_hanging_lane_delays_nothing (void **state)
   now = clock_monotonic ();
   sampling_run (sampling, now, &sample);
   took = clock_monotonic () - now;
-  assert_string_equal (names (&sample), "lane fast");
+  assert_string_equal (names (&sample), "worker fast");
   assert_string_equal (sample.tables[0]->error, "timed out");
   assert_string_equal (sample.tables[1]->error, "");
   assert_true (took >= 50 * MS);
@@ -359,12 +387,12 @@ count_threads (void)
 static void
 test_opened_again_while_it_hangs (void **state)
 {
-  const struct sampler *samplers_[] = { &in_lane, &fast, &lane_facts };
+  const struct sampler *samplers_[] = { &in_worker, &fast, &worker_facts };
   const int64_t periods[] = { 4 * MS, 4 * MS, 4 * MS }, without[] = { 0, 4 * MS, 0 };
   struct sampling *sampling = sampling_create (samplers_, periods, 3, &context);
   int64_t now = clock_monotonic (), end;
   struct sample sample;
-  bool lane_is_back = false, facts_are_back = false;
+  bool worker_is_back = false, facts_are_back = false;
   size_t threads;
 
   (void) state;
@@ -378,19 +406,19 @@ test_opened_again_while_it_hangs (void **state)
     sampling_open (sampling, samplers_, i % 3 ? periods : without, 3, &context);
     sampling_start (sampling, now);
     sampling_run (sampling, now += 10 * MS, &sample);
-    assert_string_equal (names (&sample), i % 3 ? "lane fast lane_facts" : "fast");
+    assert_string_equal (names (&sample), i % 3 ? "worker fast worker_facts" : "fast");
     assert_string_equal (sample.tables[0]->error, i % 3 ? "timed out" : "");
     assert_int_equal (calls (&sample, i % 3 ? 1 : 0), 1);
   }
   assert_int_equal (count_threads (), threads);
   pthread_mutex_unlock (&gate);
   end = clock_monotonic () + PATIENCE;
-  while (!(lane_is_back && facts_are_back) && clock_monotonic () < end) {
+  while (!(worker_is_back && facts_are_back) && clock_monotonic () < end) {
     sampling_run (sampling, now += 10 * MS, &sample);
-    lane_is_back |= !sample.tables[0]->error[0];
+    worker_is_back |= !sample.tables[0]->error[0];
     facts_are_back |= sample.count == 3 && calls (&sample, 2) == 1;
   }
-  assert_true (lane_is_back && facts_are_back);
+  assert_true (worker_is_back && facts_are_back);
   sampling_close (sampling);
   assert_int_equal (closed, 1 + 7 + 13 * 3 + 2); /* the first one, those of each turn, and the two that hung */
   sampling_open (sampling, samplers_, periods, 3, &context);
@@ -401,7 +429,7 @@ test_opened_again_while_it_hangs (void **state)
 static void
 test_late_facts (void **state)
 {
-  const struct sampler *samplers_[] = { &fast, &lane_facts };
+  const struct sampler *samplers_[] = { &fast, &worker_facts };
   const int64_t periods[] = { 4 * MS, 4 * MS };
   struct sampling *sampling = sampling_create (samplers_, periods, 2, &context);
   int64_t now = clock_monotonic (), end;
@@ -411,7 +439,7 @@ test_late_facts (void **state)
   pthread_mutex_lock (&gate);
   sampling_start (sampling, 0);
   sampling_run (sampling, now, &sample);
-  assert_string_equal (names (&sample), "fast lane_facts");
+  assert_string_equal (names (&sample), "fast worker_facts");
   assert_string_equal (sample.tables[1]->error, "timed out");
   sampling_run (sampling, now += 10 * MS, &sample);
   assert_string_equal (names (&sample), "fast");
@@ -420,7 +448,7 @@ test_late_facts (void **state)
   do
     sampling_run (sampling, now += 10 * MS, &sample);
   while (sample.count == 1 && clock_monotonic () < end);
-  assert_string_equal (names (&sample), "fast lane_facts");
+  assert_string_equal (names (&sample), "fast worker_facts");
   assert_int_equal (calls (&sample, 1), 1);
   assert_string_equal (sample.tables[1]->error, "");
   sampling_run (sampling, now += 10 * MS, &sample);
@@ -432,7 +460,7 @@ test_late_facts (void **state)
 static void
 test_lane_that_will_not_block (void **state)
 {
-  const struct sampler *samplers_[] = { &fast, &in_lane, &lane_facts };
+  const struct sampler *samplers_[] = { &fast, &in_worker, &worker_facts };
   const int64_t periods[] = { 1, 1, 1 };
   struct sampling *sampling = sampling_create (samplers_, periods, 3, &context);
   struct sample sample;
@@ -441,7 +469,7 @@ test_lane_that_will_not_block (void **state)
   may_block = false;
   sampling_start (sampling, 0);
   sampling_run (sampling, 1, &sample);
-  assert_string_equal (names (&sample), "fast lane lane_facts");
+  assert_string_equal (names (&sample), "fast worker worker_facts");
   assert_string_equal (sample.tables[1]->error, "");
   assert_string_equal (sample.tables[2]->error, "");
   assert_int_equal (calls (&sample, 1), 1);
@@ -454,7 +482,7 @@ test_lane_that_will_not_block (void **state)
 static void
 test_all_is_closed (void **state)
 {
-  const struct sampler *samplers_[] = { &fast, &in_lane, &slow };
+  const struct sampler *samplers_[] = { &fast, &in_worker, &slow };
   const int64_t periods[] = { S, S, 0 };
 
   (void) state;
@@ -472,6 +500,7 @@ main (void)
     cmocka_unit_test (test_next_instant_elsewhere),
     cmocka_unit_test (test_instants_follow_each_other),
     cmocka_unit_test (test_groups_meet_at_common_multiples),
+    cmocka_unit_test (test_clock_is_set_before_the_first_sample),
     cmocka_unit_test (test_disabled_group),
     cmocka_unit_test (test_late_wake_does_not_burst),
     cmocka_unit_test (test_failure_is_told_in_the_table),

@@ -69,7 +69,7 @@ report (struct bench *bench)
 
 /* One node with one group of node values, each a whole number. */
 static void
-add_plain (struct bench *bench, const char *node, const struct group *group, const int64_t *values)
+add_values (struct bench *bench, const char *node, const struct group *group, const struct value *values)
 {
   struct schema *schema = schema_create (&group, 1);
   struct table table;
@@ -79,13 +79,20 @@ add_plain (struct bench *bench, const char *node, const struct group *group, con
   table_begin (&table);
   table.period_ns = NS_PER_S;
   for (size_t i = 0; i < group->metric_count; i++)
-    if (values[i] < 0)
-      table_set_int (&table, TABLE_NODE, i, values[i]);
-    else
-      table_set_uint (&table, TABLE_NODE, i, (uint64_t) values[i]);
+    *table_value (&table, TABLE_NODE, i) = values[i];
   combine_add (bench->combine, node, schema, &pair);
   table_free (&table);
   schema_destroy (schema);
+}
+
+static void
+add_plain (struct bench *bench, const char *node, const struct group *group, const int64_t *numbers)
+{
+  struct value values[SCHEMA_METRICS_MAX];
+
+  for (size_t i = 0; i < group->metric_count; i++)
+    values[i] = (struct value){ .type = numbers[i] < 0 ? VALUE_INT : VALUE_UINT, .as.i = numbers[i] };
+  add_values (bench, node, group, values);
 }
 
 /* ---- random nodes ---- */
@@ -424,6 +431,24 @@ test_percentiles (void **state)
     assert_true (look_is (level, "p95", cases[i].p95));
     assert_string_equal (level, look (report (bench), "plain/level")); /* written twice it says the same */
   }
+}
+
+/* Values are the same when they are the same number, not when their bits are. */
+static void
+test_percentiles_of_few_values (void **state)
+{
+  struct bench *bench = *state;
+  const struct value minus_one = { .type = VALUE_INT, .as.i = -1 }, most = { .type = VALUE_UINT, .as.u = UINT64_MAX };
+
+  for (int i = 0; i < 40; i++)
+    add_values (bench, "a", &level_group, &minus_one);
+  assert_true (look_is (look (report (bench), "plain/level"), "p95", "-1"));
+  for (int i = 0; i < 2; i++)
+    add_values (bench, "b", &level_group, &most);
+  assert_true (look_is (look (report (bench), "plain/level"), "p95", "-1"));
+  add_values (bench, "b", &level_group, &most);
+  assert_true (look_is (look (report (bench), "plain/level"), "p50", "-1"));
+  assert_true (look_is (look (report (bench), "plain/level"), "p95", "18446744073709551615"));
 }
 
 /* ---- rows, errors, periods ---- */
@@ -892,6 +917,7 @@ main (void)
     TEST (test_shared_rows),
     TEST (test_rows_of_two_versions),
     TEST (test_percentiles),
+    TEST (test_percentiles_of_few_values),
     TEST (test_groups),
     TEST (test_filter),
     TEST (test_conflicting_definitions),

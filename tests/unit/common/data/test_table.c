@@ -19,7 +19,7 @@
 
 static const struct metric metrics[] = {
   { "count", COUNTER, .help = "A counter." },
-  { "level", GAUGE, .help = "A gauge." },
+  { "level", GAUGE, .flags = METRIC_OF_NODE, .help = "A gauge." },
   { "state", TEXT, .unit = UNIT_NONE, .help = "A text." },
 };
 static const struct group group = { "things", "", "thing", "things", "", 0, "Things.", GROUP_METRICS (metrics) };
@@ -390,7 +390,7 @@ test_complaints (void **state)
   for (int i = 0; i < 11; i++)
     table_complain (&table, "/proc/c: absent");
   assert_string_equal (table.error, "/proc/a: cut short (and 12 more)");
-  table_set_uint (&table, TABLE_NODE, 0, 1);
+  table_set_uint (&table, TABLE_NODE, 1, 1);
   assert_true (table_is_comparable (&table));
   table_begin (&table);
   assert_string_equal (table.error, "");

@@ -7,9 +7,11 @@
 
 #include <cmocka.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/link/link_private.h"
@@ -128,7 +130,7 @@ share (const struct stage *stage, int user)
 static struct link_user *
 owner (const struct stage *stage, int i)
 {
-  return stage->link.connections.at[stage->fds[i]].user;
+  return stage->link.connections.at[stage->fds[i]].connection->user;
 }
 
 /* The peer reads its end. */
@@ -358,7 +360,7 @@ test_ends_that_are_told_early (void **state)
   link_connection_began (&stage->link, LINK_CONTROL, fd); /* it has ended, and another one has its descriptor */
   link_connection_ended (&stage->link, LINK_DATA, fd);
   assert_int_equal (stage->link.connections.count, 1);
-  assert_int_equal (stage->link.connections.at[fd].channel, LINK_CONTROL);
+  assert_int_equal (stage->link.connections.at[fd].connection->channel, LINK_CONTROL);
   link_connection_ended (&stage->link, LINK_CONTROL, fd);
   assert_int_equal (stage->link.connections.count, 0);
   begins (stage, 1, 1);
@@ -407,6 +409,135 @@ test_descriptor_of_another (void **state)
   assert_true (link_connections_tidy (&stage->link, now_ns) > now_ns);
   assert_int_equal (stage->link.tally.connections_ended, 1);
   assert_false (is_ended (stage, 1));
+}
+
+/* ---- turns ---- */
+
+/* As libzmq's threads see it, when the peer has said something. */
+static bool
+goes_on (const struct stage *stage, int i)
+{
+  struct pollfd item = { stage->fds[i], POLLIN, 0 };
+
+  return poll (&item, 1, 0) == 1;
+}
+
+/* A connection whose peer speaks at once; only so many handshakes go on. */
+static void
+speaks (struct stage *stage, int i, uint32_t host)
+{
+  begins (stage, i, host);
+  assert_int_equal (send (stage->peers[i], "hello", 5, 0), 5);
+}
+
+static void
+assert_go_on (const struct stage *stage, const char *expected)
+{
+  for (int i = 0; expected[i]; i++)
+    if (goes_on (stage, i) != (expected[i] == '+'))
+      fail_msg ("connection %d goes on: %d", i, goes_on (stage, i));
+}
+
+/* When one is over the next goes on, of each address in turn, and nothing of what was said is lost. */
+static void
+test_handshakes_wait (void **state)
+{
+  struct stage *stage = *state;
+  char said[6] = "";
+
+  stage->link.connections.shaking_max = 3;
+  for (int i = 0; i < 7; i++)
+    speaks (stage, i, 1);
+  for (int i = 7; i < 9; i++)
+    speaks (stage, i, 2);
+  assert_go_on (stage, "+++------");
+  admit (stage, 0, "127.0.0.1"); /* that is 0 */
+  assert_go_on (stage, "++++-----");
+  link_connection_refused (&stage->link, LINK_DATA, "127.0.0.1"); /* 1 */
+  assert_go_on (stage, "++++---+-");
+  ends (stage, 2);
+  assert_go_on (stage, "++");
+  assert_true (goes_on (stage, 3) && goes_on (stage, 4) && goes_on (stage, 7));
+  assert_false (goes_on (stage, 5) || goes_on (stage, 8));
+  link_connection_refused (&stage->link, LINK_DATA, "127.0.0.2"); /* 7 */
+  assert_true (goes_on (stage, 8));
+  assert_int_equal (recv (stage->fds[8], said, 5, MSG_DONTWAIT), 5);
+  assert_string_equal (said, "hello");
+  assert_int_equal (stage->link.connections.shaking_count, 3);
+}
+
+/* Those that take long wait too, while others do, and come to their turn again. */
+static void
+test_turns_end (void **state)
+{
+  struct stage *stage = *state;
+
+  stage->link.connections.shaking_max = 2;
+  for (int i = 0; i < 4; i++) {
+    speaks (stage, i, 1);
+    now_ns += S / 4;
+  }
+  speaks (stage, 4, 2);
+  assert_go_on (stage, "++---");
+  assert_true (link_connections_tidy (&stage->link, now_ns) == 1002 * S);
+  now_ns = 1002 * S;
+  assert_true (link_connections_tidy (&stage->link, now_ns) == 1002 * S + S / 4);
+  assert_go_on (stage, "-++--");
+  now_ns = 1003 * S;
+  assert_true (link_connections_tidy (&stage->link, now_ns) == 1004 * S);
+  assert_go_on (stage, "--+-+");
+  now_ns = 1010 * S;
+  for (int i = 0; i < 4; i++)
+    ends (stage, i);
+  assert_int_equal (stage->link.connections.shaking_count, 1);
+  assert_true (link_connections_tidy (&stage->link, now_ns) > now_ns + S); /* nobody waits: it is as it was */
+  assert_true (goes_on (stage, 4));
+}
+
+/* One that is paused is taken for the one that was admitted, or is the one that speaks: it is read. */
+static void
+test_paused_ones_are_read (void **state)
+{
+  struct stage *stage = *state;
+  uint64_t serial;
+
+  stage->link.connections.shaking_max = 1;
+  speaks (stage, 0, 1);
+  speaks (stage, 1, 2);
+  speaks (stage, 2, 1);
+  assert_go_on (stage, "+--");
+  assert_int_not_equal (admit (stage, 1, "127.0.0.2"), 0); /* its turn ended while it was asked about */
+  assert_go_on (stage, "++-");
+  serial = admit (stage, 0, "127.0.0.1"); /* that is 2, laid to 0 */
+  assert_go_on (stage, "+++");
+  speaks (stage, 3, 1);
+  assert_false (goes_on (stage, 3));
+  says (stage, 3, 0, serial + 1);
+  assert_true (goes_on (stage, 3));
+}
+
+/* 200,000 connections without descriptors, of which those that were refused are not closed: each costs the same. */
+static void
+test_no_walks (void **state)
+{
+  enum { FIRST = 1000, MANY = 200000 };
+  struct stage *stage = *state;
+  clock_t begun = clock ();
+
+  for (int fd = FIRST; fd < FIRST + MANY; fd++) {
+    link_connection_began (&stage->link, LINK_DATA, fd);
+    link_connection_refused (&stage->link, LINK_DATA, "::");
+  }
+  for (int i = 0; i < LINK_KEY_CONNECTIONS; i++) {
+    link_connection_began (&stage->link, LINK_DATA, FIRST + MANY + i);
+    assert_int_not_equal (admit (stage, 0, "::"), 0);
+  }
+  for (int fd = FIRST; fd < FIRST + MANY; fd++) {
+    link_connection_began (&stage->link, LINK_CONTROL, fd);
+    link_connection_ended (&stage->link, LINK_CONTROL, fd);
+  }
+  assert_in_range ((clock () - begun) / CLOCKS_PER_SEC, 0, 9);
+  assert_int_equal (stage->link.connections.count, LINK_KEY_CONNECTIONS);
 }
 
 /* ---- the count of handshakes that failed ---- */
@@ -474,10 +605,22 @@ main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
   const struct CMUnitTest tests[] = {
-    TEST (test_share_of_a_key),           TEST (test_silent_ones_make_room),  TEST (test_mistaken_owners_are_mended),
-    TEST (test_addresses_tell),           TEST (test_messages_of_before),     TEST (test_nobodys_are_ended),
-    TEST (test_hidden_ones_count),        TEST (test_refused_among_admitted), TEST (test_adopted_ones_count),
-    TEST (test_ends_that_are_told_early), TEST (test_bound_of_all),           TEST (test_descriptor_of_another),
+    TEST (test_share_of_a_key),
+    TEST (test_silent_ones_make_room),
+    TEST (test_mistaken_owners_are_mended),
+    TEST (test_addresses_tell),
+    TEST (test_messages_of_before),
+    TEST (test_nobodys_are_ended),
+    TEST (test_hidden_ones_count),
+    TEST (test_refused_among_admitted),
+    TEST (test_adopted_ones_count),
+    TEST (test_ends_that_are_told_early),
+    TEST (test_bound_of_all),
+    TEST (test_descriptor_of_another),
+    TEST (test_handshakes_wait),
+    TEST (test_turns_end),
+    TEST (test_paused_ones_are_read),
+    TEST (test_no_walks),
     TEST (test_failures_in_any_order),
   };
 

@@ -1,8 +1,8 @@
 /* What each job has used so far, in a small mapped file, so that an agent that is killed or restarted goes on where it
  * was. An entry is written in two copies by turns, each with a checksum, so that a kill at any moment leaves one whole.
  * An entry stays when its job's last process has ended, in case the job goes on; the oldest of these make room. */
-#ifndef SYNOP_AGENT_JOB_BOOK_H
-#define SYNOP_AGENT_JOB_BOOK_H
+#ifndef SYNOP_AGENT_JOB_ACCOUNTING_H
+#define SYNOP_AGENT_JOB_ACCOUNTING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,9 +12,9 @@
 #include "agent/job/job_process.h"
 #include "synop/error.h"
 
-#define JOBS_MAX 1024             /* jobs at a time */
-#define JOB_BOOK_ENTRIES 1280     /* with those that have ended */
-#define JOB_BOOK_KEPT_S (60 * 60) /* after the end */
+#define JOBS_MAX 1024                   /* jobs at a time */
+#define JOB_ACCOUNTING_ENTRIES 1280     /* with those that have ended */
+#define JOB_ACCOUNTING_KEPT_S (60 * 60) /* after the end */
 
 enum job_flow { /* totals that a cgroup counts */
                 FLOW_USER,
@@ -41,19 +41,20 @@ struct job_totals {
   uint64_t updated;   /* clock ticks since the machine was started */
 };
 
-struct job_book;
+struct job_accounting;
 /* `path` "": in memory. `now_s`: seconds since the machine was started. Never fails: where it cannot be a file,
  * `warning` says why and it is in memory; it is "" when all is well. `boot` tells one start of the machine from another:
  * what an earlier one counted is void. */
-struct job_book *job_book_create (const char *path, const char *boot, uint64_t now_s, struct error *warning);
-void job_book_destroy (struct job_book *book);
+struct job_accounting *job_accounting_create (const char *path, const char *boot, uint64_t now_s,
+                                              struct error *warning);
+void job_accounting_destroy (struct job_accounting *accounting);
 
 /* The entry of that job, with what it has used so far in `totals`; with zeros when there was none, when it was another
- * user's, or when it ended more than JOB_BOOK_KEPT_S ago. SIZE_MAX: JOB_BOOK_ENTRIES jobs are alive. */
-size_t job_book_take (struct job_book *book, const char *label, uint32_t uid, uint64_t now_s,
-                      struct job_totals *totals);
-void job_book_write (struct job_book *book, size_t entry, const struct job_totals *totals);
+ * user's, or when it ended more than JOB_ACCOUNTING_KEPT_S ago. SIZE_MAX: JOB_ACCOUNTING_ENTRIES jobs are alive. */
+size_t job_accounting_take (struct job_accounting *accounting, const char *label, uint32_t uid, uint64_t now_s,
+                            struct job_totals *totals);
+void job_accounting_write (struct job_accounting *accounting, size_t entry, const struct job_totals *totals);
 /* The job has ended; its entry is kept for a while. */
-void job_book_give_back (struct job_book *book, size_t entry, uint64_t now_s);
+void job_accounting_give_back (struct job_accounting *accounting, size_t entry, uint64_t now_s);
 
 #endif

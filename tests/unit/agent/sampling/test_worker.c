@@ -1,4 +1,4 @@
-/* Lanes: a sampler that hangs costs its own values and nothing else, and one that will not costs no thread. No test
+/* Workers: a sampler that hangs costs its own values and nothing else, and one that will not costs no thread. No test
  * waits for time to pass, but for the short deadlines that a hanging sampler has to miss. */
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "agent/sampling/lane.h"
+#include "agent/sampling/worker.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -20,7 +20,7 @@
 static const struct metric metrics[] = { { "number", GAUGE, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .help = "N." } };
 static const struct group group = { .name = "played", .section = "system_data", GROUP_METRICS (metrics) };
 
-/* A sampler that counts its samples, and waits while its gate is closed. Shared by the test and the lane, which may
+/* A sampler that counts its samples, and waits while its gate is closed. Shared by the test and the worker, which may
  * live longer than the test: the last one frees it. */
 struct gate {
   pthread_mutex_t lock;
@@ -128,7 +128,7 @@ static const struct sampler played = {
 
 struct fixture {
   struct gate *gate;
-  struct lane *lane;
+  struct worker *worker;
   struct table table;
 };
 
@@ -137,7 +137,7 @@ fixture_make (void)
 {
   struct fixture fixture = { .gate = gate_create () };
 
-  fixture.lane = lane_create (&played, fixture.gate);
+  fixture.worker = worker_create (&played, fixture.gate);
   table_init (&fixture.table, &group);
   fixture.table.period_ns = 7;
   return fixture;
@@ -146,7 +146,7 @@ fixture_make (void)
 static void
 fixture_free (struct fixture *fixture)
 {
-  lane_destroy (fixture->lane);
+  worker_destroy (fixture->worker);
   table_free (&fixture->table);
   gate_free_after_close (fixture->gate);
 }
@@ -167,8 +167,8 @@ test_samples_in_one_thread_of_its_own (void **state)
 
   (void) state;
   for (unsigned i = 1; i <= 3; i++) {
-    lane_begin (f.lane);
-    assert_true (lane_collect (f.lane, &f.table, FOR_EVER));
+    worker_begin (f.worker);
+    assert_true (worker_collect (f.worker, &f.table, FOR_EVER));
     assert_string_equal (f.table.error, "");
     assert_number (&f.table, i);
     assert_int_equal (f.table.period_ns, 7);
@@ -189,19 +189,19 @@ test_sample_that_will_not_block_is_taken_at_once (void **state)
   (void) state;
   f.gate->prompt = true;
   for (unsigned i = 1; i <= 3; i++) {
-    lane_begin (f.lane);
+    worker_begin (f.worker);
     assert_int_equal (f.gate->entered, i); /* no lock: no other thread is there */
     assert_true (pthread_equal (f.gate->thread, pthread_self ()));
-    assert_true (lane_collect (f.lane, &f.table, 0));
+    assert_true (worker_collect (f.worker, &f.table, 0));
     assert_string_equal (f.table.error, "");
     assert_number (&f.table, i);
     assert_int_equal (f.table.period_ns, 7);
     assert_int_equal (f.gate->asked, i);
   }
-  assert_false (lane_collect (f.lane, &f.table, FOR_EVER));
+  assert_false (worker_collect (f.worker, &f.table, FOR_EVER));
   f.gate->fails = true;
-  lane_begin (f.lane);
-  assert_true (lane_collect (f.lane, &f.table, 0));
+  worker_begin (f.worker);
+  assert_true (worker_collect (f.worker, &f.table, 0));
   assert_string_not_equal (f.table.error, "");
   fixture_free (&f);
 }
@@ -216,8 +216,8 @@ test_thread_and_caller_take_turns (void **state)
   (void) state;
   for (unsigned i = 1; i <= 40; i++) {
     f.gate->prompt = i % 4 < 2;
-    lane_begin (f.lane);
-    assert_true (lane_collect (f.lane, &f.table, FOR_EVER));
+    worker_begin (f.worker);
+    assert_true (worker_collect (f.worker, &f.table, FOR_EVER));
     assert_number (&f.table, i);
     if (i == 2)
       thread = f.gate->thread;
@@ -237,23 +237,23 @@ test_not_asked_while_a_sample_is_under_way (void **state)
 
   (void) state;
   gate_set (f.gate, true);
-  lane_begin (f.lane);
+  worker_begin (f.worker);
   gate_wait_entered (f.gate, 1);
   f.gate->prompt = true;
   for (int i = 0; i < 3; i++) {
-    lane_begin (f.lane);
-    assert_false (lane_collect (f.lane, &f.table, SHORT));
+    worker_begin (f.worker);
+    assert_false (worker_collect (f.worker, &f.table, SHORT));
     assert_string_equal (f.table.error, "timed out");
   }
   assert_int_equal (f.gate->asked, 1);
   assert_int_equal (gate_entered (f.gate), 1);
 
   gate_set (f.gate, false);
-  while (!lane_collect (f.lane, &f.table, SHORT))
+  while (!worker_collect (f.worker, &f.table, SHORT))
     ;
   assert_number (&f.table, 1);
-  lane_begin (f.lane);
-  assert_true (lane_collect (f.lane, &f.table, 0));
+  worker_begin (f.worker);
+  assert_true (worker_collect (f.worker, &f.table, 0));
   assert_number (&f.table, 2);
   assert_true (pthread_equal (f.gate->thread, pthread_self ()));
   fixture_free (&f);
@@ -266,8 +266,8 @@ test_failure_without_words_gets_some (void **state)
 
   (void) state;
   f.gate->fails = true;
-  lane_begin (f.lane);
-  assert_true (lane_collect (f.lane, &f.table, FOR_EVER));
+  worker_begin (f.worker);
+  assert_true (worker_collect (f.worker, &f.table, FOR_EVER));
   assert_string_not_equal (f.table.error, "");
   fixture_free (&f);
 }
@@ -280,27 +280,27 @@ test_hang_times_out_once_and_heals (void **state)
 
   (void) state;
   gate_set (f.gate, true);
-  lane_begin (f.lane);
-  assert_false (lane_collect (f.lane, &f.table, SHORT));
+  worker_begin (f.worker);
+  assert_false (worker_collect (f.worker, &f.table, SHORT));
   assert_string_equal (f.table.error, "timed out");
   assert_int_equal (table_get (&f.table, TABLE_NODE, 0)->type, VALUE_MISSING);
   assert_int_equal (f.table.period_ns, 7);
 
   /* It hangs on: nobody waits for it again, and no second sample is begun. */
   before = clock_monotonic ();
-  lane_begin (f.lane);
-  assert_false (lane_collect (f.lane, &f.table, before + 60 * NS_PER_S));
+  worker_begin (f.worker);
+  assert_false (worker_collect (f.worker, &f.table, before + 60 * NS_PER_S));
   assert_true (clock_monotonic () - before < 30 * NS_PER_S);
   gate_wait_entered (f.gate, 1);
   assert_int_equal (gate_entered (f.gate), 1);
 
   gate_set (f.gate, false);
-  while (!lane_collect (f.lane, &f.table, SHORT)) /* the late one is not lost */
+  while (!worker_collect (f.worker, &f.table, SHORT)) /* the late one is not lost */
     ;
   assert_number (&f.table, 1);
   assert_string_equal (f.table.error, "");
-  lane_begin (f.lane);
-  assert_true (lane_collect (f.lane, &f.table, FOR_EVER));
+  worker_begin (f.worker);
+  assert_true (worker_collect (f.worker, &f.table, FOR_EVER));
   assert_number (&f.table, 2);
   fixture_free (&f);
 }
@@ -315,10 +315,10 @@ test_slow_one_gives_the_older_sample (void **state)
   f.gate->passes = 1;
   gate_set (f.gate, true);
   while (gate_entered (f.gate) < 2)
-    lane_begin (f.lane);
-  assert_true (lane_collect (f.lane, &f.table, SHORT));
+    worker_begin (f.worker);
+  assert_true (worker_collect (f.worker, &f.table, SHORT));
   assert_number (&f.table, 1);
-  assert_false (lane_collect (f.lane, &f.table, SHORT));
+  assert_false (worker_collect (f.worker, &f.table, SHORT));
   gate_set (f.gate, false);
   fixture_free (&f);
 }
@@ -330,7 +330,7 @@ test_destroy_never_used (void **state)
 
   (void) state;
   fixture_free (&f);
-  lane_destroy (NULL);
+  worker_destroy (NULL);
 }
 
 static void
@@ -339,7 +339,7 @@ test_collect_without_begin (void **state)
   struct fixture f = fixture_make ();
 
   (void) state;
-  assert_false (lane_collect (f.lane, &f.table, FOR_EVER));
+  assert_false (worker_collect (f.worker, &f.table, FOR_EVER));
   fixture_free (&f);
 }
 
@@ -350,9 +350,9 @@ test_destroy_leaves_a_hung_thread_alone (void **state)
 
   (void) state;
   gate_set (f.gate, true);
-  lane_begin (f.lane);
+  worker_begin (f.worker);
   gate_wait_entered (f.gate, 1);
-  lane_destroy (f.lane); /* returns although the sampler hangs */
+  worker_destroy (f.worker); /* returns although the sampler hangs */
   table_free (&f.table);
   gate_set (f.gate, false);
   gate_free_after_close (f.gate); /* its own thread closed it */

@@ -1,11 +1,11 @@
-/* See job_book.h. What the file holds, in the machine's own byte order:
+/* See job_accounting.h. What the file holds, in the machine's own byte order:
  *
  *   head      magic "synopJOB", version (4 bytes), size of a record (4), boot (40)
  *   records   from byte 4096 on, two for each entry: serial (8), seconds of the last end, 0 while it lives (8),
  *             label (136), totals, SipHash-2-4 of all before (8)
  *
  * Of an entry's two records the whole one with the higher serial counts; without one the entry is free. */
-#include "agent/job/job_book.h"
+#include "agent/job/job_accounting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ struct record {
   uint8_t sum[crypto_shorthash_BYTES];
 };
 
-#define BOOK_SIZE (RECORDS_AT + sizeof (struct record) * 2 * JOB_BOOK_ENTRIES)
+#define ACCOUNTING_SIZE (RECORDS_AT + sizeof (struct record) * 2 * JOB_ACCOUNTING_ENTRIES)
 
 struct place { /* what of an entry is looked at often, so that the mapped pages are not */
   uint32_t hash;
@@ -50,16 +50,16 @@ struct place { /* what of an entry is looked at often, so that the mapped pages 
   uint64_t serial, ended_s;
 };
 
-struct job_book {
+struct job_accounting {
   uint8_t *map;
   int fd; /* -1: memory */
-  struct place places[JOB_BOOK_ENTRIES];
+  struct place places[JOB_ACCOUNTING_ENTRIES];
 };
 
 static struct record *
-record_at (const struct job_book *book, size_t entry, uint64_t serial)
+record_at (const struct job_accounting *accounting, size_t entry, uint64_t serial)
 {
-  return (struct record *) (book->map + RECORDS_AT) + entry * 2 + serial % 2;
+  return (struct record *) (accounting->map + RECORDS_AT) + entry * 2 + serial % 2;
 }
 
 static void
@@ -99,15 +99,15 @@ record_is_sound (const struct record *record)
 /* Reads which entries there are. Jobs that lived then may go on; their hour begins now. With pread rather than through
  * the map, whose pages would count as this program's. */
 static void
-index_read (struct job_book *book, uint64_t now_s)
+index_read (struct job_accounting *accounting, uint64_t now_s)
 {
   struct record pair[2];
 
-  for (size_t i = 0; i < JOB_BOOK_ENTRIES; i++) {
-    struct place *place = &book->places[i];
+  for (size_t i = 0; i < JOB_ACCOUNTING_ENTRIES; i++) {
+    struct place *place = &accounting->places[i];
     off_t at = (off_t) (RECORDS_AT + i * sizeof pair);
 
-    if (pread (book->fd, pair, sizeof pair, at) != sizeof pair)
+    if (pread (accounting->fd, pair, sizeof pair, at) != sizeof pair)
       return;
     for (size_t copy = 0; copy < 2; copy++)
       if (pair[copy].serial % 2 == copy && pair[copy].serial > place->serial && record_is_sound (&pair[copy]))
@@ -136,7 +136,7 @@ open_locked (const char *path, struct stat *status, struct error *error)
   return -1;
 }
 
-enum verdict { BOOK_GOOD, BOOK_NEW, BOOK_STRANGE };
+enum verdict { ACCOUNTING_GOOD, ACCOUNTING_NEW, ACCOUNTING_STRANGE };
 
 static enum verdict
 look_at_head (int fd, const struct stat *status, const char *boot)
@@ -144,15 +144,15 @@ look_at_head (int fd, const struct stat *status, const char *boot)
   struct head head = { .version = 0 };
 
   if (status->st_size == 0)
-    return BOOK_NEW;
+    return ACCOUNTING_NEW;
   if (pread (fd, &head, sizeof head, 0) != sizeof head)
-    return BOOK_STRANGE;
+    return ACCOUNTING_STRANGE;
   if (sodium_is_zero ((const uint8_t *) &head, sizeof head)) /* killed before it had written the head */
-    return BOOK_NEW;
+    return ACCOUNTING_NEW;
   if (memcmp (head.magic, magic, sizeof magic) != 0 || head.version != VERSION ||
-      head.record_size != sizeof (struct record) || status->st_size != (off_t) BOOK_SIZE)
-    return BOOK_STRANGE;
-  return strncmp (head.boot, boot, sizeof head.boot - 1) == 0 ? BOOK_GOOD : BOOK_NEW;
+      head.record_size != sizeof (struct record) || status->st_size != (off_t) ACCOUNTING_SIZE)
+    return ACCOUNTING_STRANGE;
+  return strncmp (head.boot, boot, sizeof head.boot - 1) == 0 ? ACCOUNTING_GOOD : ACCOUNTING_NEW;
 }
 
 /* A file that is not understood is kept beside, and a new one begun. */
@@ -164,7 +164,7 @@ set_aside (const char *path, int fd, struct stat *status, struct error *warning)
 
   close (fd);
   if (rc < 0)
-    fd = error_set (warning, "%s is no book of this agent's jobs: %s; remove it or set [jobs] book", path,
+    fd = error_set (warning, "%s is no accounting file of this agent's jobs: %s; remove it or set [jobs] book", path,
                     strerror (errno));
   else {
     fd = open_locked (path, status, warning);
@@ -177,87 +177,88 @@ set_aside (const char *path, int fd, struct stat *status, struct error *warning)
 
 /* All of its place on the disk is taken now: a mapped page that finds none later would end the agent. */
 static int
-map_file (struct job_book *book, const char *path, struct error *warning)
+map_file (struct job_accounting *accounting, const char *path, struct error *warning)
 {
   int result;
 
   do
-    result = posix_fallocate (book->fd, 0, BOOK_SIZE);
+    result = posix_fallocate (accounting->fd, 0, ACCOUNTING_SIZE);
   while (result == EINTR);
   if (result != 0)
     return error_set (warning, "%s: %s; it needs %zu bytes: make room or set [jobs] book", path, strerror (result),
-                      (size_t) BOOK_SIZE);
-  book->map = mmap (NULL, BOOK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, book->fd, 0);
-  if (book->map != MAP_FAILED)
+                      (size_t) ACCOUNTING_SIZE);
+  accounting->map = mmap (NULL, ACCOUNTING_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, accounting->fd, 0);
+  if (accounting->map != MAP_FAILED)
     return 0;
-  book->map = NULL;
+  accounting->map = NULL;
   return error_set (warning, "%s: %s; set [jobs] book", path, strerror (errno));
 }
 
 static int
-open_file (struct job_book *book, const char *path, const char *boot, uint64_t now_s, struct error *warning)
+open_file (struct job_accounting *accounting, const char *path, const char *boot, uint64_t now_s, struct error *warning)
 {
   struct head head = { .version = VERSION, .record_size = sizeof (struct record) };
   struct stat status;
   enum verdict verdict;
 
   file_folder_make (path, 0750);
-  book->fd = open_locked (path, &status, warning);
-  if (book->fd < 0)
+  accounting->fd = open_locked (path, &status, warning);
+  if (accounting->fd < 0)
     return -1;
-  verdict = look_at_head (book->fd, &status, boot);
-  if (verdict == BOOK_STRANGE && (book->fd = set_aside (path, book->fd, &status, warning)) < 0)
+  verdict = look_at_head (accounting->fd, &status, boot);
+  if (verdict == ACCOUNTING_STRANGE && (accounting->fd = set_aside (path, accounting->fd, &status, warning)) < 0)
     return -1;
-  if (verdict != BOOK_GOOD && ftruncate (book->fd, 0) < 0)
+  if (verdict != ACCOUNTING_GOOD && ftruncate (accounting->fd, 0) < 0)
     return error_set (warning, "%s: %s; set [jobs] book", path, strerror (errno));
-  if (map_file (book, path, warning) < 0)
+  if (map_file (accounting, path, warning) < 0)
     return -1;
-  if (verdict == BOOK_GOOD)
-    index_read (book, now_s);
+  if (verdict == ACCOUNTING_GOOD)
+    index_read (accounting, now_s);
   else {
     memcpy (head.magic, magic, sizeof magic);
     snprintf (head.boot, sizeof head.boot, "%s", boot);
-    memcpy (book->map, &head, sizeof head);
+    memcpy (accounting->map, &head, sizeof head);
   }
   return 0;
 }
 
-struct job_book *
-job_book_create (const char *path, const char *boot, uint64_t now_s, struct error *warning)
+struct job_accounting *
+job_accounting_create (const char *path, const char *boot, uint64_t now_s, struct error *warning)
 {
-  struct job_book *book = memory_new (1, sizeof *book);
+  struct job_accounting *accounting = memory_new (1, sizeof *accounting);
 
-  book->fd = -1;
+  accounting->fd = -1;
   warning->text[0] = 0;
-  if (path[0] && open_file (book, path, boot, now_s, warning) == 0)
-    return book;
-  file_close (&book->fd);
-  book->map = mmap (NULL, BOOK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (book->map == MAP_FAILED)
+  if (path[0] && open_file (accounting, path, boot, now_s, warning) == 0)
+    return accounting;
+  file_close (&accounting->fd);
+  accounting->map =
+      mmap (NULL, ACCOUNTING_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (accounting->map == MAP_FAILED)
     abort (); /* as memory_new does */
-  return book;
+  return accounting;
 }
 
 void
-job_book_destroy (struct job_book *book)
+job_accounting_destroy (struct job_accounting *accounting)
 {
-  if (!book)
+  if (!accounting)
     return;
-  munmap (book->map, BOOK_SIZE);
-  file_close (&book->fd);
-  free (book);
+  munmap (accounting->map, ACCOUNTING_SIZE);
+  file_close (&accounting->fd);
+  free (accounting);
 }
 
 /* ---- entries ---- */
 
 static void
-record_write (struct job_book *book, size_t entry, const struct record *from)
+record_write (struct job_accounting *accounting, size_t entry, const struct record *from)
 {
-  struct place *place = &book->places[entry];
+  struct place *place = &accounting->places[entry];
   struct record *record;
 
   place->serial++;
-  record = record_at (book, entry, place->serial);
+  record = record_at (accounting, entry, place->serial);
   memcpy (record->label, from->label, sizeof record->label);
   record->totals = from->totals;
   record->serial = place->serial;
@@ -266,15 +267,15 @@ record_write (struct job_book *book, size_t entry, const struct record *from)
 }
 
 static size_t
-find_known (const struct job_book *book, const char *label)
+find_known (const struct job_accounting *accounting, const char *label)
 {
   uint32_t hash = (uint32_t) hash_text (label);
 
-  for (size_t i = 0; i < JOB_BOOK_ENTRIES; i++) {
-    const struct place *place = &book->places[i];
+  for (size_t i = 0; i < JOB_ACCOUNTING_ENTRIES; i++) {
+    const struct place *place = &accounting->places[i];
 
     if (place->used && !place->alive && place->hash == hash &&
-        strcmp (record_at (book, i, place->serial)->label, label) == 0)
+        strcmp (record_at (accounting, i, place->serial)->label, label) == 0)
       return i;
   }
   return SIZE_MAX;
@@ -282,63 +283,65 @@ find_known (const struct job_book *book, const char *label)
 
 /* One that was never used, else the one whose job ended first. */
 static size_t
-find_free (const struct job_book *book)
+find_free (const struct job_accounting *accounting)
 {
   size_t best = SIZE_MAX;
 
-  for (size_t i = 0; i < JOB_BOOK_ENTRIES; i++) {
-    const struct place *place = &book->places[i];
+  for (size_t i = 0; i < JOB_ACCOUNTING_ENTRIES; i++) {
+    const struct place *place = &accounting->places[i];
 
     if (!place->used)
       return i;
-    if (!place->alive && (best == SIZE_MAX || place->ended_s < book->places[best].ended_s))
+    if (!place->alive && (best == SIZE_MAX || place->ended_s < accounting->places[best].ended_s))
       best = i;
   }
   return best;
 }
 
 size_t
-job_book_take (struct job_book *book, const char *label, uint32_t uid, uint64_t now_s, struct job_totals *totals)
+job_accounting_take (struct job_accounting *accounting, const char *label, uint32_t uid, uint64_t now_s,
+                     struct job_totals *totals)
 {
-  size_t entry = find_known (book, label);
+  size_t entry = find_known (accounting, label);
   bool fresh = entry == SIZE_MAX;
   struct record record = { .serial = 0 };
   struct place *place;
 
   if (fresh)
-    entry = find_free (book);
+    entry = find_free (accounting);
   if (entry == SIZE_MAX)
     return SIZE_MAX;
-  place = &book->places[entry];
-  if (!fresh && now_s <= place->ended_s + JOB_BOOK_KEPT_S && record_at (book, entry, place->serial)->totals.uid == uid)
-    record.totals = record_at (book, entry, place->serial)->totals;
+  place = &accounting->places[entry];
+  if (!fresh && now_s <= place->ended_s + JOB_ACCOUNTING_KEPT_S &&
+      record_at (accounting, entry, place->serial)->totals.uid == uid)
+    record.totals = record_at (accounting, entry, place->serial)->totals;
   record.totals.uid = uid;
   *totals = record.totals;
   snprintf (record.label, sizeof record.label, "%s", label);
   place->hash = (uint32_t) hash_text (label);
   place->used = place->alive = true;
   place->ended_s = 0;
-  record_write (book, entry, &record);
+  record_write (accounting, entry, &record);
   return entry;
 }
 
 void
-job_book_write (struct job_book *book, size_t entry, const struct job_totals *totals)
+job_accounting_write (struct job_accounting *accounting, size_t entry, const struct job_totals *totals)
 {
-  const struct record *now = record_at (book, entry, book->places[entry].serial);
+  const struct record *now = record_at (accounting, entry, accounting->places[entry].serial);
   struct record record;
 
   memcpy (record.label, now->label, sizeof record.label);
   record.totals = *totals;
-  record_write (book, entry, &record);
+  record_write (accounting, entry, &record);
 }
 
 void
-job_book_give_back (struct job_book *book, size_t entry, uint64_t now_s)
+job_accounting_give_back (struct job_accounting *accounting, size_t entry, uint64_t now_s)
 {
-  struct record record = *record_at (book, entry, book->places[entry].serial);
+  struct record record = *record_at (accounting, entry, accounting->places[entry].serial);
 
-  book->places[entry].alive = false;
-  book->places[entry].ended_s = now_s;
-  record_write (book, entry, &record);
+  accounting->places[entry].alive = false;
+  accounting->places[entry].ended_s = now_s;
+  record_write (accounting, entry, &record);
 }
