@@ -98,6 +98,19 @@ void table_free (struct table *table);
 void table_begin (struct table *table);
 size_t table_bytes (const struct table *table); /* memory that it holds */
 
+/* For a table that will be used soon, and was not for long: its memory comes nearer while other work is done. It may be
+ * one that is all zeros. */
+static inline void
+table_expect (const struct table *table)
+{
+  __builtin_prefetch (&table->names);
+  __builtin_prefetch (table->error);
+  __builtin_prefetch (table->node);
+  __builtin_prefetch (table->cells);
+  __builtin_prefetch (table->labels);
+  __builtin_prefetch (table->names.data);
+}
+
 /* Says in `error` why a value is missing: what is wrong, and with which file. The first complaint of a sample stays; of
  * those after it their number is told: "... (and 3 more)". Returns -1. */
 int table_complain (struct table *table, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
