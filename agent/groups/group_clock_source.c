@@ -53,23 +53,52 @@ time_zone_set (struct table *table)
   table_set_int (table, TABLE_NODE, TIME_ZONE_OFFSET, here.tm_gmtoff);
 }
 
+static bool
+is_word (struct scan word, const char *text)
+{
+  return scan_length (&word) == strlen (text) && memcmp (word.at, text, strlen (text)) == 0;
+}
+
+static bool
+has_word (struct scan list, const char *text)
+{
+  struct scan word;
+
+  while (scan_word (&list, &word))
+    if (is_word (word, text))
+      return true;
+  return false;
+}
+
+/* The kernel's list has the one in use. */
+static void
+sources_set (struct table *table, const char *root)
+{
+  char current[64], all[512];
+  bool has_current = fact_text (current, sizeof current, root, FOLDER "/current_clocksource");
+  bool has_all = fact_text (all, sizeof all, root, FOLDER "/available_clocksource");
+  struct scan list = scan_over (all, strlen (all)), word;
+
+  if (!has_current && !has_all)
+    return;
+  if (!has_word (list, current)) {
+    table_complain (table, "%s" FOLDER ": \"%s\" is not in \"%.60s\"", root, current, all);
+    return;
+  }
+  while (scan_word (&list, &word)) {
+    const char *state = is_word (word, current) ? "current" : "available";
+    size_t row = table_add_row (table, word.at, scan_length (&word));
+    if (row != SIZE_MAX)
+      table_set_text (table, row, STATE, state, strlen (state));
+  }
+}
+
 static int
 clock_source_sample (void *context, struct table *table)
 {
   const char *root = context;
-  char current[64], all[512];
-  struct scan rest, word;
 
-  fact_text (current, sizeof current, root, FOLDER "/current_clocksource");
-  fact_text (all, sizeof all, root, FOLDER "/available_clocksource");
-  rest = scan_over (all, strlen (all));
-  while (scan_word (&rest, &word)) {
-    size_t row = table_add_row (table, word.at, scan_length (&word));
-    bool is_current = strlen (current) == scan_length (&word) && memcmp (current, word.at, scan_length (&word)) == 0;
-    if (row != SIZE_MAX && current[0])
-      table_set_text (table, row, STATE, is_current ? "current" : "available",
-                      strlen (is_current ? "current" : "available"));
-  }
+  sources_set (table, root);
   if (root[0] == '\0')
     time_zone_set (table);
   return 0;

@@ -8,7 +8,8 @@
 
 static const struct metric metrics[] = {
   { "type", TEXT, UNIT_NONE, FOLD_NONE, .source = "type", .help = "What it is: Processor, Fan, intel_powerclamp." },
-  { "state", GAUGE, UNIT_COUNT, FOLD_MAX, .source = "cur_state", .help = "How hard it cools; 0: not at all." },
+  { "state", GAUGE, UNIT_COUNT, FOLD_MAX, .source = "cur_state", .bound = { .most = 0x1p53, .negative = true },
+    .help = "How hard it cools; 0: not at all; -1: not known." },
   { "state_max", GAUGE, UNIT_COUNT, FOLD_NONE, .source = "max_state", .help = "How hard it can." },
 };
 

@@ -53,7 +53,7 @@ static const struct metric metrics[] = {
   SOCKETS ("raw6_in_use", "?RAW6:inuse", "Raw sockets over IPv6 that are in use."),
   SOCKETS ("fragment6_queues", "?FRAG6:inuse", "IPv6 packets that are being put together from fragments."),
   { "fragment6_memory", GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .source = "?FRAG6:memory",
-    .help = "Memory of those fragments." },
+    .help = "Memory of those fragments of IPv6." },
 };
 
 static const struct group group = {
