@@ -10,21 +10,32 @@
 #define SAMPLERS(ADD) \
   ADD (cpu_usage) \
   ADD (cpu_frequency) \
+  ADD (cpu_scaling) \
   ADD (thermal) \
   ADD (hwmon) \
+  ADD (cooling_device) \
+  ADD (power_supply) \
   ADD (memory_info) \
+  ADD (edac) \
   ADD (vm) \
   ADD (load) \
   ADD (schedstat) \
   ADD (kernel) \
   ADD (timex) \
+  ADD (clock_source) \
   ADD (pressure) \
   ADD (disk_io) \
+  ADD (md) \
+  ADD (nvme_info) \
   ADD (filesystem) \
   ADD (network) \
+  ADD (interfaces) \
+  ADD (bonding) \
   ADD (sockets) \
   ADD (softnet) \
+  ADD (conntrack) \
   ADD (infiniband) \
+  ADD (infiniband_info) \
   ADD (gpu) \
   ADD (gpu_info) \
   ADD (gpu_nvlink) \
