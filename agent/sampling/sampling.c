@@ -29,6 +29,7 @@ struct slot {
   int64_t period_ns, due_ns;
   bool due;          /* in the sample that is being taken */
   bool asked;        /* GROUP_ONCE: to be sampled */
+  bool sampled;      /* at least once */
   bool awaited;      /* GROUP_ONCE in a lane: asked for and not yet there */
   bool waits;        /* GROUP_ONCE in a lane: to be begun as soon as may be */
   bool worked;       /* at least once */
@@ -308,18 +309,22 @@ slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
     slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 2 - 1, slot->period_ns);
 }
 
+/* The first sample has all groups, those of longer periods too. */
 void
 sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock)
 {
+  int64_t shortest_ns = sampling_shortest_period (sampling);
+
   sampling->clock = *clock;
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
+    int64_t period_ns = slot->sampled ? slot->period_ns : shortest_ns;
 
     if (slot->due_ns == INT64_MAX)
       continue;
     /* The instant nearest to the one that was planned: a mapping that became a little better moves it by microseconds,
      * and must not make it go by, even if that means that it was a moment ago. */
-    slot->due_ns = sampling_next_instant (clock, slot->due_ns - slot->period_ns / 2, slot->period_ns);
+    slot->due_ns = sampling_next_instant (clock, slot->due_ns - period_ns / 2, period_ns);
   }
 }
 
@@ -353,6 +358,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
       slot_collect (slot, now_ns);
     if (!slot->due)
       continue;
+    slot->sampled = true;
     slot_tell (sampling, slot);
     slot_check (slot, now_ns, now_ns + (clock_monotonic () - began_ns));
     slot->table.monotonic_ns = now_ns;
