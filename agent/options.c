@@ -95,7 +95,8 @@ static const struct option option_table[] = {
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .reload = RELOAD_SAMPLING,
     .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h", .reload = RELOAD_SAMPLING,
-    .help = "How often the group is sampled. Without it: as [agent] period; hwmon at most every 10 s." },
+    .help = "How often the group is sampled. Without it: as [agent] period; what changes seldom at most every 10 s, or "
+            "once a minute (docs/metrics.md)." },
 };
 
 /* ---- life ---- */

@@ -29,7 +29,7 @@ static const struct group group = {
   .rows_name = "bonds",
   .fold_name = "total",
   .flags = GROUP_ROWS,
-  .help = "Network interfaces that are made of several (bonds), and how many of those have a link.",
+  .help = "Network interfaces that are made of several (bonds), and how many of those have a link. At most every 10 s.",
   GROUP_METRICS (metrics),
 };
 

@@ -29,7 +29,7 @@ static const struct group group = {
   .row = "source",
   .rows_name = "sources",
   .fold_name = "",
-  .help = "What the kernel reads its time from, and the time zone.",
+  .help = "What the kernel reads its time from, and the time zone. At most every 10 s.",
   GROUP_METRICS (metrics),
 };
 

@@ -35,7 +35,7 @@ static const struct group group = {
   .row = "",
   .rows_name = "",
   .fold_name = "",
-  .help = "What became of connections that the firewall tracks.",
+  .help = "What became of connections that the firewall tracks. At most every 10 s.",
   GROUP_METRICS (metrics),
 };
 

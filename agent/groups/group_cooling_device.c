@@ -20,7 +20,7 @@ static const struct group group = {
   .rows_name = "devices",
   .fold_name = "highest",
   .flags = GROUP_ROWS,
-  .help = "What the kernel cools the machine with, fans and slower CPUs, and how hard.",
+  .help = "What the kernel cools the machine with, fans and slower CPUs, and how hard. At most every 10 s.",
   GROUP_METRICS (metrics),
 };
 

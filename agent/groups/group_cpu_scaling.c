@@ -27,7 +27,7 @@ static const struct group group = {
   .row = "CPU",
   .rows_name = "cpus",
   .fold_name = "average",
-  .help = "Between which frequencies each CPU may run, and who chooses.",
+  .help = "Between which frequencies each CPU may run, and who chooses. At most once a minute.",
   GROUP_METRICS (metrics),
   .left_out = "CPUs that are offline.",
 };

@@ -25,7 +25,7 @@ static const struct group group = {
   .rows_name = "controllers",
   .fold_name = "total",
   .flags = GROUP_ROWS,
-  .help = "Errors of memory that its controllers found, since their driver was loaded.",
+  .help = "Errors of memory that its controllers found, since their driver was loaded. At most every 10 s.",
   GROUP_METRICS (metrics),
   .left_out = "single modules and rows of chips.",
 };

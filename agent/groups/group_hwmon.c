@@ -70,7 +70,7 @@ static const struct group group = {
   .flags = GROUP_ROWS,
   .help =
       "Every sensor of the machine as its drivers show it, by chip and sensor: temperatures and their limits, fans, "
-      "power, energy.",
+      "power, energy. At most every 10 s.",
   GROUP_METRICS (metrics),
   .left_out = "voltages, currents, humidity.",
 };

@@ -60,7 +60,7 @@ static const struct group group = {
   .rows_name = "devices",
   .fold_name = "total",
   .flags = GROUP_ROWS,
-  .help = "What each network interface is set to, and how it is.",
+  .help = "What each network interface is set to, and how it is. At most every 10 s.",
   GROUP_METRICS (metrics),
   .left_out = "addresses; what [group network] excludes.",
 };

@@ -23,7 +23,7 @@ static const struct group group = {
   .rows_name = "arrays",
   .fold_name = "total",
   .flags = GROUP_ROWS,
-  .help = "Arrays of disks that the kernel makes (software RAID).",
+  .help = "Arrays of disks that the kernel makes (software RAID). At most every 10 s.",
   GROUP_METRICS (metrics),
 };
 

@@ -21,7 +21,7 @@ static const struct group group = {
   .row = "controller",
   .rows_name = "controllers",
   .fold_name = "",
-  .help = "Controllers of NVMe disks: model, firmware, state.",
+  .help = "Controllers of NVMe disks: model, firmware, state. At most every 10 s.",
   GROUP_METRICS (metrics),
   .left_out = "serial numbers.",
 };

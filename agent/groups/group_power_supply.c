@@ -23,7 +23,7 @@ static const struct group group = {
   .rows_name = "supplies",
   .fold_name = "lowest",
   .flags = GROUP_ROWS,
-  .help = "Mains and batteries, where the kernel knows of them.",
+  .help = "Mains and batteries, where the kernel knows of them. At most every 10 s.",
   GROUP_METRICS (metrics),
   .left_out = "voltages, currents, charges and serial numbers of batteries.",
 };
