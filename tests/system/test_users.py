@@ -100,7 +100,7 @@ def test_user_who_fills_all_places(cluster, node):
         node.process(EVE, cgroup="/system.slice/slurmstepd.scope/job_9/step_0/user/task_0")
         wait_until(lambda: {"victim", "9"} <= set(node.jobs()), "the others' jobs")
         assert len(node.jobs()) == PLACES
-        node.wait_failure(siege, f"by user {NOBODY}: more of that user's jobs are left out")
+        node.wait_failure(siege, f"of user {NOBODY}: more of that user's are left out")
 
 
 def test_user_who_begins_hundreds(cluster, node):
