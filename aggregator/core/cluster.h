@@ -82,7 +82,7 @@ struct cluster_output {
   /* The bytes of a schema that history has, valid until the next call of anything; NULL: it has not. */
   const struct buffer *(*schema) (void *context, const uint8_t hash[SCHEMA_HASH_SIZE]);
   /* What this node sent could not be kept now: it is asked for nothing that can come later. */
-  bool (*crowded) (void *context, const char *node);
+  bool (*nearly_full) (void *context, const char *node);
 };
 
 struct cluster_options {

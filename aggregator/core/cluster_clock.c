@@ -11,10 +11,10 @@
 
 #define EPOCH_SLACK (10 * NS_PER_MS) /* two clocks are read one after the other: the thread may be put aside between */
 #define EPOCH_LOOKS 2
-#define WALL_STEP (50 * NS_PER_MS)    /* a wall clock that moved by this more than slewing explains was set */
-#define SLEW_PARTS 1000               /* one in: how fast a clock may be slewed, twice what the kernel does */
-#define TELL_EVERY (10 * NS_PER_S)    /* events about one node's clocks: a clock that jumps for ever is no flood */
-#define DELAY_SLACK (100 * NS_PER_MS) /* a frame that took longer, and longer than usual, is doubted */
+#define WALL_STEP (50 * NS_PER_MS)        /* a wall clock that moved by this more than slewing explains was set */
+#define SLEW_PARTS 1000                   /* one in: how fast a clock may be slewed, twice what the kernel does */
+#define CLOCK_EVENT_EVERY (10 * NS_PER_S) /* events about one node's clocks: a clock that jumps for ever is no flood */
+#define DELAY_SLACK (100 * NS_PER_MS)     /* a frame that took longer, and longer than usual, is doubted */
 #define DELAY_TIMES 8
 #define BOUND_USABLE NS_PER_S     /* a mapping that is worse than this is none */
 #define SAME_BOOT (10 * NS_PER_S) /* a boot takes longer, and no wall clock that is kept right is off by this */
@@ -26,7 +26,7 @@ cluster_time (const struct cluster *cluster, int64_t monotonic_ns)
 }
 
 static void
-tell_step (struct cluster *cluster, const struct node *node, const char *clock, int64_t by_ns, int64_t wall_ns)
+report_step (struct cluster *cluster, const struct node *node, const char *clock, int64_t by_ns, int64_t wall_ns)
 {
   cluster_event (cluster, &(struct event){ .type = EVENT_CLOCK_STEP,
                                            .wall_ns = wall_ns,
@@ -53,11 +53,11 @@ cluster_keep_epoch (struct cluster *cluster, struct instant now)
     return;
   cluster->epoch_off = 0;
   cluster->epoch_ns = epoch;
-  tell_step (cluster, NULL, "aggregator", by, now.wall_ns);
+  report_step (cluster, NULL, "aggregator", by, now.wall_ns);
   ticks_restart (cluster->ticks, now.wall_ns);
   for (size_t i = 0; i < cluster->node_count; i++) {
     cluster->nodes[i]->clock.wall_offset_ns -= by; /* it is not that clock that moved */
-    cluster_tell_clock (cluster, cluster->nodes[i]);
+    cluster_report_clock (cluster, cluster->nodes[i]);
   }
 }
 
@@ -73,7 +73,7 @@ clamp (int64_t value)
 /* ---- the node's CLOCK_MONOTONIC ---- */
 
 void
-cluster_tell_clock (struct cluster *cluster, const struct node *node)
+cluster_report_clock (struct cluster *cluster, const struct node *node)
 {
   const struct clock_model *model = &node->clock.model;
   struct control_clock clock = { .soon = node->clock.soon };
@@ -98,16 +98,16 @@ cluster_clock_begin (struct cluster *cluster, struct node *node)
   node->clock.probed_ns = 0;
   node->clock.soon = false;
   node->clock.wall_at_ns = 0;
-  cluster_tell_clock (cluster, node);
+  cluster_report_clock (cluster, node);
 }
 
 /* Whether such an event may be told now; then it counts as told. */
 static bool
-may_tell (int64_t *told_ns, int64_t now_ns)
+may_report (int64_t *reported_ns, int64_t now_ns)
 {
-  if (*told_ns && now_ns - *told_ns < TELL_EVERY)
+  if (*reported_ns && now_ns - *reported_ns < CLOCK_EVENT_EVERY)
     return false;
-  *told_ns = now_ns;
+  *reported_ns = now_ns;
   return true;
 }
 
@@ -133,10 +133,11 @@ cluster_take_probe (struct cluster *cluster, struct node *node, const struct con
   node->clock.soon = verdict != CLOCK_FITS;
   if (verdict == CLOCK_STEPPED) {
     node->clock.wall_at_ns = 0; /* it was measured against what is no longer true */
-    if (known && may_tell (&node->clock.step_told_ns, received.monotonic_ns))
-      tell_step (cluster, node, "monotonic", before - clock_model_cluster_ns (model, probe->last[3]), received.wall_ns);
+    if (known && may_report (&node->clock.step_reported_ns, received.monotonic_ns))
+      report_step (cluster, node, "monotonic", before - clock_model_cluster_ns (model, probe->last[3]),
+                   received.wall_ns);
   }
-  cluster_tell_clock (cluster, node);
+  cluster_report_clock (cluster, node);
 }
 
 /* ---- frames, and the node's wall clock ---- */
@@ -152,9 +153,9 @@ watch_wall_clock (struct cluster *cluster, struct node *node, const struct clust
   bool off = llabs (offset) - frame->bound_ns > cluster->options.clock_limit_ns;
 
   if (stepped) {
-    if (may_tell (&clock->step_told_ns, frame->received.monotonic_ns))
-      tell_step (cluster, node, "wall", by, frame->received.wall_ns);
-  } else if (off && !clock->off && may_tell (&clock->offset_told_ns, frame->received.monotonic_ns)) {
+    if (may_report (&clock->step_reported_ns, frame->received.monotonic_ns))
+      report_step (cluster, node, "wall", by, frame->received.wall_ns);
+  } else if (off && !clock->off && may_report (&clock->offset_reported_ns, frame->received.monotonic_ns)) {
     cluster_event (cluster, &(struct event){ .type = EVENT_CLOCK_OFFSET,
                                              .wall_ns = frame->received.wall_ns,
                                              .node = node->name,
@@ -183,7 +184,7 @@ hold_against_receipt (struct cluster *cluster, struct node *node, struct cluster
   }
   if (!clock->soon) {
     clock->soon = true;
-    cluster_tell_clock (cluster, node);
+    cluster_report_clock (cluster, node);
   }
   return !early;
 }

@@ -113,7 +113,7 @@ take_hello (struct cluster *cluster, struct node *node, const struct cluster_mes
 
     remember_hello (session, message, hello);
     cluster_hello_replay (cluster, node, hello, first, received); /* while the schema of earlier frames is there */
-    cluster_tell_clock (cluster, node);
+    cluster_report_clock (cluster, node);
     tick_expect (cluster->ticks, &node->tick, session->period_ns, cluster_time (cluster, received.monotonic_ns));
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
       node->want.refused = false; /* a new connection may bring the right bytes */

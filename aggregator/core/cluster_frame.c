@@ -8,12 +8,12 @@
 #define JUMP_MAX (UINT64_C (1) << 32) /* in the sequence of a session; no agent is that far ahead */
 
 static void
-node_heard (struct cluster *cluster, struct node *node, struct session *session, struct instant received)
+node_seen (struct cluster *cluster, struct node *node, struct session *session, struct instant received)
 {
   const char *reason = node->up_reason ? node->up_reason : node->state != NODE_UP ? "back" : NULL;
 
   node->received++;
-  node->heard_ns = session->heard_ns = received.monotonic_ns;
+  node->seen_ns = session->seen_ns = received.monotonic_ns;
   node->state = NODE_UP;
   node->up_reason = NULL;
   if (reason) {
@@ -21,7 +21,7 @@ node_heard (struct cluster *cluster, struct node *node, struct session *session,
     node->up.reason = reason;
     node->up.session = session->id;
   }
-  cluster_tell_up (cluster, node, received);
+  cluster_report_up (cluster, node, received);
 }
 
 /* False for a frame that has been seen, or cannot be. What is missing before it is asked for, or told as lost; before the
@@ -45,7 +45,7 @@ take_sequence (struct cluster *cluster, struct node *node, struct session *sessi
     last = session->replays && sequence > session->base ? session->base : sequence - 1;
   }
   session->sequence = sequence;
-  node_heard (cluster, node, session, received);
+  node_seen (cluster, node, session, received);
   if (sequence - last > 1)
     cluster_miss (cluster, node, session->id, last + 1, sequence - 1, received);
   return true;

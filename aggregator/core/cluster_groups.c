@@ -19,18 +19,18 @@
 
 #define SAMPLES_STEADY 2
 #define CHANGE_STEADY (10 * NS_PER_S)
-#define FIRST_HEARD (10 * NS_PER_S)      /* and a period of the group */
-#define TOLD_EVERY (10 * NS_PER_S)       /* one event of a node */
-#define TOLD_AHEAD (3 * TOLD_EVERY)      /* so that a node which was quiet may tell four at once */
+#define FIRST_SEEN (10 * NS_PER_S)       /* and a period of the group */
+#define EVENT_EVERY (10 * NS_PER_S)      /* one event of a node */
+#define EVENTS_AHEAD (3 * EVENT_EVERY)   /* so that a node which was quiet may tell four at once */
 #define FORGOTTEN_AFTER (600 * NS_PER_S) /* and after so many periods of the group: */
 #define FORGOTTEN_PERIODS 10
 
 const char *
 group_failure_error (const struct group_failure *failure)
 {
-  bool began = !failure->told[0] && failure->samples >= SAMPLES_STEADY;
+  bool began = !failure->reported[0] && failure->samples >= SAMPLES_STEADY;
 
-  return began || failure->same >= SAMPLES_STEADY ? failure->now : failure->told;
+  return began || failure->same >= SAMPLES_STEADY ? failure->now : failure->reported;
 }
 
 /* ---- what the frames say ---- */
@@ -64,9 +64,9 @@ failure_sample (struct group_failure *failure, const struct table *table, int64_
 static bool
 is_lacking (const struct node *node, const struct report_group *pair, struct instant now)
 {
-  int64_t heard_ns = now.monotonic_ns - node->groups_first_ns;
+  int64_t seen_ns = now.monotonic_ns - node->groups_first_ns;
 
-  return heard_ns - FIRST_HEARD < pair->now->period_ns && !pair->before && !table_has_values (pair->now);
+  return seen_ns - FIRST_SEEN < pair->now->period_ns && !pair->before && !table_has_values (pair->now);
 }
 
 void
@@ -88,12 +88,12 @@ cluster_watch_groups (struct cluster *cluster, struct node *node, const struct s
     if (!known)
       failure_insert (at, schema->groups[i], i);
     if (!known && is_lacking (node, &cluster->groups[i], now)) {
-      strcpy ((*at)->told, table->error);
-      (*at)->untold = true;
+      strcpy ((*at)->reported, table->error);
+      (*at)->suppressed = true;
     }
     failure_sample (*at, table, now.monotonic_ns);
   }
-  cluster_tell_groups (cluster, node, now);
+  cluster_report_groups (cluster, node, now);
 }
 
 static bool
@@ -135,9 +135,9 @@ failure_due (const struct group_failure *failure, struct instant now)
 {
   const char *error = group_failure_error (failure);
 
-  if (strcmp (error, failure->told) == 0 || (failure->untold && !error[0]))
+  if (strcmp (error, failure->reported) == 0 || (failure->suppressed && !error[0]))
     return false;
-  return !error[0] || !failure->told[0] || now.monotonic_ns - failure->since_ns >= CHANGE_STEADY;
+  return !error[0] || !failure->reported[0] || now.monotonic_ns - failure->since_ns >= CHANGE_STEADY;
 }
 
 /* The one that waits longest, so that a group which changes all the time stands before no other. */
@@ -163,13 +163,13 @@ groups_event (struct cluster *cluster, struct node *node, const struct group_fai
   char error[sizeof first->now];
   bool fails = first->now[0];
 
-  strcpy (error, fails ? first->now : first->told);
+  strcpy (error, fails ? first->now : first->reported);
   for (struct group_failure *failure = node->failures; failure; failure = failure->next)
     if (failure_due (failure, now) && (failure->now[0] != '\0') == fails &&
-        strcmp (fails ? failure->now : failure->told, error) == 0) {
+        strcmp (fails ? failure->now : failure->reported, error) == 0) {
       groups[event.group_count++] = failure->name;
-      strcpy (failure->told, failure->now);
-      failure->untold = false;
+      strcpy (failure->reported, failure->now);
+      failure->suppressed = false;
     }
   event.groups = groups;
   event.text = error;
@@ -187,23 +187,23 @@ failure_forgotten (const struct group_failure *failure, const struct node *node,
 }
 
 void
-cluster_tell_groups (struct cluster *cluster, struct node *node, struct instant now)
+cluster_report_groups (struct cluster *cluster, struct node *node, struct instant now)
 {
   struct group_failure **at = &node->failures, *first;
 
   if (!node->failures || node->state != NODE_UP)
     return;
-  while (node->groups_told_ns - now.monotonic_ns <= TOLD_AHEAD && (first = first_due (node, now))) {
+  while (node->groups_reported_ns - now.monotonic_ns <= EVENTS_AHEAD && (first = first_due (node, now))) {
     groups_event (cluster, node, first, now);
-    node->groups_told_ns =
-        (node->groups_told_ns > now.monotonic_ns ? node->groups_told_ns : now.monotonic_ns) + TOLD_EVERY;
+    node->groups_reported_ns =
+        (node->groups_reported_ns > now.monotonic_ns ? node->groups_reported_ns : now.monotonic_ns) + EVENT_EVERY;
   }
   while (*at) {
     struct group_failure *failure = *at;
 
-    if (failure->untold && !group_failure_error (failure)[0])
-      failure->told[0] = '\0';
-    if ((failure->told[0] || failure->now[0]) && !failure_forgotten (failure, node, now)) {
+    if (failure->suppressed && !group_failure_error (failure)[0])
+      failure->reported[0] = '\0';
+    if ((failure->reported[0] || failure->now[0]) && !failure_forgotten (failure, node, now)) {
       at = &failure->next;
       continue;
     }

@@ -82,8 +82,8 @@ node_leave (struct cluster *cluster, struct node *node, const char *reason, stru
   cluster_drop_schema (cluster, node);
   tick_leave (cluster->ticks, &node->tick);
   node_forget_failures (node);
-  node->gap.told_ns = 0;
-  cluster_tell_gap (cluster, node, now);
+  node->gap.reported_ns = 0;
+  cluster_report_gap (cluster, node, now);
   cluster->counts.missing -= node->replay.missing.frames;
   node->state = NODE_NEVER;
   node->up.reason = NULL;
@@ -110,8 +110,8 @@ gone_forget (struct cluster *cluster, struct instant now)
   memmove (&cluster->gone[0], &cluster->gone[1], cluster->gone_count * sizeof cluster->gone[0]);
   cluster->counts.missing += node->replay.missing.frames;
   cluster_give_up_all (cluster, node, now);
-  node->gap.told_ns = 0;
-  cluster_tell_gap (cluster, node, now);
+  node->gap.reported_ns = 0;
+  cluster_report_gap (cluster, node, now);
   node_free (cluster, node);
 }
 

@@ -67,8 +67,8 @@ cluster_miss (struct cluster *cluster, struct node *node, uint64_t session, uint
 /* Of a session before the current one, of which a hello tells. `news`: what it sampled before it said hello, or was
  * heard of at all, is asked for too. */
 static void
-look_at_earlier (struct cluster *cluster, struct node *node, const struct control_held *held, bool news,
-                 struct instant now)
+want_earlier (struct cluster *cluster, struct node *node, const struct control_held *held, bool news,
+              struct instant now)
 {
   struct session *session = node_session (node, held->session);
   uint64_t last;
@@ -88,7 +88,7 @@ look_at_earlier (struct cluster *cluster, struct node *node, const struct contro
 
 /* How many sessions, the newest first, never said hello here: the link was cut while they were there. */
 static size_t
-count_unheard (struct node *node, const struct control *hello)
+count_without_hello (struct node *node, const struct control *hello)
 {
   for (size_t i = 0; i < hello->held_count; i++) {
     const struct session *session = node_session (node, hello->held[i].session);
@@ -102,7 +102,7 @@ count_unheard (struct node *node, const struct control *hello)
 /* What the current session sampled before it said hello here. All of that is asked for, so what else comes of it on the
  * data channel, from a queue, is there already. */
 static void
-look_at_current (struct cluster *cluster, struct node *node, const struct control *hello, struct instant now)
+want_current (struct cluster *cluster, struct node *node, const struct control *hello, struct instant now)
 {
   struct session *session = &node->sessions[0];
   uint64_t last = session->first ? session->first - 1 : hello->last_sequence;
@@ -132,7 +132,7 @@ cluster_hello_replay (struct cluster *cluster, struct node *node, const struct c
 {
   bool backfill = cluster->options.backfill && !node->replay.greeted;
   bool news = node->replay.greeted && first; /* all that it samples is since this aggregator knows the node */
-  size_t unheard = news ? count_unheard (node, hello) : 0;
+  size_t without_hello = news ? count_without_hello (node, hello) : 0;
 
   cluster_end_request (cluster, node); /* its answer went to another connection */
   node->replay.tries = 0;
@@ -145,9 +145,9 @@ cluster_hello_replay (struct cluster *cluster, struct node *node, const struct c
   }
   node->replay.greeted = true;
   for (size_t i = hello->held_count; i-- > 0;) /* the oldest first */
-    look_at_earlier (cluster, node, &hello->held[i], backfill || i < unheard, now);
+    want_earlier (cluster, node, &hello->held[i], backfill || i < without_hello, now);
   if (backfill || news)
-    look_at_current (cluster, node, hello, now);
+    want_current (cluster, node, hello, now);
   leave_out_stored (cluster, node);
 }
 

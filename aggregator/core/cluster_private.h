@@ -40,8 +40,8 @@ void cluster_reject (struct cluster *cluster, struct node *node, enum node_rejec
                      struct instant now);
 /* What has gathered of a node's coming up and of its gaps, unless it was told within the last second: then a later one, or a
  * tick, tells it. */
-void cluster_tell_up (struct cluster *cluster, struct node *node, struct instant now);
-void cluster_tell_gap (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_report_up (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_report_gap (struct cluster *cluster, struct node *node, struct instant now);
 /* Frames are lost. Gaps that are told together keep the sum; the range is that of the last session among them. */
 void cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                        struct instant now);
@@ -120,7 +120,7 @@ bool cluster_take_late_schema (struct cluster *cluster, struct node *node, const
 /* Takes the errors from cluster->groups, those of the frame at hand. */
 void cluster_watch_groups (struct cluster *cluster, struct node *node, const struct schema *schema, struct instant now);
 /* Tells what is due of a node that is up, as far as its brake allows; a later frame, or a tick, tells the rest. */
-void cluster_tell_groups (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_report_groups (struct cluster *cluster, struct node *node, struct instant now);
 /* The node has this schema now. What is known stays with the names of the groups, and goes with those that are gone. */
 void cluster_carry_groups (struct node *node, const struct schema *schema);
 
@@ -139,7 +139,7 @@ void cluster_take_probe (struct cluster *cluster, struct node *node, const struc
                          struct instant received);
 /* The node's current session began, or said hello. */
 void cluster_clock_begin (struct cluster *cluster, struct node *node);
-void cluster_tell_clock (struct cluster *cluster, const struct node *node);
+void cluster_report_clock (struct cluster *cluster, const struct node *node);
 /* Fills in the times of a frame and looks at the node's wall clock. */
 void cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame);
 /* The same for a frame that came late: nothing is learned from it. */
@@ -160,7 +160,7 @@ struct schema *cluster_read_schema (const struct control *message, struct error 
 /* Whether the node may bring a schema that is not there: a few at once, then one now and then. It does not lose frames by
  * that, if it can send them again. Told and counted once for each that it wants. */
 bool cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now);
-void cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_report_brought (struct cluster *cluster, struct node *node, struct instant now);
 /* One that has come, and is what its hash says: all nodes that want it have it now. */
 void cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared, struct instant now);
 void cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message,

@@ -75,7 +75,7 @@ is_ready (const struct cluster *cluster, const struct node *node, int64_t now_ns
   return node->replay.missing.count && !node->replay.asked && session->replays && session->routing_length &&
          node->schema && !node->want.wanting && !node->replay.want.wanting && now_ns >= node->replay.wait_ns &&
          (clock_model_usable (&node->clock.model) || now_ns - session->hello_ns >= CLOCK_PATIENCE) &&
-         !(output->crowded && output->crowded (output->context, node->name));
+         !(output->nearly_full && output->nearly_full (output->context, node->name));
 }
 
 static void
@@ -96,7 +96,7 @@ ask (struct cluster *cluster, struct node *node, struct replay_slot *slot, int64
                                 .from = first->from,
                                 .to = first->to,
                                 .next = first->from,
-                                .heard_ns = now_ns };
+                                .active_ns = now_ns };
   if (first->from > 1 && !cluster_late_follows (node, first->session, first->from))
     slot->next = request.from = slot->base = first->from - 1;
   slot->due = request.to - request.from < REPLAY_WINDOW_FRAMES ? request.to - request.from + 1 : REPLAY_WINDOW_FRAMES;
@@ -194,7 +194,7 @@ cluster_tick_replay (struct cluster *cluster, struct instant now)
     struct replay_slot *slot = &cluster->replay.slots[i];
     struct node *node = slot->node;
 
-    if (!node || now.monotonic_ns - slot->heard_ns < PATIENCE)
+    if (!node || now.monotonic_ns - slot->active_ns < PATIENCE)
       continue;
     cluster->counts.replay_timeouts++;
     slot_end (cluster, slot);
@@ -218,7 +218,7 @@ cluster_forget_replay (struct cluster *cluster, struct node *node)
 /* ---- what agents say ---- */
 
 static void
-refuse (struct cluster *cluster, struct node *node, const char *why, struct instant now)
+refuse_replayed (struct cluster *cluster, struct node *node, const char *why, struct instant now)
 {
   cluster_reject (cluster, node, REJECTED_REPLAY, why, now);
 }
@@ -241,11 +241,11 @@ cluster_take_replayed (struct cluster *cluster, struct node *node, const struct 
     return;
   }
   if (!slot || header.session != slot->session || header.sequence < slot->next || header.sequence > slot->to) {
-    refuse (cluster, node, "a replayed frame that was not asked for", now);
+    refuse_replayed (cluster, node, "a replayed frame that was not asked for", now);
     return;
   }
   slot->next = header.sequence + 1;
-  slot->heard_ns = now.monotonic_ns;
+  slot->active_ns = now.monotonic_ns;
   slot->got++;
   if (header.sequence == slot->base)
     cluster_see_late (cluster, node, message->frame, message->frame_length, &header, now);
@@ -264,7 +264,7 @@ cluster_end_replay (struct cluster *cluster, struct node *node, const struct con
   bool whole;
 
   if (!slot || end->session != slot->session || end->from != first || end->to > slot->to || end->to + 1 < slot->next) {
-    refuse (cluster, node, "the end of a replay that was not asked for", now);
+    refuse_replayed (cluster, node, "the end of a replay that was not asked for", now);
     return;
   }
   whole = end->sent == slot->got;

@@ -16,10 +16,10 @@
 #define HELD_ALL_MAX ((size_t) 64 * 1024 * 1024) /* of all nodes */
 #define ASK_WAIT_FIRST NS_PER_S /* doubled each time, so that a mute node does not stand before others */
 #define ASK_WAIT_MAX (4 * NS_PER_S)
-#define ASK_OTHERS_AFTER (200 * NS_PER_MS) /* 1,000 agents that come at once need not all send the same schema */
-#define BRING_EVERY (10 * NS_PER_S)        /* a new one of a node */
-#define BRING_AHEAD (15 * BRING_EVERY)     /* so that 16 may come at once, of one that brought none for long */
-#define BROUGHT_TOLD_EVERY (60 * NS_PER_S) /* one event a node */
+#define ASK_OTHERS_AFTER (200 * NS_PER_MS)  /* 1,000 agents that come at once need not all send the same schema */
+#define BRING_EVERY (10 * NS_PER_S)         /* a new one of a node */
+#define BRING_AHEAD (15 * BRING_EVERY)      /* so that 16 may come at once, of one that brought none for long */
+#define BROUGHT_EVENT_EVERY (60 * NS_PER_S) /* one event a node */
 
 static void
 give_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
@@ -90,16 +90,16 @@ cluster_may_bring (struct cluster *cluster, struct node *node, struct instant no
     node->brought.held = true;
     node->brought.pending++;
     cluster->counts.schemas_over_share++;
-    cluster_tell_brought (cluster, node, now);
+    cluster_report_brought (cluster, node, now);
   }
   return may;
 }
 
 void
-cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant now)
+cluster_report_brought (struct cluster *cluster, struct node *node, struct instant now)
 {
   if (!node->brought.pending ||
-      (node->brought.told_ns && now.monotonic_ns - node->brought.told_ns < BROUGHT_TOLD_EVERY))
+      (node->brought.reported_ns && now.monotonic_ns - node->brought.reported_ns < BROUGHT_EVENT_EVERY))
     return;
   cluster_event (cluster, &(struct event){ .type = EVENT_OVER_SHARE,
                                            .wall_ns = now.wall_ns,
@@ -109,7 +109,7 @@ cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant
                                                    "frames of the others come late",
                                            .count = node->brought.pending });
   node->brought.pending = 0;
-  node->brought.told_ns = now.monotonic_ns;
+  node->brought.reported_ns = now.monotonic_ns;
 }
 
 /* Was this schema asked for just now, of any node? If not, it is now. */
@@ -186,7 +186,7 @@ release_held (struct cluster *cluster, struct node *node, struct instant now)
 }
 
 static void
-tell_schema (struct cluster *cluster, const struct node *node, const struct schema *schema, struct instant now)
+report_schema (struct cluster *cluster, const struct node *node, const struct schema *schema, struct instant now)
 {
   char hex[2 * SCHEMA_HASH_SIZE + 1];
 
@@ -205,7 +205,7 @@ cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_sc
   int64_t due_ns = node->brought.due_ns;
 
   node->brought.due_ns = (due_ns > now.monotonic_ns ? due_ns : now.monotonic_ns) + BRING_EVERY;
-  tell_schema (cluster, node, shared->schema, now);
+  report_schema (cluster, node, shared->schema, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *other = cluster->nodes[i];
     struct schema_want *late = &other->replay.want;

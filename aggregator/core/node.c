@@ -38,7 +38,7 @@ node_forget_failures (struct node *node)
     free (node->failures);
     node->failures = next;
   }
-  node->groups_first_ns = node->groups_told_ns = 0;
+  node->groups_first_ns = node->groups_reported_ns = 0;
 }
 
 void
@@ -70,7 +70,7 @@ node_take_session (struct node *node, uint64_t id, int64_t now_ns)
   }
   node->up_reason = old ? "back" : node->sessions[0].id ? "restart" : "new";
   memmove (&node->sessions[1], &node->sessions[0], behind * sizeof node->sessions[0]);
-  taken.heard_ns = now_ns;
+  taken.seen_ns = now_ns;
   taken.strays = taken.facts_asked = 0;
   taken.facts_ask_ns = 0;
   node->sessions[0] = taken;

@@ -24,7 +24,7 @@ const char *node_state_name (enum node_state state); /* "never", "up" */
 struct session {
   uint64_t id;                       /* 0: none */
   uint64_t sequence;                 /* of its last frame; 0: none yet */
-  int64_t heard_ns;                  /* its last frame, or the hello that brought it in */
+  int64_t seen_ns;                   /* its last frame, or the hello that brought it in */
   unsigned strays;                   /* messages since another session took over */
   bool hello;                        /* it has said hello, */
   int64_t hello_ns;                  /* the last time then, */
@@ -54,14 +54,14 @@ struct group_failure {
   struct group_failure *next; /* in order of their places in the node's schema: */
   size_t group;
   char name[SCHEMA_NAME_MAX + 1];
-  char now[sizeof ((struct table *) NULL)->error];  /* in its last sample; "" is fine */
-  char told[sizeof ((struct table *) NULL)->error]; /* as the last event says */
+  char now[sizeof ((struct table *) NULL)->error];      /* in its last sample; "" is fine */
+  char reported[sizeof ((struct table *) NULL)->error]; /* as the last event says */
   unsigned samples,
       same;          /* all since the first error, and those that last said the same; no more than make it steady */
   int64_t since_ns;  /* the first of the same */
   int64_t seen_ns;   /* its last sample, */
   int64_t period_ns; /* and the period of these */
-  bool untold;       /* it counts as told, and is not: there was nothing else when the node was first heard */
+  bool suppressed;   /* it counts as told, and is not: there was nothing else when the node was first heard */
 };
 /* What it is taken to fail with: what one sample says alone does not count. "" is fine. */
 const char *group_failure_error (const struct group_failure *failure);
@@ -78,15 +78,15 @@ struct held_frame {
 
 /* What is known of a node's clocks. */
 struct node_clock {
-  struct clock_model model;             /* of the current session's CLOCK_MONOTONIC */
-  int64_t delay_ns;                     /* which its frames usually take, as mapped */
-  int64_t probed_ns;                    /* when the last probe came, on the aggregator's clock */
-  bool soon;                            /* probes are to come in a burst again */
-  int64_t wall_offset_ns;               /* by which its wall clock is ahead of cluster time */
-  int64_t wall_at_ns;                   /* node time of that; 0: not known yet */
-  int64_t boot_ns;                      /* its wall clock minus its CLOCK_MONOTONIC, in its last frame */
-  bool off;                             /* by more than the limit, and told */
-  int64_t step_told_ns, offset_told_ns; /* the last events about its clocks */
+  struct clock_model model;                     /* of the current session's CLOCK_MONOTONIC */
+  int64_t delay_ns;                             /* which its frames usually take, as mapped */
+  int64_t probed_ns;                            /* when the last probe came, on the aggregator's clock */
+  bool soon;                                    /* probes are to come in a burst again */
+  int64_t wall_offset_ns;                       /* by which its wall clock is ahead of cluster time */
+  int64_t wall_at_ns;                           /* node time of that; 0: not known yet */
+  int64_t boot_ns;                              /* its wall clock minus its CLOCK_MONOTONIC, in its last frame */
+  bool off;                                     /* by more than the limit, and told */
+  int64_t step_reported_ns, offset_reported_ns; /* the last events about its clocks */
 };
 
 enum node_rejection {
@@ -114,26 +114,26 @@ struct node {
   enum node_state state;
   const char *up_reason; /* why the next frame is news; NULL: it is not */
   struct session sessions[NODE_SESSIONS];
-  int64_t heard_ns; /* the last frame that was taken */
-  int64_t up_ns;    /* the first one since it came up */
+  int64_t seen_ns; /* the last frame that was taken */
+  int64_t up_ns;   /* the first one since it came up */
   struct node_clock clock;
   struct tick_member tick;
   uint64_t received, lost, rejected;
-  int64_t duplicate_told_ns;
+  int64_t duplicate_reported_ns;
   struct {
     const char *reason; /* not told yet; NULL: nothing is */
     uint64_t session;
-    int64_t told_ns;
+    int64_t reported_ns;
   } up;
   struct {
     uint64_t session, from, to, lost; /* not told yet */
-    int64_t told_ns;
+    int64_t reported_ns;
   } gap;
   struct {
     uint64_t pending; /* not told yet */
-    int64_t told_ns;
+    int64_t reported_ns;
   } rejections[NODE_REJECTIONS];
-  uint64_t rejections_untold; /* of all kinds */
+  uint64_t rejections_unreported; /* of all kinds */
 
   struct shared_schema *schema; /* of the tables; NULL: none yet */
   /* Of frames that are missing: those that it had when it got another one, and those that were asked for. The last one
@@ -142,15 +142,15 @@ struct node {
   struct node_group **groups; /* one for each of the schema's, NULL until sent */
 
   struct group_failure *failures;
-  int64_t groups_first_ns; /* when they were first looked at; 0: never */
-  int64_t groups_told_ns;  /* when all that was told of them would have been told, one at a time */
+  int64_t groups_first_ns;    /* when they were first looked at; 0: never */
+  int64_t groups_reported_ns; /* when all that was told of them would have been told, one at a time */
 
   struct schema_want want; /* of its frames */
   struct {                 /* new schemas that came from it */
     int64_t due_ns;        /* when all of them would have come, one at a time */
     bool held;             /* the one that it wants now is told, or will be: */
     uint64_t pending;
-    int64_t told_ns;
+    int64_t reported_ns;
   } brought;
   struct held_frame *held, **held_end;
   size_t held_count, held_bytes;

@@ -19,12 +19,12 @@ struct node;
 struct replay_slot {
   struct node *node; /* NULL: free */
   uint64_t session, from, to;
-  uint64_t base;    /* the frame before them, only to compare with; 0: none is asked for */
-  uint64_t next;    /* they come in order */
-  uint64_t due;     /* how many come at most, */
-  uint64_t got;     /* and came; the base too */
-  uint64_t stuck;   /* the first that came and whose schema is not there; 0: none did */
-  int64_t heard_ns; /* when something of it came last, or it was sent */
+  uint64_t base;     /* the frame before them, only to compare with; 0: none is asked for */
+  uint64_t next;     /* they come in order */
+  uint64_t due;      /* how many come at most, */
+  uint64_t got;      /* and came; the base too */
+  uint64_t stuck;    /* the first that came and whose schema is not there; 0: none did */
+  int64_t active_ns; /* when something of it came last, or it was sent */
 };
 
 /* Of the whole cluster. */
