@@ -1,4 +1,4 @@
-/* The states of nodes, and what is told about them. */
+/* The states and sessions of nodes, and the events about them. */
 #include "aggregator/core/cluster.h"
 
 #include <stddef.h>
@@ -10,12 +10,12 @@
 #include "synop/memory.h"
 
 #define STALE_LEAST NS_PER_S            /* a node with a very short period is not called stale before this */
-#define OWN_PAUSE NS_PER_S              /* between two ticks: it was the aggregator that stood still */
-#define EVENT_EVERY NS_PER_S            /* one event a kind and node */
-#define DUPLICATE_EVERY (60 * NS_PER_S) /* one event a node */
-#define OFTEN NS_PER_S                  /* an event of this kind of rejection and node, or one a minute: */
-#define SELDOM (60 * NS_PER_S)          /* what a node may go on with for days */
-#define DUPLICATE_STRAYS 2              /* one message may have been under way when the agent was restarted */
+#define OWN_PAUSE NS_PER_S              /* a longer pause between two calls: the aggregator itself stood still */
+#define EVENT_EVERY NS_PER_S            /* between two events of one kind about a node */
+#define DUPLICATE_EVERY (60 * NS_PER_S) /* likewise */
+#define OFTEN NS_PER_S                  /* between two events about a kind of rejection: usually, */
+#define SELDOM (60 * NS_PER_S)          /* and of kinds that may go on for days */
+#define DUPLICATE_STRAYS 2              /* a message may still be under way when the agent restarts */
 
 static void cluster_take_tick (void *cluster, const struct tick_line *tick);
 
@@ -47,7 +47,8 @@ cluster_destroy (struct cluster *cluster)
 {
   if (!cluster)
     return;
-  cluster->options.output = (struct cluster_output){ 0 }; /* nothing is lost by that: the next run asks for it */
+  cluster->options.output =
+      (struct cluster_output){ 0 }; /* the events of this end are not wanted: the next run requests what is missing */
   cluster_free_nodes (cluster);
   ticks_destroy (cluster->ticks);
   schema_store_free (&cluster->schemas);
@@ -67,7 +68,7 @@ cluster_counts (const struct cluster *cluster)
   return &cluster->counts;
 }
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
 void
 cluster_event (struct cluster *cluster, const struct event *event)
@@ -159,7 +160,8 @@ cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, 
   cluster_report_gap (cluster, node, now);
 }
 
-/* Tells what has gathered of one kind, unless it was told lately: then a later one, or a tick, does. */
+/* Reports the pending rejections of one kind, unless the last event about them is too recent: then a later rejection
+ * or tick reports them. */
 static void
 report_rejected (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
                  struct instant now)
@@ -214,7 +216,8 @@ cluster_connections_refused (struct cluster *cluster, const char *name, uint64_t
 
 /* ---- sessions and states ---- */
 
-/* The period counts as no less than what makes STALE_LEAST, so that stale and down keep their distance. */
+/* The node's period, but at least STALE_LEAST / stale_periods: down is a multiple of it too, so it stays apart from
+ * stale. */
 static int64_t
 silence_unit (const struct cluster *cluster, const struct node *node)
 {
@@ -336,7 +339,7 @@ cluster_message (struct cluster *cluster, const struct cluster_message *message,
   if (!cluster->epoch_known)
     cluster_keep_epoch (cluster, now);
 
-  /* What came before the node was listed with this key came by the key before. */
+  /* A message from before the node was listed with this key came with its old key. */
   if (!node || message->received_ns < node->since_ns) {
     cluster->counts.unlisted++;
     return;

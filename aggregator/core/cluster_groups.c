@@ -1,15 +1,15 @@
-/* Groups that fail: the `error` of each group in a node's frames, told when it comes, changes or goes away.
+/* Groups that fail: the `error` of each group in a node's frames becomes an event when it begins, changes or ends.
  *
- * One sample tells nothing: a machine that was too busy once is no news. An error counts when two samples of its group in a
- * row have one, and it is over when two have none. Another error instead of the one that was told is told when it has
- * stood for a while, so that one with a number in it, or two that take turns, are not told for ever.
+ * One sample is not enough, since any machine is too busy once: an error counts when two samples of its group in a row
+ * have one, and it is over when two have none. A changed error is reported when it has lasted for a while, so that one
+ * with a number in it, or two that alternate, make no flood.
  *
- * What is to be told is told from the newest sample or not at all: a brake delays it, and what came and went meanwhile is
- * never told. Facts are left out: they are sampled once, so nothing would tell that their error is over.
+ * An event is always about the newest sample: the rate limit delays it, and what began and ended meanwhile is never
+ * reported. Facts are left out: they are sampled once, so nothing would show that their error is over.
  *
- * A group that has nothing but an error when a node is first heard may be one that this kernel or machine does not have.
- * Ten thousand such nodes would be ten thousand events at each start of the aggregator, so it counts as told, and its end
- * is not told either; the status has it. */
+ * A group that has had nothing but an error since the node's first frames may be one that this kernel or machine
+ * lacks. Ten thousand such nodes would make ten thousand events at each start of the aggregator, so neither its
+ * error nor its end is reported; `status` shows it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +19,10 @@
 
 #define SAMPLES_STEADY 2
 #define CHANGE_STEADY (10 * NS_PER_S)
-#define FIRST_SEEN (10 * NS_PER_S)       /* and a period of the group */
-#define EVENT_EVERY (10 * NS_PER_S)      /* one event of a node */
-#define EVENTS_AHEAD (3 * EVENT_EVERY)   /* so that a node which was quiet may tell four at once */
-#define FORGOTTEN_AFTER (600 * NS_PER_S) /* and after so many periods of the group: */
+#define FIRST_SEEN (10 * NS_PER_S)       /* plus a period of the group: an error from the start is suppressed */
+#define EVENT_EVERY (10 * NS_PER_S)      /* between two events about a node, on average */
+#define EVENTS_AHEAD (3 * EVENT_EVERY)   /* a burst: four at once after a quiet time */
+#define FORGOTTEN_AFTER (600 * NS_PER_S) /* of silence, and after so many periods of the group */
 #define FORGOTTEN_PERIODS 10
 
 const char *
@@ -33,7 +33,7 @@ group_failure_error (const struct group_failure *failure)
   return began || failure->same >= SAMPLES_STEADY ? failure->now : failure->reported;
 }
 
-/* ---- what the frames say ---- */
+/* ---- errors in frames ---- */
 
 static void
 failure_insert (struct group_failure **at, const struct group *group, size_t index)
@@ -60,7 +60,7 @@ failure_sample (struct group_failure *failure, const struct table *table, int64_
   failure->period_ns = table->period_ns;
 }
 
-/* Nothing but an error, and never without one? Each group has a sample by then, be its period long. */
+/* Has the group had nothing but an error so far? Even a long period has its first sample in this time. */
 static bool
 is_lacking (const struct node *node, const struct report_group *pair, struct instant now)
 {
@@ -128,7 +128,7 @@ cluster_carry_groups (struct node *node, const struct schema *schema)
   }
 }
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
 static bool
 failure_due (const struct group_failure *failure, struct instant now)
@@ -140,7 +140,7 @@ failure_due (const struct group_failure *failure, struct instant now)
   return !error[0] || !failure->reported[0] || now.monotonic_ns - failure->since_ns >= CHANGE_STEADY;
 }
 
-/* The one that waits longest, so that a group which changes all the time stands before no other. */
+/* The failure that waits longest, so that a group which changes all the time delays no other. */
 static struct group_failure *
 first_due (const struct node *node, struct instant now)
 {
@@ -152,7 +152,7 @@ first_due (const struct node *node, struct instant now)
   return first;
 }
 
-/* What this group has to report, of all groups that have the same. */
+/* Reports this failure, together with those of all groups that have the same error. */
 static void
 groups_event (struct cluster *cluster, struct node *node, const struct group_failure *first, struct instant now)
 {
@@ -176,7 +176,7 @@ groups_event (struct cluster *cluster, struct node *node, const struct group_fai
   cluster_event (cluster, &event);
 }
 
-/* The group was left out of the frames for long, though they came: of another session of the agent, as a rule. */
+/* The frames have long been without the group: another session of the agent, as a rule. */
 static bool
 failure_forgotten (const struct group_failure *failure, const struct node *node, struct instant now)
 {

@@ -1,20 +1,21 @@
-/* Asks for the frames that are missing.
+/* Requests for missing frames.
  *
- * A frame is missing when a later one of its session has come on the data channel, or when a hello tells of it. The
- * agent is asked for it on the control channel, the oldest first, a window at a time:
+ * A frame is missing when a later one of its session has come on the data channel, or when a hello lists it. It is
+ * requested from the agent on the control channel, the oldest first, a window at a time:
  *
- *   request  session, from, to: at most 64 frames and 256 KiB of those of them that are held
- *   frames   each is checked like any other and taken when it is one of those that were asked for and is missing
- *   end      session, from, to, sent: all frames up to `to` were looked at. When as many came as were sent, those that
- *            did not come are held by nobody any more: they are lost, and told as a gap. Else some were dropped on the
- *            way, and are asked for again.
+ *  request  session, from, to: at most 64 frames and 256 KiB of those that the agent holds
+ *  frames   each is checked like any other, and taken if it was requested and is still missing
+ *  end      session, from, to, sent: the agent has searched up to `to`. When as many came as were sent, nobody holds the
+ *           rest of the range any more: it is lost, and reported as a gap. Else some were dropped on the way, and are
+ *           requested again.
  *
- * A frame whose schema is not there stays missing; it is asked for again when that has come (cluster_late_schema.c).
+ * A frame whose schema is unknown stays missing; it is requested again when the schema has come
+ * (cluster_late_schema.c).
  *
- * So that a thousand agents with full rings do not stand before live frames: sixteen nodes are asked at once, in turn,
- * what is asked for is held to a rate in frames, what comes to one in bytes, and nothing is asked for while messages wait,
- * nor of a node for which history has no room. A node that does not answer is asked again, ever more seldom, and after TRIES_MAX its oldest
- * range is lost. */
+ * Live frames come first, even with a thousand agents with full rings: requests go to sixteen nodes at a time, in
+ * turn, at a limited rate of frames and of bytes; none go while messages wait, nor to a node for which the history
+ * has little room. A node that does not answer gets further requests ever more seldom, and after TRIES_MAX its
+ * oldest range is lost. */
 #include <string.h>
 
 #include "aggregator/core/cluster_private.h"
@@ -23,10 +24,10 @@
 #define PATIENCE (5 * NS_PER_S)
 #define WAIT_FIRST NS_PER_S /* doubled with each try */
 #define TRIES_MAX 6
-#define CLOCK_PATIENCE (3 * NS_PER_S) /* late frames are placed by the clock's model: it comes first, if it does */
+#define CLOCK_PATIENCE (3 * NS_PER_S) /* late frames need the clock's model: they wait for it, but not for ever */
 #define BYTES_PER_FRAME 4096          /* the rate in bytes is that in frames times this */
-#define BURST_PARTS 20                /* of a second: live frames wait for no more than what comes at once */
-#define WAIT_MAX (100 * NS_PER_MS)    /* messages that wait longer are too many already */
+#define BURST_PARTS 20 /* one in, of a second's rate: how long live frames wait at most behind replayed ones */
+#define WAIT_MAX (100 * NS_PER_MS) /* if messages wait longer, the aggregator is behind: no requests */
 
 /* ---- slots ---- */
 
@@ -112,7 +113,7 @@ may_ask (const struct cluster_replay *replay, int64_t now_ns)
   return now_ns >= replay->behind_ns && replay->frames > 0 && replay->bytes > 0;
 }
 
-/* Asks as many nodes as may be asked now, in turn. */
+/* Sends requests to as many nodes as the limits allow, in turn. */
 static void
 ask_all (struct cluster *cluster, int64_t now_ns)
 {
@@ -139,7 +140,7 @@ ask_all (struct cluster *cluster, int64_t now_ns)
   replay->wanted = wanted;
 }
 
-/* A request led to nothing. That counts only against a node that is heard: one that went silent has its ring still. */
+/* A request was in vain. That counts only against a node that is up: a silent one still has its ring. */
 static void
 try_later (struct cluster *cluster, struct node *node, struct instant now)
 {
@@ -215,7 +216,7 @@ cluster_forget_replay (struct cluster *cluster, struct node *node)
   cluster_drop_schemas_before (cluster, node);
 }
 
-/* ---- what agents say ---- */
+/* ---- messages of agents ---- */
 
 static void
 refuse_replayed (struct cluster *cluster, struct node *node, const char *why, struct instant now)
@@ -250,7 +251,7 @@ cluster_take_replayed (struct cluster *cluster, struct node *node, const struct 
   if (header.sequence == slot->base)
     cluster_see_late (cluster, node, message->frame, message->frame_length, &header, now);
   else if (!missing_has (&node->replay.missing, header.session, header.sequence))
-    cluster->counts.duplicates++; /* it has come on the data channel meanwhile */
+    cluster->counts.duplicates++; /* it came on the data channel meanwhile */
   else if (!cluster_take_late (cluster, node, message->frame, message->frame_length, &header, now) && !slot->stuck)
     slot->stuck = header.sequence;
 }
@@ -260,7 +261,7 @@ cluster_end_replay (struct cluster *cluster, struct node *node, const struct con
 {
   struct replay_slot *slot = slot_of (cluster, node);
   uint64_t first = slot && slot->base ? slot->base : slot ? slot->from : 0;
-  uint64_t to = slot && slot->stuck ? slot->stuck - 1 : end->to; /* those behind are asked for again */
+  uint64_t to = slot && slot->stuck ? slot->stuck - 1 : end->to; /* the rest of the range is requested again */
   bool whole;
 
   if (!slot || end->session != slot->session || end->from != first || end->to > slot->to || end->to + 1 < slot->next) {
