@@ -241,7 +241,7 @@ check_file (struct check *check, const char *path, struct error *error)
                  "FROM", "TO");
   for (size_t i = 0; result == 0 && i < list.count; i++) {
     take_row (check, &list.rows[i]);
-    replay_progress_tell (&progress, (double) i / (double) list.count);
+    replay_progress_show (&progress, (double) i / (double) list.count);
   }
   end_node (check);
   replay_progress_end (&progress);

@@ -89,7 +89,7 @@ write_frames (struct frames *frames, const struct globs *nodes, struct error *er
       result = write_chunk (frames, row, error);
     if (result == 0 && export_interrupted ())
       result = error_set (error, "interrupted; what was written is removed");
-    replay_progress_tell (&progress, (double) (i + 1) / (double) list.count);
+    replay_progress_show (&progress, (double) (i + 1) / (double) list.count);
   }
   replay_progress_end (&progress);
   free (list.rows);

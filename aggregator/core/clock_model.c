@@ -1,4 +1,4 @@
-/* See the header for what is computed and why. */
+/* See clock_model.h for what is computed and why. */
 #include "aggregator/core/clock_model.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@
 #define WANDER 1e-9
 /* After a step the frequency from before is kept, give or take this. */
 #define FREQUENCY_DOUBT 1e-6
-/* Timestamps are taken by a thread that may be put aside between reading the clock and the socket only in the honest
- * direction, but clocks are read in whole ns and frequencies rounded: limits may cross by this much. */
+/* A thread that is preempted between reading the clock and the socket only loosens a limit. But clocks are read in
+ * whole ns and frequencies are rounded, so limits may cross by this much. */
 #define ROUNDING_NS 200.0
 /* 18 years: differences of differences of such times do not overflow. */
 #define TIME_MAX (INT64_MAX / 16)
@@ -30,9 +30,9 @@ probe_at (const struct clock_model *model, size_t index)
   return &model->probes[(model->first + index) % CLOCK_MODEL_PROBES];
 }
 
-/* A limit on the offset at the reference: offset <= value + frequency * age, or >= for a lower one; the slack for its age
- * is in the value. Seen as points (age, value), only those of the convex hull that faces the other side can ever decide
- * anything: a handful of the 64. */
+/* An upper limit says: offset at the reference <= value + frequency * age; a lower one: >=. The value includes the
+ * slack for the age. Of the points (age, value) only those on the convex hull that faces the other limits can
+ * matter: a handful of 64. */
 struct limit {
   double age;   /* s, never negative */
   double value; /* ns, from the model's rough offset, so that a double holds it exactly enough */
@@ -56,7 +56,7 @@ hull_add (struct limit *hull, size_t count, struct limit point, double side)
   while (count > 1) {
     struct limit a = hull[count - 2], b = hull[count - 1];
     double cross = (b.age - a.age) * (point.value - a.value) - (b.value - a.value) * (point.age - a.age);
-    if (cross * side < 0) /* b lies on the inner side of the line from a to the point: it can decide */
+    if (cross * side < 0) /* b is on the inner side of the line from a to the point: it is on the hull */
       break;
     count--;
   }
@@ -129,9 +129,9 @@ limits_lower (const struct limits *limits, double frequency)
   return greatest;
 }
 
-/* The likeliest frequency: the middle of those that are possible, after half of the room that no limit comes near (the
- * delay that every packet has) was taken away. Without that a long path would leave frequencies open that no probe speaks
- * for; with all of it taken away three probes alone would decide. */
+/* The estimate of the frequency: the middle of the possible ones, after half of the room that no limit reaches (the
+ * delay that every packet has) was taken away. Without that a long path would leave frequencies open that no probe
+ * rules out; with all of it taken away three probes alone would decide. */
 static double
 limits_frequency (const struct limits *limits)
 {
@@ -182,7 +182,7 @@ probe_is_sane (const struct clock_model *model, const struct clock_probe *probe)
   if (probe->t4 < probe->t1 || probe->t3 < probe->t2)
     return false;
   int64_t away = probe->t4 - probe->t1, there = probe->t3 - probe->t2;
-  /* The time spent there is part of the time away, as two clocks of 1000 ppm at most see it. */
+  /* The aggregator's part of the exchange lies within the node's, give or take 1000 ppm, the worst of two clocks. */
   if (there > away + away / 500 + 1000)
     return false;
   if (model->count == 0)
@@ -219,7 +219,7 @@ clock_model_add (struct clock_model *model, const struct clock_probe *probe)
   probes_push (model, probe);
   if (model_fit (model, model->count, -FREQUENCY_MAX, FREQUENCY_MAX))
     return CLOCK_FITS;
-  /* The newest half that any line keeps; a frequency that changed shows in the older ones first. */
+  /* The newest probes that one line fits: half of them, a quarter...; a changed frequency shows in the oldest first. */
   for (size_t keep = model->count / 2; keep > 1; keep /= 2)
     if (model_fit (model, keep, -FREQUENCY_MAX, FREQUENCY_MAX)) {
       probes_keep (model, keep);

@@ -42,10 +42,10 @@ struct clock_model {
 };
 
 enum clock_verdict {
-  CLOCK_REFUSED,   /* the four times contradict each other: not taken in */
-  CLOCK_FITS,      /* taken in */
-  CLOCK_FREQUENCY, /* the frequency had changed: older probes were given up */
-  CLOCK_STEPPED,   /* the offset had jumped: older probes were given up */
+  CLOCK_REFUSED,   /* the four times contradict each other: not added */
+  CLOCK_FITS,      /* added */
+  CLOCK_FREQUENCY, /* added; the frequency had changed: older probes were dropped */
+  CLOCK_STEPPED,   /* added; the offset had jumped: older probes were dropped */
 };
 
 void clock_model_init (struct clock_model *model);
@@ -58,7 +58,7 @@ clock_model_usable (const struct clock_model *model)
 /* Node time to cluster time and back; the model must be usable. */
 int64_t clock_model_cluster_ns (const struct clock_model *model, int64_t node_ns);
 int64_t clock_model_node_ns (const struct clock_model *model, int64_t cluster_ns);
-/* How far off the mapped time of `node_ns` may be. */
+/* The error bound of the mapped time of `node_ns`. */
 int64_t clock_model_bound_ns (const struct clock_model *model, int64_t node_ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* The states of nodes, and what is told about them. */
+/* The states and sessions of nodes, and the events about them. */
 #include "aggregator/core/cluster.h"
 
 #include <stddef.h>
@@ -10,12 +10,12 @@
 #include "synop/memory.h"
 
 #define STALE_LEAST NS_PER_S            /* a node with a very short period is not called stale before this */
-#define OWN_PAUSE NS_PER_S              /* between two ticks: it was the aggregator that stood still */
-#define TOLD_EVERY NS_PER_S             /* one event a kind and node */
-#define DUPLICATE_EVERY (60 * NS_PER_S) /* one event a node */
-#define OFTEN NS_PER_S                  /* an event of this kind of rejection and node, or one a minute: */
-#define SELDOM (60 * NS_PER_S)          /* what a node may go on with for days */
-#define DUPLICATE_STRAYS 2              /* one message may have been under way when the agent was restarted */
+#define OWN_PAUSE NS_PER_S              /* a longer pause between two calls: the aggregator itself stood still */
+#define EVENT_EVERY NS_PER_S            /* between two events of one kind about a node */
+#define DUPLICATE_EVERY (60 * NS_PER_S) /* likewise */
+#define OFTEN NS_PER_S                  /* between two events about a kind of rejection: usually, */
+#define SELDOM (60 * NS_PER_S)          /* and of kinds that may go on for days */
+#define DUPLICATE_STRAYS 2              /* a message may still be under way when the agent restarts */
 
 static void cluster_take_tick (void *cluster, const struct tick_line *tick);
 
@@ -47,7 +47,8 @@ cluster_destroy (struct cluster *cluster)
 {
   if (!cluster)
     return;
-  cluster->options.output = (struct cluster_output){ 0 }; /* nothing is lost by that: the next run asks for it */
+  cluster->options.output =
+      (struct cluster_output){ 0 }; /* the events of this end are not wanted: the next run requests what is missing */
   cluster_free_nodes (cluster);
   ticks_destroy (cluster->ticks);
   schema_store_free (&cluster->schemas);
@@ -67,7 +68,7 @@ cluster_counts (const struct cluster *cluster)
   return &cluster->counts;
 }
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
 void
 cluster_event (struct cluster *cluster, const struct event *event)
@@ -94,21 +95,21 @@ static const struct {
 };
 
 static bool
-told_within (int64_t told_ns, struct instant now, int64_t every_ns)
+reported_within (int64_t reported_ns, struct instant now, int64_t every_ns)
 {
-  return told_ns && now.monotonic_ns - told_ns < every_ns;
+  return reported_ns && now.monotonic_ns - reported_ns < every_ns;
 }
 
 static bool
-told_lately (int64_t told_ns, struct instant now)
+reported_lately (int64_t reported_ns, struct instant now)
 {
-  return told_within (told_ns, now, TOLD_EVERY);
+  return reported_within (reported_ns, now, EVENT_EVERY);
 }
 
 void
-cluster_tell_up (struct cluster *cluster, struct node *node, struct instant now)
+cluster_report_up (struct cluster *cluster, struct node *node, struct instant now)
 {
-  if (!node->up.reason || told_lately (node->up.told_ns, now))
+  if (!node->up.reason || reported_lately (node->up.reported_ns, now))
     return;
   cluster_event (cluster, &(struct event){ .type = EVENT_NODE_UP,
                                            .wall_ns = now.wall_ns,
@@ -116,13 +117,13 @@ cluster_tell_up (struct cluster *cluster, struct node *node, struct instant now)
                                            .session = node->up.session,
                                            .reason = node->up.reason });
   node->up.reason = NULL;
-  node->up.told_ns = now.monotonic_ns;
+  node->up.reported_ns = now.monotonic_ns;
 }
 
 void
-cluster_tell_gap (struct cluster *cluster, struct node *node, struct instant now)
+cluster_report_gap (struct cluster *cluster, struct node *node, struct instant now)
 {
-  if (!node->gap.lost || told_lately (node->gap.told_ns, now))
+  if (!node->gap.lost || reported_lately (node->gap.reported_ns, now))
     return;
   cluster_event (cluster, &(struct event){ .type = EVENT_GAP,
                                            .wall_ns = now.wall_ns,
@@ -132,7 +133,7 @@ cluster_tell_gap (struct cluster *cluster, struct node *node, struct instant now
                                            .to = node->gap.to,
                                            .count = node->gap.lost });
   node->gap.lost = 0;
-  node->gap.told_ns = now.monotonic_ns;
+  node->gap.reported_ns = now.monotonic_ns;
 }
 
 static void
@@ -156,21 +157,22 @@ cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, 
   sum_add (&node->gap.lost, lost);
   sum_add (&node->lost, lost);
   sum_add (&cluster->counts.lost, lost);
-  cluster_tell_gap (cluster, node, now);
+  cluster_report_gap (cluster, node, now);
 }
 
-/* Tells what has gathered of one kind, unless it was told lately: then a later one, or a tick, does. */
+/* Reports the pending rejections of one kind, unless the last event about them is too recent: then a later rejection
+ * or tick reports them. */
 static void
-tell_rejected (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
-               struct instant now)
+report_rejected (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
+                 struct instant now)
 {
   uint64_t pending = node->rejections[kind].pending;
 
-  if (!pending || told_within (node->rejections[kind].told_ns, now, rejections[kind].every_ns))
+  if (!pending || reported_within (node->rejections[kind].reported_ns, now, rejections[kind].every_ns))
     return;
   node->rejections[kind].pending = 0;
-  node->rejections_untold -= pending;
-  node->rejections[kind].told_ns = now.monotonic_ns;
+  node->rejections_unreported -= pending;
+  node->rejections[kind].reported_ns = now.monotonic_ns;
   cluster_event (cluster, &(struct event){ .type = EVENT_REJECTED,
                                            .wall_ns = now.wall_ns,
                                            .node = node->name,
@@ -187,8 +189,8 @@ reject_many (struct cluster *cluster, struct node *node, enum node_rejection kin
   if (kind != REJECTED_CONNECTION && kind != REJECTED_LINE) /* these cost no message */
     node->rejected += count;
   node->rejections[kind].pending += count;
-  node->rejections_untold += count;
-  tell_rejected (cluster, node, kind, why, now);
+  node->rejections_unreported += count;
+  report_rejected (cluster, node, kind, why, now);
 }
 
 void
@@ -214,7 +216,8 @@ cluster_connections_refused (struct cluster *cluster, const char *name, uint64_t
 
 /* ---- sessions and states ---- */
 
-/* The period counts as no less than what makes STALE_LEAST, so that stale and down keep their distance. */
+/* The node's period, but at least STALE_LEAST / stale_periods: down is a multiple of it too, so it stays apart from
+ * stale. */
 static int64_t
 silence_unit (const struct cluster *cluster, const struct node *node)
 {
@@ -231,14 +234,14 @@ cluster_stale_ns (const struct cluster *cluster, const struct node *node)
 }
 
 static void
-tell_duplicate (struct cluster *cluster, struct node *node, struct session *session, struct instant now)
+report_duplicate (struct cluster *cluster, struct node *node, struct session *session, struct instant now)
 {
   cluster->counts.duplicate_session++;
   if (++session->strays < DUPLICATE_STRAYS)
     return;
-  if (node->duplicate_told_ns && now.monotonic_ns - node->duplicate_told_ns < DUPLICATE_EVERY)
+  if (node->duplicate_reported_ns && now.monotonic_ns - node->duplicate_reported_ns < DUPLICATE_EVERY)
     return;
-  node->duplicate_told_ns = now.monotonic_ns;
+  node->duplicate_reported_ns = now.monotonic_ns;
   cluster_event (cluster, &(struct event){ .type = EVENT_DUPLICATE_NODE,
                                            .wall_ns = now.wall_ns,
                                            .node = node->name,
@@ -254,8 +257,8 @@ cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct
 
   if (session == current)
     return current;
-  if (session && received.monotonic_ns - current->heard_ns <= cluster_stale_ns (cluster, node)) {
-    tell_duplicate (cluster, node, session, received);
+  if (session && received.monotonic_ns - current->seen_ns <= cluster_stale_ns (cluster, node)) {
+    report_duplicate (cluster, node, session, received);
     return NULL;
   }
   cluster_drop_held (cluster, node);
@@ -268,10 +271,10 @@ cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct
 }
 
 static void
-look_for_silence (struct cluster *cluster, struct node *node, struct instant now)
+check_silence (struct cluster *cluster, struct node *node, struct instant now)
 {
-  int64_t heard = node->heard_ns > cluster->awake_ns ? node->heard_ns : cluster->awake_ns;
-  int64_t silence = now.monotonic_ns - heard;
+  int64_t seen_ns = node->seen_ns > cluster->awake_ns ? node->seen_ns : cluster->awake_ns;
+  int64_t silence = now.monotonic_ns - seen_ns;
   int64_t unit = silence_unit (cluster, node);
 
   if (node->state == NODE_UP && silence > unit * cluster->options.stale_periods) {
@@ -311,17 +314,17 @@ cluster_tick (struct cluster *cluster, struct instant now)
   cluster_keep_epoch (cluster, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *node = cluster->nodes[i];
-    cluster_tell_up (cluster, node, now);
-    cluster_tell_gap (cluster, node, now);
-    cluster_tell_groups (cluster, node, now);
-    cluster_tell_brought (cluster, node, now);
-    look_for_silence (cluster, node, now);
+    cluster_report_up (cluster, node, now);
+    cluster_report_gap (cluster, node, now);
+    cluster_report_groups (cluster, node, now);
+    cluster_report_brought (cluster, node, now);
+    check_silence (cluster, node, now);
     if (node->want.wanting)
       cluster_ask_schema (cluster, node, &node->want, node->sessions[0].id, now);
     if (node->replay.want.wanting)
       cluster_ask_late_schema (cluster, node, now);
-    for (enum node_rejection kind = 0; node->rejections_untold && kind < NODE_REJECTIONS; kind++)
-      tell_rejected (cluster, node, kind, NULL, now);
+    for (enum node_rejection kind = 0; node->rejections_unreported && kind < NODE_REJECTIONS; kind++)
+      report_rejected (cluster, node, kind, NULL, now);
   }
   cluster_tick_replay (cluster, now);
   cluster_tick_gone (cluster, now);
@@ -336,7 +339,7 @@ cluster_message (struct cluster *cluster, const struct cluster_message *message,
   if (!cluster->epoch_known)
     cluster_keep_epoch (cluster, now);
 
-  /* What came before the node was listed with this key came by the key before. */
+  /* A message from before the node was listed with this key came with its old key. */
   if (!node || message->received_ns < node->since_ns) {
     cluster->counts.unlisted++;
     return;

@@ -1,8 +1,8 @@
-/* What the aggregator knows of its nodes: the pure core.
+/* The state of all nodes: the pure core.
  *
- * It is fed messages with the time at which they came, and ticks. It opens no socket and reads no clock, so that tests
- * and simulations can drive any number of nodes at any speed. What comes out goes through `struct cluster_output`:
- * frames as tables for the views, events, answers on the control channel. */
+ * It is given messages with the time at which they came, and the time itself (cluster_tick). It opens no socket and
+ * reads no clock, so that tests and simulations can drive any number of nodes at any speed. Its output goes through
+ * `struct cluster_output`: frames as tables for the views, events, answers on the control channel. */
 #ifndef SYNOP_AGGREGATOR_CLUSTER_H
 #define SYNOP_AGGREGATOR_CLUSTER_H
 
@@ -27,11 +27,11 @@ struct instant {
   int64_t wall_ns;
 };
 
-/* A message of a node as it came; the core keeps none of it. */
+/* A message of a node as it was received; the core keeps no pointer to it. */
 enum cluster_channel { CLUSTER_DATA, CLUSTER_CONTROL };
 struct cluster_message {
   enum cluster_channel channel;
-  const char *node;       /* whose key it came with */
+  const char *node;       /* the owner of the key that it came with */
   const uint8_t *routing; /* CLUSTER_CONTROL: where an answer goes */
   size_t routing_length;
   int64_t received_ns; /* CLOCK_MONOTONIC */
@@ -39,17 +39,17 @@ struct cluster_message {
   size_t length;
 };
 
-/* A frame that was taken in; valid during the call only. */
+/* A frame that was accepted; valid during the call only. */
 struct cluster_frame {
   const struct node *node;
   const struct frame_header *header;
   const void *bytes; /* as it came */
   size_t length;
   struct instant received;
-  int64_t time_ns;        /* cluster time of its instant; of its receipt as long as nothing better is known */
-  int64_t bound_ns;       /* how far off that may be; -1: not known */
+  int64_t time_ns;        /* cluster time at which it was sampled; of its receipt while the clock is unknown */
+  int64_t bound_ns;       /* error bound of that; -1: unknown */
   int64_t wall_offset_ns; /* by which the node's wall clock is ahead of cluster time */
-  int64_t drift_ppb;      /* of the node's CLOCK_MONOTONIC, positive when it is fast; INT64_MIN: not known */
+  int64_t drift_ppb;      /* of the node's CLOCK_MONOTONIC, positive when it is fast; INT64_MIN: unknown */
   int64_t probe_age_ms;   /* -1: never probed */
   bool late;              /* its tick was combined before it came */
   int64_t tick_period_ns; /* of the ticks, when it is part of the combined report of its tick; else 0 */
@@ -57,7 +57,7 @@ struct cluster_frame {
   const struct report_group *groups; /* one for each group of the schema; `now` is NULL where the frame has none */
 };
 
-/* What the line of a frame may be beside its values (report_cut): agents' are a tenth of it at most. */
+/* The limit for the line of a frame (report_cut); lines of agents take a tenth of it at most. */
 static inline size_t
 cluster_line_most (const struct cluster_frame *frame)
 {
@@ -66,7 +66,7 @@ cluster_line_most (const struct cluster_frame *frame)
 
 struct cluster_tick_line {
   const struct tick_line *tick;
-  size_t expected, stale, down; /* nodes that were ever heard; of them silent */
+  size_t expected, stale, down; /* nodes that ever sent something; of them silent */
 };
 
 /* NULL functions are fine. */
@@ -76,80 +76,83 @@ struct cluster_output {
   void (*event) (void *context, const struct event *event);
   /* The combined report of a tick, and how many nodes are up, stale and down at its end. */
   void (*tick) (void *context, const struct cluster_tick_line *line);
-  /* What is known of a node's session and its clock (NULL: not yet); session 0: the node is gone. */
+  /* The node's session and clock (NULL: unknown) have changed; session 0: the node is gone. */
   void (*clock) (void *context, const char *node, uint64_t session, const struct control_clock *clock);
   void (*answer) (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length);
-  /* The bytes of a schema that history has, valid until the next call of anything; NULL: it has not. */
+  /* The bytes of a schema that the history has, valid until the next call of any function; NULL: it does not. */
   const struct buffer *(*schema) (void *context, const uint8_t hash[SCHEMA_HASH_SIZE]);
-  /* What this node sent could not be kept now: it is asked for nothing that can come later. */
-  bool (*crowded) (void *context, const char *node);
+  /* The history has little room left for this node: replay waits. */
+  bool (*nearly_full) (void *context, const char *node);
 };
 
 struct cluster_options {
   unsigned stale_periods, down_periods;  /* silence after which a node is called stale, down */
   int64_t tick_period_ns, tick_grace_ns; /* 0 < grace <= period */
-  int64_t clock_limit_ns;                /* a wall clock that is off by more is told */
-  double replay_rate;                    /* frames a second that are asked for again, of all nodes; 0: none are */
-  bool backfill;          /* what a node sampled before this start is asked for too, but for cluster_stored */
-  size_t frame_bytes_max; /* the largest frame that is taken, which agents are told; 0: FRAME_BYTES_MAX, not told */
+  int64_t clock_limit_ns;                /* a wall clock that is off by more is reported */
+  double replay_rate;                    /* frames a second that are requested from all nodes together; 0: no replay */
+  bool backfill; /* frames from before this start are requested too, but for those of cluster_stored */
+  size_t
+      frame_bytes_max; /* the largest frame that is accepted, announced to agents; 0: FRAME_BYTES_MAX, not announced */
   struct cluster_output output;
 };
 
 struct cluster_counts {
-  uint64_t frames, bytes;       /* that came on the data channel, of whatever kind */
+  uint64_t frames, bytes;       /* on the data channel, of whatever kind */
   uint64_t lost;                /* frames that never came, and that no agent holds any more */
-  uint64_t missing;             /* frames that did not come, and are being asked for: now */
-  uint64_t replayed;            /* frames that came late, nearly always because they were asked for */
+  uint64_t missing;             /* now: frames that did not come, and are requested */
+  uint64_t replayed;            /* frames that came late, nearly always by replay */
   uint64_t replay_requested;    /* requests for up to 64 frames */
-  uint64_t replay_timeouts;     /* of them those without an answer */
-  uint64_t replay_refused;      /* replayed frames that were not asked for */
+  uint64_t replay_timeouts;     /* requests without an answer */
+  uint64_t replay_refused;      /* replayed frames that were not requested */
   uint64_t duplicates;          /* frames that were no newer than the last of their session */
   uint64_t duplicate_session;   /* frames and hellos of a second agent with the same node's key */
   uint64_t frames_malformed;    /* truncated, mutated, hostile */
   uint64_t wrong_node;          /* frames and hellos that name another node than their key's */
   uint64_t wrong_schema;        /* frames of a schema that was refused */
-  uint64_t schema_refused;      /* schemas that were not asked for, or are not what their hash says, or break a rule */
-  uint64_t schemas_over_share;  /* schemas that were not taken yet, since their node brought too many */
-  uint64_t frames_held_dropped; /* frames that waited for their schema in vain */
+  uint64_t schema_refused;      /* schemas that were not requested, do not match their hash, or break a rule */
+  uint64_t schemas_over_share;  /* schemas that have to wait, since their node brought too many */
+  uint64_t frames_held_dropped; /* frames whose schema did not come in time */
   uint64_t control;             /* messages on the control channel */
   uint64_t control_malformed, control_unknown;
   uint64_t frames_large;        /* over frame_bytes_max */
-  uint64_t connections_refused; /* of keys that have as many as a key may have */
+  uint64_t connections_refused; /* of keys at their limit of connections */
   uint64_t lines_cut;           /* frames of which groups are left out of the line: see cluster_line_most */
   uint64_t unlisted;            /* messages of a node that was revoked while they waited */
 };
 
 struct cluster *cluster_create (const struct cluster_options *options);
 void cluster_destroy (struct cluster *cluster);
-/* Takes over what may change meanwhile: the periods of silence, the limit of clocks, the rate of replay. */
+/* Changes what may change at run time: the periods of silence, the limit of clocks, the rate of replay. */
 void cluster_set_limits (struct cluster *cluster, const struct cluster_options *options);
 
-/* Takes the list of nodes: `each` calls `take` for every node that may be, with its key (key_set_each), in any order. New
- * ones come in as "never", and so do those that have another key now. What is
- * known of the sessions of those, and for a day of those that are gone, stays: when they are back no frame comes twice,
- * and what they sampled meanwhile is asked for, as after a cut link. */
+/* Sets the list of nodes: `each` calls `take` for every node that is allowed, with its key (key_set_each), in any
+ * order. New nodes, and nodes with another key than before, begin as "never". Their sessions stay known, those of
+ * removed nodes for a day: when they are back no frame is taken twice, and what they sampled meanwhile is requested,
+ * as after a cut link. */
 typedef void cluster_take_node_fn (void *context, const char *node, const uint8_t key[KEY_SIZE]);
 typedef void cluster_each_node_fn (const void *list, cluster_take_node_fn *take, void *context);
 void cluster_list (struct cluster *cluster, cluster_each_node_fn *each, const void *list, struct instant now);
 
-/* Tells before a node's first hello that these frames are there already: they are not asked for. In order. */
+/* Before a node's first hello: the history has these frames, so they are not requested. In order. */
 void cluster_stored (struct cluster *cluster, const char *node, uint64_t session, uint64_t first, uint64_t last);
 
 /* `now` is when the message is handled. */
 void cluster_message (struct cluster *cluster, const struct cluster_message *message, struct instant now);
 
-/* Connections of a node's key were refused, since it has `most` of them already. */
+/* Connections of a node's key were refused: `most` is the limit. */
 void cluster_connections_refused (struct cluster *cluster, const char *node, uint64_t count, unsigned most,
                                   struct instant now);
 
-/* Looks for silent nodes and asks again for what is missing. To be called several times a second. After a pause of a
- * second or more the aggregator itself was stopped, and the silence is not held against the nodes. */
+/* Housekeeping: finds silent nodes, requests missing frames, reports pending events. To be called several times a
+ * second. After a pause of a second or more the aggregator itself was stopped, and the silence does not count
+ * against the nodes. */
 void cluster_tick (struct cluster *cluster, struct instant now);
 
-/* Asks for more of what is missing, as far as the rate allows; after each batch of messages, so that it comes evenly. */
+/* Requests more missing frames, as far as the rate allows; to be called after each batch of messages, so that they
+ * come evenly. */
 void cluster_ask_replay (struct cluster *cluster, struct instant now);
 
-/* Closes the ticks that are due; after each batch of messages and at cluster_next_tick. */
+/* Closes the ticks that are due; to be called after each batch of messages and at cluster_next_tick. */
 void cluster_close_ticks (struct cluster *cluster, struct instant now);
 int64_t cluster_next_tick (const struct cluster *cluster); /* CLOCK_MONOTONIC; INT64_MAX: none */
 /* The aggregator's own CLOCK_MONOTONIC in cluster time. */

@@ -1,22 +1,22 @@
-/* Cluster time: the aggregator's own clock, and where each node's clocks lie in it.
+/* Cluster time: the aggregator's own clock, and the models of the nodes' clocks.
  *
- * Cluster time runs with the aggregator's CLOCK_MONOTONIC and shows its wall clock: the distance between the two is taken
- * at the start and kept until the wall clock is found to have been set. The models of the nodes know nothing of that: they
- * map a node's CLOCK_MONOTONIC to the aggregator's, so no clock that somebody sets moves a mapping. */
+ * Cluster time runs with the aggregator's CLOCK_MONOTONIC and shows its wall clock: the difference between the two
+ * is taken at the start and kept until somebody sets the wall clock. The models map a node's CLOCK_MONOTONIC to the
+ * aggregator's, so setting a wall clock changes no mapping. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "aggregator/core/cluster_private.h"
 #include "synop/clock.h"
 
-#define EPOCH_SLACK (10 * NS_PER_MS) /* two clocks are read one after the other: the thread may be put aside between */
+#define EPOCH_SLACK (10 * NS_PER_MS) /* the thread may be preempted between reading the two clocks */
 #define EPOCH_LOOKS 2
-#define WALL_STEP (50 * NS_PER_MS)    /* a wall clock that moved by this more than slewing explains was set */
-#define SLEW_PARTS 1000               /* one in: how fast a clock may be slewed, twice what the kernel does */
-#define TELL_EVERY (10 * NS_PER_S)    /* events about one node's clocks: a clock that jumps for ever is no flood */
-#define DELAY_SLACK (100 * NS_PER_MS) /* a frame that took longer, and longer than usual, is doubted */
+#define WALL_STEP (50 * NS_PER_MS)        /* a wall clock that moved by more than slewing and this was set */
+#define SLEW_PARTS 1000                   /* one in: how fast a clock may be slewed, twice what the kernel does */
+#define CLOCK_EVENT_EVERY (10 * NS_PER_S) /* between two events about one node's clocks, however often they jump */
+#define DELAY_SLACK (100 * NS_PER_MS) /* a frame that took longer than this and than usual casts doubt on the mapping */
 #define DELAY_TIMES 8
-#define BOUND_USABLE NS_PER_S     /* a mapping that is worse than this is none */
+#define BOUND_USABLE NS_PER_S     /* a mapping with a larger bound is not used */
 #define SAME_BOOT (10 * NS_PER_S) /* a boot takes longer, and no wall clock that is kept right is off by this */
 
 int64_t
@@ -26,7 +26,7 @@ cluster_time (const struct cluster *cluster, int64_t monotonic_ns)
 }
 
 static void
-tell_step (struct cluster *cluster, const struct node *node, const char *clock, int64_t by_ns, int64_t wall_ns)
+report_step (struct cluster *cluster, const struct node *node, const char *clock, int64_t by_ns, int64_t wall_ns)
 {
   cluster_event (cluster, &(struct event){ .type = EVENT_CLOCK_STEP,
                                            .wall_ns = wall_ns,
@@ -53,15 +53,15 @@ cluster_keep_epoch (struct cluster *cluster, struct instant now)
     return;
   cluster->epoch_off = 0;
   cluster->epoch_ns = epoch;
-  tell_step (cluster, NULL, "aggregator", by, now.wall_ns);
+  report_step (cluster, NULL, "aggregator", by, now.wall_ns);
   ticks_restart (cluster->ticks, now.wall_ns);
   for (size_t i = 0; i < cluster->node_count; i++) {
-    cluster->nodes[i]->clock.wall_offset_ns -= by; /* it is not that clock that moved */
-    cluster_tell_clock (cluster, cluster->nodes[i]);
+    cluster->nodes[i]->clock.wall_offset_ns -= by; /* it was the aggregator's clock that moved */
+    cluster_report_clock (cluster, cluster->nodes[i]);
   }
 }
 
-/* What a node says of its clocks may be anything: sums of it must not overflow. */
+/* The times that a node sends may be anything: sums of them must not overflow. */
 static int64_t
 clamp (int64_t value)
 {
@@ -73,7 +73,7 @@ clamp (int64_t value)
 /* ---- the node's CLOCK_MONOTONIC ---- */
 
 void
-cluster_tell_clock (struct cluster *cluster, const struct node *node)
+cluster_report_clock (struct cluster *cluster, const struct node *node)
 {
   const struct clock_model *model = &node->clock.model;
   struct control_clock clock = { .soon = node->clock.soon };
@@ -98,16 +98,16 @@ cluster_clock_begin (struct cluster *cluster, struct node *node)
   node->clock.probed_ns = 0;
   node->clock.soon = false;
   node->clock.wall_at_ns = 0;
-  cluster_tell_clock (cluster, node);
+  cluster_report_clock (cluster, node);
 }
 
-/* Whether such an event may be told now; then it counts as told. */
+/* Whether an event of this kind may be reported now; if so, it counts as reported. */
 static bool
-may_tell (int64_t *told_ns, int64_t now_ns)
+may_report (int64_t *reported_ns, int64_t now_ns)
 {
-  if (*told_ns && now_ns - *told_ns < TELL_EVERY)
+  if (*reported_ns && now_ns - *reported_ns < CLOCK_EVENT_EVERY)
     return false;
-  *told_ns = now_ns;
+  *reported_ns = now_ns;
   return true;
 }
 
@@ -132,16 +132,17 @@ cluster_take_probe (struct cluster *cluster, struct node *node, const struct con
     return;
   node->clock.soon = verdict != CLOCK_FITS;
   if (verdict == CLOCK_STEPPED) {
-    node->clock.wall_at_ns = 0; /* it was measured against what is no longer true */
-    if (known && may_tell (&node->clock.step_told_ns, received.monotonic_ns))
-      tell_step (cluster, node, "monotonic", before - clock_model_cluster_ns (model, probe->last[3]), received.wall_ns);
+    node->clock.wall_at_ns = 0; /* it was measured with the old mapping */
+    if (known && may_report (&node->clock.step_reported_ns, received.monotonic_ns))
+      report_step (cluster, node, "monotonic", before - clock_model_cluster_ns (model, probe->last[3]),
+                   received.wall_ns);
   }
-  cluster_tell_clock (cluster, node);
+  cluster_report_clock (cluster, node);
 }
 
 /* ---- frames, and the node's wall clock ---- */
 
-/* A step is told as such, and not as an offset too. */
+/* A step is reported as a step, not as an offset too. */
 static void
 watch_wall_clock (struct cluster *cluster, struct node *node, const struct cluster_frame *frame)
 {
@@ -152,22 +153,23 @@ watch_wall_clock (struct cluster *cluster, struct node *node, const struct clust
   bool off = llabs (offset) - frame->bound_ns > cluster->options.clock_limit_ns;
 
   if (stepped) {
-    if (may_tell (&clock->step_told_ns, frame->received.monotonic_ns))
-      tell_step (cluster, node, "wall", by, frame->received.wall_ns);
-  } else if (off && !clock->off && may_tell (&clock->offset_told_ns, frame->received.monotonic_ns)) {
+    if (may_report (&clock->step_reported_ns, frame->received.monotonic_ns))
+      report_step (cluster, node, "wall", by, frame->received.wall_ns);
+  } else if (off && !clock->off && may_report (&clock->offset_reported_ns, frame->received.monotonic_ns)) {
     cluster_event (cluster, &(struct event){ .type = EVENT_CLOCK_OFFSET,
                                              .wall_ns = frame->received.wall_ns,
                                              .node = node->name,
                                              .seconds = (double) offset / NS_PER_S });
   }
-  /* Right again only when it is well within the limit: a clock at the limit is no flood either. */
+  /* Hysteresis: off until it is within half of the limit, so that a clock near the limit makes no flood of events. */
   clock->off = off || (clock->off && llabs (offset) > cluster->options.clock_limit_ns / 2);
   clock->wall_at_ns = node_ns;
 }
 
-/* A frame was sampled before it came. A mapping that says otherwise is wrong, whatever its bound: the clock is being slewed
- * faster than oscillators drift, or it stepped. One by which a frame took far longer than this node's frames do may be
- * wrong as well, but mostly the frame waited somewhere, so the mapping stays. Either way probes are to tell soon. */
+/* Checks the mapping by the receipt of the frame, which was sampled before. A mapping by which it was sampled later
+ * is wrong, whatever its bound: the clock stepped, or is slewed faster than oscillators drift. A mapping by which
+ * the frame took far longer than this node's frames do may be wrong, but mostly the frame was delayed, so the
+ * mapping stays. Both ask for probes soon. */
 static bool
 hold_against_receipt (struct cluster *cluster, struct node *node, struct cluster_frame *frame)
 {
@@ -183,12 +185,13 @@ hold_against_receipt (struct cluster *cluster, struct node *node, struct cluster
   }
   if (!clock->soon) {
     clock->soon = true;
-    cluster_tell_clock (cluster, node);
+    cluster_report_clock (cluster, node);
   }
   return !early;
 }
 
-/* The mapping, if it is of the frame's clock and good enough. What is said of the clock is as of now. */
+/* Maps the frame's time, if the model is of the frame's clock and good enough. Bound, drift and age are those of
+ * now. */
 static bool
 map_frame (const struct cluster *cluster, const struct node *node, bool same_clock, struct cluster_frame *frame)
 {
@@ -221,7 +224,7 @@ cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_
   if (timed)
     watch_wall_clock (cluster, node, frame);
   else
-    node->clock.wall_at_ns = 0; /* receipt may be late by any time: nothing to compare the next one with */
+    node->clock.wall_at_ns = 0; /* the receipt may be any time late: no reference for the next frame */
   node->clock.wall_offset_ns = frame->wall_offset_ns;
   node->clock.boot_ns = clamp (frame->header->wall_ns) - clamp (frame->header->monotonic_ns);
 }

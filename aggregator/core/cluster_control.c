@@ -1,4 +1,4 @@
-/* The control channel: hello, schema and probe of an agent, and their answers. */
+/* The control channel: an agent's hello, schema, probe and replay messages, and the answers. */
 #include <string.h>
 
 #include "aggregator/core/cluster_private.h"
@@ -50,7 +50,7 @@ send_welcome (struct cluster *cluster, const struct session *session, bool known
   cluster_answer (cluster, session->routing, session->routing_length, &welcome);
 }
 
-/* Facts ride together: where one of them is there, what is not is not on that machine. */
+/* Facts are all sent in the first frame: if one of them is there, the machine has no others. */
 static bool
 facts_are_missing (const struct node *node)
 {
@@ -75,14 +75,14 @@ cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns)
     return;
   if (!facts_are_missing (node))
     return;
-  if (session->facts_ask_ns) { /* not at once: they may be on their way */
+  if (session->facts_ask_ns) { /* not at the first frame: they may be on their way */
     session->facts_asked++;
     send_welcome (cluster, session, true);
   }
   session->facts_ask_ns = now_ns + (FACTS_WAIT_FIRST << session->facts_asked);
 }
 
-/* Who set it up is told where they look: at the agent. */
+/* Answers to the agent, whose log is where its administrator looks. */
 static void
 refuse_name (struct cluster *cluster, const struct node *node, const struct cluster_message *message,
              const struct control *hello)
@@ -97,7 +97,7 @@ static void
 take_hello (struct cluster *cluster, struct node *node, const struct cluster_message *message,
             const struct control *hello, struct instant received)
 {
-  bool known = true; /* no need to send the schema: it is there, or another node has just been asked for it */
+  bool known = true; /* the agent need not send its schema: it is known, or was just requested from another node */
   struct session *session;
   struct error error;
 
@@ -112,11 +112,12 @@ take_hello (struct cluster *cluster, struct node *node, const struct cluster_mes
     bool first = !session->hello;
 
     remember_hello (session, message, hello);
-    cluster_hello_replay (cluster, node, hello, first, received); /* while the schema of earlier frames is there */
-    cluster_tell_clock (cluster, node);
+    cluster_hello_replay (cluster, node, hello, first,
+                          received); /* before the schema of earlier frames may be replaced */
+    cluster_report_clock (cluster, node);
     tick_expect (cluster->ticks, &node->tick, session->period_ns, cluster_time (cluster, received.monotonic_ns));
     if (!cluster_use_schema (cluster, node, hello->schema_hash)) {
-      node->want.refused = false; /* a new connection may bring the right bytes */
+      node->want.refused = false; /* the new connection may bring a valid schema */
       cluster_want_schema (cluster, node, hello->schema_hash);
       known = !cluster_ask_due (cluster, node, &node->want, received);
     }
@@ -146,7 +147,7 @@ cluster_take_control (struct cluster *cluster, struct node *node, const struct c
   else if (result == 0 && control.type == CONTROL_SCHEMA)
     cluster_take_schema (cluster, node, &control, received);
   else if (result == 0 && control.type == CONTROL_PROBE)
-    cluster_take_probe (cluster, node, &control, received); /* the clock desk has answered it */
+    cluster_take_probe (cluster, node, &control, received); /* the clock desk has already answered it */
   else if (result == 0 && control.type == CONTROL_REPLAYED)
     cluster_take_replayed (cluster, node, &control, received);
   else if (result == 0 && control.type == CONTROL_REPLAY_END)

@@ -1,19 +1,19 @@
-/* The data channel: a frame is held to its key's node, to its session and sequence, then its tables are read. */
+/* The data channel: checks a frame's node, session and sequence number, then reads its tables. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "aggregator/core/cluster_private.h"
 
-#define JUMP_MAX (UINT64_C (1) << 32) /* in the sequence of a session; no agent is that far ahead */
+#define JUMP_MAX (UINT64_C (1) << 32) /* a jump of the sequence numbers; no agent is that far ahead */
 
 static void
-node_heard (struct cluster *cluster, struct node *node, struct session *session, struct instant received)
+node_seen (struct cluster *cluster, struct node *node, struct session *session, struct instant received)
 {
   const char *reason = node->up_reason ? node->up_reason : node->state != NODE_UP ? "back" : NULL;
 
   node->received++;
-  node->heard_ns = session->heard_ns = received.monotonic_ns;
+  node->seen_ns = session->seen_ns = received.monotonic_ns;
   node->state = NODE_UP;
   node->up_reason = NULL;
   if (reason) {
@@ -21,11 +21,11 @@ node_heard (struct cluster *cluster, struct node *node, struct session *session,
     node->up.reason = reason;
     node->up.session = session->id;
   }
-  cluster_tell_up (cluster, node, received);
+  cluster_report_up (cluster, node, received);
 }
 
-/* False for a frame that has been seen, or cannot be. What is missing before it is asked for, or told as lost; before the
- * first frame of a session that is what it sampled since it said hello. */
+/* False: a duplicate, or an impossible number. Frames between the last one and this one are missing: they are
+ * requested or reported as lost; so are those from the hello to the session's first frame. */
 static bool
 take_sequence (struct cluster *cluster, struct node *node, struct session *session, uint64_t sequence,
                struct instant received)
@@ -45,7 +45,7 @@ take_sequence (struct cluster *cluster, struct node *node, struct session *sessi
     last = session->replays && sequence > session->base ? session->base : sequence - 1;
   }
   session->sequence = sequence;
-  node_heard (cluster, node, session, received);
+  node_seen (cluster, node, session, received);
   if (sequence - last > 1)
     cluster_miss (cluster, node, session->id, last + 1, sequence - 1, received);
   return true;
@@ -77,15 +77,16 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct clu
     return;
   }
   if (missing_has (&node->replay.missing, header.session, header.sequence)) {
-    if (schema_store_find (&cluster->schemas, header.schema)) /* else it comes again, when it is asked for */
+    if (schema_store_find (&cluster->schemas,
+                           header.schema)) /* else the frame is requested again once the schema is known */
       cluster_take_late (cluster, node, message->bytes, message->length, &header, received);
     return;
   }
   session = cluster_session (cluster, node, header.session, received);
   if (!session) {
     session = node_session (node, header.session);
-    /* Received, though left out: no gap when this agent is taken again. Before the hello of the current session it may be
-     * of the one before, on its way since then: that hello tells of it. */
+    /* Received, though dropped: no gap when this agent becomes the current one. Without a hello of the current
+     * session it may be a frame of the session before, still on its way: that hello will list it. */
     if (header.sequence > session->sequence && node->sessions[0].hello)
       session->sequence = header.sequence;
     return;

@@ -1,15 +1,15 @@
-/* Groups that fail: the `error` of each group in a node's frames, told when it comes, changes or goes away.
+/* Groups that fail: the `error` of each group in a node's frames becomes an event when it begins, changes or ends.
  *
- * One sample tells nothing: a machine that was too busy once is no news. An error counts when two samples of its group in a
- * row have one, and it is over when two have none. Another error instead of the one that was told is told when it has
- * stood for a while, so that one with a number in it, or two that take turns, are not told for ever.
+ * One sample is not enough, since any machine is too busy once: an error counts when two samples of its group in a row
+ * have one, and it is over when two have none. A changed error is reported when it has lasted for a while, so that one
+ * with a number in it, or two that alternate, make no flood.
  *
- * What is to be told is told from the newest sample or not at all: a brake delays it, and what came and went meanwhile is
- * never told. Facts are left out: they are sampled once, so nothing would tell that their error is over.
+ * An event is always about the newest sample: the rate limit delays it, and what began and ended meanwhile is never
+ * reported. Facts are left out: they are sampled once, so nothing would show that their error is over.
  *
- * A group that has nothing but an error when a node is first heard may be one that this kernel or machine does not have.
- * Ten thousand such nodes would be ten thousand events at each start of the aggregator, so it counts as told, and its end
- * is not told either; the status has it. */
+ * A group that has had nothing but an error since the node's first frames may be one that this kernel or machine
+ * lacks. Ten thousand such nodes would make ten thousand events at each start of the aggregator, so neither its
+ * error nor its end is reported; `status` shows it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,21 +19,21 @@
 
 #define SAMPLES_STEADY 2
 #define CHANGE_STEADY (10 * NS_PER_S)
-#define FIRST_HEARD (10 * NS_PER_S)      /* and a period of the group */
-#define TOLD_EVERY (10 * NS_PER_S)       /* one event of a node */
-#define TOLD_AHEAD (3 * TOLD_EVERY)      /* so that a node which was quiet may tell four at once */
-#define FORGOTTEN_AFTER (600 * NS_PER_S) /* and after so many periods of the group: */
+#define FIRST_SEEN (10 * NS_PER_S)       /* plus a period of the group: an error from the start is suppressed */
+#define EVENT_EVERY (10 * NS_PER_S)      /* between two events about a node, on average */
+#define EVENTS_AHEAD (3 * EVENT_EVERY)   /* a burst: four at once after a quiet time */
+#define FORGOTTEN_AFTER (600 * NS_PER_S) /* of silence, and after so many periods of the group */
 #define FORGOTTEN_PERIODS 10
 
 const char *
 group_failure_error (const struct group_failure *failure)
 {
-  bool began = !failure->told[0] && failure->samples >= SAMPLES_STEADY;
+  bool began = !failure->reported[0] && failure->samples >= SAMPLES_STEADY;
 
-  return began || failure->same >= SAMPLES_STEADY ? failure->now : failure->told;
+  return began || failure->same >= SAMPLES_STEADY ? failure->now : failure->reported;
 }
 
-/* ---- what the frames say ---- */
+/* ---- errors in frames ---- */
 
 static void
 failure_insert (struct group_failure **at, const struct group *group, size_t index)
@@ -60,13 +60,13 @@ failure_sample (struct group_failure *failure, const struct table *table, int64_
   failure->period_ns = table->period_ns;
 }
 
-/* Nothing but an error, and never without one? Each group has a sample by then, be its period long. */
+/* Has the group had nothing but an error so far? Even a long period has its first sample in this time. */
 static bool
 is_lacking (const struct node *node, const struct report_group *pair, struct instant now)
 {
-  int64_t heard_ns = now.monotonic_ns - node->groups_first_ns;
+  int64_t seen_ns = now.monotonic_ns - node->groups_first_ns;
 
-  return heard_ns - FIRST_HEARD < pair->now->period_ns && !pair->before && !table_has_values (pair->now);
+  return seen_ns - FIRST_SEEN < pair->now->period_ns && !pair->before && !table_has_values (pair->now);
 }
 
 void
@@ -88,12 +88,12 @@ cluster_watch_groups (struct cluster *cluster, struct node *node, const struct s
     if (!known)
       failure_insert (at, schema->groups[i], i);
     if (!known && is_lacking (node, &cluster->groups[i], now)) {
-      strcpy ((*at)->told, table->error);
-      (*at)->untold = true;
+      strcpy ((*at)->reported, table->error);
+      (*at)->suppressed = true;
     }
     failure_sample (*at, table, now.monotonic_ns);
   }
-  cluster_tell_groups (cluster, node, now);
+  cluster_report_groups (cluster, node, now);
 }
 
 static bool
@@ -128,19 +128,19 @@ cluster_carry_groups (struct node *node, const struct schema *schema)
   }
 }
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
 static bool
 failure_due (const struct group_failure *failure, struct instant now)
 {
   const char *error = group_failure_error (failure);
 
-  if (strcmp (error, failure->told) == 0 || (failure->untold && !error[0]))
+  if (strcmp (error, failure->reported) == 0 || (failure->suppressed && !error[0]))
     return false;
-  return !error[0] || !failure->told[0] || now.monotonic_ns - failure->since_ns >= CHANGE_STEADY;
+  return !error[0] || !failure->reported[0] || now.monotonic_ns - failure->since_ns >= CHANGE_STEADY;
 }
 
-/* The one that waits longest, so that a group which changes all the time stands before no other. */
+/* The failure that waits longest, so that a group which changes all the time delays no other. */
 static struct group_failure *
 first_due (const struct node *node, struct instant now)
 {
@@ -152,7 +152,7 @@ first_due (const struct node *node, struct instant now)
   return first;
 }
 
-/* What this group has to report, of all groups that have the same. */
+/* Reports this failure, together with those of all groups that have the same error. */
 static void
 groups_event (struct cluster *cluster, struct node *node, const struct group_failure *first, struct instant now)
 {
@@ -163,20 +163,20 @@ groups_event (struct cluster *cluster, struct node *node, const struct group_fai
   char error[sizeof first->now];
   bool fails = first->now[0];
 
-  strcpy (error, fails ? first->now : first->told);
+  strcpy (error, fails ? first->now : first->reported);
   for (struct group_failure *failure = node->failures; failure; failure = failure->next)
     if (failure_due (failure, now) && (failure->now[0] != '\0') == fails &&
-        strcmp (fails ? failure->now : failure->told, error) == 0) {
+        strcmp (fails ? failure->now : failure->reported, error) == 0) {
       groups[event.group_count++] = failure->name;
-      strcpy (failure->told, failure->now);
-      failure->untold = false;
+      strcpy (failure->reported, failure->now);
+      failure->suppressed = false;
     }
   event.groups = groups;
   event.text = error;
   cluster_event (cluster, &event);
 }
 
-/* The group was left out of the frames for long, though they came: of another session of the agent, as a rule. */
+/* The frames have long been without the group: another session of the agent, as a rule. */
 static bool
 failure_forgotten (const struct group_failure *failure, const struct node *node, struct instant now)
 {
@@ -187,23 +187,23 @@ failure_forgotten (const struct group_failure *failure, const struct node *node,
 }
 
 void
-cluster_tell_groups (struct cluster *cluster, struct node *node, struct instant now)
+cluster_report_groups (struct cluster *cluster, struct node *node, struct instant now)
 {
   struct group_failure **at = &node->failures, *first;
 
   if (!node->failures || node->state != NODE_UP)
     return;
-  while (node->groups_told_ns - now.monotonic_ns <= TOLD_AHEAD && (first = first_due (node, now))) {
+  while (node->groups_reported_ns - now.monotonic_ns <= EVENTS_AHEAD && (first = first_due (node, now))) {
     groups_event (cluster, node, first, now);
-    node->groups_told_ns =
-        (node->groups_told_ns > now.monotonic_ns ? node->groups_told_ns : now.monotonic_ns) + TOLD_EVERY;
+    node->groups_reported_ns =
+        (node->groups_reported_ns > now.monotonic_ns ? node->groups_reported_ns : now.monotonic_ns) + EVENT_EVERY;
   }
   while (*at) {
     struct group_failure *failure = *at;
 
-    if (failure->untold && !group_failure_error (failure)[0])
-      failure->told[0] = '\0';
-    if ((failure->told[0] || failure->now[0]) && !failure_forgotten (failure, node, now)) {
+    if (failure->suppressed && !group_failure_error (failure)[0])
+      failure->reported[0] = '\0';
+    if ((failure->reported[0] || failure->now[0]) && !failure_forgotten (failure, node, now)) {
       at = &failure->next;
       continue;
     }

@@ -1,6 +1,6 @@
-/* Frames that come when later ones of their session have been seen: they become lines too, marked as late, and change
- * nothing else. They have tables of their own, so that changes are computed against the frame before them where that
- * was seen too; without one they are null. */
+/* Late frames: those that come after later ones of their session. They become lines too, marked as late, and change
+ * nothing else. They have tables of their own: changes are computed against the frame before, or null where that did
+ * not come late too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +35,8 @@ cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequen
   return late && late->session == session && late->sequence + 1 == sequence;
 }
 
-/* The tables that a frame's are compared with; none when they are of another session, of a later frame, or of another
- * schema. NULL: its schema is not known. */
+/* The tables to compare a frame with; new ones when there are only those of another session, a later frame, or
+ * another schema. NULL: the frame's schema is unknown. */
 static struct late *
 late_tables (struct cluster *cluster, struct node *node, const struct frame_header *header)
 {
@@ -47,7 +47,7 @@ late_tables (struct cluster *cluster, struct node *node, const struct frame_head
       memcmp (late->schema->schema->hash, header->schema, SCHEMA_HASH_SIZE) == 0)
     return late;
   schema = cluster_late_schema (cluster, node, header->schema);
-  schema_store_use (schema); /* before the old tables go, which may be its last user */
+  schema_store_use (schema); /* before dropping the old tables, which may be its last user */
   cluster_drop_late (cluster, node);
   if (!schema)
     return NULL;
@@ -74,7 +74,7 @@ last_table (void *context, size_t group)
   return node_groups_last (late->groups, group);
 }
 
-/* Reads the tables; NULL when it could not. */
+/* Reads the tables; NULL: rejected. */
 static struct late *
 read_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
            const struct frame_header *header, struct instant now)
@@ -152,7 +152,7 @@ cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes
   if (!cluster_late_schema (cluster, node, header->schema) && cluster_want_late_schema (cluster, node, header->schema))
     return false;
   if (!missing_remove (&node->replay.missing, header->session, header->sequence, header->sequence)) {
-    cluster->counts.duplicates++; /* there is no room to note it: it will come again */
+    cluster->counts.duplicates++; /* no room for another range: the frame will be sent again */
     return true;
   }
   cluster->counts.missing--;

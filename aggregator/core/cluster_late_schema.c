@@ -1,8 +1,8 @@
-/* The schemas of late frames. An agent that was told to sample other groups, or was upgraded, while it was cut off holds
- * frames of a schema that its hello does not name, and that this aggregator may never have heard of. Then it is taken from
- * the history, else the node is asked for it: its ring keeps the schemas of its frames. Meanwhile the frames are missing
- * as before, and nothing else is asked of the node. When it says that it has none, or nothing in ASKED_MAX requests, the
- * frames are asked for once more: those of that schema are lost then, and told. */
+/* The schemas of late frames. An agent that changed its groups or was upgraded while it was cut off holds frames of
+ * a schema that its hello does not name, and that this aggregator may not know. It is then read from the history, or
+ * else requested from the node, whose ring keeps the schemas of its frames. Meanwhile the frames stay missing, and
+ * nothing else is requested of the node. When the node answers that it has none, or does not answer ASKED_MAX
+ * requests, the frames are requested once more: those of that schema are then lost, and reported. */
 #include <string.h>
 
 #include "aggregator/core/cluster_private.h"
@@ -10,7 +10,7 @@
 
 #define ASKED_MAX 6
 
-/* ---- those that are kept ---- */
+/* ---- schemas that are kept ---- */
 
 void
 cluster_keep_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
@@ -57,7 +57,7 @@ cluster_late_schema (struct cluster *cluster, struct node *node, const uint8_t h
   return shared;
 }
 
-/* ---- asking the node ---- */
+/* ---- requests to the node ---- */
 
 bool
 cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE])
@@ -68,13 +68,13 @@ cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint
   if (schema_want_is_refused (want, hash))
     return false;
   if (want->wanting)
-    return true; /* one after the other */
+    return true; /* one schema at a time */
   schema_want_begin (want, hash);
   want->ask_at_ns = 0;
   return true;
 }
 
-/* A node that is silent has its ring still. */
+/* A silent node still has its ring: its requests wait. */
 void
 cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct instant now)
 {
@@ -109,12 +109,12 @@ cluster_take_late_schema (struct cluster *cluster, struct node *node, const stru
   if (schema_want_is (want, none) || !schema_want_is (want, message->schema_hash))
     return false;
   if (!want->wanting)
-    return true; /* an answer that was late itself */
+    return true; /* an answer that came too late */
   if (cluster_late_schema (cluster, node, want->hash)) {
     want->wanting = false;
     return true;
   }
-  if (!cluster_may_bring (cluster, node, now)) /* it is asked for it again */
+  if (!cluster_may_bring (cluster, node, now)) /* over its rate: it is requested again later */
     return true;
   schema = cluster_read_schema (message, &error);
   if (!schema) {

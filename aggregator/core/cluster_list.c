@@ -1,8 +1,8 @@
-/* The list of nodes, which is that of their keys, and the nodes that were on it lately.
+/* The list of nodes, which is the list of keys, and the nodes that were on it lately.
  *
- * A key that is revoked or replaced is like a cut link: the agent goes on sampling into its ring. Its sessions are
- * remembered, so that when it is admitted again the frames that were taken before are not taken once more. Who is not
- * back within GONE_FOR, as long as a ring can reach, is forgotten: what was missing of it is lost then. */
+ * Revoking or replacing a key is like cutting the link: the agent goes on sampling into its ring. Its sessions are
+ * remembered, so that no frame is taken twice when it is admitted again. A node that is not back within GONE_FOR,
+ * the longest that a ring reaches back, is forgotten: its missing frames are lost then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ cluster_find (const struct cluster *cluster, const char *name)
   return cluster_find_node (cluster, name);
 }
 
-/* ---- those that go ---- */
+/* ---- nodes that are removed ---- */
 
 static void
 node_free (struct cluster *cluster, struct node *node)
@@ -65,7 +65,7 @@ node_free (struct cluster *cluster, struct node *node)
   node_destroy (node);
 }
 
-/* Its sessions stay, and which of their frames are missing. */
+/* Keeps the sessions, and the list of missing frames. */
 static void
 node_leave (struct cluster *cluster, struct node *node, const char *reason, struct instant now)
 {
@@ -82,13 +82,13 @@ node_leave (struct cluster *cluster, struct node *node, const char *reason, stru
   cluster_drop_schema (cluster, node);
   tick_leave (cluster->ticks, &node->tick);
   node_forget_failures (node);
-  node->gap.told_ns = 0;
-  cluster_tell_gap (cluster, node, now);
+  node->gap.reported_ns = 0;
+  cluster_report_gap (cluster, node, now);
   cluster->counts.missing -= node->replay.missing.frames;
   node->state = NODE_NEVER;
   node->up.reason = NULL;
   node->want.wanting = node->want.refused = node->replay.want.wanting = false;
-  node->sessions[0].routing_length = 0; /* it is asked for nothing before its next hello */
+  node->sessions[0].routing_length = 0; /* nothing is requested of it before its next hello */
   node->since_ns = now.monotonic_ns;
 }
 
@@ -110,15 +110,15 @@ gone_forget (struct cluster *cluster, struct instant now)
   memmove (&cluster->gone[0], &cluster->gone[1], cluster->gone_count * sizeof cluster->gone[0]);
   cluster->counts.missing += node->replay.missing.frames;
   cluster_give_up_all (cluster, node, now);
-  node->gap.told_ns = 0;
-  cluster_tell_gap (cluster, node, now);
+  node->gap.reported_ns = 0;
+  cluster_report_gap (cluster, node, now);
   node_free (cluster, node);
 }
 
 static void
 gone_keep (struct cluster *cluster, struct node *node, struct instant now)
 {
-  if (!node->sessions[0].id) { /* there is nothing to know of it */
+  if (!node->sessions[0].id) { /* it never sent anything */
     node_free (cluster, node);
     return;
   }
@@ -160,7 +160,7 @@ cluster_free_nodes (struct cluster *cluster)
   free (cluster->gone);
 }
 
-/* ---- the list is taken anew ---- */
+/* ---- a new list ---- */
 
 struct listing {
   struct cluster *cluster;

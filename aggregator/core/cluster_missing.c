@@ -1,5 +1,5 @@
-/* Which frames are missing: those between others of a session, and those of which a hello tells and that history does not
- * have. They are asked for (cluster_replay.c) or, when nobody can have them any more, told as lost. */
+/* Which frames are missing: gaps within a session, and frames that a hello lists and the history does not have. They
+ * are requested (cluster_replay.c) or, when nobody can have them any more, reported as lost. */
 #include "aggregator/core/cluster_private.h"
 
 #define RANGE_MAX (UINT64_C (1) << 20) /* more frames than any ring holds: older ones are lost at once */
@@ -10,7 +10,7 @@ lose (struct cluster *cluster, struct node *node, const struct missing_range *ra
   cluster_take_gap (cluster, node, range->session, range->from, range->to, now);
 }
 
-/* Those of a range that are still missing are lost. */
+/* Gives up what is still missing of a range: it is lost. */
 void
 cluster_give_up (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                  struct instant now)
@@ -20,7 +20,7 @@ cluster_give_up (struct cluster *cluster, struct node *node, uint64_t session, u
 
   while (missing_find (missing, session, from, to, &range)) {
     if (!missing_remove (missing, session, range.from, range.to))
-      return; /* in the middle of the last range that there is room for: later */
+      return; /* it would split a range, and there is no room for another: later */
     cluster->counts.missing -= range.to - range.from + 1;
     lose (cluster, node, &range, now);
   }
@@ -62,13 +62,13 @@ cluster_miss (struct cluster *cluster, struct node *node, uint64_t session, uint
     want (cluster, node, range, now);
 }
 
-/* ---- what a hello tells ---- */
+/* ---- frames that a hello lists ---- */
 
-/* Of a session before the current one, of which a hello tells. `news`: what it sampled before it said hello, or was
- * heard of at all, is asked for too. */
+/* A session before the current one that a hello lists. `news`: what it sampled before its own hello, or all if the
+ * session is unknown here, is missing too. */
 static void
-look_at_earlier (struct cluster *cluster, struct node *node, const struct control_held *held, bool news,
-                 struct instant now)
+want_earlier (struct cluster *cluster, struct node *node, const struct control_held *held, bool news,
+              struct instant now)
 {
   struct session *session = node_session (node, held->session);
   uint64_t last;
@@ -86,9 +86,9 @@ look_at_earlier (struct cluster *cluster, struct node *node, const struct contro
     want (cluster, node, (struct missing_range){ held->session, held->first, held->last }, now);
 }
 
-/* How many sessions, the newest first, never said hello here: the link was cut while they were there. */
+/* How many of the newest sessions never said hello here: the link was cut during them. */
 static size_t
-count_unheard (struct node *node, const struct control *hello)
+count_without_hello (struct node *node, const struct control *hello)
 {
   for (size_t i = 0; i < hello->held_count; i++) {
     const struct session *session = node_session (node, hello->held[i].session);
@@ -99,10 +99,10 @@ count_unheard (struct node *node, const struct control *hello)
   return hello->held_count;
 }
 
-/* What the current session sampled before it said hello here. All of that is asked for, so what else comes of it on the
- * data channel, from a queue, is there already. */
+/* What the current session sampled before its hello here. All of that is requested, so the same frames on the data
+ * channel, from a queue, are duplicates. */
 static void
-look_at_current (struct cluster *cluster, struct node *node, const struct control *hello, struct instant now)
+want_current (struct cluster *cluster, struct node *node, const struct control *hello, struct instant now)
 {
   struct session *session = &node->sessions[0];
   uint64_t last = session->first ? session->first - 1 : hello->last_sequence;
@@ -131,10 +131,10 @@ cluster_hello_replay (struct cluster *cluster, struct node *node, const struct c
                       struct instant now)
 {
   bool backfill = cluster->options.backfill && !node->replay.greeted;
-  bool news = node->replay.greeted && first; /* all that it samples is since this aggregator knows the node */
-  size_t unheard = news ? count_unheard (node, hello) : 0;
+  bool news = node->replay.greeted && first; /* the node is known: all of a new session is wanted */
+  size_t without_hello = news ? count_without_hello (node, hello) : 0;
 
-  cluster_end_request (cluster, node); /* its answer went to another connection */
+  cluster_end_request (cluster, node); /* the answer went to the old connection */
   node->replay.tries = 0;
   node->replay.wait_ns = 0;
   cluster_ask_late_anew (node);
@@ -145,9 +145,9 @@ cluster_hello_replay (struct cluster *cluster, struct node *node, const struct c
   }
   node->replay.greeted = true;
   for (size_t i = hello->held_count; i-- > 0;) /* the oldest first */
-    look_at_earlier (cluster, node, &hello->held[i], backfill || i < unheard, now);
+    want_earlier (cluster, node, &hello->held[i], backfill || i < without_hello, now);
   if (backfill || news)
-    look_at_current (cluster, node, hello, now);
+    want_current (cluster, node, hello, now);
   leave_out_stored (cluster, node);
 }
 
@@ -157,5 +157,5 @@ cluster_stored (struct cluster *cluster, const char *name, uint64_t session, uin
   struct node *node = (struct node *) cluster_find (cluster, name);
 
   if (node && !node->replay.greeted)
-    missing_add (&node->replay.stored, session, first, last); /* what there is no room for comes twice */
+    missing_add (&node->replay.stored, session, first, last); /* without room some frames are requested needlessly */
 }

@@ -1,8 +1,8 @@
-/* What the files of the cluster's core share: cluster.c (list, ticks, events), cluster_frame.c (data channel),
- * cluster_control.c (control channel), cluster_missing.c (frames that are missing), cluster_replay.c (asking for them),
- * cluster_late.c (frames that come late), cluster_late_schema.c (their schemas), cluster_list.c (the list of nodes,
- * and those that were on it), cluster_groups.c (groups that fail), cluster_clock.c (clocks and ticks),
- * cluster_schema.c (schemas and the frames that wait for them). */
+/* What the files of the cluster's core share: cluster.c (states, sessions, events), cluster_frame.c (data channel),
+ * cluster_control.c (control channel), cluster_missing.c (which frames are missing), cluster_replay.c (requests for
+ * them), cluster_late.c (late frames), cluster_late_schema.c (their schemas), cluster_list.c (the list of nodes, and
+ * those that were on it), cluster_groups.c (groups that fail), cluster_clock.c (clocks and ticks), cluster_schema.c
+ * (schemas and the frames that wait for them). */
 #ifndef SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 #define SYNOP_AGGREGATOR_CLUSTER_PRIVATE_H
 
@@ -17,18 +17,18 @@ struct cluster {
   struct cluster_options options;
   struct node **nodes; /* in order of names */
   size_t node_count;
-  struct node **gone; /* that were listed lately, in the order in which they went */
+  struct node **gone; /* that were listed lately, in the order of removal */
   size_t gone_count, gone_capacity;
   struct schema_store schemas;
   struct cluster_counts counts;
   size_t held_bytes;                    /* of all nodes' held frames */
-  uint8_t asked_hash[SCHEMA_HASH_SIZE]; /* the schema that was asked for last, */
+  uint8_t asked_hash[SCHEMA_HASH_SIZE]; /* the schema that was requested last, */
   int64_t asked_ns;                     /* and when: one node's answer serves all */
   int64_t epoch_ns;                     /* cluster time minus the aggregator's CLOCK_MONOTONIC */
   bool epoch_known;
-  unsigned epoch_off; /* looks in a row at which the wall clock did not fit it */
+  unsigned epoch_off; /* checks in a row at which the wall clock did not fit it */
   struct ticks *ticks;
-  int64_t ticked_ns, awake_ns; /* last tick; end of the last pause of our own */
+  int64_t ticked_ns, awake_ns; /* last call of cluster_tick; end of the aggregator's last pause */
   struct cluster_replay replay;
   struct report_group groups[SCHEMA_GROUPS_MAX]; /* of the frame at hand */
   struct buffer answer;
@@ -38,22 +38,22 @@ struct cluster {
 void cluster_event (struct cluster *cluster, const struct event *event);
 void cluster_reject (struct cluster *cluster, struct node *node, enum node_rejection kind, const char *why,
                      struct instant now);
-/* What has gathered of a node's coming up and of its gaps, unless it was told within the last second: then a later one, or a
- * tick, tells it. */
-void cluster_tell_up (struct cluster *cluster, struct node *node, struct instant now);
-void cluster_tell_gap (struct cluster *cluster, struct node *node, struct instant now);
-/* Frames are lost. Gaps that are told together keep the sum; the range is that of the last session among them. */
+/* Report that a node came up, or its pending gaps, unless the last such event is less than a second ago: then a
+ * later call does. */
+void cluster_report_up (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_report_gap (struct cluster *cluster, struct node *node, struct instant now);
+/* Frames are lost. Gaps that share an event have their sum in it; the range is that of the last session among them. */
 void cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                        struct instant now);
 int64_t cluster_stale_ns (const struct cluster *cluster, const struct node *node);
-/* The session that a frame or hello comes from, made the current one if it is new, or if the current one has fallen
- * silent. NULL: a second agent talks while the first is alive; it is counted and told. */
+/* The session of a frame or hello; it becomes the current one if it is new, or if the current one has fallen silent.
+ * NULL: it is of a second agent while the first is alive; counted and reported. */
 struct session *cluster_session (struct cluster *cluster, struct node *node, uint64_t id, struct instant received);
 
 /* cluster_list.c */
 struct node *cluster_find_node (const struct cluster *cluster, const char *name);
 void cluster_free_nodes (struct cluster *cluster);
-void cluster_tick_gone (struct cluster *cluster, struct instant now); /* forgets those that were gone for long */
+void cluster_tick_gone (struct cluster *cluster, struct instant now); /* forgets nodes that have been gone for long */
 
 /* cluster_frame.c */
 void cluster_take_frame (struct cluster *cluster, struct node *node, const struct cluster_message *message,
@@ -61,21 +61,21 @@ void cluster_take_frame (struct cluster *cluster, struct node *node, const struc
 void cluster_decode_frame (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                            const struct frame_header *header, struct instant received);
 
-/* Tells when groups are left out of the frame's line, which is written only where somebody reads it. */
+/* Counts and reports when groups are left out of the frame's line, whether or not anybody reads the line. */
 void cluster_watch_line (struct cluster *cluster, struct node *node, const struct cluster_frame *frame,
                          struct instant now);
 
-/* Lays the tables that the frame at hand has into cluster->groups. */
+/* Points cluster->groups to the tables of the current frame. */
 void cluster_lay_out (struct cluster *cluster, struct node_group **groups, const struct schema *schema);
 
 /* cluster_missing.c */
-/* Frames that did not come: they are asked for, or told as lost. */
+/* Notes frames that did not come: they are requested, or reported as lost. */
 void cluster_miss (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                    struct instant now);
-/* Of the current session, the first one or a later one. */
+/* A hello of the current session, the first one or a later one. */
 void cluster_hello_replay (struct cluster *cluster, struct node *node, const struct control *hello, bool first,
                            struct instant now);
-/* Those of a range that are still missing are lost. */
+/* Gives up what is still missing of a node, or of a range: it is lost. */
 void cluster_give_up_all (struct cluster *cluster, struct node *node, struct instant now);
 void cluster_give_up (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                       struct instant now);
@@ -90,45 +90,46 @@ void cluster_tick_replay (struct cluster *cluster, struct instant now);
 void cluster_forget_replay (struct cluster *cluster, struct node *node);
 
 /* cluster_late.c */
-/* A frame that is missing. False: it still is, since its schema is not there; that is asked for. */
+/* Takes a missing frame. False: it stays missing, since its schema is unknown; that is requested. */
 bool cluster_take_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                         const struct frame_header *header, struct instant now);
-/* A frame that is known, only so that the next one has something to be compared with. */
+/* Reads a known frame only as the base for the changes of the next one. */
 void cluster_see_late (struct cluster *cluster, struct node *node, const void *bytes, size_t length,
                        const struct frame_header *header, struct instant now);
-/* Whether there is something to compare this frame with. */
+/* Whether the frame before this one was just read. */
 bool cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequence);
 void cluster_drop_late (struct cluster *cluster, struct node *node);                   /* its tables */
-void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* tells what came late */
+void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* reports the late frames */
 
 /* cluster_late_schema.c */
 /* Keeps a schema for late frames of this node, at most NODE_SCHEMAS_BEFORE of them. */
 void cluster_keep_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared);
 void cluster_drop_schemas_before (struct cluster *cluster, struct node *node);
-/* NULL: it is not there, nor in the history. */
+/* NULL: it is neither in memory nor in the history. */
 struct shared_schema *cluster_late_schema (struct cluster *cluster, struct node *node,
                                            const uint8_t hash[SCHEMA_HASH_SIZE]);
-/* The node is asked for it, until it answers or has not for a while. False: it has said that it has none. */
+/* Requests it from the node, until it answers or ASKED_MAX requests were in vain. False: the node does not have it. */
 bool cluster_want_late_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
 void cluster_ask_late_schema (struct cluster *cluster, struct node *node, struct instant now); /* if due */
 void cluster_ask_late_anew (struct node *node);                                                /* it said hello */
-/* An answer to that; false: it is none. */
+/* Takes the answer to that; false: the message is another one. */
 bool cluster_take_late_schema (struct cluster *cluster, struct node *node, const struct control *message,
                                struct instant now);
 
 /* cluster_groups.c */
-/* Takes the errors from cluster->groups, those of the frame at hand. */
+/* Takes the errors from the current frame's tables in cluster->groups. */
 void cluster_watch_groups (struct cluster *cluster, struct node *node, const struct schema *schema, struct instant now);
-/* Tells what is due of a node that is up, as far as its brake allows; a later frame, or a tick, tells the rest. */
-void cluster_tell_groups (struct cluster *cluster, struct node *node, struct instant now);
-/* The node has this schema now. What is known stays with the names of the groups, and goes with those that are gone. */
+/* Reports what is due of a node that is up, as far as its rate limit allows; a later frame or tick reports the rest. */
+void cluster_report_groups (struct cluster *cluster, struct node *node, struct instant now);
+/* The node has another schema: failures are kept by their groups' names, or dropped where the schema has no such
+ * group. */
 void cluster_carry_groups (struct node *node, const struct schema *schema);
 
 /* cluster_control.c */
 void cluster_take_control (struct cluster *cluster, struct node *node, const struct cluster_message *message,
                            struct instant received);
-/* The facts come with the first frame after a welcome. That frame may be lost, since the data channel may be up later
- * than the control channel: while some are missing the node is welcomed again, a few times. */
+/* The facts come with the first frame after a welcome. That frame may be lost, since the data channel may be up
+ * later than the control channel: while facts are missing the node is welcomed again, a few times. */
 void cluster_ask_facts (struct cluster *cluster, struct node *node, int64_t now_ns);
 void cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t routing_length,
                      const struct control *message);
@@ -137,31 +138,31 @@ void cluster_answer (struct cluster *cluster, const uint8_t *routing, size_t rou
 void cluster_keep_epoch (struct cluster *cluster, struct instant now); /* several times a second */
 void cluster_take_probe (struct cluster *cluster, struct node *node, const struct control *probe,
                          struct instant received);
-/* The node's current session began, or said hello. */
+/* The node's current session began: its clock is unknown. */
 void cluster_clock_begin (struct cluster *cluster, struct node *node);
-void cluster_tell_clock (struct cluster *cluster, const struct node *node);
-/* Fills in the times of a frame and looks at the node's wall clock. */
+void cluster_report_clock (struct cluster *cluster, const struct node *node);
+/* Sets the times of a frame and checks the node's wall clock. */
 void cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame);
-/* The same for a frame that came late: nothing is learned from it. */
+/* The same for a late frame, which changes nothing of the node's clock. */
 void cluster_place_late (const struct cluster *cluster, const struct node *node, struct cluster_frame *frame);
 
 /* cluster_schema.c */
-bool cluster_use_schema (struct cluster *cluster, struct node *node,
-                         const uint8_t hash[SCHEMA_HASH_SIZE]); /* true when it is known: the node has it now */
+/* True: it is known, and the node's schema from now on. */
+bool cluster_use_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
 void cluster_drop_schema (struct cluster *cluster, struct node *node);
 void cluster_want_schema (struct cluster *cluster, struct node *node, const uint8_t hash[SCHEMA_HASH_SIZE]);
-/* Whether the node is to be asked now for a schema that is wanted; then it counts as asked. */
+/* Whether a wanted schema is to be requested from the node now; if so, that counts as a request. */
 bool cluster_ask_due (struct cluster *cluster, struct node *node, struct schema_want *want, struct instant now);
-/* Asks, if that is due. The request names this session, or none: 0. */
+/* Requests it, if that is due. The request names this session, or none: 0. */
 void cluster_ask_schema (struct cluster *cluster, struct node *node, struct schema_want *want, uint64_t session,
                          struct instant now);
-/* NULL: it is broken, or not what its hash says; or the agent has none. */
+/* NULL: it is broken or does not match its hash; or the agent has none. */
 struct schema *cluster_read_schema (const struct control *message, struct error *error);
-/* Whether the node may bring a schema that is not there: a few at once, then one now and then. It does not lose frames by
- * that, if it can send them again. Told and counted once for each that it wants. */
+/* Whether the node may bring an unknown schema: a few at once, then one now and then. Frames of the others are not
+ * lost if the node can replay them. Counted and reported once for each schema. */
 bool cluster_may_bring (struct cluster *cluster, struct node *node, struct instant now);
-void cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant now);
-/* One that has come, and is what its hash says: all nodes that want it have it now. */
+void cluster_report_brought (struct cluster *cluster, struct node *node, struct instant now);
+/* A valid schema came: all nodes that want it have it now. */
 void cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared, struct instant now);
 void cluster_take_schema (struct cluster *cluster, struct node *node, const struct control *message,
                           struct instant now);

@@ -1,20 +1,21 @@
-/* Asks for the frames that are missing.
+/* Requests for missing frames.
  *
- * A frame is missing when a later one of its session has come on the data channel, or when a hello tells of it. The
- * agent is asked for it on the control channel, the oldest first, a window at a time:
+ * A frame is missing when a later one of its session has come on the data channel, or when a hello lists it. It is
+ * requested from the agent on the control channel, the oldest first, a window at a time:
  *
- *   request  session, from, to: at most 64 frames and 256 KiB of those of them that are held
- *   frames   each is checked like any other and taken when it is one of those that were asked for and is missing
- *   end      session, from, to, sent: all frames up to `to` were looked at. When as many came as were sent, those that
- *            did not come are held by nobody any more: they are lost, and told as a gap. Else some were dropped on the
- *            way, and are asked for again.
+ *  request  session, from, to: at most 64 frames and 256 KiB of those that the agent holds
+ *  frames   each is checked like any other, and taken if it was requested and is still missing
+ *  end      session, from, to, sent: the agent has searched up to `to`. When as many came as were sent, nobody holds the
+ *           rest of the range any more: it is lost, and reported as a gap. Else some were dropped on the way, and are
+ *           requested again.
  *
- * A frame whose schema is not there stays missing; it is asked for again when that has come (cluster_late_schema.c).
+ * A frame whose schema is unknown stays missing; it is requested again when the schema has come
+ * (cluster_late_schema.c).
  *
- * So that a thousand agents with full rings do not stand before live frames: sixteen nodes are asked at once, in turn,
- * what is asked for is held to a rate in frames, what comes to one in bytes, and nothing is asked for while messages wait,
- * nor of a node for which history has no room. A node that does not answer is asked again, ever more seldom, and after TRIES_MAX its oldest
- * range is lost. */
+ * Live frames come first, even with a thousand agents with full rings: requests go to sixteen nodes at a time, in
+ * turn, at a limited rate of frames and of bytes; none go while messages wait, nor to a node for which the history
+ * has little room. A node that does not answer gets further requests ever more seldom, and after TRIES_MAX its
+ * oldest range is lost. */
 #include <string.h>
 
 #include "aggregator/core/cluster_private.h"
@@ -23,10 +24,10 @@
 #define PATIENCE (5 * NS_PER_S)
 #define WAIT_FIRST NS_PER_S /* doubled with each try */
 #define TRIES_MAX 6
-#define CLOCK_PATIENCE (3 * NS_PER_S) /* late frames are placed by the clock's model: it comes first, if it does */
+#define CLOCK_PATIENCE (3 * NS_PER_S) /* late frames need the clock's model: they wait for it, but not for ever */
 #define BYTES_PER_FRAME 4096          /* the rate in bytes is that in frames times this */
-#define BURST_PARTS 20                /* of a second: live frames wait for no more than what comes at once */
-#define WAIT_MAX (100 * NS_PER_MS)    /* messages that wait longer are too many already */
+#define BURST_PARTS 20 /* one in, of a second's rate: how long live frames wait at most behind replayed ones */
+#define WAIT_MAX (100 * NS_PER_MS) /* if messages wait longer, the aggregator is behind: no requests */
 
 /* ---- slots ---- */
 
@@ -75,7 +76,7 @@ is_ready (const struct cluster *cluster, const struct node *node, int64_t now_ns
   return node->replay.missing.count && !node->replay.asked && session->replays && session->routing_length &&
          node->schema && !node->want.wanting && !node->replay.want.wanting && now_ns >= node->replay.wait_ns &&
          (clock_model_usable (&node->clock.model) || now_ns - session->hello_ns >= CLOCK_PATIENCE) &&
-         !(output->crowded && output->crowded (output->context, node->name));
+         !(output->nearly_full && output->nearly_full (output->context, node->name));
 }
 
 static void
@@ -96,7 +97,7 @@ ask (struct cluster *cluster, struct node *node, struct replay_slot *slot, int64
                                 .from = first->from,
                                 .to = first->to,
                                 .next = first->from,
-                                .heard_ns = now_ns };
+                                .active_ns = now_ns };
   if (first->from > 1 && !cluster_late_follows (node, first->session, first->from))
     slot->next = request.from = slot->base = first->from - 1;
   slot->due = request.to - request.from < REPLAY_WINDOW_FRAMES ? request.to - request.from + 1 : REPLAY_WINDOW_FRAMES;
@@ -112,7 +113,7 @@ may_ask (const struct cluster_replay *replay, int64_t now_ns)
   return now_ns >= replay->behind_ns && replay->frames > 0 && replay->bytes > 0;
 }
 
-/* Asks as many nodes as may be asked now, in turn. */
+/* Sends requests to as many nodes as the limits allow, in turn. */
 static void
 ask_all (struct cluster *cluster, int64_t now_ns)
 {
@@ -139,7 +140,7 @@ ask_all (struct cluster *cluster, int64_t now_ns)
   replay->wanted = wanted;
 }
 
-/* A request led to nothing. That counts only against a node that is heard: one that went silent has its ring still. */
+/* A request was in vain. That counts only against a node that is up: a silent one still has its ring. */
 static void
 try_later (struct cluster *cluster, struct node *node, struct instant now)
 {
@@ -194,7 +195,7 @@ cluster_tick_replay (struct cluster *cluster, struct instant now)
     struct replay_slot *slot = &cluster->replay.slots[i];
     struct node *node = slot->node;
 
-    if (!node || now.monotonic_ns - slot->heard_ns < PATIENCE)
+    if (!node || now.monotonic_ns - slot->active_ns < PATIENCE)
       continue;
     cluster->counts.replay_timeouts++;
     slot_end (cluster, slot);
@@ -215,10 +216,10 @@ cluster_forget_replay (struct cluster *cluster, struct node *node)
   cluster_drop_schemas_before (cluster, node);
 }
 
-/* ---- what agents say ---- */
+/* ---- messages of agents ---- */
 
 static void
-refuse (struct cluster *cluster, struct node *node, const char *why, struct instant now)
+refuse_replayed (struct cluster *cluster, struct node *node, const char *why, struct instant now)
 {
   cluster_reject (cluster, node, REJECTED_REPLAY, why, now);
 }
@@ -241,16 +242,16 @@ cluster_take_replayed (struct cluster *cluster, struct node *node, const struct 
     return;
   }
   if (!slot || header.session != slot->session || header.sequence < slot->next || header.sequence > slot->to) {
-    refuse (cluster, node, "a replayed frame that was not asked for", now);
+    refuse_replayed (cluster, node, "a replayed frame that was not asked for", now);
     return;
   }
   slot->next = header.sequence + 1;
-  slot->heard_ns = now.monotonic_ns;
+  slot->active_ns = now.monotonic_ns;
   slot->got++;
   if (header.sequence == slot->base)
     cluster_see_late (cluster, node, message->frame, message->frame_length, &header, now);
   else if (!missing_has (&node->replay.missing, header.session, header.sequence))
-    cluster->counts.duplicates++; /* it has come on the data channel meanwhile */
+    cluster->counts.duplicates++; /* it came on the data channel meanwhile */
   else if (!cluster_take_late (cluster, node, message->frame, message->frame_length, &header, now) && !slot->stuck)
     slot->stuck = header.sequence;
 }
@@ -260,11 +261,11 @@ cluster_end_replay (struct cluster *cluster, struct node *node, const struct con
 {
   struct replay_slot *slot = slot_of (cluster, node);
   uint64_t first = slot && slot->base ? slot->base : slot ? slot->from : 0;
-  uint64_t to = slot && slot->stuck ? slot->stuck - 1 : end->to; /* those behind are asked for again */
+  uint64_t to = slot && slot->stuck ? slot->stuck - 1 : end->to; /* the rest of the range is requested again */
   bool whole;
 
   if (!slot || end->session != slot->session || end->from != first || end->to > slot->to || end->to + 1 < slot->next) {
-    refuse (cluster, node, "the end of a replay that was not asked for", now);
+    refuse_replayed (cluster, node, "the end of a replay that was not asked for", now);
     return;
   }
   whole = end->sent == slot->got;

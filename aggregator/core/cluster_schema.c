@@ -1,8 +1,8 @@
 /* Schemas of nodes, and the frames that wait for one.
  *
- * A frame may come before the hello that says what it is made of, and the hello before the schema itself. So a few
- * frames are held, bounded for each node and for all, while the schema is asked for. A schema is taken only from a
- * node that was asked for it, and only when its bytes have the hash that the frames name. */
+ * A frame may come before the hello that names its schema, and the hello before the schema. So a few frames are
+ * held, with a limit for each node and for all, while the schema is requested. A schema is taken only from a node
+ * from which it was requested, and only when its bytes match the hash that the frames name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 #define HELD_FRAMES_MAX 16
 #define HELD_BYTES_MAX FRAME_BYTES_MAX           /* of one node */
 #define HELD_ALL_MAX ((size_t) 64 * 1024 * 1024) /* of all nodes */
-#define ASK_WAIT_FIRST NS_PER_S /* doubled each time, so that a mute node does not stand before others */
+#define ASK_WAIT_FIRST NS_PER_S /* doubled each time, so that a node that does not answer delays no other */
 #define ASK_WAIT_MAX (4 * NS_PER_S)
-#define ASK_OTHERS_AFTER (200 * NS_PER_MS) /* 1,000 agents that come at once need not all send the same schema */
-#define BRING_EVERY (10 * NS_PER_S)        /* a new one of a node */
-#define BRING_AHEAD (15 * BRING_EVERY)     /* so that 16 may come at once, of one that brought none for long */
-#define BROUGHT_TOLD_EVERY (60 * NS_PER_S) /* one event a node */
+#define ASK_OTHERS_AFTER (200 * NS_PER_MS)  /* 1,000 agents that connect at once need not all send the same schema */
+#define BRING_EVERY (10 * NS_PER_S)         /* between two new schemas of a node, on average */
+#define BRING_AHEAD (15 * BRING_EVERY)      /* a burst: 16 at once after a quiet time */
+#define BROUGHT_EVENT_EVERY (60 * NS_PER_S) /* between two events about a node */
 
 static void
 give_schema (struct cluster *cluster, struct node *node, struct shared_schema *shared)
@@ -36,8 +36,8 @@ give_schema (struct cluster *cluster, struct node *node, struct shared_schema *s
   cluster_carry_groups (node, shared->schema);
 }
 
-/* Frames wait for another schema, and one of the schema before has come behind them: they were sampled between two
- * reloads. They come late. */
+/* Frames wait for another schema, and a frame of the current schema came after them: they were sampled between two
+ * reloads. They become late frames. */
 static void
 pass_over_wanted (struct cluster *cluster, struct node *node)
 {
@@ -90,16 +90,16 @@ cluster_may_bring (struct cluster *cluster, struct node *node, struct instant no
     node->brought.held = true;
     node->brought.pending++;
     cluster->counts.schemas_over_share++;
-    cluster_tell_brought (cluster, node, now);
+    cluster_report_brought (cluster, node, now);
   }
   return may;
 }
 
 void
-cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant now)
+cluster_report_brought (struct cluster *cluster, struct node *node, struct instant now)
 {
   if (!node->brought.pending ||
-      (node->brought.told_ns && now.monotonic_ns - node->brought.told_ns < BROUGHT_TOLD_EVERY))
+      (node->brought.reported_ns && now.monotonic_ns - node->brought.reported_ns < BROUGHT_EVENT_EVERY))
     return;
   cluster_event (cluster, &(struct event){ .type = EVENT_OVER_SHARE,
                                            .wall_ns = now.wall_ns,
@@ -109,10 +109,10 @@ cluster_tell_brought (struct cluster *cluster, struct node *node, struct instant
                                                    "frames of the others come late",
                                            .count = node->brought.pending });
   node->brought.pending = 0;
-  node->brought.told_ns = now.monotonic_ns;
+  node->brought.reported_ns = now.monotonic_ns;
 }
 
-/* Was this schema asked for just now, of any node? If not, it is now. */
+/* Was this schema just requested from any node? If not, it counts as requested now. */
 static bool
 asked_lately (struct cluster *cluster, const uint8_t hash[SCHEMA_HASH_SIZE], int64_t now_ns)
 {
@@ -164,7 +164,7 @@ cluster_read_schema (const struct control *message, struct error *error)
   return schema;
 }
 
-/* Decodes what a node has held, now that its schema is there. */
+/* Decodes the frames that waited for the node's schema. */
 static void
 release_held (struct cluster *cluster, struct node *node, struct instant now)
 {
@@ -186,7 +186,7 @@ release_held (struct cluster *cluster, struct node *node, struct instant now)
 }
 
 static void
-tell_schema (struct cluster *cluster, const struct node *node, const struct schema *schema, struct instant now)
+report_schema (struct cluster *cluster, const struct node *node, const struct schema *schema, struct instant now)
 {
   char hex[2 * SCHEMA_HASH_SIZE + 1];
 
@@ -205,7 +205,7 @@ cluster_new_schema (struct cluster *cluster, struct node *node, struct shared_sc
   int64_t due_ns = node->brought.due_ns;
 
   node->brought.due_ns = (due_ns > now.monotonic_ns ? due_ns : now.monotonic_ns) + BRING_EVERY;
-  tell_schema (cluster, node, shared->schema, now);
+  report_schema (cluster, node, shared->schema, now);
   for (size_t i = 0; i < cluster->node_count; i++) {
     struct node *other = cluster->nodes[i];
     struct schema_want *late = &other->replay.want;
@@ -229,7 +229,7 @@ cluster_take_schema (struct cluster *cluster, struct node *node, const struct co
       cluster_reject (cluster, node, REJECTED_SCHEMA, "a schema that was not asked for", now);
     return;
   }
-  if (!cluster_may_bring (cluster, node, now)) /* it was not asked for it, but it will be */
+  if (!cluster_may_bring (cluster, node, now)) /* over its rate: it is requested later */
     return;
   schema = cluster_read_schema (message, &error);
   if (!schema) {
@@ -243,7 +243,7 @@ cluster_take_schema (struct cluster *cluster, struct node *node, const struct co
   cluster_new_schema (cluster, node, node->schema, now);
 }
 
-/* What is dropped here is asked for again, or lost. */
+/* A held frame is dropped: it is missing, and requested again or lost. */
 static void
 miss_again (struct cluster *cluster, struct node *node, const void *bytes, size_t length, int64_t received_ns)
 {
@@ -266,7 +266,7 @@ cluster_hold_frame (struct cluster *cluster, struct node *node, const void *byte
     return;
   }
   while (node->held_count == HELD_FRAMES_MAX || node->held_bytes + length > HELD_BYTES_MAX) {
-    held = node->held; /* the oldest goes: what is newer is worth more */
+    held = node->held; /* the oldest is dropped: newer frames are worth more */
     node->held = held->next;
     if (!node->held)
       node->held_end = &node->held;

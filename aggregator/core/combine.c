@@ -1,5 +1,5 @@
-/* Adding up a tick. Metrics are found through a map that is made once for each schema and tick: a frame then costs an
- * array access for each of its values. Names are copied, since a node and its schema may go while a tick is open. */
+/* Adding up a tick. A map from schema to metrics is made once for each schema and tick: each value of a frame then
+ * costs an array access. Names are copied, since a node and its schema may go while a tick is open. */
 #include "aggregator/core/combine.h"
 
 #include <math.h>
@@ -102,7 +102,7 @@ metric_is (const struct combined_metric *have, uint32_t group, const struct metr
          strcmp (have->name, metric->name) == 0;
 }
 
-/* Keyed, so that nobody can choose names that fall together. */
+/* Keyed, so that nobody can choose names that collide. */
 static size_t
 metric_hash (const struct combine *combine, uint32_t group, const struct metric *metric)
 {
@@ -129,7 +129,7 @@ slots_grow (struct combine *combine)
   combine->slot_count = count;
 }
 
-/* A definition that is new is taken from the quota. */
+/* A new definition counts against the quota. */
 static uint32_t
 metric_find (struct combine *combine, uint32_t group, const struct metric *metric, size_t *quota)
 {
@@ -167,14 +167,14 @@ metric_find (struct combine *combine, uint32_t group, const struct metric *metri
   return index;
 }
 
-/* Is it a number that is folded over nodes? */
+/* Is it a number that is combined over nodes? */
 static bool
 metric_counts (const struct metric *metric)
 {
   return metric->kind != TEXT && metric->fold != FOLD_NONE;
 }
 
-/* What the node calls as the report itself calls something is left out. */
+/* A metric with a name that the report itself uses is left out. */
 static uint32_t
 metric_place (struct combine *combine, uint32_t index, const struct group *group, const struct metric *metric,
               size_t *quota)
@@ -214,7 +214,7 @@ map_find (struct combine *combine, const struct schema *schema)
   return map;
 }
 
-/* A list is made for the first value that is another than those before. */
+/* The list is made when the first value differs from those before. */
 static void
 value_keep (struct combined_metric *metric, const struct value *value)
 {
@@ -239,7 +239,7 @@ metric_add (struct combine *combine, uint32_t index, const struct value *value, 
   if (value->type == VALUE_REAL || (value->type == VALUE_UINT && value->as.u > INT64_MAX))
     metric->whole = false;
   else if (__builtin_add_overflow (metric->whole_sum, value->as.i, &metric->whole_sum))
-    metric->whole = false; /* of a VALUE_UINT up to INT64_MAX as.i is the same number */
+    metric->whole = false; /* a VALUE_UINT up to INT64_MAX has the same as.i */
   if (combine_has_percentiles (metric))
     value_keep (metric, value);
   metric->sum += number;
@@ -283,8 +283,8 @@ range_add (struct combined_metric *metric, const struct report_range *range, con
   rows->count += range->rows;
 }
 
-/* Rows of a node that add up to more than a double holds count as missing: with one of them nothing could be added up or
- * put in order. */
+/* An infinite value (rows that add up to more than a double holds) counts as missing: it can neither be added up nor
+ * sorted. */
 static bool
 value_counts (const struct value *value)
 {

@@ -1,20 +1,21 @@
-/* The combined report of one tick: for every metric of every group its fold over the nodes.
+/* The combined report of one tick: every metric of every group, combined over the nodes.
  *
- * A node's value of a metric is what its own line shows: the value of the node, or the fold of its rows, without those that
- * other nodes have too (METRIC_SHARED). Nodes are told
- * apart by name; groups by name and section; a metric by its whole definition, since a node may bring another schema:
- * where definitions of one name differ, the one that most nodes hold is written and the others are counted.
+ * A node's value of a metric is what its own line shows: the value of the node, or the fold of its rows, without rows
+ * that other nodes have too (METRIC_SHARED). Nodes are identified by name; groups by name and section; a metric by its
+ * whole definition, since nodes may have different schemas: where definitions of one name differ, the one that most
+ * nodes have is written and the values of the others are counted.
  *
- * "network": {"nodes": 3, "errors": 0, "period": {"min": 1.0, "max": 1.0},
- *             "tcp_established": {"nodes": 3, "sum": 12, "mean": 4, "min": 2, "min_node": "n1", "max": 6,
- *                                 "max_node": "n3", "p50": 4, "p95": 6},
- *             "total": {"rx_bytes": {...}}}
+ *  "network": {"nodes": 3, "errors": 0, "period": {"min": 1.0, "max": 1.0},
+ *            "tcp_established": {"nodes": 3, "sum": 12, "mean": 4, "min": 2, "min_node": "n1", "max": 6,
+ *                                "max_node": "n3", "p50": 4, "p95": 6},
+ *            "total": {"rx_bytes": {...}}}
  *
  * "sum" where the fold is a sum; "p50" and "p95" (nearest rank: values that a node had) for gauges and shares.
  *
- * In GROUP_ROWS the least and the greatest are those of a row, of all rows that count of the nodes whose schema says so:
+ * In GROUP_ROWS the minimum and maximum are those of single rows, over the rows that count of all nodes whose schema
+ * sets this flag:
  *
- * "use": {"nodes": 3, "rows": 24, "mean": 71.5, "min": 0, "min_node": "n2", "min_row": "5", "max": 100, ...} */
+ *  "use": {"nodes": 3, "rows": 24, "mean": 71.5, "min": 0, "min_node": "n2", "min_row": "5", "max": 100, ...} */
 #ifndef SYNOP_COMBINE_H
 #define SYNOP_COMBINE_H
 
@@ -28,8 +29,8 @@
 
 struct combine;
 
-/* Definitions of one tick, and how many of them one node may bring in; more are left out and counted. An agent has some
- * hundreds, and all agents of one version have the same. */
+/* Limits on the definitions of one tick, and on how many of them one node may bring in; the rest is left out and
+ * counted. An agent has some hundreds, and all agents of one version have the same. */
 #define COMBINE_METRICS_MAX 65536
 #define COMBINE_NODE_METRICS_MAX 2048
 
@@ -37,12 +38,12 @@ struct combine *combine_create (void);
 void combine_destroy (struct combine *combine);
 void combine_clear (struct combine *combine); /* memory stays */
 
-/* Adds one node's frame: `groups` has schema->group_count entries, `now` NULL where the frame has none. Nothing is kept of
- * what the arguments point to. */
+/* Adds one node's frame: `groups` has schema->group_count entries, `now` NULL where the frame has none. No pointer
+ * of the arguments is kept. */
 void combine_add (struct combine *combine, const char *node, const struct schema *schema,
                   const struct report_group *groups);
 
-/* The report as values. What is pointed to is valid during the call only. */
+/* The report as values. Its pointers are valid during the call only. */
 struct combine_group {
   const char *name, *section;    /* section "": none */
   const char *fold_name;         /* the key under which metrics of rows lie in the report; "": it has none */
@@ -50,7 +51,7 @@ struct combine_group {
   double period_min, period_max; /* s */
 };
 
-/* The least or the greatest value, and where it is. */
+/* The minimum or maximum, and where it is. */
 struct combine_end {
   struct value value;
   const char *node;
@@ -66,7 +67,7 @@ struct combine_metric {
   uint32_t flags;   /* METRIC_OF_NODE: of nodes, else the fold of their rows; METRIC_SHARE */
   uint64_t nodes;   /* with a value, at least one */
   uint64_t rows;    /* of GROUP_ROWS; 0: ends are those of nodes */
-  struct value sum; /* over the nodes; it says something where `fold` is FOLD_SUM */
+  struct value sum; /* over the nodes; meaningful where `fold` is FOLD_SUM */
   double mean;
   struct combine_end min, max;
   struct value p50, p95; /* VALUE_MISSING: it has none */
@@ -80,15 +81,15 @@ struct combine_walk {
   const void *only_context;
 };
 
-/* Goes through the report in its order: section by section, of a group the metrics of nodes first. Returns how many values
- * were left out since most nodes define their metric otherwise, or over a maximum. */
+/* Visits the report in its order: section by section, and in each group the metrics of nodes first. Returns how many
+ * values were left out, since most nodes define their metric otherwise, or over a limit. */
 uint64_t combine_walk (const struct combine *combine, const struct combine_walk *walk);
 
 /* Writes the members of the report object; the caller has opened it. `left_out` (may be NULL) and `only`: as in a
  * walk. */
 void combine_write (const struct combine *combine, struct json *json,
                     bool (*only) (const void *context, const char *group), const void *context, uint64_t *left_out);
-/* Is there anything of a group that `only` says yes to? */
+/* Has the report a group for which `only` returns true? */
 bool combine_has (const struct combine *combine, bool (*only) (const void *context, const char *group),
                   const void *context);
 

@@ -1,4 +1,4 @@
-/* What combine.c adds up and combine_walk.c shows. */
+/* The state that combine.c adds up and combine_walk.c reads. */
 #ifndef SYNOP_COMBINE_INTERNAL_H
 #define SYNOP_COMBINE_INTERNAL_H
 
@@ -7,11 +7,11 @@
 
 #include "aggregator/core/combine.h"
 
-#define COMBINE_NONE UINT32_MAX                       /* there is no place for it */
-#define COMBINE_NOTHING (UINT32_MAX - 1)              /* it is no number that is folded over nodes */
+#define COMBINE_NONE UINT32_MAX                       /* no place: left out */
+#define COMBINE_NOTHING (UINT32_MAX - 1)              /* not a number that is combined over nodes */
 #define COMBINE_FLAGS (METRIC_OF_NODE | METRIC_SHARE) /* those that change what a value means */
 
-/* One end of what the rows of GROUP_ROWS have. */
+/* The minimum or maximum of the rows of GROUP_ROWS. */
 struct combined_row {
   struct value value;
   const char *node;
@@ -23,7 +23,7 @@ struct combined_rows {
   struct combined_row min, max;
 };
 
-/* What each frame changes comes first. */
+/* The members that each frame changes come first. */
 struct combined_metric {
   struct value min, max;
   const char *min_node, *max_node;
@@ -34,7 +34,7 @@ struct combined_metric {
   enum metric_kind kind;
   uint32_t flags;
   uint32_t value_capacity;
-  struct value *values;       /* of gauges and shares; NULL: all are as `min` */
+  struct value *values;       /* of gauges and shares; NULL: all equal `min` */
   struct combined_rows *rows; /* of GROUP_ROWS; NULL: no row has a value */
   const char *name;
   size_t hash;

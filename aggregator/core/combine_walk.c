@@ -1,4 +1,4 @@
-/* What there is to a combined report: which groups and definitions are in it, and the values of each metric. */
+/* The walk over a combined report: which groups and definitions are in it, and the values of each metric. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ compare_values (const void *a, const void *b)
 static void
 sort_values (const struct combined_metric *metric)
 {
-  if (metric->values) /* else they are all the same */
+  if (metric->values) /* else all are equal */
     qsort (metric->values, metric->count, sizeof *metric->values, compare_values);
 }
 
@@ -27,8 +27,8 @@ percentile (const struct combined_metric *metric, unsigned percent)
   return metric->values ? metric->values[rank - 1] : metric->min;
 }
 
-/* Is there another definition of the same name, in the same group, that more nodes hold (or as many, and it came first)?
- * All of one name lie in one run of slots, since the hash is of group and name alone. */
+/* Do more nodes have another definition of the same name in the same group (or as many nodes one that came first)?
+ * All definitions of a name are in one run of slots, since the hash is of group and name alone. */
 static bool
 metric_is_outvoted (const struct combine *combine, uint32_t index)
 {
@@ -45,7 +45,8 @@ metric_is_outvoted (const struct combine *combine, uint32_t index)
   return false;
 }
 
-/* Would both be written under one key? A group in no section has the name of its own, another one that of its section. */
+/* Would both be written under one key? A group without a section is written under its own name, others under that of
+ * their section. */
 static bool
 groups_collide (const struct combined_group *one, const struct combined_group *other)
 {
@@ -68,8 +69,8 @@ compare_ranks (const void *a, const void *b)
   return (one->index > other->index) - (one->index < other->index);
 }
 
-/* Whether each group is written: those of most nodes, then of the first come, come first, and only one that is written
- * keeps another out. For the caller to free. */
+/* Which groups are written: in order of their number of nodes, then of arrival; a group is left out if it collides
+ * with one that is written. The caller frees it. */
 static bool *
 groups_kept (const struct combine *combine)
 {

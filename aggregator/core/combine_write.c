@@ -16,7 +16,7 @@ write_value (struct json *json, const char *key, const struct value *value)
   report_number_write (json_key (json, key), NULL, value);
 }
 
-/* What an end is called, and where it is. */
+/* The keys of a minimum or maximum. */
 struct end_keys {
   const char *value, *node, *row;
 };
@@ -72,7 +72,7 @@ write_metric (void *context, const struct combine_group *group, const struct com
   json_object_end (json);
 }
 
-/* A group whose rows have a fold has it in the report, also when there is nothing in it. */
+/* A group whose rows have a fold gets its object even when it is empty. */
 static void
 end_group (struct writing *writing)
 {
@@ -86,7 +86,7 @@ end_group (struct writing *writing)
   writing->in_fold = false;
 }
 
-/* Ends the section at hand and begins this one. "" is none: its groups lie directly in the report. */
+/* Ends the current section and begins this one. "": no section, groups lie directly in the report. */
 static void
 go_to_section (struct writing *writing, const char *section)
 {

@@ -1,5 +1,5 @@
-/* Events as JSON and as words for the log. One table says what the general fields of an event are called in each type,
- * so that a new type is a row here and nothing else. */
+/* Events as JSON and as text for the log. One table names the JSON keys of an event's general fields for each type,
+ * so that a new type is one row here. */
 #include "aggregator/core/event.h"
 
 #include <inttypes.h>
@@ -121,7 +121,7 @@ event_write (struct json *json, const struct event *event)
   json_newline (json);
 }
 
-/* " gpu, gpu_nvlink", as far as there is room. */
+/* " gpu, gpu_nvlink", cut to the buffer. */
 static void
 group_words (const struct event *event, char *words, size_t size)
 {

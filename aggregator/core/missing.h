@@ -1,4 +1,4 @@
-/* Frames that are missing of one node: ranges of sequence numbers, each of one session. Bounded. */
+/* The missing frames of one node: ranges of sequence numbers, each of one session. Bounded. */
 #ifndef SYNOP_AGGREGATOR_MISSING_H
 #define SYNOP_AGGREGATOR_MISSING_H
 
@@ -22,12 +22,11 @@ struct missing {
 void missing_free (struct missing *missing);
 
 bool missing_has (const struct missing *missing, uint64_t session, uint64_t sequence);
-/* Adds what is not there yet. False: there is no room for another range. */
+/* Adds the part of a range that is not in yet. False: there is no room for another range. */
 bool missing_add (struct missing *missing, uint64_t session, uint64_t from, uint64_t to);
-/* Takes away what is there of a range. False: it would leave one range more than there is room for; part of it is still
- * there. */
+/* Removes a range. False: that would split a range and there is no room for another; part of it may remain. */
 bool missing_remove (struct missing *missing, uint64_t session, uint64_t from, uint64_t to);
-/* The part of `from` to `to` that is missing and was added first. False: none is. */
+/* Finds the part of `from` to `to` that is missing and was added first. False: none is. */
 bool missing_find (const struct missing *missing, uint64_t session, uint64_t from, uint64_t to,
                    struct missing_range *found);
 

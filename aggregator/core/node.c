@@ -1,4 +1,4 @@
-/* A node's sessions and tables. Memory is held only for groups that the node has sent. */
+/* A node's sessions and tables. Only groups that the node has sent take memory. */
 #include "aggregator/core/node.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define PERIOD_DEFAULT NS_PER_S /* until a hello tells */
+#define PERIOD_DEFAULT NS_PER_S /* until a hello has one */
 
 const char *
 node_state_name (enum node_state state)
@@ -38,7 +38,7 @@ node_forget_failures (struct node *node)
     free (node->failures);
     node->failures = next;
   }
-  node->groups_first_ns = node->groups_told_ns = 0;
+  node->groups_first_ns = node->groups_reported_ns = 0;
 }
 
 void
@@ -62,7 +62,7 @@ node_take_session (struct node *node, uint64_t id, int64_t now_ns)
 {
   struct session *old = node_session (node, id);
   struct session taken = { .id = id, .period_ns = PERIOD_DEFAULT };
-  size_t behind = NODE_SESSIONS - 1; /* how many move one place back: all, or those before its own old place */
+  size_t behind = NODE_SESSIONS - 1; /* how many move one place back: all, or those before the session's old place */
 
   if (old) {
     taken = *old;
@@ -70,7 +70,7 @@ node_take_session (struct node *node, uint64_t id, int64_t now_ns)
   }
   node->up_reason = old ? "back" : node->sessions[0].id ? "restart" : "new";
   memmove (&node->sessions[1], &node->sessions[0], behind * sizeof node->sessions[0]);
-  taken.heard_ns = now_ns;
+  taken.seen_ns = now_ns;
   taken.strays = taken.facts_asked = 0;
   taken.facts_ask_ns = 0;
   node->sessions[0] = taken;
@@ -120,7 +120,7 @@ node_groups_table (struct node_group **groups, const struct schema *schema, size
     group->now = &group->tables[0];
     table_init (group->now, declared);
   } else if (!(declared->flags & GROUP_ONCE) && table_is_comparable (group->now)) {
-    /* A table that says why it has no values is no table to compare with: the last good one stays. */
+    /* A table with an error instead of values is no base for changes: the last good one stays. */
     struct table *other = group->before;
     if (!other)
       table_init (other = &group->tables[1], declared);

@@ -1,4 +1,4 @@
-/* A list, since a cluster has one schema, or two while it is being upgraded. */
+/* A list, since a cluster has one schema, or two during an upgrade. */
 #include "aggregator/core/schema_store.h"
 
 #include <stdlib.h>

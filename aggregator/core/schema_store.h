@@ -1,5 +1,5 @@
-/* Schemas, each held once however many nodes use it. One that no node uses any more is freed, and a node uses few,
- * so their number is bounded by that of the nodes. */
+/* Schemas, each kept once however many nodes use it. A schema without users is freed, and a node uses few, so the
+ * number of nodes bounds that of schemas. */
 #ifndef SYNOP_AGGREGATOR_SCHEMA_STORE_H
 #define SYNOP_AGGREGATOR_SCHEMA_STORE_H
 

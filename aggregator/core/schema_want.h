@@ -1,5 +1,5 @@
-/* A schema that a node has and that is not there, so that the node is asked for it: one of what it sends now (node.h), one
- * of frames that come late (node_replay.h). cluster_schema.c asks. */
+/* An unknown schema that is requested from a node: that of its current frames (node.h), or of late frames
+ * (node_replay.h). cluster_schema.c sends the requests. */
 #ifndef SYNOP_AGGREGATOR_SCHEMA_WANT_H
 #define SYNOP_AGGREGATOR_SCHEMA_WANT_H
 
@@ -11,10 +11,10 @@
 
 struct schema_want {
   bool wanting;
-  uint8_t hash[SCHEMA_HASH_SIZE]; /* that is wanted, or was last */
-  unsigned asked;                 /* how often */
+  uint8_t hash[SCHEMA_HASH_SIZE]; /* of the schema that is wanted, or was last */
+  unsigned asked;                 /* requests so far */
   int64_t ask_at_ns;              /* not before */
-  bool refused;                   /* it cannot be had: */
+  bool refused;                   /* the node does not have it, or it is not valid */
   uint8_t refused_hash[SCHEMA_HASH_SIZE];
 };
 
@@ -30,7 +30,7 @@ schema_want_is_refused (const struct schema_want *want, const uint8_t hash[SCHEM
   return want->refused && memcmp (want->refused_hash, hash, SCHEMA_HASH_SIZE) == 0;
 }
 
-/* When it is asked for stays: who names one schema after the other is not asked more often. */
+/* ask_at_ns stays: a node that names one schema after the other gets no more requests. */
 static inline void
 schema_want_begin (struct schema_want *want, const uint8_t hash[SCHEMA_HASH_SIZE])
 {

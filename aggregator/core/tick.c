@@ -1,5 +1,5 @@
-/* See the header. Open ticks lie in a small ring by index (time / period): at most the one at hand, its neighbours, and
- * those that a grace of a whole period keeps open. */
+/* See tick.h. Open ticks are in a small ring by index (time / period): the current one, its neighbours, and those
+ * that a grace of a whole period keeps open. */
 #include "aggregator/core/tick.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "synop/memory.h"
 
 #define OPEN_MAX 4                 /* a power of two; each has a bit in tick_member.waited and .reported */
-#define MISSES_MAX 3               /* a node that missed so many of its ticks is not waited for */
-#define AWAY_PARTS 10              /* one in: how far from its instant a sample may be taken */
-#define AWAY_LEAST (5 * NS_PER_MS) /* what a scheduler may always take to wake the agent */
+#define MISSES_MAX 3               /* after so many missed ticks a node is not waited for */
+#define AWAY_PARTS 10              /* one in, of the period: how far from its instant a sample may be taken */
+#define AWAY_LEAST (5 * NS_PER_MS) /* but at least this, which a scheduler may take to wake the agent */
 #define NOT_OPEN INT64_MIN
 
 struct tick {
@@ -26,7 +26,7 @@ struct ticks {
   struct tick open[OPEN_MAX];
   int64_t next;    /* index of the oldest tick that is not closed yet; NOT_OPEN before the first frame */
   int64_t now_ns;  /* at the last call */
-  int64_t hold_ns; /* the aggregator was away: no tick closes for its grace before this */
+  int64_t hold_ns; /* the aggregator was stopped: no tick closes for its grace before this */
   struct tick_member **members;
   size_t member_count, member_capacity;
 };
@@ -80,7 +80,7 @@ tick_bit (int64_t index)
   return UINT32_C (1) << (index & (OPEN_MAX - 1));
 }
 
-/* A period's multiples are ticks once in so many ticks. */
+/* One in how many multiples of the ticks' period is a multiple of this period too. */
 static int64_t
 stride_of (const struct ticks *ticks, int64_t period_ns)
 {
@@ -183,8 +183,8 @@ tick_expect (struct ticks *ticks, struct tick_member *member, int64_t period_ns,
   member->expected = index_floor (ticks, now_ns);
 }
 
-/* Is one of the frame's groups due at the tick's instant? By the way: groups that are not the shortest may meet the ticks
- * more often than those that are. Facts are sampled when they are asked for, which says nothing. */
+/* Is one of the frame's groups due at the tick's instant? Also lowers the member's stride: groups with a longer
+ * period may meet the ticks more often than that with the shortest. Facts do not count: they are sampled on request. */
 static bool
 frame_is_due (const struct ticks *ticks, struct tick_member *member, const struct schema *schema,
               const struct report_group *groups, int64_t index)
@@ -228,16 +228,16 @@ tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, i
     return TICK_MISPLACED;
   if (!sampled_there (ticks, member, away, bound_ns) || (bound_ns >= 0 && !due))
     return TICK_BETWEEN;
-  if (ticks->next == NOT_OPEN) { /* what waited long for the aggregator begins no tick */
+  if (ticks->next == NOT_OPEN) { /* frames that waited long for the aggregator begin no tick */
     int64_t oldest = index_floor (ticks, now_ns + period / 2) - OPEN_MAX + 1;
     ticks->next = index > oldest ? index : oldest;
   }
   if (index >= ticks->next + OPEN_MAX)
     ticks_advance (ticks, now_ns);
-  if (index >= ticks->next + OPEN_MAX) /* only when the caller's times are not in order */
+  if (index >= ticks->next + OPEN_MAX) /* only if the caller's times go back */
     return TICK_MISPLACED;
   bool first = index != member->last;
-  member->last = index > member->last ? index : member->last; /* who is late is waited for the next time */
+  member->last = index > member->last ? index : member->last; /* a late node is waited for the next time */
   if (index < ticks->next)
     return first ? TICK_LATE : TICK_BETWEEN;
   struct tick *tick = tick_at (ticks, index);
@@ -268,7 +268,7 @@ tick_is_due (const struct ticks *ticks, const struct tick *tick, int64_t now_ns)
   return now_ns >= time_ns + ticks->options.grace_ns && now_ns >= ticks->hold_ns;
 }
 
-/* After a pause longer than the ring: what there is of the ticks before is told, of the others nothing. */
+/* After a pause longer than the ring: closes the open ticks that have frames, and skips the others. */
 static void
 skip_to (struct ticks *ticks, int64_t index)
 {
@@ -286,9 +286,9 @@ void
 ticks_advance (struct ticks *ticks, int64_t now_ns)
 {
   int64_t period = ticks->options.period_ns;
-  if (now_ns < ticks->now_ns) /* a frame that waited: it was received before the last call */
+  if (now_ns < ticks->now_ns) /* the time of a frame that waited: it was received before the last call */
     now_ns = ticks->now_ns;
-  /* Who was stopped finds its nodes' frames waiting: they get their chance. */
+  /* The aggregator was stopped: the frames that came meanwhile still get into their ticks. */
   if (ticks->now_ns != INT64_MIN && now_ns - ticks->now_ns > period + ticks->options.grace_ns)
     ticks->hold_ns = now_ns + ticks->options.grace_ns;
   ticks->now_ns = now_ns;

@@ -1,14 +1,16 @@
 /* Ticks: instants of cluster time at which all nodes sample. The frames of one tick make one combined report.
  *
- * A frame is a tick's when one of its groups is due at the tick's instant (agents sample at multiples of a group's period
- * in cluster time) and when it was sampled there: to within the bound of its time and a tenth of the node's shortest
- * period or the tick's, whichever is shorter. As long as its time is only that of its receipt, half of that period will
- * do, whatever is in it. A node is in a tick once. All else lies between ticks and is in no combined report.
+ * A frame belongs to a tick when one of its groups is due at the tick's instant (agents sample at multiples of a
+ * group's period in cluster time) and when it was sampled then: to within the bound of its time and a tenth of the
+ * node's shortest period or the tick's, whichever is shorter. While its time is only that of its receipt, half of that
+ * period is enough, whatever groups it has. A node is in a tick once. All other frames are between ticks and in no
+ * combined report.
  *
- * A tick closes when every node that is waited for has reported, or after the grace. Waited for are nodes that reported
- * in one of the last ticks that they were due in: one that fell silent, or whose clock is far off, holds up nobody. Due
- * they are where a multiple of a group's period is: those of 700 ms at each 7th tick of 1 s.
- * What comes later is late: it goes to the stream, marked, and no combined report changes. Pure: no clock, no socket. */
+ * A tick closes when every node that it waits for has reported, or after the grace. It waits for nodes that are due
+ * (a multiple of one of their groups' periods is at its instant: a period of 700 ms is at each 7th tick of 1 s) and
+ * that reported in one of the last ticks in which they were due: a node that fell silent, or whose clock is far off,
+ * delays nothing. Frames that come later are late: the stream has them, marked, and no combined report changes.
+ * Pure: no clock, no socket. */
 #ifndef SYNOP_TICK_H
 #define SYNOP_TICK_H
 
@@ -20,7 +22,7 @@
 
 struct ticks;
 
-/* What the ticks know of one node: embed it in the node. */
+/* The ticks' state of one node: embed it in the node. */
 struct tick_member {
   bool joined;       /* expected, or seen; undone by tick_leave */
   size_t slot;       /* in the ticks' list */
@@ -35,15 +37,15 @@ struct tick_member {
 enum tick_place {
   TICK_IN,        /* part of a tick that is open */
   TICK_LATE,      /* its tick was combined already */
-  TICK_BETWEEN,   /* at no tick's instant, or the tick has a frame of the node already */
-  TICK_MISPLACED, /* ahead of now by more than a tick: its clock is not known well enough */
+  TICK_BETWEEN,   /* at no tick's instant, or the node is in the tick already */
+  TICK_MISPLACED, /* in the future by more than a tick: its clock is not known well enough */
 };
 
 struct tick_line {   /* one combined report; valid during the call */
   int64_t time_ns;   /* cluster time of the tick */
   int64_t period_ns; /* of the ticks */
   size_t reporting;  /* nodes whose frames are in it */
-  size_t waited_for; /* nodes that were waited for in vain */
+  size_t waited_for; /* nodes that were waited for, and did not report */
   int64_t spread_ns; /* between the first and the last sample instant, as mapped */
   int64_t bound_ns;  /* the largest error bound among them; -1 when one has none */
   const struct combine *combine;
@@ -55,27 +57,26 @@ struct ticks_options {
   void (*line) (void *context, const struct tick_line *line);
 };
 
-/* The tick that an instant of cluster time is nearest to. */
+/* The tick nearest to an instant of cluster time. */
 int64_t tick_nearest (int64_t time_ns, int64_t period_ns);
 
 struct ticks *ticks_create (const struct ticks_options *options);
 void ticks_destroy (struct ticks *ticks);
 
-/* The node said that it is there: the next ticks wait for it. */
+/* The node sent a hello: the next ticks wait for it. */
 void tick_expect (struct ticks *ticks, struct tick_member *member, int64_t period_ns, int64_t now_ns);
-/* A frame sampled at `time_ns` of cluster time, known to `bound_ns` (-1: unknown), while it is `now_ns`. */
+/* Adds a frame sampled at `time_ns` of cluster time, with error bound `bound_ns` (-1: unknown). */
 enum tick_place tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, int64_t time_ns,
                             int64_t bound_ns, int64_t period_ns, const struct schema *schema,
                             const struct report_group *groups, int64_t now_ns);
-/* The node is gone: nobody waits for it any more. */
+/* The node is gone: no tick waits for it. */
 void tick_leave (struct ticks *ticks, struct tick_member *member);
 
-/* Closes what is due. Call after each batch of frames and at `ticks_next_ns`. A tick in which nobody reported is told
- * too, but not the many that went by while the aggregator was away. */
+/* Closes the ticks that are due. To be called after each batch of frames and at `ticks_next_ns`. A tick without
+ * frames is reported too, but for those that passed while the aggregator was stopped. */
 void ticks_advance (struct ticks *ticks, int64_t now_ns);
-int64_t
-ticks_next_ns (const struct ticks *ticks); /* when to look again at the latest, in cluster time; INT64_MAX: rest */
-/* Cluster time jumped: open ticks are closed as they are, and the next ones begin at the new time. */
+int64_t ticks_next_ns (const struct ticks *ticks); /* when ticks_advance is due, in cluster time; INT64_MAX: never */
+/* Cluster time jumped: closes the open ticks as they are; the next ones begin at the new time. */
 void ticks_restart (struct ticks *ticks, int64_t now_ns);
 
 #endif

@@ -82,10 +82,10 @@ bool history_identity (struct history *history, uint64_t *device, uint64_t *inod
 /* Gives events about the history itself: why it cannot be written, or that it can be again, and who was held back. To be
  * called now and then. */
 void history_poll (struct history *history, int64_t wall_ns, void *context,
-                   void (*tell) (void *context, const struct event *event));
+                   void (*report) (void *context, const struct event *event));
 
 /* Most of the room that this node has for what waits to be written is taken: nothing should come now that can come later. */
-bool history_is_crowded (struct history *history, const char *node);
+bool history_is_nearly_full (struct history *history, const char *node);
 
 struct history_counts {
   uint64_t frames_stored, frames_not_stored; /* not stored: there was no room, or the frame is stored already */

@@ -106,7 +106,7 @@ history_finish (struct history *history, struct history_rest *rest)
   *rest = (struct history_rest){ 0 };
   count_rest (history, rest);
   rest->failed = rest->frames || rest->events || history->ready || history->events.first;
-  rest->frames += history->counts.frames_not_stored - history->not_stored_told;
+  rest->frames += history->counts.frames_not_stored - history->not_stored_reported;
   strcpy (rest->problem.text, history->problem);
   if (rest->failed && !*history->problem)
     error_set (&rest->problem, "%s: not all could be written within %.0f s", history->path,

@@ -210,8 +210,8 @@ read_integers (struct number_sources *in, unsigned mode, struct number *numbers,
     return -1;
   for (size_t i = 0; i < count; i++) {
     if (i && order != ORDER_SAME) {
-      uint64_t told = unzigzag (varint_read (&in->rest, UINT64_MAX));
-      difference = order == ORDER_SECOND ? difference + told : told;
+      uint64_t stored = unzigzag (varint_read (&in->rest, UINT64_MAX));
+      difference = order == ORDER_SECOND ? difference + stored : stored;
       bits += difference;
     }
     numbers[i * stride] = number_of (bits, scale, kind);

@@ -76,8 +76,8 @@ struct history {
   struct buffer record;
   struct json json;
   bool failing; /* as told */
-  uint64_t overflow_seen, not_stored_told;
-  char told[sizeof (struct error)];
+  uint64_t overflow_seen, not_stored_reported;
+  char reported[sizeof (struct error)];
 
   /* Both: under the mutex. */
   pthread_mutex_t mutex;

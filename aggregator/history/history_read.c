@@ -28,7 +28,7 @@ struct cursor {
     struct tick_record tick;
   } record;
   int64_t number; /* of the line at hand */
-  bool told;      /* that a frame of it cannot be read */
+  bool reported;  /* that a frame of it cannot be read */
 };
 
 struct open_tick {
@@ -70,7 +70,7 @@ within (const struct reading *reading, int64_t time_ns, int64_t margin_ns)
 }
 
 static void
-tell_broken (struct reading *reading, const struct chunk_row *row, const char *why)
+read_log_broken (struct reading *reading, const struct chunk_row *row, const char *why)
 {
   reading->broken++;
   log_warning ("chunk %" PRId64 " (%s, from %" PRIu64 " to %" PRIu64 ") is left out: %s", row->id,
@@ -121,7 +121,7 @@ cursor_advance (struct reading *reading, size_t index)
   if (++cursor->at < count) {
     if (cursor_read (cursor))
       return;
-    tell_broken (reading, cursor->row, "a frame is broken");
+    read_log_broken (reading, cursor->row, "a frame is broken");
   }
   cursor_drop (reading, index);
 }
@@ -160,7 +160,7 @@ take_chunk (struct reading *reading, const struct chunk_row *row)
   if (result == 0 && cursor->chunk.count == (*row->node ? 2 : 1) * (row->last - row->first + 1) && cursor_read (cursor))
     return;
   if (result != 1)
-    tell_broken (reading, row, result < 0 ? error.text : "it does not hold what it should");
+    read_log_broken (reading, row, result < 0 ? error.text : "it does not hold what it should");
   cursor_drop (reading, reading->count - 1);
 }
 
@@ -185,7 +185,7 @@ next_cursor (struct reading *reading)
          (found == SIZE_MAX || reading->list.rows[reading->next].first_number <= reading->cursors[found]->number)) {
     take_chunk (reading, &reading->list.rows[reading->next++]);
     if (reading->into->progress)
-      replay_progress_tell (reading->into->progress, (double) reading->next / (double) reading->list.count);
+      replay_progress_show (reading->into->progress, (double) reading->next / (double) reading->list.count);
     found = lowest (reading);
   }
   return found;
@@ -248,9 +248,9 @@ show_frame (struct reading *reading, struct cursor *cursor)
   if (!part && !shown)
     return;
   if (rebuild_frame (reading->rebuild, &cursor->header, record, bytes, length, &frame, &error) < 0) {
-    if (!cursor->told)
-      tell_broken (reading, cursor->row, error.text);
-    cursor->told = true;
+    if (!cursor->reported)
+      read_log_broken (reading, cursor->row, error.text);
+    cursor->reported = true;
     return;
   }
   if (part)

@@ -56,7 +56,7 @@ static const char layout[] =
     "ALTER TABLE events ADD COLUMN sum INTEGER;";
 
 /* 600 s: HISTORY_SPAN_NS, between the times of a chunk. */
-static const char tell_untold[] =
+static const char assume_schema_uses[] =
     "INSERT INTO schema_uses SELECT owner, hash, 600000000000 +"
     " (SELECT max (first_time) FROM chunks WHERE node = owner) FROM uses, schemas"
     " WHERE room = 'chunks' AND owner > 0 AND untold AND EXISTS (SELECT 1 FROM chunks WHERE node = owner)"
@@ -72,7 +72,7 @@ make_rooms (struct history_store *store, struct error *error)
   if (history_store_select (store, "SELECT count(*) FROM sqlite_master WHERE name = 'uses'", &tables, error) < 0 ||
       (tables == 0 && history_store_execute (store, layout, error) < 0))
     return -1;
-  return history_store_execute (store, tell_untold, error);
+  return history_store_execute (store, assume_schema_uses, error);
 }
 
 int
@@ -97,7 +97,7 @@ struct most {
 };
 
 static int
-look_for_most (struct history_store *store, const char *room, struct most *most, struct error *error)
+find_most (struct history_store *store, const char *room, struct most *most, struct error *error)
 {
   sqlite3_stmt *statement = store->statements[MOST];
   int code;
@@ -144,7 +144,7 @@ trim_events (struct history_store *store, int64_t room, struct error *error)
 
   if (store->events_bytes <= room)
     return 0;
-  if (look_for_most (store, "events", &most, error) < 0)
+  if (find_most (store, "events", &most, error) < 0)
     return -1;
   store->events_bytes = most.sum;
   if (most.sum <= room)
@@ -169,8 +169,8 @@ trim_jobs (struct history_store *store, int64_t room, struct error *error)
 }
 
 static int
-tell_cut (struct history_store *store, const struct most *most, int chunks, const struct history_cut *cut,
-          struct error *error)
+report_over_share (struct history_store *store, const struct most *most, int chunks, const struct history_cut *cut,
+                   struct error *error)
 {
   sqlite3_stmt *statement = store->statements[NAME_OF];
   int code;
@@ -187,27 +187,27 @@ tell_cut (struct history_store *store, const struct most *most, int chunks, cons
 
 /* Of the one that has most, again and again, until so much has gone. */
 static int
-trim_chunks (struct history_store *store, int64_t bytes, const struct history_cut *told, struct error *error)
+trim_chunks (struct history_store *store, int64_t bytes, const struct history_cut *on_cut, struct error *error)
 {
   struct most most;
   int64_t before = 0;
 
   for (int i = 0; i < CUTS; i++) {
     int count;
-    if (look_for_most (store, "chunks", &most, error) < 0)
+    if (find_most (store, "chunks", &most, error) < 0)
       return -1;
     before = i == 0 ? most.sum : before;
     if (most.sum == 0 || before - most.sum >= bytes)
       return most.sum != 0;
     count = cut (store, CUT_CHUNKS_OF, "chunks", most.owner, CUT_CHUNKS, error);
-    if (count < 0 || (count > 0 && tell_cut (store, &most, count, told, error) < 0))
+    if (count < 0 || (count > 0 && report_over_share (store, &most, count, on_cut, error) < 0))
       return -1;
   }
   return 1;
 }
 
 int
-history_rooms_trim (struct history_store *store, uint64_t max_size, uint64_t used, const struct history_cut *told,
+history_rooms_trim (struct history_store *store, uint64_t max_size, uint64_t used, const struct history_cut *on_cut,
                     struct error *error)
 {
   int64_t room = max_size / ROOM_PART > INT64_MAX ? INT64_MAX : (int64_t) (max_size / ROOM_PART);
@@ -215,5 +215,5 @@ history_rooms_trim (struct history_store *store, uint64_t max_size, uint64_t use
 
   if (jobs != 0 || events != 0 || used <= max_size)
     return jobs < 0 ? -1 : events || jobs;
-  return trim_chunks (store, (int64_t) (used - max_size), told, error);
+  return trim_chunks (store, (int64_t) (used - max_size), on_cut, error);
 }

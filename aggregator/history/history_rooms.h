@@ -8,7 +8,7 @@
 int history_rooms_open (struct history_store *store, struct error *error);
 /* Deletes a little of what is over the room for events or for jobs; of chunks, if more than max_size bytes are used. 1: there
  * may be more. */
-int history_rooms_trim (struct history_store *store, uint64_t max_size, uint64_t used, const struct history_cut *told,
+int history_rooms_trim (struct history_store *store, uint64_t max_size, uint64_t used, const struct history_cut *on_cut,
                         struct error *error);
 
 #endif

@@ -91,7 +91,7 @@ history_share_is_over (const struct history_shares *shares, const struct history
 }
 
 bool
-history_share_is_crowded (const struct history_shares *shares, const struct history_share *share)
+history_share_is_nearly_full (const struct history_shares *shares, const struct history_share *share)
 {
   return shares->used >= shares->room || share->used > (shares->room - shares->used) / 2;
 }

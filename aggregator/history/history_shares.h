@@ -33,7 +33,7 @@ struct history_share {
   size_t used;            /* bytes of these, and of what was taken and is not written */
   struct {
     uint64_t count;
-    int64_t told_ns; /* 0: never */
+    int64_t reported_ns; /* 0: never */
   } held[HISTORY_HELD];
 };
 
@@ -58,7 +58,7 @@ void history_share_give (struct history_shares *shares, struct history_share *sh
 /* It has far more waiting than the others have: what it does not get room for is its own doing. */
 bool history_share_is_over (const struct history_shares *shares, const struct history_share *share);
 /* It may soon find no room. */
-bool history_share_is_crowded (const struct history_shares *shares, const struct history_share *share);
+bool history_share_is_nearly_full (const struct history_shares *shares, const struct history_share *share);
 
 void history_share_put (struct history_shares *shares, struct history_share *share, struct item *item);
 /* A little of the one whose turn it is, in the order in which it was put; NULL: nothing waits. */

@@ -35,7 +35,7 @@ static const char *const texts[STATEMENTS] = {
   [USE_SCHEMA] = "UPDATE schema_uses SET last = max (last, ?) WHERE node = ? AND hash = ?",
   [ADD_SCHEMA] = "INSERT OR IGNORE INTO schemas (hash, bytes) VALUES (?, ?)",
   [ADD_SCHEMA_USE] = "INSERT INTO schema_uses (last, node, hash) VALUES (?, ?, ?)",
-  [TOLD] = "UPDATE uses SET untold = 0 WHERE room = 'chunks' AND owner = ? AND untold",
+  [USES_KNOWN] = "UPDATE uses SET untold = 0 WHERE room = 'chunks' AND owner = ? AND untold",
   [OLD_CHUNKS] = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE first_time < ?1 AND last_time < ?1"
                  " ORDER BY first_time LIMIT " TEXT (TRIM_CHUNKS) ")",
   [OLD_EVENTS] = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE time < ? ORDER BY time"
@@ -73,7 +73,7 @@ int
 history_store_fail (const struct history_store *store, struct error *error)
 {
   int code = sqlite3_errcode (store->database), system = sqlite3_system_errno (store->database);
-  const char *what = sqlite3_errmsg (store->database), *todo;
+  const char *message = sqlite3_errmsg (store->database), *todo;
 
   switch (code & 0xff) {
   case SQLITE_FULL:
@@ -96,7 +96,7 @@ history_store_fail (const struct history_store *store, struct error *error)
   default:
     todo = "see to its disk, or set another [history] path";
   }
-  return error_set (error, "%s: %s%s%s; %s", store->path, what, system ? ": " : "", system ? strerror (system) : "",
+  return error_set (error, "%s: %s%s%s; %s", store->path, message, system ? ": " : "", system ? strerror (system) : "",
                     todo);
 }
 
@@ -326,8 +326,9 @@ static int
 use_schema (struct history_store *store, int64_t node, int64_t last_time, const uint8_t hash[SCHEMA_HASH_SIZE],
             const struct buffer *schema, struct error *error)
 {
-  sqlite3_bind_int64 (store->statements[TOLD], 1, node);
-  if (history_store_run (store, TOLD, NULL, error) < 0 || use_by (store, USE_SCHEMA, node, last_time, hash, error) < 0)
+  sqlite3_bind_int64 (store->statements[USES_KNOWN], 1, node);
+  if (history_store_run (store, USES_KNOWN, NULL, error) < 0 ||
+      use_by (store, USE_SCHEMA, node, last_time, hash, error) < 0)
     return -1;
   if (sqlite3_changes (store->database) > 0)
     return 0;

@@ -19,7 +19,7 @@ enum statement {
   USE_SCHEMA,
   ADD_SCHEMA,
   ADD_SCHEMA_USE,
-  TOLD,
+  USES_KNOWN,
   OLD_CHUNKS,
   OLD_EVENTS,
   OLD_JOBS,

@@ -16,7 +16,7 @@ struct usage {
 };
 
 static int
-look (struct history_store *store, struct usage *usage, struct error *error)
+read_usage (struct history_store *store, struct usage *usage, struct error *error)
 {
   return history_store_select (store, "PRAGMA page_count", &usage->pages, error) < 0 ||
                  history_store_select (store, "PRAGMA freelist_count", &usage->unused, error) < 0 ||
@@ -52,7 +52,7 @@ history_store_trim (struct history_store *store, int64_t before_ns, uint64_t max
 
   if (more != 0)
     return more;
-  if (look (store, &usage, error) < 0)
+  if (read_usage (store, &usage, error) < 0)
     return -1;
   return history_rooms_trim (store, max_size, (uint64_t) (usage.pages - usage.unused) * (uint64_t) usage.page_size, cut,
                              error);
@@ -77,7 +77,7 @@ history_store_shrink (struct history_store *store, unsigned pages, struct error 
   int64_t kind;
   char text[64];
 
-  if (history_store_select (store, "PRAGMA auto_vacuum", &kind, error) < 0 || look (store, &usage, error) < 0)
+  if (history_store_select (store, "PRAGMA auto_vacuum", &kind, error) < 0 || read_usage (store, &usage, error) < 0)
     return -1;
   if (kind != 2 || usage.unused <= FREE_MIN || usage.unused <= usage.pages / FREE_PART)
     return 0;

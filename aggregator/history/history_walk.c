@@ -82,7 +82,7 @@ order_chunks (const struct history_walk *walk, const struct chunk_list *list, si
 }
 
 static void
-tell_broken (struct walking *walking, const struct chunk_row *row, const char *why)
+walk_log_broken (struct walking *walking, const struct chunk_row *row, const char *why)
 {
   walking->broken++;
   log_warning ("chunk %" PRId64 " (%s, from %" PRIu64 " to %" PRIu64 ") is left out: %s", row->id, row->node,
@@ -120,23 +120,23 @@ static int
 walk_chunk (struct walking *walking, const struct place *place)
 {
   const struct chunk_row *row = place->row;
-  bool told = false;
+  bool reported = false;
   struct error error;
   int result = history_file_read (walking->file, row->id, &walking->chunk, NULL, &error);
 
   if (result == 1) /* deleted meanwhile */
     return 0;
   if (result < 0 || walking->chunk.count != 2 * (row->last - row->first + 1)) {
-    tell_broken (walking, row, result < 0 ? error.text : "it does not hold what it should");
+    walk_log_broken (walking, row, result < 0 ? error.text : "it does not hold what it should");
     return 0;
   }
   for (size_t i = 0; i < walking->chunk.count / 2; i++) {
     result = walk_frame (walking, place, i, &error);
     if (result > 0)
       return result;
-    if (result < 0 && !told)
-      tell_broken (walking, row, error.text);
-    told |= result < 0;
+    if (result < 0 && !reported)
+      walk_log_broken (walking, row, error.text);
+    reported |= result < 0;
   }
   return 0;
 }
@@ -164,7 +164,7 @@ history_walk (struct history_file *file, const struct history_walk *walk, size_t
     }
     result = walk_chunk (&walking, &places[i]);
     if (walk->into.progress)
-      replay_progress_tell (walk->into.progress, (double) (i + 1) / (double) count);
+      replay_progress_show (walk->into.progress, (double) (i + 1) / (double) count);
   }
   rebuild_destroy (walking.rebuild);
   chunk_free (&walking.chunk);

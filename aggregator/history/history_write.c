@@ -31,7 +31,7 @@ write_chunk (struct history *history, const struct ready *ready, const struct ch
 
 /* A chunk with frames that are stored already: what is not goes in as chunks of its own. */
 static int
-write_rest (struct history *history, const struct ready *ready, uint64_t *stored, struct error *error)
+write_not_stored (struct history *history, const struct ready *ready, uint64_t *stored, struct error *error)
 {
   const struct chunk_row *row = &ready->chunk->row;
   struct chunk whole = { 0 }, one = { 0 };
@@ -75,7 +75,7 @@ write_chunks (struct history *history, struct history_counts *counts, struct err
     uint64_t frames = row->session ? row->last - row->first + 1 : 0, stored = 0;
     int result = write_chunk (history, ready, row, &ready->packed, error);
     if (result == 1)
-      result = write_rest (history, ready, &stored, error);
+      result = write_not_stored (history, ready, &stored, error);
     else
       stored = frames;
     if (result < 0)

@@ -213,7 +213,7 @@ close_due (struct history *history, int64_t until_ns)
 
 /* Writes what waits, a moment's work at a time, until it is all written, or cannot be, or the time is up. */
 static void
-write_rest (struct history *history)
+write_until_empty (struct history *history)
 {
   bool more;
 
@@ -251,6 +251,6 @@ history_writer_run (void *context)
     if (flush)
       end_flush (history, turn.flush);
   }
-  write_rest (history);
+  write_until_empty (history);
   return NULL;
 }

@@ -180,7 +180,7 @@ prepare_choice (struct history_file *file, const char *sql, const struct job_cho
 
 /* -1: they are several. */
 static int
-check_one (struct history_file *file, const char *sql, const char *what, const struct job_choice *choice,
+check_one (struct history_file *file, const char *sql, const char *option, const struct job_choice *choice,
            struct error *error)
 {
   sqlite3_stmt *statement = prepare_choice (file, sql, choice, error);
@@ -194,8 +194,8 @@ check_one (struct history_file *file, const char *sql, const char *what, const s
   if (code != SQLITE_DONE)
     result = history_file_fail (file, error);
   else if (count > 1)
-    result = error_set (error, "job %.128s is of several %ss: %s; --%s says whose", choice->label, what,
-                        buffer_text (&names), what);
+    result = error_set (error, "job %.128s is of several %ss: %s; --%s says whose", choice->label, option,
+                        buffer_text (&names), option);
   buffer_free (&names);
   sqlite3_finalize (statement);
   return result;

@@ -14,10 +14,10 @@ blanks_take (const char **at)
 }
 
 static bool
-one_take (const char **at, char what)
+one_take (const char **at, char character)
 {
   blanks_take (at);
-  if (**at != what)
+  if (**at != character)
     return false;
   ++*at;
   return true;
@@ -88,11 +88,11 @@ members_take (const char **at, int depth, bool named, char end)
 }
 
 static bool
-word_take (const char **at, const char *word)
+literal_take (const char **at, const char *literal)
 {
-  size_t length = strlen (word);
+  size_t length = strlen (literal);
 
-  if (strncmp (*at, word, length) != 0)
+  if (strncmp (*at, literal, length) != 0)
     return false;
   *at += length;
   return true;
@@ -108,7 +108,7 @@ value_take (const char **at, int depth)
     return members_take (at, depth + 1, false, ']');
   if (**at == '"')
     return string_take (at);
-  return word_take (at, "null") || word_take (at, "true") || word_take (at, "false") || number_take (at);
+  return literal_take (at, "null") || literal_take (at, "true") || literal_take (at, "false") || number_take (at);
 }
 
 bool

@@ -5,22 +5,22 @@
 #include <unistd.h>
 
 void
-replay_progress_init (struct replay_progress *progress, const char *what)
+replay_progress_init (struct replay_progress *progress, const char *title)
 {
-  *progress = (struct replay_progress){ .what = what,
+  *progress = (struct replay_progress){ .title = title,
                                         .shown = isatty (STDERR_FILENO) && !isatty (STDOUT_FILENO),
                                         .percent = -1 };
 }
 
 void
-replay_progress_tell (struct replay_progress *progress, double part)
+replay_progress_show (struct replay_progress *progress, double part)
 {
   int percent = (int) (part * 100);
 
   if (!progress->shown || percent == progress->percent)
     return;
   progress->percent = percent;
-  fprintf (stderr, "\r%s: %d %%", progress->what, percent);
+  fprintf (stderr, "\r%s: %d %%", progress->title, percent);
 }
 
 void

@@ -36,7 +36,7 @@ static void
 step_back (struct jobs *jobs)
 {
   for (size_t i = 0; i < jobs->node_count; i++)
-    jobs->nodes[i]->heard_ns = lower (jobs->nodes[i]->heard_ns, jobs->now_ns);
+    jobs->nodes[i]->frame_ns = lower (jobs->nodes[i]->frame_ns, jobs->now_ns);
   for (size_t i = 0; i < jobs->due_count; i++)
     job_step_back (jobs, jobs->due[i]);
   for (struct jobs_job *job = jobs->first_kept; job; job = job->later)
@@ -123,7 +123,7 @@ adopt (struct job_use *use, const struct job_info *info)
   job_name (job, info);
   job->changed = true;
   use->named = true;
-  if (use->founder && !job->told && use->first_ns > job->after_ns)
+  if (use->founder && !job->by_announcement && use->first_ns > job->after_ns)
     job->started_ns = use->first_ns;
 }
 
@@ -243,7 +243,7 @@ take_tables (struct jobs *jobs, struct job_intake *intake)
 {
   const struct jobs_columns *columns = &intake->node->columns;
 
-  if (intake->told_new)
+  if (intake->has_info)
     take_info_table (jobs, intake, (size_t) columns->info);
   for (size_t i = 0; i < columns->group_count; i++) {
     const struct table *table = intake->frame->groups[columns->groups[i]].now;
@@ -271,11 +271,11 @@ jobs_frame (struct jobs *jobs, const struct cluster_frame *frame, int64_t now_ns
   intake = (struct job_intake){ .node = node,
                                 .frame = frame,
                                 .time_ns = lower (frame->time_ns, now_ns),
-                                .heard_ns = node->heard_ns,
-                                .told_new = columns->info >= 0 && frame->groups[columns->info].now };
-  if (intake.time_ns > node->heard_ns) {
-    node->heard_ns = intake.time_ns;
-    node->heard = jobs->awake;
+                                .last_frame_ns = node->frame_ns,
+                                .has_info = columns->info >= 0 && frame->groups[columns->info].now };
+  if (intake.time_ns > node->frame_ns) {
+    node->frame_ns = intake.time_ns;
+    node->frame_awake = jobs->awake;
   }
   take_tables (jobs, &intake);
   if (intake.refused) {
@@ -325,7 +325,7 @@ jobs_destroy (struct jobs *jobs)
     later = job->later;
     jobs_drop (jobs, job);
   }
-  for (struct job_owner *owner = jobs->tellers, *next; owner; owner = next) {
+  for (struct job_owner *owner = jobs->announcers, *next; owner; owner = next) {
     next = owner->next;
     free (owner);
   }

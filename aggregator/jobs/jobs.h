@@ -30,10 +30,11 @@
 
 #define JOBS_MAX 65536     /* that run, as nodes show; */
 #define JOBS_NODE_MAX 2048 /* on one node */
-#define JOBS_TOLD_MAX 4096 /* that one scheduler has told of, and no node has shown; of all schedulers twice as many */
-#define JOBS_TOLD_USERS_MAX 2048 /* the same of all other users; */
-#define JOBS_TOLD_USER_MAX 256   /* of one */
-#define JOBS_KEPT_MAX 8192       /* that ended within the hour */
+#define JOBS_ANNOUNCED_MAX                                                                                             \
+  4096 /* that one scheduler has told of, and no node has shown; of all schedulers twice as many */
+#define JOBS_ANNOUNCED_USERS_MAX 2048 /* the same of all other users; */
+#define JOBS_ANNOUNCED_USER_MAX 256   /* of one */
+#define JOBS_KEPT_MAX 8192            /* that ended within the hour */
 #define JOB_UID_UNKNOWN (-1)
 
 struct jobs;
@@ -77,7 +78,7 @@ void jobs_mark (struct jobs *jobs);
 
 /* What somebody says of a job. A scheduler's word (root's, or that of the users who run its prologs) is about any job;
  * another user begins and ends his own ones alone. */
-struct job_word {
+struct job_announcement {
   const char *label;
   const char *user, *name; /* "" when not told. Of jobs_end: only jobs of this user; name is not looked at */
   bool scheduler;
@@ -85,10 +86,10 @@ struct job_word {
 };
 
 /* -1 and error: the label is no job's, or there is no room. */
-int jobs_start (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error);
+int jobs_start (struct jobs *jobs, const struct job_announcement *announcement, int64_t now_ns, struct error *error);
 /* How many ended: the runs of that label, or of "123" all of 123, 123/1, 123/2...; -1 and error: it is no job's, or
  * another user's. */
-int jobs_end (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error);
+int jobs_end (struct jobs *jobs, const struct job_announcement *announcement, int64_t now_ns, struct error *error);
 
 const struct jobs_counts *jobs_counts (const struct jobs *jobs);
 

@@ -91,12 +91,12 @@ read_text (char text[JOB_TEXT_MAX + 1], const struct table *table, size_t row, i
 {
   const struct value *value = column < 0 ? NULL : table_get (table, row, (size_t) column);
   size_t length = 0;
-  const char *told = value && value->type == VALUE_TEXT ? table_text (table, value, &length) : "";
+  const char *source = value && value->type == VALUE_TEXT ? table_text (table, value, &length) : "";
 
   if (length > JOB_TEXT_MAX)
-    for (length = JOB_TEXT_MAX; length && ((unsigned char) told[length] & 0xc0) == 0x80;)
+    for (length = JOB_TEXT_MAX; length && ((unsigned char) source[length] & 0xc0) == 0x80;)
       length--;
-  memcpy (text, told, length);
+  memcpy (text, source, length);
   text[length] = '\0';
 }
 

@@ -116,7 +116,7 @@ of_all (const struct jobs *jobs, const char *label, size_t length, const struct 
 /* ---- what becomes of it ---- */
 
 static struct job_use *
-refuse (struct job_intake *intake, const char *why)
+refuse_row (struct job_intake *intake, const char *why)
 {
   intake->why = intake->refused++ ? intake->why : why;
   return NULL;
@@ -130,10 +130,10 @@ is_same_run (const struct jobs *jobs, const struct jobs_job *job, const struct j
 
   if (start_ns)
     return start_ns <= job->ended_ns;
-  if (intake->told_new || intake->time_ns - job->seen_ns <= jobs->options.grace_ns)
+  if (intake->has_info || intake->time_ns - job->seen_ns <= jobs->options.grace_ns)
     return true;
   use = job_use_find (job, intake->node);
-  return use && intake->heard_ns <= use->last_ns;
+  return use && intake->last_frame_ns <= use->last_ns;
 }
 
 /* It goes on being shown after its end: there is no pause in that. */
@@ -148,7 +148,7 @@ stay_ended (struct jobs *jobs, struct jobs_job *job, int64_t time_ns)
 
 /* Another node has another job of that id. */
 static void
-look_for_others (struct jobs *jobs, struct jobs_node *node, const struct jobs_job *job, const struct job_info *info)
+report_disputes (struct jobs *jobs, struct jobs_node *node, const struct jobs_job *job, const struct job_info *info)
 {
   for (struct jobs_job *other = jobs_first (jobs, job->label, strlen (job->label)); other; other = jobs_next (other))
     if (other != job && other->state == JOB_RUNNING && !job_agrees (other, info) &&
@@ -167,17 +167,17 @@ begin (struct jobs *jobs, struct job_intake *intake, const char *label, size_t l
   struct jobs_job *job;
 
   if (job_label_check (label, length, NULL) < 0) {
-    refuse (intake, "an id that no job has: over 128 bytes, or with blanks or controls");
+    refuse_row (intake, "an id that no job has: over 128 bytes, or with blanks or controls");
     return NULL;
   }
   if (!job_may_run (jobs, owner)) {
-    refuse (intake, "more jobs than its share of those that may run");
+    refuse_row (intake, "more jobs than its share of those that may run");
     return NULL;
   }
   job = job_begin (jobs, owner, label, length, start_ns, before);
   if (info && info->named) {
     job_name (job, info);
-    look_for_others (jobs, intake->node, job, info);
+    report_disputes (jobs, intake->node, job, info);
   }
   return job;
 }
@@ -192,12 +192,12 @@ find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_
   if (job && job->state == JOB_RUNNING)
     return intake->time_ns > job->after_ns ? job : NULL;
   if (job && is_same_run (jobs, job, intake, start_ns)) {
-    if (job->state == JOB_TOLD) {
+    if (job->state == JOB_END_ANNOUNCED) {
       stay_ended (jobs, job, intake->time_ns);
       return NULL;
     }
     if (!job_may_join (&intake->node->owner)) {
-      refuse (intake, "more jobs than one node may have");
+      refuse_row (intake, "more jobs than one node may have");
       return NULL;
     }
     job_resume (jobs, job);
@@ -237,9 +237,9 @@ jobs_find_use (struct jobs *jobs, struct job_intake *intake, const char *label, 
   struct jobs_job *job = use ? use->job : NULL;
 
   if (!use && !job_may_join (&node->owner)) /* before anything is gone through */
-    return refuse (intake, "more jobs than one node may have");
+    return refuse_row (intake, "more jobs than one node may have");
   if (!use && count >= LABEL_USES_MAX)
-    return refuse (intake, "more jobs of one id than a node may have");
+    return refuse_row (intake, "more jobs of one id than a node may have");
   job = find_run (jobs, intake, label, length, info,
                   use ? job : of_all (jobs, label, length, info && info->named ? info : NULL));
   if (!job)

@@ -7,8 +7,8 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define HOLD (2 * NS_PER_S)        /* before a start is told: nodes and user are in it then */
-#define TOLD_WAIT (600 * NS_PER_S) /* for the first sight of a job that was told to start */
+#define HOLD (2 * NS_PER_S)             /* before a start is told: nodes and user are in it then */
+#define ANNOUNCED_WAIT (600 * NS_PER_S) /* for the first sight of a job that was told to start */
 #define MARK_EVERY (60 * NS_PER_S)
 #define KEPT_FOR (3600 * NS_PER_S)
 #define REWRITE_EVERY (5 * NS_PER_S) /* rows that change all the time are no flood for the history */
@@ -79,11 +79,11 @@ row_mark (struct jobs *jobs, struct jobs_job *job)
 }
 
 static void
-announce (struct jobs *jobs, struct jobs_job *job)
+report_start (struct jobs *jobs, struct jobs_job *job)
 {
-  if (job->announced)
+  if (job->reported)
     return;
-  job->announced = true;
+  job->reported = true;
   jobs->counts.jobs_started++;
   row_job (jobs, job);
   for (size_t i = 0; i < job->use_count; i++)
@@ -97,7 +97,7 @@ job_joined (struct jobs *jobs, struct job_use *use)
   struct job_line line = { .event = JOB_NODE, .time_ns = use->first_ns, .node_count = 1 };
   const char *name = use->node->name;
 
-  if (!use->job->announced)
+  if (!use->job->reported)
     return;
   row_node (jobs, use);
   line.nodes = &name;
@@ -118,7 +118,7 @@ job_patience (const struct jobs *jobs, const struct job_use *use)
 static int64_t
 deadline (const struct jobs *jobs, const struct jobs_job *job)
 {
-  int64_t latest = job->touched + (job->seen || job->restored ? jobs->options.grace_ns : TOLD_WAIT);
+  int64_t latest = job->touched + (job->seen || job->restored ? jobs->options.grace_ns : ANNOUNCED_WAIT);
 
   for (size_t i = 0; i < job->use_count; i++) {
     const struct job_use *use = job->uses[i];
@@ -139,7 +139,7 @@ next_due (const struct jobs_job *job, int64_t until)
 {
   int64_t next = until + 1;
 
-  if (!job->announced)
+  if (!job->reported)
     return earlier (next, job->born + HOLD);
   if (job->changed)
     next = earlier (next, job->written + REWRITE_EVERY);
@@ -214,12 +214,12 @@ job_resume (struct jobs *jobs, struct jobs_job *job)
 void
 job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state)
 {
-  const char *reason = state == JOB_TOLD ? "told" : job->restored ? "restart" : "gone";
+  const char *reason = state == JOB_END_ANNOUNCED ? "told" : job->restored ? "restart" : "gone";
   struct json summary = { 0 };
 
-  if (state == JOB_TOLD && !job->seen && job->use_count == 0)
+  if (state == JOB_END_ANNOUNCED && !job->seen && job->use_count == 0)
     job->seen_ns = jobs->now_ns;
-  announce (jobs, job);
+  report_start (jobs, job);
   job_summary_write (jobs, job, &summary);
   row_job (jobs, job);
   put_row (jobs,
@@ -247,7 +247,7 @@ jobs_mark (struct jobs *jobs)
 {
   for (size_t i = 0; i < jobs->due_count; i++) {
     struct jobs_job *job = jobs->due[i];
-    announce (jobs, job);
+    report_start (jobs, job);
     if (job->changed)
       row_job (jobs, job);
     row_mark (jobs, job);
@@ -256,7 +256,7 @@ jobs_mark (struct jobs *jobs)
 
 /* Does what is due. */
 static void
-look_at (struct jobs *jobs, struct jobs_job *job)
+do_due (struct jobs *jobs, struct jobs_job *job)
 {
   int64_t until = deadline (jobs, job);
 
@@ -265,10 +265,10 @@ look_at (struct jobs *jobs, struct jobs_job *job)
     return;
   }
   if (jobs->awake - job->born >= HOLD)
-    announce (jobs, job);
-  if (job->announced && job->changed && jobs->awake - job->written >= REWRITE_EVERY)
+    report_start (jobs, job);
+  if (job->reported && job->changed && jobs->awake - job->written >= REWRITE_EVERY)
     row_job (jobs, job);
-  if (job->announced && jobs->awake - job->marked >= MARK_EVERY)
+  if (job->reported && jobs->awake - job->marked >= MARK_EVERY)
     row_mark (jobs, job);
   job_due_set (jobs, job, next_due (job, until));
 }
@@ -281,7 +281,7 @@ jobs_tick (struct jobs *jobs, int64_t now_ns)
   jobs_clock (jobs, now_ns);
   while (jobs->due_count && jobs->due[0]->due <= jobs->awake && work < AT_ONCE) {
     work += 1 + jobs->due[0]->use_count;
-    look_at (jobs, jobs->due[0]);
+    do_due (jobs, jobs->due[0]);
   }
   while (jobs->first_kept && jobs->awake - jobs->first_kept->marked > KEPT_FOR && work < AT_ONCE) {
     struct jobs_job *job = jobs->first_kept;

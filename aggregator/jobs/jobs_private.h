@@ -1,4 +1,4 @@
-/* What the files of the core of jobs share: jobs.c (frames), jobs_find.c (which job a row is about), jobs_told.c (what it is
+/* What the files of the core of jobs share: jobs.c (frames), jobs_find.c (which job a row is about), jobs_announced.c (what it is
  * told), jobs_life.c (begin and end), jobs_due.c (what is to be done when), jobs_share.c (whose they are, and how many he may
  * have), jobs_table.c (who is there), jobs_column.c (where the values are), jobs_summary.c. */
 #ifndef SYNOP_AGGREGATOR_JOBS_PRIVATE_H
@@ -56,9 +56,9 @@ void job_info_read (struct job_info *info, const struct jobs_columns *columns, c
 enum job_owner_kind { OWNER_NODE, OWNER_SCHEDULER, OWNER_USER, OWNER_KINDS };
 
 /* Each time 10 s of the clock `awake` apart; in between they are counted. */
-struct job_brake {
+struct job_rate_limit {
   uint64_t pending;
-  int64_t told; /* 0: never */
+  int64_t reported; /* 0: never */
 };
 
 /* The node that showed a job first; until one does, who told of it. */
@@ -69,8 +69,8 @@ struct job_owner {
   struct job_owner *next; /* of those that are no nodes */
   size_t running;         /* of a node: jobs that run there; else those that no node has shown */
   size_t kept;
-  struct jobs_job *first_kept, *last_kept; /* in the order in which they ended */
-  struct job_brake held_back, disputed;    /* of a node */
+  struct jobs_job *first_kept, *last_kept;   /* in the order in which they ended */
+  struct job_rate_limit held_back, disputed; /* of a node */
 };
 
 /* All of one kind together. */
@@ -83,12 +83,12 @@ struct job_pool {
 struct jobs_node {
   char *name;
   struct job_owner owner;
-  uint64_t salt;           /* of its hashes */
-  int64_t heard_ns, heard; /* its last frame; 0: none. And when it came, as use.touched */
-  int64_t period_ns;       /* of its job tables, the shortest */
-  uint64_t session;        /* that the period is of */
-  struct job_use *uses;    /* of jobs that run or are kept */
-  struct job_use **hints;  /* what was in each row lately; NULL: not known */
+  uint64_t salt;                 /* of its hashes */
+  int64_t frame_ns, frame_awake; /* its last frame; 0: none. And when it came, as use.touched */
+  int64_t period_ns;             /* of its job tables, the shortest */
+  uint64_t session;              /* that the period is of */
+  struct job_use *uses;          /* of jobs that run or are kept */
+  struct job_use **hints;        /* what was in each row lately; NULL: not known */
   size_t hint_count;
   struct jobs_columns columns;
 };
@@ -114,7 +114,7 @@ struct job_use {
   double peaks[JOB_PEAKS]; /* NaN: none */
 };
 
-enum job_state { JOB_RUNNING, JOB_GONE, JOB_TOLD };
+enum job_state { JOB_RUNNING, JOB_GONE, JOB_END_ANNOUNCED };
 
 struct jobs_job {
   struct keyed_link of_label, of_run; /* in jobs.labels; in jobs.runs, by "123" of "123/1" */
@@ -129,11 +129,11 @@ struct jobs_job {
   char *texts[JOB_TEXTS];
   bool weak[JOB_TEXTS]; /* as told, until a node tells */
   int64_t uid;          /* or JOB_UID_UNKNOWN */
-  bool announced;       /* its line and rows are out */
+  bool reported;        /* its line and rows are out */
   bool changed;         /* its row is not as it was written */
   bool restored;        /* from the history, and not seen since */
   bool seen;            /* by a node */
-  bool told;            /* it began with jobs_start */
+  bool by_announcement; /* it began with jobs_start */
   int64_t started_ns, seen_ns, ended_ns;
   int64_t after_ns; /* the end of an earlier run; what is not later belongs to that */
   /* On the clock that stands still while the aggregator does. marked: the last mark, or its end. */
@@ -152,10 +152,10 @@ struct jobs {
   size_t due_count, due_capacity;
   struct jobs_job *first_kept, *last_kept;
   struct job_pool pools[OWNER_KINDS];
-  struct job_owner *tellers;
-  size_t teller_counts[OWNER_KINDS], nodes_expected;
-  struct job_brake users_held_back; /* one for all: each is told by the answer too */
-  struct jobs_node **nodes;         /* in natural order of names */
+  struct job_owner *announcers;
+  size_t announcer_counts[OWNER_KINDS], nodes_expected;
+  struct job_rate_limit users_held_back; /* one for all: each is told by the answer too */
+  struct jobs_node **nodes;              /* in natural order of names */
   size_t node_count, node_capacity;
 };
 
@@ -189,9 +189,9 @@ struct job_intake {
   struct jobs_node *node;
   const struct cluster_frame *frame;
   int64_t time_ns;
-  int64_t heard_ns; /* when the node was heard before */
-  bool told_new;    /* its jobs that are new are in job_info */
-  uint64_t refused; /* rows, and why the first one */
+  int64_t last_frame_ns; /* when the node was heard before */
+  bool has_info;         /* its jobs that are new are in job_info */
+  uint64_t refused;      /* rows, and why the first one */
   const char *why;
 };
 /* `info` NULL: nothing more is told of it. NULL: it is of no interest, or was refused. */
@@ -199,7 +199,7 @@ struct job_use *jobs_find_use (struct jobs *jobs, struct job_intake *intake, con
                                const struct job_info *info);
 
 /* jobs_share.c */
-struct job_owner *job_teller (struct jobs *jobs, const struct job_word *word);
+struct job_owner *job_announcer (struct jobs *jobs, const struct job_announcement *announcement);
 void job_owner_release (struct jobs *jobs, struct job_owner *owner); /* if nothing is its any more */
 bool job_may_run (const struct jobs *jobs, const struct job_owner *owner);
 bool job_may_join (const struct job_owner *owner);
@@ -208,7 +208,7 @@ void job_shown (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
 void job_keep (struct jobs *jobs, struct jobs_job *job); /* as one that ended; without a share for it, it is dropped */
 void job_keep_no_more (struct jobs *jobs, struct jobs_job *job);
 void job_keep_anew (struct jobs *jobs, struct jobs_job *job); /* as if it had ended now */
-void job_hold_back (struct jobs *jobs, struct job_owner *owner, uint64_t count, const char *what, const char *why);
+void job_hold_back (struct jobs *jobs, struct job_owner *owner, uint64_t count, const char *reason, const char *why);
 void job_dispute (struct jobs *jobs, struct job_owner *owner, const struct jobs_job *job, const struct jobs_job *other);
 
 /* jobs_due.c: the jobs that run, by when they are due. */

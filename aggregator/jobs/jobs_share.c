@@ -16,11 +16,11 @@
 static const struct limits {
   size_t all, own;
 } running_limits[OWNER_KINDS] = { [OWNER_NODE] = { JOBS_MAX, JOBS_NODE_MAX },
-                                  [OWNER_SCHEDULER] = { 2 * JOBS_TOLD_MAX, JOBS_TOLD_MAX },
-                                  [OWNER_USER] = { JOBS_TOLD_USERS_MAX, JOBS_TOLD_USER_MAX } },
+                                  [OWNER_SCHEDULER] = { 2 * JOBS_ANNOUNCED_MAX, JOBS_ANNOUNCED_MAX },
+                                  [OWNER_USER] = { JOBS_ANNOUNCED_USERS_MAX, JOBS_ANNOUNCED_USER_MAX } },
   kept_limits[OWNER_KINDS] = { [OWNER_NODE] = { JOBS_KEPT_MAX, JOBS_KEPT_MAX / 2 },
-                               [OWNER_SCHEDULER] = { 2 * JOBS_TOLD_MAX, JOBS_TOLD_MAX },
-                               [OWNER_USER] = { JOBS_TOLD_USERS_MAX, JOBS_TOLD_USER_MAX } };
+                               [OWNER_SCHEDULER] = { 2 * JOBS_ANNOUNCED_MAX, JOBS_ANNOUNCED_MAX },
+                               [OWNER_USER] = { JOBS_ANNOUNCED_USERS_MAX, JOBS_ANNOUNCED_USER_MAX } };
 
 static bool
 has_room (const struct limits *limits, size_t all, size_t own, size_t owners)
@@ -40,7 +40,7 @@ static size_t
 owners (const struct jobs *jobs, const struct job_owner *owner)
 {
   size_t least = owner->kind == OWNER_NODE ? jobs->nodes_expected : owner->kind == OWNER_USER ? USERS : 1;
-  size_t count = owner->kind == OWNER_NODE ? jobs->node_count : jobs->teller_counts[owner->kind];
+  size_t count = owner->kind == OWNER_NODE ? jobs->node_count : jobs->announcer_counts[owner->kind];
 
   return count > least ? count : least;
 }
@@ -48,33 +48,33 @@ owners (const struct jobs *jobs, const struct job_owner *owner)
 /* ---- who tells of jobs ---- */
 
 struct job_owner *
-job_teller (struct jobs *jobs, const struct job_word *word)
+job_announcer (struct jobs *jobs, const struct job_announcement *announcement)
 {
-  enum job_owner_kind kind = word->scheduler ? OWNER_SCHEDULER : OWNER_USER;
-  struct job_owner *owner = jobs->tellers;
+  enum job_owner_kind kind = announcement->scheduler ? OWNER_SCHEDULER : OWNER_USER;
+  struct job_owner *owner = jobs->announcers;
 
-  while (owner && (owner->kind != kind || owner->uid != word->uid))
+  while (owner && (owner->kind != kind || owner->uid != announcement->uid))
     owner = owner->next;
   if (owner)
     return owner;
   owner = memory_new (1, sizeof *owner);
-  *owner = (struct job_owner){ .kind = kind, .uid = word->uid, .next = jobs->tellers };
-  jobs->tellers = owner;
-  jobs->teller_counts[kind]++;
+  *owner = (struct job_owner){ .kind = kind, .uid = announcement->uid, .next = jobs->announcers };
+  jobs->announcers = owner;
+  jobs->announcer_counts[kind]++;
   return owner;
 }
 
 void
 job_owner_release (struct jobs *jobs, struct job_owner *owner)
 {
-  struct job_owner **place = &jobs->tellers;
+  struct job_owner **place = &jobs->announcers;
 
   if (owner->kind == OWNER_NODE || owner->running || owner->kept)
     return;
   while (*place != owner)
     place = &(*place)->next;
   *place = owner->next;
-  jobs->teller_counts[owner->kind]--;
+  jobs->announcer_counts[owner->kind]--;
   free (owner);
 }
 
@@ -108,16 +108,16 @@ job_counts_running (struct jobs *jobs, const struct jobs_job *job, int by)
 void
 job_shown (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
 {
-  struct job_owner *teller = job->owner;
+  struct job_owner *announcer = job->owner;
 
   job->seen = true;
-  if (teller->kind == OWNER_NODE)
+  if (announcer->kind == OWNER_NODE)
     return;
-  teller->running--;
-  jobs->pools[teller->kind].running--;
+  announcer->running--;
+  jobs->pools[announcer->kind].running--;
   jobs->pools[OWNER_NODE].running++;
   job->owner = &node->owner;
-  job_owner_release (jobs, teller);
+  job_owner_release (jobs, announcer);
 }
 
 /* ---- those that ended ---- */
@@ -192,13 +192,13 @@ job_keep_anew (struct jobs *jobs, struct jobs_job *job)
 
 /* How many to tell of now; 0: not yet. */
 static uint64_t
-brake (const struct jobs *jobs, struct job_brake *brake, uint64_t count)
+take_pending (const struct jobs *jobs, struct job_rate_limit *limit, uint64_t count)
 {
-  brake->pending += count;
-  if (brake->told && jobs->awake - brake->told < EVENT_EVERY)
+  limit->pending += count;
+  if (limit->reported && jobs->awake - limit->reported < EVENT_EVERY)
     return 0;
-  count = brake->pending;
-  *brake = (struct job_brake){ .told = jobs->awake ? jobs->awake : 1 };
+  count = limit->pending;
+  *limit = (struct job_rate_limit){ .reported = jobs->awake ? jobs->awake : 1 };
   return count;
 }
 
@@ -216,14 +216,14 @@ share_event (struct jobs *jobs, const struct job_owner *owner, struct event *eve
 }
 
 void
-job_hold_back (struct jobs *jobs, struct job_owner *owner, uint64_t count, const char *what, const char *why)
+job_hold_back (struct jobs *jobs, struct job_owner *owner, uint64_t count, const char *reason, const char *why)
 {
   bool is_node = owner->kind == OWNER_NODE;
-  uint64_t told = brake (jobs, is_node ? &owner->held_back : &jobs->users_held_back, count);
+  uint64_t count_now = take_pending (jobs, is_node ? &owner->held_back : &jobs->users_held_back, count);
 
-  if (told)
+  if (count_now)
     share_event (jobs, owner,
-                 &(struct event){ .type = EVENT_JOBS_HELD_BACK, .reason = what, .text = why, .count = told });
+                 &(struct event){ .type = EVENT_JOBS_HELD_BACK, .reason = reason, .text = why, .count = count_now });
 }
 
 static const char *
@@ -235,17 +235,17 @@ or_nobody (const char *text)
 void
 job_dispute (struct jobs *jobs, struct job_owner *owner, const struct jobs_job *job, const struct jobs_job *other)
 {
-  uint64_t told = brake (jobs, &owner->disputed, 1);
+  uint64_t count_now = take_pending (jobs, &owner->disputed, 1);
   char *text;
 
   jobs->counts.jobs_disputed++;
-  if (!told)
+  if (!count_now)
     return;
   text = memory_format ("job %s is of %s (%s) there; %s, which runs on %s, is of %s (%s)", job->label,
                         or_nobody (job->texts[JOB_USER]), or_nobody (job->texts[JOB_SCHEDULER]), other->label,
                         other->use_count ? other->uses[0]->node->name : "no node", or_nobody (other->texts[JOB_USER]),
                         or_nobody (other->texts[JOB_SCHEDULER]));
   share_event (jobs, owner,
-               &(struct event){ .type = EVENT_JOB_DISPUTED, .reason = job->label, .text = text, .count = told });
+               &(struct event){ .type = EVENT_JOB_DISPUTED, .reason = job->label, .text = text, .count = count_now });
   free (text);
 }

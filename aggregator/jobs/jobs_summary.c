@@ -61,7 +61,7 @@ is_lost (const struct jobs *jobs, const struct job_use *use)
   int64_t silent = 3 * use->node->period_ns > SILENT_MIN ? 3 * use->node->period_ns : SILENT_MIN;
 
   silent = silent < job_patience (jobs, use) ? silent : job_patience (jobs, use);
-  return use->lost || (use->node->heard_ns <= use->last_ns && jobs->awake - use->node->heard > silent);
+  return use->lost || (use->node->frame_ns <= use->last_ns && jobs->awake - use->node->frame_awake > silent);
 }
 
 /* CPU time in percent of what its CPUs had from its start to its end, of nodes of which both is known. */

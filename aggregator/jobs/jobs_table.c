@@ -177,7 +177,7 @@ job_use_add (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
 
   use->job = job;
   use->node = node;
-  use->founder = !job->announced;
+  use->founder = !job->reported;
   use->touched = -1;
   use->cpus = nan ("");
   for (size_t i = 0; i < JOB_TOTALS; i++)

@@ -210,15 +210,15 @@ is_scheduler (const struct jobs_view *view, uint32_t uid)
 }
 
 void
-jobs_view_take (void *state, bool start, const struct job_word *word, struct buffer *out)
+jobs_view_take (void *state, bool start, const struct job_announcement *announcement, struct buffer *out)
 {
   struct jobs_view *view = state;
-  struct job_word own = *word;
+  struct job_announcement own = *announcement;
   int64_t now_ns = view_now_ns (view->context);
   struct error error;
   int result;
 
-  own.scheduler = is_scheduler (view, word->uid);
+  own.scheduler = is_scheduler (view, announcement->uid);
   if (start)
     result = jobs_start (view->jobs, &own, now_ns, &error);
   else
@@ -226,7 +226,7 @@ jobs_view_take (void *state, bool start, const struct job_word *word, struct buf
   if (result < 0)
     buffer_printf (out, "error %s\n", error.text);
   else if (!start && result == 0)
-    buffer_printf (out, "ok no job %s runs\n", word->label);
+    buffer_printf (out, "ok no job %s runs\n", announcement->label);
   else
     buffer_add_string (out, "ok\n");
 }

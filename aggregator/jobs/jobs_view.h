@@ -13,6 +13,6 @@ extern const struct view jobs_view;
 
 /* Takes somebody's word that a job begins or has ended, and writes what is answered. Whether it is a scheduler's word is
  * found here. */
-void jobs_view_take (void *state, bool start, const struct job_word *word, struct buffer *out);
+void jobs_view_take (void *state, bool start, const struct job_announcement *announcement, struct buffer *out);
 
 #endif

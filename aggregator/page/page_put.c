@@ -77,7 +77,7 @@ state_fill (struct page_state *state, const struct cluster *cluster, const struc
   state->lost = node->lost;
   state->missing = node->replay.missing.frames;
   state->rejected = node->rejected;
-  state->seen_ns = node->state == NODE_NEVER ? 0 : cluster_time (cluster, node->heard_ns);
+  state->seen_ns = node->state == NODE_NEVER ? 0 : cluster_time (cluster, node->seen_ns);
   state->offset_ns = node->clock.wall_offset_ns;
   state->clocked = clock_model_usable (model);
   if (state->clocked)

@@ -36,7 +36,7 @@ static int
 client_flush (struct client *client)
 {
   int result = outlet_flush (client->outlet);
-  uint32_t events = (client->heard_end ? 0 : EPOLLIN) | (result == 1 ? EPOLLOUT : 0);
+  uint32_t events = (client->read_end ? 0 : EPOLLIN) | (result == 1 ? EPOLLOUT : 0);
 
   if (result < 0 || (result == 0 && client->closing)) {
     client_destroy (client);
@@ -82,7 +82,7 @@ client_read (struct client *client)
 
   if (got < 0) /* EAGAIN and EINTR come again; anything else shows as EPOLLERR */
     return;
-  client->heard_end = got == 0;
+  client->read_end = got == 0;
   if (client->asked)
     return;
   client->length += (size_t) got;
@@ -90,7 +90,7 @@ client_read (struct client *client)
   if (end) {
     *end = '\0';
     if (strlen (client->request) == (size_t) (end - client->request))
-      serve_ask (client, client->request);
+      serve_request (client, client->request);
     else
       serve_error (client, "the request holds a NUL");
   } else if (client->length == REQUEST_MAX) {
@@ -106,7 +106,7 @@ client_event (void *context, uint32_t events)
 {
   struct client *client = context;
 
-  if (events & EPOLLIN && !client->heard_end)
+  if (events & EPOLLIN && !client->read_end)
     client_read (client);
   if (client_flush (client) == 0 && events & (EPOLLHUP | EPOLLERR))
     client_destroy (client);

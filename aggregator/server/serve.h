@@ -44,9 +44,9 @@ struct serve_options {
   void (*nodes) (void *context, struct buffer *out);
   int (*reload) (void *context, struct error *error);
   /* A ticket for serve_flushed; or 0, and the whole answer is in `out`. */
-  uint64_t (*flush) (void *context, const struct serve_flush *what, struct buffer *out);
+  uint64_t (*flush) (void *context, const struct serve_flush *flush, struct buffer *out);
   /* It starts, or ends, as the word says, whose uid is known; the whole answer. */
-  void (*job) (void *context, bool start, const struct job_word *word, struct buffer *out);
+  void (*job) (void *context, bool start, const struct job_announcement *announcement, struct buffer *out);
 };
 
 struct serve;

@@ -1,4 +1,4 @@
-/* What the files of the UNIX socket share: serve.c (clients that come and go), serve_ask.c (what they ask for). */
+/* What the files of the UNIX socket share: serve.c (clients that come and go), serve_request.c (what they ask for). */
 #ifndef SYNOP_AGGREGATOR_SERVE_PRIVATE_H
 #define SYNOP_AGGREGATOR_SERVE_PRIVATE_H
 
@@ -18,7 +18,7 @@ struct client {
   size_t length;
   bool asked;          /* the request is in */
   bool closing;        /* to be closed when all is written */
-  bool heard_end;      /* it sends no more */
+  bool read_end;       /* it sends no more */
   uint64_t ticket;     /* of the flush that it waits for; 0: none */
   int64_t deadline_ns; /* INT64_MAX: none */
   struct outlet *outlet;
@@ -37,8 +37,8 @@ struct serve {
 /* serve.c */
 void serve_client_ready (void *client); /* its outlet holds something */
 
-/* serve_ask.c */
-void serve_ask (struct client *client, char *request);
+/* serve_request.c */
+void serve_request (struct client *client, char *request);
 void serve_answer (struct client *client, const char *text, size_t length); /* then it is closed */
 void serve_error (struct client *client, const char *why);
 

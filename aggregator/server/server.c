@@ -75,18 +75,18 @@ stored_schema (void *context, const uint8_t hash[SCHEMA_HASH_SIZE])
 }
 
 static bool
-is_crowded (void *context, const char *node)
+is_nearly_full (void *context, const char *node)
 {
   const struct server *server = context;
 
-  return server->history && history_is_crowded (server->history, node);
+  return server->history && history_is_nearly_full (server->history, node);
 }
 
 struct cluster_output
 server_output (struct server *server)
 {
   return (struct cluster_output){ server,     server_frame, server_event,  server_tick,
-                                  take_clock, send_answer,  stored_schema, is_crowded };
+                                  take_clock, send_answer,  stored_schema, is_nearly_full };
 }
 
 /* ---- what comes in ---- */
@@ -172,23 +172,23 @@ take_unlisted (struct server *server, struct instant now)
 
 /* Connections that were ended so that descriptors stay free, gathered. */
 static void
-tell_ended (struct server *server, struct instant now)
+report_ended_connections (struct server *server, struct instant now)
 {
   struct link_counts counts;
 
   link_server_counts (server->link, &counts);
-  if (counts.connections_ended == server->ended_told ||
-      (server->ended_told_ns && now.monotonic_ns - server->ended_told_ns < CONNECTIONS_ENDED_EVERY))
+  if (counts.connections_ended == server->ended_reported ||
+      (server->ended_reported_ns && now.monotonic_ns - server->ended_reported_ns < CONNECTIONS_ENDED_EVERY))
     return;
   views_event (server->views, &(struct event){ .type = EVENT_CONNECTIONS_ENDED,
                                                .wall_ns = now.wall_ns,
-                                               .count = counts.connections_ended - server->ended_told });
-  server->ended_told = counts.connections_ended;
-  server->ended_told_ns = now.monotonic_ns;
+                                               .count = counts.connections_ended - server->ended_reported });
+  server->ended_reported = counts.connections_ended;
+  server->ended_reported_ns = now.monotonic_ns;
 }
 
 static void
-take_crowded (struct server *server, struct instant now)
+take_refused_connections (struct server *server, struct instant now)
 {
   char node[65];
 
@@ -197,7 +197,7 @@ take_crowded (struct server *server, struct instant now)
 }
 
 static void
-tell_status (struct server *server, int64_t now_ns)
+notify_node_counts (struct server *server, int64_t now_ns)
 {
   size_t count = cluster_node_count (server->cluster), up = 0;
 
@@ -222,12 +222,12 @@ server_housekeep (void *context, int64_t due_ns)
   now = server_now ();
   cluster_tick (server->cluster, now);
   take_unlisted (server, now);
-  tell_ended (server, now);
-  take_crowded (server, now);
+  report_ended_connections (server, now);
+  take_refused_connections (server, now);
   views_poll (server->views, now);
   serve_tick (server->serve, now.monotonic_ns);
   views_flush (server->views);
-  tell_status (server, now.monotonic_ns);
+  notify_node_counts (server, now.monotonic_ns);
   loop_timer_set (server->timer, now.monotonic_ns + HOUSEKEEPING);
 }
 
@@ -242,7 +242,7 @@ note_stored (void *context, const char *node, uint64_t session, uint64_t first, 
 }
 
 static void
-announce (struct server *server)
+report_started (struct server *server)
 {
   const char *endpoint = link_server_endpoint (server->link);
   char control[LINK_ENDPOINT_MAX] = "";
@@ -276,7 +276,7 @@ server_run (const struct options *options)
     notify_failed (server.notify, &error);
     server.exit_code = 2;
   } else {
-    announce (&server);
+    report_started (&server);
     notify_ready (server.notify);
     loop_run (server.loop);
     notify_stopping (server.notify);

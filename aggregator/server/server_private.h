@@ -1,4 +1,4 @@
-/* What the files of the server share: server.c (the core's input and output), server_asked.c (what people ask for),
+/* What the files of the server share: server.c (the core's input and output), server_requests.c (what people ask for),
  * server_reload.c (reading the configuration again), server_open.c (start and end). */
 #ifndef SYNOP_AGGREGATOR_SERVER_PRIVATE_H
 #define SYNOP_AGGREGATOR_SERVER_PRIVATE_H
@@ -42,8 +42,8 @@ struct server {
   int64_t drained_ns; /* when the queue was last taken in whole */
   uint64_t lines_dropped;
   struct refused_keys refused_keys;
-  uint64_t ended_told;
-  int64_t ended_told_ns;
+  uint64_t ended_reported;
+  int64_t ended_reported_ns;
   size_t connections_max, clients_max; /* what there are descriptors for */
   int64_t status_ns;                   /* when the service manager is told of the nodes next */
   int exit_code;
@@ -57,14 +57,14 @@ void server_close_tick (void *server, int64_t due_ns);
 void server_housekeep (void *server, int64_t due_ns);
 void server_link_ready (void *server, uint32_t events);
 
-/* server_asked.c: callbacks */
+/* server_requests.c: callbacks */
 int server_reload (void *server, struct error *error);
 void server_count (void *server, void *to, view_counter_fn *take);
 void server_status (void *server, bool table, struct buffer *out);
 void server_groups (void *server, struct buffer *out);
 void server_nodes (void *server, struct buffer *out);
-uint64_t server_flush (void *server, const struct serve_flush *what, struct buffer *out);
-void server_job (void *server, bool start, const struct job_word *word, struct buffer *out);
+uint64_t server_flush (void *server, const struct serve_flush *flush, struct buffer *out);
+void server_job (void *server, bool start, const struct job_announcement *announcement, struct buffer *out);
 void server_flushed (void *server, uint32_t events); /* history_flush_fd is readable */
 void server_signal (void *server, int number);
 void server_output_ended (void *server, int failure);

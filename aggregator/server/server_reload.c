@@ -9,7 +9,7 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define BAD_NEWS (60 * NS_PER_S) /* how long they stay in "systemctl status" */
+#define FAILURE_SHOWN (60 * NS_PER_S) /* how long they stay in "systemctl status" */
 
 static void
 apply (struct server *server)
@@ -28,7 +28,7 @@ apply (struct server *server)
 
 /* The sockets have the key that they were made with. */
 static void
-look_at_own_key (const struct server *server)
+check_own_key (const struct server *server)
 {
   char *path = memory_format ("%s/aggregator.key", server->options->keys);
   struct key_pair pair;
@@ -70,12 +70,12 @@ server_reload_all (struct server *server)
   if (read_again (server, &error) < 0) {
     log_error ("%s; the configuration stays as it was", error.text);
     notify_status (server->notify, "configuration not read again: %s", error.text);
-    server->status_ns = clock_monotonic () + BAD_NEWS;
+    server->status_ns = clock_monotonic () + FAILURE_SHOWN;
   } else {
     log_info ("configuration read again");
     server->status_ns = 0;
   }
-  look_at_own_key (server);
+  check_own_key (server);
   server_reload (server, &error);
   views_flush (server->views);
   notify_reloaded (server->notify);

@@ -138,7 +138,7 @@ write_clock (struct json *json, const struct node *node, struct instant now)
 
 /* What is known only of a node that has been heard; null before. */
 static void
-write_heard (struct json *json, const struct node *node, struct instant now)
+write_seen (struct json *json, const struct node *node, struct instant now)
 {
   const struct session *session = &node->sessions[0];
   char text[SESSION_TEXT_SIZE];
@@ -152,7 +152,7 @@ write_heard (struct json *json, const struct node *node, struct instant now)
   session_text (session->id, text);
   write_text (json, "session", text);
   write_number (json, "seq", session->sequence);
-  write_seconds (json, "last_seen", now.monotonic_ns - node->heard_ns);
+  write_seconds (json, "last_seen", now.monotonic_ns - node->seen_ns);
   write_clock (json, node, now);
 }
 
@@ -211,7 +211,7 @@ status_node (struct json *json, const struct node *node, struct instant now)
   json_object (json);
   write_text (json, "node", node->name);
   write_text (json, "state", node_state_name (node->state));
-  write_heard (json, node, now);
+  write_seen (json, node, now);
   write_number (json, "received", node->received);
   write_number (json, "lost", node->lost);
   write_number (json, "missing", node->replay.missing.frames);
@@ -302,7 +302,7 @@ table_row (const struct node *node, struct instant now, int width, struct buffer
   char age[32] = "-", sequence[24] = "-", clock[32] = "-";
 
   if (node->state != NODE_NEVER) {
-    age_text (now.monotonic_ns - node->heard_ns, age);
+    age_text (now.monotonic_ns - node->seen_ns, age);
     snprintf (sequence, sizeof sequence, "%" PRIu64, node->sessions[0].sequence);
     snprintf (clock, sizeof clock, "%+.3f ms", (double) node->clock.wall_offset_ns / NS_PER_MS);
   }

@@ -136,7 +136,7 @@ outlet_put (struct outlet *outlet, struct line *line)
 }
 
 static void
-tell_dropped (struct outlet *outlet)
+put_dropped_event (struct outlet *outlet)
 {
   struct json json = { 0 };
   struct line *line;
@@ -193,7 +193,7 @@ outlet_flush (struct outlet *outlet)
     int count = 0;
     ssize_t written;
     if (outlet->dropped && outlet->queued <= outlet->queue_bytes / 2)
-      tell_dropped (outlet);
+      put_dropped_event (outlet);
     if (outlet->count == 0)
       return 0;
     for (; count < LINES_AT_ONCE && (size_t) count < outlet->count; count++) {

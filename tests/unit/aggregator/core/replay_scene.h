@@ -32,8 +32,8 @@ struct scene {
   unsigned lose_data, lose_control; /* of 100 */
   size_t late, lost, under_way, schema_requests;
   bool wrong_change;
-  int64_t wait_ns; /* of messages, until they are handled */
-  size_t crowded;  /* so many of the agents send what history has no room for */
+  int64_t wait_ns;    /* of messages, until they are handled */
+  size_t nearly_full; /* so many of the agents send what history has no room for */
 };
 
 struct request {
@@ -73,10 +73,10 @@ session_of (const struct agent *agent, uint64_t session)
 }
 
 static inline bool
-is_crowded (void *context, const char *node)
+is_nearly_full (void *context, const char *node)
 {
   (void) context;
-  return agent_of (node) < scene->crowded;
+  return agent_of (node) < scene->nearly_full;
 }
 
 /* A frame's counter is a thousand times its sequence number, so a change is told by the frames between. */
@@ -403,7 +403,7 @@ start_cluster (double rate, bool backfill)
                                                .frame = take_frame,
                                                .event = take_event,
                                                .answer = take_answer,
-                                               .crowded = is_crowded },
+                                               .nearly_full = is_nearly_full },
                      rate, backfill);
 }
 

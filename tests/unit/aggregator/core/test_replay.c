@@ -129,11 +129,11 @@ test_late_frames_disturb_nothing (void **state)
   sample_unheard (0, 5);
   sample (0);
   node = cluster_find (bench->cluster, "n1");
-  heard = node->heard_ns;
+  heard = node->seen_ns;
   ticks = bench->ticks;
   answer_for (4 * NS_PER_S);
   assert_int_equal (scene->late, 5);
-  assert_int_equal (node->heard_ns, heard);
+  assert_int_equal (node->seen_ns, heard);
   assert_int_equal (bench->ticks, ticks);
   assert_int_equal (node->groups[0]->now->sequence, 9);
   assert_int_equal (node->groups[0]->before->sequence, 3);

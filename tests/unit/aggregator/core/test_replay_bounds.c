@@ -166,7 +166,7 @@ static void
 miss_some (struct bench *bench, size_t nodes)
 {
   start_cluster (1000, false);
-  scene->crowded = NODES;
+  scene->nearly_full = NODES;
   start_all ();
   for (size_t i = 0; i < nodes; i++)
     sample_gap (i, 300);
@@ -184,12 +184,12 @@ test_held (void **state)
   miss_some (bench, 2);
   pass (bench, 60 * NS_PER_S);
   assert_int_equal (scene->under_way, 0);
-  scene->crowded = 1;
+  scene->nearly_full = 1;
   for (int i = 0; i < 100; i++)
     answer_for (250 * NS_PER_MS);
   assert_int_equal (scene->late, 300);
   assert_int_equal (cluster_counts (bench->cluster)->missing, 300);
-  scene->crowded = 0;
+  scene->nearly_full = 0;
   cluster_ask_replay (bench->cluster, now (bench));
   assert_int_equal (scene->under_way, 1);
   settle_whole ();
@@ -204,7 +204,7 @@ test_behind (void **state)
 
   miss_some (bench, 1);
   scene->wait_ns = 300 * NS_PER_MS;
-  scene->crowded = 0;
+  scene->nearly_full = 0;
   for (int i = 0; i < 50; i++) {
     bench->now_ns += 20 * NS_PER_MS;
     sample (1);
@@ -227,7 +227,7 @@ test_asked_for_counts (void **state)
   struct bench *bench = *state;
 
   miss_some (bench, NODES);
-  scene->crowded = 0;
+  scene->nearly_full = 0;
   for (int i = 0; i < 3; i++)
     cluster_ask_replay (bench->cluster, now (bench));
   assert_int_equal (scene->under_way, 1); /* 50 frames may come at once */

@@ -217,7 +217,7 @@ test_open_chunks_leave_room (void **state)
       char name[16];
       snprintf (name, sizeof name, "n%d", node);
       put_made (scratch, name, 1, i, i - 1, false);
-      while (history_is_crowded (scratch->history, name)) { /* what comes can wait, the writer catches up */
+      while (history_is_nearly_full (scratch->history, name)) { /* what comes can wait, the writer catches up */
         assert_true (++waits < 30000);
         usleep (1000);
       }

@@ -50,8 +50,8 @@ test_room_for_all (void **state)
   history_count (scratch->history, &counts);
   assert_true (counts.frames_over_share > 1000);
   assert_true (counts.frames_not_stored >= counts.frames_over_share);
-  assert_true (history_is_crowded (scratch->history, "evil"));
-  assert_false (history_is_crowded (scratch->history, "n1"));
+  assert_true (history_is_nearly_full (scratch->history, "evil"));
+  assert_false (history_is_nearly_full (scratch->history, "n1"));
   unblock (scratch);
   assert_true (history_flush (scratch->history));
   assert_int_equal (frames_of (scratch, "n1"), 200);

@@ -38,7 +38,7 @@ struct stored {
 /* Lines and rows in their order. */
 struct noted {
   struct said *said;
-  size_t said_count, told; /* told: those that the test has looked at */
+  size_t said_count, checked; /* checked: those that the test has looked at */
   struct stored *stored;
   size_t stored_count;
   bool many; /* only counts */
@@ -140,8 +140,8 @@ check_said (struct noted *noted, enum job_event event, const char *label, const 
 {
   const struct said *said;
 
-  _assert_true (noted->told < noted->said_count, "something more was said", file, line);
-  said = &noted->said[noted->told++];
+  _assert_true (noted->checked < noted->said_count, "something more was said", file, line);
+  said = &noted->said[noted->checked++];
   _assert_string_equal (said->label, label, file, line);
   _assert_int_equal (said->event, event, file, line);
   _assert_string_equal (said->nodes, nodes, file, line);
@@ -161,7 +161,7 @@ check_ended (struct noted *noted, const char *label, const char *nodes, const ch
 static inline void
 check_summary (const struct noted *noted, const char *text, const char *file, int line)
 {
-  const char *summary = noted->said[noted->told - 1].summary;
+  const char *summary = noted->said[noted->checked - 1].summary;
 
   if (!strstr (summary, text))
     print_error ("%s is not in %s\n", text, summary);
@@ -171,6 +171,6 @@ check_summary (const struct noted *noted, const char *text, const char *file, in
 #define SAID(event, label, nodes) check_said (&scene->noted, event, label, nodes, __FILE__, __LINE__)
 #define ENDED(label, nodes, reason) check_ended (&scene->noted, label, nodes, reason, __FILE__, __LINE__)
 #define SUMMARY(text) check_summary (&scene->noted, text, __FILE__, __LINE__)
-#define NOTHING_MORE() assert_int_equal (scene->noted.told, scene->noted.said_count)
+#define NOTHING_MORE() assert_int_equal (scene->noted.checked, scene->noted.said_count)
 
 #endif

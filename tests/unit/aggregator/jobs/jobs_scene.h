@@ -42,7 +42,7 @@ struct work {
   double cpu, rate;   /* seconds, and a second */
   double memory;      /* KiB */
   int64_t started_ns; /* cluster time */
-  bool told;          /* job_info is out */
+  bool checked;       /* job_info is out */
 };
 
 struct sample {
@@ -187,7 +187,7 @@ send (struct scene *scene, const struct player *node, const struct sample *sampl
     table_set_uint (&scene->tables[MEMORY], row, 0, (uint64_t) work->memory);
     row = row_of (&scene->tables[IO], work);
     table_set_uint (&scene->tables[IO], row, 0, bounded (work->cpu * 1000));
-    if (!work->told && !node->no_info)
+    if (!work->checked && !node->no_info)
       fill_info (node, &scene->tables[INFO], work);
   }
   jobs_frame (scene->jobs, &frame, scene->now_ns);
@@ -202,7 +202,7 @@ sample (struct scene *scene, struct player *node)
   for (size_t i = 0; i < node->count; i++) {
     node->works[i].cpu += node->works[i].rate * (double) node->period_ns / (double) NS_PER_S;
     one.works[i] = node->works[i];
-    node->works[i].told = true;
+    node->works[i].checked = true;
   }
   if (node->silent) {
     assert_true (node->held < RING);
@@ -332,7 +332,7 @@ begin_two (struct scene *scene, int seconds)
 }
 
 #define WORD(...)                                                                                                      \
-  &(struct job_word)                                                                                                   \
+  &(struct job_announcement)                                                                                           \
   {                                                                                                                    \
     __VA_ARGS__, true, 0                                                                                               \
   }

@@ -242,7 +242,7 @@ test_no_info (void **state)
   assert_string_equal (said->user, "");
   assert_true (said->time_ns == START);
   scene->nodes[0].no_info = false; /* another agent */
-  scene->nodes[0].works[0].told = false;
+  scene->nodes[0].works[0].checked = false;
   scene->nodes[0].works[0].started_ns = START - 3600 * NS_PER_S;
   run (scene, 5);
   assert_string_equal (scene->noted.stored[0].user, "ana");

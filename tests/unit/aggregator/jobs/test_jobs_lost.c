@@ -147,7 +147,7 @@ test_wall_clock_steps (void **state)
   assert_true (said->started_ns == START - NS_PER_S / 2);
   for (int i = 0; i < 4; i++) {
     scene->nodes[0].wall_ns += 1800 * NS_PER_S;
-    scene->nodes[0].works[0].told = false;
+    scene->nodes[0].works[0].checked = false;
     scene->nodes[0].works[0].started_ns -= (i & 1 ? -900 : 700) * NS_PER_S; /* an agent that is confused by it */
     run (scene, 5);
   }

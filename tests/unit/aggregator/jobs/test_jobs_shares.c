@@ -93,7 +93,7 @@ test_ever_another_user (void **state)
     struct work *work = &scene->nodes[0].works[0];
     snprintf (user, sizeof user, "u%d", i);
     work->user = user;
-    work->told = false;
+    work->checked = false;
     sample (scene, &scene->nodes[0]);
   }
   assert_int_equal (jobs_counts (scene->jobs)->jobs_running, 64);
@@ -144,7 +144,7 @@ test_ever_another_number (void **state)
   (void) state;
   for (int i = 0; i < 40; i++) {
     scene->nodes[0].works[0].cpus = i;
-    scene->nodes[0].works[0].told = false;
+    scene->nodes[0].works[0].checked = false;
     run (scene, 1);
   }
   assert_in_range (scene->noted.rows - before, 4, 10);
@@ -273,7 +273,7 @@ test_many_ends (void **state)
 static int
 say_start (struct scene *scene, uint32_t uid, const char *label)
 {
-  const struct job_word word = { label, "", "", uid == 0, uid };
+  const struct job_announcement word = { label, "", "", uid == 0, uid };
   struct error error;
   int result = jobs_start (scene->jobs, &word, scene->now_ns, &error);
 
@@ -285,7 +285,7 @@ say_start (struct scene *scene, uint32_t uid, const char *label)
 static int
 say_end (struct scene *scene, uint32_t uid, const char *label)
 {
-  const struct job_word word = { label, "", "", uid == 0, uid };
+  const struct job_announcement word = { label, "", "", uid == 0, uid };
   struct error error;
   int result = jobs_end (scene->jobs, &word, scene->now_ns, &error);
 
@@ -316,21 +316,21 @@ test_users_have_a_share (void **state)
 
   (void) state;
   scene->noted.many = true;
-  assert_int_equal (starts (scene, 1000, 100000), JOBS_TOLD_USER_MAX);
+  assert_int_equal (starts (scene, 1000, 100000), JOBS_ANNOUNCED_USER_MAX);
   assert_int_equal (scene->noted.event, EVENT_JOBS_HELD_BACK);
   assert_string_equal (scene->noted.who, "1000");
   assert_string_equal (scene->noted.what, "words");
   for (uint32_t uid = 1001; uid < 1064; uid++)
-    assert_true (starts (scene, uid, 100000) >= JOBS_TOLD_USERS_MAX / 2 / 64);
-  assert_true (jobs_counts (scene->jobs)->jobs_running <= JOBS_TOLD_USERS_MAX);
+    assert_true (starts (scene, uid, 100000) >= JOBS_ANNOUNCED_USERS_MAX / 2 / 64);
+  assert_true (jobs_counts (scene->jobs)->jobs_running <= JOBS_ANNOUNCED_USERS_MAX);
   assert_int_equal (jobs_counts (scene->jobs)->job_words_refused, 64);
-  assert_int_equal (starts (scene, 0, 100000), JOBS_TOLD_MAX); /* that is a scheduler's own */
+  assert_int_equal (starts (scene, 0, 100000), JOBS_ANNOUNCED_MAX); /* that is a scheduler's own */
   fill (scene, 0, 1000);
   run (scene, 1);
   assert_int_equal (jobs_counts (scene->jobs)->job_rows_refused, 0);
   run (scene, 610);
   assert_int_equal (jobs_counts (scene->jobs)->jobs_running, 1000);
-  assert_int_equal (starts (scene, 1000, 100000), JOBS_TOLD_USER_MAX); /* they are given up after 10 minutes */
+  assert_int_equal (starts (scene, 1000, 100000), JOBS_ANNOUNCED_USER_MAX); /* they are given up after 10 minutes */
   scene_destroy (scene);
 }
 
@@ -350,7 +350,7 @@ test_jobs_that_are_shown (void **state)
   }
   run (scene, 1);
   assert_int_equal (jobs_counts (scene->jobs)->jobs_running, 200);
-  for (int i = 0; i < JOBS_TOLD_USER_MAX; i++) {
+  for (int i = 0; i < JOBS_ANNOUNCED_USER_MAX; i++) {
     snprintf (label, sizeof label, "more-%d", i);
     assert_int_equal (say_start (scene, 1000, label), 0);
   }

@@ -65,7 +65,7 @@ test_number_of_a_user (void **state)
   NOTHING_MORE ();
   assert_int_equal (scene->noted.events, 0);
   restart (scene, true, 0);
-  work->told = false; /* the number is known still */
+  work->checked = false; /* the number is known still */
   run (scene, 4);
   NOTHING_MORE ();
   scene_destroy (scene);
@@ -112,7 +112,7 @@ test_said_later (void **state)
   SAID (JOB_STARTED, "1", "n1,n2");
   scene->nodes[1].no_info = false;
   work = &scene->nodes[1].works[0];
-  work->told = false;
+  work->checked = false;
   run (scene, 4);
   assert_string_equal (SAID (JOB_STARTED, "1", "n2")->user, "bob");
   GOES ("1", "n1");
@@ -137,7 +137,7 @@ test_another_name (void **state)
   GOES ("1", "n1,n2");
   SUMMARY ("\"n2\":{\"duration\":3,\"cpus\":4,\"cpu_time\":4,\"memory_peak\":1048576,\"read_bytes\":4000,"
            "\"write_bytes\":null,\"name\":\"harmless\"}");
-  assert_null (strstr (scene->noted.said[scene->noted.told - 1].summary, "relax"));
+  assert_null (strstr (scene->noted.said[scene->noted.checked - 1].summary, "relax"));
   scene_destroy (scene);
 }
 
@@ -205,7 +205,7 @@ test_clocks_beyond_bounds (void **state)
   run (scene, 4);
   for (int i = 0; i < 3; i++)
     assert_true (scene->noted.said[i].started_ns == START);
-  scene->noted.told = 4;
+  scene->noted.checked = 4;
   tell_end (scene, "4", 1);
   ENDED ("4", "n4", "told");
   SUMMARY ("\"cpus\":null,");

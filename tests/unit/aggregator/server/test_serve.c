@@ -78,7 +78,7 @@ begin_flush (void *context, const struct serve_flush *what, struct buffer *out)
 }
 
 static void
-take_job (void *context, bool start, const struct job_word *word, struct buffer *out)
+take_job (void *context, bool start, const struct job_announcement *word, struct buffer *out)
 {
   struct scene *scene = context;
 

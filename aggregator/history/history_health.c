@@ -6,7 +6,7 @@
 
 /* Of one node: what it has too much of in memory comes and goes; in the file it is so for as long as it sends so much. */
 static const struct {
-  const char *what, *text;
+  const char *reason, *text;
   int64_t every_ns;
 } held[HISTORY_HELD] = {
   [HELD_FRAMES] = { "history_queue",
@@ -26,14 +26,14 @@ history_count (struct history *history, struct history_counts *counts)
 }
 
 bool
-history_is_crowded (struct history *history, const char *node)
+history_is_nearly_full (struct history *history, const char *node)
 {
-  bool crowded;
+  bool nearly_full;
 
   pthread_mutex_lock (&history->mutex);
-  crowded = history_share_is_crowded (&history->shares, history_share_of (&history->shares, node));
+  nearly_full = history_share_is_nearly_full (&history->shares, history_share_of (&history->shares, node));
   pthread_mutex_unlock (&history->mutex);
-  return crowded;
+  return nearly_full;
 }
 
 /* A node that is to be told now: which, and of what; then it counts as told. */
@@ -46,7 +46,7 @@ next_held (struct history *history, int64_t now_ns, enum history_held *kind, uin
   for (share = history->shares.all; share; share = share->older) {
     for (*kind = 0; *kind < HISTORY_HELD; ++*kind)
       if (share->held[*kind].count &&
-          (share->held[*kind].told_ns == 0 || now_ns - share->held[*kind].told_ns >= held[*kind].every_ns))
+          (share->held[*kind].reported_ns == 0 || now_ns - share->held[*kind].reported_ns >= held[*kind].every_ns))
         break;
     if (*kind < HISTORY_HELD)
       break;
@@ -54,15 +54,15 @@ next_held (struct history *history, int64_t now_ns, enum history_held *kind, uin
   if (share) {
     *count = share->held[*kind].count;
     share->held[*kind].count = 0;
-    share->held[*kind].told_ns = now_ns;
+    share->held[*kind].reported_ns = now_ns;
   }
   pthread_mutex_unlock (&history->mutex);
   return share;
 }
 
 static void
-tell_held (struct history *history, int64_t wall_ns, void *context,
-           void (*tell) (void *context, const struct event *event))
+report_held (struct history *history, int64_t wall_ns, void *context,
+             void (*report) (void *context, const struct event *event))
 {
   const struct history_share *share;
   int64_t now_ns = clock_monotonic ();
@@ -70,17 +70,17 @@ tell_held (struct history *history, int64_t wall_ns, void *context,
   uint64_t count;
 
   while ((share = next_held (history, now_ns, &kind, &count)))
-    tell (context, &(struct event){ .type = EVENT_OVER_SHARE,
-                                    .wall_ns = wall_ns,
-                                    .node = share->node,
-                                    .reason = held[kind].what,
-                                    .text = held[kind].text,
-                                    .count = count });
+    report (context, &(struct event){ .type = EVENT_OVER_SHARE,
+                                      .wall_ns = wall_ns,
+                                      .node = share->node,
+                                      .reason = held[kind].reason,
+                                      .text = held[kind].text,
+                                      .count = count });
 }
 
 static void
-tell_failure (struct history *history, int64_t wall_ns, void *context,
-              void (*tell) (void *context, const struct event *event))
+report_failure (struct history *history, int64_t wall_ns, void *context,
+                void (*report) (void *context, const struct event *event))
 {
   struct error error = { "" };
   struct history_counts counts;
@@ -98,22 +98,22 @@ tell_failure (struct history *history, int64_t wall_ns, void *context,
     error_set (&error, "%s: its disk is too slow; frames that find no room in [history] queue are not stored",
                history->path);
   failed = *error.text;
-  if (failed == history->failing && strcmp (error.text, history->told) == 0)
+  if (failed == history->failing && strcmp (error.text, history->reported) == 0)
     return;
   history->failing = failed;
-  strcpy (history->told, error.text);
-  tell (context, &(struct event){ .type = failed ? EVENT_HISTORY_FAILED : EVENT_HISTORY_RESUMED,
-                                  .wall_ns = wall_ns,
-                                  .text = failed ? error.text : NULL,
-                                  .count = counts.frames_not_stored - history->not_stored_told });
+  strcpy (history->reported, error.text);
+  report (context, &(struct event){ .type = failed ? EVENT_HISTORY_FAILED : EVENT_HISTORY_RESUMED,
+                                    .wall_ns = wall_ns,
+                                    .text = failed ? error.text : NULL,
+                                    .count = counts.frames_not_stored - history->not_stored_reported });
   if (!failed)
-    history->not_stored_told = counts.frames_not_stored;
+    history->not_stored_reported = counts.frames_not_stored;
 }
 
 void
 history_poll (struct history *history, int64_t wall_ns, void *context,
-              void (*tell) (void *context, const struct event *event))
+              void (*report) (void *context, const struct event *event))
 {
-  tell_failure (history, wall_ns, context, tell);
-  tell_held (history, wall_ns, context, tell);
+  report_failure (history, wall_ns, context, report);
+  report_held (history, wall_ns, context, report);
 }

@@ -18,15 +18,16 @@ label_length (const char *label)
 
 /* Whether this word may be about that job. */
 static bool
-is_own (const struct jobs_job *job, const struct job_word *word)
+may_concern (const struct jobs_job *job, const struct job_announcement *announcement)
 {
-  return word->scheduler || job->uid == (int64_t) word->uid;
+  return announcement->scheduler || job->uid == (int64_t) announcement->uid;
 }
 
 static int
-refuse (struct jobs *jobs, const struct job_word *word, const char *why, struct error *error)
+refuse_announcement (struct jobs *jobs, const struct job_announcement *announcement, const char *why,
+                     struct error *error)
 {
-  struct job_owner who = { .kind = word->scheduler ? OWNER_SCHEDULER : OWNER_USER, .uid = word->uid };
+  struct job_owner who = { .kind = announcement->scheduler ? OWNER_SCHEDULER : OWNER_USER, .uid = announcement->uid };
 
   jobs->counts.job_words_refused++;
   job_hold_back (jobs, &who, 1, "words", why);
@@ -35,51 +36,52 @@ refuse (struct jobs *jobs, const struct job_word *word, const char *why, struct 
 
 /* Of those that a word may be about, one that runs rather than one that ended, the newest. */
 static struct jobs_job *
-find_own (const struct jobs *jobs, const struct job_word *word, size_t length)
+find_own (const struct jobs *jobs, const struct job_announcement *announcement, size_t length)
 {
   struct jobs_job *best = NULL;
 
-  for (struct jobs_job *job = jobs_first (jobs, word->label, length); job; job = jobs_next (job))
-    if (is_own (job, word) && (!best || (job->state == JOB_RUNNING && best->state != JOB_RUNNING)))
+  for (struct jobs_job *job = jobs_first (jobs, announcement->label, length); job; job = jobs_next (job))
+    if (may_concern (job, announcement) && (!best || (job->state == JOB_RUNNING && best->state != JOB_RUNNING)))
       best = job;
   return best;
 }
 
 int
-jobs_start (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error)
+jobs_start (struct jobs *jobs, const struct job_announcement *announcement, int64_t now_ns, struct error *error)
 {
-  size_t length = label_length (word->label);
+  size_t length = label_length (announcement->label);
   struct job_owner *owner;
   struct jobs_job *job;
 
   jobs_clock (jobs, now_ns);
-  if (job_label_check (word->label, length, error) < 0)
+  if (job_label_check (announcement->label, length, error) < 0)
     return -1;
-  job = find_own (jobs, word, length);
+  job = find_own (jobs, announcement, length);
   if (!job || job->state != JOB_RUNNING) {
-    owner = job_teller (jobs, word);
+    owner = job_announcer (jobs, announcement);
     if (!job_may_run (jobs, owner)) {
       job_owner_release (jobs, owner);
-      return refuse (jobs, word, "too many jobs that were told of, and that no node has shown", error);
+      return refuse_announcement (jobs, announcement, "too many jobs that were told of, and that no node has shown",
+                                  error);
     }
-    job = job_begin (jobs, owner, word->label, length, now_ns, job);
-    job->told = true;
-    job->uid = word->scheduler ? JOB_UID_UNKNOWN : (int64_t) word->uid;
+    job = job_begin (jobs, owner, announcement->label, length, now_ns, job);
+    job->by_announcement = true;
+    job->uid = announcement->scheduler ? JOB_UID_UNKNOWN : (int64_t) announcement->uid;
   }
-  job_text_set (job, JOB_USER, word->user, true);
-  job_text_set (job, JOB_NAME, word->name, true);
+  job_text_set (job, JOB_USER, announcement->user, true);
+  job_text_set (job, JOB_NAME, announcement->name, true);
   job_hasten (jobs, job);
   return 0;
 }
 
 /* Notes those that run and are meant; the first of the rest, which another user has, in `other`. */
 static void
-gather (struct jobs_job ***found, size_t *count, struct jobs_job *job, const struct job_word *word,
-        const struct jobs_job **other)
+add_running (struct jobs_job ***found, size_t *count, struct jobs_job *job, const struct job_announcement *announcement,
+             const struct jobs_job **other)
 {
-  if (job->state != JOB_RUNNING || (*word->user && strcmp (job->texts[JOB_USER], word->user) != 0))
+  if (job->state != JOB_RUNNING || (*announcement->user && strcmp (job->texts[JOB_USER], announcement->user) != 0))
     return;
-  if (!is_own (job, word)) {
+  if (!may_concern (job, announcement)) {
     *other = job;
     return;
   }
@@ -89,43 +91,44 @@ gather (struct jobs_job ***found, size_t *count, struct jobs_job *job, const str
 
 /* Frames that show it may be under way. */
 static void
-expect_no_more (struct jobs *jobs, const struct job_word *word, size_t length)
+expect_no_more (struct jobs *jobs, const struct job_announcement *announcement, size_t length)
 {
-  struct jobs_job *job = jobs_add (jobs, job_teller (jobs, word), word->label, length);
+  struct jobs_job *job = jobs_add (jobs, job_announcer (jobs, announcement), announcement->label, length);
 
-  job->uid = word->scheduler ? JOB_UID_UNKNOWN : (int64_t) word->uid;
-  job->state = JOB_TOLD;
+  job->uid = announcement->scheduler ? JOB_UID_UNKNOWN : (int64_t) announcement->uid;
+  job->state = JOB_END_ANNOUNCED;
   job->seen_ns = job->ended_ns = jobs->now_ns;
   job_keep (jobs, job);
 }
 
 int
-jobs_end (struct jobs *jobs, const struct job_word *word, int64_t now_ns, struct error *error)
+jobs_end (struct jobs *jobs, const struct job_announcement *announcement, int64_t now_ns, struct error *error)
 {
-  size_t length = label_length (word->label), count = 0;
+  size_t length = label_length (announcement->label), count = 0;
   const struct jobs_job *other = NULL;
   struct jobs_job **found = NULL;
   bool known = false;
 
   jobs_clock (jobs, now_ns);
-  if (job_label_check (word->label, length, error) < 0)
+  if (job_label_check (announcement->label, length, error) < 0)
     return -1;
-  for (struct jobs_job *job = jobs_first (jobs, word->label, length); job; job = jobs_next (job)) {
-    gather (&found, &count, job, word, &other);
-    known |= is_own (job, word);
-    if (job->state == JOB_GONE && is_own (job, word))
-      job->state = JOB_TOLD;
+  for (struct jobs_job *job = jobs_first (jobs, announcement->label, length); job; job = jobs_next (job)) {
+    add_running (&found, &count, job, announcement, &other);
+    known |= may_concern (job, announcement);
+    if (job->state == JOB_GONE && may_concern (job, announcement))
+      job->state = JOB_END_ANNOUNCED;
   }
-  for (struct jobs_job *job = jobs_first_run (jobs, word->label, length); job; job = jobs_next_run (job))
-    gather (&found, &count, job, word, &other);
+  for (struct jobs_job *job = jobs_first_run (jobs, announcement->label, length); job; job = jobs_next_run (job))
+    add_running (&found, &count, job, announcement, &other);
   for (size_t i = 0; i < count; i++)
-    job_end (jobs, found[i], JOB_TOLD);
+    job_end (jobs, found[i], JOB_END_ANNOUNCED);
   free (found);
   if (count == 0 && other)
-    return refuse (jobs, word, "the job is another user's: its own user, root and [jobs] scheduler_users may end it",
-                   error);
+    return refuse_announcement (jobs, announcement,
+                                "the job is another user's: its own user, root and [jobs] scheduler_users may end it",
+                                error);
   if (count == 0 && !known)
-    expect_no_more (jobs, word, length);
+    expect_no_more (jobs, announcement, length);
   return (int) count;
 }
 
@@ -160,7 +163,7 @@ restored_owner (struct jobs *jobs, const struct job_record *record)
   for (size_t i = 0; i < record->node_count; i++)
     if (is_node (&record->nodes[i]))
       return &jobs_node (jobs, record->nodes[i].name)->owner;
-  return job_teller (jobs, &(struct job_word){ .scheduler = true });
+  return job_announcer (jobs, &(struct job_announcement){ .scheduler = true });
 }
 
 static void
@@ -209,7 +212,7 @@ jobs_restore (struct jobs *jobs, const struct job_record *record)
   jobs->key = record->key > jobs->key ? record->key : jobs->key;
   job->key = record->key;
   job_due_set (jobs, job, job->due); /* its key has changed */
-  job->announced = job->restored = true;
+  job->reported = job->restored = true;
   job->changed = false;
   job->seen_ns = record->seen_ns;
   restore_nodes (jobs, job, record);

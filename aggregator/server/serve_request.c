@@ -31,7 +31,7 @@ serve_error (struct client *client, const char *why)
 
 /* `words` follow the "tail". */
 static void
-ask_tail (struct client *client, char *words)
+request_tail (struct client *client, char *words)
 {
   struct stream_filter filter = { "", "", "" };
   const struct {
@@ -54,7 +54,7 @@ ask_tail (struct client *client, char *words)
 }
 
 static void
-ask_status (struct client *client, const char *words)
+request_status (struct client *client, const char *words)
 {
   const struct serve_options *options = &client->serve->options;
   struct buffer text = { 0 };
@@ -69,7 +69,7 @@ ask_status (struct client *client, const char *words)
 }
 
 static void
-ask_names (struct client *client, void (*names) (void *context, struct buffer *out))
+request_names (struct client *client, void (*names) (void *context, struct buffer *out))
 {
   struct buffer text = { 0 };
 
@@ -79,7 +79,7 @@ ask_names (struct client *client, void (*names) (void *context, struct buffer *o
 }
 
 static void
-ask_reload (struct client *client)
+request_reload (struct client *client)
 {
   const struct serve_options *options = &client->serve->options;
   struct error error;
@@ -91,18 +91,18 @@ ask_reload (struct client *client)
 }
 
 static bool
-read_flush (char *words, struct serve_flush *what)
+read_flush (char *words, struct serve_flush *flush)
 {
   for (char *word; (word = strsep (&words, "\t"));) {
     char *end = word;
     errno = 0;
     if (strncmp (word, "to=", 3) == 0 && word[3]) {
-      what->to_ns = strtoll (word + 3, &end, 10);
+      flush->to_ns = strtoll (word + 3, &end, 10);
     } else if (strncmp (word, "file=", 5) == 0) {
-      what->device = strtoull (word + 5, &end, 10);
+      flush->device = strtoull (word + 5, &end, 10);
       if (*end != ':' || !end[1])
         return false;
-      what->inode = strtoull (end + 1, &end, 10);
+      flush->inode = strtoull (end + 1, &end, 10);
     }
     if (*end || end == word || errno)
       return false;
@@ -111,17 +111,17 @@ read_flush (char *words, struct serve_flush *what)
 }
 
 static void
-ask_flush (struct client *client, char *words)
+request_flush (struct client *client, char *words)
 {
   const struct serve_options *options = &client->serve->options;
-  struct serve_flush what = { .to_ns = INT64_MAX };
+  struct serve_flush flush = { .to_ns = INT64_MAX };
   struct buffer text = { 0 };
 
-  if (!read_flush (words, &what)) {
+  if (!read_flush (words, &flush)) {
     serve_error (client, "flush takes to=NS and file=DEVICE:INODE");
     return;
   }
-  client->ticket = options->flush (options->context, &what, &text);
+  client->ticket = options->flush (options->context, &flush, &text);
   if (client->ticket)
     client->deadline_ns = INT64_MAX; /* it may leave */
   else
@@ -131,48 +131,48 @@ ask_flush (struct client *client, char *words)
 
 /* `words` follow the "job". */
 static void
-ask_job (struct client *client, char *words)
+request_job (struct client *client, char *words)
 {
   const struct serve_options *options = &client->serve->options;
   const char *verb = strsep (&words, "\t"), *label = strsep (&words, "\t");
-  struct job_word what = { .uid = client->uid, .label = label, .user = "", .name = "" };
+  struct job_announcement announcement = { .uid = client->uid, .label = label, .user = "", .name = "" };
   struct buffer text = { 0 };
   bool fine = verb && label, start = fine && strcmp (verb, "start") == 0;
 
   for (char *word; fine && (word = strsep (&words, "\t"));) {
     fine = strncmp (word, "user=", 5) == 0 || strncmp (word, "name=", 5) == 0;
-    *(*word == 'u' ? &what.user : &what.name) = fine ? word + 5 : "";
+    *(*word == 'u' ? &announcement.user : &announcement.name) = fine ? word + 5 : "";
   }
   if (!fine || (!start && strcmp (verb, "end") != 0)) {
     serve_error (client, "job takes start or end, an id, and user= and name=");
     return;
   }
-  options->job (options->context, start, &what, &text);
+  options->job (options->context, start, &announcement, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }
 
 void
-serve_ask (struct client *client, char *request)
+serve_request (struct client *client, char *request)
 {
   char *words = request;
   const char *verb = strsep (&words, "\t");
 
   client->asked = true;
   if (strcmp (verb, "tail") == 0)
-    ask_tail (client, words);
+    request_tail (client, words);
   else if (strcmp (verb, "status") == 0)
-    ask_status (client, words);
+    request_status (client, words);
   else if (strcmp (verb, "groups") == 0 && !words)
-    ask_names (client, client->serve->options.groups);
+    request_names (client, client->serve->options.groups);
   else if (strcmp (verb, "nodes") == 0 && !words)
-    ask_names (client, client->serve->options.nodes);
+    request_names (client, client->serve->options.nodes);
   else if (strcmp (verb, "reload") == 0 && !words)
-    ask_reload (client);
+    request_reload (client);
   else if (strcmp (verb, "flush") == 0)
-    ask_flush (client, words);
+    request_flush (client, words);
   else if (strcmp (verb, "job") == 0)
-    ask_job (client, words);
+    request_job (client, words);
   else
     serve_error (client, "the request is not understood: tail, status, groups, nodes, reload, flush or job");
 }

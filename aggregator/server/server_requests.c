@@ -126,17 +126,17 @@ server_nodes (void *context, struct buffer *out)
 /* ---- flush ---- */
 
 uint64_t
-server_flush (void *context, const struct serve_flush *what, struct buffer *out)
+server_flush (void *context, const struct serve_flush *flush, struct buffer *out)
 {
   struct server *server = context;
   uint64_t device, inode;
   bool known = server->history && history_identity (server->history, &device, &inode);
 
-  if (!server->history || (known && what->inode && (what->device != device || what->inode != inode))) {
+  if (!server->history || (known && flush->inode && (flush->device != device || flush->inode != inode))) {
     buffer_printf (out, "other %s\n", server->history ? history_path (server->history) : "");
     return 0;
   }
-  return history_flush_begin (server->history, what->to_ns);
+  return history_flush_begin (server->history, flush->to_ns);
 }
 
 void
@@ -159,11 +159,11 @@ server_flushed (void *context, uint32_t events)
 /* ---- jobs ---- */
 
 void
-server_job (void *context, bool start, const struct job_word *word, struct buffer *out)
+server_job (void *context, bool start, const struct job_announcement *announcement, struct buffer *out)
 {
   struct server *server = context;
 
-  jobs_view_take (views_state (server->views, &jobs_view), start, word, out);
+  jobs_view_take (views_state (server->views, &jobs_view), start, announcement, out);
   views_flush (server->views);
 }
 
