@@ -128,6 +128,6 @@ def test_thousands_of_connections_of_one_key(cluster):
 @pytest.mark.skipif(not CROWD, reason="CROWD says how many: make soak")
 def test_crowd(cluster):
     """More than there are descriptors, of 160 addresses."""
-    with Siege(cluster, growth=400 * MIB, prompt=Siege.healthy), crowds(cluster, 4, CROWD // 4, 40):
+    with Siege(cluster, growth=400 * MIB, prompt=Siege.healthy), crowds(cluster, 2, CROWD // 2, 80):
         cluster.wait_counter("accepted", CROWD, limit=600)
         wait_until(lambda: cluster.counter("connections") <= KEY_CONNECTIONS + 4, "the others are ended or refused", 300)
