@@ -102,7 +102,7 @@ publish (struct running *running, struct loop *loop)
                                   .ring = open_ring (options),
                                   .frame_log = options->frame_log,
                                   .notify = running->notify,
-                                  .sampled = running->page ? page_take : NULL,
+                                  .sampled = running->page ? node_page_take : NULL,
                                   .sampled_context = running->page,
                                   .realtime = options->realtime };
   struct error error;
@@ -141,15 +141,15 @@ static int
 open_page (struct running *running, struct loop *loop)
 {
   const struct agent_options *options = running->options;
-  struct page_options to = { .http = &options->http,
-                             .names = &options->prometheus_names,
-                             .node = options->node_name,
-                             .samplers = samplers,
-                             .sampler_count = sampler_count,
-                             .loop = loop };
+  struct node_page_options to = { .http = &options->http,
+                                  .names = &options->prometheus_names,
+                                  .node = options->node_name,
+                                  .samplers = samplers,
+                                  .sampler_count = sampler_count,
+                                  .loop = loop };
   struct error error;
 
-  running->page = page_create (&to, &error);
+  running->page = node_page_create (&to, &error);
   if (running->page)
     return EXIT_FINE;
   notify_failed (running->notify, &error);
@@ -159,7 +159,7 @@ open_page (struct running *running, struct loop *loop)
 static int
 show_page (const struct running *running)
 {
-  page_run (running->page, running->sampling, running->notify);
+  node_page_run (running->page, running->sampling, running->notify);
   return EXIT_FINE;
 }
 
@@ -188,7 +188,7 @@ run (struct agent_options *options)
     rc = publish (&running, loop);
   else if (rc == EXIT_FINE)
     rc = shown ? show_page (&running) : write_lines (&running, loop);
-  page_destroy (running.page);
+  node_page_destroy (running.page);
   sampling_destroy (running.sampling);
   notify_destroy (running.notify);
   loop_destroy (loop);

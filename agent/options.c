@@ -12,7 +12,7 @@
 
 #include "agent/groups.h"
 #include "agent/own_options.h"
-#include "agent/page/page.h"
+#include "agent/page/node_page.h"
 #include "agent/types.h"
 #include "synop/frame.h"
 #include "synop/link.h"
@@ -98,7 +98,7 @@ static const struct option option_table[] = {
       "Where Prometheus finds this node's values, as it would node-exporter's (docs/prometheus.md): HOST:PORT. "
       "Without \"connect\" no report goes to standard output then. Empty: nowhere. Other hosts are let in only "
       "with password_file, or auth = none."),
-  { "prometheus", "names", "prometheus-names", OPTION_LIST, IN_AGENT (prometheus_names), PAGE_NAMES,
+  { "prometheus", "names", "prometheus-names", OPTION_LIST, IN_AGENT (prometheus_names), NODE_PAGE_NAMES,
     .reload = RELOAD_NAMES,
     .help = "What metrics are called there: sets of names, node-exporter, dcgm-exporter, moneo, and synop for all that "
             "stands in none; or paths of files of that form." },

@@ -23,7 +23,7 @@ sample_anew (struct running *running, const struct agent_options *fresh, struct 
   if (running->publisher)
     publisher_use_sampling (running->publisher, running->sampling);
   else
-    page_begin (running->page);
+    node_page_begin (running->page);
   return rc;
 }
 
@@ -53,7 +53,7 @@ read_again (struct running *running, struct agent_options *fresh, struct error *
   config_take (options->config, fresh->config, RELOAD_NAMES);
   config_take_sections (options->config, fresh->config);
   config_tell_changes (options->config, fresh->config);
-  if (running->page && page_reload (running->page, error) < 0)
+  if (running->page && node_page_reload (running->page, error) < 0)
     return -1;
   return 0;
 }

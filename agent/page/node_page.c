@@ -1,6 +1,6 @@
-/* See page.h. The sampling thread copies tables, and HTTP's thread copies those copies: neither waits for the other but for
+/* See node_page.h. The sampling thread copies tables, and HTTP's thread copies those copies: neither waits for the other but for
  * that. */
-#include "agent/page/page.h"
+#include "agent/page/node_page.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -33,12 +33,12 @@ struct names {
   struct naming *naming;
 };
 
-struct page {
-  struct page_options options;
+struct node_page {
+  struct node_page_options options;
   struct http *http; /* NULL: the address cannot be had */
   struct loop_timer *beat_timer;
   int64_t try_ns;
-  struct sampling *sampling; /* that page_run samples; NULL: others do */
+  struct sampling *sampling; /* that node_page_run samples; NULL: others do */
   struct loop_timer *sample_timer;
   bool settled;
 
@@ -75,7 +75,7 @@ tables_free (struct group_tables *tables, const struct schema *schema)
 }
 
 static size_t
-group_place (const struct page *page, const struct group *group)
+group_place (const struct node_page *page, const struct group *group)
 {
   size_t place = 0;
 
@@ -85,9 +85,9 @@ group_place (const struct page *page, const struct group *group)
 }
 
 void
-page_take (void *context, const struct sample *sample)
+node_page_take (void *context, const struct sample *sample)
 {
-  struct page *page = context;
+  struct node_page *page = context;
 
   pthread_mutex_lock (&page->lock);
   for (size_t i = 0; i < sample->count; i++) {
@@ -105,7 +105,7 @@ page_take (void *context, const struct sample *sample)
 /* ---- a page ---- */
 
 struct scrape {
-  struct page *page;
+  struct node_page *page;
   struct names *names;
   struct globs groups;
   struct series_table *tables;
@@ -124,7 +124,7 @@ names_leave (struct names *names)
 
 /* With the lock held. */
 static void
-tables_show (struct page *page)
+tables_show (struct node_page *page)
 {
   for (size_t i = 0; i < page->schema->group_count; i++) {
     const struct group_tables *fresh = &page->fresh[i];
@@ -142,7 +142,7 @@ tables_show (struct page *page)
 static void
 tables_lay_out (struct scrape *scrape)
 {
-  const struct page *page = scrape->page;
+  const struct node_page *page = scrape->page;
   int64_t now_ns = clock_monotonic ();
 
   scrape->tables = memory_new (page->schema->group_count, sizeof *scrape->tables);
@@ -190,7 +190,7 @@ scrape_end (void *context)
 static void
 answer_metrics (void *context, const struct http_request *request, const char *rest, struct http_reply *reply)
 {
-  struct page *page = context;
+  struct node_page *page = context;
   struct scrape *scrape = memory_new (1, sizeof *scrape);
   const char *groups = http_request_argument (request, "group");
   bool open = http_request_accepts (request, "application/openmetrics-text");
@@ -219,7 +219,7 @@ answer_metrics (void *context, const struct http_request *request, const char *r
 /* ---- HTTP ---- */
 
 static int
-listen_try (struct page *page, bool first, struct error *error)
+listen_try (struct node_page *page, bool first, struct error *error)
 {
   static const struct http_route routes[] = { { "/metrics", "this node, for Prometheus; ?group=GLOB",
                                                 answer_metrics } };
@@ -240,7 +240,7 @@ listen_try (struct page *page, bool first, struct error *error)
 static void
 page_beat (void *context, int64_t due_ns)
 {
-  struct page *page = context;
+  struct node_page *page = context;
   int64_t now_ns = clock_monotonic ();
   struct error error;
 
@@ -253,7 +253,7 @@ page_beat (void *context, int64_t due_ns)
 }
 
 static struct names *
-names_load (const struct page *page, struct error *error)
+names_load (const struct node_page *page, struct error *error)
 {
   struct names *names = memory_new (1, sizeof *names);
   char folder[PATH_MAX];
@@ -269,7 +269,7 @@ names_load (const struct page *page, struct error *error)
 }
 
 int
-page_reload (struct page *page, struct error *error)
+node_page_reload (struct node_page *page, struct error *error)
 {
   struct names *names = names_load (page, error);
 
@@ -284,10 +284,10 @@ page_reload (struct page *page, struct error *error)
 
 /* ---- its life ---- */
 
-struct page *
-page_create (const struct page_options *options, struct error *error)
+struct node_page *
+node_page_create (const struct node_page_options *options, struct error *error)
 {
-  struct page *page;
+  struct node_page *page;
   const struct group **groups;
 
   if (http_settings_check (options->http, error) < 0)
@@ -307,12 +307,12 @@ page_create (const struct page_options *options, struct error *error)
   page->names = names_load (page, error);
   if (page->names != NULL && listen_try (page, true, error) == 0)
     return page;
-  page_destroy (page);
+  node_page_destroy (page);
   return NULL;
 }
 
 void
-page_destroy (struct page *page)
+node_page_destroy (struct node_page *page)
 {
   if (page == NULL)
     return;
@@ -333,12 +333,12 @@ page_destroy (struct page *page)
 static void
 page_sample (void *context, int64_t due_ns)
 {
-  struct page *page = context;
+  struct node_page *page = context;
   struct sample sample;
 
   (void) due_ns;
   sampling_run (page->sampling, clock_monotonic (), &sample);
-  page_take (page, &sample);
+  node_page_take (page, &sample);
   loop_timer_set (page->sample_timer, sampling_next_due (page->sampling));
   if (!page->settled && sample.count != 0) {
     page->settled = true;
@@ -347,7 +347,7 @@ page_sample (void *context, int64_t due_ns)
 }
 
 void
-page_begin (struct page *page)
+node_page_begin (struct node_page *page)
 {
   if (page->sampling == NULL)
     return;
@@ -356,11 +356,11 @@ page_begin (struct page *page)
 }
 
 void
-page_run (struct page *page, struct sampling *sampling, struct notify *notify)
+node_page_run (struct node_page *page, struct sampling *sampling, struct notify *notify)
 {
   page->sampling = sampling;
   page->sample_timer = loop_timer_add (page->options.loop, page_sample, page);
-  page_begin (page);
+  node_page_begin (page);
   notify_ready (notify);
   loop_run (page->options.loop);
   notify_stopping (notify);
