@@ -264,7 +264,7 @@ page_put_tick (struct page *page, const struct cluster_tick_line *line)
   const struct tick_line *tick = line->tick;
   struct page_combined *combined = memory_new (1, sizeof *combined), *before;
   const struct combine_walk walk = { .context = combined, .metric = combined_add };
-  int64_t wanted_ns = page->wanted_ns;
+  int64_t wanted_ns;
 
   *combined = (struct page_combined){ .users = 1,
                                       .time_ns = tick->time_ns,
@@ -272,7 +272,10 @@ page_put_tick (struct page *page, const struct cluster_tick_line *line)
                                       .bound_ns = tick->bound_ns,
                                       .reporting = tick->reporting,
                                       .waited_for = tick->waited_for };
-  if (wanted_ns != 0 && clock_monotonic () - wanted_ns < WANTED) {
+  pthread_mutex_lock (&page->lock);
+  wanted_ns = page->wanted_ns;
+  pthread_mutex_unlock (&page->lock);
+  if (wanted_ns != 0 && tick->time_ns - wanted_ns < WANTED) {
     combine_walk (tick->combine, &walk);
     combined_unique (combined);
   }
