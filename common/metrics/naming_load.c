@@ -14,7 +14,8 @@
 #define SUFFIX ".names"
 #define FILE_BYTES_MAX (1024 * 1024)
 
-/* PREFIX/bin/synop-agent: PREFIX/share/synop-agent/names. A program that was not installed lies in build. */
+/* PREFIX/bin/synop-agent: PREFIX/share/synop-agent/names. A program that was not installed lies in build, or in a folder of
+ * that. */
 void
 naming_folder (char *folder, size_t size)
 {
@@ -25,6 +26,8 @@ naming_folder (char *folder, size_t size)
   slash = strrchr (program, '/');
   if (slash == NULL || strncmp (slash + 1, "synop-", strlen ("synop-")) != 0) {
     snprintf (folder, size, "%.*s/../aggregator/names", slash ? (int) (slash - program) : 0, program);
+    if (slash != NULL && access (folder, F_OK) < 0)
+      snprintf (folder, size, "%.*s/../../aggregator/names", (int) (slash - program), program);
     return;
   }
   snprintf (folder, size, "%.*s/../share%s/names", (int) (slash - program), program, slash);

@@ -66,6 +66,7 @@ struct table {
   const struct group *group; /* not owned */
   int64_t monotonic_ns;      /* when it was sampled, on the node's CLOCK_MONOTONIC */
   uint64_t sequence;         /* of the frame that it was read from; 0: of none */
+  size_t offset, length;     /* of its bytes in that frame */
   int64_t period_ns;         /* nominal period of the group */
   char error[160];           /* "" when fine; else why the values are missing or old */
   size_t rows;               /* 0 for a group without rows */
