@@ -3,13 +3,9 @@ dashboard asks for, is in our set, or in its list of what is not there, and why.
 
 import fnmatch
 import re
-import shutil
-import socket
-import subprocess
-import time
-import urllib.request
 
 import pytest
+from lib.node_exporter import node_exporter
 from lib.programs import LIMIT, ROOT, run
 
 NAMES = (ROOT / "aggregator/names/node-exporter.names").read_text()
@@ -23,32 +19,11 @@ def unknown(families):
     return {name for name in families if name not in MAPPED and not any(fnmatch.fnmatchcase(name, glob) for glob in ABSENT)}
 
 
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def shown():
     """The text that node-exporter shows here."""
-    program = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
-    if program is None:
-        pytest.skip("there is no node-exporter")
-    address = f"127.0.0.1:{free_port()}"
-    exporter = subprocess.Popen([program, f"--web.listen-address={address}"], stderr=subprocess.DEVNULL)
-    try:
-        end = time.monotonic() + LIMIT
-        while True:
-            try:
-                with urllib.request.urlopen(f"http://{address}/metrics", timeout=LIMIT) as answer:
-                    return answer.read().decode()
-            except OSError:
-                assert time.monotonic() < end and exporter.poll() is None
-                time.sleep(0.1)
-    finally:
-        exporter.terminate()
-        exporter.wait()
+    with node_exporter() as exporter:
+        return exporter()
 
 
 def test_node_exporter_shows_nothing_that_the_set_does_not_know(shown):
