@@ -15,7 +15,7 @@ sample_anew (struct running *running, const struct agent_options *fresh, struct 
   int rc;
 
   if (running->publisher)
-    publisher_leave_sampling (running->publisher);
+    publisher_drop_sampling (running->publisher);
   sampling_close (running->sampling);
   config_take (options->config, fresh->config, RELOAD_SAMPLING);
   rc = agent_options_resolve (options, error);
@@ -73,7 +73,7 @@ agent_reload (void *context, int number)
   } else {
     log_info ("configuration and keys read again");
     if (running->publisher)
-      publisher_tell_status (running->publisher);
+      publisher_notify_status (running->publisher);
   }
   log_set_level ((enum log_level) running->options->log_level); /* reading has set it */
   agent_options_destroy (fresh);

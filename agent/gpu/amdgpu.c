@@ -3,9 +3,9 @@
  *   /sys/class/drm/card1/device/uevent    "DRIVER=amdgpu\nPCI_ID=1002:740F\nPCI_SLOT_NAME=0000:63:00.0\n..."
  *   .../unique_id, product_name, serial_number, vbios_version    empty or absent where the driver does not know
  *
- * All of these the kernel keeps in memory: reading them asks nothing of a GPU, and wakes none that is suspended. Beside
- * the cards there are folders of connectors (card1-DP-1), and cards of other drivers. A GPU is known by its unique_id,
- * and without one by where it is. */
+ * The kernel keeps all of these in memory: reading them queries no GPU, and wakes none that is suspended. Beside the cards
+ * there are folders of connectors (card1-DP-1), and cards of other drivers. A GPU is identified by its unique_id, else by
+ * its PCI address. */
 #include "agent/gpu/amdgpu.h"
 
 #include <pthread.h>
@@ -23,16 +23,16 @@
 
 #define FOLDER "/sys/class/drm"
 #define LIST_PERIOD (60 * NS_PER_S)
-#define LOST_PERIOD (10 * NS_PER_S) /* when one that gave values does not any more */
+#define LOST_PERIOD (10 * NS_PER_S) /* when a GPU that gave values does not any more */
 #define CARDS_MAX 256
 
 struct amdgpu_state {
   char *root;
-  pthread_rwlock_t lock; /* over struct amdgpus and `listed_ns`; workers read during their samples */
+  pthread_rwlock_t lock; /* for struct amdgpus and `listed_ns`; workers read during their samples */
   int64_t listed_ns;
-  atomic_bool lost; /* one was, since the list was made */
+  atomic_bool lost; /* a GPU was, since the list was made */
 
-  int64_t look_ns; /* this and what follows: of the sampling thread */
+  int64_t check_ns; /* this and the rest: of the sampling thread */
   bool present;
 };
 
@@ -44,7 +44,7 @@ amdgpus_create (const char *root)
 
   state->root = memory_string (root);
   pthread_rwlock_init (&state->lock, NULL);
-  state->look_ns = INT64_MIN;
+  state->check_ns = INT64_MIN;
   amdgpus->state = state;
   return amdgpus;
 }
@@ -73,7 +73,7 @@ is_card (const char *name)
   return strlen (name) < 16 && name[length] && name[length + strspn (name + length, "0123456789")] == '\0';
 }
 
-/* Is that card an AMD GPU with its driver? Sets its folder, bus_id, and a name made of its number ("AMD 0x740f"). */
+/* Whether the card is an AMD GPU with its driver. Sets its folder, bus_id, and a name made of its number ("AMD 0x740f"). */
 static bool
 card_find (const char *root, const char *name, struct amdgpu *card)
 {
@@ -135,8 +135,8 @@ amdgpus_may_block (struct amdgpus *amdgpus)
   struct amdgpu_state *state = amdgpus->state;
   int64_t now_ns = clock_monotonic ();
 
-  if (!state->present && now_ns >= state->look_ns) {
-    state->look_ns = now_ns + LIST_PERIOD;
+  if (!state->present && now_ns >= state->check_ns) {
+    state->check_ns = now_ns + LIST_PERIOD;
     state->present = amdgpus_exist (state->root);
   }
   return state->present;
@@ -150,7 +150,7 @@ cards_compare (const void *one, const void *other)
   return strcmp (((const struct amdgpu *) one)->bus_id, ((const struct amdgpu *) other)->bus_id);
 }
 
-/* Which one is it that was not found yet? By its unique_id, and where two bear the same one by where it is. */
+/* The GPU of the old list that this one is: the one with its unique_id, or of two with the same one that at its address. */
 static struct amdgpu *
 known_find (struct amdgpus *amdgpus, const bool *found, size_t known, const struct amdgpu *card)
 {
@@ -170,7 +170,7 @@ known_find (struct amdgpus *amdgpus, const bool *found, size_t known, const stru
   return same;
 }
 
-/* Its files are found anew, since folders of sensors get other numbers when the driver is loaded again. */
+/* Looks its files up anew, since folders of sensors get other numbers when the driver is loaded again. */
 static void
 gpu_update (const struct amdgpus *amdgpus, struct amdgpu *gpu, struct amdgpu *card)
 {
@@ -203,7 +203,7 @@ driver_describe (struct amdgpus *amdgpus)
   snprintf (amdgpus->driver, sizeof amdgpus->driver, "amdgpu%s%s", version[0] ? " " : "", version);
 }
 
-/* With the lock for writing. */
+/* To be called with the lock held for writing. */
 static void
 list (struct amdgpus *amdgpus)
 {
@@ -268,7 +268,7 @@ amdgpus_end (struct amdgpus *amdgpus)
 /* ---- a sample ---- */
 
 static void
-tell_error (struct table *table, const char *label, const char *text)
+add_error (struct table *table, const char *label, const char *text)
 {
   size_t length = strlen (table->error);
 
@@ -295,7 +295,7 @@ amdgpus_sample (struct amdgpus *amdgpus, struct table *table)
       continue;
     if (gpu->files && !amdgpu_files_exist (gpu->files))
       amdgpus->state->lost = true;
-    tell_error (table, gpu->label, text);
+    add_error (table, gpu->label, text);
     result = -1;
   }
   return result;

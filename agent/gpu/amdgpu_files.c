@@ -1,4 +1,4 @@
-/* What the driver amdgpu tells of one GPU, in files below /sys/class/drm/cardN/device:
+/* What the driver amdgpu shows of one GPU, in files below /sys/class/drm/cardN/device:
  *
  *   gpu_busy_percent, mem_busy_percent          "4"
  *   mem_info_vram_used, mem_info_vram_total     bytes
@@ -10,12 +10,12 @@
  *   current_link_speed, max_link_speed          "8.0 GT/s PCIe"
  *   power/runtime_status                        "active", "suspended"
  *
- * Most GPUs since Vega 20 bring a PCIe switch: their own link is one inside the chip, always at full speed, and the one to
+ * Most GPUs since Vega 20 bring a PCIe switch: their own link is one inside the chip, always at full speed, and the link to
  * the slot is that of the switch, the folder above. Not read: pcie_bw, since the driver measures for a whole second while
- * it is read, and gpu_metrics, whose layout changes from chip to chip. Of the visible memory it is not told how much is
- * mapped, as NVIDIA's BAR1 is.
+ * it is read, and gpu_metrics, whose layout changes from chip to chip. How much of the visible memory is mapped, as in
+ * NVIDIA's BAR1, the driver does not show.
  *
- * While a GPU is reset, what the driver has to ask it for gives EPERM. */
+ * While a GPU is reset, files whose values the driver queries from it give EPERM. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@
 
 #define NONE UINT64_MAX
 #define SENSORS_MAX 8 /* temp1 to temp8 */
-#define BRIDGES_MAX 4 /* above a GPU that are its own */
+#define BRIDGES_MAX 4 /* above a GPU that are part of it */
 #define PATH_SIZE 160
 
 enum place { OF_DEVICE, OF_HWMON, OF_SENSOR, OF_LINK };
@@ -40,10 +40,14 @@ struct source {
   enum gpu_column column;
   enum place place;
   const char *file; /* OF_SENSOR: the sensor's label */
-  /* Sets one value, or two of which the second is the next column's; what it leaves is missing. */
+  /* Sets one value, or two, the second of the next column; a value that it leaves unset is missing. */
   void (*parse) (struct scan text, uint64_t *values);
   uint32_t per;
-  enum { ASKED, KNOWN, SELDOM } how; /* of the GPU; by the kernel without it; once for each new list */
+  enum {
+    FROM_GPU,
+    FROM_KERNEL,
+    PER_LIST
+  } origin; /* queried from the GPU; known to the kernel; read once for each new list */
 };
 
 /* ---- the ways to read a file ---- */
@@ -63,7 +67,7 @@ parse_temperature (struct scan text, uint64_t *values)
     values[0] = NONE;
 }
 
-/* None is 0 watts. */
+/* 0 watts means no limit. */
 static void
 parse_limit (struct scan text, uint64_t *values)
 {
@@ -125,40 +129,40 @@ parse_width (struct scan text, uint64_t *values)
     values[0] = NONE;
 }
 
-/* Of two for one column the first that has a value counts. */
+/* If two are for one column, the first that has a value counts. */
 static const struct source sources[] = {
-  { UTILIZATION, OF_DEVICE, "gpu_busy_percent", parse_number, 1, ASKED },
-  { MEMORY_UTILIZATION, OF_DEVICE, "mem_busy_percent", parse_number, 1, ASKED },
-  { MEMORY_USED, OF_DEVICE, "mem_info_vram_used", parse_number, 1, KNOWN },
-  { MEMORY_TOTAL, OF_DEVICE, "mem_info_vram_total", parse_number, 1, KNOWN },
-  { TEMPERATURE, OF_SENSOR, "edge", parse_temperature, 1000, ASKED },
-  { TEMPERATURE, OF_SENSOR, "junction", parse_temperature, 1000, ASKED },
-  { MEMORY_TEMPERATURE, OF_SENSOR, "mem", parse_temperature, 1000, ASKED },
-  { POWER, OF_HWMON, "power1_average", parse_number, 1000, ASKED },
-  { POWER, OF_HWMON, "power1_input", parse_number, 1000, ASKED },
-  { POWER_LIMIT, OF_HWMON, "power1_cap", parse_limit, 1000, KNOWN },
-  { ENERGY, OF_HWMON, "energy1_input", parse_number, 1000, ASKED },
-  { CLOCK_GRAPHICS, OF_HWMON, "freq1_input", parse_number, 1000000, ASKED },
-  { CLOCK_MEMORY, OF_HWMON, "freq2_input", parse_number, 1000000, ASKED },
-  { CLOCK_GRAPHICS_MAX, OF_DEVICE, "pp_dpm_sclk", parse_levels, 1, SELDOM },
-  { CLOCK_MEMORY_MAX, OF_DEVICE, "pp_dpm_mclk", parse_levels, 1, SELDOM },
-  { FAN_SPEED, OF_HWMON, "pwm1", parse_pwm, 1, ASKED },
-  { PCIE_GENERATION, OF_LINK, "current_link_speed", parse_generation, 1, KNOWN },
-  { PCIE_WIDTH, OF_LINK, "current_link_width", parse_width, 1, KNOWN },
-  { PCIE_REPLAYS, OF_DEVICE, "pcie_replay_count", parse_number, 1, KNOWN },
-  { ECC_CORRECTED, OF_DEVICE, "ras/umc_err_count", parse_errors, 1, ASKED },
-  { ECC_CORRECTED, OF_DEVICE, "ras/aca_umc", parse_errors, 1, ASKED },
+  { UTILIZATION, OF_DEVICE, "gpu_busy_percent", parse_number, 1, FROM_GPU },
+  { MEMORY_UTILIZATION, OF_DEVICE, "mem_busy_percent", parse_number, 1, FROM_GPU },
+  { MEMORY_USED, OF_DEVICE, "mem_info_vram_used", parse_number, 1, FROM_KERNEL },
+  { MEMORY_TOTAL, OF_DEVICE, "mem_info_vram_total", parse_number, 1, FROM_KERNEL },
+  { TEMPERATURE, OF_SENSOR, "edge", parse_temperature, 1000, FROM_GPU },
+  { TEMPERATURE, OF_SENSOR, "junction", parse_temperature, 1000, FROM_GPU },
+  { MEMORY_TEMPERATURE, OF_SENSOR, "mem", parse_temperature, 1000, FROM_GPU },
+  { POWER, OF_HWMON, "power1_average", parse_number, 1000, FROM_GPU },
+  { POWER, OF_HWMON, "power1_input", parse_number, 1000, FROM_GPU },
+  { POWER_LIMIT, OF_HWMON, "power1_cap", parse_limit, 1000, FROM_KERNEL },
+  { ENERGY, OF_HWMON, "energy1_input", parse_number, 1000, FROM_GPU },
+  { CLOCK_GRAPHICS, OF_HWMON, "freq1_input", parse_number, 1000000, FROM_GPU },
+  { CLOCK_MEMORY, OF_HWMON, "freq2_input", parse_number, 1000000, FROM_GPU },
+  { CLOCK_GRAPHICS_MAX, OF_DEVICE, "pp_dpm_sclk", parse_levels, 1, PER_LIST },
+  { CLOCK_MEMORY_MAX, OF_DEVICE, "pp_dpm_mclk", parse_levels, 1, PER_LIST },
+  { FAN_SPEED, OF_HWMON, "pwm1", parse_pwm, 1, FROM_GPU },
+  { PCIE_GENERATION, OF_LINK, "current_link_speed", parse_generation, 1, FROM_KERNEL },
+  { PCIE_WIDTH, OF_LINK, "current_link_width", parse_width, 1, FROM_KERNEL },
+  { PCIE_REPLAYS, OF_DEVICE, "pcie_replay_count", parse_number, 1, FROM_KERNEL },
+  { ECC_CORRECTED, OF_DEVICE, "ras/umc_err_count", parse_errors, 1, FROM_GPU },
+  { ECC_CORRECTED, OF_DEVICE, "ras/aca_umc", parse_errors, 1, FROM_GPU },
 };
 #define SOURCES (sizeof sources / sizeof sources[0])
 _Static_assert(SOURCES <= 32, "a bit for each");
 _Static_assert(ECC_UNCORRECTED == ECC_CORRECTED + 1, "parse_errors sets both");
 
 struct amdgpu_files {
-  char *path, *link; /* its folder, and the one whose link leads to the slot; with the root */
-  uint32_t lacks;    /* a bit for each source that it does not have */
-  uint32_t read;     /* likewise, for those read seldom that are `kept` */
+  char *path, *link; /* its folder, and the folder whose link leads to the slot; with the root */
+  uint32_t lacks;    /* a bit for each source that the GPU lacks */
+  uint32_t read;     /* likewise, for values of PER_LIST that are `kept` */
   uint64_t kept[SOURCES];
-  struct reader status, readers[SOURCES]; /* a path of NULL: there is none */
+  struct reader status, readers[SOURCES]; /* path NULL: no such file */
 };
 
 /* ---- which files there are ---- */
@@ -278,7 +282,7 @@ status_sleeps (const char *text)
   return strncmp (text, "suspend", 7) == 0 || strcmp (text, "resuming") == 0;
 }
 
-/* One that tells nothing of that is awake. */
+/* A GPU without a status counts as awake. */
 static bool
 is_suspended (struct amdgpu_files *files)
 {
@@ -317,7 +321,7 @@ source_read (struct amdgpu_files *files, size_t index, struct table *table, size
   source->parse (scan_over (text, (size_t) length), values);
   if (values[0] != NONE)
     values[0] /= source->per;
-  if (source->how == SELDOM) {
+  if (source->origin == PER_LIST) {
     files->kept[index] = values[0];
     files->read |= bit;
   }
@@ -334,7 +338,7 @@ number (const struct table *table, size_t row, size_t column)
   return value->type == VALUE_UINT ? value->as.u : NONE;
 }
 
-/* What follows from others. The shader clock is that of the compute units. */
+/* Sets values that follow from others. The shader clock is that of the compute units. */
 static void
 set_derived (struct table *table, size_t row)
 {
@@ -346,8 +350,8 @@ set_derived (struct table *table, size_t row)
   set (table, row, CLOCK_SM_MAX, number (table, row, CLOCK_GRAPHICS_MAX));
 }
 
-/* Sets the values. 0, or the errno that tells why the GPU gives none. What the kernel knows without it says nothing of
- * that: so it is for those that are asked of it to tell. */
+/* Sets the values. 0, or the errno because of which the GPU gives none. Only values that are queried from the GPU show
+ * that: those of the kernel are there without it. */
 static int
 sources_read (struct amdgpu_files *files, struct table *table, size_t row)
 {
@@ -360,7 +364,7 @@ sources_read (struct amdgpu_files *files, struct table *table, size_t row)
     if (files->lacks >> i & 1 || number (table, row, sources[i].column) != NONE)
       continue;
     result = source_read (files, i, table, row);
-    answered |= result == 0 && sources[i].how == ASKED;
+    answered |= result == 0 && sources[i].origin == FROM_GPU;
     known |= result == 0 && sources[i].place != OF_LINK;
     if (result < 0 && !(files->lacks >> i & 1) && failure != EPERM)
       failure = -result;

@@ -1,12 +1,12 @@
 /* Profiling by DCGM; see dcgm.h.
  *
- * The host engine is told which fields of which GPUs to watch, and samples them each second; we read the newest from it.
- * Its numbers of GPUs are its own, so GPUs are found by their UUIDs. It knows values that stand for none (blank), and
- * keeps a value when it cannot get a new one (a paused profiler, a GPU that is lost): both are missing here. What we
- * made there ends with the connection, so when anything differs the connection is made anew.
+ * The host engine is asked to watch fields of GPUs and samples them each second; we read the newest values from it. It
+ * numbers GPUs in its own way, so they are found by their UUIDs. It has values that stand for none (blank), and keeps an
+ * old value when it cannot get a new one (a paused profiler, a lost GPU): both are missing here. What we set up there ends
+ * with the connection, so when anything differs we connect anew.
  *
- * The host engine's port is the default one of synop's aggregator too. Whoever speaks ZeroMQ greets who connects, and a
- * host engine waits to be asked: so it is looked who speaks first before libdcgm connects. */
+ * The host engine's default port is also that of synop's aggregator. ZeroMQ sends a greeting to a client that connects,
+ * and a host engine waits for a request: so libdcgm connects only after a check that nothing is sent first. */
 #include "agent/gpu/dcgm.h"
 
 #include <math.h>
@@ -28,11 +28,11 @@
 #define STALE (10 * NS_PER_S)
 #define CONNECT_MS 1500
 #define GREETING_S 1                  /* how long a greeting is waited for */
-#define OTHER_PAUSE (10 * LAST_PAUSE) /* until it is looked again */
+#define OTHER_PAUSE (10 * LAST_PAUSE) /* until the next check */
 #define FIRST_PAUSE NS_PER_S
 #define LAST_PAUSE (60 * NS_PER_S)
 
-/* DCGM's numbers, and what its values are times for ours: it has shares of 1, and bytes a second. */
+/* DCGM's numbers, and the factor to our units: its values are fractions, and bytes per second. */
 static const struct {
   uint16_t field;
   double times;
@@ -53,13 +53,13 @@ struct dcgm {
   int64_t idle_until_ns, pause_ns;
   char reason[256]; /* why it is not connected */
 
-  struct dcgm_device *devices; /* those that are watched */
+  struct dcgm_device *devices; /* the watched devices */
   struct dcgm_entity *entities;
   size_t count, capacity;
-  uint16_t fields[PROFILE_METRICS]; /* those that can be watched */
-  uint8_t places[PROFILE_METRICS];  /* of each the place in a profile */
+  uint16_t fields[PROFILE_METRICS]; /* the fields that can be watched */
+  uint8_t places[PROFILE_METRICS];  /* the place of each in a profile */
   unsigned field_count;
-  struct dcgm_value *values; /* of one device */
+  struct dcgm_value *values; /* for one device */
 };
 
 static int
@@ -82,9 +82,10 @@ struct dcgm_options {
 static const struct option option_rows[] = {
   { "gpu", "dcgm", "gpu-dcgm", OPTION_TEXT, offsetof (struct dcgm_options, address), DCGM_DEFAULT,
     .check = check_address,
-    .help = "Where gpu_profiling has the values of GPUs from that are older than Hopper: the host engine of DCGM that "
-            "runs at HOST:PORT or at the path of a socket; embedded: one in the agent; off: none. That nothing runs at "
-            "the default is no error." },
+    .help =
+        "The source of gpu_profiling for GPUs older than Hopper: the host engine of DCGM at HOST:PORT or at the path "
+        "of a socket; embedded: one in the agent; off: none. It is no error if no host engine runs at the default "
+        "address." },
 };
 static const struct own_options own_options = OWN_OPTIONS (option_rows, struct dcgm_options);
 
@@ -130,7 +131,7 @@ dcgm_worked (const struct dcgm *dcgm)
 }
 
 bool
-dcgm_is_asked_for (const struct dcgm *dcgm)
+dcgm_is_configured (const struct dcgm *dcgm)
 {
   return strcmp (dcgm->address, "off") != 0 && strcmp (dcgm->address, DCGM_DEFAULT) != 0;
 }
@@ -140,7 +141,7 @@ fail (const struct dcgm *dcgm, const char *what, int result, struct error *error
 {
   const char *text = dcgm->library.text ? dcgm->library.text (result) : NULL;
 
-  return error_set (error, "%s: %s (%d)", what, text ? text : "DCGM tells an error", result);
+  return error_set (error, "%s: %s (%d)", what, text ? text : "DCGM reports an error", result);
 }
 
 /* ---- setting up ---- */
@@ -194,7 +195,7 @@ find_instances (struct dcgm *dcgm, struct error *error)
   return result == DCGM_OK ? 0 : fail (dcgm, "the list of MIG instances", result, error);
 }
 
-/* Field groups have to be of different names, also those of two agents. */
+/* Names of field groups must differ, also between two agents. */
 static int
 watch (struct dcgm *dcgm, uintptr_t group, int count, const uint16_t *fields)
 {
@@ -212,7 +213,7 @@ watch (struct dcgm *dcgm, uintptr_t group, int count, const uint16_t *fields)
   return result;
 }
 
-/* All at once; or where a GPU lacks some, each by itself. */
+/* Watches all fields at once; if some GPU lacks some, each field by itself. */
 static int
 watch_fields (struct dcgm *dcgm, uintptr_t group, struct error *error)
 {
@@ -253,7 +254,7 @@ watch_devices (struct dcgm *dcgm, struct error *error)
   snprintf (name, sizeof name, "synop-%ld", (long) getpid ());
   result = dcgm->library.group_create (dcgm->handle, DCGM_GROUP_EMPTY, name, &group);
   for (size_t j = 0; result == DCGM_OK && j < dcgm->count; j++) {
-    bool again = false; /* compute instances share a GPU instance */
+    bool again = false; /* already listed: compute instances share a GPU instance */
 
     for (size_t k = 0; k < j; k++)
       again =
@@ -270,7 +271,7 @@ watch_devices (struct dcgm *dcgm, struct error *error)
   return watch_fields (dcgm, group, error);
 }
 
-/* Waits for the first byte; sends none. */
+/* Waits for a first byte and sends none. */
 static bool
 greets (const struct addrinfo *address)
 {
@@ -289,7 +290,7 @@ greets (const struct addrinfo *address)
   return greeted;
 }
 
-/* HOST:PORT; of another address it is not so. */
+/* Whether the program at HOST:PORT sends first. False for other addresses. */
 static bool
 is_another_program (const char *text)
 {

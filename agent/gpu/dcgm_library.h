@@ -1,5 +1,5 @@
 /* NVIDIA's libdcgm, loaded at run time: what synop calls of it, declared anew from its documented ABI, which is the same
- * in versions 3 and 4. Names are ours; the functions' own stand in dcgm_library.c. All return a result, 0 is fine. */
+ * in versions 3 and 4. Names are ours; dcgm_library.c has the real ones. All functions return a result; 0 is success. */
 #ifndef SYNOP_AGENT_DCGM_LIBRARY_H
 #define SYNOP_AGENT_DCGM_LIBRARY_H
 
@@ -41,9 +41,9 @@ struct dcgm_value {
 };
 #define DCGM_VALUE_V2 DCGM_VERSION (struct dcgm_value, 2)
 enum dcgm_type { DCGM_TYPE_REAL = 'd', DCGM_TYPE_INT64 = 'i', DCGM_TYPE_TEXT = 's' };
-#define DCGM_LIVE 1 /* flag: ask the driver, not what was watched */
+#define DCGM_LIVE 1 /* flag: query the driver, not the watched values */
 
-/* From these on a number is no value, but says why there is none. */
+/* Numbers from these on are no values, but say why there is none. */
 #define DCGM_BLANK_INT64 INT64_C (0x7ffffffffffffff0)
 #define DCGM_BLANK_REAL 140737488355328.0
 

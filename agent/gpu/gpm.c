@@ -1,9 +1,9 @@
 /* Profiling by NVML's GPM; see gpm.h.
  *
- * The driver fills a sample of raw counters on request, and the library tells what happened between two of them. They
- * have to lie more than 100 ms apart. So two are kept for each GPU, and the newer one becomes the older one of the next
- * time. The struct of a request ends in an array that grew from header to header while its version stayed: ours has
- * room for more than any library knows. */
+ * The driver fills a sample of raw counters on request, and the library computes what happened between two of them, which
+ * must lie more than 100 ms apart. So two are kept for each GPU, and the newer one is the older one of the next call. The
+ * struct of a request ends in an array that grew from header to header while its version stayed: ours has room for more
+ * than any library knows. */
 #include "agent/gpu/gpm.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ struct gpm_request {
 _Static_assert(sizeof (struct gpm_value) == 40, "layout of a value");
 _Static_assert(offsetof (struct gpm_request, values) == 24, "layout of a request");
 
-/* The library's numbers, and what its values are times for ours: it has MiB a second. */
+/* The library's numbers, and the factor to our units: it has MiB per second. */
 static const struct {
   uint32_t id;
   double times;
@@ -51,7 +51,7 @@ struct gpm_window {
   struct nvml_device *device; /* NULL: free */
   uint32_t gpu_instance;
   bool read;   /* since the last sweep */
-  int lacks;   /* why it has no GPM; else NVML_OK */
+  int lacks;   /* the reason if it has no GPM; else NVML_OK */
   bool filled; /* samples[at] is, at taken_ns */
   unsigned at;
   int64_t taken_ns;
@@ -131,7 +131,7 @@ window_begin (struct gpm_window *window, const struct nvml *nvml, const struct g
   return result;
 }
 
-/* NULL: there is no place. */
+/* NULL: all are in use. */
 static struct gpm_window *
 window_find (struct gpm *gpm, const struct gpu *gpu)
 {

@@ -11,15 +11,15 @@ struct gpm;
 struct gpu;
 
 struct gpm *gpm_create (void);
-void gpm_destroy (struct gpm *gpm); /* one that is stopped */
+void gpm_destroy (struct gpm *gpm); /* stop it before */
 
-/* All that follows is called under the lock of struct gpus, in workers. */
+/* Workers call the functions below under the lock of struct gpus. */
 
-/* The time since the call before, of that GPU or MIG device. NVML_OK: of the first call all values are missing; calls
- * that follow too fast give the values of the one before. What gpu_lacks: it has no GPM. */
+/* Sets the values for the time since the last call for that GPU or MIG device. NVML_OK: after the first call all values
+ * are missing; a call that follows too fast gives the values of the last one. A result as of gpu_lacks: it has no GPM. */
 int gpm_read (struct gpm *gpm, const struct nvml *nvml, const struct gpu *gpu, int64_t now_ns,
               struct gpu_profile *profile);
-/* Frees what is kept of devices that were not read since the last sweep. */
+/* Frees data of devices that were not read since the last sweep. */
 void gpm_sweep (struct gpm *gpm, const struct nvml *nvml);
 void gpm_stop (struct gpm *gpm, const struct nvml *nvml); /* before the library is shut down */
 

@@ -1,11 +1,10 @@
 /* The node's GPUs: the library's life; see gpu.h, and gpu_list.c for the list.
  *
- * The library is loaded and started in the first sample, where there is a sign of a driver or the operator named it; one
- * that cannot be loaded is tried again each minute. When it says that the driver is gone (it was unloaded, or exchanged
- * for another version) it is shut down and started again, at first in the next sample, later after a pause of up to a
- * minute. The list is made anew each minute, so that MIG devices that an operator makes appear, and within ten seconds
- * when a device began to give no values; the library is started again first then, since only that brings back a GPU that
- * was gone. */
+ * The library is loaded and started in the first sample, if there is a sign of a driver or the operator named it; loading
+ * is retried each minute. When a call shows that the driver is gone (it was unloaded, or exchanged for another version) the
+ * library is shut down and started again, at first in the next sample, later after a pause of up to a minute. The list is
+ * made anew each minute, so that MIG devices that an operator makes appear, and within ten seconds when a device began to
+ * give no values; the library is restarted first then, since only that brings back a GPU that was gone. */
 #include "agent/gpu/gpu.h"
 
 #include <pthread.h>
@@ -25,33 +24,33 @@
 #include "synop/memory.h"
 
 #define DEFAULT_LIBRARY "libnvidia-ml.so.1"
-#define LOOK_PERIOD (60 * NS_PER_S) /* for a driver, or a library that cannot be loaded */
+#define CHECK_PERIOD (60 * NS_PER_S) /* between checks for a driver, and between attempts to load the library */
 #define LIST_PERIOD (60 * NS_PER_S)
 #define LOST_PERIOD (10 * NS_PER_S) /* for a device that was just lost */
-#define FIRST_PAUSE NS_PER_S        /* the second one: the first try again is that of the next sample */
+#define FIRST_PAUSE NS_PER_S        /* the second one: the first retry is in the next sample */
 #define LAST_PAUSE (60 * NS_PER_S)
 
 struct gpu_state {
-  pthread_rwlock_t lock; /* over struct gpus, and what follows; workers read during their samples */
+  pthread_rwlock_t lock; /* for struct gpus and the members below; workers hold it for reading during their samples */
   bool started;          /* nvmlInit worked */
   int64_t listed_ns;
 
-  _Atomic int down; /* a call told this, which means that the driver is gone; else NVML_OK */
+  _Atomic int down; /* the result of a call that showed that the driver is gone; else NVML_OK */
   atomic_bool lost; /* a device was, since the list was made */
 
-  pthread_mutex_t state_lock; /* over what follows: never held during a call */
+  pthread_mutex_t state_lock; /* for the members below: never held during a call */
   bool ever;                  /* the library was started once */
   int64_t idle_until_ns;      /* no call before that */
-  int64_t pause_ns;           /* the next one */
+  int64_t pause_ns;           /* the next pause */
   char reason[512];           /* why there are no GPUs */
 
-  char *library;  /* does not change, nor do the next two */
-  bool asked_for; /* it is not the default */
-  bool recorded;  /* the machine that is shown: this one's GPUs are none of its own */
-  bool told;      /* that it cannot be loaded; under `lock` */
+  char *library;   /* constant, as are the next two */
+  bool configured; /* not the default */
+  bool recorded;   /* a recorded machine is shown, which does not have this one's GPUs */
+  bool reported;   /* the failure to load it was logged; under `lock` */
 
-  bool seen; /* a sign of the driver: this and the next are the sampling thread's */
-  int64_t look_ns;
+  bool seen; /* there is a sign of the driver; this and the next belong to the sampling thread */
+  int64_t check_ns;
 };
 
 struct gpu_options {
@@ -77,7 +76,7 @@ gpus_start (void *context_state, const struct sampler_context *context)
   pthread_rwlock_init (&state->lock, NULL);
   pthread_mutex_init (&state->state_lock, NULL);
   state->library = memory_string (options->library[0] ? options->library : DEFAULT_LIBRARY);
-  state->asked_for = strcmp (state->library, DEFAULT_LIBRARY) != 0;
+  state->configured = strcmp (state->library, DEFAULT_LIBRARY) != 0;
   state->recorded = context->root[0] != '\0';
   gpus->state = state;
   gpus->events = gpu_events_create (context->root);
@@ -116,33 +115,33 @@ gpus_stop (void *context_state)
   free (state);
 }
 
-/* The labels of GPUs hold as long as the agent lives. */
+/* GPUs keep their labels as long as the agent lives. */
 const struct service service_gpus = {
   .options = &own_options, .size = sizeof (struct gpus), .start = gpus_start, .stop = gpus_stop, .lasts = true
 };
 
-/* In WSL it is the last of these. */
+/* In WSL the last of these exists. */
 static bool
 driver_is_there (struct gpu_state *state, int64_t now_ns)
 {
   static const char *const signs[] = { "/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg" };
 
-  if (state->seen || state->recorded || now_ns < state->look_ns)
+  if (state->seen || state->recorded || now_ns < state->check_ns)
     return state->seen;
-  state->look_ns = now_ns + LOOK_PERIOD;
+  state->check_ns = now_ns + CHECK_PERIOD;
   for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
     state->seen = state->seen || access (signs[i], F_OK) == 0;
   return state->seen;
 }
 
-/* A path is not looked at here: its file server may be dead. */
+/* Does not check a path of the library: its file server may be dead. */
 bool
 gpus_may_block (struct gpus *gpus)
 {
   struct gpu_state *state = gpus->state;
   int64_t now_ns = clock_monotonic (), idle_until_ns;
 
-  if (!state->asked_for && !driver_is_there (state, now_ns))
+  if (!state->configured && !driver_is_there (state, now_ns))
     return false;
   pthread_mutex_lock (&state->state_lock);
   idle_until_ns = state->idle_until_ns;
@@ -152,7 +151,7 @@ gpus_may_block (struct gpus *gpus)
 
 /* ---- in workers: starting ---- */
 
-/* Not again before a pause, which grows, of `least_ns` or more. */
+/* Sets when the library may be started again: after a pause, which grows, of `least_ns` or more. */
 static void
 library_rest (struct gpus *gpus, const char *text, int64_t least_ns)
 {
@@ -177,10 +176,10 @@ library_start (struct gpus *gpus)
   int result;
 
   if (!gpus->nvml.library && nvml_load (&gpus->nvml, state->library, &error) < 0) {
-    if (state->asked_for && !state->told)
+    if (state->configured && !state->reported)
       log_warning ("[gpu] library: %s", error.text);
-    state->told = true;
-    library_rest (gpus, error.text, LOOK_PERIOD);
+    state->reported = true;
+    library_rest (gpus, error.text, CHECK_PERIOD);
     return -1;
   }
   result = gpus->nvml.init ();
@@ -205,7 +204,7 @@ library_start (struct gpus *gpus)
 
 /* ---- in workers: a sample ---- */
 
-/* A GPU that is gone comes back with a new start of the library only; a MIG device needs none. */
+/* A lost GPU comes back only with a restart of the library; a MIG device needs none. */
 static bool
 any_gpu_is_lost (const struct gpus *gpus)
 {
@@ -215,7 +214,7 @@ any_gpu_is_lost (const struct gpus *gpus)
   return false;
 }
 
-/* With the lock for writing. */
+/* To be called with the lock held for writing. */
 static void
 devices_refresh (struct gpus *gpus)
 {
@@ -228,7 +227,7 @@ devices_refresh (struct gpus *gpus)
   if (state->started) {
     if (down == NVML_OK && now_ns - state->listed_ns < (state->lost ? LOST_PERIOD : LIST_PERIOD))
       return;
-    gpu_events_take (gpus->events, gpus); /* they end with their set */
+    gpu_events_take (gpus->events, gpus); /* they are lost with their set */
     if (down != NVML_OK || any_gpu_is_lost (gpus))
       library_stop (gpus);
     if (down == NVML_VERSION_MISMATCH) /* the file may have been exchanged for one that fits */
@@ -238,7 +237,7 @@ devices_refresh (struct gpus *gpus)
   if (anew && library_start (gpus) < 0)
     return;
   result = gpus_list (gpus);
-  if (result != NVML_OK && !anew) /* once more in the next sample */
+  if (result != NVML_OK && !anew) /* retry in the next sample */
     return;
   if (result != NVML_OK)
     gpus_lose (gpus, result);
@@ -247,9 +246,9 @@ devices_refresh (struct gpus *gpus)
   state->lost = result != NVML_OK;
 }
 
-/* No driver, or one that is left alone for a while. */
+/* There is no driver, or the library rests. */
 static int
-tell_absent (struct gpus *gpus, struct table *table)
+set_absent_error (struct gpus *gpus, struct table *table)
 {
   struct gpu_state *state = gpus->state;
   bool ever;
@@ -279,8 +278,8 @@ gpus_begin (struct gpus *gpus, bool called, struct table *table)
   struct gpu_state *state = gpus->state;
 
   if (!called)
-    return tell_absent (gpus, table);
-  /* Another group may have found out meanwhile that there is nothing to ask. */
+    return set_absent_error (gpus, table);
+  /* Another group may have found out meanwhile that the library is to rest. */
   if (!is_idle (state) && pthread_rwlock_trywrlock (&state->lock) == 0) {
     devices_refresh (gpus);
     pthread_rwlock_unlock (&state->lock);
@@ -289,7 +288,7 @@ gpus_begin (struct gpus *gpus, bool called, struct table *table)
   if (state->started && state->down == NVML_OK)
     return 1;
   pthread_rwlock_unlock (&state->lock);
-  return tell_absent (gpus, table);
+  return set_absent_error (gpus, table);
 }
 
 void
@@ -299,7 +298,7 @@ gpus_end (struct gpus *gpus)
 }
 
 bool
-gpu_is_asked (const struct gpus *gpus, const struct gpu *gpu)
+gpu_is_queried (const struct gpus *gpus, const struct gpu *gpu)
 {
   return gpu->handle && gpus->state->down == NVML_OK;
 }
@@ -360,12 +359,12 @@ gpu_state_text (const struct gpu *gpu)
 }
 
 int
-gpus_tell_errors (struct gpus *gpus, struct table *table)
+gpus_add_errors (struct gpus *gpus, struct table *table)
 {
   size_t length = 0;
 
   if (gpus->state->down != NVML_OK)
-    return tell_absent (gpus, table);
+    return set_absent_error (gpus, table);
   for (size_t i = 0; i < gpus->count && length < sizeof table->error; i++)
     if (gpus->list[i].result != NVML_OK)
       length += (size_t) snprintf (table->error + length, sizeof table->error - length, "%sGPU %s: %s",

@@ -1,10 +1,10 @@
-/* The node's NVIDIA GPUs, which all GPU groups share: the library, the devices, and what is known of them.
+/* The node's NVIDIA GPUs, which all GPU groups share: the library, the devices, and their state.
  *
  * A call of the driver may hang, so each group makes its calls in its worker, between gpus_begin and gpus_end. Groups read
- * the list at the same time, and a call that hangs holds up its own group alone: the library is started, stopped and
- * listed anew only while no group reads, and nobody waits for that moment. (One that hangs in those, once a minute at
- * most, holds up all.) The sampling thread never takes that lock. A GPU keeps its label as long as the agent lives, also
- * when it is gone and others move up in the driver's order. */
+ * the list at the same time, and a call that hangs delays its own group alone: the library is started, stopped and listed
+ * anew only while no group reads, and nobody waits for that moment. (A call that hangs in those, once a minute at most,
+ * delays all.) The sampling thread never takes that lock. A GPU keeps its label as long as the agent lives, also when it is
+ * gone and others move up in the driver's order. */
 #ifndef SYNOP_AGENT_GPU_H
 #define SYNOP_AGENT_GPU_H
 
@@ -31,66 +31,66 @@ struct gpu {
   uint32_t minor;                          /* /dev/nvidiaMINOR; UINT32_MAX: not known */
   uint32_t gpu_instance, compute_instance; /* of a MIG device; else UINT32_MAX */
   bool split;                              /* it has MIG devices */
-  bool missing;                            /* it was there, and the driver does not list it any more */
+  bool missing;                            /* the driver does not list it any more */
   _Atomic int result;                      /* why it gives no values: NVML_GPU_IS_LOST, ...; else NVML_OK */
-  atomic_bool lost;                        /* that it gives none is known: the list need not be made anew soon */
-  bool events;                             /* XIDs come as the driver's events; else from the kernel's log */
+  atomic_bool lost;                        /* known to give no values: the list need not be made anew soon */
+  bool events;                             /* XIDs are read as events of the driver; else from the kernel's log */
 
-  uint64_t unsupported; /* the group gpu's: a bit for each of its sources that this GPU does not have */
-  uint64_t xids, xid;   /* the group gpu's: how many since the agent was started, and the last */
+  uint64_t unsupported; /* of the group gpu: a bit for each source that this GPU lacks */
+  uint64_t xids, xid;   /* of the group gpu: how many since the agent was started, and the last */
   struct xid_line xid_line;
-  uint64_t use_seen_us; /* the group gpu_processes': newest use that was read */
+  uint64_t use_seen_us; /* of the group gpu_processes: newest use that was read */
 };
 
 struct amdgpus;
 struct gpm;
 struct gpu_processes;
 struct gpu_seen;
-struct gpus { /* does not change between gpus_begin and gpus_end, but for what is one group's own */
+struct gpus { /* constant between gpus_begin and gpus_end, but for members of one group */
   struct nvml nvml;
   struct gpu list[GPU_DEVICES_MAX]; /* GPUs in the driver's order, each before its MIG devices; those gone last */
   size_t count;
-  unsigned listing;                /* grows with each new list: places in it may be others */
-  unsigned generation;             /* grows when handles were made anew; older ones are no longer valid */
+  unsigned listing;                /* grows with each new list: places in it may differ */
+  unsigned generation;             /* grows when handles were made anew: older ones are invalid */
   char driver[80];                 /* its version */
-  struct gpu_events *events;       /* the group gpu's */
-  struct gpu_processes *processes; /* the group gpu_processes' */
-  struct gpm *gpm;                 /* the group gpu_profiling's */
+  struct gpu_events *events;       /* of the group gpu */
+  struct gpu_processes *processes; /* of the group gpu_processes */
+  struct gpm *gpm;                 /* of the group gpu_profiling */
   struct gpu_seen *seen;
   struct amdgpus *amd;     /* the second source of gpu and gpu_info, with a lock of its own */
-  struct gpu_state *state; /* the rest is gpu.c's */
+  struct gpu_state *state; /* private to gpu.c */
 };
 
 extern const struct service service_gpus; /* its state is a struct gpus */
 
-/* For `may_block`, in the sampling thread: would gpus_begin load the library or call the driver? Where the library is the
- * default only if there is a sign of the driver, which is looked for each minute. */
+/* For `may_block`, in the sampling thread: whether gpus_begin would load the library or call the driver. For the default
+ * library only if there is a sign of the driver, which is checked each minute. */
 bool gpus_may_block (struct gpus *gpus);
 
-/* In the worker; `called` is what gpus_may_block said. Starts the library and lists the devices if need be. 1: they may be
- * used until gpus_end. 0: there is no driver, and never was. -1: it is gone, why is in table->error. */
+/* In the worker; `called` is the answer of gpus_may_block. Starts the library and lists the devices if need be. 1: they may
+ * be used until gpus_end. 0: there is no driver, and never was. -1: it is gone, table->error says why. */
 int gpus_begin (struct gpus *gpus, bool called, struct table *table);
 void gpus_end (struct gpus *gpus);
 
-/* Looks at what a call of that GPU returned. False: nothing more can be asked of it in this sample. */
+/* Evaluates the result of a call for that GPU. False: it cannot be queried any more in this sample. */
 bool gpu_goes_on (struct gpus *gpus, struct gpu *gpu, int result);
-/* What a sample found out of it. One that gives no values any more is looked for in a new list soon. */
+/* Notes the result of a sample. A GPU that gives no values any more causes a new list soon. */
 void gpu_set_result (struct gpus *gpus, struct gpu *gpu, int result);
-bool gpu_is_asked (const struct gpus *gpus, const struct gpu *gpu); /* in this sample */
-bool gpu_lacks (int result);                                        /* it does not have that, and will not have it */
+bool gpu_is_queried (const struct gpus *gpus, const struct gpu *gpu); /* whether this sample queries it */
+bool gpu_lacks (int result); /* the result means that the GPU lacks this for good */
 
-/* "ok", or what is wrong with it. */
+/* "ok", or what is wrong. */
 const char *gpu_state_text (const struct gpu *gpu);
-/* Names the GPUs that give no values. -1 if there are any. */
-int gpus_tell_errors (struct gpus *gpus, struct table *table);
+/* Adds the GPUs that give no values to table->error. -1 if there are any. */
+int gpus_add_errors (struct gpus *gpus, struct table *table);
 
-/* gpu_list.c, with the library started; for gpu.c. Makes the list anew; where the driver does not tell how many there are
- * it stays as it was, and what the driver said is returned. */
+/* gpu_list.c, for gpu.c, with the library started. Makes the list anew; if the driver does not give the number of GPUs it
+ * keeps the old one, and returns the driver's result. */
 int gpus_list (struct gpus *gpus);
-/* None can be asked until the next list. */
+/* No GPU can be queried until the next list. */
 void gpus_lose (struct gpus *gpus, int result);
 
-/* Why a sampler of these is absent: no GPU of NVIDIA; none of AMD either. They load and start the library. */
+/* Why a sampler is absent: no GPU of NVIDIA; none of AMD either. They load and start the library. */
 void nvidia_absent (const struct sampler_context *context, char *text, size_t size);
 void gpus_absent (const struct sampler_context *context, char *text, size_t size);
 

@@ -20,7 +20,7 @@
 
 struct gpu_events {
   char *kmsg;
-  int fd; /* -1: not needed, or cannot be had */
+  int fd; /* -1: not needed, or cannot be opened */
   bool tried;
   struct nvml_event_set *set; /* NULL: none */
 };
@@ -52,7 +52,7 @@ gpu_events_stop (struct gpu_events *events, const struct nvml *nvml)
 }
 
 static bool
-ask_events (const struct gpu_events *events, const struct nvml *nvml, struct gpu *gpu)
+request_events (const struct gpu_events *events, const struct nvml *nvml, struct gpu *gpu)
 {
   uint64_t types = 0;
 
@@ -61,7 +61,7 @@ ask_events (const struct gpu_events *events, const struct nvml *nvml, struct gpu
          NVML_CALL (nvml, event_register, gpu->handle, NVML_EVENT_XID, events->set) == NVML_OK;
 }
 
-/* From its end on: what was before has been told by whoever looked then. */
+/* Reads from the end of the log on: XIDs of before the start of the agent are not reported. */
 static void
 open_log (struct gpu_events *events)
 {
@@ -84,37 +84,37 @@ gpu_events_start (struct gpu_events *events, struct gpus *gpus)
   if (!nvml->event_wait || NVML_CALL (nvml, event_set_create, &events->set) != NVML_OK)
     events->set = NULL;
   for (size_t i = 0; i < gpus->count; i++) {
-    gpus->list[i].events = ask_events (events, nvml, &gpus->list[i]);
+    gpus->list[i].events = request_events (events, nvml, &gpus->list[i]);
     if (!gpus->list[i].events && !gpus->list[i].parent)
       open_log (events);
   }
 }
 
-/* One that goes on and on is told once. Of others each number goes into the next line. */
+/* Repetitions of the GPU's last XID are only counted. Each other number goes into the next line. */
 static void
 count_xid (struct gpu *gpu, uint64_t xid)
 {
   struct xid_line *line = &gpu->xid_line;
-  bool told = gpu->xids > 0 && gpu->xid == xid;
+  bool known = gpu->xids > 0 && gpu->xid == xid;
 
   for (size_t i = 0; i < line->count; i++)
-    told = told || line->numbers[i] == xid;
-  if (!told && line->count < XID_LINE_MAX)
+    known = known || line->numbers[i] == xid;
+  if (!known && line->count < XID_LINE_MAX)
     line->numbers[line->count++] = (uint32_t) xid;
   gpu->xids++;
   gpu->xid = xid;
 }
 
-/* At most a line each minute, which may be many: "GPU 0 (0000:3B:00.0): XID 31, 79 (1000 times since the last line)". */
+/* Logs a line each minute at most, with all since: "GPU 0 (0000:3B:00.0): XID 31, 79 (1000 times since the last line)". */
 static void
-tell_xids (struct gpu *gpu, int64_t now_ns)
+log_xids (struct gpu *gpu, int64_t now_ns)
 {
   struct xid_line *line = &gpu->xid_line;
   uint64_t times = gpu->xids - line->xids;
   char text[XID_LINE_MAX * 12], more[64] = "";
   size_t length = 0;
 
-  if (line->count == 0 || (line->xids > 0 && now_ns - line->told_ns < LINE_PERIOD))
+  if (line->count == 0 || (line->xids > 0 && now_ns - line->logged_ns < LINE_PERIOD))
     return;
   for (size_t i = 0; i < line->count; i++)
     length += (size_t) snprintf (text + length, sizeof text - length, "%s%u", i ? ", " : "", line->numbers[i]);
@@ -122,7 +122,7 @@ tell_xids (struct gpu *gpu, int64_t now_ns)
     snprintf (more, sizeof more, " (%llu times%s)", (unsigned long long) times,
               line->xids > 0 ? " since the last line" : "");
   log_warning ("GPU %s (%s): XID %s%s", gpu->label, gpu->bus_id, text, more);
-  *line = (struct xid_line){ .told_ns = now_ns, .xids = gpu->xids };
+  *line = (struct xid_line){ .logged_ns = now_ns, .xids = gpu->xids };
 }
 
 static void
@@ -140,7 +140,7 @@ take_events (struct gpu_events *events, struct gpus *gpus)
   }
 }
 
-/* A number in base 16, and the character behind it. */
+/* Takes a number in base 16, and the character behind it. */
 static bool
 take_hex (const char **at, const char *end, uint32_t *value, char behind)
 {
@@ -179,7 +179,7 @@ xid_parse (struct xid_record *record, const char *text, size_t length)
     at += 4;
   if (!take_hex (&at, end, &record->domain, ':') || !take_hex (&at, end, &record->bus, ':'))
     return false;
-  if (!take_hex (&at, end, &record->slot, ')')) { /* newer ones: "3b:00.0)" does not occur, but costs nothing */
+  if (!take_hex (&at, end, &record->slot, ')')) { /* "3b:00.0)", of no known driver, is accepted too */
     if (at[-1] != '.')
       return false;
     while (at < end && *at++ != ')')
@@ -222,7 +222,7 @@ take_log (struct gpu_events *events, struct gpus *gpus)
     const char *at = text;
 
     length = read (events->fd, text, sizeof text);
-    if (length < 0 && (errno == EPIPE || errno == EINTR)) /* EPIPE: it wrote over what was not read yet */
+    if (length < 0 && (errno == EPIPE || errno == EINTR)) /* EPIPE: it has overwritten unread records */
       continue;
     if (length <= 0)
       return;
@@ -244,5 +244,5 @@ gpu_events_take (struct gpu_events *events, struct gpus *gpus)
   take_events (events, gpus);
   take_log (events, gpus);
   for (size_t i = 0; i < gpus->count; i++)
-    tell_xids (&gpus->list[i], now_ns);
+    log_xids (&gpus->list[i], now_ns);
 }

@@ -1,5 +1,5 @@
-/* The list of the node's GPUs and MIG devices; see gpu.h. A GPU is known by its UUID: it keeps its label, and what was
- * counted of it, when the driver lists it in another place or no more. */
+/* The list of the node's GPUs and MIG devices; see gpu.h. A GPU is identified by its UUID: it keeps its label and its counts
+ * when the driver lists it in another place or no more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ gpu_describe (struct gpus *gpus, struct gpu *gpu, struct nvml_device *handle)
     gpu->minor = UINT32_MAX;
 }
 
-/* Which of the old ones, that has no place in the new list yet, is it? By its UUID, and where two bear the same one by
- * where it is; where the driver tells no UUID by where it is alone, or by its index. */
+/* The old GPU that is this one, if it has no place in the new list yet: the one with its UUID, or of two with the same one
+ * that at its address; if the driver gives no UUID, the one at its address, or with its index. */
 static struct gpu *
 find_old (struct gpu *old, size_t count, const struct gpu *gpu, uint32_t index)
 {
@@ -67,7 +67,7 @@ label_is_taken (const struct gpu *list, size_t count, const char *label)
   return false;
 }
 
-/* Of the last in the list: its index in the driver's order, unless another one bears that already. */
+/* For the last in the list: its index in the driver's order, unless another GPU has that already. */
 static void
 label_choose (const struct gpus *gpus, const struct gpu *old, size_t old_count, struct gpu *gpu, uint32_t index)
 {
@@ -76,7 +76,7 @@ label_choose (const struct gpus *gpus, const struct gpu *old, size_t old_count, 
   while (label_is_taken (old, old_count, gpu->label) || label_is_taken (gpus->list, gpus->count - 1, gpu->label));
 }
 
-/* What outlives a new list. */
+/* Takes over what outlives a new list. */
 static void
 gpu_inherit (struct gpu *gpu, const struct gpu *old)
 {
@@ -126,7 +126,7 @@ list_mig (struct gpus *gpus, size_t parent_index)
   }
 }
 
-/* A GPU whose handle cannot be had is known by its index alone: the driver names none that it cannot reach. */
+/* A GPU without a handle has its index alone: the driver names none that it cannot reach. */
 static struct gpu *
 list_one (struct gpus *gpus, uint32_t index, struct gpu *old, size_t old_count)
 {
@@ -149,11 +149,11 @@ list_one (struct gpus *gpus, uint32_t index, struct gpu *old, size_t old_count)
   else
     label_choose (gpus, old, old_count, gpu, index);
   if (was)
-    was->label[0] = '\0'; /* has its place in the new list */
+    was->label[0] = '\0'; /* it has its place in the new list */
   return gpu;
 }
 
-/* Those that are gone stay, at the end; MIG devices are made and removed by operators, and do not. */
+/* Keeps GPUs that are gone, at the end; MIG devices are made and removed by operators, and are not kept. */
 static void
 keep_missing (struct gpus *gpus, const struct gpu *old, size_t old_count)
 {

@@ -1,4 +1,4 @@
-/* What the group gpu tells of each GPU; see gpu_metrics.h. */
+/* The columns of the group gpu; see gpu_metrics.h. */
 #include "agent/gpu/gpu_metrics.h"
 
 #include "agent/sampling/bounds.h"
@@ -23,7 +23,7 @@
   {                                                                                                                    \
     NAME, GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = HELP                                                                  \
   }
-/* Drivers tell it late. */
+/* Drivers report it late. */
 #define TIME(NAME, HELP)                                                                                               \
   {                                                                                                                    \
     NAME, COUNTER, UNIT_SECONDS, FOLD_SUM, .per = 1000000000, .bound = { .most = 10 }, .help = HELP                    \
@@ -43,8 +43,8 @@ const struct metric gpu_metrics[GPU_COLUMNS] = {
       PERCENT ("memory_utilization", "Share of that period in which memory was read or written; not how much is used."),
   [ENCODER_UTILIZATION] = PERCENT ("encoder_utilization", "How busy the video encoders are."),
   [DECODER_UTILIZATION] = PERCENT ("decoder_utilization", "How busy the video decoders are."),
-  [MEMORY_USED] =
-      PART ("memory_total", "memory_used", "Memory that is allocated; of a GPU that is split its instances have it."),
+  [MEMORY_USED] = PART ("memory_total", "memory_used",
+                        "Memory that is allocated; that of a GPU that is split is shown for its instances."),
   [MEMORY_FREE] = PART ("memory_total", "memory_free", "Memory that is free."),
   [MEMORY_RESERVED] = PART ("memory_total", "memory_reserved", "Memory that driver and firmware keep for themselves."),
   [MEMORY_TOTAL] = BYTES ("memory_total", "Memory that the GPU has."),
@@ -52,11 +52,10 @@ const struct metric gpu_metrics[GPU_COLUMNS] = {
       PART ("bar1_total", "bar1_used", "BAR1 memory that is mapped, for access by the host and other devices."),
   [BAR1_TOTAL] = BYTES ("bar1_total", "BAR1 memory that there is."),
   [TEMPERATURE] = { "temperature", GAUGE, UNIT_CELSIUS, FOLD_MAX,
-                    .help =
-                        "Temperature of the GPU; of AMD's at the edge of the chip, or its hottest where that is all." },
+                    .help = "Temperature of the GPU; of AMD's at the edge of the chip, or else its hottest spot." },
   [MEMORY_TEMPERATURE] = { "memory_temperature", GAUGE, UNIT_CELSIUS, FOLD_MAX, .help = "Temperature of its memory." },
   [POWER] = { "power", GAUGE, UNIT_WATTS, FOLD_SUM, .per = 1000,
-              .help = "Power that it draws; newer GPUs tell the mean of a second." },
+              .help = "Power that it draws; newer GPUs give the mean of a second." },
   [POWER_LIMIT] = { "power_limit", GAUGE, UNIT_WATTS, FOLD_SUM, .per = 1000, .help = "Power that it may draw." },
   [ENERGY] = { "energy", COUNTER, UNIT_JOULES, FOLD_SUM, .per = 1000, .help = "Energy that it has used." },
   [CLOCK_GRAPHICS] = CLOCK ("clock_graphics", "Graphics clock."),
@@ -115,8 +114,8 @@ const struct metric gpu_metrics[GPU_COLUMNS] = {
   [REMAPPED_UNCORRECTABLE] = STANDING ("remapped_rows_uncorrectable", "Rows remapped after uncorrectable errors."),
   [REMAPPED_PENDING] = FLAG ("remapped_rows_pending", "Rows are to be remapped at the next reset."),
   [REMAPPED_FAILED] = FLAG ("remapped_rows_failed", "A row could not be remapped: the GPU should be replaced."),
-  [XID_ERRORS] = ERRORS ("xid_errors", "XIDs that the driver told since the agent was started."),
-  [XID] = { "xid", GAUGE, UNIT_COUNT, FOLD_NONE, .help = "The last of them." },
+  [XID_ERRORS] = ERRORS ("xid_errors", "XIDs that the driver has reported since the agent was started."),
+  [XID] = { "xid", GAUGE, UNIT_COUNT, FOLD_NONE, .help = "The last XID." },
   [STATE] = { "state", TEXT, UNIT_NONE, FOLD_NONE,
               .help = "ok, or why there are no values: lost (fallen off the bus), reset required, missing; of AMD's "
                       "also in reset, and suspended (not read, so that it sleeps on)." },

@@ -1,5 +1,5 @@
-/* The processes on GPUs; see gpu_processes.h. A GPU's lists are read first and put together then, so that it costs as much
- * as there are processes, and not their square. */
+/* The processes on GPUs; see gpu_processes.h. A GPU's lists are read first and merged then, so that the cost grows with the
+ * number of processes, and not with its square. */
 #include "agent/gpu/gpu_processes.h"
 
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define LIST_MAX 4096                     /* of one GPU's lists, which the driver tells as a whole or not at all */
+#define LIST_MAX 4096                     /* of one GPU's lists, which the driver gives as a whole or not at all */
 #define USE_MAX 16384                     /* samples of the use of one GPU's processes */
-#define LIST_FIRST 64                     /* entries that are asked for first, */
+#define LIST_FIRST 64                     /* entries that are requested first, */
 #define USE_FIRST 256                     /* and samples */
-#define AHEAD_US (60 * INT64_C (1000000)) /* of the clock: a time stamp that is farther in the future is wrong */
+#define AHEAD_US (60 * INT64_C (1000000)) /* of the clock: a time stamp farther in the future is wrong */
 
 struct found { /* an entry of a GPU's lists */
   uint32_t pid;
@@ -38,8 +38,8 @@ struct gpu_processes {
   size_t bytes;
   struct found *found; /* on the GPU that is read */
   size_t found_count, found_room;
-  struct pid_map places; /* in the list, of that GPU's */
-  struct use_sum *sums;  /* of these */
+  struct pid_map places; /* of that GPU's processes, in the list */
+  struct use_sum *sums;  /* of these processes */
   size_t sum_room;
   struct gpu_jobs jobs;
 };
@@ -88,7 +88,7 @@ take_found (struct gpu_processes *processes, size_t width, uint32_t count, enum 
   }
 }
 
-/* Entries are asked for in double width: some versions of the driver write longer ones than they say (nvml.c). */
+/* Requests entries of double width: some versions of the driver write longer ones than they say (nvml.c). */
 static int
 read_list (struct gpu_processes *processes, struct gpus *gpus, size_t at, nvml_processes_fn *call,
            enum gpu_process_kind kind)
@@ -158,7 +158,7 @@ percent (uint64_t sum, uint32_t count)
   return sum / count <= 100 ? (uint32_t) (sum / count) : UINT32_MAX;
 }
 
-/* Adds up what is newer than the last time, and was not told from the future: that would hide all until then. */
+/* Adds up what is newer than at the last sample. Samples of the future are dropped: they would hide all until then. */
 static void
 sum_use (struct gpu_processes *processes, struct gpu *gpu, size_t begin, uint32_t count, uint64_t latest_us)
 {
@@ -183,7 +183,7 @@ sum_use (struct gpu_processes *processes, struct gpu *gpu, size_t begin, uint32_
 }
 
 static void
-tell_use (struct gpu_processes *processes, size_t begin)
+set_use (struct gpu_processes *processes, size_t begin)
 {
   for (size_t i = begin; i < processes->count; i++) {
     struct gpu_process *process = &processes->list[i];
@@ -198,8 +198,8 @@ tell_use (struct gpu_processes *processes, size_t begin)
   }
 }
 
-/* The driver keeps samples of each process, some a second. The mean of those since the last time is told. Their time is
- * the machine's clock, which may be set back: then all that the driver has counts anew. */
+/* The driver keeps samples of each process, some a second. The reported value is the mean of those since the last sample.
+ * Their time is the machine's clock, which may be set back: then all that the driver has counts anew. */
 static int
 read_use (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t begin)
 {
@@ -226,7 +226,7 @@ read_use (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t 
   }
   memset (processes->sums, 0, room * sizeof *processes->sums);
   sum_use (processes, gpu, begin, count, latest_us);
-  tell_use (processes, begin);
+  set_use (processes, begin);
   return NVML_OK;
 }
 
@@ -235,7 +235,7 @@ read_use (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t 
 static bool
 is_read (const struct gpu *gpu)
 {
-  return !gpu->split && gpu->result == NVML_OK; /* the MIG devices of one that is split have its processes */
+  return !gpu->split && gpu->result == NVML_OK; /* the processes of a split GPU are listed for its MIG devices */
 }
 
 /* Returns how many there are, `most` at most. */
@@ -250,23 +250,23 @@ read_gpu (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t 
   } lists[] = { { nvml->compute_processes, GPU_COMPUTE },
                 { nvml->mps_processes, GPU_MPS },
                 { nvml->graphics_processes, GPU_GRAPHICS } };
-  size_t begin = processes->count, left_out = processes->left_out, told;
+  size_t begin = processes->count, left_out = processes->left_out, listed;
   bool goes_on = true;
 
   processes->found_count = 0;
   for (size_t i = 0; i < 3 && goes_on; i++)
-    goes_on = gpu_is_asked (gpus, gpu) &&
+    goes_on = gpu_is_queried (gpus, gpu) &&
               gpu_goes_on (gpus, gpu, read_list (processes, gpus, at, lists[i].call, lists[i].kind));
   add_found (processes, at, most);
   if (goes_on && !gpu->parent && processes->count > begin)
     gpu_goes_on (gpus, gpu, read_use (processes, gpus, at, begin));
-  told = processes->count - begin;
+  listed = processes->count - begin;
   if (processes->left_out > left_out)
     add (processes, &(struct gpu_process){ .gpu = at });
-  return told;
+  return listed;
 }
 
-/* As the sampling thread knew them at its last sample. */
+/* Uses the jobs that the sampling thread knew at its last sample. */
 static void
 name_jobs (struct gpu_processes *processes, struct gpu_seen *seen)
 {
@@ -282,11 +282,11 @@ name_jobs (struct gpu_processes *processes, struct gpu_seen *seen)
   }
 }
 
-/* Half of what may be told the GPUs share evenly, so that none is without; the other half has who comes first. */
+/* GPUs share one half of the limit evenly, so that none is left without; the other half is used in the order of the list. */
 const struct gpu_process *
 gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *count, size_t *left_out)
 {
-  size_t left = 0, told = 0, reserve, room;
+  size_t left = 0, listed = 0, reserve, room;
 
   processes->count = processes->left_out = 0;
   for (size_t i = 0; i < gpus->count; i++)
@@ -294,10 +294,10 @@ gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *
   reserve = left ? GPU_PROCESSES_MAX / 2 / left : 0;
   for (size_t i = 0; i < gpus->count && left > 0; i++)
     if (is_read (&gpus->list[i])) {
-      room = GPU_PROCESSES_MAX - told - reserve * --left;
-      told += read_gpu (processes, gpus, i, room);
+      room = GPU_PROCESSES_MAX - listed - reserve * --left;
+      listed += read_gpu (processes, gpus, i, room);
     }
-  gpu_seen_leave_processes (gpus->seen, processes->list, processes->count);
+  gpu_seen_put_processes (gpus->seen, processes->list, processes->count);
   name_jobs (processes, gpus->seen);
   *count = processes->count;
   *left_out = processes->left_out;

@@ -25,8 +25,8 @@ struct gpu_processes;
 struct gpu_processes *gpu_processes_create (void);
 void gpu_processes_destroy (struct gpu_processes *processes);
 
-/* In a worker, between gpus_begin and gpus_end. The list stays until the next call; `left_out` is how many there are
- * besides. */
+/* In a worker, between gpus_begin and gpus_end. The list is valid until the next call; `left_out` is the number of further
+ * processes. */
 const struct gpu_process *gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *count,
                                               size_t *left_out);
 

@@ -1,4 +1,4 @@
-/* What is measured of a GPU's engines, whoever measures it: NVML's GPM (gpm.h) or DCGM (dcgm.h). */
+/* What is measured of a GPU's engines, by NVML's GPM (gpm.h) or DCGM (dcgm.h). */
 #ifndef SYNOP_AGENT_GPU_PROFILE_H
 #define SYNOP_AGENT_GPU_PROFILE_H
 
@@ -23,7 +23,7 @@ enum gpu_profile_metric { /* percent of the time or of the most that could be, 0
 };
 
 struct gpu_profile {
-  double values[PROFILE_METRICS]; /* NaN: missing. What the source says, in the units above; not checked for sense */
+  double values[PROFILE_METRICS]; /* NaN: missing. As the source has it, in the units above, unchecked */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* What is asked of a GPU stands in `sources`, one call of the library each; see gpu_read.h. */
+/* The values of a GPU stand in `sources`, one call of the library each; see gpu_read.h. */
 #include "agent/gpu/gpu_read.h"
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct reading {
   size_t row;
 };
 
-/* The most that is a number, in what the library counts in; what stands for "not available" is above it. */
+/* The highest valid number, in the library's unit; what stands for "not available" is above it. */
 static uint32_t
 most (size_t column)
 {
@@ -48,14 +48,14 @@ set_u64 (const struct reading *reading, size_t column, uint64_t value)
     table_set_uint (reading->table, reading->row, column, value);
 }
 
-/* ---- the ways to ask ---- */
+/* ---- the kinds of calls ---- */
 
 struct source {
   int (*read) (struct reading *reading, const struct source *source);
-  enum gpu_column column; /* the first of those that it sets */
+  enum gpu_column column; /* the first that it sets */
   size_t call;            /* offset of the function in struct nvml */
-  int kind;               /* what it is asked for */
-  bool mig;               /* of MIG devices too */
+  int kind;               /* its argument */
+  bool mig;               /* for MIG devices too */
 };
 
 #define CALL_OF(reading, source, type) (*(type *const *) ((const char *) (reading)->nvml + (source)->call))
@@ -121,7 +121,7 @@ read_utilization (struct reading *reading, const struct source *source)
   return result;
 }
 
-/* In the older form what is reserved counts as used. */
+/* The older call counts reserved memory as used. */
 static int
 read_memory (struct reading *reading, const struct source *source)
 {
@@ -195,7 +195,7 @@ read_ecc (struct reading *reading, const struct source *source)
   return result;
 }
 
-/* Asked for no addresses it tells how many there are. */
+/* With a buffer for no addresses the call returns how many there are. */
 static int
 read_retired (struct reading *reading, const struct source *source)
 {
@@ -241,7 +241,7 @@ read_fields (struct reading *reading, const struct source *source)
   for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
     size_t column = i == 0 ? source->column : NVLINK_TX + i - 1;
 
-    /* A memory without a sensor is 0 degrees warm. */
+    /* 0 degrees: the memory has no sensor. */
     if (nvml_field_uint (&fields[i], &value) && (i != 0 || (value != 0 && value < 1000)))
       set_u64 (reading, column, value);
   }
@@ -272,7 +272,7 @@ read_pcie (struct reading *reading, const struct source *source)
 #define IN(member) offsetof (struct nvml, member)
 #define ECC(kind, counter) ((kind) | (counter) << 1)
 
-/* The first is the one that tells whether a GPU is there. */
+/* The first shows whether the GPU is present. */
 static const struct source sources[] = {
   { read_utilization, UTILIZATION, .mig = true },
   { read_memory, MEMORY_USED, .mig = true },
@@ -320,8 +320,8 @@ _Static_assert(THROTTLED_DISPLAY_CLOCKS - THROTTLED_IDLE == 8, "the flags stand 
 
 /* ---- one GPU ---- */
 
-/* One whose every call failed has that as its state: what it is does not matter to who looks for a broken GPU. One that
- * seems to have nothing at all is asked for all of it again. */
+/* If every call failed, the last failure is the GPU's state: which one does not matter when one looks for a broken GPU. If
+ * the GPU seems to lack everything, all is queried again. */
 void
 gpu_read (struct gpu_reader *reader, struct gpus *gpus, struct gpu *gpu, struct table *table, size_t row)
 {
@@ -329,7 +329,7 @@ gpu_read (struct gpu_reader *reader, struct gpus *gpus, struct gpu *gpu, struct 
   int failure = NVML_OK, lack = NVML_OK;
   bool good = false;
 
-  for (size_t i = 0; i < SOURCES && gpu_is_asked (gpus, gpu); i++) {
+  for (size_t i = 0; i < SOURCES && gpu_is_queried (gpus, gpu); i++) {
     int result;
 
     if ((gpu->parent && !sources[i].mig) || gpu->unsupported >> i & 1)
@@ -344,7 +344,7 @@ gpu_read (struct gpu_reader *reader, struct gpus *gpus, struct gpu *gpu, struct 
     } else if (result != NVML_OK)
       failure = result;
   }
-  if (!gpu_is_asked (gpus, gpu))
+  if (!gpu_is_queried (gpus, gpu))
     return;
   if (good || (gpu->parent && failure == NVML_OK)) {
     gpu_set_result (gpus, gpu, NVML_OK);

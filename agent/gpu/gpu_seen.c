@@ -1,4 +1,4 @@
-/* What workers leave of GPUs for the sampling thread, and it for them; see gpu_seen.h. */
+/* Passes data of GPUs from workers to the sampling thread, and of jobs back; see gpu_seen.h. */
 #include "agent/gpu/gpu_seen.h"
 
 #include <pthread.h>
@@ -88,7 +88,7 @@ gpu_seen_end (struct gpu_seen *seen)
 }
 
 void
-gpu_seen_leave_processes (struct gpu_seen *seen, const struct gpu_process *processes, size_t count)
+gpu_seen_put_processes (struct gpu_seen *seen, const struct gpu_process *processes, size_t count)
 {
   pthread_mutex_lock (&seen->lock);
   set_processes (&seen->view, processes, count);

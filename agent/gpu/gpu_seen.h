@@ -1,6 +1,6 @@
-/* What the workers that read GPUs leave for the sampling thread, which knows the jobs and never waits for a driver: the GPUs
- * and their processes as of the last sample. The other way it leaves which job each process belongs to, so one that is
- * new has its job a sample later. The lock between them is held for copying alone. */
+/* The exchange between the workers that read GPUs and the sampling thread, which knows the jobs and never waits for a
+ * driver. Workers put the GPUs and their processes of the last sample. The sampling thread puts the job of each process,
+ * so the job of a new process is shown a sample later. The lock between them is held only for copying. */
 #ifndef SYNOP_AGENT_GPU_SEEN_H
 #define SYNOP_AGENT_GPU_SEEN_H
 
@@ -13,8 +13,8 @@
 struct seen_gpu {
   char label[16], uuid[96];
   uint32_t device;                 /* 1 + N of /dev/nvidiaN; 0: not known, or it is not the GPU's alone (MIG) */
-  bool split, instance;            /* it has MIG instances; it is one */
-  bool no_processes;               /* it is not known which are on it */
+  bool split, instance;            /* it has MIG instances; it is a MIG instance */
+  bool no_processes;               /* its processes are not known */
   uint64_t utilization, energy_mj; /* UINT64_MAX: not known */
 };
 
@@ -26,12 +26,12 @@ void gpu_seen_destroy (struct gpu_seen *seen);
 
 /* ---- in workers ---- */
 
-/* Room for so many, to be filled until gpu_seen_end. */
+/* Room for `count` GPUs, to be filled until gpu_seen_end. */
 struct seen_gpu *gpu_seen_begin (struct gpu_seen *seen, size_t count);
 void gpu_seen_end (struct gpu_seen *seen);
-void gpu_seen_leave_processes (struct gpu_seen *seen, const struct gpu_process *processes, size_t count);
+void gpu_seen_put_processes (struct gpu_seen *seen, const struct gpu_process *processes, size_t count);
 
-/* The processes on GPUs that are a job's, in memory of the caller's, which grows: `{0}` is empty. */
+/* The processes on GPUs that belong to a job, in memory of the caller's, which grows: `{0}` is empty. */
 struct gpu_jobs {
   struct gpu_job {
     uint32_t pid; /* may be there more than once */
@@ -44,18 +44,18 @@ void gpu_jobs_free (struct gpu_jobs *jobs);
 
 /* ---- in the sampling thread ---- */
 
-/* What was left, in memory of the caller's, which grows: `{0}` is empty. */
+/* What workers have put, in memory of the caller's, which grows: `{0}` is empty. */
 struct gpu_view {
   struct seen_gpu *gpus;
   struct gpu_process *processes;
-  const char **jobs; /* of each process, as gpu_job_fn told; NULL: of none */
+  const char **jobs; /* of each process, from gpu_job_fn; NULL: none */
   size_t gpu_count, gpu_room, process_count, process_room;
   struct gpu_jobs named;
 };
 void gpu_view_take (struct gpu_view *view, struct gpu_seen *seen);
 void gpu_view_free (struct gpu_view *view);
 
-/* Asks for the job of each process in the view, and leaves that for the workers. NULL: of none. */
+/* Finds the job of each process in the view, and puts these for the workers. NULL: no job. */
 typedef const char *gpu_job_fn (void *context, uint32_t pid);
 void gpu_view_name_jobs (struct gpu_view *view, struct gpu_seen *seen, gpu_job_fn *find, void *context);
 

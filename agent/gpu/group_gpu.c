@@ -1,7 +1,7 @@
 /* gpu: each NVIDIA GPU, each instance that a GPU is split into (MIG), and each AMD GPU (amdgpu.h).
  *
- * The GPUs fold to the node without counting anything twice: the memory of a GPU that is split is that of its instances,
- * which have nothing else. */
+ * In the node's totals nothing counts twice: the memory of a GPU that is split is that of its instances, which have no
+ * other values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ struct gpu_group {
   struct gpus *gpus;
   bool called, amd_called;
   struct gpu_reader reader;
-  struct seen_gpu *seen; /* as of this sample: of each row */
+  struct seen_gpu *seen; /* of each row of this sample */
   size_t room;
 };
 
@@ -72,7 +72,7 @@ gpu_row (struct gpu_group *gpu_group, struct table *table, struct gpu *gpu)
 
   if (row == SIZE_MAX)
     return;
-  if (gpu_is_asked (gpu_group->gpus, gpu))
+  if (gpu_is_queried (gpu_group->gpus, gpu))
     gpu_read (&gpu_group->reader, gpu_group->gpus, gpu, table, row);
   if (!gpu->parent) {
     table_set_uint (table, row, XID_ERRORS, gpu->xids);
@@ -91,7 +91,7 @@ number (const struct table *table, size_t row, size_t column)
   return value->type == VALUE_UINT ? value->as.u : UINT64_MAX;
 }
 
-/* For the groups of jobs: of the GPUs whose rows begin at `first`. */
+/* For the groups of jobs: the GPUs whose rows begin at `first`. */
 static struct seen_gpu *
 note_seen (struct gpu_group *gpu_group, const struct table *table, size_t first)
 {
@@ -103,7 +103,7 @@ note_seen (struct gpu_group *gpu_group, const struct table *table, size_t first)
 }
 
 static void
-leave_seen (const struct gpu_group *gpu_group, size_t count)
+put_seen (const struct gpu_group *gpu_group, size_t count)
 {
   struct seen_gpu *seen = gpu_seen_begin (gpu_group->gpus->seen, count);
 
@@ -136,7 +136,7 @@ nvidia_sample (struct gpu_group *gpu_group, struct table *table)
   }
   if (gpus->count)
     gpu_group->reader.turn = (gpu_group->reader.turn + 1) % gpus->count;
-  result = gpus_tell_errors (gpus, table);
+  result = gpus_add_errors (gpus, table);
   gpus_end (gpus);
   return result;
 }
@@ -163,7 +163,7 @@ amd_sample (struct gpu_group *gpu_group, struct table *table)
   return result;
 }
 
-/* While NVIDIA's driver is gone, what was seen of its GPUs stays. */
+/* While NVIDIA's driver is gone, the last data of its GPUs stays for the groups of jobs. */
 static int
 gpu_group_sample (void *state, struct table *table)
 {
@@ -174,7 +174,7 @@ gpu_group_sample (void *state, struct table *table)
   if (gpu_group->amd_called && amd_sample (gpu_group, table) < 0)
     result = -1;
   if (whole)
-    leave_seen (gpu_group, table->rows);
+    put_seen (gpu_group, table->rows);
   return result;
 }
 

@@ -1,6 +1,6 @@
-/* gpu_info: what each GPU, AMD's too, and each MIG instance is. Its rows ride along when the list of devices was made anew,
+/* gpu_info: what each GPU, AMD's too, and each MIG instance is. Its rows are sent when the list of devices was made anew,
  * which is once a minute; the first two samples have all, since `agent --once` shows the second. A driver may be loaded,
- * and MIG instances made, long after the agent was started; so these are no facts that are told once. */
+ * and MIG instances made, long after the agent was started; so these are no facts that are sent once a session. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ enum column {
 static const struct metric metrics[] = {
   [UUID] = FACT ("uuid", TEXT, UNIT_NONE, "The UUID that the driver gives it; of an AMD GPU as ROCm has it."),
   [NAME] = FACT ("name", TEXT, UNIT_NONE, "The model."),
-  [PCI_BUS_ID] = FACT ("pci_bus_id", TEXT, UNIT_NONE, "Where it is on PCI, domain:bus:device.function."),
+  [PCI_BUS_ID] = FACT ("pci_bus_id", TEXT, UNIT_NONE, "Its PCI address, domain:bus:device.function."),
   [SERIAL] = FACT ("serial", TEXT, UNIT_NONE, "Serial number of the board."),
   [VBIOS] = FACT ("vbios", TEXT, UNIT_NONE, "Version of its VBIOS."),
   [MINOR] = FACT ("minor", GAUGE, UNIT_COUNT, "The number of its device, /dev/nvidiaN."),
@@ -50,12 +50,13 @@ static const struct metric metrics[] = {
   [SLICES] = FACT ("slices", GAUGE, UNIT_COUNT, "Of a MIG instance: slices of the GPU that it has."),
   [MULTIPROCESSORS] = FACT ("multiprocessors", GAUGE, UNIT_COUNT, "Of a MIG instance: its multiprocessors."),
   [PCIE_GENERATION_MAX] =
-      FACT ("pcie_generation_max", GAUGE, UNIT_COUNT, "Highest generation of PCIe that it and the host have."),
-  [PCIE_WIDTH_MAX] = FACT ("pcie_width_max", GAUGE, UNIT_COUNT, "Most lanes of PCIe that it and the host have."),
+      FACT ("pcie_generation_max", GAUGE, UNIT_COUNT, "Highest generation of PCIe that GPU and host support."),
+  [PCIE_WIDTH_MAX] =
+      FACT ("pcie_width_max", GAUGE, UNIT_COUNT, "Highest number of PCIe lanes that GPU and host support."),
   [ECC] = FACT ("ecc", GAUGE, UNIT_BOOLEAN, "Memory errors are corrected."),
   [MIG] = FACT ("mig", GAUGE, UNIT_BOOLEAN, "It is split into instances."),
   [DRIVER] = NODE_FACT ("driver_version",
-                        "Version of NVIDIA's driver; where there is none amdgpu, and its version if it is told."),
+                        "Version of NVIDIA's driver; without it \"amdgpu\", and its version if that is known."),
   [CUDA] = NODE_FACT ("cuda_version", "Newest version of CUDA that the driver can serve."),
 };
 
@@ -65,18 +66,18 @@ static const struct group group = {
   .row = "GPU",
   .rows_name = "gpus",
   .fold_name = "",
-  .help = "What each GPU and each MIG instance is: its rows come when that changes, and once a minute.",
+  .help = "What each GPU and each MIG instance is; rows are sent when that changes, and once a minute.",
   GROUP_METRICS (metrics),
 };
 
-struct told {
+struct sent {
   unsigned samples, listing;
 };
 
 struct gpu_info {
   struct gpus *gpus;
   bool called, amd_called;
-  struct told nvidia, amd;
+  struct sent nvidia, amd;
 };
 
 static void *
@@ -115,7 +116,7 @@ set_text (struct table *table, size_t row, size_t column, const char *text)
 }
 
 static void
-ask_text (struct table *table, size_t row, size_t column, nvml_device_text_fn *call, const struct gpu *gpu)
+read_text (struct table *table, size_t row, size_t column, nvml_device_text_fn *call, const struct gpu *gpu)
 {
   char text[GPU_TEXT] = "";
 
@@ -124,7 +125,7 @@ ask_text (struct table *table, size_t row, size_t column, nvml_device_text_fn *c
 }
 
 static void
-ask_number (struct table *table, size_t row, size_t column, nvml_device_u32_fn *call, const struct gpu *gpu)
+read_number (struct table *table, size_t row, size_t column, nvml_device_u32_fn *call, const struct gpu *gpu)
 {
   uint32_t value = UINT32_MAX;
 
@@ -133,7 +134,7 @@ ask_number (struct table *table, size_t row, size_t column, nvml_device_u32_fn *
 }
 
 static void
-tell_mig (const struct nvml *nvml, struct table *table, size_t row, const struct gpu *gpu)
+set_mig (const struct nvml *nvml, struct table *table, size_t row, const struct gpu *gpu)
 {
   struct nvml_attributes attributes = { 0 };
 
@@ -148,14 +149,14 @@ tell_mig (const struct nvml *nvml, struct table *table, size_t row, const struct
 }
 
 static void
-tell_gpu (const struct nvml *nvml, struct table *table, size_t row, const struct gpu *gpu)
+set_gpu (const struct nvml *nvml, struct table *table, size_t row, const struct gpu *gpu)
 {
   uint32_t now = 0, pending = 0;
 
-  ask_text (table, row, SERIAL, nvml->serial, gpu);
-  ask_text (table, row, VBIOS, nvml->vbios, gpu);
-  ask_number (table, row, PCIE_GENERATION_MAX, nvml->pcie_generation_max, gpu);
-  ask_number (table, row, PCIE_WIDTH_MAX, nvml->pcie_width_max, gpu);
+  read_text (table, row, SERIAL, nvml->serial, gpu);
+  read_text (table, row, VBIOS, nvml->vbios, gpu);
+  read_number (table, row, PCIE_GENERATION_MAX, nvml->pcie_generation_max, gpu);
+  read_number (table, row, PCIE_WIDTH_MAX, nvml->pcie_width_max, gpu);
   if (gpu->minor != UINT32_MAX)
     table_set_uint (table, row, MINOR, gpu->minor);
   if (NVML_CALL (nvml, ecc_mode, gpu->handle, &now, &pending) == NVML_OK)
@@ -164,9 +165,9 @@ tell_gpu (const struct nvml *nvml, struct table *table, size_t row, const struct
     table_set_uint (table, row, MIG, now);
 }
 
-/* What the list has is told of those too that are gone. */
+/* Values of the list are shown for GPUs that are gone, too. */
 static void
-tell (const struct gpus *gpus, struct table *table, const struct gpu *gpu)
+add_row (const struct gpus *gpus, struct table *table, const struct gpu *gpu)
 {
   size_t row = table_add_row (table, gpu->label, strlen (gpu->label));
 
@@ -175,16 +176,16 @@ tell (const struct gpus *gpus, struct table *table, const struct gpu *gpu)
   set_text (table, row, UUID, gpu->uuid);
   set_text (table, row, NAME, gpu->name);
   set_text (table, row, PCI_BUS_ID, gpu->bus_id);
-  if (!gpu_is_asked (gpus, gpu) || gpu->result != NVML_OK)
+  if (!gpu_is_queried (gpus, gpu) || gpu->result != NVML_OK)
     return;
   if (gpu->parent)
-    tell_mig (&gpus->nvml, table, row, gpu);
+    set_mig (&gpus->nvml, table, row, gpu);
   else
-    tell_gpu (&gpus->nvml, table, row, gpu);
+    set_gpu (&gpus->nvml, table, row, gpu);
 }
 
 static void
-tell_node (const struct gpus *gpus, struct table *table)
+set_node (const struct gpus *gpus, struct table *table)
 {
   char text[32];
   int version = 0;
@@ -197,7 +198,7 @@ tell_node (const struct gpus *gpus, struct table *table)
 }
 
 static void
-tell_amd (struct table *table, const struct amdgpu *gpu)
+add_amd_row (struct table *table, const struct amdgpu *gpu)
 {
   size_t row = table_add_row (table, gpu->label, strlen (gpu->label));
   uint64_t generation, width;
@@ -219,12 +220,12 @@ tell_amd (struct table *table, const struct amdgpu *gpu)
 }
 
 static bool
-is_due (struct told *told, unsigned listing)
+is_due (struct sent *sent, unsigned listing)
 {
-  bool due = told->samples < 2 || told->listing != listing;
+  bool due = sent->samples < 2 || sent->listing != listing;
 
-  told->samples += told->samples < 2;
-  told->listing = listing;
+  sent->samples += sent->samples < 2;
+  sent->listing = listing;
   return due;
 }
 
@@ -239,8 +240,8 @@ gpu_info_sample (void *state, struct table *table)
   if (begun > 0) {
     if (is_due (&info->nvidia, gpus->listing)) {
       for (size_t i = 0; i < gpus->count; i++)
-        tell (gpus, table, &gpus->list[i]);
-      tell_node (gpus, table);
+        add_row (gpus, table, &gpus->list[i]);
+      set_node (gpus, table);
     }
     gpus_end (gpus);
   }
@@ -248,7 +249,7 @@ gpu_info_sample (void *state, struct table *table)
     amdgpus_begin (amd);
     if (is_due (&info->amd, amd->listing)) {
       for (size_t i = 0; i < amd->count; i++)
-        tell_amd (table, &amd->list[i]);
+        add_amd_row (table, &amd->list[i]);
       if (begun <= 0)
         set_text (table, TABLE_NODE, DRIVER, amd->driver);
     }

@@ -1,6 +1,6 @@
-/* gpu_nvlink: traffic and errors of each NVLink of each GPU. The driver's fields for a link's errors are of Hopper and
- * newer; GPUs before that have a call for each. Links that are down are rows too: a link that should be up and is not is
- * what one looks for. */
+/* gpu_nvlink: traffic and errors of each NVLink of each GPU. The driver has fields for a link's errors on Hopper and newer;
+ * older GPUs have a call for each error. Links that are down have rows too: one wants to find a link that should be up and
+ * is not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,9 @@ enum column { TX, RX, REPLAY_ERRORS, RECOVERY_ERRORS, CRC_ERRORS, ACTIVE };
 static const struct metric metrics[] = {
   [TX] = { "tx", COUNTER, UNIT_BYTES, FOLD_SUM, .times = 1024, .help = "Data sent." },
   [RX] = { "rx", COUNTER, UNIT_BYTES, FOLD_SUM, .times = 1024, .help = "Data received." },
-  [REPLAY_ERRORS] = ERRORS ("replay_errors", "Times that something was sent again."),
+  [REPLAY_ERRORS] = ERRORS ("replay_errors", "Times that data was sent again."),
   [RECOVERY_ERRORS] = ERRORS ("recovery_errors", "Times that the link recovered."),
-  [CRC_ERRORS] = ERRORS ("crc_errors", "Errors of transfer that were found."),
+  [CRC_ERRORS] = ERRORS ("crc_errors", "CRC errors of received data."),
   [ACTIVE] = { "active", GAUGE, UNIT_BOOLEAN, FOLD_MIN, .help = "The link is up." },
 };
 
@@ -105,7 +105,7 @@ read_fields (const struct nvml *nvml, const struct gpu *gpu, struct table *table
   }
 }
 
-/* The links that it has are numbered from 0, with none left out. */
+/* Its links are numbered from 0 without gaps. */
 static void
 read_gpu (struct gpus *gpus, struct gpu *gpu, struct table *table)
 {
@@ -141,7 +141,7 @@ gpu_nvlink_sample (void *state, struct table *table)
   if (begun <= 0)
     return begun;
   for (size_t i = 0; i < gpus->count; i++)
-    if (gpu_is_asked (gpus, &gpus->list[i]) && gpus->list[i].result == NVML_OK && !gpus->list[i].parent)
+    if (gpu_is_queried (gpus, &gpus->list[i]) && gpus->list[i].result == NVML_OK && !gpus->list[i].parent)
       read_gpu (gpus, &gpus->list[i], table);
   gpus_end (gpus);
   return 0;

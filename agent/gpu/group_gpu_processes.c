@@ -1,5 +1,5 @@
-/* gpu_processes: each process on each GPU, or on each MIG instance, and the job that it belongs to. Over 4096 of them are
- * not told, and the group's error says how many. */
+/* gpu_processes: each process on each GPU, or on each MIG instance, and the job that it belongs to. Processes above a limit
+ * of 4096 are left out, and the group's error says how many. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +32,13 @@ enum column {
 
 static const struct metric metrics[] = {
   [MEMORY_USED] = { "memory_used", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "The GPU's memory that the process has." },
-  [UTILIZATION] = PERCENT ("utilization", "How much it uses the multiprocessors."),
-  [MEMORY_UTILIZATION] = PERCENT ("memory_utilization", "How much it reads and writes the GPU's memory."),
-  [ENCODER_UTILIZATION] = PERCENT ("encoder_utilization", "How much it uses the video encoders."),
-  [DECODER_UTILIZATION] = PERCENT ("decoder_utilization", "How much it uses the video decoders."),
+  [UTILIZATION] = PERCENT ("utilization", "Use of the multiprocessors by the process."),
+  [MEMORY_UTILIZATION] = PERCENT ("memory_utilization", "Time in which the process read or wrote the GPU's memory."),
+  [ENCODER_UTILIZATION] = PERCENT ("encoder_utilization", "Use of the video encoders by the process."),
+  [DECODER_UTILIZATION] = PERCENT ("decoder_utilization", "Use of the video decoders by the process."),
   [KIND] = WORD ("kind", "compute, mps (by the multi-process service) or graphics."),
   [COMMAND] = WORD ("command", "The process's name."),
-  [JOB] = WORD ("job", "The job that it belongs to; one that is new has it one sample later."),
+  [JOB] = WORD ("job", "The job that it belongs to; of a new process one sample later."),
 };
 
 static const struct group group = {
@@ -105,7 +105,7 @@ set_percent (struct table *table, size_t row, size_t column, uint32_t value)
 }
 
 static void
-tell (const struct on_gpus *on, struct table *table, const struct gpu_process *process)
+add_row (const struct on_gpus *on, struct table *table, const struct gpu_process *process)
 {
   char label[48], command[64];
   size_t row;
@@ -139,7 +139,7 @@ on_gpus_sample (void *state, struct table *table)
   processes = gpu_processes_read (on->gpus->processes, on->gpus, &count, &left_out);
   for (size_t i = 0; i < count; i++)
     if (processes[i].pid)
-      tell (on, table, &processes[i]);
+      add_row (on, table, &processes[i]);
   gpus_end (on->gpus);
   if (left_out == 0)
     return 0;

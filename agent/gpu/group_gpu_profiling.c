@@ -1,9 +1,9 @@
-/* gpu_profiling: how busy the parts of each GPU are, by NVML's GPM where the GPU has it, else by DCGM. The names and units
- * are the same from either.
+/* gpu_profiling: how busy the parts of each GPU are, by NVML's GPM where the GPU has it, else by DCGM. Names and units are
+ * the same from either.
  *
- * Of a GPU that is split its MIG instances have the values, but for PCIe and NVLink, which only the GPU has; so nothing
- * counts twice. While a GPU's counters belong to a profiler (Nsight) there are no values here, or it gets none: who uses
- * one disables this group. A GPU that neither can profile has no row, as long as there was none. */
+ * For a GPU that is split the values are those of its MIG instances, but PCIe and NVLink are the GPU's; so nothing counts
+ * twice. While a profiler (Nsight) owns a GPU's counters there are no values here, or the profiler gets none: who uses one
+ * disables this group. A GPU that neither can profile gets no row, unless it had one before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ enum { SOURCE = PROFILE_METRICS };
 static const struct metric metrics[] = {
   [PROFILE_GRAPHICS] = PERCENT ("graphics_engine_active", "Time in which the graphics or compute engine had work."),
   [PROFILE_SM] = PERCENT ("sm_active", "Time in which a multiprocessor had work, the mean of all multiprocessors."),
-  [PROFILE_OCCUPANCY] = PERCENT ("sm_occupancy", "Warps that were resident, of the most that there can be."),
+  [PROFILE_OCCUPANCY] = PERCENT ("sm_occupancy", "Resident warps, as a share of the maximum."),
   [PROFILE_TENSOR] = PERCENT ("tensor_active", "Use of the tensor cores, of any kind."),
   [PROFILE_TENSOR_HMMA] = PERCENT ("tensor_hmma_active", "Use of the tensor cores for half precision and the like."),
   [PROFILE_TENSOR_IMMA] = PERCENT ("tensor_imma_active", "Use of the tensor cores for integers."),
@@ -44,7 +44,7 @@ static const struct metric metrics[] = {
   [PROFILE_NVLINK_TX] = RATE ("nvlink_tx_rate", "Bytes a second that it sends over all NVLinks."),
   [PROFILE_NVLINK_RX] = RATE ("nvlink_rx_rate", "Bytes a second that it receives over all NVLinks."),
   [SOURCE] = { "source", TEXT, UNIT_NONE, FOLD_NONE, METRIC_OF_NODE,
-               .help = "What measures it: gpm (in the driver), dcgm, or both, each some of the GPUs." },
+               .help = "What measures: gpm (in the driver), dcgm, or both, for different GPUs." },
 };
 
 static const struct group group = {
@@ -58,7 +58,7 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
-/* One that is left to DCGM. */
+/* A GPU without GPM, to be read by DCGM. */
 struct remaining {
   char label[16];
   bool split, instance;
@@ -70,7 +70,7 @@ struct profiling {
   bool called;
   bool by_gpm, by_dcgm;
 
-  /* Of the GPUs without GPM, of this sample. */
+  /* The GPUs without GPM in this sample. */
   size_t count;
   struct remaining remaining[GPU_DEVICES_MAX];
   struct dcgm_device devices[GPU_DEVICES_MAX];
@@ -110,8 +110,8 @@ profiling_may_block (void *state)
 
 /* ---- rows ---- */
 
-/* No GPU moves that much in a second, and what stands for no value in DCGM is above it. Shares may be a little over the
- * whole, since time and cycles are read one after the other. */
+/* No GPU moves that much in a second, and DCGM's numbers for "no value" are above it. Percentages may be a little over
+ * 100, since time and cycles are read one after the other. */
 #define MOST_BYTES 1e14
 #define MOST_PERCENT 110
 
@@ -139,7 +139,7 @@ add_row (struct table *table, const char *label, bool split, bool instance, cons
 }
 
 static void
-tell_source (const struct profiling *profiling, struct table *table)
+set_source (const struct profiling *profiling, struct table *table)
 {
   const char *source = profiling->by_gpm ? (profiling->by_dcgm ? "gpm, dcgm" : "gpm") : "dcgm";
 
@@ -150,7 +150,7 @@ tell_source (const struct profiling *profiling, struct table *table)
 /* ---- a sample ---- */
 
 static void
-leave_to_dcgm (struct profiling *profiling, const struct gpu *gpu)
+defer_to_dcgm (struct profiling *profiling, const struct gpu *gpu)
 {
   const struct gpus *gpus = profiling->gpus;
   struct remaining *remaining = &profiling->remaining[profiling->count];
@@ -182,13 +182,13 @@ read_gpu (struct profiling *profiling, struct table *table, struct gpu *gpu)
   struct gpu_profile profile;
   int result;
 
-  if (!gpu_is_asked (gpus, gpu) || gpu->result != NVML_OK)
+  if (!gpu_is_queried (gpus, gpu) || gpu->result != NVML_OK)
     return;
   result = gpm_read (gpus->gpm, &gpus->nvml, gpu, clock_monotonic (), &profile);
   if (!gpu_goes_on (gpus, gpu, result))
     return;
   if (gpu_lacks (result)) {
-    leave_to_dcgm (profiling, gpu);
+    defer_to_dcgm (profiling, gpu);
     return;
   }
   profiling->by_gpm = true;
@@ -201,16 +201,16 @@ read_gpu (struct profiling *profiling, struct table *table, struct gpu *gpu)
   }
 }
 
-/* Not under the lock of the other GPU groups, which a DCGM that hangs does not concern. */
+/* Not under the lock of the other GPU groups, so that a hanging DCGM does not delay them. */
 static void
-ask_dcgm (struct profiling *profiling, struct table *table)
+read_by_dcgm (struct profiling *profiling, struct table *table)
 {
   bool fine =
       dcgm_read (profiling->dcgm, profiling->devices, profiling->count, profiling->profiles, &profiling->reason) == 0;
 
   if (fine)
     profiling->reason.text[0] = '\0';
-  else if (dcgm_is_asked_for (profiling->dcgm) || dcgm_worked (profiling->dcgm))
+  else if (dcgm_is_configured (profiling->dcgm) || dcgm_worked (profiling->dcgm))
     trouble_add (profiling, profiling->reason.text);
   if (!dcgm_worked (profiling->dcgm))
     return;
@@ -235,17 +235,17 @@ profiling_sample (void *state, struct table *table)
   for (size_t i = 0; i < gpus->count; i++)
     read_gpu (profiling, table, &gpus->list[i]);
   gpm_sweep (gpus->gpm, &gpus->nvml);
-  gpus_tell_errors (gpus, table);
+  gpus_add_errors (gpus, table);
   gpus_end (gpus);
   if (profiling->count)
-    ask_dcgm (profiling, table);
-  tell_source (profiling, table);
+    read_by_dcgm (profiling, table);
+  set_source (profiling, table);
   if (!table->error[0])
     memcpy (table->error, profiling->trouble, sizeof profiling->trouble);
   return table->error[0] ? -1 : 0;
 }
 
-/* Where there are GPUs it takes a sample. */
+/* If there are GPUs it takes a sample. */
 static void
 profiling_absent (const struct sampler_context *context, char *text, size_t size)
 {

@@ -19,7 +19,7 @@ _Static_assert(sizeof (struct nvml_attributes) == 40, "layout of attributes");
 
 #define IN(member) offsetof (struct nvml, member)
 
-/* The newest name first. Names without a version are of the oldest libraries. */
+/* The newest name first. Names without a version belong to the oldest libraries. */
 static const struct {
   size_t offset;
   const char *names[3];
@@ -86,8 +86,8 @@ static const struct {
   { IN (gpm_metrics), { "nvmlGpmMetricsGet" } },
 };
 
-/* Lists of processes. Version 3 comes last: of one and the same name, drivers 535.43 to 535.86 fill it with longer
- * entries than those before and after them. Version 2 has always been the same. */
+/* Lists of processes. Version 3 is tried last: under that name drivers 535.43 to 535.86 write longer entries than the
+ * drivers before and after them. Version 2 has always been the same. */
 static const struct {
   size_t offset;
   const char *v2, *v3, *v1;
@@ -186,7 +186,7 @@ nvml_result_text (int result)
   case NVML_ARGUMENT_VERSION_MISMATCH:
     return "the library does not know this version of an argument";
   default:
-    return "the driver tells an unknown error";
+    return "the driver reports an unknown error";
   }
 }
 

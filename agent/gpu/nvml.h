@@ -46,7 +46,7 @@ struct nvml_utilization {
 };
 
 struct nvml_memory {
-  uint64_t total, free, used; /* `used` holds what the driver reserves */
+  uint64_t total, free, used; /* `used` includes what the driver reserves */
 };
 
 struct nvml_memory_v2 {
@@ -147,7 +147,7 @@ enum nvml_ecc_kind { NVML_ECC_CORRECTED, NVML_ECC_UNCORRECTED };
 enum nvml_ecc_counter { NVML_ECC_VOLATILE, NVML_ECC_AGGREGATE };
 enum nvml_retired_cause { NVML_RETIRED_SINGLE_BIT, NVML_RETIRED_DOUBLE_BIT };
 enum nvml_link_error { NVML_LINK_REPLAY, NVML_LINK_RECOVERY, NVML_LINK_CRC_FLIT, NVML_LINK_CRC_DATA };
-#define NVML_LINKS 18 /* at most */
+#define NVML_LINKS 18 /* the maximum */
 
 enum nvml_clock_reason { /* why clocks are as low as they are: bits */
                          NVML_REASON_IDLE = 0x1,
@@ -180,7 +180,7 @@ typedef int nvml_device_2u32_fn (struct nvml_device *, uint32_t *, uint32_t *);
 typedef int nvml_device_kind_fn (struct nvml_device *, int, uint32_t *);
 typedef int nvml_processes_fn (struct nvml_device *, uint32_t *, void *);
 
-/* Its functions; NULL: the library has no such one. */
+/* Its functions; NULL: the library lacks it. */
 struct nvml {
   void *library;
   bool process_v1; /* the three lists of processes are of struct nvml_process_v1 */
@@ -210,7 +210,7 @@ struct nvml {
   int (*violation) (struct nvml_device *, int policy, struct nvml_violation *);
   nvml_device_u32_fn *fan, *performance_state;
   nvml_device_u32_fn *pcie_generation, *pcie_width, *pcie_generation_max, *pcie_width_max, *pcie_replays;
-  nvml_device_kind_fn *pcie_throughput; /* KB/s, over 20 ms: some drivers wait for these */
+  nvml_device_kind_fn *pcie_throughput; /* KB/s, over 20 ms, for which some drivers block */
   int (*ecc_total) (struct nvml_device *, int kind, int counter, uint64_t *);
   int (*retired_pages) (struct nvml_device *, int cause, uint32_t *count, uint64_t *addresses);
   nvml_device_u32_fn *retired_pending;
@@ -225,7 +225,7 @@ struct nvml {
                               uint64_t since_us);
 
   nvml_device_2u32_fn *mig_mode; /* now, after a reset: 1 is enabled */
-  nvml_device_u32_fn *mig_count; /* the most that there may be */
+  nvml_device_u32_fn *mig_count; /* the maximum */
   int (*mig_by_index) (struct nvml_device *, uint32_t, struct nvml_device **);
   nvml_device_u32_fn *gpu_instance, *compute_instance; /* of a MIG device */
   int (*attributes) (struct nvml_device *, struct nvml_attributes *);
@@ -247,16 +247,16 @@ struct nvml {
 #define NVML_CALL(nvml, function, ...)                                                                                 \
   ((nvml)->function ? (nvml)->function (__VA_ARGS__) : (int) NVML_FUNCTION_NOT_FOUND)
 
-/* `path` as dlopen takes it. Calls nothing of the library. -1: it is not there, or is another one. */
+/* `path` as for dlopen. Calls no function of the library. -1: it cannot be loaded, or is another library. */
 int nvml_load (struct nvml *nvml, const char *path, struct error *error);
 void nvml_unload (struct nvml *nvml); /* of one that is not loaded: nothing */
 
 const char *nvml_result_text (int result); /* "the GPU is lost" */
 
-/* From here on a number of 64 bits stands for "not available". */
+/* Numbers of 64 bits from here on stand for "not available". */
 #define NVML_NO_NUMBER (UINT64_C (1) << 53)
 
-/* The field's number; false: its result is an error, it is negative, stands for none, or is of no type that is known. */
+/* The field's number; false: its result is an error, or it is negative, "not available", or of an unknown type. */
 bool nvml_field_uint (const struct nvml_field *field, uint64_t *value);
 
 #endif

@@ -1,4 +1,4 @@
-/* See pid_map.h: a table that is at most half full, searched from the number's hash on. */
+/* See pid_map.h: an open hash table that is at most half full. */
 #include "agent/gpu/pid_map.h"
 
 #include <stdlib.h>
@@ -28,9 +28,9 @@ pid_map_free (struct pid_map *map)
   *map = (struct pid_map){ 0 };
 }
 
-/* The process's own place, or the free one where it would be. */
+/* The process's place, or the free one where it would be. */
 static struct pid_place *
-look (const struct pid_map *map, uint32_t pid)
+find_place (const struct pid_map *map, uint32_t pid)
 {
   size_t at = pid * UINT32_C (2654435769) >> 8;
 
@@ -45,7 +45,7 @@ look (const struct pid_map *map, uint32_t pid)
 size_t
 pid_map_add (struct pid_map *map, uint32_t pid, size_t at)
 {
-  struct pid_place *place = look (map, pid);
+  struct pid_place *place = find_place (map, pid);
 
   if (place->pid == 0)
     *place = (struct pid_place){ pid, (uint32_t) at };
@@ -55,7 +55,7 @@ pid_map_add (struct pid_map *map, uint32_t pid, size_t at)
 size_t
 pid_map_find (const struct pid_map *map, uint32_t pid)
 {
-  const struct pid_place *place = map->used && pid ? look (map, pid) : NULL;
+  const struct pid_place *place = map->used && pid ? find_place (map, pid) : NULL;
 
   return place && place->pid ? place->at : SIZE_MAX;
 }

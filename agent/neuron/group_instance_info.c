@@ -1,6 +1,6 @@
-/* instance_info: which cloud instance this node is, if it is one. Told once a session.
+/* instance_info: which cloud instance this node is, if it is one. Sent once a session.
  *
- * What the firmware tells is free of charge, in /sys/class/dmi/id:
+ * The firmware's facts are free of cost, in /sys/class/dmi/id:
  *
  *             sys_vendor            product_name      board_asset_tag       chassis_asset_tag
  *   EC2       Amazon EC2            p4d.24xlarge      i-0123456789abcdef0   Amazon EC2
@@ -8,8 +8,8 @@
  *   Azure     Microsoft Corporation Virtual Machine                         7783-7084-3265-9085-8269-3286-77
  *
  * product_uuid is Azure's id of the machine (root alone can read it). The image, and what is missing, only the metadata
- * service knows: it is asked when the configuration says so, in a worker's thread, and what it says goes before.
- * What is not known then neuron-monitor may tell, where it runs. */
+ * service knows: it is queried if the configuration says so, in a worker's thread, and its facts are preferred. Facts that
+ * are still missing are taken from neuron-monitor, where it runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static const struct group group = {
   .rows_name = "",
   .fold_name = "",
   .flags = GROUP_ONCE,
-  .help = "Which cloud instance the node is: told once a session.",
+  .help = "Which cloud instance the node is.",
   GROUP_METRICS (metrics),
 };
 
@@ -69,9 +69,9 @@ static const char *const metadata_choices[] = { "off", "imds", NULL };
 static const struct option option_rows[] = {
   { "instance", "metadata", "instance-metadata", OPTION_CHOICE, offsetof (struct instance_options, metadata), "off",
     .choices = metadata_choices,
-    .help = "imds: ask the cloud's metadata service for what this instance is, once a session." },
+    .help = "imds: query the cloud's metadata service for facts about this instance, once a session." },
   { "instance", "endpoint", "instance-endpoint", OPTION_TEXT, offsetof (struct instance_options, endpoint),
-    IMDS_ENDPOINT, .check = check_endpoint, .help = "Where the metadata service is." },
+    IMDS_ENDPOINT, .check = check_endpoint, .help = "The address of the metadata service." },
 };
 static const struct own_options own_options = OWN_OPTIONS (option_rows, struct instance_options);
 
@@ -80,9 +80,9 @@ enum cloud { CLOUD_NONE, CLOUD_AWS, CLOUD_AZURE };
 struct instance {
   char *root, *endpoint; /* copies: see worker.h */
   bool metadata;
-  bool of_another; /* the service knows this machine, not the recorded one: it is not asked */
+  bool of_another; /* a recorded machine, which the service does not know: it is not queried */
   struct neuron *neuron;
-  bool by_neuron; /* neuron-monitor is asked too */
+  bool by_neuron; /* facts of neuron-monitor are used too */
 };
 
 static void *
@@ -135,7 +135,7 @@ dmi_read (const char *root, struct imds_facts *facts)
   return CLOUD_NONE;
 }
 
-/* What is not known yet comes from `more`. */
+/* Fills a missing fact from `more`. */
 static void
 facts_fill (char *text, const char *more)
 {
@@ -143,20 +143,20 @@ facts_fill (char *text, const char *more)
     strcpy (text, more);
 }
 
-/* Where the firmware tells nothing, both are tried. Returns the cloud that answered, or what it was taken for. */
+/* Tries both if the firmware names none. Returns the cloud that answered, or the one that the firmware names. */
 static enum cloud
-metadata_ask (const struct instance *instance, enum cloud cloud, struct imds_facts *facts, struct error *error)
+metadata_query (const struct instance *instance, enum cloud cloud, struct imds_facts *facts, struct error *error)
 {
   int64_t now = clock_monotonic (), deadline = now + METADATA_PATIENCE;
   struct imds_facts told = { 0 };
   int rc = -1;
 
   if (cloud != CLOUD_AZURE)
-    rc = imds_ask_aws (instance->endpoint, cloud == CLOUD_AWS ? deadline : now + METADATA_PATIENCE / 2, &told, error);
+    rc = imds_query_aws (instance->endpoint, cloud == CLOUD_AWS ? deadline : now + METADATA_PATIENCE / 2, &told, error);
   if (cloud == CLOUD_NONE && rc == 0)
     cloud = CLOUD_AWS;
   else if (cloud != CLOUD_AWS)
-    rc = imds_ask_azure (instance->endpoint, deadline, &told, error);
+    rc = imds_query_azure (instance->endpoint, deadline, &told, error);
   if (cloud == CLOUD_NONE && rc == 0)
     cloud = CLOUD_AZURE;
   if (rc == 0)
@@ -178,13 +178,13 @@ instance_sample (void *state, struct table *table)
   enum cloud cloud = dmi_read (instance->root, &facts);
 
   if (instance->metadata)
-    cloud = metadata_ask (instance, cloud, &facts, &error);
+    cloud = metadata_query (instance, cloud, &facts, &error);
   else if (instance->of_another)
-    error_set (&error, "the metadata service is not asked under --root: it tells of this machine");
+    error_set (&error, "the metadata service is not queried under --root: it describes this machine");
   if (instance->by_neuron)
     neuron_instance (instance->neuron, clock_monotonic () + NEURON_PATIENCE, &facts);
   if (cloud == CLOUD_NONE && strncmp (facts.instance_id, "i-", 2) == 0)
-    cloud = CLOUD_AWS; /* Neuron is nowhere else */
+    cloud = CLOUD_AWS; /* no other cloud has Neuron */
   snprintf (table->error, sizeof table->error, "%.*s", (int) sizeof table->error - 1, error.text);
   fact_set_text (table, "cloud", clouds[cloud]);
   fact_set_text (table, "instance_id", facts.instance_id);

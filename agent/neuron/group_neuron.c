@@ -1,6 +1,6 @@
 /* The groups of AWS Neuron: runtime_info, neuroncore_counters, execution_stats, memory_used, neuroncore_memory_usage,
- * loaded_models, neuron_runtime_vcpu_usage of each runtime; neuron_hw_counters and neuron_hardware_info of the node. What
- * they hold is declared in neuron_metrics.c, so that all are sampled by the same code. */
+ * loaded_models, neuron_runtime_vcpu_usage of each runtime; neuron_hw_counters and neuron_hardware_info of the node. Their
+ * metrics are declared in neuron_metrics.c, so that one code samples all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ state_close (void *context)
   free (state);
 }
 
-/* The driver's files may hang; facts are waited for. */
+/* The driver's files may hang; neuron-monitor's facts are waited for. */
 static bool
 state_may_block (void *context)
 {
@@ -62,7 +62,7 @@ sysfs_sample (struct neuron_state *state, struct table *table)
   return neuron_sysfs_sample (state->sysfs, table);
 }
 
-/* Where it comes from, and whose it is. */
+/* Adds the source and the job of each runtime. */
 static void
 runtimes_complete (const struct neuron_state *state, struct table *table)
 {
@@ -81,11 +81,11 @@ runtimes_complete (const struct neuron_state *state, struct table *table)
   }
 }
 
-/* neuron-monitor tells of all devices at once. */
+/* neuron-monitor reports facts of all devices in one row. */
 static void
-facts_spread (struct table *table, const struct table *told)
+facts_spread (struct table *table, const struct table *reported)
 {
-  const struct value *count = table_get (told, TABLE_NODE, neuron_column (NEURON_HARDWARE, "neuron_device_count"));
+  const struct value *count = table_get (reported, TABLE_NODE, neuron_column (NEURON_HARDWARE, "neuron_device_count"));
   size_t devices = count->type == VALUE_UINT && count->as.u < DEVICES_MAX ? (size_t) count->as.u : 0;
 
   for (size_t i = table->rows; i < devices; i++) {
@@ -97,11 +97,11 @@ facts_spread (struct table *table, const struct table *told)
     *table_value (table, TABLE_NODE, neuron_column (NEURON_HARDWARE, "neuron_device_count")) = *count;
   for (size_t row = 0; row < table->rows; row++)
     for (size_t i = 0; i < table->group->metric_count; i++) {
-      const struct value *value = table_get (told, 0, i);
+      const struct value *value = table_get (reported, 0, i);
       size_t length;
 
       if (value->type == VALUE_TEXT) {
-        const char *text = table_text (told, value, &length);
+        const char *text = table_text (reported, value, &length);
 
         table_set_text (table, row, i, text, length);
       } else if (value->type != VALUE_MISSING) {
@@ -113,23 +113,23 @@ facts_spread (struct table *table, const struct table *told)
 static int
 hardware_sample (struct neuron_state *state, struct table *table)
 {
-  struct table told;
+  struct table reported;
   int rc = 0;
 
   if (neuron_sysfs_exists (neuron_root (state->neuron)))
     sysfs_sample (state, table);
   if (!neuron_wait (state->neuron, NEURON_HARDWARE, clock_monotonic () + FACTS_PATIENCE)) {
     if (table->rows == 0)
-      snprintf (table->error, sizeof table->error, "nothing of neuron-monitor");
+      snprintf (table->error, sizeof table->error, "neuron-monitor has reported nothing");
     return table->error[0] ? -1 : 0;
   }
-  table_init (&told, table->group);
-  rc = neuron_sample (state->neuron, NEURON_HARDWARE, &told);
-  if (rc == 0 && told.rows)
-    facts_spread (table, &told);
+  table_init (&reported, table->group);
+  rc = neuron_sample (state->neuron, NEURON_HARDWARE, &reported);
+  if (rc == 0 && reported.rows)
+    facts_spread (table, &reported);
   else
-    memcpy (table->error, told.error, sizeof table->error);
-  table_free (&told);
+    memcpy (table->error, reported.error, sizeof table->error);
+  table_free (&reported);
   return rc;
 }
 

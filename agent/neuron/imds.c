@@ -2,9 +2,9 @@
  *
  *   AWS     PUT /latest/api/token with X-aws-ec2-metadata-token-ttl-seconds: 60, then GETs that carry the token
  *   Azure   GET /metadata/instance/compute?api-version=2021-02-01 with Metadata: true: all in one JSON object, since
- *           more than 5 questions a second are refused
+ *           more than 5 requests a second are refused
  *
- * Anything may answer at that address: every answer is bounded in time and size, and only short printable texts are
+ * Any program may answer at that address: every answer is bounded in time and size, and only short printable texts are
  * taken from it. */
 #include "agent/neuron/imds.h"
 
@@ -26,7 +26,7 @@
 struct endpoint {
   struct sockaddr_storage address;
   socklen_t length;
-  char host[80]; /* as the Host header has it */
+  char host[80]; /* for the Host header */
 };
 
 static int
@@ -121,7 +121,7 @@ send_all (int fd, const char *bytes, size_t length, int64_t deadline_ns, struct 
   return 0;
 }
 
-/* Reads until the answer is whole. */
+/* Reads until the answer is complete. */
 static int
 receive_answer (int fd, int64_t deadline_ns, struct buffer *body, struct error *error)
 {
@@ -152,10 +152,10 @@ receive_answer (int fd, int64_t deadline_ns, struct buffer *body, struct error *
   return rc;
 }
 
-/* One question on a connection of its own. `headers`: lines that end with "\r\n". */
+/* One request on a connection of its own. `headers`: lines that end with "\r\n". */
 static int
-ask (const struct endpoint *endpoint, const char *method, const char *path, const char *headers, int64_t deadline_ns,
-     struct buffer *body, struct error *error)
+query (const struct endpoint *endpoint, const char *method, const char *path, const char *headers, int64_t deadline_ns,
+       struct buffer *body, struct error *error)
 {
   struct buffer request = { 0 };
   int rc = -1, fd = endpoint_connect (endpoint, deadline_ns, error);
@@ -181,16 +181,16 @@ is_plain (const char *text, size_t length)
   return length > 0;
 }
 
-/* A body that is one short word. */
+/* Requests a body that is one short word. */
 static int
-ask_word (const struct endpoint *endpoint, const char *method, const char *path, const char *headers,
-          int64_t deadline_ns, char text[IMDS_TEXT_SIZE], struct error *error)
+query_text (const struct endpoint *endpoint, const char *method, const char *path, const char *headers,
+            int64_t deadline_ns, char text[IMDS_TEXT_SIZE], struct error *error)
 {
   struct buffer body = { 0 };
-  int rc = ask (endpoint, method, path, headers, deadline_ns, &body, error);
+  int rc = query (endpoint, method, path, headers, deadline_ns, &body, error);
 
   if (rc == 0 && (body.length >= IMDS_TEXT_SIZE || !is_plain (body.data, body.length)))
-    rc = error_set (error, "metadata service: no sensible answer to %s", path);
+    rc = error_set (error, "metadata service: no usable answer to %s", path);
   if (rc == 0)
     snprintf (text, IMDS_TEXT_SIZE, "%.*s", (int) body.length, body.data);
   buffer_free (&body);
@@ -198,7 +198,7 @@ ask_word (const struct endpoint *endpoint, const char *method, const char *path,
 }
 
 int
-imds_ask_aws (const char *url, int64_t deadline_ns, struct imds_facts *facts, struct error *error)
+imds_query_aws (const char *url, int64_t deadline_ns, struct imds_facts *facts, struct error *error)
 {
   const struct {
     const char *path;
@@ -214,17 +214,17 @@ imds_ask_aws (const char *url, int64_t deadline_ns, struct imds_facts *facts, st
   struct endpoint endpoint;
 
   if (endpoint_parse (&endpoint, url, error) < 0 ||
-      ask_word (&endpoint, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60\r\n", deadline_ns,
-                token, error) < 0)
+      query_text (&endpoint, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60\r\n", deadline_ns,
+                  token, error) < 0)
     return -1;
   snprintf (header, sizeof header, "X-aws-ec2-metadata-token: %s\r\n", token);
   for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
-    if (ask_word (&endpoint, "GET", questions[i].path, header, deadline_ns, questions[i].text, error) < 0)
+    if (query_text (&endpoint, "GET", questions[i].path, header, deadline_ns, questions[i].text, error) < 0)
       return -1;
   return 0;
 }
 
-/* An image of one's own has an id; one of the market place is publisher, offer, SKU and version. */
+/* An own image has an id; one of the market place is publisher, offer, SKU and version. */
 static void
 azure_image (const json_t *compute, char image[IMDS_TEXT_SIZE])
 {
@@ -240,7 +240,7 @@ azure_image (const json_t *compute, char image[IMDS_TEXT_SIZE])
 }
 
 int
-imds_ask_azure (const char *url, int64_t deadline_ns, struct imds_facts *facts, struct error *error)
+imds_query_azure (const char *url, int64_t deadline_ns, struct imds_facts *facts, struct error *error)
 {
   struct endpoint endpoint;
   struct buffer body = { 0 };
@@ -248,8 +248,8 @@ imds_ask_azure (const char *url, int64_t deadline_ns, struct imds_facts *facts, 
   int rc = -1;
 
   if (endpoint_parse (&endpoint, url, error) == 0)
-    rc = ask (&endpoint, "GET", "/metadata/instance/compute?api-version=2021-02-01&format=json", "Metadata: true\r\n",
-              deadline_ns, &body, error);
+    rc = query (&endpoint, "GET", "/metadata/instance/compute?api-version=2021-02-01&format=json", "Metadata: true\r\n",
+                deadline_ns, &body, error);
   if (rc == 0) {
     compute = json_loadb (body.data, body.length, 0, NULL);
     imds_json_text (compute, "vmId", facts->instance_id);

@@ -1,4 +1,4 @@
-/* What the metadata service answers: HTTP, as far as it uses it, and texts in JSON; see imds.h.
+/* Parses the metadata service's answers: HTTP, as far as it uses it, and texts in JSON; see imds.h.
  *
  *   HTTP/1.1 200 OK\r\n
  *   Content-Length: 21\r\n

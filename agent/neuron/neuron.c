@@ -1,4 +1,4 @@
-/* Who tells of the node's Neuron devices; see neuron.h. */
+/* Which source shows the node's Neuron devices; see neuron.h. */
 #include "agent/neuron/neuron.h"
 
 #include <pthread.h>
@@ -16,24 +16,24 @@
 #include "synop/config.h"
 #include "synop/memory.h"
 
-#define LOOK_PERIOD (60 * NS_PER_S)
+#define CHECK_PERIOD (60 * NS_PER_S)
 #define DEFAULT_PERIOD (5 * NS_PER_S) /* neuron-monitor's own */
 #define COMMAND_OFF "off"
 
 struct neuron {
-  pthread_mutex_t lock;           /* over what follows */
+  pthread_mutex_t lock;           /* for the members below */
   struct neuron_monitor *monitor; /* made once */
   bool given_up;
 
   char *root, *command;
-  char *configuration; /* made for neuron-monitor; NULL: the command has its own */
+  char *configuration; /* generated for neuron-monitor; NULL: the command names its own */
   int64_t period_ns;   /* the shortest of the groups */
 
-  enum neuron_source source; /* of the sampling thread */
-  int64_t look_ns;
+  enum neuron_source source; /* of the sampling thread, as is the next */
+  int64_t check_ns;
 };
 
-/* ---- what neuron-monitor is told ---- */
+/* ---- neuron-monitor's configuration ---- */
 
 static int64_t
 period_of (const struct sampler_context *context, enum neuron_kind kind)
@@ -51,7 +51,7 @@ period_take (int64_t *shortest_ns, int64_t period_ns)
     *shortest_ns = period_ns;
 }
 
-/* A group of neuron-monitor, as often as the one of ours that is sampled most often of those that it is for. */
+/* Adds a group of neuron-monitor with the shortest period of those of our groups that it serves. */
 static void
 metric_add (struct buffer *out, const char *type, int64_t period_ns)
 {
@@ -95,9 +95,9 @@ configuration_make (const struct sampler_context *context, int64_t *shortest_ns)
   return made;
 }
 
-/* ---- who is there ---- */
+/* ---- the source ---- */
 
-/* The command that nobody chose is for a live machine that has devices. */
+/* The default command is for a live machine with devices alone. */
 static enum neuron_source
 source_find (const char *root, const char *command)
 {
@@ -122,8 +122,8 @@ struct neuron_options {
 static const struct option option_rows[] = {
   { "neuron", "command", "neuron-command", OPTION_TEXT, offsetof (struct neuron_options, command), NEURON_PROGRAM,
     .help =
-        "The program that tells of AWS Neuron devices, with its options. It is started where there are such devices "
-        "and it is installed; else the driver's files are read. Another than the default is started always. Its "
+        "The program that reports AWS Neuron devices, with its options. The default is started where there are such "
+        "devices and it is installed; else the driver's files are read. Any other command is started always. Its "
         "configuration is made from the groups' periods unless a -c FILE stands here. off: the files alone." },
 };
 static const struct own_options own_options = OWN_OPTIONS (option_rows, struct neuron_options);
@@ -163,7 +163,7 @@ neuron_stop (void *state)
   free (neuron->configuration);
 }
 
-/* The next one starts a neuron-monitor of its own, with other periods. */
+/* Before a reload: the next struct neuron starts a neuron-monitor of its own, with other periods. */
 static void
 neuron_give_up (void *state)
 {
@@ -214,8 +214,8 @@ neuron_source (struct neuron *neuron, bool begin)
   if (neuron->source == NEURON_ABSENT) {
     int64_t now_ns = clock_monotonic ();
 
-    if (neuron->look_ns <= now_ns) {
-      neuron->look_ns = now_ns + LOOK_PERIOD;
+    if (neuron->check_ns <= now_ns) {
+      neuron->check_ns = now_ns + CHECK_PERIOD;
       neuron->source = source_find (neuron->root, neuron->command);
     }
   }

@@ -1,8 +1,8 @@
-/* The node's AWS Neuron devices, which all Neuron groups share: whether there are any, and who tells of them.
+/* The node's AWS Neuron devices, which all Neuron groups share: whether there are any, and from which source.
  *
- * neuron-monitor is asked where it is installed (or named by [neuron] command): a child process that a thread reads, so
- * that samples wait for nothing. Else the driver's sysfs is read, in workers, since a driver may hang. On a node without
- * Neuron there is neither thread nor process, and once a minute a look for the driver. */
+ * neuron-monitor is the source where it is installed (or named by [neuron] command): a child process that a thread reads,
+ * so that samples wait for nothing. Else the driver's sysfs is read, in workers, since a driver may hang. On a node without
+ * Neuron there is neither thread nor process, and once a minute a check for the driver. */
 #ifndef SYNOP_AGENT_NEURON_H
 #define SYNOP_AGENT_NEURON_H
 
@@ -23,15 +23,15 @@ enum neuron_source { NEURON_ABSENT, NEURON_BY_MONITOR, NEURON_BY_SYSFS };
 
 struct neuron;
 
-/* Who tells. In the sampling thread: looks for the driver now and then, and starts neuron-monitor for those who will ask
- * for values (`begin`). */
+/* The source. In the sampling thread: checks for the driver now and then, and starts neuron-monitor if the caller wants
+ * values (`begin`). */
 enum neuron_source neuron_source (struct neuron *neuron, bool begin);
 const char *neuron_root (const struct neuron *neuron);
 
 /* While neuron_source says NEURON_BY_MONITOR: see neuron_monitor.h. */
 int neuron_sample (struct neuron *neuron, enum neuron_kind kind, struct table *table);
 bool neuron_wait (struct neuron *neuron, enum neuron_kind kind, int64_t deadline_ns);
-/* Waits for what neuron-monitor says of the instance, and fills in what is not known. */
+/* Waits for neuron-monitor's facts of the instance, and fills in missing ones. */
 void neuron_instance (struct neuron *neuron, int64_t deadline_ns, struct imds_facts *facts);
 
 /* Why the samplers of Neuron are absent. */

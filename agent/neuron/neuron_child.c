@@ -13,30 +13,30 @@
 #include "synop/file.h"
 #include "synop/memory.h"
 
-#define WORDS_MAX 64
+#define ARGUMENTS_MAX 64
 #define CONFIGURATION_FD 3
 #define CONFIGURATION_PATH "/proc/self/fd/3"
 #define PACKAGE_FOLDER "/opt/aws/neuron/bin"
 
-/* The words of the command, in `copy`, which they point into. -1: there are too many, or none. */
+/* Splits the command in `copy`, which the arguments point into. -1: too many arguments, or none. */
 static int
-words_make (char *copy, bool configured, const char *words[WORDS_MAX + 3])
+arguments_make (char *copy, bool configured, const char *arguments[ARGUMENTS_MAX + 3])
 {
   char *rest = NULL;
   int count = 0;
 
-  for (char *word = strtok_r (copy, " \t", &rest); word; word = strtok_r (NULL, " \t", &rest)) {
-    if (count == WORDS_MAX)
+  for (char *argument = strtok_r (copy, " \t", &rest); argument; argument = strtok_r (NULL, " \t", &rest)) {
+    if (count == ARGUMENTS_MAX)
       return -1;
-    words[count++] = word;
+    arguments[count++] = argument;
   }
   if (count == 0)
     return -1;
   if (configured) {
-    words[count++] = "-c";
-    words[count++] = CONFIGURATION_PATH;
+    arguments[count++] = "-c";
+    arguments[count++] = CONFIGURATION_PATH;
   }
-  words[count] = NULL;
+  arguments[count] = NULL;
   return 0;
 }
 
@@ -54,21 +54,21 @@ configuration_open (const char *text)
 int
 neuron_child_start (struct neuron_child *child, const char *command, const char *configuration, struct error *error)
 {
-  const char *words[WORDS_MAX + 3];
+  const char *arguments[ARGUMENTS_MAX + 3];
   char *copy = memory_string (command), path[512];
-  struct child_program program = { .words = words };
+  struct child_program program = { .words = arguments };
   int rc = -1;
 
   *child = (struct neuron_child){ .pidfd = -1, .child = { .in = -1, .out = -1, .err = -1 } };
-  if (words_make (copy, configuration != NULL, words) < 0) {
+  if (arguments_make (copy, configuration != NULL, arguments) < 0) {
     error_set (error, "\"%.100s\" is no command", command);
     goto end;
   }
-  if (neuron_program_find (words[0], path, sizeof path))
+  if (neuron_program_find (arguments[0], path, sizeof path))
     program.path = path;
   if ((configuration && (program.extra = configuration_open (configuration)) < 0) ||
       child_start (&child->child, &program) < 0) {
-    error_set (error, "%s: %s", words[0], strerror (errno));
+    error_set (error, "%s: %s", arguments[0], strerror (errno));
     goto end;
   }
   child->pidfd = (int) syscall (SYS_pidfd_open, child->child.pid, 0);
@@ -81,20 +81,20 @@ end:
 }
 
 bool
-neuron_child_reap (struct neuron_child *child, char *how, size_t size)
+neuron_child_reap (struct neuron_child *child, char *end, size_t size)
 {
   int status;
 
   if (!child_reap (&child->child, &status))
     return false;
   if (status < 0)
-    snprintf (how, size, "is gone");
+    snprintf (end, size, "is gone");
   else if (WIFSIGNALED (status))
-    snprintf (how, size, "was ended by signal %d", WTERMSIG (status));
+    snprintf (end, size, "was ended by signal %d", WTERMSIG (status));
   else if (WEXITSTATUS (status) == CHILD_ABSENT)
-    snprintf (how, size, "there is no such program");
+    snprintf (end, size, "there is no such program");
   else
-    snprintf (how, size, "ended with exit code %d", WEXITSTATUS (status));
+    snprintf (end, size, "ended with exit code %d", WEXITSTATUS (status));
   file_close (&child->pidfd);
   return true;
 }

@@ -13,14 +13,14 @@ struct neuron_child {
   int pidfd; /* readable when it has ended; -1: this kernel has none */
 };
 
-/* `command`: words parted by blanks, the first a path or a name in PATH. `configuration` (may be NULL) is given to it as
- * a file, "-c FILE" behind the words, that no file system holds. Its output does not block. */
+/* `command`: arguments separated by blanks, the first a path or a name in PATH. `configuration` (may be NULL) is given to
+ * it as a file that no file system holds, "-c FILE" behind the arguments. Its output does not block. */
 int neuron_child_start (struct neuron_child *child, const char *command, const char *configuration,
                         struct error *error);
-/* True when it has ended: `how` says how ("exit code 3"). Closes the pipes then. Never waits. */
-bool neuron_child_reap (struct neuron_child *child, char *how, size_t size);
+/* True when it has ended: `end` gets the reason ("exit code 3"). Closes the pipes then. Never waits. */
+bool neuron_child_reap (struct neuron_child *child, char *end, size_t size);
 
-/* Is there such a program in PATH, or where the Neuron packages put theirs? */
+/* Whether there is such a program in PATH, or where the Neuron packages install theirs. */
 bool neuron_program_find (const char *name, char *path, size_t size);
 
 #endif

@@ -1,11 +1,11 @@
-/* Which files of the Neuron driver's sysfs make which values; see neuron_sysfs.c for where they lie. */
+/* Which files of the Neuron driver's sysfs give which values; see neuron_sysfs.c for where they lie. */
 #ifndef SYNOP_AGENT_NEURON_FILES_H
 #define SYNOP_AGENT_NEURON_FILES_H
 
 #include "agent/neuron/neuron_report.h"
 
 enum neuron_place { OF_DEVICE, OF_CORE };
-enum neuron_how {
+enum neuron_meaning {
   TOTAL,
   RATE,
   SHARE,
@@ -13,11 +13,11 @@ enum neuron_how {
   POWER_MOST
 }; /* RATE: change a second; SHARE: of microseconds, in percent */
 
-struct neuron_file { /* those of one metric are added up */
+struct neuron_file { /* values of one metric are added up */
   const char *metric;
   const char *path; /* in the place's folder */
   enum neuron_place place;
-  enum neuron_how how;
+  enum neuron_meaning meaning;
 };
 
 /* Of each kind: which row a value goes to, and the files, up to one without a metric; NULL: none. */

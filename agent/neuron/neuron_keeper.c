@@ -1,10 +1,10 @@
 /* Keeps neuron-monitor running; see neuron_keeper.h.
  *
- *   start --reports--> it speaks --ends, or says nothing for long, or only babble--> pause of 1 s, 2 s, ... 60 s --> start
+ *   start --reports--> runs --ends, no report for long, or only other lines--> pause of 1 s, 2 s, ... 60 s --> start
  *
- * A process that ends before its first report is started without our configuration the next time: an older one may not
- * know it, and ends then. One that cannot be reaped (it hangs in the driver) is waited for: there is never more than
- * one. */
+ * A process that ends before its first report is started without our configuration the next time: an older version may
+ * not know it, and ends then. The keeper waits for one that cannot be reaped (it hangs in the driver): there is never more
+ * than one. */
 #include "agent/neuron/neuron_keeper.h"
 
 #include <errno.h>
@@ -24,20 +24,20 @@
 
 #define LINE_MAX_BYTES ((size_t) 4 * 1024 * 1024)
 #define READ_BYTES ((size_t) 64 * 1024)
-#define READS_AT_ONCE 4        /* then other things are looked at */
-#define FLOOD (READ_BYTES / 2) /* after so much at once it rests for a while: who says too much waits */
+#define READS_AT_ONCE 4        /* then the other descriptors are served */
+#define FLOOD (READ_BYTES / 2) /* after so much at once reading pauses: a process that writes too much waits */
 #define REST 5                 /* ms */
 #define BABBLE_MAX 100         /* lines in a row that are no reports */
 #define FIRST_PAUSE NS_PER_S
 #define LAST_PAUSE (60 * NS_PER_S)
-#define GOOD_LIFE (60 * NS_PER_S)      /* who ran that long is started again after the first pause */
-#define CLOSED_PATIENCE (NS_PER_S / 2) /* output ends right before the process, mostly */
+#define GOOD_LIFE (60 * NS_PER_S)      /* after a run of that length the pauses begin with the first again */
+#define CLOSED_PATIENCE (NS_PER_S / 2) /* mostly the process ends right after its output */
 #define END_PATIENCE 500               /* ms, when the agent stops */
-#define WORDS_PERIOD (60 * NS_PER_S)
-#define WORDS_MAX 3     /* lines of its standard error in the log, in that time */
-#define WORDS_BYTES 256 /* of each */
+#define STDERR_PERIOD (60 * NS_PER_S)
+#define STDERR_LINES 3   /* lines of its standard error in the log, in that time */
+#define STDERR_BYTES 256 /* of a line */
 
-/* Lines of a stream that come in pieces. */
+/* A stream in pieces, to be split into lines. */
 struct lines {
   struct buffer buffer;
   bool skipping; /* the rest of one that was too long */
@@ -45,34 +45,34 @@ struct lines {
 
 struct neuron_keeper {
   char *command, *configuration;
-  struct neuron_ear ear;
+  struct neuron_listener listener;
   struct neuron_child child;
-  bool killed;       /* and not reaped yet */
-  bool plain;        /* started without our configuration */
-  bool reported;     /* this process has given a report */
-  bool told_trouble; /* in the log, until it lives well */
-  bool flooded;      /* much was read at once */
+  bool killed;         /* but not reaped yet */
+  bool plain;          /* started without our configuration */
+  bool reported;       /* this process has given a report */
+  bool trouble_logged; /* since it last ran well */
+  bool flooded;        /* FLOOD was read at once */
   unsigned babble;
   int64_t started_ns, start_ns, pause_ns;
-  int64_t heard_ns;  /* its start, or its last report */
+  int64_t active_ns; /* time of its start, or of its last report */
   int64_t closed_ns; /* when its output ended */
   struct lines out, err;
-  int64_t words_ns;
-  unsigned words;
+  int64_t stderr_ns;
+  unsigned stderr_lines;
 };
 
-/* ---- what it says ---- */
+/* ---- its output ---- */
 
-/* Told once, until it has lived well for a while: one that fails again and again is no news. */
+/* Warns once until it has run well for a while: repeated failures are no news. */
 static void
-trouble_tell (struct neuron_keeper *keeper, const char *trouble)
+trouble_log (struct neuron_keeper *keeper, const char *trouble)
 {
-  if (keeper->told_trouble)
+  if (keeper->trouble_logged)
     log_debug ("neuron-monitor: %s", trouble);
   else
     log_warning ("neuron-monitor: %s", trouble);
-  keeper->told_trouble = true;
-  keeper->ear.trouble (keeper->ear.context, trouble);
+  keeper->trouble_logged = true;
+  keeper->listener.trouble (keeper->listener.context, trouble);
 }
 
 static void
@@ -80,7 +80,7 @@ monitor_kill (struct neuron_keeper *keeper, const char *why)
 {
   if (keeper->killed)
     return;
-  trouble_tell (keeper, why);
+  trouble_log (keeper, why);
   child_kill (&keeper->child.child);
   keeper->killed = true;
 }
@@ -88,34 +88,34 @@ monitor_kill (struct neuron_keeper *keeper, const char *why)
 static void
 line_take (struct neuron_keeper *keeper, const char *line, size_t length)
 {
-  if (keeper->ear.line (keeper->ear.context, line, length) < 0) {
+  if (keeper->listener.line (keeper->listener.context, line, length) < 0) {
     if (++keeper->babble == BABBLE_MAX)
-      monitor_kill (keeper, "says what is no report");
+      monitor_kill (keeper, "writes lines that are no reports");
     return;
   }
-  keeper->heard_ns = clock_monotonic ();
-  if (keeper->told_trouble && keeper->heard_ns - keeper->started_ns > GOOD_LIFE) {
+  keeper->active_ns = clock_monotonic ();
+  if (keeper->trouble_logged && keeper->active_ns - keeper->started_ns > GOOD_LIFE) {
     log_info ("neuron-monitor: fine again");
-    keeper->told_trouble = false;
+    keeper->trouble_logged = false;
   }
   keeper->reported = true;
   keeper->babble = 0;
 }
 
-/* Words to its standard error, which stand in our log as long as they are few. */
+/* Lines of its standard error go into our log while they are few. */
 static void
-words_tell (struct neuron_keeper *keeper, const char *line, size_t length)
+stderr_log (struct neuron_keeper *keeper, const char *line, size_t length)
 {
   int64_t now_ns = clock_monotonic ();
 
   if (length == 0)
     return;
-  if (keeper->words_ns == 0 || now_ns - keeper->words_ns > WORDS_PERIOD) {
-    keeper->words_ns = now_ns;
-    keeper->words = 0;
+  if (keeper->stderr_ns == 0 || now_ns - keeper->stderr_ns > STDERR_PERIOD) {
+    keeper->stderr_ns = now_ns;
+    keeper->stderr_lines = 0;
   }
-  if (keeper->words++ < WORDS_MAX)
-    log_info ("neuron-monitor says: %.*s", (int) (length < WORDS_BYTES ? length : WORDS_BYTES), line);
+  if (keeper->stderr_lines++ < STDERR_LINES)
+    log_info ("neuron-monitor says: %.*s", (int) (length < STDERR_BYTES ? length : STDERR_BYTES), line);
 }
 
 static void
@@ -139,13 +139,13 @@ lines_split (struct neuron_keeper *keeper, struct lines *lines,
   buffer->length -= from;
   if (lines->skipping || buffer->length > LINE_MAX_BYTES) {
     if (!lines->skipping && take == line_take)
-      monitor_kill (keeper, "says a line without an end");
+      monitor_kill (keeper, "writes a line without an end");
     lines->skipping = true;
     buffer_clear (buffer);
   }
 }
 
-/* What is there now, but not for ever. False at its end. */
+/* Reads what is there now, within limits. False at the end of the stream. */
 static bool
 pipe_read (struct neuron_keeper *keeper, int fd, struct lines *lines,
            void (*take) (struct neuron_keeper *, const char *, size_t))
@@ -175,7 +175,7 @@ lines_clear (struct lines *lines)
 
 /* ---- its life ---- */
 
-/* The next start, after a pause that grows as long as it does not live. */
+/* Plans the next start after a pause, which grows until it runs well. */
 static void
 start_plan (struct neuron_keeper *keeper, int64_t now_ns)
 {
@@ -190,11 +190,11 @@ monitor_start (struct neuron_keeper *keeper, int64_t now_ns)
 {
   struct error error;
 
-  keeper->started_ns = keeper->heard_ns = now_ns;
+  keeper->started_ns = keeper->active_ns = now_ns;
   keeper->reported = keeper->killed = false;
   keeper->babble = 0;
   if (neuron_child_start (&keeper->child, keeper->command, keeper->plain ? NULL : keeper->configuration, &error) < 0) {
-    trouble_tell (keeper, error.text);
+    trouble_log (keeper, error.text);
     start_plan (keeper, now_ns);
   }
 }
@@ -204,7 +204,7 @@ monitor_read (struct neuron_keeper *keeper)
 {
   struct child *child = &keeper->child.child;
 
-  if (child->err >= 0 && !pipe_read (keeper, child->err, &keeper->err, words_tell)) {
+  if (child->err >= 0 && !pipe_read (keeper, child->err, &keeper->err, stderr_log)) {
     file_close (&child->err);
   }
   if (child->out >= 0 && !pipe_read (keeper, child->out, &keeper->out, line_take)) {
@@ -214,7 +214,7 @@ monitor_read (struct neuron_keeper *keeper)
 }
 
 static void
-monitor_ended (struct neuron_keeper *keeper, const char *how, int64_t now_ns)
+monitor_ended (struct neuron_keeper *keeper, const char *end, int64_t now_ns)
 {
   lines_clear (&keeper->out);
   lines_clear (&keeper->err);
@@ -222,14 +222,14 @@ monitor_ended (struct neuron_keeper *keeper, const char *how, int64_t now_ns)
     keeper->plain = !keeper->plain;
   start_plan (keeper, now_ns);
   if (!keeper->killed)
-    trouble_tell (keeper, how);
+    trouble_log (keeper, end);
 }
 
 void
-neuron_keeper_look (struct neuron_keeper *keeper, int64_t patience_ns)
+neuron_keeper_step (struct neuron_keeper *keeper, int64_t patience_ns)
 {
   int64_t now_ns = clock_monotonic ();
-  char how[64];
+  char end[64];
 
   if (!keeper->child.child.pid) {
     if (now_ns >= keeper->start_ns)
@@ -237,12 +237,12 @@ neuron_keeper_look (struct neuron_keeper *keeper, int64_t patience_ns)
     return;
   }
   monitor_read (keeper);
-  if (neuron_child_reap (&keeper->child, how, sizeof how))
-    monitor_ended (keeper, how, now_ns);
+  if (neuron_child_reap (&keeper->child, end, sizeof end))
+    monitor_ended (keeper, end, now_ns);
   else if (keeper->child.child.out < 0 && now_ns - keeper->closed_ns > CLOSED_PATIENCE)
     monitor_kill (keeper, "has closed its output");
-  else if (now_ns - keeper->heard_ns > 4 * patience_ns)
-    monitor_kill (keeper, "says nothing; it is started again");
+  else if (now_ns - keeper->active_ns > 4 * patience_ns)
+    monitor_kill (keeper, "gives no reports; it is restarted");
 }
 
 void
@@ -264,22 +264,22 @@ neuron_keeper_wait (struct neuron_keeper *keeper, int wake)
 void
 neuron_keeper_end (struct neuron_keeper *keeper)
 {
-  char how[64];
+  char end[64];
 
   child_kill (&keeper->child.child);
   for (int i = 0; keeper->child.child.pid && i < END_PATIENCE / 5; i++)
-    if (!neuron_child_reap (&keeper->child, how, sizeof how))
+    if (!neuron_child_reap (&keeper->child, end, sizeof end))
       nanosleep (&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
 }
 
 struct neuron_keeper *
-neuron_keeper_create (const char *command, const char *configuration, const struct neuron_ear *ear)
+neuron_keeper_create (const char *command, const char *configuration, const struct neuron_listener *listener)
 {
   struct neuron_keeper *keeper = memory_new (1, sizeof *keeper);
 
   keeper->command = memory_string (command);
   keeper->configuration = memory_string (configuration);
-  keeper->ear = *ear;
+  keeper->listener = *listener;
   keeper->child.pidfd = -1;
   keeper->pause_ns = FIRST_PAUSE;
   return keeper;

@@ -1,5 +1,5 @@
 /* The groups of AWS Neuron and where their values lie in neuron-monitor's reports, in both of its generations. Names are
- * those that its users know; what it nests is flat here, with the name of the object that it lay in where it needs one.
+ * those that its users know; nested values are flat here, with the name of the object around them where they need one.
  */
 #include <string.h>
 
@@ -34,17 +34,16 @@ static const struct metric runtimes[] = {
   VALUE ("runtime_index", UNIT_COUNT, FOLD_NONE, "runtime_index", "Number of the runtime (older neuron-monitor)."),
   WORDS ("address", "address", "Address of the runtime."),
   WORDS ("neuron_runtime_tag", "neuron_runtime_tag", "Tag that the application was given."),
-  WORDS ("job", "",
-         "The job that its process belongs to, where jobs are sampled; one that is new has it a sample later."),
+  WORDS ("job", "", "The job that its process belongs to, where jobs are sampled; of a new process one sample later."),
   WORDS ("source", "", "Where the values come from: neuron-monitor, or driver (all runtimes together)."),
-  ROW_ERROR ("Why there is nothing of this runtime."),
+  ROW_ERROR ("Why there are no values of this runtime."),
 };
 
 static const struct metric cores[] = {
   VALUE ("neuroncore_utilization", UNIT_PERCENT, FOLD_MEAN, "neuroncore_utilization", "Time that the core was busy."),
   VALUE_TO (1e21, "flops", UNIT_COUNT, FOLD_SUM, "flops", "Floating point operations per second."),
   VALUE_TO (1e21, "effective_flops", UNIT_COUNT, FOLD_SUM, "effective_flops",
-            "Floating point operations per second that the model needed."),
+            "Floating point operations per second that the model itself needs."),
   VALUE ("matmul_utilization", UNIT_PERCENT, FOLD_MEAN, "matmul_utilization",
          "Use of the matrix multiplier (older neuron-monitor)."),
   COUNT ("alignment_corrections", "alignment_corrections", "Corrections of alignment (older neuron-monitor)."),
@@ -88,7 +87,7 @@ static const struct metric memory[] = {
   BYTES ("host", USED "host runtime_memory/host", "Memory of the host that is used."),
   BYTES ("neuron_device", USED "neuron_device " USED "device runtime_memory/device",
          "Memory of the Neuron devices that is used."),
-  OF_HOST ("application_memory", "Of the host: by the application, and what is in no other part."),
+  OF_HOST ("application_memory", "Of the host: of the application, and what is in no other part."),
   OF_HOST ("constants", "Of the host: constants, or weights."),
   OF_HOST ("dma_buffers", "Of the host: buffers for DMA."),
   OF_HOST ("tensors", "Of the host: tensors."),
@@ -135,9 +134,9 @@ static const struct metric devices[] = {
   COUNT ("sram_ecc_corrected", "sram_ecc_corrected", "Corrected ECC events of the device's SRAM."),
   COUNT ("sram_ecc_uncorrected", "sram_ecc_uncorrected", "Uncorrected ECC events of the device's SRAM."),
   VALUE_TO (1000, "power_average", UNIT_PERCENT, FOLD_MEAN, "",
-            "Mean power of a minute, of the greatest (from the driver)."),
+            "Mean power of a minute, of the maximum (from the driver)."),
   VALUE_TO (1000, "power_max", UNIT_PERCENT, FOLD_MAX, "",
-            "Greatest power in a minute, of the greatest (from the driver)."),
+            "Highest power in a minute, of the maximum (from the driver)."),
   ROW_ERROR ("Why the device's values are missing."),
 };
 
@@ -168,7 +167,7 @@ const struct group neuron_groups[NEURON_KINDS] = {
   [NEURON_RUNTIMES] = { OF_RUNTIME (REPORT_RUNTIME_INFO, REPORT_RUNTIME_ROW, "runtimes"), .fold_name = "",
                         .help = "What each Neuron runtime on this node is.", GROUP_METRICS (runtimes) },
   [NEURON_CORES] = { OF_RUNTIME ("neuroncore_counters", "core", "neuroncores_in_use"), .fold_name = "total",
-                     .flags = GROUP_ROWS, .help = "What NeuronCores do, for each runtime.", GROUP_METRICS (cores) },
+                     .flags = GROUP_ROWS, .help = "Activity of NeuronCores, for each runtime.", GROUP_METRICS (cores) },
   [NEURON_EXECUTIONS] = { OF_RUNTIME ("execution_stats", REPORT_RUNTIME_ROW, "runtimes"), .fold_name = "total",
                           .help = "How executions on Neuron devices ended, and how long they took.",
                           GROUP_METRICS (executions) },
@@ -202,7 +201,7 @@ const struct group neuron_groups[NEURON_KINDS] = {
                         .row = "",
                         .rows_name = "",
                         .fold_name = "",
-                        .help = "What neuron-monitor says of the instance.",
+                        .help = "The instance, as neuron-monitor reports it.",
                         GROUP_METRICS (instance) },
 };
 

@@ -1,4 +1,4 @@
-/* The thread that keeps neuron-monitor (neuron_keeper.h), and what samplers take from it; see neuron_monitor.h. */
+/* The thread that keeps neuron-monitor running (neuron_keeper.h), and its values for samplers; see neuron_monitor.h. */
 #include "agent/neuron/neuron_monitor.h"
 
 #include <errno.h>
@@ -18,19 +18,19 @@
 #include "synop/memory.h"
 
 #define THREAD_STACK (1024 * 1024) /* JSON may be nested deep */
-#define QUIET_MIN (5 * NS_PER_S)   /* the first report may take long */
+#define QUIET_MIN (5 * NS_PER_S)   /* the first report may come late */
 
 struct neuron_monitor {
-  struct neuron_keeper *keeper; /* the thread's own */
+  struct neuron_keeper *keeper; /* of the thread alone */
   int64_t period_ns;
   int wake; /* eventfd: stop */
   pthread_t thread;
-  bool running; /* the thread was made, and not joined */
+  bool running; /* the thread was started, and not joined */
 
-  pthread_mutex_t lock; /* over what follows */
-  pthread_cond_t told;
+  pthread_mutex_t lock; /* for the members below */
+  pthread_cond_t reported;
   struct neuron_reports reports;
-  char reason[96]; /* why nothing is said; "" when all is well */
+  char reason[96]; /* why there are no reports; "" when all is well */
   int64_t begun_ns;
   bool quit;
 };
@@ -60,7 +60,7 @@ report_take (void *context, const char *line, size_t length)
     rc = neuron_reports_take (&monitor->reports, report, clock_monotonic (), &error);
     if (rc == 0) {
       monitor->reason[0] = '\0';
-      pthread_cond_broadcast (&monitor->told);
+      pthread_cond_broadcast (&monitor->reported);
     }
     pthread_mutex_unlock (&monitor->lock);
     json_decref (report);
@@ -70,7 +70,7 @@ report_take (void *context, const char *line, size_t length)
   return rc;
 }
 
-/* Under the lock, or in the thread, which alone changes the reports. */
+/* Called under the lock, or in the thread, which alone changes the reports. */
 static int64_t
 silence_max (const struct neuron_monitor *monitor)
 {
@@ -97,7 +97,7 @@ monitor_run (void *context)
 
   pthread_setname_np (pthread_self (), "neuron-monitor");
   while (!is_quit (monitor)) {
-    neuron_keeper_look (monitor->keeper, silence_max (monitor));
+    neuron_keeper_step (monitor->keeper, silence_max (monitor));
     neuron_keeper_wait (monitor->keeper, monitor->wake);
   }
   neuron_keeper_end (monitor->keeper);
@@ -123,12 +123,12 @@ monitor_start (struct neuron_monitor *monitor)
     snprintf (monitor->reason, sizeof monitor->reason, "no thread to read it in");
 }
 
-/* The sampling thread, which goes before others, must not wait for one that others keep from running: hence PRIO_INHERIT. */
+/* The lock has PRIO_INHERIT: the sampling thread, of a higher priority, must not wait for a thread that others preempt. */
 struct neuron_monitor *
 neuron_monitor_create (const struct neuron_monitor_options *options)
 {
   struct neuron_monitor *monitor = memory_new (1, sizeof *monitor);
-  const struct neuron_ear ear = { .line = report_take, .trouble = reason_set, .context = monitor };
+  const struct neuron_listener listener = { .line = report_take, .trouble = reason_set, .context = monitor };
   pthread_mutexattr_t mutex;
   pthread_condattr_t condition;
 
@@ -138,9 +138,9 @@ neuron_monitor_create (const struct neuron_monitor_options *options)
   pthread_mutexattr_destroy (&mutex);
   pthread_condattr_init (&condition);
   pthread_condattr_setclock (&condition, CLOCK_MONOTONIC);
-  pthread_cond_init (&monitor->told, &condition);
+  pthread_cond_init (&monitor->reported, &condition);
   pthread_condattr_destroy (&condition);
-  monitor->keeper = neuron_keeper_create (options->command, options->configuration, &ear);
+  monitor->keeper = neuron_keeper_create (options->command, options->configuration, &listener);
   monitor->period_ns = options->period_ns;
   monitor->begun_ns = clock_monotonic ();
   monitor->wake = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -158,7 +158,7 @@ neuron_monitor_stop (struct neuron_monitor *monitor)
   join = monitor->running;
   monitor->running = false;
   monitor->quit = true;
-  pthread_cond_broadcast (&monitor->told);
+  pthread_cond_broadcast (&monitor->reported);
   pthread_mutex_unlock (&monitor->lock);
   if (!join)
     return;
@@ -175,7 +175,7 @@ neuron_monitor_destroy (struct neuron_monitor *monitor)
   neuron_monitor_stop (monitor);
   neuron_reports_free (&monitor->reports);
   neuron_keeper_destroy (monitor->keeper);
-  pthread_cond_destroy (&monitor->told);
+  pthread_cond_destroy (&monitor->reported);
   pthread_mutex_destroy (&monitor->lock);
   file_close (&monitor->wake);
   free (monitor);
@@ -215,7 +215,7 @@ neuron_monitor_wait (struct neuron_monitor *monitor, enum neuron_kind kind, int6
 
   pthread_mutex_lock (&monitor->lock);
   while (!monitor->reports.of[kind].oldest && !monitor->quit)
-    if (pthread_cond_timedwait (&monitor->told, &monitor->lock, &deadline) != 0)
+    if (pthread_cond_timedwait (&monitor->reported, &monitor->lock, &deadline) != 0)
       break;
   there = monitor->reports.of[kind].oldest != NULL;
   pthread_mutex_unlock (&monitor->lock);

@@ -1,5 +1,5 @@
-/* What was told of runtimes; see neuron_parts.h. A report of a thousand runtimes is taken under a lock that samplers wait
- * for: hence nothing is searched for one by one. */
+/* The reported groups of runtimes; see neuron_parts.h. A report of a thousand runtimes is processed under a lock that
+ * samplers wait for: hence no list is searched. */
 #include "agent/neuron/neuron_parts.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* The groups of runtimes that neuron-monitor told of, of one kind: found by the runtime's label, and in the order in which
- * they were seen. Runtimes may come and go by the thousand: when there is room for no more, the one that was unseen for
- * longest is forgotten. */
+/* The groups of one kind of the runtimes that neuron-monitor has reported: found by the runtime's label, and in the order
+ * in which they were seen. Runtimes may come and go by the thousand: at the limit the one that was unseen for longest is
+ * forgotten. */
 #ifndef SYNOP_AGENT_NEURON_PARTS_H
 #define SYNOP_AGENT_NEURON_PARTS_H
 
@@ -16,25 +16,25 @@ struct neuron_part { /* a group of one runtime, or of the node */
   char *runtime;     /* its label; "" for the node */
   int64_t seen_ns;   /* the last report that its runtime was in */
   int64_t updated_ns;
-  double period; /* seconds, as it was told; 0: not told */
+  double period; /* seconds, as reported; 0: not reported */
   struct table table;
   UT_hash_handle hh; /* by runtime; in order of seen_ns, those of one report in its order */
 };
 
 struct neuron_parts { /* `{0}` is an empty one */
   struct neuron_part *oldest;
-  size_t left_out;    /* of the last report: there was no room for them */
+  size_t left_out;    /* runtimes of the last report above the limit */
   struct table spare; /* the next table is made here */
 };
 
 void neuron_parts_free (struct neuron_parts *parts);
 
-/* That runtime's, seen in the report of `now_ns`; NULL: it has none. */
+/* The part of that runtime, which the report of `now_ns` has; NULL: there is none. */
 struct neuron_part *neuron_parts_see (struct neuron_parts *parts, const char *runtime, int64_t now_ns);
-/* The same, or a new one. NULL: all that there is room for are of this report; it is counted as left out. */
+/* The same, or a new one. NULL: the limit is reached by runtimes of this report; it is counted as left out. */
 struct neuron_part *neuron_parts_get (struct neuron_parts *parts, const struct group *group, const char *runtime,
                                       int64_t now_ns);
-/* Forgets those that were last seen before. */
+/* Forgets those that were last seen before that. */
 void neuron_parts_forget (struct neuron_parts *parts, int64_t before_ns);
 
 #endif

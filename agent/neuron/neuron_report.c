@@ -7,8 +7,8 @@
  *   older: {"runtime_data": [{"runtime_index": 0, "error": "", "report": {"nc_counters": {"neuron_cores": {"0": {...}}},
  *            "hw_counters": {"devices": [{"device_index": 0, ...}]}, ...}}], "system_data": {...}, "instance_data": {...}}
  *
- * Anything may be null or absent. Its groups of the system that we have ourselves are not looked at. All numbers are
- * read as real ones: a whole number that no 64 bits hold must not cost the report. */
+ * Anything may be null or absent. Groups of the system that are our own too are ignored. All numbers are read as reals: a
+ * whole number that no 64 bits hold must not cost the report. */
 #include "agent/neuron/neuron_report.h"
 
 #include <jansson.h>
@@ -20,7 +20,7 @@
 #include "agent/neuron/neuron_rows.h"
 #include "synop/clock.h"
 
-#define FORGOTTEN (600 * NS_PER_S) /* a part that is no longer shown */
+#define FORGOTTEN (600 * NS_PER_S) /* then a part that is no longer shown is forgotten */
 
 /* ---- parts ---- */
 
@@ -33,8 +33,8 @@ neuron_reports_free (struct neuron_reports *reports)
   reports->patience_ns = 0;
 }
 
-/* A group that was told again as it was, with others that are new: its period is the same to the nanosecond, and has
- * not passed. */
+/* Whether a group is repeated unchanged beside new ones: its period is the same to the nanosecond, and has not passed
+ * since. */
 static bool
 is_repeated (const struct neuron_part *part, double period, int64_t now_ns)
 {
@@ -42,7 +42,7 @@ is_repeated (const struct neuron_part *part, double period, int64_t now_ns)
          (double) (now_ns - part->updated_ns) < period / 2 * (double) NS_PER_S;
 }
 
-/* `around`: the group's object. `prefix`: what the labels of rows begin with. */
+/* `around`: the group's object. `prefix`: the beginning of the rows' labels. */
 static void
 part_take (struct neuron_reports *reports, enum neuron_kind kind, const struct neuron_form *form, const char *runtime,
            const char *prefix, const json_t *around, double period, int64_t now_ns)
@@ -102,8 +102,8 @@ runtime_take (struct neuron_reports *reports, const json_t *runtime, size_t plac
   part_take (reports, NEURON_RUNTIMES, NULL, label, label, runtime, slowest, now_ns);
 }
 
-/* Those that are told of again must not make room for others of the same report. Of more than there is room for, the
- * first ones are to stay. */
+/* Marks runtimes of the report as seen before any is added, so that new ones do not displace them. Above the limit the
+ * first ones stay. */
 static void
 runtimes_see (struct neuron_reports *reports, const json_t *runtimes, int64_t now_ns)
 {
@@ -188,7 +188,7 @@ neuron_reports_take (struct neuron_reports *reports, const json_t *report, int64
 
 /* ---- for the samplers ---- */
 
-/* What is told once need not be told again. */
+/* Facts stay fresh. */
 static bool
 part_is_fresh (const struct neuron_part *part, enum neuron_kind kind, int64_t now_ns)
 {
@@ -233,8 +233,8 @@ neuron_reports_fill (const struct neuron_reports *reports, enum neuron_kind kind
   const struct neuron_parts *parts = &reports->of[kind];
 
   if (parts->left_out)
-    snprintf (table->error, sizeof table->error, "%zu runtimes more than the %d that there is room for",
-              parts->left_out, NEURON_PARTS_MAX);
+    snprintf (table->error, sizeof table->error, "%zu runtimes above the limit of %d are left out", parts->left_out,
+              NEURON_PARTS_MAX);
   for (const struct neuron_part *part = parts->oldest; part; part = part->hh.next) {
     if (!part_is_fresh (part, kind, now_ns))
       continue;

@@ -1,8 +1,8 @@
-/* What neuron-monitor reports, as tables: read from its JSON, kept for the samplers.
+/* neuron-monitor's reports as tables: read from its JSON, kept for the samplers.
  *
- * neuron-monitor tells what was counted in each of its periods. Here that is added up, so that a line of ours shows all
- * that was counted since the line before, whatever the periods are. Each group of each runtime is a part that is new when
- * it was in a report, and is not shown any more when it was in none for some of its periods. */
+ * neuron-monitor reports what was counted in each of its periods. That is added up here, so that a line of ours shows all
+ * that was counted since the line before, whatever the periods are. Each group of each runtime is a part. It is fresh while
+ * reports have it, and no longer shown when it was in none for some of its periods. */
 #ifndef SYNOP_AGENT_NEURON_REPORT_H
 #define SYNOP_AGENT_NEURON_REPORT_H
 
@@ -23,13 +23,13 @@ enum neuron_kind {
   NEURON_MODELS,
   NEURON_VCPU,
   NEURON_DEVICES,
-  NEURON_HARDWARE, /* one row, "": what is the same for all devices; the group's rows are the devices */
-  NEURON_INSTANCE, /* no group of ours: for instance_info */
+  NEURON_HARDWARE, /* one row, "": the facts common to all devices; the group's rows are the devices */
+  NEURON_INSTANCE, /* not one of our groups: for instance_info */
   NEURON_KINDS
 };
 
-/* The groups. A metric's `source` says where it lies in the JSON of its row: "error_summary/generic"; more than one
- * place, for both generations, are parted by blanks; one that begins with '/' lies in the group around the rows. */
+/* The groups. A metric's `source` is its place in the JSON of its row: "error_summary/generic"; several places, for both
+ * generations, are separated by blanks; one that begins with '/' lies in the group around the rows. */
 extern const struct group neuron_groups[NEURON_KINDS];
 
 #define NEURON_COLUMN_NONE SIZE_MAX
@@ -38,13 +38,13 @@ size_t neuron_column (enum neuron_kind kind, const char *metric); /* NEURON_COLU
 struct neuron_reports { /* `{0}` is an empty one */
   struct neuron_parts of[NEURON_KINDS];
   int64_t reported_ns; /* the last report; 0: none */
-  int64_t patience_ns; /* after how long without any something is wrong; 0: not known */
+  int64_t patience_ns; /* time without a report after which something is wrong; 0: not known */
 };
 
 void neuron_reports_free (struct neuron_reports *reports);
 
 struct json_t;
-/* One line; NULL and error when it is no JSON object. For json_decref. */
+/* Parses one line; NULL and error: it is no JSON object. For json_decref. */
 struct json_t *neuron_report_parse (const char *line, size_t length, struct error *error);
 /* -1 and error: it is no report of neuron-monitor. */
 int neuron_reports_take (struct neuron_reports *reports, const struct json_t *report, int64_t now_ns,

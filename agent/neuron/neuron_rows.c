@@ -1,5 +1,5 @@
 /* Rows of our tables from neuron-monitor's JSON; see neuron_rows.h. Where a metric lies stands in its `source`. All numbers
- * are real ones here; those that a count may be become whole. */
+ * are reals here; those that may be counts become whole. */
 #include "agent/neuron/neuron_rows.h"
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53: whole numbers that a double holds */
-#define VALUE_MAX 1e18               /* greater ones stand for something else */
+#define VALUE_MAX 1e18               /* greater ones stand for "not available" */
 
 const struct neuron_form neuron_forms[NEURON_FORMS] = {
   { NEURON_CORES, ROWS_BY_KEY, { "neuroncore_counters", "nc_counters" }, { "neuroncores_in_use", "neuron_cores" } },
@@ -27,9 +27,9 @@ const struct neuron_form neuron_forms[NEURON_FORMS] = {
     { "neuron_device_index", "device_index" } },
 };
 
-/* ---- looking into the JSON ---- */
+/* ---- finding values in the JSON ---- */
 
-/* One place, "a/b", of which `length` bytes count. NULL when there is no such thing, or null. */
+/* The value at a place, "a/b", of which `length` bytes count. NULL: absent, or null. */
 static const json_t *
 place_find (const json_t *object, const char *place, size_t length)
 {
@@ -39,7 +39,7 @@ place_find (const json_t *object, const char *place, size_t length)
     size_t part = 0;
 
     for (; part < length && place[part] != '/'; part++)
-      key[part] = place[part]; /* of ours: they are short */
+      key[part] = place[part]; /* the places are ours, and short */
     key[part] = '\0';
     object = json_object_get (object, key);
     part += part < length;
@@ -87,7 +87,7 @@ neuron_number (const json_t *json, double *number)
 
 /* ---- one value ---- */
 
-/* The labels of tables, of what others wrote. */
+/* Makes a label for tables from texts of others. */
 static size_t
 label_make (char label[TABLE_LABEL_MAX + 1], const char *runtime, const char *name)
 {
@@ -123,7 +123,7 @@ text_set (struct table *table, size_t row, size_t column, const json_t *json)
   }
 }
 
-/* What says nothing this time leaves the count as it was. */
+/* Without a value this time the count stays as it was. */
 static void
 count_set (struct table *table, size_t row, size_t column, const json_t *json, const struct value *before)
 {
@@ -160,7 +160,7 @@ value_set (struct table *table, size_t row, size_t column, const json_t *json, c
 
 /* ---- rows ---- */
 
-/* What is being made of a group of a runtime. */
+/* The state while rows are made from a group of a runtime. */
 struct making {
   struct table *table;
   const struct table *before;
@@ -176,7 +176,7 @@ row_take (struct making *making, const char *name, const json_t *row_json)
   size_t length = label_make (label, making->runtime, name), then, row;
 
   if (table_find_row (making->table, label, length, making->table->rows) != SIZE_MAX)
-    return; /* a name that is there twice */
+    return; /* the name occurs twice */
   row = table_add_row (making->table, label, length);
   if (row == SIZE_MAX)
     return;
@@ -211,7 +211,7 @@ rows_by_key (struct making *making, const struct neuron_form *form)
   }
 }
 
-/* A row for each subgraph of each model; one for a model that tells of none. */
+/* A row for each subgraph of each model; one for a model without any. */
 static void
 rows_of_models (struct making *making, const struct neuron_form *form)
 {
@@ -255,5 +255,5 @@ neuron_rows_make (struct table *table, const struct table *before, const struct 
   else
     rows_of_models (&making, form);
   if (table->rows == 0 && error && error[0])
-    row_take (&making, "", group); /* has nothing but the error */
+    row_take (&making, "", group); /* there is nothing but the error */
 }

@@ -7,7 +7,7 @@
  *     neuron_core1/info/architecture/arch_type   neuron_core1/stats/status/success/total ...
  *     neuron_core1/stats/memory_usage/device_mem/tensors/total    neuron_core1/stats/other_info/nc_time_in_use/total
  *
- * A counter is a folder: `total` is its sum, for memory what is in use, `present` the last change of it. Some drivers
+ * A counter is a folder: `total` is its sum, for memory the bytes in use, `present` its last change. Some drivers
  * have a file in its place. nc_time_in_use is in microseconds. Cores are numbered through all devices. */
 #include "agent/neuron/neuron_sysfs.h"
 
@@ -30,7 +30,7 @@
 
 #define FOLDER "/sys/devices/virtual/neuron_device"
 #define RUNTIME "driver"
-#define OPEN_MAX_FILES 512 /* files over that are closed after each read */
+#define OPEN_MAX_FILES 512 /* further files are closed after each read */
 #define DEVICES_MAX 256
 #define CORES_MAX 64 /* of a device */
 
@@ -41,7 +41,7 @@ struct item { /* a file that is read at every sample */
   char label[32]; /* of its row */
   size_t row;     /* of the table that is being filled */
   bool absent;    /* this driver has no such file */
-  bool lost;      /* the file is there, and says nothing */
+  bool lost;      /* the file exists and has no value */
   bool known;     /* whether there was a value before */
   uint64_t before;
   int64_t before_ns;
@@ -123,7 +123,7 @@ sources_add (struct neuron_sysfs *sysfs, enum neuron_place place, const char *fo
       item_add (sysfs, source, folder, label);
 }
 
-/* `core`: how many cores the devices before have. Returns how many there are with this one's. */
+/* `core`: how many cores the devices before have. Returns their number with this device's. */
 static uint64_t
 device_list (struct neuron_sysfs *sysfs, const char *device, uint64_t core)
 {
@@ -167,7 +167,7 @@ power_set (struct table *table, size_t row, const struct item *item, const char 
   if (sscanf (text, "POWER_STATUS_VALID,%*[0-9],%lf,%lf,%lf", &least, &most, &mean) != 3)
     return;
   if (most >= 0 && most <= 100 && mean >= 0 && mean <= 100)
-    table_set_real (table, row, item->column, item->source->how == POWER_MEAN ? mean : most);
+    table_set_real (table, row, item->column, item->source->meaning == POWER_MEAN ? mean : most);
 }
 
 static void
@@ -178,7 +178,7 @@ change_set (struct table *table, struct item *item, uint64_t now, int64_t now_ns
   if (item->known && seconds > 0 && now >= item->before) {
     double change = (double) (now - item->before) / seconds;
     double percent = change / 1e6 * 100;
-    double value = item->source->how == RATE        ? change
+    double value = item->source->meaning == RATE    ? change
                    : percent > 100 && percent < 105 ? 100 /* read a little later */
                                                     : percent;
 
@@ -190,7 +190,7 @@ change_set (struct table *table, struct item *item, uint64_t now, int64_t now_ns
   item->before_ns = now_ns;
 }
 
-/* Several files may add up to one value. One that says nothing is lost, and the sum with it; but a count is as it was. */
+/* Several files may add up to one value. Without a value of one the sum is lost; but a count stays as it was. */
 static void
 total_add (struct table *table, struct item *item, bool read, uint64_t number)
 {
@@ -209,7 +209,7 @@ total_add (struct table *table, struct item *item, bool read, uint64_t number)
     table_set_uint (table, item->row, item->column, sum + item->before);
 }
 
-/* All bits set are no number of the driver's. */
+/* All bits set means that the driver has no number. */
 static bool
 number_read (const char *text, int length, uint64_t *number)
 {
@@ -235,18 +235,18 @@ item_sample (struct item *item, bool keep_open, struct table *table)
     reader_close (&item->reader);
   if (item->absent)
     return;
-  if (item->source->how >= POWER_MEAN) {
+  if (item->source->meaning >= POWER_MEAN) {
     power_set (table, item->row, item, text);
     return;
   }
   read = number_read (text, length, &number);
-  if (item->source->how == TOTAL)
+  if (item->source->meaning == TOTAL)
     total_add (table, item, read, number);
   else if (read)
     change_set (table, item, number, clock_monotonic ());
 }
 
-/* ---- what is told once ---- */
+/* ---- facts ---- */
 
 static void
 text_set (struct table *table, size_t row, enum neuron_kind kind, const char *metric, const char *text)
@@ -320,7 +320,7 @@ neuron_sysfs_sample (struct neuron_sysfs *sysfs, struct table *table)
   if (folder_changed (&sysfs->watch) || sysfs->devices.count == 0)
     devices_list (sysfs);
   if (sysfs->devices.count == 0) {
-    snprintf (table->error, sizeof table->error, "the driver tells of no Neuron device in " FOLDER);
+    snprintf (table->error, sizeof table->error, "the driver shows no Neuron device in " FOLDER);
     return -1;
   }
   if (sysfs->kind == NEURON_HARDWARE)

@@ -1,5 +1,5 @@
-/* What the Neuron driver tells in its sysfs, where there is no neuron-monitor: all runtimes together, "driver". Files are
- * opened for reading alone: writing to one would clear a counter, or reset the device. */
+/* The Neuron driver's sysfs, the source without neuron-monitor: all runtimes together, "driver". Files are opened for
+ * reading alone: writing to one would clear a counter, or reset the device. */
 #ifndef SYNOP_AGENT_NEURON_SYSFS_H
 #define SYNOP_AGENT_NEURON_SYSFS_H
 
@@ -12,9 +12,9 @@ struct neuron_sysfs;
 
 struct neuron_sysfs *neuron_sysfs_create (const char *root, enum neuron_kind kind);
 void neuron_sysfs_destroy (struct neuron_sysfs *sysfs); /* NULL is fine */
-bool neuron_sysfs_exists (const char *root);            /* is the driver there? */
+bool neuron_sysfs_exists (const char *root);            /* whether the driver is loaded */
 
-/* Fills a table of that kind's group; nothing where the driver tells nothing of it. -1: table->error. */
+/* Fills a table of that kind's group, as far as the driver has values for it. -1: table->error. */
 int neuron_sysfs_sample (struct neuron_sysfs *sysfs, struct table *table);
 
 #endif

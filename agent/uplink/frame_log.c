@@ -1,6 +1,6 @@
-/* See frame_log.h. The file is frames and nothing else, one msgpack message behind the other: what reads a stream of
- * msgpack reads it. A frame is one write(2), so what was written when the agent is killed is whole; one for which there
- * was room in part is cut off again. */
+/* See frame_log.h. The file is frames and nothing else, one msgpack message after the other, readable as a msgpack stream.
+ * A frame is one write(2), so a kill leaves whole frames only; a frame that was written in part, for want of room, is cut
+ * off again. */
 #include "agent/uplink/frame_log.h"
 
 #include <errno.h>
@@ -17,15 +17,15 @@
 struct frame_log {
   char *path;
   int fd;
-  bool told; /* that frames are missing in it */
+  bool reported; /* it was logged that frames are missing */
 };
 
 static void
-frame_log_tell (struct frame_log *log, const char *why)
+frame_log_report (struct frame_log *log, const char *why)
 {
-  if (!log->told)
+  if (!log->reported)
     log_error ("[agent] frame_log %s: %s; frames are missing in it", log->path, why);
-  log->told = true;
+  log->reported = true;
 }
 
 struct frame_log *
@@ -40,9 +40,9 @@ frame_log_create (const char *path)
   log->path = memory_string (path);
   log->fd = open (path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
   if (log->fd < 0 || fstat (log->fd, &status) < 0)
-    frame_log_tell (log, strerror (errno));
-  else if (!S_ISREG (status.st_mode)) { /* a pipe would be full at some time */
-    frame_log_tell (log, "it is no file");
+    frame_log_report (log, strerror (errno));
+  else if (!S_ISREG (status.st_mode)) { /* a pipe could be full */
+    frame_log_report (log, "it is not a regular file");
     close (log->fd);
     log->fd = -1;
   }
@@ -70,9 +70,9 @@ frame_log_add (struct frame_log *log, const void *bytes, size_t length)
   written = write (log->fd, bytes, length);
   if (written == (ssize_t) length)
     return;
-  frame_log_tell (log, written < 0 ? strerror (errno) : "there was no room for a frame");
+  frame_log_report (log, written < 0 ? strerror (errno) : "there was no room for a frame");
   if (written > 0 && (fstat (log->fd, &status) < 0 || ftruncate (log->fd, status.st_size - written) < 0)) {
-    close (log->fd); /* what comes behind half a frame could not be read */
+    close (log->fd); /* data behind half a frame could not be read */
     log->fd = -1;
   }
 }

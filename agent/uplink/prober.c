@@ -45,7 +45,7 @@ random_fraction (struct prober *prober)
 void
 prober_send (struct prober *prober, int64_t now_ns, struct control *probe)
 {
-  if (prober->left == 0 || prober->t1 != 0) { /* one without an answer is over */
+  if (prober->left == 0 || prober->t1 != 0) { /* a probe without an answer is given up */
     prober->left = PROBE_EXCHANGES;
     prober->sent++;
   }
@@ -56,7 +56,7 @@ prober_send (struct prober *prober, int64_t now_ns, struct control *probe)
   probe->t1 = now_ns;
   probe->has_last = prober->has_last;
   memcpy (probe->last, prober->last, sizeof probe->last);
-  prober->has_last = false; /* told once */
+  prober->has_last = false; /* sent once */
 }
 
 bool
@@ -74,7 +74,7 @@ prober_take (struct prober *prober, const struct control *answer, int64_t now_ns
   prober->last[1] = answer->t2;
   prober->last[2] = answer->t3;
   prober->last[3] = now_ns;
-  /* Half a burst tells where a clock that jumped is now. */
+  /* The clock jumped: half a burst measures where it is now. */
   if (answer->has_clock && answer->clock.soon && prober->sent > PROBE_BURST) {
     prober->sent = PROBE_BURST / 2;
     prober->first_ns = now_ns;

@@ -1,15 +1,15 @@
 /* Samples, makes frames of the samples, and hands them to the ring and to the PUB socket; see publisher.h.
  *
- * A PUB socket drops what it is given before the subscription has arrived, so frames that shall come live begin with
- * the first welcome, a moment later: then they are sampled on cluster time at once. From then on they are sent whatever
- * happens, and libzmq keeps `queue_frames` of them while the aggregator is away.
+ * A PUB socket drops messages before the subscription has arrived, so live frames begin with the first welcome, a moment
+ * later: then they are sampled on cluster time at once. From then on they are always sent, and libzmq keeps `queue_frames`
+ * of them while the aggregator is away.
  *
  * Where there is a ring nothing waits for an aggregator that does not come: after WELCOME_WAIT samples are taken at the
- * multiples of this machine's own clock. The ring holds the frames, the hello tells of them, and the aggregator asks for
- * what it has not got.
+ * multiples of this machine's own clock. The ring holds the frames, the hello lists them, and the aggregator requests those
+ * that it lacks.
  *
- * The rest of the conversation is in publisher_talk.c, but that the connection is made anew when nothing was heard for
- * 120 s, since libzmq gives up for good after some errors. */
+ * The rest of the protocol is in publisher_control.c. The connection is made anew here when nothing was received for 120 s,
+ * since libzmq gives up for good after some errors. */
 #include "agent/uplink/publisher.h"
 
 #include <errno.h>
@@ -26,9 +26,9 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define WELCOME_WAIT NS_PER_S        /* connecting to an aggregator that is there takes a part of it */
+#define WELCOME_WAIT NS_PER_S        /* connecting to a running aggregator takes a part of it */
 #define SILENCE_MAX (120 * NS_PER_S) /* more than two pauses between probes */
-#define SILENCE_LOOK (10 * NS_PER_S)
+#define SILENCE_PERIOD (10 * NS_PER_S)
 
 /* ---- frames ---- */
 
@@ -76,7 +76,7 @@ publisher_sample (void *context, int64_t due_ns)
 
   (void) due_ns;
   if (!publisher->begun) {
-    log_info ("not welcomed by %s yet: frames are kept for it from now on", publisher->endpoint);
+    log_info ("no welcome from %s yet: frames are kept for it from now on", publisher->endpoint);
     publisher_begin (publisher, clock_monotonic ());
     return;
   }
@@ -117,17 +117,18 @@ publisher_silence (void *context, int64_t due_ns)
   int64_t now_ns = clock_monotonic ();
 
   (void) due_ns;
-  if (now_ns - publisher->heard_ns >= SILENCE_MAX) {
-    log_debug ("nothing heard from %s for %d s: connecting anew", publisher->endpoint, (int) (SILENCE_MAX / NS_PER_S));
-    publisher->heard_ns = now_ns;
+  if (now_ns - publisher->received_ns >= SILENCE_MAX) {
+    log_debug ("nothing received from %s for %d s: connecting anew", publisher->endpoint,
+               (int) (SILENCE_MAX / NS_PER_S));
+    publisher->received_ns = now_ns;
     link_agent_reconnect (publisher->link);
-  } else if (publisher->state == STATE_CROWDED) {
+  } else if (publisher->state == STATE_OVER_LIMIT) {
     link_agent_reconnect (publisher->link); /* libzmq has given up */
-  } else if (publisher->state == STATE_NEW && now_ns - publisher->heard_ns >= SILENCE_LOOK &&
+  } else if (publisher->state == STATE_NEW && now_ns - publisher->received_ns >= SILENCE_PERIOD &&
              !link_agent_greeting (publisher->link)) {
     publisher_enter (publisher, STATE_DOWN);
   }
-  loop_timer_set (publisher->silence_timer, now_ns + SILENCE_LOOK);
+  loop_timer_set (publisher->silence_timer, now_ns + SILENCE_PERIOD);
   publisher_drain (publisher);
 }
 
@@ -160,7 +161,7 @@ is_connected_so (const struct publisher *publisher, const struct link_agent_opti
          memcmp (link->server_key, publisher->server_key, KEY_SIZE) == 0;
 }
 
-/* From the old link, if there is one, to the new one. */
+/* Replaces the old link, if there is one. */
 static void
 publisher_set_link (struct publisher *publisher, struct link_agent *link, const struct link_agent_options *options)
 {
@@ -168,16 +169,16 @@ publisher_set_link (struct publisher *publisher, struct link_agent *link, const 
   link_agent_destroy (publisher->link);
   publisher->link = link;
   publisher->watch = loop_watch_add (publisher->loop, link_agent_fd (link), EPOLLIN, publisher_ready, publisher);
-  publisher->paused = publisher->asked.waits = false;
+  publisher->paused = publisher->replay.waits = false;
   publisher->state = STATE_NEW;
-  publisher->heard_ns = clock_monotonic ();
+  publisher->received_ns = clock_monotonic ();
   publisher->queue_frames = options->queue_frames;
   snprintf (publisher->endpoint, sizeof publisher->endpoint, "%s", options->endpoint);
   memcpy (publisher->server_key, options->server_key, KEY_SIZE);
   key_text (options->keys.public_key, publisher->key);
   prober_stop (&publisher->prober);
   log_info ("node %s, key %s: connecting to %s", publisher->header.node, publisher->key, publisher->endpoint);
-  publisher_tell_status (publisher);
+  publisher_notify_status (publisher);
 }
 
 static int
@@ -226,14 +227,14 @@ publisher_make_schema (struct publisher *publisher)
 }
 
 void
-publisher_leave_sampling (struct publisher *publisher)
+publisher_drop_sampling (struct publisher *publisher)
 {
   if (publisher->options.realtime)
     sampling_calm (publisher->sampling);
   publisher->sampling = NULL;
 }
 
-/* Samples go on at the next instant. The aggregator asks for the schema of a frame that it does not know. */
+/* Samples go on at the next instant. The aggregator requests the schema of a frame if it does not know it. */
 void
 publisher_use_sampling (struct publisher *publisher, struct sampling *sampling)
 {
@@ -280,12 +281,12 @@ publisher_create (const struct publisher_options *options, struct loop *loop, st
   publisher->sample_timer = loop_timer_add (loop, publisher_sample, publisher);
   publisher->probe_timer = loop_timer_add (loop, publisher_timed_probe, publisher);
   publisher->silence_timer = loop_timer_add (loop, publisher_silence, publisher);
-  publisher->talk_timer = loop_timer_add (loop, publisher_talk_on, publisher);
-  loop_timer_set (publisher->silence_timer, publisher->heard_ns + SILENCE_LOOK);
+  publisher->control_timer = loop_timer_add (loop, publisher_resume, publisher);
+  loop_timer_set (publisher->silence_timer, publisher->received_ns + SILENCE_PERIOD);
   if (options->ring)
-    loop_timer_set (publisher->sample_timer, publisher->heard_ns + WELCOME_WAIT);
+    loop_timer_set (publisher->sample_timer, publisher->received_ns + WELCOME_WAIT);
   else
-    notify_ready (options->notify); /* as ready as it can be: samples wait for the first welcome */
+    notify_ready (options->notify); /* samples wait for the first welcome, so this is as ready as it gets */
   footprint_settle ();
   publisher_drain (publisher);
   return publisher;
@@ -297,12 +298,12 @@ publisher_destroy (struct publisher *publisher)
   if (!publisher)
     return;
   if (publisher->options.realtime)
-    sampling_calm (publisher->sampling); /* the end is no matter of haste */
+    sampling_calm (publisher->sampling); /* without hurry at the end */
   loop_watch_remove (publisher->watch);
   loop_timer_remove (publisher->sample_timer);
   loop_timer_remove (publisher->probe_timer);
   loop_timer_remove (publisher->silence_timer);
-  loop_timer_remove (publisher->talk_timer);
+  loop_timer_remove (publisher->control_timer);
   link_agent_destroy (publisher->link);
   frame_log_destroy (publisher->log);
   schema_destroy (publisher->schema);

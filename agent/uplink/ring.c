@@ -1,5 +1,5 @@
-/* See ring.h. How frames lie in the file is ring_store.c's matter; here is what is kept, and where: in the file, or in
- * memory while there is none. */
+/* See ring.h. ring_store.c handles the layout of frames in the file; ring.c decides what is kept, and where: in the file,
+ * or in memory while there is none. */
 #include "agent/uplink/ring.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define LOOK_EVERY (60 * NS_PER_S)
+#define CHECK_PERIOD (60 * NS_PER_S)
 
 struct ring {
-  struct ring_options options; /* its texts are owned */
+  struct ring_options options; /* with copies of its texts */
   struct ring_store store;
-  int64_t look_ns; /* when to look next whether there is a file */
+  int64_t check_ns; /* the next check whether there is a file */
   struct error trouble;
 };
 
@@ -38,16 +38,16 @@ static void
 ring_welcome_file (struct ring *ring)
 {
   if (ring->trouble.text[0])
-    ring_warn (ring); /* it was mended */
+    ring_warn (ring); /* it was repaired */
   else
     log_info ("ring: %s holds %zu frames", ring->options.path, ring->store.count);
 }
 
 /* ---- from the file to memory, and back ---- */
 
-/* What can be read of it is saved. */
+/* Saves what can be read of the file. */
 static void
-ring_leave_file (struct ring *ring, const char *why)
+ring_abandon_file (struct ring *ring, const char *why)
 {
   struct ring_store memory;
 
@@ -59,8 +59,8 @@ ring_leave_file (struct ring *ring, const char *why)
   ring_warn (ring);
 }
 
-/* The file takes what is in memory. It may hold frames already: earlier ones, when its disk was mounted late; or those
- * that were saved when it was left: then it is written anew, so that each frame stands in it once and in order. */
+/* Moves frames from memory into the file. The file may hold frames already: earlier ones, when its disk was mounted late, or
+ * those that were saved when it was abandoned. Then it is rewritten, so that each frame is in it once and in order. */
 static int
 ring_move_into (struct ring *ring, struct ring_store *file)
 {
@@ -68,7 +68,7 @@ ring_move_into (struct ring *ring, struct ring_store *file)
 
   ring_store_in_memory (&all, ring->options.size);
   ring_store_copy (file, &all, &ring->store);
-  if (all.count == file->count) { /* none is there twice */
+  if (all.count == file->count) { /* no frame is in both */
     ring_store_free (&all);
     return ring_store_copy (&ring->store, file, NULL);
   }
@@ -99,13 +99,13 @@ ring_return_to_file (struct ring *ring, int64_t now_ns, int64_t wall_ns)
 }
 
 static void
-ring_look (struct ring *ring, int64_t now_ns, int64_t wall_ns)
+ring_check_file (struct ring *ring, int64_t now_ns, int64_t wall_ns)
 {
-  ring->look_ns = now_ns + LOOK_EVERY;
+  ring->check_ns = now_ns + CHECK_PERIOD;
   if (ring_is_file (ring) && ring_file_is_at (&ring->store.file, ring->options.path))
     return;
   if (ring_is_file (ring))
-    ring_leave_file (ring, "it was removed, replaced or cut short");
+    ring_abandon_file (ring, "it was removed, replaced or cut short");
   ring_return_to_file (ring, now_ns, wall_ns);
 }
 
@@ -115,11 +115,11 @@ void
 ring_add (struct ring *ring, const struct ring_frame *frame, int64_t now_ns, int64_t wall_ns)
 {
   ring_store_drop_before (&ring->store, now_ns - ring->options.max_age_ns);
-  if (now_ns >= ring->look_ns)
-    ring_look (ring, now_ns, wall_ns);
+  if (now_ns >= ring->check_ns)
+    ring_check_file (ring, now_ns, wall_ns);
   if (ring_store_put (&ring->store, frame, now_ns) == 0)
     return;
-  ring_leave_file (ring, strerror (errno));
+  ring_abandon_file (ring, strerror (errno));
   ring_store_put (&ring->store, frame, now_ns);
 }
 
@@ -130,14 +130,14 @@ ring_keep_schema (struct ring *ring, const struct schema *schema)
 
   if (ring_store_keep_schema (&ring->store, schema->hash, bytes->data, bytes->length) == 0)
     return;
-  ring_leave_file (ring, strerror (errno));
+  ring_abandon_file (ring, strerror (errno));
   ring_store_keep_schema (&ring->store, schema->hash, bytes->data, bytes->length);
 }
 
 bool
 ring_schema (struct ring *ring, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes, size_t *length)
 {
-  return ring_store_schema_look (&ring->store, hash, bytes, length);
+  return ring_store_schema_poll (&ring->store, hash, bytes, length);
 }
 
 struct ring *
@@ -148,7 +148,7 @@ ring_create (const struct ring_options *options, int64_t now_ns, int64_t wall_ns
   ring->options = *options;
   ring->options.path = memory_string (options->path);
   ring->options.node = memory_string (options->node);
-  ring->look_ns = options->path[0] ? now_ns + LOOK_EVERY : INT64_MAX;
+  ring->check_ns = options->path[0] ? now_ns + CHECK_PERIOD : INT64_MAX;
   if (!options->path[0])
     ring_store_in_memory (&ring->store, options->size);
   else if (ring_store_open (&ring->store, options, now_ns, wall_ns, &ring->trouble) == 0)

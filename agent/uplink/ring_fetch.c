@@ -20,7 +20,7 @@ struct ring_fetch {
   size_t room;
   uint8_t *bytes;
   ssize_t got;
-  _Atomic int stage; /* who moves it from READING leaves all to the other */
+  _Atomic int stage; /* who moves it from READING leaves freeing to the other */
 };
 
 static void
@@ -86,7 +86,7 @@ ring_fetch_end (struct ring_fetch *fetch, size_t *length)
 }
 
 void
-ring_fetch_leave (struct ring_fetch *fetch)
+ring_fetch_abandon (struct ring_fetch *fetch)
 {
   if (fetch && atomic_exchange (&fetch->stage, LEFT) == DONE)
     fetch_free (fetch);

@@ -3,8 +3,8 @@
  *   head     magic "synopRNG", version (4 bytes), zero (4), key (16), SipHash-2-4 with the key of all before (8)
  *   records  from byte 4096 on; see ring_store.c
  *
- * A file that is not one of ours is left as it is: perhaps the path is wrong. It is written and read, not mapped: a disk
- * that fails, or a file that somebody cuts short, is then an error; in a mapping it would end the agent. */
+ * A file of another program is left as it is: perhaps the path is wrong. The file is written and read, not mapped: a disk
+ * that fails, or a file that somebody truncates, is then an error; in a mapping it would end the agent. */
 #include "agent/uplink/ring_file.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ head_sum (const struct head *head, uint8_t sum[crypto_shorthash_BYTES])
   crypto_shorthash (sum, (const uint8_t *) head, offsetof (struct head, sum), head->key);
 }
 
-/* ---- either ---- */
+/* ---- file or memory ---- */
 
 void
 ring_file_memory (struct ring_file *file, size_t size)
@@ -67,7 +67,7 @@ ring_file_close (struct ring_file *file)
   if (file->fd >= 0)
     close (file->fd);
   forget_window (file);
-  ring_fetch_leave (file->fetch);
+  ring_fetch_abandon (file->fetch);
   *file = (struct ring_file){ .fd = -1 };
 }
 
@@ -109,7 +109,7 @@ is_in_window (const struct ring_file *file, size_t at, size_t length)
   return at >= file->window_from && at + length <= file->window_from + file->window_length;
 }
 
-/* Who reads goes through the records one behind the other, so more is read than is asked for. */
+/* Reads beyond the request, since readers go through the records one after the other. */
 static size_t
 window_size (const struct ring_file *file, size_t at, size_t length)
 {
@@ -144,7 +144,7 @@ ring_file_read (struct ring_file *file, size_t at, size_t length)
   return file->window + (at - file->window_from);
 }
 
-/* What the thread has read becomes the window. */
+/* The thread's data becomes the window. */
 static void
 take_fetch (struct ring_file *file)
 {
@@ -157,7 +157,7 @@ take_fetch (struct ring_file *file)
 }
 
 enum ring_file_state
-ring_file_look (struct ring_file *file, size_t at, size_t length)
+ring_file_poll (struct ring_file *file, size_t at, size_t length)
 {
   if (file->memory || is_in_window (file, at, length))
     return RING_FILE_READY;
@@ -170,7 +170,7 @@ ring_file_look (struct ring_file *file, size_t at, size_t length)
     if (file->fetch_from == at && file->fetch_length >= length)
       return RING_FILE_FAILED;
   }
-  if (read_window (file, at, length, RWF_NOWAIT)) /* the page cache has it; not every file system can say so */
+  if (read_window (file, at, length, RWF_NOWAIT)) /* in the page cache; not every file system can tell */
     return RING_FILE_READY;
   file->fetch_from = at;
   file->fetch_length = window_size (file, at, length);
@@ -201,7 +201,7 @@ open_locked (struct ring_file *file, const char *path, struct stat *status, stru
   if (file->fd < 0 || fstat (file->fd, status) < 0)
     return error_set (error, "%s: %s; make it writable or set [ring] path", path, strerror (errno));
   if (!S_ISREG (status->st_mode))
-    return error_set (error, "%s is no file; set [ring] path", path);
+    return error_set (error, "%s is not a regular file; set [ring] path", path);
   if (flock (file->fd, LOCK_EX | LOCK_NB) < 0)
     return error_set (error, "%s: %s; give each agent of this machine a [ring] path of its own", path,
                       errno == EWOULDBLOCK ? "another agent uses it" : strerror (errno));
@@ -210,9 +210,9 @@ open_locked (struct ring_file *file, const char *path, struct stat *status, stru
 
 enum verdict { HEAD_REFUSED = -1, HEAD_GOOD, HEAD_NEW };
 
-/* All zero: empty, or its maker was killed before it had written the head. */
+/* All zero: empty, or the agent was killed before it had written the head. */
 static enum verdict
-look_at_head (struct ring_file *file, const char *path, struct error *warning)
+check_head (struct ring_file *file, const char *path, struct error *warning)
 {
   struct head head = { .version = 0 };
   uint8_t sum[sizeof head.sum];
@@ -235,7 +235,7 @@ look_at_head (struct ring_file *file, const char *path, struct error *warning)
   return HEAD_GOOD;
 }
 
-/* All of its place on the disk is taken now, so that none is missing later. */
+/* Allocates all of its disk space now, so that none is missing later. */
 static int
 take_place (struct ring_file *file, const char *path, const struct stat *status, struct error *error)
 {
@@ -274,7 +274,7 @@ open_file (struct ring_file *file, const char *path, struct error *warning)
 
   if (open_locked (file, path, &status, warning) < 0)
     return -1;
-  verdict = look_at_head (file, path, warning);
+  verdict = check_head (file, path, warning);
   if (verdict == HEAD_REFUSED)
     return -1;
   if (verdict == HEAD_NEW && ftruncate (file->fd, 0) == 0)
@@ -284,7 +284,7 @@ open_file (struct ring_file *file, const char *path, struct error *warning)
   if (verdict == HEAD_NEW && ring_file_renew (file) < 0)
     return error_set (warning, "%s: %s; set [ring] path", path, strerror (errno));
   if (verdict == HEAD_GOOD && status.st_size < (off_t) RING_FILE_HEAD)
-    error_set (warning, "%s was cut short; the frames that it had are lost", path);
+    error_set (warning, "%s was truncated; its frames are lost", path);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-/* The file in which a ring lies; or as much memory. */
+/* The file of a ring; or as much memory. */
 #ifndef SYNOP_AGENT_RING_FILE_H
 #define SYNOP_AGENT_RING_FILE_H
 
@@ -23,24 +23,24 @@ struct ring_file {
   size_t fetch_from, fetch_length; /* of that, what was not written over meanwhile */
 };
 
-/* -1: there is no such file and nothing is open. 0: `warning` is "", or says what was mended. */
+/* -1: the file cannot be used and nothing is open. 0: `warning` is "", or says what was repaired. */
 int ring_file_open (struct ring_file *file, const char *path, size_t size, struct error *warning);
 void ring_file_memory (struct ring_file *file, size_t size);
 void ring_file_close (struct ring_file *file);
 
-/* Places are those in the records, and must lie in them. -1 (errno) and NULL: the disk, or who cut the file short. What
- * is read is valid until the next call of any of these. */
+/* Places are offsets in the records, and must lie in them. -1 (errno) and NULL: the disk failed, or the file was truncated.
+ * The bytes are valid until the next call of any of these. */
 int ring_file_write (struct ring_file *file, size_t at, const void *bytes, size_t length);
 const void *ring_file_read (struct ring_file *file, size_t at, size_t length);
-/* May ring_file_read be called for that, and wait for no disk? Else a thread begins to read it: ask again a moment later.
- * RING_FILE_FAILED: it cannot be read. */
+/* Whether ring_file_read may be called for that without waiting for a disk. If not, a thread begins to read it: call again
+ * a moment later. RING_FILE_FAILED: it cannot be read. */
 enum ring_file_state { RING_FILE_FAILED = -1, RING_FILE_LATER, RING_FILE_READY };
-enum ring_file_state ring_file_look (struct ring_file *file, size_t at, size_t length);
-/* Gives the file a new key, so that no record in it is one any more. */
+enum ring_file_state ring_file_poll (struct ring_file *file, size_t at, size_t length);
+/* Gives the file a new key, so that no record in it is valid any more. */
 int ring_file_renew (struct ring_file *file);
-/* False: it was removed, replaced or cut short. */
+/* False: the file was removed, replaced or truncated. */
 bool ring_file_is_at (const struct ring_file *file, const char *path);
-/* Of memory: gives the pages that lie between back to the kernel. */
+/* In memory: gives the pages between back to the kernel. */
 void ring_file_release (struct ring_file *file, size_t from, size_t to);
 
 #endif

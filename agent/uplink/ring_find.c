@@ -1,5 +1,5 @@
-/* What a ring's file holds when it is opened: its whole records are looked for, put in the order in which they were
- * written, and what is of this node and young enough is listed. What a record is: ring_store.c. */
+/* Opening a ring's file: its whole records are searched and put in the order in which they were written, and those of this
+ * node that are young enough are listed. ring_store.c describes a record. */
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ compare_serial (const void *one, const void *other)
   return a < b ? -1 : a > b;
 }
 
-/* From the newest one back, as long as they lie as they were written, once around. Returns the first of them. */
+/* Goes from the newest one back as long as they lie as they were written, once around. Returns the first of them. */
 static size_t
 sound_from (const struct ring_entry *entries, size_t count)
 {
@@ -33,7 +33,7 @@ sound_from (const struct ring_entry *entries, size_t count)
   return 0;
 }
 
-/* Lists what the file holds, which is found in the order of its places. */
+/* Lists the file's records, in the order of their places. */
 static void
 store_find (struct ring_store *store)
 {
@@ -60,7 +60,7 @@ store_find (struct ring_store *store)
   store->count -= first;
 }
 
-/* Frames may stand before the record of their schema, when that was put again. */
+/* A schema that was put again may lie behind some of its frames. */
 static void
 sift_schema (struct ring_store *store, const struct ring_entry *entry)
 {
@@ -86,7 +86,7 @@ sift_schemas_end (struct ring_store *store)
   ring_store_schemas_fit (store, 0);
 }
 
-/* Keeps of that what is of this node, and young enough. A wall clock that was set back makes a frame no younger than
+/* Keeps entries of this node that are young enough. When the wall clock was set back, a frame of the future counts as
  * new. */
 static void
 store_sift (struct ring_store *store, const struct ring_options *options, int64_t now_ns, int64_t wall_ns)

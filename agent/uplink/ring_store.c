@@ -1,21 +1,21 @@
-/* See ring_store.h. Records lie one behind the other, each at a multiple of 8 bytes, and none goes over the end:
+/* See ring_store.h. Records lie one after the other, each at a multiple of 8 bytes, and none wraps around the end:
  *
  *   sum (8 bytes)     SipHash-2-4, with the file's key, of all that follows
- *   mark (4)          of the key too: where a record may begin
+ *   mark (4)          derived from the key too: where a record may begin
  *   length (4)        of the frame
  *   serial (8)        1, 2, 3... over all sessions: which record is newer
- *   frame             or a schema, as it goes over the wire: what cannot be read as a frame's head is one
+ *   frame             or a schema, as on the wire: bytes that are no frame's head are one
  *
- * Nothing else is written, and no place is marked as the end: who opens the file looks for whole records, and goes on
- * behind the newest. So a record that was half written when the agent was killed, or of which a power cut left some
- * pages out, is none. The key makes sure that no frame can hold what looks like a record. What is read is held against
- * its sum each time, so nothing is sent that somebody else wrote into the file.
+ * Nothing else is written, and no place is marked as the end: opening the file searches whole records, and goes on behind
+ * the newest. So a record that was half written when the agent was killed, or of which a power cut left some pages out, is
+ * void. The key makes sure that no frame can contain bytes that pass for a record. The sum is checked on each read, so
+ * nothing is sent that somebody else wrote into the file.
  *
- * The schema of a frame is put before the first frame that has it, so that it can be told to an aggregator that has never
- * heard of it. When its place is needed and there are frames of it still, it is put again; schemas take no more than half
- * of the place. Agents that know nothing of that pass over such a record.
+ * The schema of a frame is put before the first frame that has it, so that it can be sent to an aggregator that does not
+ * know it. When its space is needed while frames of it are held, it is put again; schemas take at most half of the space.
+ * Agents that do not know such records skip them.
  *
- * The list of what is held (40 bytes a frame) is in memory. What a file holds when it is opened: ring_find.c. */
+ * The list of frames (40 bytes each) is in memory. Opening a file: ring_find.c. */
 #include "agent/uplink/ring_store_private.h"
 
 #include <sodium.h>
@@ -25,7 +25,7 @@
 #include "synop/frame.h"
 #include "synop/memory.h"
 
-#define RELEASE_EVERY ((size_t) 256 * 1024) /* bytes written to memory, then pages that hold nothing are let go of */
+#define RELEASE_EVERY ((size_t) 256 * 1024) /* bytes written to memory, after which empty pages are released */
 
 static uint32_t
 store_mark (const struct ring_store *store)
@@ -103,7 +103,7 @@ ring_store_drop_before (struct ring_store *store, int64_t at_ns)
     drop_oldest (store);
 }
 
-/* What lies where something is to be written: a schema that frames have is saved, to be put again. */
+/* Frees the space that is to be written. A schema that frames still have is saved, to be put again. */
 static void
 drop_schemas (struct ring_store *store, size_t from, size_t to)
 {
@@ -123,7 +123,7 @@ drop_schemas (struct ring_store *store, size_t from, size_t to)
   }
 }
 
-/* The oldest is always the first in the way of what is written. */
+/* The oldest frame is always the first in the way of a record. */
 static void
 drop_from (struct ring_store *store, size_t from, size_t to)
 {
@@ -147,7 +147,7 @@ ring_entry_read (struct ring_store *store, size_t index, struct ring_frame *fram
 
 /* ---- adding ---- */
 
-/* How far it is from where is written to there. */
+/* The distance from the next record's place to that offset. */
 static size_t
 distance_to (const struct ring_store *store, size_t offset)
 {
@@ -170,7 +170,7 @@ release_pages (struct ring_store *store)
     ring_file_release (&store->file, 0, free - (size - store->at));
 }
 
-/* Writes a record at the next place, for which what lies there goes; returns where, or -1 (errno). */
+/* Writes a record at the next place and drops what lies there; returns the place, or -1 (errno). */
 static ssize_t
 put_record (struct ring_store *store, const void *bytes, size_t length)
 {
@@ -198,7 +198,7 @@ put_record (struct ring_store *store, const void *bytes, size_t length)
   return (ssize_t) at;
 }
 
-/* Those whose place was needed. What cannot be written now is with the next record. */
+/* Puts schemas again whose space was needed. One that cannot be written now is put with the next record. */
 static void
 put_saved (struct ring_store *store)
 {
@@ -211,7 +211,7 @@ put_saved (struct ring_store *store)
     if (!bytes)
       continue;
     memcpy (hash, schema->hash, sizeof hash);
-    at = put_record (store, bytes, schema->length); /* others may go, or be saved */
+    at = put_record (store, bytes, schema->length); /* may drop or save others */
     if (at < 0)
       return;
     schema = ring_schemas_find (&store->schemas, hash);
@@ -274,7 +274,7 @@ ring_store_keep_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH
 
   schema = ring_schemas_find (&store->schemas, hash);
   if (schema)
-    schema->last = store->serial + 1; /* the next frame has it */
+    schema->last = store->serial + 1; /* for the next frame */
   if (schema || length == 0 || ring_record_size (length) > store->file.size / 2)
     return 0;
   ring_store_schemas_fit (store, ring_record_size (length));
@@ -306,20 +306,20 @@ ring_store_schema (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE
 }
 
 bool
-ring_store_schema_look (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes,
+ring_store_schema_poll (struct ring_store *store, const uint8_t hash[SCHEMA_HASH_SIZE], const void **bytes,
                         size_t *length)
 {
   const struct ring_schema *schema = ring_schemas_find (&store->schemas, hash);
   enum ring_file_state state = RING_FILE_READY;
 
   if (schema && !schema->saved)
-    state = ring_file_look (&store->file, schema->offset, sizeof (struct ring_record) + schema->length);
+    state = ring_file_poll (&store->file, schema->offset, sizeof (struct ring_record) + schema->length);
   if (state == RING_FILE_LATER)
     *bytes = NULL;
   return state == RING_FILE_LATER || (state == RING_FILE_READY && ring_store_schema (store, hash, bytes, length));
 }
 
-/* The schema of a frame goes before it. */
+/* Copies the schema of a frame before it. */
 static int
 copy_schema (struct ring_store *from, struct ring_store *to, const struct ring_frame *frame)
 {
@@ -333,12 +333,12 @@ copy_schema (struct ring_store *from, struct ring_store *to, const struct ring_f
   return ring_store_keep_schema (to, header.schema, bytes, length);
 }
 
-/* ---- all of them ---- */
+/* ---- the whole store ---- */
 
 int
 ring_store_copy (struct ring_store *from, struct ring_store *to, const struct ring_store *but)
 {
-  struct control_held held[CONTROL_HELD_MAX + 1]; /* of no more sessions is anybody told */
+  struct control_held held[CONTROL_HELD_MAX + 1]; /* no more sessions are listed for the aggregator */
   size_t held_count = but ? ring_store_sessions (but, held, CONTROL_HELD_MAX + 1) : 0;
 
   for (size_t i = 0; i < from->count; i++) {
@@ -387,7 +387,7 @@ ring_store_free (struct ring_store *store)
 
 /* ---- reading ---- */
 
-/* The frames of a session lie one behind the other: the first entry of another one behind `from`. */
+/* The frames of a session are contiguous: finds the first entry of another session behind `from`. */
 static size_t
 run_end (const struct ring_store *store, size_t from)
 {
@@ -410,7 +410,7 @@ run_end (const struct ring_store *store, size_t from)
   return high;
 }
 
-/* The first entry of a session's frames, which are in order, whose number is not below `sequence`; or `end`. */
+/* The first entry of a session's frames, which are in order, with a number of at least `sequence`; or `end`. */
 static size_t
 run_find (const struct ring_store *store, size_t begin, size_t end, uint64_t sequence)
 {
@@ -425,13 +425,13 @@ run_find (const struct ring_store *store, size_t begin, size_t end, uint64_t seq
   return begin;
 }
 
-/* As ring_entry_read, but waits for no disk. */
+/* As ring_entry_read, but never waits for a disk. */
 static bool
-entry_look (struct ring_store *store, size_t index, struct ring_frame *frame)
+entry_poll (struct ring_store *store, size_t index, struct ring_frame *frame)
 {
   const struct ring_entry *entry = ring_entry_at (store, index);
   enum ring_file_state state =
-      ring_file_look (&store->file, entry->offset, sizeof (struct ring_record) + entry->length);
+      ring_file_poll (&store->file, entry->offset, sizeof (struct ring_record) + entry->length);
 
   *frame = (struct ring_frame){ entry->session, entry->sequence, NULL, entry->length };
   return state == RING_FILE_LATER || (state == RING_FILE_READY && ring_entry_read (store, index, frame));
@@ -444,13 +444,13 @@ ring_store_next (struct ring_store *store, uint64_t session, uint64_t from, uint
   size_t hint = store->hint + 1 < store->count ? store->hint + 1 : 0, end;
 
   if (hint && (ring_entry_at (store, hint)->session != session || ring_entry_at (store, hint)->sequence != from))
-    hint = 0; /* it is not the frame behind the one before */
+    hint = 0; /* it is not the next frame */
   for (size_t begin = hint; begin < store->count; begin = end) {
     end = run_end (store, begin);
     if (ring_entry_at (store, begin)->session != session)
       continue;
     for (size_t i = run_find (store, begin, end, from); i < end && ring_entry_at (store, i)->sequence <= to; i++)
-      if (ring_entry_at (store, i)->length <= most && entry_look (store, i, frame)) {
+      if (ring_entry_at (store, i)->length <= most && entry_poll (store, i, frame)) {
         store->hint = i;
         return true;
       }

@@ -21,14 +21,14 @@ ring_record_size (size_t length)
   return (sizeof (struct ring_record) + length + RING_ALIGN - 1) & ~(size_t) (RING_ALIGN - 1);
 }
 
-/* NULL: there is none. Valid until the store is used again. */
+/* NULL: there is no record. Valid until the store is used again. */
 const struct ring_record *ring_record_at (struct ring_store *store, size_t at);
 
 struct ring_entry *ring_entry_at (const struct ring_store *store, size_t index);
 void ring_entry_append (struct ring_store *store, const struct ring_entry *entry);
 bool ring_entry_read (struct ring_store *store, size_t index, struct ring_frame *frame);
 
-/* Forgets schemas, those that were not used for longest, until there is room for so many bytes more. */
+/* Forgets schemas, those not used for longest first, until there is room for so many bytes more. */
 void ring_store_schemas_fit (struct ring_store *store, size_t more);
 
 #endif

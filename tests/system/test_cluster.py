@@ -102,7 +102,7 @@ def test_wrong_name_is_told_at_the_agent(cluster):
     cluster.start_aggregator()
     agent = cluster.start_agent("n1", "--node", "n9")
     wait_until(lambda: "as that of node n1; give --node n1" in agent.log(), "the agent's warning")
-    assert "warning: the aggregator at" in agent.log() and "takes nothing of node n9" in agent.log()
+    assert "warning: the aggregator at" in agent.log() and "refuses node n9" in agent.log()
     cluster.wait_event("rejected", what="wrong_node", node="n1")
     assert agent.stop() == 0 and not cluster.aggregator.lines(type="node")
     cluster.start_nodes("n1")

@@ -122,9 +122,9 @@ def test_dies_and_comes_back(monitor):
 
 
 @pytest.mark.parametrize("mode, words", [
-    ("hang", "says nothing"),
-    ("babble", "says what is no report"),
-    ("endless", "says a line without an end"),
+    ("hang", "gives no reports"),
+    ("babble", "writes lines that are no reports"),
+    ("endless", "writes a line without an end"),
     ("close", "has closed its output"),
 ])
 def test_is_started_again(monitor, mode, words):

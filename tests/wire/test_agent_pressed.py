@@ -54,8 +54,8 @@ def test_wrong_node_is_told_once(cluster, peer):
     for _ in range(300):
         peer.send(routing, protocol.WRONG_NODE, session, "n2")
     before = len(peer.frames)
-    peer.wait(lambda: "takes nothing of node n1" in agent.log() and len(peer.frames) > before + 5, "it is told")
-    assert agent.log().count("takes nothing of node n1") == 1
+    peer.wait(lambda: "refuses node n1" in agent.log() and len(peer.frames) > before + 5, "it is told")
+    assert agent.log().count("refuses node n1") == 1
 
 
 def test_frames_keep_to_the_limit(cluster, peer):

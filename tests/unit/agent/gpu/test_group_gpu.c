@@ -268,7 +268,7 @@ test_errors_of_calls (void **state)
   assert_missing (&sampled, "1", "fan_speed"); /* it said that it has none: not asked again */
   script ("gpus 2\nerror nvmlDevice* 999 1\n");
   assert_int_equal (gpu_again (&sampled), -1);
-  assert_string_equal (sampled.table.error, "GPU 1: the driver tells an unknown error");
+  assert_string_equal (sampled.table.error, "GPU 1: the driver reports an unknown error");
   assert_uint (&sampled, "0", "power", 100000);
   script ("gpus 2\nerror * 2 1\n"); /* as if it had nothing at all */
   assert_int_equal (gpu_again (&sampled), -1);
@@ -314,7 +314,7 @@ test_a_lost_gpu_stays_a_row (void **state)
 static void
 test_a_lost_gpu_is_looked_for (void **state)
 {
-#define COUNTLESS "GPU 0: the driver tells an unknown error; GPU 1: the driver tells an unknown error"
+#define COUNTLESS "GPU 0: the driver reports an unknown error; GPU 1: the driver reports an unknown error"
 #define LOST "error nvmlDeviceGetUtilizationRates 15 1\n"
   static const struct {
     int after_s;

@@ -217,7 +217,8 @@ test_service_of_a_recorded_machine (void **state)
   sampled_open (&sampled, &sampler_instance_info, scratch.root);
   assert_false (sampled_may_block (&sampled));
   assert_int_equal (sampled_again (&sampled), 0);
-  assert_string_equal (sampled.table.error, "the metadata service is not asked under --root: it tells of this machine");
+  assert_string_equal (sampled.table.error,
+                       "the metadata service is not queried under --root: it describes this machine");
   assert_text (&sampled, NULL, "cloud", "aws");
   assert_missing (&sampled, NULL, "ami_id");
   sampled_close (&sampled);

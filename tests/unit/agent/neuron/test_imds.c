@@ -22,7 +22,7 @@ test_aws (void **state)
 
   (void) state;
   metadata_server_start (&server, answer_as_aws);
-  if (imds_ask_aws (server.endpoint, PATIENCE, &facts, &error) < 0)
+  if (imds_query_aws (server.endpoint, PATIENCE, &facts, &error) < 0)
     fail_msg ("%s", error.text);
   metadata_server_stop (&server);
   assert_string_equal (facts.image_id, "ami-0abcdef1234567890");
@@ -42,7 +42,7 @@ test_azure (void **state)
 
   (void) state;
   metadata_server_start (&server, answer_as_azure);
-  if (imds_ask_azure (server.endpoint, PATIENCE, &facts, &error) < 0)
+  if (imds_query_azure (server.endpoint, PATIENCE, &facts, &error) < 0)
     fail_msg ("%s", error.text);
   metadata_server_stop (&server);
   assert_string_equal (facts.instance_id, "02aab8a4-74ef-476e-8182-f6d2ba4166a6");
@@ -87,7 +87,8 @@ answer_without_end (int connection, const char *request)
 static void
 assert_refused (void (*answer) (int, const char *), int64_t patience_ns, const char *words)
 {
-  int (*const asks[]) (const char *, int64_t, struct imds_facts *, struct error *) = { imds_ask_aws, imds_ask_azure };
+  int (*const asks[]) (const char *, int64_t, struct imds_facts *, struct error *) = { imds_query_aws,
+                                                                                       imds_query_azure };
 
   for (size_t i = 0; i < 2; i++) {
     struct metadata_server server;
@@ -158,7 +159,7 @@ test_nobody_there (void **state)
   (void) state;
   metadata_server_start (&server, answer_nothing);
   metadata_server_stop (&server); /* a port that nobody has any more */
-  assert_int_equal (imds_ask_aws (server.endpoint, PATIENCE, &facts, &error), -1);
+  assert_int_equal (imds_query_aws (server.endpoint, PATIENCE, &facts, &error), -1);
   assert_non_null (strstr (error.text, "refused"));
 }
 
@@ -181,11 +182,11 @@ test_endpoints (void **state)
   (void) state;
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     error.text[0] = '\0';
-    assert_int_equal (imds_ask_aws (bad[i], clock_monotonic (), &facts, &error), -1);
+    assert_int_equal (imds_query_aws (bad[i], clock_monotonic (), &facts, &error), -1);
     assert_non_null (strstr (error.text, "metadata endpoint"));
   }
   /* These are good, so that it goes on to ask. */
-  assert_int_equal (imds_ask_aws ("http://[::1]:1/", clock_monotonic (), &facts, &error), -1);
+  assert_int_equal (imds_query_aws ("http://[::1]:1/", clock_monotonic (), &facts, &error), -1);
   assert_non_null (strstr (error.text, "metadata service"));
 }
 

@@ -416,7 +416,7 @@ test_many_runtimes (void **state)
     label = table_label (&sampled.table, 0, &length);
     assert_memory_equal (label, "10000", length);
     assert_uint (&sampled, "11023", "completed", (uint64_t) second);
-    assert_string_equal (sampled.table.error, "1976 runtimes more than the 1024 that there is room for");
+    assert_string_equal (sampled.table.error, "1976 runtimes above the limit of 1024 are left out");
     table_free (&sampled.table);
   }
   take_runtimes (&reports, 11000, 1023, 3 * NS_PER_S); /* as many as there is room for */

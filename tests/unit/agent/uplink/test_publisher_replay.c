@@ -75,7 +75,7 @@ test_schema_of_earlier_samples (void **state)
   (void) state;
   is_welcomed (true);
   run_until (START + 5 * S);
-  publisher_leave_sampling (publisher);
+  publisher_drop_sampling (publisher);
   sampling_destroy (sampling);
   sampling = sampling_create (list, periods, 1, &context);
   declared = schema_create (sampling_groups (sampling, &count), 1);

@@ -1,19 +1,19 @@
-/* What the publisher says to the aggregator, and what it answers:
+/* The publisher's protocol with the aggregator on the control channel:
  *
- *   connection up     -> hello, which tells what the ring holds
+ *   connection up     -> hello, which lists what the ring holds
  *   welcome           -> a burst of probes; the facts go with the next frame
- *   schema request    -> schema: that of the samples now, or one that frames in the ring have; else one without bytes
- *   wrong node        -> nothing: a person has to set it right
- *   replay request    -> frames that the ring holds, no more than are asked for, and the end
- *   probe answer      -> cluster time, on whose multiples is sampled from then on; hello again, when it says that the
+ *   schema request    -> schema: of the current samples, or of frames in the ring; else one without bytes
+ *   wrong node        -> nothing: an operator has to correct it
+ *   replay request    -> frames that the ring holds, no more than requested, and the end
+ *   probe answer      -> cluster time, on whose multiples samples are taken from then on; hello again, if it says that the
  *                        aggregator does not know this session
  *
- * Whatever the aggregator says, and however often, what is said back is bounded: two that answer each other at once
- * never end, and two agents with one key are such a case, as one of them is never known. What is heard is bounded too,
- * since the thread is that of the samples: so much at once, then a pause; what waits meanwhile fills libzmq's queue, and
- * then the aggregator's own. An answer to a replay request ends early when it takes long, which the protocol permits,
- * and all of them together have a part of the time. What the ring has on a disk and not in memory is read by a thread, and
- * the answer waits for it, not the samples. */
+ * Whatever the aggregator sends, and however often, the answers are bounded: two programs that answer each other at once
+ * never end, and two agents with one key are such a case, as the aggregator never knows one of them. Received messages are
+ * bounded too, since the thread is that of the samples: some at once, then a pause; meanwhile others fill libzmq's queue,
+ * and then the aggregator's own. An answer to a replay request ends early when it takes long, which the protocol permits,
+ * and all of them together have a part of the time. Frames of the ring that are on a disk and not in memory are read by a
+ * thread: the answer waits for it, the samples do not. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -27,21 +27,21 @@
 /* Time for two probes, so that the first frame is sampled on cluster time already. */
 #define CLOCK_LAG (300 * NS_PER_MS)
 
-#define HELLO_PAUSE_FIRST NS_PER_S /* between hellos of a session that is not known, doubled each time */
+#define HELLO_PAUSE_FIRST NS_PER_S /* between hellos while the session is not known, doubled each time */
 #define HELLO_PAUSE_MAX (30 * NS_PER_S)
-#define WELCOME_PAUSE NS_PER_S       /* between two that start a burst of probes */
-#define SCHEMAS_MAX 4                /* in a second */
-#define HEARD_MAX 32                 /* events at once, */
-#define HEARD_PAUSE (10 * NS_PER_MS) /* and none for so long after them */
-#define REPLAY_FRAMES_MAX 64         /* in one answer, */
+#define WELCOME_PAUSE NS_PER_S        /* between two welcomes that start a burst of probes */
+#define SCHEMAS_MAX 4                 /* in a second */
+#define EVENTS_MAX 32                 /* events handled at once, */
+#define EVENTS_PAUSE (10 * NS_PER_MS) /* and the pause after them */
+#define REPLAY_FRAMES_MAX 64          /* in one answer, */
 #define REPLAY_BYTES_MAX (256 * 1024)
 #define REPLAY_TIME (2 * NS_PER_MS)
-#define REPLAY_PART 20 /* of the time is what answers may take */
+#define REPLAY_PART 20 /* answers may take one in so many parts of the time */
 #define REPLAY_PAUSE_LEAST NS_PER_MS
-#define REPLAY_READING (10 * NS_PER_MS) /* until it is looked again whether a frame was read */
-#define TOLD_EVERY (60 * NS_PER_S)      /* in the log, of what an aggregator may do at any rate */
+#define REPLAY_READING (10 * NS_PER_MS) /* until the next check whether a frame was read */
+#define LOG_PERIOD (60 * NS_PER_S)      /* between log lines about requests that an aggregator may send at any rate */
 
-/* ---- what is said ---- */
+/* ---- sending ---- */
 
 static int
 publisher_write (struct publisher *publisher, const struct control *message)
@@ -54,7 +54,7 @@ publisher_write (struct publisher *publisher, const struct control *message)
   return -1;
 }
 
-/* What is of this session. */
+/* Sends a message of this session. */
 static void
 publisher_send (struct publisher *publisher, struct control *message)
 {
@@ -64,7 +64,7 @@ publisher_send (struct publisher *publisher, struct control *message)
 }
 
 static void
-publisher_tell_held (struct publisher *publisher, struct control *hello)
+publisher_add_held (struct publisher *publisher, struct control *hello)
 {
   struct control_held held[CONTROL_HELD_MAX + 1];
   size_t count = ring_sessions (publisher->options.ring, clock_monotonic (), held, CONTROL_HELD_MAX + 1);
@@ -86,7 +86,7 @@ publisher_hello (struct publisher *publisher)
                            .version = SYNOP_VERSION };
 
   if (publisher->options.ring)
-    publisher_tell_held (publisher, &hello);
+    publisher_add_held (publisher, &hello);
   strcpy (hello.node, publisher->header.node);
   publisher_send (publisher, &hello);
 }
@@ -106,7 +106,7 @@ publisher_hello_again (struct publisher *publisher)
   publisher_hello (publisher);
 }
 
-/* It is known, or the connection is new. */
+/* The session is known, or the connection is new. */
 static void
 publisher_settle_hello (struct publisher *publisher)
 {
@@ -126,7 +126,7 @@ publisher_send_schema (struct publisher *publisher, const uint8_t hash[SCHEMA_HA
     schema.schema_length = current->encoded.length;
   } else if (publisher->options.ring && ring_schema (publisher->options.ring, hash, &bytes, &schema.schema_length)) {
     if (!bytes)
-      return; /* it is being read: who asks again gets it */
+      return; /* it is being read: the next request gets it */
   }
   schema.schema = bytes;
   memcpy (schema.schema_hash, hash, SCHEMA_HASH_SIZE);
@@ -135,46 +135,48 @@ publisher_send_schema (struct publisher *publisher, const uint8_t hash[SCHEMA_HA
     publisher->schemas = 0;
   }
   if (publisher->schemas == SCHEMAS_MAX)
-    return; /* who misses it asks again */
+    return; /* the aggregator repeats its request */
   publisher->schemas++;
   publisher_write (publisher, &schema);
 }
 
 static bool
-told_lately (int64_t *told_ns)
+logged_lately (int64_t *logged_ns)
 {
   int64_t now_ns = clock_monotonic ();
 
-  if (*told_ns && now_ns - *told_ns < TOLD_EVERY)
+  if (*logged_ns && now_ns - *logged_ns < LOG_PERIOD)
     return true;
-  *told_ns = now_ns;
+  *logged_ns = now_ns;
   return false;
 }
 
-/* Nothing waits: a frame that does not fit the socket's queue, or is still on the disk, ends the window before it. What
- * ends it earlier is asked for again. False: the first is being read, nothing is said yet. */
+/* Never blocks: a frame that does not fit the socket's queue, or is still on the disk, ends the window before it, and the
+ * aggregator requests the rest again. False: the first frame is being read, nothing was sent yet. */
 static bool
 publisher_replay (struct publisher *publisher)
 {
-  struct replay_request *asked = &publisher->asked;
-  struct control end = { .type = CONTROL_REPLAY_END, .session = asked->session, .from = asked->from, .to = asked->to };
+  struct replay_request *request = &publisher->replay;
+  struct control end = {
+    .type = CONTROL_REPLAY_END, .session = request->session, .from = request->from, .to = request->to
+  };
   struct ring_frame frame;
-  uint64_t next = asked->next;
+  uint64_t next = request->next;
   int64_t begun_ns = clock_monotonic ();
-  size_t bytes = 0, bytes_max = asked->bytes < REPLAY_BYTES_MAX ? asked->bytes : REPLAY_BYTES_MAX;
+  size_t bytes = 0, bytes_max = request->bytes < REPLAY_BYTES_MAX ? request->bytes : REPLAY_BYTES_MAX;
 
   for (; publisher->options.ring &&
-         ring_next (publisher->options.ring, end.session, next, asked->to, asked->bytes, &frame);
+         ring_next (publisher->options.ring, end.session, next, request->to, request->bytes, &frame);
        next = frame.sequence + 1) {
     struct control replayed = { .type = CONTROL_REPLAYED, .frame = frame.bytes, .frame_length = frame.length };
     bool enough = !frame.bytes || end.sent == REPLAY_FRAMES_MAX ||
                   (end.sent && (bytes + frame.length > bytes_max || clock_monotonic () - begun_ns > REPLAY_TIME));
 
     if (!frame.bytes && end.sent == 0) {
-      asked->next = frame.sequence;
+      request->next = frame.sequence;
       return false;
     }
-    if (enough || end.sent == asked->frames || publisher_write (publisher, &replayed) < 0) {
+    if (enough || end.sent == request->frames || publisher_write (publisher, &replayed) < 0) {
       end.to = frame.sequence - 1;
       break;
     }
@@ -185,37 +187,37 @@ publisher_replay (struct publisher *publisher)
   return true;
 }
 
-/* Answers what was asked for, unless the answers before have not had their pause yet. */
+/* Answers the pending request, unless the pause after the last answers is not over. */
 static void
 publisher_replay_if_due (struct publisher *publisher)
 {
   int64_t begun_ns = clock_monotonic (), pause_ns;
 
-  if (!publisher->asked.waits)
+  if (!publisher->replay.waits)
     return;
   if (begun_ns < publisher->replay_ns) {
-    loop_timer_set (publisher->talk_timer, publisher->replay_ns);
+    loop_timer_set (publisher->control_timer, publisher->replay_ns);
     return;
   }
   if (!publisher_replay (publisher)) {
     publisher->replay_ns = clock_monotonic () + REPLAY_READING;
-    loop_timer_set (publisher->talk_timer, publisher->replay_ns);
+    loop_timer_set (publisher->control_timer, publisher->replay_ns);
     return;
   }
-  publisher->asked.waits = false;
+  publisher->replay.waits = false;
   pause_ns = (clock_monotonic () - begun_ns) * REPLAY_PART;
   publisher->replay_ns = clock_monotonic () + (pause_ns > REPLAY_PAUSE_LEAST ? pause_ns : REPLAY_PAUSE_LEAST);
 }
 
-/* An aggregator asks for more when it was answered: of several requests that wait, the last one is meant. */
+/* An aggregator sends its next request when it was answered: of several pending ones the last counts. */
 static void
-publisher_ask_replay (struct publisher *publisher, const struct control *request)
+publisher_take_request (struct publisher *publisher, const struct control *request)
 {
-  publisher->replays_lost += publisher->asked.waits;
-  publisher->asked = (struct replay_request){ true,          request->session, request->from, request->to,
-                                              request->from, request->frames,  request->bytes };
-  if (publisher->replays_lost && !told_lately (&publisher->replays_lost_ns)) {
-    log_warning ("%s asks for earlier frames faster than it is answered: %" PRIu64 " requests were left out",
+  publisher->replays_lost += publisher->replay.waits;
+  publisher->replay = (struct replay_request){ true,          request->session, request->from, request->to,
+                                               request->from, request->frames,  request->bytes };
+  if (publisher->replays_lost && !logged_lately (&publisher->replays_lost_ns)) {
+    log_warning ("%s requests earlier frames faster than it is answered: %" PRIu64 " requests were dropped",
                  publisher->endpoint, publisher->replays_lost);
     publisher->replays_lost = 0;
   }
@@ -232,7 +234,7 @@ publisher_probe (struct publisher *publisher, int64_t now_ns)
   loop_timer_set (publisher->probe_timer, publisher->prober.next_ns);
 }
 
-/* ---- what is heard ---- */
+/* ---- receiving ---- */
 
 static void
 publisher_welcome (struct publisher *publisher, const struct control *welcome)
@@ -279,11 +281,10 @@ publisher_answer (struct publisher *publisher, const struct control *answer)
 static void
 publisher_misnamed (struct publisher *publisher, const char *name)
 {
-  if (!told_lately (&publisher->misnamed_ns))
-    log_warning (
-        "the aggregator at %s takes nothing of node %s: it knows this key, %s, as that of node %s; give --node %s, "
-        "or revoke the key there and add it as %s",
-        publisher->endpoint, publisher->header.node, publisher->key, name, name, publisher->header.node);
+  if (!logged_lately (&publisher->misnamed_ns))
+    log_warning ("the aggregator at %s refuses node %s: this key, %s, is listed there for node %s; give --node %s, "
+                 "or revoke the key there and add it as %s",
+                 publisher->endpoint, publisher->header.node, publisher->key, name, name, publisher->header.node);
   publisher_enter (publisher, STATE_MISNAMED);
 }
 
@@ -294,7 +295,7 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
   struct error error;
   int rc = control_read (bytes, length, &message, &error);
 
-  publisher->heard_ns = publisher->read_ns;
+  publisher->received_ns = publisher->read_ns;
   if (rc != 0) {
     log_debug ("a message of the aggregator is not understood: %s", rc < 0 ? error.text : "a type unknown here");
     return;
@@ -308,25 +309,25 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
   else if (message.type == CONTROL_WRONG_NODE && message.session == publisher->options.session)
     publisher_misnamed (publisher, message.node);
   else if (message.type == CONTROL_REPLAY_REQUEST)
-    publisher_ask_replay (publisher, &message);
+    publisher_take_request (publisher, &message);
 }
 
 /* ---- the connection ---- */
 
 void
-publisher_tell_status (struct publisher *publisher)
+publisher_notify_status (struct publisher *publisher)
 {
   notify_status (publisher->options.notify,
-                 publisher->state == STATE_NEW        ? "node %s, connecting to %s"
-                 : publisher->state == STATE_UP       ? "node %s, connected to %s"
-                 : publisher->state == STATE_REFUSED  ? "node %s, its key is not admitted by %s"
-                 : publisher->state == STATE_CROWDED  ? "node %s, whose key has too many connections to %s"
-                 : publisher->state == STATE_MISNAMED ? "node %s, its key is another node's at %s"
-                                                      : "node %s, without an answer from %s",
+                 publisher->state == STATE_NEW          ? "node %s, connecting to %s"
+                 : publisher->state == STATE_UP         ? "node %s, connected to %s"
+                 : publisher->state == STATE_REFUSED    ? "node %s, its key is not admitted by %s"
+                 : publisher->state == STATE_OVER_LIMIT ? "node %s, whose key has too many connections to %s"
+                 : publisher->state == STATE_MISNAMED   ? "node %s, its key is another node's at %s"
+                                                        : "node %s, without an answer from %s",
                  publisher->header.node, publisher->endpoint);
 }
 
-/* libzmq tries again and again: only changes are told. */
+/* libzmq retries forever: only changes are logged. */
 void
 publisher_enter (struct publisher *publisher, enum publisher_state state)
 {
@@ -341,20 +342,20 @@ publisher_enter (struct publisher *publisher, enum publisher_state state)
                  "with \"synop-aggregator keys add %s FILE\", where FILE is a copy of %s/agent.pub; or "
                  "%s/aggregator.pub is the key of another aggregator",
                  endpoint, publisher->key, publisher->header.node, publisher->keys, publisher->keys);
-  else if (state == STATE_CROWDED)
+  else if (state == STATE_OVER_LIMIT)
     log_warning ("the aggregator at %s lists this node's key, %s, but has as many connections of it as a key may have: "
-                 "other agents use the same key, or connections of before are not over yet; going on trying",
+                 "other agents use the same key, or earlier connections have not ended yet; retrying",
                  endpoint, publisher->key);
   else if (state == STATE_MISNAMED)
-    log_debug ("%s refuses the node's name", endpoint); /* which was told */
+    log_debug ("%s refuses the node's name", endpoint); /* which was logged */
   else if (publisher->state == STATE_NEW && link_agent_nameless (publisher->link))
-    log_warning ("the host's name in %s cannot be resolved: is it spelt so? Going on trying", endpoint);
+    log_warning ("the host's name in %s cannot be resolved: is it spelled right? Retrying", endpoint);
   else if (publisher->state == STATE_NEW)
-    log_warning ("no aggregator answers at %s; going on trying", endpoint);
+    log_warning ("no aggregator answers at %s; retrying", endpoint);
   else
     log_warning ("lost the aggregator at %s: frames are kept until it is back", endpoint);
   publisher->state = state;
-  publisher_tell_status (publisher);
+  publisher_notify_status (publisher);
 }
 
 static void
@@ -363,8 +364,8 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
   switch (event->type) {
   case LINK_UP:
     publisher_enter (publisher, STATE_UP);
-    publisher->heard_ns = clock_monotonic ();
-    publisher->asked.waits = false; /* that was of the connection before */
+    publisher->received_ns = clock_monotonic ();
+    publisher->replay.waits = false; /* it was of the last connection */
     publisher_settle_hello (publisher);
     publisher_hello (publisher);
     break;
@@ -378,7 +379,7 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
     break;
   case LINK_CROWDED:
     prober_stop (&publisher->prober);
-    publisher_enter (publisher, STATE_CROWDED);
+    publisher_enter (publisher, STATE_OVER_LIMIT);
     break;
   case LINK_MESSAGE:
     publisher_message (publisher, event->bytes, event->length);
@@ -391,19 +392,19 @@ publisher_drain (struct publisher *publisher)
 {
   struct link_event event;
 
-  for (unsigned heard = 0; !publisher->paused && link_agent_next (publisher->link, &event);) {
+  for (unsigned events = 0; !publisher->paused && link_agent_next (publisher->link, &event);) {
     publisher->read_ns = clock_monotonic ();
     publisher_event (publisher, &event);
-    if (++heard < HEARD_MAX)
+    if (++events < EVENTS_MAX)
       continue;
     publisher->paused = true;
     loop_watch_change (publisher->watch, 0);
-    loop_timer_set (publisher->talk_timer, clock_monotonic () + HEARD_PAUSE);
+    loop_timer_set (publisher->control_timer, clock_monotonic () + EVENTS_PAUSE);
   }
 }
 
 void
-publisher_talk_on (void *context, int64_t due_ns)
+publisher_resume (void *context, int64_t due_ns)
 {
   struct publisher *publisher = context;
 
