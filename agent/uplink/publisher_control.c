@@ -377,7 +377,7 @@ publisher_event (struct publisher *publisher, const struct link_event *event)
   case LINK_REFUSED:
     publisher_enter (publisher, STATE_REFUSED);
     break;
-  case LINK_CROWDED:
+  case LINK_OVER_LIMIT:
     prober_stop (&publisher->prober);
     publisher_enter (publisher, STATE_OVER_LIMIT);
     break;

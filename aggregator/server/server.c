@@ -192,7 +192,7 @@ take_refused_connections (struct server *server, struct instant now)
 {
   char node[65];
 
-  for (uint64_t count; (count = link_server_crowded (server->link, node));)
+  for (uint64_t count; (count = link_server_over_limit (server->link, node));)
     cluster_connections_refused (server->cluster, node, count, LINK_KEY_CONNECTIONS, now);
 }
 

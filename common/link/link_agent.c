@@ -1,15 +1,16 @@
 /* The agent's end: an XPUB for frames and a DEALER for the control channel, used by the main thread alone. Nothing here
  * blocks; libzmq adds its two threads (one for input and output, one that reaps sockets).
  *
- * - The frames' socket is an XPUB, that is a PUB which tells of subscriptions: what is published before the first one
- *   has arrived is lost, so LINK_UP waits for it. It stays over a restart of the aggregator, and ends with a reconnect.
+ * - The frames' socket is an XPUB, a PUB that reports subscriptions: what is published before the first one has arrived
+ *   is lost, so LINK_UP waits for it. The subscription outlasts a restart of the aggregator, and ends with a reconnect.
  * - PUB with IMMEDIATE 0 and without CONFLATE keeps SNDHWM frames while the aggregator is away, and heartbeats make it
- *   see a dead connection in 15 s, so that little is lost on the way into it.
+ *   detect a dead connection in 15 s, so that few frames are lost on the way into it.
  * - Each attempt to connect comes 0.5 to 2 s after the one before, at random (libzmq adds up to the same again to
  *   RECONNECT_IVL): an aggregator that restarts has its agents back well within 5 s, and 10,000 agents do not come all
- *   at once. Measured, a longer interval would not help it: the handshakes take 7 s of its time either way.
- * - libzmq never seeds rand(), from which it draws that: without a seed of our own all agents draw the same.
- * - A failed attempt takes at most CONNECT_TIMEOUT, else a host that is off is retried after 2 minutes. */
+ *   at once. Measured: a longer interval would not help the aggregator, whose handshakes take 7 s of CPU time either
+ *   way.
+ * - libzmq never seeds rand(), from which it draws that delay: without a seed of our own all agents draw the same.
+ * - A failed attempt takes at most CONNECT_TIMEOUT; otherwise a host that is off is retried after 2 minutes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@
 #define HEARTBEAT_MS 5000
 #define HEARTBEAT_TIMEOUT_MS 15000
 #define ATTEMPT_EVENTS (ZMQ_EVENT_CONNECT_DELAYED | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED)
-#define CONTROL_QUEUE 128 /* a window of replayed frames, and what else is said */
+#define CONTROL_QUEUE 128 /* a window of replayed frames, and other messages */
 
 struct link_agent {
   void *context, *data, *control, *monitor, *data_monitor;
@@ -34,13 +35,13 @@ struct link_agent {
   int epoll;       /* over the descriptors of `data`, `control` and `monitor` */
   bool connected;  /* the control connection's handshake is done */
   bool subscribed; /* the aggregator wants our frames */
-  bool up;         /* both, and told */
-  bool cut;        /* reconnect took the connection down, and nobody was told yet */
-  bool crowded;    /* the aggregator takes no further connection of this key, and libzmq has given up one of the two */
-  bool data_ended; /* that of the data socket */
-  bool tried;      /* the host's name has an address in this attempt to connect */
-  bool nameless;   /* it had none in the last one */
-  bool greeting;   /* it has come to a connection, whose handshake is not over */
+  bool up;         /* both, and LINK_UP was returned */
+  bool cut;        /* reconnect took the connection down, and LINK_DOWN is due */
+  bool over_limit; /* the aggregator refuses more connections of this key, and libzmq gave up one of the two */
+  bool data_ended; /* libzmq gave up the data socket's connection */
+  bool tried;      /* this attempt to connect found an address for the host's name */
+  bool nameless;   /* the last attempt found none */
+  bool greeting;   /* the connection is made, its handshake is not over */
   zmq_msg_t message;
 };
 
@@ -66,7 +67,7 @@ set_options (void *socket, const struct link_agent_options *options, bool ipv6)
   link_set (socket, ZMQ_HANDSHAKE_IVL, LINK_HANDSHAKE_MS);
   link_set (socket, ZMQ_CONNECT_TIMEOUT, CONNECT_TIMEOUT_MS);
   link_set (socket, ZMQ_RECONNECT_IVL, RECONNECT_MS + (int) (random_number () % RECONNECT_MS));
-  link_set_size_max (socket, CONTROL_BYTES_MAX); /* a wrong or hostile aggregator */
+  link_set_size_max (socket, CONTROL_BYTES_MAX); /* bounds what a wrong or hostile aggregator sends */
 }
 
 static int
@@ -113,7 +114,7 @@ open_sockets (struct link_agent *link, const struct link_agent_options *options,
   bool ipv6 = link_endpoint_is_ipv6 (&endpoint);
   set_options (link->data, options, ipv6);
   set_options (link->control, options, ipv6);
-  link_set (link->data, ZMQ_SNDHWM, options->queue_frames > 0 ? options->queue_frames : 1); /* 0 would be no bound */
+  link_set (link->data, ZMQ_SNDHWM, options->queue_frames > 0 ? options->queue_frames : 1); /* 0 would be unbounded */
   link_set (link->control, ZMQ_SNDHWM, CONTROL_QUEUE);
   link_set (link->control, ZMQ_RCVHWM, CONTROL_QUEUE);
   link->monitor = link_monitor_open (
@@ -137,7 +138,7 @@ link_agent_create (const struct link_agent_options *options, struct error *error
 {
   struct link_agent *link = memory_new (1, sizeof *link);
   link->epoll = -1;
-  link->nameless = true; /* as long as it is looked up */
+  link->nameless = true; /* until the name has been looked up */
   zmq_msg_init (&link->message);
   srand (random_number ());
   if (open_sockets (link, options, error) < 0) {
@@ -181,7 +182,7 @@ link_agent_fd (const struct link_agent *link)
   return link->epoll;
 }
 
-/* A subscription is a byte 1 and a prefix, its end a byte 0. Whatever else a peer sends has no meaning. */
+/* A subscription is a byte 1 and a prefix, its end a byte 0. Other messages of a peer have no meaning. */
 static void
 read_subscriptions (struct link_agent *link)
 {
@@ -192,8 +193,8 @@ read_subscriptions (struct link_agent *link)
       link->subscribed = first == 1;
 }
 
-/* libzmq looks the name up in its own thread, and does not tell how that ended. But an attempt that comes to an address
- * has an event before it is given up. */
+/* libzmq looks the name up in its own thread, and does not report the result. But an attempt that has found an
+ * address has an event before it is given up. */
 static void
 note_attempt (struct link_agent *link, unsigned number)
 {
@@ -214,19 +215,19 @@ link_agent_greeting (const struct link_agent *link)
   return link->greeting;
 }
 
-/* The data socket is refused like the control socket; only this the other one does not tell. */
+/* A refusal of the control socket stands for both, but for the limit, which each port counts by itself. */
 static void
 read_data_refusals (struct link_agent *link)
 {
   unsigned number;
   uint32_t value;
   while (link_monitor_read (link->data_monitor, &number, &value))
-    if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value == LINK_CROWDED_STATUS)
-      link->crowded = link->data_ended = true;
+    if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value == LINK_OVER_LIMIT_STATUS)
+      link->over_limit = link->data_ended = true;
 }
 
-/* The descriptor of a libzmq socket only says that something changed. It falls silent once a receive on the socket has
- * found nothing, which is why the caller must go on until there is nothing. */
+/* The descriptor of a libzmq socket only signals that something changed, and no more once a receive on the socket
+ * found nothing: so the caller must go on until there is nothing. */
 static bool
 next_change (struct link_agent *link, struct link_event *event)
 {
@@ -239,9 +240,9 @@ next_change (struct link_agent *link, struct link_event *event)
   }
   read_subscriptions (link);
   read_data_refusals (link);
-  if (link->crowded) {
-    link->crowded = link->up = link->connected = false;
-    event->type = LINK_CROWDED;
+  if (link->over_limit) {
+    link->over_limit = link->up = link->connected = false;
+    event->type = LINK_OVER_LIMIT;
     return true;
   }
   while (link_monitor_read (link->monitor, &number, &value)) {
@@ -255,14 +256,14 @@ next_change (struct link_agent *link, struct link_event *event)
     if (link->connected)
       continue;
     link->up = false;
-    if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value == LINK_CROWDED_STATUS)
-      event->type = LINK_CROWDED;
+    if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value == LINK_OVER_LIMIT_STATUS)
+      event->type = LINK_OVER_LIMIT;
     else if ((number & LINK_HANDSHAKE_FAILED) != 0)
       event->type = LINK_REFUSED;
     else if (was_up)
       event->type = LINK_DOWN;
     else
-      continue; /* the end of what was refused */
+      continue; /* the end of a refused connection */
     return true;
   }
   if (link->up || !link->connected || !link->subscribed)
@@ -272,7 +273,7 @@ next_change (struct link_agent *link, struct link_event *event)
   return true;
 }
 
-/* One part is a message; what has more is not of an aggregator of ours. */
+/* A message is one part; longer ones do not come from an aggregator. */
 static bool
 next_message (struct link_agent *link, struct link_event *event)
 {
@@ -302,11 +303,11 @@ link_agent_reconnect (struct link_agent *link)
   unsigned number;
   uint32_t value;
   while (link_monitor_read (link->monitor, &number, &value))
-    ; /* of the old connection, which is about to end */
+    ; /* of the old connection, which is ending */
   link->tried = link->greeting = false;
   link->cut = link->cut || link->up;
   link->up = false;
-  /* The frames that wait in the data socket are kept, unless it is that one which does not come up. */
+  /* The frames that wait in the data socket are kept, unless the data socket is the one that does not connect. */
   if (link->data_ended || (link->connected && !link->subscribed)) {
     zmq_disconnect (link->data, link->data_endpoint);
     zmq_connect (link->data, link->data_endpoint); /* worked before; no name is looked up here */

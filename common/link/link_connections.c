@@ -1,20 +1,20 @@
-/* Whose connection is which, so that no key takes more than its share of them.
+/* Which key owns which connection, so that no key has more than its share of them.
  *
- * libzmq tells of a connection in three ways, and never all of it at once: its monitor says the descriptor (it began, it
- * ended), ZAP says key and address (may it come in?), a message says key and descriptor (ZMQ_SRCFD). So an admission is
- * laid to the oldest connection of its address that has none yet. Where nodes have addresses of their own that is right.
- * Where several share one it is a guess, and the first message says for certain: then the two connections that were
- * mistaken for each other change their owners. And when one ends that never spoke, then rather one of those that were
- * refused, or said nothing at all, was taken for it: the admission goes on to such a one. Each admission has a serial
- * number, which comes with the messages of its connection in the User-Id, "KEY NUMBER".
+ * libzmq reports a connection in three ways, each with a part of what is needed: its monitor gives the descriptor
+ * (opened, closed), ZAP gives key and address (may it connect?), a message gives key and descriptor (ZMQ_SRCFD). So an
+ * admission by ZAP is assigned to the oldest connection of its address that has no owner yet. Where nodes have
+ * addresses of their own that is right. Where several share one it is a guess, which the first message corrects: the
+ * two connections that were mistaken for each other swap their owners. When an admitted connection ends that never sent
+ * a message, it was probably one of those that were refused, or sent nothing: the admission goes on to such a one. Each
+ * admission has a serial number, which comes with the messages of its connection in the User-Id, "KEY NUMBER".
  *
- * libzmq cannot end a connection. But its descriptor is ours: shut down, it reads as ended, and libzmq closes it. What is
- * ended so:
- * - what still has no owner when the handshake's time is long over;
- * - the one of a key that was silent for longest, for a new one of that key: what a cut cable left behind. Where all were
- *   heard lately it is the new one that is refused;
- * - the oldest without an owner, else the newest, where all together are over their bound: descriptors must be left for
- *   the history, the keys and those who ask for the status.
+ * libzmq has no call that ends a connection. But the descriptor is in our process: shut down, it reads as ended, and
+ * libzmq closes it. Connections that are ended so:
+ * - one that still has no owner long after the handshake's time;
+ * - the one of a key that was silent for longest, for a new one of that key: a cut cable leaves such ones behind. Where
+ *   all had messages lately, the new one is refused;
+ * - the oldest without an owner, else the newest, when all together exceed their limit: descriptors must be left for
+ *   the history, the keys and clients of the local socket.
  *
  * No step takes longer the more connections there are. */
 #include <stdlib.h>
@@ -30,8 +30,8 @@
 #define OWNER_SLACK_NS (2 * NS_PER_S)
 #define SHAKING_MAX 512 /* handshakes */
 
-/* libzmq may have closed the descriptor already, and it may be something else by now: so it is looked at through another
- * one, which nobody closes meanwhile, as long as there are any. */
+/* libzmq may have closed the descriptor already, and it may be another file by now: so it is checked through a
+ * duplicate, which nobody closes meanwhile, as long as descriptors are left. */
 int
 link_connection_hold (const struct link_connection *connection)
 {
@@ -58,7 +58,7 @@ connection_of (struct link_connections *connections, int fd)
   return fd >= 0 && (size_t) fd < connections->capacity ? connections->at[fd].connection : NULL;
 }
 
-/* ---- those without an owner ---- */
+/* ---- connections without an owner ---- */
 
 static void
 unowned_add (struct link_connections *connections, struct link_connection *connection, int64_t now_ns)
@@ -121,7 +121,7 @@ silent_longest (const struct link_user_share *share)
   struct link_connection *found = share->connections[0];
 
   for (size_t i = 1; i < share->count; i++)
-    if (share->connections[i]->heard_ns < found->heard_ns)
+    if (share->connections[i]->used_ns < found->used_ns)
       found = share->connections[i];
   return found;
 }
@@ -138,7 +138,7 @@ end (struct link_connections *connections, struct link_connection *connection)
   connections->ending += !connection->ending;
   connection->ending = true;
   if (fd >= 0)
-    shutdown (fd, SHUT_RDWR); /* the monitor tells when it has ended */
+    shutdown (fd, SHUT_RDWR); /* the monitor reports its end */
   link_connection_release (connection, fd);
 }
 
@@ -170,7 +170,7 @@ link_connections_tidy (struct link_server *link, int64_t now_ns)
   return INT64_MAX;
 }
 
-/* ---- what libzmq tells ---- */
+/* ---- events of libzmq ---- */
 
 void
 link_connections_init (struct link_connections *connections, size_t max, int64_t handshake_ns)
@@ -181,8 +181,8 @@ link_connections_init (struct link_connections *connections, size_t max, int64_t
   link_sources_init (&connections->sources);
 }
 
-/* The oldest without an owner of an address, so far in its handshake, that began before the admission of that number; or
- * NULL. */
+/* The oldest connection of an address without an owner, at that stage of its handshake, that was opened before that
+ * admission; or NULL. */
 static struct link_connection *
 oldest_of (struct link_connections *connections, enum link_channel channel, const struct link_address *address,
            enum link_stage stage, uint64_t serial)
@@ -192,9 +192,8 @@ oldest_of (struct link_connections *connections, enum link_channel channel, cons
   return oldest && oldest->first_serial <= serial ? oldest : NULL;
 }
 
-/* A connection has ended. */
 static void
-forget (struct link_connections *connections, struct link_connection *connection)
+remove_ended (struct link_connections *connections, struct link_connection *connection)
 {
   static const enum link_stage taken_for[] = { STAGE_REFUSED, STAGE_SHAKING, STAGE_PAUSED };
   struct link_user *user = connection->certain ? NULL : connection->user;
@@ -218,14 +217,14 @@ link_connections_free (struct link_connections *connections)
 {
   for (size_t fd = 0; fd < connections->capacity; fd++)
     if (connections->at[fd].connection)
-      forget (connections, connections->at[fd].connection);
+      remove_ended (connections, connections->at[fd].connection);
   free (connections->at);
 }
 
-/* A connection of a descriptor began (1) or ended (-1). True when more began than ended: libzmq's threads may tell the end
- * first. */
+/* A connection with that descriptor was opened (1) or closed (-1). True when more were opened than closed: libzmq's
+ * threads may report the close first. */
 static bool
-told (struct link_connections *connections, enum link_channel channel, int fd, int change)
+count_open (struct link_connections *connections, enum link_channel channel, int fd, int change)
 {
   if (fd < 0)
     return false;
@@ -247,14 +246,14 @@ link_connection_began (struct link_server *link, enum link_channel channel, int 
   struct link_connection *connection;
   int64_t now_ns = clock_monotonic ();
 
-  if (!told (connections, channel, fd, 1))
-    return; /* its end was told before */
+  if (!count_open (connections, channel, fd, 1))
+    return; /* its close was reported before */
   connection = connection_of (connections, fd);
   if (connection)
-    forget (connections, connection); /* it ended on the other port, whose monitor was not read yet */
+    remove_ended (connections, connection); /* it was on the other port, whose monitor is read later */
   connection = connections->at[fd].connection = memory_new (1, sizeof *connection);
   *connection = (struct link_connection){
-    .fd = fd, .channel = channel, .heard_ns = now_ns, .first_serial = connections->serial + 1
+    .fd = fd, .channel = channel, .used_ns = now_ns, .first_serial = connections->serial + 1
   };
   link_address_of_fd (fd, &connection->address);
   connections->count++;
@@ -268,15 +267,15 @@ link_connection_ended (struct link_server *link, enum link_channel channel, int 
   struct link_connections *connections = &link->connections;
   struct link_connection *connection = connection_of (connections, fd);
 
-  told (connections, channel, fd, -1);
+  count_open (connections, channel, fd, -1);
   if (connection && connection->channel == channel)
-    forget (connections, connection);
+    remove_ended (connections, connection);
   return fd < 0 || connections->at[fd].open[channel] >= 0;
 }
 
-/* The one that ZAP is asked about. */
+/* The connection of a ZAP request. */
 static struct link_connection *
-asks (struct link_connections *connections, enum link_channel channel, const char *text)
+requesting (struct link_connections *connections, enum link_channel channel, const char *text)
 {
   struct link_connection *connection = NULL;
   struct link_address address;
@@ -290,7 +289,7 @@ asks (struct link_connections *connections, enum link_channel channel, const cha
 void
 link_connection_refused (struct link_server *link, enum link_channel channel, const char *address)
 {
-  struct link_connection *connection = asks (&link->connections, channel, address);
+  struct link_connection *connection = requesting (&link->connections, channel, address);
 
   if (connection)
     link_turn_refuse (&link->connections, connection); /* its peer ends it */
@@ -301,13 +300,13 @@ link_connection_admit (struct link_server *link, enum link_channel channel, cons
 {
   struct link_connections *connections = &link->connections;
   struct link_user_share *share = &user->shares[channel];
-  struct link_connection *connection = asks (connections, channel, address);
+  struct link_connection *connection = requesting (connections, channel, address);
   int64_t now_ns = clock_monotonic ();
 
   if (share->count == LINK_KEY_CONNECTIONS) {
     struct link_connection *silent = silent_longest (share);
 
-    if (now_ns - silent->heard_ns < SILENT_NS) {
+    if (now_ns - silent->used_ns < SILENT_NS) {
       if (connection)
         link_turn_refuse (&link->connections, connection);
       return 0;
@@ -316,15 +315,15 @@ link_connection_admit (struct link_server *link, enum link_channel channel, cons
   }
   connections->serial++;
   if (connection) {
-    connection->heard_ns = now_ns;
+    connection->used_ns = now_ns;
     give (connections, connection, user, connections->serial);
   }
   return connections->serial;
 }
 
-/* The connection is that of a message: it and the one that was taken for it change their owners. */
+/* The message came by this connection, not by the one that its admission was assigned to: the two swap owners. */
 static void
-mend (struct link_server *link, struct link_connection *connection, struct link_user *user, uint64_t serial)
+swap_owners (struct link_server *link, struct link_connection *connection, struct link_user *user, uint64_t serial)
 {
   struct link_connections *connections = &link->connections;
   struct link_connection *mistaken = with_serial (&user->shares[connection->channel], serial);
@@ -343,24 +342,24 @@ mend (struct link_server *link, struct link_connection *connection, struct link_
     give (connections, connection, user, serial);
     return;
   }
-  end (connections, connection); /* what was taken for it ended, and others of this key came */
+  end (connections, connection); /* the other one ended, and the key has its share of connections by now */
   link_count (&link->tally.connections_ended);
 }
 
 void
-link_connection_heard (struct link_server *link, enum link_channel channel, int fd, struct link_user *user,
-                       uint64_t serial, int64_t now_ns)
+link_connection_used (struct link_server *link, enum link_channel channel, int fd, struct link_user *user,
+                      uint64_t serial, int64_t now_ns)
 {
   struct link_connection *connection = connection_of (&link->connections, fd);
 
-  /* A message may be of a connection that had the descriptor before. */
+  /* The message may be of an earlier connection with that descriptor. */
   if (!connection || connection->channel != channel || connection->ending || serial < connection->first_serial)
     return;
   if (connection->serial != serial) {
     if (connection->certain)
       return;
-    mend (link, connection, user, serial);
+    swap_owners (link, connection, user, serial);
   }
   connection->certain = true;
-  connection->heard_ns = now_ns;
+  connection->used_ns = now_ns;
 }

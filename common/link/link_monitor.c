@@ -1,7 +1,7 @@
-/* What libzmq tells of a socket's connections.
+/* libzmq's events about a socket's connections.
  *
- * An event has two parts: [event (16 bits) value (32 bits)] and the endpoint. It does not say which connection it is of,
- * but for ACCEPTED and DISCONNECTED, whose value is the descriptor. */
+ * An event has two parts: [event (16 bits) value (32 bits)] and the endpoint. It does not say which connection it is
+ * of, except ACCEPTED and DISCONNECTED, whose value is the descriptor. */
 #include <string.h>
 
 #include "common/link/link_private.h"
@@ -12,7 +12,7 @@ link_monitor_open (void *context, void *socket, const char *address, int events,
   void *monitor = link_socket_open (context, ZMQ_PAIR, error);
   if (!monitor)
     return NULL;
-  link_set (monitor, ZMQ_RCVHWM, 0); /* when it is full an I/O thread would block on it */
+  link_set (monitor, ZMQ_RCVHWM, 0); /* unbounded: an I/O thread would block on a full queue */
   if (zmq_socket_monitor (socket, address, events) < 0 || zmq_connect (monitor, address) < 0) {
     error_set (error, "cannot watch a socket: %s", zmq_strerror (zmq_errno ()));
     zmq_close (monitor);
@@ -26,7 +26,7 @@ link_monitor_close (void *monitor, void *socket)
 {
   if (!monitor)
     return;
-  zmq_socket_monitor (socket, NULL, 0); /* first: it sends a last event, to a reader that must still be there */
+  zmq_socket_monitor (socket, NULL, 0); /* first, since it sends a last event, whose reader must still exist */
   zmq_close (monitor);
 }
 
@@ -51,7 +51,7 @@ link_monitor_read (void *monitor, unsigned *event, uint32_t *value)
   return true;
 }
 
-/* libzmq has two threads: what becomes of a connection may be told before that it was accepted. */
+/* libzmq has two threads: a connection's outcome may be reported before its acceptance. */
 static void
 accepted (struct link_watcher *watcher, struct link_tally *tally)
 {
@@ -65,8 +65,9 @@ accepted (struct link_watcher *watcher, struct link_tally *tally)
   link_count (&tally->handshake_failed);
 }
 
-/* One handshake has failed. When nothing is pending, it was counted before (see `closed`), and then the next connection
- * makes up for it when it is accepted and when its handshake ends; or it is of a connection that is accepted later. */
+/* A handshake has failed. When none is pending, it was counted before (see `closed`), and the next connection
+ * balances it by being accepted and by ending its handshake; or it belongs to a connection whose acceptance is
+ * reported later. */
 static void
 failed (struct link_watcher *watcher, struct link_tally *tally)
 {
@@ -78,7 +79,7 @@ failed (struct link_watcher *watcher, struct link_tally *tally)
   link_count (&tally->handshake_failed);
 }
 
-/* The end of a handshake that is not a failure to count. When nothing is pending, `closed` took it for one. */
+/* A handshake ended without a failure to count. When none is pending, `closed` took it for one. */
 static void
 settled (struct link_watcher *watcher, struct link_tally *tally)
 {
@@ -88,10 +89,10 @@ settled (struct link_watcher *watcher, struct link_tally *tally)
     atomic_fetch_sub_explicit (&tally->handshake_failed, 1, memory_order_relaxed);
 }
 
-/* A connection ended. Some handshakes fail without an event of their own (a peer that speaks an old ZMTP, as random
- * bytes seem to). So while a handshake is pending and no failure was told just now, this is taken for its end. If it
- * was another connection's, then the pending one's own end sets the count right: in the end no failure is counted
- * twice and none is left out. */
+/* A connection closed. Some handshakes fail without an event of their own (of a peer with an old ZMTP, as random
+ * bytes seem). So while a handshake is pending and no failure was just reported, this close counts as its failure.
+ * If it was another connection's, the end of the pending one corrects the count: in the end each failure is counted
+ * once. */
 static void
 closed (struct link_watcher *watcher, struct link_tally *tally, bool was_accepted)
 {

@@ -14,7 +14,7 @@
 #include "synop/link.h"
 
 #define LINK_ROUTING_MAX sizeof ((struct link_message *) NULL)->routing
-#define LINK_SIZE_SLACK 64 /* MAXMSGSIZE counts what CURVE adds, 33 bytes */
+#define LINK_SIZE_SLACK 64 /* MAXMSGSIZE includes what CURVE adds, 33 bytes */
 #define LINK_HANDSHAKE_MS 10000
 #define LINK_DOMAIN_DATA "synop-data" /* of ZAP: which port is meant */
 #define LINK_DOMAIN_CONTROL "synop-control"
@@ -32,21 +32,21 @@ bool link_endpoint_is_ipv6 (const struct link_endpoint *endpoint);
 int link_context_check (void *context, struct error *error); /* and that libzmq has CURVE */
 void *link_socket_open (void *context, int type, struct error *error);
 void link_socket_close (void *socket);                      /* NULL is fine */
-void link_set (void *socket, int option, int value);        /* of our own making: cannot fail */
+void link_set (void *socket, int option, int value);        /* for options that cannot fail */
 void link_set_size_max (void *socket, size_t message_size); /* ZMQ_MAXMSGSIZE */
 void link_set_key (void *socket, int option, const uint8_t key[KEY_SIZE]);
 
-/* ---- link_monitor.c: what libzmq tells of a socket's connections ---- */
+/* ---- link_monitor.c: libzmq's events about a socket's connections ---- */
 
-/* A socket on which the events (of zmq_socket_monitor) of `socket` arrive. Before `socket` binds or connects. */
+/* A socket that receives the events (zmq_socket_monitor) of `socket`. Call it before `socket` binds or connects. */
 void *link_monitor_open (void *context, void *socket, const char *address, int events, struct error *error);
 void link_monitor_close (void *monitor, void *socket);
-bool link_monitor_read (void *monitor, unsigned *event, uint32_t *value); /* false: nothing more for now */
-#define LINK_CROWDED_STATUS 400 /* of ZAP: a key that is listed, and has enough connections */
+bool link_monitor_read (void *monitor, unsigned *event, uint32_t *value); /* false: no more for now */
+#define LINK_OVER_LIMIT_STATUS 400 /* ZAP's answer to a listed key at its limit of connections */
 #define LINK_HANDSHAKE_FAILED                                                                                          \
   (ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
 
-/* Counted by the receiving thread, but for key_revoked by the taking one too; read by any. */
+/* Counted by the receiving thread, key_revoked by the main thread too; any thread may read them. */
 struct link_tally {
   _Atomic uint64_t accepted, connections, handshake_failed, key_refused, key_revoked, dropped_full, dropped_user,
       malformed, zap_malformed, connections_ended;
@@ -57,10 +57,10 @@ struct link_server;
 struct link_watcher { /* over the connections of one listening socket */
   void *monitor;
   enum link_channel channel;
-  uint64_t pending; /* accepted, and the end of the handshake not known yet */
-  uint64_t owed;    /* failures told whose DISCONNECTED has not come yet */
+  uint64_t pending; /* accepted, outcome of the handshake not known yet */
+  uint64_t owed;    /* failures reported before their DISCONNECTED */
   uint64_t
-      early; /* failures told while none was pending: of a connection whose ACCEPTED comes later, or counted already */
+      early; /* failures reported while none was pending: ACCEPTED comes later, or it was counted already */
 };
 #define LINK_WATCHER_EVENTS                                                                                            \
   (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | LINK_HANDSHAKE_FAILED)
@@ -75,7 +75,7 @@ struct link_user_share { /* of the connections to a port */
   struct link_connection *connections[LINK_KEY_CONNECTIONS];
 };
 
-struct link_user { /* lives as long as the link; there are as many as keys were ever admitted */
+struct link_user { /* lives as long as the link: one for each key that was ever admitted */
   struct link_user *next;
   char id[KEY_TEXT_SIZE];
   uint8_t key[KEY_SIZE];
@@ -89,25 +89,25 @@ struct link_user { /* lives as long as the link; there are as many as keys were 
 struct link_users { /* of the receiving thread */
   struct link_user *buckets[LINK_USER_BUCKETS];
 };
-/* By the key's text, of KEY_TEXT_SIZE - 1 characters, behind which there may be more. NULL: it is no key. */
+/* `id` begins with the key's text, of KEY_TEXT_SIZE - 1 characters. NULL: it is no key. */
 struct link_user *link_users_find (struct link_users *users, const char *id);
 void link_users_free (struct link_users *users);
 void link_user_look_up (struct link_user *user, const struct key_set *allowed);
 
-/* ---- link_source.c: addresses, and the connections of each that have no owner; of the receiving thread ---- */
+/* ---- link_source.c: addresses, and their connections without an owner; of the receiving thread ---- */
 
 struct link_address {
   uint8_t ip[16]; /* IPv4 as ::ffff:... */
   uint16_t port;
 };
 bool link_address_of_fd (int fd, struct link_address *address); /* of its peer */
-/* As getnameinfo writes it, without a port; what stands behind a '%' is of this host. */
+/* As getnameinfo writes it, without a port; a suffix behind '%' is ignored. */
 bool link_address_of_text (const char *text, struct link_address *address);
 
 TAILQ_HEAD (link_list, link_connection);
 
-/* Of a connection without an owner: its handshake goes on; it shall not for now (link_turn.c); ZAP refused it, and its
- * peer is about to end it. */
+/* The handshake of a connection without an owner: it goes on; it is paused (link_turn.c); ZAP refused it, and its
+ * peer is about to close it. */
 enum link_stage { STAGE_SHAKING, STAGE_PAUSED, STAGE_REFUSED, STAGES };
 
 struct link_source { /* as long as there is a connection */
@@ -121,7 +121,7 @@ struct link_source { /* as long as there is a connection */
 #define LINK_SOURCE_BUCKETS 1024
 struct link_sources {
   struct link_source *buckets[LINK_SOURCE_BUCKETS];
-  TAILQ_HEAD (, link_source) ring; /* those of which connections are paused */
+  TAILQ_HEAD (, link_source) ring; /* sources with paused connections */
   uint8_t hash_key[16];
 };
 void link_sources_init (struct link_sources *sources);
@@ -140,27 +140,27 @@ struct link_connection {
   enum link_channel channel;
   struct link_address address;
   struct link_user *user;     /* NULL: not known */
-  uint64_t serial;            /* of the admission that made it his */
-  uint64_t first_serial;      /* lower ones were given before it began */
-  bool certain;               /* a message said so */
-  bool ending;                /* by us: libzmq is about to close it */
-  int64_t heard_ns;           /* its last message, or its admission */
-  struct link_source *source; /* it has no owner, and is not ending, */
-  int64_t unowned_ns;         /* since then; */
-  enum link_stage stage;      /* and this is how far it is */
-  int64_t turn_ns;            /* STAGE_SHAKING: since then */
+  uint64_t serial;            /* of its admission */
+  uint64_t first_serial;      /* lower ones were given before it was opened */
+  bool certain;               /* a message confirmed the owner */
+  bool ending;                /* we shut it down, libzmq is about to close it */
+  int64_t used_ns;            /* time of its last message, or of its admission */
+  struct link_source *source; /* this and what follows: while it has no owner and is not ending */
+  int64_t unowned_ns;         /* since when */
+  enum link_stage stage;      /* of its handshake */
+  int64_t turn_ns;            /* STAGE_SHAKING: since when */
   TAILQ_ENTRY (link_connection) by_time, by_turn, of_source;
 };
 
 struct link_descriptor {
   struct link_connection *connection; /* NULL: none */
-  int open[LINK_CHANNELS];            /* how many connections began and have not ended, as far as was told */
+  int open[LINK_CHANNELS];            /* opened less closed, as reported */
 };
 
 struct link_connections {
   struct link_descriptor *at;
   size_t capacity, count, ending;
-  size_t max; /* of all of them; 0: no bound */
+  size_t max; /* connections in all; 0: no limit */
   int64_t handshake_ns;
   uint64_t serial;          /* of the last admission */
   struct link_list unowned; /* those without an owner, in the order of unowned_ns */
@@ -169,23 +169,23 @@ struct link_connections {
   struct link_sources sources;
 };
 
-/* A descriptor by which the connection may be acted on, to be released; -1: libzmq has closed it. */
+/* A duplicate of its descriptor, to be released; -1: libzmq has closed the connection. */
 int link_connection_hold (const struct link_connection *connection);
 void link_connection_release (const struct link_connection *connection, int fd);
 void link_connections_init (struct link_connections *connections, size_t max, int64_t handshake_ns);
 void link_connections_free (struct link_connections *connections);
-/* The monitor's events. */
+/* Called for the monitor's events. */
 void link_connection_began (struct link_server *link, enum link_channel channel, int fd);
-/* False: its beginning was not told yet. */
+/* False: its opening was not reported yet. */
 bool link_connection_ended (struct link_server *link, enum link_channel channel, int fd);
-/* ZAP's: the serial number of the admission, or 0 when the key has enough connections. */
+/* Called by ZAP. The serial number of the admission; 0: the key is at its limit of connections. */
 uint64_t link_connection_admit (struct link_server *link, enum link_channel channel, const char *address,
                                 struct link_user *user);
 void link_connection_refused (struct link_server *link, enum link_channel channel, const char *address);
 /* A message of that admission came by that descriptor. */
-void link_connection_heard (struct link_server *link, enum link_channel channel, int fd, struct link_user *user,
-                            uint64_t serial, int64_t now_ns);
-/* Ends what has no owner for too long; returns when to look again. */
+void link_connection_used (struct link_server *link, enum link_channel channel, int fd, struct link_user *user,
+                           uint64_t serial, int64_t now_ns);
+/* Ends connections that have no owner for too long; returns when to call it again. */
 int64_t link_connections_tidy (struct link_server *link, int64_t now_ns);
 
 /* ---- link_turn.c: how many handshakes go on at a time; of the receiving thread ---- */
@@ -193,7 +193,7 @@ int64_t link_connections_tidy (struct link_server *link, int64_t now_ns);
 void link_turn_add (struct link_connections *connections, struct link_connection *connection);
 void link_turn_remove (struct link_connections *connections, struct link_connection *connection);
 void link_turn_refuse (struct link_connections *connections, struct link_connection *connection);
-/* Others have their turn; returns when to look again. */
+/* Pauses handshakes that take long while others wait; returns when to call it again. */
 int64_t link_turns_tidy (struct link_connections *connections, int64_t now_ns);
 
 /* ---- link_queue.c: what goes from thread to thread ---- */
@@ -205,7 +205,7 @@ struct link_entry { /* a message on its way to the main thread */
   uint64_t generation;
   int64_t received_ns;
   enum link_channel channel;
-  bool quiet; /* answered already: nobody needs to be woken for it */
+  bool quiet; /* answered already: it wakes nobody */
   size_t routing_length;
   uint8_t routing[LINK_ROUTING_MAX];
   zmq_msg_t message;
@@ -218,15 +218,15 @@ struct link_queue {
   struct link_entry *first, **end;
   size_t bytes, messages;
   size_t bytes_max, messages_max, user_bytes_max, user_messages_max;
-  int fd;    /* an eventfd, not 0 when there are messages that are not quiet */
-  bool loud; /* there is one of those */
-  bool told;
+  int fd;    /* an eventfd, raised when a message needs an answer */
+  bool loud; /* a message that is not quiet waits */
+  bool raised;
 };
 enum link_pushed { LINK_PUSHED, LINK_FULL, LINK_USER_FULL };
 int link_queue_init (struct link_queue *queue, size_t bytes, size_t messages, size_t message_max, struct error *error);
 void link_queue_free (struct link_queue *queue);
 enum link_pushed link_queue_push (struct link_queue *queue, struct link_entry *entry); /* PUSHED: it owns it */
-void link_queue_tell (struct link_queue *queue); /* wakes the other side, once for all that was pushed */
+void link_queue_wake (struct link_queue *queue); /* wakes the other thread, once for all messages that were pushed */
 struct link_entry *link_queue_take (struct link_queue *queue, size_t max); /* a list */
 
 struct link_answer {
@@ -244,7 +244,7 @@ struct link_outbox {
 };
 void link_outbox_init (struct link_outbox *outbox);
 void link_outbox_free (struct link_outbox *outbox);
-/* -1: full. 1: it was empty, so somebody must be woken. */
+/* -1: full. 1: it was empty, and its reader must be woken. */
 int link_outbox_push (struct link_outbox *outbox, const uint8_t *routing, size_t routing_length, const void *bytes,
                       size_t length);
 struct link_answer *link_outbox_take (struct link_outbox *outbox); /* all */
@@ -255,7 +255,7 @@ void link_eventfd_lower (int fd);
 
 /* ---- the aggregator's end ---- */
 
-/* Whose connections were refused since that was asked for. */
+/* A node or key whose connections were refused, since the main thread last took it. */
 struct link_refusal {
   char who[65]; /* a node, or the text of a key */
   char address[LINK_ADDRESS_MAX];
@@ -270,7 +270,7 @@ struct link_refusals {
 struct link_server {
   void *context, *data, *control, *zap;
   struct link_watcher data_watcher, control_watcher;
-  int wake; /* an eventfd: there are answers, or `stop` */
+  int wake; /* an eventfd, raised for answers or `stop` */
   _Atomic bool stop;
   pthread_t thread;
   bool running;
@@ -287,7 +287,7 @@ struct link_server {
   struct link_connections connections;
   struct link_entry *spare; /* of the receiving thread */
   pthread_mutex_t refused_lock;
-  struct link_refusals unlisted, crowded;
+  struct link_refusals unlisted, over_limit;
 };
 
 void *link_receive (void *link);                 /* link_receive.c: the receiving thread */

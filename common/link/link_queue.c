@@ -1,5 +1,5 @@
 /* What goes from thread to thread: received messages one way, answers the other. Both are lists under a lock with an
- * eventfd beside it, and both are bounded, since libzmq is told to hold nothing back (see link_server.c). */
+ * eventfd, and both are bounded, since libzmq has no bound (see link_server.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "synop/file.h"
 #include "synop/memory.h"
 
-#define SHARE 4 /* one user may hold this part of the queue: a flood of one agent costs the others nothing */
+#define SHARE                                                                                                          \
+  4 /* one user may fill this part of the queue: a flood of one agent does not displace the others' messages */
 #define OUTBOX_MESSAGES 16384
 #define OUTBOX_BYTES (8 * 1024 * 1024)
 
@@ -44,7 +45,7 @@ void
 link_eventfd_raise (int fd)
 {
   uint64_t one = 1;
-  ssize_t written = write (fd, &one, sizeof one); /* can only fail when it is raised to the brim */
+  ssize_t written = write (fd, &one, sizeof one); /* fails only at the counter's maximum */
   (void) written;
 }
 
@@ -52,7 +53,7 @@ void
 link_eventfd_lower (int fd)
 {
   uint64_t sum;
-  ssize_t got = read (fd, &sum, sizeof sum); /* fails when it was not raised */
+  ssize_t got = read (fd, &sum, sizeof sum); /* fails when the counter is 0 */
   (void) got;
 }
 
@@ -121,12 +122,12 @@ link_queue_push (struct link_queue *queue, struct link_entry *entry)
 }
 
 void
-link_queue_tell (struct link_queue *queue)
+link_queue_wake (struct link_queue *queue)
 {
   pthread_mutex_lock (&queue->lock);
-  bool tell = queue->loud && !queue->told;
-  if (tell) {
-    queue->told = true;
+  bool raise = queue->loud && !queue->raised;
+  if (raise) {
+    queue->raised = true;
     link_eventfd_raise (queue->fd);
   }
   pthread_mutex_unlock (&queue->lock);
@@ -151,9 +152,9 @@ link_queue_take (struct link_queue *queue, size_t max)
   *end = NULL;
   if (!queue->first) {
     queue->end = &queue->first;
-    if (queue->told)
+    if (queue->raised)
       link_eventfd_lower (queue->fd);
-    queue->told = queue->loud = false;
+    queue->raised = queue->loud = false;
   }
   pthread_mutex_unlock (&queue->lock);
   return list;

@@ -1,8 +1,8 @@
 /* The receiving thread: the only one that touches the aggregator's sockets once they are bound. It moves messages into
  * the bounded queue, answers ZAP, sends answers, and counts.
  *
- * Waking for each frame costs twice the CPU of draining in batches. So when the data socket has been drained it rests
- * for 5 ms: its frames gather in libzmq meanwhile. Control messages and handshakes never wait. */
+ * Waking for each frame costs twice the CPU of draining in batches. So the drained data socket is left alone for 5
+ * ms, while its frames gather in libzmq. Control messages and handshakes never wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ receive_part (void *socket, zmq_msg_t *part)
   return zmq_msg_recv (part, socket, ZMQ_DONTWAIT) < 0 ? -1 : zmq_msg_more (part);
 }
 
-/* A whole message: on the control channel its first part is the routing id. -1: none. 0: good. 1: not of the right
- * number of parts, and thrown away. */
+/* A whole message; on the control channel its first part is the routing id. -1: none. 0: good. 1: wrong number of
+ * parts, discarded. */
 static int
 receive_message (struct link_server *link, struct link_entry *entry)
 {
@@ -49,21 +49,21 @@ receive_message (struct link_server *link, struct link_entry *entry)
   return good ? 0 : 1;
 }
 
-/* Fills in whose it is. False: it is counted and shall be dropped. */
+/* Sets the sender. False: the message is counted and dropped. */
 static bool
 admit (struct link_server *link, struct link_entry *entry)
 {
   size_t size = zmq_msg_size (&entry->message);
   size_t most = entry->channel == LINK_DATA ? link->data_bytes_max : CONTROL_BYTES_MAX;
-  /* On ROUTER it is the payload that has the User-Id, not the routing id's part. */
+  /* On ROUTER the payload has the User-Id, not the routing id. */
   const char *id = zmq_msg_gets (&entry->message, "User-Id");
   struct link_user *user = id ? link_users_find (&link->users, id) : NULL;
   if (!user || size == 0 || size > most) {
     link_count (&link->tally.malformed);
     return false;
   }
-  link_connection_heard (link, entry->channel, zmq_msg_get (&entry->message, ZMQ_SRCFD), user,
-                         strtoull (id + KEY_TEXT_SIZE - 1, NULL, 10), entry->received_ns);
+  link_connection_used (link, entry->channel, zmq_msg_get (&entry->message, ZMQ_SRCFD), user,
+                        strtoull (id + KEY_TEXT_SIZE - 1, NULL, 10), entry->received_ns);
   link_user_look_up (user, link->allowed);
   if (!user->node) {
     link_count (&link->tally.key_revoked);
@@ -128,7 +128,7 @@ drain (struct link_server *link, enum link_channel channel)
   return false;
 }
 
-/* An agent that is gone, or does not read, loses its answer; ROUTER never blocks. */
+/* An agent that is gone, or does not read, loses its answer: ROUTER never blocks. */
 static void
 send_answers (struct link_server *link)
 {
@@ -143,7 +143,7 @@ send_answers (struct link_server *link)
   }
 }
 
-/* For zmq_poll; INT64_MAX: for ever. */
+/* For zmq_poll; INT64_MAX: no limit. */
 static long
 wait_ms (int64_t now_ns, int64_t until_ns)
 {
@@ -161,7 +161,7 @@ link_receive (void *context)
     [CONTROL] = { .socket = link->control, .events = ZMQ_POLLIN },
     [DATA_MONITOR] = { .socket = link->data_watcher.monitor, .events = ZMQ_POLLIN },
     [CONTROL_MONITOR] = { .socket = link->control_watcher.monitor, .events = ZMQ_POLLIN },
-    [DATA] = { .socket = link->data, .events = ZMQ_POLLIN }, /* the last, so that it can be left out */
+    [DATA] = { .socket = link->data, .events = ZMQ_POLLIN }, /* the last: zmq_poll can leave it out */
   };
   int64_t rest_until = 0;
   while (!atomic_load (&link->stop)) {
@@ -181,7 +181,7 @@ link_receive (void *context)
       drain (link, LINK_CONTROL);
     if (items[DATA].revents && drain (link, LINK_DATA))
       rest_until = clock_monotonic () + REST_NS;
-    link_queue_tell (&link->queue);
+    link_queue_wake (&link->queue);
   }
   return NULL;
 }

@@ -1,13 +1,13 @@
 /* The aggregator's end: sockets, their options, and the calls of the main thread. The thread itself is link_receive.c.
  *
- * The options are what libzmq 4.3.4 needs so that nobody can harm it:
- * - RCVHWM 0 and no heartbeats: with both set the process aborts when a peer dies while the mark is reached. The queue
- *   of our own is the bound. TCP keepalive finds the agents that vanished instead.
+ * The options keep peers from harming libzmq 4.3.4:
+ * - RCVHWM 0 and no heartbeats: with both set the process aborts when a peer dies while the mark is reached. Our own
+ *   queue is the bound, and TCP keepalive detects agents that vanished.
  * - The ZAP handler is bound first, the domain is not empty and enforced: otherwise ZAP fails open.
- * - MAXMSGSIZE: without it a peer that has not even shaken hands can make the process grow.
- * - BACKLOG: thousands of agents come back in the same second. HANDSHAKE_IVL: a connection that says nothing is closed.
- * - Routing ids are libzmq's own, and ROUTER_HANDOVER stays off: nobody takes over another's answers by claiming its id.
- */
+ * - MAXMSGSIZE: without it a peer makes the process grow before any handshake.
+ * - BACKLOG: thousands of agents reconnect in the same second. HANDSHAKE_IVL: a silent connection is closed.
+ * - Routing ids are libzmq's own, and ROUTER_HANDOVER stays off: nobody takes over another's answers by claiming its
+ *   id. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 #include "synop/file.h"
 #include "synop/memory.h"
 
-#define ZERO_COPY_RECV 10     /* ZMQ_ZERO_COPY_RECV stands among the drafts of zmq.h */
-#define ZAP_ENFORCE_DOMAIN 93 /* and so does ZMQ_ZAP_ENFORCE_DOMAIN */
+#define ZERO_COPY_RECV 10     /* ZMQ_ZERO_COPY_RECV, a draft option of zmq.h */
+#define ZAP_ENFORCE_DOMAIN 93 /* ZMQ_ZAP_ENFORCE_DOMAIN, likewise */
 #define IO_THREADS 2
 #define BACKLOG 16384
-#define ANSWERS_MAX 256 /* for one agent, while it does not read */
+#define ANSWERS_MAX 256 /* queued for one agent that does not read */
 #define PORT_FIRST 10000
 #define PORT_SPAN 20000 /* below the ephemeral range, whose ports can connect to themselves */
 #define PORT_TRIES 300
@@ -123,7 +123,7 @@ open_sockets (struct link_server *link, const struct link_server_options *option
   if (link_context_check (link->context, error) < 0)
     return -1;
   zmq_ctx_set (link->context, ZMQ_IO_THREADS, IO_THREADS);
-  zmq_ctx_set (link->context, ZERO_COPY_RECV, 0); /* else a message of 1 KB that waits holds 8.5 KB */
+  zmq_ctx_set (link->context, ZERO_COPY_RECV, 0); /* else a queued message of 1 KB holds 8.5 KB */
 
   link->zap = link_socket_open (link->context, ZMQ_REP, error);
   if (!link->zap)
@@ -147,7 +147,7 @@ open_sockets (struct link_server *link, const struct link_server_options *option
   return number == 0 ? 0 : -1;
 }
 
-/* The thread takes no signals: they are the main thread's. */
+/* The thread blocks all signals: they are the main thread's. */
 static int
 start_thread (struct link_server *link, struct error *error)
 {
@@ -225,7 +225,7 @@ link_server_fd (const struct link_server *link)
   return link->queue.fd;
 }
 
-/* The node as it is listed now: the keys may have changed while the message waited. */
+/* The node that the key is listed for now: the keys may have changed since the message came. */
 static const char *
 node_now (const struct link_server *link, const struct link_entry *entry)
 {
@@ -304,9 +304,8 @@ link_server_counts (const struct link_server *link, struct link_counts *counts)
   };
 }
 
-/* Takes one out. */
 static struct link_refusal
-refusal (struct link_server *link, struct link_refusals *refusals)
+take_refusal (struct link_server *link, struct link_refusals *refusals)
 {
   struct link_refusal one = { .count = 0 };
 
@@ -318,9 +317,9 @@ refusal (struct link_server *link, struct link_refusals *refusals)
 }
 
 uint64_t
-link_server_crowded (struct link_server *link, char node[65])
+link_server_over_limit (struct link_server *link, char node[65])
 {
-  struct link_refusal one = refusal (link, &link->crowded);
+  struct link_refusal one = take_refusal (link, &link->over_limit);
 
   if (one.count)
     memcpy (node, one.who, sizeof one.who);
@@ -330,7 +329,7 @@ link_server_crowded (struct link_server *link, char node[65])
 uint64_t
 link_server_unlisted (struct link_server *link, char key[KEY_TEXT_SIZE], char address[LINK_ADDRESS_MAX])
 {
-  struct link_refusal one = refusal (link, &link->unlisted);
+  struct link_refusal one = take_refusal (link, &link->unlisted);
 
   if (one.count) {
     memcpy (key, one.who, KEY_TEXT_SIZE);

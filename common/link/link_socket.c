@@ -1,8 +1,8 @@
 /* Endpoints and socket options, for both ends of the link.
  *
- * An endpoint is "tcp://HOST:PORT". HOST: a name, an IPv4 address, or an IPv6 address or name in brackets. libzmq takes
- * more (interface names, source addresses, "tcp://::1:5555"); what is not needed is refused here, so that a mistake is
- * told at the start and not by a socket that silently never connects. */
+ * An endpoint is "tcp://HOST:PORT". HOST: a name, an IPv4 address, or an IPv6 address or name in brackets. libzmq
+ * accepts more (interface names, source addresses, "tcp://::1:5555"); forms that are not needed are refused here, so
+ * that a mistake is an error at the start and not a socket that never connects. */
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Addresses, and which connections of each have no owner yet: ZAP knows a connection by its address alone. Whoever
- * connects may choose among many addresses, so the table hashes with a key that nobody knows. */
+/* Addresses, and the connections of each that have no owner yet: ZAP identifies a connection by its address alone.
+ * Peers may choose among many addresses, so the table hashes with a random key. */
 #include <arpa/inet.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ link_sources_init (struct link_sources *sources)
   randombytes_buf (sources->hash_key, sizeof sources->hash_key);
 }
 
-/* Where the source of an address is, or would be: NULL is there then. */
+/* The place of an address' source in the table; NULL is stored there when it has none. */
 static struct link_source **
 place_of (struct link_sources *sources, const struct link_address *address)
 {
@@ -86,7 +86,7 @@ list_of (struct link_connection *connection)
   return &connection->source->lists[connection->channel][connection->stage];
 }
 
-/* Those of which some are paused stand in a ring. */
+/* Sources with paused connections are in the ring. */
 static void
 insert (struct link_sources *sources, struct link_connection *connection)
 {

@@ -1,18 +1,17 @@
-/* How many handshakes go on at a time. Each costs a thread of libzmq a fraction of a millisecond, one after the other, and
- * the frames of others wait as long: so no more than a certain number go on, and the rest are paused. When one is over the
- * next goes on, of each address in turn; and one that takes long is paused while others wait, so that those who say nothing
- * hold up nobody.
+/* Limits how many handshakes go on at a time. Each costs a thread of libzmq a fraction of a millisecond, one after the
+ * other, and frames wait as long: so at most shaking_max go on, and the rest are paused. When one is over the next goes
+ * on, of each address in turn; one that takes long is paused while others wait, so that silent peers hold up nobody.
  *
- * libzmq reads whatever comes. But the descriptor is ours too: bytes below SO_RCVLOWAT wake nobody, and stay in the kernel
- * until that mark is lowered again. So nobody is refused only to come again in vain: 4,000 agents never got in while
- * connections over a bound were ended. */
+ * libzmq reads whatever comes. But the descriptor is in our process: bytes below SO_RCVLOWAT wake no reader, and
+ * stay in the kernel until that mark is lowered. So no connection is refused, only to come again in vain: while
+ * connections over a limit were ended instead, 4,000 agents never all connected. */
 #include <sys/socket.h>
 
 #include "common/link/link_private.h"
 #include "synop/clock.h"
 
 #define TURN_NS (2 * NS_PER_S)
-#define UNREAD 65536 /* bytes that a peer would have to send to be read all the same; a handshake has less than 1,000 */
+#define UNREAD 65536 /* a paused peer is read only from so many bytes on; a handshake has less than 1,000 */
 
 static void
 read_from (const struct link_connection *connection, int bytes)
@@ -39,7 +38,7 @@ stop (struct link_connections *connections, struct link_connection *connection)
   connections->shaking_count--;
 }
 
-/* The next ones, as far as there is room. */
+/* Continues paused handshakes up to the limit. */
 static void
 fill (struct link_connections *connections)
 {
@@ -64,7 +63,7 @@ link_turn_add (struct link_connections *connections, struct link_connection *con
 }
 
 static void
-leave (struct link_connections *connections, struct link_connection *connection)
+end_stage (struct link_connections *connections, struct link_connection *connection)
 {
   if (connection->stage == STAGE_SHAKING)
     stop (connections, connection);
@@ -75,7 +74,7 @@ leave (struct link_connections *connections, struct link_connection *connection)
 void
 link_turn_remove (struct link_connections *connections, struct link_connection *connection)
 {
-  leave (connections, connection);
+  end_stage (connections, connection);
   link_source_remove (&connections->sources, connection);
   fill (connections);
 }
@@ -83,7 +82,7 @@ link_turn_remove (struct link_connections *connections, struct link_connection *
 void
 link_turn_refuse (struct link_connections *connections, struct link_connection *connection)
 {
-  leave (connections, connection);
+  end_stage (connections, connection);
   link_source_move (&connections->sources, connection, STAGE_REFUSED);
   fill (connections);
 }

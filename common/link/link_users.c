@@ -1,6 +1,6 @@
-/* Whom a message comes from. The ZAP handler gave its connection a User-Id, which begins with the public key as Z85 text;
- * the key set says whose key that is now. That is asked for every message, so that a key that was revoked or replaced is out at once; the
- * answer is kept until the key set changes. */
+/* The sender of a message. The ZAP handler gave its connection a User-Id, which begins with the public key as Z85
+ * text; the key set has the node of that key. It is looked up for every message, so that a key that was revoked or
+ * replaced is refused at once; the result is kept until the key set changes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "synop/hash.h"
 #include "synop/memory.h"
 
-/* Only keys that were admitted come here, so nobody can choose them to collide. */
+/* Only admitted keys come here, so nobody can choose them to collide. */
 static size_t
 bucket_of (const char *id)
 {
@@ -29,7 +29,7 @@ link_users_find (struct link_users *users, const char *id)
   struct link_user *user = memory_new (1, sizeof *user);
   memcpy (user->key, key, KEY_SIZE);
   memcpy (user->id, id, KEY_TEXT_SIZE - 1);
-  user->generation = UINT64_MAX; /* not asked yet */
+  user->generation = UINT64_MAX; /* not looked up yet */
   user->next = users->buckets[bucket];
   users->buckets[bucket] = user;
   return user;
@@ -49,7 +49,7 @@ link_users_free (struct link_users *users)
 void
 link_user_look_up (struct link_user *user, const struct key_set *allowed)
 {
-  uint64_t generation = key_set_generation (allowed); /* first: what changes after it is seen the next time */
+  uint64_t generation = key_set_generation (allowed); /* read first: a later change is seen the next time */
   if (generation == user->generation)
     return;
   user->node = key_set_node (allowed, user->key);

@@ -4,9 +4,9 @@
  *   answer:  "1.0", request id, status code, status text, user id, metadata
  *
  * A key that is not listed is answered 300 ("try later") and not 400 ("no"): after a 400 a libzmq agent never tries
- * again, while after a 300 it comes back, and is admitted once its key has been added. A key that is listed, and has as
- * many connections as it may have, is answered 400: of that code the agent is told, so that it can say the reason and
- * try again itself; and those who do not know better do not try again twice a second. */
+ * again, while after a 300 it comes back, and is admitted once its key has been added. A listed key that has as many
+ * connections as it may have is answered 400: libzmq reports that code to the agent, which logs the reason and tries
+ * again itself, while other clients stop trying twice a second. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #include "common/link/link_private.h"
 
 enum { ZAP_VERSION, ZAP_REQUEST_ID, ZAP_DOMAIN, ZAP_ADDRESS, ZAP_IDENTITY, ZAP_MECHANISM, ZAP_KEY, ZAP_PARTS };
-#define ZAP_BATCH 256 /* at most this many at once, so that messages have their turn during a storm of handshakes */
+#define ZAP_BATCH 256 /* at a time, so that messages are received during a storm of handshakes */
 
 struct zap_request {
   zmq_msg_t parts[ZAP_PARTS];
-  size_t count; /* more than ZAP_PARTS: the rest was thrown away */
+  size_t count; /* more than ZAP_PARTS: the rest was discarded */
 };
 
 static bool
@@ -65,9 +65,9 @@ part_text (struct zap_request *request, size_t index, char *text, size_t size)
   text[length] = 0;
 }
 
-/* Kept until the main thread asks for it; of more at a time than there is room for some are left out. */
+/* Kept until the main thread takes it; when the list is full further keys are left out. */
 static void
-note (struct link_server *link, struct link_refusals *refusals, const char *who, const char *address)
+note_refusal (struct link_server *link, struct link_refusals *refusals, const char *who, const char *address)
 {
   size_t i = 0;
 
@@ -87,9 +87,9 @@ note (struct link_server *link, struct link_refusals *refusals, const char *who,
 }
 
 #define USER_ID_SIZE (KEY_TEXT_SIZE + 24)
-enum verdict { ADMITTED, UNLISTED, CROWDED, MALFORMED };
+enum verdict { ADMITTED, UNLISTED, OVER_LIMIT, MALFORMED };
 
-/* For a key that is admitted its user id, "KEY NUMBER": see link_connections.c. */
+/* Sets `id` of an admitted key, "KEY NUMBER": see link_connections.c. */
 static enum verdict
 judge (struct link_server *link, struct zap_request *request, char id[USER_ID_SIZE])
 {
@@ -104,20 +104,20 @@ judge (struct link_server *link, struct zap_request *request, char id[USER_ID_SI
   memcpy (key, zmq_msg_data (&request->parts[ZAP_KEY]), KEY_SIZE);
   key_text (key, text);
   part_text (request, ZAP_ADDRESS, address, sizeof address);
-  /* That the connection began was told before this request was made. */
+  /* The monitor reported the connection before ZAP made this request. */
   link_watcher_read (channel == LINK_DATA ? &link->data_watcher : &link->control_watcher, link);
   const char *node = key_set_node (link->allowed, key);
   if (!node) {
     link_connection_refused (link, channel, address);
     link_count (&link->tally.key_refused);
-    note (link, &link->unlisted, text, address);
+    note_refusal (link, &link->unlisted, text, address);
     return UNLISTED;
   }
   struct link_user *user = link_users_find (&link->users, text);
   uint64_t serial = user ? link_connection_admit (link, channel, address, user) : 0;
   if (serial == 0) {
-    note (link, &link->crowded, node, address);
-    return CROWDED;
+    note_refusal (link, &link->over_limit, node, address);
+    return OVER_LIMIT;
   }
   snprintf (id, USER_ID_SIZE, "%s %" PRIu64, text, serial);
   return ADMITTED;
@@ -130,7 +130,7 @@ answer (struct link_server *link, struct zap_request *request)
     const char *code, *text;
   } answers[] = { [ADMITTED] = { "200", "OK" },
                   [UNLISTED] = { "300", "not listed" },
-                  [CROWDED] = { "400", "too many connections of this key" },
+                  [OVER_LIMIT] = { "400", "too many connections of this key" },
                   [MALFORMED] = { "300", "not of CURVE" } };
   char user[USER_ID_SIZE] = "";
   enum verdict verdict = judge (link, request, user);

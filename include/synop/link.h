@@ -17,7 +17,7 @@
 #define LINK_ENDPOINT_MAX 256
 #define LINK_ANSWER_NOW_MAX 256
 #define LINK_ADDRESS_MAX 64
-#define LINK_KEY_CONNECTIONS 8 /* of one key to one port: an agent needs one, and those of before may not be over yet */
+#define LINK_KEY_CONNECTIONS 8 /* of one key to one port: an agent needs one, and earlier ones may not have ended yet */
 
 /* "tcp://HOST:PORT" to the control endpoint on the next port; also checks the form. For listening HOST may be "*", and
  * PORT may be "*" (two neighbouring ports that are free). Brackets ask for IPv6: "tcp://[::]:5555". */
@@ -42,13 +42,13 @@ void link_agent_destroy (struct link_agent *link);
 int link_agent_publish (struct link_agent *link, const void *bytes, size_t length);
 int link_agent_send (struct link_agent *link, const void *bytes, size_t length);
 
-/* LINK_UP waits for the aggregator's subscription to the data socket too: what is published from then on arrives. */
-enum link_event_type { LINK_UP, LINK_DOWN, LINK_REFUSED, LINK_CROWDED, LINK_MESSAGE };
+/* LINK_UP waits for the aggregator's subscription to the data socket too: frames published from then on arrive. */
+enum link_event_type { LINK_UP, LINK_DOWN, LINK_REFUSED, LINK_OVER_LIMIT, LINK_MESSAGE };
 struct link_event {
-  /* Of the control connection. UP: handshake done. DOWN: it was up. REFUSED: there was a connection, but no handshake:
-   * the node's key is not listed, aggregator.pub is of another aggregator, or there is none at that port. It comes at
-   * every attempt, each few seconds. CROWDED: the key is listed, and has as many connections as a key may have. It is not
-   * tried again before link_agent_reconnect. */
+  /* Of the control connection. UP: its handshake is done. DOWN: it was up. REFUSED: it connected, but the handshake
+   * failed: the node's key is not listed, aggregator.pub is of another aggregator, or another program listens on
+   * that port. REFUSED comes at every attempt, every few seconds. OVER_LIMIT: the key is listed, and has as many
+   * connections as a key may have; the next attempt waits for link_agent_reconnect. */
   enum link_event_type type;
   const void *bytes; /* LINK_MESSAGE; valid until the next call */
   size_t length;
@@ -57,13 +57,13 @@ struct link_event {
  */
 int link_agent_fd (const struct link_agent *link);
 bool link_agent_next (struct link_agent *link, struct link_event *event);
-/* The last attempt to connect ended, or still is, where the host's name has to be turned into an address. */
+/* The last attempt to connect failed, or still is, at looking up the host's name. */
 bool link_agent_nameless (const struct link_agent *link);
-/* Somebody took the connection, and the handshake goes on: UP or REFUSED will tell. An aggregator that does not list the
- * key lets it go on for 10 s. */
+/* A peer accepted the connection, and the handshake goes on: UP or REFUSED follows. An aggregator that does not list
+ * the key lets it go on for 10 s. */
 bool link_agent_greeting (const struct link_agent *link);
-/* Disconnects and connects again: the way out when nothing has been heard for two minutes, or after CROWDED. It is the
- * control socket, and the data socket only when that is what does not come up, since its frames are lost then. Call `next`
+/* Disconnects and connects again: when no message came for two minutes, or after OVER_LIMIT. That is the control
+ * socket; the data socket, whose queued frames are lost, only when it is the one that does not connect. Call `next`
  * until it gives false afterwards. */
 void link_agent_reconnect (struct link_agent *link);
 
@@ -77,22 +77,22 @@ struct link_server_options {
   struct key_set *allowed;            /* must outlive the link; may be loaded anew at any time */
   size_t queue_bytes, queue_messages; /* bounds of the queue; over them messages are counted and dropped */
   size_t data_bytes_max;              /* largest frame; larger ones end their connection in libzmq */
-  /* What shall be answered at once, in the receiving thread, while the time of receipt is still fresh: writes the answer
-   * to a control message into `answer` and returns its length, 0 for none. The message comes through the queue all the
-   * same, but does not make its fd readable by itself: it comes with the next one, or the next call of take. It must not
-   * block. NULL: nothing is. */
+  /* Answers a control message at once, in the receiving thread, while its time of receipt is fresh: writes the
+   * answer into `answer` and returns its length, 0 for none. The message still goes through the queue, but does not
+   * make the fd readable by itself: it comes with the next one, or the next call of take. Must not block. NULL: no
+   * message is answered so. */
   size_t (*answer_now) (void *context, const char *node, const void *bytes, size_t length, int64_t received_ns,
                         uint8_t answer[LINK_ANSWER_NOW_MAX]);
   void *answer_context;
-  int handshake_ms;       /* a connection that has not shaken hands by then is closed; 0: 10 s */
-  size_t connections_max; /* of all keys, both ports, so that descriptors are left for others; 0: no bound */
+  int handshake_ms;       /* a connection whose handshake takes longer is closed; 0: 10 s */
+  size_t connections_max; /* of all keys, both ports, so that descriptors are left for others; 0: no limit */
 };
 
 enum link_channel { LINK_DATA, LINK_CONTROL };
 
 struct link_message {
   enum link_channel channel;
-  char node[65];       /* whom the key belongs to, now; looked up when it was received */
+  char node[65];       /* the node that the key is listed for, when the message was received */
   uint8_t routing[64]; /* LINK_CONTROL: where an answer goes */
   size_t routing_length;
   int64_t received_ns; /* CLOCK_MONOTONIC, as soon as it was read */
@@ -101,11 +101,11 @@ struct link_message {
   void *private_data;
 };
 
-/* What went wrong at the sockets, since the start. All visible in `aggregator status`. An agent has two connections, so
- * one agent that is refused counts two at each attempt. */
+/* Counters of the sockets, since the start, shown by `aggregator status`. An agent has two connections, so a refused
+ * agent counts two at each attempt. */
 struct link_counts {
   uint64_t accepted;    /* connections, both ports (socket monitors) */
-  uint64_t connections; /* now, with those that have not shaken hands yet */
+  uint64_t connections; /* now, with those in their handshake */
   /* No CURVE, the key of another aggregator, random bytes, nothing sent in time, closed before the handshake was done
    * (socket monitors). A key that is not listed counts below instead. */
   uint64_t handshake_failed;
@@ -113,11 +113,12 @@ struct link_counts {
   /* Messages of a key that is no longer listed, on a connection from before (by User-Id, when received and again when
    * taken). libzmq cannot end one connection; each new one is refused. */
   uint64_t key_revoked;
-  uint64_t dropped_full;      /* messages that the full queue did not take */
-  uint64_t dropped_user;      /* messages of one user over its share of the queue, a quarter */
-  uint64_t malformed;         /* multipart where one part was due, empty, too large but not for libzmq, no User-Id */
-  uint64_t connections_ended; /* by us: over connections_max, or of nobody long after the handshake's time */
-  uint64_t zap_malformed;     /* requests to the ZAP handler that are not of CURVE: libzmq's fault, never a peer's */
+  uint64_t dropped_full; /* messages that the full queue did not take */
+  uint64_t dropped_user; /* messages of one user over its share of the queue, a quarter */
+  uint64_t malformed;    /* wrong number of parts, empty, too large though not for libzmq, or without User-Id */
+  uint64_t
+      connections_ended;  /* ended by us: over connections_max, or without an owner long after the handshake's time */
+  uint64_t zap_malformed; /* requests to the ZAP handler that are not of CURVE: libzmq's fault, never a peer's */
 };
 
 struct link_server *link_server_create (const struct link_server_options *options, struct error *error);
@@ -134,10 +135,10 @@ void link_server_release (struct link_server *link, struct link_message *message
 int link_server_send (struct link_server *link, const uint8_t *routing, size_t routing_length, const void *bytes,
                       size_t length);
 void link_server_counts (const struct link_server *link, struct link_counts *counts);
-/* How many connections of a node's key were refused since that was asked for last, since it has LINK_KEY_CONNECTIONS of
- * them; 0: of no node's. To be called until then. */
-uint64_t link_server_crowded (struct link_server *link, char node[65]);
-/* Likewise of a key that is not listed, and where it came from last. */
+/* How many connections of a node's key were refused at its limit of LINK_KEY_CONNECTIONS since it was last returned;
+ * 0: none of any node. Call it until it gives 0. */
+uint64_t link_server_over_limit (struct link_server *link, char node[65]);
+/* The same for a key that is not listed, with the last address that it came from. */
 uint64_t link_server_unlisted (struct link_server *link, char key[KEY_TEXT_SIZE], char address[LINK_ADDRESS_MAX]);
 
 #endif

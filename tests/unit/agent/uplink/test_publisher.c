@@ -312,7 +312,7 @@ test_crowded_key (void **state)
   (void) state;
   is_welcomed (true);
   run_until (START + 5 * S);
-  happens (LINK_CROWDED);
+  happens (LINK_OVER_LIMIT);
   assert_int_equal (reconnects, 0);
   run_until (START + 35 * S);
   assert_int_equal (reconnects, 3);

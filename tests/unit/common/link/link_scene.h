@@ -153,7 +153,7 @@ scene_event (struct scene_agent *agent, const struct link_event *event)
   case LINK_REFUSED:
     agent->refused++;
     break;
-  case LINK_CROWDED:
+  case LINK_OVER_LIMIT:
     agent->crowded++;
     break;
   case LINK_MESSAGE:

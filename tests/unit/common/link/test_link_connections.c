@@ -118,7 +118,7 @@ admit (struct stage *stage, int user, const char *address)
 static void
 says (struct stage *stage, int i, int user, uint64_t serial)
 {
-  link_connection_heard (&stage->link, LINK_DATA, stage->fds[i], &stage->users[user], serial, now_ns);
+  link_connection_used (&stage->link, LINK_DATA, stage->fds[i], &stage->users[user], serial, now_ns);
 }
 
 static size_t

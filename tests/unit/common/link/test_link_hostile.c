@@ -325,7 +325,7 @@ connections_of_a_key_are_bounded (void **state)
   for (int64_t limit = clock_monotonic () + SCENE_LIMIT_NS; refused < MANY - ADMITTED;) {
     assert_true (clock_monotonic () < limit);
     scene_step (scene);
-    refused += link_server_crowded (scene->server, node);
+    refused += link_server_over_limit (scene->server, node);
   }
   assert_string_equal (node, "n0");
   assert_in_range (refused, MANY - ADMITTED, MANY); /* a handshake that took too long is made again */
