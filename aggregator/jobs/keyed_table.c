@@ -5,7 +5,7 @@
 
 #include "synop/memory.h"
 
-struct keyed_chain { /* of one key */
+struct keyed_chain { /* the links of one key */
   struct keyed_link *first;
   UT_hash_handle hh;
   char key[];

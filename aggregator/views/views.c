@@ -18,15 +18,15 @@ struct entry {
 struct views {
   struct entry *entries;
   size_t count;
-  bool giving; /* what a view or the core reported, to those that may not report meanwhile */
+  bool giving; /* a report is being passed on: event, job and job_row may not report */
 };
 
-/* Those that are on and have the function. */
+/* The views that are on and have the function. */
 #define EACH(views, entry, function)                                                                                   \
   for (struct entry *entry = (views)->entries; entry < (views)->entries + (views)->count; entry++)                     \
     if (entry->on && entry->view->function)
 
-/* ---- what comes from the core ---- */
+/* ---- reports of the core ---- */
 
 void
 views_frame (struct views *views, const struct cluster_frame *frame)
@@ -42,7 +42,7 @@ views_tick (struct views *views, const struct cluster_tick_line *tick)
   entry->view->tick (entry->state, tick);
 }
 
-/* All but the one that reports it. */
+/* All views but the one that reports it. */
 static void
 give_event (struct views *views, const struct event *event, const struct view_context *from)
 {
@@ -60,7 +60,7 @@ views_event (struct views *views, const struct event *event)
   give_event (views, event, NULL);
 }
 
-/* ---- what views report ---- */
+/* ---- reports of views ---- */
 
 static bool
 may_report (const struct view_context *context)
@@ -111,7 +111,7 @@ view_now_ns (const struct view_context *context)
   return cluster_time (context->cluster, clock_monotonic ());
 }
 
-/* ---- the rest of their life ---- */
+/* ---- reload, poll, end ---- */
 
 struct views *
 views_open (const struct views_options *options, struct error *error)
