@@ -1,6 +1,6 @@
 /* The summary of a job: the sums of its nodes' last totals. And its state as text, for the next start:
  *
- * NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID      a line for each node; "-": unknown */
+ *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID      a line for each node; "-": unknown */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
