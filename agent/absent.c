@@ -1,5 +1,5 @@
-/* Which groups this machine has nothing of; see absent.h. Samplers of one kind have one function that answers for them: it is
- * asked once, in a thread, since a driver may hang, and all are asked at the same time. */
+/* Which groups this machine lacks the hardware or driver for; see absent.h. Samplers of one kind share a function that
+ * answers this. Each function is called once, in a thread, since a driver may hang; all run at the same time. */
 #include "agent/absent.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ struct question {
 struct reason {
   const struct sampler *sampler; /* the first that has it */
   struct question *question;
-  char text[512]; /* "": it is there */
+  char text[512]; /* "": nothing is missing */
 };
 
 static void *
@@ -44,7 +44,7 @@ answer (void *argument)
   return NULL;
 }
 
-/* NULL: there can be no thread. */
+/* NULL: no thread could be started. */
 static struct question *
 ask (const struct sampler *sampler, const struct sampler_context *context)
 {
@@ -66,7 +66,7 @@ ask (const struct sampler *sampler, const struct sampler_context *context)
   return NULL;
 }
 
-/* One that hangs has its question for ever. */
+/* The question of a thread that hangs is never freed. */
 static void
 take_answer (struct reason *reason, const struct timespec *deadline)
 {

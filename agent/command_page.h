@@ -1,4 +1,4 @@
-/* What "agent keys" and "agent run" answer to --help and --version. */
+/* The --help and --version pages of "agent keys" and "agent run". */
 #ifndef SYNOP_AGENT_COMMAND_PAGE_H
 #define SYNOP_AGENT_COMMAND_PAGE_H
 
@@ -10,7 +10,7 @@ struct command_page {
   bool help, version; /* was asked for */
 };
 
-/* As `word` of config_read_operands, with the page as its context. */
+/* The callback `word` of config_read_operands; its context is the page. */
 void command_page_ask (void *page, const char *word);
 bool command_page_is_asked (const struct command_page *page);
 /* Writes it, with the options between `head` and `tail`, to standard output; help before version. Returns the exit code. */

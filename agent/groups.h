@@ -1,5 +1,5 @@
-/* The list of all groups, in the order of reports. A new one is a file group_NAME.c, in the room of its subject, and a line
- * here. */
+/* The list of all groups, in the order of reports. A new group is a file group_NAME.c, in the room of its subject, and a
+ * line here. */
 #ifndef SYNOP_AGENT_GROUPS_H
 #define SYNOP_AGENT_GROUPS_H
 
@@ -10,21 +10,32 @@
 #define SAMPLERS(ADD) \
   ADD (cpu_usage) \
   ADD (cpu_frequency) \
+  ADD (cpu_scaling) \
   ADD (thermal) \
   ADD (hwmon) \
+  ADD (cooling_device) \
+  ADD (power_supply) \
   ADD (memory_info) \
+  ADD (edac) \
   ADD (vm) \
   ADD (load) \
   ADD (schedstat) \
   ADD (kernel) \
   ADD (timex) \
+  ADD (clock_source) \
   ADD (pressure) \
   ADD (disk_io) \
+  ADD (md) \
+  ADD (nvme_info) \
   ADD (filesystem) \
   ADD (network) \
+  ADD (interfaces) \
+  ADD (bonding) \
   ADD (sockets) \
   ADD (softnet) \
+  ADD (conntrack) \
   ADD (infiniband) \
+  ADD (infiniband_info) \
   ADD (gpu) \
   ADD (gpu_info) \
   ADD (gpu_nvlink) \
@@ -56,7 +67,7 @@ SAMPLERS (DECLARE_SAMPLER)
 extern const struct sampler *const samplers[];
 extern const size_t sampler_count;
 
-extern const struct service *const services[]; /* what they share, in the order of their options */
+extern const struct service *const services[]; /* what samplers share, in the order of their options */
 extern const size_t service_count;
 
 #endif

@@ -34,7 +34,7 @@ static const struct option options[] = {
   { "", "node", NULL, OPTION_TEXT, offsetof (struct arguments, node), "", .check = check_node,
     .help = "This node's name. Empty: the host's name up to its first dot." },
   { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_level_names,
-    .help = "What is told on standard error." },
+    .help = "What is logged to standard error." },
 };
 
 static const char head[] =
@@ -110,7 +110,7 @@ agent_keys_command (int argc, char **argv)
   } else if (count < 0) {
     result = fail (EXIT_USAGE, &error);
   } else if (count == 0 || strcmp (operands[0], "init") != 0) {
-    error_set (&error, "expected \"synop-agent keys init\"; \"synop-agent keys --help\" tells more");
+    error_set (&error, "expected \"synop-agent keys init\"; see \"synop-agent keys --help\"");
     result = fail (EXIT_USAGE, &error);
   } else {
     result = init (&arguments);

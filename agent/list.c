@@ -198,7 +198,7 @@ markdown_group (struct buffer *out, const struct group *group)
   if (has_fold (group)) {
     buffer_printf (out, " Each %s lies under `", group->row);
     add_place (out, group);
-    buffer_printf (out, ".%s`, and what they make together, by their folds, under `", group->rows_name);
+    buffer_printf (out, ".%s`, and all of them, combined by the fold of each metric, under `", group->rows_name);
     add_place (out, group);
     buffer_printf (out, ".%s`.", group->fold_name);
   }
@@ -230,12 +230,13 @@ static const char markdown_head[] =
     "Kernels count time in ticks, and are read a little after the clock: a share that is over 100 percent by no more\n"
     "than 10 ms or a twentieth of the period is shown as 100.\n"
     "\n"
-    "What cannot be is `null` too: every number has a bound, so generous that no true value is over it, and the\n"
-    "group's `error` names the first that was over it (`impossible values are left out: ...`); the agent's log has it\n"
-    "once. A counter's bound is what it can grow by in a second. It is measured over the time that has really passed\n"
-    "since its row last moved, and 2 seconds, since drivers tell late (a share: 20 ms or a twentieth). After a jump\n"
-    "that cannot be its change is `null` twice, and goes on from there; from 2^63 on it is no counter at all. The\n"
-    "bounds, where the table of a group states no other, or one by a metric (`speed`) that is missing:\n"
+    "Impossible values are `null` too: every number has a bound, so generous that no true value exceeds it. The\n"
+    "group's `error` names the first that exceeded its bound (`impossible values are left out: ...`); the agent logs\n"
+    "it once. A counter's bound is the most that it can grow by in a second. It is measured over the time that has\n"
+    "really passed since its row last moved, and 2 seconds, since drivers report late (a share: 20 ms or a\n"
+    "twentieth). After an impossible jump a counter's change is `null` twice, and goes on from there; from 2^63 on it\n"
+    "is no counter at all. The table of a group states its own bounds; the others, also in place of a bound by a\n"
+    "metric (`speed`) that is missing, are:\n"
     "\n";
 
 static void

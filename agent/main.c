@@ -50,7 +50,7 @@ write_groups (struct buffer *out, const struct agent_options *options)
 
 /* --help, --version, --print-config, --list-groups */
 static int
-tell (const struct agent_options *options)
+print_page (const struct agent_options *options)
 {
   struct buffer text = { 0 };
   struct error error;
@@ -173,7 +173,7 @@ main (int argc, char **argv)
     return run_command (argc - 1, argv + 1);
   output_claim ();
   signal (SIGPIPE, SIG_IGN);
-  signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
+  signal (SIGCHLD, SIG_DFL); /* our parent may ignore it; then no child's exit code can be read */
   signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
   footprint_prepare ();
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
@@ -188,7 +188,7 @@ main (int argc, char **argv)
   } else if (options->action == ACTION_RUN || options->action == ACTION_ONCE) {
     rc = run (options);
   } else {
-    rc = tell (options);
+    rc = print_page (options);
   }
   agent_options_destroy (options);
   return rc;

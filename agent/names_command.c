@@ -16,11 +16,11 @@ enum { EXIT_FINE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2 };
 static const char help[] =
     "Usage: synop-agent names SET...\n"
     "\n"
-    "Reads sets of names for Prometheus: node-exporter, dcgm-exporter, moneo, or the path of a file. A line that is\n"
-    "wrong is an error; each line that gives nothing, since this agent has no such group or metric, is shown, with\n"
-    "the nearest name that there is. docs/prometheus.md says what may stand in such a file.\n"
+    "Reads sets of names for Prometheus: node-exporter, dcgm-exporter, moneo, or the path of a file. A wrong line is\n"
+    "an error. A line that names a group or metric that this agent does not have is shown, with the nearest existing\n"
+    "name. docs/prometheus.md describes such files.\n"
     "\n"
-    "Exit codes: 0 all lines give something; 1 some do not; 2 a file or line is wrong.\n";
+    "Exit codes: 0 this agent has all that the lines name; 1 some is missing; 2 a file or line is wrong.\n";
 
 static size_t
 check (const struct naming *naming, struct buffer *found)

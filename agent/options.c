@@ -1,5 +1,5 @@
-/* What the agent was told; see options.h. The table below is all that there is to say about an option of the agent; those of
- * samplers and services stand in their own files (own_options.h). */
+/* The agent's options; see options.h. The table below describes all options of the agent itself; those of samplers and
+ * services stand in their own files (own_options.h). */
 #include "agent/options.h"
 
 #include <errno.h>
@@ -65,25 +65,24 @@ static const struct option option_table[] = {
     .help = "How often groups are sampled that have no period of their own." },
   { "agent", "queue", NULL, OPTION_SIZE, IN_AGENT (queue), "300", "1", "100000", .reload = RELOAD_CONNECTION,
     .help =
-        "How many frames wait in memory while the aggregator is away. What does not fit is asked for from the ring." },
+        "How many frames are queued in memory while the aggregator is away. Further ones are replayed from the ring." },
   { "agent", "realtime", NULL, OPTION_BOOLEAN, IN_AGENT (realtime), "yes",
     .help =
-        "Whether the thread that samples goes before ordinary work (SCHED_FIFO, the lowest priority), so that all "
-        "nodes "
-        "sample at one instant also when they are busy; it takes under a millisecond of a period. Where that is not "
-        "permitted it samples at the ordinary priority." },
+        "Whether the sampling thread runs before ordinary processes (SCHED_FIFO, the lowest priority), so that all "
+        "nodes sample at one instant also when they are busy; sampling takes under a millisecond of a period. Without "
+        "the permission it samples at the ordinary priority." },
   { "agent", "frame_log", NULL, OPTION_PATH, IN_AGENT (frame_log), "",
-    .help = "A file to which every frame that is sampled for the aggregator is appended as it is sent, one msgpack "
-            "message behind the other, without end: for tests, and for who looks for a fault. Empty: none." },
+    .help = "A file to which every frame for the aggregator is appended as it is sent, one msgpack message after the "
+            "other, without a limit of size: for tests and for debugging. Empty: none." },
   { "agent", "root", NULL, OPTION_PATH, IN_AGENT (root), "/", .check = check_root, .reload = RELOAD_SAMPLING,
     .help =
         "The folder that holds proc and sys: another than / shows a recorded machine, without what the record lacks: "
         "sizes of file systems; NVIDIA's GPUs, neuron-monitor and the metadata service, unless [gpu] library, "
         "[neuron] command or [instance] endpoint name others than the defaults." },
   { "agent", "count", NULL, OPTION_SIZE, IN_AGENT (count), "0", NULL, NULL,
-    .help = "Write that many reports to standard output, and end; 0: go on for ever." },
+    .help = "Write this many reports to standard output, then end; 0: no end." },
   { "agent", "log_level", NULL, OPTION_CHOICE, IN_AGENT (log_level), "info", .choices = log_level_names,
-    .reload = RELOAD_LOG, .help = "What is told on standard error." },
+    .reload = RELOAD_LOG, .help = "What is logged to standard error." },
   { "ring", "enabled", "ring", OPTION_BOOLEAN, IN_AGENT (ring), "yes",
     .help = "Whether the last frames are kept, so that the aggregator can ask for those that it missed." },
   { "ring", "path", "ring-path", OPTION_TEXT, IN_AGENT (ring_path), "/var/lib/synop/ring",
@@ -91,11 +90,12 @@ static const struct option option_table[] = {
   { "ring", "max_age", "ring-max-age", OPTION_DURATION, IN_AGENT (ring_age_ns), "15m", "1s", "24h",
     .help = "How long a frame is kept." },
   { "ring", "max_size", "ring-max-size", OPTION_SIZE, IN_AGENT (ring_size), "32M", "64k", "1G",
-    .help = "The size of the file; over it the oldest frames go." },
+    .help = "The size of the file; when it is full the oldest frames are dropped." },
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .reload = RELOAD_SAMPLING,
     .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h", .reload = RELOAD_SAMPLING,
-    .help = "How often the group is sampled. Without it: as [agent] period; hwmon at most every 10 s." },
+    .help = "How often the group is sampled. Without it: as [agent] period; what changes seldom at most every 10 s, or "
+            "once a minute (docs/metrics.md)." },
 };
 
 /* ---- life ---- */
@@ -163,7 +163,7 @@ static const char *const action_words[] = {
   [ACTION_LIST_GROUPS] = "list-groups",
 };
 
-/* Who asks for help gets it, whatever else is asked for. */
+/* --help wins over all other words. */
 static void
 take_word (void *context, const char *name)
 {
@@ -253,7 +253,7 @@ is_on_command_line (const struct agent_options *options, const char *key)
   return strcmp (config_source (options->config, "agent", key), "command line") == 0;
 }
 
-/* What the file says may stand: a report to standard output is the exception on a machine whose agent publishes. */
+/* These go before what the file says: a report to standard output is the exception where the agent publishes. */
 static int
 check_together (const struct agent_options *options, struct error *error)
 {
@@ -335,8 +335,8 @@ static const char help_tail[] =
     "  synop-agent --period 5s | tee node.json\n"
     "  synop-agent --connect tcp://master:5555 --node n7\n"
     "\n"
-    "Exit codes: 0 ended when asked to, or nobody reads any more; 1 failed while running; 2 an option, a file of\n"
-    "options or a key that is wrong. SIGHUP reads configuration and keys again, SIGTERM and SIGINT end it.\n";
+    "Exit codes: 0 ended on request, or the reader of standard output is gone; 1 failed while running; 2 an option, a\n"
+    "file of options or a key is wrong. SIGHUP reads configuration and keys again, SIGTERM and SIGINT end the agent.\n";
 
 void
 agent_options_help (const struct agent_options *options, struct buffer *out)

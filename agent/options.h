@@ -1,4 +1,4 @@
-/* What the agent was told: by the command line, by /etc/synop/agent.ini, or by the defaults. */
+/* The agent's options: from the command line, from /etc/synop/agent.ini, or defaults. */
 #ifndef SYNOP_AGENT_OPTIONS_H
 #define SYNOP_AGENT_OPTIONS_H
 
@@ -20,7 +20,7 @@ enum agent_action {
   ACTION_LIST_GROUPS,
 };
 
-/* What a reload takes over together; of another option a change waits for a restart. */
+/* What a reload applies together; a change of any other option waits for a restart. */
 enum agent_reload_kind { RELOAD_LOG = 1, RELOAD_CONNECTION, RELOAD_SAMPLING };
 
 struct group_options {
@@ -29,9 +29,9 @@ struct group_options {
 };
 
 struct agent_options {
-  enum agent_action action, other; /* other: that was asked for besides; else as `action` */
+  enum agent_action action, other; /* other: a second one that was given; else as `action` */
   bool json, markdown;             /* of --list-groups; markdown of --print-config too */
-  int argc;                        /* as they were given, to be read again */
+  int argc;                        /* of main, to be read again */
   char **argv;
   struct config *config;
   const char **names; /* of the groups */
@@ -63,9 +63,9 @@ struct agent_options {
 
 struct agent_options *agent_options_create (void); /* all defaults */
 void agent_options_destroy (struct agent_options *options);
-/* -1 and error: nothing may be started, the exit code is 2. */
+/* -1 and error: do not start; the exit code is 2. */
 int agent_options_read (struct agent_options *options, int argc, char **argv, struct error *error);
-/* What follows from the groups' options, once more after they have changed: no sampler is open. */
+/* Sets what follows from the groups' options once more after these have changed. No sampler may be open. */
 int agent_options_resolve (struct agent_options *options, struct error *error);
 
 void agent_options_help (const struct agent_options *options, struct buffer *out);

@@ -28,7 +28,7 @@ struct output {
 void
 output_claim (void)
 {
-  /* A closed standard output becomes one that cannot be written to: an error when something is, not silence. */
+  /* A closed standard output becomes one that cannot be written to: writing is an error then, not silence. */
   const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
 
   for (int fd = 0; fd <= 2; fd++)

@@ -1,7 +1,7 @@
-/* What may change while the agent runs is taken over: the log's level, where to publish and the keys for that, and what is
- * sampled. For the latter all samplers are opened anew, which is simple and costs what a start costs: no frame is lost,
- * the session goes on, and counters go on, since the kernel's do. Of the rest that differs a log line says that it takes
- * effect after a restart. What is broken changes nothing. */
+/* A reload applies what may change while the agent runs: the log's level, where to publish and the keys for that, and what
+ * is sampled. For the latter all samplers are opened anew, which is simple and costs what a start costs: no frame is lost,
+ * the session goes on, and counters go on, since the kernel's do. For each other option that differs a log line says that
+ * it takes effect after a restart. A configuration with an error changes nothing. */
 #include "agent/reload.h"
 
 #include "agent/groups.h"

@@ -1,12 +1,12 @@
-/* The folder is made below the one where this process is, so that all limits which hold for it go on to hold. It has the
- * id in its name; who starts the same job twice at a time is in the same folder twice.
+/* The folder is made below the one that this process is in, so that all limits of that one go on to hold. The job's id is in
+ * its name; a job that is started twice at a time has one folder.
  *
- * Nobody is left to remove it when the command has ended, since that took this process's place: the next "agent run"
- * removes what is empty. So may another one remove ours between making and entering it: then it is made again.
+ * The command replaces this process, so nobody removes the folder when it has ended: the next "agent run" removes empty
+ * folders. It may remove ours between making and entering it: then ours is made again.
  *
- * In cgroup v2 a folder with processes cannot give its children controllers. Its own (memory, io) are asked for when this
- * process has left it: that works when it was the only one there, as in a service or a scope of its own, or in the root.
- * Elsewhere the folder knows CPU time only, which every folder of v2 does. */
+ * In cgroup v2 a folder with processes cannot give its children controllers. This process requests memory and io for them
+ * when it has left its folder: that works if it was alone there, as in a service or a scope of its own, or in the root.
+ * Elsewhere the new folder counts CPU time only, which every folder of v2 does. */
 #include "agent/run_cgroup.h"
 
 #include <dirent.h>
@@ -42,7 +42,7 @@ write_file (const char *folder, const char *name, const char *text)
   return failed == 0 ? 0 : -1;
 }
 
-/* Those of commands that ended. One with processes does not go. */
+/* Removes the folders of commands that ended. The kernel keeps one that has processes. */
 static void
 remove_empty (const char *parent)
 {
@@ -80,7 +80,7 @@ enter (const char *parent, const char *id)
 }
 
 static void
-ask_for_controllers (const char *parent)
+request_controllers (const char *parent)
 {
   static const char *const all[] = { "+memory", "+io" };
 
@@ -106,7 +106,7 @@ enter_line (const struct cgroup_mounts *mounts, const struct cgroup_line *line, 
   if (parent)
     entered = enter (parent, id);
   if (entered && line->unified)
-    ask_for_controllers (parent);
+    request_controllers (parent);
   free (parent);
   return entered;
 }

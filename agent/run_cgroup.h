@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Moves this process into folders of the job with that id, one in each hierarchy that counts and lets it. Returns
- * whether there is at least one; why not is said at level debug. */
+/* Moves this process into folders of the job with that id: one in each hierarchy that counts something and permits it.
+ * Returns whether there is at least one; the reasons of failures are logged at level debug. */
 bool run_cgroup_enter (const char *id);
 
 #endif

@@ -1,9 +1,9 @@
-/* "agent run": gives the job's id to a command by its environment, and where that is permitted a cgroup folder of its
- * own, which also knows what processes used that no sample saw. Then this process becomes the command: its id, its
+/* "agent run": gives the job's id to a command in its environment, and where that is permitted a cgroup folder of its
+ * own, which also counts processes that no sample saw. Then this process becomes the command: its id, its
  * signals and its exit code are the command's, and nothing stays behind.
  *
- * Inside of a job that a scheduler or another "agent run" keeps in a cgroup, the command is counted as that: the folder
- * is not left. */
+ * Inside a job that a scheduler or another "agent run" keeps in a cgroup, the command counts as a part of that job: it
+ * stays in that cgroup. */
 #include "agent/run_command.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static const struct option options[] = {
   { "", "job", NULL, OPTION_TEXT, offsetof (struct arguments, job), "", .check = check_job,
     .help = "The job's id: one name on all its nodes, another one for each run." },
   { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_level_names,
-    .help = "What is told on standard error." },
+    .help = "What is logged to standard error." },
 };
 
 static const char head[] =
@@ -119,8 +119,7 @@ run_command (int argc, char **argv)
   } else if (read < 0) {
     result = fail (EXIT_USAGE, &error);
   } else if (*arguments.job == '\0' || at == argc) {
-    error_set (&error,
-               "run: expected %s: \"synop-agent run --job NAME -- COMMAND\"; \"synop-agent run --help\" tells more",
+    error_set (&error, "run: expected %s: \"synop-agent run --job NAME -- COMMAND\"; see \"synop-agent run --help\"",
                at == argc ? "a command" : "--job NAME");
     result = fail (EXIT_USAGE, &error);
   } else {

@@ -65,7 +65,7 @@ standalone_sample (struct standalone *self, struct sample *sample)
   }
 }
 
-/* Counters go on from this sample. */
+/* The next line shows changes since this sample. */
 static void
 standalone_keep (struct standalone *self, const struct sample *sample)
 {

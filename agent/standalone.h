@@ -13,7 +13,7 @@ struct standalone_options {
   const char *node;
   uint64_t session;
   uint64_t count;        /* lines to write; 0: no end */
-  struct notify *notify; /* is told when samples are taken; may be NULL */
+  struct notify *notify; /* is notified after the first sample; may be NULL */
   int64_t once_ns;       /* the line comes after this time and has all groups; 0: lines when they are due */
 };
 

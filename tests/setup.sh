@@ -86,6 +86,8 @@ find_missing ()
   need libsqlite3-dev sqlite-devel library sqlite3
   need libzstd-dev libzstd-devel library libzstd
   need libhdf5-dev hdf5-devel library hdf5 hdf5-serial
+  need libmicrohttpd-dev libmicrohttpd-devel library libmicrohttpd
+  need zlib1g-dev zlib-devel library zlib
   [ "$level" = build ] && return
   need debhelper - tool dh
   need rpm rpm-build tool rpmbuild
@@ -115,6 +117,9 @@ find_missing ()
   need python3-pandas python3-pandas module pandas
   need gnuplot-nox gnuplot tool gnuplot
   need "fonts-dejavu-core fontconfig" "dejavu-sans-fonts fontconfig" font "DejaVu Sans"
+  need prometheus golang-github-prometheus tool promtool
+  need python3-prometheus-client python3-prometheus_client module prometheus_client
+  need openssl openssl tool openssl
   need poppler-utils poppler-utils tool pdftoppm
   need python3-pil python3-pillow module PIL
   [ "$level" = check ] && return

@@ -42,7 +42,8 @@ enum column {
   TYPE = STATVFS_COLUMNS,
   DEVICE,
   SHARED,
-  IN_TOTAL
+  IN_TOTAL,
+  DEVICE_ERROR
 };
 
 #define SERVED .most = 0x1p63 /* what servers say that have no limit: 8 EiB */
@@ -65,6 +66,7 @@ static const struct metric metrics[] = {
                .help = "1 when other nodes may have the same one: NFS, Lustre, GPFS, BeeGFS, Ceph and the like." },
   [IN_TOTAL] = { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS,
                  .help = "1 when it counts in the total: no other row tells of the same bytes." },
+  [DEVICE_ERROR] = { "device_error", GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = "1 when it does not answer." },
 };
 
 static const struct group group = {
@@ -418,6 +420,8 @@ filesystem_sample (void *state, struct table *table)
     table_set_text (table, row, TYPE, mount->type, strlen (mount->type));
     table_set_text (table, row, DEVICE, mount->device, strlen (mount->device));
     table_set_uint (table, row, SHARED, mount->shared);
+    if (!filesystem->root[0])
+      table_set_uint (table, row, DEVICE_ERROR, table_get (table, row, SIZE)->type == VALUE_MISSING);
   }
   counts_set (filesystem, table);
   if (filesystem->root[0] && table->rows > 0)

@@ -6,9 +6,11 @@
  *   /proc/meminfo     MemTotal:       24684084 kB
  *   /proc/stat        btime 1418183276
  *   /sys/devices/system/cpu/cpu0/cache/index0/{level,type,size}    "1", "Data", "48K"
- *   /sys/class/dmi/id/{sys_vendor,product_name,bios_version}
+ *   /sys/class/dmi/id/{sys_vendor,product_name,bios_version,...}
+ *   /proc/sys/kernel/{hostname,domainname,ostype,osrelease,version}    uname(2)
+ *   /etc/os-release   NAME="Debian GNU/Linux"
  *
- * Serial numbers and the machine id stay where they are: a report may be shown to others. */
+ * A text's source is its file, or its key in os-release. Serial numbers and the machine id stay where they are: a report may be shown to others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +28,33 @@
     NAME, KIND, UNIT, FOLD, METRIC_OF_NODE, .help = HELP                                                               \
   }
 
+#define WORDS(NAME, SOURCE, HELP)                                                                                      \
+  {                                                                                                                    \
+    NAME, TEXT, UNIT_NONE, FOLD_NONE, METRIC_OF_NODE, .source = SOURCE, .help = HELP                                   \
+  }
+#define KERNEL "/proc/sys/kernel/"
+#define DMI "/sys/class/dmi/id/"
+
 static const struct metric metrics[] = {
-  FACT ("host_name", TEXT, UNIT_NONE, FOLD_NONE, "Host name."),
-  FACT ("kernel", TEXT, UNIT_NONE, FOLD_NONE, "Release of the kernel."),
+  WORDS ("host_name", KERNEL "hostname", "Host name."),
+  WORDS ("domain_name", KERNEL "domainname", "Domain name, as NIS has it; mostly (none)."),
+  WORDS ("kernel_name", KERNEL "ostype", "Name of the kernel: Linux."),
+  WORDS ("kernel", KERNEL "osrelease", "Release of the kernel."),
+  WORDS ("kernel_version", KERNEL "version", "Version of the kernel: its number, options and date."),
   FACT ("architecture", TEXT, UNIT_NONE, FOLD_NONE, "Machine architecture."),
-  FACT ("os", TEXT, UNIT_NONE, FOLD_NONE, "Name and version of the distribution."),
+  WORDS ("os", "PRETTY_NAME", "Name and version of the distribution."),
+  WORDS ("os_name", "NAME", "Name of the distribution."),
+  WORDS ("os_id", "ID", "Its name for programs: debian, rhel."),
+  WORDS ("os_id_like", "ID_LIKE", "Which others it is like."),
+  WORDS ("os_version", "VERSION", "Version of the distribution."),
+  WORDS ("os_version_id", "VERSION_ID", "Its version for programs: 12, 9.4."),
+  WORDS ("os_version_codename", "VERSION_CODENAME", "Its version's name."),
+  WORDS ("os_variant", "VARIANT", "Variant of the distribution."),
+  WORDS ("os_variant_id", "VARIANT_ID", "Its variant for programs."),
+  WORDS ("os_build_id", "BUILD_ID", "Which image it was installed from."),
+  WORDS ("os_image_id", "IMAGE_ID", "Which image it is."),
+  WORDS ("os_image_version", "IMAGE_VERSION", "Version of that image."),
+  FACT ("os_version_number", GAUGE, UNIT_COUNT, FOLD_NONE, "os_version_id where it is a number."),
   FACT ("cpu_model", TEXT, UNIT_NONE, FOLD_NONE, "Model of the CPUs."),
   FACT ("sockets", GAUGE, UNIT_COUNT, FOLD_SUM, "CPU packages."),
   FACT ("cores", GAUGE, UNIT_COUNT, FOLD_SUM, "CPU cores."),
@@ -42,9 +66,20 @@ static const struct metric metrics[] = {
   FACT ("l3_cache", GAUGE, UNIT_BYTES, FOLD_NONE, "Level 3 cache that a core uses."),
   FACT ("memory_total", GAUGE, UNIT_BYTES, FOLD_SUM, "Memory that the kernel manages."),
   FACT ("boot_time", GAUGE, UNIT_SECONDS, FOLD_NONE, "When the node was started, in seconds since 1970."),
-  FACT ("vendor", TEXT, UNIT_NONE, FOLD_NONE, "Vendor of the machine, from DMI."),
-  FACT ("product", TEXT, UNIT_NONE, FOLD_NONE, "Product name of the machine, from DMI."),
-  FACT ("bios_version", TEXT, UNIT_NONE, FOLD_NONE, "Version of the BIOS, from DMI."),
+  WORDS ("vendor", DMI "sys_vendor", "Vendor of the machine, from DMI."),
+  WORDS ("product", DMI "product_name", "Product name of the machine, from DMI."),
+  WORDS ("product_family", DMI "product_family", "Family of the product."),
+  WORDS ("product_sku", DMI "product_sku", "Number of the product."),
+  WORDS ("product_version", DMI "product_version", "Version of the product."),
+  WORDS ("bios_vendor", DMI "bios_vendor", "Vendor of the BIOS."),
+  WORDS ("bios_version", DMI "bios_version", "Version of the BIOS, from DMI."),
+  WORDS ("bios_release", DMI "bios_release", "Release of the BIOS."),
+  WORDS ("bios_date", DMI "bios_date", "Date of the BIOS."),
+  WORDS ("board_vendor", DMI "board_vendor", "Vendor of the board."),
+  WORDS ("board_name", DMI "board_name", "Name of the board."),
+  WORDS ("board_version", DMI "board_version", "Version of the board."),
+  WORDS ("chassis_vendor", DMI "chassis_vendor", "Vendor of the chassis."),
+  WORDS ("chassis_version", DMI "chassis_version", "Version of the chassis."),
   FACT ("virtualization", TEXT, UNIT_NONE, FOLD_NONE, "Hypervisor below, as far as one shows; none on bare metal."),
 };
 
@@ -237,7 +272,37 @@ key_set (struct table *table, const char *name, struct buffer *text, const char 
   table_complain (table, "%s%s: no number for %s", root, path, name);
 }
 
-/* PRETTY_NAME="Debian GNU/Linux 12 (bookworm)". A distribution need not have the file. */
+/* "Debian GNU/Linux" of NAME="Debian GNU/Linux". */
+static struct scan
+unquoted (struct scan text)
+{
+  if (scan_length (&text) >= 2 && (*text.at == '"' || *text.at == '\'') && text.end[-1] == *text.at) {
+    text.at++;
+    text.end--;
+  }
+  return text;
+}
+
+/* A line of os-release. */
+static void
+os_line (struct table *table, struct scan line)
+{
+  for (size_t i = 0; i < group.metric_count; i++) {
+    const char *key = metrics[i].source;
+    struct scan value = line;
+    if (!key || !scan_prefix (&value, key) || !scan_prefix (&value, "="))
+      continue;
+    value = unquoted (value);
+    if (scan_length (&value) == 0)
+      return;
+    table_set_text (table, TABLE_NODE, i, value.at, scan_length (&value));
+    if (strcmp (key, "VERSION_ID") == 0)
+      scan_value (&value, GAUGE, table_value (table, TABLE_NODE, fact_column (&group, "os_version_number")));
+    return;
+  }
+}
+
+/* A distribution need not have the file. */
 static void
 os_set (struct table *table, struct buffer *text, const char *root)
 {
@@ -252,22 +317,12 @@ os_set (struct table *table, struct buffer *text, const char *root)
   }
   reader_free (&reader);
   rest = scan_buffer (text);
-  while (scan_line (&rest, &line)) {
-    if (!scan_prefix (&line, "PRETTY_NAME="))
-      continue;
-    if (line.end - line.at >= 2 && (*line.at == '"' || *line.at == '\'') && line.end[-1] == *line.at) {
-      line.at++;
-      line.end--;
-    }
-    if (line.at < line.end)
-      table_set_text (table, TABLE_NODE, fact_column (&group, "os"), line.at, scan_length (&line));
-    return;
-  }
+  while (scan_line (&rest, &line))
+    os_line (table, line);
 }
 
 static void
-virtualization_set (struct table *table, const struct cpus *cpus, const char *vendor, const char *product,
-                    const char *root)
+virtualization_set (struct table *table, const struct cpus *cpus, const char *root)
 {
   static const struct {
     const char *word, *name;
@@ -276,9 +331,11 @@ virtualization_set (struct table *table, const struct cpus *cpus, const char *ve
     { "Google", "kvm" },         { "VMware", "vmware" }, { "Microsoft", "hyperv" },
     { "innotek", "virtualbox" }, { "Xen", "xen" },
   };
-  char hypervisor[64];
+  char hypervisor[64], vendor[128], product[128];
   const char *name = cpus->hypervisor ? "unknown" : cpus->flags ? "none" : "";
 
+  fact_text (vendor, sizeof vendor, root, DMI "sys_vendor");
+  fact_text (product, sizeof product, root, DMI "product_name");
   if (fact_text (hypervisor, sizeof hypervisor, root, "/sys/hypervisor/type"))
     name = hypervisor;
   else if (cpus->hypervisor) /* the same vendors sell real machines too */
@@ -290,26 +347,30 @@ virtualization_set (struct table *table, const struct cpus *cpus, const char *ve
   fact_set_text (table, "virtualization", name);
 }
 
+/* Texts that are a file's. The kernel has all of its own; the firmware has what it likes. */
 static void
-kernel_fact (struct table *table, const char *name, const char *root, const char *path)
+texts_set (struct table *table, const char *root)
 {
   char text[256];
 
-  if (fact_text (text, sizeof text, root, "%s", path))
-    fact_set_text (table, name, text);
-  else
-    table_complain (table, "%s%s: absent or empty", root, path);
+  for (size_t i = 0; i < group.metric_count; i++) {
+    const char *path = metrics[i].source;
+    if (!path || path[0] != '/')
+      continue;
+    if (fact_text (text, sizeof text, root, "%s", path))
+      table_set_text (table, TABLE_NODE, i, text, strlen (text));
+    else if (strncmp (path, KERNEL, strlen (KERNEL)) == 0)
+      table_complain (table, "%s%s: absent or empty", root, path);
+  }
 }
 
 static void
-kernel_set (struct table *table, const char *root)
+architecture_set (struct table *table, const char *root)
 {
   char text[256];
   struct utsname system;
 
-  kernel_fact (table, "host_name", root, "/proc/sys/kernel/hostname");
-  kernel_fact (table, "kernel", root, "/proc/sys/kernel/osrelease");
-  if (fact_text (text, sizeof text, root, "/proc/sys/kernel/arch")) /* since 6.1 */
+  if (fact_text (text, sizeof text, root, KERNEL "arch")) /* since 6.1 */
     fact_set_text (table, "architecture", text);
   else if (!root[0] && uname (&system) == 0)
     fact_set_text (table, "architecture", system.machine);
@@ -345,23 +406,16 @@ static int
 hardware_info_sample (void *state, struct table *table)
 {
   const char *root = ((const struct sampler_context *) state)->root;
-  char vendor[128], product[128], bios[128];
   struct buffer text = { 0 };
   struct cpus cpus = { 0 };
 
-  kernel_set (table, root);
+  texts_set (table, root);
+  architecture_set (table, root);
   os_set (table, &text, root);
   cpus_set (table, &cpus, &text, root);
   key_set (table, "memory_total", &text, root, "/proc/meminfo", "MemTotal:", " kB", 1024);
   key_set (table, "boot_time", &text, root, "/proc/stat", "btime", "", 1);
-
-  fact_text (vendor, sizeof vendor, root, "/sys/class/dmi/id/sys_vendor");
-  fact_text (product, sizeof product, root, "/sys/class/dmi/id/product_name");
-  fact_text (bios, sizeof bios, root, "/sys/class/dmi/id/bios_version");
-  fact_set_text (table, "vendor", vendor);
-  fact_set_text (table, "product", product);
-  fact_set_text (table, "bios_version", bios);
-  virtualization_set (table, &cpus, vendor, product, root);
+  virtualization_set (table, &cpus, root);
 
   buffer_free (&text);
   free (cpus.list);

@@ -7,6 +7,7 @@
  *   /sys/class/hwmon/hwmon2/energy1_input                 millionths of a joule
  *
  * hwmon's numbers change from boot to boot, so a chip is named after its device, as node-exporter does: "platform_coretemp_0".
+ * It has a row too, which says its driver.
  * A read may wake a core, a disk or the firmware: that is why the group is sampled every 10 s and in a thread (thermal
  * has the hottest spots every second). Limits and labels are read when the sensors are listed. */
 #include <ctype.h>
@@ -57,7 +58,7 @@ static const struct metric metrics[] = {
                         "Temperature below which an alarm of temperature_critical ends."),
   [ALARM] = { "critical_alarm", GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = "1 while it is over temperature_critical." },
   [LABEL] = { "label", TEXT, UNIT_NONE, FOLD_NONE, .help = "What the driver says that it measures." },
-  [CHIP_NAME] = { "chip_name", TEXT, UNIT_NONE, FOLD_NONE, .help = "Name of the chip's driver." },
+  [CHIP_NAME] = { "chip_name", TEXT, UNIT_NONE, FOLD_NONE, .help = "Of a chip: name of its driver." },
 };
 
 static const struct group group = {
@@ -69,15 +70,15 @@ static const struct group group = {
   .flags = GROUP_ROWS,
   .help =
       "Every sensor of the machine as its drivers show it, by chip and sensor: temperatures and their limits, fans, "
-      "power, energy.",
+      "power, energy. At most every 10 s.",
   GROUP_METRICS (metrics),
   .left_out = "voltages, currents, humidity.",
 };
 
 struct sensor {
-  char *name; /* "platform_coretemp_0/temp1" */
-  char label[64], chip[32];
-  enum column column;
+  char *name;         /* "platform_coretemp_0/temp1" */
+  char label[64];     /* of a chip: its driver */
+  enum column column; /* CHIP_NAME: it is a chip */
   struct reader input, alarm;
   struct value limits[LIMITS - INPUTS];
 };
@@ -157,18 +158,32 @@ sensor_find (const struct hwmon *hwmon, const char *place, const char *input)
   return false;
 }
 
+static struct sensor *
+row_add (struct hwmon *hwmon, char *name, enum column column)
+{
+  hwmon->sensors = memory_resize (hwmon->sensors, hwmon->count + 1, sizeof *hwmon->sensors);
+  hwmon->sensors[hwmon->count] = (struct sensor){ .name = name, .column = column };
+  return &hwmon->sensors[hwmon->count++];
+}
+
 static void
-sensor_add (struct hwmon *hwmon, const char *chip, const char *place, const char *driver, const char *input,
-            enum column column)
+chip_add (struct hwmon *hwmon, const char *place, const char *driver)
+{
+  for (size_t i = 0; i < hwmon->count; i++)
+    if (strcmp (hwmon->sensors[i].name, place) == 0)
+      return;
+  if (driver[0])
+    snprintf (row_add (hwmon, memory_string (place), CHIP_NAME)->label, sizeof hwmon->sensors->label, "%.63s", driver);
+}
+
+static void
+sensor_add (struct hwmon *hwmon, const char *chip, const char *place, const char *input, enum column column)
 {
   char name[32];
   struct sensor *sensor;
 
   snprintf (name, sizeof name, "%.*s", (int) strcspn (input, "_"), input);
-  hwmon->sensors = memory_resize (hwmon->sensors, hwmon->count + 1, sizeof *sensor);
-  sensor = &hwmon->sensors[hwmon->count++];
-  *sensor = (struct sensor){ .name = memory_format ("%s/%s", place, name), .column = column };
-  snprintf (sensor->chip, sizeof sensor->chip, "%.31s", driver);
+  sensor = row_add (hwmon, memory_format ("%s/%s", place, name), column);
   fact_text (sensor->label, sizeof sensor->label, hwmon->root, "/sys/class/hwmon/%s/%s_label", chip, name);
   reader_init (&sensor->input, hwmon->root, "/sys/class/hwmon/%s/%s", chip, input);
   reader_init (&sensor->alarm, hwmon->root, "/sys/class/hwmon/%s/%s_crit_alarm", chip, name);
@@ -195,8 +210,10 @@ chip_list (struct hwmon *hwmon, const char *chip)
     names_read (&files, inputs[i].prefix, hwmon->root, "/sys/class/hwmon/%s", chip);
     for (size_t j = 0; j < files.count; j++)
       if (strcmp (files.list[j] + strcspn (files.list[j], "_"), inputs[i].suffix) == 0 &&
-          !sensor_find (hwmon, place, files.list[j]))
-        sensor_add (hwmon, chip, place, driver, files.list[j], inputs[i].column);
+          !sensor_find (hwmon, place, files.list[j])) {
+        chip_add (hwmon, place, driver);
+        sensor_add (hwmon, chip, place, files.list[j], inputs[i].column);
+      }
   }
   names_free (&files);
 }
@@ -276,15 +293,15 @@ sensor_sample (struct sensor *sensor, struct table *table)
 
   if (row == SIZE_MAX)
     return false;
+  if (sensor->label[0])
+    table_set_text (table, row, sensor->column == CHIP_NAME ? CHIP_NAME : LABEL, sensor->label, strlen (sensor->label));
+  if (sensor->column == CHIP_NAME)
+    return true;
   read_value (&sensor->input, metrics[sensor->column].kind, table_value (table, row, sensor->column), table);
   if (sensor->limits[CRITICAL - INPUTS].type != VALUE_MISSING)
     read_value (&sensor->alarm, GAUGE, table_value (table, row, ALARM), table);
   for (size_t i = 0; i < LIMITS - INPUTS; i++)
     *table_value (table, row, INPUTS + i) = sensor->limits[i];
-  if (sensor->label[0])
-    table_set_text (table, row, LABEL, sensor->label, strlen (sensor->label));
-  if (sensor->chip[0])
-    table_set_text (table, row, CHIP_NAME, sensor->chip, strlen (sensor->chip));
   return true;
 }
 

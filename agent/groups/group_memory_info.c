@@ -110,6 +110,8 @@ static const struct metric metrics[] = {
     .help = "Default size of a huge page." },
   NODE_BYTES ("huge_pages", "?Hugetlb", "Memory in huge pages of all sizes."),
   NODE_BYTES ("hardware_corrupted", "?HardwareCorrupted", "Memory given up after hardware errors."),
+  NODE_BYTES ("balloon", "?Balloon", "Memory that the hypervisor took back."),
+  NODE_BYTES ("unaccepted", "?Unaccepted", "Memory that a confidential virtual machine has not accepted yet."),
   NODE_BYTES ("direct_map_4k", "?DirectMap4k", "Memory that the kernel maps in pages of 4 KiB."),
   NODE_BYTES ("direct_map_2m", "?DirectMap2M", "Memory that the kernel maps in pages of 2 MiB."),
   NODE_BYTES ("direct_map_4m", "?DirectMap4M", "Memory that the kernel maps in pages of 4 MiB."),

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/groups/network_options.h"
 #include "agent/sampling/bounds.h"
 #include "agent/sampling/sampler.h"
 #include "agent/source/facts.h"
@@ -45,7 +46,17 @@
     NAME, KIND, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .source = SOURCE, .help = HELP                                   \
   }
 
-#define UDP(KEY) "Udp:" KEY " Udp6" KEY
+#define IP_BYTES(NAME, KEY, HELP)                                                                                      \
+  {                                                                                                                    \
+    NAME, COUNTER, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .source = KEY, .help = HELP                                   \
+  }
+
+/* UDP over IPv4, over IPv6, and both together, which is reckoned. */
+#define UDP(NAME, KEY, WHAT)                                                                                           \
+  OF_NODE ("udp_" NAME, COUNTER, NULL, WHAT ", over IPv4 and IPv6 together."),                                         \
+      OF_NODE ("udp4_" NAME, COUNTER, "Udp:" KEY, WHAT ", over IPv4."),                                                \
+      OF_NODE ("udp6_" NAME, COUNTER, "Udp6" KEY, WHAT ", over IPv6.")
+#define UDP_METRICS 3
 
 /* Of an interface: its column in /proc/net/dev. Of the node: keys of snmp, netstat and snmp6. */
 static const struct metric metrics[] = {
@@ -83,13 +94,37 @@ static const struct metric metrics[] = {
   OF_NODE ("tcp_timeouts", COUNTER, "TcpExt:TCPTimeouts", "Times that a TCP acknowledgement did not come in time."),
   OF_NODE ("tcp_listen_overflows", COUNTER, "TcpExt:ListenOverflows", "Connections refused: an accept queue was full."),
   OF_NODE ("tcp_listen_drops", COUNTER, "TcpExt:ListenDrops", "Connections dropped by a listening socket."),
-  OF_NODE ("udp_in", COUNTER, UDP ("InDatagrams"), "UDP datagrams received, over IPv4 and IPv6 together."),
-  OF_NODE ("udp_out", COUNTER, UDP ("OutDatagrams"), "UDP datagrams sent, over both."),
-  OF_NODE ("udp_no_ports", COUNTER, UDP ("NoPorts"), "UDP datagrams for a port where nobody listens."),
-  OF_NODE ("udp_in_errors", COUNTER, UDP ("InErrors"), "UDP datagrams that could not be delivered."),
-  OF_NODE ("udp_receive_buffer_errors", COUNTER, UDP ("RcvbufErrors"),
-           "UDP datagrams lost: a receive buffer was full."),
-  OF_NODE ("udp_send_buffer_errors", COUNTER, UDP ("SndbufErrors"), "UDP datagrams lost: a send buffer was full."),
+  OF_NODE ("tcp_syn_retransmits", COUNTER, "?TcpExt:TCPSynRetrans", "TCP connection requests sent again."),
+  OF_NODE ("tcp_receive_queue_drops", COUNTER, "?TcpExt:TCPRcvQDrop",
+           "TCP segments dropped: a receive buffer was full."),
+  OF_NODE ("tcp_out_of_order", COUNTER, "TcpExt:TCPOFOQueue", "TCP segments received out of their order."),
+  OF_NODE ("tcp_syncookies_sent", COUNTER, "TcpExt:SyncookiesSent", "SYN cookies sent: a queue of requests was full."),
+  OF_NODE ("tcp_syncookies_received", COUNTER, "TcpExt:SyncookiesRecv", "SYN cookies that came back."),
+  OF_NODE ("tcp_syncookies_failed", COUNTER, "TcpExt:SyncookiesFailed", "SYN cookies that came back and were wrong."),
+  { "tcp_connections_max", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .source = "Tcp:MaxConn",
+    .bound = { .most = 0x1p53, .negative = true }, .help = "TCP connections that there may be; -1: no limit." },
+  UDP ("in", "InDatagrams", "UDP datagrams received"),
+  UDP ("out", "OutDatagrams", "UDP datagrams sent"),
+  UDP ("no_ports", "NoPorts", "UDP datagrams for a port where nobody listens"),
+  UDP ("in_errors", "InErrors", "UDP datagrams that could not be delivered"),
+  UDP ("receive_buffer_errors", "RcvbufErrors", "UDP datagrams lost because a receive buffer was full"),
+  UDP ("send_buffer_errors", "SndbufErrors", "UDP datagrams lost because a send buffer was full"),
+  OF_NODE ("udplite4_in_errors", COUNTER, "?UdpLite:InErrors",
+           "UDP-Lite datagrams that could not be delivered, over IPv4."),
+  OF_NODE ("udplite6_in_errors", COUNTER, "?UdpLite6InErrors",
+           "UDP-Lite datagrams that could not be delivered, over IPv6."),
+  { "ip4_forwarding", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .source = "Ip:Forwarding",
+    .help = "1 when the node forwards IPv4 packets, else 2." },
+  IP_BYTES ("ip4_in_bytes", "IpExt:InOctets", "Bytes of IPv4 packets received."),
+  IP_BYTES ("ip4_out_bytes", "IpExt:OutOctets", "Bytes of IPv4 packets sent."),
+  IP_BYTES ("ip6_in_bytes", "Ip6InOctets", "Bytes of IPv6 packets received."),
+  IP_BYTES ("ip6_out_bytes", "Ip6OutOctets", "Bytes of IPv6 packets sent."),
+  OF_NODE ("icmp4_in", COUNTER, "Icmp:InMsgs", "ICMP messages received."),
+  OF_NODE ("icmp4_out", COUNTER, "Icmp:OutMsgs", "ICMP messages sent."),
+  OF_NODE ("icmp4_in_errors", COUNTER, "Icmp:InErrors", "ICMP messages received with an error."),
+  OF_NODE ("icmp6_in", COUNTER, "Icmp6InMsgs", "ICMP messages received, over IPv6."),
+  OF_NODE ("icmp6_out", COUNTER, "Icmp6OutMsgs", "ICMP messages sent, over IPv6."),
+  OF_NODE ("icmp6_in_errors", COUNTER, "Icmp6InErrors", "ICMP messages received with an error, over IPv6."),
 };
 
 static const struct group group = {
@@ -106,15 +141,11 @@ static const struct group group = {
   .left_out = "interfaces of other network namespaces, such as those within containers; what [group network] excludes.",
 };
 
-struct network_options {
-  char *exclude;
-};
-
 static const struct option option_rows[] = {
   { "group network", "exclude", "", OPTION_LIST, offsetof (struct network_options, exclude), "",
     .help = "Globs of interfaces to leave out." },
 };
-static const struct own_options own_options = OWN_OPTIONS (option_rows, struct network_options);
+const struct own_options network_own_options = OWN_OPTIONS (option_rows, struct network_options);
 
 struct interface {
   char *name;
@@ -134,7 +165,7 @@ struct network {
   struct buffer text;
   struct column_map columns;
   struct key_index keys;
-  size_t carrier_column, speed_column, counts_column;
+  size_t carrier_column, speed_column, counts_column, udp_column;
   struct interface *interfaces; /* in the order of /proc/net/dev */
   size_t count, capacity;
 };
@@ -145,7 +176,7 @@ network_open (const struct sampler_context *context)
   struct network *network = memory_new (1, sizeof *network);
 
   network->context = context;
-  network->options = context_options (context, &own_options);
+  network->options = context_options (context, &network_own_options);
   reader_init (&network->dev, context->root, "/proc/net/dev");
   reader_init (&network->snmp, context->root, "/proc/net/snmp");
   reader_init (&network->netstat, context->root, "/proc/net/netstat");
@@ -156,6 +187,7 @@ network_open (const struct sampler_context *context)
   network->carrier_column = fact_column (&group, "carrier");
   network->speed_column = fact_column (&group, "speed");
   network->counts_column = fact_column (&group, "in_total");
+  network->udp_column = fact_column (&group, "udp_in");
   return network;
 }
 
@@ -357,17 +389,36 @@ dev_sample (struct network *network, struct table *table)
   return 0;
 }
 
-/* The keys with these prefixes, which are those of one file; a sum of two files' keys lacks neither. */
+/* The keys of a file, by their prefixes. */
 static void
-keys_check (struct network *network, const struct reader *reader, int result, const char *prefix, struct table *table)
+keys_check (struct network *network, const struct reader *reader, int result, const char *const *prefixes,
+            struct table *table)
 {
-  if (result == 0 || !reader->optional || !reader_is_absent (result))
-    key_index_check (&network->keys, prefix, result == 0 ? reader->path : NULL, table, TABLE_NODE);
+  if (result < 0 && reader->optional && reader_is_absent (result))
+    return;
+  for (; *prefixes; prefixes++)
+    key_index_check (&network->keys, *prefixes, result == 0 ? reader->path : NULL, table, TABLE_NODE);
+}
+
+/* A sum of two files' keys lacks neither; without IPv6 it is IPv4's. */
+static void
+udp_sum (struct network *network, bool has_ip6, struct table *table)
+{
+  for (size_t at = network->udp_column; strncmp (metrics[at].name, "udp_", 4) == 0; at += UDP_METRICS) {
+    const struct value *ip4 = table_get (table, TABLE_NODE, at + 1), *ip6 = table_get (table, TABLE_NODE, at + 2);
+
+    if (ip4->type != VALUE_UINT || (has_ip6 && ip6->type != VALUE_UINT))
+      continue;
+    table_set_uint (table, TABLE_NODE, at, ip4->as.u + (has_ip6 ? ip6->as.u : 0));
+  }
 }
 
 static void
 keys_sample (struct network *network, struct table *table)
 {
+  static const char *const snmp_keys[] = { "Tcp:", "Udp:", "UdpLite:", "Ip:", "Icmp:", NULL };
+  static const char *const netstat_keys[] = { "TcpExt:", "IpExt:", NULL };
+  static const char *const snmp6_keys[] = { "Udp6", "UdpLite6", "Ip6", "Icmp6", NULL };
   int snmp = reader_read_lines (&network->snmp, &network->text, table), netstat, snmp6;
 
   if (snmp == 0)
@@ -378,10 +429,10 @@ keys_sample (struct network *network, struct table *table)
   snmp6 = reader_read_lines (&network->snmp6, &network->text, table);
   if (snmp6 == 0)
     parse_key_values (scan_buffer (&network->text), 0, &network->keys, table, TABLE_NODE);
-  keys_check (network, &network->snmp, snmp, "Tcp:", table);
-  keys_check (network, &network->snmp, snmp, "Udp:", table);
-  keys_check (network, &network->netstat, netstat, "TcpExt:", table);
-  keys_check (network, &network->snmp6, snmp6, "Udp6", table);
+  keys_check (network, &network->snmp, snmp, snmp_keys, table);
+  keys_check (network, &network->netstat, netstat, netstat_keys, table);
+  keys_check (network, &network->snmp6, snmp6, snmp6_keys, table);
+  udp_sum (network, !reader_is_absent (snmp6), table);
 }
 
 static int
@@ -412,4 +463,4 @@ network_close (void *state)
 }
 
 const struct sampler sampler_network = { &group,         NULL,          network_open,
-                                         network_sample, network_close, .options = &own_options };
+                                         network_sample, network_close, .options = &network_own_options };

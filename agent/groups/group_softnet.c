@@ -64,24 +64,14 @@ softnet_open (const struct sampler_context *context)
 
 /* The numbers of a line; how many there are. 0: something else is in it. */
 static size_t
-parse_line (struct scan line, uint32_t *numbers, size_t most)
+parse_line (struct scan line, uint64_t *numbers, size_t most)
 {
   struct scan word;
   size_t count = 0;
 
-  for (; count < most && scan_word (&line, &word); count++) {
-    numbers[count] = 0;
-    if (scan_length (&word) != 8)
+  for (; count < most && scan_word (&line, &word); count++)
+    if (scan_length (&word) != 8 || !scan_hex (&word, &numbers[count]) || scan_length (&word) != 0)
       return 0;
-    for (const char *at = word.at; at < word.end; at++) {
-      unsigned digit = *at >= '0' && *at <= '9'   ? (unsigned) (*at - '0')
-                       : *at >= 'a' && *at <= 'f' ? (unsigned) (*at - 'a' + 10)
-                                                  : 16;
-      if (digit == 16)
-        return 0;
-      numbers[count] = numbers[count] * 16 + digit;
-    }
-  }
   return count;
 }
 
@@ -89,7 +79,7 @@ static int
 softnet_sample (void *context, struct table *table)
 {
   struct softnet *state = context;
-  uint32_t numbers[COLUMN_CPU];
+  uint64_t numbers[COLUMN_CPU];
   struct scan rest, line;
   unsigned lines = 0, strange = 0;
 

@@ -108,7 +108,7 @@ cgroup_mounts_destroy (struct cgroup_mounts *mounts)
   free (mounts);
 }
 
-/* A word of a list with commas. */
+/* Whether the list with commas has that item. */
 static bool
 list_has (const char *list, size_t length, const char *word)
 {
@@ -130,7 +130,7 @@ cgroup_line_has (const struct cgroup_line *line, const char *controller)
   return list_has (line->controllers, line->controllers_length, controller);
 }
 
-/* Out of the reader's cgroup namespace: not to be found from here. */
+/* The path leads out of the reader's cgroup namespace: its folder cannot be found from here. */
 static bool
 leads_out (const char *path, size_t length)
 {
@@ -201,7 +201,7 @@ cgroup_mounts_made_by_user (const struct cgroup_mounts *mounts, const struct cgr
 }
 
 static bool
-look_at_device (const struct cgroup_mounts *mounts, unsigned major, unsigned minor)
+find_is_stacked (const struct cgroup_mounts *mounts, unsigned major, unsigned minor)
 {
   static const char *const signs[] = { "dm", "md", "loop" };
   bool stacked = false;
@@ -222,7 +222,7 @@ cgroup_mounts_is_stacked (struct cgroup_mounts *mounts, unsigned major, unsigned
   for (size_t i = 0; i < mounts->device_count; i++)
     if (mounts->devices[i].major == major && mounts->devices[i].minor == minor)
       return mounts->devices[i].stacked;
-  stacked = look_at_device (mounts, major, minor);
+  stacked = find_is_stacked (mounts, major, minor);
   if (mounts->device_count == DEVICES_MAX)
     mounts->device_count = 0;
   mounts->devices[mounts->device_count].major = major;

@@ -10,7 +10,7 @@
 struct cgroup_mounts;
 struct cgroup_mounts *cgroup_mounts_create (const char *root); /* "" is the machine itself, as for samplers */
 void cgroup_mounts_destroy (struct cgroup_mounts *mounts);
-/* Looks again. */
+/* Reads the mounts again. */
 void cgroup_mounts_refresh (struct cgroup_mounts *mounts);
 
 /* The line's hierarchy has this controller of cgroup v1. */
@@ -20,9 +20,9 @@ bool cgroup_line_has (const struct cgroup_line *line, const char *controller);
 char *cgroup_mounts_folder (const struct cgroup_mounts *mounts, const struct cgroup_line *line, const char *controller,
                             size_t length);
 
-/* Whether the folder, or one above it, belongs to somebody else than the hierarchy's top does: whom a folder was given to
- * (a service with Delegate=yes and User=, a container of a user) makes others below it, and calls them as he likes. False
- * where it cannot be known from here; true for one that is gone. */
+/* Whether the folder, or one above it, belongs to another user than the hierarchy's top. A user to whom a folder was
+ * delegated (a service with Delegate=yes and User=, a container of a user) makes others below it, under any name. False
+ * where it cannot be known from here; true for a folder that is gone. */
 bool cgroup_mounts_made_by_user (const struct cgroup_mounts *mounts, const struct cgroup_line *line, size_t length);
 
 /* A device whose I/O is another device's too (LVM, RAID, loop), so that a sum would have it twice. */

@@ -1,4 +1,4 @@
-/* job_cpu: CPU time of each job, and how much of what was allocated to it that is. Totals since the job began here. */
+/* job_cpu: CPU time of each job, and its share of the CPUs allocated to the job. Totals since the job began here. */
 #include "agent/job/job_group.h"
 #include "agent/sampling/bounds.h"
 #include "agent/sampling/sampler.h"
@@ -15,8 +15,8 @@ static const struct metric metrics[] = {
   [USAGE] = { "usage", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = NS, .bound = { BOUND_LATE_TIME },
               .help = "Share of the allocated CPUs that was used." },
   [CPUS] = { "cpus", GAUGE, UNIT_COUNT, FOLD_SUM,
-             .help =
-                 "CPUs of this node allocated to the job; where its scheduler says nothing, those that it may use." },
+             .help = "CPUs of this node allocated to the job; without a number from the scheduler, those that it may "
+                     "use." },
   [VOLUNTARY] = { "voluntary_context_switches", COUNTER, UNIT_COUNT, FOLD_SUM, .bound = { BOUND_LATE },
                   .help = "Times that the main threads of its processes gave up the CPU; read every 10 s." },
   [INVOLUNTARY] = { "involuntary_context_switches", COUNTER, UNIT_COUNT, FOLD_SUM, .bound = { BOUND_LATE },
@@ -41,7 +41,7 @@ job_cpu_open (const struct sampler_context *context)
 }
 
 static void
-job_tell (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
+job_cpu_set_row (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
 {
   const struct job_totals *totals = &job->totals;
   bool switches = job->now.status_known || totals->total[PROCESS_VOLUNTARY] != 0;
@@ -58,7 +58,7 @@ job_tell (const struct job_scan *scan, struct table *table, size_t row, const st
 static int
 job_cpu_sample (void *state, struct table *table)
 {
-  return job_group_sample (state, table, job_tell);
+  return job_group_sample (state, table, job_cpu_set_row);
 }
 
 const struct sampler sampler_job_cpu = { &group, NULL, job_cpu_open, job_cpu_sample, job_group_close };

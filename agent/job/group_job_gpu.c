@@ -1,16 +1,16 @@
-/* job_gpu: what each job has of the node's GPUs, and what it leaves idle.
+/* job_gpu: which of the node's GPUs each job has, and which it leaves idle.
  *
- * Sampled in place, from what the groups gpu and gpu_processes found in the sample before (gpu_seen.h): a driver that
- * hangs cannot hold up the jobs, and the scan of jobs stays in one thread. What a job was given stands in its
+ * Sampled without a thread, from what the groups gpu and gpu_processes found in the sample before (gpu_seen.h): a driver
+ * that hangs cannot hold up the jobs, and the scan of jobs stays in one thread. The GPUs allocated to a job stand in its
  * environment, as indexes or UUIDs:
  *
  *   SLURM_JOB_GPUS=0,2-3
- *   CUDA_VISIBLE_DEVICES=GPU-6a1f4b3c,MIG-0b7a...      also only their beginnings
+ *   CUDA_VISIBLE_DEVICES=GPU-6a1f4b3c,MIG-0b7a...      UUIDs may be abbreviated
  *   CUDA_VISIBLE_DEVICES=0,-1,1                        0 alone: what is no GPU ends the list, as for CUDA
  *
- * Where that says nothing, a job was given the GPUs whose devices its cgroup permits, if these are not all
- * (job_cgroup.h); else it has those on which its processes are; of AMD's that is not known. An index is NVIDIA's, and
- * AMD's where the node has none of NVIDIA's with it. */
+ * Without such a variable the job has the GPUs whose devices its cgroup permits, if these are not all (job_cgroup.h), else
+ * those on which its processes run; for AMD's that is not known. An index is NVIDIA's, or AMD's if no GPU of NVIDIA has
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,19 +24,19 @@
 
 #define TEXT_SIZE 512
 
-_Static_assert(GPU_JOB_LABEL_SIZE >= JOB_LABEL_SIZE, "what workers are told of jobs has room for their labels");
+_Static_assert(GPU_JOB_LABEL_SIZE >= JOB_LABEL_SIZE, "labels of jobs fit into what is handed to GPU workers");
 
 enum column { GPUS, ALLOCATED, USED, IDLE, IDLE_GPUS, UTILIZATION, MEMORY_USED, ENERGY };
 
 static const struct metric metrics[] = {
   [GPUS] = { "gpus", TEXT, UNIT_NONE, FOLD_NONE,
-             .help = "The GPUs that the job has on this node; what is too many for a text is \"...\"." },
+             .help = "The GPUs that the job has on this node; \"...\" at the end stands for further ones." },
   [ALLOCATED] = { "gpus_allocated", GAUGE, UNIT_COUNT, FOLD_SUM,
-                  .help = "How many it was given, where that is known." },
+                  .help = "How many are allocated to it, where that is known." },
   [USED] = { "gpus_used", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "GPUs on which it has processes." },
   [IDLE] = { "gpus_idle", GAUGE, UNIT_COUNT, FOLD_SUM,
              .help = "Those of its GPUs on which it has no process, or nothing runs at the moment." },
-  [IDLE_GPUS] = { "idle", TEXT, UNIT_NONE, FOLD_NONE, .help = "Which they are." },
+  [IDLE_GPUS] = { "idle", TEXT, UNIT_NONE, FOLD_NONE, .help = "The idle ones." },
   [UTILIZATION] = { "utilization", GAUGE, UNIT_PERCENT, FOLD_MEAN, .help = "Mean of its GPUs' utilization." },
   [MEMORY_USED] = { "memory_used", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "GPU memory that its processes have." },
   [ENERGY] = { "energy", COUNTER, UNIT_JOULES, FOLD_SUM, .per = 1000,
@@ -49,7 +49,7 @@ static const struct group group = {
   .row = "job",
   .rows_name = "jobs",
   .fold_name = "total",
-  .help = "What each batch job has of this node's GPUs, as of the sample before, and which it leaves idle.",
+  .help = "Which of this node's GPUs each batch job has, as of the sample before, and which it leaves idle.",
   .of_users = true,
   GROUP_METRICS (metrics),
 };
@@ -63,14 +63,14 @@ struct energy { /* of one job */
 struct job_gpu {
   const struct sampler_context *context;
   struct gpus *gpus;
-  struct job_group *group; /* opened when there is a GPU: jobs that end wait until all groups have shown them */
+  struct job_group *group; /* opened when there is a GPU: ended jobs stay until all open groups have shown them */
   struct gpu_view view;
   struct seen_gpu *last; /* the GPUs of the view before, in its order */
   size_t last_count, last_room;
   uint64_t *grown_mj; /* by each GPU of this view since the last */
-  /* Of the job that is looked at, by each GPU: */
-  bool *mine; /* it has it */
-  bool *used; /* its processes are on it */
+  /* About the current job, by GPU: */
+  bool *mine; /* the job has it */
+  bool *used; /* processes of the job run on it */
   size_t room;
   struct energy *energies;
   size_t energy_count, energy_room;
@@ -105,7 +105,7 @@ job_gpu_close (void *state)
 
 /* ---- energy ---- */
 
-/* A counter that fell began anew. */
+/* A counter that fell was reset. */
 static void
 energy_grow (struct job_gpu *job_gpu)
 {
@@ -223,7 +223,7 @@ is_permitted (const struct seen_gpu *gpu, const struct job_usage *usage)
   return gpu->device && job_device_is_permitted (usage, gpu->device - 1);
 }
 
-/* Those that the cgroup permits. Where these are all, it does not part them. */
+/* Marks the GPUs that the cgroup permits, unless it permits all: then it says nothing. */
 static void
 mark_cgroup (struct job_gpu *job_gpu, const struct job_usage *usage)
 {
@@ -261,8 +261,8 @@ mark_allocated (struct job_gpu *job_gpu, const struct job *job)
   return count_mine (job_gpu);
 }
 
-/* Where its processes are, and what memory they have. A GPU that is split is used by a job that is on one of its
- * instances, which follow it. */
+/* Marks the GPUs on which the job's processes run, and returns their memory there. A job on a MIG instance uses the GPU
+ * too; the GPU's instances follow it in the list. */
 static uint64_t
 mark_used (struct job_gpu *job_gpu, const struct job *job)
 {
@@ -285,7 +285,7 @@ mark_used (struct job_gpu *job_gpu, const struct job *job)
   return memory;
 }
 
-/* "0,2:1"; what finds no room is "..." at the end. */
+/* "0,2:1"; "..." at the end for those that do not fit. */
 static void
 append (char *text, size_t size, const char *label)
 {
@@ -300,7 +300,7 @@ append (char *text, size_t size, const char *label)
 /* ---- rows ---- */
 
 static void
-tell (struct job_gpu *job_gpu, struct table *table, const struct job *job)
+add_row (struct job_gpu *job_gpu, struct table *table, const struct job *job)
 {
   const struct gpu_view *view = &job_gpu->view;
   size_t allocated = mark_allocated (job_gpu, job), used = 0, idle = 0, known = 0, row;
@@ -357,7 +357,7 @@ find_job (void *scan, uint32_t pid)
   return job ? job->label : NULL;
 }
 
-/* Whose the others are on a GPU whose processes are not all told is not known. */
+/* On a GPU whose list of processes is incomplete any job may have some: its processes count as not known. */
 static void
 note_left_out (struct gpu_view *view)
 {
@@ -385,7 +385,7 @@ job_gpu_sample (void *state, struct table *table)
   note_left_out (&job_gpu->view);
   energy_grow (job_gpu);
   for (size_t at = 0; (job = job_group_next (job_gpu->group, &at));)
-    tell (job_gpu, table, job);
+    add_row (job_gpu, table, job);
   energies_forget (job_gpu);
   return 0;
 }

@@ -1,5 +1,5 @@
-/* job_info: what each job is. Its rows ride along when a job is new or more is known of it, and once a minute; the first
- * two samples have all, since `agent --once` shows the second. */
+/* job_info: what each job is. A job's row is sent when the job is new or more of it became known, and once a minute; the
+ * first two samples have all rows, since `agent --once` shows the second. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +20,13 @@ enum column { SCHEDULER, USER, UID, NAME, COMMAND, ARRAY, CPUS, STARTED, NODES, 
 
 static const struct metric metrics[] = {
   [SCHEDULER] = FACT ("scheduler", TEXT, UNIT_NONE, "What started the job: slurm, pbs, oar, lsf, flux, synop, other."),
-  [USER] = FACT ("user", TEXT, UNIT_NONE, "Whose job it is."),
+  [USER] = FACT ("user", TEXT, UNIT_NONE, "The job's user."),
   [UID] = FACT ("uid", GAUGE, UNIT_COUNT, "That user's number."),
   [NAME] = FACT ("name", TEXT, UNIT_NONE, "The job's name."),
   [COMMAND] = FACT ("command", TEXT, UNIT_NONE, "Name of the job's first process on this node."),
   [ARRAY] = FACT ("array", TEXT, UNIT_NONE, "Of a job array: the array's id and the task's, 100_3."),
   [CPUS] = FACT ("cpus", GAUGE, UNIT_COUNT,
-                 "CPUs of this node allocated to the job; where its scheduler says nothing, those that it may use."),
+                 "CPUs of this node allocated to the job; without a number from the scheduler, those that it may use."),
   [STARTED] = FACT ("started", GAUGE, UNIT_SECONDS, "When its first process on this node began, since 1970."),
   [NODES] = FACT ("nodes", GAUGE, UNIT_COUNT, "Nodes allocated to the job."),
   [NODE_LIST] = FACT ("node_list", TEXT, UNIT_NONE, "Those nodes, as the scheduler writes them."),
@@ -41,7 +41,7 @@ static const struct group group = {
   .row = "job",
   .rows_name = "jobs",
   .fold_name = "",
-  .help = "What each batch job on this node is: its rows come when a job is new, and once a minute.",
+  .help = "What each batch job on this node is; a row is sent when the job is new, and once a minute.",
   .of_users = true,
   GROUP_METRICS (metrics),
 };
@@ -49,7 +49,7 @@ static const struct group group = {
 struct job_info {
   struct job_group *group;
   unsigned samples;
-  int64_t all_ns; /* when all are told next */
+  int64_t all_ns; /* when all rows are due next */
 };
 
 static void *
@@ -78,7 +78,7 @@ set_text (struct table *table, size_t row, enum column column, const char *text)
 }
 
 static void
-job_tell (struct table *table, size_t row, const struct job *job)
+job_info_set_row (struct table *table, size_t row, const struct job *job)
 {
   const struct job_identity *identity = &job->identity;
 
@@ -114,7 +114,7 @@ job_info_sample (void *state, struct table *table)
 
     job->changed = false;
     if (row != SIZE_MAX)
-      job_tell (table, row, job);
+      job_info_set_row (table, row, job);
   }
   if (all)
     info->all_ns = now_ns + ALL_PERIOD - NS_PER_S / 2; /* the sample nearest to it */

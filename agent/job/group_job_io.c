@@ -41,7 +41,7 @@ job_io_open (const struct sampler_context *context)
 }
 
 static void
-job_tell (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
+job_io_set_row (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
 {
   const struct job_totals *totals = &job->totals;
   bool known = job->now.io_known || totals->total[PROCESS_READ_CALLS] != 0;
@@ -58,7 +58,7 @@ job_io_sample (void *state, struct table *table)
 {
   size_t denied;
 
-  if (job_group_sample (state, table, job_tell) < 0)
+  if (job_group_sample (state, table, job_io_set_row) < 0)
     return -1;
   denied = job_scan_io_denied (job_group_scan (state));
   if (denied == 0)

@@ -31,11 +31,12 @@ static const struct metric metrics[] = {
   [SWAP] = BYTES ("swap", "Memory of its processes that is swapped out; read every 10 s."),
   [PERCENT] = { "percent", GAUGE, UNIT_PERCENT, FOLD_SUM, .bound = { .most = 1e6 },
                 .help = "Share of the node's memory that rss is." },
-  [PSS] = BYTES ("pss", "As rss, with shared pages parted among those who use them; read at [jobs] pss_period."),
+  [PSS] =
+      BYTES ("pss", "As rss, with shared pages divided among the processes that use them; read at [jobs] pss_period."),
   [USS] = BYTES ("uss", "Memory that its processes alone use, each for itself; read at [jobs] pss_period."),
   [CGROUP_CURRENT] = BYTES ("cgroup_current", "Memory charged to its cgroup, cached files too."),
-  [CGROUP_PEAK] = BYTES ("cgroup_peak", "The highest that this was."),
-  [CGROUP_LIMIT] = BYTES ("cgroup_limit", "What its cgroup may use at most."),
+  [CGROUP_PEAK] = BYTES ("cgroup_peak", "The highest value of cgroup_current."),
+  [CGROUP_LIMIT] = BYTES ("cgroup_limit", "The memory limit of its cgroup."),
   [OOM_KILLS] = { "oom_kills", COUNTER, UNIT_COUNT, FOLD_SUM,
                   .help = "Processes of its cgroup that were killed for want of memory." },
 };
@@ -64,11 +65,11 @@ set_usage (struct table *table, size_t row, enum column column, uint64_t value)
 }
 
 static void
-job_tell (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
+job_memory_set_row (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
 {
   uint64_t node = job_scan_memory (scan);
   const struct job_sums *now = &job->now;
-  bool gone = now->processes == 0; /* then 0 is the truth */
+  bool gone = now->processes == 0; /* then the values are really 0 */
 
   job_group_set (table, row, RSS, true, now->rss);
   job_group_set (table, row, RSS_PEAK, true, job->totals.rss_peak);
@@ -88,7 +89,7 @@ job_tell (const struct job_scan *scan, struct table *table, size_t row, const st
 static int
 job_memory_sample (void *state, struct table *table)
 {
-  return job_group_sample (state, table, job_tell);
+  return job_group_sample (state, table, job_memory_set_row);
 }
 
 const struct sampler sampler_job_memory = { &group, NULL, job_memory_open, job_memory_sample, job_group_close };

@@ -36,7 +36,7 @@ job_processes_open (const struct sampler_context *context)
 }
 
 static void
-job_tell (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
+job_processes_set_row (const struct job_scan *scan, struct table *table, size_t row, const struct job *job)
 {
   (void) scan;
   job_group_set (table, row, PROCESSES, true, job->now.processes);
@@ -49,7 +49,7 @@ job_tell (const struct job_scan *scan, struct table *table, size_t row, const st
 static int
 job_processes_sample (void *state, struct table *table)
 {
-  return job_group_sample (state, table, job_tell);
+  return job_group_sample (state, table, job_processes_set_row);
 }
 
 const struct sampler sampler_job_processes = { &group, NULL, job_processes_open, job_processes_sample,

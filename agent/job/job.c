@@ -1,9 +1,9 @@
 /* See job.h. Where CPU time comes from:
  *
- * A cgroup counts processes that lived too shortly to be seen, so where there is one it counts, and processes outside
- * of it (they left it, or were never in it) are added. Without one it is what processes have counted, with the children
- * that they waited for. The source may change at any time: what is told grows by what the source of the moment grew by,
- * and never falls. When a cgroup tells for the first time and knows more than its processes did, that is added. */
+ * A cgroup also counts processes that lived too shortly to be seen. Where there is one, it is the source, and processes
+ * outside of it (they left it, or were never in it) are added. Without one the source is what processes have counted, with
+ * the children that they waited for. The source may change at any time: the reported total grows by what the current
+ * source grew by, and never falls. When a cgroup is first read and has counted more than its processes, that is added. */
 #include "agent/job/job.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define RESUME_NS (30 * NS_PER_S) /* by then the processes that live on were seen again */
+#define RESUME_NS (30 * NS_PER_S) /* by then all processes that still live were found again */
 
 struct job *
 job_create (const struct job_found *found, const char *label, uint32_t uid, uint32_t cpus,
@@ -122,7 +122,7 @@ job_counted_before (struct job *job, uint64_t start, enum process_counter counte
   return value;
 }
 
-/* Processes that ended while no agent ran are not seen again. */
+/* Processes that ended while no agent ran are not found again. */
 static void
 end_resuming (struct job *job, int64_t now_ns)
 {
@@ -133,8 +133,8 @@ end_resuming (struct job *job, int64_t now_ns)
   job->resumed_ns = 0;
 }
 
-/* How much the cgroup's CPU time grew, from what is told already where it tells for the first time. The sum is what it
- * says; how that is split into user and system may be corrected later by the kernel, but nothing told falls. */
+/* By how much the cgroup's CPU time grew; when first read, by how much it exceeds the reported total. The sum is the
+ * cgroup's; the kernel may later correct how that is split into user and system, but no reported value falls. */
 static void
 cpu_grown (struct job_totals *totals, uint64_t user, uint64_t system, uint64_t grown[2])
 {

@@ -44,7 +44,7 @@ struct record {
 
 #define ACCOUNTING_SIZE (RECORDS_AT + sizeof (struct record) * 2 * JOB_ACCOUNTING_ENTRIES)
 
-struct place { /* what of an entry is looked at often, so that the mapped pages are not */
+struct place { /* the often used values of an entry, so that mapped pages stay untouched */
   uint32_t hash;
   bool used, alive;
   uint64_t serial, ended_s;
@@ -96,8 +96,8 @@ record_is_sound (const struct record *record)
   return record->serial != 0 && totals_are_sound (&record->totals);
 }
 
-/* Reads which entries there are. Jobs that lived then may go on; their hour begins now. With pread rather than through
- * the map, whose pages would count as this program's. */
+/* Reads which entries exist. Jobs that lived then may go on; they are kept for an hour from now. With pread rather than
+ * through the map, whose pages would count as this program's. */
 static void
 index_read (struct job_accounting *accounting, uint64_t now_s)
 {
@@ -139,7 +139,7 @@ open_locked (const char *path, struct stat *status, struct error *error)
 enum verdict { ACCOUNTING_GOOD, ACCOUNTING_NEW, ACCOUNTING_STRANGE };
 
 static enum verdict
-look_at_head (int fd, const struct stat *status, const char *boot)
+check_head (int fd, const struct stat *status, const char *boot)
 {
   struct head head = { .version = 0 };
 
@@ -155,7 +155,7 @@ look_at_head (int fd, const struct stat *status, const char *boot)
   return strncmp (head.boot, boot, sizeof head.boot - 1) == 0 ? ACCOUNTING_GOOD : ACCOUNTING_NEW;
 }
 
-/* A file that is not understood is kept beside, and a new one begun. */
+/* Renames a file that cannot be read as accounting, and begins a new one. */
 static int
 set_aside (const char *path, int fd, struct stat *status, struct error *warning)
 {
@@ -169,13 +169,14 @@ set_aside (const char *path, int fd, struct stat *status, struct error *warning)
   else {
     fd = open_locked (path, status, warning);
     if (fd >= 0)
-      error_set (warning, "%s is cut, or none of this version: it is %s now, and jobs are counted anew", path, aside);
+      error_set (warning, "%s is truncated or of another version: renamed to %s, and jobs are counted anew", path,
+                 aside);
   }
   free (aside);
   return fd;
 }
 
-/* All of its place on the disk is taken now: a mapped page that finds none later would end the agent. */
+/* Allocates all of its disk space now: a mapped page that finds none later would end the agent. */
 static int
 map_file (struct job_accounting *accounting, const char *path, struct error *warning)
 {
@@ -205,7 +206,7 @@ open_file (struct job_accounting *accounting, const char *path, const char *boot
   accounting->fd = open_locked (path, &status, warning);
   if (accounting->fd < 0)
     return -1;
-  verdict = look_at_head (accounting->fd, &status, boot);
+  verdict = check_head (accounting->fd, &status, boot);
   if (verdict == ACCOUNTING_STRANGE && (accounting->fd = set_aside (path, accounting->fd, &status, warning)) < 0)
     return -1;
   if (verdict != ACCOUNTING_GOOD && ftruncate (accounting->fd, 0) < 0)

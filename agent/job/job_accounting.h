@@ -27,15 +27,15 @@ enum job_flow { /* totals that a cgroup counts */
 
 /* Nothing here falls while the job is known but `live` and `flow_last`. */
 struct job_totals {
-  uint64_t total[PROCESS_COUNTERS]; /* user and system: what is told, whatever the source */
+  uint64_t total[PROCESS_COUNTERS]; /* user and system: as reported, whatever the source */
   uint64_t
-      live[PROCESS_COUNTERS]; /* of `total`, what the processes that live have counted: seen again after a restart */
+      live[PROCESS_COUNTERS]; /* the part of `total` that living processes have counted: found again after a restart */
   uint64_t ended;             /* processes */
   uint64_t usage;             /* CPU nanoseconds divided by the CPUs allocated */
   uint64_t inside[2];         /* user and system of processes in the job's cgroup */
   uint64_t flow[JOB_FLOWS], flow_last[JOB_FLOWS]; /* what the cgroup counted, and what it said last */
-  uint32_t flow_known;                            /* a bit for each that it has ever told */
-  uint32_t uid;                                   /* the job's; one of another user is another job */
+  uint32_t flow_known;                            /* a bit for each that was ever read */
+  uint32_t uid;                                   /* the job's; the same label of another user is another job */
   uint64_t rss_peak;
   int64_t started_ns; /* wall time of the first process; 0: not known */
   uint64_t updated;   /* clock ticks since the machine was started */
@@ -43,8 +43,8 @@ struct job_totals {
 
 struct job_accounting;
 /* `path` "": in memory. `now_s`: seconds since the machine was started. Never fails: where it cannot be a file,
- * `warning` says why and it is in memory; it is "" when all is well. `boot` tells one start of the machine from another:
- * what an earlier one counted is void. */
+ * `warning` says why and it is in memory; it is "" when all is well. `boot` identifies a boot of the machine: totals of an
+ * earlier one are void. */
 struct job_accounting *job_accounting_create (const char *path, const char *boot, uint64_t now_s,
                                               struct error *warning);
 void job_accounting_destroy (struct job_accounting *accounting);

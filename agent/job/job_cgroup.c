@@ -1,6 +1,6 @@
 /* The cgroup folders of one job, and the sum of what they counted.
  *
- * On a machine with both versions mounted, a folder of v1 that knows a thing goes before that of v2: the kernel counts
+ * On a machine with both versions mounted, a folder of v1 that counts a thing is preferred to that of v2: the kernel counts
  * CPU time in each of them. */
 #include "agent/job/job_cgroup.h"
 
@@ -11,14 +11,14 @@
 #include "synop/buffer.h"
 #include "synop/memory.h"
 
-#define FOLDERS_MAX 256 /* of one job: a limit on files that are open, and on who makes folders without end */
+#define FOLDERS_MAX 256 /* of one job: limits open files when somebody makes folders without end */
 
 struct job_cgroup {
   struct cgroup_mounts *mounts;
   struct folder *folders;
   size_t count;
   struct buffer text;
-  uint64_t peak; /* the most that all folders used at once, as far as it was seen */
+  uint64_t peak; /* the highest seen sum over all folders */
 };
 
 struct job_cgroup *
@@ -42,7 +42,7 @@ job_cgroup_destroy (struct job_cgroup *cgroup)
   free (cgroup);
 }
 
-/* Takes the path over. One that is known and had gone is there again. */
+/* Takes the path over. A known folder that was gone exists again. */
 static void
 add_folder (struct job_cgroup *cgroup, enum folder_kind kind, char *path)
 {
@@ -119,7 +119,7 @@ add_usage (struct job_usage *sum, const struct job_usage *usage)
   raise_to (&sum->cpus, usage->cpus);
 }
 
-/* Several folders permit what one of them does; `known`: one before said so. */
+/* Devices that any folder permits are permitted; `known`: a folder before gave a list. */
 static void
 add_devices (struct job_usage *sum, const struct job_usage *usage, bool *known)
 {

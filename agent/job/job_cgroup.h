@@ -4,9 +4,9 @@
  * task: never one that others share. A job may have more than one (LSF makes one for each start); they add up. When a
  * folder goes, what it had counted stays, and what it was using is over.
  *
- * Which of NVIDIA's GPUs it may use its folder tells in cgroup v1 alone, and only where a scheduler forbade all devices
- * and then permitted some: of devices that are forbidden one by one the kernel shows nothing, and cgroup v2 has no file
- * (a program in the kernel decides). */
+ * Which of NVIDIA's GPUs the job may use is readable in cgroup v1 alone, and only where a scheduler forbade all devices and
+ * then permitted some: of devices that are forbidden one by one the kernel shows nothing, and cgroup v2 has no file (a
+ * program in the kernel decides). */
 #ifndef SYNOP_AGENT_JOB_CGROUP_H
 #define SYNOP_AGENT_JOB_CGROUP_H
 
@@ -40,13 +40,13 @@ struct job_cgroup;
 struct job_cgroup *job_cgroup_create (struct cgroup_mounts *mounts);
 void job_cgroup_destroy (struct job_cgroup *cgroup);
 
-/* Adds the job's folders in which a process lies, if they are not there yet: `text` is its /proc/PID/cgroup. Returns
- * how many the job has now in all; when that is 0 for a process that lies in a folder of its job's (`by_cgroup`), its
- * hierarchy may have been mounted since: cgroup_mounts_refresh, which is cheap but not for every sample. Opens nothing:
- * a process of a known folder need not come. */
+/* Adds the job's folders in which a process lies, if they are not known yet: `text` is its /proc/PID/cgroup. Returns how
+ * many the job has now in all. When that is 0 for a process in a folder of its job (`by_cgroup`), the hierarchy may have
+ * been mounted since: call cgroup_mounts_refresh, which is cheap but not for every sample. Opens nothing: further
+ * processes of a known folder need not be added. */
 size_t job_cgroup_add (struct job_cgroup *cgroup, const char *text, size_t length);
 
-/* Reads all of it. False when no folder gave a value, now or before: the job's processes are all that is known. */
+/* Reads all folders. False when none has ever given a value: then only the job's processes are known. */
 bool job_cgroup_read (struct job_cgroup *cgroup, struct job_usage *usage);
 
 #endif

@@ -10,7 +10,7 @@
  *   v2  cpu.stat "usage_usec 9\nuser_usec 5\nsystem_usec 4\n..."    memory.current, memory.peak, memory.max ("max": none)
  *       memory.events "...oom_kill 0\n"    io.stat "8:0 rbytes=4096 wbytes=0 rios=1 ...\n"    cpuset.cpus
  *
- * What hardly changes is read every 30th time and closed in between; so is tried what was not there. */
+ * Files that hardly ever change are read every 30th time and closed in between; missing files are tried as often. */
 #include "agent/job/job_cgroup_folder.h"
 
 #include <dirent.h>
@@ -26,7 +26,7 @@
 #include "synop/file.h"
 
 #define SLOW_EVERY 30
-#define KILLS_EVERY 5     /* looking for them takes a walk over the folders of steps and tasks */
+#define KILLS_EVERY 5     /* counting them takes a walk over the folders of steps and tasks */
 #define KILLS_FOLDERS 512 /* of one walk */
 #define LIMIT_NONE ((uint64_t) 1 << 62)
 
@@ -99,7 +99,7 @@ folder_free (struct folder *folder)
 
 /* ---- counters ---- */
 
-/* Whatever made it smaller, that much was counted since. */
+/* When the value fell, the counter was reset: all of the value is new. */
 static void
 counter_follow (struct counter *counter, uint64_t value)
 {
@@ -108,7 +108,7 @@ counter_follow (struct counter *counter, uint64_t value)
   counter->known = true;
 }
 
-/* A sum over folders, some of which go. */
+/* Follows a sum over folders, some of which disappear. */
 static void
 counter_follow_sum (struct counter *counter, uint64_t value)
 {
@@ -144,7 +144,7 @@ folder_revive (struct folder *folder)
 
 /* ---- files ---- */
 
-/* The reader opens a file anew when its folder went. Then this may be another folder of that name. */
+/* The reader reopens a file whose folder was removed. Then this may be another folder of that name. */
 static void
 notice_another (struct folder *folder)
 {
@@ -201,7 +201,7 @@ find_number (const struct buffer *text, const char *key, uint64_t *value)
   return false;
 }
 
-/* The file says nothing where the set is inherited. */
+/* The file is empty where the set is inherited. */
 static void
 read_cpus (struct folder *folder, size_t file, struct buffer *text)
 {

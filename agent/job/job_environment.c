@@ -1,5 +1,5 @@
-/* /proc/PID/environ is what the process was started with: "NAME=VALUE\0" after one another; the last may be cut. The
- * process can write over it, so it is read as anything. What getenv finds counts: a name's first value. */
+/* /proc/PID/environ is the environment that the process was started with: "NAME=VALUE\0" after one another; the last may
+ * be cut. The process can overwrite it, so it may hold anything. As for getenv, a name's first value counts. */
 #include "agent/job/job_environment.h"
 
 #include <string.h>
@@ -85,7 +85,7 @@ text_put (struct text text, char *to, size_t size)
   to[length] = '\0';
 }
 
-/* '/' parts the run from the id. Flux begins its ids with U+0192 where the locale has it, and takes an 'f' for it. */
+/* '/' separates the run from the id. Flux begins its ids with U+0192 where the locale has it, and accepts an 'f' for it. */
 void
 text_put_id (struct text text, char *to, size_t size)
 {

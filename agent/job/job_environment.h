@@ -34,14 +34,14 @@ void job_environment_read (struct job_environment *environment, const char *byte
 /* Any variable. */
 struct text job_environment_find (const struct job_environment *environment, const char *name, size_t length);
 
-/* For people: UTF-8, one line, cut where a character ends. */
+/* For display: UTF-8, one line, cut between characters. */
 void text_put (struct text text, char *to, size_t size);
 /* Printable ASCII without blanks and '/'. */
 void text_put_id (struct text text, char *to, size_t size);
 bool text_is_number (struct text text);
-/* `otherwise` for what is no number, or none of 32 bits. */
+/* `otherwise` for a text that is no number of 32 bits. */
 uint32_t text_number (struct text text, uint32_t otherwise);
-/* Digits up to what else there is: "123" of "123[4].server". */
+/* The leading digits: "123" of "123[4].server". */
 struct text text_digits (struct text text);
 static inline struct text
 text_or (struct text text, struct text otherwise)

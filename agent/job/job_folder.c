@@ -1,9 +1,9 @@
-/* How schedulers name the cgroup folders of jobs. Anything may stand before these (the folder of a container), but not
- * user.slice, where users make folders as they like; only what "agent run" makes counts there.
+/* How schedulers name the cgroup folders of jobs. Any folders may precede these (that of a container), but not
+ * user.slice, where users make folders as they like; only those that "agent run" makes count there.
  *
  *   SLURM   v1 slurm/uid_U/job_J/step_S/task_T, and slurm_NODE/...
  *           v2 slurmstepd.scope/job_J/step_S/user/task_T, and NODE_slurmstepd.scope/...; step_S/slurm holds slurmstepd
- *           either with a SLUID instead of job_J, which only a step_S behind it tells from other folders
+ *           either with a SLUID instead of job_J, which only a step_S behind it distinguishes from other folders
  *   PBS     pbs_jobs.service/jobid/J (v2: .../jobs/J), pbspro/J, pbspro.slice/pbspro-J.slice; Torque: torque/J
  *   OAR     oar/USER_J
  *   LSF     lsf/CLUSTER/job.J.PID.TIME
@@ -38,7 +38,7 @@ part_ends (const struct text *part, const char *text)
   return part->length >= length && memcmp (part->at + part->length - length, text, length) == 0;
 }
 
-/* What is left without the first characters. */
+/* The part without its first characters. */
 static struct text
 part_behind (const struct text *part, size_t length)
 {
@@ -65,7 +65,7 @@ take_character (const char **at, const char *end)
   return (unsigned char) *text;
 }
 
-/* What is no id as schedulers make them is not taken. */
+/* False for a text that no scheduler uses as an id. */
 static bool
 take_id (struct job_folder *folder, const struct text *part)
 {
@@ -95,7 +95,7 @@ take_step (struct job_folder *folder, const struct text *part)
   folder->step[to] = '\0';
 }
 
-/* ---- the layouts: how many parts lead to the job's folder; 0: it is none ---- */
+/* ---- the layouts: each returns how many parts lead to the job's folder; 0: not this layout ---- */
 
 static size_t
 match_slurm (const struct text *parts, size_t count, struct job_folder *folder)

@@ -1,11 +1,11 @@
 /* The processes of jobs that are known: reading them, and what becomes of what they used when they end.
  *
  * The kernel adds what a process has used to its parent when the parent waits for it: CPU time to the columns of
- * children, and I/O to the parent's own. What was counted of a process while it lived is therefore owed by its parent:
- * the parent's counters will jump by it, and that much of their growth is not counted again. What remains of the jump is
- * what the child did after it was last read, and all that its children did that were never seen. For this parents are
- * read before their children: when a child is found gone, its parent was read at most one scan before the jump. So a
- * debt is dropped after two scans; the parent never waited for that child. */
+ * children, and I/O to the parent's own. So the parent owes (its debt) what was counted of the process while it lived: the
+ * parent's counters will jump by it, and that much of their growth is not counted again. The rest of the jump is what the
+ * child did after it was last read, and what its unseen children did. For this, parents are read before their children:
+ * when a child is found gone, its parent was read at most one scan before the jump. So a debt is dropped after two scans;
+ * the parent never waited for that child. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ read_io (struct job_scan *scan, struct process *process)
   process->denied = length == -EACCES || length == -EPERM;
 }
 
-/* What costs more is read more rarely: at the scan after the first, then at times that differ between processes. */
+/* Files that cost more are read more rarely: at the scan after the first, then at times that differ between processes. */
 static void
 read_slow (struct job_scan *scan, struct process *process)
 {
@@ -186,7 +186,7 @@ processes_read (struct job_scan *scan)
     process_read (scan, process);
 }
 
-/* Its parent owes what was counted of it. */
+/* What was counted of it becomes a debt of its parent. */
 static void
 process_reap (struct job_scan *scan, struct process *process)
 {
@@ -199,7 +199,7 @@ process_reap (struct job_scan *scan, struct process *process)
   process_remove (scan, process);
 }
 
-/* Children before their parents, so that debts reach who has waited for both. */
+/* Children before their parents, so that debts reach the process that waited for both. */
 void
 processes_reap (struct job_scan *scan)
 {
@@ -237,7 +237,7 @@ process_adopt (struct job_scan *scan, pid_t pid, const struct process_stat *stat
   process->stat_fd = process->io_fd = -1;
   process->now[PROCESS_STARTED] = 1;
   process->pss_ns = scan->now_ns + (scan->pss_period_ns < PSS_FIRST ? scan->pss_period_ns : PSS_FIRST);
-  /* What may have been counted before a restart has to be read with the rest. */
+  /* What may have been counted before a restart has to be read at once. */
   process->slow_ns = job->resumed_ns && stat->start <= job->resumed ? scan->now_ns : scan->now_ns + 1;
   take_stat (process, stat);
   process->zombie = process_stat_is_zombie (stat);
@@ -257,7 +257,7 @@ process_adopt (struct job_scan *scan, pid_t pid, const struct process_stat *stat
 
 /* ---- sums ---- */
 
-/* Counts what a counter has grown by, less what is owed. */
+/* Counts the growth of a counter, less the debt. */
 static uint64_t
 count_growth (struct process *process, int counter)
 {

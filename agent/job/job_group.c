@@ -51,13 +51,13 @@ check_variables (const char *value, struct error *error)
 
 static const struct option option_rows[] = {
   { "jobs", "environment", "jobs-environment", OPTION_LIST, IN_JOBS (environment), "", .check = check_variables,
-    .help = "Further environment variables that hold the id of the job that a process belongs to, beside those of the "
-            "schedulers that are known." },
+    .help = "Further environment variables that hold the id of a process's job, beside those of the "
+            "known schedulers." },
   { "jobs", "pss_period", "jobs-pss-period", OPTION_DURATION, IN_JOBS (pss_period_ns), "30s", "1s", "24h",
-    .help = "How often the memory that processes of jobs share is parted among them, which costs a walk over all of "
+    .help = "How often the memory that processes of jobs share is divided among them, which takes a walk over all of "
             "it. Where that takes long it is done more rarely." },
   { "jobs", "book", "jobs-book", OPTION_TEXT, IN_JOBS (accounting), "/var/lib/synop/jobs",
-    .help = "The file that holds what each job has used, so that an agent that starts again goes on from there. "
+    .help = "The file that holds what each job has used, so that a restarted agent continues from there. "
             "Empty: in memory." },
 };
 static const struct own_options own_options = OWN_OPTIONS (option_rows, struct job_options);
@@ -154,7 +154,7 @@ job_group_add_row (struct table *table, const struct job *job)
 }
 
 int
-job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tell)
+job_group_sample (struct job_group *group, struct table *table, job_row_fn *set_row)
 {
   struct job *job;
 
@@ -165,7 +165,7 @@ job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tel
 
     if (row == SIZE_MAX)
       break;
-    tell (group->share->scan, table, row, job);
+    set_row (group->share->scan, table, row, job);
   }
   return 0;
 }

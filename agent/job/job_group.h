@@ -25,20 +25,20 @@ void job_group_close (void *group);
 
 /* Scans, unless another group did so for this instant. -1: table->error is set. */
 int job_group_begin (struct job_group *group, struct table *table);
-/* The jobs one after the other; those that have ended once more, with their last totals. NULL: no more. `at` begins
- * with 0. */
+/* Returns the jobs one after the other, and those that have ended once more, with their last totals. NULL: no more. `at`
+ * begins with 0. */
 struct job *job_group_next (struct job_group *group, size_t *at);
-/* A whole sample: scans, and calls `tell` with a row for each job. -1: table->error is set. */
-typedef void job_tell_fn (const struct job_scan *scan, struct table *table, size_t row, const struct job *job);
-int job_group_sample (struct job_group *group, struct table *table, job_tell_fn *tell);
+/* A whole sample: scans, adds a row for each job, and calls `set_row` with it. -1: table->error is set. */
+typedef void job_row_fn (const struct job_scan *scan, struct table *table, size_t row, const struct job *job);
+int job_group_sample (struct job_group *group, struct table *table, job_row_fn *set_row);
 /* Adds the job's row; SIZE_MAX when there is no room. */
 size_t job_group_add_row (struct table *table, const struct job *job);
-/* The label of the job that the process belongs to, as the last scan has it. NULL: of none, or no job group is sampled. In
+/* The label of the process's job, according to the last scan. NULL: it has none, or no job group is sampled. Call it in
  * the sampling thread. */
 const char *job_group_label_of (const struct sampler_context *context, pid_t pid);
 struct job_scan *job_group_scan (const struct job_group *group);
 
-/* What is not known stays missing. */
+/* Sets a value; what is not known stays missing. */
 void job_group_set (struct table *table, size_t row, size_t column, bool known, uint64_t value);
 
 #endif

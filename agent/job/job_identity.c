@@ -1,4 +1,4 @@
-/* What a process's environment and cgroup tell of its job.
+/* What a process's environment and cgroup say of its job.
  *
  * salloc's shell has the variables of its allocation without being in it, on a node that may not be the job's. What
  * slurmd starts has SLURMD_NODENAME besides: the node list without that is not a process of the job. */
@@ -17,7 +17,7 @@ put_array (struct job_identity *identity, struct text parent, struct text index)
               index.at);
 }
 
-/* ---- what each scheduler says ---- */
+/* ---- the variables of each scheduler ---- */
 
 /* "2(x3),4": two CPUs on each of the first three nodes, four on the fourth. 0: not known. */
 static uint32_t
@@ -44,10 +44,10 @@ cpus_of_node (struct text list, uint32_t node)
   return 0;
 }
 
-#define RUN_MAX 1000000 /* what is more was never counted */
+#define RUN_MAX 1000000 /* a larger number cannot be a count of requeues */
 
 static void
-tell_slurm (const struct job_environment *environment, struct job_identity *identity)
+read_slurm (const struct job_environment *environment, struct job_identity *identity)
 {
   const struct text *value = environment->values;
   struct text list = value[SLURM_JOB_CPUS_PER_NODE];
@@ -76,7 +76,7 @@ tell_slurm (const struct job_environment *environment, struct job_identity *iden
 }
 
 static void
-tell_pbs (const struct job_environment *environment, struct job_identity *identity)
+read_pbs (const struct job_environment *environment, struct job_identity *identity)
 {
   const struct text *value = environment->values;
 
@@ -89,9 +89,9 @@ tell_pbs (const struct job_environment *environment, struct job_identity *identi
     identity->cpus = text_number (value[PBS_NP], 0);
 }
 
-/* A job that is no array's is an array of one for OAR. */
+/* OAR gives a single job as an array of one. */
 static void
-tell_oar (const struct job_environment *environment, struct job_identity *identity)
+read_oar (const struct job_environment *environment, struct job_identity *identity)
 {
   const struct text *value = environment->values;
   struct text parent = value[OAR_ARRAY_ID], index = value[OAR_ARRAY_INDEX];
@@ -103,9 +103,9 @@ tell_oar (const struct job_environment *environment, struct job_identity *identi
     put_array (identity, parent, index);
 }
 
-/* "nodea 4 nodeb 4": which of them this node is nobody says, so CPUs are known only where all have as many. */
+/* "nodea 4 nodeb 4": nothing says which of them is this node, so CPUs are known only where all have as many. */
 static void
-tell_lsf (const struct job_environment *environment, struct job_identity *identity)
+read_lsf (const struct job_environment *environment, struct job_identity *identity)
 {
   const struct text *value = environment->values;
   struct text hosts = text_or (value[LSB_MCPU_HOSTS], (struct text){ "", 0 });
@@ -145,7 +145,7 @@ tell_lsf (const struct job_environment *environment, struct job_identity *identi
 }
 
 static void
-tell (const struct job_environment *environment, struct job_identity *identity)
+read_variables (const struct job_environment *environment, struct job_identity *identity)
 {
   const struct text *value = environment->values;
   struct text amd = text_or (value[ROCR_VISIBLE_DEVICES], value[HIP_VISIBLE_DEVICES]);
@@ -153,13 +153,13 @@ tell (const struct job_environment *environment, struct job_identity *identity)
 
   identity->run = 0;
   if (identity->scheduler == JOB_SLURM)
-    tell_slurm (environment, identity);
+    read_slurm (environment, identity);
   else if (identity->scheduler == JOB_PBS)
-    tell_pbs (environment, identity);
+    read_pbs (environment, identity);
   else if (identity->scheduler == JOB_OAR)
-    tell_oar (environment, identity);
+    read_oar (environment, identity);
   else if (identity->scheduler == JOB_LSF)
-    tell_lsf (environment, identity);
+    read_lsf (environment, identity);
   else if (identity->scheduler == JOB_FLUX)
     identity->nodes = text_number (value[FLUX_JOB_NNODES], 0);
   else if (identity->scheduler == JOB_SYNOP)
@@ -185,7 +185,7 @@ other_id (const struct job_environment *environment, const char *variables)
   return id;
 }
 
-/* The id that the environment has of a scheduler; "" when it has none. */
+/* The id that a scheduler's variables give; "" without one. */
 static void
 environment_id (const struct job_environment *environment, enum job_scheduler scheduler, char id[JOB_LABEL_SIZE])
 {
@@ -205,7 +205,7 @@ environment_id (const struct job_environment *environment, enum job_scheduler sc
   else if (scheduler == JOB_SYNOP)
     text = value[SYNOP_JOB_ID];
   id[0] = '\0';
-  /* These number their jobs from 1, and write 0 or -1 where there is none. */
+  /* These number their jobs from 1; 0 or -1 means no job. */
   if ((scheduler == JOB_SLURM || scheduler == JOB_OAR || scheduler == JOB_LSF) && text_number (text, 0) == 0)
     return;
   text_put_id (text, id, JOB_ID_MAX + 1);
@@ -222,7 +222,7 @@ is_spelt_longer (const char *longer, const char *id, const char *next)
   return strncmp (longer, id, length) == 0 && strchr (next, longer[length]) != NULL; /* or the end */
 }
 
-/* Either may lack a part of the server ("123.server"), the folder's the index ("123[4]"). */
+/* Whether both name one job: either may lack a part for the server ("123.server"), the folder's the index ("123[4]"). */
 static bool
 id_agrees (const char *of_folder, const char *id)
 {
@@ -249,7 +249,7 @@ identify_by_environment (const struct job_environment *environment, const char *
     if (identity->id[0] == '\0')
       continue;
     identity->scheduler = scheduler;
-    tell (environment, identity);
+    read_variables (environment, identity);
     return true;
   }
   return false;
@@ -275,7 +275,7 @@ identify_by_folder (const struct job_environment *environment, const struct job_
   environment_id (environment, folder->scheduler, id);
   if (id[0] && (folder->id[0] == '\0' || id_agrees (folder->id, id))) {
     memcpy (identity->id, id, sizeof id);
-    tell (environment, identity);
+    read_variables (environment, identity);
   } else
     memcpy (identity->id, folder->id, sizeof folder->id);
   identity->by_cgroup = identity->id[0] != '\0';

@@ -23,9 +23,9 @@ accounting_open (struct job_scan *scan)
     log_warning ("jobs: %s", warning.text);
 }
 
-/* ---- which job is meant ---- */
+/* ---- which job it is ---- */
 
-/* Users make folders of "agent run" themselves. */
+/* Folders of "agent run" do not count: users make them. */
 static bool
 in_folder_of_scheduler (const struct job_identity *identity)
 {
@@ -44,7 +44,7 @@ user_of (const struct job_found *found)
   return found->identity.uid != JOB_UID_UNKNOWN ? found->identity.uid : found->uid;
 }
 
-/* May the process be of that job, which has its id? */
+/* Whether the process may be of that job, which has the id that it names. */
 static bool
 agrees (const struct job *job, const struct job_found *found)
 {
@@ -57,8 +57,8 @@ agrees (const struct job *job, const struct job_found *found)
   return mine->uid == user_of (found) || (in_folder_of_scheduler (theirs) && theirs->uid == JOB_UID_UNKNOWN);
 }
 
-/* One that only its cgroup names is the newest run of that id; one of which only the folder is known is the job with that
- * folder. */
+/* A process whose job only its cgroup names belongs to the newest run of that id; one of which only the folder is known,
+ * to the job with that folder. */
 static struct job *
 job_find (const struct job_scan *scan, const struct job_found *found)
 {
@@ -99,12 +99,12 @@ job_owner_drop (struct job_scan *scan, size_t index)
       process_remove (scan, process);
   }
   if (!job->trusted)
-    job_users_remove (&scan->users, job->payer);
+    job_users_remove (&scan->users, job->charged_uid);
   job_destroy (job, scan->accounting, job_scan_seconds (scan));
   scan->jobs[index] = scan->jobs[--scan->job_count];
 }
 
-/* The job makes room; its processes are asked again later. */
+/* Removes the job to make room; its processes are inspected again later. */
 static void
 displace (struct job_scan *scan, const struct job *job)
 {
@@ -112,7 +112,7 @@ displace (struct job_scan *scan, const struct job *job)
 
   for (struct process *process = scan->oldest; process; process = process->next)
     if (process->job == job && !process->gone)
-      job_seek_later (scan, process->pid, process->start);
+      job_discover_later (scan, process->pid, process->start);
   while (scan->jobs[index] != job)
     index++;
   job_owner_drop (scan, index);
@@ -135,40 +135,40 @@ hold_back (struct job_scan *scan, enum job_held held, uint32_t user)
   scan->held_ns = scan->now_ns;
 }
 
-/* The youngest of the user's. */
+/* The user's youngest job. */
 static struct job *
-job_to_displace (const struct job_scan *scan, uint32_t payer)
+job_to_displace (const struct job_scan *scan, uint32_t charged_uid)
 {
   struct job *youngest = NULL;
 
   for (size_t i = 0; i < scan->job_count; i++) {
     struct job *job = scan->jobs[i];
-    if (!job->trusted && job->payer == payer && (!youngest || job->first_start > youngest->first_start))
+    if (!job->trusted && job->charged_uid == charged_uid && (!youngest || job->first_start > youngest->first_start))
       youngest = job;
   }
   return youngest;
 }
 
-/* Is there a place, or does somebody give one? */
+/* Makes room for a job, if need be by removing the youngest one of the user with most. */
 static bool
-make_room (struct job_scan *scan, bool trusted, uint32_t payer)
+make_room (struct job_scan *scan, bool trusted, uint32_t charged_uid)
 {
   const struct job_user *most = job_users_most (&scan->users);
 
   if (scan->job_count < JOBS_MAX)
     return true;
   if (!most) {
-    hold_back (scan, JOB_HELD_FULL, payer);
+    hold_back (scan, JOB_HELD_FULL, charged_uid);
     return false;
   }
   hold_back (scan, JOB_HELD_SHARE, most->uid);
-  if (!trusted && job_users_count (&scan->users, payer) + 1 >= most->jobs)
+  if (!trusted && job_users_count (&scan->users, charged_uid) + 1 >= most->jobs)
     return false;
   displace (scan, job_to_displace (scan, most->uid));
   return true;
 }
 
-/* False: another job of another user has the label, and the one for this case too. */
+/* False: another user's job has the label, and another one the label with the user's number. */
 static bool
 choose_label (struct job_scan *scan, const struct job_found *found, char label[JOB_LABEL_SIZE])
 {
@@ -194,17 +194,17 @@ static struct job *
 job_add (struct job_scan *scan, const struct job_found *found, uint64_t start)
 {
   const struct job_identity *identity = &found->identity;
-  bool trusted = in_folder_of_scheduler (identity) || found->payer == 0;
+  bool trusted = in_folder_of_scheduler (identity) || found->charged_uid == 0;
   char label[JOB_LABEL_SIZE];
   struct job *job;
 
   if (!identity->by_cgroup && user_of (found) != found->uid)
     return NULL;
-  if (!trusted && start > scan->ticks_first && !job_users_may_begin (&scan->users, found->payer, scan->now_ns)) {
-    hold_back (scan, JOB_HELD_FAST, found->payer);
+  if (!trusted && start > scan->ticks_first && !job_users_may_begin (&scan->users, found->charged_uid, scan->now_ns)) {
+    hold_back (scan, JOB_HELD_FAST, found->charged_uid);
     return NULL;
   }
-  if (!choose_label (scan, found, label) || !make_room (scan, trusted, found->payer))
+  if (!choose_label (scan, found, label) || !make_room (scan, trusted, found->charged_uid))
     return NULL;
   if (!scan->accounting)
     accounting_open (scan);
@@ -213,9 +213,9 @@ job_add (struct job_scan *scan, const struct job_found *found, uint64_t start)
   if (!job)
     return NULL;
   job->trusted = trusted;
-  job->payer = found->payer;
+  job->charged_uid = found->charged_uid;
   if (!trusted)
-    job_users_add (&scan->users, job->payer, scan->now_ns);
+    job_users_add (&scan->users, job->charged_uid, scan->now_ns);
   return scan->jobs[scan->job_count++] = job;
 }
 
@@ -225,7 +225,7 @@ job_owner (struct job_scan *scan, const struct job_found *found, uint64_t start,
   const struct job_identity *identity = &found->identity;
   struct job *job = job_find (scan, found);
 
-  /* A process that was forked and has not begun its program yet does not know its run. */
+  /* A process that has forked and not begun its program yet does not have its run in its environment. */
   *undecided = !job && (!identity->label[0] || (identity->run < 0 && !found->denied && tries == 0));
   if (!job && !*undecided) {
     job = job_add (scan, found, start);

@@ -1,6 +1,6 @@
 /* See job_pids.h.
  *
- *   /proc/loadavg              0.92 0.70 1.10 4/112 28976            in the pid namespace of who reads
+ *   /proc/loadavg              0.92 0.70 1.10 4/112 28976            in the reader's pid namespace
  *   /proc/stat                 processes 26442                       forks since the machine was started, threads too
  *   /proc/sys/kernel/pid_max   4194304 */
 #include "agent/job/job_pids.h"
@@ -16,10 +16,10 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define TRIED_MAX 512      /* ids that are tried one by one at a look; more are found in /proc */
-#define SWEEP_ENTRIES 1024 /* of /proc, gone through at a look: about a millisecond */
+#define TRIED_MAX 512      /* in one scan; more new ids than these are found by a sweep */
+#define SWEEP_ENTRIES 1024 /* of /proc that a sweep reads in one scan: about a millisecond */
 #define SWEEP_PERIOD (60 * NS_PER_S)
-#define ROUND_MAX 131072 /* with more ids than these no round is made between two looks, and forks are not counted */
+#define ROUND_MAX 131072 /* above this pid_max ids cannot wrap around between two scans, and forks are not counted */
 
 /* ---- a set of ids ---- */
 
@@ -90,18 +90,18 @@ set_remove (struct pid_set *set, uint32_t pid)
 
 struct job_pids {
   char *root;
-  bool follows;     /* the last id counts */
-  uint32_t pid_max; /* ids are less */
-  uint32_t last;    /* id that was given, at the last look */
+  bool follows;     /* the last id of /proc/loadavg is one of /proc's */
+  uint32_t pid_max; /* all ids are lower */
+  uint32_t last;    /* the last id given, at the last scan */
   uint64_t forks;   /* then */
   struct reader loadavg, stat;
   struct buffer text;
-  struct pid_set known; /* those looked at */
+  struct pid_set known; /* those checked */
 
-  DIR *folder;         /* of /proc; NULL: no sweep is under way */
-  struct pid_set seen; /* in the sweep, or looked at meanwhile: becomes `known` at its end */
-  uint32_t from, span; /* ids that are looked at though they are known: `span` of them after `from` */
-  bool again;          /* another sweep follows: ids became unsure behind this one's back */
+  DIR *folder;         /* /proc; NULL: no sweep is under way */
+  struct pid_set seen; /* by the sweep, or checked meanwhile: becomes `known` at its end */
+  uint32_t from, span; /* known ids that may be reused and are checked again: `span` of them after `from` */
+  bool again;          /* another sweep follows, since this one has passed ids that became unsure */
   int64_t swept_ns;    /* when the last one began */
   bool swept;          /* at least once */
 };
@@ -179,7 +179,7 @@ job_pids_forget (struct job_pids *pids, pid_t pid)
     set_remove (&pids->seen, (uint32_t) pid);
 }
 
-/* ---- through all of /proc ---- */
+/* ---- a sweep: all of /proc ---- */
 
 static void
 sweep_begin (struct job_pids *pids, int64_t now_ns)
@@ -218,7 +218,7 @@ is_unsure (const struct job_pids *pids, uint32_t pid)
 }
 
 static void
-sweep_on (struct job_pids *pids, size_t entries, job_pids_fn *look, void *context)
+sweep_on (struct job_pids *pids, size_t entries, job_pids_fn *check, void *context)
 {
   struct dirent *entry;
 
@@ -238,11 +238,11 @@ sweep_on (struct job_pids *pids, size_t entries, job_pids_fn *look, void *contex
     known = set_has (&pids->known, pid) && !is_unsure (pids, pid);
     set_add (&pids->seen, pid);
     if (!known)
-      look (context, (pid_t) pid);
+      check (context, (pid_t) pid);
   }
 }
 
-/* ---- ids that were given since ---- */
+/* ---- ids given since the last scan ---- */
 
 static void
 make_unsure (struct job_pids *pids, uint32_t from, uint32_t span)
@@ -255,7 +255,7 @@ make_unsure (struct job_pids *pids, uint32_t from, uint32_t span)
 }
 
 static void
-try_new (struct job_pids *pids, uint32_t now, job_pids_fn *look, void *context)
+try_new (struct job_pids *pids, uint32_t now, job_pids_fn *check, void *context)
 {
   uint64_t forks = pids->forks;
   bool counted = forks_read (pids, &forks);
@@ -276,7 +276,7 @@ try_new (struct job_pids *pids, uint32_t now, job_pids_fn *look, void *context)
   for (uint32_t i = 1; i <= span; i++) {
     uint32_t pid = from + i < pids->pid_max ? from + i : from + i - pids->pid_max;
 
-    if (pid == 0 || !look (context, (pid_t) pid))
+    if (pid == 0 || !check (context, (pid_t) pid))
       continue;
     set_add (&pids->known, pid);
     if (pids->folder)
@@ -285,7 +285,7 @@ try_new (struct job_pids *pids, uint32_t now, job_pids_fn *look, void *context)
 }
 
 void
-job_pids_find (struct job_pids *pids, int64_t now_ns, job_pids_fn *look, void *context)
+job_pids_find (struct job_pids *pids, int64_t now_ns, job_pids_fn *check, void *context)
 {
   bool first = !pids->swept, whole = first || !pids->follows;
   uint32_t now;
@@ -293,10 +293,10 @@ job_pids_find (struct job_pids *pids, int64_t now_ns, job_pids_fn *look, void *c
   if (pids->follows && last_pid_read (pids, &now)) {
     if (first)
       pids->last = now;
-    try_new (pids, now, look, context);
+    try_new (pids, now, check, context);
   }
   if (!pids->folder && (whole || pids->again || now_ns - pids->swept_ns >= SWEEP_PERIOD))
     sweep_begin (pids, now_ns);
   if (pids->folder)
-    sweep_on (pids, whole ? SIZE_MAX : SWEEP_ENTRIES, look, context);
+    sweep_on (pids, whole ? SIZE_MAX : SWEEP_ENTRIES, check, context);
 }

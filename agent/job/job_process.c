@@ -57,7 +57,7 @@ parse_columns_of_stat (struct scan rest, uint64_t columns[COLUMNS])
     struct scan word;
 
     if (!scan_word (&rest, &word))
-      return column > COLUMN_RSS; /* kernels of old, recordings that were cut: without the signal */
+      return column > COLUMN_RSS; /* without the signal: old kernels, truncated recordings */
     if (!scan_uint (&word, &columns[column]))
       columns[column] = UINT64_MAX; /* "-1" */
   }
@@ -106,7 +106,7 @@ process_stat_is_zombie (const struct process_stat *stat)
   return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
 }
 
-/* Finds the lines of those keys, "KEY:  VALUE"; those that are not there stay as they are. How many there were. */
+/* Finds the lines "KEY:  VALUE" of those keys; values without a line stay as they are. Returns how many were found. */
 struct wanted {
   const char *key; /* with the colon */
   uint64_t *value;
@@ -179,7 +179,7 @@ process_status_parse (struct process_status *status, const char *text, size_t le
   status->shared = (file + shmem) * 1024;
   status->swap = swap * 1024;
   status->ignores_children = ignores_signal (text, length, SIGCHLD);
-  return found >= 2; /* a process that is ending has no memory any more */
+  return found >= 2; /* an ending process has no memory any more */
 }
 
 bool
@@ -197,7 +197,7 @@ process_rollup_parse (uint64_t *pss, uint64_t *uss, const char *text, size_t len
 
 /* ---- reading ---- */
 
-/* "self" is a link to this program's id in the namespace that the folder shows. */
+/* Whether "self" is a link to this program's id: /proc is of its namespace. */
 static bool
 is_own_namespace (int proc)
 {
@@ -296,7 +296,7 @@ process_files_let_go (struct process_files *files, int *fd)
   files->kept--;
 }
 
-/* As clock_getcpuclockid(3) makes it, without the call that it costs. */
+/* As clock_getcpuclockid(3) makes it, without its system call. */
 #define CPU_CLOCK_OF(pid) ((clockid_t) (~(unsigned) (pid) << 3 | 2))
 
 uint64_t
@@ -355,7 +355,7 @@ process_files_children (const struct process_files *files, pid_t pid, void (*chi
   closedir (folder);
 }
 
-/* Kernels before 6.2 say 0, and a recording's folder has a size of its own. */
+/* Kernels before 6.2 give 0, and a recording's folder has a size of its own. */
 int64_t
 process_files_count_open (const struct process_files *files, pid_t pid)
 {

@@ -1,4 +1,4 @@
-/* One process of a job: what /proc tells of it, read through files that stay open. Pure parsers, and their reading. */
+/* One process of a job: what /proc holds about it, read through files that stay open. Parsers, which are pure, and reading. */
 #ifndef SYNOP_AGENT_JOB_PROCESS_H
 #define SYNOP_AGENT_JOB_PROCESS_H
 
@@ -17,7 +17,7 @@ enum process_counter {
   PROCESS_WRITE_CHARS,
   PROCESS_READ_CALLS,
   PROCESS_WRITE_CALLS,
-  /* Those above hold the children too that it has waited for; those below are its own. */
+  /* Those above include children that it has waited for; those below are its own. */
   PROCESS_VOLUNTARY,
   PROCESS_INVOLUNTARY,
   PROCESS_STARTED, /* 1 */
@@ -30,7 +30,7 @@ struct process_stat { /* /proc/PID/stat */
   char state;
   pid_t parent;
   bool kernel;                 /* a thread of the kernel */
-  bool thread;                 /* no process: the number is one of a thread */
+  bool thread;                 /* the id is of a thread, not of a process */
   uint64_t user_ns, system_ns; /* with the children that it has waited for */
   uint64_t threads, start;     /* start: clock ticks since the machine was started */
   uint64_t vms, rss;           /* bytes */
@@ -38,13 +38,13 @@ struct process_stat { /* /proc/PID/stat */
 bool process_stat_parse (struct process_stat *stat, const char *text, size_t length);
 bool process_stat_is_zombie (const struct process_stat *stat); /* ended, and its parent has not waited for it */
 
-/* Into counters[PROCESS_READ_BYTES ... PROCESS_WRITE_CALLS]. False when the text is another one. */
+/* Into counters[PROCESS_READ_BYTES ... PROCESS_WRITE_CALLS]. False: the text is not of that file. */
 bool process_io_parse (uint64_t counters[PROCESS_COUNTERS], const char *text, size_t length);
 
 struct process_status {  /* /proc/PID/status */
   uint64_t shared, swap; /* bytes */
   uint64_t voluntary, involuntary;
-  bool ignores_children; /* SIGCHLD is ignored: nobody waits for its children, and their use is added nowhere */
+  bool ignores_children; /* SIGCHLD is ignored: the kernel adds its children's use nowhere */
 };
 bool process_status_parse (struct process_status *status, const char *text, size_t length);
 
@@ -69,8 +69,8 @@ int process_files_read (struct process_files *files, pid_t pid, const char *name
 /* The same, from *fd if that is not -1. Keeps it open there when there is room for it. */
 int process_files_read_kept (struct process_files *files, pid_t pid, const char *name, int *fd);
 void process_files_let_go (struct process_files *files, int *fd);
-/* CPU time of the process to the nanosecond, at a tenth of the cost of a file; 0: cannot be known. A process for which
- * it stands still has not run, so nothing of it has changed but the memory that was taken from it. */
+/* CPU time of the process to the nanosecond, at a tenth of the cost of a file; 0: cannot be known. While it stands still
+ * the process has not run, so nothing of it has changed but memory that was taken from it. */
 uint64_t process_files_clock (const struct process_files *files, pid_t pid);
 /* Calls `child` for each child of the process, of all its threads. */
 void process_files_children (const struct process_files *files, pid_t pid, void (*child) (void *context, pid_t pid),

@@ -1,5 +1,5 @@
-/* See job_scan.h. A scan goes: read the processes that are known, take what threads have answered, look at new
- * processes, reap those that ended, and sum up for each job. */
+/* See job_scan.h. A scan reads the known processes, takes the answers of threads, checks new processes, reaps those that
+ * ended, and sums up for each job. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define FIRST_WAIT (100 * NS_PER_MS) /* so that the first sample has the jobs already, where nothing hangs */
+#define FIRST_WAIT (100 * NS_PER_MS) /* for the answers, so that the first sample has the jobs already */
 #define MEMORY_PERIOD (60 * NS_PER_S)
-#define HELD_SHOWN (15 * NS_PER_S) /* longer than those that wait are asked again */
+#define HELD_SHOWN (15 * NS_PER_S) /* longer than the interval at which waiting processes are inspected again */
 
 static void
 ask_pss (struct job_scan *scan)
@@ -45,7 +45,7 @@ sum_up (struct job_scan *scan)
   }
 }
 
-/* Jobs that have been shown to the end are dropped, and what the last scan found of the others is forgotten. */
+/* Drops jobs that all groups have shown to the end, and clears what the last scan found of the others. */
 static void
 begin_sums (struct job_scan *scan)
 {
@@ -92,7 +92,7 @@ describe_held (struct job_scan *scan)
     snprintf (text, size, "there are more than %d jobs on this node: others are left out, as of user %u", JOBS_MAX,
               user);
   else if (scan->held == JOB_HELD_SHARE)
-    snprintf (text, size, "all %d places for jobs are taken, %u by user %u: more of that user's jobs are left out",
+    snprintf (text, size, "the limit of %d jobs is reached, %u of them of user %u: more of that user's are left out",
               JOBS_MAX, (unsigned) job_users_count (&scan->users, user), user);
   else
     snprintf (text, size, "user %u begins more than %d jobs at once and one in %d s: the others wait", user,
@@ -107,9 +107,9 @@ find_error (struct job_scan *scan)
   scan->error[0] = 0;
   if (scan->held_ns != 0 && scan->now_ns - scan->held_ns < HELD_SHOWN)
     describe_held (scan);
-  else if (job_worker_hung (scan->look, &user) != 0)
-    snprintf (scan->error, sizeof scan->error,
-              "reading processes of user %u hangs: of those that do not answer only the cgroup is known", user);
+  else if (job_worker_hung (scan->identity_worker, &user) != 0)
+    snprintf (scan->error, sizeof scan->error, "reading processes of user %u hangs: of those only the cgroup is known",
+              user);
   else if (scan->denied)
     snprintf (scan->error, sizeof scan->error,
               "other users' processes cannot be read: run as root or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH to "
@@ -130,12 +130,12 @@ job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns)
   read_machine (scan);
   begin_sums (scan);
   processes_read (scan);
-  job_seek_answers (scan);
-  job_pids_find (scan->pids, scan->now_ns, job_seek_new, scan);
-  job_seek_again (scan);
+  job_discover_answers (scan);
+  job_pids_find (scan->pids, scan->now_ns, job_discover_new, scan);
+  job_discover_pending (scan);
   if (!scan->started) {
-    job_worker_wait (scan->look, clock_monotonic () + FIRST_WAIT);
-    job_seek_answers (scan);
+    job_worker_wait (scan->identity_worker, clock_monotonic () + FIRST_WAIT);
+    job_discover_answers (scan);
   }
   scan->started = true;
   processes_reap (scan);
@@ -145,7 +145,7 @@ job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns)
   return 0;
 }
 
-/* 0: not known, of a recorded machine. */
+/* 0: not known, as on a recorded machine. */
 static uint32_t
 count_cpus (const char *root)
 {
@@ -174,7 +174,7 @@ job_scan_create (const struct job_scan_options *options)
   scan->accounting_path = memory_string (options->accounting);
   scan->pss_period_ns = options->pss_period_ns;
   scan->pids = job_pids_create (options->root, scan->files.own);
-  scan->look = job_look_create (options->root, options->environment, options->stuck_ns);
+  scan->identity_worker = job_inspect_create (options->root, options->environment, options->stuck_ns);
   scan->rollup = job_rollup_create (options->root, options->stuck_ns);
   scan->mounts = cgroup_mounts_create (options->root);
   scan->cpus = count_cpus (options->root);
@@ -189,7 +189,7 @@ job_scan_destroy (struct job_scan *scan)
     return;
   while (scan->job_count)
     job_owner_drop (scan, scan->job_count - 1);
-  job_worker_destroy (scan->look);
+  job_worker_destroy (scan->identity_worker);
   job_worker_destroy (scan->rollup);
   job_pids_destroy (scan->pids);
   job_accounting_destroy (scan->accounting);
@@ -206,7 +206,7 @@ job_scan_destroy (struct job_scan *scan)
 bool
 job_scan_wait (struct job_scan *scan, int64_t deadline_ns)
 {
-  return job_worker_wait (scan->look, deadline_ns) && job_worker_wait (scan->rollup, deadline_ns);
+  return job_worker_wait (scan->identity_worker, deadline_ns) && job_worker_wait (scan->rollup, deadline_ns);
 }
 
 size_t

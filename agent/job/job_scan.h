@@ -1,8 +1,8 @@
-/* Finds the processes of jobs, follows them, and knows what each job uses. One scan serves all job groups.
+/* Finds the processes of jobs, follows them, and sums up what each job uses. One scan serves all job groups.
  *
- * A process is asked once which job it belongs to, when it is new; a child of a job's process belongs to that job
- * without being asked. It stays with its job whatever becomes of it. Nothing here waits for a process that hangs:
- * what may is asked in threads (job_look.h). Each scan reads two files for each process of a job, and nothing of others. */
+ * A new process is inspected once for its job; a child of a job's process belongs to that job without being inspected. It
+ * stays with its job whatever becomes of it. Nothing here waits for a process that hangs: reads that may hang are done in
+ * threads (job_inspect.h). Each scan reads two files for each process of a job, and nothing of others. */
 #ifndef SYNOP_AGENT_JOB_SCAN_H
 #define SYNOP_AGENT_JOB_SCAN_H
 
@@ -17,7 +17,7 @@ struct job_scan_options {
   const char *environment; /* further variables that name a job, "A,B" */
   int64_t pss_period_ns;
   const char *accounting; /* file of the totals; "": in memory */
-  int64_t stuck_ns;       /* after which a process that does not answer is given up; 0: the default */
+  int64_t stuck_ns;       /* after which a read that hangs is given up; 0: the default */
 };
 
 struct job_scan;
@@ -26,7 +26,7 @@ void job_scan_destroy (struct job_scan *scan);
 
 /* -1: /proc cannot be read; job_scan_error says why. */
 int job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns);
-/* Waits until all that was asked in threads is answered, for tests. False: not before `deadline_ns`. */
+/* Waits until threads have answered all queries, for tests. False: not before `deadline_ns`. */
 bool job_scan_wait (struct job_scan *scan, int64_t deadline_ns);
 
 size_t job_scan_count (const struct job_scan *scan);
@@ -36,7 +36,7 @@ const struct job *job_scan_owner (struct job_scan *scan, pid_t pid);
 /* A job that has ended is dropped at the next scan once all of these groups (bits) have shown it. */
 void job_scan_set_groups (struct job_scan *scan, unsigned groups);
 
-/* Why not all can be seen: "" when it can. */
+/* Why not all jobs can be seen: "" when they can. */
 const char *job_scan_error (const struct job_scan *scan);
 /* Processes of jobs whose I/O may not be read. */
 size_t job_scan_io_denied (const struct job_scan *scan);

@@ -21,7 +21,7 @@ user_find (const struct job_users *users, uint32_t uid)
   return NULL;
 }
 
-/* Those who have nothing and wait for nothing make room, so that there are hardly more than have jobs. */
+/* Entries without jobs or a due time are reused, so that there are hardly more than users with jobs. */
 static struct job_user *
 user_add (struct job_users *users, uint32_t uid, int64_t now_ns)
 {
@@ -52,7 +52,7 @@ job_users_add (struct job_users *users, uint32_t uid, int64_t now_ns)
     user = user_add (users, uid, now_ns);
   if (user->due_ns < now_ns)
     user->due_ns = now_ns;
-  /* Those that ran when the agent was started may be more than it would let begin. */
+  /* More jobs may have run when the agent was started than the user may begin at once. */
   if (user->due_ns - now_ns < JOB_USER_BURST * JOB_USER_PAUSE_NS)
     user->due_ns += JOB_USER_PAUSE_NS;
   user->jobs++;

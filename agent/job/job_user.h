@@ -1,9 +1,9 @@
-/* The places for jobs, shared by users.
+/* The limit on jobs, shared by users.
  *
- * Whoever can start a process can have it name a job, so jobs that only a process or its user vouches for have a share:
- * while there is room a user may have any number of places; without room the user who has most of them gives one to a
- * user who has fewer. Jobs of root, and those that lie in the cgroup of a scheduler, go before all of these. And a user
- * begins at most JOB_USER_BURST such jobs at once, and then one in JOB_USER_PAUSE_NS; those beyond wait.
+ * Whoever can start a process can have it name a job, so jobs that only a process or its user vouches for share the
+ * limit. Below the limit a user may have any number of jobs; at the limit the user who has most loses one to a user who
+ * has fewer. Jobs of root, and those in the cgroup of a scheduler, go before all of these. And a user begins at most
+ * JOB_USER_BURST such jobs at once, and then one in JOB_USER_PAUSE_NS; further ones wait.
  *
  * Pure: no file is opened and no clock is read. */
 #ifndef SYNOP_AGENT_JOB_USER_H
@@ -18,11 +18,11 @@
 
 struct job_user {
   uint32_t uid;
-  uint32_t jobs;  /* places that it has */
-  int64_t due_ns; /* it has begun as many as if each had taken JOB_USER_PAUSE_NS, up to then */
+  uint32_t jobs;  /* that it has in the limit */
+  int64_t due_ns; /* up to then its jobs last, if each takes JOB_USER_PAUSE_NS */
 };
 
-struct job_users { /* zeros are none */
+struct job_users { /* all zeros: empty */
   struct job_user *list;
   size_t count, capacity;
 };
@@ -34,7 +34,7 @@ bool job_users_may_begin (struct job_users *users, uint32_t uid, int64_t now_ns)
 void job_users_add (struct job_users *users, uint32_t uid, int64_t now_ns); /* a job has begun */
 void job_users_remove (struct job_users *users, uint32_t uid);              /* it has ended */
 uint32_t job_users_count (const struct job_users *users, uint32_t uid);
-/* The user with most places: NULL when nobody has any. Valid until the next call. */
+/* The user with most jobs; NULL when nobody has any. Valid until the next call. */
 const struct job_user *job_users_most (const struct job_users *users);
 
 #endif

@@ -1,7 +1,7 @@
-/* See job_worker.h. Everything is under one lock but the queries that threads are answering, which are copies of their
- * own. Threads are detached; the last one to leave after job_worker_destroy frees what is left.
+/* See job_worker.h. One lock guards everything but the queries that threads are answering, which are copies of their
+ * own. Threads are detached; the last one to end after job_worker_destroy frees what is left.
  *
- * Each thread has a seat, where others see what it is at. One that hangs is found when somebody asks or takes. */
+ * Each thread has a seat, which shows the others its query. One that hangs is found when a query or answer is passed. */
 #include "agent/job/job_worker.h"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ struct seat {
   bool taken;                /* by a thread */
   bool busy;                 /* with `query` */
   bool hung;                 /* `query` was given up */
-  struct worker_query query; /* as it was asked */
+  struct worker_query query; /* a copy of the request */
   int64_t begun_ns;
 };
 
@@ -36,13 +36,13 @@ struct job_worker {
   void *context;
   int64_t stuck_ns;
   pthread_mutex_t lock; /* over all that follows */
-  pthread_cond_t wake;  /* for threads: asked, or quit */
-  pthread_cond_t done;  /* for who waits: all answered, or a thread is gone */
+  pthread_cond_t wake;  /* for threads: a query came, or quit */
+  pthread_cond_t done;  /* for waiting callers: all answered, or a thread has ended */
   struct queries asked;
-  size_t next; /* of `asked`: those before it were begun */
+  size_t next; /* in `asked`: queries before it were begun */
   struct queries answered, taken;
   struct seat seats[SEATS];
-  unsigned threads, busy, hung; /* those that hang are busy too */
+  unsigned threads, busy, hung; /* hung threads are busy too */
   bool quit, orphaned;
 };
 
@@ -52,7 +52,7 @@ queries_add (struct queries *queries, const struct worker_query *query)
   *array_add (queries->list, queries->count, queries->capacity) = *query;
 }
 
-/* What a storm of processes needed is given back. */
+/* Gives memory back that a storm of processes needed. */
 static void
 queries_clear (struct queries *queries)
 {
@@ -161,7 +161,7 @@ take_next (struct job_worker *worker)
   return query;
 }
 
-/* Without the lock, since it may hang. The answer of a query that was given up meanwhile is late. */
+/* Without the lock, since it may hang. A late answer, after the query was given up, is dropped. */
 static void
 answer_at (struct job_worker *worker, struct seat *seat)
 {
@@ -219,7 +219,7 @@ take_seat (struct job_worker *worker)
   return seat;
 }
 
-/* There is one more than hang; one that comes back when another has its place leaves. */
+/* There is one thread more than hang. One that comes back when another has replaced it ends. */
 static bool
 is_one_too_many (const struct job_worker *worker)
 {
@@ -270,7 +270,7 @@ start_thread (struct job_worker *worker)
   pthread_attr_destroy (&attributes);
 }
 
-/* The first thread, or one in the place of those that hang. */
+/* Starts the first thread, or one in place of those that hang. */
 static void
 provide_thread (struct job_worker *worker)
 {
@@ -362,8 +362,8 @@ job_worker_wait (struct job_worker *worker, int64_t deadline_ns)
 
   pthread_mutex_lock (&worker->lock);
   while (!(idle = is_idle (worker)) && clock_monotonic () < deadline_ns) {
-    int64_t look_ns = clock_monotonic () + worker->stuck_ns + NS_PER_MS; /* whether one hangs */
-    struct timespec wake = as_timespec (look_ns < deadline_ns ? look_ns : deadline_ns);
+    int64_t check_ns = clock_monotonic () + worker->stuck_ns + NS_PER_MS; /* whether one hangs */
+    struct timespec wake = as_timespec (check_ns < deadline_ns ? check_ns : deadline_ns);
 
     pthread_cond_timedwait (&worker->done, &worker->lock, &wake);
     provide_thread (worker);

@@ -28,6 +28,7 @@ struct slot {
   int64_t period_ns, due_ns;
   bool due;          /* in the sample that is being taken */
   bool asked;        /* GROUP_ONCE: to be sampled */
+  bool sampled;      /* at least once */
   bool awaited;      /* GROUP_ONCE in a worker: asked for and not yet there */
   bool waits;        /* GROUP_ONCE in a worker: to be begun as soon as may be */
   bool worked;       /* at least once */
@@ -307,22 +308,25 @@ slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
     slot->due_ns = sampling_next_instant (&sampling->clock, now_ns + slot->period_ns / 2 - 1, slot->period_ns);
 }
 
+/* The first sample has all groups, those of longer periods too. */
 void
 sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock)
 {
-  int64_t earliest_ns = sampling_next_due (sampling) - sampling_shortest_period (sampling) / 2;
+  int64_t shortest_ns = sampling_shortest_period (sampling);
+  int64_t earliest_ns = sampling_next_due (sampling) - shortest_ns / 2;
 
   sampling->clock = *clock;
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
-    int64_t after_ns = slot->due_ns - slot->period_ns / 2;
+    int64_t period_ns = slot->sampled ? slot->period_ns : shortest_ns; /* the first sample has all */
+    int64_t after_ns = slot->due_ns - period_ns / 2;
 
     if (slot->due_ns == INT64_MAX)
       continue;
     /* The instant nearest to the one that was planned: a mapping that became a little better moves it by microseconds,
      * and must not make it go by, even if that means that it was a moment ago. Of a long period the nearest may be
      * seconds ago, where nothing else is sampled: the next one then. */
-    slot->due_ns = sampling_next_instant (clock, after_ns > earliest_ns ? after_ns : earliest_ns, slot->period_ns);
+    slot->due_ns = sampling_next_instant (clock, after_ns > earliest_ns ? after_ns : earliest_ns, period_ns);
   }
 }
 
@@ -356,6 +360,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
       slot_collect (slot, now_ns);
     if (!slot->due)
       continue;
+    slot->sampled = true;
     slot_tell (sampling, slot);
     slot_check (slot, now_ns, now_ns + (clock_monotonic () - began_ns));
     slot->table.monotonic_ns = now_ns;

@@ -2,6 +2,8 @@
  * each byte is looked at once. */
 #include "agent/source/parse.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "synop/memory.h"
@@ -83,6 +85,21 @@ scan_uint (struct scan *rest, uint64_t *value)
   if (behind == NULL)
     return false;
   rest->at = behind;
+  return true;
+}
+
+bool
+scan_hex (struct scan *rest, uint64_t *value)
+{
+  const char *at = rest->at;
+  uint64_t number = 0;
+
+  for (; at < rest->end && isxdigit ((unsigned char) *at); at++)
+    number = number * 16 + (is_digit (*at) ? (unsigned) (*at - '0') : (unsigned) (*at | 0x20) - 'a' + 10);
+  if (at == rest->at || at - rest->at > 16)
+    return false;
+  rest->at = at;
+  *value = number;
   return true;
 }
 

@@ -62,6 +62,8 @@ bool scan_prefix (struct scan *rest, const char *prefix);
 /* Takes blanks and a decimal number up to the first other character. False, and nothing taken, when there is none or
  * it exceeds 64 bits. */
 bool scan_uint (struct scan *rest, uint64_t *value);
+/* Takes hexadecimal digits up to the first other character. False, and nothing taken, when there are none or more than 16. */
+bool scan_hex (struct scan *rest, uint64_t *value);
 /* "0-3,8", as the kernel writes sets of CPUs: how many there are. False when there is none, or it is no such list. */
 bool scan_list_count (struct scan list, uint64_t *count);
 bool scan_list_has (struct scan list, uint64_t number);

@@ -165,6 +165,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
   enum tick_place place;
   struct error error;
 
+  node_groups_expect (node->groups, schema);
   if (frame_read_tables (bytes, length, header, schema, &sink, &error) < 0 || node_tables_check (node, &error) < 0) {
     cluster_reject (cluster, node, REJECTED_FRAME, error.text, received);
     return;

@@ -132,6 +132,16 @@ node_groups_table (struct node_group **groups, const struct schema *schema, size
   return group->now;
 }
 
+void
+node_groups_expect (struct node_group *const *groups, const struct schema *schema)
+{
+  for (size_t i = 0; i < schema->group_count; i++)
+    if (groups[i]) {
+      table_expect (&groups[i]->tables[0]);
+      table_expect (&groups[i]->tables[1]);
+    }
+}
+
 const struct table *
 node_groups_last (struct node_group *const *groups, size_t index)
 {

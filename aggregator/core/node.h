@@ -168,6 +168,8 @@ void node_take_session (struct node *node, uint64_t id, int64_t now_ns);
 
 /* The table to fill for a group of the current frame; the last one becomes the base for changes. */
 struct table *node_groups_table (struct node_group **groups, const struct schema *schema, size_t group);
+/* Before a frame is read: since the last one of the node came those of all others. */
+void node_groups_expect (struct node_group *const *groups, const struct schema *schema);
 const struct table *node_groups_last (struct node_group *const *groups, size_t group); /* of its last frame, or NULL */
 void node_groups_free (struct node_group **groups, const struct schema *schema);
 

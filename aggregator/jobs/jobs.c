@@ -338,6 +338,9 @@ jobs_destroy (struct jobs *jobs)
   }
   free (jobs->nodes);
   free (jobs->due);
+  keyed_table_free (&jobs->labels);
+  keyed_table_free (&jobs->runs);
+  keyed_table_free (&jobs->uses);
   free (jobs);
 }
 

@@ -61,8 +61,7 @@ jobs_start (struct jobs *jobs, const struct job_announcement *announcement, int6
     owner = job_announcer (jobs, announcement);
     if (!job_may_run (jobs, owner)) {
       job_owner_release (jobs, owner);
-      return refuse_announcement (jobs, announcement, "too many announced jobs that no node has shown",
-                                  error);
+      return refuse_announcement (jobs, announcement, "too many announced jobs that no node has shown", error);
     }
     job = job_begin (jobs, owner, announcement->label, length, now_ns, job);
     job->by_announcement = true;

@@ -84,6 +84,7 @@ struct job_pool {
 struct jobs_node {
   char *name;
   struct job_owner owner;
+  uint64_t salt;                 /* of the hashes of its labels */
   int64_t frame_ns, frame_awake; /* time of its last frame, 0: none; and when it came, as use.touched */
   int64_t period_ns;             /* of its job tables, the shortest */
   uint64_t session;              /* that the period is of */

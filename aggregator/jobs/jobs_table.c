@@ -5,11 +5,12 @@
 
 #include "aggregator/jobs/jobs_private.h"
 #include "synop/array.h"
+#include "synop/hash_table.h"
 #include "synop/memory.h"
 
 /* ---- jobs ---- */
 
-#define OF(type, member, link) ((link) ? (type *) (void *) ((char *) (link) -offsetof (type, member)) : NULL)
+#define OF(type, member, link) ((type *) (void *) ((char *) (link) -offsetof (type, member)))
 
 /* The length of "123" in "123/1"; 0: it is the first run. */
 static size_t
@@ -33,38 +34,57 @@ jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t 
   job->label = memory_copy (label, length);
   for (size_t i = 0; i < JOB_TEXTS; i++)
     job->texts[i] = memory_string ("");
-  keyed_table_add (&jobs->labels, &job->of_label, label, length);
+  keyed_table_add (&jobs->labels, &job->of_label, hash_keyed (label, length));
   if (of)
-    keyed_table_add (&jobs->runs, &job->of_run, label, of);
+    keyed_table_add (&jobs->runs, &job->of_run, hash_keyed (label, of));
   return job;
+}
+
+/* From this link on. */
+static struct jobs_job *
+with_label (struct keyed_link *link, const char *label, size_t length)
+{
+  for (; link; link = keyed_link_next (link)) {
+    struct jobs_job *job = OF (struct jobs_job, of_label, link);
+    if (strncmp (job->label, label, length) == 0 && !job->label[length])
+      return job;
+  }
+  return NULL;
 }
 
 struct jobs_job *
 jobs_first (const struct jobs *jobs, const char *label, size_t length)
 {
-  struct keyed_link *link = keyed_table_first (&jobs->labels, label, length);
-
-  return OF (struct jobs_job, of_label, link);
+  return with_label (keyed_table_first (&jobs->labels, hash_keyed (label, length)), label, length);
 }
 
 struct jobs_job *
 jobs_next (const struct jobs_job *job)
 {
-  return OF (struct jobs_job, of_label, job->of_label.next);
+  return with_label (keyed_link_next (&job->of_label), job->label, strlen (job->label));
+}
+
+static struct jobs_job *
+run_with_label (struct keyed_link *link, const char *label, size_t length)
+{
+  for (; link; link = keyed_link_next (link)) {
+    struct jobs_job *job = OF (struct jobs_job, of_run, link);
+    if (strncmp (job->label, label, length) == 0 && run_of (job->label, strlen (job->label)) == length)
+      return job;
+  }
+  return NULL;
 }
 
 struct jobs_job *
 jobs_first_run (const struct jobs *jobs, const char *label, size_t length)
 {
-  struct keyed_link *link = keyed_table_first (&jobs->runs, label, length);
-
-  return OF (struct jobs_job, of_run, link);
+  return run_with_label (keyed_table_first (&jobs->runs, hash_keyed (label, length)), label, length);
 }
 
 struct jobs_job *
 jobs_next_run (const struct jobs_job *job)
 {
-  return OF (struct jobs_job, of_run, job->of_run.next);
+  return run_with_label (keyed_link_next (&job->of_run), job->label, run_of (job->label, strlen (job->label)));
 }
 
 static void
@@ -117,27 +137,13 @@ jobs_node (struct jobs *jobs, const char *name)
   node = memory_new (1, sizeof *node);
   node->name = memory_string (name);
   node->owner = (struct job_owner){ .kind = OWNER_NODE, .name = node->name };
+  node->salt = hash_keyed (name, strlen (name));
   memmove (jobs->nodes + low + 1, jobs->nodes + low, (jobs->node_count++ - low) * sizeof (struct jobs_node *));
   jobs->nodes[low] = node;
   return node;
 }
 
 /* ---- jobs on nodes ---- */
-
-/* The key of a use: node and label. */
-struct use_key {
-  struct jobs_node *node;
-  char label[JOB_LABEL_MAX];
-};
-
-static size_t
-use_key_make (struct use_key *key, const struct jobs_node *node, const char *label, size_t length)
-{
-  length = length < sizeof key->label ? length : sizeof key->label;
-  key->node = (struct jobs_node *) node;
-  memcpy (key->label, label, length);
-  return offsetof (struct use_key, label) + length;
-}
 
 /* The index at which it is, or would be. */
 static size_t
@@ -168,7 +174,6 @@ job_use_add (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
 {
   struct job_use *use = memory_new (1, sizeof *use);
   size_t at = use_place (job, node);
-  struct use_key key;
 
   use->job = job;
   use->node = node;
@@ -184,7 +189,7 @@ job_use_add (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
   if (use->next)
     use->next->place = &use->next;
   node->uses = use;
-  keyed_table_add (&jobs->uses, &use->of_label, &key, use_key_make (&key, node, job->label, strlen (job->label)));
+  keyed_table_add (&jobs->uses, &use->of_label, job->of_label.hash ^ node->salt);
   array_reserve (job->uses, job->use_capacity, job->use_count + 1);
   memmove (job->uses + at + 1, job->uses + at, (job->use_count++ - at) * sizeof (struct job_use *));
   job->uses[at] = use;
@@ -202,17 +207,27 @@ job_use_drop (struct jobs *jobs, struct job_use *use)
   use_destroy (jobs, use);
 }
 
+static struct job_use *
+with_node (struct keyed_link *link, const struct jobs_node *node, const char *label, size_t length)
+{
+  for (; link; link = keyed_link_next (link)) {
+    struct job_use *use = OF (struct job_use, of_label, link);
+    if (use->node == node && strncmp (use->job->label, label, length) == 0 && !use->job->label[length])
+      return use;
+  }
+  return NULL;
+}
+
 struct job_use *
 job_uses_first (const struct jobs *jobs, const struct jobs_node *node, const char *label, size_t length)
 {
-  struct use_key key;
-  struct keyed_link *link = keyed_table_first (&jobs->uses, &key, use_key_make (&key, node, label, length));
+  uint64_t hash = hash_keyed (label, length) ^ node->salt;
 
-  return OF (struct job_use, of_label, link);
+  return with_node (keyed_table_first (&jobs->uses, hash), node, label, length);
 }
 
 struct job_use *
 job_uses_next (const struct job_use *use)
 {
-  return OF (struct job_use, of_label, use->of_label.next);
+  return with_node (keyed_link_next (&use->of_label), use->node, use->job->label, strlen (use->job->label));
 }

@@ -237,6 +237,7 @@ const struct view jobs_view = {
   .option_count = sizeof options / sizeof options[0],
   .options_size = sizeof (struct settings),
   .counters = counters,
+  .levels = 1, /* jobs_running */
   .open = open_jobs,
   .reload = jobs_view_reload,
   .frame = feed_frame,

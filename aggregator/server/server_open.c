@@ -152,7 +152,9 @@ open_views (struct server *server, struct error *error)
                                     .loop = server->loop,
                                     .cluster = server->cluster,
                                     .context = (void *) server->options,
-                                    .values = values_of };
+                                    .values = values_of,
+                                    .counted = server,
+                                    .count = server_count };
 
   server->views = views_open (&to, error);
   if (!server->views)

@@ -59,6 +59,7 @@ void server_link_ready (void *server, uint32_t events);
 
 /* server_requests.c: callbacks */
 int server_reload (void *server, struct error *error);
+void server_count (void *server, void *to, view_counter_fn *take);
 void server_status (void *server, bool table, struct buffer *out);
 void server_groups (void *server, struct buffer *out);
 void server_nodes (void *server, struct buffer *out);

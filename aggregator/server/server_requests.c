@@ -33,11 +33,9 @@ server_reload (void *context, struct error *error)
   return result;
 }
 
-void
-server_status (void *context, bool table, struct buffer *out)
+static struct status
+status_now (const struct server *server)
 {
-  struct server *server = context;
-  struct json json = { 0 };
   struct status status = { .cluster = server->cluster,
                            .views = server->views,
                            .listen = link_server_endpoint (server->link),
@@ -47,6 +45,23 @@ server_status (void *context, bool table, struct buffer *out)
 
   status.uptime_ns = status.now.monotonic_ns - server->started_ns;
   link_server_counts (server->link, &status.link);
+  return status;
+}
+
+void
+server_count (void *context, void *to, view_counter_fn *take)
+{
+  struct status status = status_now (context);
+
+  status_each_counter (&status, to, take);
+}
+
+void
+server_status (void *context, bool table, struct buffer *out)
+{
+  struct status status = status_now (context);
+  struct json json = { 0 };
+
   if (table) {
     status_write_table (&status, out);
   } else {

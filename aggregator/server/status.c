@@ -16,23 +16,32 @@
 
 #define COUNTER(part, member)                                                                                          \
   {                                                                                                                    \
-#member, offsetof(struct status, part.member)                                                                      \
+#member, offsetof(struct status, part.member), true                                                                \
+  }
+#define LEVEL(part, member)                                                                                            \
+  {                                                                                                                    \
+#member, offsetof(struct status, part.member), false                                                               \
   }
 #define CLUSTER(member)                                                                                                \
   {                                                                                                                    \
-#member, offsetof(struct cluster_counts, member)                                                                   \
+#member, offsetof(struct cluster_counts, member), true                                                             \
+  }
+#define CLUSTER_LEVEL(member)                                                                                          \
+  {                                                                                                                    \
+#member, offsetof(struct cluster_counts, member), false                                                            \
   }
 
 struct counter {
   const char *name;
   size_t offset;
+  bool total; /* it only grows */
 };
 
 static const struct counter cluster_counters[] = {
   CLUSTER (frames),
   CLUSTER (bytes),
   CLUSTER (lost),
-  CLUSTER (missing),
+  CLUSTER_LEVEL (missing),
   CLUSTER (replayed),
   CLUSTER (replay_requested),
   CLUSTER (replay_timeouts),
@@ -55,31 +64,29 @@ static const struct counter cluster_counters[] = {
 };
 
 static const struct counter counters[] = {
-  COUNTER (link, accepted),          COUNTER (link, connections), COUNTER (link, handshake_failed),
+  COUNTER (link, accepted),          LEVEL (link, connections),   COUNTER (link, handshake_failed),
   COUNTER (link, key_refused),       COUNTER (link, key_revoked), COUNTER (link, dropped_full),
   COUNTER (link, dropped_user),      COUNTER (link, malformed),   COUNTER (link, zap_malformed),
-  COUNTER (link, connections_ended), COUNTER (readers, clients),  COUNTER (readers, clients_refused),
+  COUNTER (link, connections_ended), LEVEL (readers, clients),    COUNTER (readers, clients_refused),
   COUNTER (readers, lines_dropped),
 };
 
 #define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))
 
 static void
-take_counters (const void *counts, const struct counter *table, size_t count, void *context,
-               void (*take) (void *context, const char *name, uint64_t value))
+take_counters (const void *counts, const struct counter *table, size_t count, void *to, view_counter_fn *take)
 {
   for (size_t i = 0; i < count; i++)
-    take (context, table[i].name, *(const uint64_t *) ((const char *) counts + table[i].offset));
+    take (to, table[i].name, table[i].total, *(const uint64_t *) ((const char *) counts + table[i].offset));
 }
 
-static void
-each_counter (const struct status *status, void *context,
-              void (*take) (void *context, const char *name, uint64_t value))
+void
+status_each_counter (const struct status *status, void *to, view_counter_fn *take)
 {
-  take_counters (cluster_counts (status->cluster), cluster_counters, COUNT_OF (cluster_counters), context, take);
-  take_counters (status, counters, COUNT_OF (counters), context, take);
+  take_counters (cluster_counts (status->cluster), cluster_counters, COUNT_OF (cluster_counters), to, take);
+  take_counters (status, counters, COUNT_OF (counters), to, take);
   if (status->views)
-    views_count (status->views, context, take);
+    views_count (status->views, to, take);
 }
 
 /* ---- JSON ---- */
@@ -224,8 +231,9 @@ status_node (struct json *json, const struct node *node, struct instant now)
 }
 
 static void
-json_counter (void *json, const char *name, uint64_t value)
+json_counter (void *json, const char *name, bool total, uint64_t value)
 {
+  (void) total;
   write_number (json, name, value);
 }
 
@@ -246,7 +254,7 @@ status_write_json (const struct status *status, struct json *json)
   json_array_end (json);
   json_key (json, "counters");
   json_object (json);
-  each_counter (status, json, json_counter);
+  status_each_counter (status, json, json_counter);
   json_object_end (json);
   json_object_end (json);
   json_newline (json);
@@ -305,8 +313,9 @@ table_row (const struct node *node, struct instant now, int width, struct buffer
 }
 
 static void
-table_counter (void *out, const char *name, uint64_t value)
+table_counter (void *out, const char *name, bool total, uint64_t value)
 {
+  (void) total;
   if (value)
     buffer_printf (out, "%-20s %" PRIu64 "\n", name, value);
 }
@@ -332,5 +341,5 @@ status_write_table (const struct status *status, struct buffer *out)
   age_text (status->uptime_ns, age);
   buffer_printf (out, "\n%zu nodes: %zu up, %zu stale, %zu down, %zu never seen\nlistening on %s for %s\n\n", nodes,
                  states[NODE_UP], states[NODE_STALE], states[NODE_DOWN], states[NODE_NEVER], status->listen, age);
-  each_counter (status, out, table_counter);
+  status_each_counter (status, out, table_counter);
 }

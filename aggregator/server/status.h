@@ -24,6 +24,7 @@ struct status {
   struct status_readers readers;
 };
 
+void status_each_counter (const struct status *status, void *to, view_counter_fn *take);
 void status_write_json (const struct status *status, struct json *json); /* a line */
 void status_write_table (const struct status *status, struct buffer *out);
 

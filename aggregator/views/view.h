@@ -12,6 +12,7 @@
 #ifndef SYNOP_AGGREGATOR_VIEW_H
 #define SYNOP_AGGREGATOR_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,10 @@ void view_event (const struct view_context *context, const struct event *event);
 void view_job (const struct view_context *context, const struct job_line *line);
 void view_job_row (const struct view_context *context, const struct job_row *row);
 
+/* Every counter that `status` has. `total`: it only grows. */
+typedef void view_counter_fn (void *to, const char *name, bool total, uint64_t value);
+void view_each_counter (const struct view_context *context, void *to, view_counter_fn *take);
+
 #define VIEW_COUNTERS_MAX 32
 enum { OPTIONS_RELOADED = 1 }; /* `reload` of an option that a reload changes; the others change at a restart */
 
@@ -48,6 +53,7 @@ struct view {
   size_t option_count;
   size_t options_size;         /* of this size */
   const char *const *counters; /* names for `status`, ended by NULL; 0 when the view is off */
+  uint32_t levels;             /* a bit for each counter that is a current number rather than a total */
 
   /* -1 and error: the aggregator does not start. Leaving the state NULL: the view is off, and none of its other
    * functions is called. Without `open` it is on, and its state is NULL. */

@@ -18,6 +18,8 @@ struct entry {
 struct views {
   struct entry *entries;
   size_t count;
+  void *counted;
+  void (*count_all) (void *counted, void *to, view_counter_fn *take);
   bool giving; /* a report is being passed on: event, job and job_row may not report */
 };
 
@@ -111,6 +113,17 @@ view_now_ns (const struct view_context *context)
   return cluster_time (context->cluster, clock_monotonic ());
 }
 
+void
+view_each_counter (const struct view_context *context, void *to, view_counter_fn *take)
+{
+  const struct views *views = context->views;
+
+  if (views->count_all)
+    views->count_all (views->counted, to, take);
+  else
+    views_count (views, to, take);
+}
+
 /* ---- reload, poll, end ---- */
 
 struct views *
@@ -118,6 +131,8 @@ views_open (const struct views_options *options, struct error *error)
 {
   struct views *views = memory_new (1, sizeof *views);
 
+  views->counted = options->counted;
+  views->count_all = options->count;
   while (options->list[views->count])
     views->count++;
   views->entries = memory_new (views->count + 1, sizeof views->entries[0]);
@@ -201,7 +216,7 @@ views_end (struct views *views)
 }
 
 void
-views_count (const struct views *views, void *context, void (*take) (void *context, const char *name, uint64_t value))
+views_count (const struct views *views, void *to, view_counter_fn *take)
 {
   for (size_t i = 0; i < views->count; i++) {
     const struct entry *entry = &views->entries[i];
@@ -209,6 +224,6 @@ views_count (const struct views *views, void *context, void (*take) (void *conte
     if (entry->on && entry->view->count)
       entry->view->count (entry->state, values);
     for (size_t k = 0; entry->view->counters && entry->view->counters[k] && k < VIEW_COUNTERS_MAX; k++)
-      take (context, entry->view->counters[k], values[k]);
+      take (to, entry->view->counters[k], (entry->view->levels >> k & 1) == 0, values[k]);
   }
 }

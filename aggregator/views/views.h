@@ -11,6 +11,8 @@ struct views_options {
   const struct cluster *cluster;
   void *context;
   const void *(*values) (void *context, const struct view *view); /* of its options */
+  void *counted;                                                  /* of `count`: */
+  void (*count) (void *counted, void *to, view_counter_fn *take); /* view_each_counter; NULL: the views' own */
 };
 
 struct views *views_open (const struct views_options *options, struct error *error); /* NULL: one of them failed */
@@ -25,7 +27,6 @@ void views_poll (struct views *views, struct instant now);
 void views_flush (struct views *views);
 void views_end (struct views *views);
 /* Every counter of every view; 0 when it is off. */
-void views_count (const struct views *views, void *context,
-                  void (*take) (void *context, const char *name, uint64_t value));
+void views_count (const struct views *views, void *to, view_counter_fn *take);
 
 #endif

@@ -287,7 +287,7 @@ table_read (struct intake *intake, uint32_t fields)
 
 /* All tables: into nowhere when they are checked only, else as `sink` says. */
 static int
-tables_read (struct wire *wire, const struct frame_header *header, const struct schema *schema,
+tables_read (struct wire *wire, const void *bytes, const struct frame_header *header, const struct schema *schema,
              const struct frame_sink *sink, bool check, struct error *error)
 {
   bool seen[SCHEMA_GROUPS_MAX] = { false };
@@ -295,6 +295,7 @@ tables_read (struct wire *wire, const struct frame_header *header, const struct 
   uint32_t count = wire_array (wire, SCHEMA_GROUPS_MAX);
 
   for (uint32_t i = 0; i < count; i++) {
+    const uint8_t *begin = wire->at;
     uint32_t fields = wire_array (wire, UINT32_MAX);
     size_t group = (size_t) wire_uint (wire, SCHEMA_GROUPS_MAX);
 
@@ -320,6 +321,10 @@ tables_read (struct wire *wire, const struct frame_header *header, const struct 
     cells += intake.rows * intake.group->metric_count;
     if (cells > FRAME_CELLS_MAX)
       return error_set (error, "the frame has more than %d values", FRAME_CELLS_MAX);
+    if (intake.table != NULL) {
+      intake.table->offset = (size_t) (begin - (const uint8_t *) bytes);
+      intake.table->length = (size_t) (wire->at - begin);
+    }
     if (intake.table != NULL && sink->done != NULL)
       sink->done (sink->context, group, intake.table);
   }
@@ -339,10 +344,10 @@ frame_read_tables (const void *bytes, size_t length, const struct frame_header *
 
   struct wire tables = wire;
 
-  if (tables_read (&wire, header, schema, sink, true, error) != 0)
+  if (tables_read (&wire, bytes, header, schema, sink, true, error) != 0)
     return -1;
   wire_skip_items (&wire, fields - FRAME_FIELDS);
   if (wire.bad || wire.at != wire.end)
     return error_set (error, "there is something broken behind the frame's tables");
-  return tables_read (&tables, header, schema, sink, false, error);
+  return tables_read (&tables, bytes, header, schema, sink, false, error);
 }

@@ -28,7 +28,7 @@
 
 #define SILENT_NS (60 * NS_PER_S) /* longer than the pause between an agent's probes */
 #define OWNER_SLACK_NS (2 * NS_PER_S)
-#define SHAKING_MAX 1024
+#define SHAKING_MAX 512 /* handshakes */
 
 /* libzmq may have closed the descriptor already, and it may be something else by now: so it is looked at through another
  * one, which nobody closes meanwhile, as long as there are any. */

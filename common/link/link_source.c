@@ -1,4 +1,4 @@
-/* Addresses, and which connections of each have no owner yet: ZAP tells of a connection by its address alone. Whoever
+/* Addresses, and which connections of each have no owner yet: ZAP knows a connection by its address alone. Whoever
  * connects may choose among many addresses, so the table hashes with a key that nobody knows. */
 #include <arpa/inet.h>
 #include <sodium.h>

@@ -44,6 +44,21 @@ naming_keep (struct naming *naming, void *memory)
   return memory;
 }
 
+bool
+naming_has_rates (const struct naming *naming)
+{
+  for (size_t i = 0; i < naming->row_count; i++)
+    if (naming->rows[i].rate)
+      return true;
+  return false;
+}
+
+size_t
+naming_plan_count (const struct naming *naming)
+{
+  return naming->plan_count;
+}
+
 size_t
 naming_family_count (const struct naming *naming)
 {

@@ -2,12 +2,27 @@
 #include "common/metrics/naming_private.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "synop/memory.h"
 #include "synop/report.h"
 
 #define PREFIX "synop"
+
+/* Families of these are made by code, of what is no group. */
+static const char *
+group_prefix (const struct group *group)
+{
+  static const char *const taken[] = { "aggregator", "cluster", "node" };
+
+  for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+    size_t length = strlen (taken[i]);
+    if (strncmp (group->name, taken[i], length) == 0 && (group->name[length] == '_' || group->name[length] == '\0'))
+      return PREFIX "_group";
+  }
+  return PREFIX;
+}
 
 struct unit_form {
   const char *suffix;
@@ -81,26 +96,42 @@ family_take (struct naming *naming, const char *name, enum metric_family_type ty
   return family;
 }
 
-/* GROUP_METRIC_UNIT_total: "total" and "count" at a metric's end say something else there, and a unit is not said twice.
- * Where another metric has that name (gpu.nvlink_tx and gpu_nvlink.tx) what a row is stands between, or a number. */
+/* "total" and "count" at a metric's end say something else there, and a unit is not said twice. */
+void
+naming_rule_name (struct buffer *out, const char *prefix, const char *group, const char *metric, enum metric_kind kind,
+                  enum metric_unit unit, double *factor)
+{
+  struct unit_form form = unit_form (unit);
+  bool strip = (text_ends_with (metric, "_total") || text_ends_with (metric, "_count")) &&
+               (kind == COUNTER || form.suffix[0] == '\0');
+  bool flag = strip && unit == UNIT_BOOLEAN;
+  size_t length = strlen (metric) - (strip && !flag ? strlen ("_total") : 0), end = strlen (form.suffix);
+  bool said = length >= end && (length == end || metric[length - end - 1] == '_') &&
+              strncmp (metric + length - end, form.suffix, end) == 0;
+
+  buffer_printf (out, "%s_%s_%.*s%s", prefix, group, (int) length, metric, flag ? "_flag" : "");
+  if (end > 0 && !said)
+    buffer_printf (out, "_%s", form.suffix);
+  *factor = 1.0 / form.per;
+}
+
+/* Where another metric has that name (gpu.nvlink_tx and gpu_nvlink.tx) what a row is stands between, or a number. */
 static char *
 metric_family_name (struct naming *naming, const struct group *group, const char *row_name, const struct metric *metric,
                     unsigned tries)
 {
-  const char *unit = unit_form (metric->unit).suffix;
-  char *end = naming_keep (naming, memory_format ("_%s", unit)), *name;
-  bool strip = (text_ends_with (metric->name, "_total") || text_ends_with (metric->name, "_count")) &&
-               (metric->kind == COUNTER || unit[0] == '\0');
-  bool flag = strip && metric->unit == UNIT_BOOLEAN;
-  int length = (int) strlen (metric->name) - (strip && !flag ? (int) strlen ("_total") : 0);
-  char number[16] = "";
+  struct buffer name = { 0 };
+  char *between = memory_format ("%s%s%s", group->name, tries == 1 ? "_" : "", tries == 1 ? row_name : "");
+  double factor;
 
+  naming_rule_name (&name, group_prefix (group), between, metric->name, metric->kind, metric->unit, &factor);
   if (tries > 1)
-    snprintf (number, sizeof number, "_%u", tries);
-  name = naming_keep (naming, memory_format (PREFIX "_%s%s%s_%.*s%s", group->name, tries == 1 ? "_" : "",
-                                             tries == 1 ? row_name : "", length, metric->name, flag ? "_flag" : ""));
-  return naming_keep (naming, memory_format ("%s%s%s%s", name, unit[0] && !text_ends_with (name, end) ? end : "",
-                                             number, metric->kind == COUNTER ? "_total" : ""));
+    buffer_printf (&name, "_%u", tries);
+  if (metric->kind == COUNTER)
+    buffer_add_string (&name, "_total");
+  buffer_add (&name, "", 1);
+  free (between);
+  return naming_keep (naming, name.data);
 }
 
 static size_t
@@ -130,8 +161,8 @@ texts_family_name (struct naming *naming, const struct schema *schema, const str
 
   if (tries > 0)
     snprintf (number, sizeof number, "_%u", tries + 1);
-  return naming_keep (naming,
-                      memory_format (PREFIX "_%s%s%s%s", group->name, middle, number, tries > 0 ? "_info" : end));
+  return naming_keep (naming, memory_format ("%s_%s%s%s%s", group_prefix (group), group->name, middle, number,
+                                             tries > 0 ? "_info" : end));
 }
 
 static size_t

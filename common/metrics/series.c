@@ -192,13 +192,13 @@ entry_next (struct series_walk *walk, struct series *series)
   if (entry->group == GROUP_FRAME) {
     if (walk->row++ > 0 || series->node->time_ns <= 0)
       return false;
-    series->time_ns = series->node->time_ns;
+    series->time_ns = series->node->untimed ? 0 : series->node->time_ns;
     return value_whole (entry, (uint64_t) series->node->time_ns, false, &series->value);
   }
   series->table = series->node->tables[entry->group].table;
-  if (series->table == NULL)
+  if (series->table == NULL || series->node->tables[entry->group].hidden)
     return false;
-  series->time_ns = series->node->tables[entry->group].time_ns;
+  series->time_ns = series->node->untimed ? 0 : series->node->tables[entry->group].time_ns;
   if (entry->of_node) {
     series->row = TABLE_NODE;
     return walk->row++ == 0 && series_value (series);

@@ -35,7 +35,8 @@
  * Groups and metrics that an agent does not have give nothing, since there are newer and older agents.
  *
  * The rule, for metrics and rows that stand in no file: synop_GROUP_METRIC_UNIT, with _total for counters; the row is the
- * label that the group calls it; percent becomes a ratio. A group's texts are labels of synop_GROUP_info. */
+ * label that the group calls it; percent becomes a ratio. A group's texts are labels of synop_GROUP_info. Families that
+ * begin with synop_aggregator_, synop_cluster_ and synop_node_ are made by code: groups of such names are synop_group_... */
 #ifndef SYNOP_NAMING_H
 #define SYNOP_NAMING_H
 
@@ -60,6 +61,8 @@ struct metric_family {
 struct naming;
 struct naming *naming_create (void);
 void naming_destroy (struct naming *naming);
+bool naming_has_rates (const struct naming *naming); /* a name is that of a counter's change in a second */
+size_t naming_plan_count (const struct naming *naming);
 size_t naming_family_count (const struct naming *naming); /* grows with plans */
 const struct metric_family *naming_family (const struct naming *naming, size_t index);
 
@@ -72,6 +75,10 @@ void naming_add_rule (struct naming *naming);
 int naming_load (struct naming *naming, const char *list, const char *folder, struct error *error);
 /* Where the sets that come with the program lie. */
 void naming_folder (char *folder, size_t size);
+
+/* The rule's name for a metric: PREFIX_GROUP_METRIC_UNIT, which is in that unit when it is multiplied with `factor`. */
+void naming_rule_name (struct buffer *out, const char *prefix, const char *group, const char *metric,
+                       enum metric_kind kind, enum metric_unit unit, double *factor);
 
 /* How the tables of a schema become families: worked out once a schema, kept by the naming, valid as long as it. Not to be
  * called while another thread uses the naming. */

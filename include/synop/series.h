@@ -15,7 +15,8 @@
 struct series_table {
   const struct table *table;  /* NULL: there is none */
   const struct table *before; /* the one before it, for rates; NULL: there is none */
-  int64_t time_ns;            /* since 1970; 0: its series have no time */
+  int64_t time_ns;            /* since 1970; 0: not known */
+  bool hidden;                /* it has no series, and labels of others have its values all the same */
 };
 
 /* What is known of a node. */
@@ -24,6 +25,7 @@ struct series_node {
   const struct naming_plan *plan;    /* of its schema */
   const struct series_table *tables; /* as many as the schema has groups */
   int64_t time_ns;                   /* of its newest frame; 0: not known */
+  bool untimed;                      /* its series have no time */
 };
 
 /* The nodes have to stay where they are while they are walked; what they hold may change between two steps. */

@@ -74,6 +74,7 @@ struct table {
   const struct group *group; /* not owned */
   int64_t monotonic_ns;      /* when it was sampled, on the node's CLOCK_MONOTONIC */
   uint64_t sequence;         /* of the frame that it was read from; 0: of none */
+  size_t offset, length;     /* of its bytes in that frame */
   int64_t period_ns;         /* nominal period of the group */
   size_t rows;               /* 0 for a group without rows */
   /* Private, up to `error`: use the functions. */
@@ -97,6 +98,19 @@ void table_free (struct table *table);
  * the table needed. */
 void table_begin (struct table *table);
 size_t table_bytes (const struct table *table); /* memory that it holds */
+
+/* For a table that will be used soon, and was not for long: its memory comes nearer while other work is done. It may be
+ * one that is all zeros. */
+static inline void
+table_expect (const struct table *table)
+{
+  __builtin_prefetch (&table->names);
+  __builtin_prefetch (table->error);
+  __builtin_prefetch (table->node);
+  __builtin_prefetch (table->cells);
+  __builtin_prefetch (table->labels);
+  __builtin_prefetch (table->names.data);
+}
 
 /* Says in `error` why a value is missing: what is wrong, and with which file. The first complaint of a sample stays; of
  * those after it their number is told: "... (and 3 more)". Returns -1. */

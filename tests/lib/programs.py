@@ -73,9 +73,20 @@ def listed_groups():
     return parse_line(run("agent", "--list-groups", "--json").stdout)["groups"]
 
 
+# Not every machine has what these tell of.
+SELDOM = {
+    "bonding", "clock_source", "conntrack", "cooling_device", "cpu_scaling", "edac", "hwmon", "infiniband_info", "md",
+    "nvme_info", "power_supply", "schedstat", "timex",
+}
+
+
 def needs_hardware(group):
-    """Groups of accelerators come only where there are some."""
-    return group["section"] == "runtime_data" or group["name"].startswith(("gpu", "neuron", "job_gpu"))
+    """Groups of accelerators, and others, come only where there is something to tell."""
+    return (
+        group["section"] == "runtime_data"
+        or group["name"] in SELDOM
+        or group["name"].startswith(("gpu", "neuron", "job_gpu"))
+    )
 
 
 class Program:

@@ -11,6 +11,7 @@ from lib.hostile import MIB, Siege, evil, good_frame
 QUEUE, MAX_SIZE = 16 * MIB, 4 * MIB
 SIEGE = {"growth": 3 * QUEUE,  # what waits, and what the heap and SQLite take beside it
          "period": "100ms",
+         "prompt": Siege.healthy,
          "config": f"[history]\nqueue = {QUEUE // MIB}M\nchunk_time = 1s\nmax_size = {MAX_SIZE // MIB}M\n"}
 
 

@@ -106,7 +106,10 @@ def test_unlisted_key(cluster):
             peer.hello()
             peer.publish_raw(protocol.pack(good_frame(peer)))
         cluster.wait_counter("key_refused", before + 10)
-        cluster.wait_event("key_refused")
+        wait_until(lambda: len(cluster.aggregator.lines(type="event", event="key_refused")) == len(peers), "an event of each")
+        cluster.wait_counter("key_refused", before + 40)
+        events = cluster.aggregator.lines(type="event", event="key_refused")
+        assert len({event["error"] for event in events}) == len(events) == len(peers)  # each key once a minute
         for peer in peers:
             assert not peer.data.poll(0) and not peer.control.poll(0), "it was heard"
             peer.close()

@@ -12,7 +12,7 @@ import unicodedata
 import pytest
 from lib import protocol
 from lib.hostile import Siege, evil
-from lib.programs import run
+from lib.programs import run, wait_until
 from lib.protocol import COUNTER, FOLD_NONE, GAUGE, OF_NODE, TEXT, UNIT_NONE, Group, Metric
 
 S = 1_000_000_000
@@ -47,7 +47,7 @@ def wait_started(siege, label, again):
         again()
         return siege.cluster.aggregator.lines(type="job", event="started", job_id=label)
 
-    return siege.wait(started, f"the line of job {label}")[0]
+    return wait_until(started, f"the line of job {label}")[0]
 
 
 def history_command(cluster, name, *options, **more):
@@ -65,7 +65,7 @@ def test_words_reach_no_terminal(cluster):
     log, and in lines as JSON escapes them, so that a reader has the same value. What an event said cannot be changed
     unnoticed."""
     info = {"scheduler": "slurm", "user": f"eve{MARKS}", "name": f"job{MARKS}"}
-    with Siege(cluster) as siege, evil(cluster, JOBS) as peer:
+    with Siege(cluster, prompt=Siege.healthy) as siege, evil(cluster, JOBS) as peer:
         tail = cluster.start_tail()
         tail.wait_line(type="node")
         peer.start()
@@ -102,7 +102,7 @@ def cells(folder):
 
 def test_cells_are_no_formulas(cluster):
     """Labels and values that a spreadsheet would run."""
-    with Siege(cluster) as siege, evil(cluster, JOBS) as peer:
+    with Siege(cluster, prompt=Siege.healthy) as siege, evil(cluster, JOBS) as peer:
         peer.start()
         for word in FORMULAS:
             info = {"scheduler": "slurm", "user": word, "name": word}
@@ -136,7 +136,7 @@ def test_numbers_at_the_ends(cluster):
              period_ns=2**63 - 1 if shown % 10 == 9 else S // 20)
         time.sleep(0.05)
 
-    with Siege(cluster) as siege, evil(cluster, JOBS) as peer:
+    with Siege(cluster, prompt=Siege.healthy) as siege, evil(cluster, JOBS) as peer:
         peer.start()
         wait_started(siege, "7", again)
         for _ in range(20):
@@ -167,7 +167,7 @@ def test_tables_without_end(cluster):
         cluster.wait_node("evil")
 
     peer = None
-    with Siege(cluster, before=comes_first) as siege, peer:
+    with Siege(cluster, prompt=Siege.healthy, before=comes_first) as siege, peer:
         for number in range(12):
             peer.groups = shape(number)
             peer.schema = protocol.schema_bytes(peer.groups)
@@ -178,7 +178,7 @@ def test_tables_without_end(cluster):
             peer.send_schema()
             peer.publish([protocol.table_wire(peer.groups, group.name, S, {f"metric_{number}": 1}) for group in peer.groups])
             session = f"{peer.session:016x}"
-            siege.wait(lambda: cluster.aggregator.lines(type="node", session=session), "its line")
+            wait_until(lambda: cluster.aggregator.lines(type="node", session=session), "its line")
     assert cluster.aggregator.stop() == 0
     tables = cluster.folder / "tables"
     done = history_command(cluster, "export", "-o", tables, prefix=("prlimit", "--nofile=1024:1024"))

@@ -29,7 +29,7 @@ def colliding(count):
 def test_ids_that_collide(cluster):
     """2,000 jobs in a frame, others in each, whose ids were all one chain of a hash table."""
     ids = colliding(12000)
-    with Siege(cluster, growth=64 * MIB) as siege, evil(cluster, [protocol.Group("plain", metrics=[
+    with Siege(cluster, growth=64 * MIB, prompt=Siege.healthy) as siege, evil(cluster, [protocol.Group("plain", metrics=[
             protocol.Metric("level", protocol.GAUGE, flags=protocol.OF_NODE)]), JOBS]) as peer:
         peer.start()
         for number in siege.turns(peer, each=100, seconds=5):

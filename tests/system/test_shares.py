@@ -6,13 +6,16 @@ import os
 import pathlib
 import time
 
+import pytest
 import zmq
 from lib import protocol
 from lib.cluster import assert_contiguous, read_key
+from lib.crowd import crowds
 from lib.hostile import MIB, Siege, evil, good_frame, many_files, proves_alive
 from lib.peers import control_endpoint, curve_client
 from lib.programs import wait_until
 
+CROWD = int(os.environ.get("CROWD", 0))
 KEY_CONNECTIONS = 2 * 8  # of one key, both ports
 
 
@@ -48,7 +51,7 @@ def test_connections_of_one_key(cluster):
     """300 of one key, where there are 256 descriptors: status answers, keys come and go, a node starts anew, and who has
     too many is told so."""
     many_files()
-    with Siege(cluster, prefix=("prlimit", "--nofile=256:256")), connections(cluster, 300):
+    with Siege(cluster, prompt=("n1",), prefix=("prlimit", "--nofile=256:256")), connections(cluster, 300):
         cluster.wait_counter("connections_refused", 300 - KEY_CONNECTIONS)
         event = cluster.wait_event("rejected", node="evil", what="connection")
         assert "8 connections" in event["error"]
@@ -77,22 +80,22 @@ def test_line_in_proportion(cluster):
     groups = [protocol.Group("plain", metrics=[protocol.Metric("level", protocol.GAUGE, flags=protocol.OF_NODE)]),
               protocol.Group("wide", row="row", rows_name="rows", fold_name="total",
                              metrics=[protocol.Metric(name, protocol.COUNTER) for name in names])]
-    with Siege(cluster, growth=48 * MIB), evil(cluster, groups) as peer:
+    with Siege(cluster, growth=48 * MIB, prompt=Siege.healthy), evil(cluster, groups) as peer:
         healthy = cluster.start_tail("--node", "n1")
         healthy.wait_line(type="node")
         peer.start()
         proves_alive(cluster, peer)
         wide = [1, 10**9, None, 65536, [], [None, None, None, [None] * 65536]]
         level = protocol.table_wire(groups, "plain", 10**9, {"level": 1})
-        for number in range(20):
+        for number in range(60):
             peer.publish_raw(protocol.pack(peer.frame([level, wide], sequence=100 + number)))
-        line = cluster.wait_node("evil", check=lambda line: line["seq"] == 119)
+        line = cluster.wait_node("evil", check=lambda line: line["seq"] == 159)
         assert "65536 rows of 4 values are left out" in line["report"]["system_data"]["wide"]["error"], line
         assert line["report"]["system_data"]["wide"]["rows"] == {}
         assert line["report"]["system_data"]["plain"]["level"] == 1
         event = cluster.wait_event("rejected", node="evil", what="line")
         assert "group wide of a frame of 65" in event["error"]
-        cluster.wait_counter("lines_cut", 20)
+        cluster.wait_counter("lines_cut", 60)
         assert len(cluster.aggregator.lines(type="event", event="rejected", what="line")) == 1
         healthy.wait_lines(20, type="node")
         assert_contiguous(healthy.lines(), "n1")
@@ -116,20 +119,15 @@ def test_frame_too_large(cluster):
 
 def test_thousands_of_connections_of_one_key(cluster):
     """8,000, all of one address, where there are 1,024 descriptors: nobody else is held up."""
-    many_files()
-    folder = cluster.folder / "keys" / "evil"
-    with Siege(cluster, growth=96 * MIB, prefix=("prlimit", "--nofile=1024:1024")):
-        context = zmq.Context()
-        # Of these kinds a socket connects as often as it is told to.
-        for kind, endpoint in (zmq.XPUB, cluster.endpoint), (zmq.ROUTER, control_endpoint(cluster.endpoint)):
-            client = context.socket(kind)
-            client.reconnect_ivl = 60000
-            curve_client(client, (read_key(folder / "agent.pub"), read_key(folder / "agent.key")),
-                         read_key(folder / "aggregator.pub"))
-            for _ in range(4000):
-                client.connect(endpoint)
-        quick = []
-        wait_until(lambda: quick.append(answers_quickly(cluster)) or cluster.counter("accepted") > 8000, "all have come")
-        assert all(quick), quick
+    with Siege(cluster, growth=96 * MIB, prompt=Siege.healthy, prefix=("prlimit", "--nofile=1024:1024")), \
+            crowds(cluster, 1, 8000, 1):
+        cluster.wait_counter("accepted", 8000)
         wait_until(lambda: cluster.counter("connections") <= KEY_CONNECTIONS + 4, "the others are ended or refused")
-        context.destroy(linger=0)
+
+
+@pytest.mark.skipif(not CROWD, reason="CROWD says how many: make soak")
+def test_crowd(cluster):
+    """More than there are descriptors, of 160 addresses."""
+    with Siege(cluster, growth=400 * MIB, prompt=Siege.healthy), crowds(cluster, 4, CROWD // 4, 40):
+        cluster.wait_counter("accepted", CROWD, limit=600)
+        wait_until(lambda: cluster.counter("connections") <= KEY_CONNECTIONS + 4, "the others are ended or refused", 300)

@@ -208,7 +208,14 @@ static void
 test_promtool_finds_nothing (void **state)
 {
   static const char *const roots[] = {
-    ROOT_SMALL, ROOT_ODD, "tests/roots/infiniband", "tests/roots/thermal", "tests/roots/amdgpu", "tests/roots/jobs/v2"
+    ROOT_SMALL,
+    ROOT_ODD,
+    "tests/roots/infiniband",
+    "tests/roots/thermal",
+    "tests/roots/amdgpu",
+    "tests/roots/hwmon",
+    "tests/roots/jobs/v2",
+    "tests/roots/devices",
   };
 
   (void) state;
@@ -373,7 +380,31 @@ test_values_are_those_of_the_kernel (void **state)
     "node_network_transmit_carrier_total{device=\"eth0\"} 4",
     "node_network_speed_bytes{device=\"eth0\"} 3125000000",
     "node_network_carrier{device=\"eth0\"} 1",
-    "node_uname_info{nodename=\"small\",release=\"6.1.0-9-amd64\",machine=\"x86_64\",sysname=\"Linux\"} 1",
+    "node_network_up{device=\"eth0\"} 1",
+    "node_network_up{device=\"lo\"} 0",
+    "node_network_info{device=\"eth0\",operstate=\"up\",ifalias=\"uplink 1\"} 1",
+    "node_network_flags{device=\"eth0\"} 4099",
+    "node_network_mtu_bytes{device=\"lo\"} 65536",
+    "node_arp_entries{device=\"eth0\"} 2",
+    "node_netstat_Udp_InDatagrams 1443",
+    "node_netstat_Udp6_InDatagrams 57",
+    "node_netstat_TcpExt_TCPOFOQueue 34",
+    "node_netstat_Tcp_MaxConn -1",
+    "node_netstat_Ip6_InOctets 61",
+    "node_sockstat_TCP_tw 2",
+    "node_softnet_times_squeezed_total{cpu=\"0\"} 7",
+    "node_schedstat_running_seconds_total{cpu=\"0\"} 31.413519337",
+    "node_filefd_maximum 9223372036854775807",
+    "node_processes_max_processes 4194304",
+    "node_nf_conntrack_entries 123",
+    "node_nf_conntrack_stat_invalid 19",
+    "node_cpu_scaling_frequency_max_hertz{cpu=\"1\"} 3100000000",
+    "node_cpu_scaling_governor{cpu=\"0\",governor=\"powersave\"} 1",
+    "node_time_clocksource_current_info{device=\"0\",clocksource=\"tsc\"} 1",
+    "node_time_clocksource_available_info{device=\"0\",clocksource=\"hpet\"} 1",
+    "node_uname_info{sysname=\"Linux\",release=\"6.1.0-9-amd64\",version=\"#1 SMP PREEMPT_DYNAMIC Debian 6.1.27-1 "
+    "(2023-05-08)\",machine=\"x86_64\",nodename=\"small\",domainname=\"(none)\"} 1",
+    "node_os_version{id=\"debian\",id_like=\"\",name=\"Debian GNU/Linux\"} 12",
     "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\",UUID=\"GPU-00000000-0000-0000-0000-000000000001\",pci_bus_id=\"00000000:11:00.0\","
     "device=\"nvidia1\",modelName=\"Stand-in H100 1\",Hostname=\"n1\",DCGM_FI_DRIVER_VERSION=\"550.54.15\"} 41",
     "DCGM_FI_DEV_FB_USED{gpu=\"2\",UUID=\"GPU-00000000-0000-0000-0000-000000000002\",pci_bus_id=\"00000000:12:00.0\","
@@ -389,15 +420,44 @@ test_values_are_those_of_the_kernel (void **state)
     NULL,
   };
   static const char *const thermal[] = { "node_thermal_zone_temp{zone=\"0\",type=\"x86_pkg_temp\"} 61.5", NULL };
+  static const char *const hwmon[] = {
+    "node_hwmon_chip_names{chip=\"platform_coretemp_0\",chip_name=\"coretemp\"} 1",
+    "node_hwmon_sensor_label{chip=\"platform_coretemp_0\",sensor=\"temp1\",label=\"Package id 0\"} 1",
+    "node_hwmon_temp_celsius{chip=\"platform_coretemp_0\",sensor=\"temp1\"} 41",
+    "node_hwmon_fan_rpm{chip=\"platform_coretemp_0\",sensor=\"fan1\"} 1234",
+    NULL,
+  };
+  static const char *const devices[] = {
+    "node_cooling_device_cur_state{name=\"0\",type=\"Processor\"} 2",
+    "node_power_supply_online{power_supply=\"AC\"} 1",
+    "node_power_supply_capacity{power_supply=\"BAT0\"} 87",
+    "node_power_supply_power_watt{power_supply=\"BAT0\"} -7.5",
+    "node_edac_correctable_errors_total{controller=\"0\"} 5",
+    "node_edac_csrow_correctable_errors_total{controller=\"0\",csrow=\"unknown\"} 2",
+    "node_md_state{device=\"md127\",state=\"active\"} 1",
+    "node_md_state{device=\"md127\",state=\"recovering\"} 1",
+    "node_md_blocks{device=\"md127\"} 976630464",
+    "node_nvme_info{device=\"nvme0\",model=\"EXAMPLE MZQL23T8\",firmware_revision=\"GDC5602Q\",state=\"live\"} 1",
+    "node_infiniband_info{device=\"mlx5_0\",board_id=\"MT_0000000838\",firmware_version=\"28.39.2048\",hca_type="
+    "\"MT4129\"} 1",
+    "node_bonding_slaves{master=\"bond0\"} 2",
+    "node_bonding_active{master=\"bond0\"} 1",
+    NULL,
+  };
   char *text;
 
   (void) state;
   machine_begin ();
   assert_all_lines (text = text_of (ROOT_SMALL, "node-exporter, dcgm-exporter, moneo"), small);
+  assert_null (strstr (text, "node_time_clocksource_current_info{device=\"0\",clocksource=\"hpet\"}"));
   free (text);
   assert_all_lines (text = text_of ("tests/roots/infiniband", "node-exporter"), infiniband);
   free (text);
   assert_all_lines (text = text_of ("tests/roots/thermal", "node-exporter"), thermal);
+  free (text);
+  assert_all_lines (text = text_of ("tests/roots/hwmon", "node-exporter"), hwmon);
+  free (text);
+  assert_all_lines (text = text_of ("tests/roots/devices", "node-exporter"), devices);
   free (text);
   machine_end ();
 }

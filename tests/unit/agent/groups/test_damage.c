@@ -7,6 +7,7 @@
 #include "tests/unit/agent/sampler_test.h"
 
 #define ROOT_INFINIBAND "tests/roots/infiniband"
+#define ROOT_DEVICES "tests/roots/devices"
 
 enum damage { ABSENT = 1, EMPTY = 2, HALF = 4, WORDS = 8, COLONS = 16, BYTES = 32, LAST = BYTES };
 #define GARBAGE (WORDS | COLONS | BYTES)
@@ -31,6 +32,29 @@ static const struct {
   { "/proc/net/snmp6", ABSENT, "kernels without IPv6 have none" },
   { "/sys/class/net/*/carrier", ABSENT, "/sys may show another network namespace" },
   { "/sys/class/net/*/speed", UNREADABLE, "most interfaces know none" },
+  { "/proc/net/arp", ABSENT | HALF, "kernels without IPv4 have none; a line more or less is a neighbour" },
+  { "/proc/net/stat/nf_conntrack", ABSENT, "the module need not be loaded" },
+  { "/proc/net/bonding/*", ABSENT | HALF, "bonds go; a part less is an interface" },
+  { "/sys/class/dmi/id/*", UNREADABLE, "firmware has what it likes, and any text is one" },
+  { "/sys/class/net/*", ABSENT | EMPTY, "which of these there are depends on the kernel and the driver" },
+  { "/sys/class/net/*/operstate", GARBAGE, "any text is a state" },
+  { "/sys/class/net/*/ifalias", GARBAGE, "any text is an alias" },
+  { "/sys/devices/system/cpu/cpu*/cpufreq/*", ABSENT | EMPTY, "drivers have what they like" },
+  { "*/scaling_governor", GARBAGE, "any text is a governor" },
+  { "/sys/class/thermal/*", ABSENT | EMPTY, "drivers have what they like" },
+  { "/sys/class/power_supply/*", ABSENT | EMPTY, "drivers have what they like" },
+  { "/sys/class/nvme/*", UNREADABLE, "drivers have what they like, and any text is one" },
+  { "/sys/devices/system/edac/*", ABSENT | EMPTY, "drivers have what they like" },
+  { "/sys/block/md*", ABSENT | EMPTY, "it depends on the kind of array" },
+  { "/sys/class/thermal/*/type", GARBAGE, "any text is a type" },
+  { "/sys/class/power_supply/*/type", GARBAGE, "any text is a type" },
+  { "*/status", GARBAGE, "any text is a status" },
+  { "*/mc_name", GARBAGE, "any text is a name" },
+  { "*/array_state", GARBAGE, "any text is a state" },
+  { "*/sync_action", GARBAGE, "any text is an action" },
+  { "/sys/class/infiniband/*/fw_ver", GARBAGE, "any text is a version" },
+  { "/sys/class/infiniband/*/hca_type", GARBAGE, "any text is a type" },
+  { "/sys/class/infiniband/*/board_id", GARBAGE, "any text is a board" },
   { "/sys/class/infiniband/*", ABSENT | EMPTY, "which of these there are depends on the adapter" },
   { "*/state", GARBAGE, "any text is a state" },
   { "*/phys_state", GARBAGE, "any text is a state" },
@@ -252,8 +276,10 @@ static void
 a_machine (void **state)
 {
   static const struct sampler *const list[] = {
-    &sampler_cpu_usage, &sampler_cpu_frequency, &sampler_memory_info,   &sampler_vm, &sampler_load, &sampler_pressure,
-    &sampler_disk_io,   &sampler_network,       &sampler_hardware_info,
+    &sampler_cpu_usage,     &sampler_cpu_frequency, &sampler_memory_info, &sampler_vm,
+    &sampler_load,          &sampler_pressure,      &sampler_disk_io,     &sampler_network,
+    &sampler_hardware_info, &sampler_interfaces,    &sampler_cpu_scaling, &sampler_conntrack,
+    &sampler_clock_source,
   };
 
   (void) state;
@@ -269,12 +295,25 @@ adapters (void **state)
   damage_machine (ROOT_INFINIBAND, list, 1);
 }
 
+static void
+devices (void **state)
+{
+  static const struct sampler *const list[] = {
+    &sampler_cooling_device, &sampler_power_supply,    &sampler_edac,    &sampler_md,
+    &sampler_nvme_info,      &sampler_infiniband_info, &sampler_bonding,
+  };
+
+  (void) state;
+  damage_machine (ROOT_DEVICES, list, sizeof list / sizeof list[0]);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (a_machine),
     cmocka_unit_test (adapters),
+    cmocka_unit_test (devices),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

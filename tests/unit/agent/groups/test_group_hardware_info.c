@@ -21,7 +21,9 @@ test_two_sockets (void **state)
   scratch_write (&scratch, "/proc/sys/kernel/hostname", "node-7\n");
   scratch_write (&scratch, "/proc/sys/kernel/osrelease", "6.1.0-9-amd64\n");
   scratch_write (&scratch, "/proc/sys/kernel/arch", "x86_64\n");
-  scratch_write (&scratch, "/etc/os-release", "NAME=Debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
+  scratch_write (&scratch, "/proc/sys/kernel/version", "#1 SMP\n");
+  scratch_write (&scratch, "/etc/os-release",
+                 "NAME=Debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_ID='12.5'\nID_LIKE=\"\"\n");
   scratch_write (&scratch, "/sys/devices/system/node/node0/cpulist", "0,2\n");
   scratch_write (&scratch, "/sys/devices/system/node/node1/cpulist", "1,3\n");
   scratch_write (&scratch, "/sys/devices/system/node/online", "0-1\n");
@@ -34,6 +36,12 @@ test_two_sockets (void **state)
   assert_text (&sampled, NULL, "kernel", "6.1.0-9-amd64");
   assert_text (&sampled, NULL, "architecture", "x86_64");
   assert_text (&sampled, NULL, "os", "Debian GNU/Linux 12 (bookworm)");
+  assert_text (&sampled, NULL, "os_name", "Debian");
+  assert_text (&sampled, NULL, "os_version_id", "12.5");
+  assert_real (&sampled, NULL, "os_version_number", 12.5);
+  assert_missing (&sampled, NULL, "os_id_like");
+  assert_text (&sampled, NULL, "kernel_version", "#1 SMP");
+  assert_missing (&sampled, NULL, "board_name");
   assert_text (&sampled, NULL, "cpu_model", "Xeon 1");
   assert_uint (&sampled, NULL, "sockets", 2);
   assert_uint (&sampled, NULL, "cores", 3);

@@ -19,7 +19,9 @@ sensors_of_a_machine (void **state)
   assert_missing (&sampled, "platform_coretemp_0/temp1", "temperature_critical_hysteresis");
   assert_uint (&sampled, "platform_coretemp_0/temp1", "critical_alarm", 0);
   assert_text (&sampled, "platform_coretemp_0/temp1", "label", "Package id 0");
-  assert_text (&sampled, "platform_coretemp_0/temp1", "chip_name", "coretemp");
+  assert_missing (&sampled, "platform_coretemp_0/temp1", "chip_name");
+  assert_text (&sampled, "platform_coretemp_0", "chip_name", "coretemp");
+  assert_missing (&sampled, "platform_coretemp_0", "temperature");
   assert_uint (&sampled, "platform_coretemp_0/temp2", "temperature", 39000); /* single cores too */
   assert_uint (&sampled, "platform_coretemp_0/fan1", "fan", 1234);
   assert_missing (&sampled, "platform_coretemp_0/fan1", "temperature");
@@ -48,7 +50,7 @@ sensor_that_is_garbage (void **state)
   assert_missing (&sampled, "k10_temp/temp1", "temperature");
   assert_missing (&sampled, "k10_temp/temp1", "temperature_critical");
   assert_uint (&sampled, "k10_temp/power1", "power", 7);
-  assert_int_equal (sampled.table.rows, 2);
+  assert_int_equal (sampled.table.rows, 3);
   sampled_close (&sampled);
   scratch_free (&scratch);
 }

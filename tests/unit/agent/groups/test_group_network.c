@@ -357,12 +357,16 @@ test_live_machine (void **state)
 }
 
 #define SNMP                                                                                                           \
-  "Tcp: RetransSegs CurrEstab OutRsts EstabResets ActiveOpens PassiveOpens AttemptFails InSegs OutSegs InErrs\n"       \
-  "Tcp: 18 3 19 4 5 6 7 8 9 1\n"                                                                                       \
+  "Ip: Forwarding DefaultTTL\nIp: 2 64\nIcmp: InMsgs InErrors OutMsgs\nIcmp: 1 2 3\n"                                  \
+  "Tcp: MaxConn RetransSegs CurrEstab OutRsts EstabResets ActiveOpens PassiveOpens AttemptFails InSegs OutSegs "       \
+  "InErrs\nTcp: -1 18 3 19 4 5 6 7 8 9 1\n"                                                                            \
   "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: 443 1 2 611 7 8\n"
-#define NETSTAT "TcpExt: ListenDrops ListenOverflows TCPTimeouts\nTcpExt: 21 22 23\n"
+#define NETSTAT                                                                                                        \
+  "TcpExt: SyncookiesSent SyncookiesRecv SyncookiesFailed ListenDrops ListenOverflows TCPTimeouts TCPOFOQueue\n"       \
+  "TcpExt: 1 2 3 21 22 23 4\nIpExt: InOctets OutOctets\nIpExt: 5 6\n"
 #define SNMP6                                                                                                          \
   "Ip6InReceives                   \t99\n"                                                                             \
+  "Ip6InOctets\t1\nIp6OutOctets\t2\nIcmp6InMsgs\t3\nIcmp6InErrors\t4\nIcmp6OutMsgs\t5\n"                               \
   "Udp6InDatagrams                 \t1000\n"                                                                           \
   "Udp6NoPorts                     \t10\nUdp6InErrors\t20\nUdp6OutDatagrams\t2000\nUdp6RcvbufErrors\t70\n"             \
   "Udp6SndbufErrors\t80\nUdpLite6InDatagrams\t5555\n"
@@ -392,6 +396,10 @@ test_udp_is_ipv4_and_ipv6 (void **state)
     assert_string_equal (sampled.table.error, "");
     for (size_t at = 0; at < sizeof names / sizeof names[0]; at++)
       assert_uint (&sampled, NULL, names[at], sums[at]);
+    assert_uint (&sampled, NULL, "udp4_in", 443);
+    assert_uint (&sampled, NULL, "udp6_in", 1000);
+    assert_uint (&sampled, NULL, "icmp6_in_errors", 4);
+    assert_int_equal (sampled_value (&sampled, NULL, "tcp_connections_max")->as.i, -1);
   }
   scratch_write (&scratch, "/proc/net/snmp6", "Udp6InDatagrams 1000\nUdp6OutData");
   assert_int_equal (sampled_again (&sampled), 0);

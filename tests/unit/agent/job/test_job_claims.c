@@ -179,7 +179,7 @@ jobs_of (const struct machine *machine, uint32_t user)
   size_t count = 0;
 
   for (size_t i = 0; i < job_scan_count (machine->scan); i++)
-    count += job_scan_job (machine->scan, i)->payer == user;
+    count += job_scan_job (machine->scan, i)->charged_uid == user;
   return count;
 }
 
@@ -210,7 +210,7 @@ test_places_are_shared (void **state)
   machine_need_job (&machine, "9");
   assert_int_equal (job_scan_count (machine.scan), JOBS_MAX);
   assert_int_equal (jobs_of (&machine, 1002), JOBS_MAX - 5);
-  assert_non_null (strstr (job_scan_error (machine.scan), "by user 1002"));
+  assert_non_null (strstr (job_scan_error (machine.scan), "of user 1002"));
 
   /* Those that gave their places come back when there is room. */
   for (int i = 0; i < 100; i++)

@@ -229,13 +229,45 @@ test_clock_is_set_before_the_first_sample (void **state)
     sampling_set_clock (sampling, &clock);
     due = sampling_next_due (sampling);
     assert_in_range (due, 100 * S - 500 * MS, 100 * S + 500 * MS);
-    for (int i = 0; i < 25; i++, due += S) {
+    sampling_run (sampling, due, &sample);
+    assert_string_equal (names (&sample), "fast slow");
+    sampling_set_clock (sampling, &clock);
+    for (int i = 0; i < 25; i++) { /* two samples are half a period apart at least */
+      due += S;
       assert_int_equal (sampling_next_due (sampling), due);
       sampling_run (sampling, due, &sample);
-      assert_string_equal (names (&sample), (due + ahead) % (10 * S) == 0 ? "fast slow" : "fast");
+      assert_string_equal (names (&sample), (due + ahead) % (10 * S) == 0 && i >= 4 ? "fast slow" : "fast");
     }
     sampling_destroy (sampling);
   }
+}
+
+/* A clock that comes before the first sample moves that sample as a whole; only then each group has its own instants. */
+static void
+test_first_sample_has_all_groups (void **state)
+{
+  static const struct sampler *const samplers_[] = { &fast, &slow };
+  static const int64_t periods[] = { 100 * MS, 10 * S };
+  const struct sampling_clock clock = { .there_ns = 4 * S };
+  struct sampling *sampling = sampling_create (samplers_, periods, 2, &context);
+  struct sample sample;
+  int64_t due_ns;
+
+  (void) state;
+  sampling_start (sampling, 300 * MS);
+  sampling_set_clock (sampling, &clock);
+  due_ns = sampling_next_due (sampling);
+  assert_int_equal (due_ns, 300 * MS);
+  sampling_run (sampling, due_ns, &sample);
+  assert_string_equal (names (&sample), "fast slow");
+  for (int count = 0; count < 100; count++) {
+    due_ns = sampling_next_due (sampling);
+    sampling_run (sampling, due_ns, &sample);
+    if (strstr (names (&sample), "slow"))
+      break;
+  }
+  assert_int_equal (due_ns + clock.there_ns, 10 * S);
+  sampling_destroy (sampling);
 }
 
 static void
@@ -501,6 +533,7 @@ main (void)
     cmocka_unit_test (test_instants_follow_each_other),
     cmocka_unit_test (test_groups_meet_at_common_multiples),
     cmocka_unit_test (test_clock_is_set_before_the_first_sample),
+    cmocka_unit_test (test_first_sample_has_all_groups),
     cmocka_unit_test (test_disabled_group),
     cmocka_unit_test (test_late_wake_does_not_burst),
     cmocka_unit_test (test_failure_is_told_in_the_table),

@@ -227,10 +227,9 @@ what_does_not_go_together (void **state)
 static void
 reload_takes_over_what_says_so (void **state)
 {
-  static const char *const taken[] = {
-    "log_level", "stale_periods", "down_periods", "reader_queue", "replay_rate",
-    "limit",     "max_age",       "max_size",     "grace",        "scheduler_users"
-  };
+  static const char *const taken[] = { "log_level",   "stale_periods", "down_periods",   "reader_queue",
+                                       "replay_rate", "limit",         "max_age",        "max_size",
+                                       "names",       "grace",         "scheduler_users" };
   struct fixture *it = *state;
   size_t count = 0;
   struct buffer text = { 0 };

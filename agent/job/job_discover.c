@@ -1,9 +1,9 @@
 /* New processes: which of them belong to a job.
  *
- * A child of a job's process belongs to its job. Others are asked, in a thread. One that was forked a moment ago and has
- * not begun its program yet has the environment of who forked it, so what names no job is asked again a few times while
- * it has just begun; and processes of schedulers are asked for as long as they live, since each may be about to become the
- * first process of a job. */
+ * A child of a job's process belongs to its job. Others are inspected, in a thread. A process that was forked a moment ago
+ * and has not begun its program yet has its parent's environment, so one that names no job is inspected again a few times
+ * while it is young; and processes of schedulers are inspected for as long as they live, since each may be about to become
+ * the first process of a job. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +15,12 @@
 #define PENDING_S 10  /* older ones have begun their program */
 #define PSS_SHARE 100 /* smaps_rollup of all processes takes a hundredth of a CPU at most */
 
-/* Delays until a process that named no job is asked again, in half seconds: at the next scan, two and four after it. */
+/* Delays until a process that named no job is inspected again, in half seconds: at the next scan, two and four after it. */
 static void
 pending_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, bool watched)
 {
   static const int64_t halves[] = { 1, 3, 7, 15 };
-  _Static_assert(sizeof halves / sizeof halves[0] == PENDING_TRIES + 1, "the last is for those that are watched");
+  _Static_assert(sizeof halves / sizeof halves[0] == PENDING_TRIES + 1, "the last delay is for watched processes");
   struct pending *pending;
 
   if (tries >= PENDING_TRIES && !watched)
@@ -31,7 +31,7 @@ pending_add (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, b
 }
 
 void
-job_seek_later (struct job_scan *scan, pid_t pid, uint64_t start)
+job_discover_later (struct job_scan *scan, pid_t pid, uint64_t start)
 {
   pending_add (scan, pid, start, PENDING_TRIES, true);
 }
@@ -44,36 +44,37 @@ read_stat (struct job_scan *scan, pid_t pid, struct process_stat *stat)
   return length > 0 && process_stat_parse (stat, scan->files.text, (size_t) length) && !stat->thread;
 }
 
-static void process_look (struct job_scan *scan, pid_t pid, const struct process_stat *stat, unsigned tries);
+static void inspect_process (struct job_scan *scan, pid_t pid, const struct process_stat *stat, unsigned tries);
 
 static void
-look_at_child (void *context, pid_t pid)
+inspect_child (void *context, pid_t pid)
 {
   struct job_scan *scan = context;
   struct process_stat stat;
 
   if (!process_find_alive (scan, pid) && read_stat (scan, pid, &stat))
-    process_look (scan, pid, &stat, PENDING_TRIES);
+    inspect_process (scan, pid, &stat, PENDING_TRIES);
 }
 
-/* Its children too: they were looked at before it was known whose it is, if it is not all new. */
+/* Adopts its children too, if it is not new: they were inspected before its job was known. */
 static void
 adopt (struct job_scan *scan, pid_t pid, const struct process_stat *stat, struct job *job, bool inside, bool helps)
 {
   process_adopt (scan, pid, stat, job, inside, helps);
   if (!scan->started || stat->start <= scan->ticks_before)
-    process_files_children (&scan->files, pid, look_at_child, scan);
+    process_files_children (&scan->files, pid, inspect_child, scan);
 }
 
 static void
 ask (struct job_scan *scan, pid_t pid, uint64_t start, unsigned tries, bool safe)
 {
-  if (!job_worker_ask (scan->look, &(struct worker_query){ .pid = pid, .start = start, .tries = tries, .safe = safe }))
+  if (!job_worker_ask (scan->identity_worker,
+                       &(struct worker_query){ .pid = pid, .start = start, .tries = tries, .safe = safe }))
     job_pids_forget (scan->pids, pid);
 }
 
 static void
-process_look (struct job_scan *scan, pid_t pid, const struct process_stat *stat, unsigned tries)
+inspect_process (struct job_scan *scan, pid_t pid, const struct process_stat *stat, unsigned tries)
 {
   struct process *parent = process_find (scan, stat->parent, stat->start);
 
@@ -81,14 +82,14 @@ process_look (struct job_scan *scan, pid_t pid, const struct process_stat *stat,
     adopt (scan, pid, stat, parent->job, parent->inside, parent->helps);
   else if (process_stat_is_zombie (stat))
     return;
-  else if (job_is_daemon (stat->comm)) /* it may be about to become the job's first process */
+  else if (job_is_daemon (stat->comm)) /* it may become the job's first process */
     pending_add (scan, pid, stat->start, tries, true);
   else
     ask (scan, pid, stat->start, tries, false);
 }
 
 bool
-job_seek_new (void *context, pid_t pid)
+job_discover_new (void *context, pid_t pid)
 {
   struct job_scan *scan = context;
   struct process_stat stat;
@@ -98,12 +99,12 @@ job_seek_new (void *context, pid_t pid)
   if (!read_stat (scan, pid, &stat))
     return false;
   if (!stat.kernel)
-    process_look (scan, pid, &stat, 0);
+    inspect_process (scan, pid, &stat, 0);
   return true;
 }
 
 void
-job_seek_again (struct job_scan *scan)
+job_discover_pending (struct job_scan *scan)
 {
   size_t count = scan->pending_count;
 
@@ -115,11 +116,11 @@ job_seek_again (struct job_scan *scan)
       i++;
       continue;
     }
-    /* The last of the old ones takes its place, and the last of all that one's. */
+    /* Fill the gap with the last old entry, and that one's with the last of all. */
     scan->pending[i] = scan->pending[--count];
     scan->pending[count] = scan->pending[--scan->pending_count];
     if (!process_find_alive (scan, pending.pid) && read_stat (scan, pending.pid, &stat) && stat.start == pending.start)
-      process_look (scan, pending.pid, &stat, pending.tries);
+      inspect_process (scan, pending.pid, &stat, pending.tries);
   }
 }
 
@@ -147,16 +148,16 @@ take_identity (struct job_scan *scan, struct worker_query *query)
   uint64_t age = scan->ticks > query->start ? scan->ticks - query->start : 0;
 
   if (query->given_up) {
-    /* What its cgroups say, for now. */
+    /* By its cgroups alone, for now. */
     ask (scan, query->pid, query->start, query->tries, true);
-  } else if (query->result == LOOK_JOB) {
+  } else if (query->result == INSPECTED_JOB) {
     take_job (scan, query);
     free (query->found);
     query->found = NULL;
   } else if (query->safe) {
-    job_seek_later (scan, query->pid, query->start);
-  } else if (query->result != LOOK_GONE) {
-    scan->denied += query->result == LOOK_DENIED && query->tries == 0;
+    job_discover_later (scan, query->pid, query->start);
+  } else if (query->result != INSPECTED_GONE) {
+    scan->denied += query->result == INSPECTED_DENIED && query->tries == 0;
     if (age < PENDING_S * (uint64_t) sysconf (_SC_CLK_TCK))
       pending_add (scan, query->pid, query->start, query->tries, false);
   }
@@ -181,10 +182,10 @@ take_rollup (struct job_scan *scan, const struct worker_query *query)
 }
 
 void
-job_seek_answers (struct job_scan *scan)
+job_discover_answers (struct job_scan *scan)
 {
   struct worker_query *answers;
-  size_t count = job_worker_take (scan->look, &answers);
+  size_t count = job_worker_take (scan->identity_worker, &answers);
 
   for (size_t i = 0; i < count; i++)
     take_identity (scan, &answers[i]);

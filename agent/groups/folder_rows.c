@@ -1,0 +1,135 @@
+/* Rows of folders, columns of files; see folder_rows.h. */
+#include "agent/groups/folder_rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/source/parse.h"
+#include "synop/file.h"
+#include "synop/globs.h"
+#include "synop/memory.h"
+
+#define TEXT_MAX 256
+
+struct folder_rows *
+folder_rows_create (const struct folder_rows_type *type, const char *root)
+{
+  struct folder_rows *rows = memory_new (1, sizeof *rows);
+
+  rows->type = type;
+  rows->root = memory_string (root);
+  folder_watch_init (&rows->watch, root, type->folder);
+  return rows;
+}
+
+void
+folder_rows_destroy (void *state)
+{
+  struct folder_rows *rows = state;
+
+  folder_watch_free (&rows->watch);
+  names_free (&rows->names);
+  free (rows->root);
+  free (rows);
+}
+
+static void
+names_look (struct folder_rows *rows)
+{
+  if (folder_changed (&rows->watch))
+    names_read (&rows->names, rows->type->prefix, rows->root, "%s", rows->type->folder);
+}
+
+bool
+folder_rows_any (struct folder_rows *rows)
+{
+  char path[1024];
+
+  names_look (rows);
+  for (size_t i = 0; i < rows->names.count; i++) {
+    snprintf (path, sizeof path, "%s%s/%s/%s", rows->root, rows->type->folder, rows->names.list[i],
+              rows->type->group->metrics[0].source);
+    if (access (path, F_OK) == 0)
+      return true;
+  }
+  return false;
+}
+
+static bool
+file_read (const struct folder_rows *rows, const char *name, const struct metric *metric, char text[TEXT_MAX])
+{
+  return fact_text (text, TEXT_MAX, rows->root, "%s/%s/%s", rows->type->folder, name, metric->source);
+}
+
+/* "12", "-1", "0x1003". */
+static bool
+number_read (const char *text, enum metric_kind kind, struct value *value)
+{
+  struct scan scan = scan_over (text, strlen (text));
+
+  if (scan_prefix (&scan, "0x")) {
+    value->type = VALUE_UINT;
+    return scan_hex (&scan, &value->as.u) && scan_length (&scan) == 0;
+  }
+  return scan_value (&scan, kind, value) && value->type != VALUE_MISSING && scan_length (&scan) == 0;
+}
+
+static void
+value_set (const struct folder_rows *rows, const char *name, size_t column, const char *text, struct table *table,
+           size_t row)
+{
+  const struct metric *metric = &rows->type->group->metrics[column];
+  struct value value;
+
+  if (metric->kind == TEXT)
+    table_set_text (table, row, column, text, strlen (text));
+  else if (number_read (text, metric->kind, &value))
+    *table_value (table, row, column) = value;
+  else
+    table_complain (table, "%s%s/%s/%s: %s", rows->root, rows->type->folder, name, metric->source,
+                    file_error_text (EBADMSG));
+}
+
+static void
+row_sample (const struct folder_rows *rows, const char *name, struct table *table)
+{
+  const struct group *group = rows->type->group;
+  const char *label = name + rows->type->skip;
+  char text[TEXT_MAX];
+  size_t row;
+
+  if (!file_read (rows, name, &group->metrics[0], text))
+    return;
+  row = table_add_row (table, label, strlen (label));
+  if (row == SIZE_MAX)
+    return;
+  value_set (rows, name, 0, text, table, row);
+  for (size_t i = 1; i < group->metric_count; i++)
+    if (group->metrics[i].source && file_read (rows, name, &group->metrics[i], text))
+      value_set (rows, name, i, text, table, row);
+}
+
+void
+folder_rows_sample (struct folder_rows *rows, const char *exclude, struct table *table)
+{
+  names_look (rows);
+  for (size_t i = 0; i < rows->names.count; i++)
+    if (!globs_list_matches (exclude, rows->names.list[i]))
+      row_sample (rows, rows->names.list[i], table);
+}
+
+bool
+folder_rows_may_block (void *state)
+{
+  return folder_rows_any (state);
+}
+
+int
+folder_rows_sample_all (void *state, struct table *table)
+{
+  folder_rows_sample (state, "", table);
+  return 0;
+}

@@ -1,0 +1,42 @@
+/* Groups whose rows are folders of the kernel, and whose columns are files in them:
+ *
+ *   /sys/class/thermal/cooling_device0/{type,cur_state,max_state}    "Processor", "0", "10"
+ *
+ * metric.source names the file; metrics without one are the group's own affair. A file that is absent, empty or refuses to
+ * be read is a missing value, since drivers have what they like; one that holds no number is a complaint. Each file is
+ * opened anew: these groups are sampled seldom, and there may be thousands. */
+#ifndef SYNOP_AGENT_FOLDER_ROWS_H
+#define SYNOP_AGENT_FOLDER_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/sampling/sampler.h"
+#include "agent/source/facts.h"
+
+struct folder_rows_type {
+  const struct group *group;
+  const char *folder; /* "/sys/class/thermal" */
+  const char *prefix; /* of the names of those that are rows: "cooling_device" */
+  size_t skip;        /* so much of a name is not in the row's label */
+};
+
+struct folder_rows {
+  const struct folder_rows_type *type;
+  char *root; /* a copy: see lane.h */
+  struct folder_watch watch;
+  struct names names;
+};
+
+struct folder_rows *folder_rows_create (const struct folder_rows_type *type, const char *root);
+/* Is there any? What has not the file of the group's first metric is none. */
+bool folder_rows_any (struct folder_rows *rows);
+/* `exclude` (may be ""): globs of names to leave out. */
+void folder_rows_sample (struct folder_rows *rows, const char *exclude, struct table *table);
+
+/* For `struct sampler`: the state is a struct folder_rows. */
+bool folder_rows_may_block (void *state);
+int folder_rows_sample_all (void *state, struct table *table);
+void folder_rows_destroy (void *state);
+
+#endif

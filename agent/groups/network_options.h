@@ -1,0 +1,13 @@
+/* [group network], which other groups of interfaces heed too. */
+#ifndef SYNOP_AGENT_NETWORK_OPTIONS_H
+#define SYNOP_AGENT_NETWORK_OPTIONS_H
+
+#include "agent/sampling/sampler.h"
+
+struct network_options {
+  char *exclude; /* globs of interfaces to leave out */
+};
+
+extern const struct own_options network_own_options;
+
+#endif

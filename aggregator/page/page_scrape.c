@@ -1,0 +1,253 @@
+/* See page_scrape.h. What a page is of is taken when it begins; the nodes' tables go on changing while it is written. */
+#include "aggregator/page/page_scrape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/page/page_private.h"
+#include "synop/clock.h"
+#include "synop/globs.h"
+#include "synop/json.h"
+#include "synop/memory.h"
+
+#define STALE_PERIODS 5 /* a table is shown for so many of its periods, */
+#define STALE_MORE NS_PER_S
+#define PLANS_FEW 64 /* more than the schemas that there are */
+
+struct page_scrape {
+  struct page *page;
+  struct page_names *names;
+  struct page_node **taken;
+  struct page_state *states;
+  size_t taken_count;
+  struct series_node *nodes; /* those that have values */
+  struct page_shown **shown;
+  size_t count;
+  struct page_combined *combined;
+  struct page_counters counters;
+  int64_t epoch_ns;
+  size_t plans_most;
+  struct globs groups;
+  bool counted, values, own;
+  struct exposition exposition;
+  struct page_families families;
+};
+
+static bool
+group_is_asked (const void *groups, const char *group)
+{
+  return globs_match (groups, group);
+}
+
+/* ---- what it is of ---- */
+
+/* With the lock held. */
+static enum page_found
+nodes_take (struct page_scrape *scrape, const struct page_ask *ask)
+{
+  struct page *page = scrape->page;
+  struct page_node *one = ask->node ? page_find (page, ask->node) : NULL;
+  struct globs globs;
+
+  if (ask->node && !one)
+    return PAGE_NO_NODE;
+  if (one && (one->state.state == NODE_NEVER || one->state.state == NODE_DOWN))
+    return PAGE_SILENT;
+  if (!one && page->scrapes >= PAGE_SCRAPES_MAX)
+    return PAGE_TOO_MANY;
+  scrape->counted = !one;
+  page->scrapes += scrape->counted;
+  globs_init (&globs, ask->nodes ? ask->nodes : "");
+  scrape->taken = memory_new (one ? 1 : page->node_count, sizeof (struct page_node *));
+  for (size_t i = 0; i < (one ? 1 : page->node_count); i++) {
+    struct page_node *node = one ? one : page->nodes[i];
+    if (!globs_match (&globs, node->state.name))
+      continue;
+    node->users++;
+    scrape->taken[scrape->taken_count++] = node;
+  }
+  globs_free (&globs);
+  return PAGE_FOUND;
+}
+
+static enum page_found
+scrape_take (struct page_scrape *scrape, const struct page_ask *ask)
+{
+  struct page *page = scrape->page;
+  bool filtered = (ask->nodes && ask->nodes[0]) || (ask->groups && ask->groups[0]);
+  enum page_found found;
+
+  pthread_mutex_lock (&page->lock);
+  found = nodes_take (scrape, ask);
+  if (found == PAGE_FOUND) {
+    scrape->names = page->names;
+    scrape->names->users++;
+    scrape->epoch_ns = page->epoch_ns;
+    scrape->plans_most = 2 * page->schema_count + PLANS_FEW;
+    scrape->counters = page->counters;
+    scrape->states = memory_new (scrape->taken_count, sizeof *scrape->states);
+    for (size_t i = 0; i < scrape->taken_count; i++)
+      scrape->states[i] = scrape->taken[i]->state;
+    if (ask->own && page->combined && !(ask->nodes && ask->nodes[0])) {
+      scrape->combined = page->combined;
+      scrape->combined->users++;
+    }
+  }
+  pthread_mutex_unlock (&page->lock);
+  scrape->families = (struct page_families){ .format = ask->format,
+                                             .states = scrape->states,
+                                             .state_count = ask->groups && ask->groups[0] ? 0 : scrape->taken_count,
+                                             .combined = scrape->combined,
+                                             .only = group_is_asked,
+                                             .context = &scrape->groups,
+                                             .counters = filtered ? NULL : &scrape->counters };
+  return found;
+}
+
+/* ---- the nodes' tables ---- */
+
+static struct series_table *
+tables_lay_out (const struct page_scrape *scrape, const struct page_shown *shown)
+{
+  const struct schema *schema = shown->schema->schema;
+  struct series_table *tables = memory_new (schema->group_count, sizeof *tables);
+  int64_t now_ns = clock_monotonic () + scrape->epoch_ns;
+
+  for (size_t i = 0; i < schema->group_count; i++) {
+    const struct table *table = &shown->tables[i];
+    int64_t most_ns = table->period_ns < INT64_MAX / 16 ? table->period_ns * STALE_PERIODS + STALE_MORE : INT64_MAX;
+
+    if (shown->versions[i] == 0 || (!(schema->groups[i]->flags & GROUP_ONCE) && now_ns - shown->times[i] > most_ns))
+      continue;
+    tables[i] = (struct series_table){ .table = table,
+                                       .before = shown->before ? &shown->before[i] : NULL,
+                                       .time_ns = shown->times[i],
+                                       .hidden = !globs_match (&scrape->groups, schema->groups[i]->name) };
+  }
+  return tables;
+}
+
+static void
+nodes_show (struct page_scrape *scrape)
+{
+  scrape->nodes = memory_new (scrape->taken_count, sizeof *scrape->nodes);
+  scrape->shown = memory_new (scrape->taken_count, sizeof (struct page_shown *));
+  for (size_t i = 0; i < scrape->taken_count; i++) {
+    const struct page_state *state = &scrape->states[i];
+    struct page_shown *shown;
+
+    if (state->state == NODE_DOWN || !(shown = page_show (scrape->page, scrape->taken[i], scrape->names)))
+      continue;
+    scrape->shown[scrape->count] = shown;
+    scrape->nodes[scrape->count++] = (struct series_node){ .name = state->name,
+                                                           .plan = shown->plan,
+                                                           .tables = tables_lay_out (scrape, shown),
+                                                           .time_ns = scrape->groups.count == 0 ? shown->time_ns : 0,
+                                                           .untimed = !scrape->names->timestamps };
+  }
+}
+
+enum page_found
+page_scrape_begin (struct page *page, const struct page_ask *ask, struct page_scrape **made)
+{
+  struct page_scrape *scrape = memory_new (1, sizeof *scrape);
+  enum page_found found;
+
+  scrape->page = page;
+  globs_init (&scrape->groups, ask->groups ? ask->groups : "");
+  if (ask->own)
+    page->wanted_ns = clock_monotonic ();
+  found = scrape_take (scrape, ask);
+  if (found != PAGE_FOUND) {
+    globs_free (&scrape->groups);
+    free (scrape);
+    return found;
+  }
+  scrape->own = ask->own;
+  if (ask->values)
+    nodes_show (scrape);
+  if (naming_plan_count (scrape->names->naming) > scrape->plans_most)
+    page->crowded = true; /* nodes that come with ever other schemas leave plans behind */
+  exposition_begin (&scrape->exposition, ask->format, ask->node == NULL, scrape->names->naming, scrape->nodes,
+                    scrape->count);
+  scrape->values = true;
+  *made = scrape;
+  return PAGE_FOUND;
+}
+
+/* ---- its text ---- */
+
+bool
+page_scrape_next (void *context, struct buffer *out, size_t limit)
+{
+  struct page_scrape *scrape = context;
+
+  if (scrape->values && (scrape->values = exposition_next (&scrape->exposition, out, limit)))
+    return true;
+  if (scrape->own && (scrape->own = page_families_next (&scrape->families, out, limit)))
+    return true;
+  exposition_end (out, scrape->exposition.format);
+  return false;
+}
+
+void
+page_scrape_end (void *context)
+{
+  struct page_scrape *scrape = context;
+  struct page *page = scrape->page;
+
+  pthread_mutex_lock (&page->lock);
+  page->scrapes -= scrape->counted;
+  for (size_t i = 0; i < scrape->count; i++)
+    page_shown_leave (page, scrape->shown[i]);
+  for (size_t i = 0; i < scrape->taken_count; i++)
+    page_node_leave (page, scrape->taken[i]);
+  page_combined_leave (scrape->combined);
+  page_names_leave (scrape->names);
+  pthread_mutex_unlock (&page->lock);
+  for (size_t i = 0; i < scrape->count; i++)
+    free ((void *) scrape->nodes[i].tables);
+  free (scrape->nodes);
+  free (scrape->shown);
+  free (scrape->taken);
+  free (scrape->states);
+  globs_free (&scrape->groups);
+  free (scrape);
+}
+
+/* ---- targets ---- */
+
+void
+page_targets (struct page *page, const char *host, bool tls, struct buffer *out)
+{
+  struct json json = { 0 };
+
+  json_array (&json);
+  pthread_mutex_lock (&page->lock);
+  for (size_t i = 0; i < page->node_count; i++) {
+    char path[FRAME_NODE_MAX + 32];
+
+    snprintf (path, sizeof path, "/nodes/%s/metrics", page->nodes[i]->state.name);
+    json_object (&json);
+    json_key (&json, "targets");
+    json_array (&json);
+    json_text (&json, host);
+    json_array_end (&json);
+    json_key (&json, "labels");
+    json_object (&json);
+    json_key (&json, "__metrics_path__");
+    json_text (&json, path);
+    json_key (&json, "__scheme__");
+    json_text (&json, tls ? "https" : "http");
+    json_key (&json, "instance");
+    json_text (&json, page->nodes[i]->state.name);
+    json_object_end (&json);
+    json_object_end (&json);
+  }
+  pthread_mutex_unlock (&page->lock);
+  json_array_end (&json);
+  json_newline (&json);
+  buffer_add (out, json.out.data, json.out.length);
+  json_free (&json);
+}

@@ -1,0 +1,155 @@
+/* A node's tables, read where a page is written: each once, however many pages show it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/page/page_private.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+static struct table *
+tables_create (const struct schema *schema)
+{
+  struct table *tables = memory_new (schema->group_count, sizeof *tables);
+
+  for (size_t i = 0; i < schema->group_count; i++)
+    table_init (&tables[i], schema->groups[i]);
+  return tables;
+}
+
+static void
+tables_free (struct table *tables, const struct schema *schema)
+{
+  for (size_t i = 0; tables && i < schema->group_count; i++)
+    table_free (&tables[i]);
+  free (tables);
+}
+
+/* Both are the caller's users already. */
+static struct page_shown *
+shown_create (struct page_schema *schema, struct page_names *names)
+{
+  struct page_shown *shown = memory_new (1, sizeof *shown);
+
+  shown->users = 1;
+  shown->schema = schema;
+  shown->names = names;
+  shown->plan = naming_plan (names->naming, schema->schema);
+  shown->versions = memory_new (schema->schema->group_count, sizeof *shown->versions);
+  shown->times = memory_new (schema->schema->group_count, sizeof *shown->times);
+  shown->tables = tables_create (schema->schema);
+  if (naming_has_rates (names->naming))
+    shown->before = tables_create (schema->schema);
+  return shown;
+}
+
+void
+page_shown_leave (struct page *page, struct page_shown *shown)
+{
+  if (!shown || --shown->users > 0)
+    return;
+  tables_free (shown->tables, shown->schema->schema);
+  tables_free (shown->before, shown->schema->schema);
+  free (shown->versions);
+  free (shown->times);
+  page_schema_leave (page, shown->schema);
+  page_names_leave (shown->names);
+  free (shown);
+}
+
+/* ---- tables ---- */
+
+static struct table *
+table_take (void *context, size_t group)
+{
+  struct table *tables = context;
+
+  table_begin (&tables[group]);
+  return &tables[group];
+}
+
+/* A copy of one that came, and where it goes. */
+struct taken {
+  size_t group, offset, length;
+  struct table *tables;
+  struct frame_header header;
+};
+
+static void
+taken_add (struct buffer *bytes, struct buffer *list, size_t group, const struct page_table *table,
+           struct table *tables)
+{
+  struct taken taken = { .group = group, .offset = bytes->length, .length = table->bytes.length, .tables = tables };
+
+  taken.header.monotonic_ns = table->monotonic_ns;
+  taken.header.sequence = table->sequence;
+  taken.header.tables_offset = 1;
+  buffer_add (bytes, table->bytes.data, table->bytes.length);
+  buffer_add (list, &taken, sizeof taken);
+}
+
+/* With the lock held. */
+static void
+tables_copy (const struct page_node *node, struct page_shown *shown, struct buffer *bytes, struct buffer *list)
+{
+  for (size_t i = 0; i < shown->schema->schema->group_count; i++) {
+    const struct page_group *group = &node->groups[i];
+
+    if (group->version == shown->versions[i])
+      continue;
+    shown->versions[i] = group->version;
+    shown->times[i] = group->now.time_ns;
+    taken_add (bytes, list, i, &group->now, shown->tables);
+    if (shown->before && group->before.sequence != 0)
+      taken_add (bytes, list, i, &group->before, shown->before);
+  }
+}
+
+static void
+tables_read (struct page_shown *shown, const struct buffer *bytes, const struct buffer *list)
+{
+  const struct taken *taken = (const void *) list->data;
+  struct error error;
+
+  for (size_t i = 0; i < list->length / sizeof *taken; i++) {
+    const struct frame_sink sink = { .context = taken[i].tables, .take = table_take };
+    if (frame_read_tables (bytes->data + taken[i].offset, taken[i].length, &taken[i].header, shown->schema->schema,
+                           &sink, &error) < 0)
+      log_error ("a table cannot be read again: %s", error.text);
+  }
+}
+
+struct page_shown *
+page_show (struct page *page, struct page_node *node, struct page_names *names)
+{
+  struct buffer bytes = { 0 }, list = { 0 };
+  struct page_shown *shown = NULL;
+  struct page_schema *schema;
+
+  pthread_mutex_lock (&page->lock);
+  schema = node->schema;
+  if (node->shown && (node->shown->schema != schema || node->shown->names != names)) {
+    page_shown_leave (page, node->shown);
+    node->shown = NULL;
+  }
+  if (schema && !node->shown) {
+    schema->users++;
+    names->users++;
+    pthread_mutex_unlock (&page->lock); /* a new schema's plan takes a while */
+    shown = shown_create (schema, names);
+    pthread_mutex_lock (&page->lock);
+    node->shown = shown;
+  }
+  shown = node->shown;
+  if (shown) {
+    shown->users++;
+    shown->time_ns = node->time_ns;
+    if (node->schema == shown->schema)
+      tables_copy (node, shown, &bytes, &list);
+  }
+  pthread_mutex_unlock (&page->lock);
+  if (shown)
+    tables_read (shown, &bytes, &list);
+  buffer_free (&bytes);
+  buffer_free (&list);
+  return shown;
+}

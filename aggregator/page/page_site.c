@@ -1,0 +1,116 @@
+/* See page_site.h. */
+#include "aggregator/page/page_site.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/page/page_scrape.h"
+
+#define TEXT "text/plain; charset=utf-8"
+#define HOST_MAX 255
+
+/* ---- values ---- */
+
+static void
+answer_scrape (struct page *page, const struct http_request *request, struct page_ask *ask, struct http_reply *reply)
+{
+  struct page_scrape *scrape;
+
+  ask->format =
+      http_request_accepts (request, "application/openmetrics-text") ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;
+  switch (page_scrape_begin (page, ask, &scrape)) {
+  case PAGE_FOUND:
+    buffer_free (&reply->text);
+    *reply = (struct http_reply){ .status = 200,
+                                  .type = exposition_content_type (ask->format),
+                                  .context = scrape,
+                                  .next = page_scrape_next,
+                                  .free = page_scrape_end };
+    break;
+  case PAGE_NO_NODE:
+    http_reply_text (reply, 404, TEXT, "no node of that name is listed\n");
+    break;
+  case PAGE_SILENT:
+    http_reply_text (reply, 503, TEXT, "the node is down, or was never heard\n");
+    break;
+  case PAGE_TOO_MANY:
+    http_reply_text (reply, 503, TEXT, "too many pages of all nodes are being read\n");
+    break;
+  }
+}
+
+static void
+answer_metrics (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
+{
+  struct page_ask ask = { .nodes = http_request_argument (request, "node"),
+                          .groups = http_request_argument (request, "group"),
+                          .values = true,
+                          .own = true };
+
+  (void) rest;
+  answer_scrape (page, request, &ask, reply);
+}
+
+static void
+answer_aggregator (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
+{
+  struct page_ask ask = { .own = true };
+
+  (void) rest;
+  answer_scrape (page, request, &ask, reply);
+}
+
+static void
+answer_node (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
+{
+  static const char end[] = "/metrics";
+  char node[FRAME_NODE_MAX + 1];
+  struct page_ask ask = { .node = node, .groups = http_request_argument (request, "group"), .values = true };
+  size_t length = strlen (rest);
+
+  if (length <= strlen (end) || length - strlen (end) > FRAME_NODE_MAX ||
+      strcmp (rest + length - strlen (end), end) != 0)
+    return;
+  snprintf (node, sizeof node, "%.*s", (int) (length - strlen (end)), rest);
+  answer_scrape (page, request, &ask, reply);
+}
+
+/* ---- targets ---- */
+
+static bool
+host_is_good (const char *host)
+{
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
+
+  return host != NULL && host[0] != '\0' && strlen (host) <= HOST_MAX && strspn (host, allowed) == strlen (host);
+}
+
+static void
+answer_targets (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
+{
+  const char *host = http_request_header (request, "Host");
+
+  (void) rest;
+  if (!host_is_good (host)) {
+    http_reply_text (reply, 400, TEXT, "the request has no Host, or one that is none\n");
+    return;
+  }
+  http_reply_text (reply, 200, "application/json", "");
+  page_targets (page, host, http_request_is_tls (request), &reply->text);
+}
+
+struct http_options
+page_site (struct page *page)
+{
+  static const struct http_route routes[] = {
+    { "/metrics", "all nodes, combined reports, and the aggregator, for Prometheus; ?node=GLOB&amp;group=GLOB",
+      answer_metrics },
+    { "/aggregator/metrics", "the aggregator, the nodes' states, and combined reports", answer_aggregator },
+    { "/sd", "the nodes as targets, for Prometheus' HTTP service discovery", answer_targets },
+    { "/nodes/", NULL, answer_node },
+  };
+
+  return (struct http_options){
+    .title = "synop-aggregator", .routes = routes, .route_count = sizeof routes / sizeof routes[0], .context = page
+  };
+}

@@ -1,0 +1,57 @@
+/* What the files of the server share: http_server.c (its start, its thread, its end), http_connection.c (who is connected),
+ * http_answer.c (requests), http_stream.c (bodies). */
+#ifndef SYNOP_COMMON_HTTP_PRIVATE_H
+#define SYNOP_COMMON_HTTP_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#include "common/http/http_library.h"
+#include "common/http/http_password.h"
+#include "common/http/http_words.h"
+#include "synop/http.h"
+
+struct http_connection {
+  int fd; /* -1: the place is free */
+  struct sockaddr_storage peer;
+  bool answered; /* a request is being answered */
+  int64_t since_ns;
+};
+
+struct http {
+  struct http_options options;
+  const struct http_library *library;
+  struct MHD_Daemon *daemon;
+  char *certificate, *key; /* texts; NULL: no TLS */
+  int listen_fd, wake_fd;
+  char url[HTTP_ADDRESS_SIZE + 16];
+  pthread_t thread;
+  struct http_connection connections[HTTP_CONNECTIONS_MAX];
+  int64_t looked_ns;                /* at them */
+  struct http_passwords *passwords; /* NULL: none are needed */
+  pthread_mutex_t lock;             /* what a reload gives to the thread: */
+  struct http_passwords *passwords_fresh;
+  char *certificate_fresh, *key_fresh;
+  atomic_bool fresh, stop, ready;
+  _Atomic int64_t beat_ns;
+  _Atomic uint64_t requests, refused, unauthorized, ended, connected;
+};
+
+/* http_connection.c */
+enum MHD_Result http_accept (void *http, const struct sockaddr *peer, socklen_t length);
+void http_connection_notify (void *http, struct MHD_Connection *connection, void **place,
+                             enum MHD_ConnectionNotificationCode what);
+void http_connection_asks (struct http *http, struct MHD_Connection *connection, bool answered);
+void http_connections_look (struct http *http, int64_t now_ns); /* ends those that take too long */
+void http_connections_end (struct http *http);
+
+/* http_answer.c */
+enum MHD_Result http_answer (void *http, struct MHD_Connection *connection, const char *url, const char *method,
+                             const char *version, const char *upload, size_t *upload_size, void **place);
+void http_answered (void *http, struct MHD_Connection *connection, void **place, enum MHD_RequestTerminationCode how);
+
+/* http_stream.c: takes over the reply's body. */
+struct MHD_Response *http_stream (const struct http_library *library, struct http_reply *reply, bool gzip);
+
+#endif

@@ -1,0 +1,111 @@
+/* A body on its way to a client: made in pieces as it is taken, compressed where that was asked for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/http/http_private.h"
+#include "synop/memory.h"
+
+#define PIECE (32 * 1024)
+#define GZIP_LEVEL 1
+#define GZIP_WINDOW (13 + 16) /* 8 KiB; 16: with gzip's own head and end */
+#define GZIP_MEMORY 7
+
+struct stream {
+  const struct http_library *library;
+  struct http_reply reply;
+  struct buffer piece;
+  size_t at; /* in it */
+  bool more, gzip, ended;
+  z_stream z;
+};
+
+/* False: there is nothing left. */
+static bool
+piece_fill (struct stream *stream)
+{
+  while (stream->at == stream->piece.length && stream->more) {
+    buffer_clear (&stream->piece);
+    stream->at = 0;
+    stream->more = stream->reply.next (stream->reply.context, &stream->piece, PIECE);
+  }
+  return stream->at < stream->piece.length;
+}
+
+static ssize_t
+read_plain (struct stream *stream, char *to, size_t room)
+{
+  size_t length;
+
+  if (!piece_fill (stream))
+    return MHD_CONTENT_READER_END_OF_STREAM;
+  length = stream->piece.length - stream->at;
+  length = length < room ? length : room;
+  memcpy (to, stream->piece.data + stream->at, length);
+  stream->at += length;
+  return (ssize_t) length;
+}
+
+static ssize_t
+read_gzip (struct stream *stream, char *to, size_t room)
+{
+  z_stream *z = &stream->z;
+
+  if (stream->ended)
+    return MHD_CONTENT_READER_END_OF_STREAM;
+  z->next_out = (Bytef *) to;
+  z->avail_out = (uInt) room;
+  while (z->avail_out == room && !stream->ended) {
+    bool left = piece_fill (stream);
+    z->next_in = left ? (Bytef *) stream->piece.data + stream->at : NULL;
+    z->avail_in = left ? (uInt) (stream->piece.length - stream->at) : 0;
+    stream->ended = stream->library->deflate (z, left ? Z_NO_FLUSH : Z_FINISH) == Z_STREAM_END;
+    stream->at = left ? stream->piece.length - z->avail_in : stream->at;
+  }
+  return (ssize_t) (room - z->avail_out);
+}
+
+static ssize_t
+stream_read (void *context, uint64_t position, char *to, size_t room)
+{
+  struct stream *stream = context;
+
+  (void) position;
+  return stream->gzip ? read_gzip (stream, to, room) : read_plain (stream, to, room);
+}
+
+static void
+stream_free (void *context)
+{
+  struct stream *stream = context;
+
+  if (stream->gzip)
+    stream->library->deflateEnd (&stream->z);
+  if (stream->reply.free != NULL)
+    stream->reply.free (stream->reply.context);
+  buffer_free (&stream->piece);
+  free (stream);
+}
+
+struct MHD_Response *
+http_stream (const struct http_library *library, struct http_reply *reply, bool gzip)
+{
+  struct stream *stream = memory_new (1, sizeof *stream);
+  struct MHD_Response *response;
+
+  stream->library = library;
+  stream->reply = *reply;
+  stream->more = reply->next != NULL;
+  stream->piece = reply->text;
+  *reply = (struct http_reply){ 0 };
+  stream->gzip = gzip && library->deflateInit2_ (&stream->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+                                                 Z_DEFAULT_STRATEGY, ZLIB_VERSION, (int) sizeof stream->z) == Z_OK;
+  response = library->MHD_create_response_from_callback (stream->more   ? MHD_SIZE_UNKNOWN
+                                                         : stream->gzip ? MHD_SIZE_UNKNOWN
+                                                                        : stream->piece.length,
+                                                         PIECE, stream_read, stream, stream_free);
+  if (response == NULL)
+    stream_free (stream);
+  else if (stream->gzip)
+    library->MHD_add_response_header (response, "Content-Encoding", "gzip");
+  return response;
+}

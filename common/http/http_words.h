@@ -1,0 +1,26 @@
+/* The pure parts: addresses, and what a client's headers say. */
+#ifndef SYNOP_COMMON_HTTP_WORDS_H
+#define SYNOP_COMMON_HTTP_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "synop/error.h"
+
+struct http_address {
+  struct sockaddr_storage socket;
+  socklen_t length;
+};
+
+/* HOST:PORT, [IPV6]:PORT, *:PORT. A host's name is looked up. */
+int http_address_parse (const char *text, struct http_address *address, struct error *error);
+bool http_address_is_loopback (const struct http_address *address);
+bool http_address_same_host (const struct sockaddr *one, const struct sockaddr *other);
+#define HTTP_ADDRESS_SIZE 80
+void http_address_text (const struct http_address *address, char text[HTTP_ADDRESS_SIZE]); /* "[::1]:5580" */
+
+/* Does a list such as Accept or Accept-Encoding name it, and not with q=0? NULL: there is no such header. */
+bool http_list_has (const char *list, const char *name);
+
+#endif

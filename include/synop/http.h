@@ -1,0 +1,143 @@
+/* HTTP for both programs: a thread of its own that answers GET and HEAD, in pieces, to a bounded number of connections.
+ *
+ * libmicrohttpd and zlib are loaded when a server is made, so that a program without one has neither. Answers are made in
+ * the server's thread; what they are made of is whose who gives the routes. Who is over a bound is counted: more than
+ * HTTP_CONNECTIONS_MAX, or HTTP_ADDRESS_MAX of one address; a request that is not whole after HTTP_WAIT, or not taken in
+ * whole after HTTP_ANSWER; headers of more than HTTP_MEMORY. */
+#ifndef SYNOP_HTTP_H
+#define SYNOP_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "synop/buffer.h"
+#include "synop/clock.h"
+#include "synop/error.h"
+
+#define HTTP_CONNECTIONS_MAX 256
+#define HTTP_ADDRESS_MAX 128
+#define HTTP_MEMORY (32 * 1024)
+#define HTTP_WAIT (30 * NS_PER_S)
+#define HTTP_ANSWER (60 * NS_PER_S)
+
+/* ---- options ---- */
+
+enum http_auth { HTTP_AUTH_PASSWORD, HTTP_AUTH_NONE };
+
+struct http_settings {
+  char *listen, *password_file, *certificate, *key;
+  int auth; /* enum http_auth */
+  bool timestamps;
+};
+
+/* Its rows, for a table of a struct TYPE that has it as MEMBER. */
+#define HTTP_OPTIONS(TYPE, MEMBER, LISTEN, LISTEN_HELP)                                                                \
+  { "http",                                                                                                            \
+    "listen",                                                                                                          \
+    "http",                                                                                                            \
+    OPTION_TEXT,                                                                                                       \
+    offsetof (TYPE, MEMBER.listen),                                                                                    \
+    LISTEN,                                                                                                            \
+    .check = http_check_listen,                                                                                        \
+    .help = LISTEN_HELP },                                                                                             \
+      { "http",                                                                                                        \
+        "password_file",                                                                                               \
+        "http-password-file",                                                                                          \
+        OPTION_PATH,                                                                                                   \
+        offsetof (TYPE, MEMBER.password_file),                                                                         \
+        .help = "File with a line USER:HASH for each who may ask (HTTP Basic), as \"synop-aggregator keys password "   \
+                "USER\" makes them. Empty: who asks from this host needs none, and no other can be listened for." },   \
+      { "http",                                                                                                        \
+        "auth",                                                                                                        \
+        "http-auth",                                                                                                   \
+        OPTION_CHOICE,                                                                                                 \
+        offsetof (TYPE, MEMBER.auth),                                                                                  \
+        "password",                                                                                                    \
+        .choices = http_auth_names,                                                                                    \
+        .help = "none: everybody who reaches the address is answered." },                                              \
+      { "http",                                                                                                        \
+        "certificate",                                                                                                 \
+        "http-certificate",                                                                                            \
+        OPTION_PATH,                                                                                                   \
+        offsetof (TYPE, MEMBER.certificate),                                                                           \
+        .help = "PEM file with the certificate, and those above it, for HTTPS. Empty: HTTP." },                        \
+      { "http",                                                                                                        \
+        "key",                                                                                                         \
+        "http-key",                                                                                                    \
+        OPTION_PATH,                                                                                                   \
+        offsetof (TYPE, MEMBER.key),                                                                                   \
+        .help = "PEM file with the certificate's secret key." },                                                       \
+  {                                                                                                                    \
+    "http", "timestamps", "http-timestamps", OPTION_BOOLEAN, offsetof (TYPE, MEMBER.timestamps), "no",                 \
+        .help = "Whether each value bears the time at which it was sampled. Prometheus does without: a node that "     \
+                "falls silent is gone at once then."                                                                   \
+  }
+
+extern const char *const http_auth_names[];
+int http_check_listen (const char *value, struct error *error); /* "", HOST:PORT, [IPV6]:PORT, *:PORT */
+/* What they say together; "[http] ..." */
+int http_settings_check (const struct http_settings *settings, struct error *error);
+
+/* A line for the password file. */
+int http_password_line (const char *user, const char *password, struct buffer *line, struct error *error);
+
+/* ---- answers ---- */
+
+struct http_request;
+const char *http_request_header (const struct http_request *request, const char *name);   /* NULL: none */
+const char *http_request_argument (const struct http_request *request, const char *name); /* ?NAME=; NULL: none */
+bool http_request_accepts (const struct http_request *request, const char *type); /* named in Accept, and not q=0 */
+bool http_request_is_tls (const struct http_request *request);
+
+/* A body in pieces: adds whole pieces until `out` holds `limit` bytes or more. False: that was all. */
+typedef bool http_next_fn (void *context, struct buffer *out, size_t limit);
+
+struct http_reply {
+  unsigned status;
+  const char *type;
+  void *context; /* of the body: freed by `free`, also when it was not read to its end; */
+  http_next_fn *next;
+  void (*free) (void *context);
+  struct buffer text; /* or else this, which is owned */
+};
+void http_reply_text (struct http_reply *reply, unsigned status, const char *type, const char *text);
+
+struct http_route {
+  const char *path;  /* "/sd"; one that ends in '/' has all that begins so */
+  const char *title; /* on the page "/"; NULL: it is not there */
+  /* `rest`: of the path behind that. The reply is 404 at first. */
+  void (*answer) (void *context, const struct http_request *request, const char *rest, struct http_reply *reply);
+};
+
+/* ---- the server ---- */
+
+struct http_counts {
+  uint64_t requests;
+  uint64_t refused;      /* connections over a bound */
+  uint64_t unauthorized; /* requests without a name and password that are known */
+  uint64_t ended;        /* connections that took too long */
+  uint64_t connections;  /* now */
+};
+
+struct http_options {
+  const struct http_settings *settings;
+  const char *title; /* of the page "/" */
+  const struct http_route *routes;
+  size_t route_count;
+  void *context; /* of the routes */
+};
+
+struct http;
+/* Listens, and begins to answer. Beside the routes there are "/", "/healthz" and "/readyz". NULL and error: it could not;
+ * `taken`: the address cannot be had, since somebody else has it, or the host not yet. */
+struct http *http_create (const struct http_options *options, bool *taken, struct error *error);
+void http_destroy (struct http *http);          /* NULL is fine */
+const char *http_url (const struct http *http); /* where it listens: "http://127.0.0.1:5580/" */
+/* To be called several times a second by whom it is about: what /healthz and /readyz answer. */
+void http_beat (struct http *http, int64_t now_ns, bool ready);
+void http_count (const struct http *http, struct http_counts *counts);
+/* Reads the password file again, and the certificate when it is another. -1 and error: all stays as it was. */
+int http_reload (struct http *http, struct error *error);
+
+#endif
