@@ -47,8 +47,7 @@ cluster_destroy (struct cluster *cluster)
 {
   if (!cluster)
     return;
-  cluster->options.output =
-      (struct cluster_output){ 0 }; /* the events of this end are not wanted: the next run requests what is missing */
+  cluster->options.output = (struct cluster_output){ 0 }; /* no events: the next run requests what is missing */
   cluster_free_nodes (cluster);
   ticks_destroy (cluster->ticks);
   schema_store_free (&cluster->schemas);

@@ -3,11 +3,11 @@
  * A frame is missing when a later one of its session has come on the data channel, or when a hello lists it. It is
  * requested from the agent on the control channel, the oldest first, a window at a time:
  *
- *  request  session, from, to: at most 64 frames and 256 KiB of those that the agent holds
- *  frames   each is checked like any other, and taken if it was requested and is still missing
- *  end      session, from, to, sent: the agent has searched up to `to`. When as many came as were sent, nobody holds the
- *           rest of the range any more: it is lost, and reported as a gap. Else some were dropped on the way, and are
- *           requested again.
+ *   request  session, from, to: at most 64 frames and 256 KiB of those that the agent holds
+ *   frames   each is checked like any other, and taken if it was requested and is still missing
+ *   end      session, from, to, sent: the agent has searched up to `to`. When as many came as were sent, nobody holds
+ *            the rest of the range any more: it is lost, and reported as a gap. Else some were dropped on the way, and
+ *            are requested again.
  *
  * A frame whose schema is unknown stays missing; it is requested again when the schema has come
  * (cluster_late_schema.c).

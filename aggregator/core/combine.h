@@ -6,9 +6,9 @@
  * nodes have is written and the values of the others are counted.
  *
  *  "network": {"nodes": 3, "errors": 0, "period": {"min": 1.0, "max": 1.0},
- *            "tcp_established": {"nodes": 3, "sum": 12, "mean": 4, "min": 2, "min_node": "n1", "max": 6,
- *                                "max_node": "n3", "p50": 4, "p95": 6},
- *            "total": {"rx_bytes": {...}}}
+ *              "tcp_established": {"nodes": 3, "sum": 12, "mean": 4, "min": 2, "min_node": "n1", "max": 6,
+ *                                  "max_node": "n3", "p50": 4, "p95": 6},
+ *              "total": {"rx_bytes": {...}}}
  *
  * "sum" where the fold is a sum; "p50" and "p95" (nearest rank: values that a node had) for gauges and shares.
  *

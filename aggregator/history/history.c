@@ -1,5 +1,5 @@
 /* See history.h. This is the side of the core: items go into a queue that a thread (history_writer.c) empties.
- * Memory is bounded: what waits counts in its node's share until it is written, and what finds no room is dropped and
+ * Memory is bounded: an item counts in its node's share until it is written, and without room it is dropped and
  * counted. */
 #include "aggregator/history/history.h"
 
@@ -75,7 +75,7 @@ refuse (struct history *history, const struct item *item, struct history_share *
   }
 }
 
-/* Queues the item, or drops it when there is no room. */
+/* Queues the item, or drops it if there is no room. */
 static void
 put (struct history *history, struct item *item)
 {
@@ -225,7 +225,7 @@ take_range (void *context, const char *node, uint64_t session, uint64_t first, u
   history->ranges_end = &range->next;
 }
 
-/* Numbers go on from the time, so that they grow from run to run even when the file could not be read. */
+/* Numbers start at the current time, so that they grow from run to run even if the file could not be read. */
 static void
 open_first (struct history *history)
 {

@@ -5,7 +5,7 @@
 
 #include "synop/clock.h"
 
-#define SLACK (60 * NS_PER_S) /* clocks are slewed, and set by some seconds */
+#define SLACK (60 * NS_PER_S) /* tolerance: clocks are slewed, and set by some seconds */
 
 void
 history_age_begin (struct history_age *age, int64_t newest_ns, int64_t monotonic_ns)

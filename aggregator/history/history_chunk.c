@@ -1,15 +1,15 @@
-/* See history_chunk.h. Lengths, counts and places are varints.
+/* See history_chunk.h. Lengths, counts and indexes are varints.
  *
- *   chunk   = zstd of: 0, count of messages, [length...], messages      as they are
+ *   chunk   = zstd of: 0, count of messages, [length...], messages      unchanged
  *           | zstd of: 1, count of forms, [length, form]..., count of shapes, [count of parts, [form...]]...,
  *                      count of messages, [shape...], length of modes, of firsts, modes, firsts, rest
- *   form    = msgpack with c1 (never used in msgpack) in place of each number that moves, and of nil
+ *   form    = msgpack with c1 (never used in msgpack) in place of each number that varies, and of nil
  *   shape   = the forms of the parts of a message
- *   columns = for each form, for each of its c1: one number each time that the form is used, in order
+ *   columns = for each form, for each of its c1: one number for each use of the form, in order
  *
- * The parts of a message, which is an array: the tables of a frame, that is, each item of an array in it, and what is
+ * A message is an array. Its parts are the tables of a frame, that is, each item of an array in it, and the bytes
  * before, between and behind them. The first number of a part stays in its form: it is the group of a table, so that
- * groups do not share columns. So does a number that is not written in the shortest way. */
+ * groups do not share columns. A number that is not written in the shortest way stays too. */
 #include "aggregator/history/history_chunk.h"
 
 #include <stdlib.h>
@@ -87,7 +87,7 @@ compress (const struct buffer *raw, struct buffer *out)
   ZSTD_CCtx_setParameter (zstd, ZSTD_c_compressionLevel, LEVEL);
   ZSTD_CCtx_setParameter (zstd, ZSTD_c_checksumFlag, 1);
   length = ZSTD_compress2 (zstd, buffer_reserve (out, room), room, raw->data, raw->length);
-  if (ZSTD_isError (length)) /* there is room: it has no memory */
+  if (ZSTD_isError (length)) /* not for want of room: zstd has no memory */
     abort ();
   out->length += length;
   ZSTD_freeCCtx (zstd);

@@ -1,9 +1,9 @@
-/* A chunk of history: messages of one kind, one after the other, as few bytes.
+/* A chunk of history: a list of messages of one kind, packed.
  *
- * Frames of a node are nearly alike: the same keys and labels in the same order, and numbers that move a little. So a
- * message is parted into a form, which most share, and its numbers, which go into columns (history_number.h); all of it is
- * then compressed by zstd, whose checksum tells a chunk that was damaged. It is checked when it is written: what would
- * not come back byte for byte is stored as it is. */
+ * Frames of a node are nearly alike: the same keys and labels in the same order, and numbers that change a little.
+ * So a message is split into a form, which most messages share, and its numbers, which go into columns
+ * (history_number.h); zstd then compresses all of it, with a checksum that shows damage. Packing checks itself: a
+ * chunk that would not come back byte for byte is stored without forms. */
 #ifndef SYNOP_AGGREGATOR_HISTORY_CHUNK_H
 #define SYNOP_AGGREGATOR_HISTORY_CHUNK_H
 
@@ -17,7 +17,7 @@
 #define CHUNK_BYTES_MAX ((size_t) 4 * 1024 * 1024) /* of all messages of a chunk */
 
 struct chunk {
-  struct buffer bytes; /* the messages, one behind the other */
+  struct buffer bytes; /* the messages in a row */
   size_t *ends;        /* where each ends */
   size_t count, capacity;
 };
@@ -34,9 +34,9 @@ chunk_message (const struct chunk *chunk, size_t index, size_t *length)
   return *length ? chunk->bytes.data + from : "";
 }
 
-/* Adds the compressed chunk to `out`. The chunk is within the limits above. */
+/* Adds the compressed chunk to `out`. The chunk must be within the limits above. */
 void chunk_pack (const struct chunk *chunk, struct buffer *out);
-/* Into a chunk that is empty. Bytes may be anything: no more memory is taken than the limits allow. */
+/* Unpacks into an empty chunk. The bytes may be anything: memory is bounded by the limits. */
 int chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
 
 /* Without zstd, for tests. */

@@ -1,5 +1,5 @@
-/* Events of a history (history_file.h). Their rows are listed first, 8 bytes each, and read a few at a time: so nothing
- * stays open between two reads, and a long interval is sorted once. */
+/* Events of a history (history_file.h). Their rows are listed first, 8 bytes each, and then read a few at a time: so
+ * no statement is open between two reads, and a long interval is sorted once. */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_
   return code == SQLITE_DONE ? 0 : -1;
 }
 
-/* One object and the end of the line, as far as that can be told without reading it. */
+/* Does it look like one object and the end of a line? The text is not parsed. */
 static bool
 is_line (const char *text, size_t length)
 {
@@ -43,7 +43,7 @@ is_line (const char *text, size_t length)
   return true;
 }
 
-/* Is it what was written? Of a file that an older program made the line alone can be looked at. */
+/* Is the row intact? In a file of an older program, without sums, only the line can be checked. */
 static bool
 is_whole (sqlite3_stmt *statement, const struct stored_event *event)
 {
@@ -71,7 +71,7 @@ event_of (sqlite3_stmt *statement)
   return event;
 }
 
-/* A history that an older program wrote has no sums. */
+/* A history of an older program has no sums. */
 static sqlite3_stmt *
 prepare_event (struct history_file *file, struct error *error)
 {

@@ -87,8 +87,8 @@ history_file_integrity (struct history_file *file, struct error *error)
 
 /* ---- open ---- */
 
-/* A reader that may not write the folder cannot join a log that nobody has open. When there is none, nobody writes, and
- * the file can be read as it is. */
+/* A reader without write access to the folder cannot open the log of SQLite unless a writer has it open. Without a
+ * log nobody writes, and the file can be read as it is. */
 static int
 open_unchanging (struct history_file *file)
 {
@@ -123,7 +123,7 @@ check_format (struct history_file *file, struct error *error)
   int64_t application, format;
 
   if (history_file_number (file, "PRAGMA application_id", &application, error) < 0) {
-    int code = sqlite3_errcode (file->database) & 0xff; /* of a read-only disk, or of a folder of somebody else */
+    int code = sqlite3_errcode (file->database) & 0xff; /* the disk is read-only, or the folder somebody else's */
     if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || open_unchanging (file) != SQLITE_OK ||
         history_file_number (file, "PRAGMA application_id", &application, error) < 0)
       return -1;
@@ -230,7 +230,7 @@ take_rows (struct history_file *file, sqlite3_stmt *statement, struct chunk_list
   return code == SQLITE_DONE ? 0 : -1;
 }
 
-/* Sums of times that somebody asks for must not overflow. */
+/* The times of a query may be anything: the difference must not overflow. */
 static int64_t
 earlier (int64_t time_ns, int64_t by_ns)
 {
@@ -262,7 +262,7 @@ history_file_all_chunks (struct history_file *file, struct chunk_list *list, str
   return statement ? take_rows (file, statement, list, error) : -1;
 }
 
-/* The last one that begins there or before: chunks of a session do not overlap. */
+/* The last chunk that begins there or before: chunks of a session do not overlap. */
 int
 history_file_find (struct history_file *file, const char *node, uint64_t session, uint64_t sequence,
                    struct chunk_row *row, struct error *error)

@@ -1,5 +1,5 @@
-/* Writing before it is time, and the last time: see history.h. Somebody asks and gets a ticket; the thread (history_writer.c) writes, raises
- * tickets that are done, and an eventfd for those that have a loop to wait in. */
+/* Writing early, and the last write: see history.h. A caller gets a ticket; the thread (history_writer.c) writes,
+ * marks tickets as done, and signals an eventfd to callers that wait in a loop. */
 #include <string.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ history_flush_done (struct history *history, struct error *problem)
   uint64_t done, sum;
 
   pthread_mutex_lock (&history->mutex);
-  (void) !read (history->flush_fd, &sum, sizeof sum); /* fails when it was not raised */
+  (void) !read (history->flush_fd, &sum, sizeof sum); /* fails when there was no signal */
   done = history->flush_done;
   strcpy (problem->text, history->problem);
   pthread_mutex_unlock (&history->mutex);
@@ -75,7 +75,7 @@ history_identity (struct history *history, uint64_t *device, uint64_t *inode)
   return *inode != 0;
 }
 
-/* What was put and is not written, now that the thread has ended. */
+/* Counts what was put and not written, after the thread has ended. */
 static void
 count_rest (const struct history *history, struct history_rest *rest)
 {

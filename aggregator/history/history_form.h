@@ -1,4 +1,4 @@
-/* Forms: what messages of a chunk have in common, and the numbers that went out of it. For the files of the chunk alone. */
+/* Forms: what messages of a chunk have in common, and the numbers taken out of it. For the files of the chunk only. */
 #ifndef SYNOP_AGGREGATOR_HISTORY_FORM_H
 #define SYNOP_AGGREGATOR_HISTORY_FORM_H
 
@@ -9,7 +9,7 @@
 #include "synop/wire.h"
 
 #define CHUNK_RAW_MAX                                                                                                  \
-  (4 * CHUNK_BYTES_MAX) /* of what zstd unpacks: forms and columns may take more room than messages */
+  (4 * CHUNK_BYTES_MAX) /* of the unpacked bytes: forms and columns may be larger than the messages */
 #define FORM_HOLE 0xc1
 
 struct form {
@@ -30,9 +30,9 @@ struct forms {
 void forms_free (struct forms *forms);
 struct form *forms_add (struct forms *forms);
 
-void chunk_end_message (struct chunk *chunk); /* all bytes behind the one before are the next message */
+void chunk_end_message (struct chunk *chunk); /* the bytes after the last message are the next one */
 
-/* history_split.c: false when a message is no msgpack array. */
+/* history_split.c: false if a message is not a msgpack array. */
 bool chunk_split (const struct chunk *chunk, struct buffer *out);
 /* history_join.c */
 int chunk_join (struct chunk *chunk, struct wire *wire);

@@ -7,9 +7,9 @@
 #include "synop/hash.h"
 #include "synop/memory.h"
 
-#define PLACES 4096             /* of the table; a power of two */
+#define PLACES 4096             /* size of the hash table; a power of two */
 #define OPEN_MAX 4              /* of one node */
-#define BYTES_MAX (1024 * 1024) /* of a chunk; one frame more may come to it */
+#define BYTES_MAX (1024 * 1024) /* of a chunk, without the frame that reaches it */
 
 struct gather {
   struct gather_options options;
@@ -99,7 +99,7 @@ begin (struct gather *gather, const struct gathered *one, int64_t now_ns)
   return chunk;
 }
 
-/* The open chunk that the frame goes on with; NULL: it begins one. */
+/* The open chunk that the frame continues; NULL: it begins one. */
 static struct open_chunk *
 find (struct gather *gather, const struct gathered *one, bool *there)
 {

@@ -1,10 +1,11 @@
-/* What the history says of itself: counters, whether there is room, and events: why it cannot be written, or that it can be
- * again; and which node was held back to its share, in memory or in the file. */
+/* The history's reports about itself: counters, whether there is room, and events: why it cannot be written, that it
+ * can be again, and which node is over its share, in memory or in the file. */
 #include <string.h>
 
 #include "aggregator/history/history_private.h"
 
-/* Of one node: what it has too much of in memory comes and goes; in the file it is so for as long as it sends so much. */
+/* Events about a node over its share: in memory that comes and goes; in the file it lasts for as long as the node
+ * sends so much. */
 static const struct {
   const char *reason, *text;
   int64_t every_ns;
@@ -36,7 +37,7 @@ history_is_nearly_full (struct history *history, const char *node)
   return nearly_full;
 }
 
-/* A node that is to be told now: which, and of what; then it counts as told. */
+/* The next node to report, and what of it; it then counts as reported. */
 static const struct history_share *
 next_held (struct history *history, int64_t now_ns, enum history_held *kind, uint64_t *count)
 {

@@ -1,5 +1,4 @@
-/* Jobs as they are written into the history: job_store.h says what lies there. A history from before there were jobs gets
- * their tables when it is opened to be written. */
+/* Writes jobs into the history: job_store.h describes the tables. Opening an older history for writing adds them. */
 #include <math.h>
 
 #include "aggregator/history/history_store_private.h"
@@ -7,7 +6,7 @@
 
 #include <string.h>
 
-/* A row of `jobs` that is replaced takes nothing along: SQLite's triggers do not fire for that. */
+/* Replacing a row of `jobs` keeps its rows in other tables: SQLite's triggers do not fire for that. */
 const char history_jobs_layout[] =
     "CREATE TABLE IF NOT EXISTS jobs (key INTEGER PRIMARY KEY, label TEXT NOT NULL, scheduler TEXT NOT NULL,"
     " user TEXT NOT NULL, name TEXT NOT NULL, command TEXT NOT NULL, array TEXT NOT NULL, cpus REAL,"
@@ -28,14 +27,14 @@ const char history_jobs_old[] =
     "DELETE FROM jobs WHERE key IN (SELECT job FROM job_ends AS one WHERE time < ? AND time > 0"
     " AND id = (SELECT max (id) FROM job_ends WHERE job = one.job) ORDER BY time LIMIT 256)";
 
-/* What is beside the texts is counted as a few tens of bytes for each row and its indexes. */
+/* Beside the texts, each row and its indexes count as a few tens of bytes. */
 const char history_jobs_bytes[] =
     "SELECT (SELECT ifnull (sum (length (label) + length (scheduler) + length (user) + length (name) + length (command)"
     " + length (array) + 100), 0) FROM jobs) + (SELECT 40 * count (*) FROM job_nodes)"
     " + (SELECT ifnull (sum (length (reason) + length (summary) + 80), 0) FROM job_ends)"
     " + (SELECT ifnull (sum (length (state) + 40), 0) FROM job_marks)";
 
-/* Of the nodes that showed most jobs first, the oldest that ended; what runs last. */
+/* Deletes one job in eight: of nodes with most jobs first, the oldest ended ones; running ones last. */
 const char history_jobs_cut[] =
     "DELETE FROM jobs WHERE key IN (SELECT key FROM (SELECT key, time, row_number () OVER"
     " (PARTITION BY node ORDER BY time > 0, time DESC, key DESC) AS place FROM (SELECT key,"
@@ -77,7 +76,7 @@ history_job_node (struct history_store *store, const struct job_row *row, struct
   return history_store_run (store, ADD_JOB_NODE, NULL, error);
 }
 
-/* What a restart would have gone on from is of no use then. */
+/* An ended job needs no mark for a restart. */
 static int
 write_end (struct history_store *store, const struct job_row *row, struct error *error)
 {

@@ -1,5 +1,5 @@
-/* Puts messages together again from forms and columns: the reading side of history_chunk.c, which tells the format. The
- * bytes may be anything: what they promise is checked against the limits before room is made for it. */
+/* Rebuilds messages from forms and columns: the reading side of history_chunk.c, which has the format. The bytes may
+ * be anything: each count is checked against the limits before memory is allocated for it. */
 #include <msgpack.h>
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "synop/array.h"
 #include "synop/memory.h"
 
-/* Goes on to the next hole; false at the end. What looks like one inside a text is none. The head of an array or a map
- * is stepped over by hand: it may promise more items than the form has, since other parts follow. */
+/* Finds the next hole; false at the end. A c1 within a text is not a hole. Heads of arrays and maps are skipped by
+ * hand: their items may be in other parts. */
 static bool
 find_hole (struct wire *form)
 {
@@ -70,7 +70,7 @@ read_forms (struct forms *forms, struct wire *wire)
 }
 
 struct shape_list {
-  size_t *parts; /* forms of all shapes */
+  size_t *parts; /* the forms of all shapes */
   size_t *ends;
   size_t count, capacity, part_capacity;
 };
@@ -120,8 +120,8 @@ message_parts (const struct reading *reading, size_t message, size_t *count)
   return reading->shapes.parts + from;
 }
 
-/* Counts how often each form is used, and so how many numbers follow and how large the messages are at the least: what
- * is over the limit is refused before any room is made for it. */
+/* Counts the uses of each form, and thereby the numbers that follow and the least size of the messages: what is over
+ * the limit is refused before memory is allocated for it. */
 static bool
 read_messages (struct reading *reading, struct wire *wire)
 {

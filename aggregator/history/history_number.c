@@ -5,10 +5,9 @@
  *       scale   0: integers; 1 to 7: doubles that are n / 10^(scale - 1)
  *       kind    0: unsigned; 1: signed (some are negative)
  *       order   0: all are the same; 1: differences; 2: differences of differences
- *       `firsts` holds the first number, `rest` the differences, all as zigzag varints
- *     254: nil throughout
- *     255: anything; for each number `rest` holds its class, and a varint, or 8 bytes of a double, or nothing for nil
- */
+ *       `firsts` has the first number, `rest` the differences, all as zigzag varints
+ *     254: all nil
+ *     255: any numbers; for each, `rest` has its class, and a varint, or the 8 bytes of a double, or nothing for nil */
 #include "aggregator/history/history_number.h"
 
 #include <math.h>
@@ -55,7 +54,7 @@ varint_read (struct wire *wire, uint64_t max)
   return 0;
 }
 
-/* Differences wrap around, so that every pair of 64-bit numbers has one. */
+/* Differences wrap around, so that any two 64-bit numbers have one. */
 static uint64_t
 zigzag (uint64_t value)
 {
@@ -92,7 +91,7 @@ bits_of (double real)
   return bits;
 }
 
-/* The integer that gives back these very bits when it is divided by the power. */
+/* Finds the integer that gives exactly these bits when it is divided by the power of ten. */
 static bool
 decimal (uint64_t bits, unsigned scale, int64_t *integer)
 {
@@ -162,7 +161,7 @@ number_column_write (struct number_streams *out, const struct number *numbers, s
                      int64_t *scratch)
 {
   unsigned classes = 0;
-  bool large = false; /* an unsigned number that is no int64_t */
+  bool large = false; /* an unsigned number that does not fit int64_t */
 
   for (size_t i = 0; i < count; i++) {
     const struct number *number = &numbers[i * stride];

@@ -1,7 +1,7 @@
-/* Columns of numbers, as a chunk of history holds them: one place of a table through all frames of the chunk.
+/* Columns of numbers in a chunk of history: one cell of a table through all frames of the chunk.
  *
- * Numbers that grow evenly cost little as differences, and less as differences of these; decimals ("0.25") are whole
- * numbers with a scale; what never changes costs one number. All of it is exact: bits come back as they were. */
+ * Numbers that grow evenly are short as differences, and shorter as differences of these; decimals ("0.25") become
+ * integers with a scale; a constant column costs one number. Reading gives exactly the same bits. */
 #ifndef SYNOP_AGGREGATOR_HISTORY_NUMBER_H
 #define SYNOP_AGGREGATOR_HISTORY_NUMBER_H
 
@@ -15,15 +15,16 @@ enum number_class { NUMBER_NIL, NUMBER_UINT, NUMBER_NEGATIVE, NUMBER_REAL };
 
 struct number {
   enum number_class class;
-  uint64_t bits; /* of the unsigned, the negative int64_t, the double; 0 for nil */
+  uint64_t bits; /* the unsigned, the negative int64_t or the double as bits; 0 for nil */
 };
 
-/* The three parts of a column go into three streams, each of which compresses better on its own. */
+/* Each of the three parts of a column has a stream of its own, which compresses better. */
 struct number_streams {
   struct buffer modes, firsts, rest;
 };
 
-/* Adds the column of `count` (1 or more) numbers that lie `stride` apart. `scratch` has room for twice the count. */
+/* Adds the column of `count` (1 or more) numbers, each `stride` after the other. `scratch` has room for twice the
+ * count. */
 void number_column_write (struct number_streams *out, const struct number *numbers, size_t count, size_t stride,
                           int64_t *scratch);
 
@@ -31,11 +32,11 @@ struct number_sources {
   struct wire modes, firsts, rest;
 };
 
-/* The opposite; -1 when the streams are broken. */
+/* Reads such a column; -1: the streams are broken. */
 int number_column_read (struct number_sources *in, struct number *numbers, size_t count, size_t stride);
 
 /* LEB128: seven bits a byte, the lowest first. */
 void varint_write (struct buffer *out, uint64_t value);
-uint64_t varint_read (struct wire *wire, uint64_t max); /* more than max: bad, and 0 */
+uint64_t varint_read (struct wire *wire, uint64_t max); /* over max: 0, and the wire is bad */
 
 #endif

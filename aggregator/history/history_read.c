@@ -1,6 +1,6 @@
-/* See history_read.h. Chunks are taken up in order of their first number; of those that are open, and the events, the
- * line with the lowest number is the next. A combined report is computed again from the frames that were part of it, so
- * frames a little before and after the interval are read too. */
+/* See history_read.h. Chunks are opened in order of their first number; the next line is that with the lowest number
+ * of all open chunks and events. A combined report is computed from the frames that were part of it, so frames a
+ * little before and after the interval are read too. */
 #include "aggregator/history/history_read.h"
 
 #include <inttypes.h>
@@ -21,14 +21,14 @@
 struct cursor {
   const struct chunk_row *row;
   struct chunk chunk;
-  size_t at; /* of its frames or ticks */
+  size_t at; /* index of the current frame or tick */
   struct frame_header header;
   union {
     struct frame_record frame;
     struct tick_record tick;
   } record;
-  int64_t number; /* of the line at hand */
-  bool reported;  /* that a frame of it cannot be read */
+  int64_t number; /* of the current line */
+  bool reported;  /* a broken frame of it was logged */
 };
 
 struct open_tick {
@@ -41,7 +41,7 @@ struct reading {
   const struct history_query *query;
   const struct history_into *into;
   struct rebuild *rebuild;
-  int64_t margin_ns; /* read around the interval for the combined reports */
+  int64_t margin_ns; /* time around the interval, for frames of its combined reports */
   struct chunk_list list;
   size_t next; /* of the list */
   struct cursor **cursors;
@@ -79,7 +79,7 @@ read_log_broken (struct reading *reading, const struct chunk_row *row, const cha
 
 /* ---- cursors ---- */
 
-/* Reads the record at hand. False when it is broken. */
+/* Reads the current record. False: it is broken. */
 static bool
 cursor_read (struct cursor *cursor)
 {
@@ -111,7 +111,7 @@ cursor_drop (struct reading *reading, size_t index)
   reading->cursors[index] = reading->cursors[--reading->count];
 }
 
-/* Goes on to the next line of the chunk; at its end it is dropped. */
+/* Goes to the next line of the chunk; closes it at its end. */
 static void
 cursor_advance (struct reading *reading, size_t index)
 {
@@ -204,7 +204,7 @@ open_tick (struct reading *reading, int64_t time_ns)
     if (reading->ticks[i].time_ns < oldest->time_ns)
       oldest = &reading->ticks[i];
   }
-  oldest->time_ns = time_ns; /* that one was never closed, or was free */
+  oldest->time_ns = time_ns; /* a tick whose record never came, or a free one */
   if (!oldest->combine)
     oldest->combine = combine_create ();
   combine_clear (oldest->combine);
@@ -316,7 +316,7 @@ wants_events (const struct reading *reading)
   return reading->into->view->event || reading->into->view->job;
 }
 
-/* 1: this was the end. */
+/* 0, or 1 at the end. */
 static int
 show_next (struct reading *reading, struct error *error)
 {
@@ -340,7 +340,7 @@ show_next (struct reading *reading, struct error *error)
   return 0;
 }
 
-/* 0: to its end; 1: it was ended. */
+/* 0: all was shown; 1: the reader ended it. */
 static int
 show_all (struct reading *reading, struct error *error)
 {
@@ -357,7 +357,7 @@ show_all (struct reading *reading, struct error *error)
   return result < 0 ? -1 : ended ? 1 : 0;
 }
 
-/* The period of the ticks says how far around the interval frames are part of its combined reports. */
+/* Sets the margin from the period of the ticks. */
 static void
 find_margin (struct reading *reading)
 {

@@ -7,8 +7,8 @@
 #include "aggregator/core/node.h"
 #include "synop/memory.h"
 
-#define PLACES 1024 /* of sessions; a power of two */
-#define FETCHED 2   /* chunks of a session that are kept: live and late frames alternate */
+#define PLACES 1024 /* size of the hash table of sessions; a power of two */
+#define FETCHED 2   /* chunks of a session that stay unpacked: live and late frames alternate */
 
 struct rebuilt_group {
   struct table now, before;
@@ -107,7 +107,7 @@ group_of (struct rebuilt_session *session, size_t index)
   return group;
 }
 
-/* As the core does: a table that has nothing but an error does not become the one before. */
+/* As in the core: a table with an error instead of values is no base for changes. */
 static struct table *
 take_table (void *context, size_t index)
 {
@@ -120,7 +120,7 @@ take_table (void *context, size_t index)
   return &group->now;
 }
 
-/* ---- the table before, from the file ---- */
+/* ---- the base table, from the file ---- */
 
 struct wanted {
   size_t group;

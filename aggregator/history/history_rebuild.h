@@ -1,6 +1,6 @@
-/* From what is stored back to what views take: a frame with its tables, each beside the table that it was compared with.
- * Which one that was is stored with the frame; it is usually the last one that was rebuilt, and else fetched from the
- * file. So a line comes out as it was, wherever a reader begins, and whatever was late. */
+/* Rebuilds a frame with its tables, each with its base: the table that changes are computed against. The stored
+ * record says which frame the base is in; mostly it is the last rebuilt one, else it is fetched from the file. So a
+ * line is the same as when it was printed, wherever a reader begins, and for late frames too. */
 #ifndef SYNOP_AGGREGATOR_HISTORY_REBUILD_H
 #define SYNOP_AGGREGATOR_HISTORY_REBUILD_H
 
@@ -13,7 +13,7 @@ struct rebuild;
 struct rebuild *rebuild_create (struct history_file *file);
 void rebuild_destroy (struct rebuild *rebuild); /* NULL is fine */
 
-/* Valid until the next call. -1 when the frame is broken, or its schema is missing. */
+/* Valid until the next call. -1: the frame is broken, or its schema is missing. */
 int rebuild_frame (struct rebuild *rebuild, const struct frame_header *header, const struct frame_record *record,
                    const void *bytes, size_t length, struct cluster_frame *frame, struct error *error);
 

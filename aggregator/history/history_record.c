@@ -24,7 +24,7 @@ read_optional (struct wire *wire, int64_t missing)
   return wire_nil (wire) ? missing : wire_int (wire);
 }
 
-/* Times of hostile nodes may be anything: differences wrap. */
+/* A hostile node's times may be anything: differences wrap. */
 static int64_t
 wrapped (uint64_t value)
 {
@@ -57,7 +57,7 @@ frame_record_write (struct buffer *out, int64_t number, const struct cluster_fra
     msgpack_pack_uint64 (&packer, distances[i]);
 }
 
-/* -1 when it is no record of that kind. */
+/* -1: not a record of that kind. */
 static int
 begin (struct wire *wire, unsigned kind, uint32_t fields, uint32_t *count)
 {

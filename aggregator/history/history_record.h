@@ -1,12 +1,12 @@
-/* What history keeps beside a frame, so that it can be shown as it was: when it was, how well that is known, and with
- * which frames its tables were compared. And what it keeps of a tick: the combined report is computed again.
+/* The record that the history keeps with each frame, so that it can be shown as it was: its time, how well that is
+ * known, and the bases of its tables. And the record of a tick: the combined report is computed again from its frames.
  *
  *   frame = [1, number, cluster ns - monotonic ns, bound ns or nil, drift ppb or nil, probe age ms or nil, late,
  *            period ns of the ticks or 0, distance...]
  *   tick  = [2, number, cluster ns, period ns, expected, reporting, waited for, stale, down, spread ns, bound ns or nil]
  *
  * number: lines are shown in its order. distance: for each table of the frame in order of groups, how many sequence
- * numbers before its own the table lies with which it was compared; 0: it was compared with none. */
+ * numbers before this frame its base is; 0: it has none. */
 #ifndef SYNOP_AGGREGATOR_HISTORY_RECORD_H
 #define SYNOP_AGGREGATOR_HISTORY_RECORD_H
 

@@ -1,19 +1,20 @@
-/* Whose what lies in the file is, and what goes when there is too much: see history_store.h.
+/* The shares of nodes in the file, and what is deleted when there is too much: see history_store.h.
  *
- * Three rooms: chunks with their schemas, events, jobs. Events and jobs have a tenth of max_size each, and only their own
- * oldest goes for them; chunks have what is left. In a room the node that has most in it loses its own oldest first, so that
- * each keeps an equal share, and who needs less leaves the rest to the others.
+ * Three rooms: chunks with their schemas, events, jobs. Events and jobs have a tenth of max_size each, and only their
+ * own oldest are deleted for them; chunks have the rest. In a room the node that has most loses its own oldest first,
+ * so that each keeps an equal share, and a node that needs less leaves the rest to the others.
  *
- * What each has is kept by triggers, in the transaction that changes it: it is right whoever writes the file, also a program
- * from before there were rooms, and costs the same however much there is. That program does not tell which schemas its chunks
- * have: `untold` marks its nodes, and every schema that is there counts as used by them until all that is gone. */
+ * Triggers keep the sizes, in the transaction of each change: so they are right whoever writes the file, also a
+ * program from before there were rooms, and cost the same however much there is. That program does not note which
+ * schemas its chunks have: `untold` marks its nodes, and every schema in the file counts as used by them until those
+ * chunks are deleted. */
 #include "aggregator/history/history_rooms.h"
 
-#define ROOM_PART 10 /* of max_size: for events, and for jobs */
-#define CUT_CHUNKS 8 /* at once, so that no more goes than must */
+#define ROOM_PART 10 /* one in, of max_size: for events, and for jobs */
+#define CUT_CHUNKS 8 /* deleted at once: few, so that no more is deleted than must */
 #define CUT_EVENTS 32
-#define CUTS 32         /* then it is looked whether there is time for more */
-#define OVER_SHARE 2    /* times as much as nodes have on average: that is told */
+#define CUTS 32         /* then the caller checks the time */
+#define OVER_SHARE 2    /* times the average of the nodes: over that an event reports it */
 #define CHUNK_ROW "200" /* bytes that a row takes beside its data, with its indexes */
 #define EVENT_ROW "100"
 
@@ -88,12 +89,12 @@ history_rooms_open (struct history_store *store, struct error *error)
   return 0;
 }
 
-/* ---- what goes ---- */
+/* ---- deleting ---- */
 
-/* Who has most in a room. */
+/* The owner that has most in a room. */
 struct most {
   int64_t owner, bytes, sum; /* sum: of all */
-  int64_t nodes, of_nodes;   /* how many there are, and what they have together */
+  int64_t nodes, of_nodes;   /* how many nodes there are, and their sum */
 };
 
 static int
@@ -115,7 +116,8 @@ find_most (struct history_store *store, const char *room, struct most *most, str
   return code == SQLITE_ROW ? 0 : -1;
 }
 
-/* The oldest rows of its owner; how many went, or -1. Nobody has bytes without rows, unless somebody meddled with it. */
+/* Deletes the oldest rows of an owner; how many, or -1. An owner with bytes and no rows, if somebody changed the
+ * file, is dropped. */
 static int
 cut (struct history_store *store, enum statement which, const char *room, int64_t owner, int64_t rows,
      struct error *error)
@@ -136,7 +138,7 @@ cut (struct history_store *store, enum statement which, const char *room, int64_
   return history_store_run (store, FORGET_USE, NULL, error) < 0 ? -1 : 0;
 }
 
-/* 1: there may be more to do. */
+/* Returns 1 if there may be more to delete. */
 static int
 trim_events (struct history_store *store, int64_t room, struct error *error)
 {
@@ -152,8 +154,8 @@ trim_events (struct history_store *store, int64_t room, struct error *error)
   return cut (store, CUT_EVENTS_OF, "events", most.owner, CUT_EVENTS, error) < 0 ? -1 : 1;
 }
 
-/* What rows of jobs take is estimated as they come, too high rather than too low, and measured when that is over the room.
- * Those of one in eight jobs go at once, so that it is measured seldom. */
+/* The size of rows of jobs is estimated as they come, rather too high, and measured when the estimate is over the
+ * room. One in eight jobs is deleted at once, so that it is seldom measured. */
 static int
 trim_jobs (struct history_store *store, int64_t room, struct error *error)
 {
@@ -185,7 +187,7 @@ report_over_share (struct history_store *store, const struct most *most, int chu
   return code == SQLITE_ROW || code == SQLITE_DONE ? 0 : history_store_fail (store, error);
 }
 
-/* Of the one that has most, again and again, until so much has gone. */
+/* Deletes chunks of the node that has most, again and again, until this many bytes are free. */
 static int
 trim_chunks (struct history_store *store, int64_t bytes, const struct history_cut *on_cut, struct error *error)
 {

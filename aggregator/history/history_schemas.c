@@ -1,6 +1,6 @@
-/* The schemas of frames that wait to be written, and of those that agents' rings may hold still: those that this run has
- * put, and the newest that were stored before it. They are held in memory since the core asks for them and must not wait for
- * the disk; a few, and those that what waits needs. */
+/* Schemas in memory: those of frames that wait to be written, those that this run has put, and the newest stored
+ * ones, since agents' rings may hold frames of them. The core needs them without waiting for the disk. Beyond a few,
+ * only those that waiting frames need are kept. */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "aggregator/history/history_store_private.h"
 #include "synop/memory.h"
 
-/* The one that was needed last comes first, so that most are found at once. */
+/* Moves the schema to the front of the list, so that most searches are short. */
 static struct history_schema *
 find_schema (struct history *history, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
@@ -34,7 +34,7 @@ history_schema (struct history *history, const uint8_t hash[SCHEMA_HASH_SIZE])
   return schema ? &schema->bytes : NULL;
 }
 
-/* The last one that nobody uses; false: there is none. */
+/* Drops the schema whose last use is longest ago and that no waiting frame needs; false: there is none. */
 static bool
 drop_schema (struct history *history)
 {

@@ -8,7 +8,7 @@
 #include "synop/hash.h"
 #include "synop/memory.h"
 
-#define TURN_BYTES 16384 /* so many, and one item more */
+#define TURN_BYTES 16384 /* bytes of a turn, without the item that reaches it */
 
 void
 history_shares_init (struct history_shares *shares, size_t room)
@@ -83,7 +83,7 @@ history_share_take (struct history_shares *shares, struct history_share *share, 
   return true;
 }
 
-/* Half as much again as they have on average: of two, three quarters of all. */
+/* Over 1.5 times the average: of two nodes, three quarters of all. */
 bool
 history_share_is_over (const struct history_shares *shares, const struct history_share *share)
 {

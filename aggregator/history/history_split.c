@@ -1,4 +1,4 @@
-/* Parts messages into forms and columns: the writing side of history_chunk.c, which tells the format. */
+/* Splits messages into forms and columns: the writing side of history_chunk.c, which has the format. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ forms_add (struct forms *forms)
   return form;
 }
 
-/* How msgpack-c, and every writer that takes the shortest way, writes a number. */
+/* The size of a number as msgpack-c writes it, and any writer that takes the shortest way. */
 static size_t
 shortest (const struct number *number)
 {
@@ -47,10 +47,10 @@ shortest (const struct number *number)
 
 struct splitter {
   struct forms forms;
-  struct buffer form; /* of the part at hand */
+  struct buffer form; /* of the current part */
   struct number *numbers;
   size_t count, capacity;
-  bool first; /* the first number of the part is still to come */
+  bool first; /* the first number of the part has not come yet */
   struct buffer shape;
 };
 
@@ -95,7 +95,7 @@ take_token (struct splitter *splitter, struct wire *wire)
   return token;
 }
 
-/* One whole value: it and all that it holds. */
+/* Takes a value with all that it contains. */
 static void
 take_value (struct splitter *splitter, struct wire *wire)
 {
@@ -120,7 +120,7 @@ hash_bytes (const char *bytes, size_t length)
   return hash ^ hash >> 32;
 }
 
-/* The part at hand is whole: its form is found or new, its numbers go there, and the next part begins. */
+/* Ends a part: its form is found or new, its numbers go there, and the next part begins. */
 static void
 end_part (struct splitter *splitter)
 {
@@ -155,7 +155,7 @@ end_part (struct splitter *splitter)
   splitter->first = true;
 }
 
-/* Leaves the forms of its parts in `shape`. False when it is not an array of msgpack values. */
+/* Splits a message; `shape` gets the forms of its parts. False: not an array of msgpack values. */
 static bool
 split (struct splitter *splitter, const void *bytes, size_t length)
 {
@@ -184,7 +184,7 @@ split (struct splitter *splitter, const void *bytes, size_t length)
   return !wire.bad && wire.at == wire.end;
 }
 
-/* Shapes, each once, and which one each message has. */
+/* The distinct shapes, and the shape of each message. */
 struct shapes {
   struct chunk list;
   struct buffer used;

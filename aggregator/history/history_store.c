@@ -1,7 +1,7 @@
 /* See history_store.h.
  *
- * SQLite in WAL mode, so that readers and the writer do not wait for each other; synchronous, so that what was committed
- * outlives a power cut. A second writer is kept out by a lock on a file of its own (locks on the database's file itself
+ * SQLite in WAL mode, so that readers and the writer do not wait for each other; synchronous, so that a commit
+ * survives a power cut. A lock on a file of its own keeps a second writer out (locks on the database's file itself
  * are SQLite's business). */
 #include "aggregator/history/history_store.h"
 
@@ -23,8 +23,8 @@
 #define BUSY_MS 2000
 #define TEXT_(number) #number
 #define TEXT(number) TEXT_ (number)
-#define RANGES_CHUNKS "4096" /* of a node: far more than its agent's ring goes back */
-#define OF_JOB " WHERE EXISTS (SELECT 1 FROM jobs WHERE key = ?1)" /* one that there was no room for has no rows */
+#define RANGES_CHUNKS "4096"                                       /* of a node: far more than its agent's ring holds */
+#define OF_JOB " WHERE EXISTS (SELECT 1 FROM jobs WHERE key = ?1)" /* not for a job that was deleted for want of room */
 
 static const char *const texts[STATEMENTS] = {
   [FIND_NODE] = "SELECT id FROM nodes WHERE name = ?",
@@ -128,7 +128,7 @@ history_store_select (struct history_store *store, const char *text, int64_t *nu
 static int
 take_lock (struct history_store *store, struct error *error)
 {
-  char *real = realpath (store->path, NULL); /* the same one through a symbolic link */
+  char *real = realpath (store->path, NULL); /* the same for a symbolic link */
   char *path = memory_format ("%s-lock", real ? real : store->path);
   int result = 0;
 
@@ -144,7 +144,7 @@ take_lock (struct history_store *store, struct error *error)
   return result;
 }
 
-/* A file of ours, an empty one, or an error. */
+/* Checks that the file is a history, or makes an empty one into one. */
 static int
 check_format (struct history_store *store, struct error *error)
 {
@@ -171,8 +171,9 @@ check_format (struct history_store *store, struct error *error)
   return 0;
 }
 
-/* SQLite would let everybody read it, and jobs' commands stand there. What it makes beside it is of the same mode. A file
- * that is there is not opened: to close it would take the locks of all who have it open in this process. */
+/* Makes the file with a mode by which not everybody can read it: it has commands of jobs. SQLite makes its other
+ * files with the same mode. An existing file is not opened: closing it would release the locks of all who have it
+ * open in this process. */
 static void
 make_file (const char *path)
 {
@@ -190,7 +191,7 @@ open_database (struct history_store *store, struct error *error)
     return history_store_fail (store, error);
   sqlite3_extended_result_codes (store->database, 1);
   sqlite3_busy_timeout (store->database, BUSY_MS);
-  /* Of a file that is made: it must come before anything is written. */
+  /* Only works in a new file, before anything is written. */
   if (history_store_execute (store, "PRAGMA auto_vacuum = INCREMENTAL", error) < 0 ||
       history_store_execute (store, "PRAGMA journal_mode = WAL", error) < 0 ||
       history_store_execute (
@@ -213,7 +214,7 @@ history_store_open (const char *path, struct error *error)
 
   store->path = memory_string (path);
   store->lock = -1;
-  file_folder_make (path, 0750); /* where it is not, the open says so */
+  file_folder_make (path, 0750); /* if that fails, the open does too */
   if (take_lock (store, error) == 0 && open_database (store, error) == 0)
     return store;
   history_store_close (store);
@@ -287,7 +288,8 @@ history_store_node (struct history_store *store, const char *node, int64_t *id, 
   return 0;
 }
 
-/* Chunks of a session do not overlap, so the last one that begins there or before is the only one that may reach so far. */
+/* Is any of these frames stored? Chunks of a session do not overlap, so only the last one that begins at or before
+ * `last` matters. */
 static int
 overlaps (struct history_store *store, int64_t node, uint64_t session, uint64_t first, uint64_t last,
           struct error *error)
@@ -321,7 +323,7 @@ use_by (struct history_store *store, enum statement which, int64_t node, int64_t
   return history_store_run (store, which, NULL, error) < 0 ? -1 : 0;
 }
 
-/* The schema is there as long as a node is said to use it. */
+/* Stores the schema and notes that the node uses it: it is kept as long as a node does. */
 static int
 use_schema (struct history_store *store, int64_t node, int64_t last_time, const uint8_t hash[SCHEMA_HASH_SIZE],
             const struct buffer *schema, struct error *error)
@@ -395,7 +397,7 @@ history_store_event (struct history_store *store, int64_t number, int64_t time_n
   return history_store_run (store, ADD_EVENT, NULL, error) < 0 ? -1 : 0;
 }
 
-/* ---- what is there ---- */
+/* ---- what is stored ---- */
 
 int64_t
 history_store_number (struct history_store *store)

@@ -1,5 +1,5 @@
-/* What the files of the history's store share: history_store.c (open, write, what is there), history_jobs.c (jobs),
- * history_rooms.c (whose it is), history_trim.c (retention). */
+/* What the files of the history's store share: history_store.c (open, write, what is stored), history_jobs.c (jobs),
+ * history_rooms.c (shares of nodes), history_trim.c (retention). */
 #ifndef SYNOP_AGGREGATOR_HISTORY_STORE_PRIVATE_H
 #define SYNOP_AGGREGATOR_HISTORY_STORE_PRIVATE_H
 
@@ -7,7 +7,7 @@
 
 #include "aggregator/history/history_store.h"
 
-#define TRIM_CHUNKS 64 /* that are too old, at once */
+#define TRIM_CHUNKS 64 /* deleted at once for their age */
 #define TRIM_EVENTS 512
 
 enum statement {
@@ -41,21 +41,21 @@ struct history_store {
   sqlite3_stmt *statements[STATEMENTS];
   char *path;
   int lock;             /* -1: none */
-  int64_t jobs_bytes;   /* of the rows of jobs, at most; INT64_MAX: not known */
-  int64_t events_bytes; /* of events likewise */
+  int64_t jobs_bytes;   /* upper estimate of the rows of jobs; INT64_MAX: unknown */
+  int64_t events_bytes; /* the same of events */
 };
 
-extern const char history_jobs_layout[]; /* makes the tables of jobs, if they are not there */
+extern const char history_jobs_layout[]; /* makes the tables of jobs, if they are missing */
 extern const char history_jobs_old[];    /* deletes jobs that ended before a time */
-extern const char history_jobs_bytes[];  /* what their rows take */
-extern const char history_jobs_cut[];    /* deletes one in eight */
+extern const char history_jobs_bytes[];  /* the size of their rows */
+extern const char history_jobs_cut[];    /* deletes one job in eight */
 
 /* Runs a statement whose values are bound: SQLITE_ROW and the first number, SQLITE_DONE, or -1. */
 int history_store_run (struct history_store *store, enum statement which, int64_t *number, struct error *error);
-/* The id of a node, which is made when it is new; 0 of "". */
+/* The id of a node, which is added if it is new; 0 for "". */
 int history_store_node (struct history_store *store, const char *node, int64_t *id, struct error *error);
 
-/* -1, with SQLite's last error and what to do about it. */
+/* Returns -1; the error has SQLite's last error and what to do about it. */
 int history_store_fail (const struct history_store *store, struct error *error);
 int history_store_execute (struct history_store *store, const char *text, struct error *error);
 /* The first number of a SELECT or a PRAGMA. */

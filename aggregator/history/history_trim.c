@@ -1,15 +1,15 @@
-/* What is too old, or over the size, goes: see history_store.h. A little at a time, so that what is to be written waits no
- * longer than that takes.
+/* Deletes data that is too old or over the size: see history_store.h. Some at a time, so that data to be written waits
+ * no longer than that takes.
  *
- * Rows that are deleted leave free pages in the file, which new rows use. Only when there are many of them, since nodes or
- * the limits became fewer, the file shrinks: then pages from its end are moved into the free ones, so many at a time. A
- * file that was made before it could do that goes on as it is. */
+ * Deleted rows leave free pages in the file, which new rows use. Only when there are many of them, since nodes or
+ * the limits became fewer, the file shrinks: then pages from its end are moved into free ones, some at a time. A
+ * file of an older program, which was made without that ability, stays as it is. */
 #include "aggregator/history/history_rooms.h"
 
 #include <stdio.h>
 
-#define FREE_PART 16 /* of the file may be free pages */
-#define FREE_MIN 256 /* pages that are always left */
+#define FREE_PART 16 /* one in, of the pages: this part may be free */
+#define FREE_MIN 256 /* pages that are always left free */
 
 struct usage {
   int64_t pages, unused, page_size;
@@ -25,7 +25,7 @@ read_usage (struct history_store *store, struct usage *usage, struct error *erro
              : 0;
 }
 
-/* Runs a DELETE of what is before that time; how many rows went, or -1. */
+/* Runs a DELETE of rows from before that time; how many rows, or -1. */
 static int
 drop_old (struct history_store *store, enum statement which, int64_t before_ns, struct error *error)
 {
@@ -33,7 +33,7 @@ drop_old (struct history_store *store, enum statement which, int64_t before_ns, 
   return history_store_run (store, which, NULL, error) < 0 ? -1 : sqlite3_changes (store->database);
 }
 
-/* 1: there may be more. */
+/* Returns 1 if there may be more. */
 static int
 trim_age (struct history_store *store, int64_t before_ns, struct error *error)
 {

@@ -41,7 +41,7 @@ open_history (const struct view_context *context, void **state, struct error *er
   const struct history_settings *settings = context->options;
   struct history *history;
 
-  (void) error; /* what is wrong with the file is an event */
+  (void) error; /* errors of the file become events */
   if (!settings->enabled)
     return 0;
   history = *state = history_create (&(struct history_options){ .path = settings->path,
@@ -121,7 +121,7 @@ history_view_count (void *history, uint64_t *values)
   values[4] = counts.chunks_over_share;
 }
 
-/* All that was printed is in the history, or who ended the aggregator learns that it is not. */
+/* Writes the last data; logs whatever was printed and could not be stored. */
 static int
 close_history (void *state)
 {

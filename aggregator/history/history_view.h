@@ -1,5 +1,5 @@
-/* The history as a view: it keeps everything that is reported. The state is a struct history. Its options are the commands'
- * too, which read the file. */
+/* The history as a view: it stores every report. The state is a struct history. The commands that read the file have
+ * its options too. */
 #ifndef SYNOP_AGGREGATOR_HISTORY_VIEW_H
 #define SYNOP_AGGREGATOR_HISTORY_VIEW_H
 

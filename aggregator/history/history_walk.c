@@ -1,4 +1,4 @@
-/* See history_walk.h. The chunks of the interval are put in order of node, session and sequence; one is unpacked at a
+/* See history_walk.h. The chunks of the interval are sorted by node, session and sequence; one is unpacked at a
  * time. */
 #include "aggregator/history/history_walk.h"
 
@@ -13,13 +13,13 @@
 struct place {
   const struct chunk_row *row;
   size_t node;
-  int64_t began; /* the first time that is known of its session */
+  int64_t began; /* the first known time of its session */
 };
 
 struct walking {
   struct history_file *file;
   const struct history_walk *walk;
-  struct rebuild *rebuild; /* of the node at hand */
+  struct rebuild *rebuild; /* of the current node */
   struct chunk chunk;
   size_t broken;
 };
@@ -58,7 +58,7 @@ compare_places (const void *one, const void *other)
   return order ? order : compare_sessions (one, other);
 }
 
-/* The chunks of the walk's nodes, in order; the caller frees them. */
+/* The chunks of the walk's nodes, in order; the caller frees the list. */
 static struct place *
 order_chunks (const struct history_walk *walk, const struct chunk_list *list, size_t *count)
 {
@@ -89,7 +89,7 @@ walk_log_broken (struct walking *walking, const struct chunk_row *row, const cha
                row->first, row->last, why);
 }
 
-/* -1 when the frame is broken. */
+/* -1: the frame is broken. */
 static int
 walk_frame (struct walking *walking, const struct place *place, size_t index, struct error *error)
 {

@@ -1,5 +1,5 @@
-/* What the history's thread (history_writer.c) writes: everything that is whole, in one transaction; and it deletes what is
- * too old. What could not be written is kept. */
+/* The writes of the history's thread (history_writer.c): all closed chunks and events in one transaction, then the
+ * deleting of old data. What could not be written is kept. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include "aggregator/history/history_private.h"
 #include "aggregator/history/history_record.h"
 
-#define TRIM_TIME NS_PER_S /* as long as is gathered between two writes: deleting as much takes less */
+#define TRIM_TIME NS_PER_S /* as long as the time between two writes: deleting that much takes less */
 #define SHRINK_EVERY (10 * NS_PER_S)
 #define SHRINK_PAGES 2048
 
@@ -29,7 +29,7 @@ write_chunk (struct history *history, const struct ready *ready, const struct ch
                               error);
 }
 
-/* A chunk with frames that are stored already: what is not goes in as chunks of its own. */
+/* A chunk with frames that are stored already: writes each of the others as a chunk of its own. */
 static int
 write_not_stored (struct history *history, const struct ready *ready, uint64_t *stored, struct error *error)
 {
@@ -87,7 +87,7 @@ write_chunks (struct history *history, struct history_counts *counts, struct err
   return 0;
 }
 
-/* As history_put_job packed it. */
+/* Unpacks what history_put_job packed. */
 static struct job_row
 job_row_of (const struct item *item)
 {
@@ -142,7 +142,7 @@ ready_clear (struct history *history)
   history->ready_end = &history->ready;
 }
 
-/* All that waits, or nothing of it. */
+/* Writes all that is ready, or nothing. */
 static int
 write_waiting (struct history *history, struct error *error)
 {
@@ -200,7 +200,7 @@ trim_some (struct history *history, int64_t until_ns, struct error *error)
   return more < 0 ? -1 : 0;
 }
 
-/* After each write, so that it keeps up with what is written. */
+/* Deletes old data after each write, so that it keeps up with the writing. */
 static int
 trim (struct history *history, int64_t now_ns, struct error *error)
 {
@@ -218,7 +218,7 @@ trim (struct history *history, int64_t now_ns, struct error *error)
   return history_store_shrink (store, SHRINK_PAGES, error);
 }
 
-/* Who removes the file, or puts another in its place, is told: what is written to the old one is seen by nobody. */
+/* If the file was removed or replaced, nobody would see what is written to it: that is an error. */
 static int
 check_place (const struct history *history, struct error *error)
 {
@@ -230,7 +230,7 @@ check_place (const struct history *history, struct error *error)
   return error_set (error, "%s: it was removed or replaced; put it back, or a new one is made", history->path);
 }
 
-/* After a failure the file is closed: it may be moved away, and is opened anew. */
+/* After a failure the file is closed, since somebody may move it away, and opened again at the next try. */
 void
 history_write (struct history *history, int64_t now_ns)
 {

@@ -1,7 +1,7 @@
-/* The history's thread: it takes what was put, a little of each node in turn, gathers it into chunks (history_gather.h), and
- * has what is whole written (history_write.c), at most once a second. However much waits, it takes no longer than a moment
- * before it writes what it has, deletes what is too old, and looks whether it is to end. What could not be written is kept
- * and tried again; its memory is given back only when it is written. */
+/* The history's thread: it takes items, a little of each node in turn, gathers them into chunks (history_gather.h),
+ * and writes closed chunks and events (history_write.c), at most once a second. However much waits, after a moment
+ * it goes on to write, delete old data, and check whether it is to end. What could not be written is kept and tried
+ * again; its memory is released only when it is written. */
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,9 +14,9 @@
 #define WRITE_EVERY NS_PER_S
 #define TAKE_TIME (NS_PER_S / 4)
 #define FLUSH_PATIENCE                                                                                                 \
-  (2 * NS_PER_S) /* a reader waits so long for one of whom much waits: the others have had their turn */
-#define EARLY_EVERY (10 * NS_PER_S) /* readers may have chunks closed early so often, */
-#define EARLY_BURST 3               /* or so many times at once */
+  (2 * NS_PER_S) /* how long a flush waits for a node with much in the queue: the others have had their turn */
+#define EARLY_EVERY (10 * NS_PER_S) /* readers may have chunks closed early once in this time, */
+#define EARLY_BURST 3               /* with a burst of so many */
 
 /* ---- gathering ---- */
 
@@ -42,8 +42,8 @@ history_writer_whole (void *context, struct open_chunk *chunk)
   pthread_mutex_unlock (&history->mutex);
 }
 
-/* The bytes of what was taken stay in its chunk, and count until history_writer_whole; and so does its user of the schema,
- * until ready_clear. */
+/* The bytes of an item stay in its chunk, and count until history_writer_whole; it uses its schema until
+ * ready_clear. */
 static void
 gather_item (struct history *history, struct item *item, int64_t now_ns)
 {
@@ -59,7 +59,7 @@ gather_item (struct history *history, struct item *item, int64_t now_ns)
                           .frame_length = item->length };
   size_t stays = item->record_length + item->length;
 
-  /* First, since the chunk may be whole with it. */
+  /* Before gather_add, which may close the chunk. */
   history_give_back (history, item->share, item->size - stays);
   item->size = stays;
   if (gather_add (history->gather, &one, now_ns))
@@ -81,7 +81,7 @@ sort_items (struct history *history, struct item *items, int64_t now_ns)
   }
 }
 
-/* Of each node in turn, until the time is up. */
+/* Takes items of each node in turn, until the time is up. */
 static void
 take_items (struct history *history, int64_t until_ns)
 {
@@ -96,12 +96,12 @@ take_items (struct history *history, int64_t until_ns)
   history->behind = items;
 }
 
-/* ---- its turns ---- */
+/* ---- turns ---- */
 
-/* What there is to do. */
+/* The tasks of a turn. */
 struct turn {
   bool end;
-  uint64_t flush; /* the ticket up to which is asked for; 0: none is */
+  uint64_t flush; /* the last requested ticket; 0: none */
   uint64_t flush_put;
   int64_t flush_to_ns, flush_asked_ns;
   bool flush_at_once;
@@ -114,7 +114,7 @@ early_due (const struct history *history)
   return history->early_ns - (EARLY_BURST - 1) * EARLY_EVERY;
 }
 
-/* When the writer has something to do again. */
+/* When the next task is due. */
 static int64_t
 next_due (const struct history *history)
 {
@@ -133,7 +133,7 @@ next_due (const struct history *history)
   return history->end || history->flush_asked != history->flush_seen ? 0 : due;
 }
 
-/* Waits until there is something to do; not for every item that comes alone. */
+/* Waits until a task is due; a single item is not one at once. */
 static struct turn
 wait_for_turn (struct history *history)
 {
@@ -161,7 +161,7 @@ wait_for_turn (struct history *history)
   return turn;
 }
 
-/* Is all taken that was put before? */
+/* Has everything been taken that was put before the flush? */
 static bool
 has_taken (struct history *history, const struct turn *turn)
 {
@@ -175,7 +175,7 @@ has_taken (struct history *history, const struct turn *turn)
   return !waits;
 }
 
-/* Closes the chunks that a flush is about. False: it is not its turn yet. */
+/* Closes the chunks that a flush is about. False: the rate limit delays it. */
 static bool
 close_early (struct history *history, const struct turn *turn, int64_t now_ns)
 {
@@ -197,12 +197,12 @@ end_flush (struct history *history, uint64_t ticket)
 
   pthread_mutex_lock (&history->mutex);
   history->flush_done = ticket;
-  (void) !write (history->flush_fd, &one, sizeof one); /* fails only when it is raised to the brim */
+  (void) !write (history->flush_fd, &one, sizeof one); /* fails only when the counter is at its maximum */
   pthread_cond_broadcast (&history->idle);
   pthread_mutex_unlock (&history->mutex);
 }
 
-/* Chunks that are old enough, until the time is up. */
+/* Closes the chunks that are old enough, until the time is up. */
 static void
 close_due (struct history *history, int64_t until_ns)
 {
@@ -211,7 +211,7 @@ close_due (struct history *history, int64_t until_ns)
     ;
 }
 
-/* Writes what waits, a moment's work at a time, until it is all written, or cannot be, or the time is up. */
+/* Writes all that waits, some at a time, until it is written, or cannot be, or the time is up. */
 static void
 write_until_empty (struct history *history)
 {

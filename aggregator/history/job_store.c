@@ -20,7 +20,7 @@
   "LEFT JOIN job_marks ON job_marks.job = key "
 #define RUNS "ifnull (time, 0) = 0"
 
-/* 0: this history has no jobs. */
+/* 0: a history without tables of jobs. */
 static int
 has_tables (struct history_file *file, struct error *error)
 {
@@ -93,7 +93,7 @@ is_time (int64_t time_ns)
   return time_ns > 0 && time_ns < INT64_MAX / 2;
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* The damaged part; NULL: none. */
 static const char *
 damage_of (const struct job_record *job)
 {
@@ -112,7 +112,7 @@ damage_of (const struct job_record *job)
   return NULL;
 }
 
-/* Steps the statement to its end; jobs of other users are left out. */
+/* Reads all rows of the statement; jobs of other users are left out. */
 static int
 read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs *users, struct job_list *list,
           struct error *error)
@@ -162,7 +162,7 @@ job_store_list (struct history_file *file, const struct job_query *query, struct
   return result;
 }
 
-/* Of "123" also 123/1 and so on: '0' is what comes behind '/'. */
+/* "123" selects 123/1 and so on too: '0' comes after '/'. */
 #define CHOSEN                                                                                                         \
   "WHERE (label = ?1 OR (label > ?1 || '/' AND label < ?1 || '0' AND"                                                  \
   " substr (label, length (?1) + 2) NOT GLOB '*[^0-9]*')) AND (?2 = '' OR user = ?2) AND (?3 = '' OR scheduler = ?3) "
@@ -178,7 +178,7 @@ prepare_choice (struct history_file *file, const char *sql, const struct job_cho
   return statement;
 }
 
-/* -1: they are several. */
+/* -1 and error: there are several values. */
 static int
 check_one (struct history_file *file, const char *sql, const char *option, const struct job_choice *choice,
            struct error *error)

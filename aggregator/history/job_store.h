@@ -1,15 +1,15 @@
-/* Jobs as the history holds them, for all that read it: `jobs`, `report`, and the aggregator itself when it starts.
+/* Jobs in the history, for all that read them: `jobs`, `report`, and the aggregator itself when it starts.
  *
  *   jobs       key, label, scheduler, user, name, command, array, cpus, started    a run of a job
  *   job_nodes  job, node, first                                                    where, and since when
- *   job_ends   job, time, reason, summary (JSON)                                   the newest counts: reason "" tells
- *                                                                                  that it was seen again, and runs
- *   job_marks  job, seen, state                                                    of those that run, each minute: what
- *                                                                                  a restart goes on from
+ *   job_ends   job, time, reason, summary (JSON)                                   the newest counts; reason "": it was
+ *                                                                                  seen again, and runs
+ *   job_marks  job, seen, state                                                    of running jobs, each minute: what a
+ *                                                                                  restart restores
  *
- * Times are cluster time in ns. Rows are only added (job_marks and an early row of `jobs` are replaced). Rows in which
- * something stands that was never written (an id that is none, a time before 1970, a summary that is no JSON) are damaged:
- * a list leaves them out and counts them. */
+ * Times are cluster time in ns. Rows are only added (job_marks and an early row of `jobs` are replaced). Rows with
+ * values that were never written (an invalid id, a time before 1970, a summary that is not JSON) are damaged: a list
+ * leaves them out and counts them. */
 #ifndef SYNOP_AGGREGATOR_JOB_STORE_H
 #define SYNOP_AGGREGATOR_JOB_STORE_H
 
@@ -29,22 +29,22 @@ struct job_list {
 };
 
 struct job_query {
-  int64_t from_ns, to_ns;    /* that ran at some time between */
+  int64_t from_ns, to_ns;    /* jobs that ran at some time between */
   const struct globs *users; /* NULL: all */
-  bool running;              /* no others */
+  bool running;              /* only running ones */
 };
 
-/* A history from before there were jobs has none. The list is empty before. */
+/* A history without jobs gives an empty list. `list` is empty before the call. */
 int job_store_list (struct history_file *file, const struct job_query *query, struct job_list *list,
                     struct error *error);
-/* Which job is meant: one id may be that of several users' jobs, or of several schedulers'. */
+/* Selects a job: several users or schedulers may have one of the same id. */
 struct job_choice {
   const char *label;
-  const char *user, *scheduler; /* NULL or "": whoever it is */
+  const char *user, *scheduler; /* NULL or "": any */
 };
 
-/* Of "123" the newest of 123, 123/1, 123/2..., rather one whose user is known. 1: found; 0: there is none. -1 and error
- * also when it is damaged, or when it is not said which of several users' or schedulers' is meant. */
+/* Finds a job; of "123" the newest of 123, 123/1, 123/2..., rather one with a known user. 1: found; 0: none. -1 and
+ * error also when it is damaged, or when several users or schedulers have one and the choice names none. */
 int job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job,
                     struct error *error);
 void job_record_free (struct job_record *job);

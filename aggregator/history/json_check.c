@@ -1,4 +1,4 @@
-/* See json_check.h: a parser that keeps nothing. Each function takes what it is for from `*at` on. */
+/* See json_check.h: a parser that keeps nothing. Each function skips what it is named after at `*at`. */
 #include "aggregator/history/json_check.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* How far the reading of a history has come, on a terminal: for all that take long. */
+/* The progress of reading a history, shown on a terminal. */
 #ifndef SYNOP_AGGREGATOR_REPLAY_PROGRESS_H
 #define SYNOP_AGGREGATOR_REPLAY_PROGRESS_H
 

@@ -1,7 +1,7 @@
-/* The quantities that reports of jobs are about, by their metrics' names. The files of perfmon's form and of a job's GPUs
- * name further ones, which are in no other part of a report.
+/* The quantities in reports of jobs, by the names of their metrics. perfmon's form and the part on a job's GPUs use
+ * further ones, which no other part of a report has.
  *
- * A schema that lacks one of them lacks it in the report; what an agent has beside them is in the exports. */
+ * If a schema lacks one of them, so does the report; the exports have all metrics of an agent. */
 #ifndef SYNOP_AGGREGATOR_JOB_ITEMS_H
 #define SYNOP_AGGREGATOR_JOB_ITEMS_H
 
@@ -34,7 +34,7 @@ enum job_item_id {
   JOB_ITEM_COUNT
 };
 
-/* How the nodes become the whole job. */
+/* How the values of the nodes are combined for the whole job. */
 enum job_combination { JOB_SUM, JOB_MEAN, JOB_MAXIMUM };
 
 struct job_item {
@@ -43,9 +43,9 @@ struct job_item {
   const char *group, *metric;
   bool of_job; /* the job's own row; else the node as a whole */
   enum job_combination combination;
-  const char *unit;    /* of what is shown over time: "%", "B", "B/s", "W", "" */
+  const char *unit;    /* of its values over time: "%", "B", "B/s", "W", "" */
   const char *panel;   /* plots with the same panel share one picture; NULL: not plotted */
-  const char *without; /* the label of a row that does not count: "lo"; NULL: all do */
+  const char *without; /* the label of a row that is left out: "lo"; NULL: none */
 };
 
 static inline bool

@@ -1,4 +1,5 @@
-/* See jobs.h: what comes in. Rows of tables rarely move, so the job that was in a row is looked for there first. */
+/* See jobs.h: the intake of frames. Jobs rarely move between the rows of a table, so the job of the last frame's row
+ * is tried first. */
 #include "aggregator/jobs/jobs.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "synop/memory.h"
 
 #define AWAKE_MAX NS_PER_S
-#define EARLIEST (400 * 86400 * NS_PER_S) /* a frame of before that is of another time */
+#define EARLIEST (400 * 86400 * NS_PER_S) /* frames from before this, by their time, are not taken */
 #define PERIOD_MAX (3600 * NS_PER_S)      /* of a group, as agents are configured */
 #define STEP_BACK (10 * NS_PER_MS)
 
@@ -31,7 +32,7 @@ job_step_back (const struct jobs *jobs, struct jobs_job *job)
     job->uses[k]->last_ns = lower (job->uses[k]->last_ns, jobs->now_ns);
 }
 
-/* The aggregator's clock was set back: nothing was seen later than now. */
+/* The aggregator's clock was set back: no time of a frame may be later than now. */
 static void
 step_back (struct jobs *jobs)
 {
@@ -57,7 +58,8 @@ jobs_clock (struct jobs *jobs, int64_t now_ns)
 
 /* ---- frames ---- */
 
-/* Of a job's start those alone tell who were there when it was told, and those that say who they are, where one does. */
+/* Moves a job's start back. Only nodes on which it was when it was first reported may do so; once a node has
+ * identified the job, only nodes that identify it too. */
 static void
 start_earlier (struct job_use *use, int64_t start_ns)
 {
@@ -106,7 +108,7 @@ take_values (struct job_use *use, const struct job_intake *intake, size_t index,
     if (columns->sources[i].peak) {
       if (!(use->peaks[into] >= value))
         use->peaks[into] = value;
-    } else if (intake->time_ns >= use->last_ns) { /* a later one tells more */
+    } else if (intake->time_ns >= use->last_ns) { /* totals only grow */
       if (use->totals[into].last > value)
         use->totals[into].before += use->totals[into].last;
       use->totals[into].last = value;
@@ -114,7 +116,7 @@ take_values (struct job_use *use, const struct job_intake *intake, size_t index,
   }
 }
 
-/* The first node that says what job it is: what was there before it may be another's. */
+/* The first node that identifies the job: the time before may be that of another user's job of the same id. */
 static void
 adopt (struct job_use *use, const struct job_info *info)
 {
@@ -127,7 +129,7 @@ adopt (struct job_use *use, const struct job_info *info)
     job->started_ns = use->first_ns;
 }
 
-/* What it calls the job, where that is another name than the job's. */
+/* The node's name for the job, if it differs from the job's. */
 static void
 take_name (struct job_use *use, const char *name)
 {
@@ -156,7 +158,7 @@ take_info (struct job_use *use, const struct job_info *info)
     use->cpus = info->cpus;
     job->changed = true;
   }
-  /* The first word counts: a wall clock that is set later changes nothing. */
+  /* The first start counts: setting the node's wall clock later changes nothing. */
   if (!use->started_known && info->start_ns)
     start_earlier (use, info->start_ns);
   use->started_known = use->started_known || info->start_ns;
@@ -227,7 +229,7 @@ take_info_table (struct jobs *jobs, struct job_intake *intake, size_t index)
   }
 }
 
-/* A period may be any number. */
+/* The shortest period of the node's session; a node may send any number. */
 static void
 note_period (struct jobs_node *node, const struct cluster_frame *frame, const struct table *table)
 {

@@ -1,4 +1,4 @@
-/* What the core of jobs is told beside frames: by prologs and epilogs, and by the history of before. */
+/* The other input of the core of jobs: announcements of prologs and epilogs, and jobs restored from the history. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "aggregator/views/job_record.h"
 #include "synop/memory.h"
 
-/* As a scheduler's script may spell it: no restart is no "/0". */
+/* Without the "/0" that a scheduler's script may add for a job that was not restarted. */
 static size_t
 label_length (const char *label)
 {
@@ -16,7 +16,7 @@ label_length (const char *label)
   return length > 2 && strcmp (label + length - 2, "/0") == 0 ? length - 2 : length;
 }
 
-/* Whether this word may be about that job. */
+/* Whether this announcement may be about that job. */
 static bool
 may_concern (const struct jobs_job *job, const struct job_announcement *announcement)
 {
@@ -34,7 +34,7 @@ refuse_announcement (struct jobs *jobs, const struct job_announcement *announcem
   return error_set (error, "%s", why);
 }
 
-/* Of those that a word may be about, one that runs rather than one that ended, the newest. */
+/* Of the jobs that an announcement may be about, rather one that runs than one that ended, then the newest. */
 static struct jobs_job *
 find_own (const struct jobs *jobs, const struct job_announcement *announcement, size_t length)
 {
@@ -61,8 +61,7 @@ jobs_start (struct jobs *jobs, const struct job_announcement *announcement, int6
     owner = job_announcer (jobs, announcement);
     if (!job_may_run (jobs, owner)) {
       job_owner_release (jobs, owner);
-      return refuse_announcement (jobs, announcement, "too many jobs that were told of, and that no node has shown",
-                                  error);
+      return refuse_announcement (jobs, announcement, "too many announced jobs that no node has shown", error);
     }
     job = job_begin (jobs, owner, announcement->label, length, now_ns, job);
     job->by_announcement = true;
@@ -74,7 +73,7 @@ jobs_start (struct jobs *jobs, const struct job_announcement *announcement, int6
   return 0;
 }
 
-/* Notes those that run and are meant; the first of the rest, which another user has, in `other`. */
+/* Adds the job if it runs and is meant; `other`: one that is meant, but another user's. */
 static void
 add_running (struct jobs_job ***found, size_t *count, struct jobs_job *job, const struct job_announcement *announcement,
              const struct jobs_job **other)
@@ -89,7 +88,7 @@ add_running (struct jobs_job ***found, size_t *count, struct jobs_job *job, cons
   (*found)[(*count)++] = job;
 }
 
-/* Frames that show it may be under way. */
+/* An ended job, so that frames on their way that show it start none. */
 static void
 expect_no_more (struct jobs *jobs, const struct job_announcement *announcement, size_t length)
 {
@@ -132,7 +131,7 @@ jobs_end (struct jobs *jobs, const struct job_announcement *announcement, int64_
   return (int) count;
 }
 
-/* Those of before that have the label and could be this one. */
+/* Ends the restored job that has the label and could be this one. */
 static void
 end_older (struct jobs *jobs, const struct job_info *info, const char *label)
 {
@@ -144,7 +143,7 @@ end_older (struct jobs *jobs, const struct job_info *info, const char *label)
     job_end (jobs, job, JOB_GONE);
 }
 
-/* What damaged rows hold may be anything. */
+/* Damaged rows may hold any number. */
 static bool
 is_time (int64_t time_ns)
 {

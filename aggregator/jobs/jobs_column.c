@@ -1,4 +1,4 @@
-/* Where a schema has what the summary of a job is made of. */
+/* The columns of a schema that the summary of a job is made of. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "aggregator/jobs/jobs_private.h"
 #include "synop/clock.h"
 
-#define EARLIEST (400 * 86400 * NS_PER_S) /* a start that was longer ago is none */
+#define EARLIEST (400 * 86400 * NS_PER_S) /* a start that is longer ago is not valid */
 #define CPUS_MAX 1e6                      /* of a node */
 
 static const struct {
@@ -83,9 +83,9 @@ job_value (const struct metric *metric, const struct value *value)
   return isfinite (number) ? number : nan ("");
 }
 
-/* ---- what a row says ---- */
+/* ---- rows ---- */
 
-/* Not cut within a character. */
+/* Cuts a long text, at the start of a character. */
 static void
 read_text (char text[JOB_TEXT_MAX + 1], const struct table *table, size_t row, int column)
 {
@@ -106,7 +106,7 @@ read_number (const struct table *table, size_t row, int column)
   return column < 0 ? nan ("") : job_value (&table->group->metrics[column], table_get (table, row, (size_t) column));
 }
 
-/* By the node's wall clock, and in cluster time. */
+/* From seconds of the node's wall clock to cluster time; 0: none, or not valid. */
 static int64_t
 read_start (double seconds, int64_t wall_ns, int64_t time_ns)
 {

@@ -1,5 +1,5 @@
-/* The jobs that run as a heap, by when each is due: so that a tick looks at those alone for which there is something to do,
- * however many there are. */
+/* The jobs that run, as a heap by when they are due: a tick visits only the jobs that need it, however many there
+ * are. */
 #include "aggregator/jobs/jobs_private.h"
 #include "synop/array.h"
 
@@ -16,7 +16,7 @@ put (struct jobs *jobs, size_t index, struct jobs_job *job)
   job->due_index = index;
 }
 
-/* Moves a job that was put at `index` to where it belongs. */
+/* Moves the job at `index` to its place in the heap. */
 static void
 settle (struct jobs *jobs, size_t index)
 {

@@ -1,15 +1,15 @@
-/* Which job a row is about: that of its label that the node's words agree with. Users are told apart by name where both are
- * known by one, else by number. */
+/* Which job a row is about: the job of its label that agrees with the user and scheduler that the node reports.
+ * Users are compared by name if both names are known, else by number. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/jobs/jobs_private.h"
 
-#define LABEL_USES_MAX 64 /* jobs that a node may have had of one label: what must be gone through for a row */
+#define LABEL_USES_MAX 64 /* jobs of one label on a node: all are searched for a row */
 
-/* ---- who it is ---- */
+/* ---- the identity of a job ---- */
 
-/* A user whom the node's database does not know is told as a number. */
+/* A user whom the node's database does not know has a number instead of a name. */
 static bool
 is_number (const char *user)
 {
@@ -57,7 +57,7 @@ job_agrees (const struct jobs_job *job, const struct job_info *info)
     return strcmp (name, name_of (job)) == 0;
   if (info->uid != JOB_UID_UNKNOWN && job->uid != JOB_UID_UNKNOWN)
     return info->uid == job->uid;
-  /* One has a name alone, the other a number: nothing says that it is the same user. */
+  /* One is known by name only, the other by number: that does not say that they are the same user. */
   return !((*name || info->uid != JOB_UID_UNKNOWN) && (*name_of (job) || job->uid != JOB_UID_UNKNOWN));
 }
 
@@ -67,14 +67,14 @@ job_name (struct jobs_job *job, const struct job_info *info)
   const char *user = info->texts[JOB_USER];
 
   job_text_set (job, JOB_SCHEDULER, info->texts[JOB_SCHEDULER], false);
-  job_text_set (job, JOB_USER, user, is_number (user)); /* a name that comes later is better */
+  job_text_set (job, JOB_USER, user, is_number (user)); /* a name replaces a number */
   if (job->uid == JOB_UID_UNKNOWN)
     job->uid = info->uid;
 }
 
-/* ---- where to look ---- */
+/* ---- search ---- */
 
-/* What the node has of that label: the one that `info` agrees with, else the one that it showed last. */
+/* The node's job of that label: the one that agrees with `info`, else its current one. */
 static struct job_use *
 of_node (const struct jobs *jobs, const struct jobs_node *node, const char *label, size_t length,
          const struct job_info *info, size_t *count)
@@ -101,7 +101,8 @@ is_better (const struct jobs_job *job, const struct jobs_job *best)
   return job->key > best->key;
 }
 
-/* Of all nodes': one that runs rather than one that ended, one that is known by name, the newest. */
+/* The job of that label on any node: rather one that runs than one that ended, then one that is identified, then the
+ * newest. */
 static struct jobs_job *
 of_all (const struct jobs *jobs, const char *label, size_t length, const struct job_info *info)
 {
@@ -113,7 +114,7 @@ of_all (const struct jobs *jobs, const char *label, size_t length, const struct 
   return best;
 }
 
-/* ---- what becomes of it ---- */
+/* ---- begin, resume or ignore ---- */
 
 static struct job_use *
 refuse_row (struct job_intake *intake, const char *why)
@@ -136,7 +137,7 @@ is_same_run (const struct jobs *jobs, const struct jobs_job *job, const struct j
   return use && intake->last_frame_ns <= use->last_ns;
 }
 
-/* It goes on being shown after its end: there is no pause in that. */
+/* Frames go on showing an ended job: it was seen until now. */
 static void
 stay_ended (struct jobs *jobs, struct jobs_job *job, int64_t time_ns)
 {
@@ -146,7 +147,7 @@ stay_ended (struct jobs *jobs, struct jobs_job *job, int64_t time_ns)
   job_keep_anew (jobs, job);
 }
 
-/* Another node has another job of that id. */
+/* Reports a job of the same id and another user or scheduler that runs on another node. */
 static void
 report_disputes (struct jobs *jobs, struct jobs_node *node, const struct jobs_job *job, const struct job_info *info)
 {
@@ -182,7 +183,7 @@ begin (struct jobs *jobs, struct job_intake *intake, const char *label, size_t l
   return job;
 }
 
-/* The run that a row is about; NULL: of none that is of interest, or there is no room. */
+/* The run that a row is about, which may begin or resume; NULL: an earlier run, an ended one, or refused. */
 static struct jobs_job *
 find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length, const struct job_info *info,
           struct jobs_job *job)
@@ -208,8 +209,8 @@ find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_
   return begin (jobs, intake, label, length, info, job);
 }
 
-/* What the node's rows of its label were about until now has ended there; or was never that job, if the node had not said
- * so yet. */
+/* The node's rows of this label are about this job from now on. The job that they were about has ended there; or it
+ * never was on the node, if the node had not identified it yet. */
 static void
 make_current (struct jobs *jobs, struct job_use *use)
 {
@@ -236,7 +237,7 @@ jobs_find_use (struct jobs *jobs, struct job_intake *intake, const char *label, 
   struct job_use *use = of_node (jobs, node, label, length, info, &count);
   struct jobs_job *job = use ? use->job : NULL;
 
-  if (!use && !job_may_join (&node->owner)) /* before anything is gone through */
+  if (!use && !job_may_join (&node->owner)) /* before any search */
     return refuse_row (intake, "more jobs than one node may have");
   if (!use && count >= LABEL_USES_MAX)
     return refuse_row (intake, "more jobs of one id than a node may have");

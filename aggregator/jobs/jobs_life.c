@@ -1,4 +1,4 @@
-/* How jobs begin and end, and what is told of that. */
+/* Starts and ends of jobs, and the lines and rows that report them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,15 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define HOLD (2 * NS_PER_S)             /* before a start is told: nodes and user are in it then */
-#define ANNOUNCED_WAIT (600 * NS_PER_S) /* for the first sight of a job that was told to start */
+#define HOLD (2 * NS_PER_S)             /* before a start is reported: most nodes and the user are known then */
+#define ANNOUNCED_WAIT (600 * NS_PER_S) /* how long an announced job is kept that no node has shown */
 #define MARK_EVERY (60 * NS_PER_S)
 #define KEPT_FOR (3600 * NS_PER_S)
-#define REWRITE_EVERY (5 * NS_PER_S) /* rows that change all the time are no flood for the history */
-#define PERIODS 3                    /* without a sight of it */
-#define AT_ONCE 8192                 /* jobs and their nodes, of a tick */
+#define REWRITE_EVERY (5 * NS_PER_S) /* between two writes of a row that changes all the time */
+#define PERIODS 3                    /* of a node's sampling, without showing the job: it is gone */
+#define AT_ONCE 8192                 /* jobs, and nodes of jobs, handled by one call of jobs_tick */
 
-/* ---- out ---- */
+/* ---- lines and rows ---- */
 
 static void
 put_line (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
@@ -28,7 +28,7 @@ put_line (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
     jobs->options.line (jobs->options.context, line);
 }
 
-/* A line that names all nodes. */
+/* Reports a line with all nodes. */
 static void
 life_line (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
 {
@@ -104,7 +104,7 @@ job_joined (struct jobs *jobs, struct job_use *use)
   put_line (jobs, use->job, &line);
 }
 
-/* ---- when there is something to do ---- */
+/* ---- when a job is due ---- */
 
 int64_t
 job_patience (const struct jobs *jobs, const struct job_use *use)
@@ -114,7 +114,7 @@ job_patience (const struct jobs *jobs, const struct job_use *use)
   return periods > jobs->options.grace_ns && !use->lost ? periods : jobs->options.grace_ns;
 }
 
-/* Until when somebody may show it: each node on which it is has a patience of its own. */
+/* Until when a node may show it again: each of its nodes has a patience of its own. */
 static int64_t
 deadline (const struct jobs *jobs, const struct jobs_job *job)
 {
@@ -254,7 +254,7 @@ jobs_mark (struct jobs *jobs)
   }
 }
 
-/* Does what is due. */
+/* Handles a job that is due: its end, its start, changed rows, its mark. */
 static void
 do_due (struct jobs *jobs, struct jobs_job *job)
 {

@@ -1,6 +1,7 @@
-/* What the files of the core of jobs share: jobs.c (frames), jobs_find.c (which job a row is about), jobs_announced.c (what it is
- * told), jobs_life.c (begin and end), jobs_due.c (what is to be done when), jobs_share.c (whose they are, and how many he may
- * have), jobs_table.c (who is there), jobs_column.c (where the values are), jobs_summary.c. */
+/* What the files of the core of jobs share: jobs.c (frames), jobs_find.c (which job a row is about),
+ * jobs_announced.c (announcements, restored jobs), jobs_life.c (start and end), jobs_due.c (which job is due when),
+ * jobs_share.c (owners, and their shares), jobs_table.c (tables of jobs and nodes), jobs_column.c (columns),
+ * jobs_summary.c. */
 #ifndef SYNOP_AGGREGATOR_JOBS_PRIVATE_H
 #define SYNOP_AGGREGATOR_JOBS_PRIVATE_H
 
@@ -12,7 +13,7 @@ enum job_peak { PEAK_MEMORY, PEAK_CGROUP, PEAK_PROCESSES, JOB_PEAKS };
 
 #define JOB_TEXT_MAX 255
 
-/* ---- where a schema has the values of jobs ---- */
+/* ---- columns of a schema ---- */
 
 struct job_column {
   uint16_t group, metric;
@@ -24,7 +25,7 @@ struct jobs_columns {
   bool known;
   uint8_t groups[SCHEMA_GROUPS_MAX]; /* with rows that are jobs */
   size_t group_count;
-  int info; /* the group that tells of users and names; -1: there is none */
+  int info; /* the group with users and names (job_info); -1: there is none */
   struct {
     struct job_column at;
     uint8_t into; /* enum job_total, or enum job_peak */
@@ -35,60 +36,60 @@ struct jobs_columns {
 };
 
 void jobs_columns_learn (struct jobs_columns *columns, const struct schema *schema);
-/* A number as people see it, a counter as its total; NaN: missing. */
+/* The value in its unit, a counter as its total; NaN: missing. */
 double job_value (const struct metric *metric, const struct value *value);
 
-/* What a row of `info` says, within bounds. */
+/* A row of `info`, checked. */
 struct job_info {
-  char texts[JOB_TEXTS][JOB_TEXT_MAX + 1]; /* "": not told */
+  char texts[JOB_TEXTS][JOB_TEXT_MAX + 1]; /* "": unknown */
   int64_t uid;                             /* or JOB_UID_UNKNOWN */
-  double cpus;                             /* NaN: not told */
-  int64_t start_ns;                        /* cluster time; 0: none that could be */
-  bool named;                              /* scheduler, user or uid is told */
+  double cpus;                             /* NaN: unknown */
+  int64_t start_ns;                        /* cluster time; 0: unknown, or not valid */
+  bool named;                              /* scheduler, user or uid is known */
 };
 
-/* `wall_ns`: by which the node's wall clock is ahead of cluster time; `time_ns`: of the frame. */
+/* `wall_ns`: how far the node's wall clock is ahead of cluster time; `time_ns`: of the frame. */
 void job_info_read (struct job_info *info, const struct jobs_columns *columns, const struct table *table, size_t row,
                     int64_t wall_ns, int64_t time_ns);
 
-/* ---- whose they are ---- */
+/* ---- owners ---- */
 
 enum job_owner_kind { OWNER_NODE, OWNER_SCHEDULER, OWNER_USER, OWNER_KINDS };
 
-/* Each time 10 s of the clock `awake` apart; in between they are counted. */
+/* Events of one kind: one each 10 s of the clock `awake`; those between are counted. */
 struct job_rate_limit {
   uint64_t pending;
   int64_t reported; /* 0: never */
 };
 
-/* The node that showed a job first; until one does, who told of it. */
+/* The owner of a job: the node that showed it first; until one does, who announced it. */
 struct job_owner {
   enum job_owner_kind kind;
   const char *name;       /* of a node */
   uint32_t uid;           /* of a user */
-  struct job_owner *next; /* of those that are no nodes */
-  size_t running;         /* of a node: jobs that run there; else those that no node has shown */
+  struct job_owner *next; /* in the list of announcers */
+  size_t running;         /* a node's: jobs that run there; an announcer's: jobs that no node has shown */
   size_t kept;
   struct jobs_job *first_kept, *last_kept;   /* in the order in which they ended */
   struct job_rate_limit held_back, disputed; /* of a node */
 };
 
-/* All of one kind together. */
+/* All owners of one kind together. */
 struct job_pool {
   size_t running, kept;
 };
 
-/* ---- who is there ---- */
+/* ---- jobs and nodes ---- */
 
 struct jobs_node {
   char *name;
   struct job_owner owner;
-  uint64_t salt;                 /* of its hashes */
-  int64_t frame_ns, frame_awake; /* its last frame; 0: none. And when it came, as use.touched */
+  uint64_t salt;                 /* of the hashes of its labels */
+  int64_t frame_ns, frame_awake; /* time of its last frame, 0: none; and when it came, as use.touched */
   int64_t period_ns;             /* of its job tables, the shortest */
   uint64_t session;              /* that the period is of */
   struct job_use *uses;          /* of jobs that run or are kept */
-  struct job_use **hints;        /* what was in each row lately; NULL: not known */
+  struct job_use **hints;        /* the job of each row in the last frame; NULL: unknown */
   size_t hint_count;
   struct jobs_columns columns;
 };
@@ -99,17 +100,17 @@ struct job_use {
   struct jobs_job *job;
   struct jobs_node *node;
   struct job_use *next, **place; /* of the node */
-  bool current;                  /* it is what the node's rows of that label are about */
-  bool named;                    /* the node has said that it is this job */
-  bool founder;                  /* it was there when the job was announced: its start counts */
+  bool current;                  /* the node's rows of that label are about it */
+  bool named;                    /* the node has identified it as this job */
+  bool founder;                  /* the job was there when it was first reported: this node's start counts */
   bool started_known;
-  bool lost; /* the node went down, and the job was not seen there since */
+  bool lost; /* the node went down, and has not shown the job since */
   int64_t first_ns, last_ns;
-  int64_t touched; /* when it was seen last, as jobs.awake; -1: not yet */
+  int64_t touched; /* when it was last seen, as jobs.awake; -1: not yet */
   double cpus;     /* NaN: not known */
-  char *name;      /* what the node calls the job, if that is another name; else NULL */
+  char *name;      /* the node's name for the job, if it is another one; else NULL */
   struct {
-    double before, last; /* what it was when it fell, summed; NaN: none yet */
+    double before, last; /* sum of the values before each fall; NaN: none yet */
   } totals[JOB_TOTALS];
   double peaks[JOB_PEAKS]; /* NaN: none */
 };
@@ -122,21 +123,21 @@ struct jobs_job {
   struct jobs_job *later, *earlier;             /* of those that ended, in order of `marked` */
   struct jobs_job *owner_later, *owner_earlier; /* the same of the owner's */
   size_t due_index;
-  int64_t due; /* when it has to be looked at, at the latest; as jobs.awake */
+  int64_t due; /* when it has to be handled at the latest; as jobs.awake */
   enum job_state state;
   int64_t key;
   char *label;
   char *texts[JOB_TEXTS];
-  bool weak[JOB_TEXTS]; /* as told, until a node tells */
+  bool weak[JOB_TEXTS]; /* announced, or of a node that has not identified the job: a node's text replaces it */
   int64_t uid;          /* or JOB_UID_UNKNOWN */
-  bool reported;        /* its line and rows are out */
-  bool changed;         /* its row is not as it was written */
+  bool reported;        /* its start was reported */
+  bool changed;         /* its row differs from the one that was written */
   bool restored;        /* from the history, and not seen since */
   bool seen;            /* by a node */
   bool by_announcement; /* it began with jobs_start */
   int64_t started_ns, seen_ns, ended_ns;
   int64_t after_ns; /* the end of an earlier run; what is not later belongs to that */
-  /* On the clock that stands still while the aggregator does. marked: the last mark, or its end. */
+  /* On the clock that stands still while the aggregator does. marked: its last mark, or its end. */
   int64_t born, touched, marked, written;
   struct job_use **uses; /* in natural order of the nodes' names */
   size_t use_count, use_capacity;
@@ -148,13 +149,13 @@ struct jobs {
   int64_t now_ns, awake; /* awake: grows with time, by a second at most from one call to the next */
   int64_t key;           /* the last */
   struct keyed_table labels, runs, uses;
-  struct jobs_job **due; /* those that run: a heap, the earliest first */
+  struct jobs_job **due; /* jobs that run: a heap, the earliest first */
   size_t due_count, due_capacity;
   struct jobs_job *first_kept, *last_kept;
   struct job_pool pools[OWNER_KINDS];
   struct job_owner *announcers;
   size_t announcer_counts[OWNER_KINDS], nodes_expected;
-  struct job_rate_limit users_held_back; /* one for all: each is told by the answer too */
+  struct job_rate_limit users_held_back; /* one for all users: each gets the error as an answer too */
   struct jobs_node **nodes;              /* in natural order of names */
   size_t node_count, node_capacity;
 };
@@ -164,7 +165,7 @@ void jobs_clock (struct jobs *jobs, int64_t now_ns);
 /* jobs_table.c */
 struct jobs_job *jobs_add (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length);
 void jobs_drop (struct jobs *jobs, struct jobs_job *job);
-/* The first job of a label and the next ones, the newest first; NULL: no more. */
+/* The newest job of a label, and the next older one; NULL: no more. */
 struct jobs_job *jobs_first (const struct jobs *jobs, const char *label, size_t length);
 struct jobs_job *jobs_next (const struct jobs_job *job);
 /* The same of the runs "123/1", "123/2"... of a label. */
@@ -173,41 +174,41 @@ struct jobs_job *jobs_next_run (const struct jobs_job *job);
 struct jobs_node *jobs_node (struct jobs *jobs, const char *name);
 struct job_use *job_use_find (const struct jobs_job *job, const struct jobs_node *node);
 struct job_use *job_use_add (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node);
-void job_use_drop (struct jobs *jobs, struct job_use *use); /* of a job that runs: it never was this one */
-/* All that a node has under a label, as jobs_first. */
+void job_use_drop (struct jobs *jobs, struct job_use *use); /* of a job that runs: the job never was on the node */
+/* All jobs of a label on a node, as jobs_first. */
 struct job_use *job_uses_first (const struct jobs *jobs, const struct jobs_node *node, const char *label,
                                 size_t length);
 struct job_use *job_uses_next (const struct job_use *use);
 
-/* jobs_find.c. job_info_complete: when texts and uid are set. */
+/* jobs_find.c. job_info_complete: to be called when texts and uid are set. */
 void job_info_complete (struct job_info *info);
 bool job_is_named (const struct jobs_job *job);
 bool job_agrees (const struct jobs_job *job, const struct job_info *info);
-void job_name (struct jobs_job *job, const struct job_info *info); /* it is told what job it is */
-/* A row, for what it is about. */
+void job_name (struct jobs_job *job, const struct job_info *info); /* sets the job's identity */
+/* A frame, while its rows are assigned to jobs. */
 struct job_intake {
   struct jobs_node *node;
   const struct cluster_frame *frame;
   int64_t time_ns;
-  int64_t last_frame_ns; /* when the node was heard before */
-  bool has_info;         /* its jobs that are new are in job_info */
-  uint64_t refused;      /* rows, and why the first one */
+  int64_t last_frame_ns; /* time of the node's frame before this one */
+  bool has_info;         /* the frame has job_info, with every new job */
+  uint64_t refused;      /* rows, and the reason of the first one */
   const char *why;
 };
-/* `info` NULL: nothing more is told of it. NULL: it is of no interest, or was refused. */
+/* `info` NULL: only the label is known. Returns NULL: an ended job, or refused. */
 struct job_use *jobs_find_use (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length,
                                const struct job_info *info);
 
 /* jobs_share.c */
 struct job_owner *job_announcer (struct jobs *jobs, const struct job_announcement *announcement);
-void job_owner_release (struct jobs *jobs, struct job_owner *owner); /* if nothing is its any more */
+void job_owner_release (struct jobs *jobs, struct job_owner *owner); /* if it owns no job any more */
 bool job_may_run (const struct jobs *jobs, const struct job_owner *owner);
 bool job_may_join (const struct job_owner *owner);
 void job_counts_running (struct jobs *jobs, const struct jobs_job *job, int by);  /* 1, -1 */
-void job_shown (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node); /* it is that node's from now on */
-void job_keep (struct jobs *jobs, struct jobs_job *job); /* as one that ended; without a share for it, it is dropped */
+void job_shown (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node); /* the node becomes its owner */
+void job_keep (struct jobs *jobs, struct jobs_job *job); /* as an ended job; dropped if its owner's share is full */
 void job_keep_no_more (struct jobs *jobs, struct jobs_job *job);
-void job_keep_anew (struct jobs *jobs, struct jobs_job *job); /* as if it had ended now */
+void job_keep_anew (struct jobs *jobs, struct jobs_job *job); /* as the newest of the ended jobs */
 void job_hold_back (struct jobs *jobs, struct job_owner *owner, uint64_t count, const char *reason, const char *why);
 void job_dispute (struct jobs *jobs, struct job_owner *owner, const struct jobs_job *job, const struct jobs_job *other);
 
@@ -216,11 +217,11 @@ void job_due_add (struct jobs *jobs, struct jobs_job *job, int64_t due);
 void job_due_remove (struct jobs *jobs, struct jobs_job *job);
 void job_due_set (struct jobs *jobs, struct jobs_job *job, int64_t due);
 
-/* jobs_life.c. job_begin: instead of `before`, one that is kept (or NULL). */
+/* jobs_life.c. job_begin: replaces `before`, an ended job (or NULL). */
 struct jobs_job *job_begin (struct jobs *jobs, struct job_owner *owner, const char *label, size_t length,
                             int64_t started_ns, struct jobs_job *before);
 void job_resume (struct jobs *jobs, struct jobs_job *job);
-void job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state); /* it may be gone then */
+void job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state); /* may free the job */
 void job_text_set (struct jobs_job *job, enum job_text which, const char *text, bool weak);
 void job_joined (struct jobs *jobs, struct job_use *use);  /* a node more */
 void job_hasten (struct jobs *jobs, struct jobs_job *job); /* its row has changed, or its end may be nearer */

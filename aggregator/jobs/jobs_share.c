@@ -1,6 +1,6 @@
-/* Whose jobs are, and how many he may have: one rule for nodes, schedulers and users. Of what all of a kind may have, half is
- * for whoever comes first, up to his own limit; when that is taken, each may have an equal part of the other half. So
- * nobody's part can be taken by another, and what runs is never displaced. */
+/* The owners of jobs and their shares: one rule for nodes, schedulers and users. Half of each limit is for whoever
+ * comes first, up to the owner's own limit; when that half is used up, each owner may have an equal part of the
+ * other half. So no owner can use up another's part, and what runs is never displaced. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define EVENT_EVERY (10 * NS_PER_S)
 
-#define USERS 64 /* that are expected; of nodes it is known how many there are */
+#define USERS 64 /* users to expect at least; the number of nodes is known */
 
 static const struct limits {
   size_t all, own;
@@ -45,7 +45,7 @@ owners (const struct jobs *jobs, const struct job_owner *owner)
   return count > least ? count : least;
 }
 
-/* ---- who tells of jobs ---- */
+/* ---- announcers ---- */
 
 struct job_owner *
 job_announcer (struct jobs *jobs, const struct job_announcement *announcement)
@@ -78,7 +78,7 @@ job_owner_release (struct jobs *jobs, struct job_owner *owner)
   free (owner);
 }
 
-/* ---- those that run ---- */
+/* ---- jobs that run ---- */
 
 bool
 job_may_run (const struct jobs *jobs, const struct job_owner *owner)
@@ -120,7 +120,7 @@ job_shown (struct jobs *jobs, struct jobs_job *job, struct jobs_node *node)
   job_owner_release (jobs, announcer);
 }
 
-/* ---- those that ended ---- */
+/* ---- jobs that ended ---- */
 
 static void
 chain_add (struct jobs *jobs, struct jobs_job *job)
@@ -162,7 +162,7 @@ forget (struct jobs *jobs, struct jobs_job *job)
   jobs_drop (jobs, job);
 }
 
-/* Over its share its own oldest goes. */
+/* Over its share an owner loses its oldest ended job. */
 void
 job_keep (struct jobs *jobs, struct jobs_job *job)
 {
@@ -188,9 +188,9 @@ job_keep_anew (struct jobs *jobs, struct jobs_job *job)
   chain_add (jobs, job);
 }
 
-/* ---- what is told of it ---- */
+/* ---- events ---- */
 
-/* How many to tell of now; 0: not yet. */
+/* The number to report now; 0: not yet. */
 static uint64_t
 take_pending (const struct jobs *jobs, struct job_rate_limit *limit, uint64_t count)
 {

@@ -1,6 +1,6 @@
-/* What a job used, in sum: of the last totals of its nodes. And the same as text, for the next start:
+/* The summary of a job: the sums of its nodes' last totals. And its state as text, for the next start:
  *
- *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID      a line for each node; "-": not known */
+ *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID      a line for each node; "-": unknown */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---- sums ---- */
 
-/* Of two that may be NaN. */
+/* The sum of two numbers that may be NaN. */
 static double
 plus (double one, double other)
 {
@@ -54,7 +54,7 @@ total (const struct jobs_job *job, enum job_total which)
   return sum;
 }
 
-/* It went down while the job ran, or was not heard since it was last seen with it. */
+/* Did the node go down while the job ran, or send nothing since it last showed the job? */
 static bool
 is_lost (const struct jobs *jobs, const struct job_use *use)
 {
@@ -64,7 +64,7 @@ is_lost (const struct jobs *jobs, const struct job_use *use)
   return use->lost || (use->node->frame_ns <= use->last_ns && jobs->awake - use->node->frame_awake > silent);
 }
 
-/* CPU time in percent of what its CPUs had from its start to its end, of nodes of which both is known. */
+/* CPU time in percent of the time of its CPUs from its start to its end, of nodes of which both are known. */
 static double
 efficiency (const struct jobs_job *job)
 {
@@ -217,7 +217,7 @@ read_number (char **line)
   return word && end != word && !*end && isfinite (number) ? number : nan ("");
 }
 
-/* 0: there is none, or it is no time of this or the last two centuries. */
+/* 0: none, or not within this or the last two centuries. */
 static int64_t
 read_time (char **line)
 {

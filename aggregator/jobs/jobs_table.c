@@ -1,4 +1,4 @@
-/* Who is there: jobs by their label, nodes by their name, and which job is on which node. */
+/* The tables of jobs by label, of nodes by name, and of jobs on nodes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define OF(type, member, link) ((type *) (void *) ((char *) (link) -offsetof (type, member)))
 
-/* The bytes of "123" in "123/1"; 0: it is the first run. */
+/* The length of "123" in "123/1"; 0: it is the first run. */
 static size_t
 run_of (const char *label, size_t length)
 {
@@ -103,7 +103,7 @@ use_destroy (struct jobs *jobs, struct job_use *use)
   free (use);
 }
 
-/* Whose it was is the caller's business. */
+/* The caller updates the owner. */
 void
 jobs_drop (struct jobs *jobs, struct jobs_job *job)
 {
@@ -145,7 +145,7 @@ jobs_node (struct jobs *jobs, const char *name)
 
 /* ---- jobs on nodes ---- */
 
-/* Where it is, or would be. */
+/* The index at which it is, or would be. */
 static size_t
 use_place (const struct jobs_job *job, const struct jobs_node *node)
 {

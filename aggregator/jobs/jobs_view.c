@@ -46,7 +46,7 @@ static const struct option options[] = {
 static const char *const counters[] = { "jobs_running",      "jobs_started",  "jobs_ended", "job_rows_refused",
                                         "job_words_refused", "jobs_disputed", NULL };
 
-/* ---- what the core of jobs reports ---- */
+/* ---- output of the core of jobs ---- */
 
 static void
 take_line (void *context, const struct job_line *line)
@@ -74,7 +74,7 @@ take_event (void *context, const struct event *event)
 
 /* ---- start and end ---- */
 
-/* A file that is not there yet, or cannot be read, has no jobs; the history itself says what is wrong with it. */
+/* A file that is missing or cannot be read holds no jobs; the history itself reports what is wrong with it. */
 static void
 restore (struct jobs *jobs, const char *path)
 {
@@ -160,7 +160,7 @@ close_jobs (void *state)
   return 0;
 }
 
-/* ---- what comes in ---- */
+/* ---- reports of other views and the core ---- */
 
 static void
 feed_frame (void *state, const struct cluster_frame *frame)

@@ -1,5 +1,5 @@
-/* The jobs as a view: what is reported of them comes from their core, which is fed here, and what ran before comes back
- * from the history at the start. */
+/* The jobs as a view: it gives frames and announcements to the core of jobs, passes on what that reports, and
+ * restores jobs from the history at the start. */
 #ifndef SYNOP_AGGREGATOR_JOBS_VIEW_H
 #define SYNOP_AGGREGATOR_JOBS_VIEW_H
 
@@ -11,8 +11,7 @@
 
 extern const struct view jobs_view;
 
-/* Takes somebody's word that a job begins or has ended, and writes what is answered. Whether it is a scheduler's word is
- * found here. */
+/* Handles the announcement of a start or end, and writes the answer. Sets `scheduler` itself. */
 void jobs_view_take (void *state, bool start, const struct job_announcement *announcement, struct buffer *out);
 
 #endif

@@ -19,7 +19,7 @@ link_in (struct keyed_table *table, struct keyed_link *link)
   *bucket = link;
 }
 
-/* Those of one hash keep their order: each bucket is gone through from its end. */
+/* Moves each bucket's links from its end, so that links of one hash keep their order. */
 static void
 grow (struct keyed_table *table)
 {

@@ -1,5 +1,6 @@
-/* A hash table of links that lie in what they find, by hash_keyed. Whoever looks compares the names himself: several things
- * may have one name, which uthash cannot have; and jobs are looked for in every frame, for which its chains are too long. */
+/* A hash table of links that are embedded in the things that it finds, by hash_keyed. The caller compares the names:
+ * several things may have one name, which uthash does not allow; and jobs are searched in every frame, for which its
+ * chains are too long. */
 #ifndef SYNOP_AGGREGATOR_KEYED_TABLE_H
 #define SYNOP_AGGREGATOR_KEYED_TABLE_H
 
@@ -7,7 +8,7 @@
 #include <stdint.h>
 
 struct keyed_link {
-  struct keyed_link *next, **place; /* place NULL: in no table */
+  struct keyed_link *next, **place; /* place NULL: not in a table */
   uint64_t hash;
 };
 
@@ -16,11 +17,11 @@ struct keyed_table {
   size_t bucket_count, count;
 };
 
-void keyed_table_free (struct keyed_table *table); /* what is in it is not touched */
+void keyed_table_free (struct keyed_table *table); /* leaves the links as they are */
 /* The newest comes first. */
 void keyed_table_add (struct keyed_table *table, struct keyed_link *link, uint64_t hash);
-void keyed_table_remove (struct keyed_table *table, struct keyed_link *link); /* fine for one that is in none */
-/* The first of that hash, and the next one; NULL: there is none. */
+void keyed_table_remove (struct keyed_table *table, struct keyed_link *link); /* a link in no table is fine */
+/* The newest of that hash, and the next older one; NULL: there is none. */
 struct keyed_link *keyed_table_first (const struct keyed_table *table, uint64_t hash);
 struct keyed_link *keyed_link_next (const struct keyed_link *link);
 

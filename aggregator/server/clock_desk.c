@@ -1,4 +1,4 @@
-/* A hash table of nodes under a lock that is held for a look-up only. */
+/* A hash table of nodes; a lock is held for each access. */
 #include "aggregator/server/clock_desk.h"
 
 #include <pthread.h>
@@ -19,9 +19,9 @@ struct desk_entry {
 
 struct clock_desk {
   pthread_mutex_t lock;
-  struct desk_entry *entries; /* open addressing; names stay once they came, as a node mostly comes back */
+  struct desk_entry *entries; /* open addressing; names stay, as nodes mostly come back */
   size_t count, capacity;     /* a power of two */
-  struct buffer answer;       /* of the receiving thread */
+  struct buffer answer;       /* used by the receiving thread */
 };
 
 struct clock_desk *
@@ -46,7 +46,7 @@ clock_desk_destroy (struct clock_desk *desk)
   free (desk);
 }
 
-/* The node's entry, or the free one where it would go. */
+/* The node's entry, or the free one for it. */
 static struct desk_entry *
 entry_find (struct desk_entry *entries, size_t capacity, const char *node)
 {

@@ -1,6 +1,5 @@
-/* Answers clock probes in the link's receiving thread, while the time of receipt is fresh: a probe then costs no wake of
- * the main thread, and its answer does not wait for one. The main thread keeps the desk told what it knows of each
- * node's clock. */
+/* Answers clock probes in the link's receiving thread, right after their receipt: a probe does not wake the main
+ * thread, and its answer does not wait for it. The main thread gives the desk the state of each node's clock. */
 #ifndef SYNOP_CLOCK_DESK_H
 #define SYNOP_CLOCK_DESK_H
 
@@ -15,10 +14,10 @@ struct clock_desk;
 struct clock_desk *clock_desk_create (void);
 void clock_desk_destroy (struct clock_desk *desk);
 
-/* The session that is known of a node and its clock (NULL: not yet); session 0: the node is gone. */
+/* Sets a node's session and clock (NULL: unknown); session 0: the node is gone. */
 void clock_desk_set (struct clock_desk *desk, const char *node, uint64_t session, const struct control_clock *clock);
 
-/* For link_server_options.answer_now: answers a probe; 0 for every other message. */
+/* For link_server_options.answer_now: answers a probe; returns 0 for other messages. */
 size_t clock_desk_answer (void *desk, const char *node, const void *bytes, size_t length, int64_t received_ns,
                           uint8_t answer[LINK_ANSWER_NOW_MAX]);
 

@@ -1,5 +1,5 @@
-/* See local_socket.h. The socket is bound under another name and moved to its own, so that it is never seen half made
- * and a stale one is replaced in one step. */
+/* See local_socket.h. The socket is bound under another name and then renamed, so that it appears complete, and a
+ * stale one is replaced in one step. */
 #include "aggregator/server/local_socket.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ local_socket_connect (const char *path, struct error *error)
   return connect_path (path, 0, error);
 }
 
-/* 0 when the place is free, or holds a socket on which nobody answers. */
+/* 0: the path is free, or is a socket on which nobody answers. */
 static int
 check_place (const char *path, struct error *error)
 {

@@ -1,4 +1,4 @@
-/* The aggregator's UNIX socket: `tail`, `status` and `keys` talk to a running aggregator through it. */
+/* The aggregator's UNIX socket, by which `tail`, `status`, `keys` and other commands reach a running aggregator. */
 #ifndef SYNOP_AGGREGATOR_LOCAL_SOCKET_H
 #define SYNOP_AGGREGATOR_LOCAL_SOCKET_H
 
@@ -10,12 +10,12 @@
 struct local_socket {
   int fd; /* listening, non-blocking */
   char *path;
-  dev_t device; /* which file is ours, to remove no other */
+  dev_t device; /* identity of our file, so that no other is removed */
   ino_t inode;
 };
 
-/* Makes the folder if it is missing. A socket on which nobody answers any more is replaced; one on which somebody does
- * is an error. */
+/* Makes the folder if it is missing, and replaces a socket on which nobody answers; if somebody does, that is an
+ * error. */
 int local_socket_listen (struct local_socket *local, const char *path, struct error *error);
 void local_socket_close (struct local_socket *local); /* removes the file */
 

@@ -30,7 +30,7 @@ refused_keys_add (struct refused_keys *refused, const char *key, const char *add
   one->count += count;
 }
 
-/* False: it was quiet for a minute. */
+/* Reports the pending count once a minute. False: there was none for a minute. */
 static bool
 report (struct refused_key *one, struct instant now, refused_keys_event_fn *take, void *context)
 {

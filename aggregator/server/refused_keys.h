@@ -1,5 +1,6 @@
-/* Events about keys that are refused, since they are not listed: of each key the first time at once, then one a minute with
- * the count. Strangers may come with ever new keys, so only some are remembered; the others share one. */
+/* Events about keys that are refused because they are not listed: the first time at once, then one a minute for each
+ * key with the count. Strangers may come with any number of keys, so only some are remembered; the others share one
+ * entry. */
 #ifndef SYNOP_AGGREGATOR_REFUSED_KEYS_H
 #define SYNOP_AGGREGATOR_REFUSED_KEYS_H
 
@@ -10,13 +11,13 @@
 #define REFUSED_KEYS_MAX 64
 
 struct refused_key {
-  char key[KEY_TEXT_SIZE]; /* "": of those others */
+  char key[KEY_TEXT_SIZE]; /* "": of all other keys */
   char address[LINK_ADDRESS_MAX];
-  uint64_t count; /* since the last event, */
-  int64_t due_ns; /* before which there is no other */
+  uint64_t count; /* refusals since the last event */
+  int64_t due_ns; /* no other event before this */
 };
 
-struct refused_keys { /* all zero: none */
+struct refused_keys { /* all zero: empty */
   struct refused_key of[REFUSED_KEYS_MAX];
   size_t used;
   struct refused_key others;

@@ -1,5 +1,5 @@
-/* See serve.h. Nothing that a client does or leaves undone holds up the loop: sockets are non-blocking, a request has a
- * size and a deadline, answers and lines go through bounded outlets. */
+/* See serve.h. No client can block the loop: sockets are non-blocking, a request has a maximum size and a deadline,
+ * answers and lines go through bounded outlets. */
 #include "aggregator/server/serve.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ client_destroy (struct client *client)
   free (client);
 }
 
-/* Writes what goes now and watches for the rest. Returns -1 when the client is gone. */
+/* Writes as much as the socket takes and watches for when it takes more. Returns -1 when the client is gone. */
 static int
 client_flush (struct client *client)
 {
@@ -70,7 +70,7 @@ serve_flushed (struct serve *serve, uint64_t ticket, const char *answer, size_t 
   }
 }
 
-/* Reads on until the line is whole; what comes after it is thrown away. */
+/* Reads until the line is complete; anything after it is discarded. */
 static void
 client_read (struct client *client)
 {
@@ -80,7 +80,7 @@ client_read (struct client *client)
   ssize_t got = recv (client->fd, into, room, MSG_DONTWAIT);
   char *end;
 
-  if (got < 0) /* EAGAIN and EINTR come again; anything else shows as EPOLLERR */
+  if (got < 0) /* EAGAIN and EINTR: the socket stays readable; other errors show as EPOLLERR */
     return;
   client->read_end = got == 0;
   if (client->asked)
@@ -112,7 +112,7 @@ client_event (void *context, uint32_t events)
     client_destroy (client);
 }
 
-/* Nobody's, where it is not known. */
+/* Of no user, if it is unknown. */
 static uint32_t
 peer_uid (int fd)
 {
@@ -162,7 +162,7 @@ serve_accept (void *context, uint32_t events)
     int fd = accept4 (serve->local.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-        loop_watch_change (serve->watch, 0); /* no spinning: the next tick tries again */
+        loop_watch_change (serve->watch, 0); /* no busy loop: the next tick tries again */
       return;
     }
     if (serve->count >= serve->options.clients_max)

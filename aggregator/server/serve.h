@@ -1,16 +1,17 @@
-/* What a running aggregator answers on its UNIX socket. A client sends one line of words parted by tabs:
+/* The requests that a running aggregator answers on its UNIX socket. A client sends one line of words separated by
+ * tabs:
  *
  *   tail [node=GLOBS] [group=GLOBS] [type=GLOBS]   JSON lines, until the client closes
  *   status [table]                                 one JSON line, or a table for people
- *   groups                                         the names of the groups that nodes have, each on a line
- *   nodes                                          the names of the nodes that are listed, each on a line, with a tab
- *                                                  and its state: never, up, stale, down
+ *   groups                                         the names of the groups that nodes have, one a line
+ *   nodes                                          the listed nodes, one a line: name, tab, state (never, up, stale,
+ *                                                  down)
  *   reload                                         "ok", or "error" and why
- *   flush [to=NS] [file=DEVICE:INODE]              what history holds of before that cluster time is written. Then "ok",
- *                                                  or "error" and why; "other" when it writes another file, or none
- *   job start|end ID [user=NAME] [name=NAME]       "ok", "ok" and something to know, or "error" and why
+ *   flush [to=NS] [file=DEVICE:INODE]              writes what history has from before that cluster time. Then "ok",
+ *                                                  or "error" and why; "other" if it writes another file, or none
+ *   job start|end ID [user=NAME] [name=NAME]       "ok", "ok" and a remark, or "error" and why
  *
- * Anything else is answered with "error ..." and closed. */
+ * The answer to anything else is "error ..."; then the connection is closed. */
 #ifndef SYNOP_AGGREGATOR_SERVE_H
 #define SYNOP_AGGREGATOR_SERVE_H
 
@@ -28,7 +29,7 @@
 
 struct serve_flush {
   int64_t to_ns;
-  uint64_t device, inode; /* inode 0: whatever file it is */
+  uint64_t device, inode; /* inode 0: any file */
 };
 
 struct serve_options {
@@ -37,15 +38,15 @@ struct serve_options {
   const char *path;
   size_t clients_max; /* at once; 0: SERVE_CLIENTS_MAX */
   size_t queue_bytes; /* of each client */
-  uint64_t *dropped;  /* counts lines that slow clients did not get */
+  uint64_t *dropped;  /* counts lines that were dropped for slow clients */
   void *context;
   void (*status) (void *context, bool table, struct buffer *out);
   void (*groups) (void *context, struct buffer *out);
   void (*nodes) (void *context, struct buffer *out);
   int (*reload) (void *context, struct error *error);
-  /* A ticket for serve_flushed; or 0, and the whole answer is in `out`. */
+  /* Returns a ticket for serve_flushed; or 0, with the whole answer in `out`. */
   uint64_t (*flush) (void *context, const struct serve_flush *flush, struct buffer *out);
-  /* It starts, or ends, as the word says, whose uid is known; the whole answer. */
+  /* Handles the announcement of a start or end, of a known uid; `out` gets the whole answer. */
   void (*job) (void *context, bool start, const struct job_announcement *announcement, struct buffer *out);
 };
 
@@ -53,11 +54,11 @@ struct serve;
 
 struct serve *serve_create (const struct serve_options *options, struct error *error);
 void serve_destroy (struct serve *serve);
-void serve_set_queue (struct serve *serve, size_t bytes); /* of clients that come from now on */
-void serve_tick (struct serve *serve, int64_t now_ns);    /* closes clients that are too slow to ask */
-/* Answers those whose ticket is this one or an earlier one. */
+void serve_set_queue (struct serve *serve, size_t bytes); /* of clients that connect from now on */
+void serve_tick (struct serve *serve, int64_t now_ns);    /* closes clients whose request is late */
+/* Answers clients that wait for this ticket or an earlier one. */
 void serve_flushed (struct serve *serve, uint64_t ticket, const char *answer, size_t length);
 size_t serve_clients (const struct serve *serve);   /* now */
-uint64_t serve_refused (const struct serve *serve); /* clients over clients_max */
+uint64_t serve_refused (const struct serve *serve); /* clients that were refused over clients_max */
 
 #endif

@@ -1,4 +1,4 @@
-/* What the files of the UNIX socket share: serve.c (clients that come and go), serve_request.c (what they ask for). */
+/* What the files of the UNIX socket share: serve.c (connections), serve_request.c (requests). */
 #ifndef SYNOP_AGGREGATOR_SERVE_PRIVATE_H
 #define SYNOP_AGGREGATOR_SERVE_PRIVATE_H
 
@@ -13,13 +13,13 @@ struct client {
   int fd;
   uint32_t uid; /* of its process, as the kernel says */
   struct loop_watch *watch;
-  uint32_t events; /* what is watched for */
+  uint32_t events; /* that are watched for */
   char request[REQUEST_MAX];
   size_t length;
-  bool asked;          /* the request is in */
-  bool closing;        /* to be closed when all is written */
-  bool read_end;       /* it sends no more */
-  uint64_t ticket;     /* of the flush that it waits for; 0: none */
+  bool asked;          /* its request was read */
+  bool closing;        /* to be closed once all is written */
+  bool read_end;       /* it has closed its sending side */
+  uint64_t ticket;     /* of the flush for which it waits; 0: none */
   int64_t deadline_ns; /* INT64_MAX: none */
   struct outlet *outlet;
   struct stream_reader *reader;
@@ -35,11 +35,11 @@ struct serve {
 };
 
 /* serve.c */
-void serve_client_ready (void *client); /* its outlet holds something */
+void serve_client_ready (void *client); /* its outlet has lines to write */
 
 /* serve_request.c */
 void serve_request (struct client *client, char *request);
-void serve_answer (struct client *client, const char *text, size_t length); /* then it is closed */
+void serve_answer (struct client *client, const char *text, size_t length); /* then the connection is closed */
 void serve_error (struct client *client, const char *why);
 
 #endif

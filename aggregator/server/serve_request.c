@@ -1,4 +1,4 @@
-/* What clients of the UNIX socket ask for, and what they are answered: serve.h lists the requests. */
+/* The requests of clients of the UNIX socket, and their answers: serve.h lists them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "aggregator/server/serve_private.h"
 #include "synop/clock.h"
 
-#define ANSWER_NS (30 * NS_PER_S) /* to read an answer */
+#define ANSWER_NS (30 * NS_PER_S) /* for the client to read an answer */
 
 void
 serve_answer (struct client *client, const char *text, size_t length)
@@ -123,7 +123,7 @@ request_flush (struct client *client, char *words)
   }
   client->ticket = options->flush (options->context, &flush, &text);
   if (client->ticket)
-    client->deadline_ns = INT64_MAX; /* it may leave */
+    client->deadline_ns = INT64_MAX; /* it waits for the flush */
   else
     serve_answer (client, text.data, text.length);
   buffer_free (&text);

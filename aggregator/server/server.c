@@ -1,5 +1,5 @@
-/* See server.h. One thread runs the loop; the link has its own for receiving, so that whatever happens here, a reader
- * or a disk that is slow, messages wait in a bounded queue. */
+/* See server.h. One thread runs the loop; the link has its own for receiving, so that messages wait in a bounded
+ * queue while the loop is busy, or a reader or a disk is slow. */
 #include "aggregator/server/server.h"
 
 #include <string.h>
@@ -12,11 +12,11 @@
 #define HOUSEKEEPING (250 * NS_PER_MS)
 #define MESSAGES_AT_ONCE 8
 #define FLUSH_EVERY 64
-#define INTAKE_TIME (20 * NS_PER_MS)    /* then timers and clients have their turn */
-#define TICK_PATIENCE (250 * NS_PER_MS) /* how long a queue that does not empty may hold a tick back */
+#define INTAKE_TIME (20 * NS_PER_MS)    /* longest intake before timers and clients have their turn */
+#define TICK_PATIENCE (250 * NS_PER_MS) /* longest delay of a tick while the queue is never empty */
 #define CONNECTIONS_ENDED_EVERY (60 * NS_PER_S)
 #define FINISH_PATIENCE NS_PER_S
-#define STATUS_EVERY (2 * NS_PER_S) /* a sentence for the service manager */
+#define STATUS_EVERY (2 * NS_PER_S) /* between two status lines for the service manager */
 
 struct instant
 server_now (void)
@@ -24,7 +24,7 @@ server_now (void)
   return (struct instant){ clock_monotonic (), clock_wall () };
 }
 
-/* ---- what the core reports, and asks for ---- */
+/* ---- output of the core ---- */
 
 static void
 server_frame (void *context, const struct cluster_frame *frame)
@@ -89,7 +89,7 @@ server_output (struct server *server)
                                   take_clock, send_answer,  stored_schema, is_nearly_full };
 }
 
-/* ---- what comes in ---- */
+/* ---- messages ---- */
 
 static void
 each_key (const void *keys, cluster_take_node_fn *take, void *context)
@@ -134,11 +134,11 @@ intake (struct server *server)
     drained = count < MESSAGES_AT_ONCE;
     taken += count;
     if (taken % FLUSH_EVERY == 0)
-      views_flush (server->views); /* readers begin to read while there is more */
+      views_flush (server->views); /* readers get lines while the intake goes on */
   } while (!drained && clock_monotonic () - begun_ns < INTAKE_TIME);
   if (drained)
     server->drained_ns = begun_ns;
-  if (drained || begun_ns - server->drained_ns > TICK_PATIENCE) /* a frame that waits is not late */
+  if (drained || begun_ns - server->drained_ns > TICK_PATIENCE) /* frames that wait must not be late */
     cluster_close_ticks (server->cluster, server_now ());
   cluster_ask_replay (server->cluster, server_now ());
   loop_timer_set (server->tick, cluster_next_tick (server->cluster));
@@ -159,7 +159,7 @@ server_link_ready (void *context, uint32_t events)
   intake (context);
 }
 
-/* Keys that are refused at the handshake belong to no node. */
+/* Keys that are refused at the handshake are not about a node. */
 static void
 take_unlisted (struct server *server, struct instant now)
 {
@@ -170,7 +170,7 @@ take_unlisted (struct server *server, struct instant now)
   refused_keys_tick (&server->refused_keys, now, server_event, server);
 }
 
-/* Connections that were ended so that descriptors stay free, gathered. */
+/* Reports connections that were ended so that descriptors stay free, together. */
 static void
 report_ended_connections (struct server *server, struct instant now)
 {
@@ -210,7 +210,7 @@ notify_node_counts (struct server *server, int64_t now_ns)
                  link_server_endpoint (server->link));
 }
 
-/* What waits is taken in first: a node is not silent whose frame is in the queue. */
+/* First the intake: a node whose frame is in the queue is not silent. */
 void
 server_housekeep (void *context, int64_t due_ns)
 {
@@ -231,7 +231,7 @@ server_housekeep (void *context, int64_t due_ns)
   loop_timer_set (server->timer, now.monotonic_ns + HOUSEKEEPING);
 }
 
-/* ---- its run ---- */
+/* ---- run ---- */
 
 static void
 note_stored (void *context, const char *node, uint64_t session, uint64_t first, uint64_t last)
@@ -255,7 +255,7 @@ report_started (struct server *server)
     log_warning ("%zu nodes are listed, and there are descriptors for %zu of them: raise the limit of open files "
                  "(LimitNOFILE)",
                  key_set_count (server->keys), server->connections_max / 2);
-  /* What came since the port was there counts. */
+  /* Messages count from the time when the port was opened. */
   server_list_nodes (server, (struct instant){ server->started_ns, now.wall_ns });
   if (server->history)
     history_each_range (server->history, server, note_stored);

@@ -17,12 +17,12 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define RESERVE_MOST                                                                                                   \
-  512                  /* descriptors that connections of agents are not let have: for half as many clients of the
-                          * socket, for the history and the keys, and for connections that are about to be ended */
-#define RESERVE_PART 4 /* of few descriptors it is this part */
+/* Descriptors that connections of agents may not use: for half as many clients of the socket, for the history and the
+ * keys, and for connections that are about to be ended. */
+#define RESERVE_MOST 512
+#define RESERVE_PART 4 /* one in: with few descriptors this part is reserved */
 
-/* Each agent is two connections, each a descriptor. */
+/* An agent has two connections, each a descriptor. */
 static void
 share_descriptors (struct server *server)
 {
@@ -41,7 +41,7 @@ share_descriptors (struct server *server)
              (unsigned long long) limit.rlim_cur, server->connections_max, server->clients_max);
 }
 
-/* What is there and refused is put right, not made anew. */
+/* `keys init` helps only if there are no keys yet. */
 static void
 fail_keys (const struct options *options, const char *path, const char *why, struct error *error)
 {
@@ -71,7 +71,7 @@ load_keys (struct server *server, struct key_pair *pair, struct error *error)
   } else {
     memcpy (server->public_key, pair->public_key, KEY_SIZE);
     if (key_set_load (server->keys, server->key_folder, &why) < 0)
-      log_error ("%s", why.text); /* its node stays out, the others come in */
+      log_error ("%s", why.text); /* its node is refused, the others are admitted */
     result = 0;
   }
   free (path);
@@ -86,7 +86,7 @@ open_link (struct server *server, struct error *error)
                                     .allowed = server->keys,
                                     .queue_bytes = options->intake_queue,
                                     .queue_messages = options->intake_messages,
-                                    .data_bytes_max = FRAME_BYTES_MAX, /* the core says whose frame is over max_frame */
+                                    .data_bytes_max = FRAME_BYTES_MAX, /* the core rejects frames over max_frame */
                                     .connections_max = server->connections_max,
                                     .answer_now = clock_desk_answer,
                                     .answer_context = server->desk };
@@ -167,7 +167,7 @@ open_views (struct server *server, struct error *error)
   return 0;
 }
 
-/* Written whole under another name first: a script never reads half of it. */
+/* Written under another name and then renamed: a script never reads half of it. */
 static int
 write_endpoint_file (const struct server *server, struct error *error)
 {
@@ -213,10 +213,10 @@ server_open (struct server *server, struct error *error)
   server->desk = clock_desk_create ();
   server->cluster = cluster_create (&core);
   server->loop = loop_create ();
-  server->notify = notify_create (server->loop); /* before the first thread */
+  server->notify = notify_create (server->loop); /* before any thread starts */
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
     loop_signal (server->loop, signals[i], server_signal, server);
-  /* The history may take a while, and agents come as soon as there is a port. */
+  /* The history first: it may take a while, and agents connect as soon as there is a port. */
   if (open_views (server, error) < 0 || open_link (server, error) < 0 || open_socket (server, error) < 0 ||
       write_endpoint_file (server, error) < 0)
     return -1;

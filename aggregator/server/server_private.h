@@ -1,5 +1,5 @@
-/* What the files of the server share: server.c (the core's input and output), server_requests.c (what people ask for),
- * server_reload.c (reading the configuration again), server_open.c (start and end). */
+/* What the files of the server share: server.c (input and output of the core), server_requests.c (requests of
+ * people), server_reload.c (reading the configuration again), server_open.c (start and end). */
 #ifndef SYNOP_AGGREGATOR_SERVER_PRIVATE_H
 #define SYNOP_AGGREGATOR_SERVER_PRIVATE_H
 
@@ -23,35 +23,35 @@ struct server {
   const struct options *options;
   struct loop *loop;
   struct loop_timer *timer, *tick; /* housekeeping; the close of the next tick */
-  struct notify *notify;           /* NULL: no service manager waits */
+  struct notify *notify;           /* NULL: there is no service manager */
   struct key_set *keys;
   char *key_folder;
-  uint8_t public_key[KEY_SIZE]; /* its own */
+  uint8_t public_key[KEY_SIZE]; /* of the aggregator */
   struct clock_desk *desk;
   struct link_server *link;
   struct loop_watch *link_watch;
   struct cluster *cluster;
   struct views *views;
-  /* The views that are more than that: what nodes sent before is asked of the history, and readers are the stream's. */
-  struct history *history; /* NULL: none is kept */
+  /* The views with further uses: the core reads the history, and readers attach to the stream. */
+  struct history *history; /* NULL: it is off */
   struct loop_watch *history_watch;
   struct stream *stream;
   struct serve *serve;
   struct standard_output *output;
   int64_t started_ns;
-  int64_t drained_ns; /* when the queue was last taken in whole */
+  int64_t drained_ns; /* when the queue was last empty */
   uint64_t lines_dropped;
   struct refused_keys refused_keys;
   uint64_t ended_reported;
   int64_t ended_reported_ns;
-  size_t connections_max, clients_max; /* what there are descriptors for */
-  int64_t status_ns;                   /* when the service manager is told of the nodes next */
+  size_t connections_max, clients_max; /* limits, by the descriptors there are */
+  int64_t status_ns;                   /* when the service manager gets the next status line */
   int exit_code;
 };
 
 /* server.c */
 struct instant server_now (void);
-void server_list_nodes (struct server *server, struct instant now); /* as the keys have them */
+void server_list_nodes (struct server *server, struct instant now); /* sets the core's list of nodes from the keys */
 struct cluster_output server_output (struct server *server);        /* for the core */
 void server_close_tick (void *server, int64_t due_ns);
 void server_housekeep (void *server, int64_t due_ns);

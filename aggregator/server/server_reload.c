@@ -1,5 +1,6 @@
-/* SIGHUP: the configuration and the keys are read again. What may change while the aggregator runs is taken over; of the
- * rest that differs a log line says that it takes effect after a restart. What is broken changes nothing. */
+/* SIGHUP: the configuration and the keys are read again. Options that may change at run time are changed; for each
+ * other one that differs a log line says that it takes effect after a restart. A broken configuration changes
+ * nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define FAILURE_SHOWN (60 * NS_PER_S) /* how long they stay in "systemctl status" */
+#define FAILURE_SHOWN (60 * NS_PER_S) /* how long a failure stays in "systemctl status" */
 
 static void
 apply (struct server *server)
@@ -26,7 +27,7 @@ apply (struct server *server)
   views_reload (server->views);
 }
 
-/* The sockets have the key that they were made with. */
+/* The sockets keep the key that they were made with. */
 static void
 check_own_key (const struct server *server)
 {
@@ -57,7 +58,7 @@ read_again (struct server *server, struct error *error)
     result = 0;
   }
   aggregator_options_free (&fresh);
-  apply (server); /* in any case: what was read may have set the level */
+  apply (server); /* in any case: reading may have changed the log level */
   return result;
 }
 

@@ -1,4 +1,5 @@
-/* What people ask the server for: on the UNIX socket, by signals, and by reading its standard output no more. */
+/* Requests of people to the server: on the UNIX socket, by signals, and by closing the reading end of its standard
+ * output. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -74,7 +75,7 @@ server_status (void *context, bool table, struct buffer *out)
 
 #define SCHEMAS_SEEN 16
 
-/* Once, on a line of its own. */
+/* Adds the name on a line of its own, unless it is there already. */
 static void
 add_name (struct buffer *out, const char *name)
 {
@@ -88,7 +89,7 @@ add_name (struct buffer *out, const char *name)
   buffer_printf (out, "%s\n", name);
 }
 
-/* Nodes share schemas, and schemas most of their groups. */
+/* Most nodes share a schema, and schemas share most groups. */
 void
 server_groups (void *context, struct buffer *out)
 {
@@ -167,7 +168,7 @@ server_job (void *context, bool start, const struct job_announcement *announceme
   views_flush (server->views);
 }
 
-/* ---- the outside ---- */
+/* ---- signals, standard output ---- */
 
 void
 server_signal (void *context, int number)

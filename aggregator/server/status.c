@@ -1,4 +1,4 @@
-/* See status.h. Counters are named in tables, so that a new one is a row here. */
+/* See status.h. Tables name the counters, so that a new one is a row here. */
 #include "aggregator/server/status.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "synop/report.h"
 #include "synop/version.h"
 
-#define FACTS_MAX 65536 /* bytes of one node's, as JSON */
+#define FACTS_MAX 65536 /* the largest facts of a node, as bytes of JSON */
 
 #define COUNTER(part, member)                                                                                          \
   {                                                                                                                    \
@@ -112,7 +112,7 @@ write_text (struct json *json, const char *key, const char *text)
   json_text (json, text);
 }
 
-/* As in node lines; the bound is for now, on the aggregator's clock. */
+/* As in node lines, with the bound of now, on the aggregator's clock. */
 static void
 write_clock (struct json *json, const struct node *node, struct instant now)
 {
@@ -136,7 +136,7 @@ write_clock (struct json *json, const struct node *node, struct instant now)
   json_object_end (json);
 }
 
-/* What is known only of a node that has been heard; null before. */
+/* The members that are null until the node has sent something. */
 static void
 write_seen (struct json *json, const struct node *node, struct instant now)
 {
@@ -156,8 +156,8 @@ write_seen (struct json *json, const struct node *node, struct instant now)
   write_clock (json, node, now);
 }
 
-/* The facts: groups that are sent once a session, named as the node names them. Null when there are none yet, or when they
- * are so large that a few nodes would swell the answer. */
+/* The facts: groups that are sent once a session, by their names. Null if there are none yet, or if they are so
+ * large that those of a few nodes would make the answer huge. */
 static void
 write_facts (struct json *json, const struct node *node)
 {
@@ -339,7 +339,7 @@ status_write_table (const struct status *status, struct buffer *out)
     table_row (node, status->now, width, out);
   }
   age_text (status->uptime_ns, age);
-  buffer_printf (out, "\n%zu nodes: %zu up, %zu stale, %zu down, %zu never heard\nlistening on %s for %s\n\n", nodes,
+  buffer_printf (out, "\n%zu nodes: %zu up, %zu stale, %zu down, %zu never seen\nlistening on %s for %s\n\n", nodes,
                  states[NODE_UP], states[NODE_STALE], states[NODE_DOWN], states[NODE_NEVER], status->listen, age);
   status_each_counter (status, out, table_counter);
 }

@@ -1,4 +1,4 @@
-/* What `aggregator status` shows: every listed node, and every counter there is. */
+/* The data of `aggregator status`: every listed node and every counter. */
 #ifndef SYNOP_AGGREGATOR_STATUS_H
 #define SYNOP_AGGREGATOR_STATUS_H
 

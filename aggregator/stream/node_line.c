@@ -11,7 +11,7 @@ only_groups (const void *groups, const char *group)
   return globs_match (groups, group);
 }
 
-/* drift: of the node's monotonic clock, positive when it is fast; null as long as it is not known. */
+/* drift: of the node's monotonic clock, positive when it is fast; null while it is unknown. */
 static void
 write_clock (struct json *json, const struct cluster_frame *frame)
 {

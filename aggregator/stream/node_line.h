@@ -5,7 +5,7 @@
 #include "aggregator/core/cluster.h"
 #include "aggregator/stream/stream.h"
 
-/* For the stream; valid as long as the frame. */
+/* For the stream; valid as long as `frame`. */
 struct stream_line node_line (const struct cluster_frame *frame);
 
 #endif

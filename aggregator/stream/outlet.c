@@ -16,7 +16,7 @@
 
 #define LINES_AT_ONCE 64
 #define LINE_MAX_BYTES ((size_t) 64 * 1024 * 1024)
-#define LINE_COST 64 /* what a queued line holds beside its text, roughly */
+#define LINE_COST 64 /* memory of a queued line beside its text, roughly */
 
 struct outlet {
   int fd;
@@ -24,7 +24,7 @@ struct outlet {
   size_t queue_bytes, queued;
   struct line **lines; /* ring */
   size_t capacity, first, count;
-  size_t written; /* of the first line */
+  size_t written; /* bytes of the first line */
   uint64_t dropped, *dropped_total;
 };
 
@@ -118,8 +118,7 @@ append (struct outlet *outlet, struct line *line)
   line->users++;
 }
 
-/* A line that is larger than the whole queue would never get in behind others: one such line may wait beside what the
- * queue holds. */
+/* A line that is larger than the whole queue would never fit: one such line may wait beside what is queued. */
 void
 outlet_put (struct outlet *outlet, struct line *line)
 {
@@ -127,7 +126,7 @@ outlet_put (struct outlet *outlet, struct line *line)
   bool large = cost > outlet->queue_bytes;
   bool full = outlet->queued + (large ? 0 : cost) > outlet->queue_bytes || line->length > LINE_MAX_BYTES;
 
-  if (full || outlet->dropped) { /* once it drops, it goes on until the gap has been told */
+  if (full || outlet->dropped) { /* once lines are dropped, further ones are until the event about it is queued */
     outlet->dropped++;
     ++*outlet->dropped_total;
     return;
@@ -149,7 +148,8 @@ put_dropped_event (struct outlet *outlet)
   outlet->dropped = 0;
 }
 
-/* A pipe that polls as writable takes PIPE_BUF bytes without blocking; a socket or file of our own takes what it can. */
+/* A pipe that polls as writable takes PIPE_BUF bytes without blocking; a non-blocking socket or file takes what it
+ * can. */
 static ssize_t
 write_some (struct outlet *outlet, struct iovec *parts, int count)
 {

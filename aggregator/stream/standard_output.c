@@ -1,7 +1,7 @@
 /* See standard_output.h.
  *
- * The file description of standard output may be shared with a shell or other programs, so its flags are left alone. A
- * pipe or terminal is opened once more through /proc, which gives a description of our own that is non-blocking. Where
+ * A shell or other programs may share the file description of standard output, so its flags are not changed. A pipe
+ * or terminal is opened once more through /proc, which gives a description of our own that is non-blocking. Where
  * that is not allowed (a terminal of another user), it is written in pieces that poll says will fit. */
 #include "aggregator/stream/standard_output.h"
 
@@ -26,7 +26,7 @@ struct standard_output {
   int fd;
   struct outlet *outlet;
   struct stream_reader *reader;
-  struct loop_watch *watch; /* NULL: what never keeps one waiting, as a file */
+  struct loop_watch *watch; /* NULL: it never blocks, like a file */
   uint32_t events;
   bool ended;
 };

@@ -22,12 +22,12 @@ struct standard_output_options {
 struct standard_output;
 
 struct standard_output *standard_output_create (const struct standard_output_options *options);
-/* Writes what is queued, for so long at most; 0 or the errno for which it could not be written. */
+/* Writes what is queued, within this time at most; 0, or the errno of the failure. */
 int standard_output_finish (struct standard_output *output, int64_t patience_ns);
 void standard_output_destroy (struct standard_output *output);
 
-void
-standard_output_claim (void); /* descriptors 0 to 2 that are closed become /dev/null: nothing else may land there */
-int standard_output_text (const struct buffer *text); /* blocks; 0, or an exit code after it has logged why */
+void standard_output_claim (
+    void); /* opens /dev/null for closed ones of descriptors 0 to 2, so that no other file gets them */
+int standard_output_text (const struct buffer *text); /* blocks; 0, or an exit code after logging the reason */
 
 #endif

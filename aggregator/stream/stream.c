@@ -16,7 +16,7 @@ struct stream_reader {
 
 struct stream {
   struct stream_reader *readers;
-  struct json json; /* the line at hand */
+  struct json json; /* the current line */
 };
 
 void

@@ -1,4 +1,4 @@
-/* The stream as a view: each thing that is reported becomes a line for its readers. The state is a struct stream. */
+/* The stream as a view: each report becomes a line for its readers. The state is a struct stream. */
 #ifndef SYNOP_AGGREGATOR_STREAM_VIEW_H
 #define SYNOP_AGGREGATOR_STREAM_VIEW_H
 

@@ -5,7 +5,7 @@
 #include "aggregator/core/cluster.h"
 #include "aggregator/stream/stream.h"
 
-/* For the stream; valid as long as the tick's. */
+/* For the stream; valid as long as `line`. */
 struct stream_line tick_line (const struct cluster_tick_line *line);
 
 #endif

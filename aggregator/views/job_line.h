@@ -1,4 +1,4 @@
-/* What happens to jobs, as lines: {"type":"job","event":"started",...}. docs/stream.md has an example of each. */
+/* Events of jobs, as lines: {"type":"job","event":"started",...}. docs/stream.md has an example of each. */
 #ifndef SYNOP_AGGREGATOR_JOB_LINE_H
 #define SYNOP_AGGREGATOR_JOB_LINE_H
 
@@ -16,20 +16,20 @@ enum job_text { JOB_SCHEDULER, JOB_USER, JOB_NAME, JOB_COMMAND, JOB_ARRAY, JOB_T
 enum job_event {
   JOB_STARTED,
   JOB_NODE,    /* a node more */
-  JOB_RESUMED, /* it was taken for gone, and is seen again */
+  JOB_RESUMED, /* it was gone, and is shown again */
   JOB_ENDED
 };
 
 struct job_line {
   enum job_event event;
-  int64_t time_ns; /* of the start, of the node's first sight, else of when it is told */
+  int64_t time_ns; /* of the start, of the node's first frame with it, else of the report */
   const char *label;
   const char *const *texts; /* JOB_TEXTS */
-  double cpus;              /* NaN: not known */
+  double cpus;              /* NaN: unknown */
   int64_t started_ns;
-  const char *const *nodes; /* of JOB_NODE the one */
+  const char *const *nodes; /* of JOB_NODE one */
   size_t node_count;
-  int64_t ended_ns;      /* of JOB_ENDED, as what follows */
+  int64_t ended_ns;      /* of JOB_ENDED, like the rest */
   const char *reason;    /* gone, told, restart */
   const char *summary;   /* JSON */
   size_t summary_length; /* bytes */
@@ -40,9 +40,9 @@ struct job_line {
 
 extern const char *const job_text_names[JOB_TEXTS]; /* "scheduler": in lines, and in the metrics of job_info */
 
-/* A line that was written, of a time and a node (NULL: none); both pointers must outlive it. */
+/* A line from the history, with its time and node (NULL: none); both pointers must outlive it. */
 void job_line_stored (struct job_line *line, int64_t time_ns, const char *const *node, const char *text, size_t length);
 void job_line_write (struct json *json, const struct job_line *line);        /* a whole line with its newline */
-int job_label_check (const char *label, size_t length, struct error *error); /* is this an id that a job may have? */
+int job_label_check (const char *label, size_t length, struct error *error); /* 0: a valid id of a job */
 
 #endif

@@ -1,4 +1,4 @@
-/* A job as it was written down: what the history gives back, and the core of jobs goes on from after a restart. */
+/* A job as the history holds it: what the core of jobs restores after a restart. */
 #ifndef SYNOP_AGGREGATOR_JOB_RECORD_H
 #define SYNOP_AGGREGATOR_JOB_RECORD_H
 
@@ -7,14 +7,14 @@
 
 struct job_record {
   int64_t key; /* unique, also where a label is used again; grows with time */
-  char *label, *scheduler, *user, *name, *command, *array; /* "" when not known */
-  double cpus;                                             /* NaN: not known */
+  char *label, *scheduler, *user, *name, *command, *array; /* "": unknown */
+  double cpus;                                             /* NaN: unknown */
   int64_t started_ns;
-  int64_t ended_ns; /* 0: it runs, as far as is written */
+  int64_t ended_ns; /* 0: it ran when the history was last written */
   char *reason;     /* gone, told, restart; "" while it runs */
   char *summary;    /* the object of the line "ended"; "" while it runs */
   char *state;      /* of a job that runs: of its last mark, or "" */
-  int64_t seen_ns;  /* of the end or the last mark; when it started, if there is neither */
+  int64_t seen_ns;  /* of the end or the last mark; its start, if there is neither */
   size_t node_count;
   struct job_record_node {
     char *name;

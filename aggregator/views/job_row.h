@@ -1,4 +1,4 @@
-/* What the history keeps of jobs: rows as they are reported. */
+/* The rows that the history keeps of jobs, as they are reported. */
 #ifndef SYNOP_AGGREGATOR_JOB_ROW_H
 #define SYNOP_AGGREGATOR_JOB_ROW_H
 
@@ -10,7 +10,7 @@ struct job_row {
   enum job_row_kind kind;
   int64_t key;                      /* of the job */
   int64_t time_ns;                  /* started, first, ended, seen */
-  double cpus;                      /* of JOB_ROW_JOB; NaN: not known */
+  double cpus;                      /* of JOB_ROW_JOB; NaN: unknown */
   const char *texts[JOB_ROW_TEXTS]; /* label and enum job_text; name; reason, summary; state. NULL: no more */
 };
 

@@ -1,14 +1,14 @@
-/* A view: whatever takes what the core reports. The history, the stream and the jobs are views; a new one is a file of its
+/* A view: it gets the reports of the core. The history, the stream and the jobs are views; a new one is a file of its
  * own and a line in the list, aggregator/view_list.h.
  *
- * A view is a table of functions. All of them but the name may be NULL. They run in the thread of the loop, one at a time;
- * none is called while another one of the same view runs. What they are given is valid during the call only. In the
- * running aggregator each of the list is called in turn; whoever reads a history calls those of one view.
+ * A view is a table of functions. All of them but the name may be NULL. They run in the thread of the loop, one at a
+ * time; none is called while another one of the same view runs. Their arguments are valid during the call only. In the
+ * running aggregator each view of the list is called in turn; a reader of a history calls those of one view.
  *
- * A view may report too: events, lines about jobs, rows for the history. All other views get it at once, also those behind
- * it in the list, which get the frame or tick at hand later. It may do so wherever its functions are called, but for
- * `open`, `close`, `event`, `job` and `job_row`: what is reported there is left out, with an error in the log. So nothing
- * comes back to the one who reports; who reacts to an event notes it, and reports in `poll`. */
+ * A view may report too: events, lines about jobs, rows for the history. All other views get that at once, also
+ * those behind it in the list, which get the current frame or tick only later. All its functions may report but
+ * `open`, `close`, `event`, `job` and `job_row`: a report from there is dropped, with an error in the log, so that
+ * no report comes back to its source. A view that reacts to an event notes it, and reports in `poll`. */
 #ifndef SYNOP_AGGREGATOR_VIEW_H
 #define SYNOP_AGGREGATOR_VIEW_H
 
@@ -25,12 +25,12 @@
 
 struct views;
 
-/* What a view has of the aggregator; it stays until the view is closed. */
+/* What a view may use of the aggregator; valid until the view is closed. */
 struct view_context {
   const char *name;    /* of the view */
-  const void *options; /* the values of the view's own rows of options; a reload changes them */
+  const void *options; /* the values of the view's own options; a reload changes them */
   struct loop *loop;
-  const struct cluster *cluster; /* to look at */
+  const struct cluster *cluster; /* read only */
   struct views *views;           /* of views.c */
 };
 
@@ -44,33 +44,33 @@ typedef void view_counter_fn (void *to, const char *name, bool total, uint64_t v
 void view_each_counter (const struct view_context *context, void *to, view_counter_fn *take);
 
 #define VIEW_COUNTERS_MAX 32
-enum { OPTIONS_RELOADED = 1 }; /* `reload` of an option that a reload takes over; the rest after a restart */
+enum { OPTIONS_RELOADED = 1 }; /* `reload` of an option that a reload changes; the others change at a restart */
 
 struct view {
   const char *name;
 
   const struct option *options; /* rows of the configuration; `offset` is in the view's own struct of values, */
   size_t option_count;
-  size_t options_size;         /* which is so large */
-  const char *const *counters; /* names for `status`, ended by NULL; the history has its values when off: 0 */
-  uint32_t levels;             /* a bit for each of them that is how many there are now, and no total */
+  size_t options_size;         /* of this size */
+  const char *const *counters; /* names for `status`, ended by NULL; 0 when the view is off */
+  uint32_t levels;             /* a bit for each counter that is a current number rather than a total */
 
-  /* -1 and error: the aggregator does not start. A state that is left NULL: the view is off, and none of its other
+  /* -1 and error: the aggregator does not start. Leaving the state NULL: the view is off, and none of its other
    * functions is called. Without `open` it is on, and its state is NULL. */
   int (*open) (const struct view_context *context, void **state, struct error *error);
-  void (*reload) (void *state); /* the options were read again */
+  void (*reload) (void *state); /* the configuration was read again */
 
   void (*frame) (void *state, const struct cluster_frame *frame);
   void (*tick) (void *state, const struct cluster_tick_line *tick);
   void (*event) (void *state, const struct event *event);
   void (*job) (void *state, const struct job_line *line);
-  void (*job_row) (void *state, const struct job_row *row); /* what the history keeps of jobs */
+  void (*job_row) (void *state, const struct job_row *row); /* a row about a job, for the history */
 
   void (*poll) (void *state, struct instant now); /* housekeeping, four times a second */
-  void (*flush) (void *state);                    /* a batch of what came is through */
+  void (*flush) (void *state);                    /* a batch of messages is handled */
   void (*count) (void *state, uint64_t *values);  /* one for each of `counters` */
-  void (*end) (void *state);  /* nothing comes any more: the last that it has to report, while all are open still */
-  int (*close) (void *state); /* -1: it lost some of what it was given, and has logged that */
+  void (*end) (void *state);                      /* the last reports may follow, while all views are still open */
+  int (*close) (void *state);                     /* -1: it lost some of the reports, and has logged that */
 };
 
 #endif

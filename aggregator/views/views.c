@@ -20,15 +20,15 @@ struct views {
   size_t count;
   void *counted;
   void (*count_all) (void *counted, void *to, view_counter_fn *take);
-  bool giving; /* what a view or the core reported, to those that may not report meanwhile */
+  bool giving; /* a report is being passed on: event, job and job_row may not report */
 };
 
-/* Those that are on and have the function. */
+/* The views that are on and have the function. */
 #define EACH(views, entry, function)                                                                                   \
   for (struct entry *entry = (views)->entries; entry < (views)->entries + (views)->count; entry++)                     \
     if (entry->on && entry->view->function)
 
-/* ---- what comes from the core ---- */
+/* ---- reports of the core ---- */
 
 void
 views_frame (struct views *views, const struct cluster_frame *frame)
@@ -44,7 +44,7 @@ views_tick (struct views *views, const struct cluster_tick_line *tick)
   entry->view->tick (entry->state, tick);
 }
 
-/* All but the one that reports it. */
+/* All views but the one that reports it. */
 static void
 give_event (struct views *views, const struct event *event, const struct view_context *from)
 {
@@ -62,7 +62,7 @@ views_event (struct views *views, const struct event *event)
   give_event (views, event, NULL);
 }
 
-/* ---- what views report ---- */
+/* ---- reports of views ---- */
 
 static bool
 may_report (const struct view_context *context)
@@ -124,7 +124,7 @@ view_each_counter (const struct view_context *context, void *to, view_counter_fn
     views_count (views, to, take);
 }
 
-/* ---- the rest of their life ---- */
+/* ---- reload, poll, end ---- */
 
 struct views *
 views_open (const struct views_options *options, struct error *error)

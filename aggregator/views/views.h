@@ -1,5 +1,5 @@
-/* The views of a running aggregator: each gets what the core reports, in the order of the list. `end` and `close` run
- * against that order: a view that is behind another one may report to it until its own end. */
+/* The views of a running aggregator: each gets the reports of the core, in the order of the list. `end` and `close`
+ * run in the opposite order: a view may report to those before it until its own end. */
 #ifndef SYNOP_AGGREGATOR_VIEWS_H
 #define SYNOP_AGGREGATOR_VIEWS_H
 
@@ -26,7 +26,7 @@ void views_reload (struct views *views);
 void views_poll (struct views *views, struct instant now);
 void views_flush (struct views *views);
 void views_end (struct views *views);
-/* Every counter of every view, those that are off with 0. */
+/* Every counter of every view; 0 when it is off. */
 void views_count (const struct views *views, void *to, view_counter_fn *take);
 
 #endif

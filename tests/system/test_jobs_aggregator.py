@@ -289,7 +289,7 @@ print(sum(one == "ok" for one in answers), answers[-1], ask("job\\tend\\t7"), as
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.returncode == 0, done.stderr
     taken, refused, other, own = done.stdout.strip().split("|")
-    assert taken == "256" and refused.startswith("error too many jobs that were told of")
+    assert taken == "256" and refused.startswith("error too many announced jobs")
     assert other.startswith("error the job is another user's") and own == "ok"
     event = out.wait_line(type="event", event="jobs_held_back")
     assert event["user"] == "65533" and event["what"] == "words" and event["count"] == 1
