@@ -10,6 +10,7 @@
 #define VIEW_LIST(VIEW)                                                                                                \
   VIEW (history_view)                                                                                                  \
   VIEW (stream_view)                                                                                                   \
+  VIEW (send_view)                                                                                                     \
   VIEW (jobs_view)
 
 #define VIEW_DECLARE(name) extern const struct view name;

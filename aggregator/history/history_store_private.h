@@ -41,6 +41,7 @@ struct history_store {
   sqlite3_stmt *statements[STATEMENTS];
   char *path;
   int lock;           /* -1: none */
+  int64_t last_chunk; /* the last id that was given */
   int64_t jobs_bytes; /* of the rows of jobs, at most; INT64_MAX: not known */
 };
 

@@ -244,6 +244,8 @@ status_write_json (const struct status *status, struct json *json)
   for (size_t i = 0; i < cluster_node_count (status->cluster); i++)
     status_node (json, cluster_node (status->cluster, i), status->now);
   json_array_end (json);
+  if (status->views)
+    views_status (status->views, json, NULL);
   json_key (json, "counters");
   json_object (json);
   each_counter (status, json, json_counter);
@@ -332,5 +334,7 @@ status_write_table (const struct status *status, struct buffer *out)
   age_text (status->uptime_ns, age);
   buffer_printf (out, "\n%zu nodes: %zu up, %zu stale, %zu down, %zu never heard\nlistening on %s for %s\n\n", nodes,
                  states[NODE_UP], states[NODE_STALE], states[NODE_DOWN], states[NODE_NEVER], status->listen, age);
+  if (status->views)
+    views_status (status->views, NULL, out);
   each_counter (status, out, table_counter);
 }

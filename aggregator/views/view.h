@@ -20,14 +20,16 @@
 #include "aggregator/views/job_row.h"
 #include "synop/config.h"
 #include "synop/error.h"
+#include "synop/json.h"
 #include "synop/loop.h"
 
 struct views;
 
 /* What a view has of the aggregator; it stays until the view is closed. */
 struct view_context {
-  const char *name;    /* of the view */
-  const void *options; /* the values of the view's own rows of options; a reload changes them */
+  const char *name;      /* of the view */
+  const void *options;   /* the values of the view's own rows of options; a reload changes them */
+  struct config *config; /* for views that own sections which users name (config_own) */
   struct loop *loop;
   const struct cluster *cluster; /* to look at */
   struct views *views;           /* of views.c */
@@ -60,9 +62,11 @@ struct view {
   void (*job) (void *state, const struct job_line *line);
   void (*job_row) (void *state, const struct job_row *row); /* what the history keeps of jobs */
 
-  void (*poll) (void *state, struct instant now); /* housekeeping, four times a second */
-  void (*flush) (void *state);                    /* a batch of what came is through */
-  void (*count) (void *state, uint64_t *values);  /* one for each of `counters` */
+  void (*poll) (void *state, struct instant now);                        /* housekeeping, four times a second */
+  void (*flush) (void *state);                                           /* a batch of what came is through */
+  void (*count) (void *state, uint64_t *values);                         /* one for each of `counters` */
+  void (*status) (void *state, struct json *json, struct buffer *table); /* what else `status` shows: members of its
+                                                                          * object, or a part of its text; one is NULL */
   void (*end) (void *state);  /* nothing comes any more: the last that it has to report, while all are open still */
   int (*close) (void *state); /* -1: it lost some of what it was given, and has logged that */
 };

@@ -7,6 +7,7 @@
 
 struct views_options {
   const struct view *const *list; /* ended by NULL */
+  struct config *config;
   struct loop *loop;
   const struct cluster *cluster;
   void *context;
@@ -27,5 +28,6 @@ void views_end (struct views *views);
 /* Every counter of every view, those that are off with 0. */
 void views_count (const struct views *views, void *context,
                   void (*take) (void *context, const char *name, uint64_t value));
+void views_status (const struct views *views, struct json *json, struct buffer *table); /* one of them is NULL */
 
 #endif

@@ -131,3 +131,12 @@ pattern_match (const char *pattern, const char *label, size_t length, struct cap
   }
   return false;
 }
+
+bool
+naming_has_rates (const struct naming *naming)
+{
+  for (size_t i = 0; i < naming->row_count; i++)
+    if (naming->rows[i].rate)
+      return true;
+  return false;
+}

@@ -189,6 +189,7 @@ entry_next (struct series_walk *walk, struct series *series)
 {
   const struct plan_entry *entry = series->entry;
 
+  series->group = entry->group;
   if (entry->group == GROUP_FRAME) {
     if (walk->row++ > 0 || series->node->time_ns <= 0)
       return false;
@@ -196,7 +197,7 @@ entry_next (struct series_walk *walk, struct series *series)
     return value_whole (entry, (uint64_t) series->node->time_ns, false, &series->value);
   }
   series->table = series->node->tables[entry->group].table;
-  if (series->table == NULL)
+  if (series->table == NULL || series->node->tables[entry->group].labels_only)
     return false;
   series->time_ns = series->node->tables[entry->group].time_ns;
   if (entry->of_node) {

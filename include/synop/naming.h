@@ -73,6 +73,8 @@ int naming_load (struct naming *naming, const char *list, const char *folder, st
 /* Where the sets that come with the program lie. */
 void naming_folder (char *folder, size_t size);
 
+bool naming_has_rates (const struct naming *naming); /* series need the tables before */
+
 /* How the tables of a schema become families: worked out once a schema, kept by the naming, valid as long as it. Not to be
  * called while another thread uses the naming. */
 struct naming_plan;

@@ -16,6 +16,7 @@ struct series_table {
   const struct table *table;  /* NULL: there is none */
   const struct table *before; /* the one before it, for rates; NULL: there is none */
   int64_t time_ns;            /* since 1970; 0: its series have no time */
+  bool labels_only;           /* it has no series now: it is there for labels of others */
 };
 
 /* What is known of a node. */
@@ -48,6 +49,7 @@ struct series {
   const struct series_node *node;
   struct series_value value;
   int64_t time_ns; /* 0: none */
+  size_t group;    /* of the schema; SIZE_MAX: it is the node's time */
   /* The rest is private. */
   const struct plan_entry *entry;
   const struct table *table;
