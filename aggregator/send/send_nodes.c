@@ -33,7 +33,7 @@ struct send_node {
   uint64_t session;
   const struct schema *schema; /* NULL: nothing was sent */
   struct sent_group *groups;   /* one for each of the schema's, and the frame's own time */
-  int64_t newest_ns;
+  int64_t newest_ns, late_ns;  /* of the last frame, and the last late one, that was sent */
 };
 
 struct send_nodes {
@@ -323,6 +323,17 @@ note (struct send_node *node, const struct cluster_frame *frame, const bool *due
   node->newest_ns = any ? frame->time_ns : node->newest_ns;
 }
 
+/* Before a node's clock is known its frames have the time at which they came, some at once: of one millisecond the first is
+ * sent, since receivers take one sample of it. */
+static bool
+is_twice (const struct send_node *node, int64_t time_ns)
+{
+  int64_t ms = time_ns / NS_PER_MS;
+
+  return (node->newest_ns != INT64_MIN && ms == node->newest_ns / NS_PER_MS) ||
+         (node->late_ns != INT64_MIN && ms == node->late_ns / NS_PER_MS);
+}
+
 int
 send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct send_frame_parts *parts,
                  send_give_fn *give, void *context, struct error *error)
@@ -333,11 +344,13 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
 
   if (rebuild_frame (nodes->rebuild, &parts->header, &parts->record, parts->bytes, parts->length, &frame, error) < 0)
     return -1;
-  any = choose_tables (nodes, node, &frame, due);
+  any = choose_tables (nodes, node, &frame, due) && !is_twice (node, frame.time_ns);
   if (any)
     give_tables (nodes, node, frame.schema, frame.time_ns, sent, give, context);
-  if (frame.time_ns <= node->newest_ns)
+  if (frame.time_ns <= node->newest_ns) {
+    node->late_ns = any ? frame.time_ns : node->late_ns;
     return 0;
+  }
   if (give)
     give_changes (nodes, node, &frame, sent, give, context);
   note (node, &frame, due, any, sent);
@@ -384,7 +397,7 @@ send_nodes_find (struct send_nodes *nodes, const char *name, int64_t chunk)
     return node;
   node = memory_new (1, sizeof *node);
   strncpy (node->name, name, FRAME_NODE_MAX);
-  node->newest_ns = INT64_MIN;
+  node->newest_ns = node->late_ns = INT64_MIN;
   node->next = *place;
   *place = node;
   node_read (nodes, node, chunk);
