@@ -163,6 +163,7 @@ void
 send_http_post (struct send_http *http, const struct buffer *body, struct send_answer *answer)
 {
   curl_off_t after = 0;
+  long connections = 0;
   CURLcode code;
 
   *answer = (struct send_answer){ 0 };
@@ -173,6 +174,8 @@ send_http_post (struct send_http *http, const struct buffer *body, struct send_a
   curl_easy_setopt (http->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) body->length);
   curl_easy_setopt (http->easy, CURLOPT_POSTFIELDS, body->data);
   code = perform (http);
+  curl_easy_getinfo (http->easy, CURLINFO_NUM_CONNECTS, &connections);
+  answer->fresh = connections > 0;
   if (code == CURLE_OK) {
     curl_easy_getinfo (http->easy, CURLINFO_RESPONSE_CODE, &answer->status);
     curl_easy_getinfo (http->easy, CURLINFO_RETRY_AFTER, &after);

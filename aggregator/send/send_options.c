@@ -135,6 +135,10 @@ static const struct option options[] = {
   { "", "key", NULL, OPTION_PATH, AT (key), .help = "PEM file with its secret key." },
   { "", "timeout", NULL, OPTION_DURATION, AT (timeout_ns), "30s", "100ms", "10m",
     .help = "A request that has no answer by then is tried again." },
+  { "", "repeat", NULL, OPTION_DURATION, AT (repeat_ns), "0s", "0s", "1h",
+    .help =
+        "When the receiver was away, what it took in the last so long before is sent once more: for those that keep it "
+        "in memory first, such as VictoriaMetrics. Prometheus needs none." },
 };
 
 const struct config_type send_config_type = { "send",

@@ -27,6 +27,7 @@ struct send_sample {
 struct send_answer {
   long status;
   int64_t after_ns; /* Retry-After; 0: none */
+  bool fresh;       /* over a new connection */
   char text[256];   /* the receiver's words, or why there was no answer */
 };
 

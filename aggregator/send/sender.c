@@ -49,6 +49,12 @@ struct sender {
   struct buffer request;
   struct send_retry retry;
   int64_t failing_ns; /* since when; 0: it is not */
+  bool connected;     /* ever */
+  bool gone;          /* there was no answer, or a new connection, since the last window: it may have been killed */
+  struct {
+    int64_t at_ns; /* 0: none */
+    struct history_place place;
+  } back[2]; /* where it was: the younger one not longer ago than options->repeat_ns, the older one longer */
   int64_t refused_told_ns;
   uint64_t refused_untold;
 };
@@ -166,6 +172,8 @@ post (struct sender *sender, struct send_answer *answer, enum send_verdict *verd
     sender->counts.requests += answer->status != 0;
     sender->counts.retries += *verdict == SEND_AGAIN && !sender->end;
     pthread_mutex_unlock (&sender->mutex);
+    sender->gone |= answer->status == 0 || (answer->fresh && sender->connected);
+    sender->connected |= answer->status != 0;
     if (*verdict != SEND_AGAIN)
       break;
     if (is_ended (sender))
@@ -337,6 +345,8 @@ open_file (struct sender *sender, struct error *error)
   close_file (sender);
   if (stat (sender->path, &status) < 0)
     return error_set (error, "%s is not there yet", sender->path);
+  if (status.st_dev != sender->device || status.st_ino != sender->inode)
+    memset (sender->back, 0, sizeof sender->back);
   sender->device = status.st_dev;
   sender->inode = status.st_ino;
   sender->file = history_file_open (sender->path, error);
@@ -367,12 +377,42 @@ count_waiting (struct sender *sender)
   sender->window.broken = 0;
 }
 
-/* How long to rest now; -1: it is to end, or failed. */
+static void
+note_place (struct sender *sender, const struct history_place *place)
+{
+  int64_t now_ns = clock_monotonic ();
+
+  if (sender->back[0].at_ns && now_ns < sender->back[0].at_ns + sender->options->repeat_ns)
+    return;
+  sender->back[1] = sender->back[0];
+  sender->back[0].at_ns = now_ns;
+  sender->back[0].place = *place;
+  if (!sender->back[1].at_ns)
+    sender->back[1] = sender->back[0];
+}
+
+/* A receiver that was killed may have lost what it took last. */
+static int
+go_back (struct sender *sender)
+{
+  if (!sender->gone || !sender->options->repeat_ns)
+    return 0;
+  sender->gone = false;
+  sender->place = sender->back[1].place;
+  sender->back[0] = sender->back[1];
+  log_info ("send %s: what was taken in the last %.0f s is sent once more", sender->name,
+            (double) sender->options->repeat_ns / NS_PER_S);
+  return save_place (sender) < 0 ? -1 : 1;
+}
+
+/* How long to rest now. */
 static int64_t
 take_turn (struct sender *sender)
 {
   struct error error;
+  struct history_place before;
   int64_t settled_ns;
+  bool sent;
 
   pthread_mutex_lock (&sender->mutex);
   settled_ns = sender->settled_ns;
@@ -385,10 +425,14 @@ take_turn (struct sender *sender)
   count_waiting (sender);
   if (sender->window.list.count == 0)
     return send_gone (sender, settled_ns) < 0 ? OPEN_EVERY : LOOK_EVERY;
-  if (save_place (sender) == 0 && send_window (sender) == 0)
+  before = sender->place;
+  before.until = before.chunk;
+  note_place (sender, &before);
+  sent = save_place (sender) == 0 && send_window (sender) == 0;
+  if (sent && go_back (sender) == 0)
     return 0;
   close_file (sender); /* what was noted of nodes is not what was sent */
-  return OPEN_EVERY;
+  return sent ? 0 : OPEN_EVERY;
 }
 
 static void *

@@ -75,6 +75,7 @@ class Receiver:
         self.answer = answer or (lambda samples: Answer())
         self.taken = collections.defaultdict(dict)
         self.twice = 0  # samples that were taken before
+        self.conflicts = []  # and had another value then
         self.requests = []  # (time, headers, samples, status)
         self.stop = threading.Event()
         receiver = self
@@ -132,9 +133,10 @@ class Receiver:
         for series, ms, value in samples:
             times = self.taken[series]
             if ms in times:
-                assert times[ms] == value, (series, ms, times[ms], value)
                 self.twice += 1
-            times[ms] = value
+                if times[ms] != value:
+                    self.conflicts.append((series, ms, times[ms], value))
+            times.setdefault(ms, value)
 
     def find(self, name, **labels):
         """{ms: value} of the series with that name and these labels among its own."""

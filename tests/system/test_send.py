@@ -49,13 +49,12 @@ def values(times):
     return {ms: value for ms, value in times.items() if value is not None}
 
 
-def check_whole(cluster, receiver, node, after_ms=0):
+def check_whole(cluster, receiver, node, family="synop_load_load_1"):
     """All that the history has of the node is there, each sample once."""
-    want = {ms: value for ms, value in history(cluster, "load", "load_1", node).items() if ms >= after_ms}
+    want = history(cluster, "load", "load_1", node)
     assert want
-    wait_until(lambda: want.keys() <= values(receiver.find("synop_load_load_1", instance=node)).keys(),
-               f"{len(want)} samples of {node}")
-    got = values(receiver.find("synop_load_load_1", instance=node))
+    wait_until(lambda: want.keys() <= values(receiver.find(family, instance=node)).keys(), f"{len(want)} samples of {node}")
+    got = values(receiver.find(family, instance=node))
     assert all(got[ms] in want[ms] for ms in want)
     assert sender(cluster)["dropped"] == 0
 
