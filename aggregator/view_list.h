@@ -10,6 +10,7 @@
 #define VIEW_LIST(VIEW)                                                                                                \
   VIEW (history_view)                                                                                                  \
   VIEW (stream_view)                                                                                                   \
+  VIEW (send_view)                                                                                                     \
   VIEW (page_view)                                                                                                     \
   VIEW (jobs_view)
 

@@ -88,6 +88,8 @@ find_missing ()
   need libhdf5-dev hdf5-devel library hdf5 hdf5-serial
   need libmicrohttpd-dev libmicrohttpd-devel library libmicrohttpd
   need zlib1g-dev zlib-devel library zlib
+  need libcurl4-openssl-dev libcurl-devel library libcurl
+  need libsnappy-dev snappy-devel library snappy
   [ "$level" = build ] && return
   need debhelper - tool dh
   need rpm rpm-build tool rpmbuild
@@ -111,6 +113,7 @@ find_missing ()
   need python3-pytest python3-pytest module pytest
   need python3-pytest-xdist python3-pytest-xdist module xdist
   need python3-zmq python3-zmq module zmq
+  need python3-snappy python3-snappy module snappy
   need python3-msgpack python3-msgpack module msgpack
   need python3-psutil python3-psutil module psutil
   need python3-h5py python3-h5py module h5py
@@ -157,6 +160,10 @@ exporter ()
 {
   tool prometheus-node-exporter || tool node_exporter
 }
+victoria ()
+{
+  tool victoria-metrics || tool victoria-metrics-prod
+}
 browser ()
 {
   tool chromium || tool chromium-browser
@@ -181,6 +188,7 @@ try_more ()
   case $level in build | packages) return ;; esac
   wish chromium chromium browser
   wish prometheus golang-github-prometheus tool promtool
+  wish victoria-metrics - victoria
   wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \
     "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm

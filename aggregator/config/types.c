@@ -2,4 +2,6 @@
 
 #include <stddef.h>
 
-const struct config_type *const aggregator_types[] = { NULL };
+#include "aggregator/send/send_options.h"
+
+const struct config_type *const aggregator_types[] = { &send_config_type, NULL };

@@ -75,6 +75,8 @@ bool history_flush (struct history *history);
 uint64_t history_flush_begin (struct history *history, int64_t to_ns);
 /* The last ticket that is done; 0: none. `problem`: why it could not be written, or "". */
 uint64_t history_flush_done (struct history *history, struct error *problem);
+/* Is this one done, and all of it written? It takes nothing from who waits for the descriptor. */
+bool history_flush_is_written (struct history *history, uint64_t ticket);
 int history_flush_fd (const struct history *history); /* readable once a ticket is done, until history_flush_done */
 
 const char *history_path (const struct history *history);

@@ -119,3 +119,27 @@ stored_event_free (struct stored_event *event)
   free (event->type);
   free (event->line);
 }
+
+int
+history_file_nodes_gone (struct history_file *file, int64_t *row, int64_t until_ns, void *context,
+                         void (*gone) (void *context, const char *node, int64_t time_ns), struct error *error)
+{
+  static const char select[] = "SELECT events.id, time, name, type IN ('node_down', 'node_revoked') FROM events "
+                               "LEFT JOIN nodes ON nodes.id = node WHERE events.id > ? ORDER BY events.id LIMIT 256";
+  sqlite3_stmt *statement = history_file_prepare (file, select, error);
+  int code;
+
+  if (!statement)
+    return -1;
+  sqlite3_bind_int64 (statement, 1, *row);
+  while ((code = sqlite3_step (statement)) == SQLITE_ROW && sqlite3_column_int64 (statement, 1) <= until_ns) {
+    const char *node = (const char *) sqlite3_column_text (statement, 2);
+    if (node && sqlite3_column_int (statement, 3))
+      gone (context, node, sqlite3_column_int64 (statement, 1));
+    *row = sqlite3_column_int64 (statement, 0);
+  }
+  if (code != SQLITE_DONE && code != SQLITE_ROW)
+    history_file_fail (file, error);
+  sqlite3_finalize (statement);
+  return code == SQLITE_DONE || code == SQLITE_ROW ? 0 : -1;
+}

@@ -262,6 +262,39 @@ history_file_all_chunks (struct history_file *file, struct chunk_list *list, str
   return statement ? take_rows (file, statement, list, error) : -1;
 }
 
+int
+history_file_chunks_after (struct history_file *file, int64_t id, size_t most, struct chunk_list *list,
+                           struct error *error)
+{
+  sqlite3_stmt *statement =
+      history_file_prepare (file, COLUMNS "WHERE chunks.id > ? ORDER BY chunks.id LIMIT ?", error);
+
+  if (!statement)
+    return -1;
+  sqlite3_bind_int64 (statement, 1, id);
+  sqlite3_bind_int64 (statement, 2, (int64_t) most);
+  return take_rows (file, statement, list, error);
+}
+
+int
+history_file_chunks_of (struct history_file *file, const char *node, uint64_t session, int64_t id, size_t most,
+                        struct chunk_list *list, struct error *error)
+{
+  static const char first[] = COLUMNS "WHERE node = (SELECT id FROM nodes WHERE name = ?1) AND session = ?2"
+                                      " AND chunks.id <= ?3 ORDER BY first LIMIT ?4",
+                    last[] = "SELECT * FROM (" COLUMNS "WHERE node = (SELECT id FROM nodes WHERE name = ?1) AND ?2 = 0"
+                             " AND chunks.id <= ?3 ORDER BY first_time DESC LIMIT ?4) ORDER BY first_time";
+  sqlite3_stmt *statement = history_file_prepare (file, session ? first : last, error);
+
+  if (!statement)
+    return -1;
+  sqlite3_bind_text (statement, 1, node, -1, SQLITE_STATIC);
+  sqlite3_bind_int64 (statement, 2, (int64_t) session);
+  sqlite3_bind_int64 (statement, 3, id);
+  sqlite3_bind_int64 (statement, 4, (int64_t) most);
+  return take_rows (file, statement, list, error);
+}
+
 /* The last chunk that begins there or before: chunks of a session do not overlap. */
 int
 history_file_find (struct history_file *file, const char *node, uint64_t session, uint64_t sequence,

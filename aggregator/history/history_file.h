@@ -27,6 +27,13 @@ int history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_
                          struct error *error);
 /* All chunks, in order of node, session and sequence: for `check`. */
 int history_file_all_chunks (struct history_file *file, struct chunk_list *list, struct error *error);
+/* Those with an id over this one, in order of ids, at most so many. */
+int history_file_chunks_after (struct history_file *file, int64_t id, size_t most, struct chunk_list *list,
+                               struct error *error);
+/* Of a node the first of a session; or, with session 0, the last of any, at most so many: with an id up to this one. In
+ * order of time. */
+int history_file_chunks_of (struct history_file *file, const char *node, uint64_t session, int64_t id, size_t most,
+                            struct chunk_list *list, struct error *error);
 /* The chunk that holds a frame: 1, or 0 when there is none. */
 int history_file_find (struct history_file *file, const char *node, uint64_t session, uint64_t sequence,
                        struct chunk_row *row, struct error *error);
@@ -44,6 +51,10 @@ struct event_list {
 };
 int history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_ns, struct event_list *list,
                              struct error *error);
+
+/* Nodes that fell silent, or were revoked, up to that time, by events behind `*row`, which moves on. */
+int history_file_nodes_gone (struct history_file *file, int64_t *row, int64_t until_ns, void *context,
+                             void (*gone) (void *context, const char *node, int64_t time_ns), struct error *error);
 
 struct stored_event {
   int64_t row, number, time_ns;

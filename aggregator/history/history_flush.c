@@ -44,6 +44,17 @@ history_flush_done (struct history *history, struct error *problem)
   return done;
 }
 
+bool
+history_flush_is_written (struct history *history, uint64_t ticket)
+{
+  bool written;
+
+  pthread_mutex_lock (&history->mutex);
+  written = history->flush_done >= ticket && !*history->problem;
+  pthread_mutex_unlock (&history->mutex);
+  return written;
+}
+
 int
 history_flush_fd (const struct history *history)
 {

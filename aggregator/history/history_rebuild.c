@@ -32,6 +32,7 @@ struct rebuilt_session {
 
 struct rebuild {
   struct history_file *file;
+  bool no_before;
   struct rebuilt_session *places[PLACES];
   struct report_group groups[SCHEMA_GROUPS_MAX];
 };
@@ -43,6 +44,12 @@ rebuild_create (struct history_file *file)
 
   rebuild->file = file;
   return rebuild;
+}
+
+void
+rebuild_leave_before (struct rebuild *rebuild)
+{
+  rebuild->no_before = true;
 }
 
 static void
@@ -188,7 +195,7 @@ table_before (struct rebuild *rebuild, struct rebuilt_session *session, size_t i
 {
   struct rebuilt_group *group = &session->groups[index];
 
-  if (distance == 0 || distance >= sequence)
+  if (rebuild->no_before || distance == 0 || distance >= sequence)
     return NULL;
   if (group->before.sequence == sequence - distance || fetch_before (rebuild, session, index, sequence - distance))
     return &group->before;

@@ -11,7 +11,8 @@
 struct rebuild;
 
 struct rebuild *rebuild_create (struct history_file *file);
-void rebuild_destroy (struct rebuild *rebuild); /* NULL is fine */
+void rebuild_leave_before (struct rebuild *rebuild); /* nobody needs the tables before: they are NULL */
+void rebuild_destroy (struct rebuild *rebuild);      /* NULL is fine */
 
 /* Valid until the next call. -1: the frame is broken, or its schema is missing. */
 int rebuild_frame (struct rebuild *rebuild, const struct frame_header *header, const struct frame_record *record,

@@ -30,7 +30,7 @@ static const char *const texts[STATEMENTS] = {
   [FIND_NODE] = "SELECT id FROM nodes WHERE name = ?",
   [ADD_NODE] = "INSERT INTO nodes (name) VALUES (?)",
   [LAST_BEFORE] = "SELECT last FROM chunks WHERE node = ? AND session = ? AND first <= ? ORDER BY first DESC LIMIT 1",
-  [ADD_CHUNK] = "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  [ADD_CHUNK] = "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
   [ADD_EVENT] = "INSERT INTO events (number, time, node, type, line, sum) VALUES (?, ?, ?, ?, ?, ?)",
   [USE_SCHEMA] = "UPDATE schema_uses SET last = max (last, ?) WHERE node = ? AND hash = ?",
   [ADD_SCHEMA] = "INSERT OR IGNORE INTO schemas (hash, bytes) VALUES (?, ?)",
@@ -53,6 +53,14 @@ static const char *const texts[STATEMENTS] = {
   [ADD_JOB_MARK] = "INSERT OR REPLACE INTO job_marks SELECT ?1, ?2, ?3" OF_JOB,
   [DROP_JOB_MARK] = "DELETE FROM job_marks WHERE job = ?",
 };
+
+static const char cursors_layout[] =
+    "CREATE TABLE IF NOT EXISTS cursors (name TEXT PRIMARY KEY, chunk INTEGER NOT NULL, until INTEGER NOT NULL,"
+    " time INTEGER NOT NULL, part INTEGER NOT NULL, event INTEGER NOT NULL) WITHOUT ROWID";
+/* Chunks are numbered in the order in which they are written, also where the last of them were deleted: a cursor that has
+ * passed them must not miss who comes in their place. */
+static const char last_chunk[] = "SELECT max (ifnull ((SELECT max (id) FROM chunks), 0),"
+                                 " ifnull ((SELECT max (until) FROM cursors), 0))";
 
 static const char layout[] =
     "PRAGMA application_id = 1937337967;"
@@ -198,7 +206,8 @@ open_database (struct history_store *store, struct error *error)
           store, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; PRAGMA cell_size_check = ON",
           error) < 0 ||
       check_format (store, error) < 0 || history_store_execute (store, history_jobs_layout, error) < 0 ||
-      history_rooms_open (store, error) < 0)
+      history_rooms_open (store, error) < 0 || history_store_execute (store, cursors_layout, error) < 0 ||
+      history_store_select (store, last_chunk, &store->last_chunk, error) < 0)
     return -1;
   for (int i = 0; i < STATEMENTS; i++)
     if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL) !=
@@ -355,14 +364,15 @@ history_store_chunk (struct history_store *store, const struct chunk_row *row,
   if (node && (found = overlaps (store, node, row->session, row->first, row->last, error)) != SQLITE_DONE)
     return found == SQLITE_ROW ? 1 : -1;
   const int64_t values[] = {
-    node,           (int64_t) row->session, (int64_t) row->first, (int64_t) row->last, row->first_time,
-    row->last_time, row->first_number,      row->last_number
+    store->last_chunk + 1, node,           (int64_t) row->session, (int64_t) row->first, (int64_t) row->last,
+    row->first_time,       row->last_time, row->first_number,      row->last_number
   };
-  for (int i = 0; i < 8; i++)
+  for (int i = 0; i < 9; i++)
     sqlite3_bind_int64 (statement, i + 1, values[i]);
-  sqlite3_bind_blob64 (statement, 9, packed->data, packed->length, SQLITE_STATIC);
+  sqlite3_bind_blob64 (statement, 10, packed->data, packed->length, SQLITE_STATIC);
   if (history_store_run (store, ADD_CHUNK, NULL, error) < 0)
     return -1;
+  store->last_chunk++;
   return schema ? use_schema (store, node, row->last_time, schema_hash, schema, error) : 0;
 }
 

@@ -7,6 +7,7 @@
  *   jobs, job_nodes, job_ends, job_marks                  job_store.h
  *   schema_uses  node, hash, last (cluster ns)            until when a node used a schema
  *   uses         room, owner (a node), bytes, untold      history_rooms.c
+ *   cursors      name, chunk, until, time, part, event    history_cursor.h
  *
  * A chunk of frames holds, packed as in history_chunk.h, for each frame a record (history_record.h) and the frame
  * itself; its sequence numbers have no gap. Ticks are in chunks of node 0, session 0, a record each; their sequence

@@ -149,6 +149,7 @@ static int
 open_views (struct server *server, struct error *error)
 {
   const struct views_options to = { .list = server->options->views,
+                                    .config = server->options->config,
                                     .loop = server->loop,
                                     .cluster = server->cluster,
                                     .context = (void *) server->options,

@@ -252,6 +252,8 @@ status_write_json (const struct status *status, struct json *json)
   for (size_t i = 0; i < cluster_node_count (status->cluster); i++)
     status_node (json, cluster_node (status->cluster, i), status->now);
   json_array_end (json);
+  if (status->views)
+    views_status (status->views, json, NULL);
   json_key (json, "counters");
   json_object (json);
   status_each_counter (status, json, json_counter);
@@ -341,5 +343,7 @@ status_write_table (const struct status *status, struct buffer *out)
   age_text (status->uptime_ns, age);
   buffer_printf (out, "\n%zu nodes: %zu up, %zu stale, %zu down, %zu never seen\nlistening on %s for %s\n\n", nodes,
                  states[NODE_UP], states[NODE_STALE], states[NODE_DOWN], states[NODE_NEVER], status->listen, age);
+  if (status->views)
+    views_status (status->views, NULL, out);
   status_each_counter (status, out, table_counter);
 }

@@ -21,14 +21,16 @@
 #include "aggregator/views/job_row.h"
 #include "synop/config.h"
 #include "synop/error.h"
+#include "synop/json.h"
 #include "synop/loop.h"
 
 struct views;
 
 /* What a view may use of the aggregator; valid until the view is closed. */
 struct view_context {
-  const char *name;    /* of the view */
-  const void *options; /* the values of the view's own options; a reload changes them */
+  const char *name;      /* of the view */
+  const void *options;   /* the values of the view's own options; a reload changes them */
+  struct config *config; /* for views that own sections which users name (config_own) */
   struct loop *loop;
   const struct cluster *cluster; /* read only */
   struct views *views;           /* of views.c */
@@ -69,8 +71,10 @@ struct view {
   void (*poll) (void *state, struct instant now); /* housekeeping, four times a second */
   void (*flush) (void *state);                    /* a batch of messages is handled */
   void (*count) (void *state, uint64_t *values);  /* one for each of `counters` */
-  void (*end) (void *state);                      /* the last reports may follow, while all views are still open */
-  int (*close) (void *state);                     /* -1: it lost some of the reports, and has logged that */
+  /* What else `status` shows: members of its object, or a part of its text; one of the two is NULL. */
+  void (*status) (void *state, struct json *json, struct buffer *table);
+  void (*end) (void *state);  /* the last reports may follow, while all views are still open */
+  int (*close) (void *state); /* -1: it lost some of the reports, and has logged that */
 };
 
 #endif

@@ -141,6 +141,7 @@ views_open (const struct views_options *options, struct error *error)
     entry->view = options->list[i];
     entry->context = (struct view_context){ .name = entry->view->name,
                                             .options = options->values (options->context, entry->view),
+                                            .config = options->config,
                                             .loop = options->loop,
                                             .cluster = options->cluster,
                                             .views = views };
@@ -226,4 +227,11 @@ views_count (const struct views *views, void *to, view_counter_fn *take)
     for (size_t k = 0; entry->view->counters && entry->view->counters[k] && k < VIEW_COUNTERS_MAX; k++)
       take (to, entry->view->counters[k], (entry->view->levels >> k & 1) == 0, values[k]);
   }
+}
+
+void
+views_status (const struct views *views, struct json *json, struct buffer *table)
+{
+  EACH (views, entry, status)
+  entry->view->status (entry->state, json, table);
 }

@@ -7,6 +7,7 @@
 
 struct views_options {
   const struct view *const *list; /* ended by NULL */
+  struct config *config;
   struct loop *loop;
   const struct cluster *cluster;
   void *context;
@@ -28,5 +29,6 @@ void views_flush (struct views *views);
 void views_end (struct views *views);
 /* Every counter of every view; 0 when it is off. */
 void views_count (const struct views *views, void *to, view_counter_fn *take);
+void views_status (const struct views *views, struct json *json, struct buffer *table); /* one of them is NULL */
 
 #endif

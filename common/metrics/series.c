@@ -189,6 +189,7 @@ entry_next (struct series_walk *walk, struct series *series)
 {
   const struct plan_entry *entry = series->entry;
 
+  series->group = entry->group;
   if (entry->group == GROUP_FRAME) {
     if (walk->row++ > 0 || series->node->time_ns <= 0)
       return false;

@@ -50,6 +50,7 @@ struct series {
   const struct series_node *node;
   struct series_value value;
   int64_t time_ns; /* 0: none */
+  size_t group;    /* of the schema; SIZE_MAX: it is the node's time */
   /* The rest is private. */
   const struct plan_entry *entry;
   const struct table *table;

@@ -1,0 +1,33 @@
+/* Samples on their way into one request: a part for each frame, so that what a receiver refuses can be found. */
+#ifndef SYNOP_AGGREGATOR_SEND_BATCH_H
+#define SYNOP_AGGREGATOR_SEND_BATCH_H
+
+#include "aggregator/send/send_type.h"
+
+struct send_node;
+
+struct send_part {
+  const struct send_node *node;
+  int64_t time_ns, chunk;
+  uint64_t samples;
+  size_t end; /* in the body */
+};
+
+struct send_batch {
+  const struct send_type *type;
+  struct buffer body; /* as the type writes it */
+  struct send_part *parts;
+  size_t part_count, part_room;
+  uint64_t samples; /* of the part that is not ended yet */
+  bool late;
+};
+
+void send_batch_begin (struct send_batch *batch);
+void send_batch_free (struct send_batch *batch);
+bool send_batch_is_full (const struct send_batch *batch);
+/* May a frame of this node come too? Each node's once; late ones, and others, stay by themselves. */
+bool send_batch_may (struct send_batch *batch, const struct send_node *node, bool late);
+void send_batch_add (void *batch, const struct send_sample *sample);
+void send_batch_end_part (struct send_batch *batch, const struct send_node *node, int64_t time_ns, int64_t chunk);
+
+#endif

@@ -1,0 +1,186 @@
+/* See send_http.h. */
+#include "aggregator/send/send_http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "synop/clock.h"
+#include "synop/file.h"
+#include "synop/memory.h"
+#include "synop/version.h"
+
+#define SECRET_MAX 16384
+#define CONNECT_MS 10000L
+#define LOOK_MS 1000
+
+struct send_http {
+  const struct send_options *options;
+  CURL *easy;
+  CURLM *multi;
+  struct curl_slist *headers;
+  char why[CURL_ERROR_SIZE];
+  struct send_answer *answer;
+  size_t text;
+  atomic_bool stop;
+};
+
+/* The first words of an answer, in one line; the rest is read and forgotten. */
+static size_t
+take_text (char *bytes, size_t size, size_t count, void *context)
+{
+  struct send_http *http = context;
+  size_t room = sizeof http->answer->text - 1 - http->text, length = size * count < room ? size * count : room;
+
+  for (size_t i = 0; i < length; i++) {
+    bool plain = (unsigned char) bytes[i] >= ' ' && bytes[i] != 0x7f;
+    http->answer->text[http->text++] = plain ? bytes[i] : ' ';
+  }
+  return size * count;
+}
+
+struct send_http *
+send_http_create (const struct send_options *options, const struct send_type *type)
+{
+  struct send_http *http = memory_new (1, sizeof *http);
+  long timeout_ms = (long) (options->timeout_ns / NS_PER_MS);
+
+  http->options = options;
+  http->easy = curl_easy_init ();
+  http->multi = curl_multi_init ();
+  if (!http->easy || !http->multi)
+    abort ();
+  for (const char *const *header = type->headers; *header; header++)
+    http->headers = curl_slist_append (http->headers, *header);
+  http->headers = curl_slist_append (http->headers, "Expect:"); /* no waiting for a 100 */
+  curl_easy_setopt (http->easy, CURLOPT_URL, options->url);
+  curl_easy_setopt (http->easy, CURLOPT_POST, 1L);
+  curl_easy_setopt (http->easy, CURLOPT_HTTPHEADER, http->headers);
+  curl_easy_setopt (http->easy, CURLOPT_USERAGENT, "synop/" SYNOP_VERSION);
+  curl_easy_setopt (http->easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt (http->easy, CURLOPT_TIMEOUT_MS, timeout_ms);
+  curl_easy_setopt (http->easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS);
+  curl_easy_setopt (http->easy, CURLOPT_ERRORBUFFER, http->why);
+  curl_easy_setopt (http->easy, CURLOPT_WRITEFUNCTION, take_text);
+  curl_easy_setopt (http->easy, CURLOPT_WRITEDATA, http);
+  if (*options->ca)
+    curl_easy_setopt (http->easy, CURLOPT_CAINFO, options->ca);
+  if (*options->certificate) {
+    curl_easy_setopt (http->easy, CURLOPT_SSLCERT, options->certificate);
+    curl_easy_setopt (http->easy, CURLOPT_SSLKEY, options->key);
+  }
+  return http;
+}
+
+void
+send_http_destroy (struct send_http *http)
+{
+  if (!http)
+    return;
+  curl_easy_cleanup (http->easy);
+  curl_multi_cleanup (http->multi);
+  curl_slist_free_all (http->headers);
+  free (http);
+}
+
+void
+send_http_stop (struct send_http *http)
+{
+  atomic_store (&http->stop, true);
+  curl_multi_wakeup (http->multi);
+}
+
+/* ---- secrets ---- */
+
+/* The first line of a file. */
+static int
+read_secret (const char *path, char secret[SECRET_MAX], struct send_answer *answer)
+{
+  struct error error;
+  int fd = file_open (path);
+  ssize_t got = fd >= 0 ? read (fd, secret, SECRET_MAX - 1) : -1;
+
+  if (got <= 0)
+    error_set (&error, "%s: %s", path, fd < 0 ? file_error_text (-fd) : got == 0 ? "it is empty" : strerror (errno));
+  if (fd >= 0)
+    close (fd);
+  if (got <= 0) {
+    snprintf (answer->text, sizeof answer->text, "%.255s", error.text);
+    return -1;
+  }
+  secret[got] = '\0';
+  secret[strcspn (secret, "\r\n")] = '\0';
+  return 0;
+}
+
+static int
+set_secrets (struct send_http *http, struct send_answer *answer)
+{
+  const struct send_options *options = http->options;
+  char secret[SECRET_MAX];
+  int result = 0;
+
+  if (*options->bearer_file && (result = read_secret (options->bearer_file, secret, answer)) == 0) {
+    curl_easy_setopt (http->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+    curl_easy_setopt (http->easy, CURLOPT_XOAUTH2_BEARER, secret);
+  }
+  if (*options->user && (result = read_secret (options->password_file, secret, answer)) == 0) {
+    curl_easy_setopt (http->easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+    curl_easy_setopt (http->easy, CURLOPT_USERNAME, options->user);
+    curl_easy_setopt (http->easy, CURLOPT_PASSWORD, secret);
+  }
+  explicit_bzero (secret, sizeof secret);
+  return result;
+}
+
+/* ---- a request ---- */
+
+static CURLcode
+perform (struct send_http *http)
+{
+  CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+  int running = 1, messages;
+
+  http->why[0] = '\0';
+  curl_multi_add_handle (http->multi, http->easy);
+  while (running && !atomic_load (&http->stop)) {
+    curl_multi_perform (http->multi, &running);
+    if (running)
+      curl_multi_poll (http->multi, NULL, 0, LOOK_MS, NULL);
+  }
+  for (CURLMsg *message; (message = curl_multi_info_read (http->multi, &messages));)
+    if (message->msg == CURLMSG_DONE)
+      code = message->data.result;
+  curl_multi_remove_handle (http->multi, http->easy);
+  return code;
+}
+
+void
+send_http_post (struct send_http *http, const struct buffer *body, struct send_answer *answer)
+{
+  curl_off_t after = 0;
+  long connections = 0;
+  CURLcode code;
+
+  *answer = (struct send_answer){ 0 };
+  http->answer = answer;
+  http->text = 0;
+  if (set_secrets (http, answer) < 0)
+    return;
+  curl_easy_setopt (http->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) body->length);
+  curl_easy_setopt (http->easy, CURLOPT_POSTFIELDS, body->data);
+  code = perform (http);
+  curl_easy_getinfo (http->easy, CURLINFO_NUM_CONNECTS, &connections);
+  answer->fresh = connections > 0;
+  if (code == CURLE_OK) {
+    curl_easy_getinfo (http->easy, CURLINFO_RESPONSE_CODE, &answer->status);
+    curl_easy_getinfo (http->easy, CURLINFO_RETRY_AFTER, &after);
+    answer->after_ns = after < 86400 ? after * NS_PER_S : 86400 * NS_PER_S;
+  } else {
+    snprintf (answer->text, sizeof answer->text, "%s", *http->why ? http->why : curl_easy_strerror (code));
+  }
+}

@@ -1,0 +1,405 @@
+/* See send_nodes.h. */
+#include "aggregator/send/send_nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/core/node.h"
+#include "aggregator/history/history_rebuild.h"
+#include "aggregator/send/send_labels.h"
+#include "synop/clock.h"
+#include "synop/hash.h"
+#include "synop/memory.h"
+#include "synop/naming.h"
+
+#define PLACES 4096 /* of nodes; a power of two */
+#define CHUNKS_BACK 8
+
+/* Which series were sent, in which order: two that are alike are the same ones. */
+struct sent {
+  uint64_t sum;
+  size_t count;
+};
+
+struct sent_group {
+  struct table table;
+  bool made, has; /* it was sent */
+  struct sent series;
+};
+
+struct send_node {
+  struct send_node *next;
+  char name[FRAME_NODE_MAX + 1];
+  uint64_t session;
+  const struct schema *schema; /* NULL: nothing was sent */
+  struct sent_group *groups;   /* one for each of the schema's, and the frame's own time */
+  int64_t newest_ns, late_ns;  /* of the last frame, and the last late one, that was sent */
+};
+
+struct send_nodes {
+  const struct send_options *options;
+  struct history_file *file;
+  struct globs groups;
+  struct naming *naming;
+  struct rebuild *rebuild;
+  struct send_labels labels;
+  struct send_window before; /* of a node that is read from the history */
+  struct send_node *places[PLACES];
+  struct series_table tables[SCHEMA_GROUPS_MAX];
+  uint64_t *hashes;
+  size_t hash_count, hash_room;
+};
+
+struct send_nodes *
+send_nodes_create (const struct send_options *options, struct history_file *file, struct error *error)
+{
+  struct send_nodes *nodes = memory_new (1, sizeof *nodes);
+  char folder[4096];
+
+  nodes->options = options;
+  nodes->file = file;
+  globs_init (&nodes->groups, options->groups);
+  send_labels_init (&nodes->labels, options);
+  nodes->naming = naming_create ();
+  naming_folder (folder, sizeof folder);
+  if (naming_load (nodes->naming, options->names, folder, error) < 0) {
+    send_nodes_destroy (nodes);
+    return NULL;
+  }
+  send_nodes_rest (nodes);
+  return nodes;
+}
+
+void
+send_nodes_rest (struct send_nodes *nodes)
+{
+  rebuild_destroy (nodes->rebuild);
+  nodes->rebuild = rebuild_create (nodes->file);
+  if (!naming_has_rates (nodes->naming))
+    rebuild_leave_before (nodes->rebuild);
+}
+
+static void
+node_forget (struct send_node *node)
+{
+  for (size_t i = 0; node->schema && i < node->schema->group_count; i++)
+    if (node->groups[i].made)
+      table_free (&node->groups[i].table);
+  free (node->groups);
+  node->groups = NULL;
+  node->schema = NULL;
+}
+
+void
+send_nodes_destroy (struct send_nodes *nodes)
+{
+  if (!nodes)
+    return;
+  for (size_t i = 0; i < PLACES; i++)
+    while (nodes->places[i]) {
+      struct send_node *node = nodes->places[i];
+      nodes->places[i] = node->next;
+      node_forget (node);
+      free (node);
+    }
+  rebuild_destroy (nodes->rebuild);
+  naming_destroy (nodes->naming);
+  globs_free (&nodes->groups);
+  send_labels_free (&nodes->labels);
+  send_window_free (&nodes->before);
+  free (nodes->hashes);
+  free (nodes);
+}
+
+int64_t
+send_node_newest (const struct send_node *node)
+{
+  return node->newest_ns;
+}
+
+/* ---- series ---- */
+
+static void
+give_sample (struct send_nodes *nodes, const struct series *series, bool stale, int64_t time_ns, send_give_fn *give,
+             void *context)
+{
+  const struct send_sample sample = { .family = series->family,
+                                      .labels = nodes->labels.list,
+                                      .label_count = nodes->labels.count,
+                                      .value = stale ? 0 : series_number (series),
+                                      .stale = stale,
+                                      .time_ms = time_ns / NS_PER_MS };
+
+  give (context, &sample);
+}
+
+static struct series_node
+series_node_of (struct send_nodes *nodes, const struct send_node *node, const struct schema *schema, int64_t time_ns)
+{
+  return (struct series_node){
+    .name = node->name, .plan = naming_plan (nodes->naming, schema), .tables = nodes->tables, .time_ns = time_ns
+  };
+}
+
+static size_t
+slot_of (const struct schema *schema, const struct series *series)
+{
+  return series->group < schema->group_count ? series->group : schema->group_count;
+}
+
+/* All series of nodes->tables, and which they are: `sent`, for each group. */
+static void
+give_tables (struct send_nodes *nodes, const struct send_node *node, const struct schema *schema, int64_t time_ns,
+             struct sent *sent, send_give_fn *give, void *context)
+{
+  struct series_node one = series_node_of (nodes, node, schema, time_ns);
+  struct series_walk walk;
+  struct series series;
+
+  series_begin (&walk, nodes->naming, &one, 1);
+  while (series_next (&walk, &series)) {
+    struct sent *of = &sent[slot_of (schema, &series)];
+    send_labels_of (&nodes->labels, &series);
+    of->sum = (of->sum ^ send_labels_hash (&nodes->labels, series.family)) * UINT64_C (0x9e3779b97f4a7c15);
+    of->count++;
+    if (give)
+      give_sample (nodes, &series, false, time_ns, give, context);
+  }
+}
+
+/* ---- series that ended ---- */
+
+static int
+compare_hashes (const void *one, const void *other)
+{
+  uint64_t a = *(const uint64_t *) one, b = *(const uint64_t *) other;
+
+  return (a > b) - (a < b);
+}
+
+/* Which series nodes->tables has. */
+static void
+collect_hashes (struct send_nodes *nodes, const struct send_node *node, const struct schema *schema, int64_t time_ns)
+{
+  struct series_node one = series_node_of (nodes, node, schema, time_ns);
+  struct series_walk walk;
+  struct series series;
+
+  nodes->hash_count = 0;
+  series_begin (&walk, nodes->naming, &one, 1);
+  while (series_next (&walk, &series)) {
+    if (nodes->hash_count == nodes->hash_room) {
+      nodes->hash_room = nodes->hash_room ? 2 * nodes->hash_room : 1024;
+      nodes->hashes = memory_resize (nodes->hashes, nodes->hash_room, sizeof nodes->hashes[0]);
+    }
+    send_labels_of (&nodes->labels, &series);
+    nodes->hashes[nodes->hash_count++] = send_labels_hash (&nodes->labels, series.family);
+  }
+  if (nodes->hash_count)
+    qsort (nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes);
+}
+
+/* A marker for each series of what was sent, of the groups that are marked so, that is not among the hashes. */
+static void
+give_ended (struct send_nodes *nodes, const struct send_node *node, const bool *groups, int64_t time_ns,
+            send_give_fn *give, void *context)
+{
+  size_t count = node->schema->group_count;
+  struct series_node one = series_node_of (nodes, node, node->schema, groups[count] ? node->newest_ns : 0);
+  struct series_walk walk;
+  struct series series;
+
+  for (size_t i = 0; i < count; i++)
+    nodes->tables[i] = (struct series_table){ .table = node->groups[i].has ? &node->groups[i].table : NULL,
+                                              .time_ns = node->newest_ns,
+                                              .hidden = !groups[i] || node->groups[i].series.count == 0 };
+  series_begin (&walk, nodes->naming, &one, 1);
+  while (series_next (&walk, &series)) {
+    uint64_t hash;
+    if (!groups[slot_of (node->schema, &series)])
+      continue;
+    send_labels_of (&nodes->labels, &series);
+    hash = send_labels_hash (&nodes->labels, series.family);
+    if (!nodes->hash_count ||
+        !bsearch (&hash, nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes))
+      give_sample (nodes, &series, true, time_ns, give, context);
+  }
+}
+
+void
+send_nodes_end (struct send_nodes *nodes, struct send_node *node, int64_t time_ns, send_give_fn *give, void *context)
+{
+  bool all[SCHEMA_GROUPS_MAX + 1];
+
+  if (!node->schema || time_ns <= node->newest_ns)
+    return;
+  memset (all, true, sizeof all);
+  nodes->hash_count = 0;
+  give_ended (nodes, node, all, time_ns, give, context);
+  for (size_t i = 0; i <= node->schema->group_count; i++) {
+    node->groups[i].series = (struct sent){ 0 };
+    node->groups[i].has &= i < node->schema->group_count && node->schema->groups[i]->flags & GROUP_ONCE;
+  }
+}
+
+/* ---- a frame ---- */
+
+/* What of the frame is sent: its tables that are due, those facts that came before it, and the others for labels. False: it
+ * has nothing. */
+static bool
+choose_tables (struct send_nodes *nodes, const struct send_node *node, const struct cluster_frame *frame, bool *due)
+{
+  const struct schema *schema = frame->schema;
+  bool same = node->schema == schema && node->session == frame->header->session, any = false;
+
+  for (size_t i = 0; i < schema->group_count; i++) {
+    const struct table *now = frame->groups[i].now;
+    bool once = schema->groups[i]->flags & GROUP_ONCE;
+    due[i] = now && (once || send_is_due (frame->time_ns, now->period_ns, nodes->options->period_ns));
+    any |= due[i] && !once;
+  }
+  for (size_t i = 0; i < schema->group_count; i++) {
+    bool once = schema->groups[i]->flags & GROUP_ONCE;
+    bool known = !due[i] && same && node->groups[i].has;
+    nodes->tables[i] = (struct series_table){ .table = due[i]  ? frame->groups[i].now
+                                                       : known ? &node->groups[i].table
+                                                               : NULL,
+                                              .before = due[i] ? frame->groups[i].before : NULL,
+                                              .time_ns = frame->time_ns };
+    nodes->tables[i].hidden = (!due[i] && !once) || !any || !globs_match (&nodes->groups, schema->groups[i]->name);
+  }
+  return any;
+}
+
+/* Series of groups that were sent are compared with those that are now; where a session or schema began, of all groups. */
+static void
+give_changes (struct send_nodes *nodes, const struct send_node *node, const struct cluster_frame *frame,
+              const struct sent *sent, send_give_fn *give, void *context)
+{
+  bool same = node->schema == frame->schema && node->session == frame->header->session, any = false;
+  bool changed[SCHEMA_GROUPS_MAX + 1] = { false };
+
+  if (!node->schema)
+    return;
+  for (size_t i = 0; i <= node->schema->group_count; i++) {
+    const struct sent *was = &node->groups[i].series;
+    changed[i] =
+        was->count &&
+        (!same || (sent[i].count && (sent[i].count != was->count || sent[i].sum != was->sum)) ||
+         (!sent[i].count && i < node->schema->group_count && nodes->tables[i].table && !nodes->tables[i].hidden));
+    any |= changed[i];
+  }
+  if (!any)
+    return;
+  collect_hashes (nodes, node, frame->schema, frame->time_ns);
+  give_ended (nodes, node, changed, frame->time_ns, give, context);
+}
+
+static void
+note (struct send_node *node, const struct cluster_frame *frame, const bool *due, bool any, const struct sent *sent)
+{
+  size_t count = frame->schema->group_count;
+
+  if (node->schema != frame->schema) {
+    node_forget (node);
+    node->schema = frame->schema;
+    node->groups = memory_new (count + 1, sizeof node->groups[0]);
+  } else if (node->session != frame->header->session) {
+    for (size_t i = 0; i <= count; i++)
+      node->groups[i].has = false, node->groups[i].series = (struct sent){ 0 };
+  }
+  node->session = frame->header->session;
+  for (size_t i = 0; i <= count; i++) {
+    struct sent_group *group = &node->groups[i];
+    if (sent[i].count || (i < count && due[i] && any))
+      group->series = sent[i];
+    if (i == count || !due[i])
+      continue;
+    if (!group->made)
+      table_init (&group->table, frame->schema->groups[i]);
+    table_copy (&group->table, frame->groups[i].now);
+    group->made = group->has = true;
+  }
+  node->newest_ns = any ? frame->time_ns : node->newest_ns;
+}
+
+/* Before a node's clock is known its frames have the time at which they came, some at once: of one millisecond the first is
+ * sent, since receivers take one sample of it. */
+static bool
+is_twice (const struct send_node *node, int64_t time_ns)
+{
+  int64_t ms = time_ns / NS_PER_MS;
+
+  return (node->newest_ns != INT64_MIN && ms == node->newest_ns / NS_PER_MS) ||
+         (node->late_ns != INT64_MIN && ms == node->late_ns / NS_PER_MS);
+}
+
+int
+send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct send_frame_parts *parts,
+                 send_give_fn *give, void *context, struct error *error)
+{
+  struct sent sent[SCHEMA_GROUPS_MAX + 1] = { 0 };
+  bool due[SCHEMA_GROUPS_MAX], any;
+  struct cluster_frame frame;
+
+  if (rebuild_frame (nodes->rebuild, &parts->header, &parts->record, parts->bytes, parts->length, &frame, error) < 0)
+    return -1;
+  any = choose_tables (nodes, node, &frame, due) && !is_twice (node, frame.time_ns);
+  if (any)
+    give_tables (nodes, node, frame.schema, frame.time_ns, sent, give, context);
+  if (frame.time_ns <= node->newest_ns) {
+    node->late_ns = any ? frame.time_ns : node->late_ns;
+    return 0;
+  }
+  if (give)
+    give_changes (nodes, node, &frame, sent, give, context);
+  note (node, &frame, due, any, sent);
+  return 0;
+}
+
+/* ---- what was sent before ---- */
+
+static void
+take_before (struct send_nodes *nodes, struct send_node *node, const struct chunk_list *list)
+{
+  send_window_read (&nodes->before, nodes->file, list, nodes->options->period_ns);
+  for (size_t i = 0; i < nodes->before.count; i++) {
+    struct send_frame_parts parts;
+    if (send_window_frame (&nodes->before, &nodes->before.frames[i], &parts) == 0)
+      send_nodes_take (nodes, node, &parts, NULL, NULL, NULL);
+  }
+}
+
+/* Its last chunks, and the first of its session: there the facts are. */
+static void
+node_read (struct send_nodes *nodes, struct send_node *node, int64_t chunk)
+{
+  struct chunk_list last = { 0 }, first = { 0 };
+
+  if (history_file_chunks_of (nodes->file, node->name, 0, chunk, CHUNKS_BACK, &last, NULL) == 0 && last.count) {
+    if (history_file_chunks_of (nodes->file, node->name, last.rows[last.count - 1].session, chunk, 1, &first, NULL) ==
+        0)
+      take_before (nodes, node, &first);
+    take_before (nodes, node, &last);
+  }
+  free (last.rows);
+  free (first.rows);
+}
+
+struct send_node *
+send_nodes_find (struct send_nodes *nodes, const char *name, int64_t chunk)
+{
+  struct send_node **place = &nodes->places[hash_text (name) & (PLACES - 1)], *node = *place;
+
+  while (node && strcmp (node->name, name) != 0)
+    node = node->next;
+  if (node)
+    return node;
+  node = memory_new (1, sizeof *node);
+  strncpy (node->name, name, FRAME_NODE_MAX);
+  node->newest_ns = node->late_ns = INT64_MIN;
+  node->next = *place;
+  *place = node;
+  node_read (nodes, node, chunk);
+  return node;
+}

@@ -1,0 +1,514 @@
+/* See sender.h. */
+#include "aggregator/send/sender.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "aggregator/send/send_batch.h"
+#include "aggregator/send/send_http.h"
+#include "aggregator/send/send_nodes.h"
+#include "aggregator/send/send_retry.h"
+#include "aggregator/send/send_window.h"
+#include "synop/clock.h"
+#include "synop/log.h"
+#include "synop/memory.h"
+
+#define LOOK_EVERY (NS_PER_S / 2)
+#define OPEN_EVERY (5 * NS_PER_S)
+#define REFUSED_TOLD_EVERY (600 * NS_PER_S)
+
+struct sender {
+  char *name, *path;
+  const struct send_options *options;
+  const struct send_type *type;
+  struct globs node_globs;
+  struct send_http *http;
+
+  /* Both: under the mutex. */
+  pthread_mutex_t mutex;
+  pthread_cond_t wake;
+  bool end;
+  int64_t settled_ns;
+  struct sender_counts counts;
+
+  /* The thread's. */
+  pthread_t thread;
+  uint64_t device, inode; /* of the file that is open */
+  struct history_file *file;
+  struct history_cursor *cursor;
+  struct history_place place;
+  struct send_nodes *nodes;
+  struct send_window window;
+  struct send_batch batch;
+  struct buffer request;
+  struct send_retry retry;
+  int64_t failing_ns; /* since when; 0: it is not */
+  bool connected;     /* ever */
+  bool gone;          /* there was no answer, or a new connection, since the last window: it may have been killed */
+  struct {
+    int64_t at_ns; /* 0: none */
+    struct history_place place;
+  } back[2]; /* where it was: the younger one not longer ago than options->repeat_ns, the older one longer */
+  int64_t refused_told_ns;
+  uint64_t refused_untold;
+};
+
+/* ---- waiting, and what is told ---- */
+
+/* False: it is to end. */
+static bool
+rest (struct sender *sender, int64_t ns)
+{
+  int64_t due = clock_monotonic () + ns;
+  struct timespec until = { due / NS_PER_S, due % NS_PER_S };
+  bool end;
+
+  pthread_mutex_lock (&sender->mutex);
+  while (!sender->end && clock_monotonic () < due)
+    pthread_cond_timedwait (&sender->wake, &sender->mutex, &until);
+  end = sender->end;
+  pthread_mutex_unlock (&sender->mutex);
+  return !end;
+}
+
+static bool
+is_ended (struct sender *sender)
+{
+  bool end;
+
+  pthread_mutex_lock (&sender->mutex);
+  end = sender->end;
+  pthread_mutex_unlock (&sender->mutex);
+  return end;
+}
+
+static void
+note_error (struct sender *sender, const char *text)
+{
+  pthread_mutex_lock (&sender->mutex);
+  snprintf (sender->counts.error, sizeof sender->counts.error, "%s", text);
+  pthread_mutex_unlock (&sender->mutex);
+}
+
+static void
+begin_failing (struct sender *sender, const char *text)
+{
+  if (!sender->failing_ns)
+    log_warning ("send %s: %s; it is tried again, and what is to be sent waits in the history", sender->name, text);
+  sender->failing_ns = sender->failing_ns ? sender->failing_ns : clock_monotonic ();
+  note_error (sender, text);
+}
+
+static void
+end_failing (struct sender *sender)
+{
+  if (sender->failing_ns)
+    log_info ("send %s: it goes on, after %.1f s", sender->name,
+              (double) (clock_monotonic () - sender->failing_ns) / NS_PER_S);
+  sender->failing_ns = 0;
+  note_error (sender, "");
+}
+
+/* ---- a batch ---- */
+
+static void
+answer_text (const struct send_answer *answer, char *text, size_t size)
+{
+  if (answer->status)
+    snprintf (text, size, "the receiver answers %ld: %s", answer->status, answer->text);
+  else
+    snprintf (text, size, "%s", answer->text);
+}
+
+static int
+save_place (struct sender *sender)
+{
+  struct error error;
+
+  if (history_cursor_save (sender->cursor, &sender->place, &error) == 0)
+    return 0;
+  begin_failing (sender, error.text);
+  return -1;
+}
+
+static void
+count_refused (struct sender *sender, uint64_t samples, const struct send_answer *answer)
+{
+  int64_t now_ns = clock_monotonic ();
+  char text[512];
+
+  answer_text (answer, text, sizeof text);
+  note_error (sender, text);
+  pthread_mutex_lock (&sender->mutex);
+  sender->counts.dropped += samples;
+  sender->counts.late_dropped += sender->batch.late ? samples : 0;
+  pthread_mutex_unlock (&sender->mutex);
+  sender->refused_untold += samples;
+  if (sender->refused_told_ns && now_ns < sender->refused_told_ns + REFUSED_TOLD_EVERY)
+    return;
+  log_warning ("send %s: %s; %" PRIu64 " samples%s are dropped, and all that are refused are counted", sender->name,
+               text, sender->refused_untold, sender->batch.late ? " that came late" : "");
+  sender->refused_told_ns = now_ns;
+  sender->refused_untold = 0;
+}
+
+/* Sends the request until it is taken or refused. -1: it is to end before. */
+static int
+post (struct sender *sender, struct send_answer *answer, enum send_verdict *verdict)
+{
+  for (;;) {
+    char text[512];
+    if (is_ended (sender))
+      return -1;
+    send_http_post (sender->http, &sender->request, answer);
+    *verdict = answer->status ? sender->type->judge (answer) : SEND_AGAIN;
+    pthread_mutex_lock (&sender->mutex);
+    sender->counts.requests += answer->status != 0;
+    sender->counts.retries += *verdict == SEND_AGAIN && !sender->end;
+    pthread_mutex_unlock (&sender->mutex);
+    sender->gone |= answer->status == 0 || (answer->fresh && sender->connected);
+    sender->connected |= answer->status != 0;
+    if (*verdict != SEND_AGAIN)
+      break;
+    if (is_ended (sender))
+      return -1;
+    answer_text (answer, text, sizeof text);
+    begin_failing (sender, text);
+    if (!rest (sender, send_retry_pause (&sender->retry, answer->after_ns)))
+      return -1;
+  }
+  send_retry_done (&sender->retry);
+  return 0;
+}
+
+/* The parts of the batch from the one until before the other. */
+static int
+send_parts (struct sender *sender, size_t from, size_t to)
+{
+  size_t begin = from ? sender->batch.parts[from - 1].end : 0, length = sender->batch.parts[to - 1].end - begin;
+  uint64_t samples = 0;
+  enum send_verdict verdict = SEND_TAKEN;
+  struct send_answer answer;
+
+  for (size_t i = from; i < to; i++)
+    samples += sender->batch.parts[i].samples;
+  if (length) {
+    buffer_clear (&sender->request);
+    sender->type->pack (sender->batch.body.data + begin, length, &sender->request);
+    if (post (sender, &answer, &verdict) < 0)
+      return -1;
+  }
+  if (verdict == SEND_REFUSED && to - from > 1)
+    return send_parts (sender, from, from + (to - from) / 2) < 0 ? -1 : send_parts (sender, from + (to - from) / 2, to);
+  if (verdict == SEND_REFUSED) {
+    count_refused (sender, samples, &answer);
+  } else if (length) {
+    end_failing (sender);
+    pthread_mutex_lock (&sender->mutex);
+    sender->counts.sent += samples;
+    pthread_mutex_unlock (&sender->mutex);
+  }
+  sender->place.time_ns = sender->batch.parts[to - 1].time_ns;
+  sender->place.part = sender->batch.parts[to - 1].chunk;
+  return 0;
+}
+
+/* ---- the window ---- */
+
+static bool
+is_done (const struct history_place *place, const struct send_frame *frame)
+{
+  return frame->time_ns < place->time_ns || (frame->time_ns == place->time_ns && frame->chunk <= place->part);
+}
+
+static void
+take_frame (struct sender *sender, struct send_node *node, const struct send_frame_parts *parts, bool done)
+{
+  struct error error;
+
+  if (send_nodes_take (sender->nodes, node, parts, done ? NULL : send_batch_add, &sender->batch, &error) == 0)
+    return;
+  log_warning ("send %s: a frame of %s is left out: %s", sender->name, parts->header.node, error.text);
+  pthread_mutex_lock (&sender->mutex);
+  sender->counts.broken++;
+  pthread_mutex_unlock (&sender->mutex);
+}
+
+/* Frames of different nodes from `at` on, all late or all not. Returns where the next batch begins. */
+static size_t
+make_batch (struct sender *sender, size_t at)
+{
+  send_batch_begin (&sender->batch);
+  for (; at < sender->window.count && !send_batch_is_full (&sender->batch); at++) {
+    const struct send_frame *frame = &sender->window.frames[at];
+    struct send_frame_parts parts;
+    struct send_node *node;
+    bool late, done = is_done (&sender->place, frame);
+    if (send_window_frame (&sender->window, frame, &parts) < 0)
+      continue;
+    node = send_nodes_find (sender->nodes, parts.header.node, sender->place.chunk);
+    late = frame->time_ns <= send_node_newest (node);
+    if (!done && !send_batch_may (&sender->batch, node, late))
+      break;
+    take_frame (sender, node, &parts, done);
+    if (!done)
+      send_batch_end_part (&sender->batch, node, frame->time_ns, frame->chunk);
+  }
+  return at;
+}
+
+static int
+send_window (struct sender *sender)
+{
+  for (size_t at = 0; at < sender->window.count;) {
+    at = make_batch (sender, at);
+    if (sender->batch.part_count && send_parts (sender, 0, sender->batch.part_count) < 0)
+      return -1;
+    if (at < sender->window.count && save_place (sender) < 0)
+      return -1;
+  }
+  sender->place.chunk = sender->place.until;
+  sender->place.time_ns = INT64_MIN;
+  sender->place.part = 0;
+  send_nodes_rest (sender->nodes);
+  return save_place (sender);
+}
+
+/* ---- nodes that are gone ---- */
+
+static void
+end_node (void *context, const char *name, int64_t time_ns)
+{
+  struct sender *sender = context;
+  struct send_node *node;
+
+  if (!globs_match (&sender->node_globs, name))
+    return;
+  node = send_nodes_find (sender->nodes, name, sender->place.chunk);
+  send_nodes_end (sender->nodes, node, time_ns, send_batch_add, &sender->batch);
+  send_batch_end_part (&sender->batch, node, INT64_MIN, 0);
+}
+
+/* Only when nothing waits: what they sent before they went has been sent. */
+static int
+send_gone (struct sender *sender, int64_t settled_ns)
+{
+  struct error error;
+  int64_t before = sender->place.event;
+
+  send_batch_begin (&sender->batch);
+  if (history_file_nodes_gone (sender->file, &sender->place.event, settled_ns, sender, end_node, &error) < 0) {
+    begin_failing (sender, error.text);
+    return -1;
+  }
+  if (sender->batch.part_count && send_parts (sender, 0, sender->batch.part_count) < 0)
+    return -1;
+  return sender->place.event != before ? save_place (sender) : 0;
+}
+
+/* ---- its turns ---- */
+
+static void
+close_file (struct sender *sender)
+{
+  send_nodes_destroy (sender->nodes);
+  history_cursor_close (sender->cursor);
+  history_file_close (sender->file);
+  sender->nodes = NULL;
+  sender->cursor = NULL;
+  sender->file = NULL;
+}
+
+/* Another file may have been put in the place of the one that is open. */
+static bool
+is_open (const struct sender *sender)
+{
+  struct stat status;
+
+  return sender->file && stat (sender->path, &status) == 0 && status.st_dev == sender->device &&
+         status.st_ino == sender->inode;
+}
+
+static int
+open_file (struct sender *sender, struct error *error)
+{
+  struct stat status;
+
+  if (is_open (sender))
+    return 0;
+  close_file (sender);
+  if (stat (sender->path, &status) < 0)
+    return error_set (error, "%s is not there yet", sender->path);
+  if (status.st_dev != sender->device || status.st_ino != sender->inode)
+    memset (sender->back, 0, sizeof sender->back);
+  sender->device = status.st_dev;
+  sender->inode = status.st_ino;
+  sender->file = history_file_open (sender->path, error);
+  sender->cursor = sender->file ? history_cursor_open (sender->path, sender->name, &sender->place, error) : NULL;
+  sender->nodes = sender->cursor ? send_nodes_create (sender->options, sender->file, error) : NULL;
+  if (sender->nodes)
+    return 0;
+  close_file (sender);
+  return -1;
+}
+
+static void
+count_waiting (struct sender *sender)
+{
+  const struct chunk_list *list = &sender->window.list;
+  struct error error;
+  int64_t last = sender->place.chunk, first = list->count ? list->rows[0].id : last + 1;
+
+  if (list->count)
+    history_file_number (sender->file, "SELECT ifnull (max (id), 0) FROM chunks", &last, &error);
+  pthread_mutex_lock (&sender->mutex);
+  sender->counts.broken += sender->window.broken;
+  sender->counts.lost += (uint64_t) (first - sender->place.chunk - 1);
+  sender->counts.waiting = (uint64_t) (last > sender->place.chunk ? last - sender->place.chunk : 0);
+  sender->counts.oldest_ns = list->count ? list->rows[0].first_time : 0;
+  sender->counts.live = list->count == 0;
+  pthread_mutex_unlock (&sender->mutex);
+  sender->window.broken = 0;
+}
+
+static void
+note_place (struct sender *sender, const struct history_place *place)
+{
+  int64_t now_ns = clock_monotonic ();
+
+  if (sender->back[0].at_ns && now_ns < sender->back[0].at_ns + sender->options->repeat_ns)
+    return;
+  sender->back[1] = sender->back[0];
+  sender->back[0].at_ns = now_ns;
+  sender->back[0].place = *place;
+  if (!sender->back[1].at_ns)
+    sender->back[1] = sender->back[0];
+}
+
+/* A receiver that was killed may have lost what it took last. */
+static int
+go_back (struct sender *sender)
+{
+  if (!sender->gone || !sender->options->repeat_ns)
+    return 0;
+  sender->gone = false;
+  sender->place = sender->back[1].place;
+  sender->back[0] = sender->back[1];
+  log_info ("send %s: what was taken in the last %.0f s is sent once more", sender->name,
+            (double) sender->options->repeat_ns / NS_PER_S);
+  return save_place (sender) < 0 ? -1 : 1;
+}
+
+/* How long to rest now. */
+static int64_t
+take_turn (struct sender *sender)
+{
+  struct error error;
+  struct history_place before;
+  int64_t settled_ns;
+  bool sent;
+
+  pthread_mutex_lock (&sender->mutex);
+  settled_ns = sender->settled_ns;
+  pthread_mutex_unlock (&sender->mutex);
+  if (open_file (sender, &error) < 0 || send_window_load (&sender->window, sender->file, &sender->node_globs,
+                                                          sender->options->period_ns, &sender->place, &error) < 0) {
+    begin_failing (sender, error.text);
+    return OPEN_EVERY;
+  }
+  count_waiting (sender);
+  if (sender->window.list.count == 0)
+    return send_gone (sender, settled_ns) < 0 ? OPEN_EVERY : LOOK_EVERY;
+  before = sender->place;
+  before.until = before.chunk;
+  note_place (sender, &before);
+  sent = save_place (sender) == 0 && send_window (sender) == 0;
+  if (sent && go_back (sender) == 0)
+    return 0;
+  close_file (sender); /* what was noted of nodes is not what was sent */
+  return sent ? 0 : OPEN_EVERY;
+}
+
+static void *
+sender_run (void *context)
+{
+  struct sender *sender = context;
+  sigset_t all;
+
+  sigfillset (&all);
+  pthread_sigmask (SIG_BLOCK, &all, NULL);
+  while (rest (sender, take_turn (sender)))
+    ;
+  return NULL;
+}
+
+/* ---- start and end ---- */
+
+struct sender *
+sender_create (const char *name, const struct send_options *options, const char *history)
+{
+  struct sender *sender = memory_new (1, sizeof *sender);
+  pthread_condattr_t monotonic;
+
+  sender->name = memory_string (name);
+  sender->path = memory_string (history);
+  sender->options = options;
+  sender->type = sender->batch.type = send_type_of (options);
+  globs_init (&sender->node_globs, options->nodes);
+  sender->http = send_http_create (options, sender->type);
+  sender->settled_ns = INT64_MIN;
+  pthread_mutex_init (&sender->mutex, NULL);
+  pthread_condattr_init (&monotonic);
+  pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init (&sender->wake, &monotonic);
+  pthread_condattr_destroy (&monotonic);
+  if (pthread_create (&sender->thread, NULL, sender_run, sender) != 0)
+    abort ();
+  return sender;
+}
+
+void
+sender_destroy (struct sender *sender)
+{
+  if (!sender)
+    return;
+  pthread_mutex_lock (&sender->mutex);
+  sender->end = true;
+  pthread_cond_signal (&sender->wake);
+  pthread_mutex_unlock (&sender->mutex);
+  send_http_stop (sender->http);
+  pthread_join (sender->thread, NULL);
+  close_file (sender);
+  send_http_destroy (sender->http);
+  send_window_free (&sender->window);
+  send_batch_free (&sender->batch);
+  buffer_free (&sender->request);
+  globs_free (&sender->node_globs);
+  pthread_cond_destroy (&sender->wake);
+  pthread_mutex_destroy (&sender->mutex);
+  free (sender->name);
+  free (sender->path);
+  free (sender);
+}
+
+void
+sender_settle (struct sender *sender, int64_t settled_ns)
+{
+  pthread_mutex_lock (&sender->mutex);
+  sender->settled_ns = settled_ns;
+  pthread_mutex_unlock (&sender->mutex);
+}
+
+void
+sender_count (struct sender *sender, struct sender_counts *counts)
+{
+  pthread_mutex_lock (&sender->mutex);
+  *counts = sender->counts;
+  pthread_mutex_unlock (&sender->mutex);
+}

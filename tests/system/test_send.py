@@ -1,0 +1,203 @@
+"""[send NAME]: samples of the history on their way to a receiver of remote write, one that does as it is told."""
+
+import collections
+import csv
+import datetime
+import signal
+import time
+
+import pytest
+from lib.programs import wait_until
+from lib.remote_write import Answer, Receiver
+
+GROUPS = "load,cpu_usage,memory_info"
+
+
+def section(receiver, name="one", period="200ms", more=""):
+    return f"[history]\nchunk_time = 500ms\n[send {name}]\nurl = {receiver.url}\nnames = synop\nperiod = {period}\ngroups = {GROUPS}\n{more}\n"
+
+
+def sender(cluster, name="one"):
+    return next(one for one in cluster.status()["senders"] if one["sender"] == name)
+
+
+def ms_of(text):
+    at = datetime.datetime.fromisoformat(text[:19]).replace(tzinfo=datetime.timezone.utc)
+    return int(at.timestamp()) * 1000 + int(text[20:23])
+
+
+def history(cluster, group, column, node, row=""):
+    """{ms: values} of a metric, as the history has it. Frames that came at once, before the node's clock was known, may have
+    one millisecond: of them one is sent."""
+    folder = cluster.folder / f"export-{time.monotonic_ns()}"
+    cluster.succeed("aggregator", "export", "--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket,
+                    "--group", group, "-o", folder)
+    with open(folder / f"{group}.csv", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        heads = [head.split(" ")[0] for head in next(rows)]
+        lines = [dict(zip(heads, line)) for line in rows]
+    device = heads[2]
+    wanted = (line for line in lines if line["node"] == node and (device == "period" or line[device] == row))
+    found = collections.defaultdict(set)
+    for line in wanted:
+        if line[column]:
+            found[ms_of(line["time"])].add(float(line[column]))
+    return found
+
+
+def values(times):
+    return {ms: value for ms, value in times.items() if value is not None}
+
+
+def check_whole(cluster, receiver, node, family="synop_load_load_1"):
+    """All that the history has of the node is there, each sample once."""
+    want = history(cluster, "load", "load_1", node)
+    assert want
+    wait_until(lambda: want.keys() <= values(receiver.find(family, instance=node)).keys(), f"{len(want)} samples of {node}")
+    got = values(receiver.find(family, instance=node))
+    assert all(got[ms] in want[ms] for ms in want)
+    assert sender(cluster)["dropped"] == 0
+
+
+def test_what_is_sent_is_what_the_history_has(cluster):
+    with Receiver() as receiver:
+        cluster.start_aggregator(config=section(receiver, more="labels = cluster=c1\njob = ours"))
+        cluster.start_nodes("n1", "n2")
+        wait_until(lambda: len(receiver.find("synop_load_load_1", instance="n2")) > 20, "samples")
+        for node in ("n1", "n2"):
+            check_whole(cluster, receiver, node)
+        assert receiver.twice == 0
+        series = dict(next(iter(receiver.taken)))
+        assert series["job"] == "ours" and series["cluster"] == "c1"
+        _, headers, _, _ = receiver.requests[0]
+        assert headers["Content-Encoding"] == "snappy" and headers["Content-Type"] == "application/x-protobuf"
+        assert headers["X-Prometheus-Remote-Write-Version"] == "0.1.0" and headers["User-Agent"].startswith("synop/")
+        assert cluster.counter("samples_sent") >= receiver.samples() > 0
+        table = cluster.succeed("aggregator", "status", "--socket", cluster.socket)
+        assert "SENDER" in table and "\none " in table
+
+
+def test_a_receiver_that_is_away(cluster):
+    """5xx, 429 with Retry-After, closed connections, a hang, a slow answer, nobody there: all is sent afterwards, once."""
+    state = {"answer": Answer(503, "not now")}
+    with Receiver(lambda samples: state["answer"]) as receiver:
+        cluster.start_aggregator(config=section(receiver, more="timeout = 1s"))
+        cluster.start_nodes("n1")
+
+        def failing(words):
+            return wait_until(lambda: words in sender(cluster)["error"], f"an error with {words}")
+
+        failing("503: not now")
+        state["answer"] = Answer(0)
+        failing("Empty reply")
+        state["answer"] = Answer(None)
+        failing("timed out")
+        state["answer"] = Answer(429, "slowly", {"Retry-After": "3"})
+        before = len(receiver.requests)
+        wait_until(lambda: any(status == 429 for *_, status in receiver.requests[before:]), "a 429")
+        at = next(moment for moment, *_, status in receiver.requests[before:] if status == 429)
+        state["answer"] = Answer(200, "taken", after=0.2)
+        wait_until(lambda: receiver.taken, "samples")
+        assert next(moment for moment, *_, status in receiver.requests if status == 200) - at >= 3
+        seen = sender(cluster)
+        assert seen["retries"] >= 4 and seen["behind"] > 0
+        check_whole(cluster, receiver, "n1")
+        assert receiver.twice == 0
+        state["answer"] = Answer()
+        wait_until(lambda: sender(cluster)["error"] == "" and sender(cluster)["waiting"] <= 2, "it has caught up")
+        assert cluster.aggregator.log().count("it is tried again") == 1
+
+
+def test_what_is_refused_is_dropped_alone(cluster):
+    """Of a request with several nodes only the samples of the one that is refused are dropped; the log says so once, in the
+    receiver's words."""
+    def answer(samples):
+        bad = any(dict(series)["instance"] == "n2" for series, _, _ in samples)
+        return Answer(400, "no n2\nhere \x1b[31m") if bad else Answer()
+
+    with Receiver(answer) as receiver:
+        cluster.start_aggregator(config=section(receiver))
+        cluster.start_nodes("n1", "n2")
+        wait_until(lambda: sender(cluster)["dropped"] > 100, "samples that are dropped")
+        want = history(cluster, "load", "load_1", "n1")
+        wait_until(lambda: want.keys() <= receiver.find("synop_load_load_1", instance="n1").keys(), "all of n1")
+        assert {dict(series)["instance"] for series in receiver.taken} == {"n1"}
+        lines = [line for line in cluster.aggregator.log().splitlines() if "dropped" in line]
+        assert len(lines) == 1 and "the receiver answers 400: no n2 here  [31m; " in lines[0], lines
+        assert cluster.counter("samples_dropped") > 100 and cluster.counter("samples_late_dropped") == 0
+        assert not any(status == 400 and len({dict(series)["instance"] for series, _, _ in samples}) == 1
+                       and {dict(series)["instance"] for series, _, _ in samples} == {"n1"}
+                       for *_, samples, status in receiver.requests)
+
+
+def test_several_senders_and_one_that_hangs(cluster):
+    """One that hangs holds up neither the others, nor the stream, nor the end; sections come, change and go at a reload."""
+    with Receiver() as receiver, Receiver(lambda samples: Answer(None)) as dead:
+        cluster.start_aggregator(config=section(receiver) + section(dead, "dead").partition("500ms\n")[2])
+        cluster.start_nodes("n1")
+        wait_until(lambda: len(dead.requests) == 1 and len(receiver.find("synop_load_load_1", instance="n1")) > 10, "both")
+        mark = cluster.aggregator.mark()
+        cluster.aggregator.wait_lines(5, after=mark, type="node")
+        check_whole(cluster, receiver, "n1")
+        began = time.monotonic()
+        config = section(receiver, more="labels = again=yes")
+        cluster.write("aggregator.ini", config)
+        cluster.aggregator.signal(signal.SIGHUP)
+        wait_until(lambda: [one["sender"] for one in cluster.status()["senders"]] == ["one"], "the other one gone")
+        assert time.monotonic() - began < 10
+        wait_until(lambda: any(("again", "yes") in series for series in list(receiver.taken)), "the new label")
+        cluster.write("aggregator.ini", config + section(dead, "dead").partition("500ms\n")[2])
+        cluster.aggregator.signal(signal.SIGHUP)
+        wait_until(lambda: len(dead.requests) == 2, "the other one back, where it was")
+        assert dead.requests[0][2] == dead.requests[1][2]
+        began = time.monotonic()
+        assert cluster.aggregator.stop() == 0
+        assert time.monotonic() - began < 10
+
+
+def test_kill_and_restart(cluster):
+    """kill -9 while samples are on their way: none is missing afterwards, and what is sent twice is the same."""
+    with Receiver(lambda samples: Answer(after=0.1)) as receiver:
+        config = section(receiver)
+        cluster.start_aggregator(config=config)
+        cluster.start_nodes("n1", "n2")
+        for _ in range(3):
+            count = len(receiver.requests)
+            wait_until(lambda: len(receiver.requests) > count + 3, "requests")  # pylint: disable=cell-var-from-loop
+            cluster.aggregator.kill()
+            cluster.start_aggregator(config=config)
+        cluster.wait_node("n1")
+        for node in ("n1", "n2"):
+            check_whole(cluster, receiver, node)
+        assert cluster.succeed("aggregator", "check", "--config", cluster.empty, cluster.history).endswith("whole\n")
+
+
+def test_stale_markers_of_a_node_that_goes_down(cluster):
+    with Receiver() as receiver:
+        cluster.start_aggregator(config=section(receiver))
+        cluster.start_nodes("n1", "n2")
+        wait_until(lambda: len(receiver.find("synop_load_load_1", instance="n2")) > 5, "samples")
+        cluster.agents["n2"].kill()
+        event = cluster.wait_event("node_down", node="n2")
+        times = wait_until(lambda: (found := receiver.find("synop_load_load_1", instance="n2"))
+                           and found[max(found)] is None and found, "a marker")
+        assert list(times.values()).count(None) == 1 and max(times) == ms_of(event["time"])
+        ends = {series: moments[max(moments)] for series, moments in receiver.taken.items()}
+        assert {dict(series)["instance"] for series, value in ends.items() if value is None} == {"n2"}
+        assert all(value is None for series, value in ends.items() if dict(series)["instance"] == "n2")
+        assert all(value is not None for series, value in ends.items() if dict(series)["instance"] == "n1")
+
+
+@pytest.mark.parametrize("bad, words", [
+    ("url = ftp://x", "url: must begin with http:// or https://"),
+    ("url = http://u:p@h/", "must hold no user and password"),
+    ("url = http://h/\nnames = nodeexporter", "names: "),
+    ("url = http://h/\nlabels = job=x", "is the node's name, or the option job"),
+    ("url = http://h/\nlabels = 1x=x", "is no name of a label"),
+    ("url = http://h/\nuser = x", "user: goes with password_file"),
+    ("", "url: must be given"),
+])
+def test_options_that_are_wrong(cluster, bad, words):
+    done = cluster.start("aggregator", "aggregator", "-c", cluster.write("a.ini", f"[send x]\n{bad}\n"), "--history",
+                         cluster.history)
+    assert done.wait() == 2 and words in done.log(), done.log()
