@@ -1,7 +1,8 @@
 /* Fuzzes the reader of frames, and what follows it: the report, and the writer.
  *
  * Input: two bytes with the length of a first frame, that frame, and a second one, so that the report has something to
- * compare with. What was read must be written and read again alike. The schema is this file's own. Links libcommon. */
+ * compare with. What was read must be written and read again alike, and a frame is as good with the first one's tables at
+ * hand as without. The schema is this file's own. Links libcommon. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct intake {
   struct table tables[GROUPS];
   const struct table *order[GROUPS];
   size_t count;
+  const struct intake *before; /* NULL: none */
 };
 
 static struct table *
@@ -59,10 +61,19 @@ intake_done (void *context, size_t group, struct table *table)
     abort ();
 }
 
+static const struct table *
+intake_last (void *context, size_t group)
+{
+  const struct intake *intake = context;
+
+  return intake->before == NULL ? NULL : &intake->before->tables[group];
+}
+
 static void
-intake_init (struct intake *intake)
+intake_init (struct intake *intake, const struct intake *before)
 {
   intake->count = 0;
+  intake->before = before;
   for (size_t i = 0; i < GROUPS; i++) {
     table_init (&intake->tables[i], groups[i]);
     table_begin (&intake->tables[i]);
@@ -80,7 +91,7 @@ static int
 frame_take (struct intake *intake, const struct schema *schema, const void *bytes, size_t length,
             struct frame_header *header)
 {
-  struct frame_sink sink = { intake, intake_take, intake_done };
+  struct frame_sink sink = { intake, intake_take, intake_done, intake_last };
   struct error error;
 
   if (frame_read_header (bytes, length, header, &error) != 0 ||
@@ -101,7 +112,7 @@ check_again (const struct intake *intake, const struct schema *schema, const str
   struct frame_header read;
 
   frame_write (&one, header, schema, intake->order, intake->count);
-  intake_init (&again);
+  intake_init (&again, NULL);
   if (frame_take (&again, schema, one.data, one.length, &read) != 0)
     abort ();
   frame_write (&other, &read, schema, again.order, again.count);
@@ -139,22 +150,28 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
   size_t first = (size_t) data[0] << 8 | data[1];
   struct schema *schema = schema_create (groups, GROUPS);
-  struct intake before, now;
+  struct intake before, now, alone;
   struct frame_header header;
+  int result;
 
   data += 2;
   size -= 2;
   if (first > size)
     first = size;
-  intake_init (&before);
-  intake_init (&now);
+  intake_init (&before, NULL);
+  intake_init (&now, &before);
+  intake_init (&alone, NULL);
   if (frame_take (&before, schema, data, first, &header) == 0)
     check_again (&before, schema, &header);
-  if (frame_take (&now, schema, data + first, size - first, &header) == 0)
+  result = frame_take (&now, schema, data + first, size - first, &header);
+  if (result == 0)
     check_again (&now, schema, &header);
+  if (frame_take (&alone, schema, data + first, size - first, &header) != result)
+    abort ();
   check_report (&before, &now);
   intake_free (&before);
   intake_free (&now);
+  intake_free (&alone);
   schema_destroy (schema);
   return 0;
 }
