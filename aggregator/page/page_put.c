@@ -161,8 +161,11 @@ group_put (struct page_group *group, const struct cluster_frame *frame, const st
     group->now = other;
   }
   buffer_clear (&group->now.bytes);
-  buffer_add (&group->now.bytes, frame_head, sizeof frame_head);
-  buffer_add (&group->now.bytes, (const char *) frame->bytes + table->offset, table->length);
+  if (group->now.bytes.capacity < sizeof frame_head + table->length)
+    buffer_reserve (&group->now.bytes, sizeof frame_head + table->length);
+  memcpy (group->now.bytes.data, frame_head, sizeof frame_head);
+  memcpy (group->now.bytes.data + sizeof frame_head, (const char *) frame->bytes + table->offset, table->length);
+  group->now.bytes.length = sizeof frame_head + table->length;
   group->now.sequence = table->sequence;
   group->now.monotonic_ns = table->monotonic_ns;
   group->now.time_ns = frame->time_ns;

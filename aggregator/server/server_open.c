@@ -17,9 +17,9 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-/* Descriptors that connections of agents may not use: for half as many clients of the socket, for the history and the
- * keys, and for connections that are about to be ended. */
-#define RESERVE_MOST 512
+/* Descriptors that connections of agents may not use: for half as many clients of the socket, for HTTP, for the history and
+ * the keys, and for connections that are about to be ended. */
+#define RESERVE_MOST 640
 #define RESERVE_PART 4 /* one in: with few descriptors this part is reserved */
 
 /* An agent has two connections, each a descriptor. */

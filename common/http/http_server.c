@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/http/http_private.h"
@@ -17,6 +18,8 @@
 
 #define BACKLOG 128
 #define SEND_BYTES (256 * 1024) /* that the kernel holds of a connection: slow ones have no more */
+#define DESCRIPTORS_PART 16     /* of those that the program may have connections may be this part */
+#define CONNECTIONS_LEAST 8
 #define PEM_MAX (256 * 1024)
 #define LOOK_MS 1000
 
@@ -44,6 +47,17 @@ http_settings_check (const struct http_settings *settings, struct error *error)
 }
 
 /* ---- the socket ---- */
+
+static size_t
+connections_most (void)
+{
+  struct rlimit limit = { 1024, 1024 };
+  size_t most;
+
+  getrlimit (RLIMIT_NOFILE, &limit);
+  most = limit.rlim_cur / DESCRIPTORS_PART;
+  return most < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : most < HTTP_CONNECTIONS_MAX ? most : HTTP_CONNECTIONS_MAX;
+}
 
 static int
 socket_open (const char *listen_to, bool tls, struct http *http, bool *taken, struct error *error)
@@ -306,6 +320,7 @@ http_create (const struct http_options *options, bool *taken, struct error *erro
   http->listen_fd = -1;
   http->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   http->beat_ns = clock_monotonic ();
+  http->connections_max = connections_most ();
   pthread_mutex_init (&http->lock, NULL);
   for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++)
     http->connections[i].fd = -1;

@@ -190,6 +190,24 @@ def test_combined(shown):
     wait_until(agree, "a combined report that is a line too")
 
 
+def test_jobs(cluster):
+    """What a job is stands beside its metrics, and no other series has its label."""
+    cluster.start_aggregator(config=HTTP)
+    cluster.start_nodes("n1")
+    url = url_of(cluster.aggregator)
+    name = f"page-{cluster.folder.name[-8:]}"
+    cluster.start("job", "agent", "run", "--job", name, "--", "sleep", "600")
+    wait_until(lambda: has(text_of(url, "/nodes/n1/metrics"), "synop_job_info", job_id=name), "the job")
+    text = wait_until(lambda: (found := text_of(url, "/nodes/n1/metrics")) and
+                      has(found, "synop_job_memory_rss_bytes", job_id=name) and found, "what it uses")
+    assert value(text, "synop_job_info", job_id=name) == 1
+    labels = next(dict(labels) for family, labels in samples(text)
+                  if family == "synop_job_info" and dict(labels)["job_id"] == name)
+    assert labels["user"] and "scheduler" in labels and "job" not in labels
+    assert all(family.startswith("synop_") and "job" in family
+               for family, labels in samples(text) if dict(labels).get("job_id") == name)
+
+
 def time_text(seconds):
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat()[:19]
 
