@@ -13,6 +13,7 @@
 #include "synop/memory.h"
 
 #define TEXT_MAX 256
+#define ALL_SAMPLES 6 /* all is read in one of so many samples */
 
 struct folder_rows *
 folder_rows_create (const struct folder_rows_type *type, const char *root)
@@ -22,6 +23,7 @@ folder_rows_create (const struct folder_rows_type *type, const char *root)
   rows->type = type;
   rows->root = memory_string (root);
   folder_watch_init (&rows->watch, root, type->folder);
+  table_init (&rows->last, type->group);
   return rows;
 }
 
@@ -32,6 +34,7 @@ folder_rows_destroy (void *state)
 
   folder_watch_free (&rows->watch);
   names_free (&rows->names);
+  table_free (&rows->last);
   free (rows->root);
   free (rows);
 }
@@ -94,31 +97,78 @@ value_set (const struct folder_rows *rows, const char *name, size_t column, cons
 }
 
 static void
-row_sample (const struct folder_rows *rows, const char *name, struct table *table)
+value_keep (const struct folder_rows *rows, size_t column, struct table *table, size_t row, size_t last)
+{
+  const struct value *value = table_get (&rows->last, last, column);
+  size_t length;
+
+  if (value->type == VALUE_TEXT)
+    table_set_text (table, row, column, table_text (&rows->last, value, &length), value->length);
+  else
+    *table_value (table, row, column) = *value;
+}
+
+/* Has the first metric, a text or a number, changed since all was read? */
+static bool
+is_changed (const struct folder_rows *rows, const struct table *table, size_t row, size_t last)
+{
+  const struct value *now = table_get (table, row, 0), *then = table_get (&rows->last, last, 0);
+  size_t length, before;
+
+  if (now->type != then->type || now->type != VALUE_TEXT)
+    return now->type != then->type || now->as.u != then->as.u;
+  const char *text = table_text (table, now, &length), *old = table_text (&rows->last, then, &before);
+  return length != before || memcmp (text, old, length) != 0;
+}
+
+/* False: all has to be read. */
+static bool
+row_sample (const struct folder_rows *rows, const char *name, bool all, struct table *table)
 {
   const struct group *group = rows->type->group;
   const char *label = name + rows->type->skip;
+  size_t row, last = SIZE_MAX;
   char text[TEXT_MAX];
-  size_t row;
 
   if (!file_read (rows, name, &group->metrics[0], text))
-    return;
+    return true;
   row = table_add_row (table, label, strlen (label));
   if (row == SIZE_MAX)
-    return;
+    return true;
   value_set (rows, name, 0, text, table, row);
+  if (!all)
+    last = table_find_row (&rows->last, label, strlen (label), row);
+  if (!all && (last == SIZE_MAX || is_changed (rows, table, row, last)))
+    return false;
   for (size_t i = 1; i < group->metric_count; i++)
-    if (group->metrics[i].source && file_read (rows, name, &group->metrics[i], text))
+    if (!all && i >= rows->type->live)
+      value_keep (rows, i, table, row, last);
+    else if (group->metrics[i].source && file_read (rows, name, &group->metrics[i], text))
       value_set (rows, name, i, text, table, row);
+  return true;
+}
+
+static bool
+rows_sample (const struct folder_rows *rows, const char *exclude, bool all, struct table *table)
+{
+  table_begin (table);
+  for (size_t i = 0; i < rows->names.count; i++)
+    if (!globs_list_matches (exclude, rows->names.list[i]) && !row_sample (rows, rows->names.list[i], all, table))
+      return false;
+  return true;
 }
 
 void
 folder_rows_sample (struct folder_rows *rows, const char *exclude, struct table *table)
 {
   names_look (rows);
-  for (size_t i = 0; i < rows->names.count; i++)
-    if (!globs_list_matches (exclude, rows->names.list[i]))
-      row_sample (rows, rows->names.list[i], table);
+  if (rows->age > 0 && rows_sample (rows, exclude, false, table)) {
+    rows->age = (rows->age + 1) % ALL_SAMPLES;
+    return;
+  }
+  rows_sample (rows, exclude, true, table);
+  table_copy (&rows->last, table);
+  rows->age = table->error[0] ? 0 : 1; /* what is wrong is looked at each time */
 }
 
 bool

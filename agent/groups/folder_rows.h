@@ -4,7 +4,8 @@
  *
  * metric.source names the file; metrics without one are the group's own affair. A file that is absent, empty or refuses to
  * be read is a missing value, since drivers have what they like; one that holds no number is a complaint. Each file is
- * opened anew: these groups are sampled seldom, and there may be thousands. */
+ * opened anew, since there may be thousands, and that costs 10 us: so these groups are sampled seldom, and what hardly
+ * changes is read in one sample of six, and when the first metric has changed. */
 #ifndef SYNOP_AGENT_FOLDER_ROWS_H
 #define SYNOP_AGENT_FOLDER_ROWS_H
 
@@ -19,6 +20,7 @@ struct folder_rows_type {
   const char *folder; /* "/sys/class/thermal" */
   const char *prefix; /* of the names of those that are rows: "cooling_device" */
   size_t skip;        /* so much of a name is not in the row's label */
+  size_t live;        /* so many metrics, the first ones, are read each time */
 };
 
 struct folder_rows {
@@ -26,6 +28,8 @@ struct folder_rows {
   char *root; /* a copy: see lane.h */
   struct folder_watch watch;
   struct names names;
+  struct table last; /* the last sample in which all was read */
+  unsigned age;      /* samples since then */
 };
 
 struct folder_rows *folder_rows_create (const struct folder_rows_type *type, const char *root);

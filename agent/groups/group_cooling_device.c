@@ -7,9 +7,9 @@
 #include "synop/clock.h"
 
 static const struct metric metrics[] = {
-  { "type", TEXT, UNIT_NONE, FOLD_NONE, .source = "type", .help = "What it is: Processor, Fan, intel_powerclamp." },
   { "state", GAUGE, UNIT_COUNT, FOLD_MAX, .source = "cur_state", .bound = { .most = 0x1p53, .negative = true },
     .help = "How hard it cools; 0: not at all; -1: not known." },
+  { "type", TEXT, UNIT_NONE, FOLD_NONE, .source = "type", .help = "What it is: Processor, Fan, intel_powerclamp." },
   { "state_max", GAUGE, UNIT_COUNT, FOLD_NONE, .source = "max_state", .help = "How hard it can." },
 };
 
@@ -27,7 +27,7 @@ static const struct group group = {
 static void *
 cooling_device_open (const struct sampler_context *context)
 {
-  static const struct folder_rows_type type = { &group, "/sys/class/thermal", "cooling_device", 0 };
+  static const struct folder_rows_type type = { &group, "/sys/class/thermal", "cooling_device", 0, 1 };
 
   return folder_rows_create (&type, context->root);
 }

@@ -35,7 +35,7 @@ static const struct group group = {
 static void *
 cpu_scaling_open (const struct sampler_context *context)
 {
-  static const struct folder_rows_type type = { &group, "/sys/devices/system/cpu", "cpu", 3 };
+  static const struct folder_rows_type type = { &group, "/sys/devices/system/cpu", "cpu", 3, 5 };
 
   return folder_rows_create (&type, context->root);
 }

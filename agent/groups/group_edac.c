@@ -33,7 +33,7 @@ static const struct group group = {
 static void *
 edac_open (const struct sampler_context *context)
 {
-  static const struct folder_rows_type type = { &group, "/sys/devices/system/edac/mc", "mc", 2 };
+  static const struct folder_rows_type type = { &group, "/sys/devices/system/edac/mc", "mc", 2, 4 };
 
   return folder_rows_create (&type, context->root);
 }

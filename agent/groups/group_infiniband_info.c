@@ -28,7 +28,7 @@ static const struct group group = {
 static void *
 infiniband_info_open (const struct sampler_context *context)
 {
-  static const struct folder_rows_type type = { &group, "/sys/class/infiniband", "", 0 };
+  static const struct folder_rows_type type = { &group, "/sys/class/infiniband", "", 0, 3 };
 
   return folder_rows_create (&type, context->root);
 }

@@ -4,7 +4,7 @@
  *   /proc/net/arp    "IP address       HW type     Flags       HW address            Mask     Device"
  *                    "192.0.2.1        0x1         0x2         02:fc:00:00:00:05     *        eth0"
  *
- * All of that changes seldom, so it is read every 10 s. Files that wait for the lock of the whole network configuration
+ * All of that changes seldom, so it is read every 10 s, and most once a minute (folder_rows.h). Files that wait for the lock of the whole network configuration
  * (duplex) are not read, and addresses are not shown. */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,20 +26,20 @@
     NAME, COUNTER, UNIT_COUNT, FOLD_SUM, .source = FILE, .help = HELP                                                  \
   }
 
-enum { INDEX, STATE, MTU, ARP_ENTRIES };
+enum { STATE, CHANGES_OF_CARRIER, UPS, DOWNS, NO_HANDLER, LIVE, ARP_ENTRIES = LIVE };
 
 static const struct metric metrics[] = {
-  [INDEX] = SETTING ("index", "ifindex", "Number of the interface."),
   [STATE] = { "state", TEXT, UNIT_NONE, FOLD_NONE, .source = "operstate",
               .help = "State: up, down, dormant, lowerlayerdown, unknown." },
-  [MTU] = { "mtu", GAUGE, UNIT_BYTES, FOLD_NONE, .source = "mtu", .help = "Largest packet that it takes." },
+  [CHANGES_OF_CARRIER] = CHANGES ("carrier_changes", "carrier_changes", "Times that the link came or went."),
+  [UPS] = CHANGES ("carrier_ups", "carrier_up_count", "Times that the link came."),
+  [DOWNS] = CHANGES ("carrier_downs", "carrier_down_count", "Times that the link went."),
+  [NO_HANDLER] = CHANGES ("rx_no_handler", "statistics/rx_nohandler", "Packets received that no protocol took."),
   [ARP_ENTRIES] = { "arp_entries", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Neighbours over IPv4 in the ARP table." },
+  { "mtu", GAUGE, UNIT_BYTES, FOLD_NONE, .source = "mtu", .help = "Largest packet that it takes." },
   SETTING ("tx_queue_length", "tx_queue_len", "Packets that its send queue holds."),
   SETTING ("flags", "flags", "Flags, as in if.h."),
-  CHANGES ("carrier_changes", "carrier_changes", "Times that the link came or went."),
-  CHANGES ("carrier_ups", "carrier_up_count", "Times that the link came."),
-  CHANGES ("carrier_downs", "carrier_down_count", "Times that the link went."),
-  CHANGES ("rx_no_handler", "statistics/rx_nohandler", "Packets received that no protocol took."),
+  SETTING ("index", "ifindex", "Number of the interface."),
   SETTING ("lower_index", "iflink", "Number of the interface that it lies on; its own where there is none."),
   SETTING ("type", "type", "What it is, as in if_arp.h: 1 Ethernet, 32 InfiniBand, 772 loopback."),
   SETTING ("link_mode", "link_mode", "1 when it stays dormant until a program says otherwise."),
@@ -65,7 +65,7 @@ static const struct group group = {
   .left_out = "addresses; what [group network] excludes.",
 };
 
-static const struct folder_rows_type type = { &group, "/sys/class/net", "", 0 };
+static const struct folder_rows_type type = { &group, "/sys/class/net", "", 0, LIVE };
 
 struct interfaces {
   const struct network_options *options;

@@ -30,7 +30,7 @@ static const struct group group = {
 static void *
 md_open (const struct sampler_context *context)
 {
-  static const struct folder_rows_type type = { &group, "/sys/block", "md", 0 };
+  static const struct folder_rows_type type = { &group, "/sys/block", "md", 0, 2 };
 
   return folder_rows_create (&type, context->root);
 }

@@ -29,7 +29,7 @@ static const struct group group = {
 static void *
 nvme_info_open (const struct sampler_context *context)
 {
-  static const struct folder_rows_type type = { &group, "/sys/class/nvme", "nvme", 0 };
+  static const struct folder_rows_type type = { &group, "/sys/class/nvme", "nvme", 0, 1 };
 
   return folder_rows_create (&type, context->root);
 }

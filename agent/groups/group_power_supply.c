@@ -31,7 +31,7 @@ static const struct group group = {
 static void *
 power_supply_open (const struct sampler_context *context)
 {
-  static const struct folder_rows_type type = { &group, "/sys/class/power_supply", "", 0 };
+  static const struct folder_rows_type type = { &group, "/sys/class/power_supply", "", 0, 5 };
 
   return folder_rows_create (&type, context->root);
 }

@@ -3,7 +3,8 @@
  *
  *   bench_sample ROOT SAMPLES PAUSE_MS      one JSON object on standard output
  *
- * The agent's own samplers, frames and link are used; frames go over CURVE to a reader in a child process, whose time
+ * Samples are those of so many periods, one after the other: groups with a longer period are in one of several. The
+ * agent's own samplers, frames and link are used; frames go over CURVE to a reader in a child process, whose time
  * does not count. pread is interposed (--wrap=pread), so the bare reads are those of one sample that delivered bytes:
  * the same descriptors, sizes and offsets, into one buffer that stays in the cache. The reads that only find the end of
  * a file are the agent's own cost. Times are CPU times of the process with all its threads; both kinds alternate in
@@ -103,10 +104,8 @@ sample_once (struct work *work, struct cost *cost)
 {
   struct sample sample;
   int64_t begin = cpu_self (), sampled, encoded;
-  int64_t now_ns = clock_monotonic ();
 
-  sampling_start (work->sampling, now_ns); /* all are due */
-  sampling_run (work->sampling, now_ns, &sample);
+  sampling_run (work->sampling, sampling_next_due (work->sampling), &sample);
   sampled = cpu_self ();
   work->header.sequence++;
   work->header.monotonic_ns = sample.monotonic_ns;
@@ -278,6 +277,7 @@ work_open (struct work *work, const struct agent_options *options, struct reader
   groups = sampling_groups (work->sampling, &count);
   work->schema = schema_create (groups, count);
   memcpy (work->header.schema, work->schema->hash, SCHEMA_HASH_SIZE);
+  sampling_start (work->sampling, clock_monotonic ());
   for (int i = 0; i <= WARM_UP; i++) {
     struct cost ignored = { 0 };
 

@@ -34,9 +34,13 @@ interfaces_of_small (void **state)
   assert_uint (&sampled, "lo", "type", 772);
   assert_missing (&sampled, "lo", "alias");
   assert_missing (&sampled, "lo", "arp_entries");
-  for (size_t i = 0; i < sampled.sampler->group->metric_count; i++)
-    assert_int_not_equal (sampled_value (&sampled, "eth0", sampled.sampler->group->metrics[i].name)->type,
-                          VALUE_MISSING);
+  for (int times = 0; times < 2; times++) { /* as they were read, and as they were kept */
+    for (size_t i = 0; i < sampled.sampler->group->metric_count; i++)
+      assert_int_not_equal (sampled_value (&sampled, "eth0", sampled.sampler->group->metrics[i].name)->type,
+                            VALUE_MISSING);
+    assert_text (&sampled, "eth0", "alias", "uplink 1");
+    sampled_again (&sampled);
+  }
   sampled_close (&sampled);
 }
 
@@ -48,12 +52,12 @@ interfaces_come_go_and_are_left_out (void **state)
 
   (void) state;
   scratch_init (&scratch);
-  scratch_write (&scratch, "/sys/class/net/eth0/ifindex", "2\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/operstate", "up\n");
   scratch_write (&scratch, "/sys/class/net/eth0/mtu", "1500\n");
-  scratch_write (&scratch, "/sys/class/net/veth1/ifindex", "3\n");
+  scratch_write (&scratch, "/sys/class/net/veth1/operstate", "up\n");
   sample_of (&sampled, &sampler_interfaces, scratch.root, 1);
   assert_missing (&sampled, "eth0", "tx_queue_length");
-  scratch_write (&scratch, "/sys/class/net/eth1/ifindex", "4\n");
+  scratch_write (&scratch, "/sys/class/net/eth1/operstate", "up\n");
   scratch_write (&scratch, "/sys/class/net/eth0/mtu", "9000 and more\n");
   scratch_write (&scratch, "/sys/class/net/eth1/flags", "0xnone\n");
   assert_int_equal (sampled_again (&sampled), 0);
@@ -73,6 +77,51 @@ interfaces_come_go_and_are_left_out (void **state)
   sampled_again (&sampled);
   assert_non_null (strstr (sampled.table.error, "/proc/net/arp: 1 lines are not understood"));
   assert_uint (&sampled, "eth1", "arp_entries", 1);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* What hardly changes is read in one sample of six, and when the first metric has changed. */
+static void
+settings_are_read_seldom (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+  int samples = 0;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/sys/class/net/eth0/operstate", "up\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/carrier_changes", "1\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/mtu", "1500\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/ifalias", "one\n");
+  sample_of (&sampled, &sampler_interfaces, scratch.root, 1);
+  scratch_write (&scratch, "/sys/class/net/eth0/carrier_changes", "2\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/mtu", "9000\n");
+  sampled_again (&sampled);
+  assert_uint (&sampled, "eth0", "carrier_changes", 2);
+  assert_uint (&sampled, "eth0", "mtu", 1500);
+  assert_text (&sampled, "eth0", "alias", "one");
+  do
+    sampled_again (&sampled);
+  while (++samples < 10 && sampled_value (&sampled, "eth0", "mtu")->as.u == 1500);
+  assert_int_equal (samples, 5);
+  scratch_write (&scratch, "/sys/class/net/eth0/operstate", "down\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/ifalias", "two\n");
+  sampled_again (&sampled);
+  assert_text (&sampled, "eth0", "state", "down");
+  assert_text (&sampled, "eth0", "alias", "two");
+  assert_int_equal (sampled.table.rows, 1);
+  scratch_write (&scratch, "/sys/class/net/eth0/operstate", "lowerlayerdown\n");
+  scratch_write (&scratch, "/sys/class/net/eth0/mtu", "many\n"); /* a complaint stays until it is mended */
+  for (int i = 0; i < 3; i++) {
+    sampled_again (&sampled);
+    assert_non_null (strstr (sampled.table.error, "mtu: Bad message"));
+  }
+  scratch_write (&scratch, "/sys/class/net/eth0/mtu", "1400\n");
+  sampled_again (&sampled);
+  assert_string_equal (sampled.table.error, "");
+  assert_uint (&sampled, "eth0", "mtu", 1400);
   sampled_close (&sampled);
   scratch_free (&scratch);
 }
@@ -240,10 +289,11 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (interfaces_of_small), cmocka_unit_test (interfaces_come_go_and_are_left_out),
-    cmocka_unit_test (limits_of_cpus),      cmocka_unit_test (devices_of_a_machine),
-    cmocka_unit_test (bonds_come_and_go),   cmocka_unit_test (connections_of_small),
-    cmocka_unit_test (sources_of_time),     cmocka_unit_test (warm_samples_allocate_nothing),
+    cmocka_unit_test (interfaces_of_small),           cmocka_unit_test (interfaces_come_go_and_are_left_out),
+    cmocka_unit_test (settings_are_read_seldom),      cmocka_unit_test (limits_of_cpus),
+    cmocka_unit_test (devices_of_a_machine),          cmocka_unit_test (bonds_come_and_go),
+    cmocka_unit_test (connections_of_small),          cmocka_unit_test (sources_of_time),
+    cmocka_unit_test (warm_samples_allocate_nothing),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -160,6 +160,8 @@ test_failures_are_told (void **state)
     assert_string_equal (sampled.table.error, expected);
     assert_int_equal (sampled.table.rows, 2);
     assert_missing (&sampled, point, "size");
+    assert_uint (&sampled, point, "device_error", 1);
+    assert_uint (&sampled, "/data", "device_error", 0);
     assert_text (&sampled, point, "type", cases[which].type);
     assert_uint (&sampled, "/data", "size", 4096000);
     machine_close (&sampled, &scratch);
@@ -186,6 +188,7 @@ test_recorded_machine (void **state)
   assert_non_null (strstr (sampled.table.error, "no sizes under --root"));
   assert_missing (&sampled, "/", "size");
   assert_missing (&sampled, "/home", "available");
+  assert_missing (&sampled, "/home", "device_error");
   assert_text (&sampled, "/home", "type", "nfs4");
   assert_uint (&sampled, "/", "read_only", 0);
   assert_uint (&sampled, "/old", "read_only", 1);
@@ -285,6 +288,7 @@ test_dead_server_takes_only_its_row (void **state)
     assert_string_equal (sampled.table.error, "/nfs: timed out");
     assert_int_equal (sampled.table.rows, 3);
     assert_missing (&sampled, "/nfs", "size");
+    assert_uint (&sampled, "/nfs", "device_error", 1);
     assert_text (&sampled, "/nfs", "type", "nfs4");
     assert_uint (&sampled, "/data", "size", 4096000);
     assert_uint (&sampled, "/home", "size", 4096000);

@@ -71,6 +71,8 @@ softnet_of_old_kernels (void **state)
   assert_missing (&sampled, "2", "backlog");
   scratch_write (&scratch, "/proc/net/softnet_stat", "?\n");
   assert_int_equal (sampled_again (&sampled), -1);
+  scratch_write (&scratch, "/proc/net/softnet_stat", "1 2 3\n");
+  assert_int_equal (sampled_again (&sampled), -1);
   sampled_close (&sampled);
   scratch_free (&scratch);
 }
