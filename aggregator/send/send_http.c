@@ -184,3 +184,12 @@ send_http_post (struct send_http *http, const struct buffer *body, struct send_a
     snprintf (answer->text, sizeof answer->text, "%s", *http->why ? http->why : curl_easy_strerror (code));
   }
 }
+
+void
+send_answer_text (const struct send_answer *answer, char *text, size_t size)
+{
+  if (answer->status)
+    snprintf (text, size, "the receiver answers %ld: %s", answer->status, answer->text);
+  else
+    snprintf (text, size, "%s", answer->text);
+}

@@ -120,7 +120,8 @@ is_wanted (struct send_senders *senders, int64_t now_ns)
   bool wanted = false;
 
   for (struct running *one = senders->running; one; one = one->next) {
-    int64_t every = one->options->period_ns, instant = (now_ns - FRAMES_COME) / every * every;
+    int64_t every = one->options->period_ns > FLUSH_EVERY ? one->options->period_ns : FLUSH_EVERY;
+    int64_t instant = (now_ns - FRAMES_COME) / every * every;
     sender_count (one->sender, &one->counts);
     wanted |= one->counts.live && instant > senders->flushed_ns - FRAMES_COME;
   }
@@ -138,8 +139,7 @@ poll_send (void *state, struct instant now)
     return;
   now_ns = view_now_ns (senders->context);
   settle (senders);
-  if (senders->ticket || (now_ns < senders->flushed_ns + FLUSH_EVERY && now_ns > senders->flushed_ns) ||
-      !is_wanted (senders, now_ns))
+  if (senders->ticket || !is_wanted (senders, now_ns))
     return;
   senders->flushed_ns = senders->flush_to_ns = now_ns;
   senders->ticket = history_flush_begin (senders->history, now_ns);

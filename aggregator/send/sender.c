@@ -80,12 +80,7 @@ rest (struct sender *sender, int64_t ns)
 static bool
 is_ended (struct sender *sender)
 {
-  bool end;
-
-  pthread_mutex_lock (&sender->mutex);
-  end = sender->end;
-  pthread_mutex_unlock (&sender->mutex);
-  return end;
+  return !rest (sender, 0);
 }
 
 static void
@@ -117,15 +112,6 @@ end_failing (struct sender *sender)
 
 /* ---- a batch ---- */
 
-static void
-answer_text (const struct send_answer *answer, char *text, size_t size)
-{
-  if (answer->status)
-    snprintf (text, size, "the receiver answers %ld: %s", answer->status, answer->text);
-  else
-    snprintf (text, size, "%s", answer->text);
-}
-
 static int
 save_place (struct sender *sender)
 {
@@ -143,7 +129,7 @@ count_refused (struct sender *sender, uint64_t samples, const struct send_answer
   int64_t now_ns = clock_monotonic ();
   char text[512];
 
-  answer_text (answer, text, sizeof text);
+  send_answer_text (answer, text, sizeof text);
   note_error (sender, text);
   pthread_mutex_lock (&sender->mutex);
   sender->counts.dropped += samples;
@@ -178,7 +164,7 @@ post (struct sender *sender, struct send_answer *answer, enum send_verdict *verd
       break;
     if (is_ended (sender))
       return -1;
-    answer_text (answer, text, sizeof text);
+    send_answer_text (answer, text, sizeof text);
     begin_failing (sender, text);
     if (!rest (sender, send_retry_pause (&sender->retry, answer->after_ns)))
       return -1;

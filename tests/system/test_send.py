@@ -77,6 +77,23 @@ def test_what_is_sent_is_what_the_history_has(cluster):
         assert "SENDER" in table and "\none " in table
 
 
+def test_samples_come_soon(cluster):
+    """Chunks are closed for senders, long before [history] chunk_time."""
+    lags = []
+
+    def answer(samples):
+        lags.append(time.time() - max(ms for _, ms, _ in samples) / 1000)
+        return Answer()
+
+    with Receiver(answer) as receiver:
+        cluster.start_aggregator(config=section(receiver, period="10s").replace("chunk_time = 500ms", "chunk_time = 1h"))
+        cluster.start_nodes("n1", period="1s")
+        wait_until(lambda: len(receiver.requests) >= 3, "samples")
+        assert sorted(lags)[1] < 3, lags  # one of them in any case: the machine may be busy
+        times = sorted(receiver.find("synop_load_load_1", instance="n1"))
+        assert all(round(ms / 1000) % 10 == 0 for ms in times[1:]), times  # the first before its clock was known
+
+
 def test_a_receiver_that_is_away(cluster):
     """5xx, 429 with Retry-After, closed connections, a hang, a slow answer, nobody there: all is sent afterwards, once."""
     state = {"answer": Answer(503, "not now")}
