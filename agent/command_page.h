@@ -7,7 +7,7 @@
 #include "synop/config.h"
 
 struct command_page {
-  bool help, version; /* was asked for */
+  bool help, version; /* requested */
 };
 
 /* The callback `word` of config_read_operands; its context is the page. */

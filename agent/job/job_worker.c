@@ -82,7 +82,7 @@ job_worker_create (const struct job_work *work, void *context, int64_t stuck_ns)
 }
 
 static void
-worker_free (struct job_worker *worker)
+job_worker_free (struct job_worker *worker)
 {
   struct queries *const all[] = { &worker->answered, &worker->taken };
 
@@ -227,7 +227,7 @@ is_one_too_many (const struct job_worker *worker)
 }
 
 static void *
-worker_run (void *argument)
+job_worker_run (void *argument)
 {
   struct job_worker *worker = argument;
   struct seat *seat;
@@ -247,7 +247,7 @@ worker_run (void *argument)
   pthread_cond_broadcast (&worker->done);
   pthread_mutex_unlock (&worker->lock);
   if (last)
-    worker_free (worker);
+    job_worker_free (worker);
   return NULL;
 }
 
@@ -264,7 +264,7 @@ start_thread (struct job_worker *worker)
   pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &before);
-  if (pthread_create (&thread, &attributes, worker_run, worker) == 0)
+  if (pthread_create (&thread, &attributes, job_worker_run, worker) == 0)
     worker->threads++;
   pthread_sigmask (SIG_SETMASK, &before, NULL);
   pthread_attr_destroy (&attributes);
@@ -391,5 +391,5 @@ job_worker_destroy (struct job_worker *worker)
   orphaned = worker->orphaned = worker->threads != 0;
   pthread_mutex_unlock (&worker->lock);
   if (!orphaned)
-    worker_free (worker);
+    job_worker_free (worker);
 }

@@ -148,23 +148,24 @@ static enum cloud
 metadata_query (const struct instance *instance, enum cloud cloud, struct imds_facts *facts, struct error *error)
 {
   int64_t now = clock_monotonic (), deadline = now + METADATA_PATIENCE;
-  struct imds_facts told = { 0 };
+  struct imds_facts answered = { 0 };
   int rc = -1;
 
   if (cloud != CLOUD_AZURE)
-    rc = imds_query_aws (instance->endpoint, cloud == CLOUD_AWS ? deadline : now + METADATA_PATIENCE / 2, &told, error);
+    rc = imds_query_aws (instance->endpoint, cloud == CLOUD_AWS ? deadline : now + METADATA_PATIENCE / 2, &answered,
+                         error);
   if (cloud == CLOUD_NONE && rc == 0)
     cloud = CLOUD_AWS;
   else if (cloud != CLOUD_AWS)
-    rc = imds_query_azure (instance->endpoint, deadline, &told, error);
+    rc = imds_query_azure (instance->endpoint, deadline, &answered, error);
   if (cloud == CLOUD_NONE && rc == 0)
     cloud = CLOUD_AZURE;
   if (rc == 0)
     error->text[0] = '\0';
 
-  facts_fill (told.instance_id, facts->instance_id);
-  facts_fill (told.instance_type, facts->instance_type);
-  *facts = told;
+  facts_fill (answered.instance_id, facts->instance_id);
+  facts_fill (answered.instance_type, facts->instance_type);
+  *facts = answered;
   return cloud;
 }
 
