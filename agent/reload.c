@@ -47,7 +47,7 @@ read_again (struct running *running, struct agent_options *fresh, struct error *
     return -1;
   config_take (options->config, fresh->config, RELOAD_LOG);
   config_take_sections (options->config, fresh->config);
-  config_tell_changes (options->config, fresh->config);
+  config_log_changes (options->config, fresh->config);
   return 0;
 }
 
