@@ -69,8 +69,8 @@ bool scan_list_count (struct scan list, uint64_t *count);
 bool scan_list_has (struct scan list, uint64_t number);
 /* How many words there are, and how many of them are unsigned numbers. */
 size_t scan_count (struct scan line, size_t *numbers);
-/* Takes the next word as a number: a COUNTER is unsigned and whole; a GAUGE may have a sign and a fraction. A word that
- * is something else is taken and gives a missing value. False when there is no word. */
+/* Takes the next word as a number: a COUNTER is unsigned and whole; a GAUGE may have a sign and a fraction. Any
+ * other word is taken and gives a missing value. False when there is no word. */
 bool scan_value (struct scan *rest, enum metric_kind kind, struct value *value);
 
 /* Finds a group's metrics by their source: one key, or several separated by blanks, whose values are added (a
