@@ -52,7 +52,7 @@ read_again (struct running *running, struct agent_options *fresh, struct error *
   config_take (options->config, fresh->config, RELOAD_LOG);
   config_take (options->config, fresh->config, RELOAD_NAMES);
   config_take_sections (options->config, fresh->config);
-  config_tell_changes (options->config, fresh->config);
+  config_log_changes (options->config, fresh->config);
   if (running->page && node_page_reload (running->page, error) < 0)
     return -1;
   return 0;

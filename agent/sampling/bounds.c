@@ -1,7 +1,7 @@
-/* What cannot be; see bounds.h.
+/* Impossible values; see bounds.h.
  *
- * The limits are kept in what the samplers count in, so that a value costs a comparison. Of the table before, the raw
- * counters are kept, row by row, and a hash of each row's label. */
+ * The limits are kept in the samplers' raw units, so that a value costs one comparison. Of the table before, the raw
+ * counters are kept, row by row, with a hash of each row's label. */
 #include "agent/sampling/bounds.h"
 
 #include <math.h>
@@ -17,25 +17,25 @@
 
 #define NONE UINT64_MAX                  /* no counter before */
 #define COUNTER_END (UINT64_C (1) << 63) /* nothing has counted that far */
-#define LAG_NS (2 * NS_PER_S)            /* hardware and drivers tell their counters late */
+#define LAG_NS (2 * NS_PER_S)            /* hardware and drivers update counters late */
 #define TICKS_NS (20 * NS_PER_MS)        /* two ticks at 100 Hz: CPU time is counted in them */
-#define SHARE_SLACK 20                   /* a share may be over by one part of so many, as report_value.c has it */
-#define SEARCH_MAX (UINT32_C (1) << 16)  /* rows looked at in a table, beside those that are where they were */
-#define KEEP_ROWS 1024                   /* of more than these, memory is given back when a quarter is left */
+#define SHARE_SLACK 20                   /* a share may exceed its limit by 1/20, as in report_value.c */
+#define SEARCH_MAX (UINT32_C (1) << 16)  /* rows compared in a table, beside those at their expected place */
+#define KEEP_ROWS 1024                   /* above it, memory is freed when only a quarter is used */
 
 /* A metric, in raw numbers. */
 struct column {
   const struct metric *metric;
   size_t index; /* in the group */
   bool counter, share;
-  bool told; /* in the log */
+  bool logged; /* an impossible value was logged */
   double least, most;
-  size_t of;                 /* the column of the gauge that the bound depends on; SIZE_MAX: none */
-  double of_most, of_factor; /* while that is known: of_most, or so many times its raw number */
+  size_t of;                 /* column of the gauge that the bound depends on; SIZE_MAX: none */
+  double of_most, of_factor; /* the bound while that gauge is known: of_most, or of_factor times its raw number */
 };
 
-/* The counters of the table before. While a table is checked the rows before `row` are its own, and what is left of the
- * table before begins at `next`. */
+/* The counters of the table before. During a check the rows before `row` are those of the new table, and the rest of
+ * the table before begins at `next`. */
 struct past {
   uint64_t *labels; /* hashes; not used of the node */
   int64_t *moved;   /* of each row: when the table was begun in which a counter last moved */
@@ -45,7 +45,7 @@ struct past {
 
 /* The metrics of the node, or those of the rows. */
 struct part {
-  struct column *columns; /* those that others depend on are first */
+  struct column *columns; /* those that other bounds depend on come first */
   size_t count, counters;
   struct past past;
 };
@@ -53,13 +53,13 @@ struct part {
 struct bounds {
   const struct group *group;
   struct part node, rows;
-  uint64_t told; /* what `text` is about; 0: nothing */
+  uint64_t about; /* identifies the findings in `text`; 0: none */
   char text[200];
 };
 
 /* ---- the limits, in raw numbers ---- */
 
-/* One of the metric's unit. */
+/* The metric's unit as a raw number. */
 static double
 raw_unit (const struct metric *metric)
 {
@@ -147,10 +147,10 @@ past_begin_row (struct part *part, size_t row, uint64_t label)
     part->past.counters[row * part->counters + i] = NONE;
 }
 
-/* Makes a row of the past that of the table, with what was before under its label. Rows keep their order: one that is
- * passed over has gone, or comes later and is new then. */
+/* Aligns a row of the past with the table's: its old counters are those of its label. Rows keep their order: a row
+ * that is passed over is gone, or comes later and is new then. */
 static void
-past_seek (struct part *part, size_t row, uint64_t label, size_t *searched)
+past_align (struct part *part, size_t row, uint64_t label, size_t *searched)
 {
   struct past *past = &part->past;
   size_t at = past->next;
@@ -163,7 +163,7 @@ past_seek (struct part *part, size_t row, uint64_t label, size_t *searched)
     past->next = at + 1;
     return;
   }
-  if (row == past->next) { /* nothing has gone before it: room has to be made */
+  if (row == past->next) { /* no row is gone before it: make room */
     if (*searched > SEARCH_MAX)
       past->rows = row;
     if (past->rows == past->capacity)
@@ -213,12 +213,12 @@ bounds_destroy (struct bounds *bounds)
 
 /* ---- the check ---- */
 
-/* The first value that cannot be, and what it can be, in raw numbers; a counter's in a second. */
+/* An impossible value and its limit, in raw numbers; a counter's per second. */
 struct finding {
   struct column *column;
   size_t row;
   double number, limit;
-  bool in_all; /* a counter as it stands */
+  bool in_all; /* the counter's total, not its change */
 };
 
 struct findings {
@@ -253,7 +253,7 @@ column_most (const struct column *column, const struct value *cells)
   return of <= 0 ? column->most : most > column->of_most ? most : column->of_most;
 }
 
-/* False: it cannot be. */
+/* False: impossible. */
 static bool
 gauge_check (const struct column *column, const struct value *cells, struct finding *finding)
 {
@@ -265,10 +265,10 @@ gauge_check (const struct column *column, const struct value *cells, struct find
   return false;
 }
 
-/* How a row's counters stand to those before. */
+/* The change of a row's counters from those before. */
 struct progress {
   double elapsed_ns;
-  double granted_ns[2]; /* the time for which they may have grown: shares [true], and others */
+  double granted_ns[2]; /* the time in which they may have grown: [true] for shares, [false] for others */
   bool moved, fell;
 };
 
@@ -321,7 +321,9 @@ cells_check (struct check *check, struct part *part, size_t row, size_t past_row
   struct value *cells = table_value (check->table, row, 0);
   uint64_t *past = part->counters > 0 ? part->past.counters + past_row * part->counters : NULL;
   struct progress progress = { 0 };
-  struct findings all = { 0 }, standing = { 0 }; /* standing: without changes, which mean nothing where others fell */
+  struct findings all = { 0 }, standing = {
+    0
+  }; /* standing: totals alone, since changes mean nothing in a row where a counter fell */
   struct finding finding;
 
   if (part->counters > 0)
@@ -360,14 +362,14 @@ rows_check (struct check *check, struct part *part)
     const char *label = table_label (check->table, row, &length);
 
     if (part->counters > 0)
-      past_seek (part, row, hash_add (HASH_START, label, length), &check->searched);
+      past_align (part, row, hash_add (HASH_START, label, length), &check->searched);
     cells_check (check, part, row, row);
   }
   if (part->counters > 0)
     past_end (part, check->table->rows);
 }
 
-/* ---- what is told ---- */
+/* ---- reporting ---- */
 
 static double
 shown_times (const struct metric *metric, bool in_all)
@@ -375,9 +377,9 @@ shown_times (const struct metric *metric, bool in_all)
   return (metric->flags & METRIC_SHARE && !in_all ? 100 : 1) / raw_unit (metric);
 }
 
-/* The sentence stays as long as the same is wrong, so that a number which is another one each time makes no news. */
+/* Formats the sentence, which stays while the same columns are wrong: a number that varies is not a new finding. */
 static void
-bounds_word (struct bounds *bounds, const struct check *check)
+bounds_phrase (struct bounds *bounds, const struct check *check)
 {
   const struct finding *first = &check->findings.first;
   const struct metric *metric = first->column->metric;
@@ -390,9 +392,9 @@ bounds_word (struct bounds *bounds, const struct check *check)
   if (first->row != TABLE_NODE)
     label = table_label (check->table, first->row, &length);
   about = hash_add (HASH_START, label, length) ^ (first->column->index + 1) ^ (uint64_t) check->findings.count << 32;
-  if (about == bounds->told)
+  if (about == bounds->about)
     return;
-  bounds->told = about;
+  bounds->about = about;
   bounds_unit (unit, sizeof unit, metric, first->in_all);
   if (check->findings.count > 1)
     snprintf (more, sizeof more, ", and %zu more", check->findings.count - 1);
@@ -402,24 +404,24 @@ bounds_word (struct bounds *bounds, const struct check *check)
 }
 
 static void
-bounds_tell (struct bounds *bounds, const struct check *check)
+bounds_report (struct bounds *bounds, const struct check *check)
 {
   struct table *table = check->table;
   size_t length = strlen (table->error);
 
   if (check->findings.count == 0) {
-    bounds->told = 0;
+    bounds->about = 0;
     return;
   }
-  bounds_word (bounds, check);
+  bounds_phrase (bounds, check);
   if (length != 0 && length + 2 + strlen (bounds->text) < sizeof table->error) {
     memcpy (table->error + length, "; ", 2);
     memcpy (table->error + length + 2, bounds->text, strlen (bounds->text) + 1);
   } else
     table_complain (table, "%s", bounds->text);
-  if (!check->findings.first.column->told)
+  if (!check->findings.first.column->logged)
     log_warning ("group %s: %s", bounds->group->name, bounds->text);
-  check->findings.first.column->told = true;
+  check->findings.first.column->logged = true;
 }
 
 void
@@ -433,5 +435,5 @@ bounds_check (struct bounds *bounds, struct table *table, int64_t begin_ns, int6
     cells_check (&check, &bounds->node, TABLE_NODE, 0);
   if (bounds->rows.count > 0)
     rows_check (&check, &bounds->rows);
-  bounds_tell (bounds, &check);
+  bounds_report (bounds, &check);
 }

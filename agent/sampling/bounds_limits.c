@@ -1,10 +1,10 @@
-/* How much each number can be, and that in words; see bounds.h. */
+/* The limits of numbers, and their description; see bounds.h. */
 #include "agent/sampling/bounds.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What is usual. Zeros: nothing is, so that a metric has to say. */
+/* The defaults. Zeros: none, so that a metric must state its bound. */
 static const struct limits {
   double least, most;
 } usual[2][METRIC_UNITS] = {
@@ -15,7 +15,7 @@ static const struct limits {
     [UNIT_HERTZ] = { 0, 1e11 },
     [UNIT_CELSIUS] = { -100, 300 },
     [UNIT_WATTS] = { 0, 1e5 },
-    [UNIT_PERCENT] = { 0, 105 }, /* what is measured by two clocks may be a little over */
+    [UNIT_PERCENT] = { 0, 105 }, /* measured with two clocks, it may exceed 100 a little */
     [UNIT_RATIO] = { 0, 1.05 },
     [UNIT_BITS_PER_SECOND] = { 0, 1e14 },
     [UNIT_BOOLEAN] = { 0, 1 },
@@ -57,12 +57,12 @@ bounds_of (const struct group *group, const struct metric *metric)
 }
 
 void
-bounds_unit (char *word, size_t size, const struct metric *metric, bool in_all)
+bounds_unit (char *text, size_t size, const struct metric *metric, bool in_all)
 {
   bool share = metric->flags & METRIC_SHARE && !in_all, counter = metric->kind == COUNTER && !share;
   const char *unit = share ? "percent" : metric_unit_name (metric->unit);
 
-  snprintf (word, size, "%s%s%s", unit[0] ? " " : "", unit, !counter ? "" : in_all ? " in all" : " a second");
+  snprintf (text, size, "%s%s%s", unit[0] ? " " : "", unit, !counter ? "" : in_all ? " in all" : " a second");
 }
 
 void

@@ -19,7 +19,7 @@
 struct sampler;
 struct services;
 
-/* Options of a sampler or of a service: people see them as they see the agent's, and their values lie in a struct of its
+/* Options of a sampler or of a service: users see them as the agent's own, and their values are in a struct of its
  * own. */
 struct own_options {
   const struct option *rows; /* `offset` is in that struct */
@@ -36,7 +36,7 @@ struct own_values {
 
 struct sampler_context {        /* outlives the samplers */
   const char *root;             /* "" or a folder without a trailing '/' */
-  bool brief;                   /* a report or a few: nothing is kept for the next start */
+  bool brief;                   /* for a report or a few: nothing is stored for the next start */
   const struct own_values *own; /* of each that has options */
   size_t own_count;
   struct services *services; /* what samplers share: service.h */
@@ -52,19 +52,19 @@ const void *context_options (const struct sampler_context *context, const struct
 
 struct sampler {
   const struct group *group;
-  /* May the next sample block? Then it is taken in a thread, with a deadline (worker.h). NULL: never. Asked by the
-   * sampling thread right before the sample, never while one is under way; must be quick and not block itself. What it
-   * reads for the answer is kept for the sample. */
+  /* May the next sample block? If so it is taken in a thread, with a deadline (worker.h). NULL: never. Called by the
+   * sampling thread right before the sample, never during one; must be quick and not block. What it reads may be
+   * kept for the sample. */
   bool (*may_block) (void *state);
   void *(*open) (const struct sampler_context *context); /* never fails: what is absent shows when sampling */
   int (*sample) (void *state, struct table *table);      /* the table is begun already */
   void (*close) (void *state);
   bool optional;     /* for hardware that few nodes have: left out of frames until it has had a value or an error */
   size_t stack;      /* that its samples need in a thread; 0: as others */
-  int64_t period_ns; /* the least unless the configuration has one for the group: for what is dear to read; 0: none */
-  const struct own_options *options; /* NULL: it has none but those of all */
-  /* Why this machine has none of it: "" when it may have. For --list-groups, in a thread: it may block. Samplers that
-   * have the same function are named together. NULL: every machine has it. */
+  int64_t period_ns; /* shortest period unless the configuration sets one: for costly groups; 0: none */
+  const struct own_options *options; /* NULL: only the options of all samplers */
+  /* Why this machine lacks the group: "" when it may have it. For --list-groups, in a thread: it may block. Samplers
+   * that share the function are listed together. NULL: every machine has it. */
   void (*absent) (const struct sampler_context *context, char *text, size_t size);
 };
 

@@ -14,26 +14,26 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-/* How long a sample waits for the samplers in workers: a quarter of the group's period, and never more than this. They
- * run beside the ordinary ones, and one that misses it is not waited for again until it has answered (worker.h), so a
- * file server that dies delays one frame by a tenth of a second at most, and none after that. */
+/* How long a sample waits for the samplers in workers: a quarter of the group's period, and never more than this.
+ * They run beside the ordinary ones, and one that misses it is not waited for again until it has finished
+ * (worker.h), so a file server that dies delays one frame by a tenth of a second at most, and none after that. */
 #define WORKER_WAIT_MAX (100 * NS_PER_MS)
 
 struct slot {
   const struct sampler *sampler;
   void *state;
   struct worker *worker; /* NULL: sampled in place; else it owns `state` */
-  struct table table;    /* its user may swap it with another one of the group */
+  struct table table;    /* the publisher may swap it with another one of the group */
   struct bounds *bounds;
   int64_t period_ns, due_ns;
   bool due;          /* in the sample that is being taken */
   bool asked;        /* GROUP_ONCE: to be sampled */
   bool sampled;      /* at least once */
-  bool awaited;      /* GROUP_ONCE in a worker: asked for and not yet there */
-  bool waits;        /* GROUP_ONCE in a worker: to be begun as soon as may be */
+  bool awaited;      /* GROUP_ONCE in a worker: requested, no result yet */
+  bool waits;        /* GROUP_ONCE in a worker: to be begun as soon as possible */
   bool worked;       /* at least once */
   bool there;        /* it has had a value or an error */
-  bool told;         /* the failure is in the log */
+  bool logged;       /* the failure is logged */
   unsigned failures; /* in a row */
 };
 
@@ -52,8 +52,8 @@ struct sampling {
   size_t *due_slots;
   struct stuck *stuck;
   size_t stuck_count;
-  bool hurried;                                           /* the thread has a real-time priority */
-  char told_error[sizeof ((struct table *) NULL)->error]; /* in this sample */
+  bool hurried;                                             /* the thread has a real-time priority */
+  char logged_error[sizeof ((struct table *) NULL)->error]; /* last error logged in this sample */
 };
 
 static int64_t
@@ -72,7 +72,7 @@ sampling_next_instant (const struct sampling_clock *clock, int64_t after_ns, int
   int64_t multiple = floor_to_multiple (there, period_ns);
   int64_t instant;
 
-  do { /* twice at most: the way there and back may round */
+  do { /* at most twice: the conversion there and back may round */
     multiple += period_ns;
     int64_t ahead = multiple - clock->there_ns;
 
@@ -194,7 +194,7 @@ sampling_calm (struct sampling *sampling)
 {
   struct sched_param ordinary = { .sched_priority = 0 };
 
-  if (sampling->hurried) /* the flag stays: who has the right by RLIMIT_RTPRIO alone may not take it away */
+  if (sampling->hurried) /* the flag stays: with RLIMIT_RTPRIO alone a thread may not clear it */
     sched_setscheduler (0, SCHED_OTHER | SCHED_RESET_ON_FORK, &ordinary);
   sampling->hurried = false;
 }
@@ -225,32 +225,32 @@ sampling_next_due (const struct sampling *sampling)
   return next;
 }
 
-/* A failure is logged when it lasts, and when it ends: a sample that was late once on a busy machine is no news. One
- * that is there from the start is how the machine is (no such hardware): it stands in the report, and in the log for who
- * asks for it. Groups that share a source fail with the same words: the first tells. */
+/* Logs a failure that lasts, and its end: one late sample on a busy machine is not worth a line. A failure from the
+ * start is how the machine is (no such hardware): it is in the report, and in the log at level debug. Groups that
+ * share a source fail with the same error: the first is logged. */
 static void
-slot_tell (struct sampling *sampling, struct slot *slot)
+slot_log (struct sampling *sampling, struct slot *slot)
 {
   const char *name = slot->sampler->group->name;
 
   if (!slot->table.error[0]) {
-    if (slot->told)
+    if (slot->logged)
       log_info ("group %s: fine again", name);
-    slot->told = false;
+    slot->logged = false;
     slot->worked = true;
     slot->failures = 0;
   } else if (++slot->failures == 2) {
-    slot->told = slot->worked && strcmp (sampling->told_error, slot->table.error) != 0;
-    if (slot->told)
+    slot->logged = slot->worked && strcmp (sampling->logged_error, slot->table.error) != 0;
+    if (slot->logged)
       log_warning ("group %s: %s", name, slot->table.error);
     else
       log_debug ("group %s: %s", name, slot->table.error);
-    if (slot->told)
-      strcpy (sampling->told_error, slot->table.error);
+    if (slot->logged)
+      strcpy (sampling->logged_error, slot->table.error);
   }
 }
 
-/* Not while the same sampler hangs in a worker from before. */
+/* Begins a sample, unless the same sampler still hangs in an earlier worker. */
 static void
 slot_begin (struct sampling *sampling, struct slot *slot)
 {
@@ -271,7 +271,7 @@ slot_begin (struct sampling *sampling, struct slot *slot)
   worker_begin (slot->worker);
 }
 
-/* Facts that come late are told as "timed out" first, and ride with the sample that finds them there. */
+/* Facts that come late are "timed out" first, and ride with the first sample that finds them complete. */
 static void
 slot_collect (struct slot *slot, int64_t now_ns)
 {
@@ -290,7 +290,7 @@ slot_sample (struct slot *slot)
     snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
 }
 
-/* What a worker tells late was read since the worker began; the rest since this sample began. */
+/* A worker's late result was read since the worker began; others since this sample began. */
 static void
 slot_check (struct slot *slot, int64_t began_ns, int64_t now_ns)
 {
@@ -299,8 +299,8 @@ slot_check (struct slot *slot, int64_t began_ns, int64_t now_ns)
   bounds_check (slot->bounds, &slot->table, began_ns, now_ns);
 }
 
-/* The next instant lies at least half a period ahead: after a wake that was late, after a start between two multiples,
- * or when the mapping to the other clock has moved, two samples that almost touch would say nothing. */
+/* The next instant is at least half a period ahead: after a late wake, after a start between two multiples, or when
+ * the mapping to the other clock has moved, two samples close together would be of no use. */
 static void
 slot_plan (struct sampling *sampling, struct slot *slot, int64_t now_ns)
 {
@@ -323,9 +323,9 @@ sampling_set_clock (struct sampling *sampling, const struct sampling_clock *cloc
 
     if (slot->due_ns == INT64_MAX)
       continue;
-    /* The instant nearest to the one that was planned: a mapping that became a little better moves it by microseconds,
-     * and must not make it go by, even if that means that it was a moment ago. Of a long period the nearest may be
-     * seconds ago, where nothing else is sampled: the next one then. */
+    /* The instant nearest to the planned one: a mapping that became a little better moves it by microseconds, and
+     * must not skip it, even if the instant has just passed. Of a long period the nearest may be seconds ago, where
+     * nothing else is sampled: the next one then. */
     slot->due_ns = sampling_next_instant (clock, after_ns > earliest_ns ? after_ns : earliest_ns, period_ns);
   }
 }
@@ -338,7 +338,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
   *sample = (struct sample){
     .monotonic_ns = now_ns, .wall_ns = clock_wall (), .tables = sampling->due_tables, .slots = sampling->due_slots
   };
-  sampling->told_error[0] = '\0';
+  sampling->logged_error[0] = '\0';
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];
 
@@ -361,7 +361,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
     if (!slot->due)
       continue;
     slot->sampled = true;
-    slot_tell (sampling, slot);
+    slot_log (sampling, slot);
     slot_check (slot, now_ns, now_ns + (clock_monotonic () - began_ns));
     slot->table.monotonic_ns = now_ns;
     slot->table.period_ns = slot->period_ns;

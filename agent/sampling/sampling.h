@@ -12,8 +12,8 @@
 #include "synop/metric.h"
 #include "synop/table.h"
 
-/* From this machine's CLOCK_MONOTONIC to the clock whose multiples count: when it reads here_ns + x, that one reads
- * there_ns + x * (1 + drift). All zero: its own clock. */
+/* Maps this machine's CLOCK_MONOTONIC to the clock whose multiples count: at here_ns + x that one reads there_ns + x
+ * * (1 + drift). All zero: its own clock. */
 struct sampling_clock {
   int64_t here_ns, there_ns;
   double drift; /* seconds gained in a second: 50e-6 for a clock there that is 50 ppm faster */
@@ -36,8 +36,8 @@ struct sampling *sampling_create (const struct sampler *const *samplers, const i
                                   const struct sampler_context *context);
 void sampling_destroy (struct sampling *sampling);
 
-/* For another configuration: closes all samplers, then opens others, or the same, as sampling_create does. One that hangs
- * in its worker tells "timed out" until that is over, however often this is done: it has one thread. */
+/* For a new configuration: closes all samplers, then opens others, or the same, as sampling_create does. One that
+ * hangs in its worker gives "timed out" until it returns, however often this is done: it has one thread. */
 void sampling_close (struct sampling *sampling);
 void sampling_open (struct sampling *sampling, const struct sampler *const *samplers, const int64_t *periods_ns,
                     size_t count, const struct sampler_context *context);
@@ -45,25 +45,25 @@ void sampling_open (struct sampling *sampling, const struct sampler *const *samp
 const struct group *const *sampling_groups (const struct sampling *sampling, size_t *count); /* the open ones */
 int64_t sampling_shortest_period (const struct sampling *sampling);
 
-/* Gives the calling thread, which samples, the lowest real-time priority. Nodes that sample at one instant wait for what
- * runs there at that instant: on busy machines for milliseconds, and on idle ones for the threads that the last step of a
- * sample wakes. Only this thread has it: those of libzmq and of workers are reset. Agents that share a CPU, which none
- * could take from another then, let each other begin after each group. */
+/* Gives the calling thread, which samples, the lowest real-time priority. Nodes that sample at one instant wait for
+ * other threads that run at that instant: on busy machines for milliseconds, and on idle ones for the threads that
+ * the last step of a sample wakes. Only this thread has the priority: threads of libzmq and workers are reset.
+ * Agents that share a CPU could not preempt each other, so each yields after each group. */
 void sampling_hurry (struct sampling *sampling);
 void sampling_calm (struct sampling *sampling); /* back to the ordinary one */
 
 /* All groups are due at that instant, whatever their periods; the multiples count from then on. */
 void sampling_start (struct sampling *sampling, int64_t instant_ns);
-/* The next sample carries the GROUP_ONCE groups too. Asked already by sampling_create. */
+/* The next sample carries the GROUP_ONCE groups too, as the first one does. */
 void sampling_ask_facts (struct sampling *sampling);
 
-/* From now on that clock counts: what is due moves to its nearest multiple. */
+/* Switches to that clock: due times move to its nearest multiples. */
 void sampling_set_clock (struct sampling *sampling, const struct sampling_clock *clock);
 
 int64_t sampling_next_due (const struct sampling *sampling); /* INT64_MAX before sampling_start */
-/* Samples what is due by now. Instants that went by meanwhile are left out, never made up for. */
+/* Samples what is due by now. Missed instants are skipped. */
 void sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample);
-/* Leaves out what is due by now. */
+/* Skips what is due by now. */
 void sampling_skip (struct sampling *sampling, int64_t now_ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* What samplers are given by their context: the values of their options, and what they share; see service.h. */
+/* What samplers get from their context: the values of their options, and shared services; see service.h. */
 #include "agent/sampling/service.h"
 
 #include <assert.h>
@@ -10,12 +10,12 @@
 
 struct running {
   const struct service *service;
-  atomic_uint users; /* the context is one */
+  atomic_uint users; /* with the context as one */
   _Alignas(max_align_t) char state[];
 };
 
 struct services {
-  pthread_mutex_t lock; /* over `running`: --list-groups asks in several threads */
+  pthread_mutex_t lock; /* guards `running`: --list-groups uses several threads */
   const struct service *const *list;
   size_t count;
   struct running *running[]; /* of each in the list; NULL: it was not started */

@@ -1,9 +1,9 @@
 /* One thread for a sampler that may block; see worker.h.
  *
- * The sampler fills a table that only the thread touches; when it is done the table is swapped with `result` under the
- * lock. A sample that will not block is taken by worker_begin itself, under the lock, while the thread (if there is one)
- * sleeps; so who takes the next sample may change each time. A sample that ended too late for its deadline is kept
- * until the next collect, so that a sampler that is always slow gives values at a slower pace rather than none. */
+ * The sampler fills a table that only the thread touches; when it is done the table is swapped with `result` under
+ * the lock. A sample that will not block is taken by worker_begin itself, under the lock, while the thread (if there
+ * is one) sleeps; so either may take the next sample. A sample that missed its deadline is kept until the next
+ * collect, so that a slow sampler gives values at a slower pace rather than none. */
 #include "agent/sampling/worker.h"
 
 #include <pthread.h>
@@ -24,12 +24,12 @@ struct worker {
   void *state;          /* used by the thread alone while it is `sampling`, else under the lock */
   struct table working; /* the same */
 
-  pthread_mutex_t lock; /* over all that follows */
-  pthread_cond_t wake;  /* for the thread: asked or quit */
+  pthread_mutex_t lock; /* guards all that follows */
+  pthread_cond_t wake;  /* for the thread: a request, or quit */
   pthread_cond_t done;  /* for the collector */
   pthread_t thread;
   bool running;  /* the thread exists */
-  bool sampling; /* asked for, or under way in the thread */
+  bool sampling; /* requested, or under way in the thread */
   bool late;     /* the sample under way has missed a deadline already */
   bool fresh;    /* `result` has not been collected */
   bool quit;     /* worker_destroy was called */
@@ -89,7 +89,7 @@ static void *
 worker_run (void *argument)
 {
   struct worker *worker = argument;
-  char name[16]; /* all that the kernel takes; for who looks which thread hangs */
+  char name[16]; /* all that the kernel takes; names a thread that hangs */
   bool orphaned;
 
   snprintf (name, sizeof name, "%s", worker->sampler->group->name);
@@ -115,7 +115,7 @@ worker_run (void *argument)
   return NULL;
 }
 
-/* Signals are for the main thread. Returns 0, or an errno. */
+/* Starts the thread, with all signals blocked. Returns 0, or an errno. */
 static int
 worker_start (struct worker *worker)
 {

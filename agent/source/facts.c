@@ -1,4 +1,4 @@
-/* Things that are read once or seldom; see facts.h. */
+/* Files that are read once or seldom; see facts.h. */
 #include "agent/source/facts.h"
 
 #include <assert.h>
@@ -161,10 +161,10 @@ folder_changed (struct folder_watch *watch)
     for (ssize_t at = 0; at < got;) {
       const struct dirent64 *entry = (const struct dirent64 *) (bytes + at);
       if (entry->d_name[0] != '.')
-        sum += hash_text (entry->d_name); /* their order says nothing */
+        sum += hash_text (entry->d_name); /* a sum, since their order has no meaning */
       at += entry->d_reclen;
     }
-  if (watch->fd >= 0 && (got < 0 || sum == 0)) { /* it was removed, or may be: another of its name may come */
+  if (watch->fd >= 0 && (got < 0 || sum == 0)) { /* it was removed, or may be: a new folder may get its name */
     close (watch->fd);
     watch->fd = -1;
   }

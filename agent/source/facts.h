@@ -1,5 +1,5 @@
-/* Things that are read once or seldom: a file's first line as a text, the numbered folders of a class. What is read at
- * every sample goes through reader.h. */
+/* Files that are read once or seldom: a file's first line as a text, the numbered folders of a class. Files of every
+ * sample go through reader.h. */
 #ifndef SYNOP_AGENT_FACTS_H
 #define SYNOP_AGENT_FACTS_H
 
@@ -25,7 +25,7 @@ void names_read (struct names *names, const char *prefix, const char *root, cons
     __attribute__ ((format (printf, 4, 5)));
 void names_free (struct names *names);
 
-/* Tells whether a folder's names have changed, without allocation. */
+/* Detects changes of a folder's names, without allocation. */
 struct folder_watch {
   int fd;
   char *path; /* owned */

@@ -1,9 +1,9 @@
 /* See layers.h.
  *
- *   /sys/block/dm-0/slaves/{sda3,md0}       what a device lies on; a disk has the folder, empty
- *   /sys/class/net/eth0/device              of an interface that is hardware, or that a hypervisor shows as such
- *   /sys/class/net/bond0/lower_eth0         a link to what it lies on; the other way round eth0/upper_bond0
- *   /sys/class/net/pf0vf1/phys_port_name    "pf0vf1": stands for a virtual function, whose traffic its port tells too
+ *   /sys/block/dm-0/slaves/{sda3,md0}       the devices below a device; a disk has the folder, empty
+ *   /sys/class/net/eth0/device              exists for hardware, or for an interface that a hypervisor shows as such
+ *   /sys/class/net/bond0/lower_eth0         a link to an interface below; the other way round eth0/upper_bond0
+ *   /sys/class/net/pf0vf1/phys_port_name    "pf0vf1": represents a virtual function, whose traffic its port counts too
  *   /sys/class/net/vxlan0/uevent            "DEVTYPE=vxlan"; plain ones have no such line */
 #include "agent/source/layers.h"
 
@@ -16,7 +16,7 @@
 #include "agent/source/facts.h"
 #include "synop/globs.h"
 
-#define DEEP 8 /* layers that are followed */
+#define DEEP 8 /* depth of layers that are followed */
 
 static bool
 is_there (const char *root, const char *folder, const char *name, const char *file)
@@ -29,7 +29,7 @@ is_there (const char *root, const char *folder, const char *name, const char *fi
 
 /* ---- disks ---- */
 
-/* Files and memory; and copies that name nothing below: DRBD's, ZFS's volumes. */
+/* Devices backed by files and memory; and copies without links to what is below them: DRBD's, ZFS's volumes. */
 #define NO_DISKS "loop*,ram*,zram*,drbd*,zd[0-9]*"
 #define VOLUMES "dm-*,md*,bcache*,emcpower*,VxDMP*,VxVM*"
 
@@ -57,7 +57,8 @@ slaves_read (struct names *slaves, const char *root, const char *name)
   names_read (slaves, "", root, "/sys/block/%s/slaves", folder);
 }
 
-/* Has it a row, or something that it lies on? What is no disk is as good as told: of a loop the file's disk tells. */
+/* Does the device have a row, or one below it? What is no disk counts as having one: the traffic of a loop is in its
+ * file's disk. */
 static bool
 has_row (const char *root, const char *exclude, const char *name, int deep)
 {
@@ -102,11 +103,11 @@ layers_disk_head (const char *name, char *head, size_t size)
 /* ---- network interfaces ---- */
 
 #define NET "/sys/class/net"
-/* Where there is nothing but the name. */
+/* Virtual interfaces by name, where /sys has nothing about them. */
 #define MADE_NAMES                                                                                                     \
   "bond*,team*,br-*,br[0-9]*,virbr*,docker*,podman*,cni*,cali*,flannel*,cilium*,lxc*,lxdbr*,veth*,vnet*,tap*,tun*,"    \
   "wg*,ppp*,sit*,gre*,gretap*,erspan*,tunl*,ip6*,ip_vti*,vxlan*,geneve*,vlan*,macvlan*,*.[0-9]*,dummy*,ifb*"
-/* Plain Ethernet for all that /sys says; what they carry another one carries too. */
+/* Plain Ethernet in /sys, though their traffic is in another interface too. */
 #define MADE_BARE_NAMES "dummy*,ifb*"
 #define MADE_TYPES "bridge,bond,vlan,vxlan,geneve,gre*,bareudp,hsr,ppp,wireguard"
 
@@ -117,7 +118,7 @@ is_link_type (uint64_t type)
   return type == 1 || type == 32;
 }
 
-/* One without a device that lies on none: is it made of software, or all that a container sees of the world? */
+/* An interface without a device and with none below it: is it virtual, or a container's only view of the network? */
 static bool
 is_made (const char *root, const char *name)
 {
@@ -136,7 +137,7 @@ is_made (const char *root, const char *name)
   return globs_list_matches (MADE_BARE_NAMES, name);
 }
 
-/* A port of a switch in the adapter that stands for a function of it. */
+/* Is it a port of the adapter's switch that represents a function? */
 static bool
 is_representor (const char *root, const char *name)
 {
@@ -145,25 +146,26 @@ is_representor (const char *root, const char *name)
   return fact_text (port, sizeof port, root, NET "/%s/phys_port_name", name) && fnmatch ("*pf[0-9]*", port, 0) == 0;
 }
 
-/* Hyper-V's interface, or virtio's, tells what its virtual function carries too: it has a device, as that has. */
+/* Does an interface above count its traffic too? Those of Hyper-V and virtio count that of their virtual function:
+ * both have a device. */
 static bool
-is_told_above (const char *root, const char *exclude, const char *name)
+is_counted_above (const char *root, const char *exclude, const char *name)
 {
   struct names uppers = { 0 };
-  bool told = false;
+  bool counted = false;
 
   names_read (&uppers, "upper_", root, NET "/%s", name);
-  for (size_t i = 0; i < uppers.count && !told; i++) {
+  for (size_t i = 0; i < uppers.count && !counted; i++) {
     const char *upper = uppers.list[i] + strlen ("upper_");
-    told = is_there (root, NET, upper, "device") && !globs_list_matches (exclude, upper);
+    counted = is_there (root, NET, upper, "device") && !globs_list_matches (exclude, upper);
   }
   names_free (&uppers);
-  return told;
+  return counted;
 }
 
 static enum layer layer_of (const char *root, const char *exclude, const char *name, int deep);
 
-/* Of one that lies on others: it stands for them where none of them has a row. */
+/* An interface above others: it represents them where none of them has a row. */
 static enum layer
 layer_above (const char *root, const char *exclude, const struct names *lowers, int deep)
 {
@@ -191,7 +193,7 @@ layer_of (const char *root, const char *exclude, const char *name, int deep)
   if (!is_there (root, NET, name, ""))
     return globs_list_matches (MADE_NAMES, name) ? LAYER_ABOVE : LAYER_BOTTOM;
   if (is_there (root, NET, name, "device"))
-    return is_representor (root, name) || is_told_above (root, exclude, name) ? LAYER_ABOVE : LAYER_PHYSICAL;
+    return is_representor (root, name) || is_counted_above (root, exclude, name) ? LAYER_ABOVE : LAYER_PHYSICAL;
   names_read (&lowers, "lower_", root, NET "/%s", name);
   if (lowers.count > 0)
     layer = layer_above (root, exclude, &lowers, deep);

@@ -1,15 +1,16 @@
-/* Trying a library of others; see library.h.
+/* Trying to load a foreign library; see library.h.
  *
- * A file that is cut off (an upgrade under way, a full disk) is a SIGBUS amid dlopen, which writes to its end; one on a
- * file server that is dead or a FIFO makes dlopen wait for ever, and a library's own code that runs there may do
- * anything. So a child tries first, and the agent does the same only when the child came through. To compare the file's
- * headers with its size would cost less, but knows nothing of what the library's code does and of the other libraries
- * that it needs, and would have to find a bare name as the loader does.
+ * A truncated file (an upgrade under way, a full disk) is a SIGBUS in dlopen, which writes to its end; a file on a dead
+ * file server or a FIFO makes dlopen wait for ever, and the library's own code that runs in it may do anything. So a
+ * child loads it first, and the agent only when the child succeeded. Comparing the file's headers with its size would
+ * cost less, but would miss the library's code and the libraries that it needs, and would have to find a bare name as
+ * the loader does.
  *
- * The child runs on after fork without exec, in a program with threads. glibc keeps malloc fit for that; should another
- * thread be amid a dlopen of its own just then, the child may hang, which is told as such and tried again a pause later.
+ * The child runs on after fork without exec, in a program with threads. glibc keeps malloc usable for that; if another
+ * thread is in a dlopen of its own at that moment, the child may hang, which is reported as such and tried again after
+ * a pause.
  *
- * It is waited for by looking, since a descriptor of a process needs a newer kernel than those that we run on. */
+ * The agent polls for its end, since a descriptor of a process needs a newer kernel than those that we run on. */
 #include "agent/source/library.h"
 
 #include <dlfcn.h>
@@ -29,14 +30,14 @@
 #include "synop/clock.h"
 
 #define LIMIT_S 5
-#define CAME_THROUGH 77 /* no code that a library would exit with */
-#define FILES_MAX 65536 /* the limit may be thousands of millions */
+#define CAME_THROUGH 77 /* exit code of success, which no library would use */
+#define FILES_MAX 65536 /* the resource limit may be thousands of millions */
 #define FIRST_LOOK (NS_PER_MS / 4)
 #define LAST_LOOK (32 * NS_PER_MS)
 
 /* ---- in the child ---- */
 
-/* A lock on a file of ours is held as long as the child has it. Linux before 5.9 closes one at a time. */
+/* Closes all files: the child would keep the agent's file locks. Linux before 5.9 closes one at a time. */
 static void
 files_close (void)
 {
@@ -48,7 +49,8 @@ files_close (void)
     close (fd);
 }
 
-/* It has none of our files and connections, is as silent as it can be, and ends with the thread that waits for it. */
+/* Gives up the agent's files and connections, silences all output, and ties the child's life to the thread that
+ * waits for it. */
 static void
 child_withdraw (pid_t parent)
 {
@@ -59,16 +61,16 @@ child_withdraw (pid_t parent)
   prctl (PR_SET_PDEATHSIG, SIGKILL);
   if (getppid () != parent)
     _exit (0);
-  setrlimit (RLIMIT_CORE, &none); /* it would hold our secrets */
+  setrlimit (RLIMIT_CORE, &none); /* a core would contain the agent's secrets */
   for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++)
-    signal (crashes[i], SIG_DFL); /* a sanitizer has its own */
+    signal (crashes[i], SIG_DFL); /* sanitizers install handlers */
   files_close ();
   null = open ("/dev/null", O_RDWR);
   for (int fd = 0; null >= 0 && fd < 3; fd++)
     dup2 (null, fd);
 }
 
-/* Whether it can be loaded the agent finds out itself: that dlopen returns is all that it must know before. */
+/* Only tests that dlopen returns: whether it succeeds the agent finds out itself. */
 static _Noreturn void
 child_try (const char *name, pid_t parent)
 {
@@ -79,8 +81,8 @@ child_try (const char *name, pid_t parent)
 
 /* ---- in the agent ---- */
 
-/* False: it did not end within the limit and was killed. One that cannot be killed (it hangs in the kernel) is waited
- * for: to try again would leave one more behind. */
+/* False: it did not end within the limit and was killed. A child that cannot be killed (it hangs in the kernel) is
+ * waited for: another try would leave one more behind. */
 static bool
 child_ends (pid_t pid, int *status)
 {

@@ -1,4 +1,4 @@
-/* Reads the kernel's list of mounts, and decides which of them people mean by "file systems".
+/* Reads the kernel's list of mounts, and selects those that people call file systems.
  *
  *   mountinfo: 36 35 98:0 /folder /mnt/data rw,noatime master:1 - ext3 /dev/sda1 rw,errors=continue
  *              id parent device root point options [optional fields] - type source options of the file system
@@ -21,7 +21,7 @@ static const char *const remote_types[] = {
   "ocfs2",   "orangefs", "panfs", "pvfs2",  "smb3",     "smbfs", "virtiofs", "wekafs",
 };
 
-/* Their statvfs waits for no disk. What is neither here nor remote is not known, and so may hang too. */
+/* Types whose statvfs waits for no disk. Types that are neither here nor remote are unknown, and so may hang too. */
 static const char *const local_types[] = {
   "bcachefs", "btrfs", "erofs",    "exfat", "ext[234]", "f2fs", "jffs2", "jfs", "msdos",
   "nilfs2",   "ramfs", "reiserfs", "tmpfs", "ubifs",    "vfat", "xfs",   "zfs",
@@ -127,17 +127,17 @@ is_hidden (const struct mounts *mounts, size_t at)
 }
 
 static void
-tell_who_answers (struct mount *mount)
+set_kind (struct mount *mount)
 {
   mount->remote = IN_LIST (remote_types, mount->type);
   mount->layer = IN_LIST (layer_types, mount->type);
-  mount->shared = mount->remote && strcmp (mount->type, "fuseblk") != 0; /* that one is a disk of ours */
+  mount->shared = mount->remote && strcmp (mount->type, "fuseblk") != 0; /* fuseblk is a local disk */
   mount->local = !mount->remote && (IN_LIST (local_types, mount->type) || is_pseudo_type (mount->type));
 }
 
-/* The way to a mount below a remote one leads through that. */
+/* The path to a mount below a remote one leads through that one, and so may hang. */
 static void
-tell_what_lies_before (const struct mounts *mounts, struct mount *mount)
+set_way (const struct mounts *mounts, struct mount *mount)
 {
   for (size_t i = 0; i < mounts->count; i++) {
     const struct mount *before = &mounts->list[i];
@@ -160,7 +160,7 @@ is_wanted (const struct mount *mount, const char *exclude, const char *types_exc
   return !(exclude && globs_list_matches (exclude, mount->point));
 }
 
-/* Of one file system mounted in several places the one that shows all of it, else the first. */
+/* Keeps one mount of each file system: the one that shows all of it, else the first. */
 static void
 drop_repeated (struct mounts *mounts)
 {
@@ -180,9 +180,9 @@ drop_repeated (struct mounts *mounts)
   mounts->count = kept;
 }
 
-/* A server's folder that is mounted twice with other options is two file systems to the kernel. */
+/* Marks repeated mounts of a server's folder: with other options each is a file system of its own to the kernel. */
 static void
-tell_repeated (struct mounts *mounts)
+mark_repeated (struct mounts *mounts)
 {
   for (size_t i = 0; i < mounts->count; i++)
     for (size_t k = 0; k < i && mounts->list[i].shared && !mounts->list[i].again; k++)
@@ -190,7 +190,7 @@ tell_repeated (struct mounts *mounts)
                               strcmp (mounts->list[k].device, mounts->list[i].device) == 0;
 }
 
-/* Returns how many lines are none that it understands. */
+/* Returns how many lines were not understood. */
 static size_t
 lines_read (struct mounts *mounts, enum mounts_format format)
 {
@@ -222,19 +222,19 @@ mounts_parse (struct mounts *mounts, const char *text, size_t length, enum mount
   mounts->text = memory_copy (text, length);
   strange = lines_read (mounts, format);
   for (size_t i = 0; i < mounts->count; i++)
-    tell_who_answers (&mounts->list[i]);
+    set_kind (&mounts->list[i]);
   for (size_t i = 0; i < mounts->count; i++) {
     struct mount *mount = &mounts->list[i];
     mount->wanted = is_wanted (mount, exclude, types_exclude) && !is_hidden (mounts, i);
     if (mount->wanted)
-      tell_what_lies_before (mounts, mount);
+      set_way (mounts, mount);
   }
   for (size_t i = 0; i < mounts->count; i++)
     if (mounts->list[i].wanted)
       mounts->list[kept++] = mounts->list[i];
   mounts->count = kept;
   drop_repeated (mounts);
-  tell_repeated (mounts);
+  mark_repeated (mounts);
   return strange;
 }
 

@@ -1,5 +1,5 @@
-/* CPUs, NUMA nodes: folders with a number. To list a folder of hundreds costs more than to read them, so it is done
- * again only when the kernel's own one-line list says that something came or went. */
+/* CPUs, NUMA nodes: numbered folders. Listing a folder of hundreds costs more than reading them, so it is listed
+ * again only when the kernel's own one-line list changes. */
 #include "agent/source/numbered.h"
 
 #include <dirent.h>
@@ -94,7 +94,7 @@ numbered_refresh (struct numbered *numbered)
 
   buffer_clear (now);
   length = reader_read_value (&numbered->online, buffer_reserve (now, ONLINE_SIZE), ONLINE_SIZE);
-  now->length = length > 0 ? (size_t) length : 0; /* absent: empty, and always the same */
+  now->length = length > 0 ? (size_t) length : 0; /* an absent list is empty, and never changes */
   if (numbered->listed && now->length == old->length && memcmp (now->data, old->data, now->length) == 0)
     return false;
   list_items (numbered);

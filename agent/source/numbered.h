@@ -1,4 +1,4 @@
-/* Things that the kernel numbers and gives a folder each, with one file in it to read: "/sys/devices/system/cpu/cpu7/..."
+/* Numbered objects of the kernel with a folder each, in which one file is read: "/sys/devices/system/cpu/cpu7/..."
  * They come and go: a CPU is taken offline, memory is plugged in. */
 #ifndef SYNOP_AGENT_NUMBERED_H
 #define SYNOP_AGENT_NUMBERED_H
@@ -13,7 +13,7 @@ struct numbered {
   char *folder;           /* with the root; owned */
   const char *prefix;     /* "cpu" */
   const char *file;       /* "cpufreq/scaling_cur_freq" */
-  struct reader online;   /* FOLDER/online: the kernel's list of those that are there */
+  struct reader online;   /* FOLDER/online: the kernel's list of existing ones */
   struct buffer now, old; /* what it reads */
   bool listed;
   struct numbered_item {
@@ -31,7 +31,7 @@ void numbered_init (struct numbered *numbered, const char *root, const char *fol
 void numbered_free (struct numbered *numbered);
 /* Lists the folder the first time, and again when `online` has changed: true then. */
 bool numbered_refresh (struct numbered *numbered);
-/* Does the kernel's list have that number? It had better tell of it, then. False also where there is no such list. */
+/* Is that number in the kernel's list? Then its file should be readable. False also where there is no such list. */
 bool numbered_is_online (const struct numbered *numbered, unsigned number);
 
 #endif

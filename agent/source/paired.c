@@ -1,8 +1,8 @@
-/* Tables of keys in two lines; see paired.h. The kernel adds keys in the middle, so a key is found by its name, never
- * by its place. */
+/* Tables of keys in two lines; see paired.h. The kernel adds keys in the middle, so a key is found by name, not by
+ * position. */
 #include "agent/source/paired.h"
 
-#define KEY_MAX 128 /* longer ones are not the kernel's */
+#define KEY_MAX 128 /* the kernel's are shorter */
 
 /* The line's first word, up to and with its colon. */
 static bool
@@ -58,7 +58,7 @@ parse_paired (struct scan text, const struct key_index *index, struct table *tab
       if (is_wanted (&prefix, index))
         found += parse_pair (prefix, names, values, index, table);
     } else {
-      text.at = names.end < text.end ? names.end + 1 : text.end; /* no pair: the second line may begin one */
+      text.at = names.end < text.end ? names.end + 1 : text.end; /* no pair: try the second line as a first one */
     }
   }
   return found;

@@ -1,5 +1,5 @@
-/* Reading the text of /proc and /sys. On machines with hundreds of CPUs that is tens of thousands of digits a sample:
- * each byte is looked at once. */
+/* Reading the text of /proc and /sys. On machines with hundreds of CPUs that is tens of thousands of digits a
+ * sample, so each byte is read once. */
 #include "agent/source/parse.h"
 
 #include <ctype.h>
@@ -55,11 +55,11 @@ scan_prefix (struct scan *rest, const char *prefix)
   return true;
 }
 
-/* Digits at `at` as one number. Returns behind them, or NULL when there is none or it exceeds 64 bits. */
+/* Reads digits at `at` as one number. Returns their end, or NULL when there is none or the number exceeds 64 bits. */
 static inline const char *
 read_digits (const char *at, const char *end, uint64_t *value)
 {
-  const char *begin = at, *sure = end - at > 19 ? at + 19 : end; /* so many digits always fit */
+  const char *begin = at, *sure = end - at > 19 ? at + 19 : end; /* 19 digits always fit */
   uint64_t number = 0;
 
   for (; at < sure && is_digit (*at); at++)
@@ -183,7 +183,7 @@ read_odd_number (struct scan word, struct value *value)
   }
 }
 
-/* What is no plain digits, or too many of them. */
+/* Reads a word that is not plain digits, or has too many. */
 static bool
 scan_odd_value (struct scan *rest, enum metric_kind kind, struct value *value)
 {
@@ -231,7 +231,7 @@ scan_count (struct scan line, size_t *numbers)
   return words;
 }
 
-/* From both ends of the key: the kernel's keys of one file differ there. */
+/* Hashes both ends of the key: the kernel's keys of one file differ there. */
 static inline size_t
 key_hash (const char *key, size_t length)
 {
@@ -352,7 +352,7 @@ key_index_check (const struct key_index *index, const char *prefix, const char *
     if (state == KEY_READ || (state == KEY_UNREAD && slot->optional))
       continue;
     table_value (table, row, slot->metric)->type = VALUE_MISSING;
-    if (path && state != KEY_TOLD)
+    if (path && state != KEY_REPORTED)
       table_complain (table, "%s: no %s%.*s", path, state == KEY_BAD ? "number for " : "", slot->length, slot->key);
   }
 }
@@ -366,7 +366,8 @@ parse_add (struct value *sum, const struct value *part)
     *sum = *part;
 }
 
-/* A number in a line "KEY: VALUE UNIT" has to be in the metric's unit, kB or none; else it would be wrong by 1024. */
+/* A number in a line "KEY: VALUE UNIT" must be in the metric's unit, kB or none; another unit would make it wrong by
+ * 1024. */
 static bool
 unit_check (struct scan line, struct scan value, const struct metric *metric, struct table *table)
 {
@@ -409,7 +410,7 @@ parse_key_values (struct scan text, size_t skip, const struct key_index *index, 
     if (line.at < line.end && *line.at == ':') {
       line.at++;
       if (!unit_check (whole, line, &index->group->metrics[slot->metric], table)) {
-        slot->state = KEY_TOLD;
+        slot->state = KEY_REPORTED;
         continue;
       }
     }
@@ -440,7 +441,7 @@ column_map_init (struct column_map *map, const struct group *group)
 size_t
 parse_columns (struct scan line, size_t first, const struct column_map *map, struct table *table, size_t row)
 {
-  struct value *cells = table_value (table, row, 0); /* a row's cells lie side by side */
+  struct value *cells = table_value (table, row, 0); /* a row's cells are contiguous */
   struct value unused;
   size_t found = 0;
 

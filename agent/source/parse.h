@@ -1,7 +1,7 @@
 /* Reading the text of /proc and /sys, by hand and without allocation: words, numbers, "KEY VALUE" lines, columns.
  *
- * Text that is not what was expected gives missing values, whatever it holds. The key-value and column readers serve
- * declarations: metric.source names the key or the column, so that a metric is one row in a table and no code. */
+ * Unexpected text gives missing values. The key-value and column readers follow declarations: metric.source names
+ * the key or the column, so that a metric is one row in a table and no code. */
 #ifndef SYNOP_AGENT_PARSE_H
 #define SYNOP_AGENT_PARSE_H
 
@@ -14,12 +14,12 @@
 #include "synop/metric.h"
 #include "synop/table.h"
 
-/* A text that is being read: what lies between `at` and `end` is still to come. */
+/* A text that is being read: the part from `at` to `end` is left. */
 struct scan {
   const char *at, *end;
 };
 
-/* `text` may be NULL when there is nothing of it. */
+/* `text` may be NULL when it is empty. */
 static inline struct scan
 scan_over (const char *text, size_t length)
 {
@@ -55,7 +55,7 @@ scan_line (struct scan *rest, struct scan *line)
   return true;
 }
 
-/* Takes the next run of what is not blank. False when there is none. */
+/* Takes the next word: a run of non-blanks. False when there is none. */
 bool scan_word (struct scan *rest, struct scan *word);
 /* Takes `prefix` when the text begins with it. */
 bool scan_prefix (struct scan *rest, const char *prefix);
@@ -69,12 +69,13 @@ bool scan_list_count (struct scan list, uint64_t *count);
 bool scan_list_has (struct scan list, uint64_t number);
 /* How many words there are, and how many of them are unsigned numbers. */
 size_t scan_count (struct scan line, size_t *numbers);
-/* Takes the next word as a number: a COUNTER is unsigned and whole; a GAUGE may have a sign and a fraction. A word that
- * is something else is taken and gives a missing value. False when there is no word. */
+/* Takes the next word as a number: a COUNTER is unsigned and whole; a GAUGE may have a sign and a fraction. Any
+ * other word is taken and gives a missing value. False when there is no word. */
 bool scan_value (struct scan *rest, enum metric_kind kind, struct value *value);
 
-/* Finds a group's metrics by their source: one key, or some parted by blanks whose values add up (a counter that newer
- * kernels split, or name otherwise). '?' before a key: not every kernel has it. Metrics without a source are left out. */
+/* Finds a group's metrics by their source: one key, or several separated by blanks, whose values are added (a
+ * counter that newer kernels split or rename). '?' before a key: not every kernel has it. Metrics without a source
+ * are left out. */
 struct key_index {
   const struct group *group;
   struct key_slot {
@@ -84,9 +85,9 @@ struct key_index {
     enum key_state {
       KEY_UNREAD,
       KEY_READ,
-      KEY_BAD,  /* it stands without a number */
-      KEY_TOLD, /* in another unit, which the error says already */
-    } state;    /* since the last check */
+      KEY_BAD,      /* the key has no number */
+      KEY_REPORTED, /* in another unit, which the error reports already */
+    } state;        /* since the last check */
   } * slots;
   size_t mask; /* number of slots, a power of two, minus 1 */
 };
@@ -95,13 +96,13 @@ struct key_index {
 void key_index_init (struct key_index *index, const struct group *group, uint32_t of_node);
 void key_index_free (struct key_index *index);
 size_t key_index_find (const struct key_index *index, const char *key, size_t length); /* SIZE_MAX: none */
-/* Adds to the key's metric the next word, which has to be a number. False when there is no such key or number. A key that
- * is there again before the next check is left out, which is a complaint: what adds up are the numbers of other keys. */
+/* Adds the next word, which must be a number, to the key's metric. False when there is no such key or number. A key
+ * that occurs again before the next check is left out, with a complaint: sums are over different keys. */
 bool key_index_take (const struct key_index *index, const char *key, size_t length, struct scan *word,
                      struct table *table, size_t row);
-/* Checks what was taken of a file since the last check: which of the keys with that prefix ("": all) have no number
- * though they should. Such a key's metric is missing then, whatever its other keys gave, and it is a complaint that
- * names `path`; NULL: there is one already, as the file could not be read. */
+/* Checks which keys of a file with that prefix ("": all) had no number since the last check though they should. The
+ * metric of such a key is missing then, whatever its other keys gave, and a complaint names `path`; NULL: there is a
+ * complaint already, as the file could not be read. */
 void key_index_check (const struct key_index *index, const char *prefix, const char *path, struct table *table,
                       size_t row);
 
@@ -110,7 +111,7 @@ void key_index_check (const struct key_index *index, const char *prefix, const c
  * 1024, else none; in another the value is missing, and the table's error shows the line. Returns how many values it
  * found. */
 size_t parse_key_values (struct scan text, size_t skip, const struct key_index *index, struct table *table, size_t row);
-/* Adds a value to a metric that has none or, of several keys, a part. */
+/* Adds a value to a metric, which has none or those of other keys. */
 void parse_add (struct value *sum, const struct value *part);
 
 /* Finds a group's row metrics by their source: the number of the column, the line's first word being column 1. */
@@ -118,11 +119,11 @@ void parse_add (struct value *sum, const struct value *part);
 struct column_map {
   const struct group *group;
   uint16_t metric[COLUMNS_MAX + 1]; /* index into the group's metrics + 1; 0: no metric has this column */
-  size_t last;                      /* the last column that is wanted */
+  size_t last;                      /* the last column in use */
 };
 
 void column_map_init (struct column_map *map, const struct group *group);
-/* Reads the rest of a line, which begins at column `first`, into `row`. Returns how many values it found. */
+/* Reads the rest of a line, which begins at column `first`, into `row`. Returns the number of values found. */
 size_t parse_columns (struct scan line, size_t first, const struct column_map *map, struct table *table, size_t row);
 
 #endif

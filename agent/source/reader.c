@@ -1,8 +1,8 @@
 /* Files of /proc and /sys that stay open.
  *
- * The kernel makes their content anew for each pread at offset 0, so that one open serves for good. A short read is not
- * the end of such a file: one with many records comes a page at a time, and only a read of 0 bytes ends it. A file of
- * one value in /sys never exceeds a page and comes whole. */
+ * The kernel makes their content anew for each pread at offset 0, so one open is enough. A short read is not the end
+ * of such a file: one with many records comes page by page, and only a read of 0 bytes ends it. A file of one value
+ * in /sys never exceeds a page and comes whole. */
 #include "agent/source/reader.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "synop/memory.h"
 
 #define READ_FIRST 4096
-#define READ_MAX ((size_t) 32 * 1024 * 1024) /* no file of the kernel is longer: stops at one without an end */
+#define READ_MAX ((size_t) 32 * 1024 * 1024) /* the kernel's files are shorter; bounds endless ones */
 
 void
 reader_init (struct reader *reader, const char *root, const char *format, ...)
@@ -56,7 +56,7 @@ reader_open (struct reader *reader)
   return result < 0 ? result : 0;
 }
 
-/* What a file says whose device went away and may have come back under the same name. */
+/* Errors of a file whose device went away, and may have come back under the same name. */
 static bool
 is_gone (int result)
 {

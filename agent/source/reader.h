@@ -11,14 +11,14 @@
 struct reader {
   int fd;        /* -1: not open (yet) */
   char *path;    /* with the root; owned */
-  bool optional; /* that it is absent is no complaint; false at first */
+  bool optional; /* its absence is no complaint; false at first */
 };
 
 /* Opens nothing yet. `format` makes the path below `root`: reader_init (&r, root, "/sys/class/net/%s/speed", name). */
 void reader_init (struct reader *reader, const char *root, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 void reader_free (struct reader *reader);
-/* Closes the file until the next read, for those who have more files than descriptors. */
+/* Closes the file until the next read, to save descriptors. */
 void reader_close (struct reader *reader);
 
 /* The whole file, NUL-terminated in `into` (length without the NUL). Opens it if need be, and again after ENODEV,
@@ -30,14 +30,14 @@ int reader_read (struct reader *reader, struct buffer *into);
  * without one was cut, and its last line is left out, since a number in it may be another; -EBADMSG when it was the
  * only one. */
 int reader_read_lines (struct reader *reader, struct buffer *into, struct table *table);
-bool reader_is_absent (int result); /* the kernel has no such file, or has it and was told to leave it empty */
+bool reader_is_absent (int result); /* the kernel lacks the file, or is configured to leave it empty */
 
 /* A file of one short value, as most of /sys: one pread, so that it costs one system call. NUL-terminated and without
  * the newline at its end; what does not fit into `size` is cut. Returns its length, or as above; then `text` is "". */
 int reader_read_value (struct reader *reader, char *text, size_t size);
 
-/* A complaint (table.h), beside what could be read: "/proc/stat: No such file or directory". `result` is what a read
- * returned, or -EBADMSG: nothing in it was understood. Returns -1. */
+/* A complaint (table.h) about the file: "/proc/stat: No such file or directory". `result` is that of a read, or
+ * -EBADMSG: nothing in it was understood. Returns -1. */
 int reader_complain (const struct reader *reader, int result, struct table *table);
 
 #endif

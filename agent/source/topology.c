@@ -2,10 +2,10 @@
  *
  *   /sys/devices/system/cpu/cpu0/topology/core_cpus_list         "0,32"   (before 5.3: thread_siblings_list)
  *   .../package_cpus_list                                        "0-31"   (before 5.3: core_siblings_list)
- *   .../physical_package_id, die_id, cluster_id, core_id         "0"; -1 where the machine does not tell
+ *   .../physical_package_id, die_id, cluster_id, core_id         "0"; -1 where the machine does not give it
  *
- * The id of a core need not differ from those in another die, so that the list of its CPUs tells better; without lists a
- * core is what has all four ids in common. The id of a package is its own. */
+ * The id of a core may repeat in another die, so the list of its CPUs is the better key; without lists a core is
+ * identified by all four ids. The id of a package is unique. */
 #include "agent/source/topology.h"
 
 #include <stdlib.h>
@@ -52,8 +52,8 @@ cpu_read (struct topology_cpu *cpu, const char *root, const char *name)
   cpu->core_list = first_of_list (root, name, "core_cpus_list", "thread_siblings_list");
 }
 
-/* Lists or ids, but one way for all CPUs, as keys of two kinds cannot be compared: the better one, or the one that tells
- * of more. A CPU of which it does not tell shares nothing. */
+/* Chooses lists or ids as keys, the same for all CPUs, since the two cannot be compared: those that more CPUs have, on a tie
+ * lists for cores and ids for packages. A CPU without a key shares nothing. */
 static void
 keys_choose (struct topology *topology)
 {

@@ -1,4 +1,4 @@
-/* Which CPUs share a core, and which a package, as /sys tells. */
+/* Which CPUs share a core, and which a package, from /sys. */
 #ifndef SYNOP_AGENT_TOPOLOGY_H
 #define SYNOP_AGENT_TOPOLOGY_H
 
@@ -9,8 +9,8 @@
 struct topology { /* `{0}` is an empty one */
   struct topology_cpu {
     unsigned number;
-    bool has_core, has_package;                         /* is it told what it shares? Not of one that is offline */
-    bool first_of_core, first_of_package;               /* one CPU of each has it, and one of which it is not told */
+    bool has_core, has_package;           /* does /sys say what it shares? Not for offline ones */
+    bool first_of_core, first_of_package; /* set for one CPU of each, and for a CPU of which /sys says nothing */
     uint64_t core[4], core_list, package, package_list; /* private */
   } * cpus;                                             /* all that have a folder */
   size_t count;

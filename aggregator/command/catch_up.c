@@ -9,7 +9,7 @@
 #include "aggregator/server/local_socket.h"
 #include "synop/log.h"
 
-#define PATIENCE 30 /* seconds: readers that ask often wait for their turn (history.h) */
+#define PATIENCE 30 /* seconds: frequent readers are queued (history.h) */
 
 static bool
 begins (const struct buffer *answer, const char *word)

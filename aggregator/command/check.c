@@ -1,5 +1,5 @@
-/* See commands.h. It reads every chunk: that its bytes are whole, that every frame in it can be read by its schema, that it
- * holds the frames that its row says, and no frame twice; and that every event is as it was written. */
+/* See commands.h. Checks that the bytes of every chunk are whole, that every frame in it can be read by its schema,
+ * that it holds the frames that its row states, and no frame twice; and that every event is unchanged. */
 #include "aggregator/command/commands.h"
 
 #include <inttypes.h>

@@ -96,7 +96,7 @@ make_request (struct tail *tail)
   return -1;
 }
 
-/* Shows the whole lines that have come; what is left waits for its end. */
+/* Shows the complete lines received; the rest waits for its end. */
 static enum tail_end
 show_lines (struct tail *tail)
 {
@@ -125,7 +125,7 @@ follow (struct tail *tail, int fd)
 {
   struct pollfd ready[] = { { .fd = fd, .events = POLLIN }, { .fd = STDOUT_FILENO, .events = 0 } };
 
-  buffer_clear (&tail->lines); /* half a line of before is lost */
+  buffer_clear (&tail->lines); /* drops half a line of the last connection */
   if (send (fd, tail->request.data, tail->request.length, MSG_NOSIGNAL) < 0)
     return TAIL_LOST;
   for (;;) {

@@ -12,7 +12,7 @@
 /* Clients of a running aggregator's UNIX socket. */
 int client_tail (const struct options *options);
 int client_status (const struct options *options);
-int job_run (const struct options *options); /* "job start ID", "job end ID": what prologs and epilogs tell */
+int job_run (const struct options *options); /* "job start ID", "job end ID": announcements of prologs and epilogs */
 
 /* Readers of a history. */
 int check_run (const struct options *options);    /* is it whole, and what is in it? */
@@ -24,23 +24,24 @@ int aggregator_keys_command (int argc, char **argv); /* makes, admits, lists and
 
 /* ---- shared ---- */
 
-/* Of a request to `options->socket` that failed, with errno as it was left: what to do about it. */
+/* Logs a failed request to `options->socket`, with errno as it was left, and what to do about it. */
 void client_log_no_answer (const struct options *options, const struct error *error);
 
 const char *replay_path (const struct options *options); /* of the history */
 /* The interval, for the commands that read it. */
 int replay_interval (const struct options *options, const char *section, struct history_query *query,
                      struct error *error);
-/* Says in the log what was broken: the exit code. */
+/* Logs what was broken; returns the exit code. */
 int replay_broken (const char *path, size_t broken);
 
-/* Has a running aggregator write what it still holds of the history in memory, up to that cluster time. Where none runs, or
- * one that writes another file, there is nothing to do; when it cannot be asked, or cannot write, the log says so. */
+/* Makes a running aggregator write the part of the history that it still holds in memory, up to that cluster time.
+ * Where none runs, or one that writes another file, nothing happens; when it cannot be reached, or cannot write, a
+ * warning is logged. */
 void catch_up (const struct options *options, int64_t to_ns);
 
-/* Patterns of --node and --group that match nothing. What they would show stays away without a word, so whoever misspelt
- * one is told; it is no error, since a node or group may come later. Of the stream the aggregator is asked which there are:
- * one that does not answer is told by the caller. */
+/* Warns of patterns of --node and --group that match nothing, since a misspelt one shows nothing. It is no error: a
+ * node or group may come later. For the stream the aggregator is asked for the names; the caller reports one that
+ * does not answer. */
 void filters_check_stream (const struct options *options);
 void filters_check_history (const struct options *options, struct history_file *file,
                             const struct history_query *query);

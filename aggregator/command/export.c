@@ -41,7 +41,7 @@ export_unit (const struct metric *metric)
   return metric_unit_name (share ? UNIT_PERCENT : metric->unit);
 }
 
-/* What a row is, unless a metric has that name. */
+/* The label's column is named after the group's rows, unless a metric has that name. */
 static const char *
 label_name (const struct group *group)
 {
@@ -68,7 +68,7 @@ export_column (const struct group *group, size_t column)
 
 /* ---- tables ---- */
 
-/* To count them. */
+/* A node of a table, to count them. */
 struct node_name {
   UT_hash_handle hh;
   char name[FRAME_NODE_MAX + 1];
@@ -100,10 +100,10 @@ node_names_free (struct node_name *names)
 }
 
 struct export_table {
-  struct export_table *next; /* the last one that was made comes first */
+  struct export_table *next; /* the last one made comes first */
   const struct group *group; /* of a schema, which lives as long as the file is open */
   void *state;
-  struct node_name *nodes; /* that have it */
+  struct node_name *nodes; /* nodes that have it */
 };
 
 static bool
@@ -202,7 +202,7 @@ add_devices (struct export *export, struct export_table *table, const struct rep
   return 0;
 }
 
-/* Of a group of jobs, when it is about one of them, only that one's row. */
+/* Exports a group; of a group of jobs, when one job was chosen, only its row. */
 static int
 take_group (struct export *export, const struct cluster_frame *frame, const struct report_group *pair,
             struct error *error)
@@ -259,7 +259,7 @@ export_begin (struct export *export, const struct export_format *format, const c
   return export->output ? 0 : -1;
 }
 
-/* What most nodes have is found under the plain name of its group, whoever came first: of those with as many the first. */
+/* The table that most nodes have gets the plain name of its group; of equal ones the first. */
 static int
 name_tables (struct export *export, struct error *error)
 {
@@ -303,7 +303,7 @@ export_end (struct export *export, struct error *error)
   return export->failed ? -1 : 0;
 }
 
-/* Ctrl-C or SIGTERM waits, so that what is half done can be removed; it takes its course when export_end was called. */
+/* Ctrl-C or SIGTERM is deferred, so that partial output can be removed; it takes effect after export_end. */
 bool
 export_interrupted (void)
 {

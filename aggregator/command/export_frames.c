@@ -39,7 +39,7 @@ is_within (const struct frames *frames, const void *record_bytes, size_t record_
 }
 
 static void
-tell_broken (struct frames *frames, const struct chunk_row *row, const char *why)
+log_left_out (struct frames *frames, const struct chunk_row *row, const char *why)
 {
   frames->broken++;
   log_warning ("chunk %" PRId64 " (%s, from %" PRIu64 " to %" PRIu64 ") is left out: %s", row->id, row->node,
@@ -57,14 +57,14 @@ write_chunk (struct frames *frames, const struct chunk_row *row, struct error *e
   if (result == 0 && frames->chunk.count != 2 * (row->last - row->first + 1))
     result = error_set (&why, "it does not hold what it should");
   if (result < 0)
-    tell_broken (frames, row, why.text);
+    log_left_out (frames, row, why.text);
   for (size_t i = 0; result == 0 && i < frames->chunk.count; i += 2) {
     size_t record_length, length;
     const void *record = chunk_message (&frames->chunk, i, &record_length);
     const void *bytes = chunk_message (&frames->chunk, i + 1, &length);
     int within = whole ? 1 : is_within (frames, record, record_length, bytes, length);
     if (within < 0) {
-      tell_broken (frames, row, "a frame is broken");
+      log_left_out (frames, row, "a frame is broken");
       break;
     }
     if (within && fwrite (bytes, 1, length, frames->out) != length)

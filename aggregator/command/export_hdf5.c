@@ -36,19 +36,19 @@ struct hdf5_table {
 };
 
 static int
-hdf5_fail (const struct hdf5_output *output, const char *what, struct error *error)
+hdf5_fail (const struct hdf5_output *output, const char *action, struct error *error)
 {
-  return error_set (error, "%s: HDF5 cannot %s; is the disk full?", output->path, what);
+  return error_set (error, "%s: HDF5 cannot %s; is the disk full?", output->path, action);
 }
 
 static void *
 output_create (const char *path, struct error *error)
 {
   struct hdf5_output *output = memory_new (1, sizeof *output);
-  int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); /* which says why, when it cannot */
+  int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); /* gives the errno of a failure */
 
   H5dont_atexit ();                       /* it would crash on a file that could not be written */
-  H5Eset_auto2 (H5E_DEFAULT, NULL, NULL); /* errors are told by us */
+  H5Eset_auto2 (H5E_DEFAULT, NULL, NULL); /* we report errors ourselves */
   output->path = memory_string (path);
   output->file = H5I_INVALID_HID;
   if (fd < 0) {
@@ -128,9 +128,9 @@ make_type (struct hdf5_table *table)
 }
 
 static void
-attribute (const struct hdf5_table *table, const char *column, const char *what, const char *text)
+attribute (const struct hdf5_table *table, const char *column, const char *property, const char *text)
 {
-  char *name = memory_format ("%s.%s", column, what);
+  char *name = memory_format ("%s.%s", column, property);
   hid_t type, space, made;
 
   if (*text) {
@@ -150,7 +150,7 @@ table_begin_writing (void *context, const char *name, const struct group *group,
 {
   struct hdf5_table *table = memory_new (1, sizeof *table);
   hsize_t none = 0, any = H5S_UNLIMITED, block = BLOCK_ROWS;
-  hid_t how = H5Pcreate (H5P_DATASET_CREATE);
+  hid_t properties = H5Pcreate (H5P_DATASET_CREATE);
 
   table->output = context;
   table->name = memory_string (name);
@@ -158,11 +158,11 @@ table_begin_writing (void *context, const char *name, const struct group *group,
   make_type (table);
   table->block = memory_new (BLOCK_ROWS, table->row_size);
   table->space = H5Screate_simple (1, &none, &any);
-  H5Pset_chunk (how, 1, &block);
-  H5Pset_shuffle (how);
-  H5Pset_deflate (how, COMPRESSION);
-  table->set = H5Dcreate2 (table->output->file, name, table->type, table->space, H5P_DEFAULT, how, H5P_DEFAULT);
-  H5Pclose (how);
+  H5Pset_chunk (properties, 1, &block);
+  H5Pset_shuffle (properties);
+  H5Pset_deflate (properties, COMPRESSION);
+  table->set = H5Dcreate2 (table->output->file, name, table->type, table->space, H5P_DEFAULT, properties, H5P_DEFAULT);
+  H5Pclose (properties);
   if (table->set < 0) {
     hdf5_fail (table->output, "make a table", error);
     H5Sclose (table->space);

@@ -10,10 +10,10 @@
 #include "synop/globs.h"
 #include "synop/log.h"
 
-#define NAMED 50 /* names that a warning has */
+#define NAMED 50 /* names that a warning lists */
 
-/* Names with a NUL behind each, and what is said of a pattern that matches these and none of those before them in the
- * list: words before it and behind it; then come the names. */
+/* Names, with a NUL behind each, and the warning for a pattern that matches these and none of those before them in
+ * the list: text before it and behind it, then the names. */
 struct known {
   const char *before, *behind;
   struct buffer names;
@@ -55,7 +55,7 @@ names_have (const struct buffer *names, const char *wanted)
 
 /* "n1, n2 and 998 more", of those that `pattern` matches. */
 static void
-names_tell (struct buffer *out, const struct buffer *names, const char *pattern)
+names_list (struct buffer *out, const struct buffer *names, const char *pattern)
 {
   size_t count = 0;
 
@@ -73,13 +73,12 @@ warn (const char *option, const char *pattern, const struct known *known, const 
 {
   struct buffer list = { 0 };
 
-  names_tell (&list, &known->names, which);
+  names_list (&list, &known->names, which);
   log_warning ("--%s: %s \"%.64s\"%s%s", option, known->before, pattern, known->behind, buffer_text (&list));
   buffer_free (&list);
 }
 
-/* Those that match the first of `known` are fine. Of those that match none of them, the one at `all` tells which names
- * there are. */
+/* Patterns that match the first of `known` are fine. For those that match none of them, `all` has the names to list. */
 static void
 check (const char *option, const char *list, const struct known *known, size_t count, const struct known *all)
 {
@@ -102,10 +101,10 @@ check (const char *option, const char *list, const struct known *known, size_t c
 
 /* ---- the stream ---- */
 
-/* The answer to a request for names, each on a line; `heard` (may be NULL) are those that were, as stands behind a tab.
- * False when there is no answer. */
+/* Requests names, each on a line; `seen` (may be NULL) gets those not marked "never" behind a tab. False when there
+ * is no answer. */
 static bool
-names_ask (const char *socket, const char *request, struct buffer *names, struct buffer *heard)
+names_request (const char *socket, const char *request, struct buffer *names, struct buffer *seen)
 {
   struct buffer answer = { 0 };
   struct error error;
@@ -117,8 +116,8 @@ names_ask (const char *socket, const char *request, struct buffer *names, struct
     const char *tab = memchr (at, '\t', (size_t) (end - at)), *to = tab ? tab : end;
     bool never = end - to == 6 && memcmp (to, "\tnever", 6) == 0;
     names_add (names, at, (size_t) (to - at));
-    if (heard && !never)
-      names_add (heard, at, (size_t) (to - at));
+    if (seen && !never)
+      names_add (seen, at, (size_t) (to - at));
     at = end + 1;
   }
   buffer_free (&answer);
@@ -129,12 +128,12 @@ void
 filters_check_stream (const struct options *options)
 {
   struct known groups = { "no node has a group", " so far; there are ", { 0 } };
-  struct known nodes[] = { { .names = { 0 } }, { "no node", " was heard so far; listed are ", { 0 } } };
+  struct known nodes[] = { { .names = { 0 } }, { "no node", " was seen so far; listed are ", { 0 } } };
   struct known all = { "there is no node", "; there are ", { 0 } };
 
-  if (*options->group && names_ask (options->socket, "groups\n", &groups.names, NULL))
+  if (*options->group && names_request (options->socket, "groups\n", &groups.names, NULL))
     check ("group", options->group, &groups, 1, &groups);
-  if (*options->node && names_ask (options->socket, "nodes\n", &nodes[1].names, &nodes[0].names)) {
+  if (*options->node && names_request (options->socket, "nodes\n", &nodes[1].names, &nodes[0].names)) {
     all.names = nodes[1].names;
     check ("node", options->node, nodes, 2, &all);
   }
@@ -202,7 +201,7 @@ filters_check_history (const struct options *options, struct history_file *file,
   if (*options->group && names_of_groups (file, &groups.names))
     check ("group", options->group, &groups, 1, &groups);
   if (*options->node && names_of_nodes (file, query, &nodes[1].names, &nodes[0].names)) {
-    names_ask (options->socket, "nodes\n", &nodes[2].names, NULL);
+    names_request (options->socket, "nodes\n", &nodes[2].names, NULL);
     all.names = nodes[1].names;
     check ("node", options->node, nodes, 3, &all);
   }

@@ -1,4 +1,4 @@
-/* See commands.h. An epilog must not fail because of us: a job that nobody knows is a warning. */
+/* See commands.h. An epilog must not fail because of us: an unknown job is a warning. */
 #include "aggregator/command/commands.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ make_request (const struct options *options, struct buffer *request)
   return -1;
 }
 
-/* "ok", "ok " and something to know, or "error " and why. */
+/* "ok", "ok " and a note, or "error " and the reason. */
 static int
 take_answer (const struct options *options, struct buffer *answer)
 {

@@ -1,5 +1,5 @@
-/* "aggregator keys": who may connect. It works on the folder of keys and reads no configuration file; a running aggregator
- * is told over its local socket to look again, and when none answers that is said. */
+/* "aggregator keys": who may connect. It works on the folder of keys and reads no configuration file; it asks a
+ * running aggregator over its local socket to reload the keys, and says so when none answers. */
 #include "aggregator/command/commands.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static const char head[] =
     "       synop-aggregator keys password USER         a line for [http] password_file; the password comes from "
     "standard input\n"
     "\n"
-    "An agent needs a copy of aggregator.pub beside its own keys. \"add\" and \"revoke\" tell a running aggregator.\n"
+    "An agent needs a copy of aggregator.pub beside its own keys. \"add\" and \"revoke\" notify a running aggregator.\n"
     "\n";
 static const char tail[] = "  --replace, --json           As above.\n"
                            "\n"
@@ -103,7 +103,7 @@ check_folders (const struct arguments *arguments, struct error *error)
   return -1;
 }
 
-/* ---- telling a running aggregator ---- */
+/* ---- reloading a running aggregator ---- */
 
 /* Sends "reload" and reads a line. 1: nobody answers there. */
 static int
@@ -122,7 +122,7 @@ request (int fd, const char *path, char *answer, size_t size, struct error *erro
     return errno == ENOENT || errno == ECONNREFUSED ? 1 : -1;
   }
   if (send (fd, words, sizeof words - 1, MSG_NOSIGNAL) != (ssize_t) sizeof words - 1)
-    return error_set (error, "%s: the aggregator could not be told: %s", path, strerror (errno));
+    return error_set (error, "%s: the request could not be sent: %s", path, strerror (errno));
   while (memchr (answer, '\n', length) == NULL) {
     int64_t left_ns = until - clock_monotonic ();
     struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -139,7 +139,7 @@ request (int fd, const char *path, char *answer, size_t size, struct error *erro
   return 0;
 }
 
-/* Adds to `text` what came of it. Returns the exit code. */
+/* Adds the result to `text`. Returns the exit code. */
 static int
 reload (const struct arguments *arguments, struct buffer *text)
 {
@@ -160,8 +160,8 @@ reload (const struct arguments *arguments, struct buffer *text)
     return EXIT_FINE;
   }
   if (result == 0 && strcmp (answer, "ok") != 0) {
-    const char *told = strncmp (answer, "error ", 6) == 0 ? answer + 6 : answer;
-    result = error_set (&error, "the running aggregator has read its keys again and says: %s", told);
+    const char *reason = strncmp (answer, "error ", 6) == 0 ? answer + 6 : answer;
+    result = error_set (&error, "the running aggregator has read its keys again and says: %s", reason);
   }
   if (result != 0)
     return keys_fail (EXIT_FAILED, &error);
@@ -210,7 +210,7 @@ keys_write_node (const struct arguments *arguments, const char *node, const uint
   uint8_t read[KEY_SIZE];
   int result = -1;
 
-  (void) unlink (fresh); /* of an attempt that was cut short */
+  (void) unlink (fresh); /* left by an interrupted attempt */
   if (key_public_write (fresh, key, node, error) != 0)
     goto out;
   if (key_public_read (fresh, read, error) != 0)
@@ -364,7 +364,7 @@ run (const struct arguments *arguments)
   error_set (
       &error,
       "expected \"synop-aggregator keys init\", \"add\", \"list\", \"revoke\" or \"password\"; \"synop-aggregator "
-      "keys --help\" tells "
+      "keys --help\" shows "
       "more");
   for (size_t i = 0; arguments->count > 0 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp (arguments->operands[0], actions[i].name) != 0)

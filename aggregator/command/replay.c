@@ -12,7 +12,7 @@
 #include "synop/clock.h"
 #include "synop/log.h"
 
-/* ---- for the others that read a history too ---- */
+/* ---- shared with other commands that read a history ---- */
 
 const char *
 replay_path (const struct options *options)
@@ -48,13 +48,13 @@ int
 replay_broken (const char *path, size_t broken)
 {
   if (broken)
-    log_error ("%s: %zu chunks or events are broken; \"synop-aggregator check\" tells more", path, broken);
+    log_error ("%s: %zu chunks or events are broken; \"synop-aggregator check\" lists them", path, broken);
   return broken ? 1 : 0;
 }
 
 /* ---- lines ---- */
 
-/* The stream has one reader: what it lets through goes to standard output, which may take its time. */
+/* The stream has one reader here, standard output, which may be slow. */
 struct replay {
   struct outlet *outlet;
   bool ended;
@@ -78,7 +78,7 @@ write_lines (void *context)
   }
 }
 
-/* The stream's view, without what the filter leaves out altogether: that is not read either. */
+/* The stream's view, without kinds of lines that the filter excludes: those are not read either. */
 static struct view
 view_of (const struct stream_choice *choice)
 {

@@ -1,5 +1,5 @@
-/* See report_command.h. Everything that was asked for is tried, whatever of it fails. What --format says goes to standard
- * output or -o; as text it is left out when the report is asked for as files alone. */
+/* See report_command.h. Every requested output is tried, even after a failure. The one of --format goes to standard
+ * output or -o; as text it is left out when only files are requested. */
 #include "aggregator/command/commands.h"
 
 #include <errno.h>
@@ -116,7 +116,7 @@ text_look (const struct output *output)
   return look;
 }
 
-/* ---- what is asked for ---- */
+/* ---- the outputs ---- */
 
 static int
 write_report (struct command *command, struct output *output, struct error *error)

@@ -1,4 +1,4 @@
-/* See when.h. strptime reads the parts; what it leaves over decides. */
+/* See when.h. strptime reads the parts; the rest selects the form. */
 #include "aggregator/command/when.h"
 
 #include <ctype.h>

@@ -28,7 +28,7 @@ const char *const options_commands[] = {
   NULL,
 };
 
-/* Who asks for help gets it, whatever else is asked for. */
+/* --help wins over all other options. */
 static void
 take_word (void *context, const char *name)
 {
@@ -76,7 +76,7 @@ options_of_view (const struct options *options, const struct view *view)
   return (const char *) options->of_views + place;
 }
 
-/* Puts the rows of all views into the table; NULL: only counts them. */
+/* Adds the rows of all views to the table; NULL: only counts them. */
 static size_t
 add_views (const struct view *const *views, struct option *table)
 {
@@ -117,7 +117,7 @@ make_config (struct options *options, enum options_command command)
   return config;
 }
 
-/* The words of a command that are no options. */
+/* Reads a command's operands. */
 static void
 take_operands (struct options *options, int argc, char **argv, int *at)
 {
@@ -175,7 +175,7 @@ check_operands (const struct options *options, int argc, char **argv, int at, st
   return 0;
 }
 
-/* What one value says about another. */
+/* Checks options that depend on each other. */
 static int
 check_together (struct options *options, struct error *error)
 {

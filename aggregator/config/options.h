@@ -1,4 +1,4 @@
-/* What the aggregator was told: by the command line, by /etc/synop/aggregator.ini, or by the defaults. */
+/* The aggregator's options: from the command line, from /etc/synop/aggregator.ini, or defaults. */
 #ifndef SYNOP_AGGREGATOR_OPTIONS_H
 #define SYNOP_AGGREGATOR_OPTIONS_H
 
@@ -35,13 +35,13 @@ extern const char *const options_commands[];
 struct options {
   enum options_command command;
   enum options_action action;
-  enum options_action other; /* that was asked for besides; else as `action` */
+  enum options_action other; /* a second action that was given; else as `action` */
   bool markdown;             /* of --print-config */
-  int argc;                  /* as they were given, to be read again */
+  int argc;                  /* as given, for a reload */
   char **argv;
   struct config *config;
   struct option *table;                                          /* of the config */
-  size_t served;                                                 /* rows of it that the aggregator itself has */
+  size_t served;                                                 /* how many of its rows are the aggregator's own */
   char *program;                                                 /* "synop-aggregator tail" */
   const struct view *const *views;                               /* ended by NULL; given to aggregator_options_read */
   max_align_t of_views[OPTIONS_OF_VIEWS / sizeof (max_align_t)]; /* options_of_view */
@@ -71,7 +71,7 @@ struct options {
   char *pdf, *html, *csv, *hdf5; /* of report: files, and for csv a folder; "": none */
 };
 
-/* `views` is set before. -1 and error: nothing may be started, the exit code is 2. aggregator_options_free in any case. */
+/* `views` must be set. -1 and error: exit with code 2. Call aggregator_options_free in any case. */
 int aggregator_options_read (struct options *options, enum options_command command, int argc, char **argv,
                              struct error *error);
 void aggregator_options_free (struct options *options);

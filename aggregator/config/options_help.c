@@ -15,7 +15,7 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator check [FILE]              verifies a history and says what is in it\n\
   synop-aggregator jobs [--running]          lists the batch jobs that ran\n\
   synop-aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
-  synop-aggregator job start|end ID          tells that a job begins or has ended, for prologs and epilogs\n\
+  synop-aggregator job start|end ID          announces that a job begins or has ended, for prologs and epilogs\n\
   synop-aggregator keys init                 makes the aggregator's keys\n\
   synop-aggregator keys add NODE FILE        admits a node by its public key\n\
   synop-aggregator keys list                 shows who is admitted\n\
@@ -82,7 +82,7 @@ synop-aggregator jobs: lists the jobs of the history, those that run and those t
 \n";
 
 static const char job_help[] = "\
-synop-aggregator job start ID: tells a running aggregator that a job begins; job end ID: that it has ended, so that\n\
+synop-aggregator job start ID: announces to a running aggregator that a job begins; job end ID: that it has ended, so that\n\
 nobody waits for the grace. Nodes find jobs by themselves; this is for the prolog and epilog of a scheduler.\n\
 Of a job that was requeued the second run is ID/1; job end ID ends all runs of it.\n\
 \n\

@@ -7,8 +7,8 @@
 #define OPTIONS_FILE "/etc/synop/aggregator.ini"
 #define OPTIONS_SHARED_MAX 2
 
-/* A command reads the aggregator's file too, to find its socket or history. What it shares has a flag there, and so has
- * log_level; the aggregator's other options have none. */
+/* Commands read the aggregator's file too, to find its socket or history. The options that a command shares have a
+ * flag in it, as log_level has; the aggregator's other options have none. */
 extern const struct options_tables {
   const char *shared[OPTIONS_SHARED_MAX]; /* their flags */
   const struct option *table;             /* its own */

@@ -64,7 +64,7 @@ check_globs (const char *value, struct error *error)
   return result;
 }
 
-/* A pattern that no type matches would wait for ever. */
+/* A pattern that matches no type would wait for ever. */
 static int
 check_types (const char *value, struct error *error)
 {
@@ -104,7 +104,8 @@ static const struct option serve_table[] = {
   { "aggregator", "down_periods", NULL, OPTION_SIZE, AT (down_periods), .fallback = "10", .minimum = "3",
     .maximum = "10000", TAKEN, .help = "A node is down after so many of its periods without a frame." },
   { "aggregator", "max_frame", NULL, OPTION_SIZE, AT (max_frame), .fallback = "256k", .minimum = "4k", .maximum = "1M",
-    .help = "Largest frame in bytes, which agents are told and keep to; larger ones are left out. 1,000 CPUs need "
+    .help = "Largest frame in bytes, which the aggregator announces to agents; they leave out rows of larger ones. "
+            "1,000 CPUs need "
             "about 256k." },
   { "aggregator", "intake_queue", NULL, OPTION_SIZE, AT (intake_queue), .fallback = "64M", .minimum = "1M",
     .maximum = "16G", .help = "Bytes of messages that may wait to be taken in; over them messages are dropped." },
@@ -191,8 +192,8 @@ static const struct option jobs_table[] = {
 
 static const struct option job_table[] = {
   { "job", "user", NULL, OPTION_TEXT, AT (user),
-    .help = "Of start: whose job it is, until a node tells. Of end: only jobs of this user." },
-  { "job", "name", NULL, OPTION_TEXT, AT (name), .help = "Of start: the job's name, until a node tells." },
+    .help = "Of start: the job's user, until a node reports it. Of end: only jobs of this user." },
+  { "job", "name", NULL, OPTION_TEXT, AT (name), .help = "Of start: the job's name, until a node reports it." },
 };
 
 static const struct option report_table[] = {

@@ -21,7 +21,7 @@
 #include "synop/memory.h"
 
 #define OUTPUT_MAX ((size_t) 512 << 20)
-#define WORDS_MAX 16384 /* of what it says on its standard error */
+#define WORDS_MAX 16384 /* of its standard error */
 
 void
 gnuplot_quote (struct buffer *script, const char *text, size_t limit)
@@ -81,7 +81,7 @@ feed (struct child *child, const struct buffer *script, size_t *sent)
   if (n > 0)
     *sent += (size_t) n;
   else if (n < 0 && errno != EAGAIN && errno != EINTR)
-    file_close (&child->in); /* it reads no more: its exit says why */
+    file_close (&child->in); /* it reads no more: its exit status gives the reason */
   if (*sent == script->length)
     file_close (&child->in);
 }
@@ -123,7 +123,7 @@ converse (struct child *child, int64_t deadline_ns, const struct buffer *script,
   return 0;
 }
 
-/* Its exit status; -1 when it goes on running, as one that closed its outputs may. */
+/* Its exit status; -1 when it still runs, though it closed its outputs. */
 static int
 reap (struct child *child, int64_t deadline_ns, int *status)
 {
@@ -135,9 +135,9 @@ reap (struct child *child, int64_t deadline_ns, int *status)
   return *status < 0 ? -1 : 0;
 }
 
-/* What it said, in one line: the prompt, the caret and all line ends become single blanks. */
+/* Its error output in one line: the prompt, the caret and all line ends become single blanks. */
 static int
-gnuplot_fail (struct error *error, const char *what, const struct buffer *words)
+gnuplot_fail (struct error *error, const char *summary, const struct buffer *words)
 {
   struct buffer line = { 0 };
 
@@ -146,7 +146,7 @@ gnuplot_fail (struct error *error, const char *what, const struct buffer *words)
     if (!blank || (line.length && line.data[line.length - 1] != ' '))
       buffer_add (&line, blank ? " " : words->data + i, 1);
   }
-  error_set (error, "%s%s%.400s", what, line.length > 0 ? ": " : "", buffer_text (&line));
+  error_set (error, "%s%s%.400s", summary, line.length > 0 ? ": " : "", buffer_text (&line));
   buffer_free (&line);
   return -1;
 }
@@ -154,11 +154,12 @@ gnuplot_fail (struct error *error, const char *what, const struct buffer *words)
 static int
 judge (int status, const struct buffer *output, size_t before, const struct buffer *words, struct error *error)
 {
-  char what[80];
+  char summary[80];
 
   if (WIFSIGNALED (status)) {
-    snprintf (what, sizeof what, "gnuplot died of signal %d (%.40s)", WTERMSIG (status), strsignal (WTERMSIG (status)));
-    return gnuplot_fail (error, what, words);
+    snprintf (summary, sizeof summary, "gnuplot died of signal %d (%.40s)", WTERMSIG (status),
+              strsignal (WTERMSIG (status)));
+    return gnuplot_fail (error, summary, words);
   }
   if (WEXITSTATUS (status) == CHILD_ABSENT)
     return error_set (error, "plots need gnuplot, which is not installed: the package is gnuplot-nox on Debian and "

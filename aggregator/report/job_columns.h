@@ -1,4 +1,4 @@
-/* Where a schema has what reports of jobs are about, and the values there. */
+/* The columns of a schema that reports of jobs use, and their values. */
 #ifndef SYNOP_AGGREGATOR_JOB_COLUMNS_H
 #define SYNOP_AGGREGATOR_JOB_COLUMNS_H
 
@@ -14,7 +14,7 @@
 struct job_columns {
   const struct schema *schema;
   size_t group[JOB_ITEM_COUNT], column[JOB_ITEM_COUNT]; /* group JOB_COLUMNS_NONE: it is not there */
-  size_t liveness;                                      /* the group whose tables tell that jobs were looked for */
+  size_t liveness;                                      /* the group whose tables prove that jobs were watched */
   size_t cpu_cpus;                                      /* of the liveness, if that is job_cpu */
   size_t info, info_cpus, info_source;
 };
@@ -25,7 +25,7 @@ size_t job_find_column (const struct schema *schema, size_t group, const char *n
 
 bool job_is_share (const struct metric *metric);
 #define JOB_NUMBER_MAX 1e24
-double job_number (const struct value *value);     /* NaN: there is none, or none that a machine could have */
+double job_number (const struct value *value);     /* NaN: missing, or impossible for a machine */
 bool job_is_beyond (double number);                /* over JOB_NUMBER_MAX, or below what is opposite to it */
 int64_t job_period_ns (const struct table *table); /* as agents may be configured, whatever it says */
 /* A gauge as shown; NaN for what is not there, and for JOB_COLUMNS_NONE. */

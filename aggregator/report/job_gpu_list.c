@@ -125,7 +125,7 @@ gpu_list_summary (struct buffer *to, const struct gpu_list *list)
     bool (*are) (const struct report_gpu *gpu);
     const char *words;
   } kinds[] = { { gpu_is_idle, "left idle" },
-                { gpu_has_xids, "with errors that the driver told (XIDs)" },
+                { gpu_has_xids, "with errors that the driver reported (XIDs)" },
                 { is_throttled, "throttled" } };
   const char *before = ": ";
 
@@ -211,7 +211,7 @@ gpu_alarm (struct buffer *to, const struct job_report *report, size_t alarm)
   static const struct {
     const char *words;
     bool (*are) (const struct report_gpu *gpu);
-  } alarms[GPU_ALARMS] = { { "Left idle", gpu_is_idle }, { "Errors that the driver told (XIDs)", gpu_has_xids } };
+  } alarms[GPU_ALARMS] = { { "Left idle", gpu_is_idle }, { "Errors that the driver reported (XIDs)", gpu_has_xids } };
   struct buffer gpus = { 0 };
 
   name_gpus (&gpus, report, alarms[alarm].are);

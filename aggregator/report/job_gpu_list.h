@@ -6,7 +6,7 @@
 #include "synop/buffer.h"
 
 #define GPU_LIST_SHOWN 64  /* by themselves, in every form but JSON */
-#define GPU_THROTTLED 10.0 /* percent of the samples or the time, from which it is said of a GPU */
+#define GPU_THROTTLED 10.0 /* percent of the samples or the time, from which a GPU is reported as throttled */
 
 struct gpu_place {
   size_t at; /* in order of nodes and their GPUs */

@@ -61,7 +61,7 @@ void plot_value_axis (const struct canvas *canvas, const struct area *frame, con
 #define PLOT_HEADROOM 1.04
 double plot_top (const char *unit, double maximum); /* where such an axis ends, in what is shown */
 
-/* Colours for values from 0 to `maximum`, pale to dark, and a bar that tells them at `left`, `top`. */
+/* Colours for values from 0 to `maximum`, pale to dark, and a bar that explains them at `left`, `top`. */
 void plot_colors (const struct canvas *canvas, double left, double top, double width, const char *unit, double maximum);
 
 /* The nodes that know the item, by how far their mean lies from that of all, the farthest first. Returns how many. */

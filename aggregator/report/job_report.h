@@ -48,7 +48,7 @@ struct report_gpu {
 
 struct job_node {
   const char *name;
-  double cpus;               /* that the job has there; NaN: not known */
+  double cpus;               /* CPUs of the job there; NaN: not known */
   int64_t first_ns, last_ns; /* when the job was seen there */
   uint64_t samples;
   bool lost; /* the node went silent while the job ran */

@@ -1,7 +1,7 @@
 /* See job_report_gpus.h.
  *
- * Which GPUs a job has, and which it leaves idle, the group job_gpu says in each sample: "0,2:1". What these GPUs do is in
- * the group gpu, a row each. */
+ * The group job_gpu has the job's GPUs and those that it leaves idle, in each sample: "0,2:1". The group gpu has a
+ * row for each GPU with its figures. */
 #include "aggregator/report/job_report_gpus.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "synop/memory.h"
 
 #define NONE JOB_COLUMNS_NONE
-#define NAMES_SIZE 512 /* of what job_gpu says */
+#define NAMES_SIZE 512 /* of a text of job_gpu */
 #define GPUS_MAX 1024  /* of a job on a node */
 
 enum { UTILIZATION, MEMORY, ENERGY, POWER_TIME, THERMAL_TIME, XIDS, XID, READ_COLUMNS };
@@ -32,7 +32,7 @@ struct job_gpus_reading {
   size_t jobs, given_column, idle_column; /* the group job_gpu */
   size_t gpus, columns[READ_COLUMNS], flag_columns[FLAGS];
   char given[NAMES_SIZE], idle[NAMES_SIZE]; /* of the newest sample */
-  bool silent;                              /* a GPU's processes are not known, or a group tells an error */
+  bool silent;                              /* a GPU's processes are not known, or a group has an error */
   struct table before;
   bool made;
 };
@@ -164,7 +164,7 @@ take_flags (const struct job_gpus_reading *reading, const struct table *now, siz
   add (&gpu->throttled, held * 100);
 }
 
-/* The driver counts by its own clock: it may tell of a little more time than has passed. */
+/* The driver counts by its own clock, so its time may be a little more than has passed. */
 static double
 percent_of_time (const struct report_group *pair, double seconds)
 {
@@ -223,7 +223,7 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
   reading->made = true;
 }
 
-/* Of AMD's GPUs it is not known which processes are on them. */
+/* Processes on AMD's GPUs are not known. */
 static bool
 has_amd (const struct table *gpus)
 {
@@ -263,7 +263,7 @@ job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const st
     take_gpus (reading, node, gpus);
 }
 
-/* Where a job has none and nothing was in the way, it has none. */
+/* True also for a job without GPUs, if nothing hid them. */
 bool
 job_gpus_are_known (const struct job_gpus_reading *reading)
 {

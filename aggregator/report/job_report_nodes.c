@@ -15,17 +15,17 @@
 /* ---- combined series ---- */
 
 static double
-combine (enum job_combination how, double so_far, double value, size_t count)
+combine (enum job_combination combination, double so_far, double value, size_t count)
 {
   if (count == 0)
     return value;
-  return how == JOB_MAXIMUM ? fmax (so_far, value) : so_far + value;
+  return combination == JOB_MAXIMUM ? fmax (so_far, value) : so_far + value;
 }
 
 static void
 combine_bin (const struct job_report *report, size_t item, size_t bin)
 {
-  enum job_combination how = job_items[item].combination;
+  enum job_combination combination = job_items[item].combination;
   struct job_series *all = &report->all[item];
   double value = 0, highest = 0;
   size_t count = 0;
@@ -34,13 +34,14 @@ combine_bin (const struct job_report *report, size_t item, size_t bin)
     const struct job_series *series = &report->nodes[i].series[item];
     if (!series->known || isnan (series->bins[bin]))
       continue;
-    value = combine (how, value, (double) series->bins[bin], count);
-    highest = combine (how == JOB_SUM ? JOB_SUM : JOB_MAXIMUM, highest, (double) series->bin_maxima[bin], count);
+    value = combine (combination, value, (double) series->bins[bin], count);
+    highest =
+        combine (combination == JOB_SUM ? JOB_SUM : JOB_MAXIMUM, highest, (double) series->bin_maxima[bin], count);
     count++;
   }
   if (count == 0)
     return;
-  all->bins[bin] = (float) (how == JOB_MEAN ? value / (double) count : value);
+  all->bins[bin] = (float) (combination == JOB_MEAN ? value / (double) count : value);
   all->bin_maxima[bin] = (float) highest;
 }
 
@@ -80,7 +81,7 @@ combine_range (const struct job_report *report, size_t item)
 static void
 combine_numbers (const struct job_report *report, size_t item)
 {
-  enum job_combination how = job_items[item].combination;
+  enum job_combination combination = job_items[item].combination;
   struct job_series *all = &report->all[item];
   size_t means = 0, totals = 0;
   double mean = 0, total = 0;
@@ -88,12 +89,12 @@ combine_numbers (const struct job_report *report, size_t item)
   for (size_t i = 0; i < report->node_count; i++) {
     const struct job_series *series = &report->nodes[i].series[item];
     if (!isnan (series->mean))
-      mean = combine (how, mean, series->mean, means++);
+      mean = combine (combination, mean, series->mean, means++);
     if (!isnan (series->total))
       total = combine (JOB_SUM, total, series->total, totals++);
   }
   if (means)
-    all->mean = how == JOB_MEAN ? mean / (double) means : mean;
+    all->mean = combination == JOB_MEAN ? mean / (double) means : mean;
   if (totals)
     all->total = total;
 }

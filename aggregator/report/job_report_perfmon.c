@@ -21,7 +21,7 @@
 #define PERCENT_PLACES 4
 #define PUT_AT 65536
 
-enum how {
+enum source {
   ROW,      /* of the job's row: a gauge, or a counter since the job began */
   NODE,     /* of the node: a counter as it stands, of all rows */
   CPU_TIME, /* what follows is made of several */
@@ -33,7 +33,7 @@ enum how {
 /* In the order in which they are written; those of one `outer` stand together. */
 static const struct quantity {
   const char *outer, *name;
-  enum how how;
+  enum source source;
   const char *group, *metric;
 } quantities[] = {
   { NULL, "cpu_time", CPU_TIME, "job_cpu", "user_time" },
@@ -166,7 +166,7 @@ quantity_value (struct merging *merging, const struct cluster_frame *frame, size
   pair = &frame->groups[merging->places[index].group];
   if (!pair->now)
     return nan ("");
-  switch (quantities[index].how) {
+  switch (quantities[index].source) {
   case ROW:
     row = table_find_row (pair->now, job, strlen (job), liveness_row);
     if (row == NONE)

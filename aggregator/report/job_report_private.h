@@ -12,16 +12,16 @@
 
 #define JOB_GAP_PERIODS 2.5                      /* a pause of more of a node's periods is a gap */
 #define JOB_AFTER_NS (30 * INT64_C (1000000000)) /* looked at behind the end, for nodes that were there still */
-#define JOB_SLACK_NS 5e9 /* by which a history may end before a job without a word: what is on its way */
+#define JOB_SLACK_NS 5e9 /* a history may end so much before the job without a note: frames are on their way */
 #define JOB_TROUBLES_MAX 16
 
-/* A group's error, as a node told it. */
+/* A group's error, as a node reported it. */
 struct job_trouble {
   char group[65], text[160];
   size_t first, last, nodes; /* the first node and the last, and how many */
 };
 
-/* What was seen of a node beside what is in the report. */
+/* Observations of a node that are not in the report itself. */
 struct job_watch {
   int64_t first_ns, last_ns; /* of its frames within the job's time; INT64_MIN: none */
   int64_t after_ns;          /* of its first frame behind the end; INT64_MIN: none */
@@ -30,7 +30,7 @@ struct job_watch {
   bool processes;    /* CPU time is from processes, without a cgroup */
   bool described;    /* it sent a job_info */
   bool blind;        /* its agent has no groups of jobs */
-  bool beyond;       /* it told numbers that no machine has */
+  bool beyond;       /* it reported numbers that no machine has */
   bool without_gpus; /* the job has no GPU there, as far as is known */
 };
 

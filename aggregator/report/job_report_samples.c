@@ -65,7 +65,7 @@ count_raw (struct tally *tally, const struct value *value)
 
 /* ---- bins ---- */
 
-/* A sample tells of the time before it, so a bin ends with the instant that the next one begins behind. */
+/* A sample covers the time before it, so a bin includes its last instant and not its first. */
 static size_t
 bin_of (const struct job_report *report, int64_t time_ns)
 {
@@ -144,15 +144,15 @@ add_sample (struct reading *reading, size_t item, int64_t before_ns, int64_t tim
 
 /* ---- tables ---- */
 
-/* A gauge of processes that have gone says nothing, but for a peak that is still told. */
+/* A gauge of processes that are gone means nothing, except a peak that is still reported. */
 static bool
 is_of_processes (size_t item, const struct metric *metric, double value)
 {
   return job_items[item].of_job && metric->kind == GAUGE && (job_items[item].combination != JOB_MAXIMUM || value <= 0);
 }
 
-/* Nanoseconds from the job's start to its first sample on a node; 0: the agent came later than the job, or the clocks
- * cannot tell. */
+/* Nanoseconds from the job's start to its first sample on a node; 0: the agent came later than the job, or clocks are
+ * too inexact. */
 static int64_t
 first_span (const struct reading *reading, const struct table *now, int64_t time_ns)
 {
@@ -278,7 +278,7 @@ note_trouble (struct job_scene *scene, const struct table *table, size_t node)
   }
 }
 
-/* Was the node watched at that time, and was the job there? */
+/* Notes that the node was watched at that time, and whether the job was there. */
 static void
 take_liveness (struct reading *reading, const struct cluster_frame *frame)
 {

@@ -191,7 +191,7 @@ add_power (struct page *page, const char *label, size_t item)
               words_value (all->maximum, "W").text);
 }
 
-/* Numbers that nobody knows are left out of a line. */
+/* Adds a clause, unless its number is not known. */
 static void
 add_clause (struct buffer *line, size_t from, double number, const char *format, const char *text)
 {
@@ -248,7 +248,7 @@ add_totals (struct page *page)
               all[JOB_THREADS].known ? ", " : "", all[JOB_THREADS].maximum, all[JOB_THREADS].known ? " threads" : "");
 }
 
-/* Of what is next to nothing the nodes may differ as they like. */
+/* The least value of a unit from which differences between nodes are reported. */
 static double
 least_worth (const char *unit)
 {
@@ -259,7 +259,7 @@ least_worth (const char *unit)
   return strcmp (unit, "%") == 0 ? 5 : 1;
 }
 
-/* Where several share a panel ("Network") its name does not tell which of them it is. */
+/* Do several items share the panel ("Network"), so that its name does not identify the item? */
 static bool
 shares_panel (size_t item)
 {
@@ -346,7 +346,7 @@ add_unknown (struct page *page)
   const struct job_report *report = page->report;
 
   if (report->unknown_count)
-    buffer_add_string (&page->out, "\nWhat this report cannot tell\n");
+    buffer_add_string (&page->out, "\nWhat this report does not know\n");
   for (size_t i = 0; i < report->unknown_count; i++) {
     struct buffer clean = { 0 };
     words_add (&clean, report->unknown[i], 1000);

@@ -77,12 +77,12 @@ say_job (struct job_scene *scene)
       first = scene->watches[i].first_ns;
   }
   if (report->node_count == 0)
-    job_report_say (report, "No node has shown this job: all that is known is that it was told to have started.");
+    job_report_say (report, "No node has shown this job: all that is known is that its start was announced.");
   else if (!watched)
     job_report_say (report, "The history has no samples of this job's time: they were deleted for their age, or never "
                             "came.");
   if (watched && !described && !*report->user)
-    job_report_say (report, "No node has told the job's user, name and command.");
+    job_report_say (report, "No node has reported the job's user, name and command.");
   late = watched ? (double) (first - report->started_ns) / NS_PER_S : 0;
   if (watched && late > LATE_SECONDS) {
     when = words_time (first);
@@ -163,10 +163,10 @@ say_troubles (struct job_scene *scene)
     const struct job_trouble *trouble = &scene->troubles[i];
     const char *node = scene->report->nodes[trouble->first].name;
     if (trouble->nodes == 1)
-      job_report_say (scene->report, "%s told of %s: %s", node, trouble->group, trouble->text);
+      job_report_say (scene->report, "%s reported an error of %s: %s", node, trouble->group, trouble->text);
     else
-      job_report_say (scene->report, "%s and %zu more told of %s: %s", node, trouble->nodes - 1, trouble->group,
-                      trouble->text);
+      job_report_say (scene->report, "%s and %zu more reported an error of %s: %s", node, trouble->nodes - 1,
+                      trouble->group, trouble->text);
   }
 }
 
@@ -189,7 +189,7 @@ job_report_unknown (struct job_scene *scene)
   say_where (scene, chosen, offsetof (struct job_watch, shared),
              "Other jobs ran on %s meanwhile: network, InfiniBand and what else is of the whole node is theirs too.");
   say_where (scene, chosen, offsetof (struct job_watch, beyond),
-             "%s told numbers that no machine has, over 1e24 or below -1e24: they are left out.");
+             "%s reported numbers that no machine has, over 1e24 or below -1e24: they are left out.");
   say_items (scene, chosen);
   if (isnan (report->cpu_efficiency) && !isnan (report->cpu_time))
     job_report_say (report, "How many CPUs the job had is not known, and so not how well it used them.");

@@ -54,7 +54,7 @@ reason_words (const char *reason)
   if (strcmp (reason, "gone") == 0)
     return ", when it was last seen";
   if (strcmp (reason, "told") == 0)
-    return ", as the scheduler told";
+    return ", as the scheduler announced";
   if (strcmp (reason, "restart") == 0)
     return ", when it was last seen before a restart";
   return "";

@@ -10,8 +10,8 @@
 #include "aggregator/report/job_report.h"
 #include "synop/buffer.h"
 
-/* Adds the text as UTF-8 without controls, with U+FFFD for each of them and for what is no UTF-8. Over `limit` characters
- * its middle is left out: the tail of a name is often what tells it from others. */
+/* Adds the text as UTF-8, with U+FFFD for each control and for invalid UTF-8. Over `limit` characters its middle is
+ * left out: names often differ in their tails. */
 void words_add (struct buffer *to, const char *text, size_t limit);
 
 /* A short text by value, so that nobody has to free it. */

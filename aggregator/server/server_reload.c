@@ -54,7 +54,7 @@ read_again (struct server *server, struct error *error)
       config_check_file (options->config, fresh.config, error) == 0) {
     config_take (options->config, fresh.config, OPTIONS_RELOADED);
     config_take_sections (options->config, fresh.config);
-    config_tell_changes (options->config, fresh.config);
+    config_log_changes (options->config, fresh.config);
     result = 0;
   }
   aggregator_options_free (&fresh);

@@ -103,7 +103,7 @@ child_start (struct child *child, const struct child_program *program)
   else if (child->pid < 0)
     failed = errno;
   else
-    setpgid (child->pid, child->pid); /* whoever comes first */
+    setpgid (child->pid, child->pid); /* here and in the child, since either may run first */
   for (int i = 0; i < 3; i++)
     file_close (&ends[i]);
   if (raised.extra > 0)

@@ -1,7 +1,7 @@
-/* The sentence that says what went wrong.
+/* An error is a sentence that says what went wrong.
  *
- * Texts of others (file names, keys of a frame) may stand in it, so control bytes are made harmless here, once: a
- * sentence can neither break a log's line nor colour a terminal. errno is left alone. */
+ * It may contain foreign texts (file names, keys of a frame), so control bytes are replaced here, once: a sentence
+ * can neither break a log's line nor colour a terminal. errno is left alone. */
 #include "synop/error.h"
 
 #include <errno.h>

@@ -28,7 +28,7 @@ globs_list_matches (const char *list, const char *name)
   size_t length;
 
   for (const char *at = list; at && (length = next_pattern (&at)) != 0; at += length) {
-    if (length >= sizeof pattern) /* it could match no name */
+    if (length >= sizeof pattern) /* longer than any name */
       continue;
     memcpy (pattern, at, length);
     pattern[length] = '\0';

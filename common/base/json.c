@@ -1,6 +1,6 @@
 /* Writes JSON.
  *
- * Each function reserves the most that it may need, writes, and then sets the length: no other checks. */
+ * Each function first reserves room for the longest result, writes, and then sets the length: no other checks. */
 #include "synop/json.h"
 
 #include <math.h>

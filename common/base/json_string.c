@@ -1,5 +1,5 @@
-/* A text as a JSON string; see json_string.h. Nearly all texts are short keys of plain ASCII: they are copied whole, and
- * what needs care goes byte by byte. */
+/* A text as a JSON string; see json_string.h. Nearly all texts are short keys of plain ASCII, which are copied
+ * whole; others are written byte by byte. */
 #include "synop/json_string.h"
 
 #include <stdbool.h>
@@ -69,7 +69,7 @@ control_put (char *to, unsigned char control)
   return to;
 }
 
-/* What is not ASCII. Whoever shows the line on a terminal sees no control and no mark of direction. */
+/* Writes a character that is not ASCII. Controls and marks of direction are escaped, so that no terminal obeys them. */
 static char *
 wide_put (char *to, const unsigned char **at, size_t left)
 {
@@ -97,13 +97,13 @@ are_plain (uint64_t bytes)
 {
   uint64_t quotes = bytes ^ EACH_BYTE ('"');
   uint64_t slashes = bytes ^ EACH_BYTE ('\\');
-  /* A byte's high bit: it was less than what is taken away, or, in `bytes`, it is not ASCII. */
+  /* A byte's high bit is set when it was less than the subtracted one or, in `bytes`, is not ASCII. */
   uint64_t odd = (bytes - EACH_BYTE (0x20)) | (quotes - EACH_BYTE (1)) | (slashes - EACH_BYTE (1)) | bytes;
 
   return (odd & EACH_BYTE (0x80)) == 0;
 }
 
-/* Copies a text that is plain as a whole, as nearly all are: in pieces of which the last two may overlap. */
+/* Copies a text that is plain as a whole, as nearly all are, in pieces of which the last two may overlap. */
 static bool
 plain_put (char *to, const char *text, size_t length)
 {

@@ -20,7 +20,7 @@
 #define LOG_LINE_MAX 1024
 
 static _Atomic int log_level = LOG_LEVEL_INFO;
-static _Atomic unsigned long long log_dropped; /* lines that nobody was told of yet */
+static _Atomic unsigned long long log_dropped; /* dropped lines that no line of the log has counted yet */
 
 const char *const log_level_names[] = { "error", "warning", "info", "debug", NULL };
 
@@ -33,7 +33,8 @@ log_set_level (enum log_level level)
   log_level = (int) level;
 }
 
-/* JOURNAL_STREAM holds "device:inode" of the journal's stream; it is inherited, so standard error may be another. */
+/* JOURNAL_STREAM holds "device:inode" of the journal's stream; children inherit it, so standard error may be another
+ * file. */
 static bool
 stderr_is_journal (void)
 {
@@ -45,8 +46,8 @@ stderr_is_journal (void)
          status.st_dev == (dev_t) device && status.st_ino == (ino_t) inode;
 }
 
-/* Each character that a terminal, or who reads there, could take for something else becomes a question mark. Returns the
- * length of what is left. */
+/* Replaces each character that could mislead a terminal or its reader with a question mark. Returns the length of
+ * the result. */
 static size_t
 make_harmless (char *text, size_t length)
 {
@@ -83,9 +84,9 @@ line_make (char line[LOG_LINE_MAX + 1], enum log_level level, const char *format
   return length;
 }
 
-/* False when the line could not be written at once. A pipe that is ready has PIPE_BUF bytes free, which is room for the
- * lines of some threads; a socket has more; a file is always ready. A terminal is ready with one byte free, so it is
- * opened again: O_NONBLOCK on standard error itself would be everybody's who has it. */
+/* False when the line could not be written at once. A ready pipe has PIPE_BUF bytes free, room for the lines of some
+ * threads; a socket has more; a file is always ready. A terminal is ready with one byte free, so it is opened again:
+ * O_NONBLOCK on standard error itself would apply to every process that shares it. */
 static bool
 line_write (const char *line, size_t length)
 {
@@ -107,7 +108,7 @@ line_write (const char *line, size_t length)
   return written == (ssize_t) length;
 }
 
-/* Tells how many lines are missing here; false when that could not be written either. */
+/* Writes the note about dropped lines; false when that could not be written either. */
 static __attribute__ ((format (printf, 1, 2))) bool
 note_write (const char *format, ...)
 {

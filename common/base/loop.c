@@ -1,11 +1,11 @@
 /* The event loop: epoll for descriptors, one timerfd for all timers, one signalfd for all signals.
  *
  * The timerfd is set to the earliest timer's absolute time, so that a timer runs to the microsecond and on any kernel
- * (epoll_pwait2 is younger than some that compute nodes run, and epoll_wait counts in milliseconds). Timers are few,
- * one for each group and a handful more, so a list that is walked is enough.
+ * (epoll_pwait2 is younger than some kernels of compute nodes, and epoll_wait counts in milliseconds). Timers are few,
+ * one for each group and a handful more, so a plain list is enough.
  *
- * A callback may remove anything: what is removed is marked dead and freed when the round is over, so that neither the
- * events that the round still holds nor the walk over the timers can meet freed memory. */
+ * A callback may remove any watch or timer: it is marked dead and freed at the end of the round, so that neither the
+ * events of the round nor the walk over the timers meet freed memory. */
 #include "synop/loop.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct loop_timer {
   struct loop *loop;
   struct loop_timer *next;
   int64_t due_ns;
-  uint64_t round; /* when it last ran: once a round, so that a timer that is always late starves nobody */
+  uint64_t round; /* round in which it last ran: once a round, so that a timer that is always late starves no other */
   bool dead;
   loop_timer_fn run;
   void *context;
@@ -50,7 +50,7 @@ struct loop {
   struct loop_watch *watches;
   struct loop_timer *timers;
   struct loop_watch *timer_watch, *signal_watch;
-  int64_t armed_ns; /* what the timerfd is set to; INT64_MAX: at rest; INT64_MIN: it has run out */
+  int64_t armed_ns; /* time that the timerfd is set to; INT64_MAX: disarmed; INT64_MIN: expired */
   uint64_t round;
   bool any_dead, stopped;
   sigset_t signals;
@@ -60,12 +60,12 @@ struct loop {
   } handlers[_NSIG];
 };
 
-/* Without its few descriptors a program cannot begin to work. */
+/* Ends the program when a call fails that it cannot run without. */
 static int
-must (int result, const char *what)
+must (int result, const char *call)
 {
   if (result < 0) {
-    log_error ("%s: %s", what, strerror (errno));
+    log_error ("%s: %s", call, strerror (errno));
     abort ();
   }
   return result;
@@ -76,7 +76,7 @@ timer_ran_out (void *context, uint32_t events)
 {
   (void) events;
   struct loop *loop = context;
-  loop->armed_ns = INT64_MIN; /* setting it anew also takes the event away */
+  loop->armed_ns = INT64_MIN; /* setting it also clears the event */
 }
 
 struct loop *
@@ -236,7 +236,7 @@ arm (struct loop *loop)
     if (timer->due_ns < next)
       next = timer->due_ns;
   if (next < 1)
-    next = 1; /* 0 would put the timerfd at rest */
+    next = 1; /* 0 would disarm the timerfd */
   if (next == loop->armed_ns)
     return;
   struct itimerspec when = { 0 };
@@ -257,7 +257,7 @@ loop_run (struct loop *loop)
     if (count < 0 && errno != EINTR)
       must (count, "epoll_wait");
     loop->round++;
-    run_timers (loop); /* first: they have an instant to keep */
+    run_timers (loop); /* first, since timers are due at an instant */
     for (int i = 0; i < count && !loop->stopped; i++) {
       struct loop_watch *watch = events[i].data.ptr;
       if (!watch->dead)

@@ -1,12 +1,12 @@
-/* The protocol of sd_notify(3): each datagram holds lines of NAME=VALUE, without an answer.
+/* The protocol of sd_notify(3): each datagram holds lines of NAME=VALUE; nothing is answered.
  *
- *   READY=1                          it works; or a reload is over
+ *   READY=1                          it has started; or a reload is over
  *   RELOADING=1\nMONOTONIC_USEC=n    a reload begins, at that time of CLOCK_MONOTONIC
  *   STOPPING=1                       it is about to end
  *   STATUS=sentence
  *   WATCHDOG=1                       the main loop turns
  *
- * $NOTIFY_SOCKET is a path, or "@" and a name without a file. Written here since a compute node links little. */
+ * $NOTIFY_SOCKET is a path, or "@" and a name without a file. Written here to keep libsystemd off compute nodes. */
 #include "synop/notify.h"
 
 #include <errno.h>
@@ -33,12 +33,12 @@ struct notify {
   struct sockaddr_un address;
   socklen_t address_length;
   struct loop_timer *timer; /* NULL: no watchdog */
-  int64_t half_ns;          /* of the watchdog's patience */
+  int64_t half_ns;          /* half of the watchdog's timeout */
   bool ready, complained;
   char status[STATUS_MAX]; /* the last one */
 };
 
-/* A change of state waits up to a second for a manager that is busy; what comes again anyway does not wait. */
+/* A change of state waits up to a second for a busy manager; what is sent again anyway does not wait. */
 static void
 notify_send (struct notify *notify, const char *text, int flags)
 {
@@ -49,7 +49,7 @@ notify_send (struct notify *notify, const char *text, int flags)
          errno == EINTR)
     ;
   if (sent < 0 && !notify->complained)
-    log_warning ("the service manager does not hear this program: %s", strerror (errno));
+    log_warning ("the service manager cannot be notified: %s", strerror (errno));
   notify->complained = sent < 0;
 }
 
@@ -75,12 +75,12 @@ address_read (struct notify *notify, const char *name)
   memcpy (notify->address.sun_path, name, length);
   if (abstract)
     notify->address.sun_path[0] = 0;
-  /* The name of an abstract socket is all bytes that are given, a path ends with its NUL. */
+  /* An abstract socket's name is all bytes given, a path ends with its NUL. */
   notify->address_length = (socklen_t) (offsetof (struct sockaddr_un, sun_path) + length + !abstract);
   return 0;
 }
 
-/* Nanoseconds, 0 for none. $WATCHDOG_PID says whom it is for. */
+/* Nanoseconds, 0 for none. $WATCHDOG_PID names the process that it is for. */
 static int64_t
 watchdog_read (const char *patience, const char *pid)
 {
@@ -103,7 +103,7 @@ notify_create (struct loop *loop)
 
   if (notify &&
       (address_read (notify, name) < 0 || (notify->fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) < 0)) {
-    log_warning ("NOTIFY_SOCKET: \"%s\" is no socket: the service manager hears nothing", name);
+    log_warning ("NOTIFY_SOCKET: \"%s\" is no socket: the service manager is not notified", name);
     free (notify);
     notify = NULL;
   }
@@ -141,7 +141,7 @@ notify_ready (struct notify *notify)
   notify_send (notify, "READY=1", 0);
 }
 
-/* Before it is ready it is starting, whatever it reads again. */
+/* Until it is ready it is starting, not reloading. */
 void
 notify_reloading (struct notify *notify)
 {
@@ -172,7 +172,7 @@ status_send (struct notify *notify, char *status, int flags)
 {
   char text[STATUS_MAX + 8];
 
-  status[strcspn (status, "\n")] = 0; /* a next line would be another word of the protocol */
+  status[strcspn (status, "\n")] = 0; /* a second line would be another assignment of the protocol */
   if (strcmp (status, notify->status) == 0)
     return;
   strcpy (notify->status, status);
@@ -203,6 +203,6 @@ notify_failed (struct notify *notify, const struct error *why)
   if (!notify && !own)
     return;
   snprintf (status, sizeof status, "%s", why->text);
-  status_send (notify ? notify : own, status, 0); /* the last word: it is not said again */
+  status_send (notify ? notify : own, status, 0); /* it is sent once, without a wait */
   notify_destroy (own);
 }

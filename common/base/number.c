@@ -104,9 +104,9 @@ number_put_decimal (char *to, uint64_t digits, int places)
 static const double powers_of_ten[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                         1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 
-/* Between 1e-7 and 1e15 the power of ten that makes a whole number of 15 digits is exact as a double, so that the
- * product is off by less than a tenth of the last digit: a value that has 15 digits or fewer comes out as it was
- * written. What lies outside is rare, and left to snprintf. */
+/* Between 1e-7 and 1e15 the power of ten that makes a whole number of 15 digits is exact as a double, so the product
+ * is off by less than a tenth of the last digit: a value of 15 digits or fewer is printed as it was written. Other
+ * values are rare, and left to snprintf. */
 char *
 number_put_real (char *to, double value)
 {

@@ -1,4 +1,4 @@
-/* The settings of a program: every option at every place where it can stand, with its value and where that came from.
+/* The settings of a program: every option in every section that can have it, with its value and the source of that.
  * A few dozen, looked up by name while the program starts: lists are enough. */
 #include "common/config/config_private.h"
 
@@ -92,7 +92,7 @@ has_exact_option (const struct config *config, const char *section, const char *
   return false;
 }
 
-/* What the table has for exactly this section. */
+/* Adds the table's options of exactly this section. */
 static void
 add_own_settings (const struct config *config, struct section *section)
 {
@@ -101,7 +101,7 @@ add_own_settings (const struct config *config, struct section *section)
       section_add_setting (section, &config->options[i], config->target);
 }
 
-/* [group NAME]: what all groups have, unless the group has an option of its own by that name, then its own. */
+/* [group NAME]: the options of all groups, unless the group has an option of its own by that name, then its own. */
 static void
 add_wildcard_section (struct config *config, const char *name)
 {

@@ -1,5 +1,5 @@
-/* The command line. It is walked twice: first to see that it can be understood and to find --config, then, when the file
- * has been read, to set what it says over that. */
+/* The command line. It is read twice: first to check it and to find --config, then, when the file has been read, to
+ * override its values. */
 #include "common/config/config_private.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "synop/memory.h"
 
-/* What every command has; of those that stand for a file only who reads one. */
+/* The options of every command; those of the file only where a command reads one. */
 static const struct word {
   const char *name;
   char letter; /* 0: none */
@@ -26,8 +26,8 @@ struct walk {
   char **argv;
   int at;              /* the next word */
   const char *letters; /* what is left of "-vv"; NULL: nothing */
-  bool ended;          /* a "--" was met: what follows is no option */
-  unsigned verbose;    /* how often that was said */
+  bool ended;          /* a "--" was read: operands follow */
+  unsigned verbose;    /* how often --verbose was given */
   const char *const *words;
 };
 
@@ -45,9 +45,9 @@ is_own (const struct config *config, const struct word *word)
   return !word->of_file || config->default_path != NULL;
 }
 
-/* ---- which option is meant ---- */
+/* ---- finding the option ---- */
 
-/* "send.central.url": its section is made unless it is there. */
+/* Finds "send.central.url"; its section is made if it does not exist. */
 static struct setting *
 find_named (struct config *config, const char *name, size_t length, struct error *error)
 {
@@ -110,7 +110,7 @@ find_word (const struct walk *walk, const char *name, size_t length)
   return NULL;
 }
 
-/* ---- which one may have been meant ---- */
+/* ---- suggesting an option ---- */
 
 static void
 consider_named (struct suggestion *suggestion, const struct config *config, const char *name)
@@ -210,7 +210,7 @@ take_setting (struct walk *walk, struct setting *setting, const char *shown, con
   return argument->value != NULL ? 1 : -1;
 }
 
-/* "-o FILE", "-o=FILE", "-v", "-vv": who has a value stands alone. */
+/* "-o FILE", "-o=FILE", "-v", "-vv": a letter with a value is an argument of its own. */
 static int
 letter_next (struct walk *walk, const char *text, struct argument *argument, struct error *error)
 {
@@ -270,7 +270,7 @@ walk_one (struct walk *walk, struct argument *argument, struct error *error)
   return take_setting (walk, setting, shown, equals, argument, error);
 }
 
-/* 1: `argument` is the next option but --verbose, which is counted; 0: no more; -1: error. */
+/* 1: `argument` is the next option, except --verbose, which is counted; 0: no more; -1: error. */
 static int
 walk_next (struct walk *walk, struct argument *argument, struct error *error)
 {
@@ -282,7 +282,7 @@ walk_next (struct walk *walk, struct argument *argument, struct error *error)
   return more;
 }
 
-/* ---- what it says ---- */
+/* ---- taking the values ---- */
 
 static int
 flag_set (struct setting *setting, const char *value, struct error *error)
@@ -296,7 +296,7 @@ flag_set (struct setting *setting, const char *value, struct error *error)
   return 0;
 }
 
-/* A level more on standard error for each --verbose, as far as there are some. */
+/* Raises the level by one for each --verbose, up to the last. */
 static void
 raise_log_level (struct config *config, unsigned verbose)
 {
@@ -312,7 +312,7 @@ raise_log_level (struct config *config, unsigned verbose)
   }
 }
 
-/* The default file may be missing; one that is there and cannot be read is an error. */
+/* The default file may be absent; one that exists and cannot be read is an error. */
 static int
 read_file (struct config *config, const char *given, struct error *error)
 {
@@ -371,7 +371,7 @@ config_operands_last (struct config *config, int argc, char **argv, const char *
 
   while (more >= 0 && (walk.at < argc || walk.letters != NULL)) {
     more = walk_next (&walk, &argument, error);
-    if (more == 0 && walk.at < argc) { /* behind a "--" all of them are */
+    if (more == 0 && walk.at < argc) { /* behind a "--" all are operands */
       while (from < walk.at)
         argv[options++] = argv[from++];
       operands[count++] = argv[from++];

@@ -1,11 +1,11 @@
-/* The INI file. inih takes its lines apart; each line passes through line_next on its way there, which keeps what
- * inih would swallow (a line too long, a section without keys, a line that is no "key = value") and says where it is.
+/* The INI file. inih splits its lines; each first passes through line_next, which reports what inih would swallow (a
+ * line too long, a section without keys, a line that is no "key = value") with its number.
  *
  *   # a comment, or ; a comment
  *   [section]
  *   key = value      ; a comment behind a value
  *   list = one, two,
- *     three          (a line that begins with a blank and holds neither '=' nor ':' goes on with the list before it) */
+ *     three          (a line that begins with a blank and holds neither '=' nor ':' continues the list before it) */
 #include "common/config/config_private.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "synop/memory.h"
 
-/* inih cuts lines at 200 bytes unless it is told otherwise; builds of it without this variable cannot be told. */
+/* inih cuts lines at 200 bytes unless this variable is set; some builds of inih lack it. */
 #pragma weak ini_max_line
 extern int ini_max_line;
 #define LINE_MAX_WANTED (2 * VALUE_MAX)
@@ -30,12 +30,12 @@ extern int ini_max_line;
 struct reading {
   struct config *config;
   const char *name; /* of the file, for errors */
-  const char *next; /* what is not read yet */
+  const char *next; /* the text not read yet */
   int line;
   const struct section *section; /* NULL before the first */
   struct setting *last;          /* the key before this line, in this section; NULL: none */
-  bool waiting;                  /* inih was given a line that must come back as a key */
-  bool goes_on;                  /* and that line goes on with the list before it */
+  bool waiting;                  /* inih has a line that must return as a key */
+  bool goes_on;                  /* and that line continues the list before it */
   bool failed;                   /* `error` is set: nothing more is read */
   struct error *error;
 };
@@ -106,7 +106,7 @@ unknown_key (const struct reading *reading, const char *key)
   return -1;
 }
 
-/* "[send central]": once in a file, since a second one is meant to be another. */
+/* "[send central]": once in a file, since a second one is probably meant to have another name. */
 static int
 named_section (struct reading *reading, const struct config_type *type, const char *name)
 {
@@ -137,7 +137,7 @@ section_line (struct reading *reading, const char *line, size_t length)
   if (end == NULL || (rest < line + length && *rest != ';' && *rest != '#'))
     return error_set (reading->error, "expected \"[section]\", not \"%.*s\"", (int) (length < 64 ? length : 64), line);
   char name[SECTION_MAX];
-  snprintf (name, sizeof name, "%.*s", (int) name_length, line + 1); /* one that is cut is unknown in any case */
+  snprintf (name, sizeof name, "%.*s", (int) name_length, line + 1); /* a name that is cut is unknown anyway */
   reading->last = NULL;
   const struct config_type *type = config_find_type (reading->config, name, strcspn (name, " "));
   if (type != NULL)
@@ -155,7 +155,7 @@ list_line_check (const struct reading *reading, const char *line, size_t length)
   return 0;
 }
 
-/* Checks one line and writes to `into` what inih shall see of it. */
+/* Checks one line and writes to `into` the line for inih. */
 static int
 line_check (struct reading *reading, const char *line, size_t length, char *into, size_t size)
 {
@@ -198,7 +198,7 @@ reading_stop (struct reading *reading)
   return NULL;
 }
 
-/* A line that was given and did not come back had no '='. */
+/* Checks that inih returned the last line: otherwise it had no '='. */
 static bool
 was_answered (struct reading *reading)
 {
@@ -304,7 +304,7 @@ config_read_file (struct config *config, const char *path, struct error *error)
     error_set (error, "%s: %s", path, strerror (errno));
     goto out;
   }
-  if (!S_ISREG (status.st_mode) && !S_ISCHR (status.st_mode)) { /* /dev/null is a fine empty file */
+  if (!S_ISREG (status.st_mode) && !S_ISCHR (status.st_mode)) { /* /dev/null serves as an empty file */
     error_set (error, "%s: %s", path, S_ISDIR (status.st_mode) ? "is a directory" : "is not a file");
     goto out;
   }

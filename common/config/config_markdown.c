@@ -1,4 +1,4 @@
-/* The option table as docs/configuration.md has it. */
+/* Writes the option table of docs/configuration.md. */
 #include "common/config/config_private.h"
 
 #include <stdio.h>

@@ -64,7 +64,7 @@ option_describe_limits (const struct option *option, struct buffer *out)
     buffer_printf (out, "; at most %s", option->maximum);
 }
 
-/* "--period DURATION"; a flag that is yes without a value takes one behind its '=' only: "--ring[=yes|no]". */
+/* "--period DURATION"; a boolean, which means yes without a value, takes one behind '=' only: "--ring[=yes|no]". */
 static void
 describe_flag (const struct option *option, const char *name, struct buffer *out)
 {
@@ -100,7 +100,7 @@ wrap (struct buffer *out, const char *text, size_t used, const char *margin)
 
 /* ---- --print-config ---- */
 
-/* A long list goes on in further lines, where that can be read back as what it is. */
+/* A long list continues in further lines, if that can be read back as the same list. */
 static void
 print_value (struct buffer *out, const struct setting *setting)
 {
@@ -125,7 +125,7 @@ print_value (struct buffer *out, const struct setting *setting)
   buffer_add (out, "\n", 1);
 }
 
-/* `source` NULL: it stands in no section that there is. */
+/* `source` NULL: its section does not exist. */
 static void
 print_note (struct buffer *out, const struct option *option, bool needs_restart, const char *source)
 {
@@ -168,7 +168,7 @@ has_section_of (const struct config *config, const struct config_type *type)
   return false;
 }
 
-/* Of a type that has no section yet one to be filled in, as a comment. */
+/* Prints a blank section, as a comment, of a type without sections. */
 static void
 print_blank_section (struct buffer *out, const struct config_type *type)
 {
@@ -276,7 +276,7 @@ print_options (const struct config *config, struct buffer *out, bool with_flag)
   }
 }
 
-/* What every command has. */
+/* The options of every command. */
 static void
 print_common (const struct config *config, struct buffer *out)
 {

@@ -7,15 +7,15 @@
 #include "synop/config.h"
 #include "synop/config_suggest.h"
 
-/* One option at one place: an option of "group *" is a setting in each group. */
+/* An option in a section: an option of "group *" is a setting in each group. */
 struct setting {
   const struct option *option;
   const struct section *section;
   char *text;   /* the value as it was given, blanks taken off; "" when there is none */
   char *source; /* NULL: default */
   void *field;
-  unsigned reading; /* which file it was read from last: a number, 0 for none */
-  int line;         /* and its line there */
+  unsigned reading; /* number of the file reading that set it last, 0 for none */
+  int line;         /* its line in that file */
 };
 
 struct section {
@@ -23,10 +23,10 @@ struct section {
   struct setting *settings;
   size_t count;
 
-  /* Of one that a user named; else NULL. */
+  /* Of a section that a user named; else NULL. */
   const struct config_type *type;
   void *instance;
-  char *source;     /* the line of its "[TYPE NAME]", or the command line */
+  char *source;     /* place of its "[TYPE NAME]": FILE:LINE, or the command line */
   unsigned reading; /* as in a setting, of that line */
   int line;
 };
@@ -38,7 +38,7 @@ struct owner {
 };
 
 struct config {
-  const char *program;      /* NULL: not told */
+  const char *program;      /* NULL: not set */
   const char *default_path; /* NULL: no file is read */
   const struct option *options;
   size_t option_count;
@@ -46,7 +46,7 @@ struct config {
   const struct config_wildcard *wildcard;
   const struct config_type *const *types; /* NULL-terminated */
   bool types_have_flags;
-  struct section **sections; /* in the order in which people see them */
+  struct section **sections; /* in the order of output */
   size_t section_count;
   struct owner *owners;
   size_t owner_count;
@@ -61,20 +61,20 @@ void section_destroy (struct section *section);
 struct section *config_find_section (const struct config *config, const char *name);
 struct setting *section_find (const struct section *section, const char *key);
 
-/* The name of a named section: what stands behind its type. */
+/* The name of a named section: the part behind its type. */
 const char *section_own_name (const struct section *section);
 /* The type that the first `length` characters name; NULL: none. */
 const struct config_type *config_find_type (const struct config *config, const char *name, size_t length);
-/* [TYPE NAME], which is made unless it is there; NULL and error: that can be no name. */
+/* Finds or makes [TYPE NAME]; NULL and error: that cannot be a name. */
 struct section *config_open_section (struct config *config, const struct config_type *type, const char *name,
                                      size_t length, struct error *error);
-/* What the types say of their sections, once all is read. */
+/* Runs the types' checks of their sections, once all are read. */
 int config_check_sections (const struct config *config, struct error *error);
 
-#define VALUE_MAX 4096 /* characters: what a path can have */
-/* Checks and takes a value; on an error, which says what is expected but not where, the old one stays. */
+#define VALUE_MAX 4096 /* characters: PATH_MAX */
+/* Checks and sets a value; after an error, which gives what was expected but not where, the old value stays. */
 int setting_set (struct setting *setting, const char *text, struct error *error);
-/* No value: 0, false or the first choice, which a program may take for "inherited". */
+/* No value: 0, false or the first choice, which a program may treat as "inherited". */
 bool setting_is_unset (const struct setting *setting);
 
 /* The type as people write it: "DURATION", "yes|no", "error|warning". */

@@ -1,5 +1,5 @@
-/* Reading the configuration again while the program runs: a second configuration of the same table is read from the same
- * places, and what differs is taken over, or told. */
+/* Reading the configuration again while the program runs: a second configuration of the same table is read from the
+ * same places, and differences are taken over, or logged. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ field_size (enum option_type type)
   return 0;
 }
 
-/* "60s" and "1m" are one value. */
+/* Compares values, not texts: "60s" equals "1m". */
 static bool
 differs (const struct setting *one, const struct setting *other)
 {
@@ -37,7 +37,7 @@ differs (const struct setting *one, const struct setting *other)
   return strcmp (one->text, other->text) != 0 && (size == 0 || memcmp (one->field, other->field, size) != 0);
 }
 
-/* Where the new value stands: its line, or the file that holds it no more. */
+/* The source of the new value: its line, or the file that no longer has it. */
 static const char *
 place_of (const struct config *fresh, const struct setting *setting)
 {
@@ -52,7 +52,7 @@ config_check_file (const struct config *config, const struct config *fresh, stru
   return 0;
 }
 
-/* What `fresh` has where `config` has this setting: both were made of the same table. */
+/* The setting of `fresh` for one of `config`: both were made of the same table. */
 static const struct setting *
 twin_of (const struct config *fresh, const struct setting *setting)
 {
@@ -89,7 +89,7 @@ setting_take (struct setting *setting, const struct config *fresh)
   if (!differs (setting, now))
     return;
   log_taken (fresh, setting, now);
-  if (setting_set (setting, now->text, &error) < 0) { /* it was taken there already */
+  if (setting_set (setting, now->text, &error) < 0) { /* `fresh` accepted it already */
     log_error ("[%s] %s: %s", setting->section->name, setting->option->key, error.text);
     return;
   }
@@ -148,7 +148,7 @@ take_what_is_gone (struct config *config, const struct config *fresh, const stru
   }
 }
 
-/* What is new or another moves from `fresh` to `config`. */
+/* Moves new and changed sections from `fresh` to `config`. */
 static void
 take_what_is_there (struct config *config, struct config *fresh, const struct owner *owner)
 {
@@ -181,10 +181,10 @@ config_take_sections (struct config *config, struct config *fresh)
   }
 }
 
-/* ---- what waits for a restart ---- */
+/* ---- changes that need a restart ---- */
 
 static void
-tell_of_section (const struct section *section, const struct config *other, const char *place, bool gone)
+log_section_changes (const struct section *section, const struct config *other, const char *place, bool gone)
 {
   const struct section *twin = config_find_section (other, section->name);
 
@@ -197,7 +197,7 @@ tell_of_section (const struct section *section, const struct config *other, cons
                    section->settings[i].text, twin->settings[i].text);
 }
 
-/* What has an owner was taken over. */
+/* Sections with an owner were taken over already. */
 static bool
 is_owned (const struct config *config, const struct section *section)
 {
@@ -208,11 +208,11 @@ is_owned (const struct config *config, const struct section *section)
 }
 
 void
-config_tell_changes (const struct config *config, const struct config *fresh)
+config_log_changes (const struct config *config, const struct config *fresh)
 {
   for (size_t i = 0; i < config->section_count; i++)
     if (!is_owned (config, config->sections[i]))
-      tell_of_section (config->sections[i], fresh, fresh->path ? fresh->path : "default", true);
+      log_section_changes (config->sections[i], fresh, fresh->path ? fresh->path : "default", true);
   for (size_t i = 0; i < fresh->section_count; i++)
-    tell_of_section (fresh->sections[i], config, fresh->sections[i]->source, false);
+    log_section_changes (fresh->sections[i], config, fresh->sections[i]->source, false);
 }

@@ -1,5 +1,6 @@
-/* Sections that users name: "[send central]". Each is an instance of its type's struct, with settings of its own; who uses
- * a type, its owner, is called for each that is there, and later for each that a reload adds, changes or takes away. */
+/* Sections that users name: "[send central]". Each is an instance of its type's struct, with settings of its own.
+ * The owner of a type is called for each section that exists, and later for each that a reload adds, changes or
+ * removes. */
 #include "common/config/config_private.h"
 
 #include <assert.h>

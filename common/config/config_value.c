@@ -1,4 +1,4 @@
-/* Values of the configuration: texts to durations, sizes and the rest, and what to say when they are not. */
+/* Values of the configuration: from texts to durations, sizes and other types, and errors that say what is expected. */
 #include "common/config/config_private.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ unit_find (const struct unit *units, const char *name, bool exactly)
   return NULL;
 }
 
-/* DIGITS[.DIGITS], a blank or none, UNIT. Only what comes out as a whole number. */
+/* DIGITS[.DIGITS], a blank or none, UNIT. The result must be a whole number. */
 static int
 number_parse (const char *text, const struct unit *units, const char *bare, bool exactly, uint64_t max, uint64_t *value)
 {
@@ -281,7 +281,7 @@ static char *
 tidy (const struct option *option, const char *text)
 {
   char *made = memory_new (strlen (text) + 1, 1);
-  char *end = made;   /* of what was written */
+  char *end = made;   /* end of the copy */
   char *solid = made; /* behind the last byte that is no blank */
 
   for (; *text != '\0'; text++) {
@@ -303,7 +303,7 @@ tidy (const struct option *option, const char *text)
   return made;
 }
 
-/* What an INI file could not give back is refused from the command line too. */
+/* Texts that an INI file cannot hold are refused on the command line too. */
 static int
 text_check (const char *text, struct error *error)
 {

@@ -1,4 +1,4 @@
-/* Messages of the control channel, written and read. The formats stand in the header. */
+/* Messages of the control channel, written and read. The header describes the formats. */
 #include <msgpack.h>
 
 #include "synop/control.h"
@@ -154,7 +154,7 @@ control_write (struct buffer *out, const struct control *message)
 
 /* ---- reading ---- */
 
-/* Shown on terminals later: printable ASCII alone. */
+/* Reads a text for terminals: printable ASCII alone. */
 static void
 read_text (struct wire *wire, char *into, size_t max)
 {
@@ -210,7 +210,7 @@ read_hello (struct wire *wire, struct control *message)
   read_text (wire, message->version, CONTROL_TEXT_MAX);
 }
 
-/* More sessions than there is room for are left out. */
+/* Reads earlier sessions; those that there is no room for are skipped. */
 static void
 read_held (struct wire *wire, struct control *message)
 {
@@ -230,7 +230,7 @@ read_held (struct wire *wire, struct control *message)
   }
 }
 
-/* Session, from and to of a replay. The end of one of which nothing could be sent lies before its begin. */
+/* Session, from and to of a replay. `slack` 1 permits an empty range, whose `to` is `from` - 1. */
 static void
 read_range (struct wire *wire, struct control *message, uint64_t slack)
 {
@@ -262,7 +262,7 @@ time_is_sane (int64_t ns)
   return ns < INT64_MAX / 4 && ns > -INT64_MAX / 4;
 }
 
-/* A drift or time that no clock has would bring the agent's arithmetic to its limits. */
+/* Values that no clock has are refused: they would overflow the agent's arithmetic. */
 static void
 read_clock (struct wire *wire, struct control *message)
 {
@@ -286,9 +286,8 @@ read_clock (struct wire *wire, struct control *message)
   message->has_clock = !wire->bad;
 }
 
-/* Reads the fields of a message, of which there are `count`, and returns how many it needs; 0 for a type that is not
- * known. What a hello says of earlier
- * sessions, a welcome of frames, and the probes' messages of clocks, may be left out. */
+/* Reads the `count` fields of a message, and returns how many the type requires; 0 for an unknown type. A hello's
+ * earlier sessions, a welcome's largest frame, and the clocks in probes and answers are optional. */
 static uint32_t
 read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t count)
 {

@@ -1,7 +1,6 @@
-/* Reads frames of others without trust. The format stands in the header.
+/* Reads foreign frames without trust. The header describes the format.
  *
- * The bytes are walked twice with the same code: first into nowhere, to see that all of it is sound, then into the
- * tables. */
+ * The bytes are read twice by the same code: first without storing, to check all of them, then into the tables. */
 #include "synop/frame.h"
 
 #include <assert.h>
@@ -88,17 +87,17 @@ frame_read_header (const void *bytes, size_t length, struct frame_header *header
   return 0;
 }
 
-/* A table on its way in. `table` is NULL when it is checked only. */
+/* A table that is being read. `table` is NULL while it is only checked. */
 struct intake {
   struct wire *wire;
   const struct group *group;
   struct table *table;
   const struct table *last; /* the group's table before; NULL: none */
   size_t rows;
-  bool has_column; /* one at least is there, so that each row has a byte behind it */
+  bool has_column; /* a column is present, so each row takes a byte */
 };
 
-/* Into `cell`, when there is a table. */
+/* Reads a value, into `cell` when there is a table. */
 static inline void
 value_read (struct intake *intake, const struct metric *metric, struct value *cell)
 {
@@ -130,8 +129,8 @@ label_at (const char *base, const char *label, size_t length)
   return (struct table_label){ .offset = (uint32_t) (label - base), .length = (uint32_t) length };
 }
 
-/* An array of texts that are those of the table before, as mostly: they were checked. False: they are others, and nothing
- * is read. */
+/* Skips an array of texts that equals the labels of the table before, as most do: those were checked. False: it
+ * differs, and nothing is read. */
 static bool
 labels_stand (struct intake *intake)
 {
@@ -148,7 +147,7 @@ labels_stand (struct intake *intake)
   return true;
 }
 
-/* An array of texts: none may be there twice. */
+/* Checks an array of texts: none may occur twice. */
 static void
 labels_check (struct intake *intake)
 {
@@ -252,7 +251,7 @@ columns_read (struct intake *intake, size_t left)
         column_read (intake, column);
     }
   if (intake->rows != 0 && !intake->has_column)
-    wire->bad = true; /* else a few bytes would be worth any number of rows */
+    wire->bad = true; /* else a few bytes could claim any number of rows */
 }
 
 static void
@@ -269,7 +268,7 @@ error_text_read (struct intake *intake)
     snprintf (intake->table->error, sizeof intake->table->error, "%.*s", (int) length, text);
 }
 
-/* What lies behind the group's index in a table. False when it is broken. */
+/* Reads the fields of a table behind its group index. False when they are broken. */
 static bool
 table_read (struct intake *intake, uint32_t fields)
 {
@@ -285,7 +284,7 @@ table_read (struct intake *intake, uint32_t fields)
   return !wire->bad;
 }
 
-/* All tables: into nowhere when they are checked only, else as `sink` says. */
+/* Reads all tables, or only checks them. */
 static int
 tables_read (struct wire *wire, const void *bytes, const struct frame_header *header, const struct schema *schema,
              const struct frame_sink *sink, bool check, struct error *error)

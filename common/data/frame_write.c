@@ -1,11 +1,11 @@
-/* Writes frames. The format stands in synop/frame.h.
+/* Writes frames; synop/frame.h describes the format.
  *
- * Columns lie one behind the other on the wire, since a column that nobody has is then one byte; tables hold rows, since
- * that is how people read and samplers find them.
+ * The wire has column after column, since a column without values is then one byte; tables have row after row, since
+ * samplers fill and people read them so.
  *
- * A frame that would be too large has fewer rows, the first ones of each table. The tables whose rows users make are cut
- * first, to equally many, so that nobody's jobs or processes cost what is told of the machine. Where these are none, and
- * it still is too large, the largest of the others is cut, then the next one. */
+ * A frame that would be too large has fewer rows, the first ones of each table. The tables whose rows users make are
+ * cut first, to the same number of rows, so that no user's jobs or processes displace the machine's values. If the
+ * frame is still too large, the largest other table is cut, then the next one. */
 #include <msgpack.h>
 
 #include "synop/frame.h"
@@ -142,7 +142,7 @@ table_pack (struct msgpack_packer *packer, const struct table *table, size_t ind
       has_column |= column_pack (packer, table, i, --columns_left == 0 && !has_column);
 }
 
-/* In place of a table that does not fit with no row at all: the error, and no values. */
+/* Writes, in place of a table that does not fit even without rows, its error and no values. */
 static void
 table_pack_refused (struct msgpack_packer *packer, const struct table *table, size_t index)
 {
@@ -196,11 +196,11 @@ struct writing {
   const struct table *const *tables;
   size_t count;
   size_t bytes_max;
-  size_t body, end;               /* where the tables begin in `out`; where it must end */
-  size_t rows[SCHEMA_GROUPS_MAX]; /* at most so many of each table */
+  size_t body, end;               /* where the tables begin in `out`; limit of its length */
+  size_t rows[SCHEMA_GROUPS_MAX]; /* limit of each table's rows */
 };
 
-/* The table with its first rows alone; it shares all memory with the whole one. */
+/* The table cut to its first rows; it shares all memory with the whole one. */
 static struct table
 table_cut (const struct table *whole, size_t rows, size_t bytes_max)
 {
@@ -247,8 +247,8 @@ set_rows (struct writing *writing, size_t only, size_t rows)
       writing->rows[i] = rows;
 }
 
-/* Leaves rows out of the table `only`, or for SIZE_MAX of all that are of users, as few as must be to within a part of
- * them. False: it does not fit even without any. */
+/* Cuts the table `only`, or for SIZE_MAX all tables of users, to nearly as many rows as fit. False: it does not fit
+ * without rows either. */
 static bool
 tables_pack_cut (struct writing *writing, size_t only)
 {
@@ -273,7 +273,7 @@ tables_pack_cut (struct writing *writing, size_t only)
   return tables_pack (writing);
 }
 
-/* The table that takes most of those that have not been cut; SIZE_MAX: there is none with rows. */
+/* The largest table that has not been cut; SIZE_MAX: none has rows. */
 static size_t
 largest_table (struct writing *writing)
 {
@@ -301,7 +301,7 @@ tables_pack_largest_cut (struct writing *writing)
   return false;
 }
 
-/* The errors alone, of as many tables as fit. */
+/* Writes the errors alone, of as many tables as fit. */
 static void
 tables_pack_refused (struct writing *writing)
 {

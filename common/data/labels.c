@@ -1,4 +1,5 @@
-/* Sound labels. Those of others are refused otherwise, our own are mended: a mount point may be of any bytes and length. */
+/* Valid labels. Foreign ones that are not are refused, our own are replaced: a mount point may have any bytes and
+ * length. */
 #include "common/data/labels.h"
 
 #include <sodium.h>

@@ -1,4 +1,4 @@
-/* The words for the kinds, units and folds of metrics, and what is asked of groups. */
+/* Names of the kinds, units and folds of metrics, and properties of groups. */
 #include "synop/metric.h"
 
 static const char *const kind_names[METRIC_KINDS] = { [COUNTER] = "counter", [GAUGE] = "gauge", [TEXT] = "text" };

@@ -1,8 +1,8 @@
 /* Writes tables in the shape of neuron-monitor's reports. The hot path of both programs: one walk over the cells, and
  * no memory but the line's own.
  *
- * The fold of the rows stands before the rows but is known only after them, so it is written behind them and the two
- * change places within the line. */
+ * The fold of the rows comes before the rows but is known only after them, so it is written behind them and the two
+ * are exchanged within the line. */
 #include "synop/report.h"
 
 #include <assert.h>
@@ -56,7 +56,7 @@ folds_write (const struct sheet *sheet, const struct report_fold *folds)
 
 /* ---- rows ---- */
 
-/* One member of an object, of a row's values and those before it. `before` and `folds` may be NULL. */
+/* Writes one member of an object, from a row's values and those of the row before. `before` and `folds` may be NULL. */
 static inline void
 metric_write (const struct sheet *sheet, size_t i, const struct value *now, const struct value *before,
               struct report_fold *folds)
@@ -70,7 +70,7 @@ metric_write (const struct sheet *sheet, size_t i, const struct value *now, cons
   sheet_value_write (sheet, metric, &value);
 }
 
-/* The members of a row's object. `folds` may be NULL. */
+/* Writes the members of a row's object. `folds` may be NULL. */
 static void
 row_values_write (const struct sheet *sheet, size_t row, size_t before, struct report_fold *folds)
 {
@@ -94,7 +94,7 @@ row_write (const struct sheet *sheet, size_t row, size_t before, struct report_f
   json_object_end (sheet->json);
 }
 
-/* Moves what lies behind `middle` before what lies behind `start`. */
+/* Exchanges the part from `start` to `middle` with the part behind it. */
 static void
 buffer_exchange (struct buffer *buffer, size_t start, size_t middle)
 {
@@ -122,7 +122,7 @@ rows_write (const struct sheet *sheet)
                report_row_counts (&gates, sheet->now, row) ? folds : NULL);
   json_object_end (sheet->json);
 
-  /* Both parts begin with a comma, since the error stands before them. */
+  /* Both parts begin with a comma, since they follow the error. */
   size_t middle = sheet->json->out.length;
 
   if (is_set (sheet->group->fold_name)) {
@@ -162,7 +162,7 @@ sheet_period_write (const struct sheet *sheet)
     json_real_places (json_key (sheet->json, "period"), (double) sheet->elapsed_ns / (double) NS_PER_S, PERIOD_PLACES);
 }
 
-/* What each group's object begins with. */
+/* Writes the members that each group's object begins with. */
 static void
 head_write (const struct sheet *sheet)
 {
@@ -199,7 +199,7 @@ selection_same_section (const struct selection *selection, size_t one, size_t ot
   return a == b || strcmp (a == NULL ? "" : a, b == NULL ? "" : b) == 0;
 }
 
-/* From the last on: groups of a section mostly stand together. */
+/* Searches from the last group on: groups of a section are mostly neighbours. */
 static bool
 section_is_written (const struct selection *selection, size_t i)
 {
@@ -216,7 +216,7 @@ struct job_sheet {
   struct sheet sheet;
   struct report_search then; /* of its rows in the table before */
   size_t expected;           /* row of the next job */
-  bool *written;             /* of each row */
+  bool *written;             /* for each row */
 };
 
 /* The row of a job that is not written yet; SIZE_MAX: none. */
@@ -244,7 +244,7 @@ job_group_write (struct job_sheet *jobs, size_t row)
   json_object_end (sheet->json);
 }
 
-/* The job of a row, with what the groups behind tell of it too. The first error of its groups is its own. */
+/* Writes the job of a row, with the later groups' rows of that job. The first error of its groups is the job's. */
 static void
 job_write (struct job_sheet *jobs, size_t count, size_t row)
 {
@@ -268,7 +268,7 @@ job_write (struct job_sheet *jobs, size_t count, size_t row)
   json_object_end (json);
 }
 
-/* Groups that know nothing, and say why. */
+/* Writes the error of groups that have no rows. */
 static void
 job_error_write (struct json *json, const struct job_sheet *jobs, size_t count)
 {

@@ -1,8 +1,8 @@
-/* Keeps a report in proportion to what it is made of.
+/* Limits a report's size in proportion to its frame.
  *
- * A frame does not hold the names of its metrics, and a column that nobody has is one byte of it, while in a report each
- * value of each row has its name: 262,144 values that are missing are 65 kB as a frame and 18 MB as a report. What a
- * report needs beside its values is known before it is written. */
+ * A frame does not hold the names of its metrics, and a column without values is one byte of it, while a report has
+ * the name of each value of each row: 262,144 missing values are 65 kB as a frame and 18 MB as a report. The size of
+ * a report beside its values is computed before it is written. */
 #include "synop/report.h"
 
 #include <stdio.h>
@@ -13,9 +13,9 @@
 #include "synop/schema.h"
 
 #define VALUE_BYTES 16 /* for `,"":` and a short value */
-#define ROW_BYTES 64   /* for what stands around the values of a row */
+#define ROW_BYTES 64   /* what surrounds the values of a row */
 
-/* At most, and without a look at the names. */
+/* An upper bound, without reading the names. */
 static size_t
 weight_bound (const struct table *table)
 {
@@ -33,7 +33,7 @@ weight (const struct table *table)
   return table->rows * row;
 }
 
-/* The table without its rows, and with the reason. */
+/* Copies the table without its rows, and with the reason. */
 static void
 cut (struct table *to, const struct table *from, size_t most)
 {

@@ -5,7 +5,7 @@
 #include "common/data/report_private.h"
 #include "synop/schema.h"
 
-#define SEARCH_MAX (UINT32_C (1) << 20) /* labels looked at in a frame, beside those where they were expected */
+#define SEARCH_MAX (UINT32_C (1) << 20) /* labels compared in a frame, beside those at their expected place */
 
 const struct table *
 report_before (const struct report_group *pair)
@@ -24,8 +24,8 @@ report_elapsed_ns (const struct report_group *pair)
   return before == NULL ? pair->now->period_ns : pair->now->monotonic_ns - before->monotonic_ns;
 }
 
-/* Rows rarely move, so the one after the last found is mostly it. Whoever sends ever new labels must not make a search
- * of rows times rows of it: after SEARCH_MAX they count as new. */
+/* Rows rarely move, so the next row is mostly the one behind the last found. A sender of ever new labels must not
+ * cause a search of rows times rows: after SEARCH_MAX they count as new. */
 size_t
 report_row_find (const struct table *table, const char *label, size_t length, size_t expected, size_t *searched)
 {
@@ -62,29 +62,29 @@ report_folds (const struct metric *metric)
 }
 
 static void
-fold_add_real (struct report_fold *fold, enum metric_fold how, double number)
+fold_add_real (struct report_fold *fold, enum metric_fold kind, double number)
 {
   if (!fold->real) {
     fold->real = true;
     fold->number = (double) fold->whole;
   }
-  if (fold->count == 0 || (how == FOLD_MAX && number > fold->number) || (how == FOLD_MIN && number < fold->number))
+  if (fold->count == 0 || (kind == FOLD_MAX && number > fold->number) || (kind == FOLD_MIN && number < fold->number))
     fold->number = number;
-  else if (how == FOLD_SUM || how == FOLD_MEAN)
+  else if (kind == FOLD_SUM || kind == FOLD_MEAN)
     fold->number += number;
 }
 
 static void
-fold_add_whole (struct report_fold *fold, enum metric_fold how, __int128 whole)
+fold_add_whole (struct report_fold *fold, enum metric_fold kind, __int128 whole)
 {
-  if (fold->count == 0 || (how == FOLD_MAX && whole > fold->whole) || (how == FOLD_MIN && whole < fold->whole))
+  if (fold->count == 0 || (kind == FOLD_MAX && whole > fold->whole) || (kind == FOLD_MIN && whole < fold->whole))
     fold->whole = whole;
-  else if (how == FOLD_SUM || how == FOLD_MEAN)
+  else if (kind == FOLD_SUM || kind == FOLD_MEAN)
     fold->whole += whole;
 }
 
 void
-report_fold_add (struct report_fold *fold, enum metric_fold how, const struct value *value)
+report_fold_add (struct report_fold *fold, enum metric_fold kind, const struct value *value)
 {
   if (value->type == VALUE_MISSING || value->type == VALUE_TEXT)
     return;
@@ -92,23 +92,23 @@ report_fold_add (struct report_fold *fold, enum metric_fold how, const struct va
   __int128 whole = value->type == VALUE_UINT ? (__int128) value->as.u : (__int128) value->as.i;
 
   if (value->type == VALUE_REAL)
-    fold_add_real (fold, how, value->as.d);
+    fold_add_real (fold, kind, value->as.d);
   else if (fold->real)
-    fold_add_real (fold, how, (double) whole);
+    fold_add_real (fold, kind, (double) whole);
   else
-    fold_add_whole (fold, how, whole);
+    fold_add_whole (fold, kind, whole);
   fold->count++;
 }
 
 struct value
-report_fold_value (const struct report_fold *fold, enum metric_fold how)
+report_fold_value (const struct report_fold *fold, enum metric_fold kind)
 {
   if (fold->count == 0)
     return (struct value){ .type = VALUE_MISSING };
 
   double number = fold->real ? fold->number : (double) fold->whole;
 
-  if (how == FOLD_MEAN)
+  if (kind == FOLD_MEAN)
     return (struct value){ .type = VALUE_REAL, .as.d = number / (double) fold->count };
   if (!fold->real && fold->whole >= 0 && fold->whole <= UINT64_MAX)
     return (struct value){ .type = VALUE_UINT, .as.u = (uint64_t) fold->whole };
@@ -133,7 +133,7 @@ report_gates_of (const struct group *group)
   return gates;
 }
 
-/* A row that does not say counts. */
+/* Reads a row's flag; `otherwise` when it is missing. */
 static bool
 row_says (const struct table *table, size_t row, size_t column, bool otherwise)
 {
@@ -169,7 +169,7 @@ range_add (struct report_range *range, const struct value *value, size_t row)
   }
 }
 
-/* `ranges` NULL: as the node shows it; else as the cluster adds it up. */
+/* `ranges` NULL: as the node shows the rows; else for the cluster's sums. */
 static void
 rows_fold (const struct report_group *pair, struct report_fold *folds, struct report_range *ranges, size_t *searched)
 {

@@ -1,4 +1,4 @@
-/* What the files of reports share: finding rows, and a group on its way out. */
+/* What the files of reports share: finding rows, and the group that is being written. */
 #ifndef SYNOP_REPORT_PRIVATE_H
 #define SYNOP_REPORT_PRIVATE_H
 
@@ -8,16 +8,16 @@
 #include "synop/json.h"
 #include "synop/report.h"
 
-/* table_find_row, counted; SIZE_MAX too when too much was searched in this frame. */
+/* table_find_row, counted; SIZE_MAX also when the frame's limit of searched rows is reached. */
 size_t report_row_find (const struct table *table, const char *label, size_t length, size_t expected, size_t *searched);
 bool report_folds (const struct metric *metric); /* are its rows folded? */
 
-/* One group on its way out. */
+/* A group that is being written. */
 struct sheet {
   struct json *json;
   const struct group *group;
   const struct table *now;
-  const struct table *before; /* NULL: nothing to compare with */
+  const struct table *before; /* NULL: there is none to compare with */
   int64_t elapsed_ns;         /* the nominal period without a table before */
   size_t *searched;           /* for rows of tables before, in all groups */
 };

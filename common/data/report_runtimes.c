@@ -1,7 +1,7 @@
-/* The runtimes of accelerators in the shape of neuron-monitor: a runtime of all groups together; see report.h.
+/* Writes the runtimes of accelerators in the shape of neuron-monitor: a runtime of all groups together; see report.h.
  *
- * In each table the rows of a runtime stand together. One that comes again behind others is a runtime anew: a node that
- * sends its rows in disorder must cost nothing. */
+ * In each table the rows of a runtime are neighbours. Rows of it behind another runtime's count as a new runtime: a
+ * node that sends rows in disorder must not cause a search. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 #include "synop/memory.h"
 #include "synop/schema.h"
 
-#define SEARCH_MAX (UINT32_C (1) << 20) /* rows looked at in a frame, beside those where they were expected */
+#define SEARCH_MAX (UINT32_C (1) << 20) /* rows compared in a frame, beside those at their expected place */
 
 /* A group of the section. */
 struct runtime_sheet {
   struct sheet sheet;
   struct report_search then; /* of its rows in the table before */
   size_t next;               /* the first row after the last that was written */
-  bool *written;             /* of each row */
+  bool *written;             /* for each row */
   size_t error;              /* column of REPORT_ROW_ERROR; SIZE_MAX: none */
   bool direct;               /* its rows are runtimes, without parts */
 };
@@ -64,7 +64,7 @@ run_find (struct runtime_sheet *sheet, const char *runtime, size_t length)
   return (struct run){ first, end };
 }
 
-/* The members of a row, without its error. */
+/* Writes the members of a row, without its error. */
 static void
 values_write (struct runtime_sheet *own, size_t row)
 {
@@ -106,7 +106,7 @@ error_write (const struct runtime_sheet *own, struct run run)
   json_text (own->sheet.json, now->error);
 }
 
-/* A row of the runtime itself, among those of parts, has nothing but an error. */
+/* A row of the runtime itself, among rows of parts, has only an error. */
 static void
 parts_write (struct runtime_sheet *own, struct run run)
 {
@@ -170,7 +170,7 @@ runtime_write (struct runtime_sheet *sheets, size_t count, const char *runtime, 
   json_object_end (json);
 }
 
-/* Groups that know nothing, and say why. */
+/* Writes the error of groups that have no rows. */
 static void
 nothing_write (struct json *json, const struct runtime_sheet *sheets, size_t count)
 {

@@ -1,7 +1,7 @@
-/* What one value looks like to people: scaled, and a counter as its change.
+/* One value as people see it: scaled, and a counter as its change.
  *
- * Whole numbers stay whole as long as nothing divides them and 64 bits hold them. What no double holds is missing: one
- * infinity would make everything that is added up with it useless. */
+ * Whole numbers stay whole while nothing divides them and 64 bits hold them. A result that no double holds is
+ * missing: one infinity would make every sum with it useless. */
 #include "synop/report.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "synop/clock.h"
 
 #define SHARE_PLACES 4
-#define TICK_NS (10 * NS_PER_MS) /* the kernel's USER_HZ, in which it tells CPU times */
+#define TICK_NS (10 * NS_PER_MS) /* the kernel's USER_HZ, the unit of its CPU times */
 
 static const struct value missing = { .type = VALUE_MISSING };
 
@@ -36,8 +36,8 @@ value_scale (const struct metric *metric, const struct value *value)
   return real_value (value_number (value) * times / per);
 }
 
-/* A fall is a wrap of 32 bits when both values lie below 2^32 and the way up and around is less than half of it: a driver
- * that began anew at 0 would look like that only from a counter in its upper half. */
+/* A fall is a wrap of 32 bits when both values are below 2^32 and the growth around it is less than half of that. A
+ * driver that restarted at 0 would look the same only from a counter in its upper half. */
 bool
 report_counter_change (const struct metric *metric, uint64_t now, uint64_t before, uint64_t *change)
 {

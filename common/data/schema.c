@@ -1,8 +1,8 @@
 /* The descriptions of an agent's groups: written as msgpack, and read back without trust.
  *
- * What is read is held to rules, since names become keys of JSON, of Prometheus and of files: the views need not check
- * them again. The format stands in the header. A unit or fold that a newer agent may have loses its meaning here but
- * keeps its metric; an unknown kind is refused, since its values could not be understood. */
+ * What is read must obey the rules of the header, since names become keys of JSON, of Prometheus and of files: the
+ * views need not check them again. An unknown unit or fold, of a newer agent, is dropped and its metric kept; an
+ * unknown kind is refused, since its values could not be understood. */
 #include <msgpack.h>
 
 #include "synop/schema.h"
@@ -20,7 +20,7 @@
 #define GROUP_FIELDS 8
 #define METRIC_FIELDS 8
 
-/* What a read schema owns. Each text needs one byte more than it has, and took one more on the wire. */
+/* Memory of a schema that was read. Each text needs one byte more than its length, and took one more on the wire. */
 struct schema_memory {
   struct group *groups;
   size_t group_count;
@@ -64,7 +64,7 @@ group_pack (struct msgpack_packer *packer, const struct group *group)
     metric_pack (packer, &group->metrics[i]);
 }
 
-/* A declaration that no aggregator would take is a bug of ours, and ends the program at its start. */
+/* A declaration that breaks a rule is a bug of ours, and ends the program at its start. */
 static void
 schema_check (const struct schema *schema)
 {
@@ -196,7 +196,7 @@ string_compare (const void *one, const void *other)
   return strcmp (*(const char *const *) one, *(const char *const *) other);
 }
 
-/* Sorts the names; returns one that stands twice, or NULL. */
+/* Sorts the names; returns one that occurs twice, or NULL. */
 static const char *
 names_twice (const char **names, size_t count)
 {
@@ -207,7 +207,7 @@ names_twice (const char **names, size_t count)
   return NULL;
 }
 
-/* No two metrics share a name, and none at the group's own level has the name of what the report writes there. */
+/* No two metrics share a name, and none at the group's own level has a name that the report uses there. */
 static int
 group_check_names (const struct group *group, struct error *error)
 {
@@ -289,7 +289,7 @@ group_read (struct schema_memory *memory, struct wire *wire, struct group *group
   return 0;
 }
 
-/* Group names are unique in the whole schema, and a group that lies directly in a report is named as no section is. */
+/* Group names are unique in the schema, and a group outside any section is not named as a section. */
 static int
 groups_check (const struct schema_memory *memory, struct error *error)
 {

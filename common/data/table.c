@@ -1,10 +1,10 @@
 /* One sample of one group.
  *
- * Values lie row by row in one array of 16-byte cells; labels lie one behind the other in `names`, text values in `text`,
- * named by offset, since these arrays move when they grow. A zeroed cell is a missing value.
+ * Values are stored row by row in one array of 16-byte cells; labels one behind the other in `names`, text values in
+ * `text`, both by offset, since these arrays move when they grow. A zeroed cell is a missing value.
  *
- * Labels mostly are those of the sample before, in the same order: then they are compared with those, and stand. Only
- * from the first that differs on they are looked up. */
+ * Labels mostly equal those of the sample before, in the same order: then each is compared with that one, and kept.
+ * Only from the first that differs on they are looked up. */
 #include "synop/table.h"
 
 #include <assert.h>
@@ -17,12 +17,12 @@
 #include "common/data/labels.h"
 #include "synop/memory.h"
 
-/* A table that holds more than this many times what was in it last is made anew, unless it is small. */
+/* A table with more memory than this many times its last content is allocated anew, unless it is small. */
 #define KEEP_TIMES 4
 #define KEEP_ROWS 1024
 #define KEEP_TEXT (64 * 1024)
 
-#define COMPLAINT_MORE (sizeof " (and 4294967295 more)") /* room for it behind the first complaint */
+#define COMPLAINT_MORE (sizeof " (and 4294967295 more)") /* room for this behind the first complaint */
 
 void
 table_init (struct table *table, const struct group *group)
@@ -58,7 +58,7 @@ text_free (struct table_text *text)
   *text = (struct table_text){ 0 };
 }
 
-/* Gives back what a far larger sample left behind. */
+/* Frees memory that a far larger sample needed. */
 static void
 table_shrink (struct table *table)
 {
@@ -159,7 +159,7 @@ table_rows_reserve (struct table *table, size_t rows)
   table->labels = memory_resize (table->labels, capacity, sizeof *table->labels);
   table->cells = memory_resize (table->cells, capacity * table->group->metric_count, sizeof *table->cells);
   table->row_capacity = capacity;
-  label_set_destroy (table->seen); /* it is too small by now */
+  label_set_destroy (table->seen); /* it is too small now */
   table->seen = NULL;
 }
 
@@ -172,14 +172,14 @@ label_is (const struct table *table, size_t row, const char *label, size_t lengt
          memcmp (table->names.data + table->labels[row].offset, label, length) == 0;
 }
 
-/* Where the labels of the first rows end. */
+/* The end of the labels of the first rows. */
 static size_t
 names_end (const struct table *table, size_t rows)
 {
   return rows == 0 ? 0 : table->labels[rows - 1].offset + table->labels[rows - 1].length;
 }
 
-/* The labels from the next row on are not those of the sample before. */
+/* From the next row on, labels differ from the sample before. */
 static void
 labels_diverge (struct table *table)
 {
@@ -190,14 +190,14 @@ labels_diverge (struct table *table)
     label_set_add (table->seen, table->names.data, table->labels[row]);
 }
 
-/* Had the next row that label in the sample before? */
+/* Did the next row have that label in the sample before? */
 static bool
 label_is_known (const struct table *table, const char *label, size_t length)
 {
   return table->rows < table->known && label_is (table, table->rows, label, length);
 }
 
-/* The next row gets a label that it did not have before. False when another row has it. */
+/* Gives the next row a label that it did not have before. False when another row has it. */
 static bool
 label_add (struct table *table, const char *label, size_t length)
 {

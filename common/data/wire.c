@@ -6,8 +6,8 @@
  *   str: a0-bf length in 5 bits, d9/da/db and length             bin: c4/c5/c6 and length
  *   array: 90-9f count in 4 bits, dc/dd and count                map: 80-8f count of pairs in 4 bits, de/df and count
  *
- * Numbers are big-endian; c1 is never used. An item takes one byte at least, so a count above the bytes that are left
- * is a lie, and refused before anybody makes room for it. */
+ * Numbers are big-endian; c1 is never used. An item takes one byte at least, so a count above the bytes that are
+ * left is refused before memory is allocated for it. */
 #include <msgpack.h>
 
 #include "synop/wire.h"
@@ -39,7 +39,7 @@ wire_fail (struct wire *wire)
   return (struct wire_token){ .type = WIRE_BAD };
 }
 
-/* A big-endian number of `size` bytes. The caller has seen that they are there. */
+/* Reads a big-endian number of `size` bytes, which the caller has checked to exist. */
 static uint64_t
 number_take (struct wire *wire, unsigned size)
 {
@@ -59,7 +59,7 @@ number_take (struct wire *wire, unsigned size)
   case 8:
     memcpy (&eight, at, sizeof eight);
     return be64toh (eight);
-  default: /* there is none */
+  default: /* sizes are 1, 2, 4 and 8 */
     return 0;
   }
 }

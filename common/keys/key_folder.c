@@ -1,4 +1,5 @@
-/* The folders that hold keys; see key_folder.h. Who can write to such a folder decides who may join the cluster. */
+/* The folders that hold keys; see key_folder.h. A user who can write to such a folder can admit nodes to the
+ * cluster. */
 #include "synop/key_folder.h"
 
 #include <errno.h>
@@ -37,9 +38,9 @@ folder_refuse (const char *path, const struct stat *status, struct error *error)
       path, owner, mode, user != 0 ? "root or user " : "root", user, user, path);
 }
 
-/* What lies above the folder `real`: who can write there could put another folder in its place. In a sticky one, as /tmp,
- * he cannot. For root a folder of another user, as of a service, is his by root's will where he and root own all that
- * lies above; anybody could have made it in a sticky one. */
+/* Checks the folders above `real`: a user who can write to one could replace `real`, except in a sticky one, as
+ * /tmp. For root, another user's folder, as of a service, is trusted where that user and root own all folders above
+ * it; in a sticky one anybody could have made it. */
 static int
 above_check (const char *path, char *real, const struct stat *folder, struct error *error)
 {

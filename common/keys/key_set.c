@@ -1,8 +1,8 @@
-/* The keys that may connect. The receiving thread asks for every message, so a lookup is one hash and a shared lock;
- * loading reads all files first and holds the lock alone only to exchange the tables.
+/* The keys that may connect. The receiving thread looks a key up for every message, so a lookup is one hash and a
+ * shared lock; a load reads all files first and holds the lock only to exchange the tables.
  *
- * The folder: NODE.pub for each node, as key_public_read takes it. Hidden files and files that do not end in ".pub" are
- * passed over, so that an editor's copies and notes may lie there. */
+ * The folder: NODE.pub for each node, as key_public_read takes it. Hidden files and files that do not end in ".pub"
+ * are skipped, so that an editor's copies and notes may be there. */
 #include "synop/key_set.h"
 
 #include <dirent.h>
@@ -30,10 +30,10 @@ struct listed_key {
 };
 
 struct key_set {
-  pthread_mutex_t changing; /* held by whoever adds or loads, from end to end; over `names` */
-  pthread_rwlock_t lock;    /* over `table` */
+  pthread_mutex_t changing; /* held during a whole add or load; guards `names` */
+  pthread_rwlock_t lock;    /* guards `table` */
   struct listed_key *table; /* by key */
-  void *names;              /* tsearch's tree of every name that was ever given out */
+  void *names;              /* tsearch's tree of every name ever returned */
   _Atomic uint64_t generation;
 };
 
@@ -76,7 +76,7 @@ compare_names (const void *one, const void *other)
   return strcmp (one, other);
 }
 
-/* The one copy of a name that lives as long as the set. */
+/* Returns the copy of a name that lives as long as the set. */
 static const char *
 name_intern (struct key_set *set, const char *name)
 {
@@ -101,12 +101,12 @@ entry_add (struct listed_key **table, const char *node, const uint8_t key[KEY_SI
 
 /* ---- loading ---- */
 
-/* What a load has read so far. */
+/* The state of a load. */
 struct reading {
   const char *folder;
   struct listed_key *entries; /* their names are owned here */
   size_t count, capacity;
-  struct buffer faults; /* sentences, parted by "; ", as many as an error holds */
+  struct buffer faults; /* sentences, separated by "; ", as many as fit an error */
   size_t fault_count;
 };
 
@@ -186,7 +186,7 @@ compare_keys (const void *one, const void *other)
   return order != 0 ? order : strcmp (a->node, b->node);
 }
 
-/* A table of what was read. A key that stands under several names could be any of them: all of these stay out. */
+/* The table of what was read. A key under several names could be any of them: all of these are left out. */
 static struct listed_key *
 reading_table (struct key_set *set, struct reading *reading)
 {
@@ -271,7 +271,7 @@ key_set_add (struct key_set *set, const char *node, const uint8_t key[KEY_SIZE],
   return result;
 }
 
-/* Taking a lock changes it, asking does not: hence the casts of `set` in what only asks. */
+/* Locking changes the set, though lookups are const: hence the casts. */
 static void
 lock_shared (const struct key_set *set)
 {
@@ -320,7 +320,7 @@ void
 key_set_each (const struct key_set *set, void (*each) (void *context, const char *node, const uint8_t key[KEY_SIZE]),
               void *context)
 {
-  /* A copy, so that `each` may take its time and may ask the set. */
+  /* A copy, so that `each` may be slow and may call the set. */
   lock_shared (set);
   size_t count = 0;
   struct listed_key *entries = memory_new (HASH_COUNT (set->table), sizeof *entries);

@@ -1,5 +1,5 @@
-/* CURVE keys and their files. What is checked here is what ssh checks of its own: a secret that others can read is no
- * secret, and a program that only warned about it would never be put right.
+/* CURVE keys and their files. The checks are those of ssh for its own: a secret that others can read is no secret, and
+ * a mere warning about it would be ignored.
  *
  *   # n1
  *   public = rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7
@@ -25,9 +25,9 @@
 
 #define KEY_FILE_MAX 4096
 
-/* Whoever holds a secret leaves no core, which would hold it too, wherever libzmq has its copies; and no other process of
- * the same user looks into its memory. RLIMIT_CORE would not do: the kernel does not ask it where cores go into a pipe,
- * and children would inherit it. This ends with exec. */
+/* A process that holds a secret leaves no core, which would contain it and libzmq's copies of it, and no other
+ * process of the same user can read its memory. RLIMIT_CORE would not do: the kernel ignores it where cores go into
+ * a pipe, and children would inherit it. This ends with exec. */
 static void
 process_seal (void)
 {
@@ -39,7 +39,7 @@ key_pair_make (struct key_pair *pair)
 {
   process_seal ();
   if (sodium_init () < 0)
-    abort (); /* no source of randomness: nothing made here could be trusted */
+    abort (); /* without a source of randomness no key could be trusted */
   crypto_box_keypair (pair->public_key, pair->secret_key);
 }
 
@@ -90,8 +90,7 @@ is_word (const char *text, size_t length, const char *word)
   return length == strlen (word) && memcmp (text, word, length) == 0;
 }
 
-/* One line that is neither empty nor a comment: "public = KEY". Nothing of it may stand in an error: it may be secret.
- */
+/* One line that is neither empty nor a comment: "public = KEY". Errors quote nothing of it: it may be secret. */
 static int
 line_parse (const char *line, size_t length, enum key_half half, uint8_t key[KEY_SIZE], struct error *error)
 {
@@ -151,7 +150,7 @@ fail:
   return -1;
 }
 
-/* As key_folder_give makes it: root uses the keys of a service's user too, where they are in a folder of that user. */
+/* For keys that key_folder_give gave away: root may use keys of a service's user in a folder of that user. */
 static bool
 is_of_folder (const char *path, uid_t owner)
 {
@@ -163,7 +162,7 @@ is_of_folder (const char *path, uid_t owner)
   return same;
 }
 
-/* Who may have touched, and who may read, the file. */
+/* Checks the file's owner and mode. */
 static int
 file_check (int fd, const char *path, enum key_half half, struct error *error)
 {
@@ -225,8 +224,8 @@ out:
 int
 key_public_read (const char *path, uint8_t key[KEY_SIZE], struct error *error)
 {
-  /* A few points of the curve give the same shared secret with every key: libsodium refuses to work with them, and
-   * libzmq does not expect that. */
+  /* A few points of the curve give the same shared secret with every key: libsodium refuses them, libzmq does not
+   * expect that. */
   static const uint8_t any[KEY_SIZE] = { 8 };
   uint8_t shared[KEY_SIZE];
 
@@ -247,7 +246,7 @@ key_pair_read (const char *path, struct key_pair *pair, struct error *error)
   return 0;
 }
 
-/* Under another name first, since link() gives a whole file its name in one step and never takes another's away. */
+/* Written under another name first, since link() publishes a complete file in one step and never replaces another. */
 static int
 key_file_write (const char *path, mode_t mode, const char *text, size_t length, struct error *error)
 {

@@ -59,8 +59,7 @@ struct link_watcher { /* over the connections of one listening socket */
   enum link_channel channel;
   uint64_t pending; /* accepted, outcome of the handshake not known yet */
   uint64_t owed;    /* failures reported before their DISCONNECTED */
-  uint64_t
-      early; /* failures reported while none was pending: ACCEPTED comes later, or it was counted already */
+  uint64_t early;   /* failures reported while none was pending: ACCEPTED comes later, or it was counted already */
 };
 #define LINK_WATCHER_EVENTS                                                                                            \
   (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | LINK_HANDSHAKE_FAILED)

@@ -1,5 +1,5 @@
-/* Arrays that grow at their end: a pointer, how many items lie there, and for how many there is room, all zero at first.
- * The arguments are evaluated more than once; the room is a size_t. */
+/* Arrays that grow at their end: a pointer, the number of items, and the number that there is room for, all zero at
+ * first. The arguments are evaluated more than once; the room is a size_t. */
 #ifndef SYNOP_ARRAY_H
 #define SYNOP_ARRAY_H
 
@@ -11,7 +11,7 @@ void *array_resize (void *items, size_t *room, size_t count, size_t size);
 #define array_reserve(items, room, count)                                                                              \
   ((void) ((count) <= (room) || ((items) = array_resize ((items), &(room), (count), sizeof *(items)))))
 
-/* One item more, which is not initialised: its address. */
+/* Adds an item, not initialised, and returns its address. */
 #define array_add(items, count, room) (array_reserve (items, room, (count) + 1), &(items)[(count)++])
 
 #endif

@@ -16,11 +16,11 @@ buffer_clear (struct buffer *buffer)
 {
   buffer->length = 0;
 }
-/* Room for `more` bytes behind the end; returns where they go. The caller adds to `length` what it wrote. */
+/* Makes room for `more` bytes behind the end; returns their address. The caller adds to `length` what it wrote. */
 char *buffer_reserve (struct buffer *buffer, size_t more);
 void buffer_add (struct buffer *buffer, const void *bytes, size_t length);
 void buffer_add_string (struct buffer *buffer, const char *text);
-/* What is in it, with a NUL behind; valid until more is added. */
+/* The content, with a NUL behind; valid until more is added. */
 const char *buffer_text (struct buffer *buffer);
 void buffer_printf (struct buffer *buffer, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 

@@ -1,31 +1,31 @@
-/* A program as a child process: with pipes, in a process group of its own, so that what it starts is ended with it. */
+/* A program as a child process: with pipes, in a process group of its own, so that its own children end with it. */
 #ifndef SYNOP_CHILD_H
 #define SYNOP_CHILD_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { CHILD_CANNOT = 126, CHILD_ABSENT = 127 }; /* exit codes: it could not be started, there is no such program */
+enum { CHILD_CANNOT = 126, CHILD_ABSENT = 127 }; /* exit codes: it could not be started; there is no such program */
 
 struct child {
   pid_t pid;        /* 0: none, or reaped */
-  int in, out, err; /* our ends of its standard input, output and error; -1: closed. The first is a socket: send */
+  int in, out, err; /* our ends of its standard input, output and error; -1: closed. The first is a socket: use send */
 };
 
 struct child_program {
   const char *path;         /* or a name in PATH; NULL: the first word */
   const char *const *words; /* NULL at the end */
   char *const *environment; /* NULL: ours */
-  bool listens;             /* it has a standard input; else that is /dev/null */
-  int extra;                /* what it has as descriptor 3; 0: nothing */
+  bool listens;             /* its standard input is a pipe; else /dev/null */
+  int extra;                /* descriptor that it gets as 3; 0: none */
 };
 
-/* It has none of our capabilities, no blocked signal, no other descriptor, and ends with the thread that starts it. -1
- * and errno. */
+/* The child has no capabilities, no blocked signal and no other descriptor, and ends with the thread that starts it.
+ * -1 and errno. */
 int child_start (struct child *child, const struct child_program *program);
 void child_kill (struct child *child); /* and all of its group */
-/* True when it has ended, with its status; what it left behind is killed, and our ends are closed. Never waits. -1 as
- * status: it is gone. */
+/* True when it has ended, with its status; its remaining processes are killed, and our ends are closed. Never waits.
+ * Status -1: it is gone, and its status not known. */
 bool child_reap (struct child *child, int *status);
 
 #endif

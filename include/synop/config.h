@@ -35,14 +35,14 @@ struct option {
   int (*check) (const char *value, struct error *error); /* TEXT, PATH, LIST: more rules; may be NULL */
   const char *help;                                      /* one or two sentences */
   char letter;                                           /* 'o': "-o" is its flag too; 0: none */
-  int reload; /* what a reload takes over together, by a number of the program; 0: it waits for a restart */
+  int reload; /* options with one number are reloaded together, numbers are the program's; 0: a change needs a restart */
 };
 
-/* Texts are tidied: blanks are taken off, of a list also around its words. An empty value means the default where that is
+/* Blanks around texts are dropped, in lists also around each word. An empty value means the default where that is
  * empty, without a check; a number without a default is then 0 ("inherited").
  *
- * The INI: '#' or ';' begins a comment line, " ;" a comment behind a value. A list may go on in lines that begin with a
- * blank and hold neither '=' nor ':'. A key may stand once in a file.
+ * The INI: '#' or ';' begins a comment line, " ;" a comment behind a value. A list may continue in lines that begin
+ * with a blank and hold neither '=' nor ':'. A key may stand once in a file.
  *
  * For sections "group *": the value goes into record `index` of an array of structs, found by the section's name. */
 struct config_wildcard {
@@ -61,8 +61,8 @@ struct config_type {
   size_t size;                                              /* of an instance: zeros, then the defaults */
   int (*check) (const void *instance, struct error *error); /* of its options together, "url: ..."; may be NULL */
 };
-/* What became of a section: `before` NULL: it is new; `now` NULL: it is gone; else it is another. `name` and `now` are
- * valid until the owner is called for that name again. */
+/* A section was added (`before` NULL), removed (`now` NULL) or changed. `name` and `now` are valid until the owner
+ * is called for that name again. */
 typedef void (*config_change_fn) (void *context, const char *name, const void *before, const void *now);
 
 struct config;
@@ -71,31 +71,31 @@ struct config *config_create (const struct option *options, size_t count, void *
                               const struct config_wildcard *wildcard); /* sets all defaults; wildcard may be NULL */
 /* Types of sections, NULL-terminated; all of this must outlive the configuration. */
 void config_add_types (struct config *config, const struct config_type *const *types, bool on_command_line);
-/* "synop-aggregator replay": whose --help an error about an unknown option names; and the file that is read unless
- * --config names another, NULL: the command reads none. Both must outlive the configuration. */
+/* The program's name for errors ("synop-aggregator replay"), and the file that is read unless --config names
+ * another; NULL: the command reads none. Both must outlive the configuration. */
 void config_set_program (struct config *config, const char *program, const char *default_path);
 void config_destroy (struct config *config); /* frees the texts in the target too */
 
 int config_read_file (struct config *config, const char *path, struct error *error);
 int config_read_text (struct config *config, const char *name, const char *text, struct error *error); /* for fuzzing */
-/* Walks argv from `*at`: "--name value", "--name=value", "-o value". Stops at the first word that is no option, or behind
- * a "--", and sets `*at` to it. "--config FILE" ("-c") is read first, wherever it stands; without it the default file is
- * read if it exists. "--help" ("-h"), "--version" ("-V"), "--print-config" and other options without a value that are in
- * `words` (NULL-terminated, without their dashes: "once") are given to `word`, also when it comes to an error after them.
- * With "help" or "version" no file is read and no value is checked. "--verbose" ("-v", "-vv") raises the option whose
- * key is log_level, a choice, wherever that came from. */
+/* Reads argv from `*at`: "--name value", "--name=value", "-o value". Stops at the first operand, or behind a "--",
+ * and sets `*at` to it. "--config FILE" ("-c") is read first, wherever it stands; without it the default file is
+ * read if it exists. "--help" ("-h"), "--version" ("-V"), "--print-config" and other options without a value that
+ * are in `words` (NULL-terminated, without their dashes: "once") are given to `word`, also when an error follows.
+ * With "help" or "version" no file is read and no value is checked. "--verbose" ("-v", "-vv") raises the option
+ * whose key is log_level, a choice, wherever its value came from. */
 int config_read_arguments (struct config *config, int argc, char **argv, int *at, const char *const *words,
                            void (*word) (void *context, const char *name), void *context, struct error *error);
-/* Moves the words that are no options behind those that are, so that they may stand anywhere. */
+/* Moves operands behind the options, so that they may stand anywhere. */
 int config_operands_last (struct config *config, int argc, char **argv, const char *const *words, struct error *error);
 /* For a command that reads no file, such as "keys add NODE FILE": options and operands in any order behind argv[0]. Returns
  * how many `operands` there are, at most `max`, or -1. */
 int config_read_operands (struct config *config, int argc, char **argv, const char **operands, int max,
                           const char *const *words, void (*word) (void *context, const char *name), void *context,
                           struct error *error);
-/* Of a word that was not expected: adds to the error how it is written if it is the value of a boolean. */
+/* For an unexpected operand: adds to the error how to write it if it is the value of a boolean. */
 void config_hint_word (struct error *error, const char *word);
-/* Of a word that was not expected: adds to the error which of the candidates (NULL-terminated) it looks most like. */
+/* For an unexpected operand: adds to the error the nearest of the candidates (NULL-terminated). */
 void config_hint_nearest (struct error *error, const char *word, const char *const *candidates);
 /* Where an option's value came from: "default", "FILE:LINE", "command line". Later errors about it begin with this. */
 const char *config_source (const struct config *config, const char *section, const char *key);
@@ -103,21 +103,22 @@ const char *config_source (const struct config *config, const char *section, con
 int config_error (const struct config *config, const char *section, const char *key, struct error *error,
                   const char *format, ...) __attribute__ ((format (printf, 5, 6)));
 
-/* Who uses the sections of a type: `change` is called for each that there is, and by config_take_sections. */
+/* Sets the owner of a type's sections: `change` is called for each section that exists, and later by
+ * config_take_sections. */
 void config_own (struct config *config, const struct config_type *type, config_change_fn change, void *context);
 
-/* Reading again while the program runs: `fresh` was made of the same table and read from the same file and command line
- * as `config`, which goes on. `reload`: of options with that number. */
-/* -1 and error: there was a file, and it is gone. */
+/* Reloading: `fresh` was made of the same table and read from the same file and command line as `config`, which
+ * stays. `reload`: only options with that number. */
+/* -1 and error: the file that was read is gone. */
 int config_check_file (const struct config *config, const struct config *fresh, struct error *error);
 /* How many values differ. */
 size_t config_changes (const struct config *config, const struct config *fresh, int reload);
-/* Takes over the values that differ, and logs each. Texts of before are freed. */
+/* Takes over the values that differ, and logs each. Frees the texts that they replace. */
 void config_take (struct config *config, const struct config *fresh, int reload);
-/* Takes over the sections of types that have an owner: what differs is logged, and the owner called for it. */
+/* Takes over the sections of types that have an owner: each difference is logged, and the owner called for it. */
 void config_take_sections (struct config *config, struct config *fresh);
-/* Logs each value that differs still: it takes effect after a restart. */
-void config_tell_changes (const struct config *config, const struct config *fresh);
+/* Logs each value that still differs: it takes effect after a restart. */
+void config_log_changes (const struct config *config, const struct config *fresh);
 
 void config_print (const struct config *config, struct buffer *out);      /* --print-config: a valid INI file */
 void config_print_help (const struct config *config, struct buffer *out); /* the options' part of --help, 100 columns */

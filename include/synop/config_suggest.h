@@ -1,4 +1,4 @@
-/* Did you mean: the candidate that looks most like a word. */
+/* "Did you mean": the candidate nearest to a word. */
 #ifndef SYNOP_CONFIG_SUGGEST_H
 #define SYNOP_CONFIG_SUGGEST_H
 
@@ -7,7 +7,7 @@
 #define SUGGESTION_MAX 64
 struct suggestion {
   const char *word;
-  char best[SUGGESTION_MAX + 1]; /* "" when none looks much like it */
+  char best[SUGGESTION_MAX + 1]; /* "" when none is near */
   size_t distance;
 };
 void suggestion_consider (struct suggestion *suggestion, const char *candidate);

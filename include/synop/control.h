@@ -1,31 +1,33 @@
 /* Messages of the control channel (agent DEALER, aggregator ROUTER): one msgpack array each, [1, type, ...].
  *
- *   1  hello           node, session, schema hash, first sequence held, last sequence, period ns, version text, held
- *                      held: earlier sessions of which frames are held, [[session, first, last], ...], the newest first
- *   2  schema          schema hash, schema (bin); of no bytes: the agent does not have it
- *   3  probe           session, t1, last   (last: nil, or the four times [t1, t2, t3, t4] of the probe before)
- *   4  replayed frame  frame (bin)
- *   5  replay end      session, from, to, sent: of all frames from `from` to `to`, `sent` were held and were sent
- *  32  welcome         session, known (is the schema known), last sequence stored (0: none), version text, bytes
- *                      bytes: of the largest frame that is taken; 0: that is not told, FRAME_BYTES_DEFAULT
- *  33  probe answer    session, t1, t2, t3, known, clock
- *                      known: does the aggregator know this session; clock: nil, or [node ns, cluster ns, bound ns,
- *                      drift, soon]: when the agent's monotonic clock reads `node ns + x` cluster time is
- *                      `cluster ns + x * (1 + drift)`, to within the bound; soon: the agent shall probe in a burst again
- *  34  replay request  session, from, to, frames, bytes: those of the frames from..to that are held, in order, at most so
- *                      many and of so many bytes together; a frame that is larger alone counts as not held
- *  36  schema request  schema hash: that of the frames now, or of frames that are held
- *  37  wrong node      session, node: whose key it is. The hello named another one, and nothing is taken
+ *    1  hello           node, session, schema hash, first sequence held, last sequence, period ns, version text, held
+ *                       held: earlier sessions of which frames are held, [[session, first, last], ...], the newest
+ *   first
+ *    2  schema          schema hash, schema (bin); of no bytes: the agent does not have it
+ *    3  probe           session, t1, last   (last: nil, or the four times [t1, t2, t3, t4] of the probe before)
+ *    4  replayed frame  frame (bin)
+ *    5  replay end      session, from, to, sent: of all frames from `from` to `to`, `sent` were held and were sent
+ *   32  welcome         session, known (is the schema known), last sequence stored (0: none), version text, bytes
+ *                       bytes: of the largest frame that the aggregator takes; 0: not stated, so FRAME_BYTES_DEFAULT
+ *   33  probe answer    session, t1, t2, t3, known, clock
+ *                       known: does the aggregator know this session; clock: nil, or [node ns, cluster ns, bound ns,
+ *                       drift, soon]: when the agent's monotonic clock reads `node ns + x` cluster time is
+ *                       `cluster ns + x * (1 + drift)`, to within the bound; soon: the agent shall probe in a burst
+ *   again
+ *   34  replay request  session, from, to, frames, bytes: the frames from..to that are held, in order, at most so many
+ *                       and of so many bytes together; a frame that is larger alone counts as not held
+ *   36  schema request  schema hash: that of the current frames, or of frames that are held
+ *   37  wrong node      session, node: the owner of the key. The hello named another node, and nothing is taken
  *
- * t1 and t4 are the agent's monotonic ns when a probe is sent and its answer comes, t2 and t3 the aggregator's when the
- * probe comes and its answer is sent. Cluster time is ns since 1970.
+ * t1 and t4 are the agent's monotonic ns when a probe is sent and its answer arrives, t2 and t3 the aggregator's when
+ * the probe arrives and its answer is sent. Cluster time is ns since 1970.
  *
- * `held`, `last`, `clock`, and a welcome's `bytes` may be left out. The first sequence held is 0 for an agent that cannot replay, else the one
- * that the next frame will have where none is held.
+ * `held`, `last`, `clock`, and a welcome's `bytes` may be left out. The first sequence held is 0 for an agent that
+ * cannot replay, else that of the oldest frame held, or of the next frame where none is held.
  *
- * Left free for commands: 35. An unknown type is counted and ignored, an unknown version too; trailing fields are
- * ignored. The agent sends a hello whenever its connection comes up, and when an answer says that the aggregator does
- * not know the session. */
+ * Type 35 is reserved for commands. An unknown type or version is counted and ignored; trailing fields are ignored.
+ * The agent sends a hello whenever its connection comes up, and when an answer says that the aggregator does not
+ * know the session. */
 #ifndef SYNOP_CONTROL_H
 #define SYNOP_CONTROL_H
 
@@ -41,7 +43,7 @@
 #define CONTROL_VERSION 1
 #define CONTROL_BYTES_MAX (FRAME_BYTES_MAX + 1024)
 #define CONTROL_TEXT_MAX 64
-#define CONTROL_HELD_MAX 128   /* an agent that does not get far, started again and again for 15 minutes */
+#define CONTROL_HELD_MAX 128   /* enough for an agent that crashes soon after each start, for 15 minutes */
 #define CONTROL_DRIFT_MAX 0.01 /* s/s: far more than any clock's */
 #define CONTROL_PERIOD_MIN_NS INT64_C (1000000)        /* 1 ms */
 #define CONTROL_PERIOD_MAX_NS INT64_C (86400000000000) /* a day */

@@ -1,7 +1,7 @@
-/* A sentence for the human who reads what went wrong.
+/* A sentence for people that says what went wrong.
  *
- * A function that can fail takes `struct error *` and returns -1 (or NULL) after it has set it. The caller owns the
- * struct, usually on its stack; nothing is allocated. */
+ * A function that can fail takes `struct error *`, sets it, and returns -1 (or NULL). The caller owns the struct,
+ * usually on its stack; nothing is allocated. */
 #ifndef SYNOP_ERROR_H
 #define SYNOP_ERROR_H
 
@@ -12,7 +12,7 @@ struct error {
 /* Sets the text and returns -1, so that `return error_set (e, "...")` reads well. `error` may be NULL. */
 int error_set (struct error *error, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 
-/* Puts words before the text that is there: "FILE:LINE: ". Returns -1. */
+/* Puts text before the sentence: "FILE:LINE: ". Returns -1. */
 int error_prefix (struct error *error, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 
 #endif

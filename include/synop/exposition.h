@@ -1,7 +1,7 @@
 /* Prometheus' text format 0.0.4, and OpenMetrics 1.0.
  *
- * OpenMetrics calls a counter whose name does not end in _total, as some foreign ones, unknown, and an info family whose
- * name does not end in _info a gauge: their names stay as they are in 0.0.4. */
+ * OpenMetrics requires _total at the end of a counter's name and _info at the end of an info family's. Foreign names
+ * without them keep their 0.0.4 name: such a counter has the type unknown, such an info family the type gauge. */
 #ifndef SYNOP_EXPOSITION_H
 #define SYNOP_EXPOSITION_H
 
@@ -28,11 +28,11 @@ struct exposition {
   struct series_walk walk;
 };
 
-/* The nodes have to stay where they are while it is written; their tables may change between two pieces. */
+/* The nodes must not move while they are written; their tables may change between two pieces. */
 void exposition_begin (struct exposition *exposition, enum exposition_format format, bool instances,
                        const struct naming *naming, const struct series_node *nodes, size_t count);
-/* Adds whole lines, until `out` holds `limit` bytes or more. False: that was all. Families that are made by code may
- * follow then, and the end. */
+/* Adds whole lines, until `out` holds `limit` bytes or more. False: all are written; families that are made by code
+ * may follow, then the end. */
 bool exposition_next (struct exposition *exposition, struct buffer *out, size_t limit);
 
 /* ---- families that are made by code ---- */

@@ -2,7 +2,8 @@
  *
  *   frame = [version = 1, node, session, sequence, monotonic ns, wall ns, schema hash (bin 16), [table, ...]]
  *   table = [group index, actual period ns, error or nil, labels, values of the node, columns]
- *   labels: nil (no rows), an unsigned count n (the labels are "0" to "n-1"), or an array of strings, all UTF-8 and each once
+ *   labels: nil (no rows), an unsigned count n (the labels are "0" to "n-1"), or an array of strings, all UTF-8 and
+ *   each once
  *   values of the node: an array with one value for each METRIC_OF_NODE metric, in order
  *   columns: an array with, for each other metric in order, an array of one value a row, or nil when all are missing;
  *     where there are rows, one of them at least is an array
@@ -24,8 +25,8 @@
 #define FRAME_VERSION 1
 #define FRAME_NODE_MAX 64 /* bytes of a node's name: [A-Za-z0-9._-], not beginning with '.' or '-' */
 #define FRAME_BYTES_MAX (1024 * 1024)
-#define FRAME_BYTES_LEAST 4096           /* of what an aggregator takes; */
-#define FRAME_BYTES_DEFAULT (256 * 1024) /* what it takes when it does not say */
+#define FRAME_BYTES_LEAST 4096           /* least value of an aggregator's largest frame */
+#define FRAME_BYTES_DEFAULT (256 * 1024) /* that value when the aggregator does not state it */
 #define FRAME_CELLS_MAX 262144           /* rows times metrics, of all tables of a frame together */
 
 struct frame_header {
@@ -48,13 +49,13 @@ void frame_write_within (struct buffer *out, const struct frame_header *header, 
 void frame_write (struct buffer *out, const struct frame_header *header, const struct schema *schema,
                   const struct table *const *tables, size_t count); /* within FRAME_BYTES_MAX */
 
-/* Enough to know whose frame it is and which schema it needs. */
+/* Reads the header alone: the node, and the schema that the tables need. */
 int frame_read_header (const void *bytes, size_t length, struct frame_header *header, struct error *error);
 
 /* Reads the tables one after the other: `take` gives the table to fill for a group index (begun already, or NULL to
- * check it only), and `done` hears when it is whole. Everything is checked before the first `take`, so that a broken
- * frame changes nothing. A group may occur once. `last` gives the table that was read before for a group (NULL: none):
- * labels that are still the same are not checked once more. `done` and `last` may be NULL. */
+ * check it only), `done` is called when it is complete. Everything is checked before the first `take`, so that a
+ * broken frame changes nothing. A group may occur once. `last` gives the table that was read before for a group
+ * (NULL: none): unchanged labels are not checked again. `done` and `last` may be NULL. */
 struct frame_sink {
   void *context;
   struct table *(*take) (void *context, size_t group);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does one of the patterns match? An empty list (NULL too) matches nothing: for what is left out. */
+/* Does one of the patterns match? An empty list (NULL too) matches nothing: used for exclusions. */
 bool globs_list_matches (const char *list, const char *name);
 
 /* A filter, whose list is taken apart once. An empty one matches everything. */

@@ -1,5 +1,5 @@
-/* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv): for tables, and to tell damage; a change of one byte always
- * shows. Not for what somebody could choose so that it collides and gain by it. */
+/* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv): for tables, and to detect damage, since it changes
+ * with any single byte. Not where somebody could choose inputs that collide and gain by it. */
 #ifndef SYNOP_HASH_H
 #define SYNOP_HASH_H
 

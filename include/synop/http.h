@@ -76,7 +76,7 @@ struct http_settings {
 
 extern const char *const http_auth_names[];
 int http_check_listen (const char *value, struct error *error); /* "", HOST:PORT, [IPV6]:PORT, *:PORT */
-/* What they say together; "[http] ..." */
+/* Checks that they fit each other; errors begin with "[http] ". */
 int http_settings_check (const struct http_settings *settings, struct error *error);
 
 /* A line for the password file. */
@@ -90,7 +90,7 @@ const char *http_request_argument (const struct http_request *request, const cha
 bool http_request_accepts (const struct http_request *request, const char *type); /* named in Accept, and not q=0 */
 bool http_request_is_tls (const struct http_request *request);
 
-/* A body in pieces: adds whole pieces until `out` holds `limit` bytes or more. False: that was all. */
+/* A body in pieces: adds whole pieces until `out` holds `limit` bytes or more. False: the body is complete. */
 typedef bool http_next_fn (void *context, struct buffer *out, size_t limit);
 
 struct http_reply {
@@ -104,7 +104,7 @@ struct http_reply {
 void http_reply_text (struct http_reply *reply, unsigned status, const char *type, const char *text);
 
 struct http_route {
-  const char *path;  /* "/sd"; one that ends in '/' has all that begins so */
+  const char *path;  /* "/sd"; a path that ends in '/' matches all that begin with it */
   const char *title; /* on the page "/"; NULL: it is not there */
   /* `rest`: of the path behind that. The reply is 404 at first. */
   void (*answer) (void *context, const struct http_request *request, const char *rest, struct http_reply *reply);
@@ -129,15 +129,15 @@ struct http_options {
 };
 
 struct http;
-/* Listens, and begins to answer. Beside the routes there are "/", "/healthz" and "/readyz". NULL and error: it could not;
- * `taken`: the address cannot be had, since somebody else has it, or the host not yet. */
+/* Listens, and begins to answer. Beside the routes there are "/", "/healthz" and "/readyz". NULL and error: it
+ * failed; `taken`: the address is in use, or not assigned to the host yet. */
 struct http *http_create (const struct http_options *options, bool *taken, struct error *error);
 void http_destroy (struct http *http);          /* NULL is fine */
 const char *http_url (const struct http *http); /* where it listens: "http://127.0.0.1:5580/" */
-/* To be called several times a second by whom it is about: what /healthz and /readyz answer. */
+/* The program's main loop calls it several times a second; /healthz and /readyz answer by it. */
 void http_beat (struct http *http, int64_t now_ns, bool ready);
 void http_count (const struct http *http, struct http_counts *counts);
-/* Reads the password file again, and the certificate when it is another. -1 and error: all stays as it was. */
+/* Reads the password file again, and the certificate if it changed. -1 and error: nothing changes. */
 int http_reload (struct http *http, struct error *error);
 
 #endif

@@ -1,6 +1,6 @@
-/* Writes JSON, one object a line, into a buffer. Commas are the writer's business. Written by hand since every line of
- * the stream passes here. Texts may hold any bytes: controls and marks of direction (text.h) are escaped,
- * what is not UTF-8 becomes U+FFFD. */
+/* Writes JSON, one object a line, into a buffer, and adds the commas. Written by hand since every line of the stream
+ * passes here. Texts may hold any bytes: controls and marks of direction (text.h) are escaped, invalid UTF-8 becomes
+ * U+FFFD. */
 #ifndef SYNOP_JSON_H
 #define SYNOP_JSON_H
 
@@ -10,7 +10,7 @@
 
 #include "synop/buffer.h"
 
-/* Some of these names are libjansson's too: hidden, so that it does not find ours in its own one's place. */
+/* Some of these names are libjansson's too: hidden, so that libjansson calls its own. */
 #pragma GCC visibility push(hidden)
 
 struct json {
@@ -35,7 +35,8 @@ void json_null (struct json *json);
 void json_bool (struct json *json, bool value);
 void json_uint (struct json *json, uint64_t value);
 void json_int (struct json *json, int64_t value);
-/* Up to 15 significant digits, as few as tell it; no exponent between 1e-7 and 1e15. NaN and infinity: null. */
+/* Up to 15 significant digits, as few as identify the value; no exponent between 1e-7 and 1e15. NaN and infinity:
+ * null. */
 void json_real (struct json *json, double value);
 /* Rounded to at most `places` digits (0 to 9) behind the point, the zeros at the end left out. */
 void json_real_places (struct json *json, double value, int places);

@@ -1,6 +1,6 @@
 /* Diagnostics to standard error, a line each. Under systemd (JOURNAL_STREAM) a line begins with its "<N>" priority,
- * else with time and level. Logging never waits: a line for which standard error has no room is dropped, and the next
- * one that fits says how many were. The level and that count are globals, as few things are. Never log a secret. */
+ * else with time and level. Logging never waits: a line that standard error has no room for is dropped, and the next
+ * one that fits gives the number of dropped ones. The level and that count are globals. Never log a secret. */
 #ifndef SYNOP_LOG_H
 #define SYNOP_LOG_H
 

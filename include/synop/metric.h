@@ -49,12 +49,13 @@ enum metric_flag {
   METRIC_FLAGS = 31
 };
 
-/* How much a number can be at most, in the metric's unit: a GAUGE as it stands, a COUNTER in a second (a share: seconds).
- * It is physical and generous, so that no true value is ever over it. */
+/* The largest possible number, in the metric's unit: a GAUGE as it stands, a COUNTER in a second (a share: seconds).
+ * It is physical and generous, so that no true value ever exceeds it. */
 struct metric_bound {
-  double most;    /* 0: what is usual for its kind and unit (bounds.c) */
-  double times;   /* and so many times the gauge `of` beside it, where that is known and gives more than `most` */
-  const char *of; /* NULL: of none. While that gauge is not known, what is usual counts */
+  double most; /* 0: the default for its kind and unit (bounds_limits.c) */
+  double
+      times; /* or so many times the gauge `of` beside it, where that is known and the product is larger than `most` */
+  const char *of; /* NULL: none. While that gauge is not known, the default counts */
   bool negative;  /* it may be as far below 0 */
 };
 
@@ -66,9 +67,9 @@ struct metric {
   uint32_t flags; /* METRIC_* above */
   uint32_t times; /* value in `unit` = raw * times / per; 0 stands for 1. kB: 1024; milli-degrees: per 1000 */
   uint32_t per;
-  const char *source; /* the agent's business: what its reader looks for (a key, a file, a column); not on the wire */
-  const char *help;   /* one sentence with a full stop */
-  struct metric_bound bound; /* the agent's business, as `source` */
+  const char *source;        /* for the agent: what its reader looks for (a key, a file, a column); not on the wire */
+  const char *help;          /* one sentence with a full stop */
+  struct metric_bound bound; /* for the agent, as `source` */
 };
 
 enum group_flag {
@@ -90,7 +91,8 @@ struct group {
   size_t metric_count;
   const char
       *left_out; /* which rows are not shown though the kernel tells of them, for people; NULL: none; not on the wire */
-  bool of_users; /* users make its rows, as many as they like: a frame is short of these first; not on the wire */
+  bool
+      of_users; /* users make its rows, any number of them: a frame that is too large loses these first; not on the wire */
 };
 
 #define GROUP_METRICS(array) .metrics = (array), .metric_count = sizeof (array) / sizeof ((array)[0])

@@ -20,16 +20,20 @@
  * rows apart: $row, or all of $1, $2 ... are in them.
  *
  * A line: METRIC FAMILY {LABEL="TEXT", ...} TYPE rate *N /N /METRIC TEXT=N "HELP". All behind FAMILY may be left out.
- * - METRIC: one of the group, or `error`, its error in words, "" when all is well; [node] has `time`, when it was sampled.
+ * - METRIC: one of the group, or `error`, its error in words, "" when all is well; [node] has `time`, when it was
+ *   sampled.
  * - TYPE: counter, gauge, info (its value is 1, where the metric has one) or untyped. Without it the family's name says
  *   it: counter where it ends in _total, info in _info, else gauge. It and HELP count where the family stands first;
  *   without HELP the metric's own is taken.
- * - *N /N: the value, which is in base units (bytes, seconds, percent as 0 to 100), times or over a whole number. Counters
+ * - *N /N: the value, which is in base units (bytes, seconds, percent as 0 to 100), times or over a whole number.
+ *   Counters
  *   are totals as the node counts them; rate: a counter's change in a second, for names that are so elsewhere. /METRIC:
  *   over that metric of the same row, or of the node.
  * - TEXT=N: the number of a text; *=N of any other. One that has none is left out.
- * - in a label's TEXT: $row, $1 ..., $node (the node's name), $METRIC (of the same row, or of the node), $GROUP.METRIC (the
- *   same row of another group, or of the node), $GROUP[1].METRIC (the row of another group that is called as $1). ${...} is
+ * - in a label's TEXT: $row, $1 ..., $node (the node's name), $METRIC (of the same row, or of the node), $GROUP.METRIC
+ *   (the
+ *   same row of another group, or of the node), $GROUP[1].METRIC (the row of another group that is called as $1).
+ *   ${...} is
  *   the same where letters follow, $$ a dollar. What is missing is empty.
  *
  * Groups and metrics that an agent does not have give nothing, since there are newer and older agents.
@@ -53,7 +57,7 @@ enum metric_family_type { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_INFO, FAMILY_UNTY
 
 struct metric_family {
   const char *name; /* with its _total or _info */
-  const char *help; /* a sentence; NULL: nobody knows the metric yet */
+  const char *help; /* a sentence; NULL: no schema with the metric was seen yet */
   enum metric_family_type type;
 };
 
@@ -61,7 +65,7 @@ struct metric_family {
 struct naming;
 struct naming *naming_create (void);
 void naming_destroy (struct naming *naming);
-bool naming_has_rates (const struct naming *naming); /* a name is that of a counter's change in a second */
+bool naming_has_rates (const struct naming *naming); /* a name is of a counter's rate per second */
 size_t naming_plan_count (const struct naming *naming);
 size_t naming_family_count (const struct naming *naming); /* grows with plans */
 const struct metric_family *naming_family (const struct naming *naming, size_t index);
@@ -73,14 +77,14 @@ void naming_add_rule (struct naming *naming);
 /* Adds sets: a list of names, "node-exporter, synop", and of paths, which have a '/'. A name is that of a file NAME.names in
  * `folder`, or NAMING_RULE. */
 int naming_load (struct naming *naming, const char *list, const char *folder, struct error *error);
-/* Where the sets that come with the program lie. */
+/* The folder of the sets that come with the program. */
 void naming_folder (char *folder, size_t size);
 
 /* The rule's name for a metric: PREFIX_GROUP_METRIC_UNIT, which is in that unit when it is multiplied with `factor`. */
 void naming_rule_name (struct buffer *out, const char *prefix, const char *group, const char *metric,
                        enum metric_kind kind, enum metric_unit unit, double *factor);
 
-/* How the tables of a schema become families: worked out once a schema, kept by the naming, valid as long as it. Not to be
+/* The families of a schema's tables: computed once a schema, owned by the naming, valid as long as it. Not to be
  * called while another thread uses the naming. */
 struct naming_plan;
 const struct naming_plan *naming_plan (struct naming *naming, const struct schema *schema);

@@ -1,7 +1,7 @@
-/* Tells the service manager how things stand: the datagrams of sd_notify(3) to the socket that $NOTIFY_SOCKET names, and
- * a sign of life from the main loop at half of $WATCHDOG_USEC.
+/* Reports the program's state to the service manager: the datagrams of sd_notify(3) to the socket that $NOTIFY_SOCKET
+ * names, and a keep-alive from the main loop at half of $WATCHDOG_USEC.
  *
- * All functions take NULL, which is a program that nobody waits for. */
+ * All functions take NULL: no service manager waits for the program. */
 #ifndef SYNOP_NOTIFY_H
 #define SYNOP_NOTIFY_H
 
@@ -10,19 +10,21 @@
 
 struct notify;
 
-/* NULL when no service manager listens. Takes its variables out of the environment, so that no child speaks for us;
- * before there are threads. The signs of life begin at once, but without a loop: a manager counts them from READY on. */
+/* NULL when no service manager listens. Removes its variables from the environment, so that no child reports for us;
+ * call it before there are threads. Keep-alives begin at once where there is a loop: a manager counts them from
+ * READY on. */
 struct notify *notify_create (struct loop *loop);
 void notify_destroy (struct notify *notify);
 
-void notify_ready (struct notify *notify);     /* it really works now; further calls do nothing */
-void notify_reloading (struct notify *notify); /* then notify_reloaded, whatever came of it */
+void notify_ready (struct notify *notify);     /* the program works now; further calls do nothing */
+void notify_reloading (struct notify *notify); /* then notify_reloaded, also after a failure */
 void notify_reloaded (struct notify *notify);
 void notify_stopping (struct notify *notify);
 
 /* A short sentence for "systemctl status"; nothing is sent while it stays the same. */
 void notify_status (struct notify *notify, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-/* Why the program ends before it was ready, as such a sentence. NULL: before notify_create, which is then too late. */
+/* Reports why the program ends before it was ready, as such a sentence. NULL: before notify_create, which is then
+ * too late. */
 void notify_failed (struct notify *notify, const struct error *why);
 
 #endif

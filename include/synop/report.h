@@ -15,7 +15,8 @@
  *
  * The section REPORT_JOBS is written the other way round, a row of all its groups together, without folds:
  *
- *   "job_data": [{"job_id": "123", "error": "", "report": {"job_cpu": {"period": 1.000012, "error": "", "usage": 98.5, ...},
+ *   "job_data": [{"job_id": "123", "error": "", "report": {"job_cpu": {"period": 1.000012, "error": "", "usage": 98.5,
+ *   ...},
  *                 "job_memory": {...}}}, ...]
  *
  * A group is in it when it has the job's row. When groups have an error and no row, the first of them is an object more:
@@ -44,7 +45,7 @@
 #define REPORT_JOBS "job_data"
 #define REPORT_RUNTIMES "runtime_data"
 #define REPORT_RUNTIME_INFO "runtime_info"
-#define REPORT_RUNTIME_ROW "runtime" /* what a row of a group is that has no parts */
+#define REPORT_RUNTIME_ROW "runtime" /* `row` of a group whose rows have no parts */
 #define REPORT_ROW_ERROR "row_error"
 
 /* A metric's value as people see it: scaled, a counter as its change in `elapsed_ns`. `before` may be NULL.
@@ -53,10 +54,10 @@
 struct value report_value (const struct metric *metric, const struct value *now, const struct value *before,
                            int64_t elapsed_ns);
 
-/* Such a value of that metric (NULL: any) as JSON, where it is no text; null: it is missing. */
+/* A value from report_value as JSON, unless it is a text; null: it is missing. `metric` NULL: any. */
 void report_number_write (struct json *json, const struct metric *metric, const struct value *value);
 
-/* By how much a COUNTER has grown; a METRIC_WRAPS32 also around 2^32. False when it fell: it began anew. */
+/* The growth of a COUNTER; of a METRIC_WRAPS32 also around 2^32. False when it fell: it restarted. */
 bool report_counter_change (const struct metric *metric, uint64_t now, uint64_t before, uint64_t *change);
 
 /* One group's table now and the one before it (NULL: none). */
@@ -69,8 +70,8 @@ struct report_group {
 int64_t report_elapsed_ns (const struct report_group *group);
 
 /* Each metric's value of the node as a whole, as a report shows it: the value of the node, or the fold of the rows;
- * missing for texts. `values` has room for the group's metric_count. `searched` is 0 before the first group of a frame:
- * it bounds the search for rows that are not where they were, in all of its groups together. */
+ * missing for texts. `values` has room for the group's metric_count. `searched` is 0 before the first group of a
+ * frame: it counts searched rows, and bounds the search in all groups of the frame together. */
 void report_node_values (const struct report_group *group, struct value *values, size_t *searched);
 
 /* The least and the greatest value that a metric has in a row; of several the first. */
@@ -79,7 +80,7 @@ struct report_range {
   size_t min_row, max_row;
   struct value min, max;
 };
-/* The same as the cluster adds them up: without the rows that other nodes have too (METRIC_SHARED). `ranges`, of
+/* The same values for the cluster's sums: without the rows that other nodes have too (METRIC_SHARED). `ranges`, of
  * GROUP_ROWS only, are over all rows that count, and have room for the group's metric_count. */
 void report_cluster_values (const struct report_group *group, struct value *values, struct report_range *ranges,
                             size_t *searched);
@@ -95,9 +96,9 @@ bool report_row_counts (const struct report_gates *gates, const struct table *ta
 void report_write (struct json *json, const struct report_group *groups, size_t count,
                    bool (*only) (const void *context, const char *group), const void *context);
 
-/* Leaves groups out whose rows would make a report grow by more than `most` bytes beside its values, for their names:
- * with an error that says so, and without rows, they stand in the groups that it returns, which are valid until
- * report_cut_free. Where there are none it is `groups` itself, and nothing was allocated. */
+/* Leaves out groups whose names would make a report grow by more than `most` bytes beside its values: they are in
+ * the returned groups without rows, with an error that says so. The groups are valid until report_cut_free. When
+ * none is left out they are `groups` itself, and nothing was allocated. */
 struct report_cut {
   size_t count; /* how many were left out */
   struct report_group *groups;
@@ -107,12 +108,12 @@ const struct report_group *report_cut (const struct report_group *groups, size_t
                                        struct report_cut *cut);
 void report_cut_free (struct report_cut *cut);
 
-/* ---- rows, one by one: for who folds or writes them in another way ---- */
+/* ---- single rows, for other folds and formats ---- */
 
 /* The table before, if `now` can be compared with it; else NULL. */
 const struct table *report_before (const struct report_group *pair);
 
-/* Where the next row of a table is expected, 0 at first, and how much was searched in all tables of the frame. */
+/* The expected place of a table's next row, 0 at first, and the number of rows searched in all tables of the frame. */
 struct report_search {
   size_t expected;
   size_t *searched;
@@ -121,15 +122,15 @@ struct report_search {
 size_t report_row_before (const struct table *now, const struct table *before, size_t row,
                           struct report_search *search);
 
-/* What is known of a metric's rows so far. Zeroed at first. */
+/* A metric's rows folded so far. Zeroed at first. */
 struct report_fold {
   size_t count;
-  bool real; /* whether it lies in `number` or in `whole` */
+  bool real; /* in `number`, else in `whole` */
   double number;
   __int128 whole;
 };
 
-void report_fold_add (struct report_fold *fold, enum metric_fold how, const struct value *value);
-struct value report_fold_value (const struct report_fold *fold, enum metric_fold how);
+void report_fold_add (struct report_fold *fold, enum metric_fold kind, const struct value *value);
+struct value report_fold_value (const struct report_fold *fold, enum metric_fold kind);
 
 #endif

@@ -29,8 +29,8 @@ struct schema {
   uint8_t hash[SCHEMA_HASH_SIZE]; /* of the encoded bytes: BLAKE2b-128 */
   size_t group_count;
   const struct group *const *groups;
-  struct buffer encoded; /* as it goes over the wire */
-  void *memory;          /* private: what a read schema owns */
+  struct buffer encoded; /* as on the wire */
+  void *memory;          /* private: memory of a schema that was read */
 };
 
 /* From declarations, which must outlive it; those that break a rule above end the program with a message. */

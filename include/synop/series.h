@@ -1,5 +1,5 @@
-/* Values of nodes as series of families: a walk over the newest tables of many nodes, family by family, and within a
- * family node by node, as every text format wants it. */
+/* Values of nodes as series of families: a walk over the newest tables of many nodes, family by family and, within a
+ * family, node by node, which is the order of text formats. */
 #ifndef SYNOP_SERIES_H
 #define SYNOP_SERIES_H
 
@@ -16,10 +16,10 @@ struct series_table {
   const struct table *table;  /* NULL: there is none */
   const struct table *before; /* the one before it, for rates; NULL: there is none */
   int64_t time_ns;            /* since 1970; 0: not known */
-  bool hidden;                /* it has no series, and labels of others have its values all the same */
+  bool hidden;                /* it gives no series, but labels of other series may have its values */
 };
 
-/* What is known of a node. */
+/* A node's newest values. */
 struct series_node {
   const char *name;
   const struct naming_plan *plan;    /* of its schema */
@@ -28,7 +28,7 @@ struct series_node {
   bool untimed;                      /* its series have no time */
 };
 
-/* The nodes have to stay where they are while they are walked; what they hold may change between two steps. */
+/* The nodes must not move during the walk; their values may change between two steps. */
 struct series_walk {
   const struct naming *naming;
   const struct series_node *nodes;
@@ -63,7 +63,7 @@ struct series {
 
 void series_begin (struct series_walk *walk, const struct naming *naming, const struct series_node *nodes,
                    size_t count);
-/* False: that was all. Values that are missing are left out. */
+/* False: the walk is over. Missing values are skipped. */
 bool series_next (struct series_walk *walk, struct series *series);
 
 double series_number (const struct series *series);

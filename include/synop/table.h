@@ -55,8 +55,7 @@ value_less (const struct value *one, const struct value *other)
     return one->as.u < other->as.u;
   if (one->type != VALUE_REAL && other->type != VALUE_REAL) {
     bool one_below = one->type == VALUE_INT && one->as.i < 0, other_below = other->type == VALUE_INT && other->as.i < 0;
-    return one_below != other_below ? one_below
-                                    : one->as.u < other->as.u; /* below 0 the order of bits is that of values */
+    return one_below != other_below ? one_below : one->as.u < other->as.u; /* below 0 the bits order as the values do */
   }
   return value_number (one) < value_number (other);
 }
@@ -81,7 +80,7 @@ struct table {
   struct value *node;         /* metric_count values, used where METRIC_OF_NODE */
   struct value *cells;        /* row-major: rows * metric_count */
   struct table_label *labels; /* in names */
-  size_t node_count;          /* of `node`: up to the last METRIC_OF_NODE; the rest is never looked at */
+  size_t node_count;          /* of `node`: up to the last METRIC_OF_NODE; later ones are not used */
   size_t row_capacity;
   size_t known;           /* labels that are there: those from `rows` on are of the sample before */
   struct label_set *seen; /* those of `rows`; NULL: they are as they were in the sample before, so each is there once */
@@ -99,8 +98,7 @@ void table_free (struct table *table);
 void table_begin (struct table *table);
 size_t table_bytes (const struct table *table); /* memory that it holds */
 
-/* For a table that will be used soon, and was not for long: its memory comes nearer while other work is done. It may be
- * one that is all zeros. */
+/* Prefetches a table that will be used soon, and was not for long, while other work is done. It may be all zeros. */
 static inline void
 table_expect (const struct table *table)
 {
@@ -112,21 +110,21 @@ table_expect (const struct table *table)
   __builtin_prefetch (table->names.data);
 }
 
-/* Says in `error` why a value is missing: what is wrong, and with which file. The first complaint of a sample stays; of
- * those after it their number is told: "... (and 3 more)". Returns -1. */
+/* Says in `error` why a value is missing: the fault, and the file. The first complaint of a sample stays; later ones
+ * are counted: "... (and 3 more)". Returns -1. */
 int table_complain (struct table *table, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 bool table_has_values (const struct table *table); /* a row, or a value of the node */
-/* Can the next sample's counters be compared with these? Not with a table that says why it has no values at all: the
- * one before it stays then. One whose error tells of some values has the others. */
+/* Can the next sample's counters be compared with these? Not with a table whose error explains that it has no values
+ * at all: the table before it is kept then. If the error is about some values, the others can be compared. */
 bool table_is_comparable (const struct table *table);
 
 #define TABLE_ROWS_MAX 65536
 #define TABLE_LABEL_MAX 255
 #define TABLE_TEXT_MAX 4096
 
-/* Adds a row with all values missing; returns its index. Labels are the keys of the rows: one that is no UTF-8 or longer
- * than TABLE_LABEL_MAX bytes is mended (common/data/labels.h). A row whose label is there already, and rows over
- * TABLE_ROWS_MAX, are left out: returns SIZE_MAX and sets error. */
+/* Adds a row with all values missing; returns its index. Labels are the keys of the rows: invalid UTF-8 and labels
+ * over TABLE_LABEL_MAX bytes are replaced by valid ones (common/data/labels.h). A row whose label exists already,
+ * and rows over TABLE_ROWS_MAX, are left out: returns SIZE_MAX and sets error. */
 size_t table_add_row (struct table *table, const char *label, size_t label_length);
 const char *table_label (const struct table *table, size_t row, size_t *length);             /* not NUL-terminated */
 bool table_row_is (const struct table *table, size_t row, const char *label, size_t length); /* has it that label? */

@@ -1,5 +1,5 @@
-/* Reading msgpack without trust: a cursor over bytes that somebody sent. It walks token by token and allocates nothing;
- * every size it is told is checked against the bytes that are left before it is believed. Writing is msgpack-c's. */
+/* Reading msgpack without trust: a cursor over foreign bytes. It reads token by token and allocates nothing; every
+ * size in the bytes is checked against the bytes that are left before it is used. Writing is msgpack-c's. */
 #ifndef SYNOP_WIRE_H
 #define SYNOP_WIRE_H
 
@@ -11,7 +11,7 @@
 
 struct wire {
   const uint8_t *at, *end;
-  bool bad; /* something did not fit; stays so, and every read after it gives 0 */
+  bool bad; /* an error was met; stays set, and every read after it gives 0 */
 };
 
 enum wire_type {
@@ -41,12 +41,12 @@ struct wire_token {
 };
 
 struct wire wire_over (const void *bytes, size_t length);
-/* One token of any type; of an array or a map it is the head alone. What does not fit: WIRE_BAD, and `bad`. */
+/* One token of any type; of an array or a map it is the head alone. Broken: WIRE_BAD, and `bad`. */
 struct wire_token wire_next_any (struct wire *wire);
 static inline struct wire_token
 wire_next (struct wire *wire)
 {
-  if (!wire->bad && wire->at < wire->end && *wire->at < 0x80) /* the small numbers that most values are */
+  if (!wire->bad && wire->at < wire->end && *wire->at < 0x80) /* small numbers, as most values are */
     return (struct wire_token){ .type = WIRE_UINT, .as.u = *wire->at++ };
   return wire_next_any (wire);
 }
@@ -58,7 +58,7 @@ wire_peek (const struct wire *wire)
   return wire->bad || wire->at >= wire->end ? 0xc1 : *wire->at;
 }
 
-/* Each of these reads one token; another type than asked for, or too few bytes, sets `bad`. */
+/* Each of these reads one token; a token of another type, or too few bytes, sets `bad`. */
 /* The count of items; more than max, or than bytes are left: bad. */
 uint32_t wire_array_any (struct wire *wire, uint32_t max);
 static inline uint32_t
@@ -77,7 +77,7 @@ double wire_real (struct wire *wire); /* floats and integers */
 bool wire_bool (struct wire *wire);
 const char *wire_text (struct wire *wire, size_t *length, size_t max); /* str; into the bytes, not NUL-terminated */
 const uint8_t *wire_binary (struct wire *wire, size_t *length, size_t max); /* bin */
-/* True and past it when a nil is next; else false and nothing read. */
+/* Reads a nil if one is next: true. Else false, and nothing is read. */
 static inline bool
 wire_nil (struct wire *wire)
 {

@@ -136,7 +136,7 @@ def test_tail_says_which_nodes_there_are(running):
     assert tail.wait() == 0 and {line["node"] for line in tail.lines()} <= {"n1", "n2"}
     assert [line.partition("warning: ")[2] for line in tail.log().splitlines()] == [
         '--node: there is no node "nosuch"; there are n1, n2, n3, n9',
-        '--node: no node "n9" was heard so far; listed are n9',
+        '--node: no node "n9" was seen so far; listed are n9',
         '--node: there is no node "x*"; there are n1, n2, n3, n9']
 
 

@@ -148,7 +148,7 @@ def test_numbers_at_the_ends(cluster):
     assert pdf.read_bytes().startswith(b"%PDF-") and pdf.read_bytes().rstrip().endswith(b"%%EOF")
     assert page.read_text().rstrip().endswith("</html>")
     done = history_command(cluster, "report", "7")
-    assert done.returncode == 0 and "evil told numbers that no machine has" in done.stdout, done.stdout
+    assert done.returncode == 0 and "evil reported numbers that no machine has" in done.stdout, done.stdout
     assert not re.search(r"\b(inf|nan)\b", done.stdout), done.stdout
 
 

@@ -134,7 +134,7 @@ def test_gpus(folder):
         printed = text_of(folder / f"{name}.pdf", "-layout")
         page_text = Parts((folder / f"{name}.html").read_text(encoding="utf-8")).text
         for text in (printed, page_text):
-            assert text.index(alarm) < text.index("Errors that the driver told (XIDs): GPU 5 on ") < text.index("Scheduler")
+            assert text.index(alarm) < text.index("Errors that the driver reported (XIDs): GPU 5 on ") < text.index("Scheduler")
             assert (f"and {left_out} more: --json has them" in text) == (left_out > 0)
             assert ("Use of each GPU, in the mean" in text) == (left_out > 0)
         rows = re.findall(r"^ *(?:n|gpu)\d+ +\d +(left idle|XID \d+|throttled by heat|-).* \d+$", printed, re.M)

@@ -150,7 +150,7 @@ test_worst_first (void **state)
   check_place (&list, 27, "gpu005", "7", ""); /* the least used */
   check_place (&list, 799, "gpu096", "0", "");
   gpu_list_summary (&text, &list);
-  check_text (&text, "800 GPUs: 17 left idle, 3 with errors that the driver told (XIDs), 9 throttled");
+  check_text (&text, "800 GPUs: 17 left idle, 3 with errors that the driver reported (XIDs), 9 throttled");
   gpu_list_left_out (&text, &list);
   check_text (&text, "and 736 more: --json has them");
   gpu_list_free (&list);
@@ -178,7 +178,7 @@ test_alarms (void **state)
   gpu_alarm (&text, report, 0);
   check_text (&text, "Left idle: GPU 3 on gpu002, GPU 0,1,2,3,4,5,6,7 on gpu[040,080].");
   gpu_alarm (&text, report, 1);
-  check_text (&text, "Errors that the driver told (XIDs): GPU 5 on gpu001, GPU 6 on gpu[040,080].");
+  check_text (&text, "Errors that the driver reported (XIDs): GPU 5 on gpu001, GPU 6 on gpu[040,080].");
   /* Other ones on each node: what is not named is counted. */
   for (size_t i = 0; i < 100; i++)
     for (size_t k = 0; k < 8; k++)

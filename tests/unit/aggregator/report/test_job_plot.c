@@ -502,7 +502,7 @@ test_sheets (void **state)
   sheet_facts_init (&facts, report);
   assert_string_equal (fact (&facts, "Nodes"), "12: n[1-12]");
   assert_string_equal (fact (&facts, "Started"), "2026-11-21 15:32:07 CET (+0100)");
-  assert_string_equal (fact (&facts, "Ended"), "2026-11-21 16:55:52 CET (+0100), as the scheduler told");
+  assert_string_equal (fact (&facts, "Ended"), "2026-11-21 16:55:52 CET (+0100), as the scheduler announced");
   assert_string_equal (fact (&facts, "Duration"), "1 h 23 min 45 s");
   assert_string_equal (fact (&facts, "Gaps"),
                        "1 on 1 of 12 nodes, 20 min 56 s together: n4 15:53:03 to 16:13:59 (20 min 56 s)");

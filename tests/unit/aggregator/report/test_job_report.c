@@ -417,7 +417,7 @@ test_unknown (void **state)
   }
   report = make_job_report (scratch, "n1,n2", 10, true, NULL);
   assert_true (says (report, "Of n2 it is not known: memory."));
-  assert_true (says (report, "n2 told of job_io: may not be read"));
+  assert_true (says (report, "n2 reported an error of job_io: may not be read"));
   assert_true (says (report, "is not counted: on n2."));
   assert_true (says (report, "Other jobs ran on n2 meanwhile"));
   assert_false (says (report, "n1"));
@@ -440,7 +440,7 @@ test_error_of_other_values (void **state)
   }
   report = make_job_report (scratch, "n1", 10, true, NULL);
   assert_near (series_of (report, 0, JOB_NETWORK_RECEIVED)->total, 30000);
-  assert_true (says (report, "n1 told of network: /proc/net/netstat: cut short"));
+  assert_true (says (report, "n1 reported an error of network: /proc/net/netstat: cut short"));
   job_report_destroy (report);
 }
 
@@ -587,8 +587,8 @@ test_numbers_beyond_bounds (void **state)
   assert_near (series_of (report, 0, JOB_MEMORY)->mean, (double) GIB);
   assert_true (series_of (report, 1, JOB_MEMORY)->maximum < 1e24);
   assert_true (report->all[JOB_MEMORY].maximum < 1e24 && report->all[JOB_MEMORY].mean >= 0);
-  assert_true (says (report, "n2 told numbers that no machine has"));
-  assert_false (says (report, "n1 told numbers"));
+  assert_true (says (report, "n2 reported numbers that no machine has"));
+  assert_false (says (report, "n1 reported numbers"));
   job_report_json (report, &json);
   if (job_report_pdf (report, path, &error) < 0)
     fail_msg ("%s", error.text);

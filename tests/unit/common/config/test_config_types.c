@@ -186,7 +186,7 @@ reload (struct fixture *it, const char *text, const char *word)
   dup2 (fileno (log), STDERR_FILENO);
   config_take (it->config, fresh, 1);
   config_take_sections (it->config, fresh);
-  config_tell_changes (it->config, fresh);
+  config_log_changes (it->config, fresh);
   dup2 (saved, STDERR_FILENO);
   close (saved);
   rewind (log);
