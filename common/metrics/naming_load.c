@@ -25,6 +25,8 @@ naming_folder (char *folder, size_t size)
   slash = strrchr (program, '/');
   if (slash == NULL || strncmp (slash + 1, "synop-", strlen ("synop-")) != 0) {
     snprintf (folder, size, "%.*s/../aggregator/names", slash ? (int) (slash - program) : 0, program);
+    if (slash != NULL && access (folder, F_OK) < 0)
+      snprintf (folder, size, "%.*s/../../aggregator/names", (int) (slash - program), program);
     return;
   }
   snprintf (folder, size, "%.*s/../share%s/names", (int) (slash - program), program, slash);
