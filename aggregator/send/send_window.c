@@ -147,7 +147,8 @@ send_window_load (struct send_window *window, struct history_file *file, const s
       read_chunk (window, file, row, every_ns);
     place->until = again ? place->until : row->id;
   }
-  qsort (window->frames, window->count, sizeof window->frames[0], compare);
+  if (window->count)
+    qsort (window->frames, window->count, sizeof window->frames[0], compare);
   return 0;
 }
 
@@ -158,7 +159,8 @@ send_window_read (struct send_window *window, struct history_file *file, const s
   clear (window);
   for (size_t i = 0; i < list->count; i++)
     read_chunk (window, file, &list->rows[i], every_ns);
-  qsort (window->frames, window->count, sizeof window->frames[0], compare);
+  if (window->count)
+    qsort (window->frames, window->count, sizeof window->frames[0], compare);
 }
 
 void

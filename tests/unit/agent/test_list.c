@@ -99,7 +99,8 @@ test_markdown (void **state)
   (void) state;
   check (LIST_MARKDOWN,
          "\n## disk\n\n"
-         "Disks. Each device lies under `system_data.disk.devices`, and all of them, combined by the fold of each metric, under "
+         "Disks. Each device lies under `system_data.disk.devices`, and all of them, combined by the fold of each "
+         "metric, under "
          "`system_data.disk.total`. In combined reports `min` and `max` are over the rows of all nodes.\n\n"
          "Left out: some (ram\\*).\n\n"
          "| metric | key in the report | kind | unit | fold | meaning |\n"
