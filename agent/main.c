@@ -102,6 +102,8 @@ publish (struct running *running, struct loop *loop)
                                   .ring = open_ring (options),
                                   .frame_log = options->frame_log,
                                   .notify = running->notify,
+                                  .sampled = running->page ? node_page_take : NULL,
+                                  .sampled_context = running->page,
                                   .realtime = options->realtime };
   struct error error;
   int rc;
@@ -135,6 +137,32 @@ write_lines (const struct running *running, struct loop *loop)
   return standalone_run (&to, loop, running->sampling, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;
 }
 
+static int
+open_page (struct running *running, struct loop *loop)
+{
+  const struct agent_options *options = running->options;
+  struct node_page_options to = { .http = &options->http,
+                                  .names = &options->prometheus_names,
+                                  .node = options->node_name,
+                                  .samplers = samplers,
+                                  .sampler_count = sampler_count,
+                                  .loop = loop };
+  struct error error;
+
+  running->page = node_page_create (&to, &error);
+  if (running->page)
+    return EXIT_FINE;
+  notify_failed (running->notify, &error);
+  return fail (EXIT_USAGE, &error);
+}
+
+static int
+show_page (const struct running *running)
+{
+  node_page_run (running->page, running->sampling, running->notify);
+  return EXIT_FINE;
+}
+
 static void
 stop (void *loop, int number)
 {
@@ -145,16 +173,22 @@ stop (void *loop, int number)
 static int
 run (struct agent_options *options)
 {
-  bool alone = options->action == ACTION_ONCE || options->count != 0 || !options->connect[0];
+  bool brief = options->action == ACTION_ONCE || options->count != 0, shown = options->http.listen[0] && !brief;
   struct loop *loop = loop_create ();
   struct running running = { .options = options, .notify = notify_create (loop) };
-  int rc;
+  int rc = EXIT_FINE;
 
   loop_signal (loop, SIGTERM, stop, loop);
   loop_signal (loop, SIGINT, stop, loop);
   loop_signal (loop, SIGHUP, agent_reload, &running);
   running.sampling = sampling_create (samplers, options->periods_ns, sampler_count, &options->context);
-  rc = alone ? write_lines (&running, loop) : publish (&running, loop);
+  if (shown)
+    rc = open_page (&running, loop);
+  if (rc == EXIT_FINE && options->connect[0] && !brief)
+    rc = publish (&running, loop);
+  else if (rc == EXIT_FINE)
+    rc = shown ? show_page (&running) : write_lines (&running, loop);
+  node_page_destroy (running.page);
   sampling_destroy (running.sampling);
   notify_destroy (running.notify);
   loop_destroy (loop);

@@ -12,6 +12,7 @@
 
 #include "agent/groups.h"
 #include "agent/own_options.h"
+#include "agent/page/node_page.h"
 #include "agent/types.h"
 #include "synop/frame.h"
 #include "synop/link.h"
@@ -92,6 +93,15 @@ static const struct option option_table[] = {
     .help = "How long a frame is kept." },
   { "ring", "max_size", "ring-max-size", OPTION_SIZE, IN_AGENT (ring_size), "32M", "64k", "1G",
     .help = "The size of the file; over it the oldest frames go." },
+  HTTP_OPTIONS (
+      struct agent_options, http, "",
+      "Where Prometheus finds this node's values, as it would node-exporter's (docs/prometheus.md): HOST:PORT. "
+      "Without \"connect\" no report goes to standard output then. Empty: nowhere. Other hosts are let in only "
+      "with password_file, or auth = none."),
+  { "prometheus", "names", "prometheus-names", OPTION_LIST, IN_AGENT (prometheus_names), NODE_PAGE_NAMES,
+    .reload = RELOAD_NAMES,
+    .help = "What metrics are called there: sets of names, node-exporter, dcgm-exporter, moneo, and synop for all that "
+            "stands in none; or paths of files of that form." },
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .reload = RELOAD_SAMPLING,
     .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h", .reload = RELOAD_SAMPLING,
@@ -308,6 +318,7 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
 static const char help_head[] =
     "Usage: synop-agent [OPTION]...                              this node's report, as JSON lines\n"
     "       synop-agent --connect tcp://HOST:PORT [OPTION]...    publishes it to an aggregator\n"
+    "       synop-agent --http HOST:PORT [OPTION]...             shows it to Prometheus; with --connect as well\n"
     "       synop-agent --once | --count N                       one report, or N of them\n"
     "       synop-agent --list-groups [--json | --markdown]      every group and metric\n"
     "       synop-agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"
@@ -334,6 +345,7 @@ static const char help_tail[] =
     "  synop-agent --once | jq .report.system_data.network.total\n"
     "  synop-agent --period 5s | tee node.json\n"
     "  synop-agent --connect tcp://master:5555 --node n7\n"
+    "  synop-agent --http 127.0.0.1:9100\n"
     "\n"
     "Exit codes: 0 ended when asked to, or nobody reads any more; 1 failed while running; 2 an option, a file of\n"
     "options or a key that is wrong. SIGHUP reads configuration and keys again, SIGTERM and SIGINT end it.\n";

@@ -10,6 +10,7 @@
 #include "synop/buffer.h"
 #include "synop/config.h"
 #include "synop/error.h"
+#include "synop/http.h"
 
 enum agent_action {
   ACTION_RUN,
@@ -21,7 +22,7 @@ enum agent_action {
 };
 
 /* What a reload takes over together; of another option a change waits for a restart. */
-enum agent_reload_kind { RELOAD_LOG = 1, RELOAD_CONNECTION, RELOAD_SAMPLING };
+enum agent_reload_kind { RELOAD_LOG = 1, RELOAD_CONNECTION, RELOAD_SAMPLING, RELOAD_NAMES };
 
 struct group_options {
   int64_t period_ns; /* 0: as [agent] period */
@@ -46,6 +47,8 @@ struct agent_options {
   int64_t ring_age_ns;
   uint64_t ring_size;
   bool realtime;
+  struct http_settings http;
+  char *prometheus_names;
   struct group_options *groups; /* for each of `samplers` */
 
   /* What follows from them. */

@@ -14,12 +14,16 @@ sample_anew (struct running *running, const struct agent_options *fresh, struct 
   struct agent_options *options = running->options;
   int rc;
 
-  publisher_leave_sampling (running->publisher);
+  if (running->publisher)
+    publisher_leave_sampling (running->publisher);
   sampling_close (running->sampling);
   config_take (options->config, fresh->config, RELOAD_SAMPLING);
   rc = agent_options_resolve (options, error);
   sampling_open (running->sampling, samplers, options->periods_ns, sampler_count, &options->context);
-  publisher_use_sampling (running->publisher, running->sampling);
+  if (running->publisher)
+    publisher_use_sampling (running->publisher, running->sampling);
+  else
+    node_page_begin (running->page);
   return rc;
 }
 
@@ -42,12 +46,15 @@ read_again (struct running *running, struct agent_options *fresh, struct error *
     return -1;
   if (running->publisher && fresh->connect[0] && connect_anew (running, fresh, error) < 0)
     return -1;
-  if (running->publisher && config_changes (options->config, fresh->config, RELOAD_SAMPLING) > 0 &&
+  if ((running->publisher || running->page) && config_changes (options->config, fresh->config, RELOAD_SAMPLING) > 0 &&
       sample_anew (running, fresh, error) < 0)
     return -1;
   config_take (options->config, fresh->config, RELOAD_LOG);
+  config_take (options->config, fresh->config, RELOAD_NAMES);
   config_take_sections (options->config, fresh->config);
   config_tell_changes (options->config, fresh->config);
+  if (running->page && node_page_reload (running->page, error) < 0)
+    return -1;
   return 0;
 }
 

@@ -83,6 +83,8 @@ publisher_sample (void *context, int64_t due_ns)
   sampling_run (publisher->sampling, clock_monotonic (), &sample);
   if (sample.count != 0)
     publisher_publish (publisher, &sample);
+  if (sample.count != 0 && publisher->options.sampled != NULL)
+    publisher->options.sampled (publisher->options.sampled_context, &sample);
   loop_timer_set (publisher->sample_timer, sampling_next_due (publisher->sampling));
   publisher_drain (publisher);
   if (publisher->unsettled)

@@ -20,7 +20,9 @@ struct publisher_options {
   struct ring *ring;     /* keeps the frames for replay; not owned; NULL: none */
   const char *frame_log; /* a file that every frame is appended to; "" or NULL: none */
   struct notify *notify; /* is told when samples are taken, and of the connection; may be NULL */
-  bool realtime;         /* the calling thread goes before ordinary work from now on, where the system permits it */
+  void (*sampled) (void *context, const struct sample *sample); /* of each; may be NULL */
+  void *sampled_context;
+  bool realtime; /* the calling thread goes before ordinary work from now on, where the system permits it */
 };
 
 struct publisher;

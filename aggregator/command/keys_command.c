@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "aggregator/command/password_command.h"
 #include "synop/clock.h"
 #include "synop/config.h"
 #include "synop/frame.h"
@@ -66,6 +67,8 @@ static const char head[] =
     "                                                   standard input; --replace: instead of the key that it has\n"
     "       synop-aggregator keys list [--json]         every node that is admitted, with its public key\n"
     "       synop-aggregator keys revoke NODE           admits the node no longer; it is cut off at once\n"
+    "       synop-aggregator keys password USER         a line for [http] password_file; the password comes from "
+    "standard input\n"
     "\n"
     "An agent needs a copy of aggregator.pub beside its own keys. \"add\" and \"revoke\" tell a running aggregator.\n"
     "\n";
@@ -331,6 +334,17 @@ keys_list (const struct arguments *arguments)
   return print (&json.out, result);
 }
 
+static int
+keys_password (const struct arguments *arguments)
+{
+  struct buffer line = { 0 };
+  struct error error;
+
+  if (password_command (arguments->operands[1], &line, &error) != 0)
+    return keys_fail (EXIT_FAILED, &error);
+  return print (&line, EXIT_FINE);
+}
+
 static const struct action {
   const char *name;
   int count; /* of operands, with itself */
@@ -341,6 +355,7 @@ static const struct action {
   { "add", 3, keys_add, "add NODE FILE" },
   { "list", 1, keys_list, "list" },
   { "revoke", 2, keys_revoke, "revoke NODE" },
+  { "password", 2, keys_password, "password USER" },
 };
 
 static int
@@ -348,9 +363,11 @@ run (const struct arguments *arguments)
 {
   struct error error;
 
-  error_set (&error, "expected \"synop-aggregator keys init\", \"add\", \"list\" or \"revoke\"; \"synop-aggregator "
-                     "keys --help\" tells "
-                     "more");
+  error_set (
+      &error,
+      "expected \"synop-aggregator keys init\", \"add\", \"list\", \"revoke\" or \"password\"; \"synop-aggregator "
+      "keys --help\" tells "
+      "more");
   for (size_t i = 0; arguments->count > 0 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp (arguments->operands[0], actions[i].name) != 0)
       continue;
@@ -361,7 +378,7 @@ run (const struct arguments *arguments)
   }
   if (arguments->count > 0)
     config_hint_nearest (&error, arguments->operands[0],
-                         (const char *const[]){ "init", "add", "list", "revoke", NULL });
+                         (const char *const[]){ "init", "add", "list", "revoke", "password", NULL });
   return keys_fail (EXIT_USAGE, &error);
 }
 

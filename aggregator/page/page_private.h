@@ -94,8 +94,8 @@ struct page {
   struct page_names *names;
   struct page_combined *combined; /* NULL: none yet */
   struct page_counters counters;
-  int64_t epoch_ns;          /* cluster time minus CLOCK_MONOTONIC */
-  _Atomic int64_t wanted_ns; /* when a page with combined reports was last asked for, CLOCK_MONOTONIC; 0: never */
+  int64_t epoch_ns;  /* cluster time minus CLOCK_MONOTONIC */
+  int64_t wanted_ns; /* cluster time when a page with combined reports was last asked for; 0: never */
   atomic_bool crowded;
   struct page_counters filling; /* the main thread's alone */
   size_t scrapes;               /* of several nodes, that are being written */

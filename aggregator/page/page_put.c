@@ -161,8 +161,11 @@ group_put (struct page_group *group, const struct cluster_frame *frame, const st
     group->now = other;
   }
   buffer_clear (&group->now.bytes);
-  buffer_add (&group->now.bytes, frame_head, sizeof frame_head);
-  buffer_add (&group->now.bytes, (const char *) frame->bytes + table->offset, table->length);
+  if (group->now.bytes.capacity < sizeof frame_head + table->length)
+    buffer_reserve (&group->now.bytes, sizeof frame_head + table->length);
+  memcpy (group->now.bytes.data, frame_head, sizeof frame_head);
+  memcpy (group->now.bytes.data + sizeof frame_head, (const char *) frame->bytes + table->offset, table->length);
+  group->now.bytes.length = sizeof frame_head + table->length;
   group->now.sequence = table->sequence;
   group->now.monotonic_ns = table->monotonic_ns;
   group->now.time_ns = frame->time_ns;
@@ -264,7 +267,7 @@ page_put_tick (struct page *page, const struct cluster_tick_line *line)
   const struct tick_line *tick = line->tick;
   struct page_combined *combined = memory_new (1, sizeof *combined), *before;
   const struct combine_walk walk = { .context = combined, .metric = combined_add };
-  int64_t wanted_ns = page->wanted_ns;
+  int64_t wanted_ns;
 
   *combined = (struct page_combined){ .users = 1,
                                       .time_ns = tick->time_ns,
@@ -272,7 +275,10 @@ page_put_tick (struct page *page, const struct cluster_tick_line *line)
                                       .bound_ns = tick->bound_ns,
                                       .reporting = tick->reporting,
                                       .waited_for = tick->waited_for };
-  if (wanted_ns != 0 && clock_monotonic () - wanted_ns < WANTED) {
+  pthread_mutex_lock (&page->lock);
+  wanted_ns = page->wanted_ns;
+  pthread_mutex_unlock (&page->lock);
+  if (wanted_ns != 0 && tick->time_ns - wanted_ns < WANTED) {
     combine_walk (tick->combine, &walk);
     combined_unique (combined);
   }

@@ -26,7 +26,7 @@ struct page_scrape {
   size_t count;
   struct page_combined *combined;
   struct page_counters counters;
-  int64_t epoch_ns;
+  int64_t now_ns; /* cluster time */
   size_t plans_most;
   struct globs groups;
   bool counted, values, own;
@@ -83,7 +83,9 @@ scrape_take (struct page_scrape *scrape, const struct page_ask *ask)
   if (found == PAGE_FOUND) {
     scrape->names = page->names;
     scrape->names->users++;
-    scrape->epoch_ns = page->epoch_ns;
+    scrape->now_ns = ask->now_ns + page->epoch_ns;
+    if (ask->own)
+      page->wanted_ns = scrape->now_ns;
     scrape->plans_most = 2 * page->schema_count + PLANS_FEW;
     scrape->counters = page->counters;
     scrape->states = memory_new (scrape->taken_count, sizeof *scrape->states);
@@ -112,13 +114,13 @@ tables_lay_out (const struct page_scrape *scrape, const struct page_shown *shown
 {
   const struct schema *schema = shown->schema->schema;
   struct series_table *tables = memory_new (schema->group_count, sizeof *tables);
-  int64_t now_ns = clock_monotonic () + scrape->epoch_ns;
 
   for (size_t i = 0; i < schema->group_count; i++) {
     const struct table *table = &shown->tables[i];
     int64_t most_ns = table->period_ns < INT64_MAX / 16 ? table->period_ns * STALE_PERIODS + STALE_MORE : INT64_MAX;
 
-    if (shown->versions[i] == 0 || (!(schema->groups[i]->flags & GROUP_ONCE) && now_ns - shown->times[i] > most_ns))
+    if (shown->versions[i] == 0 ||
+        (!(schema->groups[i]->flags & GROUP_ONCE) && scrape->now_ns - shown->times[i] > most_ns))
       continue;
     tables[i] = (struct series_table){ .table = table,
                                        .before = shown->before ? &shown->before[i] : NULL,
@@ -156,8 +158,6 @@ page_scrape_begin (struct page *page, const struct page_ask *ask, struct page_sc
 
   scrape->page = page;
   globs_init (&scrape->groups, ask->groups ? ask->groups : "");
-  if (ask->own)
-    page->wanted_ns = clock_monotonic ();
   found = scrape_take (scrape, ask);
   if (found != PAGE_FOUND) {
     globs_free (&scrape->groups);

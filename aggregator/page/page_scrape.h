@@ -13,6 +13,7 @@ struct page_ask {
   enum exposition_format format;
   const char *node;           /* this one, and its series have no label for it; NULL: those that `nodes` has */
   const char *nodes, *groups; /* globs; NULL or "": all */
+  int64_t now_ns;             /* CLOCK_MONOTONIC */
   bool values;                /* of the nodes */
   bool own;                   /* what is made here: of the aggregator, the nodes' states, combined reports */
 };

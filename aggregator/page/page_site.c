@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aggregator/page/page_scrape.h"
+#include "synop/clock.h"
 
 #define TEXT "text/plain; charset=utf-8"
 #define HOST_MAX 255
@@ -16,6 +17,7 @@ answer_scrape (struct page *page, const struct http_request *request, struct pag
 {
   struct page_scrape *scrape;
 
+  ask->now_ns = clock_monotonic ();
   ask->format =
       http_request_accepts (request, "application/openmetrics-text") ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;
   switch (page_scrape_begin (page, ask, &scrape)) {

@@ -18,8 +18,9 @@
 #include "synop/memory.h"
 
 #define RESERVE_MOST                                                                                                   \
-  512                  /* descriptors that connections of agents are not let have: for half as many clients of the
-                          * socket, for the history and the keys, and for connections that are about to be ended */
+  640                  /* descriptors that connections of agents are not let have: for half as many clients of the
+                          * socket, for HTTP, for the history and the keys, and for connections that are about to be
+                          * ended */
 #define RESERVE_PART 4 /* of few descriptors it is this part */
 
 /* Each agent is two connections, each a descriptor. */

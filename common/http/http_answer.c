@@ -125,11 +125,17 @@ is_authorized (struct http *http, const struct http_request *request, struct htt
   return answer == HTTP_PASSWORD_GOOD;
 }
 
+static bool
+method_is_known (const char *method)
+{
+  return strcmp (method, "GET") == 0 || strcmp (method, "HEAD") == 0;
+}
+
 static void
 answer_make (struct http *http, const struct http_request *request, const char *url, const char *method,
              struct http_reply *reply)
 {
-  if (strcmp (method, "GET") != 0 && strcmp (method, "HEAD") != 0)
+  if (!method_is_known (method))
     http_reply_text (reply, MHD_HTTP_METHOD_NOT_ALLOWED, TEXT, "GET and HEAD only\n");
   else if (strcmp (url, "/healthz") == 0 || strcmp (url, "/readyz") == 0)
     answer_health (http, url[1] == 'r', reply);
@@ -152,8 +158,11 @@ http_answer (void *context, struct MHD_Connection *connection, const char *url, 
 
   (void) version;
   (void) upload;
-  (void) upload_size;
-  (void) place;
+  if (method_is_known (method) && (*place == NULL || *upload_size != 0)) {
+    *place = http; /* the headers alone are there: the connection lasts only if all else is read first */
+    *upload_size = 0;
+    return MHD_YES;
+  }
   http->requests++;
   http_connection_asks (http, connection, true);
   answer_make (http, &request, url, method, &reply);

@@ -17,7 +17,7 @@ http_accept (void *context, const struct sockaddr *peer, socklen_t length)
       all++;
       same += http_address_same_host (peer, (const struct sockaddr *) &http->connections[i].peer);
     }
-  if (all < HTTP_CONNECTIONS_MAX && same < HTTP_ADDRESS_MAX)
+  if (all < http->connections_max && same < http->connections_max / 2)
     return MHD_YES;
   http->refused++;
   return MHD_NO;

@@ -28,6 +28,7 @@ struct http {
   char url[HTTP_ADDRESS_SIZE + 16];
   pthread_t thread;
   struct http_connection connections[HTTP_CONNECTIONS_MAX];
+  size_t connections_max;           /* of them; half as many of one address */
   int64_t looked_ns;                /* at them */
   struct http_passwords *passwords; /* NULL: none are needed */
   pthread_mutex_t lock;             /* what a reload gives to the thread: */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/http/http_private.h"
@@ -16,6 +17,9 @@
 #include "synop/memory.h"
 
 #define BACKLOG 128
+#define SEND_BYTES (256 * 1024) /* that the kernel holds of a connection: slow ones have no more */
+#define DESCRIPTORS_PART 16     /* of those that the program may have connections may be this part */
+#define CONNECTIONS_LEAST 8
 #define PEM_MAX (256 * 1024)
 #define LOOK_MS 1000
 
@@ -44,18 +48,31 @@ http_settings_check (const struct http_settings *settings, struct error *error)
 
 /* ---- the socket ---- */
 
+static size_t
+connections_most (void)
+{
+  struct rlimit limit = { 1024, 1024 };
+  size_t most;
+
+  getrlimit (RLIMIT_NOFILE, &limit);
+  most = limit.rlim_cur / DESCRIPTORS_PART;
+  return most < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : most < HTTP_CONNECTIONS_MAX ? most : HTTP_CONNECTIONS_MAX;
+}
+
 static int
 socket_open (const char *listen_to, bool tls, struct http *http, bool *taken, struct error *error)
 {
   struct http_address address;
   char text[HTTP_ADDRESS_SIZE];
-  int one = 1, fd;
+  int one = 1, room = SEND_BYTES, fd;
 
   if (http_address_parse (listen_to, &address, error) < 0)
     return -1;
   fd = socket (address.socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd >= 0)
+  if (fd >= 0) {
     setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt (fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  }
   if (fd < 0 || bind (fd, (const struct sockaddr *) &address.socket, address.length) < 0 || listen (fd, BACKLOG) < 0) {
     *taken = errno == EADDRINUSE;
     error_set (error, "%s: %s", listen_to, strerror (errno));
@@ -91,7 +108,7 @@ daemon_start (struct http *http, struct error *error)
     { MHD_OPTION_LISTEN_SOCKET, http->listen_fd, NULL },
     { MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX, NULL },
     { MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_MEMORY, NULL },
-    { MHD_OPTION_CONNECTION_TIMEOUT, HTTP_ANSWER / NS_PER_S, NULL },
+    { MHD_OPTION_CONNECTION_TIMEOUT, 2 * HTTP_ANSWER / NS_PER_S, NULL }, /* http_connections_look is before it */
     { MHD_OPTION_NOTIFY_CONNECTION, (intptr_t) http_connection_notify, http },
     { MHD_OPTION_NOTIFY_COMPLETED, (intptr_t) http_answered, http },
     { http->certificate != NULL ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, http->certificate },
@@ -303,6 +320,7 @@ http_create (const struct http_options *options, bool *taken, struct error *erro
   http->listen_fd = -1;
   http->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   http->beat_ns = clock_monotonic ();
+  http->connections_max = connections_most ();
   pthread_mutex_init (&http->lock, NULL);
   for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++)
     http->connections[i].fd = -1;

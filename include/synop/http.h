@@ -2,7 +2,8 @@
  *
  * libmicrohttpd and zlib are loaded when a server is made, so that a program without one has neither. Answers are made in
  * the server's thread; what they are made of is whose who gives the routes. Who is over a bound is counted: more than
- * HTTP_CONNECTIONS_MAX, or HTTP_ADDRESS_MAX of one address; a request that is not whole after HTTP_WAIT, or not taken in
+ * HTTP_CONNECTIONS_MAX (or a sixteenth of the descriptors that the program may have), or half of them of one address; a
+ * request that is not whole after HTTP_WAIT, or not taken in
  * whole after HTTP_ANSWER; headers of more than HTTP_MEMORY. */
 #ifndef SYNOP_HTTP_H
 #define SYNOP_HTTP_H
@@ -16,7 +17,6 @@
 #include "synop/error.h"
 
 #define HTTP_CONNECTIONS_MAX 256
-#define HTTP_ADDRESS_MAX 128
 #define HTTP_MEMORY (32 * 1024)
 #define HTTP_WAIT (30 * NS_PER_S)
 #define HTTP_ANSWER (60 * NS_PER_S)

@@ -1,0 +1,36 @@
+/* This node's newest values over HTTP, for Prometheus: in place of node-exporter, without an aggregator or beside one. */
+#ifndef SYNOP_AGENT_NODE_PAGE_H
+#define SYNOP_AGENT_NODE_PAGE_H
+
+#include "agent/sampling/sampling.h"
+#include "synop/error.h"
+#include "synop/http.h"
+#include "synop/loop.h"
+#include "synop/notify.h"
+
+#define NODE_PAGE_NAMES "node-exporter, dcgm-exporter, synop"
+
+struct node_page_options {
+  const struct http_settings *http;
+  char *const *names; /* sets of names; a reload changes it */
+  const char *node;
+  const struct sampler *const *samplers; /* all that there are */
+  size_t sampler_count;
+  struct loop *loop;
+};
+
+struct node_page;
+/* NULL and error: it cannot be. Where the address is taken by somebody else, it is tried again and again. */
+struct node_page *node_page_create (const struct node_page_options *options, struct error *error);
+void node_page_destroy (struct node_page *page); /* NULL is fine */
+
+void node_page_take (void *page, const struct sample *sample); /* what was sampled; its tables are copied */
+/* -1 and error: a names file or a password file is broken. What it would have changed stays as it was. */
+int node_page_reload (struct node_page *page, struct error *error);
+
+/* Samples for it alone, where nobody else does: until the loop is stopped. `notify` may be NULL. */
+void node_page_run (struct node_page *page, struct sampling *sampling, struct notify *notify);
+/* The sampling was opened again. */
+void node_page_begin (struct node_page *page);
+
+#endif

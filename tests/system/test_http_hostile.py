@@ -1,0 +1,140 @@
+"""Attacks on the aggregator's HTTP. In each the healthy nodes lose no frame and are not late, the aggregator does not grow,
+its other pages are answered, and what happened is counted."""
+
+import contextlib
+import random
+import socket
+import time
+import urllib.parse
+
+import pytest
+from lib.hostile import MIB, Siege, many_files
+from lib.programs import time_ns, wait_until
+from lib.web import get, url_of
+
+HTTP = "[http]\nlisten = 127.0.0.1:0\n"
+LATE = 1.0  # s, a line of a healthy node behind its sample
+OTHER = "127.0.0.2"  # another address of this host, which has places of its own
+
+
+def address_of(url):
+    parts = urllib.parse.urlsplit(url)
+    return parts.hostname, parts.port
+
+
+def connect(address, source="127.0.0.1"):
+    return socket.create_connection(address, timeout=60, source_address=(source, 0))
+
+
+def ask_from(address, source, path="/healthz"):
+    """The status, as somebody else gets it."""
+    with connect(address, source) as client:
+        client.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+        answer = b""
+        while chunk := client.recv(65536):
+            answer += chunk
+        return int(answer.split()[1])
+
+
+def read_answer(client):
+    with contextlib.suppress(ConnectionError):
+        return client.recv(65536)
+    return b""
+
+
+@contextlib.contextmanager
+def siege(cluster, growth):
+    """The address, and afterwards: no line was late."""
+    with Siege(cluster, growth=growth, config=HTTP) as made:
+        aggregator = cluster.aggregator
+        address = address_of(url_of(aggregator))
+        mark = aggregator.mark()
+        before = time.time()
+        yield address, made
+        lines = aggregator.lines(after=mark, type="node")
+        times = sorted(time_ns(line["time"]) / 1e9 for line in lines if line["node"] == "n1")
+        assert time.time() - before < 3 or len(times) > 3
+        gaps = [after - ahead for ahead, after in zip(times, times[1:])]
+        assert max(gaps, default=0) < LATE, f"{max(gaps):.2f} s without a line"
+        assert ask_from(address, "127.0.0.1") == 200
+        assert not aggregator.sanitizer_report()
+
+
+@pytest.mark.sanitized
+def test_garbage(cluster):
+    chance = random.Random(7)
+    with siege(cluster, 32 * MIB) as (address, _):
+        beginnings = [b"", b"GET ", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET /%zz%00%ff?node=%00 HTTP/1.1\r\n",
+                      b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+                      b"GET /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+                      b"GET /metrics?node=[[[[[[[&group=%5b%5b HTTP/1.1\r\nHost: a\r\n\r\n"]
+        for beginning in beginnings * 8:
+            with connect(address) as client, contextlib.suppress(ConnectionError):
+                client.sendall(beginning + chance.randbytes(chance.randrange(2000)))
+                client.shutdown(socket.SHUT_WR)
+                while client.recv(65536):
+                    pass
+
+
+@pytest.mark.sanitized
+def test_huge_headers(cluster):
+    """Also urls, and headers without end: a connection has so much memory and no more."""
+    with siege(cluster, 32 * MIB) as (address, _):
+        for request in (b"GET /" + b"a" * 100_000, b"GET /metrics?node=" + b"*a" * 50_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+                        b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 100_000, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 50_000,
+                        b"GET / HTTP/1.1\r\nAuthorization: Basic " + b"QUFB" * 30_000 + b"\r\n\r\n"):
+            with connect(address) as client:
+                with contextlib.suppress(ConnectionError):
+                    client.sendall(request)
+                    answer = read_answer(client)
+                    assert answer == b"" or answer.split()[1] in (b"400", b"413", b"414", b"431"), answer[:80]
+
+
+def test_thousand_connections(cluster):
+    """Who has as many as an address may have gets no more; others do; the silent ones end by themselves."""
+    many_files()
+    with siege(cluster, 96 * MIB) as (address, made), contextlib.ExitStack() as stack:
+        before = cluster.counter("http_refused")
+        for _ in range(1000):
+            stack.enter_context(connect(address))
+        wait_until(lambda: cluster.counter("http_refused") >= before + 1000 - 128, "the rest is refused")
+        assert cluster.counter("http_connections") <= 128
+        assert ask_from(address, OTHER, "/metrics") == 200
+        made.cluster.wait_counter("http_ended", 100, limit=120)
+        wait_until(lambda: ask_from(address, "127.0.0.1") == 200, "a place")
+
+
+def test_slow_readers(cluster):
+    """They ask for everything and take nothing, or a byte now and then; each is ended after a minute."""
+    with siege(cluster, 96 * MIB) as (address, _), contextlib.ExitStack() as stack:
+        readers = []
+        for number in range(100):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(address)
+            client.settimeout(60)
+            path = "/metrics" if number % 2 else "/nodes/n1/metrics"
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode() * 100)
+            readers.append(client)
+        assert ask_from(address, "127.0.0.1", "/nodes/n2/metrics") == 200
+        end = time.monotonic() + 75
+        while time.monotonic() < end and cluster.counter("http_ended") < 50:
+            for client in readers:
+                with contextlib.suppress(OSError):
+                    client.recv(1)
+            time.sleep(1)
+        assert cluster.counter("http_ended") >= 50
+        wait_until(lambda: ask_from(address, "127.0.0.1", "/metrics") == 200, "room for a page of all nodes")
+
+
+def test_many_requests(cluster):
+    """As fast as one client can, for some seconds."""
+    with siege(cluster, 64 * MIB) as (address, made):
+        url = f"http://{address[0]}:{address[1]}"
+        end = time.monotonic() + 10
+        count = 0
+        while time.monotonic() < end:
+            assert get(url, "/metrics" if count % 2 else "/nodes/n1/metrics", Accept_Encoding="gzip").status in (200, 503)
+            count += 1
+        print(f"{count / 10:.0f} requests a second")
+        assert made.cluster.counter("http_requests") >= count

@@ -1,0 +1,382 @@
+/* A page: what comes in as frames is what it shows, as long as it is true. */
+#include "aggregator/page/page.h"
+
+#include "aggregator/page/page_scrape.h"
+#include "tests/unit/aggregator/core/cluster_bench.h"
+
+/* A cluster's core whose frames go into a page, as they are or changed. */
+struct scene {
+  struct bench bench;
+  struct page *page;
+  bool late, lost;  /* the next frames are late, or do not come */
+  int64_t shift_ns; /* of their time */
+};
+
+static void
+put_frame (void *context, const struct cluster_frame *frame)
+{
+  struct scene *scene = context;
+  struct cluster_frame changed = *frame;
+
+  changed.late = scene->late;
+  changed.time_ns += scene->shift_ns;
+  if (!scene->lost)
+    page_put_frame (scene->page, &changed);
+}
+
+static void
+put_tick (void *context, const struct cluster_tick_line *line)
+{
+  struct scene *scene = context;
+
+  page_put_tick (scene->page, line);
+}
+
+static struct naming *
+naming_of (const char *names)
+{
+  struct naming *naming = naming_create ();
+  struct error error;
+
+  if (names)
+    assert_int_equal (naming_read (naming, "own.names", names, strlen (names), &error), 0);
+  naming_add_rule (naming);
+  return naming;
+}
+
+static int
+set_up (void **state)
+{
+  struct scene *scene = memory_new (1, sizeof *scene);
+  struct cluster_options options = { .stale_periods = 3,
+                                     .down_periods = 10,
+                                     .tick_period_ns = NS_PER_S,
+                                     .tick_grace_ns = NS_PER_S / 2,
+                                     .clock_limit_ns = NS_PER_S / 2,
+                                     .output = { .context = scene, .frame = put_frame, .tick = put_tick } };
+  struct bench *bench;
+
+  bench_set_up ((void **) &bench);
+  cluster_destroy (bench->cluster);
+  scene->bench = *bench;
+  free (bench);
+  scene->bench.cluster = cluster_create (&options);
+  cluster_list (scene->bench.cluster, each_key, scene->bench.keys, now (&scene->bench));
+  scene->page = page_create (naming_of (NULL), false);
+  *state = scene;
+  return 0;
+}
+
+static int
+tear_down (void **state)
+{
+  struct scene *scene = *state;
+
+  page_destroy (scene->page);
+  cluster_destroy (scene->bench.cluster);
+  key_set_destroy (scene->bench.keys);
+  schema_destroy (scene->bench.schema);
+  schema_destroy (scene->bench.other);
+  free (scene);
+  return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+
+/* ---- a page ---- */
+
+static enum page_found
+ask (struct scene *scene, struct page_ask *asked, struct page_scrape **scrape)
+{
+  page_put_nodes (scene->page, scene->bench.cluster, scene->bench.now_ns);
+  asked->now_ns = scene->bench.now_ns;
+  return page_scrape_begin (scene->page, asked, scrape);
+}
+
+/* Its text, with a NUL; as pieces of so many bytes make it. */
+static char *
+text_of (struct page_scrape *scrape, size_t piece)
+{
+  struct buffer out = { 0 }, text = { 0 };
+  bool more = true;
+
+  while (more) {
+    buffer_clear (&out);
+    more = page_scrape_next (scrape, &out, piece);
+    assert_true (!more || out.length >= piece);
+    assert_true (out.length < piece + 2000 || !more);
+    buffer_add (&text, out.data, out.length);
+  }
+  buffer_add (&text, "", 1);
+  buffer_free (&out);
+  page_scrape_end (scrape);
+  return text.data;
+}
+
+static char *
+show (struct scene *scene, struct page_ask asked)
+{
+  struct page_scrape *scrape;
+
+  assert_int_equal (ask (scene, &asked, &scrape), PAGE_FOUND);
+  return text_of (scrape, 100);
+}
+
+static char *
+show_node (struct scene *scene, const char *node)
+{
+  return show (scene, (struct page_ask){ .node = node, .values = true });
+}
+
+static void
+check_line (char *text, const char *line, bool there)
+{
+  char *whole = memory_format ("\n%s\n", line);
+
+  if ((strstr (text, whole) != NULL) != there)
+    fail_msg ("%s%s\n%s", there ? "missing: " : "there: ", line, text);
+  free (whole);
+}
+
+static void
+check (struct scene *scene, const char *node, const char *line, bool there)
+{
+  char *text = show_node (scene, node);
+
+  check_line (text, line, there);
+  free (text);
+}
+
+#define BYTES "synop_small_bytes_total{device=\"d0\"} "
+
+static void
+test_newest (void **state)
+{
+  struct scene *scene = *state;
+
+  bring_up (&scene->bench, "n1", 7);
+  check (scene, "n1", BYTES "0", true);
+  send_frame (&scene->bench, &(struct made_frame){ .user = "n1", .session = 7, .sequence = 2, .bytes = 41 });
+  check (scene, "n1", BYTES "41", true);
+  check (scene, "n1", BYTES "41", true); /* nothing has come since */
+  send_frame (&scene->bench, &(struct made_frame){ .user = "n1", .session = 7, .sequence = 3, .bytes = 42 });
+  check (scene, "n1", BYTES "42", true);
+  check (scene, "n1", "synop_group_up{group=\"small\"} 1", true);
+  send_frame (&scene->bench,
+              &(struct made_frame){ .user = "n1", .session = 7, .sequence = 4, .bytes = 1, .error = "broken" });
+  check (scene, "n1", "synop_group_up{group=\"small\"} 0", true);
+}
+
+/* A late frame is shown only when it is news. */
+static void
+test_late (void **state)
+{
+  struct scene *scene = *state;
+
+  bring_up (&scene->bench, "n1", 7);
+  scene->late = true;
+  scene->shift_ns = -NS_PER_S;
+  send_frame (&scene->bench, &(struct made_frame){ .user = "n1", .session = 7, .sequence = 2, .bytes = 8 });
+  check (scene, "n1", BYTES "0", true);
+  scene->shift_ns = NS_PER_S;
+  send_frame (&scene->bench, &(struct made_frame){ .user = "n1", .session = 7, .sequence = 3, .bytes = 9 });
+  check (scene, "n1", BYTES "9", true);
+}
+
+/* What is not sampled any more is not shown: a table after five of its periods, all of a node that is down. */
+static void
+test_stale (void **state)
+{
+  struct scene *scene = *state;
+  struct page_ask asked = { .node = "n1", .values = true };
+  struct page_scrape *scrape;
+  char *text;
+
+  assert_int_equal (ask (scene, &asked, &scrape), PAGE_SILENT);
+  bring_up (&scene->bench, "n1", 7);
+  pass (&scene->bench, 5900 * NS_PER_MS);
+  check (scene, "n1", BYTES "0", true);
+  pass (&scene->bench, 250 * NS_PER_MS);
+  check (scene, "n1", BYTES "0", false);
+  pass (&scene->bench, 5 * NS_PER_S);
+  assert_int_equal (ask (scene, &asked, &scrape), PAGE_SILENT);
+  text = show (scene, (struct page_ask){ .values = true, .own = true });
+  check_line (text, "synop_node_up{node=\"n1\"} 0", true);
+  check_line (text, "synop_node_state{node=\"n1\",state=\"down\"} 1", true);
+  check_line (text, "synop_node_state{node=\"n1\",state=\"up\"} 0", true);
+  check_line (text, "synop_node_state{node=\"n2\",state=\"never\"} 1", true);
+  assert_null (strstr (text, "instance="));
+  free (text);
+  asked.node = "n3";
+  assert_int_equal (ask (scene, &asked, &scrape), PAGE_NO_NODE);
+}
+
+static void
+test_other_schema (void **state)
+{
+  struct scene *scene = *state;
+
+  bring_up (&scene->bench, "n1", 7);
+  check (scene, "n1", BYTES "0", true);
+  send_frame (&scene->bench, &(struct made_frame){
+                                 .user = "n1", .session = 7, .sequence = 2, .bytes = 5, .schema = scene->bench.other });
+  send_schema (&scene->bench, "n1", scene->bench.other->hash, scene->bench.other->encoded.data,
+               scene->bench.other->encoded.length);
+  check (scene, "n1", "synop_other_bytes_total{device=\"d0\"} 5", true);
+  check (scene, "n1", BYTES "0", false);
+}
+
+/* Other names, and another schema, while a page is being written: it ends as it began. */
+static void
+test_change_while_written (void **state)
+{
+  struct scene *scene = *state;
+  struct key_set *none = key_set_create ();
+  struct page_ask asked = { .values = true };
+  struct page_scrape *scrape;
+  char *text;
+
+  bring_up (&scene->bench, "n1", 7);
+  bring_up (&scene->bench, "n2", 8);
+  assert_int_equal (ask (scene, &asked, &scrape), PAGE_FOUND);
+  page_set_naming (scene->page, naming_of ("[small *] {d=\"$row\"}\nbytes own_total\n"), false);
+  send_frame (&scene->bench, &(struct made_frame){
+                                 .user = "n1", .session = 7, .sequence = 2, .bytes = 5, .schema = scene->bench.other });
+  send_schema (&scene->bench, "n1", scene->bench.other->hash, scene->bench.other->encoded.data,
+               scene->bench.other->encoded.length);
+  check (scene, "n2", "own_total{d=\"d0\"} 0", true);
+  cluster_list (scene->bench.cluster, each_key, none, now (&scene->bench)); /* all are gone */
+  page_put_nodes (scene->page, scene->bench.cluster, scene->bench.now_ns);
+  text = text_of (scrape, 1);
+  check_line (text, "synop_small_bytes_total{instance=\"n1\",device=\"d0\"} 0", true);
+  check_line (text, "synop_small_bytes_total{instance=\"n2\",device=\"d0\"} 0", true);
+  free (text);
+  key_set_destroy (none);
+  asked.node = "n1";
+  assert_int_equal (ask (scene, &asked, &scrape), PAGE_NO_NODE);
+}
+
+static void
+test_filters (void **state)
+{
+  struct scene *scene = *state;
+  char *text;
+
+  bring_up (&scene->bench, "n1", 7);
+  bring_up (&scene->bench, "n2", 8);
+  text = show (scene, (struct page_ask){ .nodes = "x*,n2", .values = true, .own = true });
+  assert_null (strstr (text, "\"n1\""));
+  assert_null (strstr (text, "synop_aggregator"));
+  check_line (text, "synop_node_up{node=\"n2\"} 1", true);
+  free (text);
+  text = show (scene, (struct page_ask){ .groups = "oth*", .values = true, .own = true });
+  assert_null (strstr (text, "bytes"));
+  assert_null (strstr (text, "synop_node"));
+  free (text);
+  text = show (scene, (struct page_ask){ .groups = "small", .values = true });
+  check_line (text, "synop_small_bytes_total{instance=\"n1\",device=\"d0\"} 0", true);
+  free (text);
+}
+
+/* A rate is a counter's change since the table before. */
+static void
+test_rate (void **state)
+{
+  struct scene *scene = *state;
+
+  page_set_naming (scene->page, naming_of ("[small *] {d=\"$row\"}\nbytes speed rate\n"), false);
+  bring_up (&scene->bench, "n1", 7);
+  check (scene, "n1", "speed{d=\"d0\"} 0", false);
+  pass (&scene->bench, 2 * NS_PER_S);
+  send_frame (&scene->bench, &(struct made_frame){ .user = "n1", .session = 7, .sequence = 2, .bytes = 100 });
+  check (scene, "n1", "speed{d=\"d0\"} 50", true);
+}
+
+/* ---- what is made here ---- */
+
+static void
+test_combined (void **state)
+{
+  struct scene *scene = *state;
+  const struct page_ask own = { .own = true, .format = EXPOSITION_OPENMETRICS };
+  char *text;
+
+  page_begin_counters (scene->page);
+  page_put_counter (scene->page, "frames", true, 12);
+  page_put_counter (scene->page, "missing", false, 3);
+  page_end_counters (scene->page, 5 * NS_PER_S);
+  bring_up (&scene->bench, "n1", 7);
+  bring_up (&scene->bench, "n2", 8);
+  text = show (scene, own);
+  assert_null (strstr (text, "synop_cluster_"));
+  free (text);
+  for (uint64_t i = 2; i < 6; i++) {
+    pass (&scene->bench, NS_PER_S);
+    send_frame (&scene->bench, &(struct made_frame){ .user = "n1", .session = 7, .sequence = i, .bytes = 10 * i });
+    send_frame (&scene->bench, &(struct made_frame){ .user = "n2", .session = 8, .sequence = i, .bytes = 30 * i });
+    cluster_close_ticks (scene->bench.cluster, now (&scene->bench));
+  }
+  text = show (scene, own);
+  check_line (text, "synop_cluster_small_bytes_per_second{stat=\"sum\"} 40", true);
+  check_line (text, "synop_cluster_small_bytes_per_second{stat=\"mean\"} 20", true);
+  check_line (text, "synop_cluster_small_bytes_per_second{stat=\"max\"} 30", true);
+  check_line (text, "synop_aggregator_tick_nodes_reporting 2", true);
+  check_line (text, "synop_aggregator_frames_total 12", true);
+  check_line (text, "# TYPE synop_aggregator_frames counter", true);
+  check_line (text, "synop_aggregator_missing 3", true);
+  check_line (text, "synop_aggregator_uptime_seconds 5", true);
+  assert_string_equal (text + strlen (text) - 6, "# EOF\n");
+  free (text);
+}
+
+static void
+test_too_many (void **state)
+{
+  struct scene *scene = *state;
+  struct page_ask asked = { .values = true };
+  struct page_scrape *scrapes[PAGE_SCRAPES_MAX], *one;
+
+  bring_up (&scene->bench, "n1", 7);
+  for (size_t i = 0; i < PAGE_SCRAPES_MAX; i++)
+    assert_int_equal (ask (scene, &asked, &scrapes[i]), PAGE_FOUND);
+  assert_int_equal (ask (scene, &asked, &one), PAGE_TOO_MANY);
+  check (scene, "n1", BYTES "0", true);
+  for (size_t i = 0; i < PAGE_SCRAPES_MAX; i++)
+    page_scrape_end (scrapes[i]);
+  assert_int_equal (ask (scene, &asked, &one), PAGE_FOUND);
+  page_scrape_end (one);
+}
+
+static void
+test_targets (void **state)
+{
+  struct scene *scene = *state;
+  struct buffer out = { 0 };
+
+  page_put_nodes (scene->page, scene->bench.cluster, scene->bench.now_ns);
+  page_targets (scene->page, "h:1", true, &out);
+  buffer_add (&out, "", 1);
+  assert_string_equal (out.data, "[{\"targets\":[\"h:1\"],\"labels\":{\"__metrics_path__\":\"/nodes/n1/metrics\","
+                                 "\"__scheme__\":\"https\",\"instance\":\"n1\"}},"
+                                 "{\"targets\":[\"h:1\"],\"labels\":{\"__metrics_path__\":\"/nodes/n2/metrics\","
+                                 "\"__scheme__\":\"https\",\"instance\":\"n2\"}}]\n");
+  buffer_free (&out);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    TEST (test_newest),
+    TEST (test_late),
+    TEST (test_stale),
+    TEST (test_other_schema),
+    TEST (test_change_while_written),
+    TEST (test_filters),
+    TEST (test_rate),
+    TEST (test_combined),
+    TEST (test_too_many),
+    TEST (test_targets),
+  };
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
