@@ -7,6 +7,7 @@ import time
 import pytest
 from lib.node_exporter import node_exporter, read
 from lib.programs import LIMIT, ROOT, wait_until
+from lib.web import url_of
 
 parser = pytest.importorskip("prometheus_client.parser")
 
@@ -14,7 +15,7 @@ PAGE = (ROOT / "docs/prometheus.md").read_text()
 DIFFERING = re.findall(r"^\| `(\S+)` \|", PAGE.partition("with other series")[2].partition("not there:")[0], re.MULTILINE)
 ABSENT = re.findall(r"^\| `(\S+)` \|", PAGE.partition("<!-- names node-exporter absent -->")[2], re.MULTILINE)
 # Groups that are sampled seldom, as often as all for once.
-CONFIG = "".join(f"[group {name}]\nperiod = 100ms\n" for name in ("interfaces", "conntrack", "clock_source"))
+CONFIG = "[prometheus]\nnames = node-exporter\n" + "".join(f"[group {name}]\nperiod = 100ms\n" for name in ("interfaces", "conntrack", "clock_source"))
 
 
 def stands_in(family, globs):
@@ -24,7 +25,7 @@ def stands_in(family, globs):
 def series(text):
     """{(name, labels): value}, without empty labels, which are none to Prometheus."""
     return {
-        (one.name, tuple(sorted((name, value) for name, value in one.labels.items() if value and name != "instance"))): one.value
+        (one.name, tuple(sorted((name, value) for name, value in one.labels.items() if value))): one.value
         for family in parser.text_string_to_metric_families(text)
         for one in family.samples
     }
@@ -32,19 +33,18 @@ def series(text):
 
 @pytest.fixture
 def shown(cluster):
-    """What the aggregator shows of this machine."""
-    cluster.start_aggregator("--http", "127.0.0.1:0", config="[prometheus]\nnames = node-exporter\n")
-    cluster.start_nodes("n1", period="100ms", config=CONFIG)
-    url = wait_until(lambda: re.search(r"HTTP: (http://\S+)/$", cluster.aggregator.log(), re.MULTILINE), "HTTP").group(1)
-    shown = lambda: series(read(f"{url}/nodes/n1/metrics"))  # noqa: E731
-    wait_until(lambda: any(name == "node_time_clocksource_current_info" for name, _ in shown()), "all groups")
-    return shown
+    """What an agent shows of this machine."""
+    agent = cluster.start("agent-page", "agent", "--config", cluster.write("page.ini", CONFIG), "--period", "100ms",
+                          "--jobs-book", cluster.folder / "jobs", "--http", "127.0.0.1:0")
+    url = url_of(agent)
+    wait_until(lambda: ("node_load1", ()) in series(read(f"{url}/metrics")), "values")
+    return lambda: series(read(f"{url}/metrics"))
 
 
 def different_series(ours, theirs):
     mine, other = ({name for name, _ in side} for side in (ours, theirs))
     lacking = {name for name in other - mine if not stands_in(name, ABSENT + DIFFERING)}
-    there = {name for name in mine & other if stands_in(name, ABSENT)}
+    there = mine & other & set(ABSENT)
     both = {name for name in mine & other if not stands_in(name, DIFFERING)}
     return lacking | there | {key for key in ours.keys() ^ theirs.keys() if key[0] in both}
 

@@ -1,18 +1,15 @@
-"""A real Prometheus scrapes the cluster, and node-exporter beside an agent: what they say is what was sampled."""
+"""A real Prometheus scrapes the cluster: what it says is what was sampled."""
 
 import contextlib
 import json
-import os
-import re
 import shutil
 import socket
 import subprocess
-import time
 import urllib.parse
 
 import pytest
 from lib.programs import LIMIT, time_ns, wait_until
-from lib.web import get, samples, text_of, url_of
+from lib.web import get, url_of
 
 NODES = ("n1", "n2")
 
@@ -97,56 +94,3 @@ def test_scraped(cluster):
         wait_until(lambda: [one["metric"]["instance"] for one in ask('up{job="nodes"} == 0') or []] == ["n2"],
                    "n2 is down there too")
         assert ask("scrape_samples_scraped")[0]["value"][1] != "0"
-
-
-# Of node-exporter's: what two readings of a machine in use differ in from one moment to the next.
-MOVING = re.compile("node_(load|time|procs|memory_|vmstat|sockstat|netstat|timex|pressure|schedstat|cpu_frequency|softnet|"
-                    "hwmon|thermal|filesystem_(avail|free|files)|disk_io_now|scrape_collector)")
-
-
-def test_beside_node_exporter(cluster):
-    """Families have its types, series its labels, and counters its values."""
-    parser = pytest.importorskip("prometheus_client.parser")
-    if not shutil.which("prometheus-node-exporter"):
-        pytest.skip("prometheus-node-exporter is not installed")
-    port = free_port()
-    agent = cluster.start("agent-page", "agent", "--config", cluster.empty, "--period", "200ms", "--jobs-book",
-                          cluster.folder / "jobs", "--http", "127.0.0.1:0", "--prometheus-names", "node-exporter")
-    url = url_of(agent)
-
-    def read(from_url):
-        found = {}
-        for family in parser.text_string_to_metric_families(text_of(from_url, "/metrics")):
-            for one in family.samples:
-                found[one.name, tuple(sorted(one.labels.items()))] = (family.type, one.value)
-        return found
-
-    with started(["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{port}"],
-                 cluster.folder / "node-exporter.log"):
-        other = f"http://127.0.0.1:{port}"
-        wait_until(lambda: samples(answered(url)) and answered(other), "both")
-        time.sleep(1)
-        before, theirs, after = read(url), read(other), None
-        time.sleep(1)
-        after = read(url)
-    names = {name for name, _ in before} & {name for name, _ in theirs}
-    assert len(names) > 90, sorted(names)
-    both = before.keys() & theirs.keys() & after.keys()
-    labels = [{(name, frozenset(key for key, _ in own)) for name, own in side if name in names}
-              for side in (before, theirs)]
-    for name, own in labels[0] - labels[1]:
-        assert name.endswith("_info") and any(name == other and own < more for other, more in labels[1]), (name, own)
-    assert len(both) > 150
-    hertz = os.sysconf("SC_CLK_TCK")
-    for series in both:
-        assert before[series][0] == theirs[series][0], series
-        low, value, high = before[series][1], theirs[series][1], after[series][1]
-        if not MOVING.match(series[0]):
-            assert low - 2 / hertz <= value <= high + 2 / hertz + abs(high) * 1e-9, (series, low, value, high)
-
-
-def answered(url):
-    try:
-        return text_of(url, "/metrics")
-    except OSError:
-        return ""
