@@ -48,11 +48,13 @@ cold_ring (uint64_t frames)
   struct ring *ring = open_at (path, SIZE, 0);
 
   of_samples = pthread_self ();
-  cold = held = false;
+  cold = false;
+  held = false;
   failure = reads = 0;
   for (uint64_t i = 1; i <= frames; i++)
     add (ring, 7, i, (int64_t) i);
-  cold = held = true;
+  cold = true;
+  held = true;
   return ring;
 }
 

@@ -378,5 +378,6 @@ main (void)
     TEST (test_too_many),
     TEST (test_targets),
   };
+  cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
 }
