@@ -20,8 +20,8 @@ struct page_scrape {
   struct page_names *names;
   struct page_node **taken;
   struct page_state *states;
-  size_t taken_count;
-  struct series_node *nodes; /* those that have values */
+  size_t taken_count, chosen; /* those that are asked for, with their states, are the first */
+  struct series_node *nodes;  /* those that have values */
   struct page_shown **shown;
   size_t count;
   struct page_combined *combined;
@@ -48,7 +48,6 @@ nodes_take (struct page_scrape *scrape, const struct page_ask *ask)
 {
   struct page *page = scrape->page;
   struct page_node *one = ask->node ? page_find (page, ask->node) : NULL;
-  struct globs globs;
 
   if (ask->node && !one)
     return PAGE_NO_NODE;
@@ -58,17 +57,32 @@ nodes_take (struct page_scrape *scrape, const struct page_ask *ask)
     return PAGE_TOO_MANY;
   scrape->counted = !one;
   page->scrapes += scrape->counted;
-  globs_init (&globs, ask->nodes ? ask->nodes : "");
-  scrape->taken = memory_new (one ? 1 : page->node_count, sizeof (struct page_node *));
-  for (size_t i = 0; i < (one ? 1 : page->node_count); i++) {
-    struct page_node *node = one ? one : page->nodes[i];
-    if (!globs_match (&globs, node->state.name))
-      continue;
-    node->users++;
-    scrape->taken[scrape->taken_count++] = node;
+  scrape->taken_count = one ? 1 : page->node_count;
+  scrape->taken = memory_new (scrape->taken_count, sizeof (struct page_node *));
+  scrape->states = memory_new (scrape->taken_count, sizeof *scrape->states);
+  for (size_t i = 0; i < scrape->taken_count; i++) {
+    scrape->taken[i] = one ? one : page->nodes[i];
+    scrape->taken[i]->users++;
+    scrape->states[i] = scrape->taken[i]->state;
   }
-  globs_free (&globs);
   return PAGE_FOUND;
+}
+
+/* Those that are asked for come first. */
+static void
+nodes_choose (struct page_scrape *scrape, const char *list)
+{
+  struct globs globs;
+
+  globs_init (&globs, list ? list : "");
+  for (size_t i = 0; i < scrape->taken_count; i++)
+    if (globs_match (&globs, scrape->states[i].name)) {
+      struct page_node *node = scrape->taken[i];
+      scrape->taken[i] = scrape->taken[scrape->chosen];
+      scrape->taken[scrape->chosen] = node;
+      scrape->states[scrape->chosen++] = scrape->states[i];
+    }
+  globs_free (&globs);
 }
 
 static enum page_found
@@ -88,18 +102,17 @@ scrape_take (struct page_scrape *scrape, const struct page_ask *ask)
       page->wanted_ns = scrape->now_ns;
     scrape->plans_most = 2 * page->schema_count + PLANS_FEW;
     scrape->counters = page->counters;
-    scrape->states = memory_new (scrape->taken_count, sizeof *scrape->states);
-    for (size_t i = 0; i < scrape->taken_count; i++)
-      scrape->states[i] = scrape->taken[i]->state;
     if (ask->own && page->combined && !(ask->nodes && ask->nodes[0])) {
       scrape->combined = page->combined;
       scrape->combined->users++;
     }
   }
   pthread_mutex_unlock (&page->lock);
+  if (found == PAGE_FOUND)
+    nodes_choose (scrape, ask->nodes);
   scrape->families = (struct page_families){ .format = ask->format,
                                              .states = scrape->states,
-                                             .state_count = ask->groups && ask->groups[0] ? 0 : scrape->taken_count,
+                                             .state_count = ask->groups && ask->groups[0] ? 0 : scrape->chosen,
                                              .combined = scrape->combined,
                                              .only = group_is_asked,
                                              .context = &scrape->groups,
@@ -133,9 +146,9 @@ tables_lay_out (const struct page_scrape *scrape, const struct page_shown *shown
 static void
 nodes_show (struct page_scrape *scrape)
 {
-  scrape->nodes = memory_new (scrape->taken_count, sizeof *scrape->nodes);
-  scrape->shown = memory_new (scrape->taken_count, sizeof (struct page_shown *));
-  for (size_t i = 0; i < scrape->taken_count; i++) {
+  scrape->nodes = memory_new (scrape->chosen, sizeof *scrape->nodes);
+  scrape->shown = memory_new (scrape->chosen, sizeof (struct page_shown *));
+  for (size_t i = 0; i < scrape->chosen; i++) {
     const struct page_state *state = &scrape->states[i];
     struct page_shown *shown;
 
@@ -218,36 +231,48 @@ page_scrape_end (void *context)
 
 /* ---- targets ---- */
 
+static void
+target_write (struct json *json, const char *node, const char *host, bool tls)
+{
+  char path[FRAME_NODE_MAX + 32];
+
+  snprintf (path, sizeof path, "/nodes/%s/metrics", node);
+  json_object (json);
+  json_key (json, "targets");
+  json_array (json);
+  json_text (json, host);
+  json_array_end (json);
+  json_key (json, "labels");
+  json_object (json);
+  json_key (json, "__metrics_path__");
+  json_text (json, path);
+  json_key (json, "__scheme__");
+  json_text (json, tls ? "https" : "http");
+  json_key (json, "instance");
+  json_text (json, node);
+  json_object_end (json);
+  json_object_end (json);
+}
+
 void
 page_targets (struct page *page, const char *host, bool tls, struct buffer *out)
 {
   struct json json = { 0 };
+  char (*names)[FRAME_NODE_MAX + 1];
+  size_t count;
 
-  json_array (&json);
   pthread_mutex_lock (&page->lock);
-  for (size_t i = 0; i < page->node_count; i++) {
-    char path[FRAME_NODE_MAX + 32];
-
-    snprintf (path, sizeof path, "/nodes/%s/metrics", page->nodes[i]->state.name);
-    json_object (&json);
-    json_key (&json, "targets");
-    json_array (&json);
-    json_text (&json, host);
-    json_array_end (&json);
-    json_key (&json, "labels");
-    json_object (&json);
-    json_key (&json, "__metrics_path__");
-    json_text (&json, path);
-    json_key (&json, "__scheme__");
-    json_text (&json, tls ? "https" : "http");
-    json_key (&json, "instance");
-    json_text (&json, page->nodes[i]->state.name);
-    json_object_end (&json);
-    json_object_end (&json);
-  }
+  count = page->node_count;
+  names = memory_new (count, sizeof *names);
+  for (size_t i = 0; i < count; i++)
+    memcpy (names[i], page->nodes[i]->state.name, sizeof *names);
   pthread_mutex_unlock (&page->lock);
+  json_array (&json);
+  for (size_t i = 0; i < count; i++)
+    target_write (&json, names[i], host, tls);
   json_array_end (&json);
   json_newline (&json);
   buffer_add (out, json.out.data, json.out.length);
   json_free (&json);
+  free (names);
 }

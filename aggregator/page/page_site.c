@@ -9,14 +9,33 @@
 
 #define TEXT "text/plain; charset=utf-8"
 #define HOST_MAX 255
+#define GLOBS_MAX 1024 /* bytes; */
+#define STARS_MAX 4    /* in a glob: what it costs to match grows with each */
 
 /* ---- values ---- */
+
+static bool
+globs_are_cheap (const char *globs)
+{
+  size_t stars = 0;
+
+  for (const char *at = globs; at && *at; at++) {
+    stars = *at == ',' ? 0 : stars + (*at == '*');
+    if (stars > STARS_MAX || at - globs >= GLOBS_MAX)
+      return false;
+  }
+  return true;
+}
 
 static void
 answer_scrape (struct page *page, const struct http_request *request, struct page_ask *ask, struct http_reply *reply)
 {
   struct page_scrape *scrape;
 
+  if (!globs_are_cheap (ask->nodes) || !globs_are_cheap (ask->groups)) {
+    http_reply_text (reply, 400, TEXT, "a list of globs is too long, or one of them has more than 4 stars\n");
+    return;
+  }
   ask->now_ns = clock_monotonic ();
   ask->format =
       http_request_accepts (request, "application/openmetrics-text") ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;

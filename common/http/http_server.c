@@ -74,7 +74,7 @@ socket_open (const char *listen_to, bool tls, struct http *http, bool *taken, st
     setsockopt (fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
   }
   if (fd < 0 || bind (fd, (const struct sockaddr *) &address.socket, address.length) < 0 || listen (fd, BACKLOG) < 0) {
-    *taken = errno == EADDRINUSE;
+    *taken = errno == EADDRINUSE || errno == EADDRNOTAVAIL;
     error_set (error, "%s: %s", listen_to, strerror (errno));
     if (fd >= 0)
       close (fd);

@@ -141,6 +141,9 @@ def test_filters(shown):
     assert nodes == {"n2"} and "node_load1" in names and not any("cluster" in name for name in names)
     text = get(url, "/nodes/n1/metrics?group=load").text
     assert has(text, "node_load1") and not has(text, "node_memory_MemFree_bytes")
+    for query in ("node=" + "*a" * 5, "group=x,*a*a*a*a*", "node=" + "a" * 2000):
+        assert get(url, f"/metrics?{query}").status == 400
+    assert get(url, "/metrics?node=*a*a*,*b*b*&group=" + "a," * 500).status == 200
 
 
 @pytest.mark.sanitized
@@ -250,7 +253,7 @@ def test_down(cluster):
 
 
 def test_stale_group(cluster):
-    """A group that is sampled no longer has no values, while the others go on."""
+    """A group that an agent has no longer has no values, while the others go on."""
     cluster.start_aggregator(config=HTTP)
     cluster.start_nodes("n1")
     url = url_of(cluster.aggregator)
@@ -283,7 +286,9 @@ def test_reload_of_names(cluster):
     wait_until(lambda: has(text_of(url, "/nodes/n1/metrics"), "own_load"), "own names")
     names.write_text("[load]\nload_5 other_load\n")
     cluster.aggregator.signal(signal.SIGHUP)
-    wait_until(lambda: has(text_of(url, "/nodes/n1/metrics"), "other_load"), "other names")
+    text = wait_until(lambda: (found := text_of(url, "/nodes/n1/metrics")) and has(found, "other_load") and found, "names")
+    line = cluster.aggregator.lines(type="node")[-1]["report"]["system_data"]["load"]
+    assert value(text, "other_load") == pytest.approx(line["load_5"], abs=0.1)
     names.write_text("[load]\nload_5 other_load\nload_1 a-b\n")
     cluster.aggregator.signal(signal.SIGHUP)
     wait_until(lambda: f"{names}:3: " in cluster.aggregator.log(), "what is wrong")

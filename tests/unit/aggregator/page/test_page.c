@@ -1,6 +1,8 @@
 /* A page: what comes in as frames is what it shows, as long as it is true. */
 #include "aggregator/page/page.h"
 
+#include <pthread.h>
+
 #include "aggregator/page/page_scrape.h"
 #include "tests/unit/aggregator/core/cluster_bench.h"
 
@@ -347,6 +349,53 @@ test_too_many (void **state)
   page_scrape_end (one);
 }
 
+/* ---- two threads ---- */
+
+static void *
+read_pages (void *context)
+{
+  struct scene *scene = context;
+
+  for (size_t i = 0; i < 100; i++) {
+    struct page_ask asked = { .values = true, .own = true, .now_ns = scene->bench.now_ns };
+    struct page_scrape *scrape;
+    assert_int_equal (page_scrape_begin (scene->page, &asked, &scrape), PAGE_FOUND);
+    free (text_of (scrape, 100));
+  }
+  return NULL;
+}
+
+/* Frames, other schemas, nodes that come and go, and other names, while pages are being read. */
+static void
+test_threads (void **state)
+{
+  struct scene *scene = *state;
+  struct key_set *none = key_set_create ();
+  pthread_t reader;
+
+  bring_up (&scene->bench, "n1", 7);
+  bring_up (&scene->bench, "n2", 8);
+  send_schema (&scene->bench, "n1", scene->bench.other->hash, scene->bench.other->encoded.data,
+               scene->bench.other->encoded.length);
+  assert_int_equal (pthread_create (&reader, NULL, read_pages, scene), 0);
+  for (uint64_t i = 2; i < 400; i++) {
+    send_frame (
+        &scene->bench,
+        &(struct made_frame){
+            .user = "n1", .session = 7, .sequence = i, .bytes = i, .schema = i % 50 == 0 ? scene->bench.other : NULL });
+    cluster_close_ticks (scene->bench.cluster, now (&scene->bench));
+    page_begin_counters (scene->page);
+    page_end_counters (scene->page, 0);
+    if (i % 40 == 0)
+      page_set_naming (scene->page, naming_of (NULL), i % 80 == 0);
+    if (i % 100 == 0)
+      cluster_list (scene->bench.cluster, each_key, i % 200 == 0 ? scene->bench.keys : none, now (&scene->bench));
+    page_put_nodes (scene->page, scene->bench.cluster, scene->bench.now_ns);
+  }
+  pthread_join (reader, NULL);
+  key_set_destroy (none);
+}
+
 static void
 test_targets (void **state)
 {
@@ -377,7 +426,9 @@ main (void)
     TEST (test_combined),
     TEST (test_too_many),
     TEST (test_targets),
+    TEST (test_threads),
   };
+
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -126,6 +126,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test (test_check), cmocka_unit_test (test_brake),
                                       cmocka_unit_test (test_files), cmocka_unit_test (test_lines) };
+
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
 }

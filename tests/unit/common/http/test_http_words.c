@@ -96,6 +96,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test (test_addresses), cmocka_unit_test (test_what_is_none),
                                       cmocka_unit_test (test_lists), cmocka_unit_test (test_same_host) };
+
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -242,6 +242,37 @@ test_check_says_what_gives_nothing (void **state)
   things_end (&things);
 }
 
+/* Families of the aggregator's own are not a node's to make. */
+static void
+test_rule_leaves_names_of_code_alone (void **state)
+{
+  static const struct metric metrics[] = { { "up", GAUGE, UNIT_BOOLEAN, .flags = METRIC_OF_NODE, .help = "Up." },
+                                           { "x", TEXT, UNIT_NONE, .flags = METRIC_OF_NODE, .help = "X." } };
+  static const char *const names[] = { "node", "node_clock", "cluster", "aggregator", "nodes", "clusters" };
+  struct group made[6];
+  const struct group *list[6];
+  struct naming *naming = naming_create ();
+  struct schema *schema;
+
+  (void) state;
+  for (size_t i = 0; i < 6; i++) {
+    made[i] = (struct group){ names[i], "", "", "", "", 0, "A group.", GROUP_METRICS (metrics) };
+    list[i] = &made[i];
+  }
+  schema = schema_create (list, 6);
+  naming_add_rule (naming);
+  naming_plan (naming, schema);
+  for (size_t i = 0; i < naming_family_count (naming); i++) {
+    const char *name = naming_family (naming, i)->name;
+    if (strncmp (name, "synop_node_", 11) == 0 || strncmp (name, "synop_cluster_", 14) == 0 ||
+        strncmp (name, "synop_aggregator_", 17) == 0)
+      fail_msg ("%s", name);
+  }
+  assert_int_equal (naming_family_count (naming), 13);
+  naming_destroy (naming);
+  schema_destroy (schema);
+}
+
 /* ---- files ---- */
 
 static void
@@ -295,13 +326,10 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_errors_say_where_and_what),
-    cmocka_unit_test (test_what_is_no_text_is_refused),
-    cmocka_unit_test (test_types_come_from_names),
-    cmocka_unit_test (test_rule_names_what_stands_in_no_file),
-    cmocka_unit_test (test_rule_gives_a_name_once),
-    cmocka_unit_test (test_check_says_what_gives_nothing),
-    cmocka_unit_test (test_sets_are_found),
+    cmocka_unit_test (test_errors_say_where_and_what),     cmocka_unit_test (test_what_is_no_text_is_refused),
+    cmocka_unit_test (test_types_come_from_names),         cmocka_unit_test (test_rule_names_what_stands_in_no_file),
+    cmocka_unit_test (test_rule_gives_a_name_once),        cmocka_unit_test (test_rule_leaves_names_of_code_alone),
+    cmocka_unit_test (test_check_says_what_gives_nothing), cmocka_unit_test (test_sets_are_found),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
