@@ -91,7 +91,7 @@ def test_a_folder_of_its_own_has_its_own_flags(built):
 
 def test_an_archive_forgets_what_has_no_source_any_more(built):
     quick = [f"CC={built.folder}/tool", f"AR={built.folder}/tool", "BUILD=build/archive", "build/archive/libcommon.a"]
-    source = built.folder / "common/keys/z85.c"
+    source = built.folder / "common/keys/key_set.c"
     assert built.make(*quick) == 0 and built.fresh(*quick)
     text = source.read_bytes()
     source.unlink()

@@ -89,7 +89,8 @@ def test_what_people_see(build, tmp_path):
     ini = tmp_path / "a.ini"
     ini.write_text("[demo one]\nurl = http://a\n")
     done = call(build, "-c", ini, "--demo.two.url=b", "--print-config")
-    assert f"[demo one]\n# Where to.\n# TEXT. Default: empty. Set by: {ini}:2.\nurl = http://a\n" in done.stdout, done
+    shown = done.stdout.replace("\n# ", " ").replace("\n", " ")  # a long path has a line of its own
+    assert f"[demo one] Where to. TEXT. Default: empty. Set by: {ini}:2. url = http://a " in shown, done
     assert "[demo two]\n" in done.stdout
     assert "# [demo NAME]\n# A thing that a test plays.\n" in call(build, "-c", "/dev/null", "--print-config").stdout
     assert "  --demo.NAME.period DURATION\n" in call(build, "--help").stdout
@@ -115,7 +116,8 @@ def test_default_configuration(build, tmp_path):
     ini.write_text(made)
     assert "# [demo NAME]\n# A thing that a test plays.\n" in made and "\n# period = 5s\n" in made
     assert call(build, "-c", ini, "--print-config").returncode == 0
-    ini.write_text(made.replace("# [demo NAME]", "[demo x]").replace("# url =", "url = u"))
+    before, section = made.split("# [demo NAME]")
+    ini.write_text(before + "[demo x]" + section.replace("# url =", "url = u", 1))
     assert "\nurl = u\n" in call(build, "-c", ini, "--print-config").stdout
 
 
