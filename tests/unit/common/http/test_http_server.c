@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ struct scene {
   char folder[TEST_FOLDER_SIZE];
   struct http_settings settings;
   struct http *http;
-  unsigned freed;
+  atomic_uint made, freed; /* bodies */
 };
 
 /* A body of many lines. */
@@ -60,6 +61,7 @@ answer_lines (void *context, const struct http_request *request, const char *res
   (void) request;
   assert_string_equal (rest, "");
   body->scene = context;
+  body->scene->made++;
   buffer_free (&reply->text);
   *reply =
       (struct http_reply){ .status = 200, .type = "text/plain", .context = body, .next = body_next, .free = body_free };
@@ -102,6 +104,7 @@ tear_down (void **state)
   struct scene *scene = *state;
 
   http_destroy (scene->http);
+  assert_int_equal (scene->freed, scene->made);
   test_folder_remove (scene->folder);
   free (scene);
   return 0;
@@ -160,7 +163,7 @@ test_routes (void **state)
   check (scene, "GET /echo/ HTTP/1.0\r\n\r\n", "200", "\r\n\r\n|-|other");
   check (scene, "PUT / HTTP/1.0\r\n\r\n", "405", "Allow: GET, HEAD");
   check (scene, "GET /lines HTTP/1.0\r\n\r\n", "200", "\nline 4999\n");
-  assert_int_equal (scene->freed, 1);
+  assert_int_equal (scene->made, 1);
 }
 
 static void
