@@ -23,6 +23,7 @@
   ADD (kernel) \
   ADD (timex) \
   ADD (clock_source) \
+  ADD (node_peaks) \
   ADD (pressure) \
   ADD (disk_io) \
   ADD (md) \
