@@ -343,7 +343,7 @@ cluster_message (struct cluster *cluster, const struct cluster_message *message,
     cluster->counts.unlisted++;
     return;
   }
-  cluster_note_wait (cluster, message->received_ns, now.monotonic_ns);
+  cluster_note_wait (cluster, message->ready_ns, now.monotonic_ns);
   if (message->channel == CLUSTER_DATA)
     cluster_take_frame (cluster, node, message, received);
   else

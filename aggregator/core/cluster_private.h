@@ -82,7 +82,7 @@ void cluster_give_up (struct cluster *cluster, struct node *node, uint64_t sessi
 
 /* cluster_replay.c */
 void cluster_end_request (struct cluster *cluster, struct node *node);
-void cluster_note_wait (struct cluster *cluster, int64_t received_ns, int64_t now_ns); /* of a message, until now */
+void cluster_note_wait (struct cluster *cluster, int64_t ready_ns, int64_t now_ns); /* of a message, until now */
 void cluster_take_replayed (struct cluster *cluster, struct node *node, const struct control *message,
                             struct instant now);
 void cluster_end_replay (struct cluster *cluster, struct node *node, const struct control *end, struct instant now);
