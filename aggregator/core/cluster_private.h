@@ -42,6 +42,7 @@ void cluster_reject (struct cluster *cluster, struct node *node, enum node_rejec
  * later call does. */
 void cluster_report_up (struct cluster *cluster, struct node *node, struct instant now);
 void cluster_report_gap (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_report_run (struct cluster *cluster, struct node *node, struct instant now);
 /* Frames are lost. Gaps that share an event have their sum in it; the range is that of the last session among them. */
 void cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                        struct instant now);
@@ -99,7 +100,7 @@ void cluster_see_late (struct cluster *cluster, struct node *node, const void *b
 /* Whether the frame before this one was just read. */
 bool cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequence);
 void cluster_drop_late (struct cluster *cluster, struct node *node);                   /* its tables */
-void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* reports the late frames */
+void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* of late frames */
 
 /* cluster_late_schema.c */
 /* Keeps a schema for late frames of this node, at most NODE_SCHEMAS_BEFORE of them. */
