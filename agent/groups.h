@@ -19,6 +19,7 @@
   ADD (edac) \
   ADD (vm) \
   ADD (load) \
+  ADD (processes) \
   ADD (schedstat) \
   ADD (kernel) \
   ADD (timex) \
@@ -35,6 +36,7 @@
   ADD (sockets) \
   ADD (softnet) \
   ADD (conntrack) \
+  ADD (connections) \
   ADD (infiniband) \
   ADD (infiniband_info) \
   ADD (gpu) \
@@ -44,6 +46,7 @@
   ADD (gpu_profiling) \
   ADD (neuron_hw_counters) \
   ADD (hardware_info) \
+  ADD (cpu_info) \
   ADD (neuron_hardware_info) \
   ADD (instance_info) \
   ADD (runtime_info) \
@@ -58,7 +61,8 @@
   ADD (job_memory) \
   ADD (job_io) \
   ADD (job_processes) \
-  ADD (job_gpu)
+  ADD (job_gpu) \
+  ADD (agent)
 /* clang-format on */
 
 #define DECLARE_SAMPLER(NAME) extern const struct sampler sampler_##NAME;

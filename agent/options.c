@@ -153,6 +153,7 @@ agent_options_destroy (struct agent_options *options)
   free (options->names);
   free (options->groups);
   free (options->periods_ns);
+  free (options->spent_ns);
   free (options->context_root);
   free (options->table);
   free (options->own);
@@ -212,7 +213,9 @@ resolve_groups (struct agent_options *options, struct error *error)
   size_t periodic = 0;
 
   free (options->periods_ns);
+  free (options->spent_ns);
   options->periods_ns = memory_new (sampler_count, sizeof *options->periods_ns);
+  options->spent_ns = memory_new (sampler_count, sizeof *options->spent_ns);
   for (size_t i = 0; i < sampler_count; i++) {
     const struct group_options *group = &options->groups[i];
 
@@ -243,6 +246,7 @@ resolve_context (struct agent_options *options)
     .services = options->context.services,
     .samplers = samplers,
     .periods_ns = options->periods_ns,
+    .spent_ns = options->spent_ns,
     .sampler_count = sampler_count,
   };
   services_renew (options->context.services);
