@@ -7,8 +7,9 @@
  *
  * Takes SAMPLES samples of all groups with the agent's own samplers (ROOT "": the live machine), PAUSE_MS apart; with
  * "move" two thirds of the counters, which stand still in a recorded one, grow by up to 100 from sample to sample, as CPU
- * time in ticks does. Then it stores FRAMES frames of each of NODES nodes, which have those samples in turn a second apart. The time of a frame is
- * the CPU time of the whole process from the first put to the end, less what the frames themselves cost to make. */
+ * time in ticks does. Then it stores FRAMES frames of each of NODES nodes, which have those samples in turn a second apart;
+ * from turn to turn counters grow on as they did in the first. The time of a frame is the CPU time of the whole process
+ * from the first put to the end, less what the frames themselves cost to make. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ struct bench {
   struct sampling *sampling; /* the schema's groups are its own */
   struct schema *schema;
   struct taken *samples;
+  struct table *growth; /* of counters in a turn */
   size_t count;
   uint64_t values, bytes, frames; /* put */
   int64_t making_ns;
@@ -116,6 +118,61 @@ move_counters (struct bench *bench)
         move_cell (bench, g, of_node ? TABLE_NODE : row, k);
     }
   }
+}
+
+/* Calls for each cell of a counter in both tables: rows are found by their labels. */
+static void
+each_counter (struct table *table, const struct table *other,
+              void (*call) (struct table *table, size_t row, size_t column, uint64_t value, uint64_t other))
+{
+  for (size_t k = 0; k < table->group->metric_count; k++) {
+    bool of_node = table->group->metrics[k].flags & METRIC_OF_NODE;
+    for (size_t i = 0; table->group->metrics[k].kind == COUNTER && i < (of_node ? 1 : table->rows); i++) {
+      size_t row = of_node ? TABLE_NODE : i, length = 0, there = row;
+      const char *label = of_node ? NULL : table_label (table, row, &length);
+      const struct value *one = table_get (table, row, k), *two;
+      if (!of_node && (there = table_find_row (other, label, length, row)) == SIZE_MAX)
+        continue;
+      two = table_get (other, there, k);
+      if (one->type == VALUE_UINT && two->type == VALUE_UINT)
+        call (table, row, k, one->as.u, two->as.u);
+    }
+  }
+}
+
+static void
+set_growth (struct table *table, size_t row, size_t column, uint64_t value, uint64_t first)
+{
+  table_set_uint (table, row, column, value > first ? value - first : 0);
+}
+
+static void
+raise_by (struct table *table, size_t row, size_t column, uint64_t value, uint64_t growth)
+{
+  table_set_uint (table, row, column, value + growth);
+}
+
+static void
+measure_growth (struct bench *bench)
+{
+  const struct taken *first = &bench->samples[0], *last = &bench->samples[bench->count - 1];
+
+  bench->growth = memory_new (bench->schema->group_count, sizeof bench->growth[0]);
+  for (size_t g = 0; g < bench->schema->group_count; g++)
+    if (first->tables[g].group && last->tables[g].group) {
+      table_init (&bench->growth[g], last->tables[g].group);
+      table_copy (&bench->growth[g], &last->tables[g]);
+      each_counter (&bench->growth[g], &first->tables[g], set_growth);
+    }
+}
+
+/* Before a sample's next turn. */
+static void
+grow_on (struct bench *bench, struct taken *taken)
+{
+  for (size_t g = 0; g < bench->schema->group_count; g++)
+    if (taken->tables[g].group && bench->growth[g].group)
+      each_counter (&taken->tables[g], &bench->growth[g], raise_by);
 }
 
 static uint64_t
@@ -229,6 +286,7 @@ main (int argc, char **argv)
   take_samples (&bench, argv[2], strtol (argv[4], NULL, 10) * NS_PER_MS);
   if (argc == 8)
     move_counters (&bench);
+  measure_growth (&bench);
   start_ns = clock_wall () / NS_PER_S * NS_PER_S - (int64_t) (frames + 60) * NS_PER_S;
   begin = cpu (CLOCK_PROCESS_CPUTIME_ID);
   history = history_create (&(struct history_options){ .path = argv[1],
@@ -238,6 +296,10 @@ main (int argc, char **argv)
                                                        .chunk_ns = 3600 * NS_PER_S,
                                                        .queue_bytes = UINT64_C (1) << 40 });
   for (size_t i = 1; i <= frames; i++) {
+    int64_t made_ns = cpu (CLOCK_THREAD_CPUTIME_ID);
+    if (i > bench.count)
+      grow_on (&bench, &bench.samples[(i - 1) % bench.count]);
+    bench.making_ns += cpu (CLOCK_THREAD_CPUTIME_ID) - made_ns;
     for (size_t node = 0; node < nodes; node++)
       put (&bench, history, node, i, start_ns);
     if (i % 64 == 0)
@@ -272,6 +334,10 @@ main (int argc, char **argv)
     free (bench.samples[i].tables);
   }
   free (bench.samples);
+  for (size_t g = 0; g < bench.schema->group_count; g++)
+    if (bench.growth[g].group)
+      table_free (&bench.growth[g]);
+  free (bench.growth);
   schema_destroy (bench.schema);
   sampling_destroy (bench.sampling);
   agent_options_destroy (bench.options);
