@@ -151,6 +151,32 @@ test_rows (void **state)
 }
 
 /* A group that is sampled more seldom than the others does not miss the end. */
+/* The last table of job_info that has rows has all jobs. */
+static void
+test_info_is_whole (void **state)
+{
+  struct machine machine;
+  struct scene scene;
+
+  (void) state;
+  machine_init (&machine);
+  machine_put (&machine, (struct made){ .pid = 20, .environment = "SYNOP_JOB_ID=a", .start = 50, .user = 100 });
+  scene_open (&scene, machine.scratch.root);
+  scene_wait (&scene, "a");
+  for (int i = 0; i < 3; i++)
+    scene_sample (&scene);
+  assert_false (sampled_has_row (&scene.groups[INFO], "a"));
+  machine_put (&machine, (struct made){ .pid = 30, .environment = "SYNOP_JOB_ID=b", .start = 60, .user = 100 });
+  scene_wait (&scene, "b");
+  assert_true (sampled_has_row (&scene.groups[INFO], "a"));
+  assert_true (sampled_has_row (&scene.groups[INFO], "b"));
+  scene_sample (&scene);
+  assert_false (sampled_has_row (&scene.groups[INFO], "a"));
+  assert_false (sampled_has_row (&scene.groups[INFO], "b"));
+  scene_close (&scene);
+  machine_free (&machine);
+}
+
 static void
 test_slow_group_sees_the_end (void **state)
 {
@@ -325,11 +351,9 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_rows),
-    cmocka_unit_test (test_cpus_of_a_recorded_machine),
-    cmocka_unit_test (test_slow_group_sees_the_end),
-    cmocka_unit_test (test_without_proc),
-    cmocka_unit_test (test_one_alone),
+    cmocka_unit_test (test_rows),           cmocka_unit_test (test_cpus_of_a_recorded_machine),
+    cmocka_unit_test (test_info_is_whole),  cmocka_unit_test (test_slow_group_sees_the_end),
+    cmocka_unit_test (test_without_proc),   cmocka_unit_test (test_one_alone),
     cmocka_unit_test (test_real_processes),
   };
   signal (SIGPIPE, SIG_IGN);
