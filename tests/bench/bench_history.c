@@ -7,9 +7,9 @@
  *
  * Takes SAMPLES samples of all groups with the agent's own samplers (ROOT "": the live machine), PAUSE_MS apart; with
  * "move" two thirds of the counters, which stand still in a recorded one, grow by up to 100 from sample to sample, as CPU
- * time in ticks does. Then it stores FRAMES frames of each of NODES nodes, which have those samples in turn a second apart;
- * from turn to turn counters grow on as they did in the first. The time of a frame is the CPU time of the whole process
- * from the first put to the end, less what the frames themselves cost to make. */
+ * time in ticks does. Then it stores FRAMES frames of each of NODES nodes, a second apart: now and then one goes on from
+ * another of the samples, so that no frames come again; counters grow by what they grew there. The time of a frame is
+ * the CPU time of the whole process from the first put to the end, less what the frames themselves cost to make. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ struct bench {
   struct sampling *sampling; /* the schema's groups are its own */
   struct schema *schema;
   struct taken *samples;
-  struct table *growth; /* of counters in a turn */
-  size_t count;
+  struct taken now, before; /* what is put */
+  size_t count, at;
   uint64_t values, bytes, frames; /* put */
   int64_t making_ns;
 };
@@ -120,59 +120,74 @@ move_counters (struct bench *bench)
   }
 }
 
-/* Calls for each cell of a counter in both tables: rows are found by their labels. */
-static void
-each_counter (struct table *table, const struct table *other,
-              void (*call) (struct table *table, size_t row, size_t column, uint64_t value, uint64_t other))
+/* The counter in that row's like of another table; NULL: it has none. */
+static const struct value *
+counter_in (const struct table *other, const struct table *table, size_t row, size_t column)
 {
-  for (size_t k = 0; k < table->group->metric_count; k++) {
-    bool of_node = table->group->metrics[k].flags & METRIC_OF_NODE;
-    for (size_t i = 0; table->group->metrics[k].kind == COUNTER && i < (of_node ? 1 : table->rows); i++) {
-      size_t row = of_node ? TABLE_NODE : i, length = 0, there = row;
-      const char *label = of_node ? NULL : table_label (table, row, &length);
-      const struct value *one = table_get (table, row, k), *two;
-      if (!of_node && (there = table_find_row (other, label, length, row)) == SIZE_MAX)
+  size_t length, there = TABLE_NODE;
+  const char *label;
+
+  if (row != TABLE_NODE) {
+    label = table_label (table, row, &length);
+    there = table_find_row (other, label, length, row);
+  }
+  if (row != TABLE_NODE && there == SIZE_MAX)
+    return NULL;
+  return table_get (other, there, column)->type == VALUE_UINT ? table_get (other, there, column) : NULL;
+}
+
+/* A copy of a sample's table, its counters as far above those that were put before as they are above the sample before. */
+static void
+grow_table (struct table *now, const struct table *put, const struct table *sample, const struct table *earlier)
+{
+  table_copy (now, sample);
+  for (size_t k = 0; k < now->group->metric_count; k++) {
+    bool of_node = now->group->metrics[k].flags & METRIC_OF_NODE;
+    for (size_t i = 0; now->group->metrics[k].kind == COUNTER && i < (of_node ? 1 : now->rows); i++) {
+      size_t row = of_node ? TABLE_NODE : i;
+      const struct value *value = table_get (now, row, k), *one, *two;
+      if (value->type != VALUE_UINT || !(one = counter_in (put, now, row, k)) ||
+          !(two = counter_in (earlier, now, row, k)))
         continue;
-      two = table_get (other, there, k);
-      if (one->type == VALUE_UINT && two->type == VALUE_UINT)
-        call (table, row, k, one->as.u, two->as.u);
+      table_set_uint (now, row, k, one->as.u + (value->as.u > two->as.u ? value->as.u - two->as.u : 0));
     }
   }
 }
 
+/* What is put next. */
 static void
-set_growth (struct table *table, size_t row, size_t column, uint64_t value, uint64_t first)
+step (struct bench *bench, uint64_t number)
 {
-  table_set_uint (table, row, column, value > first ? value - first : 0);
+  uint64_t chance = mix (1 << 10, 0, 0, number);
+  struct taken other = bench->before;
+  const struct taken *sample, *earlier;
+
+  bench->at = chance % 8 == 0 || bench->at + 1 == bench->count ? 1 + chance / 8 % (bench->count - 1) : bench->at + 1;
+  sample = &bench->samples[bench->at];
+  earlier = &bench->samples[bench->at - 1];
+  bench->before = bench->now;
+  bench->now = other;
+  bench->now.monotonic_ns = sample->monotonic_ns;
+  bench->now.wall_ns = sample->wall_ns;
+  for (size_t g = 0; g < bench->schema->group_count; g++) {
+    if (!sample->tables[g].group || !earlier->tables[g].group)
+      continue;
+    if (!bench->now.tables[g].group)
+      table_init (&bench->now.tables[g], sample->tables[g].group);
+    if (bench->before.tables[g].group)
+      grow_table (&bench->now.tables[g], &bench->before.tables[g], &sample->tables[g], &earlier->tables[g]);
+    else
+      table_copy (&bench->now.tables[g], &sample->tables[g]);
+  }
 }
 
 static void
-raise_by (struct table *table, size_t row, size_t column, uint64_t value, uint64_t growth)
+free_tables (struct table *tables, size_t count)
 {
-  table_set_uint (table, row, column, value + growth);
-}
-
-static void
-measure_growth (struct bench *bench)
-{
-  const struct taken *first = &bench->samples[0], *last = &bench->samples[bench->count - 1];
-
-  bench->growth = memory_new (bench->schema->group_count, sizeof bench->growth[0]);
-  for (size_t g = 0; g < bench->schema->group_count; g++)
-    if (first->tables[g].group && last->tables[g].group) {
-      table_init (&bench->growth[g], last->tables[g].group);
-      table_copy (&bench->growth[g], &last->tables[g]);
-      each_counter (&bench->growth[g], &first->tables[g], set_growth);
-    }
-}
-
-/* Before a sample's next turn. */
-static void
-grow_on (struct bench *bench, struct taken *taken)
-{
-  for (size_t g = 0; g < bench->schema->group_count; g++)
-    if (taken->tables[g].group && bench->growth[g].group)
-      each_counter (&taken->tables[g], &bench->growth[g], raise_by);
+  for (size_t g = 0; g < count; g++)
+    if (tables[g].group)
+      table_free (&tables[g]);
+  free (tables);
 }
 
 static uint64_t
@@ -187,8 +202,8 @@ count_values (const struct table *table)
 static void
 put (struct bench *bench, struct history *history, size_t node, uint64_t sequence, int64_t start_ns)
 {
-  size_t groups_count = bench->schema->group_count, at = (sequence - 1) % bench->count;
-  struct taken *now = &bench->samples[at], *before = &bench->samples[at ? at - 1 : bench->count - 1];
+  size_t groups_count = bench->schema->group_count;
+  struct taken *now = &bench->now, *before = &bench->before;
   int64_t begin = cpu (CLOCK_THREAD_CPUTIME_ID), jitter = now->monotonic_ns % 100000;
   struct frame_header header = { .session = 1000 + node, .sequence = sequence };
   struct report_group pairs[SCHEMA_GROUPS_MAX] = { { 0 } };
@@ -286,7 +301,8 @@ main (int argc, char **argv)
   take_samples (&bench, argv[2], strtol (argv[4], NULL, 10) * NS_PER_MS);
   if (argc == 8)
     move_counters (&bench);
-  measure_growth (&bench);
+  bench.now.tables = memory_new (bench.schema->group_count, sizeof bench.now.tables[0]);
+  bench.before.tables = memory_new (bench.schema->group_count, sizeof bench.before.tables[0]);
   start_ns = clock_wall () / NS_PER_S * NS_PER_S - (int64_t) (frames + 60) * NS_PER_S;
   begin = cpu (CLOCK_PROCESS_CPUTIME_ID);
   history = history_create (&(struct history_options){ .path = argv[1],
@@ -297,8 +313,7 @@ main (int argc, char **argv)
                                                        .queue_bytes = UINT64_C (1) << 40 });
   for (size_t i = 1; i <= frames; i++) {
     int64_t made_ns = cpu (CLOCK_THREAD_CPUTIME_ID);
-    if (i > bench.count)
-      grow_on (&bench, &bench.samples[(i - 1) % bench.count]);
+    step (&bench, i);
     bench.making_ns += cpu (CLOCK_THREAD_CPUTIME_ID) - made_ns;
     for (size_t node = 0; node < nodes; node++)
       put (&bench, history, node, i, start_ns);
@@ -327,17 +342,11 @@ main (int argc, char **argv)
   json_newline (&json);
   fwrite (json.out.data, 1, json.out.length, stdout);
   json_free (&json);
-  for (size_t i = 0; i < bench.count; i++) {
-    for (size_t g = 0; g < bench.schema->group_count; g++)
-      if (bench.samples[i].tables[g].group)
-        table_free (&bench.samples[i].tables[g]);
-    free (bench.samples[i].tables);
-  }
+  for (size_t i = 0; i < bench.count; i++)
+    free_tables (bench.samples[i].tables, bench.schema->group_count);
   free (bench.samples);
-  for (size_t g = 0; g < bench.schema->group_count; g++)
-    if (bench.growth[g].group)
-      table_free (&bench.growth[g]);
-  free (bench.growth);
+  free_tables (bench.now.tables, bench.schema->group_count);
+  free_tables (bench.before.tables, bench.schema->group_count);
   schema_destroy (bench.schema);
   sampling_destroy (bench.sampling);
   agent_options_destroy (bench.options);

@@ -92,8 +92,7 @@ frame_make (struct bench *bench)
   sampling_run (bench->sampling, clock_monotonic (), &sample);
   bench->header = (struct frame_header){ .node = "n", .session = 1, .sequence = 1, .monotonic_ns = 1, .wall_ns = 1 };
   memcpy (bench->header.schema, bench->schema->hash, SCHEMA_HASH_SIZE);
-  frame_write (&bench->frame, &bench->header, bench->schema, (const struct table *const *) sample.tables,
-               sample.count);
+  frame_write (&bench->frame, &bench->header, bench->schema, (const struct table *const *) sample.tables, sample.count);
   if (frame_read_header (bench->frame.data, bench->frame.length, &bench->header, &error) < 0 ||
       frame_read_tables (bench->frame.data, bench->frame.length, &bench->header, bench->schema, &sink, &error) < 0)
     fail (error.text);
@@ -152,7 +151,7 @@ page_write (struct bench *bench)
     if (piece.length > 2 * (size_t) PIECE)
       fail ("a piece is far too long");
     memcpy (target, piece.data, piece.length);
-    __asm__ volatile ("" ::"r"(target) : "memory");
+    __asm__ volatile("" ::"r"(target) : "memory");
     copied += cpu () - since;
     since = cpu ();
     bench->samples += samples_of (piece.data, piece.length);

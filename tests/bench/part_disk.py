@@ -15,7 +15,7 @@ from measure import say
 from part_send import sent
 
 NODES, HOUR = 4, 3600
-SAMPLES, PAUSE_MS = 64, 1000  # taken of this machine a second apart, then in turn; counters grow on
+SAMPLES, PAUSE_MS = 64, 1000  # taken of this machine, a second apart
 OPTIONS = "names = synop\n"
 
 
