@@ -15,6 +15,7 @@
   ADD (hwmon) \
   ADD (cooling_device) \
   ADD (power_supply) \
+  ADD (energy_rapl) \
   ADD (memory_info) \
   ADD (edac) \
   ADD (vm) \
@@ -41,6 +42,7 @@
   ADD (gpu_nvlink) \
   ADD (gpu_processes) \
   ADD (gpu_profiling) \
+  ADD (node_power) \
   ADD (neuron_hw_counters) \
   ADD (hardware_info) \
   ADD (neuron_hardware_info) \
@@ -57,7 +59,8 @@
   ADD (job_memory) \
   ADD (job_io) \
   ADD (job_processes) \
-  ADD (job_gpu)
+  ADD (job_gpu) \
+  ADD (job_energy)
 /* clang-format on */
 
 #define DECLARE_SAMPLER(NAME) extern const struct sampler sampler_##NAME;
