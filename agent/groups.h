@@ -15,6 +15,7 @@
   ADD (hwmon) \
   ADD (cooling_device) \
   ADD (power_supply) \
+  ADD (energy_rapl) \
   ADD (memory_info) \
   ADD (edac) \
   ADD (vm) \
@@ -44,6 +45,7 @@
   ADD (gpu_nvlink) \
   ADD (gpu_processes) \
   ADD (gpu_profiling) \
+  ADD (node_power) \
   ADD (neuron_hw_counters) \
   ADD (hardware_info) \
   ADD (cpu_info) \
@@ -62,6 +64,7 @@
   ADD (job_io) \
   ADD (job_processes) \
   ADD (job_gpu) \
+  ADD (job_energy) \
   ADD (agent)
 /* clang-format on */
 
