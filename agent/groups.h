@@ -11,6 +11,7 @@
   ADD (cpu_usage) \
   ADD (cpu_frequency) \
   ADD (cpu_scaling) \
+  ADD (cpu_counters) \
   ADD (thermal) \
   ADD (hwmon) \
   ADD (cooling_device) \
@@ -57,7 +58,8 @@
   ADD (job_memory) \
   ADD (job_io) \
   ADD (job_processes) \
-  ADD (job_gpu)
+  ADD (job_gpu) \
+  ADD (job_counters)
 /* clang-format on */
 
 #define DECLARE_SAMPLER(NAME) extern const struct sampler sampler_##NAME;
