@@ -225,7 +225,7 @@ counters_stop (void *state)
   struct counters *counters = state;
 
   free (counters->root);
-  free (counters->quiet);
+  free ((char *) counters->quiet);
 }
 
 const struct service service_counters = {

@@ -13,7 +13,7 @@ struct counters {
   const struct counter_kernel *kernel;
   char *root;
   bool enabled;
-  char *quiet; /* times of the day, "02:00-03:30,12:00-13:00" */
+  const char *quiet; /* times of the day, "02:00-03:30,12:00-13:00" */
   struct counter_budget budget;
 };
 

@@ -38,7 +38,8 @@ struct counted {
   struct counter_row before; /* what was counted before a pause */
   struct counter_row sums;   /* in all */
   uint64_t from;             /* ticks when it was first counted; 0: not yet */
-  size_t folders;            /* cgroups that are counted */
+  size_t folders;            /* cgroups that were looked at */
+  bool by_cgroup;            /* one of them is counted */
   int failure;               /* -errno of an opening */
   double best;               /* share of the time that its events ran, at most */
   unsigned low;              /* samples in a row with less than half of that */
@@ -91,6 +92,7 @@ counted_stop (struct job_counters *all, struct counted *counted)
   *counter_set_row (counted->set, 0) = (struct counter_row){ 0 };
   counted->from = counted->folders = counted->low = 0;
   counted->failure = 0;
+  counted->by_cgroup = false;
   for (struct process *process = all->scan->oldest; process; process = process->next)
     if (process->job->counted == counted)
       process->has_events = false;
@@ -113,14 +115,17 @@ job_counters_destroy (struct job_counters *all)
 
 /* ---- opening ---- */
 
+/* On a recorded machine: when it was scanned. */
 static uint64_t
-ticks_now (void)
+ticks_now (const struct job_scan *scan)
 {
+  uint64_t second = (uint64_t) sysconf (_SC_CLK_TCK);
   struct timespec now;
 
+  if (!scan->files.live)
+    return scan->ticks;
   clock_gettime (CLOCK_BOOTTIME, &now);
-  return (uint64_t) now.tv_sec * (uint64_t) sysconf (_SC_CLK_TCK) +
-         (uint64_t) now.tv_nsec / (uint64_t) (NS_PER_S / sysconf (_SC_CLK_TCK));
+  return (uint64_t) now.tv_sec * second + (uint64_t) now.tv_nsec / (NS_PER_S / second);
 }
 
 static bool
@@ -145,13 +150,14 @@ target_open (struct job_counters *all, struct counted *counted, const struct cou
       counted->failure = result;
   }
   if (counted->from == 0)
-    counted->from = ticks_now ();
+    counted->from = ticks_now (all->scan);
 }
 
-/* The CPUs on which the cgroup's tasks may run: where it does not say so, all. */
+/* Counts the cgroup on the CPUs that its tasks may use: where it does not say so, on all. */
 static void
 folder_open (struct job_counters *all, struct counted *counted, const char *path)
 {
+  size_t events = counter_set_events (counted->set);
   int folder = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   char list[1024];
 
@@ -165,7 +171,7 @@ folder_open (struct job_counters *all, struct counted *counted, const char *path
       target_open (all, counted, &(struct counter_target){ .pid = folder, .cpu = cpu, .flags = PERF_FLAG_PID_CGROUP });
   }
   close (folder);
-  counted->folders++;
+  counted->by_cgroup |= counter_set_events (counted->set) > events;
 }
 
 static void
@@ -177,6 +183,10 @@ folders_open (struct job_counters *all, struct counted *counted, const struct jo
   for (size_t at = 0; (path = job_cgroup_unified (job->cgroup, &at));)
     if (known++ >= counted->folders)
       folder_open (all, counted, path);
+  if (known > counted->folders)
+    counted->folders = known;
+  if (counter_set_events (counted->set) == 0) /* the kernel refuses: processes are counted */
+    counter_set_close (counted->set);
 }
 
 static void
@@ -205,13 +215,13 @@ static void
 process_count (struct job_counters *all, struct counted *counted, struct process *process)
 {
   process->has_events = true;
-  if (process->inside && counted->folders)
+  if (process->inside && counted->by_cgroup)
     return;
   if (has_inherited (all, counted, process))
     process->events_from = process->start;
   else {
     threads_open (all, counted, process);
-    process->events_from = ticks_now ();
+    process->events_from = ticks_now (all->scan);
   }
 }
 

@@ -31,7 +31,8 @@ struct played_kernel {
   int busy_cpu;                 /* on which hardware events are EBUSY; -1: none */
   uint32_t absent_type;         /* events of that type and config are not there */
   uint64_t absent_config;
-  int read_fails; /* errno */
+  int read_fails;   /* errno */
+  int cgroups_fail; /* errno of events of cgroups */
   size_t opened, closed, reads;
   int turn;
   struct played_event events[PLAYED_EVENTS];
@@ -76,6 +77,8 @@ played_open (void *context, struct perf_event_attr *attr, pid_t pid, int cpu, in
 
   if (played->denied)
     return -played->denied;
+  if (flags & PERF_FLAG_PID_CGROUP && played->cgroups_fail)
+    return -played->cgroups_fail;
   if (played_is_hardware (attr) &&
       (played->hardware == 0 || (attr->type == played->absent_type && attr->config == played->absent_config)))
     return -ENOENT;
@@ -182,6 +185,26 @@ played_pass (struct played_kernel *played, int milliseconds)
       if (count)
         played_run_context (played, leaders, count);
     }
+}
+
+/* All processes run. */
+static inline void
+played_run_processes (struct played_kernel *played, int milliseconds)
+{
+  for (; milliseconds > 0; milliseconds--)
+    for (int i = 0; i < PLAYED_EVENTS; i++)
+      if (played->events[i].open && played->events[i].cpu == -1 && played->events[i].leader == i + PLAYED_FIRST)
+        played_run_context (played, &i, 1);
+}
+
+static inline size_t
+played_count (const struct played_kernel *played, pid_t pid)
+{
+  size_t count = 0;
+
+  for (int i = 0; i < PLAYED_EVENTS; i++)
+    count += played->events[i].open && played->events[i].pid == pid;
+  return count;
 }
 
 #endif
