@@ -11,6 +11,7 @@
   ADD (cpu_usage) \
   ADD (cpu_frequency) \
   ADD (cpu_scaling) \
+  ADD (cpu_counters) \
   ADD (thermal) \
   ADD (hwmon) \
   ADD (cooling_device) \
@@ -65,6 +66,7 @@
   ADD (job_processes) \
   ADD (job_gpu) \
   ADD (job_energy) \
+  ADD (job_counters) \
   ADD (agent)
 /* clang-format on */
 
