@@ -11,10 +11,12 @@
   ADD (cpu_usage) \
   ADD (cpu_frequency) \
   ADD (cpu_scaling) \
+  ADD (cpu_counters) \
   ADD (thermal) \
   ADD (hwmon) \
   ADD (cooling_device) \
   ADD (power_supply) \
+  ADD (energy_rapl) \
   ADD (memory_info) \
   ADD (edac) \
   ADD (vm) \
@@ -24,6 +26,7 @@
   ADD (kernel) \
   ADD (timex) \
   ADD (clock_source) \
+  ADD (node_peaks) \
   ADD (pressure) \
   ADD (disk_io) \
   ADD (md) \
@@ -43,6 +46,7 @@
   ADD (gpu_nvlink) \
   ADD (gpu_processes) \
   ADD (gpu_profiling) \
+  ADD (node_power) \
   ADD (neuron_hw_counters) \
   ADD (hardware_info) \
   ADD (cpu_info) \
@@ -61,6 +65,8 @@
   ADD (job_io) \
   ADD (job_processes) \
   ADD (job_gpu) \
+  ADD (job_energy) \
+  ADD (job_counters) \
   ADD (agent)
 /* clang-format on */
 

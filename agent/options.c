@@ -303,7 +303,7 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
     error_set (error, "\"%.64s\" is not an option%s", argv[at],
                command ? ": it comes first, and its options behind it" : "");
     config_hint_word (error, argv[at]);
-    config_hint_nearest (error, argv[at], (const char *const[]){ "keys", "names", "run", NULL });
+    config_hint_nearest (error, argv[at], (const char *const[]){ "bench-node", "keys", "names", "run", NULL });
     return -1;
   }
   if (options->json && options->action != ACTION_LIST_GROUPS && options->action != ACTION_HELP)
@@ -325,6 +325,7 @@ static const char help_head[] =
     "       synop-agent --once | --count N                       one report, or N of them\n"
     "       synop-agent --list-groups [--json | --markdown]      every group and metric\n"
     "       synop-agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"
+    "       synop-agent bench-node [--file FILE]                 measures what this machine can do at most\n"
     "       synop-agent names SET...                             checks names files for Prometheus\n"
     "       synop-agent run --job NAME [--] COMMAND              runs a command as a job, where there is no scheduler\n"
     "\n"

@@ -1,6 +1,5 @@
 /* gpu_info: what each GPU, AMD's too, and each MIG instance is. A driver may be loaded, and MIG instances made, long after
- * the agent was started; so these are no facts that are sent once a session. Each sample has all rows: others take from the
- * newest one what a GPU is called. */
+ * the agent was started; so these are no facts that are sent once a session. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +68,7 @@ static const struct group group = {
   .row = "GPU",
   .rows_name = "gpus",
   .fold_name = "",
-  .help = "What each GPU and each MIG instance is. At most once a minute.",
+  .help = "What each GPU and each MIG instance is. At most every 10 s.",
   GROUP_METRICS (metrics),
 };
 
@@ -246,6 +245,6 @@ gpu_info_sample (void *state, struct table *table)
 }
 
 const struct sampler sampler_gpu_info = {
-  &group,         gpu_info_may_block, gpu_info_open,         gpu_info_sample,
-  gpu_info_close, .optional = true,   .absent = gpus_absent, .period_ns = 60 * NS_PER_S,
+  &group,           gpu_info_may_block,         gpu_info_open,        gpu_info_sample, gpu_info_close,
+  .optional = true, .period_ns = 10 * NS_PER_S, .absent = gpus_absent
 };

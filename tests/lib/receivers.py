@@ -137,4 +137,4 @@ class Victoria(Database):
 
 def away_seconds():
     """How long a receiver is away: `make soak` takes longer."""
-    return float(os.environ.get("SEND_AWAY_SECONDS", "20"))
+    return float(os.environ.get("SEND_AWAY_SECONDS", "2"))
