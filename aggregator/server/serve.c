@@ -235,8 +235,7 @@ serve_tick (struct serve *serve, int64_t now_ns)
     if (now_ns > client->deadline_ns)
       client_destroy (client);
   }
-  if (serve->refused == serve->refused_reported ||
-      (serve->reported_ns && now_ns - serve->reported_ns < CROWDED_EVERY))
+  if (serve->refused == serve->refused_reported || (serve->reported_ns && now_ns - serve->reported_ns < CROWDED_EVERY))
     return;
   if (serve->options.crowded)
     serve->options.crowded (serve->options.context, serve->refused_uid, serve->refused - serve->refused_reported);

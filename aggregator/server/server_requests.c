@@ -179,12 +179,13 @@ server_crowded (void *context, uint32_t uid, uint64_t count)
   char user[16];
 
   snprintf (user, sizeof user, "%" PRIu32, uid);
-  views_event (server->views, &(struct event){ .type = EVENT_OVER_SHARE,
-                                               .wall_ns = server_now ().wall_ns,
-                                               .user = user,
-                                               .reason = "clients",
-                                               .text = "the UNIX socket has as many clients as it may have, or this user",
-                                               .count = count });
+  views_event (server->views,
+               &(struct event){ .type = EVENT_OVER_SHARE,
+                                .wall_ns = server_now ().wall_ns,
+                                .user = user,
+                                .reason = "clients",
+                                .text = "the UNIX socket has as many clients as it may have, or this user",
+                                .count = count });
 }
 
 /* ---- signals, standard output ---- */
