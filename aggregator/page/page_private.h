@@ -8,6 +8,7 @@
 
 #include "aggregator/core/node.h"
 #include "aggregator/page/page.h"
+#include "aggregator/page/page_scrape.h"
 #include "synop/buffer.h"
 #include "synop/exposition.h"
 #include "synop/series.h"
@@ -97,8 +98,9 @@ struct page {
   int64_t epoch_ns;  /* cluster time minus CLOCK_MONOTONIC */
   int64_t wanted_ns; /* cluster time when a page with combined reports was last asked for; 0: never */
   atomic_bool crowded;
-  struct page_counters filling; /* the main thread's alone */
-  size_t scrapes;               /* of several nodes, that are being written */
+  struct page_counters filling;        /* the main thread's alone */
+  uint64_t scrapers[PAGE_SCRAPES_MAX]; /* hosts, of pages of several nodes that are being written: */
+  size_t scrapes;
 };
 
 /* With the lock held. */
