@@ -126,7 +126,10 @@ naming_add_family (struct naming *naming, const struct naming_family *family)
   kept->help = kept->public.help;
   kept->index = naming->family_count;
   HASH_ADD_KEYPTR (hh, naming->by_name, kept->public.name, strlen (kept->public.name), kept);
-  naming->families = memory_resize (naming->families, naming->family_count + 1, sizeof (struct naming_family *));
+  if (naming->family_count == naming->family_room) {
+    naming->family_room = 2 * naming->family_room + 64;
+    naming->families = memory_resize (naming->families, naming->family_room, sizeof (struct naming_family *));
+  }
   naming->families[naming->family_count] = kept;
   return naming->family_count++;
 }

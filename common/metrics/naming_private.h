@@ -71,7 +71,7 @@ struct naming_family {
 
 struct naming {
   struct naming_family **families, *by_name;
-  size_t family_count;
+  size_t family_count, family_room;
   struct name_row *rows;
   size_t row_count;
   bool rule;

@@ -331,14 +331,13 @@ struct large {
   struct metric metrics[MANY];
   char names[MANY][16], group_names[100][16];
   struct group groups[100];
+  const struct group *list[100]; /* the schema has it */
 };
 
 /* 100 groups, whose names begin with `name`. */
 static struct schema *
 large_schema (struct large *large, const char *name)
 {
-  const struct group *list[100];
-
   for (size_t i = 0; i < MANY; i++) {
     snprintf (large->names[i], sizeof large->names[i], "metric_%zu", i);
     large->metrics[i] = (struct metric){ large->names[i], GAUGE, .flags = METRIC_OF_NODE, .help = "One." };
@@ -347,9 +346,9 @@ large_schema (struct large *large, const char *name)
     snprintf (large->group_names[i], sizeof large->group_names[i], "%s%zu", name, i);
     large->groups[i] = (struct group){ large->group_names[i], "system_data", "",   "",   "", 0, "Many.",
                                        large->metrics,        MANY,          NULL, false };
-    list[i] = &large->groups[i];
+    large->list[i] = &large->groups[i];
   }
-  return schema_create (list, 100);
+  return schema_create (large->list, 100);
 }
 
 static void
