@@ -124,10 +124,11 @@ class Answer:
 class Receiver:
     """Of 1.0 and 2.0, whichever comes; with `takes` of one of these content types alone, and `blind`: it takes any for 1.0.
 
-    `refuses` says of a sample whether it alone is refused: a partial write."""
+    `refuses` says of a sample whether it alone is refused: a partial write. `allows`: of the headers, whether they are let in.
+    `tls`: a server's context."""
 
-    def __init__(self, answer=None, port=0, takes=(FIRST, SECOND), blind=False, refuses=None, tls=None):
-        self.takes, self.blind, self.refuses = takes, blind, refuses
+    def __init__(self, answer=None, port=0, takes=(FIRST, SECOND), blind=False, refuses=None, allows=None, tls=None):
+        self.takes, self.blind, self.refuses, self.allows = takes, blind, refuses, allows
         self.metadata = {}
         self.kinds = []  # the content types that came
         self.answer = answer or (lambda samples: Answer())
@@ -175,7 +176,9 @@ class Receiver:
         assert handler.headers["X-Prometheus-Remote-Write-Version"] == version
         self.kinds.append(kind)
         (samples, metadata), answer = (decode if kind == FIRST else decode_2)(body), None
-        if kind not in self.takes:
+        if self.allows and not self.allows(handler.headers):
+            answer = Answer(401, "who are you?")
+        elif kind not in self.takes:
             answer = Answer(415, "what is this?")
         elif kind == SECOND and self.blind:
             samples, answer = [], Answer()
