@@ -164,8 +164,11 @@ entry_pieces (struct naming *naming, struct plan_entry *entry)
   buffer_free (&pieces.text);
   entry->pieces = naming_keep (naming, pieces.list.data);
   entry->piece_count = pieces.list.length / sizeof (struct plan_part);
-  for (size_t i = 0; i < entry->piece_count; i++)
+  entry->of_rows = true;
+  for (size_t i = 0; i < entry->piece_count; i++) {
     entry->room += entry->pieces[i].kind == PART_TEXT ? entry->pieces[i].length : 2 * TABLE_LABEL_MAX;
+    entry->of_rows &= entry->pieces[i].kind != PART_METRIC && entry->pieces[i].kind != PART_NODE;
+  }
 }
 
 /* ---- rows of names files ---- */

@@ -153,7 +153,8 @@ struct plan_entry {
   size_t label_count;
   const struct plan_part *pieces; /* the labels as they stand between braces; PART_TEXT is escaped */
   size_t piece_count;
-  size_t room; /* that they take at most, but for PART_METRIC and PART_NODE */
+  size_t room;  /* that they take at most, but for PART_METRIC and PART_NODE */
+  bool of_rows; /* they follow from the row's label alone */
 };
 
 struct naming_plan {

@@ -320,3 +320,22 @@ series_labels (const struct series *series, struct series_label *labels, struct 
   }
   return entry->label_count;
 }
+
+struct series_text
+series_key (const struct series *series, struct buffer *texts)
+{
+  const struct plan_entry *entry = series->entry;
+  char number[NUMBER_SIZE];
+
+  if (entry->of_rows)
+    return entry->of_node ? (struct series_text){ "", 0 } : series->label;
+  buffer_clear (texts);
+  for (size_t i = 0; i < entry->label_count; i++) {
+    for (size_t j = 0; j < entry->labels[i].part_count; j++) {
+      struct series_text text = series_part (series, &entry->labels[i].parts[j], number);
+      buffer_add (texts, text.at, text.length);
+    }
+    buffer_add (texts, "", 1);
+  }
+  return (struct series_text){ texts->data, texts->length };
+}

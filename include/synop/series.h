@@ -77,5 +77,7 @@ struct series_label {
   size_t offset, length;
 };
 size_t series_labels (const struct series *series, struct series_label *labels, struct buffer *texts);
+/* What its labels follow from, beside `entry`, which tells series of one naming apart: a text, maybe in `texts`. */
+struct series_text series_key (const struct series *series, struct buffer *texts);
 
 #endif

@@ -145,6 +145,7 @@ def test_prometheus(cluster, relay):
         config = "[aggregator]\nreplay_rate = 4\n" + configuration(one=receiver.url, real=database.url, strict=strict.url)
         link = relay(config)
         wait_until(lambda: sender(cluster, "real")["sent"] > 300, "samples")
+        assert sender(cluster, "one")["protocol"] == "2.0" and sender(cluster, "real")["protocol"] == "1.0"
         kill_receiver(cluster, database, False)
         kill_aggregator(cluster, link, config)
         wait_until(lambda: sender(cluster, "strict")["late_dropped"] > 0, "late samples that are refused")
@@ -168,6 +169,7 @@ def test_victoria_metrics(cluster, relay):
         config = configuration(one=receiver.url, real=database.url) + "repeat = 10s\n"
         link = relay(config)
         wait_until(lambda: sender(cluster, "real")["sent"] > 300, "samples")
+        assert sender(cluster, "real")["protocol"] == "1.0"  # which does not look at what kind a request is of
         kill_receiver(cluster, database, True)
         kill_aggregator(cluster, link, config)
         for node in cluster.agents:
