@@ -122,7 +122,7 @@ NODE = {
             stat("Memory", "bytes", memory("MemTotal"), "All that there is."),
             stat("Memory used", "percentunit", MEMORY, "What programs could not get without swapping.", **SHARE,
                  bounds=(0.8, 0.95)),
-            stat("GPUs", "short", "count(max by (gpu) (DCGM_FI_DEV_GPU_UTIL{%node})) or vector(0)", "GPUs that answer."),
+            stat("GPUs", "short", "count(max by (gpu) (DCGM_FI_DEV_GPU_TEMP{%node})) or vector(0)", "GPUs that answer."),
             stat("Batch jobs", "short", "count(synop_job_cpu_cpus{%node}) or vector(0)", "Jobs with processes here."),
         ]),
         ("CPUs", [

@@ -34,7 +34,7 @@ JOB = {"name": "job", "label": "Scrape job", "type": "query", "multi": True, "al
 JOB_ID = {"name": "job_id", "label": "Batch job", "type": "query", "multi": True, "all": ".*", "sort": 3,
           "query": 'label_values(synop_job_cpu_cpus{job=~"$job"}, job_id)'}
 GPU = {"name": "gpu", "label": "GPU", "type": "query", "multi": True, "all": ".*", "sort": 3,
-       "query": "label_values(DCGM_FI_DEV_GPU_UTIL{%node}, gpu)"}
+       "query": "label_values(DCGM_FI_DEV_GPU_TEMP{%node}, gpu)"}
 OPERATION = {"name": "operation", "label": "Of a node's devices", "type": "custom", "values": ("avg", "min", "max", "sum")}
 
 
