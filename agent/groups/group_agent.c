@@ -47,7 +47,7 @@ static const struct group group = {
   .row = "group",
   .rows_name = "groups",
   .fold_name = "total",
-  .help = "What the agent itself costs, and how long its groups take to sample. At most every 10 s.",
+  .help = "What the agent itself costs, and how long its groups take to sample. At most every 30 s.",
   GROUP_METRICS (metrics),
 };
 
@@ -185,5 +185,5 @@ agent_close (void *context)
 }
 
 const struct sampler sampler_agent = {
-  &group, NULL, agent_open, agent_sample, agent_close, .optional = true, .period_ns = 10 * NS_PER_S,
+  &group, NULL, agent_open, agent_sample, agent_close, .optional = true, .period_ns = 30 * NS_PER_S,
 };

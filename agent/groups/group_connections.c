@@ -1,7 +1,7 @@
 /* connections: TCP connections by state, and what waits in the sockets' queues, as the kernel lists its sockets (sock_diag(7)). It
  * lists those of this machine: a recorded one has none.
  *
- * A socket costs about a microsecond, so the group is sampled every 10 s, and where there are many in a thread. */
+ * A socket costs about a microsecond, so the group is sampled every 30 s, and where there are many in a thread. */
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -61,7 +61,7 @@ static const struct group group = {
   .row = "",
   .rows_name = "",
   .fold_name = "",
-  .help = "TCP connections by state, and what waits in the queues of sockets. At most every 10 s.",
+  .help = "TCP connections by state, and what waits in the queues of sockets. At most every 30 s.",
   GROUP_METRICS (metrics),
 };
 
@@ -221,5 +221,5 @@ connections_close (void *context)
 
 const struct sampler sampler_connections = {
   &group,           connections_may_block,      connections_open, connections_sample, connections_close,
-  .optional = true, .period_ns = 10 * NS_PER_S,
+  .optional = true, .period_ns = 30 * NS_PER_S,
 };

@@ -55,6 +55,18 @@ def test_labels_are_those_of_node_exporter(shown):
     assert wrong == []
 
 
+def test_each_collector_has_a_duration():
+    """Where one's success is said, the time is too, of the same group."""
+    said = {"success": set(), "duration_seconds": set()}
+    for line in NAMES.splitlines():
+        if line.startswith("["):
+            *_, group = re.match(r"\[(\w+)(?: (\w+)\])?", line).groups()
+            group = group or re.match(r"\[(\w+)", line)[1]
+        elif match := re.match(r'\w+ +node_scrape_collector_(\w+) +\{collector="(\w+)"\}', line):
+            said[match[1]].add((group, match[2]))
+    assert said["success"] and said["success"] == said["duration_seconds"]
+
+
 def test_dashboard_asks_for_nothing_that_the_set_does_not_know():
     assert len(DASHBOARD) > 150
     assert unknown(DASHBOARD) == set()
