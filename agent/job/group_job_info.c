@@ -1,16 +1,11 @@
-/* job_info: what each job is. All rows are sent when a job is new or more of one became known, and once a minute, so that
- * the last table that has rows has all of them; the first two samples have them too, since `agent --once` shows the
- * second. */
+/* job_info: what each job is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/job/job_group.h"
 #include "agent/sampling/sampler.h"
-#include "synop/clock.h"
 #include "synop/memory.h"
-
-#define ALL_PERIOD (60 * NS_PER_S)
 
 enum column { SCHEDULER, USER, UID, NAME, COMMAND, ARRAY, CPUS, STARTED, NODES, NODE_LIST, GPUS, SOURCE };
 
@@ -42,15 +37,13 @@ static const struct group group = {
   .row = "job",
   .rows_name = "jobs",
   .fold_name = "",
-  .help = "What each batch job on this node is; all rows are sent when a job is new, and once a minute.",
+  .help = "What each batch job on this node is.",
   .of_users = true,
   GROUP_METRICS (metrics),
 };
 
 struct job_info {
   struct job_group *group;
-  unsigned samples;
-  int64_t all_ns; /* when all rows are due next */
 };
 
 static void *
@@ -98,42 +91,21 @@ job_info_set_row (struct table *table, size_t row, const struct job *job)
     table_set_real (table, row, STARTED, (double) job->totals.started_ns / 1e9);
 }
 
-/* Also clears what it has found. */
-static bool
-is_any_changed (struct job_scan *scan)
-{
-  bool changed = false;
-
-  for (size_t i = 0; i < job_scan_count (scan); i++) {
-    struct job *job = job_scan_job (scan, i);
-
-    changed |= job->changed;
-    job->changed = false;
-  }
-  return changed;
-}
-
 static int
 job_info_sample (void *state, struct table *table)
 {
   struct job_info *info = state;
-  int64_t now_ns = clock_monotonic ();
-  bool due = info->samples < 2 || now_ns >= info->all_ns;
   const char *error;
   struct job *job;
 
   if (job_group_begin (info->group, table) < 0)
     return -1;
-  info->samples += info->samples < 2;
-  if (is_any_changed (job_group_scan (info->group)) || due)
-    for (size_t at = 0; (job = job_group_next (info->group, &at));) {
-      size_t row = job_group_add_row (table, job);
+  for (size_t at = 0; (job = job_group_next (info->group, &at));) {
+    size_t row = job_group_add_row (table, job);
 
-      if (row != SIZE_MAX)
-        job_info_set_row (table, row, job);
-    }
-  if (due)
-    info->all_ns = now_ns + ALL_PERIOD - NS_PER_S / 2; /* the sample nearest to it */
+    if (row != SIZE_MAX)
+      job_info_set_row (table, row, job);
+  }
   error = job_scan_error (job_group_scan (info->group));
   if (!error[0])
     return 0;

@@ -91,7 +91,7 @@ struct page {
   struct page_node **nodes; /* in order of names */
   size_t node_count, node_room;
   struct page_schema *schemas;
-  size_t schema_count;
+  size_t schemas_size; /* as naming_schema_size */
   struct page_names *names;
   struct page_combined *combined; /* NULL: none yet */
   struct page_counters counters;

@@ -13,7 +13,7 @@
 
 #define STALE_PERIODS 5 /* a table is shown for so many of its periods, */
 #define STALE_MORE NS_PER_S
-#define PLANS_FEW 64 /* more than the schemas that there are */
+#define PLANS_MORE 20000 /* groups and metrics, beside twice those of the schemas that there are */
 
 struct page_scrape {
   struct page *page;
@@ -126,7 +126,7 @@ scrape_take (struct page_scrape *scrape, const struct page_ask *ask)
     scrape->now_ns = ask->now_ns + page->epoch_ns;
     if (ask->own)
       page->wanted_ns = scrape->now_ns;
-    scrape->plans_most = 2 * page->schema_count + PLANS_FEW;
+    scrape->plans_most = 2 * page->schemas_size + PLANS_MORE;
     scrape->counters = page->counters;
     if (ask->own && page->combined && !(ask->nodes && ask->nodes[0])) {
       scrape->combined = page->combined;
@@ -206,7 +206,7 @@ page_scrape_begin (struct page *page, const struct page_ask *ask, struct page_sc
   scrape->own = ask->own;
   if (ask->values)
     nodes_show (scrape);
-  if (naming_plan_count (scrape->names->naming) > scrape->plans_most)
+  if (naming_plans_size (scrape->names->naming) > scrape->plans_most)
     page->crowded = true; /* nodes that come with ever other schemas leave plans behind */
   exposition_begin (&scrape->exposition, ask->format, ask->node == NULL, scrape->names->naming, scrape->nodes,
                     scrape->count);
