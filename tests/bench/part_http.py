@@ -158,7 +158,11 @@ def writer(figures):
     figures.add("page of 10 nodes, which caches hold, written: CPU a sample", few["page_ns"], "ns", "memcpy of its pieces",
                 few["copy_ns"])
     figures.add("page: the longest piece", result["piece_most"] / 1024, "KiB", aim=("value", 64))
-    figures.add("page: what putting a frame takes of the intake", result["put_ns"] / 1e3, "us")
+    figures.add("page: what putting a frame takes of the intake, CPU", result["put_ns"] / 1e3, "us")
+    puts = run_tool("bench_page", NODES, 4, "beside")
+    for at, words in enumerate(("p50", "p99", "p99.9")):
+        figures.add(f"a frame put while pages are written without a pause, {words}", puts["asked"][at], "us",
+                    "nobody reads pages", puts["alone"][at])
 
 
 def pages(figures, cluster):
