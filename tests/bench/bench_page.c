@@ -5,7 +5,14 @@
  * All nodes have what this machine's samplers find. In each round each node's frame is put, and the page of all is written
  * in pieces, as HTTP takes it. The times are CPU time, of the round where it was least. `put_ns`: of a frame; `begin_ns`: until the first
  * piece can be made, all tables read, a sample; `page_ns`: that and all pieces, a sample; `copy_ns`: of the same pieces to
- * where they are sent from. */
+ * where they are sent from.
+ *
+ *   bench_page NODES SECONDS beside    one JSON object
+ *
+ * Frames of one node after the other are put, a thousand a second, in turns of a second while nobody asks and while another
+ * thread writes pages of all without a pause. The times are how long a put took by the clock, in us: half, 99 and 99.9 %. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,21 +106,27 @@ frame_make (struct bench *bench)
 }
 
 static void
+frame_put (struct bench *bench, size_t node)
+{
+  struct cluster_frame frame = { .node = &bench->nodes[node],
+                                 .header = &bench->header,
+                                 .bytes = bench->frame.data,
+                                 .length = bench->frame.length,
+                                 .time_ns = clock_monotonic (),
+                                 .schema = bench->schema,
+                                 .groups = bench->groups };
+
+  page_put_frame (bench->page, &frame);
+}
+
+static void
 frames_put (struct bench *bench, uint64_t round)
 {
   int64_t begin = cpu ();
 
-  for (size_t i = 0; i < bench->count; i++) {
-    struct cluster_frame frame = { .node = &bench->nodes[i],
-                                   .header = &bench->header,
-                                   .bytes = bench->frame.data,
-                                   .length = bench->frame.length,
-                                   .time_ns = clock_monotonic (),
-                                   .schema = bench->schema,
-                                   .groups = bench->groups };
-    bench->header.sequence = round;
-    page_put_frame (bench->page, &frame);
-  }
+  bench->header.sequence = round;
+  for (size_t i = 0; i < bench->count; i++)
+    frame_put (bench, i);
   note (&bench->put_ns, cpu () - begin);
 }
 
@@ -166,6 +179,51 @@ page_write (struct bench *bench)
   free (target);
 }
 
+/* ---- beside ---- */
+
+struct reader {
+  pthread_t thread;
+  struct bench *bench;
+  atomic_bool end;
+};
+
+static void *
+pages_read (void *context)
+{
+  struct reader *reader = context;
+
+  while (!reader->end)
+    page_write (reader->bench);
+  return NULL;
+}
+
+static int
+compare (const void *one, const void *other)
+{
+  int64_t a = *(const int64_t *) one, b = *(const int64_t *) other;
+
+  return (a > b) - (a < b);
+}
+
+#define PUTS 1000 /* a second */
+
+/* A second of puts; how long each took goes behind those that are there. */
+static void
+second_put (struct bench *bench, struct buffer *taken)
+{
+  int64_t due = clock_monotonic ();
+
+  for (size_t i = 0; i < PUTS; i++) {
+    struct timespec until = { (due += NS_PER_S / PUTS) / NS_PER_S, due % NS_PER_S };
+    int64_t begin, length;
+    clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    begin = clock_monotonic ();
+    frame_put (bench, i % bench->count);
+    length = clock_monotonic () - begin;
+    buffer_add (taken, &length, sizeof length);
+  }
+}
+
 static void
 number (struct json *json, const char *name, double value)
 {
@@ -193,17 +251,58 @@ report (const struct bench *bench)
   json_free (&json);
 }
 
+static void
+quantiles (struct json *json, const char *name, struct buffer *taken)
+{
+  static const double parts[] = { 0.5, 0.99, 0.999 };
+  size_t count = taken->length / sizeof (int64_t);
+  const int64_t *times = (const void *) taken->data;
+
+  qsort (taken->data, count, sizeof *times, compare);
+  json_key (json, name);
+  json_array (json);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    json_real (json, (double) times[(size_t) ((double) (count - 1) * parts[i])] / 1e3);
+  json_array_end (json);
+}
+
+static void
+beside (struct bench *bench, uint64_t seconds)
+{
+  struct buffer alone = { 0 }, asked = { 0 };
+  struct json json = { 0 };
+
+  for (uint64_t i = 0; i < seconds; i++) {
+    struct reader reader = { .bench = bench };
+    second_put (bench, &alone);
+    pthread_create (&reader.thread, NULL, pages_read, &reader);
+    second_put (bench, &asked);
+    reader.end = true;
+    pthread_join (reader.thread, NULL);
+  }
+  json_object (&json);
+  quantiles (&json, "alone", &alone);
+  quantiles (&json, "asked", &asked);
+  json_object_end (&json);
+  json_newline (&json);
+  fwrite (json.out.data, 1, json.out.length, stdout);
+  json_free (&json);
+  buffer_free (&alone);
+  buffer_free (&asked);
+}
+
 int
 main (int argc, char **argv)
 {
-  uint64_t rounds = argc == 3 ? strtoull (argv[2], NULL, 10) : 0;
-  struct bench bench = { .count = argc == 3 ? strtoul (argv[1], NULL, 10) : 0 };
+  bool is_beside = argc == 4 && strcmp (argv[3], "beside") == 0;
+  uint64_t rounds = argc == 3 || is_beside ? strtoull (argv[2], NULL, 10) : 0;
+  struct bench bench = { .count = rounds ? strtoul (argv[1], NULL, 10) : 0 };
   struct naming *naming = naming_create ();
   char folder[4096];
   struct error error = { "" };
 
   if (bench.count == 0 || rounds == 0) {
-    fprintf (stderr, "usage: bench_page NODES ROUNDS\n");
+    fprintf (stderr, "usage: bench_page NODES ROUNDS | NODES SECONDS beside\n");
     return 2;
   }
   naming_folder (folder, sizeof folder);
@@ -214,11 +313,14 @@ main (int argc, char **argv)
   bench.nodes = memory_new (bench.count, sizeof bench.nodes[0]);
   for (size_t i = 0; i < bench.count; i++)
     snprintf (bench.nodes[i].name, sizeof bench.nodes[i].name, "node%05zu", i);
-  for (uint64_t i = 0; i <= rounds; i++) { /* the first makes the plan */
+  for (uint64_t i = 0; i <= (is_beside ? 0 : rounds); i++) { /* the first makes the plan */
     frames_put (&bench, i + 1);
     page_write (&bench);
   }
-  report (&bench);
+  if (is_beside)
+    beside (&bench, rounds);
+  else
+    report (&bench);
   page_destroy (bench.page);
   free (bench.nodes);
   buffer_free (&bench.frame);
