@@ -11,6 +11,7 @@
   ADD (cpu_usage) \
   ADD (cpu_frequency) \
   ADD (cpu_scaling) \
+  ADD (cpu_counters) \
   ADD (thermal) \
   ADD (hwmon) \
   ADD (cooling_device) \
@@ -20,10 +21,12 @@
   ADD (edac) \
   ADD (vm) \
   ADD (load) \
+  ADD (processes) \
   ADD (schedstat) \
   ADD (kernel) \
   ADD (timex) \
   ADD (clock_source) \
+  ADD (node_peaks) \
   ADD (pressure) \
   ADD (disk_io) \
   ADD (md) \
@@ -35,6 +38,7 @@
   ADD (sockets) \
   ADD (softnet) \
   ADD (conntrack) \
+  ADD (connections) \
   ADD (infiniband) \
   ADD (infiniband_info) \
   ADD (gpu) \
@@ -45,6 +49,7 @@
   ADD (node_power) \
   ADD (neuron_hw_counters) \
   ADD (hardware_info) \
+  ADD (cpu_info) \
   ADD (neuron_hardware_info) \
   ADD (instance_info) \
   ADD (runtime_info) \
@@ -60,7 +65,9 @@
   ADD (job_io) \
   ADD (job_processes) \
   ADD (job_gpu) \
-  ADD (job_energy)
+  ADD (job_energy) \
+  ADD (job_counters) \
+  ADD (agent)
 /* clang-format on */
 
 #define DECLARE_SAMPLER(NAME) extern const struct sampler sampler_##NAME;

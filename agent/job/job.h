@@ -49,6 +49,7 @@ struct job {
   uint32_t charged_uid; /* else the user in whose share it is */
   size_t entry;         /* in the accounting file */
   struct job_cgroup *cgroup;
+  struct counted *counted;           /* by job_counters.c; NULL: not */
   uint64_t resumed;                  /* ticks; a process that began earlier may have been counted before a restart */
   int64_t resumed_ns;                /* when it was resumed; 0: not, or all was found again */
   uint64_t credit[PROCESS_COUNTERS]; /* what those processes had counted by then */
