@@ -12,6 +12,8 @@
   ADD (cpu_frequency) \
   ADD (cpu_scaling) \
   ADD (cpu_counters) \
+  ADD (cpu_flops) \
+  ADD (memory_bandwidth) \
   ADD (thermal) \
   ADD (hwmon) \
   ADD (cooling_device) \

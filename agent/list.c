@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/sampling/bounds.h"
+#include "synop/derived.h"
 #include "synop/json.h"
 
 static bool
@@ -82,6 +83,18 @@ text_metric (struct buffer *out, const struct metric *metric, const struct width
 }
 
 static void
+text_derived (struct buffer *out, const struct group *group, const struct widths *widths)
+{
+  struct derived_list list;
+
+  derived_find (&list, group);
+  for (size_t i = 0; i < list.count; i++)
+    buffer_printf (out, "  * %-*s  %-*s  %-*s  %-*s  %s\n", widths->name, list.items[i].derived->name, widths->kind,
+                   "derived", widths->unit, list.items[i].derived->unit, widths->fold, "-",
+                   list.items[i].derived->help);
+}
+
+static void
 text_list (struct buffer *out, const struct group *const *groups, size_t count)
 {
   struct widths widths = widths_of (groups, count);
@@ -100,6 +113,7 @@ text_list (struct buffer *out, const struct group *const *groups, size_t count)
                      has_fold (group) ? "\"" : "");
     for (size_t k = 0; k < group->metric_count; k++)
       text_metric (out, &group->metrics[k], &widths);
+    text_derived (out, group, &widths);
   }
   buffer_add_string (out,
                      "\nA counter shows its change in the period, a share the percentage of the period that it grew "
@@ -190,6 +204,26 @@ markdown_metric (struct buffer *out, const struct group *group, const struct met
 }
 
 static void
+markdown_derived (struct buffer *out, const struct group *group)
+{
+  struct derived_list list;
+
+  derived_find (&list, group);
+  for (size_t i = 0; i < list.count; i++) {
+    const struct derived *derived = list.items[i].derived;
+
+    buffer_printf (out, "| `%s` | `", derived->name);
+    add_place (out, group);
+    buffer_printf (out, ".%s.<%s>.%s` | derived | %s | - | %s `%s` ", group->rows_name, group->row, derived->name,
+                   derived->unit, derived->help, derived->of);
+    if (derived->over)
+      buffer_printf (out, "over `%s`. |\n", derived->over);
+    else
+      buffer_add_string (out, "a second. |\n");
+  }
+}
+
+static void
 markdown_group (struct buffer *out, const struct group *group)
 {
   buffer_printf (out, "\n## %s\n\n%s", group->name, group->help);
@@ -212,6 +246,7 @@ markdown_group (struct buffer *out, const struct group *group)
                           "| --- | --- | --- | --- | --- | --- |\n");
   for (size_t k = 0; k < group->metric_count; k++)
     markdown_metric (out, group, &group->metrics[k]);
+  markdown_derived (out, group);
 }
 
 static const char markdown_head[] =
@@ -222,10 +257,11 @@ static const char markdown_head[] =
     "Every metric is declared once, in the agent. The key is its place under `report` in a node line. A *counter* "
     "shows\n"
     "its change in the period, a *share* (a counter of time) the percentage of the period that it grew by, a *gauge*\n"
-    "and a *text* their value. The fold says how rows become the node, and nodes the cluster; a row whose `in_total`\n"
-    "is 0 is in none, so that a total counts each byte once; one whose `shared` is 1 is in its node's and not in the\n"
-    "cluster's. What a kernel does not have is `null`. Every group has two more keys: `period`, the seconds that the\n"
-    "changes cover, and `error`, empty when all is well.\n"
+    "and a *text* their value; what is *derived* is made of a group's counters, and is in node lines alone. The fold\n"
+    "says how rows become the node, and nodes the cluster; a row whose `in_total` is 0 is in none, so that a total\n"
+    "counts each byte once; one whose `shared` is 1 is in its node's and not in the cluster's. What a kernel does not\n"
+    "have is `null`. Every group has two more keys: `period`, the seconds that the changes cover, and `error`, empty\n"
+    "when all is well.\n"
     "\n"
     "Kernels count time in ticks, and are read a little after the clock: a share that is over 100 percent by no more\n"
     "than 10 ms or a twentieth of the period is shown as 100.\n"

@@ -1,5 +1,4 @@
-/* Events by the names that others gave them: the kernel's in /sys/bus/event_source/devices, and libpfm4's. No event is
- * known by its number here. */
+/* Events by the names that the kernel gave them in /sys/bus/event_source/devices. */
 #ifndef SYNOP_AGENT_COUNTER_NAMES_H
 #define SYNOP_AGENT_COUNTER_NAMES_H
 
@@ -19,9 +18,5 @@ void counter_units (struct names *units, const char *root, const char *name);
  * which it is counted ("": all). -1: the unit lacks it. */
 int counter_name_kernel (struct perf_event_attr *attr, uint32_t *weight, char *cpus, size_t cpus_size, const char *root,
                          const char *unit, const char *event, struct error *error);
-
-/* An event of libpfm4: "icx::FP_ARITH_INST_RETIRED:SCALAR_DOUBLE". -1: it is of another CPU than this one, or there is no
- * libpfm4, and why. The library is loaded at the first call, which may block. */
-int counter_name_pfm (struct perf_event_attr *attr, const char *event, struct error *error);
 
 #endif

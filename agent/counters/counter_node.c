@@ -170,11 +170,10 @@ counter_node_sample (void *state, struct table *table)
 
 /* ---- why there is none ---- */
 
-/* The column for which the group is there, of the hardware. */
 static bool
-has_first_column (const struct counter_node *node)
+has_main_column (const struct counter_node *node)
 {
-  return node->cpus.socket_count != 0 && counter_set_row (node->set, 0)->open & 1;
+  return node->cpus.socket_count != 0 && counter_set_row (node->set, 0)->open & (1u << node->type->main);
 }
 
 void
@@ -193,7 +192,7 @@ counter_node_absent (const struct sampler_context *context, const struct counter
       counter_remedy (text, size, context->root, -node->failure);
     else if (node->lack.text[0])
       snprintf (text, size, "%s", node->lack.text);
-    else if (!has_first_column (node))
+    else if (!has_main_column (node))
       counter_remedy (text, size, context->root, ENOENT);
   }
   counter_node_destroy (node);

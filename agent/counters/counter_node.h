@@ -15,6 +15,7 @@ struct counter_plan { /* `{0}` is empty */
 struct counter_node_type {
   const struct group *group;
   size_t running; /* the column of that metric; those before it are counters */
+  size_t main;    /* the column of the hardware without which the machine is said to have none of it */
   /* Adds what this machine can count. `error`: why there is nothing or not all. May block. */
   void (*plan) (struct counter_plan *plan, const char *root, struct error *error);
 };

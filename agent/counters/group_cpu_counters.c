@@ -24,7 +24,7 @@ cpu_counters_plan (struct counter_plan *plan, const char *root, struct error *er
   counter_events_plan (plan, root, true);
 }
 
-static const struct counter_node_type type = { &group, RUNNING, cpu_counters_plan };
+static const struct counter_node_type type = { &group, RUNNING, COUNTER_CYCLES, cpu_counters_plan };
 
 static void *
 cpu_counters_open (const struct sampler_context *context)

@@ -6,6 +6,7 @@
 #include "synop/report.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "synop/schema.h"
 
 #define PERIOD_PLACES 9
+#define DERIVED_PLACES 6
 
 static bool
 is_set (const char *name)
@@ -36,7 +38,45 @@ sheet_value_write (const struct sheet *sheet, const struct metric *metric, const
   json_text_n (sheet->json, text, length);
 }
 
+/* ---- what is derived of counters ---- */
+
+/* `value` gives the change of a column, shown as a report does. */
+static void
+derived_write (const struct sheet *sheet, struct value (*value) (const void *context, size_t column),
+               const void *context)
+{
+  for (size_t i = 0; i < sheet->derived.count; i++) {
+    const struct derived *derived = sheet->derived.items[i].derived;
+    struct value of = value (context, sheet->derived.items[i].of), over = { .type = VALUE_REAL };
+    double result;
+
+    if (derived->over)
+      over = value (context, sheet->derived.items[i].over);
+    else
+      over.as.d = (double) sheet->elapsed_ns / (double) NS_PER_S;
+    result = value_double (&of) / value_double (&over) * derived->times;
+    json_key (sheet->json, derived->name);
+    if (isfinite (result))
+      json_real_places (sheet->json, result, DERIVED_PLACES);
+    else
+      json_null (sheet->json);
+  }
+}
+
 /* ---- the fold of the rows ---- */
+
+struct folded {
+  const struct group *group;
+  const struct report_fold *folds;
+};
+
+static struct value
+folded_value (const void *context, size_t column)
+{
+  const struct folded *folded = context;
+
+  return report_fold_value (&folded->folds[column], folded->group->metrics[column].fold);
+}
 
 static void
 folds_write (const struct sheet *sheet, const struct report_fold *folds)
@@ -51,6 +91,7 @@ folds_write (const struct sheet *sheet, const struct report_fold *folds)
       json_key (sheet->json, group->metrics[i].name);
       sheet_value_write (sheet, &group->metrics[i], &value);
     }
+  derived_write (sheet, folded_value, &(struct folded){ group, folds });
   json_object_end (sheet->json);
 }
 
@@ -70,6 +111,20 @@ metric_write (const struct sheet *sheet, size_t i, const struct value *now, cons
   sheet_value_write (sheet, metric, &value);
 }
 
+struct change {
+  const struct sheet *sheet;
+  const struct value *now, *before;
+};
+
+static struct value
+change_value (const void *context, size_t column)
+{
+  const struct change *change = context;
+
+  return report_value (&change->sheet->group->metrics[column], &change->now[column],
+                       change->before ? &change->before[column] : NULL, change->sheet->elapsed_ns);
+}
+
 /* Writes the members of a row's object. `folds` may be NULL. */
 static void
 row_values_write (const struct sheet *sheet, size_t row, size_t before, struct report_fold *folds)
@@ -80,6 +135,7 @@ row_values_write (const struct sheet *sheet, size_t row, size_t before, struct r
   for (size_t i = 0; i < sheet->group->metric_count; i++)
     if ((sheet->group->metrics[i].flags & METRIC_OF_NODE) == 0)
       metric_write (sheet, i, now, then, folds);
+  derived_write (sheet, change_value, &(struct change){ sheet, now, then });
 }
 
 /* `folds` NULL: the row does not count. */
@@ -147,12 +203,15 @@ node_values_write (const struct sheet *sheet)
 struct sheet
 sheet_of (struct json *json, const struct report_group *pair, size_t *searched)
 {
-  return (struct sheet){ .json = json,
+  struct sheet sheet = { .json = json,
                          .group = pair->now->group,
                          .now = pair->now,
                          .before = report_before (pair),
                          .elapsed_ns = report_elapsed_ns (pair),
                          .searched = searched };
+
+  derived_find (&sheet.derived, sheet.group);
+  return sheet;
 }
 
 void

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "synop/derived.h"
 #include "synop/json.h"
 #include "synop/report.h"
 
@@ -20,6 +21,7 @@ struct sheet {
   const struct table *before; /* NULL: there is none to compare with */
   int64_t elapsed_ns;         /* the nominal period without a table before */
   size_t *searched;           /* for rows of tables before, in all groups */
+  struct derived_list derived;
 };
 
 struct sheet sheet_of (struct json *json, const struct report_group *pair, size_t *searched);

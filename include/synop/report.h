@@ -13,6 +13,8 @@
  * 100 by no more than a tick of 10 ms or a twentieth of the period is shown as 100, since that is how coarsely kernels
  * count; more than that is shown as it is.
  *
+ * What is derived of a group's counters (derived.h) follows the metrics of each row and of the fold.
+ *
  * The section REPORT_JOBS is written the other way round, a row of all its groups together, without folds:
  *
  *   "job_data": [{"job_id": "123", "error": "", "report": {"job_cpu": {"period": 1.000012, "error": "", "usage": 98.5,
