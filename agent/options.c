@@ -296,7 +296,7 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
   if (at < argc) {
     bool command = strcmp (argv[at], "keys") == 0 || strcmp (argv[at], "run") == 0;
 
-    error_set (error, "\"%.64s\" is not an option%s", argv[at],
+    error_set (error, "unexpected argument \"%.64s\"%s", argv[at],
                command ? ": it comes first, and its options behind it" : "");
     config_hint_word (error, argv[at]);
     config_hint_nearest (error, argv[at], (const char *const[]){ "keys", "names", "run", NULL });

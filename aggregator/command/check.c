@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/core/event.h"
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/history_record.h"
-#include "aggregator/stream/standard_output.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 
 #define EVENTS_AT_ONCE 256
@@ -270,7 +269,7 @@ check_run (const struct options *options)
     log_error ("%s", error.text);
   else
     code = check.broken ? 1 : 0;
-  if (standard_output_text (&check.out) != 0)
+  if (file_print (&check.out) != 0)
     code = 1;
   history_file_close (check.file);
   chunk_free (&check.chunk);

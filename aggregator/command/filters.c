@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "aggregator/server/local_socket.h"
 #include "synop/globs.h"
+#include "synop/local_socket.h"
 #include "synop/log.h"
 
 #define NAMED 50 /* names that a warning lists */

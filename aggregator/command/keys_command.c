@@ -86,9 +86,8 @@ keys_fail (int code, const struct error *error)
 static int
 print (struct buffer *text, int result)
 {
-  struct error error;
-  if (key_command_print (text, &error) != 0)
-    result = keys_fail (EXIT_FAILED, &error);
+  if (file_print (text) != 0)
+    result = EXIT_FAILED;
   buffer_free (text);
   return result;
 }

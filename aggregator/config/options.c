@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "aggregator/config/options_private.h"
-#include "aggregator/config/types.h"
 #include "aggregator/views/view.h"
 #include "synop/clock.h"
 #include "synop/log.h"
@@ -93,6 +92,22 @@ add_views (const struct view *const *views, struct option *table)
   return count;
 }
 
+/* NULL-terminated. */
+static const struct config_type **
+types_of_views (const struct view *const *views)
+{
+  size_t count = 0, found = 0;
+  const struct config_type **types;
+
+  while (views[count])
+    count++;
+  types = memory_new (count + 1, sizeof *types);
+  for (size_t i = 0; i < count; i++)
+    if (views[i]->section_type)
+      types[found++] = views[i]->section_type;
+  return types;
+}
+
 static struct config *
 make_config (struct options *options, enum options_command command)
 {
@@ -113,7 +128,8 @@ make_config (struct options *options, enum options_command command)
   for (size_t i = 0; command != COMMAND_SERVE && i < own->count; i++)
     options->table[count++] = own->table[i];
   config = config_create (options->table, count, options, NULL);
-  config_add_types (config, aggregator_types, command == COMMAND_SERVE);
+  options->types = types_of_views (options->views);
+  config_add_types (config, options->types, command == COMMAND_SERVE);
   return config;
 }
 
@@ -232,8 +248,10 @@ aggregator_options_free (struct options *options)
 {
   config_destroy (options->config);
   free (options->table);
+  free (options->types);
   free (options->program);
   options->program = NULL;
   options->config = NULL;
   options->table = NULL;
+  options->types = NULL;
 }

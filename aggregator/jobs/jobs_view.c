@@ -10,6 +10,7 @@
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/history_view.h"
 #include "aggregator/history/job_store.h"
+#include "aggregator/jobs/jobs.h"
 #include "aggregator/views/views.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
@@ -209,8 +210,9 @@ is_scheduler (const struct jobs_view *view, uint32_t uid)
   return found;
 }
 
-void
-jobs_view_take (void *state, bool start, const struct job_announcement *announcement, struct buffer *out)
+/* Whether it is a scheduler's is found here. */
+static void
+take_announcement (void *state, const struct job_announcement *announcement, struct buffer *answer)
 {
   struct jobs_view *view = state;
   struct job_announcement own = *announcement;
@@ -219,16 +221,16 @@ jobs_view_take (void *state, bool start, const struct job_announcement *announce
   int result;
 
   own.scheduler = is_scheduler (view, announcement->uid);
-  if (start)
+  if (own.start)
     result = jobs_start (view->jobs, &own, now_ns, &error);
   else
     result = jobs_end (view->jobs, &own, now_ns, &error);
   if (result < 0)
-    buffer_printf (out, "error %s\n", error.text);
-  else if (!start && result == 0)
-    buffer_printf (out, "ok no job %s runs\n", announcement->label);
+    buffer_printf (answer, "error %s\n", error.text);
+  else if (!own.start && result == 0)
+    buffer_printf (answer, "ok no job %s runs\n", announcement->label);
   else
-    buffer_add_string (out, "ok\n");
+    buffer_add_string (answer, "ok\n");
 }
 
 const struct view jobs_view = {
@@ -242,6 +244,7 @@ const struct view jobs_view = {
   .reload = jobs_view_reload,
   .frame = feed_frame,
   .event = see_event,
+  .announce = take_announcement,
   .poll = poll_jobs,
   .count = jobs_view_count,
   .end = mark,

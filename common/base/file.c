@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/log.h"
 #include "synop/memory.h"
 
 int
@@ -64,6 +65,26 @@ file_write (int fd, const void *bytes, size_t length)
       return -1;
   }
   return 0;
+}
+
+void
+file_claim_standard (void)
+{
+  /* A closed standard output becomes one that cannot be written to: writing is an error then, not silence. */
+  static const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
+
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl (fd, F_GETFD) < 0 && open ("/dev/null", modes[fd]) != fd)
+      abort ();
+}
+
+int
+file_print (const struct buffer *text)
+{
+  if (file_write (STDOUT_FILENO, text->data, text->length) == 0 || errno == EPIPE)
+    return 0;
+  log_error ("standard output: %s", strerror (errno));
+  return 1;
 }
 
 char *
