@@ -8,8 +8,10 @@
 
 #define AT(member) .offset = offsetof (struct send_options, member)
 
-static const struct send_type *const types[] = { &send_remote_write };
-static const char *const type_names[] = { "remote_write", NULL };
+#define TYPE(name) &send_##name,
+#define TYPE_NAME(name) #name,
+static const struct send_type *const types[] = { SEND_TYPES (TYPE) };
+static const char *const type_names[] = { SEND_TYPES (TYPE_NAME) NULL };
 
 const struct send_type *
 send_type_of (const struct send_options *options)
