@@ -13,7 +13,7 @@
 #include "synop/memory.h"
 
 #define TEXT_MAX 256
-#define ALL_SAMPLES 6 /* all is read in one of so many samples */
+#define ALL_SAMPLES 6 /* one sample in so many reads all files */
 
 struct folder_rows *
 folder_rows_create (const struct folder_rows_type *type, const char *root)
@@ -108,7 +108,7 @@ value_keep (const struct folder_rows *rows, size_t column, struct table *table, 
     *table_value (table, row, column) = *value;
 }
 
-/* Has the first metric, a text or a number, changed since all was read? */
+/* Has the first metric, a text or a number, changed since all files were read? */
 static bool
 is_changed (const struct folder_rows *rows, const struct table *table, size_t row, size_t last)
 {
@@ -121,7 +121,7 @@ is_changed (const struct folder_rows *rows, const struct table *table, size_t ro
   return length != before || memcmp (text, old, length) != 0;
 }
 
-/* False: all has to be read. */
+/* False: all files have to be read. */
 static bool
 row_sample (const struct folder_rows *rows, const char *name, bool all, struct table *table)
 {
@@ -168,7 +168,7 @@ folder_rows_sample (struct folder_rows *rows, const char *exclude, struct table 
   }
   rows_sample (rows, exclude, true, table);
   table_copy (&rows->last, table);
-  rows->age = table->error[0] ? 0 : 1; /* what is wrong is looked at each time */
+  rows->age = table->error[0] ? 0 : 1; /* after an error all files are read again */
 }
 
 bool

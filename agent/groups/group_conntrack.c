@@ -56,7 +56,7 @@ conntrack_open (const struct sampler_context *context)
   return state;
 }
 
-/* A line of one CPU. False when it has not the numbers that the head names. */
+/* A line of one CPU. False when it lacks a number that the head names. */
 static bool
 parse_line (struct scan head, struct scan line, const struct key_index *keys, struct table *table)
 {
@@ -89,7 +89,7 @@ conntrack_sample (void *context, struct table *table)
     good = parse_line (head, line, &state->keys, table);
   if (good)
     return 0;
-  table_begin (table); /* a sum of some CPUs is none */
+  table_begin (table); /* a sum over some of the CPUs would be wrong */
   return reader_complain (&state->reader, -EBADMSG, table);
 }
 

@@ -88,8 +88,8 @@ struct hwmon {
   struct sensor *sensors;
   size_t count;
   unsigned samples;
-  struct names chips; /* the folders that the sample to come has to list */
-  bool looked;        /* they are read */
+  struct names chips; /* the folders that the next sample lists */
+  bool looked;        /* zones and chips are read */
 };
 
 /* ---- the list ---- */
@@ -143,7 +143,7 @@ read_limit (const struct hwmon *hwmon, const char *chip, const char *sensor, con
   return value;
 }
 
-/* power1_average is of the sensor that power1_input is of; and two chips may be called the same. */
+/* power1_average and power1_input are of one sensor, and two chips may have one name: a row is there once. */
 static bool
 sensor_find (const struct hwmon *hwmon, const char *place, const char *input)
 {

@@ -1,4 +1,4 @@
-/* infiniband_info: what the InfiniBand adapters are. Told once a session.
+/* infiniband_info: what the InfiniBand adapters are. Sampled once a session.
  *
  *   /sys/class/infiniband/mlx5_0/{hca_type,board_id,fw_ver}    "MT4129", "MT_0000000838", "28.39.2048" */
 #include "agent/groups/folder_rows.h"
@@ -21,7 +21,7 @@ static const struct group group = {
   .rows_name = "adapters",
   .fold_name = "",
   .flags = GROUP_ONCE,
-  .help = "InfiniBand adapters: type, board, firmware. Told once a session.",
+  .help = "InfiniBand adapters: type, board, firmware.",
   GROUP_METRICS (metrics),
 };
 

@@ -65,8 +65,8 @@ struct thermal {
   struct throttle *throttles;
   size_t throttle_count;
   unsigned samples;
-  struct names zones, chips; /* the folders that the sample to come has to list */
-  bool looked;               /* they are read */
+  struct names zones, chips; /* the folders that the next sample lists */
+  bool looked;               /* zones and chips are read */
 };
 
 static void
@@ -213,7 +213,7 @@ thermal_open (const struct sampler_context *context)
   return thermal;
 }
 
-/* A read that fails (the sensor sleeps, is broken, is gone) is a missing value; what is no number is told. */
+/* A read that fails (the sensor sleeps, is broken, is gone) is a missing value; what is no number is an error. */
 static void
 read_value (struct reader *reader, enum metric_kind kind, struct value *value, struct table *table)
 {

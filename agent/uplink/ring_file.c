@@ -170,7 +170,7 @@ ring_file_poll (struct ring_file *file, size_t at, size_t length)
     if (file->fetch_from == at && file->fetch_length >= length)
       return RING_FILE_FAILED;
   }
-  if (read_window (file, at, length, RWF_NOWAIT)) /* in the page cache; not every file system can tell */
+  if (read_window (file, at, length, RWF_NOWAIT)) /* in the page cache; not every file system knows */
     return RING_FILE_READY;
   file->fetch_from = at;
   file->fetch_length = window_size (file, at, length);

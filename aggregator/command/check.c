@@ -28,7 +28,7 @@ struct check {
   uint64_t ticks, chunks, broken;
   struct chunk_row before;
   struct chunk chunk;
-  struct chunk_row found; /* times and numbers of what is in it */
+  struct chunk_row found; /* times and sequences of the frames that are in it */
 };
 
 static int

@@ -100,7 +100,7 @@ node_names_free (struct node_name *names)
 }
 
 struct export_table {
-  struct export_table *next; /* the last one made comes first */
+  struct export_table *next; /* newest first */
   const struct group *group; /* of a schema, which lives as long as the file is open */
   void *state;
   struct node_name *nodes; /* nodes that have it */

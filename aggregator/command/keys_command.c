@@ -114,7 +114,7 @@ request (int fd, const char *path, char *answer, size_t size, struct error *erro
   int64_t until = clock_monotonic () + ANSWER_TIMEOUT_NS;
   size_t length = 0;
 
-  strcpy (address.sun_path, path); /* check_socket has seen to its length */
+  strcpy (address.sun_path, path); /* check_socket has checked its length */
   setsockopt (fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (connect (fd, (const struct sockaddr *) &address, sizeof address) != 0) {
     error_set (error, "%s: %s", path, strerror (errno));

@@ -173,7 +173,7 @@ percent_of_time (const struct report_group *pair, double seconds)
   return percent > 100 ? 100 : percent;
 }
 
-/* What fits into a count, of any number. */
+/* The number, limited to what a count can hold. */
 static uint64_t
 count_of (double number)
 {
@@ -243,7 +243,7 @@ job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const st
   size_t row;
 
   if (reading->schema != frame->schema) {
-    job_gpus_next_node (reading); /* its tables are of the schema */
+    job_gpus_next_node (reading); /* its tables belong to the old schema */
     find_columns (reading, frame->schema);
   }
   jobs = reading->jobs == NONE ? NULL : frame->groups[reading->jobs].now;

@@ -24,7 +24,7 @@
 enum source {
   ROW,      /* of the job's row: a gauge, or a counter since the job began */
   NODE,     /* of the node: a counter as it stands, of all rows */
-  CPU_TIME, /* what follows is made of several */
+  CPU_TIME, /* this and the next are computed from several */
   CPU_PERCENT,
   CPU_PERCENT_SYS,
   NOTHING /* not measured */
@@ -73,14 +73,14 @@ struct merging {
   const struct job_perfmon *perfmon;
   struct error *error;
   const size_t *order; /* of the walk's nodes: index in the report */
-  size_t at;           /* of the walk's nodes, the one at hand, */
+  size_t at;           /* the walk's node that is being written, */
   size_t walked;       /* and that of the frame */
   const struct schema *schema;
   struct {
     size_t group, column;
   } places[QUANTITIES];
   size_t liveness, system_time, io_wait;
-  struct sample *samples; /* of the node at hand */
+  struct sample *samples; /* of that node */
   size_t count, capacity;
   double cpu_time; /* of the sample before */
   int64_t monotonic_ns;
@@ -103,7 +103,7 @@ find_places (struct merging *merging, const struct schema *schema)
   merging->io_wait = job_find_column (schema, job_find_group (schema, "cpu_usage"), "io_wait");
 }
 
-/* A counter as it stands is its change from nothing. */
+/* The raw value of a counter: its change from 0. */
 static double
 standing (const struct table *table, size_t row, size_t column)
 {
@@ -131,7 +131,7 @@ standing_of_node (const struct table *table, size_t column)
   return sum;
 }
 
-/* Of one CPU, as of a process: four that are busy are 400. */
+/* In percent of one CPU: four busy CPUs are 400. */
 static double
 cpu_percent (struct merging *merging, const struct table *liveness, double cpu_time)
 {
@@ -142,7 +142,7 @@ cpu_percent (struct merging *merging, const struct table *liveness, double cpu_t
   return cpu_time >= before && seconds > 0 ? (cpu_time - before) / seconds * 100 : nan ("");
 }
 
-/* Of all CPUs of the node. */
+/* In percent of all CPUs of the node. */
 static double
 busy_percent (const struct merging *merging, const struct report_group *pair, size_t idle)
 {
@@ -258,7 +258,7 @@ perfmon_node (struct merging *merging, size_t index)
   put (merging);
 }
 
-/* Writes what there is of the nodes up to this one; of some there may be nothing: empty lists. */
+/* Writes the nodes up to this one; those without samples have empty lists. */
 static void
 go_on_to (struct merging *merging, size_t node)
 {

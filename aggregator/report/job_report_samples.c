@@ -17,19 +17,19 @@
 #include "synop/memory.h"
 
 #define NONE JOB_COLUMNS_NONE
-#define FIRST_MIN_NS (NS_PER_S / 10) /* of a shorter time the clocks of nodes would make any rate */
+#define FIRST_MIN_NS (NS_PER_S / 10) /* over less, errors of the clocks would make up the rate */
 
 struct tally {
   const struct metric *metric;
-  uint64_t base, last; /* of the job's own counter, as it comes */
+  uint64_t base, last; /* raw values of the job's own counter */
   bool counted, changed;
-  bool begun;    /* the job's own counter has been seen */
+  bool begun;    /* there was a sample of the job's own counter */
   double change; /* of the node's counter */
   double sum, weight;
   unsigned counts[JOB_REPORT_BINS];
 };
 
-/* The table before, of the group of the item with that index. */
+/* The previous table of the group of the item with that index. */
 struct kept {
   struct table table;
   int64_t time_ns;
@@ -41,7 +41,7 @@ struct reading {
   struct job_report *report;
   const size_t *order; /* of the walk's nodes: index in the report */
   size_t walked;       /* of the walk's nodes, that of the frame */
-  size_t index;        /* of the node at hand, in the report; NONE: none */
+  size_t index;        /* of the current node in the report; NONE: none */
   struct job_columns columns;
   struct tally *tallies;
   struct kept kept[JOB_ITEM_COUNT];

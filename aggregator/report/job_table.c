@@ -12,8 +12,8 @@
 #define NAME_LENGTH 32
 #define MARK_LENGTH 32
 #define BAR_MAX 20
-#define BAR_ROOM 10 /* that no column may take, */
-#define BAR_FROM 60 /* from this width on */
+#define BAR_ROOM 10 /* kept free of columns, */
+#define BAR_FROM 60 /* from this width of the terminal on */
 
 enum statistic { MEAN, HIGHEST, TOTAL };
 
@@ -109,7 +109,7 @@ longer (size_t length, size_t other)
   return length > other ? length : other;
 }
 
-/* What finds no room is left out, from the right; what room there is then, the bar has. */
+/* Columns without room are left out, from the right; the bar gets the room that is left. */
 static void
 fit (struct sheet *sheet)
 {

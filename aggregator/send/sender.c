@@ -59,7 +59,7 @@ struct sender {
   uint64_t refused_untold;
 };
 
-/* ---- waiting, and what is told ---- */
+/* ---- waiting, and what is reported ---- */
 
 /* False: it is to end. */
 static bool
