@@ -175,7 +175,7 @@ static const char *const action_words[] = {
 
 /* --help wins over all other words. */
 static void
-take_word (void *context, const char *name)
+agent_take_word (void *context, const char *name)
 {
   struct agent_options *options = context;
   enum agent_action action = ACTION_LIST_GROUPS;
@@ -291,7 +291,7 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
 
   options->argc = argc;
   options->argv = argv;
-  if (config_read_arguments (options->config, argc, argv, &at, words, take_word, options, error) < 0)
+  if (config_read_arguments (options->config, argc, argv, &at, words, agent_take_word, options, error) < 0)
     return -1;
   if (at < argc) {
     bool command = strcmp (argv[at], "keys") == 0 || strcmp (argv[at], "run") == 0;

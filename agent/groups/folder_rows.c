@@ -62,7 +62,8 @@ folder_rows_any (struct folder_rows *rows)
 }
 
 static bool
-file_read (const struct folder_rows *rows, const char *name, const struct metric *metric, char text[TEXT_MAX])
+folder_rows_read_file (const struct folder_rows *rows, const char *name, const struct metric *metric,
+                       char text[TEXT_MAX])
 {
   return fact_text (text, TEXT_MAX, rows->root, "%s/%s/%s", rows->type->folder, name, metric->source);
 }
@@ -130,7 +131,7 @@ row_sample (const struct folder_rows *rows, const char *name, bool all, struct t
   size_t row, last = SIZE_MAX;
   char text[TEXT_MAX];
 
-  if (!file_read (rows, name, &group->metrics[0], text))
+  if (!folder_rows_read_file (rows, name, &group->metrics[0], text))
     return true;
   row = table_add_row (table, label, strlen (label));
   if (row == SIZE_MAX)
@@ -143,7 +144,7 @@ row_sample (const struct folder_rows *rows, const char *name, bool all, struct t
   for (size_t i = 1; i < group->metric_count; i++)
     if (!all && i >= rows->type->live)
       value_keep (rows, i, table, row, last);
-    else if (group->metrics[i].source && file_read (rows, name, &group->metrics[i], text))
+    else if (group->metrics[i].source && folder_rows_read_file (rows, name, &group->metrics[i], text))
       value_set (rows, name, i, text, table, row);
   return true;
 }

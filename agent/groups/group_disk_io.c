@@ -257,7 +257,7 @@ heads_find (struct disk_io *state)
 }
 
 static void
-counts_set (struct disk_io *state, size_t lines, struct table *table)
+disk_io_set_counts (struct disk_io *state, size_t lines, struct table *table)
 {
   if (state->changed || lines != state->lines) {
     state->lines = lines;
@@ -330,7 +330,7 @@ disk_io_sample (void *context, struct table *table)
   rest = scan_buffer (&state->text);
   for (; lines < TABLE_ROWS_MAX && scan_line (&rest, &line); lines++)
     understood += sample_line (state, &devices, line, table);
-  counts_set (state, devices, table);
+  disk_io_set_counts (state, devices, table);
   if (lines > 0 ? understood == 0 : has_devices (state))
     reader_complain (&state->diskstats, -EBADMSG, table);
   else if (understood < lines)

@@ -373,7 +373,7 @@ is_layer_over_another (const struct filesystem *filesystem, size_t at, const str
 }
 
 static void
-counts_set (const struct filesystem *filesystem, struct table *table)
+filesystem_set_counts (const struct filesystem *filesystem, struct table *table)
 {
   for (size_t i = 0; i < filesystem->count; i++)
     if (filesystem->systems[i].row != SIZE_MAX)
@@ -423,7 +423,7 @@ filesystem_sample (void *state, struct table *table)
     if (!filesystem->root[0])
       table_set_uint (table, row, DEVICE_ERROR, table_get (table, row, SIZE)->type == VALUE_MISSING);
   }
-  counts_set (filesystem, table);
+  filesystem_set_counts (filesystem, table);
   if (filesystem->root[0] && table->rows > 0)
     table_complain (table, "no sizes under --root: they are known of this machine's mounts alone");
   return 0;

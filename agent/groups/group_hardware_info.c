@@ -238,7 +238,7 @@ caches_set (struct table *table, const char *root)
 
 /* Reads a file that every machine has. */
 static bool
-file_read (struct buffer *text, const char *root, const char *path, struct table *table)
+hardware_read_file (struct buffer *text, const char *root, const char *path, struct table *table)
 {
   struct reader reader;
   int result;
@@ -257,7 +257,7 @@ key_set (struct table *table, const char *name, struct buffer *text, const char 
   struct scan rest, line;
   uint64_t number;
 
-  if (!file_read (text, root, path, table))
+  if (!hardware_read_file (text, root, path, table))
     return;
   rest = scan_buffer (text);
   while (scan_line (&rest, &line))
@@ -383,7 +383,7 @@ cpus_set (struct table *table, struct cpus *cpus, struct buffer *text, const cha
   char online[4096];
   uint64_t threads;
 
-  if (file_read (text, root, "/proc/cpuinfo", table)) {
+  if (hardware_read_file (text, root, "/proc/cpuinfo", table)) {
     cpuinfo_parse (cpus, scan_buffer (text));
     if (cpus->threads == 0)
       table_complain (table, "%s/proc/cpuinfo: no processor", root);

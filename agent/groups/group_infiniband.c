@@ -300,7 +300,7 @@ state_set (struct table *table, size_t row, size_t column, struct scan text)
 
 /* Reads a file's text; its length, or 0. */
 static size_t
-file_read (struct file *file, char *text, size_t size)
+infiniband_read_file (struct file *file, char *text, size_t size)
 {
   int length = file->absent ? 0 : reader_read_value (&file->reader, text, size);
 
@@ -324,7 +324,7 @@ static bool
 count_read (struct file *file, struct reading *reading)
 {
   char text[128];
-  size_t length = file_read (file, text, sizeof text);
+  size_t length = infiniband_read_file (file, text, sizeof text);
   struct scan scan = scan_over (text, length);
   struct value value;
 
@@ -386,7 +386,7 @@ text_sample (struct file *file, struct reading *reading, struct table *table, si
 {
   struct value value = { 0 };
   char text[128];
-  size_t length = file_read (file, text, sizeof text);
+  size_t length = infiniband_read_file (file, text, sizeof text);
 
   reading->read += length > 0;
   if (length == 0)

@@ -285,7 +285,7 @@ interface_refresh (struct network *network, struct interface *interface, size_t 
 }
 
 static void
-counts_set (const struct network *network, struct table *table)
+network_set_counts (const struct network *network, struct table *table)
 {
   enum layer counted = LAYER_BOTTOM;
 
@@ -378,7 +378,7 @@ dev_sample (struct network *network, struct table *table)
     if (!interface->excluded)
       interface_sample (network, interface, at, line, table);
   }
-  counts_set (network, table);
+  network_set_counts (network, table);
   interfaces_prune (network);
   if (!head)
     reader_complain (&network->dev, -EBADMSG, table);

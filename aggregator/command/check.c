@@ -54,7 +54,7 @@ take_nothing (void *context, size_t group)
 }
 
 static void
-find (struct check *check, size_t index, int64_t time_ns, int64_t number)
+check_find_node (struct check *check, size_t index, int64_t time_ns, int64_t number)
 {
   struct chunk_row *found = &check->found;
 
@@ -97,7 +97,7 @@ check_frame (struct check *check, const struct chunk_row *row, size_t index)
   schema = history_file_schema (check->file, header.schema, &error);
   if (!schema || frame_read_tables (frame, frame_length, &header, schema, &sink, &error) < 0)
     return fault (check, row, error.text);
-  find (check, index, record.time_ns, record.number);
+  check_find_node (check, index, record.time_ns, record.number);
   return 0;
 }
 
@@ -122,7 +122,7 @@ check_chunk (struct check *check, const struct chunk_row *row)
     const void *record_bytes = chunk_message (&check->chunk, i, &length);
     if (tick_record_read (&record, record_bytes, length) < 0)
       return fault (check, row, "a tick is broken");
-    find (check, i, record.time_ns, record.number);
+    check_find_node (check, i, record.time_ns, record.number);
   }
   for (size_t i = 0; !ticks && i < count; i++)
     if (check_frame (check, row, i) < 0)
@@ -153,7 +153,7 @@ print_sum (struct check *check, const struct node_sum *sum, const char *name)
 }
 
 static void
-end_node (struct check *check)
+check_end_node (struct check *check)
 {
   struct node_sum *sum = &check->sum, *total = &check->total;
 
@@ -173,13 +173,13 @@ end_node (struct check *check)
 
 /* Rows come in order of node, session and sequence. */
 static void
-take_row (struct check *check, const struct chunk_row *row)
+check_take_row (struct check *check, const struct chunk_row *row)
 {
   struct node_sum *sum = &check->sum;
   bool same = sum->node == row->node && check->before.session == row->session;
 
   if (sum->node != row->node) {
-    end_node (check);
+    check_end_node (check);
     *sum = (struct node_sum){ .node = row->node, .first_time = row->first_time, .last_time = row->last_time };
   }
   check->chunks++;
@@ -239,10 +239,10 @@ check_file (struct check *check, const char *path, struct error *error)
   buffer_printf (&check->out, "%-16s %8s %10s %10s %12s  %-20s  %s\n", "NODE", "SESSIONS", "FRAMES", "MISSING", "BYTES",
                  "FROM", "TO");
   for (size_t i = 0; result == 0 && i < list.count; i++) {
-    take_row (check, &list.rows[i]);
+    check_take_row (check, &list.rows[i]);
     replay_progress_show (&progress, (double) i / (double) list.count);
   }
-  end_node (check);
+  check_end_node (check);
   replay_progress_end (&progress);
   free (list.rows);
   print_sum (check, &check->total, "all");

@@ -380,7 +380,7 @@ run (const struct arguments *arguments)
 }
 
 static void
-take_word (void *context, const char *word)
+keys_take_word (void *context, const char *word)
 {
   struct arguments *arguments = context;
   arguments->help |= strcmp (word, "help") == 0;
@@ -401,7 +401,7 @@ aggregator_keys_command (int argc, char **argv)
   signal (SIGPIPE, SIG_IGN);
   config_set_program (config, "synop-aggregator keys", NULL);
   arguments.count =
-      config_read_operands (config, argc, argv, arguments.operands, 3, words, take_word, &arguments, &error);
+      config_read_operands (config, argc, argv, arguments.operands, 3, words, keys_take_word, &arguments, &error);
   log_set_level ((enum log_level) arguments.log_level);
   if (arguments.version && !arguments.help) {
     struct buffer text = { 0 };

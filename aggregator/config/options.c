@@ -29,7 +29,7 @@ const char *const options_commands[] = {
 
 /* --help wins over all other options. */
 static void
-take_word (void *context, const char *name)
+options_take_word (void *context, const char *name)
 {
   struct options *options = context;
   enum options_action action = strcmp (name, "help") == 0      ? ACTION_HELP
@@ -230,7 +230,7 @@ aggregator_options_read (struct options *options, enum options_command command, 
       memory_format ("synop-aggregator%s%s", command == COMMAND_SERVE ? "" : " ", options_commands[command]);
   config_set_program (options->config, options->program, OPTIONS_FILE);
   if (config_operands_last (options->config, argc, argv, words, error) < 0 ||
-      config_read_arguments (options->config, argc, argv, &at, words, take_word, options, error) < 0)
+      config_read_arguments (options->config, argc, argv, &at, words, options_take_word, options, error) < 0)
     return -1;
   take_operands (options, argc, argv, &at);
   if (check_operands (options, argc, argv, at, error) < 0 || check_together (options, error) < 0)

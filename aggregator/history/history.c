@@ -77,7 +77,7 @@ refuse (struct history *history, const struct item *item, struct history_share *
 
 /* Queues the item, or drops it if there is no room. */
 static void
-put (struct history *history, struct item *item)
+history_queue_put (struct history *history, struct item *item)
 {
   struct history_shares *shares = &history->shares;
   struct history_share *share;
@@ -135,7 +135,7 @@ history_put_frame (struct history *history, const struct cluster_frame *frame)
   item->sequence = frame->header->sequence;
   item->time_ns = frame->time_ns;
   item->number = history->number;
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 void
@@ -149,7 +149,7 @@ history_put_tick (struct history *history, const struct cluster_tick_line *line)
   item->sequence = ++history->ticks;
   item->time_ns = line->tick->time_ns;
   item->number = history->number;
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 void
@@ -163,7 +163,7 @@ history_put_event (struct history *history, const struct event *event)
   strncpy (item->type, event_name (event->type), HISTORY_TYPE_MAX - 1);
   item->time_ns = event->wall_ns;
   item->number = ++history->number;
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 void
@@ -178,7 +178,7 @@ history_put_job_line (struct history *history, const struct job_line *line)
   strcpy (item->type, JOB_LINE_TYPE);
   item->time_ns = line->time_ns;
   item->number = ++history->number;
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 /* The row itself as the record, then its texts. */
@@ -191,7 +191,7 @@ history_put_job (struct history *history, const struct job_row *row)
   for (size_t i = 0; i < JOB_ROW_TEXTS && row->texts[i]; i++)
     buffer_add (&history->record, row->texts[i], strlen (row->texts[i]) + 1);
   item = item_create (ITEM_JOB, NULL, row, sizeof *row, history->record.data, history->record.length);
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 /* ---- start and end ---- */

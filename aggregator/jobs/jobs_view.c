@@ -58,7 +58,7 @@ take_line (void *context, const struct job_line *line)
 }
 
 static void
-take_row (void *context, const struct job_row *row)
+jobs_view_take_row (void *context, const struct job_row *row)
 {
   struct jobs_view *view = context;
 
@@ -123,10 +123,12 @@ open_jobs (const struct view_context *context, void **state, struct error *error
 
   (void) error;
   view->context = context;
-  view->jobs = jobs_create (
-      &(struct jobs_options){
-          .grace_ns = settings->grace_ns, .context = view, .line = take_line, .row = take_row, .event = take_event },
-      clock_wall ());
+  view->jobs = jobs_create (&(struct jobs_options){ .grace_ns = settings->grace_ns,
+                                                    .context = view,
+                                                    .line = take_line,
+                                                    .row = jobs_view_take_row,
+                                                    .event = take_event },
+                            clock_wall ());
   find_schedulers (view, settings->scheduler_users);
   if (history)
     restore (view->jobs, history_path (history));

@@ -181,7 +181,8 @@ count_of (double number)
 }
 
 static void
-take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row, struct report_gpu *gpu)
+job_gpus_take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row,
+                   struct report_gpu *gpu)
 {
   double values[READ_COLUMNS];
 
@@ -213,7 +214,7 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
     const char *label = table_label (now, row, &length);
     struct report_gpu *gpu = is_named (reading->given, label, length) ? find_gpu (node, label, length) : NULL;
     if (gpu)
-      take_row (reading, &pair, row, gpu);
+      job_gpus_take_row (reading, &pair, row, gpu);
   }
   if (now->rows == 0)
     return;

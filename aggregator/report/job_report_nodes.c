@@ -147,7 +147,7 @@ is_worse (const struct job_imbalance *one, const struct job_imbalance *other, bo
 }
 
 static void
-compare_nodes (const struct job_report *report, size_t item)
+job_nodes_compare (const struct job_report *report, size_t item)
 {
   struct job_imbalance *worst = &report->imbalances[item];
   double sum = 0, highest = nan ("");
@@ -241,7 +241,7 @@ job_report_nodes (struct job_report *report)
 {
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
     combine_item (report, i);
-    compare_nodes (report, i);
+    job_nodes_compare (report, i);
   }
   find_slowest (report);
   sum_cpus (report);

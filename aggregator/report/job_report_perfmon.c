@@ -193,7 +193,7 @@ quantity_value (struct merging *merging, const struct cluster_frame *frame, size
 /* ---- writing ---- */
 
 static void
-put (struct merging *merging)
+perfmon_put (struct merging *merging)
 {
   if (!merging->failed && merging->perfmon->put (merging->perfmon->context, &merging->json.out, merging->error) < 0)
     merging->failed = true;
@@ -221,7 +221,7 @@ write_list (struct merging *merging, size_t index)
     else
       json_real (json, value);
     if (json->out.length >= PUT_AT)
-      put (merging);
+      perfmon_put (merging);
   }
   json_array_end (json);
 }
@@ -255,7 +255,7 @@ perfmon_node (struct merging *merging, size_t index)
   json_object (json_key (json, "rapl_powercap"));
   json_object_end (json);
   json_object_end (json);
-  put (merging);
+  perfmon_put (merging);
 }
 
 /* Writes the nodes up to this one; those without samples have empty lists. */
@@ -335,7 +335,7 @@ job_report_perfmon (struct history_file *file, const struct job_report *report, 
     go_on_to (&merging, report->node_count);
     json_object_end (&merging.json);
     json_newline (&merging.json);
-    put (&merging);
+    perfmon_put (&merging);
   }
   free (merging.samples);
   json_free (&merging.json);

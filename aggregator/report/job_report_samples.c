@@ -367,7 +367,7 @@ end_item (struct job_series *series, const struct tally *tally, size_t bins)
 }
 
 static void
-end_node (struct reading *reading)
+samples_end_node (struct reading *reading)
 {
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
     if (reading->index != NONE)
@@ -405,7 +405,7 @@ sample_frame (void *context, const struct cluster_frame *frame)
   const struct job_columns *columns = &reading->columns;
 
   if (reading->index != index) {
-    end_node (reading);
+    samples_end_node (reading);
     reading->index = index;
   }
   if (frame->time_ns > report->until_ns) {
@@ -481,7 +481,7 @@ job_report_samples (struct job_scene *scene, struct error *error)
   for (size_t i = 0; i < report->node_count; i++)
     scene->watches[i] = (struct job_watch){ INT64_MIN, INT64_MIN, INT64_MIN, .period_ns = NS_PER_S };
   result = history_walk (scene->file, &walk.history, &report->broken, error);
-  end_node (&reading);
+  samples_end_node (&reading);
   if (report->bins == 0)
     make_bins (report, NS_PER_S);
   find_end (scene);

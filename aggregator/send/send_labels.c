@@ -28,7 +28,7 @@ send_labels_free (struct send_labels *labels)
 
 /* To its place among those that are there. One of that name stays: the first one counts. */
 static void
-insert (struct send_labels *labels, const char *name, const char *value, size_t length)
+send_label_insert (struct send_labels *labels, const char *name, const char *value, size_t length)
 {
   size_t at = labels->count;
   int order = 1;
@@ -50,12 +50,13 @@ send_labels_of (struct send_labels *labels, const struct series *series)
   size_t count = series_labels (series, labels->parts, &labels->texts);
 
   labels->count = 0;
-  insert (labels, "instance", series->node->name, strlen (series->node->name));
-  insert (labels, "job", labels->job, strlen (labels->job));
+  send_label_insert (labels, "instance", series->node->name, strlen (series->node->name));
+  send_label_insert (labels, "job", labels->job, strlen (labels->job));
   for (size_t i = 0; i < count; i++)
-    insert (labels, labels->parts[i].name, labels->texts.data + labels->parts[i].offset, labels->parts[i].length);
+    send_label_insert (labels, labels->parts[i].name, labels->texts.data + labels->parts[i].offset,
+                       labels->parts[i].length);
   for (size_t i = 0; i < labels->extra_count; i++)
-    insert (labels, labels->extras[i].name, labels->extras[i].value, strlen (labels->extras[i].value));
+    send_label_insert (labels, labels->extras[i].name, labels->extras[i].value, strlen (labels->extras[i].value));
 }
 
 /* Eight bytes at a time: each sample passes here. */

@@ -269,7 +269,7 @@ send_window (struct sender *sender)
 /* ---- nodes that are gone ---- */
 
 static void
-end_node (void *context, const char *name, int64_t time_ns)
+sender_end_node (void *context, const char *name, int64_t time_ns)
 {
   struct sender *sender = context;
   struct send_node *node;
@@ -289,7 +289,7 @@ send_gone (struct sender *sender, int64_t settled_ns)
   int64_t before = sender->place.event;
 
   send_batch_begin (&sender->batch);
-  if (history_file_nodes_gone (sender->file, &sender->place.event, settled_ns, sender, end_node, &error) < 0) {
+  if (history_file_nodes_gone (sender->file, &sender->place.event, settled_ns, sender, sender_end_node, &error) < 0) {
     begin_failing (sender, error.text);
     return -1;
   }
@@ -322,7 +322,7 @@ is_open (const struct sender *sender)
 }
 
 static int
-open_file (struct sender *sender, struct error *error)
+sender_open_file (struct sender *sender, struct error *error)
 {
   struct stat status;
 
@@ -403,8 +403,9 @@ take_turn (struct sender *sender)
   pthread_mutex_lock (&sender->mutex);
   settled_ns = sender->settled_ns;
   pthread_mutex_unlock (&sender->mutex);
-  if (open_file (sender, &error) < 0 || send_window_load (&sender->window, sender->file, &sender->node_globs,
-                                                          sender->options->period_ns, &sender->place, &error) < 0) {
+  if (sender_open_file (sender, &error) < 0 ||
+      send_window_load (&sender->window, sender->file, &sender->node_globs, sender->options->period_ns, &sender->place,
+                        &error) < 0) {
     begin_failing (sender, error.text);
     return OPEN_EVERY;
   }

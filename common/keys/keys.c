@@ -187,7 +187,7 @@ file_check (int fd, const char *path, enum key_half half, struct error *error)
 }
 
 static int
-file_read (const char *path, enum key_half half, uint8_t key[KEY_SIZE], struct error *error)
+key_file_read (const char *path, enum key_half half, uint8_t key[KEY_SIZE], struct error *error)
 {
   char text[KEY_FILE_MAX + 1];
   size_t length = 0;
@@ -229,7 +229,7 @@ key_public_read (const char *path, uint8_t key[KEY_SIZE], struct error *error)
   static const uint8_t any[KEY_SIZE] = { 8 };
   uint8_t shared[KEY_SIZE];
 
-  if (file_read (path, KEY_PUBLIC, key, error) != 0)
+  if (key_file_read (path, KEY_PUBLIC, key, error) != 0)
     return -1;
   if (crypto_scalarmult (shared, any, key) != 0)
     return error_set (error, "%s: not a key that can be used safely; make new ones on the host that it is of", path);
@@ -240,7 +240,7 @@ int
 key_pair_read (const char *path, struct key_pair *pair, struct error *error)
 {
   process_seal ();
-  if (file_read (path, KEY_SECRET, pair->secret_key, error) != 0)
+  if (key_file_read (path, KEY_SECRET, pair->secret_key, error) != 0)
     return -1;
   crypto_scalarmult_base (pair->public_key, pair->secret_key);
   return 0;

@@ -44,7 +44,7 @@ naming_folder (char *folder, size_t size)
 }
 
 static int
-file_read (const char *path, struct buffer *text)
+naming_read_file (const char *path, struct buffer *text)
 {
   int fd = file_open (path), number = 0;
   ssize_t got = 1;
@@ -99,7 +99,7 @@ set_load (struct naming *naming, const char *name, const char *folder, struct er
     snprintf (path, sizeof path, "%s", name);
   else
     snprintf (path, sizeof path, "%.*s/%.*s" SUFFIX, PATH_MAX / 2, folder, PATH_MAX / 4, name);
-  number = file_read (path, &text);
+  number = naming_read_file (path, &text);
   if (number == 0) {
     rc = naming_read (naming, path, text.length ? text.data : "", text.length, error);
   } else {
