@@ -200,6 +200,7 @@ generated-docs: programs
 	BUILD=$(BUILD) docs/generate-ini aggregator > $(INI)/aggregator/aggregator.ini
 	docs/generate-names docs/metrics-from-other-tools.md $(DOCS)/metrics-from-other-tools.md
 	docs/generate-names docs/prometheus.md $(DOCS)/prometheus.md
+	aggregator/dashboards/generate $(INI)/aggregator/dashboards
 
 format:
 	clang-format-14 -i $(SOURCES)

@@ -50,7 +50,6 @@ struct gpus { /* constant between gpus_begin and gpus_end, but for members of on
   struct nvml nvml;
   struct gpu list[GPU_DEVICES_MAX]; /* GPUs in the driver's order, each before its MIG devices; those gone last */
   size_t count;
-  unsigned listing;                /* grows with each new list: places in it may differ */
   unsigned generation;             /* grows when handles were made anew: older ones are invalid */
   char driver[80];                 /* its version */
   struct gpu_events *events;       /* of the group gpu */

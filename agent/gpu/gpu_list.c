@@ -188,7 +188,6 @@ gpus_lose (struct gpus *gpus, int result)
     gpu->result = result;
     gpus->count++;
   }
-  gpus->listing++;
 }
 
 int
@@ -212,6 +211,5 @@ gpus_list (struct gpus *gpus)
   }
   keep_missing (gpus, old, old_count);
   free (old);
-  gpus->listing++;
   return NVML_OK;
 }

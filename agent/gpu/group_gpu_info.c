@@ -1,6 +1,5 @@
-/* gpu_info: what each GPU, AMD's too, and each MIG instance is. Its rows are sent when the list of devices was made anew,
- * which is once a minute; the first two samples have all, since `agent --once` shows the second. A driver may be loaded,
- * and MIG instances made, long after the agent was started; so these are no facts that are sent once a session. */
+/* gpu_info: what each GPU, AMD's too, and each MIG instance is. A driver may be loaded, and MIG instances made, long after
+ * the agent was started; so these are no facts that are sent once a session. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "agent/gpu/amdgpu.h"
 #include "agent/gpu/gpu.h"
 #include "agent/sampling/sampler.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 
 enum column {
@@ -66,18 +66,13 @@ static const struct group group = {
   .row = "GPU",
   .rows_name = "gpus",
   .fold_name = "",
-  .help = "What each GPU and each MIG instance is; rows are sent when that changes, and once a minute.",
+  .help = "What each GPU and each MIG instance is. At most every 10 s.",
   GROUP_METRICS (metrics),
-};
-
-struct sent {
-  unsigned samples, listing;
 };
 
 struct gpu_info {
   struct gpus *gpus;
   bool called, amd_called;
-  struct sent nvidia, amd;
 };
 
 static void *
@@ -219,16 +214,6 @@ add_amd_row (struct table *table, const struct amdgpu *gpu)
     table_set_uint (table, row, PCIE_WIDTH_MAX, width);
 }
 
-static bool
-is_due (struct sent *sent, unsigned listing)
-{
-  bool due = sent->samples < 2 || sent->listing != listing;
-
-  sent->samples += sent->samples < 2;
-  sent->listing = listing;
-  return due;
-}
-
 static int
 gpu_info_sample (void *state, struct table *table)
 {
@@ -238,25 +223,23 @@ gpu_info_sample (void *state, struct table *table)
   int begun = gpus_begin (gpus, info->called, table);
 
   if (begun > 0) {
-    if (is_due (&info->nvidia, gpus->listing)) {
-      for (size_t i = 0; i < gpus->count; i++)
-        gpu_info_add_row (gpus, table, &gpus->list[i]);
-      set_node (gpus, table);
-    }
+    for (size_t i = 0; i < gpus->count; i++)
+      gpu_info_add_row (gpus, table, &gpus->list[i]);
+    set_node (gpus, table);
     gpus_end (gpus);
   }
   if (info->amd_called) {
     amdgpus_begin (amd);
-    if (is_due (&info->amd, amd->listing)) {
-      for (size_t i = 0; i < amd->count; i++)
-        add_amd_row (table, &amd->list[i]);
-      if (begun <= 0)
-        gpu_info_set_text (table, TABLE_NODE, DRIVER, amd->driver);
-    }
+    for (size_t i = 0; i < amd->count; i++)
+      add_amd_row (table, &amd->list[i]);
+    if (begun <= 0)
+      gpu_info_set_text (table, TABLE_NODE, DRIVER, amd->driver);
     amdgpus_end (amd);
   }
   return begun < 0 ? -1 : 0;
 }
 
-const struct sampler sampler_gpu_info = { &group,         gpu_info_may_block, gpu_info_open,        gpu_info_sample,
-                                          gpu_info_close, .optional = true,   .absent = gpus_absent };
+const struct sampler sampler_gpu_info = {
+  &group,           gpu_info_may_block,         gpu_info_open,        gpu_info_sample, gpu_info_close,
+  .optional = true, .period_ns = 10 * NS_PER_S, .absent = gpus_absent
+};

@@ -1,15 +1,11 @@
-/* job_info: what each job is. A job's row is sent when the job is new or more of it became known, and once a minute; the
- * first two samples have all rows, since `agent --once` shows the second. */
+/* job_info: what each job is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/job/job_group.h"
 #include "agent/sampling/sampler.h"
-#include "synop/clock.h"
 #include "synop/memory.h"
-
-#define ALL_PERIOD (60 * NS_PER_S)
 
 enum column { SCHEDULER, USER, UID, NAME, COMMAND, ARRAY, CPUS, STARTED, NODES, NODE_LIST, GPUS, SOURCE };
 
@@ -41,15 +37,13 @@ static const struct group group = {
   .row = "job",
   .rows_name = "jobs",
   .fold_name = "",
-  .help = "What each batch job on this node is; a row is sent when the job is new, and once a minute.",
+  .help = "What each batch job on this node is.",
   .of_users = true,
   GROUP_METRICS (metrics),
 };
 
 struct job_info {
   struct job_group *group;
-  unsigned samples;
-  int64_t all_ns; /* when all rows are due next */
 };
 
 static void *
@@ -101,23 +95,17 @@ static int
 job_info_sample (void *state, struct table *table)
 {
   struct job_info *info = state;
-  int64_t now_ns = clock_monotonic ();
-  bool all = info->samples < 2 || now_ns >= info->all_ns;
   const char *error;
   struct job *job;
 
   if (job_group_begin (info->group, table) < 0)
     return -1;
-  info->samples += info->samples < 2;
   for (size_t at = 0; (job = job_group_next (info->group, &at));) {
-    size_t row = all || job->changed ? job_group_add_row (table, job) : SIZE_MAX;
+    size_t row = job_group_add_row (table, job);
 
-    job->changed = false;
     if (row != SIZE_MAX)
       job_info_set_row (table, row, job);
   }
-  if (all)
-    info->all_ns = now_ns + ALL_PERIOD - NS_PER_S / 2; /* the sample nearest to it */
   error = job_scan_error (job_group_scan (info->group));
   if (!error[0])
     return 0;

@@ -33,7 +33,6 @@ job_create (const struct job_found *found, const char *label, uint32_t uid, uint
   job->written = *totals;
   job->cgroup = job_cgroup_create (mounts);
   job->cpus = found->identity.cpus ? found->identity.cpus : cpus;
-  job->changed = true;
   if (totals->updated != 0) {
     job->resumed = totals->updated;
     job->resumed_ns = now_ns;
@@ -53,24 +52,20 @@ job_destroy (struct job *job, struct job_accounting *accounting, uint64_t now_s)
 /* ---- what it is ---- */
 
 static void
-learn_text (struct job *job, char *text, size_t size, const char *learned)
+learn_text (char *text, size_t size, const char *learned)
 {
-  if (text[0] || !learned[0])
-    return;
-  snprintf (text, size, "%s", learned);
-  job->changed = true;
+  if (!text[0])
+    snprintf (text, size, "%s", learned);
 }
 
 static void
-learn_number (struct job *job, uint32_t *number, uint32_t learned)
+learn_number (uint32_t *number, uint32_t learned)
 {
-  if (*number || !learned)
-    return;
-  *number = learned;
-  job->changed = true;
+  if (!*number)
+    *number = learned;
 }
 
-#define LEARN(member) learn_text (job, mine->member, sizeof mine->member, theirs->member)
+#define LEARN(member) learn_text (mine->member, sizeof mine->member, theirs->member)
 
 void
 job_learn (struct job *job, const struct job_found *found)
@@ -87,10 +82,10 @@ job_learn (struct job *job, const struct job_found *found)
   LEARN (array);
   LEARN (gpus);
   LEARN (node_list);
-  learn_number (job, &mine->nodes, theirs->nodes);
+  learn_number (&mine->nodes, theirs->nodes);
   if (!mine->cpus && theirs->cpus)
     job->cpus = theirs->cpus;
-  learn_number (job, &mine->cpus, theirs->cpus);
+  learn_number (&mine->cpus, theirs->cpus);
 }
 
 bool
@@ -105,7 +100,6 @@ job_consider_first (struct job *job, const char *command, uint64_t start, int64_
   job->first_start = start;
   job->first_helps = helps;
   snprintf (job->command, sizeof job->command, "%s", command);
-  job->changed = true;
   return true;
 }
 
@@ -170,7 +164,6 @@ settle_cpu (struct job *job)
     all += grown;
   }
   totals->usage += job->cpus != 0 ? all / job->cpus : 0;
-  job->changed |= by_cgroup != job->by_cgroup;
   job->by_cgroup = by_cgroup;
 }
 

@@ -30,7 +30,6 @@ struct job {
   struct job_totals totals;
   struct job_usage usage; /* of its cgroup; JOB_MISSING where not known */
   bool by_cgroup;         /* CPU time comes from there */
-  bool changed;           /* what job_info shows; cleared there */
   bool ended;             /* no process lives */
   unsigned shown;         /* groups that have shown it since it ended: a bit for each */
   /* The rest is private to job.c and job_scan.c. */

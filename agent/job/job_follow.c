@@ -125,10 +125,8 @@ take_stat (struct process *process, const struct process_stat *stat)
   process->rss = stat->rss;
   process->now[PROCESS_USER] = stat->user_ns;
   process->now[PROCESS_SYSTEM] = stat->system_ns;
-  if (process->first && strcmp (process->job->command, stat->comm) != 0) {
+  if (process->first)
     snprintf (process->job->command, sizeof process->job->command, "%s", stat->comm);
-    process->job->changed = true;
-  }
 }
 
 static bool

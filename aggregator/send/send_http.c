@@ -43,6 +43,18 @@ take_text (char *bytes, size_t size, size_t count, void *context)
   return size * count;
 }
 
+/* A line of the answer's head. */
+static size_t
+take_head (char *bytes, size_t size, size_t count, void *context)
+{
+  struct send_http *http = context;
+  char line[128];
+
+  snprintf (line, sizeof line, "%.*s", (int) (size * count), bytes);
+  http->answer->closes |= strncmp (line, "HTTP/1.0 ", 9) == 0 || strncasecmp (line, "Connection: close", 17) == 0;
+  return size * count;
+}
+
 struct send_http *
 send_http_create (const struct send_options *options, const struct send_type *type)
 {
@@ -67,6 +79,8 @@ send_http_create (const struct send_options *options, const struct send_type *ty
   curl_easy_setopt (http->easy, CURLOPT_ERRORBUFFER, http->why);
   curl_easy_setopt (http->easy, CURLOPT_WRITEFUNCTION, take_text);
   curl_easy_setopt (http->easy, CURLOPT_WRITEDATA, http);
+  curl_easy_setopt (http->easy, CURLOPT_HEADERFUNCTION, take_head);
+  curl_easy_setopt (http->easy, CURLOPT_HEADERDATA, http);
   if (*options->ca)
     curl_easy_setopt (http->easy, CURLOPT_CAINFO, options->ca);
   if (*options->certificate) {

@@ -140,6 +140,9 @@ static const struct option options[] = {
   { "", "key", NULL, OPTION_PATH, AT (key), .help = "PEM file with its secret key." },
   { "", "timeout", NULL, OPTION_DURATION, AT (timeout_ns), "30s", "100ms", "10m",
     .help = "A request that has no answer by then is tried again." },
+  { "", "retry", NULL, OPTION_DURATION, AT (retry_ns), "5s", "100ms", "10m",
+    .help = "What was not taken is tried again after 0.5 s, then after pauses that double up to this one. A receiver "
+            "that asks for more by Retry-After gets it." },
   { "", "repeat", NULL, OPTION_DURATION, AT (repeat_ns), "0s", "0s", "1h",
     .help =
         "When the receiver was away, what it took in the last so long before is sent once more: for those that keep it "

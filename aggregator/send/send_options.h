@@ -10,7 +10,7 @@
 struct send_options {
   int type;
   char *url, *names, *groups, *nodes, *job, *labels;
-  int64_t period_ns, timeout_ns, repeat_ns;
+  int64_t period_ns, timeout_ns, retry_ns, repeat_ns;
   char *bearer_file, *user, *password_file, *ca, *certificate, *key;
 };
 

@@ -3,12 +3,10 @@
 int64_t
 send_retry_pause (struct send_retry *retry, int64_t after_ns)
 {
-  int64_t pause = SEND_PAUSE_FIRST;
+  int64_t pause = retry->next_ns ? retry->next_ns : SEND_PAUSE_FIRST;
 
-  for (unsigned i = 0; i < retry->failures && pause < SEND_PAUSE_MOST; i++)
-    pause *= 2;
-  retry->failures++;
-  pause = pause < SEND_PAUSE_MOST ? pause : SEND_PAUSE_MOST;
+  pause = pause < retry->most_ns ? pause : retry->most_ns;
+  retry->next_ns = 2 * pause;
   after_ns = after_ns < SEND_AFTER_MOST ? after_ns : SEND_AFTER_MOST;
   return after_ns > pause ? after_ns : pause;
 }
@@ -16,5 +14,5 @@ send_retry_pause (struct send_retry *retry, int64_t after_ns)
 void
 send_retry_done (struct send_retry *retry)
 {
-  retry->failures = 0;
+  retry->next_ns = 0;
 }

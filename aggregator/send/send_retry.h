@@ -6,12 +6,12 @@
 
 #include "synop/clock.h"
 
-#define SEND_PAUSE_FIRST (NS_PER_S / 2)  /* then twice as long each time, */
-#define SEND_PAUSE_MOST (30 * NS_PER_S)  /* up to this */
+#define SEND_PAUSE_FIRST (NS_PER_S / 2)  /* then twice as long each time */
 #define SEND_AFTER_MOST (600 * NS_PER_S) /* a receiver that asks for more waits so long */
 
 struct send_retry {
-  unsigned failures; /* in a row */
+  int64_t most_ns; /* the longest pause that is not asked for */
+  int64_t next_ns; /* 0: the first */
 };
 
 /* It failed once more: how long to wait now. `after_ns`: what the receiver asked for; 0: nothing. */

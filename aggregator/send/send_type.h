@@ -28,6 +28,7 @@ struct send_answer {
   long status;
   int64_t after_ns; /* Retry-After; 0: none */
   bool fresh;       /* over a new connection */
+  bool closes;      /* the receiver ends the connection with it */
   char text[256];   /* the receiver's words, or why there was no answer */
 };
 

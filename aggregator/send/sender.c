@@ -2,113 +2,19 @@
 #include "aggregator/send/sender.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#include "aggregator/send/send_batch.h"
-#include "aggregator/send/send_http.h"
-#include "aggregator/send/send_nodes.h"
-#include "aggregator/send/send_retry.h"
-#include "aggregator/send/send_window.h"
+#include "aggregator/send/sender_private.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
 #define LOOK_EVERY (NS_PER_S / 2)
 #define OPEN_EVERY (5 * NS_PER_S)
-#define REFUSED_TOLD_EVERY (600 * NS_PER_S)
-
-struct sender {
-  char *name, *path;
-  const struct send_options *options;
-  const struct send_type *type;
-  struct globs node_globs;
-  struct send_http *http;
-
-  /* Both: under the mutex. */
-  pthread_mutex_t mutex;
-  pthread_cond_t wake;
-  bool end;
-  int64_t settled_ns;
-  struct sender_counts counts;
-
-  /* The thread's. */
-  pthread_t thread;
-  uint64_t device, inode; /* of the file that is open */
-  struct history_file *file;
-  struct history_cursor *cursor;
-  struct history_place place;
-  struct send_nodes *nodes;
-  struct send_window window;
-  struct send_batch batch;
-  struct buffer request;
-  struct send_retry retry;
-  int64_t failing_ns; /* since when; 0: it is not */
-  bool connected;     /* ever */
-  bool gone;          /* there was no answer, or a new connection, since the last window: it may have been killed */
-  struct {
-    int64_t at_ns; /* 0: none */
-    struct history_place place;
-  } back[2]; /* where it was: the younger one not longer ago than options->repeat_ns, the older one longer */
-  int64_t refused_told_ns;
-  uint64_t refused_untold;
-};
-
-/* ---- waiting, and what is reported ---- */
-
-/* False: it is to end. */
-static bool
-rest (struct sender *sender, int64_t ns)
-{
-  int64_t due = clock_monotonic () + ns;
-  struct timespec until = { due / NS_PER_S, due % NS_PER_S };
-  bool end;
-
-  pthread_mutex_lock (&sender->mutex);
-  while (!sender->end && clock_monotonic () < due)
-    pthread_cond_timedwait (&sender->wake, &sender->mutex, &until);
-  end = sender->end;
-  pthread_mutex_unlock (&sender->mutex);
-  return !end;
-}
-
-static bool
-is_ended (struct sender *sender)
-{
-  return !rest (sender, 0);
-}
-
-static void
-note_error (struct sender *sender, const char *text)
-{
-  pthread_mutex_lock (&sender->mutex);
-  snprintf (sender->counts.error, sizeof sender->counts.error, "%s", text);
-  pthread_mutex_unlock (&sender->mutex);
-}
-
-static void
-begin_failing (struct sender *sender, const char *text)
-{
-  if (!sender->failing_ns)
-    log_warning ("send %s: %s; it is tried again, and what is to be sent waits in the history", sender->name, text);
-  sender->failing_ns = sender->failing_ns ? sender->failing_ns : clock_monotonic ();
-  note_error (sender, text);
-}
-
-static void
-end_failing (struct sender *sender)
-{
-  if (sender->failing_ns)
-    log_info ("send %s: it goes on, after %.1f s", sender->name,
-              (double) (clock_monotonic () - sender->failing_ns) / NS_PER_S);
-  sender->failing_ns = 0;
-  note_error (sender, "");
-}
+#define REFUSED_LOG_EVERY (600 * NS_PER_S)
 
 /* ---- a batch ---- */
 
@@ -119,7 +25,7 @@ save_place (struct sender *sender)
 
   if (history_cursor_save (sender->cursor, &sender->place, &error) == 0)
     return 0;
-  begin_failing (sender, error.text);
+  sender_begin_failing (sender, error.text);
   return -1;
 }
 
@@ -130,47 +36,18 @@ count_refused (struct sender *sender, uint64_t samples, const struct send_answer
   char text[512];
 
   send_answer_text (answer, text, sizeof text);
-  note_error (sender, text);
+  sender_note_error (sender, text);
   pthread_mutex_lock (&sender->mutex);
   sender->counts.dropped += samples;
   sender->counts.late_dropped += sender->batch.late ? samples : 0;
   pthread_mutex_unlock (&sender->mutex);
-  sender->refused_untold += samples;
-  if (sender->refused_told_ns && now_ns < sender->refused_told_ns + REFUSED_TOLD_EVERY)
+  sender->refused_unlogged += samples;
+  if (sender->refused_logged_ns && now_ns < sender->refused_logged_ns + REFUSED_LOG_EVERY)
     return;
   log_warning ("send %s: %s; %" PRIu64 " samples%s are dropped, and all that are refused are counted", sender->name,
-               text, sender->refused_untold, sender->batch.late ? " that came late" : "");
-  sender->refused_told_ns = now_ns;
-  sender->refused_untold = 0;
-}
-
-/* Sends the request until it is taken or refused. -1: it is to end before. */
-static int
-post (struct sender *sender, struct send_answer *answer, enum send_verdict *verdict)
-{
-  for (;;) {
-    char text[512];
-    if (is_ended (sender))
-      return -1;
-    send_http_post (sender->http, &sender->request, answer);
-    *verdict = answer->status ? sender->type->judge (answer) : SEND_AGAIN;
-    pthread_mutex_lock (&sender->mutex);
-    sender->counts.requests += answer->status != 0;
-    sender->counts.retries += *verdict == SEND_AGAIN && !sender->end;
-    pthread_mutex_unlock (&sender->mutex);
-    sender->gone |= answer->status == 0 || (answer->fresh && sender->connected);
-    sender->connected |= answer->status != 0;
-    if (*verdict != SEND_AGAIN)
-      break;
-    if (is_ended (sender))
-      return -1;
-    send_answer_text (answer, text, sizeof text);
-    begin_failing (sender, text);
-    if (!rest (sender, send_retry_pause (&sender->retry, answer->after_ns)))
-      return -1;
-  }
-  send_retry_done (&sender->retry);
-  return 0;
+               text, sender->refused_unlogged, sender->batch.late ? " that came late" : "");
+  sender->refused_logged_ns = now_ns;
+  sender->refused_unlogged = 0;
 }
 
 /* The parts of the batch from the one until before the other. */
@@ -187,7 +64,7 @@ send_parts (struct sender *sender, size_t from, size_t to)
   if (length) {
     buffer_clear (&sender->request);
     sender->type->pack (sender->batch.body.data + begin, length, &sender->request);
-    if (post (sender, &answer, &verdict) < 0)
+    if (sender_post (sender, &answer, &verdict) < 0)
       return -1;
   }
   if (verdict == SEND_REFUSED && to - from > 1)
@@ -195,7 +72,7 @@ send_parts (struct sender *sender, size_t from, size_t to)
   if (verdict == SEND_REFUSED) {
     count_refused (sender, samples, &answer);
   } else if (length) {
-    end_failing (sender);
+    sender_end_failing (sender);
     pthread_mutex_lock (&sender->mutex);
     sender->counts.sent += samples;
     pthread_mutex_unlock (&sender->mutex);
@@ -290,7 +167,7 @@ send_gone (struct sender *sender, int64_t settled_ns)
 
   send_batch_begin (&sender->batch);
   if (history_file_nodes_gone (sender->file, &sender->place.event, settled_ns, sender, sender_end_node, &error) < 0) {
-    begin_failing (sender, error.text);
+    sender_begin_failing (sender, error.text);
     return -1;
   }
   if (sender->batch.part_count && send_parts (sender, 0, sender->batch.part_count) < 0)
@@ -345,18 +222,15 @@ sender_open_file (struct sender *sender, struct error *error)
 }
 
 static void
-count_waiting (struct sender *sender)
+count_window (struct sender *sender)
 {
   const struct chunk_list *list = &sender->window.list;
-  struct error error;
-  int64_t last = sender->place.chunk, first = list->count ? list->rows[0].id : last + 1;
+  int64_t first = list->count ? list->rows[0].id : sender->place.chunk + 1;
 
-  if (list->count)
-    history_file_number (sender->file, "SELECT ifnull (max (id), 0) FROM chunks", &last, &error);
+  sender_count_waiting (sender);
   pthread_mutex_lock (&sender->mutex);
   sender->counts.broken += sender->window.broken;
   sender->counts.lost += (uint64_t) (first - sender->place.chunk - 1);
-  sender->counts.waiting = (uint64_t) (last > sender->place.chunk ? last - sender->place.chunk : 0);
   sender->counts.oldest_ns = list->count ? list->rows[0].first_time : 0;
   sender->counts.live = list->count == 0;
   pthread_mutex_unlock (&sender->mutex);
@@ -406,10 +280,10 @@ take_turn (struct sender *sender)
   if (sender_open_file (sender, &error) < 0 ||
       send_window_load (&sender->window, sender->file, &sender->node_globs, sender->options->period_ns, &sender->place,
                         &error) < 0) {
-    begin_failing (sender, error.text);
+    sender_begin_failing (sender, error.text);
     return OPEN_EVERY;
   }
-  count_waiting (sender);
+  count_window (sender);
   if (sender->window.list.count == 0)
     return send_gone (sender, settled_ns) < 0 ? OPEN_EVERY : LOOK_EVERY;
   before = sender->place;
@@ -430,7 +304,7 @@ sender_run (void *context)
 
   sigfillset (&all);
   pthread_sigmask (SIG_BLOCK, &all, NULL);
-  while (rest (sender, take_turn (sender)))
+  while (sender_rest (sender, take_turn (sender)))
     ;
   return NULL;
 }
@@ -449,6 +323,7 @@ sender_create (const char *name, const struct send_options *options, const char 
   sender->type = sender->batch.type = send_type_of (options);
   globs_init (&sender->node_globs, options->nodes);
   sender->http = send_http_create (options, sender->type);
+  sender->retry.most_ns = options->retry_ns;
   sender->settled_ns = INT64_MIN;
   pthread_mutex_init (&sender->mutex, NULL);
   pthread_condattr_init (&monotonic);

@@ -264,8 +264,11 @@ def test_completion_offers_commands_options_and_values(tmp_path):
     # Every option of every table: those of the file that have a flag, and those of a command.
     for program in PROGRAMS:
         table = output(BUILD / program, "--config", "/dev/null", "--print-config", "--markdown")
-        flags = set(re.findall(r"\| `(--[a-z-]+)", table))
-        assert flags and flags <= ask(f"synop-{program}", "--")
+        flags = set(re.findall(r"\| `(--[a-z-]+(?:\.NAME\.[a-z-]+)?)", table))
+        named = {flag.replace(".NAME.", ".x.") for flag in flags if ".NAME." in flag}
+        sections = {flag.rsplit(".", 1)[0] + "." for flag in named}
+        assert flags and {flag for flag in flags if ".NAME." not in flag} <= ask(f"synop-{program}", "--")
+        assert named == set().union(*(ask(f"synop-{program}", section) for section in sections))
     shown = output(BUILD / "aggregator", "export", "--help")
     assert set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, re.M)) <= ask("synop-aggregator", "export", "--from", "-1h", "--")
 

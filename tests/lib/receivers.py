@@ -1,4 +1,4 @@
-"""Real receivers of remote write, on free ports of this host: Prometheus and VictoriaMetrics."""
+"""Prometheus and VictoriaMetrics, on free ports of this host: what they scrape, or are sent, and what is asked back of them."""
 
 import json
 import math
@@ -60,12 +60,26 @@ class Database:
         self.process.kill()
 
 
+SCRAPES = """
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs:
+- job_name: node
+  http_sd_configs: [{{url: "{url}/sd", refresh_interval: 1s}}]
+- job_name: synop
+  metrics_path: /aggregator/metrics
+  static_configs: [{{targets: ["{host}"]}}]
+"""
+
+
 class Prometheus(Database):
     name, programs, ready = "prometheus", ("prometheus",), "/-/ready"
 
-    def __init__(self, cluster, window=None):
+    def __init__(self, cluster, window=None, scrapes=None):
+        """`scrapes`: the address of an aggregator's pages, to be read each second, as docs/prometheus.md has it."""
         super().__init__(cluster)
         text = f"storage:\n  tsdb:\n    out_of_order_time_window: {window}\n" if window else ""
+        if scrapes:
+            text += SCRAPES.format(url=scrapes, host=urllib.parse.urlsplit(scrapes).netloc)
         (self.folder / "prometheus.yml").write_text(text)
 
     def arguments(self):
@@ -73,9 +87,11 @@ class Prometheus(Database):
                 f"--web.listen-address={self.address}", "--web.enable-remote-write-receiver", "--log.level=warn"]
 
     def query(self, text):
-        answer = json.loads(self.get("/api/v1/query", query=text))
-        assert answer["status"] == "success", answer
-        return answer["data"]["result"]
+        """A list of series, or a number's [time, text]."""
+        try:
+            return json.loads(self.get("/api/v1/query", query=text))["data"]["result"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{text}: {json.loads(error.read())['error']}") from None
 
     def all(self):
         """{series: {ms: value}}, without markers, which it does not show."""
@@ -121,4 +137,4 @@ class Victoria(Database):
 
 def away_seconds():
     """How long a receiver is away: `make soak` takes longer."""
-    return float(os.environ.get("SEND_AWAY_SECONDS", "20"))
+    return float(os.environ.get("SEND_AWAY_SECONDS", "2"))

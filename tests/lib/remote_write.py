@@ -64,10 +64,11 @@ def decode(body):
 
 
 class Answer:
-    """What is done with a request: `after` seconds the status; 0: closed without one; None: never."""
+    """What is done with a request: `after` seconds the status; 0: closed without one; None: never. `ends`: the connection is
+    closed behind it, without a word."""
 
-    def __init__(self, status=204, text="", headers=None, after=0.0):
-        self.status, self.text, self.headers, self.after = status, text, headers or {}, after
+    def __init__(self, status=204, text="", headers=None, after=0.0, ends=False):
+        self.status, self.text, self.headers, self.after, self.ends = status, text, headers or {}, after, ends
 
 
 class Receiver:
@@ -128,6 +129,7 @@ class Receiver:
         handler.end_headers()
         if answer.status != 204:
             handler.wfile.write(text)
+        handler.close_connection |= answer.ends
 
     def take(self, samples):
         for series, ms, value in samples:

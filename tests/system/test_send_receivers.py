@@ -6,6 +6,7 @@ import math
 import time
 
 import pytest
+from lib.cut_relay import Relay
 from lib.programs import parse_line, wait_until
 from lib.receivers import Prometheus, Victoria, away_seconds
 from lib.remote_write import Receiver
@@ -15,11 +16,30 @@ needs_prometheus = pytest.mark.skipif(not Prometheus.path(), reason="there is no
 needs_victoria = pytest.mark.skipif(not Victoria.path(), reason="there is no victoria-metrics here")
 
 
-def configuration(receiver, database, more=""):
-    text = "[history]\nchunk_time = 1s\n"
-    for name, url, rest in (("one", receiver.url, ""), ("real", database.url, more)):
-        text += f"[send {name}]\nurl = {url}\nnames = synop,node-exporter\nperiod = 1s\ngroups = {GROUPS}\n{rest}\n"
+def configuration(**urls):
+    text = "[history]\nchunk_time = 500ms\n"
+    for name, url in urls.items():
+        text += f"[send {name}]\nurl = {url}\nnames = synop,node-exporter\nperiod = 200ms\ngroups = {GROUPS}\nretry = 200ms\n"
     return text
+
+
+@pytest.fixture
+def relay(cluster):
+    """Between the aggregator, which is started first, and its agents."""
+    made = []
+
+    def start(config):
+        cluster.start_aggregator(config=config)
+        made.append(Relay(cluster.endpoint))
+        direct, cluster.endpoint = cluster.endpoint, made[0].endpoint
+        for node in ("n1", "n2"):
+            cluster.start_agent(node, "--queue=1", period="200ms")
+        cluster.endpoint = direct
+        return made[0]
+
+    yield start
+    for one in made:
+        one.close()
 
 
 def rest(cluster, seconds):
@@ -42,73 +62,6 @@ def differences(want, got):
     return missing, more, wrong
 
 
-def stop_agents(cluster):
-    """So that nothing more comes; what came is sent."""
-    for agent in cluster.agents.values():
-        agent.stop()
-    rest_of = "the senders at the end"
-    wait_until(lambda: all(one["waiting"] == 0 for one in cluster.status()["senders"]), rest_of)
-    time.sleep(2)  # the last chunk is closed and sent
-    wait_until(lambda: all(one["waiting"] == 0 for one in cluster.status()["senders"]), rest_of)
-
-
-def check_same(cluster, receiver, database):
-    for node in cluster.agents:
-        check_whole(cluster, receiver, node, "node_load1")
-    stop_agents(cluster)
-    assert not receiver.conflicts
-    want = samples(receiver)
-    wait_until(lambda: not any(differences(want, database.all())) or time.monotonic() > end, "the same", 3600) \
-        if (end := time.monotonic() + 20) else None
-    missing, more, wrong = differences(want, database.all())
-    assert not (missing or more or wrong), (len(missing), missing[:3], len(more), more[:3], len(wrong), wrong[:3])
-    assert database.count() == sum(map(len, want.values()))
-    assert sender(cluster, "real")["dropped"] == 0
-
-
-def disturb(cluster, database, config, repeats=False):
-    """The receiver is killed, is away, and comes back; the aggregator is killed, and is away so that frames come late."""
-    cluster.start_nodes("n1", "n2", period="1s")
-    wait_until(lambda: sender(cluster, "real")["sent"] > 300, "samples")
-    database.kill()
-    rest(cluster, away_seconds())
-    assert sender(cluster, "real")["retries"] > 0
-    database.start()
-    wait_until(lambda: sender(cluster, "real")["waiting"] <= 2, "it has caught up")
-    seen = len(database.all())
-    database.kill()
-    database.start()
-    if repeats:
-        wait_until(lambda: cluster.aggregator.log().count("is sent once more") >= 2, "it has seen that")
-        wait_until(lambda: sender(cluster, "real")["waiting"] <= 2, "it has caught up")
-    assert len(database.all()) >= seen > 20
-    cluster.aggregator.kill()
-    time.sleep(4)
-    cluster.start_aggregator(config=config)
-    cluster.wait_event("replayed")
-    rest(cluster, 4)
-
-
-@needs_prometheus
-def test_prometheus(cluster):
-    database = Prometheus(cluster, window="30m").start()
-    with Receiver() as receiver:
-        config = configuration(receiver, database)
-        cluster.start_aggregator(config=config)
-        disturb(cluster, database, config)
-        check_same(cluster, receiver, database)
-
-
-@needs_victoria
-def test_victoria_metrics(cluster):
-    database = Victoria(cluster).start()
-    with Receiver() as receiver:
-        config = configuration(receiver, database, "repeat = 10s")
-        cluster.start_aggregator(config=config)
-        disturb(cluster, database, config, repeats=True)
-        check_same(cluster, receiver, database)
-
-
 def late_ms(cluster, node):
     """Of the frames that came late."""
     text = cluster.succeed("aggregator", "replay", "--config", cluster.empty, "--history", cluster.history, "--socket",
@@ -116,27 +69,108 @@ def late_ms(cluster, node):
     return {ms_of(line["time"]) for line in map(parse_line, text.splitlines()) if line.get("late")}
 
 
+def has_caught_up(cluster, name="real"):
+    """All that is committed was taken; before, this holds only by chance."""
+    one = sender(cluster, name)
+    return one["error"] == "" and one["waiting"] <= 2
+
+
+def catch_up(cluster, name="real"):
+    wait_until(lambda: has_caught_up(cluster, name), f"{name} has caught up")
+
+
+def stop_agents(cluster):
+    """So that nothing more comes; what came is sent."""
+    for agent in cluster.agents.values():
+        agent.stop()
+
+    def waiting():
+        return any(one["waiting"] for one in cluster.status()["senders"])
+
+    wait_until(lambda: not waiting(), "the senders at the end")
+    time.sleep(1.5)  # the last chunk is closed and sent
+    wait_until(lambda: not waiting(), "the senders at the end")
+
+
+def check_same(cluster, receiver, database):
+    assert not receiver.conflicts
+    want = samples(receiver)
+    end = time.monotonic() + 20
+    while any(found := differences(want, database.all())) and time.monotonic() < end:
+        time.sleep(0.2)
+    missing, more, wrong = found
+    assert not (missing or more or wrong), (len(missing), missing[:3], len(more), more[:3], len(wrong), wrong[:3])
+    assert database.count() == sum(map(len, want.values()))
+    assert sender(cluster, "real")["dropped"] == 0
+
+
+def kill_receiver(cluster, database, repeats):
+    """It is killed, is away, and comes back; and once more, so soon that nothing is sent meanwhile."""
+    def repeated(count):
+        return not repeats or cluster.aggregator.log().count("is sent once more") >= count
+
+    database.kill()
+    wait_until(lambda: sender(cluster, "real")["waiting"] >= 4, "chunks that wait")
+    rest(cluster, away_seconds())
+    database.start()
+    wait_until(lambda: has_caught_up(cluster) and repeated(1), "it has caught up")
+    assert "it goes on, after" in cluster.aggregator.log()
+    seen = len(database.all())
+    database.kill()
+    database.start()
+    wait_until(lambda: repeated(2), "it has seen that")
+    catch_up(cluster)
+    assert len(database.all()) >= seen > 20
+
+
+def kill_aggregator(cluster, link, config):
+    """While its agents' link is cut, so that their frames come from their rings, late."""
+    link.cut()
+    cluster.aggregator.kill()
+    time.sleep(2)
+    cluster.start_aggregator(config=config)
+    link.restore()
+    for node in cluster.agents:
+        assert cluster.wait_event("replayed", node=node)["count"] >= 3
+    wait_until(lambda: all(one["missing"] == 0 for one in cluster.status()["nodes"]), "the last late frame")
+
+
 @needs_prometheus
-def test_prometheus_that_takes_nothing_late(cluster):
-    """What comes late is refused, dropped and counted, and costs nothing that was in time. Frames are asked for so slowly
-    that newer ones are sent before them."""
-    database = Prometheus(cluster).start()
+def test_prometheus(cluster, relay):
+    """One that takes samples out of order, and one that does not: it refuses those that come late, which are dropped and
+    counted, and cost nothing that was in time."""
+    database, strict = Prometheus(cluster, window="30m").start(), Prometheus(cluster).start()
     with Receiver() as receiver:
-        config = configuration(receiver, database).replace("period = 1s", "period = 500ms") + \
-            "[aggregator]\nreplay_rate = 20\n"
-        cluster.start_aggregator(config=config)
-        cluster.start_nodes("n1", "n2", period="50ms")
+        # Frames are asked for so slowly that, of one node, newer ones are sent before.
+        config = "[aggregator]\nreplay_rate = 4\n" + configuration(one=receiver.url, real=database.url, strict=strict.url)
+        link = relay(config)
         wait_until(lambda: sender(cluster, "real")["sent"] > 300, "samples")
-        cluster.aggregator.kill()
-        time.sleep(5)
-        cluster.start_aggregator(config=config)
-        wait_until(lambda: sender(cluster, "real")["late_dropped"] > 0, "late samples that are refused")
-        wait_until(lambda: all(one["missing"] == 0 for one in cluster.status()["nodes"]), "the last late frame")
+        kill_receiver(cluster, database, False)
+        kill_aggregator(cluster, link, config)
+        wait_until(lambda: sender(cluster, "strict")["late_dropped"] > 0, "late samples that are refused")
+        for node in cluster.agents:
+            check_whole(cluster, receiver, node, "node_load1")
         stop_agents(cluster)
-        seen = sender(cluster, "real")
-        missing, more, wrong = differences(samples(receiver), database.all())
+        check_same(cluster, receiver, database)
+        seen = sender(cluster, "strict")
+        missing, more, wrong = differences(samples(receiver), strict.all())
         assert not more and not wrong and seen["dropped"] == seen["late_dropped"] == len(missing) > 0
         for node in cluster.agents:
             assert {ms for series, ms in missing if dict(series)["instance"] == node} <= late_ms(cluster, node)
         lines = [line for line in cluster.aggregator.log().splitlines() if "are dropped" in line]
-        assert len(lines) == 1 and "400: out of order" in lines[0] and "that came late" in lines[0], lines
+        assert len(lines) == 1 and "send strict" in lines[0] and "400: out of order" in lines[0] and "that came late" in lines[0]
+
+
+@needs_victoria
+def test_victoria_metrics(cluster, relay):
+    database = Victoria(cluster).start()
+    with Receiver() as receiver:
+        config = configuration(one=receiver.url, real=database.url) + "repeat = 10s\n"
+        link = relay(config)
+        wait_until(lambda: sender(cluster, "real")["sent"] > 300, "samples")
+        kill_receiver(cluster, database, True)
+        kill_aggregator(cluster, link, config)
+        for node in cluster.agents:
+            check_whole(cluster, receiver, node, "node_load1")
+        stop_agents(cluster)
+        check_same(cluster, receiver, database)

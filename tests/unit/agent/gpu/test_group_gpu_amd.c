@@ -180,10 +180,10 @@ test_info (void **state)
   assert_missing (&sampled, "amd1", "pcie_generation_max");
   assert_missing (&sampled, "amd3", "uuid"); /* all zeros */
   assert_text (&sampled, NULL, "driver_version", "amdgpu 6.7.0");
-  assert_int_equal (amd_again (&sampled), 0);
-  assert_int_equal (sampled.table.rows, 4);
-  assert_int_equal (amd_again (&sampled), 0);
-  assert_int_equal (sampled.table.rows, 0);
+  for (unsigned i = 0; i < 3; i++) {
+    assert_int_equal (amd_again (&sampled), 0);
+    assert_int_equal (sampled.table.rows, 4);
+  }
   later_ns += 61 * NS_PER_S;
   assert_int_equal (amd_again (&sampled), 0);
   assert_int_equal (sampled.table.rows, 4);

@@ -132,9 +132,9 @@ test_rows (void **state)
   assert_uint (&scene.groups[PROCESSES], "103", "started", 1);
   assert_uint (&scene.groups[PROCESSES], "103", "ended", 0);
 
-  for (int i = 0; i < 2; i++) /* what it is, is told with the first two samples, and then seldom */
+  for (int i = 0; i < 2; i++)
     scene_sample (&scene);
-  assert_int_equal (scene.groups[INFO].table.rows, 0);
+  assert_text (&scene.groups[INFO], "103", "name", "wave");
   assert_int_equal (scene.groups[CPU].table.rows, 1);
 
   machine_end (&machine, 20); /* each group shows it once more */
@@ -151,6 +151,29 @@ test_rows (void **state)
 }
 
 /* A group that is sampled more seldom than the others does not miss the end. */
+/* Each table of job_info has all jobs. */
+static void
+test_info_is_whole (void **state)
+{
+  struct machine machine;
+  struct scene scene;
+
+  (void) state;
+  machine_init (&machine);
+  machine_put (&machine, (struct made){ .pid = 20, .environment = "SYNOP_JOB_ID=a", .start = 50, .user = 100 });
+  scene_open (&scene, machine.scratch.root);
+  scene_wait (&scene, "a");
+  for (int i = 0; i < 3; i++)
+    scene_sample (&scene);
+  assert_true (sampled_has_row (&scene.groups[INFO], "a"));
+  machine_put (&machine, (struct made){ .pid = 30, .environment = "SYNOP_JOB_ID=b", .start = 60, .user = 100 });
+  scene_wait (&scene, "b");
+  assert_true (sampled_has_row (&scene.groups[INFO], "a"));
+  assert_true (sampled_has_row (&scene.groups[INFO], "b"));
+  scene_close (&scene);
+  machine_free (&machine);
+}
+
 static void
 test_slow_group_sees_the_end (void **state)
 {
@@ -325,11 +348,9 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_rows),
-    cmocka_unit_test (test_cpus_of_a_recorded_machine),
-    cmocka_unit_test (test_slow_group_sees_the_end),
-    cmocka_unit_test (test_without_proc),
-    cmocka_unit_test (test_one_alone),
+    cmocka_unit_test (test_rows),           cmocka_unit_test (test_cpus_of_a_recorded_machine),
+    cmocka_unit_test (test_info_is_whole),  cmocka_unit_test (test_slow_group_sees_the_end),
+    cmocka_unit_test (test_without_proc),   cmocka_unit_test (test_one_alone),
     cmocka_unit_test (test_real_processes),
   };
   signal (SIGPIPE, SIG_IGN);

@@ -205,7 +205,7 @@ test_rooms (void **state)
       poll_events (scratch);
       if (scratch_number (scratch, "SELECT 4096 * (" USED ")") <= 1 << 20)
         break;
-      put_range (scratch, "n1", 5, 1 + 100 * i + (uint64_t) writes, 1 + 100 * i + (uint64_t) writes);
+      put_range (scratch, "n3", 5, 1 + 100 * i + (uint64_t) writes, 1 + 100 * i + (uint64_t) writes);
     }
     assert_in_range (scratch_number (scratch, "SELECT 4096 * (" USED ")"), 1, 1 << 20);
   }
