@@ -104,19 +104,12 @@ gpu_info_may_block (void *state)
 }
 
 static void
-gpu_info_set_text (struct table *table, size_t row, size_t column, const char *text)
-{
-  if (text[0])
-    table_set_text (table, row, column, text, strlen (text));
-}
-
-static void
 read_text (struct table *table, size_t row, size_t column, nvml_device_text_fn *call, const struct gpu *gpu)
 {
   char text[GPU_TEXT] = "";
 
   if (call && call (gpu->handle, text, sizeof text - 1) == NVML_OK)
-    gpu_info_set_text (table, row, column, text);
+    table_set_string (table, row, column, text);
 }
 
 static void
@@ -168,9 +161,9 @@ gpu_info_add_row (const struct gpus *gpus, struct table *table, const struct gpu
 
   if (row == SIZE_MAX)
     return;
-  gpu_info_set_text (table, row, UUID, gpu->uuid);
-  gpu_info_set_text (table, row, NAME, gpu->name);
-  gpu_info_set_text (table, row, PCI_BUS_ID, gpu->bus_id);
+  table_set_string (table, row, UUID, gpu->uuid);
+  table_set_string (table, row, NAME, gpu->name);
+  table_set_string (table, row, PCI_BUS_ID, gpu->bus_id);
   if (!gpu_is_queried (gpus, gpu) || gpu->result != NVML_OK)
     return;
   if (gpu->parent)
@@ -185,10 +178,10 @@ set_node (const struct gpus *gpus, struct table *table)
   char text[32];
   int version = 0;
 
-  gpu_info_set_text (table, TABLE_NODE, DRIVER, gpus->driver);
+  table_set_string (table, TABLE_NODE, DRIVER, gpus->driver);
   if (NVML_CALL (&gpus->nvml, cuda_version, &version) == NVML_OK && version > 0) {
     snprintf (text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
-    gpu_info_set_text (table, TABLE_NODE, CUDA, text);
+    table_set_string (table, TABLE_NODE, CUDA, text);
   }
 }
 
@@ -200,11 +193,11 @@ add_amd_row (struct table *table, const struct amdgpu *gpu)
 
   if (row == SIZE_MAX)
     return;
-  gpu_info_set_text (table, row, UUID, gpu->uuid);
-  gpu_info_set_text (table, row, NAME, gpu->name);
-  gpu_info_set_text (table, row, PCI_BUS_ID, gpu->bus_id);
-  gpu_info_set_text (table, row, SERIAL, gpu->serial);
-  gpu_info_set_text (table, row, VBIOS, gpu->vbios);
+  table_set_string (table, row, UUID, gpu->uuid);
+  table_set_string (table, row, NAME, gpu->name);
+  table_set_string (table, row, PCI_BUS_ID, gpu->bus_id);
+  table_set_string (table, row, SERIAL, gpu->serial);
+  table_set_string (table, row, VBIOS, gpu->vbios);
   if (!gpu->files)
     return;
   amdgpu_files_link_max (gpu->files, &generation, &width);
@@ -233,7 +226,7 @@ gpu_info_sample (void *state, struct table *table)
     for (size_t i = 0; i < amd->count; i++)
       add_amd_row (table, &amd->list[i]);
     if (begun <= 0)
-      gpu_info_set_text (table, TABLE_NODE, DRIVER, amd->driver);
+      table_set_string (table, TABLE_NODE, DRIVER, amd->driver);
     amdgpus_end (amd);
   }
   return begun < 0 ? -1 : 0;

@@ -91,13 +91,6 @@ on_gpus_may_block (void *state)
 }
 
 static void
-gpu_process_set_text (struct table *table, size_t row, size_t column, const char *text)
-{
-  if (text && text[0])
-    table_set_text (table, row, column, text, strlen (text));
-}
-
-static void
 set_percent (struct table *table, size_t row, size_t column, uint32_t value)
 {
   if (value != UINT32_MAX)
@@ -120,10 +113,10 @@ gpu_process_add_row (const struct on_gpus *on, struct table *table, const struct
   set_percent (table, row, MEMORY_UTILIZATION, process->memory_use);
   set_percent (table, row, ENCODER_UTILIZATION, process->encoder);
   set_percent (table, row, DECODER_UTILIZATION, process->decoder);
-  gpu_process_set_text (table, row, KIND, kinds[process->kind]);
+  table_set_string (table, row, KIND, kinds[process->kind]);
   fact_text (command, sizeof command, on->root, "/proc/%u/comm", process->pid);
-  gpu_process_set_text (table, row, COMMAND, command);
-  gpu_process_set_text (table, row, JOB, process->job);
+  table_set_string (table, row, COMMAND, command);
+  table_set_string (table, row, JOB, process->job);
 }
 
 static int

@@ -46,7 +46,8 @@ names_look (struct folder_rows *rows)
     names_read (&rows->names, rows->type->prefix, rows->root, "%s", rows->type->folder);
 }
 
-bool
+/* Whether there is a row. A folder without the file of the group's first metric is none. */
+static bool
 folder_rows_any (struct folder_rows *rows)
 {
   char path[1024];

@@ -33,8 +33,6 @@ struct folder_rows {
 };
 
 struct folder_rows *folder_rows_create (const struct folder_rows_type *type, const char *root);
-/* Whether there is a row. A folder without the file of the group's first metric is none. */
-bool folder_rows_any (struct folder_rows *rows);
 /* `exclude` (may be ""): globs of names to leave out. */
 void folder_rows_sample (struct folder_rows *rows, const char *exclude, struct table *table);
 
@@ -42,5 +40,20 @@ void folder_rows_sample (struct folder_rows *rows, const char *exclude, struct t
 bool folder_rows_may_block (void *state);
 int folder_rows_sample_all (void *state, struct table *table);
 void folder_rows_destroy (void *state);
+
+/* A sampler of `group` that has all rows: FOLDER_ROWS_SAMPLER (edac, 10 * NS_PER_S, "/sys/devices/system/edac/mc", "mc", 2,
+ * 4); behind the period it has the members of struct folder_rows_type. */
+#define FOLDER_ROWS_SAMPLER(NAME, PERIOD_NS, ...)                                                                      \
+  static void *NAME##_open (const struct sampler_context *context)                                                     \
+  {                                                                                                                    \
+    static const struct folder_rows_type type = { &group, __VA_ARGS__ };                                               \
+                                                                                                                       \
+    return folder_rows_create (&type, context->root);                                                                  \
+  }                                                                                                                    \
+                                                                                                                       \
+  const struct sampler sampler_##NAME = {                                                                              \
+    &group,           folder_rows_may_block, NAME##_open, folder_rows_sample_all, folder_rows_destroy,                 \
+    .optional = true, .period_ns = PERIOD_NS                                                                           \
+  }
 
 #endif

@@ -25,14 +25,4 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
-static void *
-infiniband_info_open (const struct sampler_context *context)
-{
-  static const struct folder_rows_type type = { &group, "/sys/class/infiniband", "", 0, 3 };
-
-  return folder_rows_create (&type, context->root);
-}
-
-const struct sampler sampler_infiniband_info = {
-  &group, folder_rows_may_block, infiniband_info_open, folder_rows_sample_all, folder_rows_destroy, .optional = true,
-};
+FOLDER_ROWS_SAMPLER (infiniband_info, 0, "/sys/class/infiniband", "", 0, 3);

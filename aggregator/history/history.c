@@ -12,6 +12,7 @@
 #include "aggregator/history/history_private.h"
 #include "aggregator/history/history_record.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define RANGES_OF (86400 * NS_PER_S)
 
@@ -255,7 +256,6 @@ struct history *
 history_create (const struct history_options *options)
 {
   struct history *history = memory_new (1, sizeof *history);
-  pthread_condattr_t monotonic;
 
   history->options = *options;
   history->path = memory_string (options->path);
@@ -271,12 +271,9 @@ history_create (const struct history_options *options)
   history->flush_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   pthread_mutex_init (&history->mutex, NULL);
   open_first (history);
-  pthread_condattr_init (&monotonic);
-  pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init (&history->wake, &monotonic);
+  thread_condition_init (&history->wake);
   pthread_cond_init (&history->idle, NULL);
-  pthread_condattr_destroy (&monotonic);
-  if (history->flush_fd < 0 || pthread_create (&history->thread, NULL, history_writer_run, history) != 0)
+  if (history->flush_fd < 0 || thread_start (&history->thread, 0, history_writer_run, history) != 0)
     abort ();
   return history;
 }

@@ -11,6 +11,7 @@
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define LOOK_EVERY (NS_PER_S / 2)
 #define OPEN_EVERY (5 * NS_PER_S)
@@ -315,7 +316,6 @@ struct sender *
 sender_create (const char *name, const struct send_options *options, const char *history)
 {
   struct sender *sender = memory_new (1, sizeof *sender);
-  pthread_condattr_t monotonic;
 
   sender->name = memory_string (name);
   sender->path = memory_string (history);
@@ -326,11 +326,8 @@ sender_create (const char *name, const struct send_options *options, const char 
   sender->retry.most_ns = options->retry_ns;
   sender->settled_ns = INT64_MIN;
   pthread_mutex_init (&sender->mutex, NULL);
-  pthread_condattr_init (&monotonic);
-  pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init (&sender->wake, &monotonic);
-  pthread_condattr_destroy (&monotonic);
-  if (pthread_create (&sender->thread, NULL, sender_run, sender) != 0)
+  thread_condition_init (&sender->wake);
+  if (thread_start (&sender->thread, 0, sender_run, sender) != 0)
     abort ();
   return sender;
 }

@@ -48,6 +48,24 @@ file_close (int *fd)
   *fd = -1;
 }
 
+ssize_t
+file_read (int fd, void *bytes, size_t most)
+{
+  size_t length = 0;
+
+  while (length < most) {
+    ssize_t got = read (fd, (char *) bytes + length, most - length);
+
+    if (got == 0)
+      break;
+    if (got > 0)
+      length += (size_t) got;
+    else if (errno != EINTR)
+      return -1;
+  }
+  return (ssize_t) length;
+}
+
 int
 file_write (int fd, const void *bytes, size_t length)
 {

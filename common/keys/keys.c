@@ -190,7 +190,7 @@ static int
 key_file_read (const char *path, enum key_half half, uint8_t key[KEY_SIZE], struct error *error)
 {
   char text[KEY_FILE_MAX + 1];
-  size_t length = 0;
+  ssize_t length;
   int result = -1;
 
   /* Without O_NONBLOCK a FIFO of that name would hang the program. */
@@ -199,22 +199,13 @@ key_file_read (const char *path, enum key_half half, uint8_t key[KEY_SIZE], stru
     return error_set (error, "%s: %s", path, strerror (errno));
   if (file_check (fd, path, half, error) != 0)
     goto out;
-  while (length < sizeof text) {
-    ssize_t got = read (fd, text + length, sizeof text - length);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0) {
-      error_set (error, "%s: %s", path, strerror (errno));
-      goto out;
-    }
-    if (got == 0)
-      break;
-    length += (size_t) got;
-  }
-  if (length > KEY_FILE_MAX)
+  length = file_read (fd, text, sizeof text);
+  if (length < 0)
+    error_set (error, "%s: %s", path, strerror (errno));
+  else if (length > KEY_FILE_MAX)
     error_set (error, "%s: larger than %d bytes, so not a key file", path, KEY_FILE_MAX);
   else
-    result = key_file_parse (text, length, path, half, key, error);
+    result = key_file_parse (text, (size_t) length, path, half, key, error);
 out:
   sodium_memzero (text, sizeof text);
   close (fd);

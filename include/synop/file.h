@@ -22,6 +22,8 @@ const char *file_error_text (int number);
 /* Closes it unless it is -1, which it is then. */
 void file_close (int *fd);
 
+/* Reads until the end of the file, or so many bytes: how many there were, or -1 and errno. */
+ssize_t file_read (int fd, void *bytes, size_t most);
 /* Writes all bytes, however long that takes: also to a non-blocking descriptor. -1 and errno. */
 int file_write (int fd, const void *bytes, size_t length);
 
