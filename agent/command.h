@@ -1,4 +1,4 @@
-/* What the commands of the agent share: exit codes, and --help and --version of "agent keys", "agent names" and "agent run". */
+/* What the commands of the agent share: exit codes, --help and --version. */
 #ifndef SYNOP_AGENT_COMMAND_H
 #define SYNOP_AGENT_COMMAND_H
 

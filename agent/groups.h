@@ -11,18 +11,22 @@
   ADD (cpu_usage) \
   ADD (cpu_frequency) \
   ADD (cpu_scaling) \
+  ADD (cpu_counters) \
   ADD (thermal) \
   ADD (hwmon) \
   ADD (cooling_device) \
   ADD (power_supply) \
+  ADD (energy_rapl) \
   ADD (memory_info) \
   ADD (edac) \
   ADD (vm) \
   ADD (load) \
+  ADD (processes) \
   ADD (schedstat) \
   ADD (kernel) \
   ADD (timex) \
   ADD (clock_source) \
+  ADD (node_peaks) \
   ADD (pressure) \
   ADD (disk_io) \
   ADD (md) \
@@ -34,6 +38,7 @@
   ADD (sockets) \
   ADD (softnet) \
   ADD (conntrack) \
+  ADD (connections) \
   ADD (infiniband) \
   ADD (infiniband_info) \
   ADD (gpu) \
@@ -41,8 +46,10 @@
   ADD (gpu_nvlink) \
   ADD (gpu_processes) \
   ADD (gpu_profiling) \
+  ADD (node_power) \
   ADD (neuron_hw_counters) \
   ADD (hardware_info) \
+  ADD (cpu_info) \
   ADD (neuron_hardware_info) \
   ADD (instance_info) \
   ADD (runtime_info) \
@@ -57,7 +64,10 @@
   ADD (job_memory) \
   ADD (job_io) \
   ADD (job_processes) \
-  ADD (job_gpu)
+  ADD (job_gpu) \
+  ADD (job_energy) \
+  ADD (job_counters) \
+  ADD (agent)
 /* clang-format on */
 
 #define DECLARE_SAMPLER(NAME) extern const struct sampler sampler_##NAME;
@@ -68,7 +78,7 @@ extern const struct sampler *const samplers[];
 extern const size_t sampler_count;
 
 /* What samplers share, in the order of their options. */
-#define SERVICES(ADD) ADD (jobs) ADD (neuron) ADD (gpus) ADD (dcgm)
+#define SERVICES(ADD) ADD (counters) ADD (jobs) ADD (neuron) ADD (gpus) ADD (dcgm) ADD (energy)
 
 #define DECLARE_SERVICE(NAME) extern const struct service service_##NAME;
 SERVICES (DECLARE_SERVICE)

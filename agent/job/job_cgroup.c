@@ -91,6 +91,17 @@ job_cgroup_add (struct job_cgroup *cgroup, const char *text, size_t length)
   return cgroup->count;
 }
 
+const char *
+job_cgroup_unified (const struct job_cgroup *cgroup, size_t *at)
+{
+  while (*at < cgroup->count) {
+    const struct folder *folder = &cgroup->folders[(*at)++];
+    if (folder->kind == FOLDER_UNIFIED && !folder->gone)
+      return folder->path;
+  }
+  return NULL;
+}
+
 static void
 add (uint64_t *sum, uint64_t value)
 {

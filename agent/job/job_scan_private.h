@@ -21,15 +21,17 @@ struct process {
   pid_t pid, parent;
   uint64_t start;
   struct job *job;
-  bool inside; /* of the job's cgroup */
-  bool helps;  /* only holds the job's allocation */
-  bool first;  /* its name is the job's command */
-  bool fresh;  /* not in the sums yet */
-  bool zombie; /* ended, and its parent has not waited for it yet */
-  bool gone;   /* to be reaped */
-  bool lonely; /* it does not wait for its children: they leave no debt */
-  bool denied; /* its I/O may not be read */
-  bool idle;   /* it has used little lately: its CPU clock is read first */
+  bool inside;          /* of the job's cgroup */
+  bool helps;           /* only holds the job's allocation */
+  bool first;           /* its name is the job's command */
+  bool fresh;           /* not in the sums yet */
+  bool zombie;          /* ended, and its parent has not waited for it yet */
+  bool gone;            /* to be reaped */
+  bool lonely;          /* it does not wait for its children: they leave no debt */
+  bool denied;          /* its I/O may not be read */
+  bool has_events;      /* of its own, of its job's cgroup, or those of the process that started it: job_counters.c */
+  uint64_t events_from; /* ticks: what it starts later inherits its events; 0: nothing does */
+  bool idle;            /* it has used little lately: its CPU clock is read first */
   bool status_known, open_known, pss_known, pss_asked;
   int stat_fd, io_fd;
   uint64_t clock_ns; /* what that was */

@@ -14,6 +14,8 @@
 
 #define PLACES 4096 /* of nodes; a power of two */
 #define CHUNKS_BACK 8
+#define PLANS_MOST                                                                                                     \
+  100000 /* groups and metrics, of all schemas: nodes that come with ever other ones leave plans behind */
 
 /* Which series were sent, in which order: two that are alike are the same ones. */
 struct sent {
@@ -344,6 +346,8 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
 
   if (rebuild_frame (nodes->rebuild, &parts->header, &parts->record, parts->bytes, parts->length, &frame, error) < 0)
     return -1;
+  if (naming_plans_size (nodes->naming) > PLANS_MOST)
+    naming_forget_plans (nodes->naming);
   any = choose_tables (nodes, node, &frame, due) && !is_twice (node, frame.time_ns);
   if (any)
     give_tables (nodes, node, frame.schema, frame.time_ns, sent, give, context);

@@ -2,7 +2,6 @@
 #include "aggregator/send/sender.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -301,10 +300,7 @@ static void *
 sender_run (void *context)
 {
   struct sender *sender = context;
-  sigset_t all;
 
-  sigfillset (&all);
-  pthread_sigmask (SIG_BLOCK, &all, NULL);
   while (sender_rest (sender, take_turn (sender)))
     ;
   return NULL;

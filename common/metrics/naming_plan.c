@@ -300,6 +300,11 @@ naming_plan (struct naming *naming, const struct schema *schema)
   for (size_t i = 0; i < naming->plan_count; i++)
     if (memcmp (naming->plans[i]->schema, schema->hash, sizeof schema->hash) == 0)
       return naming->plans[i];
+  if (naming->plan_count == 0) {
+    naming->read_families = naming->family_count;
+    naming->read_memory = naming->memory_count;
+  }
+  naming->plans_size += naming_schema_size (schema);
   naming->plans = memory_resize (naming->plans, naming->plan_count + 1, sizeof (struct naming_plan *));
   naming->plans[naming->plan_count] = plan_create (naming, schema);
   return naming->plans[naming->plan_count++];

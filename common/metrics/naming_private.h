@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "synop/hash_table.h"
 #include "synop/naming.h"
 #include "synop/table.h"
 
@@ -60,21 +61,25 @@ struct name_row {
 
 struct naming_family {
   struct metric_family public;
+  UT_hash_handle hh; /* by its name */
+  size_t index;
+  const char *help; /* that it was made with */
   const char *file; /* where it stands first; NULL: by the rule */
   unsigned line;
   const char *group, *metric; /* by the rule: what it is of */
 };
 
 struct naming {
-  struct naming_family **families;
+  struct naming_family **families, *by_name;
   size_t family_count;
   struct name_row *rows;
   size_t row_count;
   bool rule;
   struct naming_plan **plans;
-  size_t plan_count;
+  size_t plan_count, plans_size;
   void **memory; /* all else that was allocated, freed with it */
-  size_t memory_count;
+  size_t memory_count, memory_room;
+  size_t read_families, read_memory; /* before the first plan */
 };
 
 /* Owned by the naming from now on. */

@@ -17,6 +17,9 @@ void
 series_begin (struct series_walk *walk, const struct naming *naming, const struct series_node *nodes, size_t count)
 {
   *walk = (struct series_walk){ .naming = naming, .nodes = nodes, .node_count = count };
+  for (size_t i = 0; i < count; i++)
+    if (nodes[i].plan->family_count > walk->family_count)
+      walk->family_count = nodes[i].plan->family_count;
 }
 
 /* ---- values ---- */
@@ -235,7 +238,7 @@ node_next (struct series_walk *walk, struct series *series)
 bool
 series_next (struct series_walk *walk, struct series *series)
 {
-  for (; walk->family < walk->naming->family_count; walk->family++, walk->node = 0) {
+  for (; walk->family < walk->family_count; walk->family++, walk->node = 0) {
     series->family = &walk->naming->families[walk->family]->public;
     for (; walk->node < walk->node_count; walk->node++, walk->entry = walk->row = 0) {
       series->node = &walk->nodes[walk->node];

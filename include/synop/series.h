@@ -33,6 +33,7 @@ struct series_walk {
   const struct naming *naming;
   const struct series_node *nodes;
   size_t node_count;
+  size_t family_count;             /* that a node has */
   size_t family, node, entry, row; /* what comes next */
 };
 

@@ -8,7 +8,8 @@ import time
 import urllib.parse
 
 import pytest
-from lib.hostile import MIB, Siege, many_files
+from lib import protocol
+from lib.hostile import MIB, Siege, evil, many_files
 from lib.programs import time_ns, wait_until
 from lib.web import get, url_of
 
@@ -75,6 +76,32 @@ def test_garbage(cluster):
                 client.shutdown(socket.SHUT_WR)
                 while client.recv(65536):
                     pass
+
+
+def test_new_names_without_end(cluster):
+    """A node that comes with schemas of 10,000 new names each, as fast as they are taken: the page of another node does not
+    wait for them."""
+    with siege(cluster, 256 * MIB) as (address, made), evil(cluster) as peer:
+        peer.start()
+        taken = []
+        for number in range(12):
+            metrics = [protocol.Metric(f"m{number}_{index}", protocol.GAUGE, flags=protocol.OF_NODE, help="") for index in range(100)]
+            peer.groups = [protocol.Group(f"g{number}_{index}", metrics=metrics) for index in range(100)]
+            peer.schema = protocol.schema_bytes(peer.groups)
+            peer.hash = protocol.schema_hash(peer.schema)
+            peer.session += 2
+            peer.sequence = 0
+            peer.hello()
+            peer.send_schema()
+            peer.publish_raw(protocol.pack(peer.frame([[index, 10**9, None, None, [1.5] * 100, []] for index in range(100)])))
+            session = f"{peer.session:016x}"
+            wait_until(lambda: cluster.aggregator.lines(type="node", session=session), "its line")
+            for path in ("/metrics", "/nodes/n1/metrics"):
+                began = time.monotonic()
+                assert ask_from(address, "127.0.0.1", path) == 200
+                taken.append(time.monotonic() - began)
+        print(f"pages within {max(taken):.2f} s")
+        assert max(taken) < 2
 
 
 @pytest.mark.sanitized

@@ -9,9 +9,9 @@ from lib.node_exporter import node_exporter
 from lib.programs import LIMIT, ROOT, run
 
 NAMES = (ROOT / "aggregator/names/node-exporter.names").read_text()
-MAPPED = set(re.findall(r"^\w+ +(node_\w+)", NAMES, re.MULTILINE))
+MAPPED = set(re.findall(r"^\w+ +((?:node|process)_\w+)", NAMES, re.MULTILINE))
 ABSENT = re.findall(r"^- (\S+)", NAMES, re.MULTILINE)
-DASHBOARD = {line for line in (ROOT / "docs/node-exporter-full.txt").read_text().splitlines() if line[0] not in "#*"}
+DASHBOARD = {line.split()[0].lstrip("*") for line in (ROOT / "docs/dashboards.txt").read_text().split("\n\n")[1].splitlines()[1:]}
 
 
 def unknown(families):
