@@ -5,7 +5,6 @@
  * A process costs 5 to 10 us, so they are counted once a minute, and where there are many in a thread. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "agent/sampling/bounds.h"
 #include "agent/sampling/sampler.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/memory.h"
 
 #define MANY 200
@@ -80,7 +80,7 @@ state_read (int folder, const char *pid)
   int fd;
 
   snprintf (path, sizeof path, "%.20s/stat", pid);
-  fd = openat (folder, path, O_RDONLY | O_CLOEXEC);
+  fd = file_open_at (folder, path);
   if (fd < 0)
     return 0;
   length = read (fd, text, sizeof text - 1);

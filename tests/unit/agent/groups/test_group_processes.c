@@ -18,6 +18,7 @@ processes_by_state (void **state)
 {
   struct scratch scratch;
   struct sampled sampled = { 0 };
+  char fifo[256];
 
   (void) state;
   scratch_init (&scratch);
@@ -32,6 +33,9 @@ processes_by_state (void **state)
   process_write (&scratch, 404, "404 (new) ? 1 1 1 0\n"); /* a state of a newer kernel */
   process_write (&scratch, 405, "no process\n");
   scratch_write (&scratch, "/proc/406/status", "State: R\n");
+  scratch_write (&scratch, "/proc/407/status", "State: R\n");
+  snprintf (fifo, sizeof fifo, "%s/proc/407/stat", scratch.root);
+  assert_int_equal (mkfifo (fifo, 0600), 0); /* is not waited for */
   scratch_write (&scratch, "/proc/stat", "cpu 1 2 3\n");
   sampled_open (&sampled, &sampler_processes, scratch.root);
   assert_false (sampled_may_block (&sampled));
