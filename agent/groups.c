@@ -2,6 +2,7 @@
 #include "agent/groups.h"
 
 #include "agent/counters/counters.h"
+#include "agent/energy/energy.h"
 #include "agent/gpu/dcgm.h"
 #include "agent/gpu/gpu.h"
 #include "agent/job/job_group.h"
@@ -12,6 +13,6 @@
 const struct sampler *const samplers[] = { SAMPLERS (SAMPLER) };
 const size_t sampler_count = sizeof samplers / sizeof samplers[0];
 
-const struct service *const services[] = { &service_counters, &service_jobs, &service_neuron, &service_gpus,
-                                           &service_dcgm };
+const struct service *const services[] = { &service_counters, &service_jobs, &service_neuron,
+                                           &service_gpus,     &service_dcgm, &service_energy };
 const size_t service_count = sizeof services / sizeof services[0];

@@ -18,14 +18,17 @@
   ADD (hwmon) \
   ADD (cooling_device) \
   ADD (power_supply) \
+  ADD (energy_rapl) \
   ADD (memory_info) \
   ADD (edac) \
   ADD (vm) \
   ADD (load) \
+  ADD (processes) \
   ADD (schedstat) \
   ADD (kernel) \
   ADD (timex) \
   ADD (clock_source) \
+  ADD (node_peaks) \
   ADD (pressure) \
   ADD (disk_io) \
   ADD (md) \
@@ -37,6 +40,7 @@
   ADD (sockets) \
   ADD (softnet) \
   ADD (conntrack) \
+  ADD (connections) \
   ADD (infiniband) \
   ADD (infiniband_info) \
   ADD (gpu) \
@@ -44,8 +48,10 @@
   ADD (gpu_nvlink) \
   ADD (gpu_processes) \
   ADD (gpu_profiling) \
+  ADD (node_power) \
   ADD (neuron_hw_counters) \
   ADD (hardware_info) \
+  ADD (cpu_info) \
   ADD (neuron_hardware_info) \
   ADD (instance_info) \
   ADD (runtime_info) \
@@ -61,7 +67,9 @@
   ADD (job_io) \
   ADD (job_processes) \
   ADD (job_gpu) \
-  ADD (job_counters)
+  ADD (job_energy) \
+  ADD (job_counters) \
+  ADD (agent)
 /* clang-format on */
 
 #define DECLARE_SAMPLER(NAME) extern const struct sampler sampler_##NAME;

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "agent/absent.h"
+#include "agent/bench_command.h"
 #include "agent/groups.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
@@ -214,6 +215,8 @@ main (int argc, char **argv)
     return agent_keys_command (argc - 1, argv + 1);
   if (argc > 1 && strcmp (argv[1], "names") == 0)
     return names_command (argc - 1, argv + 1);
+  if (argc > 1 && strcmp (argv[1], "bench-node") == 0)
+    return bench_command (argc - 1, argv + 1);
 
   options = agent_options_create ();
   if (agent_options_read (options, argc, argv, &error) < 0) {

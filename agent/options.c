@@ -153,6 +153,7 @@ agent_options_destroy (struct agent_options *options)
   free (options->names);
   free (options->groups);
   free (options->periods_ns);
+  free (options->spent_ns);
   free (options->context_root);
   free (options->table);
   free (options->own);
@@ -212,7 +213,9 @@ resolve_groups (struct agent_options *options, struct error *error)
   size_t periodic = 0;
 
   free (options->periods_ns);
+  free (options->spent_ns);
   options->periods_ns = memory_new (sampler_count, sizeof *options->periods_ns);
+  options->spent_ns = memory_new (sampler_count, sizeof *options->spent_ns);
   for (size_t i = 0; i < sampler_count; i++) {
     const struct group_options *group = &options->groups[i];
 
@@ -243,6 +246,7 @@ resolve_context (struct agent_options *options)
     .services = options->context.services,
     .samplers = samplers,
     .periods_ns = options->periods_ns,
+    .spent_ns = options->spent_ns,
     .sampler_count = sampler_count,
   };
   services_renew (options->context.services);
@@ -299,7 +303,7 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
     error_set (error, "\"%.64s\" is not an option%s", argv[at],
                command ? ": it comes first, and its options behind it" : "");
     config_hint_word (error, argv[at]);
-    config_hint_nearest (error, argv[at], (const char *const[]){ "keys", "names", "run", NULL });
+    config_hint_nearest (error, argv[at], (const char *const[]){ "bench-node", "keys", "names", "run", NULL });
     return -1;
   }
   if (options->json && options->action != ACTION_LIST_GROUPS && options->action != ACTION_HELP)
@@ -321,6 +325,7 @@ static const char help_head[] =
     "       synop-agent --once | --count N                       one report, or N of them\n"
     "       synop-agent --list-groups [--json | --markdown]      every group and metric\n"
     "       synop-agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"
+    "       synop-agent bench-node [--file FILE]                 measures what this machine can do at most\n"
     "       synop-agent names SET...                             checks names files for Prometheus\n"
     "       synop-agent run --job NAME [--] COMMAND              runs a command as a job, where there is no scheduler\n"
     "\n"

@@ -54,6 +54,7 @@ struct agent_options {
   /* What follows from them. */
   char node_name[256];
   int64_t *periods_ns; /* for each of `samplers`; 0: not sampled */
+  int64_t *spent_ns;   /* for each of `samplers`, see struct sampler_context */
   struct sampler_context context;
   char *context_root;
 

@@ -167,6 +167,8 @@ read_reasons (struct reading *reading, const struct source *source)
 
   for (size_t bit = 0; known && source->column + bit <= THROTTLED_DISPLAY_CLOCKS; bit++)
     set_u32 (reading, source->column + bit, reasons >> bit & 1);
+  if (known)
+    set_u64 (reading, THROTTLE_REASONS, reasons);
   return result;
 }
 

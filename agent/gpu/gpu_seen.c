@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "synop/array.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 
 struct gpu_seen {
@@ -84,6 +85,7 @@ gpu_seen_begin (struct gpu_seen *seen, size_t count)
 void
 gpu_seen_end (struct gpu_seen *seen)
 {
+  seen->view.put_ns = clock_monotonic ();
   pthread_mutex_unlock (&seen->lock);
 }
 
@@ -109,6 +111,7 @@ gpu_view_take (struct gpu_view *view, struct gpu_seen *seen)
   pthread_mutex_lock (&seen->lock);
   array_reserve (view->gpus, view->gpu_room, seen->view.gpu_count);
   view->gpu_count = seen->view.gpu_count;
+  view->put_ns = seen->view.put_ns;
   if (view->gpu_count)
     memcpy (view->gpus, seen->view.gpus, view->gpu_count * sizeof *view->gpus);
   set_processes (view, seen->view.processes, seen->view.process_count);

@@ -12,10 +12,10 @@
 
 struct seen_gpu {
   char label[16], uuid[96];
-  uint32_t device;                 /* 1 + N of /dev/nvidiaN; 0: not known, or it is not the GPU's alone (MIG) */
-  bool split, instance;            /* it has MIG instances; it is a MIG instance */
-  bool no_processes;               /* its processes are not known */
-  uint64_t utilization, energy_mj; /* UINT64_MAX: not known */
+  uint32_t device;      /* 1 + N of /dev/nvidiaN; 0: not known, or it is not the GPU's alone (MIG) */
+  bool split, instance; /* it has MIG instances; it is a MIG instance */
+  bool no_processes;    /* its processes are not known */
+  uint64_t utilization, energy_mj, power_mw; /* UINT64_MAX: not known */
 };
 
 #define GPU_JOB_LABEL_SIZE 129 /* for the label of a job, whatever that is */
@@ -50,6 +50,7 @@ struct gpu_view {
   struct gpu_process *processes;
   const char **jobs; /* of each process, from gpu_job_fn; NULL: none */
   size_t gpu_count, gpu_room, process_count, process_room;
+  int64_t put_ns; /* when the GPUs were put; 0: never */
   struct gpu_jobs named;
 };
 void gpu_view_take (struct gpu_view *view, struct gpu_seen *seen);

@@ -97,8 +97,9 @@ note_seen (struct gpu_group *gpu_group, const struct table *table, size_t first)
 {
   array_reserve (gpu_group->seen, gpu_group->room, table->rows);
   for (size_t i = first; i < table->rows; i++)
-    gpu_group->seen[i] =
-        (struct seen_gpu){ .utilization = number (table, i, UTILIZATION), .energy_mj = number (table, i, ENERGY) };
+    gpu_group->seen[i] = (struct seen_gpu){ .utilization = number (table, i, UTILIZATION),
+                                            .energy_mj = number (table, i, ENERGY),
+                                            .power_mw = number (table, i, POWER) };
   return gpu_group->seen;
 }
 

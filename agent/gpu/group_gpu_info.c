@@ -19,6 +19,7 @@ enum column {
   MINOR,
   GPU_INSTANCE,
   COMPUTE_INSTANCE,
+  PROFILE,
   SLICES,
   MULTIPROCESSORS,
   PCIE_GENERATION_MAX,
@@ -47,6 +48,7 @@ static const struct metric metrics[] = {
   [MINOR] = FACT ("minor", GAUGE, UNIT_COUNT, "The number of its device, /dev/nvidiaN."),
   [GPU_INSTANCE] = FACT ("gpu_instance", GAUGE, UNIT_COUNT, "Of a MIG instance: the id of its GPU instance."),
   [COMPUTE_INSTANCE] = FACT ("compute_instance", GAUGE, UNIT_COUNT, "Of a MIG instance: its compute instance."),
+  [PROFILE] = FACT ("profile", TEXT, UNIT_NONE, "Of a MIG instance: its profile, 1g.10gb."),
   [SLICES] = FACT ("slices", GAUGE, UNIT_COUNT, "Of a MIG instance: slices of the GPU that it has."),
   [MULTIPROCESSORS] = FACT ("multiprocessors", GAUGE, UNIT_COUNT, "Of a MIG instance: its multiprocessors."),
   [PCIE_GENERATION_MAX] =
@@ -132,7 +134,10 @@ static void
 set_mig (const struct nvml *nvml, struct table *table, size_t row, const struct gpu *gpu)
 {
   struct nvml_attributes attributes = { 0 };
+  const char *profile = strstr (gpu->name, " MIG "); /* "NVIDIA H100 80GB HBM3 MIG 1g.10gb" */
 
+  if (profile)
+    set_text (table, row, PROFILE, profile + strlen (" MIG "));
   if (gpu->gpu_instance != UINT32_MAX)
     table_set_uint (table, row, GPU_INSTANCE, gpu->gpu_instance);
   if (gpu->compute_instance != UINT32_MAX)

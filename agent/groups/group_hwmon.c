@@ -2,7 +2,7 @@
  *
  *   /sys/class/hwmon/hwmon2/name                          "coretemp"
  *   /sys/class/hwmon/hwmon2/temp1_{input,max,crit,crit_hyst,crit_alarm,label}    thousandths of a degree, "Core 0"
- *   /sys/class/hwmon/hwmon2/fan1_input                    revolutions a minute
+ *   /sys/class/hwmon/hwmon2/fan1_{input,min}              revolutions a minute
  *   /sys/class/hwmon/hwmon2/power1_{input,average}        millionths of a watt
  *   /sys/class/hwmon/hwmon2/energy1_input                 millionths of a joule
  *
@@ -36,6 +36,7 @@ enum column {
   MAX = INPUTS,
   CRITICAL,
   HYSTERESIS,
+  FAN_MINIMUM,
   LIMITS,
   ALARM = LIMITS,
   LABEL,
@@ -56,6 +57,8 @@ static const struct metric metrics[] = {
   [CRITICAL] = LIMIT ("temperature_critical", "crit", "Temperature from which it is damaged or turns itself off."),
   [HYSTERESIS] = LIMIT ("temperature_critical_hysteresis", "crit_hyst",
                         "Temperature below which an alarm of temperature_critical ends."),
+  [FAN_MINIMUM] = { "fan_minimum", GAUGE, UNIT_COUNT, FOLD_NONE, .source = "min",
+                    .help = "Revolutions a minute below which a fan is too slow." },
   [ALARM] = { "critical_alarm", GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = "1 while it is over temperature_critical." },
   [LABEL] = { "label", TEXT, UNIT_NONE, FOLD_NONE, .help = "What the driver says that it measures." },
   [CHIP_NAME] = { "chip_name", TEXT, UNIT_NONE, FOLD_NONE, .help = "Of a chip: name of its driver." },
@@ -187,8 +190,9 @@ sensor_add (struct hwmon *hwmon, const char *chip, const char *place, const char
   fact_text (sensor->label, sizeof sensor->label, hwmon->root, "/sys/class/hwmon/%s/%s_label", chip, name);
   reader_init (&sensor->input, hwmon->root, "/sys/class/hwmon/%s/%s", chip, input);
   reader_init (&sensor->alarm, hwmon->root, "/sys/class/hwmon/%s/%s_crit_alarm", chip, name);
-  for (size_t i = 0; column == TEMPERATURE && i < LIMITS - INPUTS; i++)
-    sensor->limits[i] = read_limit (hwmon, chip, name, metrics[INPUTS + i].source);
+  for (size_t i = 0; i < LIMITS - INPUTS; i++)
+    if (column == (INPUTS + i == FAN_MINIMUM ? FAN : TEMPERATURE))
+      sensor->limits[i] = read_limit (hwmon, chip, name, metrics[INPUTS + i].source);
 }
 
 static void

@@ -18,11 +18,24 @@ enum {
   LOOP_TIME_CONSTANT,
   TAI_OFFSET,
   STATUS,
+  PPS_FREQUENCY,
+  PPS_STABILITY,
+  PPS_JITTER,
+  PPS_SHIFT,
+  PPS_JITTER_EXCEEDED,
+  PPS_CALIBRATIONS,
+  PPS_ERRORS,
+  PPS_STABILITY_EXCEEDED,
 };
 
 #define NS_SECONDS(NAME, FOLD, HELP)                                                                                   \
   {                                                                                                                    \
     NAME, GAUGE, UNIT_SECONDS, FOLD, METRIC_OF_NODE, .per = 1000000000, .help = HELP                                   \
+  }
+
+#define PULSES(NAME, HELP)                                                                                             \
+  {                                                                                                                    \
+    NAME, COUNTER, UNIT_COUNT, FOLD_SUM, METRIC_OF_NODE, .help = HELP                                                  \
   }
 
 static const struct metric metrics[] = {
@@ -41,6 +54,18 @@ static const struct metric metrics[] = {
                            .help = "Time constant of the kernel's phase-locked loop." },
   [TAI_OFFSET] = NS_SECONDS ("tai_offset", FOLD_MAX, "TAI less UTC, as far as the kernel was told."),
   [STATUS] = { "status", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Status bits, as in timex.h." },
+  [PPS_FREQUENCY] = { "pps_frequency", GAUGE, UNIT_RATIO, FOLD_NONE, METRIC_OF_NODE,
+                      .bound = { .most = 1, .negative = true },
+                      .help = "So much faster is a pulse per second than the clock, if there is one." },
+  [PPS_STABILITY] = { "pps_stability", GAUGE, UNIT_RATIO, FOLD_NONE, METRIC_OF_NODE,
+                      .bound = { .most = 1, .negative = true }, .help = "How much that changes." },
+  [PPS_JITTER] = NS_SECONDS ("pps_jitter", FOLD_MAX, "How far off the pulses are."),
+  [PPS_SHIFT] = { "pps_shift", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE,
+                  .help = "The pulses are averaged over 2 to the power of this seconds." },
+  [PPS_JITTER_EXCEEDED] = PULSES ("pps_jitter_exceeded", "Pulses that were too far off."),
+  [PPS_CALIBRATIONS] = PULSES ("pps_calibrations", "Intervals by which the frequency was calibrated."),
+  [PPS_ERRORS] = PULSES ("pps_errors", "Intervals that were of no use."),
+  [PPS_STABILITY_EXCEEDED] = PULSES ("pps_stability_exceeded", "Intervals in which the frequency changed too much."),
 };
 
 static const struct group group = {
@@ -56,6 +81,19 @@ static const struct group group = {
 struct timex_state {
   bool live;
 };
+
+static void
+pps_set (struct table *table, const struct timex *timex)
+{
+  table_set_real (table, TABLE_NODE, PPS_FREQUENCY, (double) timex->ppsfreq / 65536e6);
+  table_set_real (table, TABLE_NODE, PPS_STABILITY, (double) timex->stabil / 65536e6);
+  table_set_int (table, TABLE_NODE, PPS_JITTER, timex->status & STA_NANO ? timex->jitter : timex->jitter * 1000);
+  table_set_uint (table, TABLE_NODE, PPS_SHIFT, (uint64_t) timex->shift);
+  table_set_uint (table, TABLE_NODE, PPS_JITTER_EXCEEDED, (uint64_t) timex->jitcnt);
+  table_set_uint (table, TABLE_NODE, PPS_CALIBRATIONS, (uint64_t) timex->calcnt);
+  table_set_uint (table, TABLE_NODE, PPS_ERRORS, (uint64_t) timex->errcnt);
+  table_set_uint (table, TABLE_NODE, PPS_STABILITY_EXCEEDED, (uint64_t) timex->stbcnt);
+}
 
 static void *
 timex_open (const struct sampler_context *context)
@@ -87,6 +125,7 @@ timex_sample (void *context, struct table *table)
   table_set_int (table, TABLE_NODE, LOOP_TIME_CONSTANT, timex.constant);
   table_set_int (table, TABLE_NODE, TAI_OFFSET, (int64_t) timex.tai * 1000000000);
   table_set_uint (table, TABLE_NODE, STATUS, (uint64_t) timex.status);
+  pps_set (table, &timex);
   return 0;
 }
 

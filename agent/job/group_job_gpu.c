@@ -54,12 +54,6 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
-struct energy { /* of one job */
-  char label[JOB_LABEL_SIZE];
-  uint64_t used_mj;
-  bool lives;
-};
-
 struct job_gpu {
   const struct sampler_context *context;
   struct gpus *gpus;
@@ -72,8 +66,6 @@ struct job_gpu {
   bool *mine; /* the job has it */
   bool *used; /* processes of the job run on it */
   size_t room;
-  struct energy *energies;
-  size_t energy_count, energy_room;
 };
 
 static void *
@@ -99,7 +91,6 @@ job_gpu_close (void *state)
   free (job_gpu->grown_mj);
   free (job_gpu->mine);
   free (job_gpu->used);
-  free (job_gpu->energies);
   free (job_gpu);
 }
 
@@ -129,33 +120,6 @@ energy_grow (struct job_gpu *job_gpu)
   if (view->gpu_count)
     memcpy (job_gpu->last, view->gpus, view->gpu_count * sizeof *job_gpu->last);
   job_gpu->last_count = view->gpu_count;
-}
-
-static struct energy *
-energy_of (struct job_gpu *job_gpu, const char *label)
-{
-  struct energy *energy;
-
-  for (size_t i = 0; i < job_gpu->energy_count; i++)
-    if (strcmp (job_gpu->energies[i].label, label) == 0)
-      return &job_gpu->energies[i];
-  energy = array_add (job_gpu->energies, job_gpu->energy_count, job_gpu->energy_room);
-  *energy = (struct energy){ .lives = true };
-  snprintf (energy->label, sizeof energy->label, "%s", label);
-  return energy;
-}
-
-static void
-energies_forget (struct job_gpu *job_gpu)
-{
-  size_t kept = 0;
-
-  for (size_t i = 0; i < job_gpu->energy_count; i++)
-    if (job_gpu->energies[i].lives) {
-      job_gpu->energies[kept] = job_gpu->energies[i];
-      job_gpu->energies[kept++].lives = false;
-    }
-  job_gpu->energy_count = kept;
 }
 
 /* ---- a job's GPUs ---- */
@@ -300,14 +264,13 @@ append (char *text, size_t size, const char *label)
 /* ---- rows ---- */
 
 static void
-add_row (struct job_gpu *job_gpu, struct table *table, const struct job *job)
+add_row (struct job_gpu *job_gpu, struct table *table, struct job *job)
 {
   const struct gpu_view *view = &job_gpu->view;
   size_t allocated = mark_allocated (job_gpu, job), used = 0, idle = 0, known = 0, row;
   uint64_t memory = mark_used (job_gpu, job), utilization = 0;
   char all[TEXT_SIZE] = "", idle_ones[TEXT_SIZE] = "";
   bool processes = true;
-  struct energy *energy;
 
   for (size_t i = 0; i < view->gpu_count; i++) {
     used += job_gpu->used[i] && !view->gpus[i].split;
@@ -319,8 +282,6 @@ add_row (struct job_gpu *job_gpu, struct table *table, const struct job *job)
   if (row == SIZE_MAX)
     return;
 
-  energy = energy_of (job_gpu, job->label);
-  energy->lives = true;
   for (size_t i = 0; i < view->gpu_count; i++) {
     const struct seen_gpu *gpu = &view->gpus[i];
 
@@ -328,7 +289,7 @@ add_row (struct job_gpu *job_gpu, struct table *table, const struct job *job)
       continue;
     append (all, sizeof all, gpu->label);
     processes &= !gpu->no_processes;
-    energy->used_mj += job_gpu->grown_mj[i];
+    job->energy.gpu_mj += job_gpu->grown_mj[i];
     if (gpu->utilization != UINT64_MAX) {
       utilization += gpu->utilization;
       known++;
@@ -343,7 +304,7 @@ add_row (struct job_gpu *job_gpu, struct table *table, const struct job *job)
   job_group_set (table, row, ALLOCATED, allocated != 0, allocated);
   job_group_set (table, row, USED, processes, used);
   table_set_uint (table, row, IDLE, idle);
-  table_set_uint (table, row, ENERGY, energy->used_mj);
+  table_set_uint (table, row, ENERGY, job->energy.gpu_mj);
   job_group_set (table, row, MEMORY_USED, processes, memory);
   if (known)
     table_set_real (table, row, UTILIZATION, (double) utilization / (double) known);
@@ -386,7 +347,6 @@ job_gpu_sample (void *state, struct table *table)
   energy_grow (job_gpu);
   for (size_t at = 0; (job = job_group_next (job_gpu->group, &at));)
     add_row (job_gpu, table, job);
-  energies_forget (job_gpu);
   return 0;
 }
 

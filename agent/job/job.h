@@ -21,6 +21,15 @@ struct job_sums {
   uint64_t ended;
 };
 
+/* What groups of energy add up for it; zeros at first. */
+struct job_energy {
+  uint64_t gpu_mj; /* of its GPUs */
+  uint64_t used_uj, estimated_uj;
+  double watts;
+  bool begun;                   /* what follows is of an earlier sample */
+  uint64_t cpu_ns, gpu_seen_mj; /* its CPU time, and gpu_mj, then */
+};
+
 struct job {
   struct job_identity identity;
   char label[JOB_LABEL_SIZE]; /* of its rows: the identity's, or "ID@UID" if another user's job has that label */
@@ -32,6 +41,7 @@ struct job {
   bool by_cgroup;         /* CPU time comes from there */
   bool ended;             /* no process lives */
   unsigned shown;         /* groups that have shown it since it ended: a bit for each */
+  struct job_energy energy;
   /* The rest is private to job.c and job_scan.c. */
   uint64_t first_start; /* of the process that `command` is of */
   bool first_helps;     /* that process only holds the job's allocation (SLURM's step "extern") */

@@ -13,6 +13,7 @@ enum job_group_place { /* a bit for each in job->shown */
                        JOB_GROUP_IO,
                        JOB_GROUP_PROCESSES,
                        JOB_GROUP_GPU,
+                       JOB_GROUP_ENERGY,
                        JOB_GROUP_COUNTERS,
                        JOB_GROUPS
 };

@@ -71,12 +71,14 @@ is_spoofed (const struct inspector *inspector, const struct cgroup_line *line)
 static void
 blank_spoofed (struct inspector *inspector, struct buffer *cgroup)
 {
-  const char *at = cgroup->data, *end = at + cgroup->length;
+  const char *at, *end;
   int64_t now = clock_monotonic ();
   struct cgroup_line line;
 
   if (cgroup->length == 0)
     return;
+  at = cgroup->data;
+  end = at + cgroup->length;
   pthread_mutex_lock (&inspector->mutex);
   if (!inspector->mounts || now - inspector->mounts_ns > MOUNTS_PERIOD) {
     cgroup_mounts_destroy (inspector->mounts);

@@ -44,6 +44,7 @@ struct sampler_context {        /* outlives the samplers */
   /* All samplers that there are, and the period of each: 0 for those that are not sampled. */
   const struct sampler *const *samplers;
   const int64_t *periods_ns;
+  int64_t *spent_ns; /* how long the last sample of each took; NULL: it is not kept */
   size_t sampler_count;
 };
 

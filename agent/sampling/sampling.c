@@ -25,11 +25,12 @@ struct slot {
   struct worker *worker; /* NULL: sampled in place; else it owns `state` */
   struct table table;    /* the publisher may swap it with another one of the group */
   struct bounds *bounds;
+  int64_t *spent_ns; /* in the context; NULL: none */
   int64_t period_ns, due_ns;
   bool due;          /* in the sample that is being taken */
   bool asked;        /* GROUP_ONCE: to be sampled */
   bool sampled;      /* at least once */
-  bool awaited;      /* GROUP_ONCE in a worker: requested, no result yet */
+  bool awaited;      /* in a worker: requested, no result yet */
   bool waits;        /* GROUP_ONCE in a worker: to be begun as soon as possible */
   bool worked;       /* at least once */
   bool there;        /* it has had a value or an error */
@@ -112,6 +113,7 @@ sampling_open (struct sampling *sampling, const struct sampler *const *list, con
   for (size_t i = 0; i < count; i++)
     if (periods_ns[i] != 0) {
       slot_open (&sampling->slots[sampling->count], list[i], periods_ns[i], context);
+      sampling->slots[sampling->count].spent_ns = context->spent_ns ? &context->spent_ns[i] : NULL;
       sampling->groups[sampling->count++] = list[i]->group;
     }
 }
@@ -271,7 +273,7 @@ slot_begin (struct sampling *sampling, struct slot *slot)
   worker_begin (slot->worker);
 }
 
-/* Facts that come late are "timed out" first, and ride with the first sample that finds them complete. */
+/* What comes late is "timed out" first, and rides with the first sample that finds it complete. */
 static void
 slot_collect (struct slot *slot, int64_t now_ns)
 {
@@ -279,15 +281,27 @@ slot_collect (struct slot *slot, int64_t now_ns)
   bool there = worker_collect (slot->worker, &slot->table, slot->due ? now_ns + wait_ns : now_ns);
 
   slot->due |= there;
-  slot->awaited = is_once (slot) && !there;
+  slot->awaited = !there;
+}
+
+static void
+slot_note (struct slot *slot)
+{
+  slot->there |= table_has_values (&slot->table) || slot->table.error[0];
+  if (slot->spent_ns && (slot->there || !slot->sampler->optional))
+    *slot->spent_ns = slot->table.took_ns;
 }
 
 static void
 slot_sample (struct slot *slot)
 {
+  int64_t began_ns = clock_monotonic ();
+
   table_begin (&slot->table);
   if (slot->sampler->sample (slot->state, &slot->table) < 0 && !slot->table.error[0])
     snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
+  slot->table.took_ns = clock_monotonic () - began_ns;
+  slot_note (slot);
 }
 
 /* A worker's late result was read since the worker began; others since this sample began. */
@@ -366,7 +380,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
     slot->table.monotonic_ns = now_ns;
     slot->table.period_ns = slot->period_ns;
     slot_plan (sampling, slot, now_ns);
-    slot->there |= table_has_values (&slot->table) || slot->table.error[0];
+    slot_note (slot);
     if (slot->sampler->optional && !slot->there)
       continue;
     sampling->due_tables[sample->count] = &slot->table;

@@ -76,6 +76,7 @@ worker_sample (struct worker *worker)
   worker->working.monotonic_ns = clock_monotonic ();
   if (worker->sampler->sample (worker->state, &worker->working) < 0 && !worker->working.error[0])
     strcpy (worker->working.error, "cannot be read");
+  worker->working.took_ns = clock_monotonic () - worker->working.monotonic_ns;
 }
 
 static void

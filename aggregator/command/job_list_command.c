@@ -18,7 +18,7 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define COLUMNS 10
+#define COLUMNS 11
 #define TEXT_CELL 38 /* characters */
 
 /* ---- JSON ---- */
@@ -63,9 +63,9 @@ struct cells {
   char text[COLUMNS][CELL];
 };
 
-static const char *const titles[COLUMNS] = { "JOB",     "USER",     "NAME", "STATE",    "NODES",
-                                             "STARTED", "DURATION", "CPU%", "CPU TIME", "MEMORY" };
-static const bool rights[COLUMNS] = { [4] = true, [6] = true, [7] = true, [8] = true, [9] = true };
+static const char *const titles[COLUMNS] = { "JOB",      "USER", "NAME",     "STATE",  "NODES", "STARTED",
+                                             "DURATION", "CPU%", "CPU TIME", "MEMORY", "ENERGY" };
+static const bool rights[COLUMNS] = { [4] = true, [6] = true, [7] = true, [8] = true, [9] = true, [10] = true };
 
 static void
 cell_text (char cell[CELL], const char *text)
@@ -129,6 +129,7 @@ fill (struct cells *cells, const struct job_record *job, int64_t now_ns)
     snprintf (cells->text[7], CELL, "%.1f", efficiency);
   cell_duration (cells->text[8], summary_number (job->summary, NULL, "cpu_time"));
   strcpy (cells->text[9], words_value (summary_number (job->summary, "\"memory_peak\":{", "bytes"), "B").text);
+  strcpy (cells->text[10], words_value (summary_number (job->summary, NULL, "energy_kwh") * 1000, "Wh").text);
 }
 
 /* Characters, not bytes. */

@@ -3,6 +3,7 @@
 #include "aggregator/command/commands.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +230,12 @@ check_paths (const struct options *options)
   return 0;
 }
 
+static double
+price (const char *text)
+{
+  return *text ? strtod (text, NULL) : nan ("");
+}
+
 static struct job_report *
 read_report (struct command *command, struct error *error)
 {
@@ -244,6 +251,9 @@ read_report (struct command *command, struct error *error)
   replay_progress_init (&progress, "report");
   command->report = job_report_read (command->file, &choice, now, &progress, error);
   replay_progress_end (&progress);
+  if (command->report)
+    command->report->prices =
+        (struct job_prices){ price (options->price_per_kwh), price (options->co2_per_kwh), options->currency };
   return command->report;
 }
 

@@ -1,6 +1,7 @@
 /* The tables of options: of the aggregator, and what each command adds. */
 #include <fnmatch.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/config/options_private.h"
@@ -87,6 +88,27 @@ check_types (const char *value, struct error *error)
   return result;
 }
 
+/* "0.31" */
+static int
+check_number (const char *value, struct error *error)
+{
+  char *end;
+  double number = strtod (value, &end);
+
+  return strspn (value, "0123456789.") == strlen (value) && end > value && !*end && number <= 1e6
+             ? 0
+             : error_set (error, "must be a number from 0 to 1000000, as 0.31");
+}
+
+static int
+check_word (const char *value, struct error *error)
+{
+  for (const char *at = value; *at; at++)
+    if ((unsigned char) *at <= ' ')
+      return error_set (error, "must be a word");
+  return strlen (value) <= 16 ? check_filled (value, error) : error_set (error, "must have 16 bytes at most");
+}
+
 static const struct option serve_table[] = {
   { "aggregator", "listen", NULL, OPTION_TEXT, AT (listen), .fallback = "tcp://*:5555", .check = check_listen,
     .help = "Where agents connect: this port takes their data, the next one is the control channel. Port * takes two "
@@ -127,6 +149,12 @@ static const struct option serve_table[] = {
     .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
   { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
     .maximum = "1h", TAKEN, .help = "A node whose wall clock is off by more is an event." },
+  { "energy", "price_per_kwh", "price-per-kwh", OPTION_TEXT, AT (price_per_kwh), .check = check_number, TAKEN,
+    .help = "What a kWh costs, as 0.31: reports of jobs say what theirs did." },
+  { "energy", "currency", "currency", OPTION_TEXT, AT (currency), .fallback = "EUR", .check = check_word, TAKEN,
+    .help = "The currency of that price, for people." },
+  { "energy", "co2_per_kwh", "co2-per-kwh", OPTION_TEXT, AT (co2_per_kwh), .check = check_number, TAKEN,
+    .help = "Kilograms of CO2 that a kWh stands for, as 0.35: reports of jobs say what theirs did." },
 };
 
 static const struct option tail_table[] = {
@@ -222,5 +250,7 @@ const struct options_tables options_tables[] = {
   [COMMAND_CHECK] = { { "history" }, NULL, 0 },
   [COMMAND_JOBS] = { { "history", "socket" }, jobs_table, COUNT_OF (jobs_table) },
   [COMMAND_JOB] = { { "socket" }, job_table, COUNT_OF (job_table) },
-  [COMMAND_REPORT] = { { "history", "socket" }, report_table, COUNT_OF (report_table) },
+  [COMMAND_REPORT] = { { "history", "socket", "price-per-kwh", "currency", "co2-per-kwh" },
+                       report_table,
+                       COUNT_OF (report_table) },
 };

@@ -135,6 +135,24 @@ cluster_report_gap (struct cluster *cluster, struct node *node, struct instant n
   node->gap.reported_ns = now.monotonic_ns;
 }
 
+void
+cluster_report_run (struct cluster *cluster, struct node *node, struct instant now)
+{
+  struct replay_run *run = &node->replay.run;
+
+  if (!run->ended_ns || reported_lately (run->reported_ns, now))
+    return;
+  cluster_event (cluster, &(struct event){ .type = EVENT_REPLAYED,
+                                           .wall_ns = now.wall_ns,
+                                           .node = node->name,
+                                           .session = run->session,
+                                           .from = run->from,
+                                           .to = run->to,
+                                           .seconds = (double) (run->ended_ns - run->began_ns) / NS_PER_S,
+                                           .count = run->count });
+  *run = (struct replay_run){ .reported_ns = now.monotonic_ns };
+}
+
 static void
 sum_add (uint64_t *sum, uint64_t more)
 {
@@ -315,6 +333,7 @@ cluster_tick (struct cluster *cluster, struct instant now)
     struct node *node = cluster->nodes[i];
     cluster_report_up (cluster, node, now);
     cluster_report_gap (cluster, node, now);
+    cluster_report_run (cluster, node, now);
     cluster_report_groups (cluster, node, now);
     cluster_report_brought (cluster, node, now);
     check_silence (cluster, node, now);
@@ -343,7 +362,7 @@ cluster_message (struct cluster *cluster, const struct cluster_message *message,
     cluster->counts.unlisted++;
     return;
   }
-  cluster_note_wait (cluster, message->received_ns, now.monotonic_ns);
+  cluster_note_wait (cluster, message->ready_ns, now.monotonic_ns);
   if (message->channel == CLUSTER_DATA)
     cluster_take_frame (cluster, node, message, received);
   else

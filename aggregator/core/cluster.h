@@ -35,6 +35,7 @@ struct cluster_message {
   const uint8_t *routing; /* CLUSTER_CONTROL: where an answer goes */
   size_t routing_length;
   int64_t received_ns; /* CLOCK_MONOTONIC */
+  int64_t ready_ns;    /* since when it waited for other nodes' messages alone */
   const void *bytes;
   size_t length;
 };

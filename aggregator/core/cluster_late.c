@@ -104,6 +104,7 @@ cluster_see_late (struct cluster *cluster, struct node *node, const void *bytes,
     read_late (cluster, node, bytes, length, header, now);
 }
 
+/* Of a run that could not be reported yet, count and beginning go over to the next one. */
 static void
 count_run (struct cluster *cluster, struct node *node, const struct frame_header *header, struct instant now)
 {
@@ -112,7 +113,12 @@ count_run (struct cluster *cluster, struct node *node, const struct frame_header
   if (run->count && run->session != header->session)
     cluster_end_run (cluster, node, now);
   if (run->count == 0)
-    *run = (struct replay_run){ header->session, header->sequence, header->sequence, 0, now.monotonic_ns };
+    run->began_ns = now.monotonic_ns;
+  if (run->count == 0 || run->session != header->session) {
+    run->session = header->session;
+    run->from = run->to = header->sequence;
+  }
+  run->ended_ns = 0;
   run->from = header->sequence < run->from ? header->sequence : run->from;
   run->to = header->sequence > run->to ? header->sequence : run->to;
   run->count++;
@@ -121,19 +127,9 @@ count_run (struct cluster *cluster, struct node *node, const struct frame_header
 void
 cluster_end_run (struct cluster *cluster, struct node *node, struct instant now)
 {
-  struct replay_run *run = &node->replay.run;
-
-  if (run->count == 0)
-    return;
-  cluster_event (cluster, &(struct event){ .type = EVENT_REPLAYED,
-                                           .wall_ns = now.wall_ns,
-                                           .node = node->name,
-                                           .session = run->session,
-                                           .from = run->from,
-                                           .to = run->to,
-                                           .seconds = (double) (now.monotonic_ns - run->began_ns) / NS_PER_S,
-                                           .count = run->count });
-  *run = (struct replay_run){ 0 };
+  if (node->replay.run.count)
+    node->replay.run.ended_ns = now.monotonic_ns;
+  cluster_report_run (cluster, node, now);
 }
 
 bool

@@ -74,6 +74,7 @@ node_leave (struct cluster *cluster, struct node *node, const char *reason, stru
       &(struct event){ .type = EVENT_NODE_REVOKED, .wall_ns = now.wall_ns, .node = node->name, .reason = reason });
   if (cluster->options.output.clock)
     cluster->options.output.clock (cluster->options.output.context, node->name, 0, NULL);
+  node->replay.run.reported_ns = 0;
   cluster_end_run (cluster, node, now);
   cluster_drop_held (cluster, node);
   cluster_end_request (cluster, node);

@@ -42,6 +42,7 @@ void cluster_reject (struct cluster *cluster, struct node *node, enum node_rejec
  * later call does. */
 void cluster_report_up (struct cluster *cluster, struct node *node, struct instant now);
 void cluster_report_gap (struct cluster *cluster, struct node *node, struct instant now);
+void cluster_report_run (struct cluster *cluster, struct node *node, struct instant now);
 /* Frames are lost. Gaps that share an event have their sum in it; the range is that of the last session among them. */
 void cluster_take_gap (struct cluster *cluster, struct node *node, uint64_t session, uint64_t from, uint64_t to,
                        struct instant now);
@@ -82,7 +83,7 @@ void cluster_give_up (struct cluster *cluster, struct node *node, uint64_t sessi
 
 /* cluster_replay.c */
 void cluster_end_request (struct cluster *cluster, struct node *node);
-void cluster_note_wait (struct cluster *cluster, int64_t received_ns, int64_t now_ns); /* of a message, until now */
+void cluster_note_wait (struct cluster *cluster, int64_t ready_ns, int64_t now_ns); /* of a message, until now */
 void cluster_take_replayed (struct cluster *cluster, struct node *node, const struct control *message,
                             struct instant now);
 void cluster_end_replay (struct cluster *cluster, struct node *node, const struct control *end, struct instant now);
@@ -99,7 +100,7 @@ void cluster_see_late (struct cluster *cluster, struct node *node, const void *b
 /* Whether the frame before this one was just read. */
 bool cluster_late_follows (const struct node *node, uint64_t session, uint64_t sequence);
 void cluster_drop_late (struct cluster *cluster, struct node *node);                   /* its tables */
-void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* reports the late frames */
+void cluster_end_run (struct cluster *cluster, struct node *node, struct instant now); /* of late frames */
 
 /* cluster_late_schema.c */
 /* Keeps a schema for late frames of this node, at most NODE_SCHEMAS_BEFORE of them. */

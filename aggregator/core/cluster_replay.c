@@ -27,7 +27,7 @@
 #define CLOCK_PATIENCE (3 * NS_PER_S) /* late frames need the clock's model: they wait for it, but not for ever */
 #define BYTES_PER_FRAME 4096          /* the rate in bytes is that in frames times this */
 #define BURST_PARTS 20 /* one in, of a second's rate: how long live frames wait at most behind replayed ones */
-#define WAIT_MAX (100 * NS_PER_MS) /* if messages wait longer, the aggregator is behind: no requests */
+#define WAIT_MAX (100 * NS_PER_MS) /* if messages wait longer for other nodes', the aggregator is behind: no requests */
 
 /* ---- slots ---- */
 
@@ -180,9 +180,9 @@ cluster_ask_replay (struct cluster *cluster, struct instant now)
 }
 
 void
-cluster_note_wait (struct cluster *cluster, int64_t received_ns, int64_t now_ns)
+cluster_note_wait (struct cluster *cluster, int64_t ready_ns, int64_t now_ns)
 {
-  if (now_ns - received_ns > WAIT_MAX)
+  if (now_ns - ready_ns > WAIT_MAX)
     cluster->replay.behind_ns = now_ns + WAIT_MAX;
 }
 

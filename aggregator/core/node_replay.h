@@ -37,10 +37,11 @@ struct cluster_replay {
   int64_t refilled_ns;
 };
 
-/* Consecutive frames that were taken late, for one event about all of them. */
+/* Frames that were taken late, for one event about all of them. */
 struct replay_run {
-  uint64_t session, from, to, count;
-  int64_t began_ns;
+  uint64_t session, from, to, count; /* pending */
+  int64_t began_ns, ended_ns;        /* ended_ns: 0 while more are expected */
+  int64_t reported_ns;
 };
 
 /* Of one node. */

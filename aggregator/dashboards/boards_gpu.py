@@ -5,7 +5,7 @@ from panels import (BUSY, DATASOURCE, GPU, JOB, JOB_ID, MEMORY, NICS, NODE_VARIA
 
 FROM_AGGREGATOR = " Of the combined report: all nodes at the same instant, whatever is chosen above."
 DEVICES = " The devices of a node are taken together as chosen above."
-GPU_VARIABLES = (DATASOURCE, JOB, JOB_ID, nodes("DCGM_FI_DEV_GPU_UTIL", "synop_job_gpu_gpus_used"), GPU)
+GPU_VARIABLES = (DATASOURCE, JOB, JOB_ID, nodes("DCGM_FI_DEV_GPU_TEMP", "synop_job_gpu_gpus_used"), GPU)
 
 CLUSTER = {
     "name": "cluster", "title": "Cluster View", "variables": (*NODE_VARIABLES, OPERATION),
@@ -19,7 +19,7 @@ CLUSTER = {
                  "Jobs with processes on these nodes."),
             stat("CPUs busy", "percentunit", "avg(" + BUSY + ")", "Mean over the nodes.", **SHARE),
             stat("Memory used", "percentunit", "avg(" + MEMORY + ")", "Mean over the nodes.", **SHARE),
-            stat("GPUs", "short", "count(max by (instance, gpu) (DCGM_FI_DEV_GPU_UTIL{%node}))", "GPUs that answer."),
+            stat("GPUs", "short", "count(max by (instance, gpu) (DCGM_FI_DEV_GPU_TEMP{%node}))", "GPUs that answer."),
             stat("GPU utilization", "percent", "avg(DCGM_FI_DEV_GPU_UTIL{%node})", "Mean over all GPUs.", **PERCENT),
             stat("GPU power", "watt", "sum(max by (instance, gpu) (DCGM_FI_DEV_POWER_USAGE{%node}))", "Of all GPUs together."),
         ]),
@@ -92,7 +92,7 @@ GPU_DEVICE = {
     "help": "Each GPU: use, memory, power, heat, clocks, links and errors.",
     "rows": [
         ("Now", [
-            stat("GPUs", "short", "count(max by (instance, gpu) (DCGM_FI_DEV_GPU_UTIL{%gpu}))", "GPUs that answer."),
+            stat("GPUs", "short", "count(max by (instance, gpu) (DCGM_FI_DEV_GPU_TEMP{%gpu}))", "GPUs that answer."),
             stat("Utilization", "percent", "avg(DCGM_FI_DEV_GPU_UTIL{%gpu})", "Mean of these GPUs.", **PERCENT),
             stat("Memory used", "percentunit", "sum(DCGM_FI_DEV_FB_USED{%gpu}) / sum(DCGM_FI_DEV_FB_TOTAL{%gpu})",
                  "Of all of their memory.", **SHARE),

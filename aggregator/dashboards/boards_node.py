@@ -1,6 +1,6 @@
 """Network Counters, Node View, Jobs, Time."""
 
-from panels import (BUSY, DATASOURCE, DISKS, GPU, JOB, JOB_ID, MEMORY, NICS, NODE_VARIABLES, PERCENT, SHARE, TEMPERATURE,
+from panels import (BUSY, DATASOURCE, DISKS, GPU, JOB, JOB_ID, MEMORY, NICS, NODE_VARIABLES, PERCENT, SHARE, TEMPERATURE, UP,
                     gpu_graph, graph, nodes, rates, stat, table)
 
 IB = "node_infiniband_"
@@ -112,17 +112,17 @@ def used(total, free):
 
 NODE = {
     "name": "node", "title": "Node View", "help": "All of one node.",
-    "variables": (DATASOURCE, JOB, JOB_ID, nodes("node_uname_info", multi=False), GPU),
+    "variables": (DATASOURCE, JOB, JOB_ID, nodes("node_uname_info", name="node"), GPU),
     "rows": [
         ("Now", [
-            stat("State", "short", 'max(synop_node_up{node=~"$instance"})', "1 while its frames come.", bounds=()),
+            stat("State", "short", 'max(synop_node_up{node=~"$instance"})', "Up while its frames come.", texts=UP),
             stat("Up for", "s", "max(node_time_seconds{%node} - node_boot_time_seconds{%node})", "Since it was booted."),
             stat("CPUs", "short", 'count(count by (cpu) (node_cpu_seconds_total{%node,mode="idle"}))', "CPUs that are online."),
             stat("CPUs busy", "percentunit", BUSY, "Time in which they were not idle.", **SHARE, bounds=(0.9, 0.99)),
             stat("Memory", "bytes", memory("MemTotal"), "All that there is."),
             stat("Memory used", "percentunit", MEMORY, "What programs could not get without swapping.", **SHARE,
                  bounds=(0.8, 0.95)),
-            stat("GPUs", "short", "count(max by (gpu) (DCGM_FI_DEV_GPU_UTIL{%node})) or vector(0)", "GPUs that answer."),
+            stat("GPUs", "short", "count(max by (gpu) (DCGM_FI_DEV_GPU_TEMP{%node})) or vector(0)", "GPUs that answer."),
             stat("Batch jobs", "short", "count(synop_job_cpu_cpus{%node}) or vector(0)", "Jobs with processes here."),
         ]),
         ("CPUs", [

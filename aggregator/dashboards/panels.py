@@ -34,14 +34,14 @@ JOB = {"name": "job", "label": "Scrape job", "type": "query", "multi": True, "al
 JOB_ID = {"name": "job_id", "label": "Batch job", "type": "query", "multi": True, "all": ".*", "sort": 3,
           "query": 'label_values(synop_job_cpu_cpus{job=~"$job"}, job_id)'}
 GPU = {"name": "gpu", "label": "GPU", "type": "query", "multi": True, "all": ".*", "sort": 3,
-       "query": 'label_values(DCGM_FI_DEV_GPU_UTIL{job=~"$job",instance=~"$instance"}, gpu)'}
+       "query": "label_values(DCGM_FI_DEV_GPU_TEMP{%node}, gpu)"}
 OPERATION = {"name": "operation", "label": "Of a node's devices", "type": "custom", "values": ("avg", "min", "max", "sum")}
 
 
-def nodes(family, of_jobs="synop_job_cpu_cpus", multi=True):
+def nodes(family, of_jobs="synop_job_cpu_cpus", name="instance"):
     """The nodes that have the family; those of the batch jobs that are chosen: $job_id is .* for all, which fits series
-    without that label, too."""
-    return {"name": "instance", "label": "Node", "type": "query", "multi": multi,
+    without that label, too. One of them is called otherwise, `node`: a link would bring all of them along."""
+    return {"name": name, "label": "Node", "type": "query", "multi": name == "instance",
             "query": f'label_values({{__name__=~"{of_jobs}|{family}",job=~"$job",job_id=~"$job_id"}}, instance)'}
 
 

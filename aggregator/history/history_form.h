@@ -17,6 +17,8 @@ struct form {
   const uint8_t *bytes; /* when reading: into the raw chunk */
   struct buffer owned;  /* when writing */
   size_t length, holes;
+  uint32_t *at; /* when reading: where the holes are */
+  size_t at_capacity;
   size_t uses;
   struct number *numbers; /* uses * holes, in the order of use */
   size_t count, capacity; /* of numbers */

@@ -9,6 +9,8 @@
 #include "synop/array.h"
 #include "synop/memory.h"
 
+#define NUMBER_MAX 9 /* a head and eight bytes */
+
 /* Finds the next hole; false at the end. A c1 within a text is not a hole. Heads of arrays and maps are skipped by
  * hand: their items may be in other parts. */
 static bool
@@ -28,12 +30,12 @@ find_hole (struct wire *form)
 }
 
 static bool
-count_holes (struct form *form)
+note_holes (struct form *form)
 {
   struct wire wire = wire_over (form->bytes, form->length);
 
   for (; find_hole (&wire); wire.at++)
-    form->holes++;
+    *array_add (form->at, form->holes, form->at_capacity) = (uint32_t) (wire.at - form->bytes);
   return !wire.bad;
 }
 
@@ -63,7 +65,7 @@ read_forms (struct forms *forms, struct wire *wire)
     struct form *form = forms_add (forms);
     form->bytes = bytes;
     form->length = length;
-    if (!count_holes (form))
+    if (!note_holes (form))
       return false;
   }
   return !wire->bad;
@@ -188,21 +190,36 @@ put_number (msgpack_packer *packer, const struct number *number)
   }
 }
 
+static int
+put_bytes (void *context, const char *bytes, size_t length)
+{
+  char **to = context;
+
+  memcpy (*to, bytes, length);
+  *to += length;
+  return 0;
+}
+
 /* Copies the form, with its next numbers in the holes. */
 static void
 put_form (struct form *form, struct buffer *out)
 {
-  struct wire wire = wire_over (form->bytes, form->length);
-  const uint8_t *from = wire.at;
+  size_t from = 0;
   msgpack_packer packer;
+  char *to;
 
-  wire_packer (&packer, out);
-  while (find_hole (&wire)) {
-    buffer_add (out, from, (size_t) (wire.at - from));
+  msgpack_packer_init (&packer, &to, put_bytes);
+  for (size_t i = 0; i < form->holes; i++) {
+    size_t length = form->at[i] - from;
+    if (out->capacity - out->length < length + NUMBER_MAX)
+      buffer_reserve (out, length + NUMBER_MAX);
+    to = out->data + out->length;
+    put_bytes (&to, (const char *) form->bytes + from, length);
     put_number (&packer, &form->numbers[form->count++]);
-    from = ++wire.at;
+    out->length = (size_t) (to - out->data);
+    from = form->at[i] + 1;
   }
-  buffer_add (out, from, (size_t) (wire.end - from));
+  buffer_add (out, form->bytes + from, form->length - from);
 }
 
 int

@@ -127,6 +127,13 @@ take_table (void *context, size_t index)
   return &group->now;
 }
 
+/* Its labels have been checked; most tables have the same. */
+static const struct table *
+last_table (void *context, size_t index)
+{
+  return &group_of (context, index)->now;
+}
+
 /* ---- the base table, from the file ---- */
 
 struct wanted {
@@ -209,7 +216,7 @@ rebuild_frame (struct rebuild *rebuild, const struct frame_header *header, const
 {
   const struct schema *schema = history_file_schema (rebuild->file, header->schema, error);
   struct rebuilt_session *session = find_session (rebuild, header);
-  struct frame_sink sink = { .context = session, .take = take_table };
+  struct frame_sink sink = { .context = session, .take = take_table, .last = last_table };
   size_t count = 0;
 
   if (!schema)

@@ -11,6 +11,7 @@ forms_free (struct forms *forms)
   for (size_t i = 0; i < forms->count; i++) {
     buffer_free (&forms->list[i].owned);
     free (forms->list[i].numbers);
+    free (forms->list[i].at);
   }
   free (forms->list);
 }

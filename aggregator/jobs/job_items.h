@@ -27,8 +27,9 @@ enum job_item_id {
   JOB_INFINIBAND_RECEIVED,
   JOB_INFINIBAND_SENT,
   JOB_MEMORY_BANDWIDTH,
-  JOB_ENERGY,    /* shown as power */
-  JOB_GPU_USAGE, /* of the GPUs that the job has; of all on the node where that is not known */
+  JOB_ENERGY,           /* shown as power */
+  JOB_ENERGY_ESTIMATED, /* the part of it that is shared out among jobs */
+  JOB_GPU_USAGE,        /* of the GPUs that the job has; of all on the node where that is not known */
   JOB_GPU_MEMORY,
   JOB_GPU_ENERGY,
   JOB_ITEM_COUNT

@@ -14,11 +14,17 @@ static const struct {
   uint8_t into;
   bool peak;
 } used[] = {
-  { JOB_CPU_USER, TOTAL_CPU_USER, false },   { JOB_CPU_SYSTEM, TOTAL_CPU_SYSTEM, false },
-  { JOB_READ, TOTAL_READ, false },           { JOB_WRITE, TOTAL_WRITE, false },
-  { JOB_OOM_KILLS, TOTAL_OOM_KILLS, false }, { JOB_MEMORY, PEAK_MEMORY, true },
-  { JOB_MEMORY_PEAK, PEAK_MEMORY, true },    { JOB_CGROUP_PEAK, PEAK_CGROUP, true },
+  { JOB_CPU_USER, TOTAL_CPU_USER, false },
+  { JOB_CPU_SYSTEM, TOTAL_CPU_SYSTEM, false },
+  { JOB_READ, TOTAL_READ, false },
+  { JOB_WRITE, TOTAL_WRITE, false },
+  { JOB_OOM_KILLS, TOTAL_OOM_KILLS, false },
+  { JOB_MEMORY, PEAK_MEMORY, true },
+  { JOB_MEMORY_PEAK, PEAK_MEMORY, true },
+  { JOB_CGROUP_PEAK, PEAK_CGROUP, true },
   { JOB_PROCESSES, PEAK_PROCESSES, true },
+  { JOB_ENERGY, TOTAL_ENERGY, false },
+  { JOB_ENERGY_ESTIMATED, TOTAL_ENERGY_ESTIMATED, false },
 };
 
 static int

@@ -8,7 +8,16 @@
 #include "aggregator/jobs/jobs.h"
 #include "aggregator/jobs/keyed_table.h"
 
-enum job_total { TOTAL_CPU_USER, TOTAL_CPU_SYSTEM, TOTAL_READ, TOTAL_WRITE, TOTAL_OOM_KILLS, JOB_TOTALS };
+enum job_total {
+  TOTAL_CPU_USER,
+  TOTAL_CPU_SYSTEM,
+  TOTAL_READ,
+  TOTAL_WRITE,
+  TOTAL_OOM_KILLS,
+  TOTAL_ENERGY, /* from here on they stand last in the state: older aggregators pass over them */
+  TOTAL_ENERGY_ESTIMATED,
+  JOB_TOTALS
+};
 enum job_peak { PEAK_MEMORY, PEAK_CGROUP, PEAK_PROCESSES, JOB_PEAKS };
 
 #define JOB_TEXT_MAX 255

@@ -1,6 +1,6 @@
 /* The summary of a job: the sums of its nodes' last totals. And its state as text, for the next start:
  *
- *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID      a line for each node; "-": unknown */
+ *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID [BEFORE LAST]...    a line for each node; "-": unknown */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 #define SILENT_MIN (3 * NS_PER_S)
 #define TIME_PLACES 6
+#define JOULES_OF_KWH 3.6e6
 
 /* ---- sums ---- */
 
@@ -144,6 +145,7 @@ nodes_write (struct json *json, const struct jobs *jobs, const struct jobs_job *
     number_write (json, "memory_peak", use_memory (use));
     number_write (json, "read_bytes", use_total (use, TOTAL_READ));
     number_write (json, "write_bytes", use_total (use, TOTAL_WRITE));
+    number_write (json, "energy_kwh", use_total (use, TOTAL_ENERGY) / JOULES_OF_KWH);
     if (use->name)
       json_text (json_key (json, "name"), use->name);
     json_object_end (json);
@@ -165,6 +167,8 @@ job_summary_write (const struct jobs *jobs, const struct jobs_job *job, struct j
   number_write (json, "write_bytes", total (job, TOTAL_WRITE));
   number_write (json, "processes", processes);
   number_write (json, "oom_kills", total (job, TOTAL_OOM_KILLS));
+  number_write (json, "energy_kwh", total (job, TOTAL_ENERGY) / JOULES_OF_KWH);
+  number_write (json, "energy_estimated_kwh", total (job, TOTAL_ENERGY_ESTIMATED) / JOULES_OF_KWH);
   nodes_write (json, jobs, job);
   json_object_end (json);
 }
@@ -180,6 +184,13 @@ add_number (struct buffer *out, double number)
     buffer_printf (out, " %.17g", number);
 }
 
+static void
+add_total (struct buffer *out, const struct job_use *use, size_t which)
+{
+  add_number (out, use->totals[which].before);
+  add_number (out, use->totals[which].last);
+}
+
 void
 job_state_write (const struct jobs_job *job, struct buffer *out)
 {
@@ -187,13 +198,13 @@ job_state_write (const struct jobs_job *job, struct buffer *out)
     const struct job_use *use = job->uses[i];
     buffer_printf (out, "%s %" PRId64 " %" PRId64 " %d", use->node->name, use->first_ns, use->last_ns, use->lost);
     add_number (out, use->cpus);
-    for (size_t k = 0; k < JOB_TOTALS; k++) {
-      add_number (out, use->totals[k].before);
-      add_number (out, use->totals[k].last);
-    }
+    for (size_t k = 0; k < TOTAL_ENERGY; k++)
+      add_total (out, use, k);
     for (size_t k = 0; k < JOB_PEAKS; k++)
       add_number (out, use->peaks[k]);
     add_number (out, job->uid == JOB_UID_UNKNOWN ? nan ("") : (double) job->uid);
+    for (size_t k = TOTAL_ENERGY; k < JOB_TOTALS; k++)
+      add_total (out, use, k);
     buffer_add_string (out, "\n");
   }
 }
@@ -228,6 +239,15 @@ read_time (char **line)
 }
 
 static void
+read_total (char **line, struct job_use *use, size_t which)
+{
+  double before = read_number (line);
+
+  use->totals[which].before = isnan (before) ? 0 : before;
+  use->totals[which].last = read_number (line);
+}
+
+static void
 read_node (struct jobs *jobs, struct jobs_job *job, char *line)
 {
   const char *name = next_word (&line);
@@ -245,17 +265,15 @@ read_node (struct jobs *jobs, struct jobs_job *job, char *line)
   use->last_ns = read_time (&line);
   use->lost = read_time (&line) != 0;
   use->cpus = read_number (&line);
-  for (size_t k = 0; k < JOB_TOTALS; k++) {
-    use->totals[k].before = read_number (&line);
-    if (isnan (use->totals[k].before))
-      use->totals[k].before = 0;
-    use->totals[k].last = read_number (&line);
-  }
+  for (size_t k = 0; k < TOTAL_ENERGY; k++)
+    read_total (&line, use, k);
   for (size_t k = 0; k < JOB_PEAKS; k++)
     use->peaks[k] = read_number (&line);
   uid = read_number (&line);
   if (uid >= 0 && uid < UINT32_MAX)
     job->uid = (int64_t) uid;
+  for (size_t k = TOTAL_ENERGY; k < JOB_TOTALS; k++)
+    read_total (&line, use, k);
 }
 
 void

@@ -33,7 +33,7 @@ page_schema_leave (struct page *page, struct page_schema *schema)
   while (*at != schema)
     at = &(*at)->next;
   *at = schema->next;
-  page->schema_count--;
+  page->schemas_size -= naming_schema_size (schema->schema);
   schema_destroy (schema->schema);
   free (schema);
 }

@@ -8,6 +8,7 @@
 
 #include "aggregator/core/node.h"
 #include "aggregator/page/page.h"
+#include "aggregator/page/page_scrape.h"
 #include "synop/buffer.h"
 #include "synop/exposition.h"
 #include "synop/series.h"
@@ -90,15 +91,16 @@ struct page {
   struct page_node **nodes; /* in order of names */
   size_t node_count, node_room;
   struct page_schema *schemas;
-  size_t schema_count;
+  size_t schemas_size; /* as naming_schema_size */
   struct page_names *names;
   struct page_combined *combined; /* NULL: none yet */
   struct page_counters counters;
   int64_t epoch_ns;  /* cluster time minus CLOCK_MONOTONIC */
   int64_t wanted_ns; /* cluster time when a page with combined reports was last asked for; 0: never */
   atomic_bool crowded;
-  struct page_counters filling; /* the main thread's alone */
-  size_t scrapes;               /* of several nodes, that are being written */
+  struct page_counters filling;        /* the main thread's alone */
+  uint64_t scrapers[PAGE_SCRAPES_MAX]; /* hosts, of pages of several nodes that are being written: */
+  size_t scrapes;
 };
 
 /* With the lock held. */

@@ -125,7 +125,7 @@ schema_take (struct page *page, const struct schema *schema)
     }
     found->next = page->schemas;
     page->schemas = found;
-    page->schema_count++;
+    page->schemas_size += naming_schema_size (schema);
   }
   found->users++;
   return found;

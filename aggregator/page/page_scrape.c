@@ -13,7 +13,7 @@
 
 #define STALE_PERIODS 5 /* a table is shown for so many of its periods, */
 #define STALE_MORE NS_PER_S
-#define PLANS_FEW 64 /* more than the schemas that there are */
+#define PLANS_MORE 20000 /* groups and metrics, beside twice those of the schemas that there are */
 
 struct page_scrape {
   struct page *page;
@@ -29,6 +29,7 @@ struct page_scrape {
   int64_t now_ns; /* cluster time */
   size_t plans_most;
   struct globs groups;
+  uint64_t host;
   bool counted, values, own;
   struct exposition exposition;
   struct page_families families;
@@ -42,6 +43,31 @@ group_is_asked (const void *groups, const char *group)
 
 /* ---- what it is of ---- */
 
+/* False: too many are being written, or too many of the host. With the lock held. */
+static bool
+scraper_add (struct page *page, uint64_t host)
+{
+  size_t same = 0;
+
+  for (size_t i = 0; i < page->scrapes; i++)
+    same += page->scrapers[i] == host;
+  if (page->scrapes == PAGE_SCRAPES_MAX || same >= PAGE_SCRAPES_MAX / 2)
+    return false;
+  page->scrapers[page->scrapes++] = host;
+  return true;
+}
+
+/* With the lock held. */
+static void
+scraper_remove (struct page *page, uint64_t host)
+{
+  size_t at = 0;
+
+  while (page->scrapers[at] != host)
+    at++;
+  page->scrapers[at] = page->scrapers[--page->scrapes];
+}
+
 /* With the lock held. */
 static enum page_found
 nodes_take (struct page_scrape *scrape, const struct page_ask *ask)
@@ -53,10 +79,10 @@ nodes_take (struct page_scrape *scrape, const struct page_ask *ask)
     return PAGE_NO_NODE;
   if (one && (one->state.state == NODE_NEVER || one->state.state == NODE_DOWN))
     return PAGE_SILENT;
-  if (!one && page->scrapes >= PAGE_SCRAPES_MAX)
+  if (!one && !scraper_add (page, ask->host))
     return PAGE_TOO_MANY;
   scrape->counted = !one;
-  page->scrapes += scrape->counted;
+  scrape->host = ask->host;
   scrape->taken_count = one ? 1 : page->node_count;
   scrape->taken = memory_new (scrape->taken_count, sizeof (struct page_node *));
   scrape->states = memory_new (scrape->taken_count, sizeof *scrape->states);
@@ -100,7 +126,7 @@ scrape_take (struct page_scrape *scrape, const struct page_ask *ask)
     scrape->now_ns = ask->now_ns + page->epoch_ns;
     if (ask->own)
       page->wanted_ns = scrape->now_ns;
-    scrape->plans_most = 2 * page->schema_count + PLANS_FEW;
+    scrape->plans_most = 2 * page->schemas_size + PLANS_MORE;
     scrape->counters = page->counters;
     if (ask->own && page->combined && !(ask->nodes && ask->nodes[0])) {
       scrape->combined = page->combined;
@@ -180,7 +206,7 @@ page_scrape_begin (struct page *page, const struct page_ask *ask, struct page_sc
   scrape->own = ask->own;
   if (ask->values)
     nodes_show (scrape);
-  if (naming_plan_count (scrape->names->naming) > scrape->plans_most)
+  if (naming_plans_size (scrape->names->naming) > scrape->plans_most)
     page->crowded = true; /* nodes that come with ever other schemas leave plans behind */
   exposition_begin (&scrape->exposition, ask->format, ask->node == NULL, scrape->names->naming, scrape->nodes,
                     scrape->count);
@@ -211,7 +237,8 @@ page_scrape_end (void *context)
   struct page *page = scrape->page;
 
   pthread_mutex_lock (&page->lock);
-  page->scrapes -= scrape->counted;
+  if (scrape->counted)
+    scraper_remove (page, scrape->host);
   for (size_t i = 0; i < scrape->count; i++)
     page_shown_leave (page, scrape->shown[i]);
   for (size_t i = 0; i < scrape->taken_count; i++)

@@ -7,12 +7,13 @@
 #include "synop/buffer.h"
 #include "synop/exposition.h"
 
-#define PAGE_SCRAPES_MAX 8 /* of several nodes, at once */
+#define PAGE_SCRAPES_MAX 8 /* of several nodes, at once; of one host half */
 
 struct page_ask {
   enum exposition_format format;
   const char *node;           /* this one, and its series have no label for it; NULL: those that `nodes` has */
   const char *nodes, *groups; /* globs; NULL or "": all */
+  uint64_t host;              /* who asks */
   int64_t now_ns;             /* CLOCK_MONOTONIC */
   bool values;                /* of the nodes */
   bool own;                   /* what is made here: of the aggregator, the nodes' states, combined reports */

@@ -67,6 +67,15 @@ table_take (void *context, size_t group)
   return &tables[group];
 }
 
+/* Its labels have been checked; most tables have the same. */
+static const struct table *
+table_last (void *context, size_t group)
+{
+  const struct table *tables = context;
+
+  return &tables[group];
+}
+
 /* A copy of one that came, and where it goes. */
 struct taken {
   size_t group, offset, length;
@@ -111,7 +120,7 @@ tables_read (struct page_shown *shown, const struct buffer *bytes, const struct 
   struct error error;
 
   for (size_t i = 0; i < list->length / sizeof *taken; i++) {
-    const struct frame_sink sink = { .context = taken[i].tables, .take = table_take };
+    const struct frame_sink sink = { .context = taken[i].tables, .take = table_take, .last = table_last };
     if (frame_read_tables (bytes->data + taken[i].offset, taken[i].length, &taken[i].header, shown->schema->schema,
                            &sink, &error) < 0)
       log_error ("a table cannot be read again: %s", error.text);

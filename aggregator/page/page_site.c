@@ -36,6 +36,7 @@ answer_scrape (struct page *page, const struct http_request *request, struct pag
     http_reply_text (reply, 400, TEXT, "a list of globs is too long, or one of them has more than 4 stars\n");
     return;
   }
+  ask->host = http_request_host (request);
   ask->now_ns = clock_monotonic ();
   ask->format =
       http_request_accepts (request, "application/openmetrics-text") ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;
@@ -55,7 +56,7 @@ answer_scrape (struct page *page, const struct http_request *request, struct pag
     http_reply_text (reply, 503, TEXT, "the node is down, or was never heard\n");
     break;
   case PAGE_TOO_MANY:
-    http_reply_text (reply, 503, TEXT, "too many pages of all nodes are being read\n");
+    http_reply_text (reply, 429, TEXT, "too many pages of all nodes are being read\n");
     break;
   }
 }

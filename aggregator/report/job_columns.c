@@ -42,6 +42,8 @@ job_columns_find (struct job_columns *columns, const struct schema *schema)
   columns->info = job_find_group (schema, "job_info");
   columns->info_cpus = job_find_column (schema, columns->info, "cpus");
   columns->info_source = job_find_column (schema, columns->info, "source");
+  columns->power = job_find_group (schema, "node_power");
+  columns->power_whole = job_find_column (schema, columns->power, "whole");
   for (size_t i = 0; i < schema->group_count && columns->liveness == NONE; i++)
     if (strcmp (schema->groups[i]->section, REPORT_JOBS) == 0)
       columns->liveness = i;

@@ -17,6 +17,7 @@ struct job_columns {
   size_t liveness;                                      /* the group whose tables prove that jobs were watched */
   size_t cpu_cpus;                                      /* of the liveness, if that is job_cpu */
   size_t info, info_cpus, info_source;
+  size_t power, power_whole;
 };
 
 void job_columns_find (struct job_columns *columns, const struct schema *schema);

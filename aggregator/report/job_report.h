@@ -68,6 +68,12 @@ struct job_imbalance {
   double value, mean;
 };
 
+/* Of a kWh; NaN: not known. */
+struct job_prices {
+  double cost, co2;     /* in the currency; in kg */
+  const char *currency; /* "EUR" */
+};
+
 struct job_report {
   const char *id, *scheduler, *user, *name, *command, *array; /* "" when not known */
   int64_t started_ns, ended_ns; /* cluster time; ended_ns 0: it runs still, and until_ns is now */
@@ -88,6 +94,7 @@ struct job_report {
   size_t memory_peak_node;          /* SIZE_MAX: not known */
   const char *const *unknown;       /* sentences: what this report could not know, and why */
   size_t unknown_count;
+  struct job_prices prices;
   bool whole_gpus; /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
   size_t broken;   /* chunks of the history that could not be read */
   void *memory;    /* private */

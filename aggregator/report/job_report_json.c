@@ -3,7 +3,8 @@
  *
  *   {"type":"job_report","job_id":"123","scheduler":"slurm","user":"ana","name":"relax","command":"python3","array":"",
  *    "started":"...","ended":"...","until":"...","duration":1812.0,"reason":"gone","period":1.0,"cpus":12,"cpu_time":1.9e4,
- *    "cpu_efficiency":87.3,"memory_peak":{"node":"n3","bytes":1},"slowest_node":"n2","lost_nodes":["n3"],
+ *    "cpu_efficiency":87.3,"memory_peak":{"node":"n3","bytes":1},
+ *    "energy":{"kwh":1.2,"estimated":0,"cost":0.37,"currency":"EUR","co2":0.42},"slowest_node":"n2","lost_nodes":["n3"],
  *    "total":{"cpu_usage":{...},...},
  *    "nodes":[{"node":"n1","cpus":4,"first":"...","last":"...","samples":1812,"lost":false,"gap_seconds":0,
  *              "gaps":[{"from":"...","to":"...","seconds":12.0}],
@@ -14,6 +15,7 @@
  *    "unknown":["n3 was lost at ..."]} */
 #include <math.h>
 
+#include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/clock.h"
 
@@ -111,6 +113,23 @@ json_node (struct json *json, const struct job_report *report, const struct job_
 }
 
 static void
+write_energy (struct json *json, const struct job_report *report)
+{
+  json_key (json, "energy");
+  if (isnan (job_energy_kwh (report))) {
+    json_null (json);
+    return;
+  }
+  json_object (json);
+  json_real (json_key (json, "kwh"), job_energy_kwh (report));
+  json_real (json_key (json, "estimated"), job_energy_estimated (report));
+  json_real (json_key (json, "cost"), job_energy_cost (report));
+  json_text (json_key (json, "currency"), isnan (job_energy_cost (report)) ? NULL : report->prices.currency);
+  json_real (json_key (json, "co2"), job_energy_co2 (report));
+  json_object_end (json);
+}
+
+static void
 write_head (struct json *json, const struct job_report *report)
 {
   json_text (json_key (json, "type"), "job_report");
@@ -138,6 +157,7 @@ write_head (struct json *json, const struct job_report *report)
     json_real (json_key (json, "bytes"), report->memory_peak);
     json_object_end (json);
   }
+  write_energy (json, report);
   json_text (json_key (json, "slowest_node"), report->slowest == SIZE_MAX ? NULL : report->nodes[report->slowest].name);
   json_array (json_key (json, "lost_nodes"));
   for (size_t i = 0; i < report->node_count; i++)

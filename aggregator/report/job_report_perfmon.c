@@ -20,6 +20,7 @@
 #define TIME_PLACES 5
 #define PERCENT_PLACES 4
 #define PUT_AT 65536
+#define DOMAINS_MAX 256 /* of a node */
 
 enum source {
   ROW,       /* of the job's row: a gauge, or a counter since the job began */
@@ -79,6 +80,13 @@ struct sample {
   double values[QUANTITIES];
 };
 
+/* An energy counter of the node: microjoules as they stand. */
+struct domain {
+  char label[64];
+  double *values; /* one a sample; what it lacks at the end is missing */
+  size_t count, capacity;
+};
+
 struct merging {
   const struct job_report *report;
   const struct job_perfmon *perfmon;
@@ -93,6 +101,9 @@ struct merging {
   size_t liveness, system_time, io_wait;
   struct sample *samples; /* of the node at hand */
   size_t count, capacity;
+  size_t rapl, rapl_energy; /* the group energy_rapl */
+  struct domain *domains;   /* of the node at hand */
+  size_t domain_count, domain_capacity;
   double cpu_time; /* of the sample before */
   int64_t monotonic_ns;
   struct json json;
@@ -112,6 +123,8 @@ find_places (struct merging *merging, const struct schema *schema)
   merging->liveness = job_find_group (schema, "job_cpu");
   merging->system_time = job_find_column (schema, merging->liveness, "system_time");
   merging->io_wait = job_find_column (schema, job_find_group (schema, "cpu_usage"), "io_wait");
+  merging->rapl = job_find_group (schema, "energy_rapl");
+  merging->rapl_energy = job_find_column (schema, merging->rapl, "energy");
 }
 
 /* A counter as it stands is its change from nothing. */
@@ -211,6 +224,57 @@ quantity_value (struct merging *merging, const struct cluster_frame *frame, size
   }
 }
 
+/* ---- energy counters ---- */
+
+/* NULL: there are too many, or its name is too long. */
+static struct domain *
+domain_of (struct merging *merging, const char *label, size_t length)
+{
+  struct domain *domain;
+
+  for (size_t i = 0; i < merging->domain_count; i++)
+    if (strlen (merging->domains[i].label) == length && memcmp (merging->domains[i].label, label, length) == 0)
+      return &merging->domains[i];
+  if (merging->domain_count == DOMAINS_MAX || length >= sizeof domain->label)
+    return NULL;
+  domain = array_add (merging->domains, merging->domain_count, merging->domain_capacity);
+  *domain = (struct domain){ .count = 0 };
+  memcpy (domain->label, label, length);
+  return domain;
+}
+
+static void
+domain_fill (struct domain *domain, size_t count)
+{
+  while (domain->count < count)
+    *array_add (domain->values, domain->count, domain->capacity) = nan ("");
+}
+
+/* Of the newest sample. */
+static void
+take_domains (struct merging *merging, const struct cluster_frame *frame)
+{
+  const struct table *now = merging->rapl_energy == NONE ? NULL : frame->groups[merging->rapl].now;
+  size_t length;
+
+  for (size_t row = 0; now && row < now->rows; row++) {
+    const char *label = table_label (now, row, &length);
+    struct domain *domain = domain_of (merging, label, length);
+    if (!domain)
+      continue;
+    domain_fill (domain, merging->count - 1);
+    *array_add (domain->values, domain->count, domain->capacity) = standing (now, row, merging->rapl_energy) * 1e6;
+  }
+}
+
+static void
+domains_free (struct merging *merging)
+{
+  for (size_t i = 0; i < merging->domain_count; i++)
+    free (merging->domains[i].values);
+  merging->domain_count = 0;
+}
+
 /* ---- writing ---- */
 
 static void
@@ -247,6 +311,21 @@ write_list (struct merging *merging, size_t index)
   json_array_end (json);
 }
 
+static void
+write_domain (struct merging *merging, struct domain *domain)
+{
+  struct json *json = &merging->json;
+
+  domain_fill (domain, merging->count);
+  json_array (json_key_n (json, domain->label, strlen (domain->label)));
+  for (size_t i = 0; i < domain->count; i++) {
+    json_real (json, domain->values[i]);
+    if (json->out.length >= PUT_AT)
+      put (merging);
+  }
+  json_array_end (json);
+}
+
 static bool
 same_outer (size_t index, size_t other)
 {
@@ -274,6 +353,8 @@ perfmon_node (struct merging *merging, size_t index)
       json_object_end (json);
   }
   json_object (json_key (json, "rapl_powercap"));
+  for (size_t i = 0; i < merging->domain_count; i++)
+    write_domain (merging, &merging->domains[i]);
   json_object_end (json);
   json_object_end (json);
   put (merging);
@@ -286,6 +367,7 @@ go_on_to (struct merging *merging, size_t node)
   for (; merging->at < node; merging->at++) {
     perfmon_node (merging, merging->order[merging->at]);
     merging->count = 0;
+    domains_free (merging);
     merging->cpu_time = nan ("");
   }
 }
@@ -312,6 +394,7 @@ merge_frame (void *context, const struct cluster_frame *frame)
   sample->time_ns = frame->time_ns;
   for (size_t i = 0; i < QUANTITIES; i++)
     sample->values[i] = quantity_value (merging, frame, i, row);
+  take_domains (merging, frame);
 }
 
 static const struct view merge_view = { .name = "perfmon", .frame = merge_frame };
@@ -358,6 +441,8 @@ job_report_perfmon (struct history_file *file, const struct job_report *report, 
     json_newline (&merging.json);
     put (&merging);
   }
+  domains_free (&merging);
+  free (merging.domains);
   free (merging.samples);
   json_free (&merging.json);
   job_walk_free (&walk);

@@ -31,6 +31,7 @@ struct job_watch {
   bool described;    /* it sent a job_info */
   bool blind;        /* its agent has no groups of jobs */
   bool beyond;       /* it reported numbers that no machine has */
+  bool in_part;      /* nothing measures the energy of the whole node */
   bool without_gpus; /* the job has no GPU there, as far as is known */
 };
 

@@ -422,6 +422,8 @@ sample_frame (void *context, const struct cluster_frame *frame)
   watch->without_gpus = job_gpus_are_known (reading->gpus) && report->nodes[reading->index].gpu_count == 0;
   if (columns->info != NONE && frame->groups[columns->info].now)
     take_info (reading, frame->groups[columns->info].now);
+  if (columns->power != NONE && frame->groups[columns->power].now)
+    watch->in_part |= job_gauge (frame->groups[columns->power].now, TABLE_NODE, columns->power_whole) <= 0;
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
     size_t group = columns->group[i], first = 0;
     while (columns->group[first] != group)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_report_write.h"
 #include "aggregator/report/job_table.h"
@@ -180,14 +181,26 @@ add_traffic (struct page *page, const char *label, size_t in, size_t out, const 
 }
 
 static void
-add_power (struct page *page, const char *label, size_t item)
+add_words (struct page *page, const char *label, void (*words) (struct buffer *, const struct job_report *))
 {
-  const struct job_series *all = &page->report->all[item];
+  struct buffer line = { 0 };
+
+  words (&line, page->report);
+  if (line.length)
+    add_line (page, label, "%s", buffer_text (&line));
+  buffer_free (&line);
+}
+
+static void
+add_gpu_energy (struct page *page)
+{
+  const struct job_series *all = &page->report->all[JOB_GPU_ENERGY];
 
   if (all->known && !isnan (all->total))
-    add_line (page, label, "%s, %s in the mean", words_value (all->total, "J").text, words_value (all->mean, "W").text);
+    add_line (page, "GPU energy", "%s, %s in the mean", words_value (all->total / 3600, "Wh").text,
+              words_value (all->mean, "W").text);
   else if (all->known)
-    add_line (page, label, "%s in the mean, %s at most", words_value (all->mean, "W").text,
+    add_line (page, "GPU energy", "%s in the mean, %s at most", words_value (all->mean, "W").text,
               words_value (all->maximum, "W").text);
 }
 
@@ -240,9 +253,10 @@ add_totals (struct page *page)
     add_line (page, "Memory bandwidth", "%s in the mean, %s at most",
               words_value (all[JOB_MEMORY_BANDWIDTH].mean, "B/s").text,
               words_value (all[JOB_MEMORY_BANDWIDTH].maximum, "B/s").text);
-  add_power (page, "Energy", JOB_ENERGY);
+  add_words (page, "Energy", job_energy_words);
+  add_words (page, "Cost", job_cost_words);
   add_gpu_totals (page);
-  add_power (page, "GPU energy", JOB_GPU_ENERGY);
+  add_gpu_energy (page);
   if (all[JOB_PROCESSES].known)
     add_line (page, "Processes", "at most %.0f at a time%s%.0f%s", all[JOB_PROCESSES].maximum,
               all[JOB_THREADS].known ? ", " : "", all[JOB_THREADS].maximum, all[JOB_THREADS].known ? " threads" : "");

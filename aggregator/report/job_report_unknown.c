@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_report_private.h"
 #include "aggregator/report/job_words.h"
 #include "synop/clock.h"
@@ -87,7 +88,7 @@ say_job (struct job_scene *scene)
   if (watched && late > LATE_SECONDS) {
     when = words_time (first);
     job_report_say (report,
-                    "The history begins at %s, %.0f s after the job: what nodes count as a whole (network, energy) "
+                    "The history begins at %s, %.0f s after the job: what nodes count as a whole (network) "
                     "is missing before, and so are the curves.",
                     when.text, late);
   }
@@ -190,6 +191,15 @@ job_report_unknown (struct job_scene *scene)
              "Other jobs ran on %s meanwhile: network, InfiniBand and what else is of the whole node is theirs too.");
   say_where (scene, chosen, offsetof (struct job_watch, beyond),
              "%s reported numbers that no machine has, over 1e24 or below -1e24: they are left out.");
+  if (job_energy_estimated (report) > 0)
+    job_report_say (report, "%s %% of the energy is estimated by CPU time, since other jobs ran on the same nodes.",
+                    words_number (job_energy_estimated (report)).text);
+  for (size_t i = 0; i < report->node_count; i++)
+    chosen[i] = scene->watches[i].in_part && report->nodes[i].series[JOB_ENERGY].known;
+  say_of (report, chosen,
+          "The energy is that of CPUs, memory and GPUs alone, as far as they have counters: nothing measures the whole "
+          "of %s.",
+          "");
   say_items (scene, chosen);
   if (isnan (report->cpu_efficiency) && !isnan (report->cpu_time))
     job_report_say (report, "How many CPUs the job had is not known, and so not how well it used them.");

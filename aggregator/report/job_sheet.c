@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_words.h"
 #include "synop/clock.h"
@@ -95,6 +96,10 @@ add_use (struct sheet_facts *facts, const struct job_report *report, struct buff
   if (value->length && report->memory_peak_node < report->node_count)
     buffer_printf (value, " on %s", report->nodes[report->memory_peak_node].name);
   add_fact (facts, "Peak memory", value);
+  job_energy_words (begin_value (value), report);
+  add_fact (facts, "Energy", value);
+  job_cost_words (begin_value (value), report);
+  add_fact (facts, "Cost", value);
 }
 
 static void

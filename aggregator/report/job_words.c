@@ -84,6 +84,7 @@ scale_for (const char *unit, double maximum)
     { "B/s", 1000, { "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s" } },
     { "W", 1000, { "W", "kW", "MW", "GW", "TW", "PW" } },
     { "J", 1000, { "J", "kJ", "MJ", "GJ", "TJ", "PJ" } },
+    { "Wh", 1000, { "Wh", "kWh", "MWh", "GWh", "TWh", "PWh" } },
   };
   struct scale scale = { 1, unit };
 

@@ -6,27 +6,26 @@
 #include "synop/memory.h"
 
 #define PARTS_MAX 1000
-#define BODY_FULL ((size_t) 1024 * 1024) /* receivers take some MB */
+#define SIZE_FULL ((size_t) 1024 * 1024) /* receivers take some MB */
+#define SAMPLE_SIZE 64                   /* beside the texts of its labels */
 
 void
 send_batch_begin (struct send_batch *batch)
 {
-  buffer_clear (&batch->body);
-  batch->part_count = 0;
-  batch->samples = 0;
+  batch->part_count = batch->count = batch->size = 0;
 }
 
 void
 send_batch_free (struct send_batch *batch)
 {
-  buffer_free (&batch->body);
+  free (batch->samples);
   free (batch->parts);
 }
 
 bool
 send_batch_is_full (const struct send_batch *batch)
 {
-  return batch->part_count >= PARTS_MAX || batch->body.length >= BODY_FULL;
+  return batch->part_count >= PARTS_MAX || batch->size >= SIZE_FULL;
 }
 
 bool
@@ -45,8 +44,12 @@ send_batch_add (void *context, const struct send_sample *sample)
 {
   struct send_batch *batch = context;
 
-  batch->type->add (&batch->body, sample);
-  batch->samples++;
+  if (batch->count == batch->room) {
+    batch->room = batch->room ? 2 * batch->room : 1024;
+    batch->samples = memory_resize (batch->samples, batch->room, sizeof batch->samples[0]);
+  }
+  batch->samples[batch->count++] = *sample;
+  batch->size += sample->series->size + sample->node->length + SAMPLE_SIZE;
 }
 
 void
@@ -56,6 +59,5 @@ send_batch_end_part (struct send_batch *batch, const struct send_node *node, int
     batch->part_room = batch->part_room ? 2 * batch->part_room : 64;
     batch->parts = memory_resize (batch->parts, batch->part_room, sizeof batch->parts[0]);
   }
-  batch->parts[batch->part_count++] = (struct send_part){ node, time_ns, chunk, batch->samples, batch->body.length };
-  batch->samples = 0;
+  batch->parts[batch->part_count++] = (struct send_part){ node, time_ns, chunk, batch->count };
 }

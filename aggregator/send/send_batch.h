@@ -9,16 +9,15 @@ struct send_node;
 struct send_part {
   const struct send_node *node;
   int64_t time_ns, chunk;
-  uint64_t samples;
-  size_t end; /* in the body */
+  size_t end; /* in the samples */
 };
 
 struct send_batch {
-  const struct send_type *type;
-  struct buffer body; /* as the type writes it */
+  struct send_sample *samples;
+  size_t count, room;
+  size_t size; /* about what they take */
   struct send_part *parts;
   size_t part_count, part_room;
-  uint64_t samples; /* of the part that is not ended yet */
   bool late;
 };
 

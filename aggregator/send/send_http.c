@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ struct send_http {
   const struct send_options *options;
   CURL *easy;
   CURLM *multi;
-  struct curl_slist *headers;
+  struct curl_slist **headers; /* of each form */
+  size_t form_count;
   char why[CURL_ERROR_SIZE];
   struct send_answer *answer;
   size_t text;
@@ -43,16 +45,34 @@ take_text (char *bytes, size_t size, size_t count, void *context)
   return size * count;
 }
 
-/* A line of the answer's head. */
+/* A line of the answer's head. Remote write's receivers count what they wrote of each kind of which there is some, or may be. */
 static size_t
 take_head (char *bytes, size_t size, size_t count, void *context)
 {
+  static const char written[] = "X-Prometheus-Remote-Write-";
   struct send_http *http = context;
-  char line[128];
+  struct send_answer *answer = http->answer;
+  char line[128], kind[32];
+  uint64_t number;
 
   snprintf (line, sizeof line, "%.*s", (int) (size * count), bytes);
-  http->answer->closes |= strncmp (line, "HTTP/1.0 ", 9) == 0 || strncasecmp (line, "Connection: close", 17) == 0;
+  answer->closes |= strncmp (line, "HTTP/1.0 ", 9) == 0 || strncasecmp (line, "Connection: close", 17) == 0;
+  if (strncasecmp (line, written, strlen (written)) == 0 &&
+      sscanf (line + strlen (written), "%31[A-Za-z]-%*7[A-Za-z]: %" SCNu64, kind, &number) == 2) {
+    answer->counted = true;
+    answer->taken = strcasecmp (kind, "Samples") == 0 ? number : answer->taken;
+  }
   return size * count;
+}
+
+static struct curl_slist *
+make_headers (const char *const *headers)
+{
+  struct curl_slist *list = curl_slist_append (NULL, "Expect:"); /* no waiting for a 100 */
+
+  for (; *headers; headers++)
+    list = curl_slist_append (list, *headers);
+  return list;
 }
 
 struct send_http *
@@ -66,12 +86,12 @@ send_http_create (const struct send_options *options, const struct send_type *ty
   http->multi = curl_multi_init ();
   if (!http->easy || !http->multi)
     abort ();
-  for (const char *const *header = type->headers; *header; header++)
-    http->headers = curl_slist_append (http->headers, *header);
-  http->headers = curl_slist_append (http->headers, "Expect:"); /* no waiting for a 100 */
+  http->form_count = type->form_count;
+  http->headers = memory_new (type->form_count, sizeof http->headers[0]);
+  for (size_t i = 0; i < type->form_count; i++)
+    http->headers[i] = make_headers (type->forms[i].headers);
   curl_easy_setopt (http->easy, CURLOPT_URL, options->url);
   curl_easy_setopt (http->easy, CURLOPT_POST, 1L);
-  curl_easy_setopt (http->easy, CURLOPT_HTTPHEADER, http->headers);
   curl_easy_setopt (http->easy, CURLOPT_USERAGENT, "synop/" SYNOP_VERSION);
   curl_easy_setopt (http->easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt (http->easy, CURLOPT_TIMEOUT_MS, timeout_ms);
@@ -97,7 +117,9 @@ send_http_destroy (struct send_http *http)
     return;
   curl_easy_cleanup (http->easy);
   curl_multi_cleanup (http->multi);
-  curl_slist_free_all (http->headers);
+  for (size_t i = 0; i < http->form_count; i++)
+    curl_slist_free_all (http->headers[i]);
+  free (http->headers);
   free (http);
 }
 
@@ -174,7 +196,7 @@ perform (struct send_http *http)
 }
 
 void
-send_http_post (struct send_http *http, const struct buffer *body, struct send_answer *answer)
+send_http_post (struct send_http *http, size_t form, const struct buffer *body, struct send_answer *answer)
 {
   curl_off_t after = 0;
   long connections = 0;
@@ -185,6 +207,7 @@ send_http_post (struct send_http *http, const struct buffer *body, struct send_a
   http->text = 0;
   if (set_secrets (http, answer) < 0)
     return;
+  curl_easy_setopt (http->easy, CURLOPT_HTTPHEADER, http->headers[form]);
   curl_easy_setopt (http->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) body->length);
   curl_easy_setopt (http->easy, CURLOPT_POSTFIELDS, body->data);
   code = perform (http);

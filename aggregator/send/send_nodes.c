@@ -6,7 +6,7 @@
 
 #include "aggregator/core/node.h"
 #include "aggregator/history/history_rebuild.h"
-#include "aggregator/send/send_labels.h"
+#include "aggregator/send/send_series.h"
 #include "synop/clock.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
@@ -14,6 +14,8 @@
 
 #define PLACES 4096 /* of nodes; a power of two */
 #define CHUNKS_BACK 8
+#define PLANS_MOST                                                                                                     \
+  100000 /* groups and metrics, of all schemas: nodes that come with ever other ones leave plans behind */
 
 /* Which series were sent, in which order: two that are alike are the same ones. */
 struct sent {
@@ -42,7 +44,7 @@ struct send_nodes {
   struct globs groups;
   struct naming *naming;
   struct rebuild *rebuild;
-  struct send_labels labels;
+  struct send_cache *cache;
   struct send_window before; /* of a node that is read from the history */
   struct send_node *places[PLACES];
   struct series_table tables[SCHEMA_GROUPS_MAX];
@@ -59,7 +61,7 @@ send_nodes_create (const struct send_options *options, struct history_file *file
   nodes->options = options;
   nodes->file = file;
   globs_init (&nodes->groups, options->groups);
-  send_labels_init (&nodes->labels, options);
+  nodes->cache = send_cache_create (options);
   nodes->naming = naming_create ();
   naming_folder (folder, sizeof folder);
   if (naming_load (nodes->naming, options->names, folder, error) < 0) {
@@ -73,6 +75,7 @@ send_nodes_create (const struct send_options *options, struct history_file *file
 void
 send_nodes_rest (struct send_nodes *nodes)
 {
+  send_cache_trim (nodes->cache);
   rebuild_destroy (nodes->rebuild);
   nodes->rebuild = rebuild_create (nodes->file);
   if (!naming_has_rates (nodes->naming))
@@ -105,7 +108,7 @@ send_nodes_destroy (struct send_nodes *nodes)
   rebuild_destroy (nodes->rebuild);
   naming_destroy (nodes->naming);
   globs_free (&nodes->groups);
-  send_labels_free (&nodes->labels);
+  send_cache_destroy (nodes->cache);
   send_window_free (&nodes->before);
   free (nodes->hashes);
   free (nodes);
@@ -118,20 +121,6 @@ send_node_newest (const struct send_node *node)
 }
 
 /* ---- series ---- */
-
-static void
-give_sample (struct send_nodes *nodes, const struct series *series, bool stale, int64_t time_ns, send_give_fn *give,
-             void *context)
-{
-  const struct send_sample sample = { .family = series->family,
-                                      .labels = nodes->labels.list,
-                                      .label_count = nodes->labels.count,
-                                      .value = stale ? 0 : series_number (series),
-                                      .stale = stale,
-                                      .time_ms = time_ns / NS_PER_MS };
-
-  give (context, &sample);
-}
 
 static struct series_node
 series_node_of (struct send_nodes *nodes, const struct send_node *node, const struct schema *schema, int64_t time_ns)
@@ -153,17 +142,21 @@ give_tables (struct send_nodes *nodes, const struct send_node *node, const struc
              struct sent *sent, send_give_fn *give, void *context)
 {
   struct series_node one = series_node_of (nodes, node, schema, time_ns);
+  struct send_sample sample = { .node = send_symbol_find (nodes->cache, node->name, strlen (node->name)),
+                                .time_ms = time_ns / NS_PER_MS };
   struct series_walk walk;
   struct series series;
 
   series_begin (&walk, nodes->naming, &one, 1);
   while (series_next (&walk, &series)) {
     struct sent *of = &sent[slot_of (schema, &series)];
-    send_labels_of (&nodes->labels, &series);
-    of->sum = (of->sum ^ send_labels_hash (&nodes->labels, series.family)) * UINT64_C (0x9e3779b97f4a7c15);
+    sample.series = send_series_find (nodes->cache, &series);
+    of->sum = (of->sum ^ sample.series->hash) * UINT64_C (0x9e3779b97f4a7c15);
     of->count++;
-    if (give)
-      give_sample (nodes, &series, false, time_ns, give, context);
+    if (!give)
+      continue;
+    sample.value = series_number (&series);
+    give (context, &sample);
   }
 }
 
@@ -192,8 +185,7 @@ collect_hashes (struct send_nodes *nodes, const struct send_node *node, const st
       nodes->hash_room = nodes->hash_room ? 2 * nodes->hash_room : 1024;
       nodes->hashes = memory_resize (nodes->hashes, nodes->hash_room, sizeof nodes->hashes[0]);
     }
-    send_labels_of (&nodes->labels, &series);
-    nodes->hashes[nodes->hash_count++] = send_labels_hash (&nodes->labels, series.family);
+    nodes->hashes[nodes->hash_count++] = send_series_find (nodes->cache, &series)->hash;
   }
   if (nodes->hash_count)
     qsort (nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes);
@@ -206,6 +198,9 @@ give_ended (struct send_nodes *nodes, const struct send_node *node, const bool *
 {
   size_t count = node->schema->group_count;
   struct series_node one = series_node_of (nodes, node, node->schema, groups[count] ? node->newest_ns : 0);
+  struct send_sample sample = { .node = send_symbol_find (nodes->cache, node->name, strlen (node->name)),
+                                .stale = true,
+                                .time_ms = time_ns / NS_PER_MS };
   struct series_walk walk;
   struct series series;
 
@@ -215,14 +210,12 @@ give_ended (struct send_nodes *nodes, const struct send_node *node, const bool *
                                               .hidden = !groups[i] || node->groups[i].series.count == 0 };
   series_begin (&walk, nodes->naming, &one, 1);
   while (series_next (&walk, &series)) {
-    uint64_t hash;
     if (!groups[slot_of (node->schema, &series)])
       continue;
-    send_labels_of (&nodes->labels, &series);
-    hash = send_labels_hash (&nodes->labels, series.family);
+    sample.series = send_series_find (nodes->cache, &series);
     if (!nodes->hash_count ||
-        !bsearch (&hash, nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes))
-      give_sample (nodes, &series, true, time_ns, give, context);
+        !bsearch (&sample.series->hash, nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes))
+      give (context, &sample);
   }
 }
 
@@ -344,6 +337,8 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
 
   if (rebuild_frame (nodes->rebuild, &parts->header, &parts->record, parts->bytes, parts->length, &frame, error) < 0)
     return -1;
+  if (naming_plans_size (nodes->naming) > PLANS_MOST)
+    naming_forget_plans (nodes->naming);
   any = choose_tables (nodes, node, &frame, due) && !is_twice (node, frame.time_ns);
   if (any)
     give_tables (nodes, node, frame.schema, frame.time_ns, sent, give, context);

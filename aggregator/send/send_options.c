@@ -10,6 +10,7 @@
 
 static const struct send_type *const types[] = { &send_remote_write };
 static const char *const type_names[] = { "remote_write", NULL };
+static const char *const protocols[] = { [PROTOCOL_AUTO] = "auto", [PROTOCOL_1] = "1.0", [PROTOCOL_2] = "2.0", NULL };
 
 const struct send_type *
 send_type_of (const struct send_options *options)
@@ -119,6 +120,8 @@ static const struct option options[] = {
   { "", "url", NULL, OPTION_TEXT, AT (url), .check = check_url,
     .help =
         "Where to: http://HOST:9090/api/v1/write of Prometheus, http://HOST:8428/api/v1/write of VictoriaMetrics." },
+  { "", "protocol", NULL, OPTION_CHOICE, AT (protocol), "auto", .choices = protocols,
+    .help = "Of remote write: 2.0, 1.0, or 2.0 until the receiver shows that it takes 1.0 alone." },
   { "", "names", NULL, OPTION_LIST, AT (names), NAMES_DEFAULT, .check = check_names,
     .help = "What metrics are called: sets, and names files by their path." },
   { "", "groups", NULL, OPTION_LIST, AT (groups), .help = "Patterns of the groups that are sent. Empty: all." },

@@ -7,8 +7,10 @@
 #include "aggregator/send/send_type.h"
 #include "synop/config.h"
 
+enum { PROTOCOL_AUTO, PROTOCOL_1, PROTOCOL_2 };
+
 struct send_options {
-  int type;
+  int type, protocol;
   char *url, *names, *groups, *nodes, *job, *labels;
   int64_t period_ns, timeout_ns, retry_ns, repeat_ns;
   char *bearer_file, *user, *password_file, *ca, *certificate, *key;

@@ -1,26 +1,22 @@
-/* What a receiver is: how a batch looks to it, and what its answers mean. All else is the sender's. */
+/* What a receiver is: how a request looks to it, and what its answers mean. All else is the sender's. */
 #ifndef SYNOP_AGGREGATOR_SEND_TYPE_H
 #define SYNOP_AGGREGATOR_SEND_TYPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/send/send_series.h"
 #include "synop/buffer.h"
-#include "synop/series.h"
 
-struct send_label {
-  const char *name;
-  const char *value; /* of `length` bytes, never empty */
-  size_t length;
-};
+struct send_options;
 
 struct send_sample {
-  const struct metric_family *family;
-  const struct send_label *labels; /* in order of their names, each once; the family's name is not among them */
-  size_t label_count;
+  struct send_series *series;
+  struct send_symbol *node;
   double value;
-  bool stale; /* its series ends here: there is no value */
   int64_t time_ms;
+  bool stale; /* its series ends here: there is no value */
 };
 
 /* How a request ended: `status` 0: there was no answer. */
@@ -29,23 +25,34 @@ struct send_answer {
   int64_t after_ns; /* Retry-After; 0: none */
   bool fresh;       /* over a new connection */
   bool closes;      /* the receiver ends the connection with it */
-  char text[256];   /* the receiver's words, or why there was no answer */
+  bool counted;     /* it says how many samples it took: */
+  uint64_t taken;
+  char text[256]; /* the receiver's words, or why there was no answer */
 };
 
 enum send_verdict {
   SEND_TAKEN,
-  SEND_AGAIN,  /* the same once more, after a pause */
-  SEND_REFUSED /* it would never be taken */
+  SEND_AGAIN,   /* the same once more, after a pause */
+  SEND_REFUSED, /* it would never be taken */
+  SEND_PART,    /* answer.taken of them were taken, the others never would be */
+  SEND_ANOTHER  /* to be packed once more, in another form; answer.text says why */
+};
+
+struct send_form {
+  const char *name;           /* for people; "": the type's only one */
+  const char *const *headers; /* "Content-Type: ...", ended by NULL */
 };
 
 struct send_type {
   const char *name;
-  const char *const *headers; /* "Content-Type: ...", ended by NULL */
-  /* Adds a sample behind others; bodies that stand one behind the other are one. */
-  void (*add) (struct buffer *body, const struct send_sample *sample);
-  /* Adds the request that such a body makes. */
-  void (*pack) (const void *body, size_t length, struct buffer *request);
-  enum send_verdict (*judge) (const struct send_answer *answer);
+  const struct send_form *forms;
+  size_t form_count;
+  void *(*open) (const struct send_options *options);
+  void (*close) (void *state);
+  /* Makes a request, and says in which form. */
+  size_t (*pack) (void *state, const struct send_sample *samples, size_t count, struct buffer *request);
+  /* The answer to it. */
+  enum send_verdict (*judge) (void *state, struct send_answer *answer);
 };
 
 extern const struct send_type send_remote_write;

@@ -202,6 +202,8 @@ write_json (const struct send_senders *senders, struct json *json)
     json_text (json, send_type_of (one->options)->name);
     json_key (json, "url");
     json_text (json, one->options->url);
+    json_key (json, "protocol");
+    json_text (json, counts->form ? counts->form : "");
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
       json_key (json, numbers[i].name);
       json_uint (json, numbers[i].value);

@@ -50,35 +50,39 @@ count_refused (struct sender *sender, uint64_t samples, const struct send_answer
   sender->refused_untold = 0;
 }
 
+static void
+count_taken (struct sender *sender, uint64_t samples)
+{
+  sender_end_failing (sender);
+  pthread_mutex_lock (&sender->mutex);
+  sender->counts.sent += samples;
+  pthread_mutex_unlock (&sender->mutex);
+}
+
 /* The parts of the batch from the one until before the other. */
 static int
 send_parts (struct sender *sender, size_t from, size_t to)
 {
-  size_t begin = from ? sender->batch.parts[from - 1].end : 0, length = sender->batch.parts[to - 1].end - begin;
-  uint64_t samples = 0;
+  const struct send_batch *batch = &sender->batch;
+  size_t begin = from ? batch->parts[from - 1].end : 0, count = batch->parts[to - 1].end - begin;
   enum send_verdict verdict = SEND_TAKEN;
-  struct send_answer answer;
+  struct send_answer answer = { 0 };
+  uint64_t taken = count;
 
-  for (size_t i = from; i < to; i++)
-    samples += sender->batch.parts[i].samples;
-  if (length) {
-    buffer_clear (&sender->request);
-    sender->type->pack (sender->batch.body.data + begin, length, &sender->request);
-    if (sender_post (sender, &answer, &verdict) < 0)
-      return -1;
-  }
+  if (count && sender_post (sender, batch->samples + begin, count, &answer, &verdict) < 0)
+    return -1;
   if (verdict == SEND_REFUSED && to - from > 1)
     return send_parts (sender, from, from + (to - from) / 2) < 0 ? -1 : send_parts (sender, from + (to - from) / 2, to);
-  if (verdict == SEND_REFUSED) {
-    count_refused (sender, samples, &answer);
-  } else if (length) {
-    sender_end_failing (sender);
-    pthread_mutex_lock (&sender->mutex);
-    sender->counts.sent += samples;
-    pthread_mutex_unlock (&sender->mutex);
-  }
-  sender->place.time_ns = sender->batch.parts[to - 1].time_ns;
-  sender->place.part = sender->batch.parts[to - 1].chunk;
+  if (verdict == SEND_REFUSED)
+    taken = 0;
+  if (verdict == SEND_PART)
+    taken = answer.taken < count ? answer.taken : count;
+  if (taken)
+    count_taken (sender, taken);
+  if (taken < count)
+    count_refused (sender, count - taken, &answer);
+  sender->place.time_ns = batch->parts[to - 1].time_ns;
+  sender->place.part = batch->parts[to - 1].chunk;
   return 0;
 }
 
@@ -319,7 +323,8 @@ sender_create (const char *name, const struct send_options *options, const char 
   sender->name = memory_string (name);
   sender->path = memory_string (history);
   sender->options = options;
-  sender->type = sender->batch.type = send_type_of (options);
+  sender->type = send_type_of (options);
+  sender->type_state = sender->type->open (options);
   globs_init (&sender->node_globs, options->nodes);
   sender->http = send_http_create (options, sender->type);
   sender->retry.most_ns = options->retry_ns;
@@ -346,6 +351,7 @@ sender_destroy (struct sender *sender)
   send_http_stop (sender->http);
   pthread_join (sender->thread, NULL);
   close_file (sender);
+  sender->type->close (sender->type_state);
   send_http_destroy (sender->http);
   send_window_free (&sender->window);
   send_batch_free (&sender->batch);

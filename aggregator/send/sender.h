@@ -27,6 +27,7 @@ struct sender_counts {
   uint64_t waiting;           /* chunks, now */
   int64_t oldest_ns;          /* cluster time of the oldest of them */
   bool live;                  /* nothing waits: it has sent all that was written */
+  const char *form;           /* of the last request; NULL: there was none */
   char error[512];            /* why the last request failed; "": it did not */
 };
 

@@ -79,20 +79,49 @@ note_connection (struct sender *sender, const struct send_answer *answer)
   sender->kept = answer->status != 0 && !answer->closes;
 }
 
-int
-sender_post (struct sender *sender, struct send_answer *answer, enum send_verdict *verdict)
+static size_t
+pack (struct sender *sender, const struct send_sample *samples, size_t count)
 {
+  size_t form = sender->type->pack (sender->type_state, samples, count, &sender->request);
+
+  pthread_mutex_lock (&sender->mutex);
+  sender->counts.form = sender->type->forms[form].name;
+  pthread_mutex_unlock (&sender->mutex);
+  return form;
+}
+
+static enum send_verdict
+post_once (struct sender *sender, size_t form, struct send_answer *answer)
+{
+  enum send_verdict verdict = SEND_AGAIN;
+
+  send_http_post (sender->http, form, &sender->request, answer);
+  if (answer->status)
+    verdict = sender->type->judge (sender->type_state, answer);
+  note_connection (sender, answer);
+  pthread_mutex_lock (&sender->mutex);
+  sender->counts.requests += answer->status != 0;
+  sender->counts.retries += verdict == SEND_AGAIN && !sender->end;
+  pthread_mutex_unlock (&sender->mutex);
+  return verdict;
+}
+
+int
+sender_post (struct sender *sender, const struct send_sample *samples, size_t count, struct send_answer *answer,
+             enum send_verdict *verdict)
+{
+  size_t form = pack (sender, samples, count);
+
   for (;;) {
     char text[512];
     if (is_ended (sender))
       return -1;
-    send_http_post (sender->http, &sender->request, answer);
-    *verdict = answer->status ? sender->type->judge (answer) : SEND_AGAIN;
-    pthread_mutex_lock (&sender->mutex);
-    sender->counts.requests += answer->status != 0;
-    sender->counts.retries += *verdict == SEND_AGAIN && !sender->end;
-    pthread_mutex_unlock (&sender->mutex);
-    note_connection (sender, answer);
+    *verdict = post_once (sender, form, answer);
+    if (*verdict == SEND_ANOTHER) {
+      log_info ("send %s: %s", sender->name, answer->text);
+      form = pack (sender, samples, count);
+      continue;
+    }
     if (*verdict != SEND_AGAIN)
       break;
     if (is_ended (sender))

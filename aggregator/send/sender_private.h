@@ -15,6 +15,7 @@ struct sender {
   char *name, *path;
   const struct send_options *options;
   const struct send_type *type;
+  void *type_state; /* the thread's */
   struct globs node_globs;
   struct send_http *http;
 
@@ -54,7 +55,8 @@ void sender_end_failing (struct sender *sender);
 void sender_note_error (struct sender *sender, const char *text);
 void sender_count_waiting (struct sender *sender);
 
-/* Sends sender->request until it is taken or refused. -1: it is to end before. */
-int sender_post (struct sender *sender, struct send_answer *answer, enum send_verdict *verdict);
+/* Sends samples until they are taken or refused. -1: it is to end before. */
+int sender_post (struct sender *sender, const struct send_sample *samples, size_t count, struct send_answer *answer,
+                 enum send_verdict *verdict);
 
 #endif

@@ -1,137 +1,135 @@
-/* Prometheus' remote write 1.0: protobuf in one snappy block.
+/* Prometheus' remote write, 2.0 where the receiver takes it, else 1.0: protobuf in one snappy block.
  *
- *   WriteRequest: timeseries = 1 ...
- *   TimeSeries:   labels = 1 ..., samples = 2
- *   Label:        name = 1, value = 2
- *   Sample:       value = 1 (double), timestamp = 2 (ms)
- *
- * Written by hand: it is lengths and bytes, and a library wants a struct, on the heap, for each label of each sample. */
-#include <endian.h>
-#include <math.h>
+ * Which one it takes shows in its answers. One of 2.0 says in headers how many samples it wrote; one that takes 1.0 alone
+ * refuses the media type (415, or 400 as older ones do), or does not look at it and finds an empty request, which it takes
+ * without such headers. Then the same is sent as 1.0, and all that comes; 2.0 is tried again after an hour. */
 #include <snappy-c.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "aggregator/send/send_type.h"
+#include "aggregator/send/remote_write.h"
+#include "aggregator/send/send_options.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
 
-#define NAME "__name__"
-#define VARINT_MAX 10
-#define STALE_MARKER UINT64_C (0x7ff0000000000002)
-#define FIELD(number, wire) (char) ((number) << 3 | (wire))
-enum { WIRE_VARINT, WIRE_64, WIRE_BYTES };
+#define TRY_2_EVERY (3600 * NS_PER_S)
+#define STATE_EVERY (600 * NS_PER_S) /* metadata in 1.0 */
 
-static size_t
-varint_size (uint64_t number)
+enum { FORM_1, FORM_2 };
+
+struct remote_write {
+  int protocol;         /* the option's */
+  size_t form;          /* of the request at hand */
+  bool takes_2;         /* it has said so */
+  int64_t refused_2_ns; /* when it did not take 2.0; 0: that is not known */
+  uint64_t requests;    /* of 2.0: their numbers */
+  struct buffer body, rest;
+};
+
+static void *
+remote_write_open (const struct send_options *options)
 {
-  size_t size = 1;
+  struct remote_write *state = memory_new (1, sizeof *state);
 
-  for (; number >= 0x80; number >>= 7)
-    size++;
-  return size;
+  state->protocol = options->protocol;
+  return state;
 }
 
-static char *
-put_varint (char *to, uint64_t number)
-{
-  for (; number >= 0x80; number >>= 7)
-    *to++ = (char) (number | 0x80);
-  *to++ = (char) number;
-  return to;
-}
-
-static char *
-put_bytes (char *to, char field, const void *bytes, size_t length)
-{
-  *to++ = field;
-  to = put_varint (to, length);
-  memcpy (to, bytes, length);
-  return to + length;
-}
-
-static size_t
-bytes_size (size_t length)
-{
-  return 1 + varint_size (length) + length;
-}
-
-static size_t
-label_size (size_t name, size_t value)
-{
-  return bytes_size (name) + bytes_size (value);
-}
-
-static char *
-put_label (char *to, const char *name, size_t name_length, const char *value, size_t length)
-{
-  *to++ = FIELD (1, WIRE_BYTES);
-  to = put_varint (to, label_size (name_length, length));
-  to = put_bytes (to, FIELD (1, WIRE_BYTES), name, name_length);
-  return put_bytes (to, FIELD (2, WIRE_BYTES), value, length);
-}
-
-static char *
-put_sample (char *to, const struct send_sample *sample)
-{
-  uint64_t bits, time = (uint64_t) sample->time_ms;
-
-  memcpy (&bits, &sample->value, sizeof bits);
-  bits = htole64 (sample->stale ? STALE_MARKER : bits);
-  *to++ = FIELD (2, WIRE_BYTES);
-  *to++ = (char) (1 + sizeof bits + 1 + varint_size (time));
-  *to++ = FIELD (1, WIRE_64);
-  memcpy (to, &bits, sizeof bits);
-  to += sizeof bits;
-  *to++ = FIELD (2, WIRE_VARINT);
-  return put_varint (to, time);
-}
-
-/* The name is a label too, and stands in its place among them. */
 static void
-remote_write_add (struct buffer *body, const struct send_sample *sample)
+remote_write_close (void *context)
 {
-  const char *family = sample->family->name;
-  size_t family_length = strlen (family), length = bytes_size (label_size (strlen (NAME), family_length)), at = 0;
+  struct remote_write *state = context;
+
+  buffer_free (&state->body);
+  buffer_free (&state->rest);
+  free (state);
+}
+
+static size_t
+choose_form (struct remote_write *state, int64_t now_ns)
+{
+  if (state->refused_2_ns && now_ns >= state->refused_2_ns + TRY_2_EVERY)
+    state->refused_2_ns = 0;
+  if (state->protocol != PROTOCOL_AUTO)
+    return state->protocol == PROTOCOL_1 ? FORM_1 : FORM_2;
+  return state->refused_2_ns ? FORM_1 : FORM_2;
+}
+
+static size_t
+remote_write_pack (void *context, const struct send_sample *samples, size_t count, struct buffer *request)
+{
+  struct remote_write *state = context;
+  int64_t now_ns = clock_monotonic ();
+  size_t packed;
   char *to;
 
-  for (size_t i = 0; i < sample->label_count; i++)
-    length += bytes_size (label_size (strlen (sample->labels[i].name), sample->labels[i].length));
-  length += bytes_size (1 + sizeof (double) + 1 + varint_size ((uint64_t) sample->time_ms));
-  to = buffer_reserve (body, 1 + VARINT_MAX + length);
-  *to++ = FIELD (1, WIRE_BYTES);
-  to = put_varint (to, length);
-  for (; at < sample->label_count && strcmp (sample->labels[at].name, NAME) < 0; at++)
-    to = put_label (to, sample->labels[at].name, strlen (sample->labels[at].name), sample->labels[at].value,
-                    sample->labels[at].length);
-  to = put_label (to, NAME, strlen (NAME), family, family_length);
-  for (; at < sample->label_count; at++)
-    to = put_label (to, sample->labels[at].name, strlen (sample->labels[at].name), sample->labels[at].value,
-                    sample->labels[at].length);
-  to = put_sample (to, sample);
-  body->length = (size_t) (to - body->data);
+  buffer_clear (&state->body);
+  state->form = choose_form (state, now_ns);
+  if (state->form == FORM_2)
+    request_put (&state->body, samples, count, ++state->requests, &state->rest);
+  else
+    write_request_put (&state->body, samples, count, now_ns - STATE_EVERY, now_ns);
+  packed = snappy_max_compressed_length (state->body.length);
+  buffer_clear (request);
+  to = buffer_reserve (request, packed);
+  if (snappy_compress (state->body.data, state->body.length, to, &packed) != SNAPPY_OK)
+    abort (); /* it has no other reason than too little room */
+  request->length = packed;
+  return state->form;
 }
 
-static void
-remote_write_pack (const void *body, size_t length, struct buffer *request)
+static bool
+is_good (long status)
 {
-  size_t packed = snappy_max_compressed_length (length);
-  char *to = buffer_reserve (request, packed);
+  return status >= 200 && status < 300;
+}
 
-  if (snappy_compress (body, length, to, &packed) != SNAPPY_OK)
-    abort (); /* it has no other reason than too little room */
-  request->length += packed;
+/* A receiver that was seen to take 2.0 means the samples when it says 400. */
+static bool
+takes_no_2 (const struct remote_write *state, const struct send_answer *answer)
+{
+  return answer->status == 415 ||
+         (!answer->counted && (is_good (answer->status) || (answer->status == 400 && !state->takes_2)));
+}
+
+static enum send_verdict
+use_1 (struct remote_write *state, struct send_answer *answer)
+{
+  long status = answer->status;
+
+  if (state->protocol == PROTOCOL_2) {
+    snprintf (answer->text, sizeof answer->text, "it takes no remote write 2.0, which `protocol` asks for");
+    return SEND_AGAIN;
+  }
+  snprintf (answer->text, sizeof answer->text, "it takes no remote write 2.0 (%ld%s), and gets 1.0", status,
+            is_good (status) ? ", and nothing was written" : "");
+  state->refused_2_ns = clock_monotonic ();
+  return SEND_ANOTHER;
 }
 
 /* Redirections are no answer: the url is to be mended, and nothing is wrong with what was sent. */
 static enum send_verdict
-remote_write_judge (const struct send_answer *answer)
+remote_write_judge (void *context, struct send_answer *answer)
 {
-  if (answer->status >= 200 && answer->status < 300)
-    return SEND_TAKEN;
-  return answer->status >= 400 && answer->status < 500 && answer->status != 429 ? SEND_REFUSED : SEND_AGAIN;
+  struct remote_write *state = context;
+
+  if (state->form == FORM_2 && takes_no_2 (state, answer))
+    return use_1 (state, answer);
+  state->takes_2 |= state->form == FORM_2 && answer->counted;
+  if (is_good (answer->status))
+    return state->form == FORM_2 ? SEND_PART : SEND_TAKEN;
+  if (answer->status < 400 || answer->status >= 500 || answer->status == 429)
+    return SEND_AGAIN;
+  return state->form == FORM_2 && answer->taken ? SEND_PART : SEND_REFUSED;
 }
 
-static const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: snappy",
-                                       "X-Prometheus-Remote-Write-Version: 0.1.0", NULL };
+static const char *const headers_1[] = { "Content-Type: application/x-protobuf", "Content-Encoding: snappy",
+                                         "X-Prometheus-Remote-Write-Version: 0.1.0", NULL };
+static const char *const headers_2[] = { "Content-Type: application/x-protobuf;proto=io.prometheus.write.v2.Request",
+                                         "Content-Encoding: snappy", "X-Prometheus-Remote-Write-Version: 2.0.0", NULL };
+static const struct send_form forms[] = { [FORM_1] = { "1.0", headers_1 }, [FORM_2] = { "2.0", headers_2 } };
 
-const struct send_type send_remote_write = { "remote_write", headers, remote_write_add, remote_write_pack,
-                                             remote_write_judge };
+const struct send_type send_remote_write = {
+  "remote_write",    forms, sizeof forms / sizeof forms[0], remote_write_open, remote_write_close, remote_write_pack,
+  remote_write_judge
+};

@@ -16,6 +16,9 @@
 #define REQUEST_NS (10 * NS_PER_S) /* to send a request */
 #define ACCEPTS_AT_ONCE 16
 #define NOBODY 65534
+#define USER_PART 4      /* one in, of all clients: a user's, who is neither root nor our own */
+#define RESERVED_PART 16 /* one in: for root and our own user alone */
+#define CROWDED_EVERY (60 * NS_PER_S)
 
 static void
 client_destroy (struct client *client)
@@ -123,13 +126,13 @@ peer_uid (int fd)
 }
 
 static void
-client_create (struct serve *serve, int fd)
+client_create (struct serve *serve, int fd, uint32_t uid)
 {
   struct client *client = memory_new (1, sizeof *client);
 
   client->serve = serve;
   client->fd = fd;
-  client->uid = peer_uid (fd);
+  client->uid = uid;
   client->deadline_ns = clock_monotonic () + REQUEST_NS;
   client->outlet = outlet_create (fd, OUTLET_SOCKET, serve->options.queue_bytes, serve->options.dropped);
   client->events = EPOLLIN;
@@ -142,12 +145,25 @@ client_create (struct serve *serve, int fd)
   serve->count++;
 }
 
+static bool
+has_room (const struct serve *serve, uint32_t uid)
+{
+  size_t most = serve->options.clients_max, own = 0;
+
+  if (uid == 0 || uid == geteuid ())
+    return serve->count < most;
+  for (const struct client *client = serve->clients; client; client = client->next)
+    own += client->uid == uid;
+  return serve->count < most - most / RESERVED_PART && own < (most + USER_PART - 1) / USER_PART;
+}
+
 static void
-refuse (struct serve *serve, int fd)
+refuse (struct serve *serve, int fd, uint32_t uid)
 {
   static const char text[] = "error too many clients\n";
 
   serve->refused++;
+  serve->refused_uid = uid;
   (void) !send (fd, text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   close (fd);
 }
@@ -159,16 +175,18 @@ serve_accept (void *context, uint32_t events)
 
   (void) events;
   for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+    uint32_t uid;
     int fd = accept4 (serve->local.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
         loop_watch_change (serve->watch, 0); /* no busy loop: the next tick tries again */
       return;
     }
-    if (serve->count >= serve->options.clients_max)
-      refuse (serve, fd);
+    uid = peer_uid (fd);
+    if (has_room (serve, uid))
+      client_create (serve, fd, uid);
     else
-      client_create (serve, fd);
+      refuse (serve, fd, uid);
   }
 }
 
@@ -217,6 +235,12 @@ serve_tick (struct serve *serve, int64_t now_ns)
     if (now_ns > client->deadline_ns)
       client_destroy (client);
   }
+  if (serve->refused == serve->refused_reported || (serve->reported_ns && now_ns - serve->reported_ns < CROWDED_EVERY))
+    return;
+  if (serve->options.crowded)
+    serve->options.crowded (serve->options.context, serve->refused_uid, serve->refused - serve->refused_reported);
+  serve->refused_reported = serve->refused;
+  serve->reported_ns = now_ns;
 }
 
 size_t

@@ -48,6 +48,8 @@ struct serve_options {
   uint64_t (*flush) (void *context, const struct serve_flush *flush, struct buffer *out);
   /* Handles the announcement of a start or end, of a known uid; `out` gets the whole answer. */
   void (*job) (void *context, bool start, const struct job_announcement *announcement, struct buffer *out);
+  /* So many clients were refused since the last call, this user's last. */
+  void (*crowded) (void *context, uint32_t uid, uint64_t count);
 };
 
 struct serve;
@@ -59,6 +61,6 @@ void serve_tick (struct serve *serve, int64_t now_ns);    /* closes clients whos
 /* Answers clients that wait for this ticket or an earlier one. */
 void serve_flushed (struct serve *serve, uint64_t ticket, const char *answer, size_t length);
 size_t serve_clients (const struct serve *serve);   /* now */
-uint64_t serve_refused (const struct serve *serve); /* clients that were refused over clients_max */
+uint64_t serve_refused (const struct serve *serve); /* clients, over clients_max or their user's share */
 
 #endif

@@ -31,7 +31,9 @@ struct serve {
   struct loop_watch *watch;
   struct client *clients;
   size_t count;
-  uint64_t refused;
+  uint64_t refused, refused_reported;
+  uint32_t refused_uid; /* the last one's */
+  int64_t reported_ns;
 };
 
 /* serve.c */

@@ -111,6 +111,7 @@ take_message (struct server *server, const struct link_message *message)
                                          .routing = message->routing,
                                          .routing_length = message->routing_length,
                                          .received_ns = message->received_ns,
+                                         .ready_ns = message->ready_ns,
                                          .bytes = message->bytes,
                                          .length = message->length };
 
@@ -131,10 +132,12 @@ intake (struct server *server)
       take_message (server, &messages[i]);
       link_server_release (server->link, &messages[i]);
     }
-    drained = count < MESSAGES_AT_ONCE;
+    drained = count == 0;
     taken += count;
-    if (taken % FLUSH_EVERY == 0)
+    if (taken >= FLUSH_EVERY) {
       views_flush (server->views); /* readers get lines while the intake goes on */
+      taken = 0;
+    }
   } while (!drained && clock_monotonic () - begun_ns < INTAKE_TIME);
   if (drained)
     server->drained_ns = begun_ns;

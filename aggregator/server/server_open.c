@@ -117,7 +117,8 @@ open_socket (struct server *server, struct error *error)
                               .nodes = server_nodes,
                               .reload = server_reload,
                               .flush = server_flush,
-                              .job = server_job };
+                              .job = server_job,
+                              .crowded = server_crowded };
   struct error why;
 
   server->serve = serve_create (&to, &why);

@@ -1,7 +1,9 @@
 /* Requests of people to the server: on the UNIX socket, by signals, and by closing the reading end of its standard
  * output. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "aggregator/core/node.h"
@@ -166,6 +168,24 @@ server_job (void *context, bool start, const struct job_announcement *announceme
 
   jobs_view_take (views_state (server->views, &jobs_view), start, announcement, out);
   views_flush (server->views);
+}
+
+/* ---- more clients than there may be ---- */
+
+void
+server_crowded (void *context, uint32_t uid, uint64_t count)
+{
+  struct server *server = context;
+  char user[16];
+
+  snprintf (user, sizeof user, "%" PRIu32, uid);
+  views_event (server->views,
+               &(struct event){ .type = EVENT_OVER_SHARE,
+                                .wall_ns = server_now ().wall_ns,
+                                .user = user,
+                                .reason = "clients",
+                                .text = "the UNIX socket has as many clients as it may have, or this user",
+                                .count = count });
 }
 
 /* ---- signals, standard output ---- */

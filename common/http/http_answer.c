@@ -32,6 +32,12 @@ http_request_accepts (const struct http_request *request, const char *type)
   return http_list_has (http_request_header (request, "Accept"), type);
 }
 
+uint64_t
+http_request_host (const struct http_request *request)
+{
+  return http_connection_host (request->http, request->connection);
+}
+
 bool
 http_request_is_tls (const struct http_request *request)
 {
@@ -105,6 +111,7 @@ answer_route (struct http *http, const struct http_request *request, const char 
   for (size_t i = 0; i < http->options.route_count; i++)
     if (route_takes (&http->options.routes[i], url, &rest)) {
       http->options.routes[i].answer (http->options.context, request, rest, reply);
+      http->refused += reply->status == MHD_HTTP_TOO_MANY_REQUESTS;
       return;
     }
 }
@@ -116,7 +123,8 @@ is_authorized (struct http *http, const struct http_request *request, struct htt
   enum http_password_answer answer = HTTP_PASSWORD_GOOD;
 
   if (http->passwords != NULL)
-    answer = http_passwords_check (http->passwords, http_request_header (request, "Authorization"), clock_monotonic ());
+    answer = http_passwords_check (http->passwords, http_request_header (request, "Authorization"),
+                                   http_request_host (request), clock_monotonic ());
   if (answer == HTTP_PASSWORD_WRONG)
     http_reply_text (reply, MHD_HTTP_UNAUTHORIZED, TEXT, "a name and a password are needed\n");
   else if (answer == HTTP_PASSWORD_LATER)

@@ -9,13 +9,14 @@ enum MHD_Result
 http_accept (void *context, const struct sockaddr *peer, socklen_t length)
 {
   struct http *http = context;
+  uint64_t host = http_address_host (peer);
   size_t all = 0, same = 0;
 
   (void) length;
   for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++)
     if (http->connections[i].fd >= 0) {
       all++;
-      same += http_address_same_host (peer, (const struct sockaddr *) &http->connections[i].peer);
+      same += http->connections[i].host == host;
     }
   if (all < http->connections_max && same < http->connections_max / 2)
     return MHD_YES;
@@ -41,13 +42,21 @@ connection_fd (const struct http *http, struct MHD_Connection *connection)
   return info != NULL ? info->connect_fd : -1;
 }
 
+uint64_t
+http_connection_host (const struct http *http, struct MHD_Connection *connection)
+{
+  const union MHD_ConnectionInfo *info =
+      http->library->MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+  return info != NULL && info->client_addr != NULL ? http_address_host (info->client_addr) : 0;
+}
+
 void
 http_connection_notify (void *context, struct MHD_Connection *connection, void **place,
                         enum MHD_ConnectionNotificationCode what)
 {
   struct http *http = context;
   struct http_connection *found = *place;
-  socklen_t length = sizeof found->peer;
 
   if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
     if (found != NULL) {
@@ -61,8 +70,9 @@ http_connection_notify (void *context, struct MHD_Connection *connection, void *
   *place = found;
   if (found == NULL)
     return;
-  *found = (struct http_connection){ .fd = connection_fd (http, connection), .since_ns = clock_monotonic () };
-  getpeername (found->fd, (struct sockaddr *) &found->peer, &length);
+  *found = (struct http_connection){ .fd = connection_fd (http, connection),
+                                     .host = http_connection_host (http, connection),
+                                     .since_ns = clock_monotonic () };
   http->connected++;
 }
 

@@ -24,12 +24,18 @@
 #define USER_MAX 64
 #define CREDENTIALS_MAX 512
 #define KNOWN_MAX 32
-#define TRIES_A_SECOND 4
+#define TRIES_A_SECOND 2 /* each of another host */
 #define HASH_SIZE 32
 
 struct entry {
   char user[USER_MAX + 1];
   char hash[crypto_pwhash_STRBYTES];
+};
+
+struct
+try {
+  uint64_t host;
+  int64_t until_ns; /* neither it nor, in this place, others try again */
 };
 
 struct http_passwords {
@@ -38,8 +44,7 @@ struct http_passwords {
   uint8_t key[crypto_generichash_KEYBYTES];
   uint8_t known[KNOWN_MAX][HASH_SIZE]; /* keyed hashes of credentials that were good, the oldest replaced first */
   size_t known_count;
-  int64_t second; /* in which were so many: */
-  unsigned tries;
+  struct try tries[TRIES_A_SECOND];
 };
 
 /* ---- the file ---- */
@@ -181,29 +186,42 @@ password_verify (const struct http_passwords *passwords, const char *text)
   return false;
 }
 
+/* NULL: the host has tried a wrong one in this second, or others have tried as many as are. */
+static struct try *
+try_begin (struct http_passwords *passwords, uint64_t host, int64_t now_ns)
+{
+  struct try *free = NULL;
+
+  for (size_t i = 0; i < TRIES_A_SECOND; i++)
+    if (now_ns >= passwords->tries[i].until_ns)
+      free = &passwords->tries[i];
+    else if (passwords->tries[i].host == host)
+      return NULL;
+  if (free != NULL)
+    *free = (struct try){ host, now_ns + NS_PER_S };
+  return free;
+}
+
 enum http_password_answer
-http_passwords_check (struct http_passwords *passwords, const char *authorization, int64_t now_ns)
+http_passwords_check (struct http_passwords *passwords, const char *authorization, uint64_t host, int64_t now_ns)
 {
   enum http_password_answer answer = HTTP_PASSWORD_WRONG;
   char text[CREDENTIALS_MAX + 1];
   uint8_t hash[HASH_SIZE];
   size_t length = credentials (authorization, text);
+  struct try *try;
 
   if (length == 0)
     return HTTP_PASSWORD_WRONG;
   crypto_generichash (hash, sizeof hash, (const unsigned char *) text, length, passwords->key, sizeof passwords->key);
   if (is_known (passwords, hash)) {
     answer = HTTP_PASSWORD_GOOD;
-  } else {
-    if (now_ns / NS_PER_S != passwords->second)
-      passwords->tries = 0;
-    passwords->second = now_ns / NS_PER_S;
-    if (passwords->tries >= TRIES_A_SECOND)
-      answer = HTTP_PASSWORD_LATER;
-    else if (passwords->tries++, password_verify (passwords, text)) {
-      memcpy (passwords->known[passwords->known_count++ % KNOWN_MAX], hash, sizeof hash);
-      answer = HTTP_PASSWORD_GOOD;
-    }
+  } else if ((try = try_begin (passwords, host, now_ns)) == NULL) {
+    answer = HTTP_PASSWORD_LATER;
+  } else if (password_verify (passwords, text)) {
+    memcpy (passwords->known[passwords->known_count++ % KNOWN_MAX], hash, sizeof hash);
+    try->until_ns = now_ns;
+    answer = HTTP_PASSWORD_GOOD;
   }
   explicit_bzero (text, sizeof text);
   return answer;

@@ -13,9 +13,10 @@ struct http_passwords *http_passwords_read (const char *path, struct error *erro
 void http_passwords_free (struct http_passwords *passwords); /* NULL is fine */
 
 enum http_password_answer { HTTP_PASSWORD_GOOD, HTTP_PASSWORD_WRONG, HTTP_PASSWORD_LATER };
-/* `authorization`: the header of that name, or NULL. A hash is made to cost time and memory, so that only a few a second
- * are tried (else: LATER), and what was good once is found again by a keyed hash that costs nothing. */
+/* `authorization`: the header of that name, or NULL; `host`: who asks. A hash is made to cost time and memory, so that
+ * two wrong ones a second are tried, of one host one (else: LATER), and what was good once is found again by a keyed hash
+ * that costs nothing. */
 enum http_password_answer http_passwords_check (struct http_passwords *passwords, const char *authorization,
-                                                int64_t now_ns);
+                                                uint64_t host, int64_t now_ns);
 
 #endif

@@ -14,7 +14,7 @@
 
 struct http_connection {
   int fd; /* -1: the place is free */
-  struct sockaddr_storage peer;
+  uint64_t host;
   bool answered; /* a request is being answered */
   int64_t since_ns;
 };
@@ -43,6 +43,7 @@ struct http {
 enum MHD_Result http_accept (void *http, const struct sockaddr *peer, socklen_t length);
 void http_connection_notify (void *http, struct MHD_Connection *connection, void **place,
                              enum MHD_ConnectionNotificationCode what);
+uint64_t http_connection_host (const struct http *http, struct MHD_Connection *connection);
 void http_connection_asks (struct http *http, struct MHD_Connection *connection, bool answered);
 void http_connections_look (struct http *http, int64_t now_ns); /* ends those that take too long */
 void http_connections_end (struct http *http);

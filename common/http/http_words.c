@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "synop/hash_table.h"
 #include "synop/http.h"
 
 #define HOST_MAX 256
@@ -76,15 +77,16 @@ http_address_is_loopback (const struct http_address *address)
   return address->socket.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK (&six->sin6_addr);
 }
 
-bool
-http_address_same_host (const struct sockaddr *one, const struct sockaddr *other)
+uint64_t
+http_address_host (const struct sockaddr *address)
 {
-  if (one->sa_family != other->sa_family)
-    return false;
-  if (one->sa_family == AF_INET)
-    return ((const struct sockaddr_in *) one)->sin_addr.s_addr == ((const struct sockaddr_in *) other)->sin_addr.s_addr;
-  return one->sa_family != AF_INET6 || memcmp (&((const struct sockaddr_in6 *) one)->sin6_addr,
-                                               &((const struct sockaddr_in6 *) other)->sin6_addr, 16) == 0;
+  const struct in_addr *four = &((const struct sockaddr_in *) address)->sin_addr;
+  const struct in6_addr *six = &((const struct sockaddr_in6 *) address)->sin6_addr;
+
+  return (address->sa_family == AF_INET    ? hash_keyed (four, sizeof *four)
+          : address->sa_family == AF_INET6 ? hash_keyed (six, sizeof *six)
+                                           : 0) |
+         1;
 }
 
 void

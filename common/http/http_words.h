@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "synop/error.h"
@@ -16,7 +17,8 @@ struct http_address {
 /* HOST:PORT, [IPV6]:PORT, *:PORT. A host's name is looked up. */
 int http_address_parse (const char *text, struct http_address *address, struct error *error);
 bool http_address_is_loopback (const struct http_address *address);
-bool http_address_same_host (const struct sockaddr *one, const struct sockaddr *other);
+/* The same number for all addresses of a host, and another for others, whoever chooses them; never 0. */
+uint64_t http_address_host (const struct sockaddr *address);
 #define HTTP_ADDRESS_SIZE 80
 void http_address_text (const struct http_address *address, char text[HTTP_ADDRESS_SIZE]); /* "[::1]:5580" */
 

@@ -80,7 +80,9 @@ struct link_user { /* lives as long as the link: one for each key that was ever 
   uint8_t key[KEY_SIZE];
   const char *node; /* NULL: not listed now; as of `generation` */
   uint64_t generation;
-  size_t queued_bytes, queued_messages; /* under the queue's lock */
+  struct link_entry *queued, **queued_end; /* under the queue's lock, as what follows */
+  size_t queued_bytes, queued_messages;
+  TAILQ_ENTRY (link_user) by_turn; /* while messages wait */
   struct link_user_share shares[LINK_CHANNELS];
 };
 
@@ -197,12 +199,15 @@ int64_t link_turns_tidy (struct link_connections *connections, int64_t now_ns);
 
 /* ---- link_queue.c: what goes from thread to thread ---- */
 
+TAILQ_HEAD (link_users_waiting, link_user);
+
 struct link_entry { /* a message on its way to the main thread */
   struct link_entry *next;
   struct link_user *user;
   const char *node; /* as of `generation` of the key set */
   uint64_t generation;
   int64_t received_ns;
+  int64_t ready_ns; /* since when no earlier message of its user waited */
   enum link_channel channel;
   bool quiet; /* answered already: it wakes nobody */
   size_t routing_length;
@@ -214,8 +219,8 @@ void link_entry_destroy (struct link_entry *entry);
 
 struct link_queue {
   pthread_mutex_t lock;
-  struct link_entry *first, **end;
-  size_t bytes, messages;
+  struct link_users_waiting users; /* the one whose turn it is first */
+  size_t user_count, bytes, messages;
   size_t bytes_max, messages_max, user_bytes_max, user_messages_max;
   int fd;    /* an eventfd, raised when a message needs an answer */
   bool loud; /* a message that is not quiet waits */
@@ -226,7 +231,7 @@ int link_queue_init (struct link_queue *queue, size_t bytes, size_t messages, si
 void link_queue_free (struct link_queue *queue);
 enum link_pushed link_queue_push (struct link_queue *queue, struct link_entry *entry); /* PUSHED: it owns it */
 void link_queue_wake (struct link_queue *queue); /* wakes the other thread, once for all messages that were pushed */
-struct link_entry *link_queue_take (struct link_queue *queue, size_t max); /* a list */
+struct link_entry *link_queue_take (struct link_queue *queue, size_t max); /* a list: one of each user at most */
 
 struct link_answer {
   struct link_answer *next;

@@ -1,5 +1,8 @@
 /* What goes from thread to thread: received messages one way, answers the other. Both are lists under a lock with an
- * eventfd, and both are bounded, since libzmq has no bound (see link_server.c). */
+ * eventfd, and both are bounded, since libzmq has no bound (see link_server.c).
+ *
+ * Of the messages each user has a list, and users take turns: what one sends waits for one message of each other,
+ * however many of theirs wait and however long each takes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/link/link_private.h"
+#include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/memory.h"
 
@@ -70,30 +74,68 @@ link_queue_init (struct link_queue *queue, size_t bytes, size_t messages, size_t
   *queue = (struct link_queue){ .messages_max = at_least (messages, 1), .bytes_max = at_least (bytes, largest) };
   queue->user_messages_max = at_least (queue->messages_max / SHARE, 1);
   queue->user_bytes_max = at_least (queue->bytes_max / SHARE, largest);
-  queue->end = &queue->first;
+  TAILQ_INIT (&queue->users);
   pthread_mutex_init (&queue->lock, NULL);
   queue->fd = link_eventfd (error);
   return queue->fd < 0 ? -1 : 0;
-}
-
-void
-link_queue_free (struct link_queue *queue)
-{
-  if (!queue->end)
-    return; /* was never begun */
-  while (queue->first) {
-    struct link_entry *entry = queue->first;
-    queue->first = entry->next;
-    link_entry_destroy (entry);
-  }
-  file_close (&queue->fd);
-  pthread_mutex_destroy (&queue->lock);
 }
 
 static size_t
 cost (struct link_entry *entry)
 {
   return zmq_msg_size (&entry->message) + sizeof *entry;
+}
+
+static void
+add (struct link_queue *queue, struct link_entry *entry)
+{
+  struct link_user *user = entry->user;
+
+  entry->next = NULL;
+  entry->ready_ns = entry->received_ns;
+  if (user->queued_messages++ == 0) {
+    user->queued_end = &user->queued;
+    TAILQ_INSERT_TAIL (&queue->users, user, by_turn);
+    queue->user_count++;
+  }
+  *user->queued_end = entry;
+  user->queued_end = &entry->next;
+  user->queued_bytes += cost (entry);
+  queue->messages++;
+  queue->bytes += cost (entry);
+}
+
+/* The first message of the user whose turn it is; the next turn is that of the others. */
+static struct link_entry *
+take_turn (struct link_queue *queue, int64_t now_ns)
+{
+  struct link_user *user = TAILQ_FIRST (&queue->users);
+  struct link_entry *entry = user->queued;
+
+  user->queued = entry->next;
+  user->queued_bytes -= cost (entry);
+  queue->messages--;
+  queue->bytes -= cost (entry);
+  TAILQ_REMOVE (&queue->users, user, by_turn);
+  if (--user->queued_messages == 0) {
+    queue->user_count--;
+  } else {
+    TAILQ_INSERT_TAIL (&queue->users, user, by_turn);
+    user->queued->ready_ns = now_ns;
+  }
+  entry->next = NULL;
+  return entry;
+}
+
+void
+link_queue_free (struct link_queue *queue)
+{
+  if (queue->messages_max == 0)
+    return; /* was never begun */
+  while (!TAILQ_EMPTY (&queue->users))
+    link_entry_destroy (take_turn (queue, 0));
+  file_close (&queue->fd);
+  pthread_mutex_destroy (&queue->lock);
 }
 
 enum link_pushed
@@ -108,14 +150,8 @@ link_queue_push (struct link_queue *queue, struct link_entry *entry)
   else if (queue->messages >= queue->messages_max || queue->bytes + bytes > queue->bytes_max)
     result = LINK_FULL;
   else {
-    user->queued_messages++;
-    user->queued_bytes += bytes;
-    queue->messages++;
-    queue->bytes += bytes;
     queue->loud |= !entry->quiet;
-    entry->next = NULL;
-    *queue->end = entry;
-    queue->end = &entry->next;
+    add (queue, entry);
   }
   pthread_mutex_unlock (&queue->lock);
   return result;
@@ -137,21 +173,13 @@ struct link_entry *
 link_queue_take (struct link_queue *queue, size_t max)
 {
   struct link_entry *list = NULL, **end = &list;
+  int64_t now_ns = clock_monotonic ();
   pthread_mutex_lock (&queue->lock);
-  for (; max > 0 && queue->first; max--) {
-    struct link_entry *entry = queue->first;
-    size_t bytes = cost (entry);
-    queue->first = entry->next;
-    queue->messages--;
-    queue->bytes -= bytes;
-    entry->user->queued_messages--;
-    entry->user->queued_bytes -= bytes;
-    *end = entry;
-    end = &entry->next;
+  for (size_t left = queue->user_count < max ? queue->user_count : max; left > 0; left--) {
+    *end = take_turn (queue, now_ns);
+    end = &(*end)->next;
   }
-  *end = NULL;
-  if (!queue->first) {
-    queue->end = &queue->first;
+  if (queue->user_count == 0) {
     if (queue->raised)
       link_eventfd_lower (queue->fd);
     queue->raised = queue->loud = false;

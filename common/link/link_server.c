@@ -254,6 +254,7 @@ link_server_take (struct link_server *link, struct link_message *messages, size_
     message->routing_length = entry->routing_length;
     memcpy (message->routing, entry->routing, entry->routing_length);
     message->received_ns = entry->received_ns;
+    message->ready_ns = entry->ready_ns;
     message->bytes = zmq_msg_data (&entry->message);
     message->length = zmq_msg_size (&entry->message);
     message->private_data = entry;

@@ -98,24 +98,34 @@ add_help (struct buffer *out, enum exposition_format format, const struct metric
   buffer_add (out, "\n", 1);
 }
 
+const char *
+exposition_unit (const struct metric_family *family)
+{
+  const char *type;
+  size_t length = family_base (family, &type);
+
+  for (size_t i = 0; family->type != FAMILY_INFO && i < sizeof units / sizeof units[0]; i++)
+    if (length > strlen (units[i]) &&
+        strncmp (family->name + length - strlen (units[i]), units[i], strlen (units[i])) == 0)
+      return units[i] + 1;
+  return "";
+}
+
 void
 exposition_family (struct buffer *out, enum exposition_format format, const struct metric_family *family)
 {
   static const char *const types[] = { "counter", "gauge", "gauge", "untyped" };
   size_t length = strlen (family->name);
-  const char *type = types[family->type], *unit = NULL;
+  const char *type = types[family->type], *unit = "";
 
   if (format == EXPOSITION_OPENMETRICS) {
     length = family_base (family, &type);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-      if (length > strlen (units[i]) &&
-          strncmp (family->name + length - strlen (units[i]), units[i], strlen (units[i])) == 0)
-        unit = units[i] + 1;
+    unit = exposition_unit (family);
   }
   if (family->help != NULL && family->help[0] != '\0')
     add_help (out, format, family, length);
   buffer_printf (out, "# TYPE %.*s %s\n", (int) length, family->name, type);
-  if (unit != NULL && family->type != FAMILY_INFO)
+  if (*unit)
     buffer_printf (out, "# UNIT %.*s %s\n", (int) length, family->name, unit);
 }
 

@@ -20,13 +20,37 @@ plan_destroy (struct naming_plan *plan)
   free (plan);
 }
 
+static void
+plans_destroy (struct naming *naming)
+{
+  for (size_t i = 0; i < naming->plan_count; i++)
+    plan_destroy (naming->plans[i]);
+  naming->plan_count = naming->plans_size = 0;
+}
+
+void
+naming_forget_plans (struct naming *naming)
+{
+  if (naming->plan_count == 0)
+    return;
+  plans_destroy (naming);
+  while (naming->family_count > naming->read_families) {
+    struct naming_family *family = naming->families[--naming->family_count];
+    HASH_DEL (naming->by_name, family);
+  }
+  for (size_t i = 0; i < naming->family_count; i++)
+    naming->families[i]->public.help = naming->families[i]->help;
+  while (naming->memory_count > naming->read_memory)
+    free (naming->memory[--naming->memory_count]);
+}
+
 void
 naming_destroy (struct naming *naming)
 {
   if (naming == NULL)
     return;
-  for (size_t i = 0; i < naming->plan_count; i++)
-    plan_destroy (naming->plans[i]);
+  plans_destroy (naming);
+  HASH_CLEAR (hh, naming->by_name);
   for (size_t i = 0; i < naming->memory_count; i++)
     free (naming->memory[i]);
   free (naming->plans);
@@ -39,7 +63,10 @@ naming_destroy (struct naming *naming)
 void *
 naming_keep (struct naming *naming, void *memory)
 {
-  naming->memory = memory_resize (naming->memory, naming->memory_count + 1, sizeof *naming->memory);
+  if (naming->memory_count == naming->memory_room) {
+    naming->memory_room = 2 * naming->memory_room + 64;
+    naming->memory = memory_resize (naming->memory, naming->memory_room, sizeof *naming->memory);
+  }
   naming->memory[naming->memory_count++] = memory;
   return memory;
 }
@@ -54,9 +81,19 @@ naming_has_rates (const struct naming *naming)
 }
 
 size_t
-naming_plan_count (const struct naming *naming)
+naming_schema_size (const struct schema *schema)
 {
-  return naming->plan_count;
+  size_t size = 1 + schema->group_count;
+
+  for (size_t i = 0; i < schema->group_count; i++)
+    size += schema->groups[i]->metric_count;
+  return size;
+}
+
+size_t
+naming_plans_size (const struct naming *naming)
+{
+  return naming->plans_size;
 }
 
 size_t
@@ -74,10 +111,10 @@ naming_family (const struct naming *naming, size_t index)
 size_t
 naming_find_family (const struct naming *naming, const char *name)
 {
-  for (size_t i = 0; i < naming->family_count; i++)
-    if (strcmp (naming->families[i]->public.name, name) == 0)
-      return i;
-  return SIZE_MAX;
+  const struct naming_family *family;
+
+  HASH_FIND (hh, naming->by_name, name, strlen (name), family);
+  return family ? family->index : SIZE_MAX;
 }
 
 size_t
@@ -86,7 +123,13 @@ naming_add_family (struct naming *naming, const struct naming_family *family)
   struct naming_family *kept = naming_keep (naming, memory_new (1, sizeof *kept));
 
   *kept = *family;
-  naming->families = memory_resize (naming->families, naming->family_count + 1, sizeof (struct naming_family *));
+  kept->help = kept->public.help;
+  kept->index = naming->family_count;
+  HASH_ADD_KEYPTR (hh, naming->by_name, kept->public.name, strlen (kept->public.name), kept);
+  if (naming->family_count == naming->family_room) {
+    naming->family_room = 2 * naming->family_room + 64;
+    naming->families = memory_resize (naming->families, naming->family_room, sizeof (struct naming_family *));
+  }
   naming->families[naming->family_count] = kept;
   return naming->family_count++;
 }

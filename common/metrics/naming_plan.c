@@ -164,8 +164,11 @@ entry_pieces (struct naming *naming, struct plan_entry *entry)
   buffer_free (&pieces.text);
   entry->pieces = naming_keep (naming, pieces.list.data);
   entry->piece_count = pieces.list.length / sizeof (struct plan_part);
-  for (size_t i = 0; i < entry->piece_count; i++)
+  entry->of_rows = true;
+  for (size_t i = 0; i < entry->piece_count; i++) {
     entry->room += entry->pieces[i].kind == PART_TEXT ? entry->pieces[i].length : 2 * TABLE_LABEL_MAX;
+    entry->of_rows &= entry->pieces[i].kind != PART_METRIC && entry->pieces[i].kind != PART_NODE;
+  }
 }
 
 /* ---- rows of names files ---- */
@@ -300,6 +303,11 @@ naming_plan (struct naming *naming, const struct schema *schema)
   for (size_t i = 0; i < naming->plan_count; i++)
     if (memcmp (naming->plans[i]->schema, schema->hash, sizeof schema->hash) == 0)
       return naming->plans[i];
+  if (naming->plan_count == 0) {
+    naming->read_families = naming->family_count;
+    naming->read_memory = naming->memory_count;
+  }
+  naming->plans_size += naming_schema_size (schema);
   naming->plans = memory_resize (naming->plans, naming->plan_count + 1, sizeof (struct naming_plan *));
   naming->plans[naming->plan_count] = plan_create (naming, schema);
   return naming->plans[naming->plan_count++];

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "synop/hash_table.h"
 #include "synop/naming.h"
 #include "synop/table.h"
 
@@ -60,21 +61,25 @@ struct name_row {
 
 struct naming_family {
   struct metric_family public;
+  UT_hash_handle hh; /* by its name */
+  size_t index;
+  const char *help; /* that it was made with */
   const char *file; /* where it stands first; NULL: by the rule */
   unsigned line;
   const char *group, *metric; /* by the rule: what it is of */
 };
 
 struct naming {
-  struct naming_family **families;
-  size_t family_count;
+  struct naming_family **families, *by_name;
+  size_t family_count, family_room;
   struct name_row *rows;
   size_t row_count;
   bool rule;
   struct naming_plan **plans;
-  size_t plan_count;
+  size_t plan_count, plans_size;
   void **memory; /* all else that was allocated, freed with it */
-  size_t memory_count;
+  size_t memory_count, memory_room;
+  size_t read_families, read_memory; /* before the first plan */
 };
 
 /* Owned by the naming from now on. */
@@ -148,7 +153,8 @@ struct plan_entry {
   size_t label_count;
   const struct plan_part *pieces; /* the labels as they stand between braces; PART_TEXT is escaped */
   size_t piece_count;
-  size_t room; /* that they take at most, but for PART_METRIC and PART_NODE */
+  size_t room;  /* that they take at most, but for PART_METRIC and PART_NODE */
+  bool of_rows; /* they follow from the row's label alone */
 };
 
 struct naming_plan {

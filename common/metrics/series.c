@@ -17,6 +17,9 @@ void
 series_begin (struct series_walk *walk, const struct naming *naming, const struct series_node *nodes, size_t count)
 {
   *walk = (struct series_walk){ .naming = naming, .nodes = nodes, .node_count = count };
+  for (size_t i = 0; i < count; i++)
+    if (nodes[i].plan->family_count > walk->family_count)
+      walk->family_count = nodes[i].plan->family_count;
 }
 
 /* ---- values ---- */
@@ -235,7 +238,7 @@ node_next (struct series_walk *walk, struct series *series)
 bool
 series_next (struct series_walk *walk, struct series *series)
 {
-  for (; walk->family < walk->naming->family_count; walk->family++, walk->node = 0) {
+  for (; walk->family < walk->family_count; walk->family++, walk->node = 0) {
     series->family = &walk->naming->families[walk->family]->public;
     for (; walk->node < walk->node_count; walk->node++, walk->entry = walk->row = 0) {
       series->node = &walk->nodes[walk->node];
@@ -316,4 +319,23 @@ series_labels (const struct series *series, struct series_label *labels, struct 
     labels[i].length = texts->length - labels[i].offset;
   }
   return entry->label_count;
+}
+
+struct series_text
+series_key (const struct series *series, struct buffer *texts)
+{
+  const struct plan_entry *entry = series->entry;
+  char number[NUMBER_SIZE];
+
+  if (entry->of_rows)
+    return entry->of_node ? (struct series_text){ "", 0 } : series->label;
+  buffer_clear (texts);
+  for (size_t i = 0; i < entry->label_count; i++) {
+    for (size_t j = 0; j < entry->labels[i].part_count; j++) {
+      struct series_text text = series_part (series, &entry->labels[i].parts[j], number);
+      buffer_add (texts, text.at, text.length);
+    }
+    buffer_add (texts, "", 1);
+  }
+  return (struct series_text){ texts->data, texts->length };
 }

@@ -41,6 +41,8 @@ struct exposition_label {
   const char *name, *value;
 };
 
+/* As OpenMetrics has it: what its name ends in, or "". */
+const char *exposition_unit (const struct metric_family *family);
 /* Its HELP and TYPE; all its samples follow, before another family's. */
 void exposition_family (struct buffer *out, enum exposition_format format, const struct metric_family *family);
 /* time_ns: 0: none. A counter's or info's name has its _total or _info, as the family's. */

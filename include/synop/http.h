@@ -89,6 +89,7 @@ const char *http_request_header (const struct http_request *request, const char 
 const char *http_request_argument (const struct http_request *request, const char *name); /* ?NAME=; NULL: none */
 bool http_request_accepts (const struct http_request *request, const char *type); /* named in Accept, and not q=0 */
 bool http_request_is_tls (const struct http_request *request);
+uint64_t http_request_host (const struct http_request *request); /* a number for the host that asks */
 
 /* A body in pieces: adds whole pieces until `out` holds `limit` bytes or more. False: the body is complete. */
 typedef bool http_next_fn (void *context, struct buffer *out, size_t limit);
@@ -114,7 +115,7 @@ struct http_route {
 
 struct http_counts {
   uint64_t requests;
-  uint64_t refused;      /* connections over a bound */
+  uint64_t refused;      /* connections over a bound; answers 429 of routes */
   uint64_t unauthorized; /* requests without a name and password that are known */
   uint64_t ended;        /* connections that took too long */
   uint64_t connections;  /* now */

@@ -96,6 +96,7 @@ struct link_message {
   uint8_t routing[64]; /* LINK_CONTROL: where an answer goes */
   size_t routing_length;
   int64_t received_ns; /* CLOCK_MONOTONIC, as soon as it was read */
+  int64_t ready_ns;    /* since when no earlier message of its node waited */
   void *bytes;         /* owned by the message until link_server_release */
   size_t length;
   void *private_data;
@@ -127,7 +128,7 @@ const char *
 link_server_endpoint (const struct link_server *link); /* the data endpoint that was bound ("tcp://...:PORT") */
 
 int link_server_fd (const struct link_server *link); /* readable when there are messages */
-/* Takes up to `max` messages; returns how many. Release each. */
+/* Takes up to `max` messages, one of each node at most, the nodes in turn; returns how many. Release each. */
 size_t link_server_take (struct link_server *link, struct link_message *messages, size_t max);
 void link_server_release (struct link_server *link, struct link_message *message);
 /* Queues an answer on the control channel; the receiving thread sends it. Bounded: over the bound it is dropped (-1).

@@ -66,7 +66,11 @@ struct naming;
 struct naming *naming_create (void);
 void naming_destroy (struct naming *naming);
 bool naming_has_rates (const struct naming *naming); /* a name is of a counter's rate per second */
-size_t naming_plan_count (const struct naming *naming);
+/* Groups and metrics, and one. */
+size_t naming_schema_size (const struct schema *schema);
+/* Of all schemas that have a plan: what these take grows with it. */
+size_t naming_plans_size (const struct naming *naming);
+void naming_forget_plans (struct naming *naming);         /* and the families that only they have */
 size_t naming_family_count (const struct naming *naming); /* grows with plans */
 const struct metric_family *naming_family (const struct naming *naming, size_t index);
 

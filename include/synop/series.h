@@ -33,6 +33,7 @@ struct series_walk {
   const struct naming *naming;
   const struct series_node *nodes;
   size_t node_count;
+  size_t family_count;             /* that a node has */
   size_t family, node, entry, row; /* what comes next */
 };
 
@@ -76,5 +77,7 @@ struct series_label {
   size_t offset, length;
 };
 size_t series_labels (const struct series *series, struct series_label *labels, struct buffer *texts);
+/* What its labels follow from, beside `entry`, which tells series of one naming apart: a text, maybe in `texts`. */
+struct series_text series_key (const struct series *series, struct buffer *texts);
 
 #endif

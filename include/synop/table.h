@@ -75,6 +75,7 @@ struct table {
   uint64_t sequence;         /* of the frame that it was read from; 0: of none */
   size_t offset, length;     /* of its bytes in that frame */
   int64_t period_ns;         /* nominal period of the group */
+  int64_t took_ns;           /* for the agent: how long the sample took */
   size_t rows;               /* 0 for a group without rows */
   /* Private, up to `error`: use the functions. */
   struct value *node;         /* metric_count values, used where METRIC_OF_NODE */

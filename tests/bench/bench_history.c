@@ -7,7 +7,8 @@
  *
  * Takes SAMPLES samples of all groups with the agent's own samplers (ROOT "": the live machine), PAUSE_MS apart; with
  * "move" two thirds of the counters, which stand still in a recorded one, grow by up to 100 from sample to sample, as CPU
- * time in ticks does. Then it stores FRAMES frames of each of NODES nodes, which have those samples in turn a second apart. The time of a frame is
+ * time in ticks does. Then it stores FRAMES frames of each of NODES nodes, a second apart: now and then one goes on from
+ * another of the samples, so that no frames come again; counters grow by what they grew there. The time of a frame is
  * the CPU time of the whole process from the first put to the end, less what the frames themselves cost to make. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,8 @@ struct bench {
   struct sampling *sampling; /* the schema's groups are its own */
   struct schema *schema;
   struct taken *samples;
-  size_t count;
+  struct taken now, before; /* what is put */
+  size_t count, at;
   uint64_t values, bytes, frames; /* put */
   int64_t making_ns;
 };
@@ -118,6 +120,76 @@ move_counters (struct bench *bench)
   }
 }
 
+/* The counter in that row's like of another table; NULL: it has none. */
+static const struct value *
+counter_in (const struct table *other, const struct table *table, size_t row, size_t column)
+{
+  size_t length, there = TABLE_NODE;
+  const char *label;
+
+  if (row != TABLE_NODE) {
+    label = table_label (table, row, &length);
+    there = table_find_row (other, label, length, row);
+  }
+  if (row != TABLE_NODE && there == SIZE_MAX)
+    return NULL;
+  return table_get (other, there, column)->type == VALUE_UINT ? table_get (other, there, column) : NULL;
+}
+
+/* A copy of a sample's table, its counters as far above those that were put before as they are above the sample before. */
+static void
+grow_table (struct table *now, const struct table *put, const struct table *sample, const struct table *earlier)
+{
+  table_copy (now, sample);
+  for (size_t k = 0; k < now->group->metric_count; k++) {
+    bool of_node = now->group->metrics[k].flags & METRIC_OF_NODE;
+    for (size_t i = 0; now->group->metrics[k].kind == COUNTER && i < (of_node ? 1 : now->rows); i++) {
+      size_t row = of_node ? TABLE_NODE : i;
+      const struct value *value = table_get (now, row, k), *one, *two;
+      if (value->type != VALUE_UINT || !(one = counter_in (put, now, row, k)) ||
+          !(two = counter_in (earlier, now, row, k)))
+        continue;
+      table_set_uint (now, row, k, one->as.u + (value->as.u > two->as.u ? value->as.u - two->as.u : 0));
+    }
+  }
+}
+
+/* What is put next. */
+static void
+step (struct bench *bench, uint64_t number)
+{
+  uint64_t chance = mix (1 << 10, 0, 0, number);
+  struct taken other = bench->before;
+  const struct taken *sample, *earlier;
+
+  bench->at = chance % 8 == 0 || bench->at + 1 == bench->count ? 1 + chance / 8 % (bench->count - 1) : bench->at + 1;
+  sample = &bench->samples[bench->at];
+  earlier = &bench->samples[bench->at - 1];
+  bench->before = bench->now;
+  bench->now = other;
+  bench->now.monotonic_ns = sample->monotonic_ns;
+  bench->now.wall_ns = sample->wall_ns;
+  for (size_t g = 0; g < bench->schema->group_count; g++) {
+    if (!sample->tables[g].group || !earlier->tables[g].group)
+      continue;
+    if (!bench->now.tables[g].group)
+      table_init (&bench->now.tables[g], sample->tables[g].group);
+    if (bench->before.tables[g].group)
+      grow_table (&bench->now.tables[g], &bench->before.tables[g], &sample->tables[g], &earlier->tables[g]);
+    else
+      table_copy (&bench->now.tables[g], &sample->tables[g]);
+  }
+}
+
+static void
+free_tables (struct table *tables, size_t count)
+{
+  for (size_t g = 0; g < count; g++)
+    if (tables[g].group)
+      table_free (&tables[g]);
+  free (tables);
+}
+
 static uint64_t
 count_values (const struct table *table)
 {
@@ -130,8 +202,8 @@ count_values (const struct table *table)
 static void
 put (struct bench *bench, struct history *history, size_t node, uint64_t sequence, int64_t start_ns)
 {
-  size_t groups_count = bench->schema->group_count, at = (sequence - 1) % bench->count;
-  struct taken *now = &bench->samples[at], *before = &bench->samples[at ? at - 1 : bench->count - 1];
+  size_t groups_count = bench->schema->group_count;
+  struct taken *now = &bench->now, *before = &bench->before;
   int64_t begin = cpu (CLOCK_THREAD_CPUTIME_ID), jitter = now->monotonic_ns % 100000;
   struct frame_header header = { .session = 1000 + node, .sequence = sequence };
   struct report_group pairs[SCHEMA_GROUPS_MAX] = { { 0 } };
@@ -229,6 +301,8 @@ main (int argc, char **argv)
   take_samples (&bench, argv[2], strtol (argv[4], NULL, 10) * NS_PER_MS);
   if (argc == 8)
     move_counters (&bench);
+  bench.now.tables = memory_new (bench.schema->group_count, sizeof bench.now.tables[0]);
+  bench.before.tables = memory_new (bench.schema->group_count, sizeof bench.before.tables[0]);
   start_ns = clock_wall () / NS_PER_S * NS_PER_S - (int64_t) (frames + 60) * NS_PER_S;
   begin = cpu (CLOCK_PROCESS_CPUTIME_ID);
   history = history_create (&(struct history_options){ .path = argv[1],
@@ -238,6 +312,9 @@ main (int argc, char **argv)
                                                        .chunk_ns = 3600 * NS_PER_S,
                                                        .queue_bytes = UINT64_C (1) << 40 });
   for (size_t i = 1; i <= frames; i++) {
+    int64_t made_ns = cpu (CLOCK_THREAD_CPUTIME_ID);
+    step (&bench, i);
+    bench.making_ns += cpu (CLOCK_THREAD_CPUTIME_ID) - made_ns;
     for (size_t node = 0; node < nodes; node++)
       put (&bench, history, node, i, start_ns);
     if (i % 64 == 0)
@@ -265,13 +342,11 @@ main (int argc, char **argv)
   json_newline (&json);
   fwrite (json.out.data, 1, json.out.length, stdout);
   json_free (&json);
-  for (size_t i = 0; i < bench.count; i++) {
-    for (size_t g = 0; g < bench.schema->group_count; g++)
-      if (bench.samples[i].tables[g].group)
-        table_free (&bench.samples[i].tables[g]);
-    free (bench.samples[i].tables);
-  }
+  for (size_t i = 0; i < bench.count; i++)
+    free_tables (bench.samples[i].tables, bench.schema->group_count);
   free (bench.samples);
+  free_tables (bench.now.tables, bench.schema->group_count);
+  free_tables (bench.before.tables, bench.schema->group_count);
   schema_destroy (bench.schema);
   sampling_destroy (bench.sampling);
   agent_options_destroy (bench.options);

@@ -9,11 +9,12 @@ import time
 
 from lib.programs import wait_until
 from lib.web import url_of
-from measure import cpu_seconds, memory, quantile, say
+from measure import cpu_seconds, memory, quantile, run_tool, say
 from part_load import LATENCY_WINDOW, NODES, WINDOW, Ages, make_keys, running_aggregator, start_load
 from part_side_by_side import free_port
 
 SCRAPES = 5
+TURNS = 4
 HTTP = ("--http", "127.0.0.1:0")
 
 
@@ -112,7 +113,7 @@ def frame_cost(cluster, load, pid):
     return (cpu_seconds(pid) - cpu) / (load.ask()["frames"] - frames) * 1e6
 
 
-def line_ages(reader, during=None):
+def line_ages(reader, ages, during=None):
     """With somebody who scrapes as fast as he gets answers, or without."""
     ending = threading.Event()
 
@@ -123,18 +124,50 @@ def line_ages(reader, during=None):
     thread = threading.Thread(target=run)
     if during:
         thread.start()
-    ages = Ages()
     reader.note = ages.note
     time.sleep(LATENCY_WINDOW)
     reader.note = None
     ending.set()
     if during:
         thread.join()
-    return ages.ages
+
+
+def latency(figures, cluster):
+    """In turns, so that what others do to this host is in both."""
+    alone, scraped = Ages(), Ages()
+    with running_aggregator(cluster, *HTTP, read=True) as (aggregator, reader):
+        client = Client(url_of(aggregator), "/metrics")
+        with start_load(cluster, cluster.endpoint, "spread", "full"):
+            for _ in range(TURNS):
+                line_ages(reader, alone)
+                line_ages(reader, scraped, client)
+    for part, words in ((0.5, "p50"), (0.99, "p99")):
+        figures.add(f"frame made to line while pages are read without a pause, {words}", quantile(scraped.ages, part), "ms",
+                    "nobody reads pages", quantile(alone.ages, part))
+    figures.add("the same, by which p99 is later", quantile(scraped.ages, 0.99) - quantile(alone.ages, 0.99), "ms",
+                aim=("value", 2))
+
+
+def writer(figures):
+    """The page without HTTP, of nodes whose frames have all changed."""
+    result = run_tool("bench_page", NODES, 5)
+    what = f"page of {NODES} nodes of {result['samples']:.0f} values, written"
+    figures.add(f"{what}: CPU a sample", result["page_ns"], "ns", "memcpy of its pieces", result["copy_ns"])
+    figures.add(f"{what}: of that to read the frames", result["begin_ns"], "ns")
+    few = run_tool("bench_page", 10, 200)
+    figures.add("page of 10 nodes, which caches hold, written: CPU a sample", few["page_ns"], "ns", "memcpy of its pieces",
+                few["copy_ns"])
+    figures.add("page: the longest piece", result["piece_most"] / 1024, "KiB", aim=("value", 64))
+    figures.add("page: what putting a frame takes of the intake, CPU", result["put_ns"] / 1e3, "us")
+    puts = run_tool("bench_page", NODES, 4, "beside")
+    for at, words in enumerate(("p50", "p99", "p99.9")):
+        figures.add(f"a frame put while pages are written without a pause, {words}", puts["asked"][at], "us",
+                    "nobody reads pages", puts["alone"][at])
 
 
 def pages(figures, cluster):
     make_keys(cluster)
+    writer(figures)
     cost = {}
     for name, options in (("off", ()), ("on", HTTP)):
         with running_aggregator(cluster, *options, read=False) as (aggregator, _):
@@ -151,10 +184,4 @@ def pages(figures, cluster):
     theirs = node_exporter(cluster)
     if theirs:
         figures.add("a scrape of one node, CPU a sample", results["one"], "ns", "node-exporter", theirs)
-    with running_aggregator(cluster, *HTTP, read=True) as (aggregator, reader):
-        with start_load(cluster, cluster.endpoint, "spread", "full"):
-            alone = line_ages(reader)
-            scraped = line_ages(reader, Client(url_of(aggregator), "/metrics"))
-    for part, words in ((0.5, "p50"), (0.99, "p99")):
-        figures.add(f"frame made to line while pages are read without a pause, {words}", quantile(scraped, part), "ms",
-                    "nobody reads pages", quantile(alone, part))
+    latency(figures, cluster)

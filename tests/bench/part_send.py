@@ -19,7 +19,7 @@ def made(cluster):
     return path
 
 
-def sent(cluster, path, database, period):
+def sent(cluster, path, database, period, more=""):
     """Seconds of CPU of both until all is sent, and how many samples that were."""
     with sqlite3.connect(path) as file:
         file.execute("CREATE TABLE IF NOT EXISTS cursors (name TEXT PRIMARY KEY, chunk INTEGER NOT NULL, until INTEGER NOT NULL,"
@@ -27,12 +27,12 @@ def sent(cluster, path, database, period):
         file.execute("INSERT OR REPLACE INTO cursors VALUES ('real', 0, 0, 0, 0, 0)")
     file.close()
     before = cpu_seconds(database.process.pid)
-    cluster.start_aggregator("--history", path, config=f"[send real]\nurl = {database.url}\nperiod = {period}\n")
+    cluster.start_aggregator("--history", path, config=f"[send real]\nurl = {database.url}\nperiod = {period}\n{more}")
 
     def sender():
         return cluster.status()["senders"][0]
 
-    wait_until(lambda: (one := sender())["sent"] + one["dropped"] > 0 and one["waiting"] == 0, "all is sent", 120)
+    wait_until(lambda: (one := sender())["sent"] + one["dropped"] > 0 and one["waiting"] == 0, "all is sent", 300)
     time.sleep(0.5)
     one = sender()
     assert one["dropped"] == 0, one

@@ -61,20 +61,20 @@ class Play:
 class Deployment:
     """A checkout on this machine, its inventory, and the hosts."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, inventory=HOSTS, names=("m0", *WORKERS), later=("n4",)):
         self.folder = folder
         self.checkout = folder / "synop"
-        self.inventory = folder / "host.ini"
+        self.inventory, self.form = folder / "host.ini", inventory
         self.texts = []
         self.plays = []
         self.arguments = set()
         # make check-deploy shows that a checkout alone is enough; else what is built already is rolled out.
         copy_tree(self.checkout)
         self.options = [] if os.environ.get("SYNOP_DEPLOY_FRESH") else ["-e", f"synop_build={BUILD}"]
-        self.hosts = SystemdHosts(folder / "hosts", ["m0", *WORKERS], later=["n4"])
+        self.hosts = SystemdHosts(folder / "hosts", names, later=later)
 
     def write_inventory(self, more=""):
-        self.inventory.write_text(HOSTS.format(more=more, key=self.hosts.key, known=self.hosts.known, frames=FRAMES))
+        self.inventory.write_text(self.form.format(more=more, key=self.hosts.key, known=self.hosts.known, frames=FRAMES))
 
     def play(self, book, *options):
         begin, ended = time.monotonic(), threading.Event()

@@ -45,6 +45,17 @@ synop_wait=long
 synop_clock_limit=half
 synop_serial=ten
 synop_port=80x
+synop_portal=grafana
+synop_portal_address=9090
+"""
+PORTAL_WRONG = """\
+[master]
+m0
+[worker]
+n1
+[all:vars]
+synop_portal=prometheus
+synop_aggregator_options={"http": {"listen": "*:5580", "password_file": "/etc/synop/http.passwords"}}
 """
 WRONG = {
     ALL_WRONG: ["no host in [master]; its groups are: masters, worker", "there is no variable synop_instal;",
@@ -54,13 +65,16 @@ WRONG = {
     "[master]\nm0\nm1\n": ["[master] must be one host, and is m0, m1", "no host in [worker]"],
     VALUES_WRONG: ["skip_worker must be true or false, and is ja", "synop_purge must be", "synop_wait must be",
                    "synop_clock_limit must be", "synop_serial must be a number or a share such as 10%, and is ten",
-                   "synop_port must be a number from 1 to 65534, and is 80x"],
+                   "synop_port must be a number from 1 to 65534, and is 80x",
+                   "synop_portal must be prometheus, victoria-metrics or none, and is grafana",
+                   "synop_portal_address must be an address with a port, and is 9090"],
     "[master]\nm0\n[all:vars]\nrotate_keys=all\nskip_worker=true\n": ["rotate_keys=all leaves no worker out"],
+    PORTAL_WRONG: ["synop_portal needs [http] of the aggregator without password_file and certificate"],
 }
 
 
 @needs_ansible
-@pytest.mark.parametrize("inventory", WRONG, ids=["much", "two-masters", "values", "keys"])
+@pytest.mark.parametrize("inventory", WRONG, ids=["much", "two-masters", "values", "keys", "portal"])
 def test_wrong_inventory_is_refused_first(tmp_path, inventory):
     path = tmp_path / "host.ini"
     path.write_text(inventory)
@@ -77,7 +91,7 @@ def test_every_knob_is_explained():
     """group_vars/all.yaml without its first "# " is the defaults, each below a comment."""
     defaults = yaml.safe_load((ANSIBLE / "roles/common/defaults/main.yaml").read_text())
     text = (ANSIBLE / "group_vars/all.yaml").read_text()
-    knobs = re.sub(r"(?m)^# (?=(?:skip|rotate|synop)_[a-z_]+:|  (?:  )?[A-Za-z]+: *(?:\[|\"|$)| {16}[a-z])", "", text)
+    knobs = re.sub(r"(?m)^# (?=(?:skip|rotate|synop)_[a-z_]+:|  (?:  )?[A-Za-z]+: *(?:[\[{]|\"|$)| {16}[a-z])", "", text)
     knobs = "\n".join(line for line in knobs.splitlines() if not line.startswith("#"))
     assert yaml.safe_load(knobs) == defaults
 
@@ -94,7 +108,7 @@ def test_lint(tool):
 def paths(tasks):
     """What the tasks copy, by their loops."""
     for task in tasks:
-        if "ansible.builtin.copy" in task:
+        if "loop" in task and "ansible.builtin.copy" in task:
             yield from (item if isinstance(item, str) else item["path"] for item in task["loop"])
 
 
@@ -105,9 +119,13 @@ def test_all_that_belongs_to_a_program_is_copied_and_removed(tmp_path, program):
     installed = {f"/{path.relative_to(tmp_path)}" for path in tmp_path.rglob("*") if path.is_file()}
     tasks = yaml.safe_load((ANSIBLE / "roles/common/tasks/program.yaml").read_text())
     copied = {path.replace("{{ synop_program }}", program) for path in paths(tasks)}
-    folder = f"/usr/share/synop-{program}"  # is copied whole
+    build = yaml.safe_load((ANSIBLE / "roles/common/tasks/build.yaml").read_text())
+    script = next(task["ansible.builtin.command"]["argv"][2] for task in build if task["name"].startswith("Pack "))
+    packed = {f"/usr/share/{word}" for word in re.findall(r'"(\S*\$3\S*)"', script)}
+    packed = {path.replace("$3", f"synop-{program}") for path in packed}
+    folder = f"/usr/share/synop-{program}"  # is packed whole
     files = {path for path in installed if path.startswith(f"{folder}/")}
-    assert files and copied - {folder} | {f"/etc/synop/{program}.ini"} == installed - files and folder in copied
+    assert files and copied | packed - {folder} | {f"/etc/synop/{program}.ini"} == installed - files and folder in packed
     facts = yaml.safe_load((ANSIBLE / "roles/common/vars/main.yaml").read_text())
     assert installed - files | {folder} <= set(facts["synop_files"][program])
 

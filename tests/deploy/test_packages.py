@@ -72,7 +72,15 @@ def expected(program):
         f"usr/lib/tmpfiles.d/synop-{program}.conf": 0o644,
         f"usr/share/bash-completion/completions/synop-{program}": 0o644,
         f"usr/share/man/man1/synop-{program}.1.gz": 0o644,
-    } | {f"usr/share/synop-{program}/names/{path.name}": 0o644 for path in (ROOT / "aggregator/names").iterdir()}
+    } | {f"usr/share/synop-{program}/{path}": 0o644 for path in shared(program)}
+
+
+def shared(program):
+    """Names files, and the aggregator's dashboards."""
+    yield from (f"names/{path.name}" for path in (ROOT / "aggregator/names").iterdir())
+    if program == "aggregator":
+        folder = ROOT / "aggregator/dashboards"
+        yield from (f"dashboards/{path.relative_to(folder)}" for path in [*folder.glob("*.json"), *folder.glob("*/*.yaml")])
 
 
 def test_versions_agree():
@@ -218,9 +226,11 @@ def test_make_install_and_uninstall(tmp_path):
             page = (tmp_path / prefix[1:] / f"share/man/man1/{program}.1").read_text()
             assert f".Nm synop-{program}\n" in page and f"\n.Nm {program}\n" not in page
         assert output(f"{tmp_path}{prefix}/bin/agent", "names", "node-exporter") == ""
+        boards = f"{prefix}/share/synop-aggregator/dashboards"
+        assert f"path: {boards}\n" in (tmp_path / boards[1:] / "provisioning/dashboards.yaml").read_text()
         make("uninstall", *where)
         assert files_in(tmp_path) == set()
-        assert not list(tmp_path.rglob("names"))
+        assert not list(tmp_path.rglob("synop-*"))
         assert not (tmp_path / "etc/synop").exists()
 
 

@@ -57,10 +57,6 @@ class Dashboard:
     def variables(self):
         return self.made.get("templating", {}).get("list", [])
 
-    def takes_several(self, name):
-        """Whether a variable may have several values at once."""
-        return any(one["name"] == name and one.get("multi") for one in self.variables)
-
     def panels(self):
         """All of them: those in rows, folded or of the older form, too."""
         waiting = [*self.made.get("panels", []), *self.made.get("rows", [])]

@@ -21,7 +21,7 @@ COUNTER, GAUGE, TEXT = range(3)
 KINDS = ("counter", "gauge", "text")
 UNITS = ("", "bytes", "seconds", "hertz", "celsius", "joules", "watts", "percent", "ratio", "bits_per_second",
          "boolean", "")
-UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_NONE = 0, 1, 2, 11
+UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_JOULES, UNIT_NONE = 0, 1, 2, 5, 11
 FOLDS = ("none", "sum", "mean", "max", "min")
 FOLD_NONE, FOLD_SUM, FOLD_MEAN, FOLD_MAX, FOLD_MIN = range(5)
 OF_NODE, SHARE, WRAPS32, COUNTS, SHARED = 1, 2, 4, 8, 16

@@ -80,8 +80,8 @@ def test_every_query_gives_data(cluster):
     def answered():
         """Asks once more what had no data yet, of all nodes or of any of them where a dashboard shows one."""
         for board in {board.name: board for board, _, _ in unanswered}.values():
-            for node in (None,) if board.takes_several("instance") else NODES:
-                values = board.resolve(ask, {"instance": node} if node else None)
+            for node in NODES if any(one["name"] == "node" for one in board.variables) else (None,):
+                values = board.resolve(ask, {"node": node} if node else None)
                 assert all(values.values()), (board.name, values)
                 unanswered[:] = [one for one in unanswered if one[0] is not board or not ask(fill(one[2], values))]
         return not unanswered or time.sleep(0.5)

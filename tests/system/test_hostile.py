@@ -3,15 +3,18 @@ grow, and what happened is counted where `status` shows it."""
 
 import contextlib
 import itertools
+import os
 import random
 import socket
 import struct
+import time
 
 import pytest
 import zmq
 from lib import protocol
 from lib.cluster import read_key
 from lib.hostile import GROUP, MIB, Siege, addresses, connect, evil, good_frame, many_files, proves_alive
+from lib.machine import BOB, EVE
 from lib.peers import AgentPeer, control_endpoint
 from lib.programs import wait_until
 
@@ -394,3 +397,41 @@ def test_silent_local_clients(cluster):
             clients.append(client)
         wait_until(cluster.status, "a status")
         assert clients[0].recv(4096).startswith((b"error", b"")), "it is closed after a while"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_local_user_who_takes_all_clients(cluster):
+    """300 tails of one user, which nobody reads: root has his status, another user his tail, and an event says who it is."""
+    @contextlib.contextmanager
+    def as_user(uid):
+        os.seteuid(uid)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+
+    def tail(uid):
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(60)
+        with as_user(uid):
+            wait_until(lambda: client.connect_ex(str(cluster.socket)) == 0, "a place in the backlog")
+        client.sendall(b"tail\ttype=node\n")
+        return client
+
+    many_files()
+    with contextlib.ExitStack() as stack, Siege(cluster, growth=64 * MIB):
+        cluster.folder.chmod(0o711)
+        cluster.socket.chmod(0o666)
+        before = cluster.counter("clients")
+        for _ in range(300):
+            with contextlib.suppress(BrokenPipeError):
+                stack.enter_context(tail(EVE))
+        wait_until(lambda: cluster.counter("clients_refused") >= 300 - 64, "the others are refused")
+        assert cluster.counter("clients") <= before + 64 + 1
+        other = stack.enter_context(tail(BOB))
+        assert other.recv(4096).startswith(b'{"type":"node"')
+        event = cluster.wait_event("over_share", what="clients")
+        assert event["user"] == str(EVE)
+        began = time.monotonic()
+        cluster.status()
+        assert time.monotonic() - began < 1

@@ -1,20 +1,30 @@
 """Attacks on the aggregator's HTTP. In each the healthy nodes lose no frame and are not late, the aggregator does not grow,
 its other pages are answered, and what happened is counted."""
 
+import base64
 import contextlib
+import os
+import pathlib
 import random
+import re
 import socket
+import threading
 import time
 import urllib.parse
 
 import pytest
-from lib.hostile import MIB, Siege, many_files
-from lib.programs import time_ns, wait_until
-from lib.web import get, url_of
+from lib import protocol
+from lib.hostile import MIB, Siege, evil, many_files
+from lib.programs import memory_bytes, time_ns, wait_until
+from lib.web import get, text_of, url_of
 
 HTTP = "[http]\nlisten = 127.0.0.1:0\n"
 LATE = 1.0  # s, a line of a healthy node behind its sample
 OTHER = "127.0.0.2"  # another address of this host, which has places of its own
+BEGINNINGS = [b"", b"GET ", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET /%zz%00%ff?node=%00 HTTP/1.1\r\n",
+              b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+              b"GET /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+              b"GET /metrics?node=[[[[[[[&group=%5b%5b HTTP/1.1\r\nHost: a\r\n\r\n"]
 
 
 def address_of(url):
@@ -26,10 +36,11 @@ def connect(address, source="127.0.0.1"):
     return socket.create_connection(address, timeout=60, source_address=(source, 0))
 
 
-def ask_from(address, source, path="/healthz"):
+def ask_from(address, source, path="/healthz", user=None):
     """The status, as somebody else gets it."""
+    header = f"Authorization: Basic {base64.b64encode(user.encode()).decode()}\r\n" if user else ""
     with connect(address, source) as client:
-        client.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+        client.sendall(f"GET {path} HTTP/1.0\r\n{header}\r\n".encode())
         answer = b""
         while chunk := client.recv(65536):
             answer += chunk
@@ -64,17 +75,39 @@ def siege(cluster, growth):
 def test_garbage(cluster):
     chance = random.Random(7)
     with siege(cluster, 32 * MIB) as (address, _):
-        beginnings = [b"", b"GET ", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET /%zz%00%ff?node=%00 HTTP/1.1\r\n",
-                      b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
-                      b"GET /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-                      b"GET /metrics?node=[[[[[[[&group=%5b%5b HTTP/1.1\r\nHost: a\r\n\r\n"]
-        for beginning in beginnings * 8:
+        for beginning in BEGINNINGS * 8:
             with connect(address) as client, contextlib.suppress(ConnectionError, TimeoutError):
                 client.settimeout(1)  # a request that is half there may stay so for 30 s
                 client.sendall(beginning + chance.randbytes(chance.randrange(2000)))
                 client.shutdown(socket.SHUT_WR)
                 while client.recv(65536):
                     pass
+
+
+def test_new_names_without_end(cluster):
+    """A node that comes with schemas of 10,000 new names each, as fast as they are taken: the page of another node does not
+    wait for them."""
+    with siege(cluster, 256 * MIB) as (address, made), evil(cluster) as peer:
+        peer.start()
+        taken = []
+        for number in range(12):
+            metrics = [protocol.Metric(f"m{number}_{index}", protocol.GAUGE, flags=protocol.OF_NODE, help="") for index in range(100)]
+            peer.groups = [protocol.Group(f"g{number}_{index}", metrics=metrics) for index in range(100)]
+            peer.schema = protocol.schema_bytes(peer.groups)
+            peer.hash = protocol.schema_hash(peer.schema)
+            peer.session += 2
+            peer.sequence = 0
+            peer.hello()
+            peer.send_schema()
+            peer.publish_raw(protocol.pack(peer.frame([[index, 10**9, None, None, [1.5] * 100, []] for index in range(100)])))
+            session = f"{peer.session:016x}"
+            wait_until(lambda: cluster.aggregator.lines(type="node", session=session), "its line")
+            for path in ("/metrics", "/nodes/n1/metrics"):
+                began = time.monotonic()
+                assert ask_from(address, "127.0.0.1", path) == 200
+                taken.append(time.monotonic() - began)
+        print(f"pages within {max(taken):.2f} s")
+        assert max(taken) < 2
 
 
 @pytest.mark.sanitized
@@ -118,6 +151,8 @@ def test_slow_readers(cluster):
             client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode() * 100)
             readers.append(client)
         assert ask_from(address, "127.0.0.1", "/nodes/n2/metrics") == 200
+        assert ask_from(address, "127.0.0.1", "/metrics") == 429 and ask_from(address, OTHER, "/metrics") == 200
+        assert cluster.counter("http_refused") > 0
         end = time.monotonic() + 75
         while time.monotonic() < end and cluster.counter("http_ended") < 50:
             for client in readers:
@@ -139,3 +174,95 @@ def test_many_requests(cluster):
             count += 1
         print(f"{count / 10:.0f} requests a second")
         assert made.cluster.counter("http_requests") >= count
+
+
+def test_wrong_passwords(cluster):
+    """Who tries one after the other keeps nobody else out."""
+    path = cluster.write("passwords", cluster.succeed("aggregator", "keys", "password", "anna", stdin="right\n"))
+    cluster.start_aggregator(config=f"{HTTP}password_file = {path}\n")
+    address, ending = address_of(url_of(cluster.aggregator)), threading.Event()
+
+    def attack():
+        while not ending.is_set():
+            ask_from(address, "127.0.0.1", "/metrics", "anna:wrong")
+
+    attackers = [threading.Thread(target=attack) for _ in range(2)]
+    for one in attackers:
+        one.start()
+    try:
+        cluster.wait_counter("http_unauthorized", 20)
+        assert ask_from(address, OTHER, "/metrics", "anna:right") == 200
+        assert ask_from(address, "127.0.0.1", "/metrics", "anna:right") == 200, "it is known"
+    finally:
+        ending.set()
+        for one in attackers:
+            one.join()
+
+
+def sockets(program):
+    """How many it has open."""
+    names = []
+    for fd in pathlib.Path(f"/proc/{program.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            names.append(os.readlink(fd))
+    return sum(name.startswith("socket:") for name in names)
+
+
+class Sampled(threading.Thread):
+    """Looks again and again, from another address, when an agent has sampled last."""
+
+    def __init__(self, address):
+        super().__init__()
+        self.address, self.ending, self.gaps, self.wrong = address, threading.Event(), [], []
+        self.start()
+
+    def run(self):
+        last = None
+        while not self.ending.wait(0.05):
+            with connect(self.address, OTHER) as client:
+                client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+                found = re.search(rb"^node_time_seconds (\S+)$", client.makefile("rb").read(), re.MULTILINE)
+            if not found:
+                self.wrong.append("a page without a time")
+                continue
+            self.gaps += [float(found.group(1)) - last] if last else []
+            last = float(found.group(1))
+
+    def end(self):
+        self.ending.set()
+        self.join()
+        assert not self.wrong and max(self.gaps) > 0
+        assert max(self.gaps) < LATE, f"{max(self.gaps):.2f} s without a sample"
+
+
+@pytest.mark.sanitized
+def test_agent(cluster):
+    """An agent's own page: whatever is done to it, it samples as before, others are answered, and it does not grow."""
+    many_files()
+    agent = cluster.start("agent", "agent", "--config", cluster.write("agent.ini", HTTP), "--period", "100ms",
+                          "--jobs-book", cluster.folder / "jobs")
+    url, chance = url_of(agent), random.Random(7)
+    address = address_of(url)
+    wait_until(lambda: "node_load1 " in text_of(url, "/metrics"), "values")
+    before = memory_bytes(agent.pid)
+    sampled = Sampled(address)
+    for _ in range(100):
+        with connect(address) as client, contextlib.suppress(ConnectionError, TimeoutError):
+            client.settimeout(0.2)
+            client.sendall(chance.choice(BEGINNINGS) + chance.randbytes(chance.randrange(2000)))
+            client.shutdown(socket.SHUT_WR)
+            client.recv(65536)
+    with contextlib.ExitStack() as stack:
+        for number in range(600):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(address)
+            with contextlib.suppress(OSError):
+                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * (number % 2 * 100))
+        time.sleep(2)
+        assert sockets(agent) <= 128 + 4
+        grown = memory_bytes(agent.pid, "VmHWM") - before
+    sampled.end()
+    print(f"grown by {grown / MIB:.1f} MiB")
+    assert grown < 48 * MIB and not agent.sanitizer_report()
+    assert agent.stop() == 0

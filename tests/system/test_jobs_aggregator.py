@@ -171,8 +171,8 @@ def test_a_job_from_its_start_to_its_end(cluster, nodes):
     assert shown and all(line["type"] == "event" for line in shown)
     table = from_history(cluster, "jobs").stdout.splitlines()
     assert table[0].split() == ["JOB", "USER", "NAME", "STATE", "NODES", "STARTED", "DURATION", "CPU%", "CPU", "TIME",
-                                "MEMORY"]
-    assert re.fullmatch(r"123  ana   relax  ended      2  \d{4}-\d\d-\d\d [\d:]{8}  00:00:\d\d +[\d.]+  00:00:24  9\.77 KiB",
+                                "MEMORY", "ENERGY"]
+    assert re.fullmatch(r"123  ana   relax  ended      2  \d{4}-\d\d-\d\d [\d:]{8}  00:00:\d\d +[\d.]+  00:00:24  9\.77 KiB +-",
                         table[1]), table[1]
 
 

@@ -9,9 +9,9 @@ from lib.node_exporter import node_exporter
 from lib.programs import LIMIT, ROOT, run
 
 NAMES = (ROOT / "aggregator/names/node-exporter.names").read_text()
-MAPPED = set(re.findall(r"^\w+ +(node_\w+)", NAMES, re.MULTILINE))
+MAPPED = set(re.findall(r"^\w+ +((?:node|process)_\w+)", NAMES, re.MULTILINE))
 ABSENT = re.findall(r"^- (\S+)", NAMES, re.MULTILINE)
-DASHBOARD = {line for line in (ROOT / "docs/node-exporter-full.txt").read_text().splitlines() if line[0] not in "#*"}
+DASHBOARD = {line.split()[0].lstrip("*") for line in (ROOT / "docs/dashboards.txt").read_text().split("\n\n")[1].splitlines()[1:]}
 
 
 def unknown(families):
@@ -53,6 +53,18 @@ def test_labels_are_those_of_node_exporter(shown):
         elif (match := re.match(r"\w+ +(node_\w+) *(\{.*?\})?", line)) and match[1] in theirs:
             wrong += [(match[1], name) for name in block + re.findall(r'(\w+)="', match[2] or "") if name not in theirs[match[1]]]
     assert wrong == []
+
+
+def test_each_collector_has_a_duration():
+    """Where one's success is said, the time is too, of the same group."""
+    said = {"success": set(), "duration_seconds": set()}
+    for line in NAMES.splitlines():
+        if line.startswith("["):
+            *_, group = re.match(r"\[(\w+)(?: (\w+)\])?", line).groups()
+            group = group or re.match(r"\[(\w+)", line)[1]
+        elif match := re.match(r'\w+ +node_scrape_collector_(\w+) +\{collector="(\w+)"\}', line):
+            said[match[1]].add((group, match[2]))
+    assert said["success"] and said["success"] == said["duration_seconds"]
 
 
 def test_dashboard_asks_for_nothing_that_the_set_does_not_know():

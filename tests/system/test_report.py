@@ -41,6 +41,10 @@ GROUPS = [
     Group("job_memory", **JOB, metrics=gauges("rss", "rss_peak", "vms", "shared", "swap", "percent", "pss", "uss")),
     Group("job_io", **JOB, metrics=counters("read_bytes", "write_bytes", "read_calls", "write_calls")),
     Group("job_processes", **JOB, metrics=gauges("processes", "threads", "open_files")),
+    Group("job_energy", **JOB, metrics=[Metric(name, COUNTER, protocol.UNIT_JOULES, per=10**6)
+                                        for name in ("energy", "estimated")]),
+    Group("energy_rapl", row="domain", rows_name="domains", fold_name="",
+          metrics=[Metric("energy", COUNTER, protocol.UNIT_JOULES, protocol.FOLD_NONE, per=10**6)]),
     Group("network", row="interface", rows_name="devices", fold_name="total",
           metrics=counters("rx_bytes", "tx_bytes", "rx_packets", "tx_packets")),
     Group("cpu_usage", row="CPU", rows_name="usage_data", fold_name="average_usage",
@@ -69,6 +73,11 @@ class Part:
         since = k - self.falls_at if self.falls_at and k >= self.falls_at else k
         return {"read_bytes": 4096 * k, "write_bytes": 1000 * since + 3, "read_calls": 3 * k, "write_calls": 2 * since}
 
+    def job_energy(self, k):
+        """100 and 400 W by turns, 4 s each; of n1, where another job is, the half is estimated."""
+        joules = 70 + sum(400 if second // 4 % 2 else 100 for second in range(k))
+        return {"energy": joules * 10**6, "estimated": joules * 10**6 // 2 if self.falls_at else 0}
+
     def job_processes(self, k):
         return {"processes": 3, "threads": 12 + k % 2, "open_files": 40}
 
@@ -77,7 +86,10 @@ def of_node(k):
     lo = {"rx_bytes": 10**9 * k, "tx_bytes": 10**9 * k, "rx_packets": k, "tx_packets": k}
     eth0 = {"rx_bytes": 10**12 + 5000 * k * k, "tx_bytes": 7000 * k, "rx_packets": 30 * k, "tx_packets": 20 * k}
     cpus = {"0": {"idle": 25 * k, "io_wait": 5 * k}, "1": {"idle": 75 * k, "io_wait": 5 * k}}
-    return {"network": {"lo": lo, "eth0": eth0}, "cpu_usage": cpus}
+    domains = {"package-0": {"energy": 5 * 10**6 + 123456 * k}, "dram-0": {"energy": 7 * k}}
+    if k >= 5:
+        domains["package-1"] = {"energy": k}
+    return {"network": {"lo": lo, "eth0": eth0}, "cpu_usage": cpus, "energy_rapl": domains}
 
 
 class Node(AgentPeer):
@@ -94,7 +106,7 @@ class Node(AgentPeer):
         def rows(group):
             return {job: getattr(part, group)(k) for job, part in parts.items()}
 
-        groups = ("job_cpu", "job_memory", "job_io", "job_processes")
+        groups = ("job_cpu", "job_memory", "job_io", "job_processes", "job_energy")
         tables = [protocol.table_wire(GROUPS, group, S, rows=rows(group)) for group in groups]
         tables += [protocol.table_wire(GROUPS, group, S, rows=made) for group, made in of_node(k).items()]
         info = {}
@@ -240,6 +252,42 @@ def test_figures(played):
     assert "infiniband_received" not in said["total"]
 
 
+def test_energy(played):
+    """kWh of the report, against the integral of what the nodes drew; prices; the same in all forms."""
+    cluster, parts = played
+    config = cluster.folder / "prices.ini"
+    config.write_text("[energy]\nprice_per_kwh = 300\nco2_per_kwh = 400\ncurrency = CHF\n")
+    at = "--config", config, "--history", cluster.history, "--socket", cluster.socket
+    joules = estimated = 0
+    for name, part in parts.items():
+        watts = [400 if second // 4 % 2 else 100 for second in range(samples_of(name)[-1])]
+        joules += 70 + sum(watts)
+        estimated += (70 + sum(watts)) / 2 if name == "n1" else 0
+    said = parse_line(run("aggregator", "report", "42", "--json", *at).stdout)
+    near(said["energy"]["kwh"], joules / 3.6e6)
+    near(said["energy"]["estimated"], 100 * estimated / joules)
+    near(said["energy"]["cost"], 300 * joules / 3.6e6)
+    near(said["energy"]["co2"], 400 * joules / 3.6e6)
+    assert said["energy"]["currency"] == "CHF"
+    near(said["total"]["energy"]["total"], joules)
+    assert any("of the energy is estimated by CPU time" in sentence for sentence in said["unknown"])
+    bare = json_report(cluster, "42")["energy"]
+    assert bare["kwh"] == said["energy"]["kwh"] and bare["cost"] is bare["currency"] is bare["co2"] is None
+    text = run("aggregator", "report", "42", *at).stdout
+    assert f"  Energy            {joules / 3600:.2f} Wh, " in text and " % of it estimated" in text
+    assert f"  Cost              {300 * joules / 3.6e6:.2f} CHF, {400 * joules / 3.6e6:.2f} kg of CO2\n" in text
+    ended = cluster.aggregator.wait_line(type="job", job_id="42", event="ended")["summary"]
+    assert abs(ended["energy_kwh"] - joules / 3.6e6) < 1e-6
+    assert abs(ended["energy_estimated_kwh"] - estimated / 3.6e6) < 1e-6
+    jobs = run("aggregator", "jobs", *places(cluster)).stdout
+    assert f"  {joules / 3600:.2f} Wh\n" in jobs
+    folder = cluster.folder / "energy"
+    report(cluster, "42", "--csv", folder)
+    rows = [line.split(",") for line in (folder / "job_energy.csv").read_text().splitlines()]
+    column = rows[0].index("energy (joules)")
+    near(sum(float(row[column] or 0) for row in rows[1:]), joules - 3 * 70)
+
+
 def test_what_was_wrong(played):
     """Gaps, the lost node, the slow one, the neighbour; and a person sees it on a terminal."""
     cluster, _ = played
@@ -304,6 +352,8 @@ NUMBERS = {
     "memory_full_info": ["uss", "swap"],
     "io_counters": ["read_bytes", "read_count", "write_bytes", "write_count"],
     "net_io_counters": ["bytes_sent", "bytes_recv", "packets_sent", "packets_recv"],
+    "perf_events": ["cycles", "ref-cycles", "instructions", "branches", "branch-misses", "cache-references",
+                    "cache-misses", "context-switches", "cpu-migrations", "page-faults", "task-clock"],
     "ib_io_counters": ["port_xmit_data", "port_xmit_packets", "port_rcv_data", "port_rcv_packets"],
 }
 
@@ -353,6 +403,9 @@ def test_perfmon(played):
                 assert host["io_counters"][f"{key}_count"][at] == io[f"{key}_calls"]
             assert host["net_io_counters"]["bytes_recv"][at] == 10**12 + 5000 * k * k + 10**9 * k
             assert host["net_io_counters"]["packets_sent"][at] == 21 * k
+            assert host["rapl_powercap"]["package-0"][at] == 5 * 10**6 + 123456 * k
+            assert host["rapl_powercap"]["dram-0"][at] == 7 * k
+            assert host["rapl_powercap"]["package-1"][at] == (k if k >= 5 else None)
             assert host["num_threads"][at] == 12 + k % 2 and host["num_fds"][at] == 40
             if at:
                 near(host["cpu_percent"][at], 100 * part.busy, rel=1e-4)

@@ -11,7 +11,7 @@ import zmq
 from lib import protocol
 from lib.cluster import assert_contiguous, read_key
 from lib.crowd import crowds
-from lib.hostile import MIB, Siege, evil, good_frame, many_files, proves_alive
+from lib.hostile import GROUP, MIB, Siege, evil, good_frame, many_files, proves_alive
 from lib.peers import control_endpoint, curve_client
 from lib.programs import wait_until
 
@@ -22,6 +22,19 @@ KEY_CONNECTIONS = 2 * 8  # of one key, both ports
 def cpu_seconds(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def as_fast_as_can_be(peer, frames, seconds):
+    """Publishes frames (number) for so long, and no more than the aggregator's side takes."""
+    peer.data.setsockopt(zmq.XPUB_NODROP, 1)
+    peer.data.sndtimeo = 100
+    end, number = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        with contextlib.suppress(zmq.Again):
+            peer.publish_raw(frames(number))
+            number += 1
+        if number % 16 == 0:
+            peer.pump()
 
 
 @contextlib.contextmanager
@@ -99,6 +112,23 @@ def test_line_in_proportion(cluster):
         healthy.wait_lines(20, type="node")
         assert_contiguous(healthy.lines(), "n1")
         assert not healthy.lines(type="event", event="dropped")
+
+
+def test_frames_that_take_long(cluster):
+    """130 kB each, of 15,000 rows that move: a second's worth of them is many seconds of work, and more always wait."""
+    group = protocol.Group("wide", row="row", rows_name="rows", fold_name="total",
+                           metrics=[protocol.Metric(f"m{number}", protocol.COUNTER) for number in range(4)])
+
+    def table(turn):
+        labels = [f"{(number * 7 + turn) % 30000:x}" for number in range(15000)]
+        return protocol.pack([1, 10**9, None, labels, [], [[(number + turn) % 128 for number in range(15000)]] * 4])
+
+    tables = [table(turn) for turn in range(7)]
+    with Siege(cluster, growth=128 * MIB, prompt=Siege.healthy), evil(cluster, [GROUP, group]) as peer:
+        peer.start()
+        as_fast_as_can_be(peer, lambda number: protocol.pack(peer.frame([]))[:-1] + b"\x91" + tables[number % 7], 3)
+        assert cluster.counter("dropped_user") > 0, "the aggregator was faster"
+        peer.data.close()
 
 
 def test_frame_too_large(cluster):

@@ -408,7 +408,7 @@ test_values_are_those_of_the_kernel (void **state)
     "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\",UUID=\"GPU-00000000-0000-0000-0000-000000000001\",pci_bus_id=\"00000000:11:00.0\","
     "device=\"nvidia1\",modelName=\"Stand-in H100 1\",Hostname=\"n1\",DCGM_FI_DRIVER_VERSION=\"550.54.15\"} 41",
     "DCGM_FI_DEV_FB_USED{gpu=\"2\",UUID=\"GPU-00000000-0000-0000-0000-000000000002\",pci_bus_id=\"00000000:12:00.0\","
-    "device=\"nvidia2\",modelName=\"Stand-in H100 2\",GPU_I_ID=\"2\",mig=\"1\",Hostname=\"n1\","
+    "device=\"nvidia2\",modelName=\"Stand-in H100 2\",GPU_I_ID=\"2\",GPU_I_PROFILE=\"1\",mig=\"1\",Hostname=\"n1\","
     "DCGM_FI_DRIVER_VERSION=\"550.54.15\"} 3072",
     "dcgm_gpu_temp{gpu_id=\"1\",gpu_uuid=\"GPU-00000000-0000-0000-0000-000000000001\",job_id=\"None\"} 41",
     NULL,

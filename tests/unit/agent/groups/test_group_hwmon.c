@@ -24,6 +24,9 @@ sensors_of_a_machine (void **state)
   assert_missing (&sampled, "platform_coretemp_0", "temperature");
   assert_uint (&sampled, "platform_coretemp_0/temp2", "temperature", 39000); /* single cores too */
   assert_uint (&sampled, "platform_coretemp_0/fan1", "fan", 1234);
+  assert_uint (&sampled, "platform_coretemp_0/fan1", "fan_minimum", 400);
+  assert_missing (&sampled, "platform_coretemp_0/fan1", "temperature_max");
+  assert_missing (&sampled, "platform_coretemp_0/temp1", "fan_minimum");
   assert_missing (&sampled, "platform_coretemp_0/fan1", "temperature");
   assert_uint (&sampled, "platform_coretemp_0/power1", "power", 65000000);
   assert_uint (&sampled, "platform_coretemp_0/energy1", "energy", 12345678);

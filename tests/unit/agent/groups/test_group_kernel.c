@@ -153,6 +153,8 @@ timex_live (void **state)
   assert_uint (&sampled, NULL, "tick", (uint64_t) timex.tick * 1000);
   assert_int_equal (sampled_value (&sampled, NULL, "offset")->type == VALUE_MISSING, 0);
   assert_true (sampled_value (&sampled, NULL, "frequency_adjustment")->as.d > 0.99);
+  assert_uint (&sampled, NULL, "pps_errors", (uint64_t) timex.errcnt);
+  assert_uint (&sampled, NULL, "pps_shift", (uint64_t) timex.shift);
   sampled_close (&sampled);
   sampled_open (&sampled, &sampler_timex, ROOT_SMALL); /* a recorded machine has no clock */
   assert_int_equal (sampled_again (&sampled), 0);

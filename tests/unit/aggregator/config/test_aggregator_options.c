@@ -213,6 +213,9 @@ what_does_not_go_together (void **state)
     { COMMAND_EXPORT, "", "[export] output (default): -o says where to write the tables" },
     { COMMAND_REPORT, "", "expected \"synop-aggregator report JOBID\"" },
     { COMMAND_REPORT, "7 --json --format perfmon", "[report] json (command line): does not go with --format perfmon" },
+    { COMMAND_REPORT, "7 --price-per-kwh 0.3EUR", "must be a number from 0 to 1000000, as 0.31" },
+    { COMMAND_SERVE, "--co2-per-kwh -1", "must be a number from 0 to 1000000, as 0.31" },
+    { COMMAND_REPORT, "7 --currency EURO.EURO.EURO.EURO", "must have 16 bytes at most" },
     { COMMAND_JOB, "strat 7", "\"synop-aggregator job end ID\"; did you mean start?" },
     { COMMAND_JOB, "end", "expected \"synop-aggregator job start ID\"" },
   };
@@ -227,9 +230,10 @@ what_does_not_go_together (void **state)
 static void
 reload_takes_over_what_says_so (void **state)
 {
-  static const char *const taken[] = { "log_level",   "stale_periods", "down_periods",   "reader_queue",
-                                       "replay_rate", "limit",         "max_age",        "max_size",
-                                       "names",       "grace",         "scheduler_users" };
+  static const char *const taken[] = { "log_level",   "stale_periods", "down_periods",    "reader_queue",
+                                       "replay_rate", "limit",         "max_age",         "max_size",
+                                       "names",       "grace",         "scheduler_users", "price_per_kwh",
+                                       "currency",    "co2_per_kwh" };
   struct fixture *it = *state;
   size_t count = 0;
   struct buffer text = { 0 };

@@ -211,6 +211,7 @@ deliver (struct bench *bench, const char *user, enum cluster_channel channel, co
                                      .routing = (const uint8_t *) "where",
                                      .routing_length = 5,
                                      .received_ns = bench->now_ns,
+                                     .ready_ns = bench->now_ns,
                                      .bytes = copy,
                                      .length = bytes->length };
 

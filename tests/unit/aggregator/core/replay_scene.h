@@ -137,6 +137,7 @@ say (size_t index, enum cluster_channel channel, const struct buffer *bytes)
                                      .routing = (const uint8_t[]){ (uint8_t) index },
                                      .routing_length = 1,
                                      .received_ns = scene->bench->now_ns - scene->wait_ns,
+                                     .ready_ns = scene->bench->now_ns - scene->wait_ns,
                                      .bytes = copy,
                                      .length = bytes->length };
 

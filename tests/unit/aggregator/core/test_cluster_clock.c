@@ -45,6 +45,7 @@ deliver_at (struct bench *bench, const char *user, enum cluster_channel channel,
                                      .routing = (const uint8_t *) "where",
                                      .routing_length = 5,
                                      .received_ns = received_ns,
+                                     .ready_ns = received_ns,
                                      .bytes = bytes->data,
                                      .length = bytes->length };
 

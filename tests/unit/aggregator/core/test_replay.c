@@ -21,6 +21,30 @@ test_a_gap_is_filled (void **state)
   assert_true (event->from == 2 && event->to == 11 && event->count == 10);
 }
 
+/* Gaps that come one after the other, each filled at once: an event a second about them, which leaves out none. */
+static void
+test_many_gaps_are_filled (void **state)
+{
+  struct bench *bench = *state;
+  uint64_t count = 0;
+
+  start_all ();
+  sample_gap (0, 1);
+  settle_whole ();
+  assert_int_equal (count_events (bench, EVENT_REPLAYED, "n1", NULL), 1);
+  for (int i = 0; i < 50; i++) {
+    sample_gap (0, 1);
+    pass (bench, 20 * NS_PER_MS);
+    answer_all ();
+  }
+  assert_in_range (count_events (bench, EVENT_REPLAYED, "n1", NULL), 2, 4);
+  settle_whole ();
+  pass (bench, NS_PER_S);
+  for (size_t i = 0; i < bench->event_count; i++)
+    count += bench->events[i].type == EVENT_REPLAYED ? bench->events[i].count : 0;
+  assert_int_equal (count, 51);
+}
+
 /* The first of a session were dropped: the hello said that there was none before. */
 static void
 test_first_frames_are_asked_for (void **state)
@@ -147,6 +171,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     REPLAY_TEST (test_a_gap_is_filled),
+    REPLAY_TEST (test_many_gaps_are_filled),
     REPLAY_TEST (test_first_frames_are_asked_for),
     REPLAY_TEST (test_random_loss),
     REPLAY_TEST (test_restarts),

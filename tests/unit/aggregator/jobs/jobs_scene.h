@@ -19,6 +19,8 @@ static const struct metric cpu_metrics[] = { { "user_time", COUNTER, .per = 1000
                                              { "system_time", COUNTER, .per = 1000000000 } };
 static const struct metric memory_metrics[] = { { "rss", GAUGE, .times = 1024 }, { "oom_kills", COUNTER } };
 static const struct metric io_metrics[] = { { "read_bytes", COUNTER }, { "write_bytes", COUNTER } };
+static const struct metric energy_metrics[] = { { "energy", COUNTER, .per = 1000000 },
+                                                { "estimated", COUNTER, .per = 1000000 } };
 static const struct metric other_metrics[] = { { "tasks", GAUGE, .flags = METRIC_OF_NODE } };
 #define JOB_GROUP(what)                                                                                                \
   static const struct group what##_group = {                                                                           \
@@ -28,9 +30,11 @@ JOB_GROUP (info);
 JOB_GROUP (cpu);
 JOB_GROUP (memory);
 JOB_GROUP (io);
+JOB_GROUP (energy);
 static const struct group other_group = { .name = "load", .section = "system_data", GROUP_METRICS (other_metrics) };
-enum { OTHER, CPU, INFO, MEMORY, IO, GROUPS };
-static const struct group *const groups[] = { &other_group, &cpu_group, &info_group, &memory_group, &io_group };
+enum { OTHER, CPU, INFO, MEMORY, IO, ENERGY, GROUPS };
+static const struct group *const groups[] = { &other_group,  &cpu_group, &info_group,
+                                              &memory_group, &io_group,  &energy_group };
 
 /* A job on a node, as its agent keeps it. */
 struct work {
@@ -187,6 +191,9 @@ send (struct scene *scene, const struct player *node, const struct sample *sampl
     table_set_uint (&scene->tables[MEMORY], row, 0, (uint64_t) work->memory);
     row = row_of (&scene->tables[IO], work);
     table_set_uint (&scene->tables[IO], row, 0, bounded (work->cpu * 1000));
+    row = row_of (&scene->tables[ENERGY], work);
+    table_set_uint (&scene->tables[ENERGY], row, 0, bounded (work->cpu * 3600e6)); /* a Wh for each second */
+    table_set_uint (&scene->tables[ENERGY], row, 1, bounded (work->cpu * 900e6));
     if (!work->checked && !node->no_info)
       fill_info (node, &scene->tables[INFO], work);
   }

@@ -33,11 +33,13 @@ test_one (void **state)
   run (scene, 3);
   said = ENDED ("123", "n1,n2,n3", "gone");
   assert_true (said->ended_ns == START + 31 * NS_PER_S);
-  SUMMARY ("{\"duration\":29.5,\"nodes\":3,\"cpus\":12,\"cpu_time\":60,\"cpu_user_time\":45,\"cpu_system_time\":15,"
-           "\"cpu_efficiency\":16.949153,\"memory_peak\":{\"node\":\"n2\",\"bytes\":4194304},\"read_bytes\":60000,"
-           "\"write_bytes\":null,\"processes\":null,\"oom_kills\":null,\"lost_nodes\":[],\"per_node\":{\"n1\":{"
-           "\"duration\":9,\"cpus\":4,\"cpu_time\":20,\"memory_peak\":1048576,\"read_bytes\":20000,"
-           "\"write_bytes\":null},\"n2\":{");
+  SUMMARY (
+      "{\"duration\":29.5,\"nodes\":3,\"cpus\":12,\"cpu_time\":60,\"cpu_user_time\":45,\"cpu_system_time\":15,"
+      "\"cpu_efficiency\":16.949153,\"memory_peak\":{\"node\":\"n2\",\"bytes\":4194304},\"read_bytes\":60000,"
+      "\"write_bytes\":null,\"processes\":null,\"oom_kills\":null,\"energy_kwh\":0.06,\"energy_estimated_kwh\":0.015,"
+      "\"lost_nodes\":[],\"per_node\":{\"n1\":{"
+      "\"duration\":9,\"cpus\":4,\"cpu_time\":20,\"memory_peak\":1048576,\"read_bytes\":20000,"
+      "\"write_bytes\":null,\"energy_kwh\":0.02},\"n2\":{");
   NOTHING_MORE ();
   assert_int_equal (jobs_counts (scene->jobs)->jobs_running, 0);
   scene_destroy (scene);

@@ -136,7 +136,7 @@ test_another_name (void **state)
   end (scene, 1, "1");
   GOES ("1", "n1,n2");
   SUMMARY ("\"n2\":{\"duration\":3,\"cpus\":4,\"cpu_time\":4,\"memory_peak\":1048576,\"read_bytes\":4000,"
-           "\"write_bytes\":null,\"name\":\"harmless\"}");
+           "\"write_bytes\":null,\"energy_kwh\":0.004,\"name\":\"harmless\"}");
   assert_null (strstr (scene->noted.said[scene->noted.checked - 1].summary, "relax"));
   scene_destroy (scene);
 }
@@ -254,6 +254,42 @@ test_damaged_history (void **state)
   scene_destroy (scene);
 }
 
+/* The state that aggregators wrote before there was energy, and that of this one. */
+static void
+test_state_of_older_ones (void **state)
+{
+  static const char *const energies[] = { "", " 0 7200000 0 0" };
+  static const char *const expected[] = { "\"energy_kwh\":null,", "\"energy_kwh\":2,\"energy_estimated_kwh\":0," };
+  char nothing[] = "", label[] = "1", name[] = "n1", user[] = "ana", text[256];
+  struct job_record_node nodes[] = { { name, START } };
+
+  (void) state;
+  for (size_t i = 0; i < 2; i++) {
+    struct scene *scene = scene_create (1);
+    struct job_record record = { .key = 5,
+                                 .label = label,
+                                 .scheduler = nothing,
+                                 .user = user,
+                                 .name = nothing,
+                                 .command = nothing,
+                                 .array = nothing,
+                                 .started_ns = START - 10 * NS_PER_S,
+                                 .seen_ns = START,
+                                 .state = text,
+                                 .nodes = nodes,
+                                 .node_count = 1 };
+
+    snprintf (text, sizeof text, "n1 %lld %lld 0 4 0 30 0 10 0 - 0 - 0 - 100 - 3 1000%s\n",
+              (long long) (START - 10 * NS_PER_S), (long long) START, energies[i]);
+    jobs_restore (scene->jobs, &record);
+    tick_for (scene, 32 * NS_PER_S);
+    ENDED ("1", "n1", "restart");
+    SUMMARY ("\"cpu_time\":40,");
+    SUMMARY (expected[i]);
+    scene_destroy (scene);
+  }
+}
+
 int
 main (void)
 {
@@ -263,6 +299,7 @@ main (void)
     cmocka_unit_test (test_said_later),           cmocka_unit_test (test_another_name),
     cmocka_unit_test (test_start_of_others),      cmocka_unit_test (test_endless_period),
     cmocka_unit_test (test_clocks_beyond_bounds), cmocka_unit_test (test_damaged_history),
+    cmocka_unit_test (test_state_of_older_ones),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

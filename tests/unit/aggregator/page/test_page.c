@@ -339,8 +339,13 @@ test_too_many (void **state)
   struct page_scrape *scrapes[PAGE_SCRAPES_MAX], *one;
 
   bring_up (&scene->bench, "n1", 7);
-  for (size_t i = 0; i < PAGE_SCRAPES_MAX; i++)
+  for (size_t i = 0; i < PAGE_SCRAPES_MAX; i++) {
+    asked.host = 1 + 2 * i / PAGE_SCRAPES_MAX;
     assert_int_equal (ask (scene, &asked, &scrapes[i]), PAGE_FOUND);
+    if (i + 1 == PAGE_SCRAPES_MAX / 2) /* a host has half of them */
+      assert_int_equal (ask (scene, &asked, &one), PAGE_TOO_MANY);
+  }
+  asked.host = 3;
   assert_int_equal (ask (scene, &asked, &one), PAGE_TOO_MANY);
   check (scene, "n1", BYTES "0", true);
   for (size_t i = 0; i < PAGE_SCRAPES_MAX; i++)

@@ -51,6 +51,14 @@ static const struct metric gpu_metrics[] = {
   { "memory_used", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Memory." },
   { "energy", COUNTER, UNIT_JOULES, FOLD_SUM, .help = "Energy." },
 };
+static const struct metric job_energy_metrics[] = {
+  { "energy", COUNTER, UNIT_JOULES, FOLD_SUM, .per = 1000000, .help = "Energy." },
+  { "estimated", COUNTER, UNIT_JOULES, FOLD_SUM, .per = 1000000, .help = "Estimated." },
+};
+static const struct metric node_power_metrics[] = {
+  { "energy", COUNTER, UNIT_JOULES, FOLD_SUM, .per = 1000000, .help = "Energy." },
+  { "whole", GAUGE, UNIT_BOOLEAN, FOLD_MIN, METRIC_OF_NODE, .help = "All of it." },
+};
 static const struct group job_groups[] = {
   JOB_GROUP (job_info),
   JOB_GROUP (job_cpu),
@@ -60,10 +68,13 @@ static const struct group job_groups[] = {
   JOB_GROUP (job_processes),
   JOB_GROUP (job_gpu),
   { "gpu", "system_data", "GPU", "gpus", "total", 0, "A group.", GROUP_METRICS (gpu_metrics) },
+  JOB_GROUP (job_energy),
+  { "node_power", "system_data", "part", "parts", "node", 0, "A group.", GROUP_METRICS (node_power_metrics) },
 };
 static const struct group *const job_group_list[] = { &job_groups[0], &job_groups[1], &job_groups[2], &job_groups[3],
-                                                      &job_groups[4], &job_groups[5], &job_groups[6], &job_groups[7] };
-#define JOB_GROUPS 8
+                                                      &job_groups[4], &job_groups[5], &job_groups[6], &job_groups[7],
+                                                      &job_groups[8], &job_groups[9] };
+#define JOB_GROUPS 10
 #define SECOND_NS INT64_C (1000000000)
 
 /* One sample. Counters are as they stand. */
@@ -81,6 +92,7 @@ struct job_sample {
   int64_t period_ns;          /* as told; 0: a second */
   const char *source, *error; /* of job_info; of job_io. NULL: none */
   const char *network_error;  /* beside its values; NULL: none */
+  double joules, estimated;   /* of the job; 0: not known */
   unsigned node_gpus;      /* GPU K is used by 10 K percent, K bytes, K joules a second; 9 has no use that is known */
   const char *gpus, *mute; /* of which the job has these; error of job_gpu. NULL: none */
   bool amd;                /* the last is "amd0" */
@@ -111,6 +123,12 @@ fill_job (struct table tables[JOB_GROUPS], const char *job, const struct job_sam
   row = table_add_row (&tables[5], job, length);
   table_set_uint (&tables[5], row, 0, sample->gone ? 0 : 3);
   table_set_uint (&tables[5], row, 1, sample->gone ? 0 : 12);
+  if (sample->joules > 0) {
+    row = table_add_row (&tables[8], job, length);
+    table_set_uint (&tables[8], row, 0, (uint64_t) (sample->joules * 1e6));
+    table_set_uint (&tables[8], row, 1, (uint64_t) (sample->estimated * 1e6));
+    table_set_uint (&tables[9], TABLE_NODE, 1, sample->estimated > 0);
+  }
   if (sample->source) {
     row = table_add_row (&tables[0], job, length);
     table_set_text (&tables[0], row, 0, "ana", 3);

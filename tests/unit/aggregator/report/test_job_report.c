@@ -1,5 +1,6 @@
 /* A job's report: totals, gaps, lost nodes, the slow one; what it cannot know; as text. */
 #include "aggregator/report/job_document.h"
+#include "aggregator/report/job_energy.h"
 #include "tests/unit/aggregator/report/job_history.h"
 
 #define GIB ((uint64_t) 1 << 30)
@@ -655,12 +656,55 @@ test_text (void **state)
   buffer_free (&nodes);
 }
 
+/* 360 J a second, of which a quarter is estimated on the second node; nothing measures the whole of the first. */
+static void
+test_energy (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+  struct buffer words = { 0 };
+  bool part = false, estimated = false;
+
+  for (uint64_t i = 1; i <= 11; i++) {
+    struct job_sample one = steady (i, 4, 4, 5), two = steady (i, 4, 1, 5);
+    one.joules = two.joules = 50 + 360 * (double) (i - 1);
+    two.estimated = 10 + 90 * (double) (i - 1);
+    put_sample (scratch, "n1", "123", &one);
+    put_sample (scratch, "n2", "123", &two);
+  }
+  report = make_job_report (scratch, "n1,n2", 10, true, NULL);
+  assert_near (series_of (report, 0, JOB_ENERGY)->total, 3650);
+  assert_near (series_of (report, 1, JOB_ENERGY_ESTIMATED)->total, 910);
+  assert_near (report->all[JOB_ENERGY].mean, 720);
+  assert_near (job_energy_kwh (report), 7300 / 3.6e6);
+  assert_near (job_energy_estimated (report), 100. * 910 / 7300);
+  assert_true (isnan (job_energy_cost (report)));
+  job_cost_words (&words, report);
+  assert_int_equal (words.length, 0);
+  report->prices = (struct job_prices){ 300, 400, "EUR" };
+  assert_near (job_energy_cost (report), 300 * 7300 / 3.6e6);
+  assert_near (job_energy_co2 (report), 400 * 7300 / 3.6e6);
+  job_cost_words (&words, report);
+  assert_string_equal (buffer_text (&words), "0.61 EUR, 0.81 kg of CO2");
+  buffer_clear (&words);
+  job_energy_words (&words, report);
+  assert_string_equal (buffer_text (&words), "2.03 Wh, 720 W in the mean, 12.5 % of it estimated");
+  for (size_t i = 0; i < report->unknown_count; i++) {
+    part |= strstr (report->unknown[i], "nothing measures the whole of n1.") != NULL;
+    estimated |= strncmp (report->unknown[i], "12.5 % of the energy is estimated", 33) == 0;
+  }
+  assert_true (part && estimated);
+  buffer_free (&words);
+  job_report_destroy (report);
+}
+
 int
 main (void)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown (NAME, job_scratch_create, scratch_destroy)
   const struct CMUnitTest tests[] = {
     TEST (test_totals),
+    TEST (test_energy),
     TEST (test_late_and_sessions),
     TEST (test_falls),
     TEST (test_begins_late),

@@ -18,13 +18,16 @@ say (void *context, const struct send_sample *sample)
 {
   static const char begin[] = "synop_made_";
   struct stage *stage = context;
+  const struct send_series *series = sample->series;
+  const char *name = series->family->public->name;
 
-  if (strncmp (sample->family->name, begin, strlen (begin)) != 0) /* synop_group_up */
+  assert_string_equal (sample->node->text, "n1");
+  if (strncmp (name, begin, strlen (begin)) != 0) /* synop_group_up */
     return;
-  buffer_printf (&stage->said, "%s", sample->family->name + strlen (begin));
-  for (size_t i = 0; i < sample->label_count; i++)
-    if (strcmp (sample->labels[i].name, "device") == 0)
-      buffer_printf (&stage->said, " %.*s", (int) sample->labels[i].length, sample->labels[i].value);
+  buffer_printf (&stage->said, "%s", name + strlen (begin));
+  for (size_t i = 0; i < series->label_count; i++)
+    if (series->labels[i].name->length == 6 && memcmp (series->labels[i].name->text, "device", 6) == 0)
+      buffer_printf (&stage->said, " %.*s", (int) series->labels[i].value->length, series->labels[i].value->text);
   if (sample->stale)
     buffer_printf (&stage->said, " end|");
   else

@@ -18,6 +18,7 @@
 
 #define BASIC(base64) "Basic " base64
 #define ANNA BASIC ("YW5uYTpzZWNyZXQ=") /* anna:secret */
+#define HOST 7
 #define WRONG BASIC ("YW5uYTp3cm9uZw==")
 #define NOBODY BASIC ("bm9ib2R5OnNlY3JldA==")
 
@@ -64,10 +65,11 @@ test_check (void **state)
 
   (void) state;
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-    assert_int_equal (http_passwords_check (passwords, wrong[i], (int64_t) i * NS_PER_S), HTTP_PASSWORD_WRONG);
-  assert_int_equal (http_passwords_check (passwords, WRONG, 20 * NS_PER_S), HTTP_PASSWORD_WRONG);
-  assert_int_equal (http_passwords_check (passwords, ANNA, 20 * NS_PER_S), HTTP_PASSWORD_GOOD);
-  assert_int_equal (http_passwords_check (passwords, "basic YW5uYTpzZWNyZXQ=", 20 * NS_PER_S), HTTP_PASSWORD_GOOD);
+    assert_int_equal (http_passwords_check (passwords, wrong[i], HOST, (int64_t) i * NS_PER_S), HTTP_PASSWORD_WRONG);
+  assert_int_equal (http_passwords_check (passwords, WRONG, HOST, 20 * NS_PER_S), HTTP_PASSWORD_WRONG);
+  assert_int_equal (http_passwords_check (passwords, ANNA, HOST, 21 * NS_PER_S), HTTP_PASSWORD_GOOD);
+  assert_int_equal (http_passwords_check (passwords, "basic YW5uYTpzZWNyZXQ=", HOST, 20 * NS_PER_S),
+                    HTTP_PASSWORD_GOOD);
   http_passwords_free (passwords);
 }
 
@@ -79,15 +81,16 @@ test_brake (void **state)
   int64_t before_ns;
 
   (void) state;
-  assert_int_equal (http_passwords_check (passwords, ANNA, NS_PER_S), HTTP_PASSWORD_GOOD);
-  for (size_t i = 0; i < 4; i++)
-    assert_int_equal (http_passwords_check (passwords, WRONG, 2 * NS_PER_S + (int64_t) i), HTTP_PASSWORD_WRONG);
-  assert_int_equal (http_passwords_check (passwords, WRONG, 2 * NS_PER_S), HTTP_PASSWORD_LATER);
+  assert_int_equal (http_passwords_check (passwords, ANNA, HOST, NS_PER_S), HTTP_PASSWORD_GOOD);
+  assert_int_equal (http_passwords_check (passwords, WRONG, HOST, 2 * NS_PER_S), HTTP_PASSWORD_WRONG);
+  assert_int_equal (http_passwords_check (passwords, WRONG, HOST, 3 * NS_PER_S - 1), HTTP_PASSWORD_LATER);
+  assert_int_equal (http_passwords_check (passwords, WRONG, HOST + 1, 3 * NS_PER_S - 1), HTTP_PASSWORD_WRONG);
+  assert_int_equal (http_passwords_check (passwords, WRONG, HOST + 2, 3 * NS_PER_S - 1), HTTP_PASSWORD_LATER);
   before_ns = clock_monotonic ();
   for (size_t i = 0; i < 1000; i++)
-    assert_int_equal (http_passwords_check (passwords, ANNA, 2 * NS_PER_S), HTTP_PASSWORD_GOOD);
+    assert_int_equal (http_passwords_check (passwords, ANNA, HOST, 2 * NS_PER_S), HTTP_PASSWORD_GOOD);
   assert_true (clock_monotonic () - before_ns < NS_PER_S);
-  assert_int_equal (http_passwords_check (passwords, WRONG, 3 * NS_PER_S), HTTP_PASSWORD_WRONG);
+  assert_int_equal (http_passwords_check (passwords, WRONG, HOST, 3 * NS_PER_S), HTTP_PASSWORD_WRONG);
   http_passwords_free (passwords);
 }
 

@@ -2,6 +2,7 @@
 #include "tests/unit/common/metrics/things.h"
 
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void
@@ -322,6 +323,73 @@ test_sets_are_found (void **state)
   assert_int_equal (system (command), 0);
 }
 
+/* ---- schemas of nodes that come with ever other ones ---- */
+
+#define MANY 100 /* metrics of a group */
+
+struct large {
+  struct metric metrics[MANY];
+  char names[MANY][16], group_names[100][16];
+  struct group groups[100];
+  const struct group *list[100]; /* the schema has it */
+};
+
+/* 100 groups, whose names begin with `name`. */
+static struct schema *
+large_schema (struct large *large, const char *name)
+{
+  for (size_t i = 0; i < MANY; i++) {
+    snprintf (large->names[i], sizeof large->names[i], "metric_%zu", i);
+    large->metrics[i] = (struct metric){ large->names[i], GAUGE, .flags = METRIC_OF_NODE, .help = "One." };
+  }
+  for (size_t i = 0; i < 100; i++) {
+    snprintf (large->group_names[i], sizeof large->group_names[i], "%s%zu", name, i);
+    large->groups[i] = (struct group){ large->group_names[i], "system_data", "",   "",   "", 0, "Many.",
+                                       large->metrics,        MANY,          NULL, false };
+    large->list[i] = &large->groups[i];
+  }
+  return schema_create (large->list, 100);
+}
+
+static void
+test_plans_can_be_forgotten (void **state)
+{
+  struct large *large = memory_new (1, sizeof *large);
+  struct buffer first = { 0 }, again = { 0 };
+  struct things things;
+  size_t families;
+  clock_t begun;
+
+  (void) state;
+  things_begin (&things, "[cpu]\nlevel warm\n", true);
+  things_lines (&things, &first);
+  families = naming_family_count (things.naming);
+  begun = clock ();
+  for (char name[] = "a"; name[0] < 'i'; name[0]++) {
+    struct schema *schema = large_schema (large, name);
+    naming_plan (things.naming, schema);
+    schema_destroy (schema);
+  }
+  assert_in_range (clock () - begun, 0, 3 * CLOCKS_PER_SEC); /* no name is compared with all others */
+  assert_int_equal (naming_plans_size (things.naming), naming_schema_size (things.schema) + 8 * (1 + 100 + 100 * MANY));
+  assert_in_range (naming_family_count (things.naming), 8 * 100 * MANY, SIZE_MAX);
+
+  naming_forget_plans (things.naming);
+  assert_int_equal (naming_plans_size (things.naming), 0);
+  assert_int_equal (naming_family_count (things.naming), 1);
+  assert_null (family (&things, "warm")->help);
+  naming_forget_plans (things.naming);
+  things.node.plan = naming_plan (things.naming, things.schema);
+  things_lines (&things, &again);
+  assert_int_equal (naming_family_count (things.naming), families);
+  assert_string_equal (family (&things, "warm")->help, "How warm.");
+  assert_string_equal (buffer_text (&again), buffer_text (&first));
+  things_end (&things);
+  buffer_free (&first);
+  buffer_free (&again);
+  free (large);
+}
+
 int
 main (void)
 {
@@ -330,6 +398,7 @@ main (void)
     cmocka_unit_test (test_types_come_from_names),         cmocka_unit_test (test_rule_names_what_stands_in_no_file),
     cmocka_unit_test (test_rule_gives_a_name_once),        cmocka_unit_test (test_rule_leaves_names_of_code_alone),
     cmocka_unit_test (test_check_says_what_gives_nothing), cmocka_unit_test (test_sets_are_found),
+    cmocka_unit_test (test_plans_can_be_forgotten),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
