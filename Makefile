@@ -47,7 +47,7 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/
 SOURCES = $(wildcard include/*/*.h $(foreach folder,common agent aggregator tests,\
             $(addprefix $(folder)/,*.[ch] */*.[ch] */*/*.[ch] */*/*/*.[ch])))
 
-.PHONY: all programs unit-tests stand-ins check-gpu fuzzers benches run \
+.PHONY: all programs unit-tests stand-ins check-gpu check-counters fuzzers benches run \
         check check-quick check-deploy setup bench fuzz soak docs generated-docs format format-check clean \
         install install-agent install-aggregator uninstall source deb rpm
 .DELETE_ON_ERROR:
@@ -176,6 +176,10 @@ fuzz:
 # On a machine with NVIDIA GPUs: every value against nvidia-smi's.
 check-gpu: all
 	@BUILD=$(BUILD) tests/check-gpu
+
+# On a machine whose CPUs have counters: what the agent counts against perf stat.
+check-counters: all
+	@BUILD=$(BUILD) tests/check-counters
 
 CHAOS_SECONDS ?= 300
 CROWD ?= 36000

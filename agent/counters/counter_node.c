@@ -1,7 +1,7 @@
 /* A group that counts on the CPUs of the node; see counter_node.h.
  *
- * Events are opened in a thread (a library is loaded, thousands of descriptors are made), and read without one. They
- * are opened anew when CPUs come or go, and when counting was stopped for others. */
+ * Events are opened in a thread (a library is loaded, thousands of descriptors are made). They are read without one unless
+ * there are hundreds: each read asks another CPU. They are opened anew when CPUs come or go, and when counting was stopped for others. */
 #include "agent/counters/counter_node.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include "synop/memory.h"
 
 #define RETRY_NS (60 * NS_PER_S) /* after a failure */
+#define READ_AT_ONCE 512         /* events */
 
 struct counter_node {
   const struct counter_node_type *type;
@@ -77,7 +78,7 @@ counter_node_may_block (void *state)
   struct counter_node *node = state;
 
   node->allowed = counters_may_count (node->counters, clock_wall (), node->reason, sizeof node->reason);
-  return needs_opening (node);
+  return needs_opening (node) || (node->set && counter_set_events (node->set) > READ_AT_ONCE);
 }
 
 static int

@@ -23,12 +23,12 @@
 #define DOMAINS_MAX 256 /* of a node */
 
 enum source {
-  ROW,      /* of the job's row: a gauge, or a counter since the job began */
-  NODE,     /* of the node: a counter as it stands, of all rows */
-  CPU_TIME, /* this and the next are computed from several */
+  ROW,       /* of the job's row: a gauge, or a counter since the job began */
+  NODE,      /* of the node: a counter as it stands, of all rows */
+  NODE_RATE, /* of the node: a counter's change a second, of all rows */
+  CPU_TIME,  /* this and the next are computed from several */
   CPU_PERCENT,
   CPU_PERCENT_SYS,
-  NOTHING /* not measured */
 };
 
 /* In the order in which they are written; those of one `outer` stand together. */
@@ -60,7 +60,18 @@ static const struct quantity {
   { "ib_io_counters", "port_rcv_packets", NODE, "infiniband", "port_rcv_packets" },
   { NULL, "num_threads", ROW, "job_processes", "threads" },
   { NULL, "num_fds", ROW, "job_processes", "open_files" },
-  { NULL, "memory_bw", NOTHING, NULL, NULL },
+  { NULL, "memory_bw", NODE_RATE, "memory_bandwidth", "bytes" },
+  { "perf_events", "cycles", ROW, "job_counters", "cycles" },
+  { "perf_events", "ref-cycles", ROW, "job_counters", "reference_cycles" },
+  { "perf_events", "instructions", ROW, "job_counters", "instructions" },
+  { "perf_events", "branches", ROW, "job_counters", "branches" },
+  { "perf_events", "branch-misses", ROW, "job_counters", "branch_misses" },
+  { "perf_events", "cache-references", ROW, "job_counters", "cache_references" },
+  { "perf_events", "cache-misses", ROW, "job_counters", "cache_misses" },
+  { "perf_events", "context-switches", ROW, "job_counters", "context_switches" },
+  { "perf_events", "cpu-migrations", ROW, "job_counters", "migrations" },
+  { "perf_events", "page-faults", ROW, "job_counters", "page_faults" },
+  { "perf_events", "task-clock", ROW, "job_counters", "task_time" },
 };
 #define QUANTITIES (sizeof quantities / sizeof quantities[0])
 
@@ -144,6 +155,14 @@ standing_of_node (const struct table *table, size_t column)
   return sum;
 }
 
+static double
+rate_of_node (const struct report_group *pair, size_t column)
+{
+  struct value moved = job_node_value (pair, column, NULL, NULL);
+
+  return value_double (&moved) / ((double) report_elapsed_ns (pair) / NS_PER_S);
+}
+
 /* In percent of one CPU: four busy CPUs are 400. */
 static double
 cpu_percent (struct merging *merging, const struct table *liveness, double cpu_time)
@@ -188,6 +207,8 @@ quantity_value (struct merging *merging, const struct cluster_frame *frame, size
                                                              : job_gauge (pair->now, row, column);
   case NODE:
     return standing_of_node (pair->now, column);
+  case NODE_RATE:
+    return rate_of_node (pair, column);
   case CPU_TIME:
     return standing (pair->now, liveness_row, column) + standing (pair->now, liveness_row, merging->system_time);
   case CPU_PERCENT:

@@ -352,6 +352,8 @@ NUMBERS = {
     "memory_full_info": ["uss", "swap"],
     "io_counters": ["read_bytes", "read_count", "write_bytes", "write_count"],
     "net_io_counters": ["bytes_sent", "bytes_recv", "packets_sent", "packets_recv"],
+    "perf_events": ["cycles", "ref-cycles", "instructions", "branches", "branch-misses", "cache-references",
+                    "cache-misses", "context-switches", "cpu-migrations", "page-faults", "task-clock"],
     "ib_io_counters": ["port_xmit_data", "port_xmit_packets", "port_rcv_data", "port_rcv_packets"],
 }
 

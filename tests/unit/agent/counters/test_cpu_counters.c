@@ -291,11 +291,12 @@ test_cpus_come_and_go (void **state)
 {
   struct scratch scratch;
   struct sampled sampled = { 0 };
+  struct counters *counters;
 
   (void) state;
   machine_write (&scratch);
   played_init (&played, 16);
-  open_played (&sampled, &scratch);
+  counters = open_played (&sampled, &scratch);
   sample (&sampled);
   assert_false (sampled_may_block (&sampled));
   scratch_write (&scratch, "/sys/devices/system/cpu/online", "0-3\n");
@@ -303,6 +304,30 @@ test_cpus_come_and_go (void **state)
   played_pass (&played, 10);
   sample (&sampled);
   assert_uint (&sampled, "1", "cycles", 20 * rate (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
+  assert_int_equal (counters->budget.used, played.opened - played.closed);
+  sampled_close (&sampled);
+  assert_int_equal (played.opened, played.closed);
+  scratch_free (&scratch);
+}
+
+/* Each read asks another CPU, so hundreds of them wait in a thread. */
+static void
+test_hundreds_of_cpus (void **state)
+{
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+  struct counters *counters;
+
+  (void) state;
+  machine_write (&scratch);
+  scratch_write (&scratch, "/sys/devices/system/cpu/online", "0-63\n");
+  played_init (&played, 16);
+  counters = open_played (&sampled, &scratch);
+  assert_true (sample (&sampled));
+  assert_int_equal (counters->budget.used, 64 * 14);
+  assert_int_equal (played.opened, 64 * 14);
+  assert_true (sample (&sampled));
+  assert_int_equal (played.opened, 64 * 14);
   sampled_close (&sampled);
   assert_int_equal (played.opened, played.closed);
   scratch_free (&scratch);
@@ -425,6 +450,7 @@ main (void)
     cmocka_unit_test (test_read_fails),
     cmocka_unit_test (test_budget),
     cmocka_unit_test (test_cpus_come_and_go),
+    cmocka_unit_test (test_hundreds_of_cpus),
     cmocka_unit_test (test_likwid),
     cmocka_unit_test (test_quiet_time),
     cmocka_unit_test (test_off_unless_asked_for),
