@@ -9,6 +9,7 @@
 
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define PATIENCE_S 10
 #define STACK (1 << 20) /* beside what samples need */
@@ -49,18 +50,12 @@ static struct question *
 ask (const struct sampler *sampler, const struct sampler_context *context)
 {
   struct question *question = memory_new (1, sizeof *question);
-  pthread_attr_t attributes;
-  int rc;
 
   question->sampler = sampler;
   question->context = context;
   pthread_mutex_init (&question->lock, NULL);
   pthread_cond_init (&question->done, NULL);
-  pthread_attr_init (&attributes);
-  pthread_attr_setstacksize (&attributes, STACK + sampler->stack);
-  rc = pthread_create (&question->thread, &attributes, answer, question);
-  pthread_attr_destroy (&attributes);
-  if (rc == 0)
+  if (thread_start (&question->thread, STACK + sampler->stack, answer, question) == 0)
     return question;
   free (question);
   return NULL;

@@ -6,16 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/command_page.h"
-#include "agent/output.h"
+#include "agent/command.h"
 #include "agent/peaks/peaks.h"
 #include "synop/clock.h"
 #include "synop/config.h"
+#include "synop/file.h"
 #include "synop/log.h"
 
 #define LOAD_MUCH 0.5 /* processes that want to run meanwhile */
-
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct arguments {
   char *file;
@@ -45,11 +43,10 @@ static const char head[] =
 static const char tail[] = "\nExit codes: 0 measured and kept; 1 could not be; 2 wrong arguments.\n";
 
 static int
-fail (int code, struct error *error)
+bench_fail (int code, struct error *error)
 {
   error_prefix (error, "bench-node: ");
-  log_error ("%s", error->text);
-  return code;
+  return command_fail (code, error);
 }
 
 static void
@@ -61,8 +58,9 @@ warn_of_load (void)
     log_warning ("bench-node: the load is %.1f: what else runs here makes the peaks too low", load);
 }
 
+/* Returns the exit code, as `measure` does. */
 static int
-show (const struct peaks *peaks, const char *file, struct error *error)
+show (const struct peaks *peaks, const char *file)
 {
   struct buffer text = { 0 };
   bool kept = strcmp (file, "-") != 0;
@@ -75,25 +73,23 @@ show (const struct peaks *peaks, const char *file, struct error *error)
                  "%u threads, %s%s%s\n",
                  peaks->memory_bandwidth / 1e9, peaks->flops_double / 1e9, peaks->flops_single / 1e9, peaks->threads,
                  peaks->vectors, kept ? "; kept in " : "", kept ? file : "");
-  rc = output_text (&text, error);
+  rc = file_print (&text);
   buffer_free (&text);
   return rc;
 }
 
 static int
-measure (const struct arguments *arguments, struct error *error)
+measure (const struct arguments *arguments)
 {
   bool kept = strcmp (arguments->file, "-") != 0;
   struct peaks peaks;
+  struct error error;
 
   warn_of_load ();
-  if (kept && peaks_check (arguments->file, error) < 0)
-    return -1;
-  if (peaks_measure (&peaks, arguments->time_ns, error) < 0)
-    return -1;
-  if (kept && peaks_write (&peaks, arguments->file, error) < 0)
-    return -1;
-  return show (&peaks, arguments->file, error);
+  if ((kept && peaks_check (arguments->file, &error) < 0) || peaks_measure (&peaks, arguments->time_ns, &error) < 0 ||
+      (kept && peaks_write (&peaks, arguments->file, &error) < 0))
+    return bench_fail (EXIT_FAILED, &error);
+  return show (&peaks, arguments->file);
 }
 
 int
@@ -110,13 +106,13 @@ bench_command (int argc, char **argv)
   if (command_page_is_asked (&arguments.page)) {
     result = command_page_write (&arguments.page, config, head, tail);
   } else if (count < 0) {
-    result = fail (EXIT_USAGE, &error);
+    result = bench_fail (EXIT_USAGE, &error);
   } else if (count > 0) {
     error_set (&error, "%.64s: expected no operand; see \"synop-agent bench-node --help\"", operand);
-    result = fail (EXIT_USAGE, &error);
+    result = bench_fail (EXIT_USAGE, &error);
   } else {
     log_set_level ((enum log_level) arguments.log_level);
-    result = measure (&arguments, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;
+    result = measure (&arguments);
   }
   config_destroy (config);
   return result;

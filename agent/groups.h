@@ -79,7 +79,14 @@ SAMPLERS (DECLARE_SAMPLER)
 extern const struct sampler *const samplers[];
 extern const size_t sampler_count;
 
-extern const struct service *const services[]; /* what samplers share, in the order of their options */
+/* What samplers share, in the order of their options. */
+#define SERVICES(ADD) ADD (counters) ADD (jobs) ADD (neuron) ADD (gpus) ADD (dcgm) ADD (energy)
+
+#define DECLARE_SERVICE(NAME) extern const struct service service_##NAME;
+SERVICES (DECLARE_SERVICE)
+#undef DECLARE_SERVICE
+
+extern const struct service *const services[];
 extern const size_t service_count;
 
 #endif

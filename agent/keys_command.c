@@ -8,13 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/command_page.h"
+#include "agent/command.h"
 #include "synop/config.h"
+#include "synop/file.h"
 #include "synop/frame.h"
 #include "synop/key_folder.h"
 #include "synop/log.h"
-
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct arguments {
   char *keys, *node;
@@ -46,13 +45,6 @@ static const char head[] =
 static const char tail[] = "\nExit codes: 0 made; 1 could not be made; 2 wrong arguments.\n";
 
 static int
-fail (int code, const struct error *error)
-{
-  log_error ("%s", error->text);
-  return code;
-}
-
-static int
 host_name (char name[FRAME_NODE_MAX + 1], struct error *error)
 {
   char host[256] = "";
@@ -75,11 +67,11 @@ init (const struct arguments *arguments)
 
   if (*node == '\0') {
     if (host_name (name, &error) != 0)
-      return fail (EXIT_USAGE, &error);
+      return command_fail (EXIT_USAGE, &error);
     node = name;
   }
   if (key_folder_init (keys, "agent", node, &error) != 0)
-    return fail (EXIT_FAILED, &error);
+    return command_fail (EXIT_FAILED, &error);
 
   struct buffer text = { 0 };
   buffer_printf (&text,
@@ -87,9 +79,9 @@ init (const struct arguments *arguments)
                  "  1. %s/agent.pub to the master, and there run: synop-aggregator keys add %s agent.pub\n"
                  "  2. the master's aggregator.pub to this node, as %s/aggregator.pub\n",
                  keys, keys, node, keys, node, keys);
-  int result = key_command_print (&text, &error);
+  int result = file_print (&text);
   buffer_free (&text);
-  return result == 0 ? EXIT_FINE : fail (EXIT_FAILED, &error);
+  return result;
 }
 
 int
@@ -108,10 +100,12 @@ agent_keys_command (int argc, char **argv)
   if (command_page_is_asked (&arguments.page)) {
     result = command_page_write (&arguments.page, config, head, tail);
   } else if (count < 0) {
-    result = fail (EXIT_USAGE, &error);
+    result = command_fail (EXIT_USAGE, &error);
   } else if (count == 0 || strcmp (operands[0], "init") != 0) {
     error_set (&error, "expected \"synop-agent keys init\"; see \"synop-agent keys --help\"");
-    result = fail (EXIT_USAGE, &error);
+    if (count > 0)
+      config_hint_nearest (&error, operands[0], (const char *const[]){ "init", NULL });
+    result = command_fail (EXIT_USAGE, &error);
   } else {
     result = init (&arguments);
   }

@@ -7,12 +7,12 @@
 
 #include "agent/absent.h"
 #include "agent/bench_command.h"
+#include "agent/command.h"
 #include "agent/groups.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
 #include "agent/names_command.h"
 #include "agent/options.h"
-#include "agent/output.h"
 #include "agent/reload.h"
 #include "agent/run_command.h"
 #include "agent/sampling/footprint.h"
@@ -21,20 +21,12 @@
 #include "agent/uplink/publisher.h"
 #include "agent/uplink/ring.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/loop.h"
 #include "synop/memory.h"
 #include "synop/notify.h"
 #include "synop/version.h"
-
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
-
-static int
-fail (int code, const struct error *error)
-{
-  log_error ("%s", error->text);
-  return code;
-}
 
 static void
 write_groups (struct buffer *out, const struct agent_options *options)
@@ -54,7 +46,6 @@ static int
 print_page (const struct agent_options *options)
 {
   struct buffer text = { 0 };
-  struct error error;
   int rc;
 
   if (options->action == ACTION_HELP)
@@ -65,7 +56,7 @@ print_page (const struct agent_options *options)
     (options->markdown ? config_print_markdown : config_print) (options->config, &text);
   else
     write_groups (&text, options);
-  rc = output_text (&text, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;
+  rc = file_print (&text);
   buffer_free (&text);
   return rc;
 }
@@ -116,7 +107,7 @@ publish (struct running *running, struct loop *loop)
     loop_run (loop);
     notify_stopping (running->notify);
   } else {
-    rc = fail (EXIT_USAGE, &error);
+    rc = command_fail (EXIT_USAGE, &error);
     notify_failed (running->notify, &error);
   }
   publisher_destroy (running->publisher);
@@ -136,7 +127,7 @@ write_lines (const struct running *running, struct loop *loop)
                                    .once_ns = once ? options->period_ns : 0 };
   struct error error;
 
-  return standalone_run (&to, loop, running->sampling, &error) < 0 ? fail (EXIT_FAILED, &error) : EXIT_FINE;
+  return standalone_run (&to, loop, running->sampling, &error) < 0 ? command_fail (EXIT_FAILED, &error) : EXIT_FINE;
 }
 
 static int
@@ -155,7 +146,7 @@ open_page (struct running *running, struct loop *loop)
   if (running->page)
     return EXIT_FINE;
   notify_failed (running->notify, &error);
-  return fail (EXIT_USAGE, &error);
+  return command_fail (EXIT_USAGE, &error);
 }
 
 static int
@@ -206,7 +197,7 @@ main (int argc, char **argv)
 
   if (argc > 1 && strcmp (argv[1], "run") == 0)
     return run_command (argc - 1, argv + 1);
-  output_claim ();
+  file_claim_standard ();
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL); /* our parent may ignore it; then no child's exit code can be read */
   signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
@@ -220,7 +211,7 @@ main (int argc, char **argv)
 
   options = agent_options_create ();
   if (agent_options_read (options, argc, argv, &error) < 0) {
-    rc = fail (EXIT_USAGE, &error);
+    rc = command_fail (EXIT_USAGE, &error);
     notify_failed (NULL, &error);
   } else if (options->action == ACTION_RUN || options->action == ACTION_ONCE) {
     rc = run (options);

@@ -2,25 +2,37 @@
 #include "agent/names_command.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "agent/command.h"
 #include "agent/groups.h"
-#include "agent/output.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 #include "synop/naming.h"
 
-enum { EXIT_FINE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2 };
+enum { EXIT_FOUND = 1 };
 
-static const char help[] =
+struct arguments {
+  int log_level;
+  struct command_page page;
+};
+
+static const struct option options[] = {
+  { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_level_names,
+    .help = "What is logged to standard error." },
+};
+
+static const char head[] =
     "Usage: synop-agent names SET...\n"
     "\n"
     "Reads sets of names for Prometheus: node-exporter, dcgm-exporter, moneo, or the path of a file. A wrong line is\n"
     "an error. A line that names a group or metric that this agent does not have is shown, with the nearest existing\n"
     "name. docs/prometheus.md describes such files.\n"
-    "\n"
-    "Exit codes: 0 this agent has all that the lines name; 1 some is missing; 2 a file or line is wrong.\n";
+    "\n";
+static const char tail[] =
+    "\nExit codes: 0 this agent has all that the lines name; 1 some is missing; 2 a file or line is wrong.\n";
 
 static size_t
 check (const struct naming *naming, struct buffer *found)
@@ -38,8 +50,8 @@ check (const struct naming *naming, struct buffer *found)
   return count;
 }
 
-int
-names_command (int argc, char **argv)
+static int
+check_sets (const char *const *sets, int count)
 {
   struct naming *naming = naming_create ();
   struct buffer text = { 0 };
@@ -48,22 +60,37 @@ names_command (int argc, char **argv)
   int rc = EXIT_FINE;
 
   naming_folder (folder, sizeof folder);
-  if (argc < 2 || argv[1][0] == '-')
-    buffer_add_string (&text, help);
-  if (argc < 2 || (argv[1][0] == '-' && strcmp (argv[1], "--help") != 0 && strcmp (argv[1], "-h") != 0))
-    rc = EXIT_USAGE;
-  for (int i = 1; text.length == 0 && rc == EXIT_FINE && i < argc; i++)
-    if (naming_load (naming, argv[i], folder, &error) < 0) {
-      log_error ("%s", error.text);
-      rc = EXIT_USAGE;
-    }
-  if (text.length == 0 && rc == EXIT_FINE)
-    rc = check (naming, &text) == 0 ? EXIT_FINE : EXIT_FOUND;
-  if (output_text (&text, &error) < 0) {
-    log_error ("%s", error.text);
-    rc = EXIT_USAGE;
-  }
+  for (int i = 0; rc == EXIT_FINE && i < count; i++)
+    if (naming_load (naming, sets[i], folder, &error) < 0)
+      rc = command_fail (EXIT_USAGE, &error);
+  if (rc == EXIT_FINE && check (naming, &text) != 0)
+    rc = EXIT_FOUND;
+  if (file_print (&text) != 0)
+    rc = EXIT_FAILED;
   buffer_free (&text);
   naming_destroy (naming);
+  return rc;
+}
+
+int
+names_command (int argc, char **argv)
+{
+  struct arguments arguments = { 0 };
+  struct config *config = config_create (options, sizeof options / sizeof *options, &arguments, NULL);
+  const char **sets = memory_new ((size_t) argc, sizeof *sets);
+  struct error error;
+  int rc;
+
+  config_set_program (config, "synop-agent names", NULL);
+  int count = config_read_operands (config, argc, argv, sets, argc, NULL, command_page_ask, &arguments.page, &error);
+  log_set_level ((enum log_level) arguments.log_level);
+  if (count == 0)
+    error_set (&error, "expected \"synop-agent names SET...\"; see \"synop-agent names --help\"");
+  if (command_page_is_asked (&arguments.page))
+    rc = command_page_write (&arguments.page, config, head, tail);
+  else
+    rc = count > 0 ? check_sets (sets, count) : command_fail (EXIT_USAGE, &error);
+  free (sets);
+  config_destroy (config);
   return rc;
 }

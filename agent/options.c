@@ -176,7 +176,7 @@ static const char *const action_words[] = {
 
 /* --help wins over all other words. */
 static void
-take_word (void *context, const char *name)
+agent_take_word (void *context, const char *name)
 {
   struct agent_options *options = context;
   enum agent_action action = ACTION_LIST_GROUPS;
@@ -295,15 +295,18 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
 
   options->argc = argc;
   options->argv = argv;
-  if (config_read_arguments (options->config, argc, argv, &at, words, take_word, options, error) < 0)
+  if (config_read_arguments (options->config, argc, argv, &at, words, agent_take_word, options, error) < 0)
     return -1;
   if (at < argc) {
-    bool command = strcmp (argv[at], "keys") == 0 || strcmp (argv[at], "run") == 0;
+    static const char *const commands[] = { "bench-node", "keys", "names", "run", NULL };
+    bool command = false;
 
-    error_set (error, "\"%.64s\" is not an option%s", argv[at],
+    for (size_t i = 0; commands[i]; i++)
+      command |= strcmp (argv[at], commands[i]) == 0;
+    error_set (error, "unexpected argument \"%.64s\"%s", argv[at],
                command ? ": it comes first, and its options behind it" : "");
     config_hint_word (error, argv[at]);
-    config_hint_nearest (error, argv[at], (const char *const[]){ "bench-node", "keys", "names", "run", NULL });
+    config_hint_nearest (error, argv[at], commands);
     return -1;
   }
   if (options->json && options->action != ACTION_LIST_GROUPS && options->action != ACTION_HELP)

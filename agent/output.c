@@ -25,25 +25,6 @@ struct output {
   bool ended;
 };
 
-void
-output_claim (void)
-{
-  /* A closed standard output becomes one that cannot be written to: writing is an error then, not silence. */
-  const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
-
-  for (int fd = 0; fd <= 2; fd++)
-    if (fcntl (fd, F_GETFD) < 0 && open ("/dev/null", modes[fd]) != fd)
-      abort ();
-}
-
-int
-output_text (const struct buffer *text, struct error *error)
-{
-  if (file_write (STDOUT_FILENO, text->data, text->length) == 0 || errno == EPIPE)
-    return 0;
-  return error_set (error, "cannot write to standard output: %s", strerror (errno));
-}
-
 static void
 output_end (struct output *output, int failure)
 {

@@ -8,12 +8,6 @@
 #include "synop/error.h"
 #include "synop/loop.h"
 
-/* Makes sure that descriptors 0 to 2 are taken, so that no file or socket of ours lands there. First of all. */
-void output_claim (void);
-
-/* Writes all of it and waits as long as that takes: for help and lists. A reader that has gone is no error. */
-int output_text (const struct buffer *text, struct error *error);
-
 struct output_handler {
   void *context;
   void (*drained) (void *context); /* all that was sent is written */

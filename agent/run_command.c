@@ -13,15 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/command_page.h"
+#include "agent/command.h"
 #include "agent/job/job_identity.h"
-#include "agent/run_cgroup.h"
-#include "agent/source/reader.h"
+#include "agent/job/run_cgroup.h"
 #include "synop/config.h"
-#include "synop/key_folder.h"
 #include "synop/log.h"
 
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CANNOT = 126, EXIT_ABSENT = 127 };
+enum { EXIT_CANNOT = 126, EXIT_ABSENT = 127 };
 
 struct arguments {
   char *job;
@@ -55,34 +53,6 @@ static const char tail[] =
     "\nExit codes: the command's; 2 wrong arguments; 126 the command cannot be run; 127 there is no such command.\n";
 
 static int
-fail (int code, const struct error *error)
-{
-  log_error ("%s", error->text);
-  return code;
-}
-
-/* Whether this process belongs to a job already, whatever its environment will say. */
-static bool
-find_job (struct job_identity *identity)
-{
-  struct buffer environment = { 0 }, cgroup = { 0 };
-  struct reader reader;
-  bool found;
-
-  reader_init (&reader, "", "/proc/self/environ");
-  reader_read (&reader, &environment);
-  reader_free (&reader);
-  reader_init (&reader, "", "/proc/self/cgroup");
-  reader_read (&reader, &cgroup);
-  reader_free (&reader);
-  found = job_identify (environment.data, environment.length, cgroup.data, cgroup.length, NULL, identity) &&
-          (identity->scheduler != JOB_SYNOP || identity->by_cgroup);
-  buffer_free (&environment);
-  buffer_free (&cgroup);
-  return found;
-}
-
-static int
 become (const char *job, char **command)
 {
   struct job_identity identity;
@@ -91,9 +61,9 @@ become (const char *job, char **command)
 
   if (setenv ("SYNOP_JOB_ID", job, 1) != 0 || setenv ("SYNOP_JOB_NAME", job, 1) != 0) {
     error_set (&error, "run: the environment: %s", strerror (errno));
-    return fail (EXIT_FAILED, &error);
+    return command_fail (EXIT_FAILED, &error);
   }
-  if (!find_job (&identity))
+  if (!run_cgroup_find_job (&identity))
     run_cgroup_enter (job);
   else if (identity.scheduler != JOB_SYNOP || strcmp (identity.id, job) != 0)
     log_warning ("run: this is inside of %s job %s, and is counted as that", job_scheduler_name (identity.scheduler),
@@ -101,7 +71,7 @@ become (const char *job, char **command)
   execvp (command[0], command);
   failed = errno;
   error_set (&error, "run: %.128s: %s", command[0], strerror (failed));
-  return fail (failed == ENOENT ? EXIT_ABSENT : EXIT_CANNOT, &error);
+  return command_fail (failed == ENOENT ? EXIT_ABSENT : EXIT_CANNOT, &error);
 }
 
 int
@@ -117,11 +87,11 @@ run_command (int argc, char **argv)
   if (command_page_is_asked (&arguments.page)) {
     result = command_page_write (&arguments.page, config, head, tail);
   } else if (read < 0) {
-    result = fail (EXIT_USAGE, &error);
+    result = command_fail (EXIT_USAGE, &error);
   } else if (*arguments.job == '\0' || at == argc) {
     error_set (&error, "run: expected %s: \"synop-agent run --job NAME -- COMMAND\"; see \"synop-agent run --help\"",
                at == argc ? "a command" : "--job NAME");
-    result = fail (EXIT_USAGE, &error);
+    result = command_fail (EXIT_USAGE, &error);
   } else {
     log_set_level ((enum log_level) arguments.log_level);
     result = become (arguments.job, argv + at);

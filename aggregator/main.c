@@ -6,8 +6,8 @@
 #include "aggregator/command/export.h"
 #include "aggregator/config/options.h"
 #include "aggregator/server/server.h"
-#include "aggregator/stream/standard_output.h"
 #include "aggregator/view_list.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/notify.h"
 #include "synop/version.h"
@@ -33,7 +33,7 @@ main_print (const struct options *options)
     buffer_add_string (&text, "synop aggregator " SYNOP_VERSION "\n");
   else
     (options->markdown ? config_print_markdown : config_print) (options->config, &text);
-  code = standard_output_text (&text);
+  code = file_print (&text);
   buffer_free (&text);
   return code;
 }
@@ -60,7 +60,7 @@ run (enum options_command command, int argc, char **argv)
 int
 main (int argc, char **argv)
 {
-  standard_output_claim ();
+  file_claim_standard ();
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
   if (argc > 1 && strcmp (argv[1], "keys") == 0)

@@ -3,8 +3,8 @@
  *   request    network function 0x2c, command 0x02: dc 01 00 00          group, system power statistics, reserved
  *   answer     00 dc | now (2) | least (2) | most (2) | mean (2) | time (4) | period (4) | 40: it measures
  *
- * The driver queues a message that is sent, and has the answer ready later. A message id tells an answer to this request from
- * one that comes too late. */
+ * The driver queues a message that is sent, and has the answer ready later. By its message id the answer to this request is
+ * distinguished from one that comes too late. */
 #include "agent/energy/ipmi_dcmi.h"
 
 #include <fcntl.h>

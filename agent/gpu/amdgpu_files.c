@@ -331,7 +331,7 @@ source_read (struct amdgpu_files *files, size_t index, struct table *table, size
 }
 
 static uint64_t
-number (const struct table *table, size_t row, size_t column)
+amdgpu_number (const struct table *table, size_t row, size_t column)
 {
   const struct value *value = table_get (table, row, column);
 
@@ -342,12 +342,12 @@ number (const struct table *table, size_t row, size_t column)
 static void
 set_derived (struct table *table, size_t row)
 {
-  uint64_t used = number (table, row, MEMORY_USED), total = number (table, row, MEMORY_TOTAL);
+  uint64_t used = amdgpu_number (table, row, MEMORY_USED), total = amdgpu_number (table, row, MEMORY_TOTAL);
 
   if (used != NONE && total != NONE && used <= total)
     table_set_uint (table, row, MEMORY_FREE, total - used);
-  set (table, row, CLOCK_SM, number (table, row, CLOCK_GRAPHICS));
-  set (table, row, CLOCK_SM_MAX, number (table, row, CLOCK_GRAPHICS_MAX));
+  set (table, row, CLOCK_SM, amdgpu_number (table, row, CLOCK_GRAPHICS));
+  set (table, row, CLOCK_SM_MAX, amdgpu_number (table, row, CLOCK_GRAPHICS_MAX));
 }
 
 /* Sets the values. 0, or the errno because of which the GPU gives none. Only values that are queried from the GPU show
@@ -361,7 +361,7 @@ sources_read (struct amdgpu_files *files, struct table *table, size_t row)
   for (size_t i = 0; i < SOURCES; i++) {
     int result;
 
-    if (files->lacks >> i & 1 || number (table, row, sources[i].column) != NONE)
+    if (files->lacks >> i & 1 || amdgpu_number (table, row, sources[i].column) != NONE)
       continue;
     result = source_read (files, i, table, row);
     answered |= result == 0 && sources[i].origin == FROM_GPU;

@@ -387,7 +387,7 @@ be_connected (struct dcgm *dcgm, const struct dcgm_device *devices, size_t count
 /* ---- reading ---- */
 
 static double
-number (const struct dcgm_value *value, int64_t wall_ns)
+dcgm_number (const struct dcgm_value *value, int64_t wall_ns)
 {
   if (value->status != DCGM_OK || wall_ns / 1000 - value->time_us > STALE / 1000)
     return nan ("");
@@ -414,7 +414,7 @@ read_one (struct dcgm *dcgm, const struct dcgm_entity *entity, struct gpu_profil
   for (unsigned i = 0; result == DCGM_OK && i < dcgm->field_count; i++)
     for (unsigned j = 0; j < dcgm->field_count; j++)
       if (dcgm->values[i].field == dcgm->fields[j])
-        profile->values[dcgm->places[j]] = number (&dcgm->values[i], wall_ns) * metrics[dcgm->places[j]].times;
+        profile->values[dcgm->places[j]] = dcgm_number (&dcgm->values[i], wall_ns) * metrics[dcgm->places[j]].times;
   return result;
 }
 

@@ -240,7 +240,7 @@ is_read (const struct gpu *gpu)
 
 /* Returns how many there are, `most` at most. */
 static size_t
-read_gpu (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t most)
+read_gpu_processes (struct gpu_processes *processes, struct gpus *gpus, size_t at, size_t most)
 {
   const struct nvml *nvml = &gpus->nvml;
   struct gpu *gpu = &gpus->list[at];
@@ -295,7 +295,7 @@ gpu_processes_read (struct gpu_processes *processes, struct gpus *gpus, size_t *
   for (size_t i = 0; i < gpus->count && left > 0; i++)
     if (is_read (&gpus->list[i])) {
       room = GPU_PROCESSES_MAX - listed - reserve * --left;
-      listed += read_gpu (processes, gpus, i, room);
+      listed += read_gpu_processes (processes, gpus, i, room);
     }
   gpu_seen_put_processes (gpus->seen, processes->list, processes->count);
   name_jobs (processes, gpus->seen);

@@ -84,7 +84,7 @@ gpu_row (struct gpu_group *gpu_group, struct table *table, struct gpu *gpu)
 }
 
 static uint64_t
-number (const struct table *table, size_t row, size_t column)
+gpu_number (const struct table *table, size_t row, size_t column)
 {
   const struct value *value = table_get (table, row, column);
 
@@ -97,9 +97,9 @@ note_seen (struct gpu_group *gpu_group, const struct table *table, size_t first)
 {
   array_reserve (gpu_group->seen, gpu_group->room, table->rows);
   for (size_t i = first; i < table->rows; i++)
-    gpu_group->seen[i] = (struct seen_gpu){ .utilization = number (table, i, UTILIZATION),
-                                            .energy_mj = number (table, i, ENERGY),
-                                            .power_mw = number (table, i, POWER) };
+    gpu_group->seen[i] = (struct seen_gpu){ .utilization = gpu_number (table, i, UTILIZATION),
+                                            .energy_mj = gpu_number (table, i, ENERGY),
+                                            .power_mw = gpu_number (table, i, POWER) };
   return gpu_group->seen;
 }
 

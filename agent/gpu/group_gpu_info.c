@@ -106,19 +106,12 @@ gpu_info_may_block (void *state)
 }
 
 static void
-set_text (struct table *table, size_t row, size_t column, const char *text)
-{
-  if (text[0])
-    table_set_text (table, row, column, text, strlen (text));
-}
-
-static void
 read_text (struct table *table, size_t row, size_t column, nvml_device_text_fn *call, const struct gpu *gpu)
 {
   char text[GPU_TEXT] = "";
 
   if (call && call (gpu->handle, text, sizeof text - 1) == NVML_OK)
-    set_text (table, row, column, text);
+    table_set_string (table, row, column, text);
 }
 
 static void
@@ -137,7 +130,7 @@ set_mig (const struct nvml *nvml, struct table *table, size_t row, const struct 
   const char *profile = strstr (gpu->name, " MIG "); /* "NVIDIA H100 80GB HBM3 MIG 1g.10gb" */
 
   if (profile)
-    set_text (table, row, PROFILE, profile + strlen (" MIG "));
+    table_set_string (table, row, PROFILE, profile + strlen (" MIG "));
   if (gpu->gpu_instance != UINT32_MAX)
     table_set_uint (table, row, GPU_INSTANCE, gpu->gpu_instance);
   if (gpu->compute_instance != UINT32_MAX)
@@ -167,15 +160,15 @@ set_gpu (const struct nvml *nvml, struct table *table, size_t row, const struct 
 
 /* Values of the list are shown for GPUs that are gone, too. */
 static void
-add_row (const struct gpus *gpus, struct table *table, const struct gpu *gpu)
+gpu_info_add_row (const struct gpus *gpus, struct table *table, const struct gpu *gpu)
 {
   size_t row = table_add_row (table, gpu->label, strlen (gpu->label));
 
   if (row == SIZE_MAX)
     return;
-  set_text (table, row, UUID, gpu->uuid);
-  set_text (table, row, NAME, gpu->name);
-  set_text (table, row, PCI_BUS_ID, gpu->bus_id);
+  table_set_string (table, row, UUID, gpu->uuid);
+  table_set_string (table, row, NAME, gpu->name);
+  table_set_string (table, row, PCI_BUS_ID, gpu->bus_id);
   if (!gpu_is_queried (gpus, gpu) || gpu->result != NVML_OK)
     return;
   if (gpu->parent)
@@ -190,10 +183,10 @@ set_node (const struct gpus *gpus, struct table *table)
   char text[32];
   int version = 0;
 
-  set_text (table, TABLE_NODE, DRIVER, gpus->driver);
+  table_set_string (table, TABLE_NODE, DRIVER, gpus->driver);
   if (NVML_CALL (&gpus->nvml, cuda_version, &version) == NVML_OK && version > 0) {
     snprintf (text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
-    set_text (table, TABLE_NODE, CUDA, text);
+    table_set_string (table, TABLE_NODE, CUDA, text);
   }
 }
 
@@ -205,11 +198,11 @@ add_amd_row (struct table *table, const struct amdgpu *gpu)
 
   if (row == SIZE_MAX)
     return;
-  set_text (table, row, UUID, gpu->uuid);
-  set_text (table, row, NAME, gpu->name);
-  set_text (table, row, PCI_BUS_ID, gpu->bus_id);
-  set_text (table, row, SERIAL, gpu->serial);
-  set_text (table, row, VBIOS, gpu->vbios);
+  table_set_string (table, row, UUID, gpu->uuid);
+  table_set_string (table, row, NAME, gpu->name);
+  table_set_string (table, row, PCI_BUS_ID, gpu->bus_id);
+  table_set_string (table, row, SERIAL, gpu->serial);
+  table_set_string (table, row, VBIOS, gpu->vbios);
   if (!gpu->files)
     return;
   amdgpu_files_link_max (gpu->files, &generation, &width);
@@ -229,7 +222,7 @@ gpu_info_sample (void *state, struct table *table)
 
   if (begun > 0) {
     for (size_t i = 0; i < gpus->count; i++)
-      add_row (gpus, table, &gpus->list[i]);
+      gpu_info_add_row (gpus, table, &gpus->list[i]);
     set_node (gpus, table);
     gpus_end (gpus);
   }
@@ -238,7 +231,7 @@ gpu_info_sample (void *state, struct table *table)
     for (size_t i = 0; i < amd->count; i++)
       add_amd_row (table, &amd->list[i]);
     if (begun <= 0)
-      set_text (table, TABLE_NODE, DRIVER, amd->driver);
+      table_set_string (table, TABLE_NODE, DRIVER, amd->driver);
     amdgpus_end (amd);
   }
   return begun < 0 ? -1 : 0;

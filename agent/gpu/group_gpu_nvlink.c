@@ -107,7 +107,7 @@ read_fields (const struct nvml *nvml, const struct gpu *gpu, struct table *table
 
 /* Its links are numbered from 0 without gaps. */
 static void
-read_gpu (struct gpus *gpus, struct gpu *gpu, struct table *table)
+read_gpu_nvlink (struct gpus *gpus, struct gpu *gpu, struct table *table)
 {
   size_t rows[NVML_LINKS];
   int links = 0;
@@ -142,7 +142,7 @@ gpu_nvlink_sample (void *state, struct table *table)
     return begun;
   for (size_t i = 0; i < gpus->count; i++)
     if (gpu_is_queried (gpus, &gpus->list[i]) && gpus->list[i].result == NVML_OK && !gpus->list[i].parent)
-      read_gpu (gpus, &gpus->list[i], table);
+      read_gpu_nvlink (gpus, &gpus->list[i], table);
   gpus_end (gpus);
   return 0;
 }

@@ -91,13 +91,6 @@ on_gpus_may_block (void *state)
 }
 
 static void
-set_text (struct table *table, size_t row, size_t column, const char *text)
-{
-  if (text && text[0])
-    table_set_text (table, row, column, text, strlen (text));
-}
-
-static void
 set_percent (struct table *table, size_t row, size_t column, uint32_t value)
 {
   if (value != UINT32_MAX)
@@ -105,7 +98,7 @@ set_percent (struct table *table, size_t row, size_t column, uint32_t value)
 }
 
 static void
-add_row (const struct on_gpus *on, struct table *table, const struct gpu_process *process)
+gpu_process_add_row (const struct on_gpus *on, struct table *table, const struct gpu_process *process)
 {
   char label[48], command[64];
   size_t row;
@@ -120,10 +113,10 @@ add_row (const struct on_gpus *on, struct table *table, const struct gpu_process
   set_percent (table, row, MEMORY_UTILIZATION, process->memory_use);
   set_percent (table, row, ENCODER_UTILIZATION, process->encoder);
   set_percent (table, row, DECODER_UTILIZATION, process->decoder);
-  set_text (table, row, KIND, kinds[process->kind]);
+  table_set_string (table, row, KIND, kinds[process->kind]);
   fact_text (command, sizeof command, on->root, "/proc/%u/comm", process->pid);
-  set_text (table, row, COMMAND, command);
-  set_text (table, row, JOB, process->job);
+  table_set_string (table, row, COMMAND, command);
+  table_set_string (table, row, JOB, process->job);
 }
 
 static int
@@ -139,7 +132,7 @@ on_gpus_sample (void *state, struct table *table)
   processes = gpu_processes_read (on->gpus->processes, on->gpus, &count, &left_out);
   for (size_t i = 0; i < count; i++)
     if (processes[i].pid)
-      add_row (on, table, &processes[i]);
+      gpu_process_add_row (on, table, &processes[i]);
   gpus_end (on->gpus);
   if (left_out == 0)
     return 0;

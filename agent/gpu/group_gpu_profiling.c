@@ -125,7 +125,8 @@ set_value (struct table *table, size_t row, size_t column, double value)
 }
 
 static void
-add_row (struct table *table, const char *label, bool split, bool instance, const struct gpu_profile *profile)
+gpu_profile_add_row (struct table *table, const char *label, bool split, bool instance,
+                     const struct gpu_profile *profile)
 {
   size_t row = table_add_row (table, label, strlen (label));
 
@@ -176,7 +177,7 @@ trouble_add (struct profiling *profiling, const char *text)
 }
 
 static void
-read_gpu (struct profiling *profiling, struct table *table, struct gpu *gpu)
+read_gpu_profile (struct profiling *profiling, struct table *table, struct gpu *gpu)
 {
   struct gpus *gpus = profiling->gpus;
   struct gpu_profile profile;
@@ -192,7 +193,7 @@ read_gpu (struct profiling *profiling, struct table *table, struct gpu *gpu)
     return;
   }
   profiling->by_gpm = true;
-  add_row (table, gpu->label, gpu->split, gpu->parent, &profile);
+  gpu_profile_add_row (table, gpu->label, gpu->split, gpu->parent, &profile);
   if (result != NVML_OK) {
     char text[128];
 
@@ -216,8 +217,8 @@ read_by_dcgm (struct profiling *profiling, struct table *table)
     return;
   profiling->by_dcgm = true;
   for (size_t i = 0; i < profiling->count; i++)
-    add_row (table, profiling->remaining[i].label, profiling->remaining[i].split, profiling->remaining[i].instance,
-             &profiling->profiles[i]);
+    gpu_profile_add_row (table, profiling->remaining[i].label, profiling->remaining[i].split,
+                         profiling->remaining[i].instance, &profiling->profiles[i]);
 }
 
 static int
@@ -233,7 +234,7 @@ profiling_sample (void *state, struct table *table)
   profiling->by_gpm = profiling->by_dcgm = false;
   profiling->trouble[0] = '\0';
   for (size_t i = 0; i < gpus->count; i++)
-    read_gpu (profiling, table, &gpus->list[i]);
+    read_gpu_profile (profiling, table, &gpus->list[i]);
   gpm_sweep (gpus->gpm, &gpus->nvml);
   gpus_add_errors (gpus, table);
   gpus_end (gpus);

@@ -13,7 +13,7 @@
 #include "synop/memory.h"
 
 #define TEXT_MAX 256
-#define ALL_SAMPLES 6 /* all is read in one of so many samples */
+#define ALL_SAMPLES 6 /* one sample in so many reads all files */
 
 struct folder_rows *
 folder_rows_create (const struct folder_rows_type *type, const char *root)
@@ -46,7 +46,8 @@ names_look (struct folder_rows *rows)
     names_read (&rows->names, rows->type->prefix, rows->root, "%s", rows->type->folder);
 }
 
-bool
+/* Whether there is a row. A folder without the file of the group's first metric is none. */
+static bool
 folder_rows_any (struct folder_rows *rows)
 {
   char path[1024];
@@ -62,7 +63,8 @@ folder_rows_any (struct folder_rows *rows)
 }
 
 static bool
-file_read (const struct folder_rows *rows, const char *name, const struct metric *metric, char text[TEXT_MAX])
+folder_rows_read_file (const struct folder_rows *rows, const char *name, const struct metric *metric,
+                       char text[TEXT_MAX])
 {
   return fact_text (text, TEXT_MAX, rows->root, "%s/%s/%s", rows->type->folder, name, metric->source);
 }
@@ -108,7 +110,7 @@ value_keep (const struct folder_rows *rows, size_t column, struct table *table, 
     *table_value (table, row, column) = *value;
 }
 
-/* Has the first metric, a text or a number, changed since all was read? */
+/* Has the first metric, a text or a number, changed since all files were read? */
 static bool
 is_changed (const struct folder_rows *rows, const struct table *table, size_t row, size_t last)
 {
@@ -121,7 +123,7 @@ is_changed (const struct folder_rows *rows, const struct table *table, size_t ro
   return length != before || memcmp (text, old, length) != 0;
 }
 
-/* False: all has to be read. */
+/* False: all files have to be read. */
 static bool
 row_sample (const struct folder_rows *rows, const char *name, bool all, struct table *table)
 {
@@ -130,7 +132,7 @@ row_sample (const struct folder_rows *rows, const char *name, bool all, struct t
   size_t row, last = SIZE_MAX;
   char text[TEXT_MAX];
 
-  if (!file_read (rows, name, &group->metrics[0], text))
+  if (!folder_rows_read_file (rows, name, &group->metrics[0], text))
     return true;
   row = table_add_row (table, label, strlen (label));
   if (row == SIZE_MAX)
@@ -143,7 +145,7 @@ row_sample (const struct folder_rows *rows, const char *name, bool all, struct t
   for (size_t i = 1; i < group->metric_count; i++)
     if (!all && i >= rows->type->live)
       value_keep (rows, i, table, row, last);
-    else if (group->metrics[i].source && file_read (rows, name, &group->metrics[i], text))
+    else if (group->metrics[i].source && folder_rows_read_file (rows, name, &group->metrics[i], text))
       value_set (rows, name, i, text, table, row);
   return true;
 }
@@ -168,7 +170,7 @@ folder_rows_sample (struct folder_rows *rows, const char *exclude, struct table 
   }
   rows_sample (rows, exclude, true, table);
   table_copy (&rows->last, table);
-  rows->age = table->error[0] ? 0 : 1; /* what is wrong is looked at each time */
+  rows->age = table->error[0] ? 0 : 1; /* after an error all files are read again */
 }
 
 bool

@@ -19,22 +19,20 @@ struct folder_rows_type {
   const struct group *group;
   const char *folder; /* "/sys/class/thermal" */
   const char *prefix; /* of the names of those that are rows: "cooling_device" */
-  size_t skip;        /* so much of a name is not in the row's label */
-  size_t live;        /* so many metrics, the first ones, are read each time */
+  size_t skip;        /* length of the prefix that labels leave out */
+  size_t live;        /* how many of the first metrics each sample reads */
 };
 
 struct folder_rows {
   const struct folder_rows_type *type;
-  char *root; /* a copy: see lane.h */
+  char *root; /* a copy: see worker.h */
   struct folder_watch watch;
   struct names names;
-  struct table last; /* the last sample in which all was read */
+  struct table last; /* the last sample that read all files */
   unsigned age;      /* samples since then */
 };
 
 struct folder_rows *folder_rows_create (const struct folder_rows_type *type, const char *root);
-/* Is there any? What has not the file of the group's first metric is none. */
-bool folder_rows_any (struct folder_rows *rows);
 /* `exclude` (may be ""): globs of names to leave out. */
 void folder_rows_sample (struct folder_rows *rows, const char *exclude, struct table *table);
 
@@ -42,5 +40,20 @@ void folder_rows_sample (struct folder_rows *rows, const char *exclude, struct t
 bool folder_rows_may_block (void *state);
 int folder_rows_sample_all (void *state, struct table *table);
 void folder_rows_destroy (void *state);
+
+/* A sampler of `group` that has all rows: FOLDER_ROWS_SAMPLER (edac, 10 * NS_PER_S, "/sys/devices/system/edac/mc", "mc", 2,
+ * 4); behind the period it has the members of struct folder_rows_type. */
+#define FOLDER_ROWS_SAMPLER(NAME, PERIOD_NS, ...)                                                                      \
+  static void *NAME##_open (const struct sampler_context *context)                                                     \
+  {                                                                                                                    \
+    static const struct folder_rows_type type = { &group, __VA_ARGS__ };                                               \
+                                                                                                                       \
+    return folder_rows_create (&type, context->root);                                                                  \
+  }                                                                                                                    \
+                                                                                                                       \
+  const struct sampler sampler_##NAME = {                                                                              \
+    &group,           folder_rows_may_block, NAME##_open, folder_rows_sample_all, folder_rows_destroy,                 \
+    .optional = true, .period_ns = PERIOD_NS                                                                           \
+  }
 
 #endif

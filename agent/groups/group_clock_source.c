@@ -39,7 +39,7 @@ clock_source_open (const struct sampler_context *context)
   return memory_string (context->root);
 }
 
-/* It is of this machine: a recorded one has none. */
+/* This machine's: a recorded machine has none. */
 static void
 time_zone_set (struct table *table)
 {

@@ -56,9 +56,9 @@ conntrack_open (const struct sampler_context *context)
   return state;
 }
 
-/* A line of one CPU. False when it has not the numbers that the head names. */
+/* A line of one CPU. False when it lacks a number that the head names. */
 static bool
-parse_line (struct scan head, struct scan line, const struct key_index *keys, struct table *table)
+conntrack_parse_line (struct scan head, struct scan line, const struct key_index *keys, struct table *table)
 {
   struct value value = { .type = VALUE_UINT };
   struct scan key, word;
@@ -86,10 +86,10 @@ conntrack_sample (void *context, struct table *table)
   rest = scan_buffer (&state->text);
   good = scan_line (&rest, &head) && scan_prefix (&(struct scan){ head.at, head.end }, "entries") && rest.at < rest.end;
   while (good && scan_line (&rest, &line))
-    good = parse_line (head, line, &state->keys, table);
+    good = conntrack_parse_line (head, line, &state->keys, table);
   if (good)
     return 0;
-  table_begin (table); /* a sum of some CPUs is none */
+  table_begin (table); /* a sum over some of the CPUs would be wrong */
   return reader_complain (&state->reader, -EBADMSG, table);
 }
 

@@ -24,15 +24,4 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
-static void *
-cooling_device_open (const struct sampler_context *context)
-{
-  static const struct folder_rows_type type = { &group, "/sys/class/thermal", "cooling_device", 0, 1 };
-
-  return folder_rows_create (&type, context->root);
-}
-
-const struct sampler sampler_cooling_device = {
-  &group,           folder_rows_may_block,      cooling_device_open, folder_rows_sample_all, folder_rows_destroy,
-  .optional = true, .period_ns = 10 * NS_PER_S,
-};
+FOLDER_ROWS_SAMPLER (cooling_device, 10 * NS_PER_S, "/sys/class/thermal", "cooling_device", 0, 1);

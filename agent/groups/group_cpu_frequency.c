@@ -7,7 +7,7 @@
  * each. But x86 kernels from 4.15 to 5.17 may sleep 10 ms in each of these reads, when the last one was over a second
  * ago: so where these files are a sample may block, and when one pass took long it turns to /proc/cpuinfo for good,
  * which does not sleep. Machines without frequency scaling, most virtual ones, have /proc/cpuinfo alone; there the
- * files are looked for now and then. A CPU of which neither tells has no row. */
+ * files are looked for now and then. A CPU that is in neither has no row. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -22,7 +22,7 @@
 
 #define PASS_MAX_NS (50 * NS_PER_MS)
 #define FILES_ALWAYS_KEPT 64
-#define LOOK_SAMPLES 60 /* files that are not there are looked for again after so many: a driver may come late */
+#define LOOK_SAMPLES 60 /* samples until missing files are looked for again: a driver may load late */
 
 static const struct metric metrics[] = {
   { "current", GAUGE, UNIT_HERTZ, FOLD_MEAN, .times = 1000, .help = "Frequency at which the CPU runs." },
@@ -36,14 +36,14 @@ static const struct group group = {
   .fold_name = "average",
   .help = "The current frequency of each CPU.",
   GROUP_METRICS (metrics),
-  .left_out = "CPUs that are offline, and those of which the kernel tells no frequency.",
+  .left_out = "CPUs that are offline, and those whose frequency the kernel does not show.",
 };
 
 struct cpu_frequency {
   struct numbered cpus;
   struct reader cpuinfo;
   struct buffer text;
-  bool files;   /* the files in /sys tell something */
+  bool files;   /* the files in /sys have values */
   unsigned age; /* samples since they were looked for */
   bool looked;  /* which CPUs and files there are, for the sample to come */
   bool slow;    /* the files took too long */
@@ -162,7 +162,7 @@ static int
 sample_cpuinfo (struct cpu_frequency *state, struct table *table)
 {
   struct scan rest, line, cpu = { 0 }, word, ahead;
-  size_t cpus = 0, told = 0;
+  size_t cpus = 0, found = 0;
   uint64_t number;
 
   if (reader_read_lines (&state->cpuinfo, &state->text, table) < 0)
@@ -176,12 +176,12 @@ sample_cpuinfo (struct cpu_frequency *state, struct table *table)
       cpu = word;
       cpus++;
     } else if (cpu.at < cpu.end && cpuinfo_value (&line, "cpu MHz", &word)) {
-      told += add_mhz (table, cpu, word);
+      found += add_mhz (table, cpu, word);
       cpu = (struct scan){ 0 };
     }
   }
-  if (told > 0 && told < cpus)
-    table_complain (table, "%s: no frequency of %zu CPUs", state->cpuinfo.path, cpus - told);
+  if (found > 0 && found < cpus)
+    table_complain (table, "%s: no frequency of %zu CPUs", state->cpuinfo.path, cpus - found);
   return 0;
 }
 
@@ -204,7 +204,7 @@ cpu_frequency_sample (void *context, struct table *table)
     return -1;
   if (table->rows > 0)
     return 0;
-  return table_complain (table, "neither %s nor %s tells the CPUs' frequency", state->cpus.folder, state->cpuinfo.path);
+  return table_complain (table, "neither %s nor %s has the CPUs' frequency", state->cpus.folder, state->cpuinfo.path);
 }
 
 static void

@@ -1,4 +1,4 @@
-/* cpu_info: where each CPU sits. Told once a session.
+/* cpu_info: where each CPU sits. Sampled once a session.
  *
  *   /sys/devices/system/cpu/cpu7/topology/{physical_package_id,core_id}    "1", "3"
  *   /sys/devices/system/node/node1/cpulist                                 "4-7,12-15" */
@@ -31,7 +31,7 @@ static const struct group group = {
   .rows_name = "cpus",
   .fold_name = "",
   .flags = GROUP_ONCE,
-  .help = "Where each CPU sits: package, core, NUMA node. Told once a session.",
+  .help = "Where each CPU sits: package, core, NUMA node.",
   GROUP_METRICS (metrics),
   .left_out = "CPUs that are offline.",
 };

@@ -32,15 +32,4 @@ static const struct group group = {
   .left_out = "CPUs that are offline.",
 };
 
-static void *
-cpu_scaling_open (const struct sampler_context *context)
-{
-  static const struct folder_rows_type type = { &group, "/sys/devices/system/cpu", "cpu", 3, 5 };
-
-  return folder_rows_create (&type, context->root);
-}
-
-const struct sampler sampler_cpu_scaling = {
-  &group,           folder_rows_may_block,      cpu_scaling_open, folder_rows_sample_all, folder_rows_destroy,
-  .optional = true, .period_ns = 60 * NS_PER_S,
-};
+FOLDER_ROWS_SAMPLER (cpu_scaling, 60 * NS_PER_S, "/sys/devices/system/cpu", "cpu", 3, 5);

@@ -20,7 +20,7 @@
 #include "agent/source/reader.h"
 #include "synop/memory.h"
 
-/* Steal is told all at once when the CPU runs again, which was thought to be idle meanwhile. */
+/* Steal is counted all at once when the CPU runs again; until then it counts as idle. */
 #define IN_LUMPS                                                                                                       \
   {                                                                                                                    \
     .most = 10                                                                                                         \
@@ -66,7 +66,7 @@ static const struct group group = {
   .left_out = "CPUs that are offline.",
 };
 
-/* What busy is the sum of. User and nice hold the time of guests already. */
+/* The states that `busy` adds up. User and nice include the time of guests. */
 static const char *const busy_parts[] = { "user", "nice", "system", "irq", "soft_irq", "steal" };
 #define BUSY_PARTS (sizeof busy_parts / sizeof busy_parts[0])
 

@@ -6,8 +6,8 @@
  *   discards, merged, sectors, ms (since 4.18); flushes, ms (since 5.5). A sector has 512 bytes whatever the device's.
  *
  * The kernel prints the times in 32 bits. Lines of 7 columns are partitions before 2.6.25, whose columns mean something
- * else: they are left out. What is a whole device stands in /sys/block; a device that is not there, and no partition of
- * one that is, is shown when its name is no partition's, and told as an error. */
+ * else: they are left out. Whole devices are those in /sys/block. A device that is neither there nor a partition of one
+ * there is shown, with an error, unless its name is a partition's. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@
     NAME, COUNTER, UNIT_SECONDS, FOLD_SUM, METRIC_WRAPS32, .per = 1000, .source = COLUMN, .help = HELP                 \
   }
 
-/* Of all requests, each of which tells its time when it ends, be that after days. */
+/* Time of requests. Each is counted when it ends, which may be after days, so the period does not bound it. */
 #define REQUEST_TIME(NAME, COLUMN, HELP)                                                                               \
   {                                                                                                                    \
     NAME, COUNTER, UNIT_SECONDS, FOLD_SUM, METRIC_WRAPS32, .per = 1000, .source = COLUMN, .help = HELP, .bound = {     \
@@ -60,12 +60,12 @@ static const struct metric metrics[] = {
   COUNT ("discards", "15", "Discards done."),
   COUNT ("discards_merged", "16", "Discards that were merged into others."),
   { "discard_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .times = 512, .source = "17", .bound = { .most = 1e18 },
-    .help = "Bytes discarded." }, /* a whole device in a moment */
+    .help = "Bytes discarded." }, /* a whole device may be discarded at once */
   REQUEST_TIME ("discard_time", "18", "Time that all discards took, added up."),
   COUNT ("flushes", "19", "Flushes done."),
   REQUEST_TIME ("flush_time", "20", "Time that all flushes took, added up."),
   { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS,
-    .help = "1 when it counts in the total: no other device below it tells of the same bytes." },
+    .help = "1 when it counts in the total: no other device below it counts the same bytes." },
 };
 
 static const struct group group = {
@@ -97,7 +97,7 @@ static const struct own_options own_options = OWN_OPTIONS (option_rows, struct d
 
 #define NAME_MAX_BYTES 63
 #define COLUMNS_OF_A_DEVICE 11 /* those that every kernel since 2.6.25 has */
-#define COLUMNS_OF_OLD 4       /* of a partition before */
+#define COLUMNS_OF_OLD 4       /* of a partition, before 2.6.25 */
 
 struct disk_io {
   struct reader diskstats;
@@ -108,14 +108,14 @@ struct disk_io {
   char *block_folder; /* ROOT/sys/block, or NULL when there is none: a partition is known by its name then */
   char *exclude;
   bool partitions;
-  struct device { /* what was decided of the device in each line, so that it is asked once */
+  struct device { /* the device in each line, looked up once */
     char name[NAME_MAX_BYTES + 1];
     bool shown, counts;
-    bool unknown;   /* /sys/block does not tell what it is */
+    bool unknown;   /* /sys/block does not say what it is */
     bool has_paths; /* it is the head of NVMe multipath, and its paths are shown */
     size_t row;     /* in this sample; SIZE_MAX: none */
   } * devices;
-  size_t device_count, lines; /* lines: those of the last sample that have a device */
+  size_t device_count, lines; /* lines: of the last sample, with a device each */
   bool changed;               /* devices came or went */
 };
 
@@ -242,7 +242,7 @@ device_find (struct disk_io *state, size_t line, const struct scan *name)
   return device;
 }
 
-/* The head of NVMe multipath tells what its paths tell, on newer kernels; on older ones nothing. */
+/* The head of NVMe multipath counts what its paths count on newer kernels, and nothing on older ones. */
 static void
 heads_find (struct disk_io *state)
 {
@@ -257,7 +257,7 @@ heads_find (struct disk_io *state)
 }
 
 static void
-counts_set (struct disk_io *state, size_t lines, struct table *table)
+disk_io_set_counts (struct disk_io *state, size_t lines, struct table *table)
 {
   if (state->changed || lines != state->lines) {
     state->lines = lines;
@@ -330,7 +330,7 @@ disk_io_sample (void *context, struct table *table)
   rest = scan_buffer (&state->text);
   for (; lines < TABLE_ROWS_MAX && scan_line (&rest, &line); lines++)
     understood += sample_line (state, &devices, line, table);
-  counts_set (state, devices, table);
+  disk_io_set_counts (state, devices, table);
   if (lines > 0 ? understood == 0 : has_devices (state))
     reader_complain (&state->diskstats, -EBADMSG, table);
   else if (understood < lines)

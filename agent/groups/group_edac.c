@@ -30,15 +30,4 @@ static const struct group group = {
   .left_out = "single modules and rows of chips.",
 };
 
-static void *
-edac_open (const struct sampler_context *context)
-{
-  static const struct folder_rows_type type = { &group, "/sys/devices/system/edac/mc", "mc", 2, 4 };
-
-  return folder_rows_create (&type, context->root);
-}
-
-const struct sampler sampler_edac = {
-  &group,           folder_rows_may_block,      edac_open, folder_rows_sample_all, folder_rows_destroy,
-  .optional = true, .period_ns = 10 * NS_PER_S,
-};
+FOLDER_ROWS_SAMPLER (edac, 10 * NS_PER_S, "/sys/devices/system/edac/mc", "mc", 2, 4);

@@ -6,7 +6,7 @@
  * even when their disk is sick. The kernel says by poll when its list of mounts has changed; between changes the list
  * is not read.
  *
- * A recorded machine's mounts are shown without space: of that the kernel tells only for this machine. */
+ * A recorded machine's mounts are shown without space: the kernel knows that of this machine only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -46,7 +46,7 @@ enum column {
   DEVICE_ERROR
 };
 
-#define SERVED .most = 0x1p63 /* what servers say that have no limit: 8 EiB */
+#define SERVED .most = 0x1p63 /* servers without a limit say 8 EiB */
 
 static const struct metric metrics[] = {
   [SIZE] = { "size", GAUGE, UNIT_BYTES, FOLD_SUM, .bound = { SERVED }, .help = "Size of the file system." },
@@ -65,7 +65,7 @@ static const struct metric metrics[] = {
   [SHARED] = { "shared", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_SHARED,
                .help = "1 when other nodes may have the same one: NFS, Lustre, GPFS, BeeGFS, Ceph and the like." },
   [IN_TOTAL] = { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS,
-                 .help = "1 when it counts in the total: no other row tells of the same bytes." },
+                 .help = "1 when it counts in the total: no other row counts the same bytes." },
   [DEVICE_ERROR] = { "device_error", GAUGE, UNIT_BOOLEAN, FOLD_MAX, .help = "1 when it does not answer." },
 };
 
@@ -104,7 +104,7 @@ static const struct own_options own_options = OWN_OPTIONS (option_rows, struct f
 /* One file system. A remote one's worker has a copy of it as its state. */
 struct file_system {
   char *point;           /* owned */
-  char *id;              /* another file system on the same point is another one */
+  char *id;              /* distinguishes file systems that are mounted on one point in turn */
   struct worker *worker; /* NULL: asked directly */
   size_t row;            /* in this sample; SIZE_MAX: none */
 };
@@ -112,14 +112,14 @@ struct file_system {
 struct filesystem {
   char *root, *exclude, *types_exclude; /* copies: see worker.h */
   struct reader reader;
-  bool of_machine; /* what process 1 has mounted, not we */
+  bool of_machine; /* the list is process 1's, not our own */
   enum mounts_format format;
-  bool known;   /* `mounts` is what the kernel last said */
-  bool updated; /* it is, for the sample to come; with this result: */
+  bool known;   /* `mounts` is valid */
+  bool updated; /* `mounts` was updated for the next sample, with this result: */
   int result;
   struct buffer text;
   struct mounts mounts;
-  size_t lines_strange;        /* of the list, as it was read */
+  size_t lines_strange;        /* of the list, when it was read */
   struct file_system *systems; /* one for each of `mounts` */
   size_t count;
   struct table answer; /* a remote one's */
@@ -137,7 +137,7 @@ answer_set (struct table *table, size_t row, const struct statvfs *answer)
     table_set_uint (table, row, USED, (answer->f_blocks - answer->f_bfree) * unit);
   if (answer->f_files > 0) { /* else it has none to count, as btrfs */
     table_set_uint (table, row, INODES_TOTAL, answer->f_files);
-    if (answer->f_ffree <= answer->f_files) { /* CephFS tells -1 */
+    if (answer->f_ffree <= answer->f_files) { /* CephFS says -1 */
       table_set_uint (table, row, INODES_FREE, answer->f_ffree);
       table_set_uint (table, row, INODES_USED, answer->f_files - answer->f_ffree);
     }
@@ -185,8 +185,8 @@ static const struct sampler remote_sampler = {
   .group = &group, .may_block = remote_may_block, .sample = remote_sample, .close = free
 };
 
-/* A hardened service has a view of its own in which all is mounted read-only; what the machine has mounted stands with
- * process 1. In a container that sees the host's processes that one has another tree, and its own view is right. */
+/* In the view of a hardened service all is mounted read-only; the machine's mounts are in the view of process 1. In a
+ * container that sees the host's processes process 1 has another tree, and our own view is right. */
 static bool
 machine_is_seen (const char *root)
 {
@@ -261,7 +261,7 @@ systems_rebuild (struct filesystem *filesystem)
   filesystem->count = mounts->count;
 }
 
-/* Only the kernel's own file says so; a recorded one is read every time. */
+/* The kernel's own file reports changes by poll; a recorded one is read every time. */
 static bool
 mounts_changed (const struct filesystem *filesystem)
 {
@@ -373,7 +373,7 @@ is_layer_over_another (const struct filesystem *filesystem, size_t at, const str
 }
 
 static void
-counts_set (const struct filesystem *filesystem, struct table *table)
+filesystem_set_counts (const struct filesystem *filesystem, struct table *table)
 {
   for (size_t i = 0; i < filesystem->count; i++)
     if (filesystem->systems[i].row != SIZE_MAX)
@@ -415,7 +415,7 @@ filesystem_sample (void *state, struct table *table)
     filesystem->systems[i].row = row;
     if (row == SIZE_MAX)
       continue;
-    if (mount->read_only || filesystem->of_machine || filesystem->root[0]) /* statvfs tells of our own view */
+    if (mount->read_only || filesystem->of_machine || filesystem->root[0]) /* statvfs is about our own view */
       table_set_uint (table, row, READ_ONLY, mount->read_only);
     table_set_text (table, row, TYPE, mount->type, strlen (mount->type));
     table_set_text (table, row, DEVICE, mount->device, strlen (mount->device));
@@ -423,7 +423,7 @@ filesystem_sample (void *state, struct table *table)
     if (!filesystem->root[0])
       table_set_uint (table, row, DEVICE_ERROR, table_get (table, row, SIZE)->type == VALUE_MISSING);
   }
-  counts_set (filesystem, table);
+  filesystem_set_counts (filesystem, table);
   if (filesystem->root[0] && table->rows > 0)
     table_complain (table, "no sizes under --root: they are known of this machine's mounts alone");
   return 0;

@@ -1,4 +1,4 @@
-/* hardware_info: what this node is. Told once a session.
+/* hardware_info: what this node is. Sampled once a session.
  *
  *   /proc/cpuinfo     processor : 0 / model name : Intel(R) ... / physical id : 0 / core id : 0 / cpu cores : 8 /
  *                     flags : fpu ...     (a block for each thread; Arm has neither model name nor ids)
@@ -90,7 +90,7 @@ static const struct group group = {
   .rows_name = "",
   .fold_name = "",
   .flags = GROUP_ONCE,
-  .help = "What the node is: told once a session.",
+  .help = "What the node is.",
   GROUP_METRICS (metrics),
 };
 
@@ -99,9 +99,9 @@ struct cpus {
   bool hypervisor; /* among the flags */
   bool flags;
   uint64_t threads;
-  struct thread { /* as cpuinfo tells it; owned */
+  struct thread { /* as cpuinfo has it; owned */
     uint64_t package, core;
-    uint64_t cores; /* of its package, as the kernel counts them; 0: not told */
+    uint64_t cores; /* of its package, as the kernel counts them; 0: unknown */
   } * list;
   size_t count;
 };
@@ -121,7 +121,7 @@ cpuinfo_value (struct scan line, const char *key, struct scan *value)
   return true;
 }
 
-/* Of a thread of that core; cpuinfo goes on with the cores of the package. */
+/* Adds a thread of that core. The package's number of cores comes in a later line. */
 static void
 cpus_add_thread (struct cpus *cpus, uint64_t package, uint64_t core)
 {
@@ -177,14 +177,14 @@ cpuinfo_cores (struct cpus *cpus, uint64_t *sockets, uint64_t *cores)
   if (cpus->count > 0)
     qsort (cpus->list, cpus->count, sizeof *cpus->list, thread_compare);
   for (size_t i = 0; i < cpus->count; i = end) {
-    uint64_t ids = 0, told = 0;
+    uint64_t ids = 0, known = 0;
     for (end = i; end < cpus->count && cpus->list[end].package == cpus->list[i].package; end++) {
       ids += end == i || cpus->list[end].core != cpus->list[end - 1].core;
-      told = cpus->list[end].cores > told ? cpus->list[end].cores : told;
+      known = cpus->list[end].cores > known ? cpus->list[end].cores : known;
     }
-    if (told > end - i)
-      told = end - i;
-    *cores += told > ids ? told : ids;
+    if (known > end - i)
+      known = end - i;
+    *cores += known > ids ? known : ids;
     ++*sockets;
   }
 }
@@ -238,7 +238,7 @@ caches_set (struct table *table, const char *root)
 
 /* Reads a file that every machine has. */
 static bool
-file_read (struct buffer *text, const char *root, const char *path, struct table *table)
+hardware_read_file (struct buffer *text, const char *root, const char *path, struct table *table)
 {
   struct reader reader;
   int result;
@@ -257,7 +257,7 @@ key_set (struct table *table, const char *name, struct buffer *text, const char 
   struct scan rest, line;
   uint64_t number;
 
-  if (!file_read (text, root, path, table))
+  if (!hardware_read_file (text, root, path, table))
     return;
   rest = scan_buffer (text);
   while (scan_line (&rest, &line))
@@ -383,7 +383,7 @@ cpus_set (struct table *table, struct cpus *cpus, struct buffer *text, const cha
   char online[4096];
   uint64_t threads;
 
-  if (file_read (text, root, "/proc/cpuinfo", table)) {
+  if (hardware_read_file (text, root, "/proc/cpuinfo", table)) {
     cpuinfo_parse (cpus, scan_buffer (text));
     if (cpus->threads == 0)
       table_complain (table, "%s/proc/cpuinfo: no processor", root);

@@ -91,8 +91,8 @@ struct hwmon {
   struct sensor *sensors;
   size_t count;
   unsigned samples;
-  struct names chips; /* the folders that the sample to come has to list */
-  bool looked;        /* they are read */
+  struct names chips; /* the folders that the next sample lists */
+  bool looked;        /* zones and chips are read */
 };
 
 /* ---- the list ---- */
@@ -146,7 +146,7 @@ read_limit (const struct hwmon *hwmon, const char *chip, const char *sensor, con
   return value;
 }
 
-/* power1_average is of the sensor that power1_input is of; and two chips may be called the same. */
+/* power1_average and power1_input are of one sensor, and two chips may have one name: a row is there once. */
 static bool
 sensor_find (const struct hwmon *hwmon, const char *place, const char *input)
 {
@@ -274,22 +274,6 @@ hwmon_may_block (void *state)
   return hwmon->count > 0 || hwmon->chips.count > 0;
 }
 
-/* A read that fails (the sensor sleeps, is broken, is gone) is a missing value; what is no number is reported. */
-static void
-read_value (struct reader *reader, enum metric_kind kind, struct value *value, struct table *table)
-{
-  char text[64];
-  struct scan scan;
-  int length = reader_read_value (reader, text, sizeof text);
-
-  if (length <= 0)
-    return;
-  scan = scan_over (text, (size_t) length);
-  scan_value (&scan, kind, value);
-  if (value->type == VALUE_MISSING)
-    reader_complain (reader, -EBADMSG, table);
-}
-
 static bool
 sensor_sample (struct sensor *sensor, struct table *table)
 {
@@ -297,13 +281,12 @@ sensor_sample (struct sensor *sensor, struct table *table)
 
   if (row == SIZE_MAX)
     return false;
-  if (sensor->label[0])
-    table_set_text (table, row, sensor->column == CHIP_NAME ? CHIP_NAME : LABEL, sensor->label, strlen (sensor->label));
+  table_set_string (table, row, sensor->column == CHIP_NAME ? CHIP_NAME : LABEL, sensor->label);
   if (sensor->column == CHIP_NAME)
     return true;
-  read_value (&sensor->input, metrics[sensor->column].kind, table_value (table, row, sensor->column), table);
+  reader_read_number (&sensor->input, metrics[sensor->column].kind, table_value (table, row, sensor->column), table);
   if (sensor->limits[CRITICAL - INPUTS].type != VALUE_MISSING)
-    read_value (&sensor->alarm, GAUGE, table_value (table, row, ALARM), table);
+    reader_read_number (&sensor->alarm, GAUGE, table_value (table, row, ALARM), table);
   for (size_t i = 0; i < LIMITS - INPUTS; i++)
     *table_value (table, row, INPUTS + i) = sensor->limits[i];
   return true;

@@ -126,7 +126,7 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
-#define TRAFFIC 4 /* the metrics that begin the table: a port without any of them tells no traffic */
+#define TRAFFIC 4 /* the metrics that begin the table: a port without any of them counts no traffic */
 
 /* One of the files that a metric may come from. */
 struct file {
@@ -158,8 +158,8 @@ struct infiniband {
   size_t count;
   unsigned age; /* samples since the ports were listed */
   bool stale;   /* a port was not there in the last sample */
-  bool looked;  /* at the folder, for the sample to come */
-  bool changed; /* it had other adapters then */
+  bool looked;  /* the folder was read for the next sample */
+  bool changed; /* and listed other adapters */
 };
 
 static void *
@@ -300,7 +300,7 @@ state_set (struct table *table, size_t row, size_t column, struct scan text)
 
 /* Reads a file's text; its length, or 0. */
 static size_t
-file_read (struct file *file, char *text, size_t size)
+infiniband_read_file (struct file *file, char *text, size_t size)
 {
   int length = file->absent ? 0 : reader_read_value (&file->reader, text, size);
 
@@ -324,7 +324,7 @@ static bool
 count_read (struct file *file, struct reading *reading)
 {
   char text[128];
-  size_t length = file_read (file, text, sizeof text);
+  size_t length = infiniband_read_file (file, text, sizeof text);
   struct scan scan = scan_over (text, length);
   struct value value;
 
@@ -357,7 +357,7 @@ counter_try (struct port *port, size_t at, struct reading *reading)
   return good ? NO_FILE : at;
 }
 
-/* The file that told the count before goes first, and alone: another's count is not to be taken for its growth. */
+/* The file that had the count before goes first, and alone: another's count is not to be taken for its growth. */
 static void
 counter_sample (struct port *port, size_t metric, struct reading *reading, struct table *table, size_t row)
 {
@@ -386,7 +386,7 @@ text_sample (struct file *file, struct reading *reading, struct table *table, si
 {
   struct value value = { 0 };
   char text[128];
-  size_t length = file_read (file, text, sizeof text);
+  size_t length = infiniband_read_file (file, text, sizeof text);
 
   reading->read += length > 0;
   if (length == 0)

@@ -83,7 +83,7 @@ sample_files (struct reader *reader, struct table *table)
   return 0;
 }
 
-/* A file that is absent belongs to a module that is not loaded, or to another kernel. */
+/* A file may be absent: its module is not loaded, or the kernel has none. */
 static void
 sample_value (struct reader *reader, size_t column, struct table *table)
 {

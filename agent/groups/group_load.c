@@ -52,7 +52,7 @@ load_open (const struct sampler_context *context)
   return state;
 }
 
-/* Returns how many values it found: what stands behind a word that is none is not to be trusted. */
+/* Returns how many values it found. It stops at a word that is no value: what follows cannot be trusted. */
 static size_t
 parse_loadavg (struct scan rest, struct table *table)
 {

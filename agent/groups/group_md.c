@@ -27,15 +27,4 @@ static const struct group group = {
   GROUP_METRICS (metrics),
 };
 
-static void *
-md_open (const struct sampler_context *context)
-{
-  static const struct folder_rows_type type = { &group, "/sys/block", "md", 0, 2 };
-
-  return folder_rows_create (&type, context->root);
-}
-
-const struct sampler sampler_md = {
-  &group,           folder_rows_may_block,      md_open, folder_rows_sample_all, folder_rows_destroy,
-  .optional = true, .period_ns = 10 * NS_PER_S,
-};
+FOLDER_ROWS_SAMPLER (md, 10 * NS_PER_S, "/sys/block", "md", 0, 2);

@@ -14,14 +14,14 @@
 #include "agent/source/reader.h"
 #include "synop/memory.h"
 
-enum { TOTAL, AVAILABLE, USED, SWAP_TOTAL, SWAP_FREE, SWAP_USED }; /* those that are reckoned with */
+enum { TOTAL, AVAILABLE, USED, SWAP_TOTAL, SWAP_FREE, SWAP_USED }; /* other values are computed from these */
 
 #define NODE_BYTES(NAME, KEY, HELP)                                                                                    \
   {                                                                                                                    \
     NAME, GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .times = 1024, .source = KEY, .help = HELP                      \
   }
-/* What can be no more than the memory. Not all that is some: in a container it may be the container's, and the others
- * those of the machine (lxcfs). */
+/* At most the total memory. Not every kind of memory has that bound: in a container `total` may be the container's, and
+ * other values the machine's (lxcfs). */
 #define NODE_PART(NAME, KEY, HELP)                                                                                     \
   {                                                                                                                    \
     NAME, GAUGE, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .times = 1024, .source = KEY,                                   \

@@ -1,10 +1,10 @@
-/* network: what went over each interface, and what TCP and UDP tell of trouble.
+/* network: what went over each interface, and what went wrong in TCP and UDP.
  *
  *   /proc/net/dev     Inter-|   Receive                            |  Transmit
  *                      face |bytes packets errs drop fifo frame ...|bytes packets errs drop fifo colls carrier ...
  *                       eth0:28086390 1182 0 0 0 0 0 0 77443 1023 0 0 0 0 0 0      (older kernels: no blank after ':')
  *   /proc/net/snmp, /proc/net/netstat       see paired.h
- *   /proc/net/snmp6   Udp6InDatagrams                 	443      (absent where the kernel has no IPv6, or was told so)
+ *   /proc/net/snmp6   Udp6InDatagrams                 	443      (absent where the kernel has no IPv6, or it is off)
  *   /sys/class/net/eth0/{carrier,speed}     "1"; Mb/s, or -1, or an error when the interface is down
  *   /sys/class/net/eth0/{device,lower_*}    see layers.h; looked at when it is new, and when its carrier changes
  *
@@ -51,7 +51,7 @@
     NAME, COUNTER, UNIT_BYTES, FOLD_SUM, METRIC_OF_NODE, .source = KEY, .help = HELP                                   \
   }
 
-/* UDP over IPv4, over IPv6, and both together, which is reckoned. */
+/* UDP over IPv4, over IPv6, and their sum. */
 #define UDP(NAME, KEY, WHAT)                                                                                           \
   OF_NODE ("udp_" NAME, COUNTER, NULL, WHAT ", over IPv4 and IPv6 together."),                                         \
       OF_NODE ("udp4_" NAME, COUNTER, "Udp:" KEY, WHAT ", over IPv4."),                                                \
@@ -79,7 +79,7 @@ static const struct metric metrics[] = {
   { "speed", GAUGE, UNIT_BITS_PER_SECOND, FOLD_NONE, .times = 1000000, .help = "Speed of the link." },
   { "carrier", GAUGE, UNIT_BOOLEAN, FOLD_NONE, .help = "1 when the link is up." },
   { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS,
-    .help = "1 when it counts in the total: no other interface tells of the same bytes." },
+    .help = "1 when it counts in the total: no other interface counts the same bytes." },
 
   OF_NODE ("tcp_established", GAUGE, "Tcp:CurrEstab", "TCP connections that are open."),
   OF_NODE ("tcp_active_opens", COUNTER, "Tcp:ActiveOpens", "TCP connections opened from here."),
@@ -285,7 +285,7 @@ interface_refresh (struct network *network, struct interface *interface, size_t 
 }
 
 static void
-counts_set (const struct network *network, struct table *table)
+network_set_counts (const struct network *network, struct table *table)
 {
   enum layer counted = LAYER_BOTTOM;
 
@@ -299,7 +299,7 @@ counts_set (const struct network *network, struct table *table)
   }
 }
 
-/* What the kernel takes for one. */
+/* As the kernel checks names of interfaces. */
 static bool
 is_name (struct scan name)
 {
@@ -378,7 +378,7 @@ dev_sample (struct network *network, struct table *table)
     if (!interface->excluded)
       interface_sample (network, interface, at, line, table);
   }
-  counts_set (network, table);
+  network_set_counts (network, table);
   interfaces_prune (network);
   if (!head)
     reader_complain (&network->dev, -EBADMSG, table);
@@ -400,7 +400,7 @@ keys_check (struct network *network, const struct reader *reader, int result, co
     key_index_check (&network->keys, *prefixes, result == 0 ? reader->path : NULL, table, TABLE_NODE);
 }
 
-/* A sum of two files' keys lacks neither; without IPv6 it is IPv4's. */
+/* The sum needs both; without IPv6 it is IPv4's value. */
 static void
 udp_sum (struct network *network, bool has_ip6, struct table *table)
 {

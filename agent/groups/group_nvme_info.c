@@ -26,15 +26,4 @@ static const struct group group = {
   .left_out = "serial numbers.",
 };
 
-static void *
-nvme_info_open (const struct sampler_context *context)
-{
-  static const struct folder_rows_type type = { &group, "/sys/class/nvme", "nvme", 0, 1 };
-
-  return folder_rows_create (&type, context->root);
-}
-
-const struct sampler sampler_nvme_info = {
-  &group,           folder_rows_may_block,      nvme_info_open, folder_rows_sample_all, folder_rows_destroy,
-  .optional = true, .period_ns = 10 * NS_PER_S,
-};
+FOLDER_ROWS_SAMPLER (nvme_info, 10 * NS_PER_S, "/sys/class/nvme", "nvme", 0, 1);

@@ -28,15 +28,4 @@ static const struct group group = {
   .left_out = "voltages, currents, charges and serial numbers of batteries.",
 };
 
-static void *
-power_supply_open (const struct sampler_context *context)
-{
-  static const struct folder_rows_type type = { &group, "/sys/class/power_supply", "", 0, 5 };
-
-  return folder_rows_create (&type, context->root);
-}
-
-const struct sampler sampler_power_supply = {
-  &group,           folder_rows_may_block,      power_supply_open, folder_rows_sample_all, folder_rows_destroy,
-  .optional = true, .period_ns = 10 * NS_PER_S,
-};
+FOLDER_ROWS_SAMPLER (power_supply, 10 * NS_PER_S, "/sys/class/power_supply", "", 0, 5);

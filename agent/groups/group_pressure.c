@@ -72,7 +72,8 @@ pressure_open (const struct sampler_context *context)
 
 /* "memory" "some" "avg10=0.00": sets the metric when there is one. */
 static bool
-take_word (const struct key_index *keys, const char *resource, struct scan kind, struct scan word, struct table *table)
+pressure_take_word (const struct key_index *keys, const char *resource, struct scan kind, struct scan word,
+                    struct table *table)
 {
   char key[32];
   const char *equals = memchr (word.at, '=', scan_length (&word));
@@ -101,7 +102,7 @@ parse_pressure (struct scan text, const char *resource, const struct key_index *
     if (!scan_word (&line, &kind))
       continue;
     while (scan_word (&line, &word))
-      found += take_word (keys, resource, kind, word, table);
+      found += pressure_take_word (keys, resource, kind, word, table);
   }
   return found;
 }

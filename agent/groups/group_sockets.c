@@ -86,7 +86,7 @@ sockets_open (const struct sampler_context *context)
 
 /* "TCP: inuse 8 orphan 0": keys "TCP:inuse", "TCP:orphan". Returns how many values were found. */
 static size_t
-parse_line (struct scan line, const struct key_index *keys, struct table *table)
+sockets_parse_line (struct scan line, const struct key_index *keys, struct table *table)
 {
   struct scan name, key;
   char joined[64];
@@ -112,7 +112,7 @@ parse_sockstat (struct scan rest, const struct key_index *keys, struct table *ta
   size_t found = 0;
 
   while (scan_line (&rest, &line))
-    found += parse_line (line, keys, table);
+    found += sockets_parse_line (line, keys, table);
   return found;
 }
 

@@ -64,7 +64,7 @@ softnet_open (const struct sampler_context *context)
 
 /* The numbers of a line; how many there are. 0: something else is in it. */
 static size_t
-parse_line (struct scan line, uint64_t *numbers, size_t most)
+softnet_parse_line (struct scan line, uint64_t *numbers, size_t most)
 {
   struct scan word;
   size_t count = 0;
@@ -87,7 +87,7 @@ softnet_sample (void *context, struct table *table)
     return -1;
   rest = scan_buffer (&state->text);
   for (; scan_line (&rest, &line); lines++) {
-    size_t count = parse_line (line, numbers, COLUMN_CPU), row;
+    size_t count = softnet_parse_line (line, numbers, COLUMN_CPU), row;
     char label[12];
     int length;
     if (count < COLUMNS_LEAST) {

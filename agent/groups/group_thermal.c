@@ -65,8 +65,8 @@ struct thermal {
   struct throttle *throttles;
   size_t throttle_count;
   unsigned samples;
-  struct names zones, chips; /* the folders that the sample to come has to list */
-  bool looked;               /* they are read */
+  struct names zones, chips; /* the folders that the next sample lists */
+  bool looked;               /* zones and chips are read */
 };
 
 static void
@@ -213,23 +213,6 @@ thermal_open (const struct sampler_context *context)
   return thermal;
 }
 
-/* A read that fails (the sensor sleeps, is broken, is gone) is a missing value; what is no number is told. */
-static void
-read_value (struct reader *reader, enum metric_kind kind, struct value *value, struct table *table)
-{
-  char text[64];
-  struct scan scan;
-  int length = reader_read_value (reader, text, sizeof text);
-
-  value->type = VALUE_MISSING;
-  if (length <= 0)
-    return;
-  scan = scan_over (text, (size_t) length);
-  scan_value (&scan, kind, value);
-  if (value->type == VALUE_MISSING)
-    reader_complain (reader, -EBADMSG, table);
-}
-
 static int
 thermal_sample (void *state, struct table *table)
 {
@@ -247,11 +230,11 @@ thermal_sample (void *state, struct table *table)
     size_t row = table_add_row (table, sensor->label, strlen (sensor->label));
     if (row == SIZE_MAX)
       break;
-    read_value (&sensor->reader, GAUGE, table_value (table, row, TEMPERATURE), table);
+    reader_read_number (&sensor->reader, GAUGE, table_value (table, row, TEMPERATURE), table);
     table_set_text (table, row, TYPE, sensor->type, strlen (sensor->type));
   }
   for (size_t i = 0; i < thermal->throttle_count; i++) {
-    read_value (&thermal->throttles[i].reader, COUNTER, &value, table);
+    reader_read_number (&thermal->throttles[i].reader, COUNTER, &value, table);
     parse_add (table_value (table, TABLE_NODE, thermal->throttles[i].column), &value);
   }
   return 0;

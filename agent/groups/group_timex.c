@@ -52,7 +52,7 @@ static const struct metric metrics[] = {
   [TICK] = NS_SECONDS ("tick", FOLD_MEAN, "Time between two ticks of the clock."),
   [LOOP_TIME_CONSTANT] = { "loop_time_constant", GAUGE, UNIT_COUNT, FOLD_MEAN, METRIC_OF_NODE,
                            .help = "Time constant of the kernel's phase-locked loop." },
-  [TAI_OFFSET] = NS_SECONDS ("tai_offset", FOLD_MAX, "TAI less UTC, as far as the kernel was told."),
+  [TAI_OFFSET] = NS_SECONDS ("tai_offset", FOLD_MAX, "TAI less UTC, as far as the kernel knows it."),
   [STATUS] = { "status", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Status bits, as in timex.h." },
   [PPS_FREQUENCY] = { "pps_frequency", GAUGE, UNIT_RATIO, FOLD_NONE, METRIC_OF_NODE,
                       .bound = { .most = 1, .negative = true },

@@ -1,4 +1,4 @@
-/* [group network], which other groups of interfaces heed too. */
+/* [group network], which holds for other groups of interfaces too. */
 #ifndef SYNOP_AGENT_NETWORK_OPTIONS_H
 #define SYNOP_AGENT_NETWORK_OPTIONS_H
 

@@ -264,7 +264,7 @@ append (char *text, size_t size, const char *label)
 /* ---- rows ---- */
 
 static void
-add_row (struct job_gpu *job_gpu, struct table *table, struct job *job)
+job_gpu_add_row (struct job_gpu *job_gpu, struct table *table, struct job *job)
 {
   const struct gpu_view *view = &job_gpu->view;
   size_t allocated = mark_allocated (job_gpu, job), used = 0, idle = 0, known = 0, row;
@@ -346,7 +346,7 @@ job_gpu_sample (void *state, struct table *table)
   note_left_out (&job_gpu->view);
   energy_grow (job_gpu);
   for (size_t at = 0; (job = job_group_next (job_gpu->group, &at));)
-    add_row (job_gpu, table, job);
+    job_gpu_add_row (job_gpu, table, job);
   return 0;
 }
 

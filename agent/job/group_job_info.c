@@ -65,25 +65,18 @@ job_info_close (void *state)
 }
 
 static void
-set_text (struct table *table, size_t row, enum column column, const char *text)
-{
-  if (text[0])
-    table_set_text (table, row, column, text, strlen (text));
-}
-
-static void
 job_info_set_row (struct table *table, size_t row, const struct job *job)
 {
   const struct job_identity *identity = &job->identity;
 
-  set_text (table, row, SCHEDULER, job_scheduler_name (identity->scheduler));
-  set_text (table, row, USER, identity->user);
-  set_text (table, row, NAME, identity->name);
-  set_text (table, row, COMMAND, job->command);
-  set_text (table, row, ARRAY, identity->array);
-  set_text (table, row, NODE_LIST, identity->node_list);
-  set_text (table, row, GPUS, identity->gpus);
-  set_text (table, row, SOURCE, job->by_cgroup ? "cgroup" : "processes");
+  table_set_string (table, row, SCHEDULER, job_scheduler_name (identity->scheduler));
+  table_set_string (table, row, USER, identity->user);
+  table_set_string (table, row, NAME, identity->name);
+  table_set_string (table, row, COMMAND, job->command);
+  table_set_string (table, row, ARRAY, identity->array);
+  table_set_string (table, row, NODE_LIST, identity->node_list);
+  table_set_string (table, row, GPUS, identity->gpus);
+  table_set_string (table, row, SOURCE, job->by_cgroup ? "cgroup" : "processes");
   job_group_set (table, row, UID, identity->uid != JOB_UID_UNKNOWN, identity->uid);
   job_group_set (table, row, CPUS, job->cpus != 0, job->cpus);
   job_group_set (table, row, NODES, identity->nodes != 0, identity->nodes);

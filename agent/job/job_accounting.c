@@ -196,7 +196,8 @@ map_file (struct job_accounting *accounting, const char *path, struct error *war
 }
 
 static int
-open_file (struct job_accounting *accounting, const char *path, const char *boot, uint64_t now_s, struct error *warning)
+accounting_open_file (struct job_accounting *accounting, const char *path, const char *boot, uint64_t now_s,
+                      struct error *warning)
 {
   struct head head = { .version = VERSION, .record_size = sizeof (struct record) };
   struct stat status;
@@ -230,7 +231,7 @@ job_accounting_create (const char *path, const char *boot, uint64_t now_s, struc
 
   accounting->fd = -1;
   warning->text[0] = 0;
-  if (path[0] && open_file (accounting, path, boot, now_s, warning) == 0)
+  if (path[0] && accounting_open_file (accounting, path, boot, now_s, warning) == 0)
     return accounting;
   file_close (&accounting->fd);
   accounting->map =

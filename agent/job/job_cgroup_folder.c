@@ -159,7 +159,7 @@ notice_another (struct folder *folder)
 
 /* The file's text, or false: not there, not permitted, or not due. */
 static bool
-file_read (struct folder *folder, size_t file, struct buffer *text)
+cgroup_read_file (struct folder *folder, size_t file, struct buffer *text)
 {
   const struct kind_file *as = &kinds[folder->kind].files[file];
   bool due = folder->readings % SLOW_EVERY == 0;
@@ -183,7 +183,7 @@ file_read_number (struct folder *folder, size_t file, struct buffer *text, uint6
 {
   struct scan scan;
 
-  if (!file_read (folder, file, text))
+  if (!cgroup_read_file (folder, file, text))
     return false;
   scan = scan_buffer (text);
   return scan_uint (&scan, value);
@@ -207,7 +207,7 @@ read_cpus (struct folder *folder, size_t file, struct buffer *text)
 {
   uint64_t count;
 
-  if (file_read (folder, file, text) && scan_list_count (scan_buffer (text), &count))
+  if (cgroup_read_file (folder, file, text) && scan_list_count (scan_buffer (text), &count))
     folder->usage.cpus = count;
 }
 
@@ -221,7 +221,7 @@ read_cpuacct (struct folder *folder, struct buffer *text)
 
   if (file_read_number (folder, CPU_USAGE, text, &time))
     counter_follow (&folder->time, time);
-  if (file_read (folder, CPU_STAT, text) && find_number (text, "user", &user) &&
+  if (cgroup_read_file (folder, CPU_STAT, text) && find_number (text, "user", &user) &&
       find_number (text, "system", &system)) {
     counter_follow (&folder->user_ticks, user);
     counter_follow (&folder->system_ticks, system);
@@ -286,7 +286,7 @@ read_kills (struct folder *folder, struct buffer *text)
   uint64_t kills;
   int at, left = KILLS_FOLDERS;
 
-  if (folder->readings % KILLS_EVERY != 0 || !file_read (folder, MEMORY_OOM, text) ||
+  if (folder->readings % KILLS_EVERY != 0 || !cgroup_read_file (folder, MEMORY_OOM, text) ||
       !find_number (text, "oom_kill", &kills))
     return;
   at = open (folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -314,7 +314,7 @@ read_memory (struct folder *folder, struct buffer *text)
 static void
 read_devices (struct folder *folder, struct buffer *text)
 {
-  if (file_read (folder, DEVICES_LIST, text))
+  if (cgroup_read_file (folder, DEVICES_LIST, text))
     job_devices_parse (folder->usage.devices, scan_buffer (text));
 }
 
@@ -384,7 +384,7 @@ static void
 read_blkio (struct folder *folder, struct cgroup_mounts *mounts, struct buffer *text)
 {
   for (size_t file = IO_THROTTLE; file <= IO_FOLDER; file++)
-    if (file_read (folder, file, text)) {
+    if (cgroup_read_file (folder, file, text)) {
       take_io (folder, io_v1 (text, mounts));
       return;
     }
@@ -397,7 +397,7 @@ read_v2_cpu (struct folder *folder, struct buffer *text)
 {
   uint64_t user, system;
 
-  if (!file_read (folder, V2_CPU, text) || !find_number (text, "user_usec", &user) ||
+  if (!cgroup_read_file (folder, V2_CPU, text) || !find_number (text, "user_usec", &user) ||
       !find_number (text, "system_usec", &system))
     return;
   counter_follow (&folder->user, user);
@@ -419,11 +419,11 @@ read_v2_memory (struct folder *folder, struct buffer *text)
   }
   if (file_read_number (folder, V2_PEAK, text, &value))
     usage->memory_peak = value;
-  if (file_read (folder, V2_MAX, text)) {
+  if (cgroup_read_file (folder, V2_MAX, text)) {
     struct scan scan = scan_buffer (text);
     usage->memory_limit = scan_uint (&scan, &value) && value < LIMIT_NONE ? value : JOB_MISSING;
   }
-  if (file_read (folder, V2_EVENTS, text) && find_number (text, "oom_kill", &value)) {
+  if (cgroup_read_file (folder, V2_EVENTS, text) && find_number (text, "oom_kill", &value)) {
     counter_follow (&folder->kills, value);
     usage->oom_kills = counter_value (&folder->kills);
   }
@@ -455,7 +455,7 @@ folder_read (struct folder *folder, struct cgroup_mounts *mounts, struct buffer 
   default:
     read_v2_cpu (folder, text);
     read_v2_memory (folder, text);
-    if (file_read (folder, V2_IO, text)) {
+    if (cgroup_read_file (folder, V2_IO, text)) {
       bytes = io_v2 (text, mounts);
       take_io (folder, bytes);
     }

@@ -19,7 +19,7 @@
 /* ---- a part of a path, between two slashes ---- */
 
 static bool
-part_is (const struct text *part, const char *text)
+folder_part_is (const struct text *part, const char *text)
 {
   return part->length == strlen (text) && memcmp (part->at, text, part->length) == 0;
 }
@@ -100,7 +100,7 @@ take_step (struct job_folder *folder, const struct text *part)
 static size_t
 match_slurm (const struct text *parts, size_t count, struct job_folder *folder)
 {
-  bool old = count >= 3 && (part_is (&parts[0], "slurm") || part_begins (&parts[0], "slurm_")) &&
+  bool old = count >= 3 && (folder_part_is (&parts[0], "slurm") || part_begins (&parts[0], "slurm_")) &&
              part_begins (&parts[1], "uid_");
   bool unified = count >= 2 && part_ends (&parts[0], "slurmstepd.scope");
   size_t job = old ? 2 : 1;
@@ -124,7 +124,7 @@ match_slurm (const struct text *parts, size_t count, struct job_folder *folder)
     part = part_behind (&parts[job + 1], 5);
     take_step (folder, &part);
   }
-  folder->daemon = unified && count > job + 2 && part_is (&parts[job + 2], "slurm");
+  folder->daemon = unified && count > job + 2 && folder_part_is (&parts[job + 2], "slurm");
   return job + 1;
 }
 
@@ -134,10 +134,11 @@ match_pbs (const struct text *parts, size_t count, struct job_folder *folder)
   size_t job = 1;
   struct text id;
 
-  if (count >= 3 && part_begins (&parts[0], "pbs") && (part_is (&parts[1], "jobid") || part_is (&parts[1], "jobs")))
+  if (count >= 3 && part_begins (&parts[0], "pbs") &&
+      (folder_part_is (&parts[1], "jobid") || folder_part_is (&parts[1], "jobs")))
     job = 2;
-  else if (count < 2 ||
-           (!part_is (&parts[0], "pbspro") && !part_is (&parts[0], "pbspro.slice") && !part_is (&parts[0], "torque")))
+  else if (count < 2 || (!folder_part_is (&parts[0], "pbspro") && !folder_part_is (&parts[0], "pbspro.slice") &&
+                         !folder_part_is (&parts[0], "torque")))
     return 0;
   id = parts[job];
   if (part_begins (&id, "pbspro-") && part_ends (&id, ".slice"))
@@ -151,7 +152,7 @@ match_oar (const struct text *parts, size_t count, struct job_folder *folder)
   struct text id;
   size_t line;
 
-  if (count < 2 || !part_is (&parts[0], "oar"))
+  if (count < 2 || !folder_part_is (&parts[0], "oar"))
     return 0;
   for (line = parts[1].length; line != 0 && parts[1].at[line - 1] != '_'; line--)
     ;
@@ -166,7 +167,7 @@ match_lsf (const struct text *parts, size_t count, struct job_folder *folder)
   struct text id;
   const char *dot;
 
-  if (count < 3 || !part_is (&parts[0], "lsf") || !part_begins (&parts[2], "job."))
+  if (count < 3 || !folder_part_is (&parts[0], "lsf") || !part_begins (&parts[2], "job."))
     return 0;
   id = part_behind (&parts[2], 4);
   dot = memchr (id.at, '.', id.length);
@@ -220,7 +221,7 @@ job_folder_find (const char *path, size_t length, struct job_folder *folder)
   bool users = false;
 
   for (size_t i = 0; i < count; i++) {
-    users |= part_is (&parts[i], "user.slice");
+    users |= folder_part_is (&parts[i], "user.slice");
     for (size_t j = 0; j < sizeof layouts / sizeof *layouts; j++) {
       size_t taken;
       if (users && layouts[j].scheduler != JOB_SYNOP)

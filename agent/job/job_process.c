@@ -234,7 +234,7 @@ process_files_close (struct process_files *files)
 }
 
 static int
-open_file (const struct process_files *files, pid_t pid, const char *name)
+process_open_file (const struct process_files *files, pid_t pid, const char *name)
 {
   char path[64];
 
@@ -257,7 +257,7 @@ read_file (struct process_files *files, int fd)
 int
 process_files_read (struct process_files *files, pid_t pid, const char *name)
 {
-  int fd = open_file (files, pid, name), got;
+  int fd = process_open_file (files, pid, name), got;
 
   if (fd < 0)
     return fd;
@@ -272,7 +272,7 @@ process_files_read_kept (struct process_files *files, pid_t pid, const char *nam
   int got;
 
   if (*fd < 0) {
-    *fd = open_file (files, pid, name);
+    *fd = process_open_file (files, pid, name);
     if (*fd < 0) {
       got = *fd;
       *fd = -1;

@@ -5,7 +5,6 @@
 #include "agent/job/job_worker.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +12,7 @@
 #include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define STACK (256 * 1024) /* modules of the C library that name users need some of it */
 #define SEATS (JOB_WORKER_HUNG + 1)
@@ -67,17 +67,13 @@ struct job_worker *
 job_worker_create (const struct job_work *work, void *context, int64_t stuck_ns)
 {
   struct job_worker *worker = memory_new (1, sizeof *worker);
-  pthread_condattr_t attributes;
 
   worker->work = work;
   worker->context = context;
   worker->stuck_ns = stuck_ns ? stuck_ns : JOB_WORKER_STUCK_NS;
   pthread_mutex_init (&worker->lock, NULL);
-  pthread_condattr_init (&attributes);
-  pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init (&worker->wake, &attributes);
-  pthread_cond_init (&worker->done, &attributes);
-  pthread_condattr_destroy (&attributes);
+  thread_condition_init (&worker->wake);
+  thread_condition_init (&worker->done);
   return worker;
 }
 
@@ -251,32 +247,13 @@ job_worker_run (void *argument)
   return NULL;
 }
 
-/* Signals are for the main thread. */
-static void
-start_thread (struct job_worker *worker)
-{
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  pthread_t thread;
-
-  pthread_attr_init (&attributes);
-  pthread_attr_setstacksize (&attributes, STACK);
-  pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, &before);
-  if (pthread_create (&thread, &attributes, job_worker_run, worker) == 0)
-    worker->threads++;
-  pthread_sigmask (SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy (&attributes);
-}
-
 /* Starts the first thread, or one in place of those that hang. */
 static void
 provide_thread (struct job_worker *worker)
 {
   find_hung (worker);
-  if (worker->threads <= worker->hung)
-    start_thread (worker);
+  if (worker->threads <= worker->hung && thread_start (NULL, STACK, job_worker_run, worker) == 0)
+    worker->threads++;
 }
 
 static void

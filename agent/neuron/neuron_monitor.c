@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define THREAD_STACK (1024 * 1024) /* JSON may be nested deep */
 #define QUIET_MIN (5 * NS_PER_S)   /* the first report may come late */
@@ -109,16 +109,7 @@ monitor_run (void *context)
 static void
 monitor_start (struct neuron_monitor *monitor)
 {
-  pthread_attr_t attributes;
-  sigset_t all, before;
-
-  pthread_attr_init (&attributes);
-  pthread_attr_setstacksize (&attributes, THREAD_STACK);
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, &before);
-  monitor->running = pthread_create (&monitor->thread, &attributes, monitor_run, monitor) == 0;
-  pthread_sigmask (SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy (&attributes);
+  monitor->running = thread_start (&monitor->thread, THREAD_STACK, monitor_run, monitor) == 0;
   if (!monitor->running)
     snprintf (monitor->reason, sizeof monitor->reason, "no thread to read it in");
 }
@@ -130,16 +121,12 @@ neuron_monitor_create (const struct neuron_monitor_options *options)
   struct neuron_monitor *monitor = memory_new (1, sizeof *monitor);
   const struct neuron_listener listener = { .line = report_take, .trouble = reason_set, .context = monitor };
   pthread_mutexattr_t mutex;
-  pthread_condattr_t condition;
 
   pthread_mutexattr_init (&mutex);
   pthread_mutexattr_setprotocol (&mutex, PTHREAD_PRIO_INHERIT);
   pthread_mutex_init (&monitor->lock, &mutex);
   pthread_mutexattr_destroy (&mutex);
-  pthread_condattr_init (&condition);
-  pthread_condattr_setclock (&condition, CLOCK_MONOTONIC);
-  pthread_cond_init (&monitor->reported, &condition);
-  pthread_condattr_destroy (&condition);
+  thread_condition_init (&monitor->reported);
   monitor->keeper = neuron_keeper_create (options->command, options->configuration, &listener);
   monitor->period_ns = options->period_ns;
   monitor->begun_ns = clock_monotonic ();

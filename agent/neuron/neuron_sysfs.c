@@ -251,8 +251,7 @@ item_sample (struct item *item, bool keep_open, struct table *table)
 static void
 text_set (struct table *table, size_t row, enum neuron_kind kind, const char *metric, const char *text)
 {
-  if (text[0])
-    table_set_text (table, row, neuron_column (kind, metric), text, strlen (text));
+  table_set_string (table, row, neuron_column (kind, metric), text);
 }
 
 static void

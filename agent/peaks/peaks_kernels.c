@@ -20,15 +20,15 @@
 
 /* Values go towards 1, and so stay numbers of which each operation takes the same time. Only unrolled loops leave all of x
  * in registers. */
-#define FLOPS(NAME, TARGET, VECTOR, SET, ADD, MULTIPLY_ADD, FIRST)                                                     \
+#define FLOPS(NAME, TARGET, REAL, VECTOR, SET, ADD, MULTIPLY_ADD, FIRST)                                               \
   TARGET static double NAME (uint64_t rounds)                                                                          \
   {                                                                                                                    \
-    const VECTOR factor = SET (0.75F), term = SET (0.25F);                                                             \
-    VECTOR x[REGISTERS], sum = SET (0.0F);                                                                             \
+    const VECTOR factor = SET ((REAL) 0.75), term = SET ((REAL) 0.25);                                                 \
+    VECTOR x[REGISTERS], sum = SET ((REAL) 0);                                                                         \
                                                                                                                        \
     UNROLLED                                                                                                           \
     for (int i = 0; i < REGISTERS; i++)                                                                                \
-      x[i] = SET (0.01F * (float) i);                                                                                  \
+      x[i] = SET ((REAL) 0.01 * (REAL) i);                                                                             \
     for (uint64_t round = 0; round < rounds; round++) {                                                                \
       UNROLLED                                                                                                         \
       for (int i = 0; i < REGISTERS; i++)                                                                              \
@@ -54,12 +54,12 @@ is_everywhere (void)
 #define SSE2_DOUBLE(X, FACTOR, TERM) _mm_add_pd (_mm_mul_pd (X, FACTOR), TERM)
 #define SSE2_SINGLE(X, FACTOR, TERM) _mm_add_ps (_mm_mul_ps (X, FACTOR), TERM)
 
-FLOPS (avx512_double, AVX512, __m512d, _mm512_set1_pd, _mm512_add_pd, _mm512_fmadd_pd, _mm512_cvtsd_f64)
-FLOPS (avx512_single, AVX512, __m512, _mm512_set1_ps, _mm512_add_ps, _mm512_fmadd_ps, _mm512_cvtss_f32)
-FLOPS (avx2_double, AVX2, __m256d, _mm256_set1_pd, _mm256_add_pd, _mm256_fmadd_pd, _mm256_cvtsd_f64)
-FLOPS (avx2_single, AVX2, __m256, _mm256_set1_ps, _mm256_add_ps, _mm256_fmadd_ps, _mm256_cvtss_f32)
-FLOPS (sse2_double, , __m128d, _mm_set1_pd, _mm_add_pd, SSE2_DOUBLE, _mm_cvtsd_f64)
-FLOPS (sse2_single, , __m128, _mm_set1_ps, _mm_add_ps, SSE2_SINGLE, _mm_cvtss_f32)
+FLOPS (avx512_double, AVX512, double, __m512d, _mm512_set1_pd, _mm512_add_pd, _mm512_fmadd_pd, _mm512_cvtsd_f64)
+FLOPS (avx512_single, AVX512, float, __m512, _mm512_set1_ps, _mm512_add_ps, _mm512_fmadd_ps, _mm512_cvtss_f32)
+FLOPS (avx2_double, AVX2, double, __m256d, _mm256_set1_pd, _mm256_add_pd, _mm256_fmadd_pd, _mm256_cvtsd_f64)
+FLOPS (avx2_single, AVX2, float, __m256, _mm256_set1_ps, _mm256_add_ps, _mm256_fmadd_ps, _mm256_cvtss_f32)
+FLOPS (sse2_double, , double, __m128d, _mm_set1_pd, _mm_add_pd, SSE2_DOUBLE, _mm_cvtsd_f64)
+FLOPS (sse2_single, , float, __m128, _mm_set1_ps, _mm_add_ps, SSE2_SINGLE, _mm_cvtss_f32)
 
 static bool
 has_avx512 (void)
@@ -86,8 +86,8 @@ const struct peaks_kernel peaks_kernels[] = {
 #define FIRST_DOUBLE(X) vgetq_lane_f64 (X, 0)
 #define FIRST_SINGLE(X) vgetq_lane_f32 (X, 0)
 
-FLOPS (neon_double, , float64x2_t, vdupq_n_f64, vaddq_f64, NEON_DOUBLE, FIRST_DOUBLE)
-FLOPS (neon_single, , float32x4_t, vdupq_n_f32, vaddq_f32, NEON_SINGLE, FIRST_SINGLE)
+FLOPS (neon_double, , double, float64x2_t, vdupq_n_f64, vaddq_f64, NEON_DOUBLE, FIRST_DOUBLE)
+FLOPS (neon_single, , float, float32x4_t, vdupq_n_f32, vaddq_f32, NEON_SINGLE, FIRST_SINGLE)
 
 const struct peaks_kernel peaks_kernels[] = {
   { "neon", is_everywhere, neon_single, neon_double, OPERATIONS (4), OPERATIONS (2) },
@@ -99,8 +99,8 @@ const struct peaks_kernel peaks_kernels[] = {
 #define SUM(X, Y) ((X) + (Y))
 #define PRODUCT_SUM(X, FACTOR, TERM) ((X) * (FACTOR) + (TERM))
 
-FLOPS (scalar_double, , double, (double), SUM, PRODUCT_SUM, SAME)
-FLOPS (scalar_single, , float, SAME, SUM, PRODUCT_SUM, SAME)
+FLOPS (scalar_double, , double, double, SAME, SUM, PRODUCT_SUM, SAME)
+FLOPS (scalar_single, , float, float, SAME, SUM, PRODUCT_SUM, SAME)
 
 const struct peaks_kernel peaks_kernels[] = {
   { "scalar", is_everywhere, scalar_single, scalar_double, OPERATIONS (1), OPERATIONS (1) },

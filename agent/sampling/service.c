@@ -45,7 +45,7 @@ services_create (const struct service *const *list, size_t count)
 }
 
 static struct running **
-place_of (struct services *services, const struct service *service)
+service_place_of (struct services *services, const struct service *service)
 {
   size_t i = 0;
 
@@ -60,7 +60,7 @@ void *
 service_take (const struct sampler_context *context, const struct service *service)
 {
   struct services *services = context->services;
-  struct running **place = place_of (services, service), *running;
+  struct running **place = service_place_of (services, service), *running;
 
   pthread_mutex_lock (&services->lock);
   if (!*place) {
@@ -81,7 +81,7 @@ service_find (const struct sampler_context *context, const struct service *servi
   struct running *running;
 
   pthread_mutex_lock (&context->services->lock);
-  running = *place_of (context->services, service);
+  running = *service_place_of (context->services, service);
   pthread_mutex_unlock (&context->services->lock);
   return running ? running->state : NULL;
 }

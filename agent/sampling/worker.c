@@ -7,7 +7,6 @@
 #include "agent/sampling/worker.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 /* Samplers keep big buffers on the heap. Pages that are never touched cost nothing. */
 #define WORKER_STACK (128 * 1024)
@@ -42,18 +42,14 @@ struct worker *
 worker_create (const struct sampler *sampler, void *state)
 {
   struct worker *worker = memory_new (1, sizeof *worker);
-  pthread_condattr_t attributes;
 
   worker->sampler = sampler;
   worker->state = state;
   table_init (&worker->working, sampler->group);
   table_init (&worker->result, sampler->group);
   pthread_mutex_init (&worker->lock, NULL);
-  pthread_condattr_init (&attributes);
-  pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init (&worker->wake, &attributes);
-  pthread_cond_init (&worker->done, &attributes);
-  pthread_condattr_destroy (&attributes);
+  thread_condition_init (&worker->wake);
+  thread_condition_init (&worker->done);
   return worker;
 }
 
@@ -116,29 +112,13 @@ worker_run (void *argument)
   return NULL;
 }
 
-/* Starts the thread, with all signals blocked. Returns 0, or an errno. */
-static int
-worker_start (struct worker *worker)
-{
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  int rc;
-
-  pthread_attr_init (&attributes);
-  pthread_attr_setstacksize (&attributes, worker->sampler->stack ? worker->sampler->stack : WORKER_STACK);
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, &before);
-  rc = pthread_create (&worker->thread, &attributes, worker_run, worker);
-  pthread_sigmask (SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy (&attributes);
-  return rc;
-}
-
 static void
 worker_wake (struct worker *worker)
 {
   if (!worker->running) {
-    worker->failure = worker_start (worker);
+    size_t stack = worker->sampler->stack ? worker->sampler->stack : WORKER_STACK;
+
+    worker->failure = thread_start (&worker->thread, stack, worker_run, worker);
     worker->running = worker->failure == 0;
   }
   worker->sampling = worker->running;

@@ -187,8 +187,7 @@ fact_column (const struct group *group, const char *name)
 void
 fact_set_text (struct table *table, const char *name, const char *text)
 {
-  if (text[0])
-    table_set_text (table, TABLE_NODE, fact_column (table->group, name), text, strlen (text));
+  table_set_string (table, TABLE_NODE, fact_column (table->group, name), text);
 }
 
 void

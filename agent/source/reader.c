@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/source/parse.h"
 #include "synop/file.h"
 #include "synop/memory.h"
 
@@ -159,6 +160,22 @@ reader_read_value (struct reader *reader, char *text, size_t size)
     result--;
   text[result > 0 ? result : 0] = '\0';
   return result;
+}
+
+void
+reader_read_number (struct reader *reader, enum metric_kind kind, struct value *value, struct table *table)
+{
+  char text[64];
+  struct scan scan;
+  int length = reader_read_value (reader, text, sizeof text);
+
+  value->type = VALUE_MISSING;
+  if (length <= 0)
+    return;
+  scan = scan_over (text, (size_t) length);
+  scan_value (&scan, kind, value);
+  if (value->type == VALUE_MISSING)
+    reader_complain (reader, -EBADMSG, table);
 }
 
 int

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define STACK (64 * 1024)
 
@@ -44,26 +44,13 @@ fetch_run (void *argument)
   return NULL;
 }
 
-/* Signals are for the main thread. */
 struct ring_fetch *
 ring_fetch_begin (int fd, off_t at, size_t length)
 {
   struct ring_fetch *fetch = memory_new (1, sizeof *fetch);
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  pthread_t thread;
-  int rc;
 
   *fetch = (struct ring_fetch){ .fd = fd, .at = at, .room = length, .bytes = memory_new (1, length) };
-  pthread_attr_init (&attributes);
-  pthread_attr_setstacksize (&attributes, STACK);
-  pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, &before);
-  rc = pthread_create (&thread, &attributes, fetch_run, fetch);
-  pthread_sigmask (SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy (&attributes);
-  if (rc == 0)
+  if (thread_start (NULL, STACK, fetch_run, fetch) == 0)
     return fetch;
   fetch_free (fetch);
   return NULL;

@@ -170,7 +170,7 @@ ring_file_poll (struct ring_file *file, size_t at, size_t length)
     if (file->fetch_from == at && file->fetch_length >= length)
       return RING_FILE_FAILED;
   }
-  if (read_window (file, at, length, RWF_NOWAIT)) /* in the page cache; not every file system can tell */
+  if (read_window (file, at, length, RWF_NOWAIT)) /* in the page cache; not every file system knows */
     return RING_FILE_READY;
   file->fetch_from = at;
   file->fetch_length = window_size (file, at, length);
@@ -267,7 +267,7 @@ ring_file_renew (struct ring_file *file)
 }
 
 static int
-open_file (struct ring_file *file, const char *path, struct error *warning)
+ring_open_file (struct ring_file *file, const char *path, struct error *warning)
 {
   struct stat status;
   enum verdict verdict;
@@ -293,7 +293,7 @@ ring_file_open (struct ring_file *file, const char *path, size_t size, struct er
 {
   *file = (struct ring_file){ .fd = -1, .size = size };
   warning->text[0] = '\0';
-  if (open_file (file, path, warning) == 0)
+  if (ring_open_file (file, path, warning) == 0)
     return 0;
   ring_file_close (file);
   return -1;

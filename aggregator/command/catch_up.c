@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "aggregator/server/local_socket.h"
+#include "synop/local_socket.h"
 #include "synop/log.h"
 
 #define PATIENCE 30 /* seconds: frequent readers are queued (history.h) */

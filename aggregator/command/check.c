@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/core/event.h"
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/history_record.h"
-#include "aggregator/stream/standard_output.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 
 #define EVENTS_AT_ONCE 256
@@ -29,7 +28,7 @@ struct check {
   uint64_t ticks, chunks, broken;
   struct chunk_row before;
   struct chunk chunk;
-  struct chunk_row found; /* times and numbers of what is in it */
+  struct chunk_row found; /* times and sequences of the frames that are in it */
 };
 
 static int
@@ -55,7 +54,7 @@ take_nothing (void *context, size_t group)
 }
 
 static void
-find (struct check *check, size_t index, int64_t time_ns, int64_t number)
+check_find_node (struct check *check, size_t index, int64_t time_ns, int64_t number)
 {
   struct chunk_row *found = &check->found;
 
@@ -98,7 +97,7 @@ check_frame (struct check *check, const struct chunk_row *row, size_t index)
   schema = history_file_schema (check->file, header.schema, &error);
   if (!schema || frame_read_tables (frame, frame_length, &header, schema, &sink, &error) < 0)
     return fault (check, row, error.text);
-  find (check, index, record.time_ns, record.number);
+  check_find_node (check, index, record.time_ns, record.number);
   return 0;
 }
 
@@ -123,7 +122,7 @@ check_chunk (struct check *check, const struct chunk_row *row)
     const void *record_bytes = chunk_message (&check->chunk, i, &length);
     if (tick_record_read (&record, record_bytes, length) < 0)
       return fault (check, row, "a tick is broken");
-    find (check, i, record.time_ns, record.number);
+    check_find_node (check, i, record.time_ns, record.number);
   }
   for (size_t i = 0; !ticks && i < count; i++)
     if (check_frame (check, row, i) < 0)
@@ -154,7 +153,7 @@ print_sum (struct check *check, const struct node_sum *sum, const char *name)
 }
 
 static void
-end_node (struct check *check)
+check_end_node (struct check *check)
 {
   struct node_sum *sum = &check->sum, *total = &check->total;
 
@@ -174,13 +173,13 @@ end_node (struct check *check)
 
 /* Rows come in order of node, session and sequence. */
 static void
-take_row (struct check *check, const struct chunk_row *row)
+check_take_row (struct check *check, const struct chunk_row *row)
 {
   struct node_sum *sum = &check->sum;
   bool same = sum->node == row->node && check->before.session == row->session;
 
   if (sum->node != row->node) {
-    end_node (check);
+    check_end_node (check);
     *sum = (struct node_sum){ .node = row->node, .first_time = row->first_time, .last_time = row->last_time };
   }
   check->chunks++;
@@ -240,10 +239,10 @@ check_file (struct check *check, const char *path, struct error *error)
   buffer_printf (&check->out, "%-16s %8s %10s %10s %12s  %-20s  %s\n", "NODE", "SESSIONS", "FRAMES", "MISSING", "BYTES",
                  "FROM", "TO");
   for (size_t i = 0; result == 0 && i < list.count; i++) {
-    take_row (check, &list.rows[i]);
+    check_take_row (check, &list.rows[i]);
     replay_progress_show (&progress, (double) i / (double) list.count);
   }
-  end_node (check);
+  check_end_node (check);
   replay_progress_end (&progress);
   free (list.rows);
   print_sum (check, &check->total, "all");
@@ -270,7 +269,7 @@ check_run (const struct options *options)
     log_error ("%s", error.text);
   else
     code = check.broken ? 1 : 0;
-  if (standard_output_text (&check.out) != 0)
+  if (file_print (&check.out) != 0)
     code = 1;
   history_file_close (check.file);
   chunk_free (&check.chunk);

@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "aggregator/server/local_socket.h"
-#include "aggregator/stream/standard_output.h"
+#include "synop/file.h"
+#include "synop/local_socket.h"
 #include "synop/log.h"
 
 #define READ_AT_ONCE 65536
@@ -56,7 +56,7 @@ client_status (const struct options *options)
   else if (answer.length == 0)
     log_error ("%s: the aggregator closed without an answer", options->socket);
   else
-    code = standard_output_text (&answer);
+    code = file_print (&answer);
   buffer_free (&answer);
   return code;
 }
@@ -113,7 +113,7 @@ show_lines (struct tail *tail)
     log_refusal (&whole);
     return TAIL_FAILED;
   }
-  if (standard_output_text (&whole) != 0)
+  if (file_print (&whole) != 0)
     return TAIL_FAILED;
   tail->lines.length -= whole.length;
   memmove (tail->lines.data, tail->lines.data + whole.length, tail->lines.length);

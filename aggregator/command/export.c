@@ -100,7 +100,7 @@ node_names_free (struct node_name *names)
 }
 
 struct export_table {
-  struct export_table *next; /* the last one made comes first */
+  struct export_table *next; /* newest first */
   const struct group *group; /* of a schema, which lives as long as the file is open */
   void *state;
   struct node_name *nodes; /* nodes that have it */
@@ -151,7 +151,7 @@ table_of (struct export *export, const struct group *group, struct error *error)
 /* ---- rows ---- */
 
 static int
-add_row (struct export *export, struct export_table *table, const struct export_row *row, struct error *error)
+export_add_row (struct export *export, struct export_table *table, const struct export_row *row, struct error *error)
 {
   export->rows++;
   return export->format->row (table->state, row, error);
@@ -171,7 +171,7 @@ add_node (struct export *export, struct export_table *table, const struct report
     if (group->metrics[i].kind == TEXT && group->metrics[i].flags & METRIC_OF_NODE)
       values[i] = *table_get (pair->now, TABLE_NODE, i);
   row.values = values;
-  return add_row (export, table, &row, error);
+  return export_add_row (export, table, &row, error);
 }
 
 static int
@@ -196,7 +196,7 @@ add_devices (struct export *export, struct export_table *table, const struct rep
                       ? (struct value){ .type = VALUE_MISSING }
                       : report_value (&group->metrics[k], table_get (pair->now, i, k),
                                       old == SIZE_MAX ? NULL : table_get (before, old, k), elapsed);
-    if (add_row (export, table, &row, error) < 0)
+    if (export_add_row (export, table, &row, error) < 0)
       return -1;
   }
   return 0;

@@ -51,13 +51,13 @@ const char *export_unit (const struct metric *metric);
 /* Each writes under `path`: the folder, or the file. Errors name the file. */
 struct export_format {
   void *(*create) (const char *path, struct error *error); /* NULL: it failed */
-  /* Another table; `name` is a good name of a file, and of no other table. */
+  /* Adds a table; `name` is unique, and fit for a file's name. */
   void *(*begin) (void *output, const char *name, const struct group *group, struct error *error);
   int (*row) (void *table, const struct export_row *row, struct error *error);
-  /* They change names. */
+  /* Swaps the names of two tables. */
   int (*swap) (void *table, void *other, struct error *error);
   int (*end) (void *table, struct error *error); /* frees it, also after an error */
-  /* When all tables have ended; what is not whole is removed. */
+  /* After the end of all tables; an incomplete output is removed. */
   int (*destroy) (void *output, bool whole, struct error *error);
 };
 
@@ -72,7 +72,7 @@ struct export
   struct globs groups; /* only these */
   const char *job;     /* of groups of jobs only the rows of this one; NULL: all */
   uint64_t rows;       /* written */
-  bool failed;         /* to write: nothing of it stays */
+  bool failed;         /* the output was not written, and is removed */
   struct error error;  /* why; the rest is private; zeroed at first */
   const struct export_format *format;
   void *output;

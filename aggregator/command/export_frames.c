@@ -38,14 +38,6 @@ is_within (const struct frames *frames, const void *record_bytes, size_t record_
   return record.time_ns >= frames->query->from_ns && record.time_ns < frames->query->to_ns;
 }
 
-static void
-log_left_out (struct frames *frames, const struct chunk_row *row, const char *why)
-{
-  frames->broken++;
-  log_warning ("chunk %" PRId64 " (%s, from %" PRIu64 " to %" PRIu64 ") is left out: %s", row->id, row->node,
-               row->first, row->last, why);
-}
-
 /* -1: the file cannot be written. */
 static int
 write_chunk (struct frames *frames, const struct chunk_row *row, struct error *error)
@@ -56,15 +48,17 @@ write_chunk (struct frames *frames, const struct chunk_row *row, struct error *e
 
   if (result == 0 && frames->chunk.count != 2 * (row->last - row->first + 1))
     result = error_set (&why, "it does not hold what it should");
+  frames->broken += result < 0;
   if (result < 0)
-    log_left_out (frames, row, why.text);
+    history_file_log_broken (row, why.text);
   for (size_t i = 0; result == 0 && i < frames->chunk.count; i += 2) {
     size_t record_length, length;
     const void *record = chunk_message (&frames->chunk, i, &record_length);
     const void *bytes = chunk_message (&frames->chunk, i + 1, &length);
     int within = whole ? 1 : is_within (frames, record, record_length, bytes, length);
     if (within < 0) {
-      log_left_out (frames, row, "a frame is broken");
+      frames->broken++;
+      history_file_log_broken (row, "a frame is broken");
       break;
     }
     if (within && fwrite (bytes, 1, length, frames->out) != length)

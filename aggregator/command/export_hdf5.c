@@ -94,7 +94,7 @@ text_type (size_t size)
 }
 
 static size_t
-insert (hid_t row, const char *name, size_t at, hid_t type)
+hdf5_insert (hid_t row, const char *name, size_t at, hid_t type)
 {
   H5Tinsert (row, name, at, type);
   return at + H5Tget_size (type);
@@ -113,15 +113,15 @@ make_type (struct hdf5_table *table)
   table->metrics_at = table->error_at + sizeof (char *);
   table->row_size = table->metrics_at + group->metric_count * sizeof (double);
   table->type = H5Tcreate (H5T_COMPOUND, table->row_size);
-  at = insert (table->type, "time", at, H5T_NATIVE_INT64);
-  at = insert (table->type, "node", at, node);
+  at = hdf5_insert (table->type, "time", at, H5T_NATIVE_INT64);
+  at = hdf5_insert (table->type, "node", at, node);
   if (export_has_label (group))
-    at = insert (table->type, export_column (group, 2).name, at, label);
-  at = insert (table->type, "period", at, H5T_NATIVE_DOUBLE);
-  at = insert (table->type, "error", at, text);
+    at = hdf5_insert (table->type, export_column (group, 2).name, at, label);
+  at = hdf5_insert (table->type, "period", at, H5T_NATIVE_DOUBLE);
+  at = hdf5_insert (table->type, "error", at, text);
   for (size_t i = 0; i < group->metric_count; i++)
-    at = insert (table->type, export_column (group, fixed + i).name, at,
-                 group->metrics[i].kind == TEXT ? text : H5T_NATIVE_DOUBLE);
+    at = hdf5_insert (table->type, export_column (group, fixed + i).name, at,
+                      group->metrics[i].kind == TEXT ? text : H5T_NATIVE_DOUBLE);
   H5Tclose (node);
   H5Tclose (label);
   H5Tclose (text);

@@ -16,14 +16,14 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define WAITING_MAX ((size_t) 16 * 1024 * 1024) /* to be written, in all tables; of few no more than: */
-#define WRITE_AT 65536
-#define FORMULA "=+-@\t\r" /* how one begins */
+#define WAITING_MAX ((size_t) 16 * 1024 * 1024) /* bytes that wait in all tables together, */
+#define WRITE_AT 65536                          /* and in one of few tables */
+#define FORMULA "=+-@\t\r"                      /* characters with which one begins */
 
 struct folder {
   char *path;
   bool made;           /* by us */
-  struct buffer files; /* that were made, each with its NUL */
+  struct buffer files; /* paths of those that were made, each with its NUL */
   size_t tables;
 };
 
@@ -31,7 +31,7 @@ struct text_table {
   struct folder *folder;
   char *path;
   const struct group *group;
-  struct json json; /* what is to be written */
+  struct json json; /* rows that wait */
   uint64_t rows;
 };
 
@@ -78,7 +78,7 @@ static int
 write_out (struct text_table *table, struct error *error)
 {
   size_t length = table->json.out.length;
-  FILE *file = length ? fopen (table->path, "r+e") : NULL; /* it is there */
+  FILE *file = length ? fopen (table->path, "r+e") : NULL; /* it exists */
   bool written;
 
   if (length == 0)
@@ -96,7 +96,7 @@ write_out (struct text_table *table, struct error *error)
   return written ? 0 : -1;
 }
 
-/* The more tables, the sooner. */
+/* Writes the waiting rows when they are many; the more tables, the sooner. */
 static int
 write_full (struct text_table *table, struct error *error)
 {

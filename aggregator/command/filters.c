@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "aggregator/server/local_socket.h"
 #include "synop/globs.h"
+#include "synop/local_socket.h"
 #include "synop/log.h"
 
 #define NAMED 50 /* names that a warning lists */
@@ -26,7 +26,7 @@ names_add (struct buffer *names, const char *name, size_t length)
   buffer_add (names, "", 1);
 }
 
-/* The one behind `name`, the first behind NULL; NULL at the end. */
+/* The name after `name`, for NULL the first; NULL at the end. */
 static const char *
 names_next (const struct buffer *names, const char *name)
 {

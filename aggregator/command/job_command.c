@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "aggregator/server/local_socket.h"
+#include "synop/local_socket.h"
 #include "synop/log.h"
 
 #define REQUEST_MAX 4096

@@ -10,9 +10,9 @@
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/job_store.h"
 #include "aggregator/report/job_words.h"
-#include "aggregator/stream/standard_output.h"
 #include "aggregator/views/job_line.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/globs.h"
 #include "synop/json.h"
 #include "synop/log.h"
@@ -192,7 +192,7 @@ show (const struct options *options, const struct job_list *list)
     json_job (&json, &list->jobs[i]);
   if (!options->json)
     table (&text, list);
-  code = standard_output_text (options->json ? &json.out : &text);
+  code = file_print (options->json ? &json.out : &text);
   json_free (&json);
   buffer_free (&text);
   return code;

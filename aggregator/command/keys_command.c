@@ -86,9 +86,8 @@ keys_fail (int code, const struct error *error)
 static int
 print (struct buffer *text, int result)
 {
-  struct error error;
-  if (key_command_print (text, &error) != 0)
-    result = keys_fail (EXIT_FAILED, &error);
+  if (file_print (text) != 0)
+    result = EXIT_FAILED;
   buffer_free (text);
   return result;
 }
@@ -115,7 +114,7 @@ request (int fd, const char *path, char *answer, size_t size, struct error *erro
   int64_t until = clock_monotonic () + ANSWER_TIMEOUT_NS;
   size_t length = 0;
 
-  strcpy (address.sun_path, path); /* check_socket has seen to its length */
+  strcpy (address.sun_path, path); /* check_socket has checked its length */
   setsockopt (fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (connect (fd, (const struct sockaddr *) &address, sizeof address) != 0) {
     error_set (error, "%s: %s", path, strerror (errno));
@@ -381,7 +380,7 @@ run (const struct arguments *arguments)
 }
 
 static void
-take_word (void *context, const char *word)
+keys_take_word (void *context, const char *word)
 {
   struct arguments *arguments = context;
   arguments->help |= strcmp (word, "help") == 0;
@@ -402,7 +401,7 @@ aggregator_keys_command (int argc, char **argv)
   signal (SIGPIPE, SIG_IGN);
   config_set_program (config, "synop-aggregator keys", NULL);
   arguments.count =
-      config_read_operands (config, argc, argv, arguments.operands, 3, words, take_word, &arguments, &error);
+      config_read_operands (config, argc, argv, arguments.operands, 3, words, keys_take_word, &arguments, &error);
   log_set_level ((enum log_level) arguments.log_level);
   if (arguments.version && !arguments.help) {
     struct buffer text = { 0 };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "aggregator/config/options_private.h"
-#include "aggregator/config/types.h"
 #include "aggregator/views/view.h"
 #include "synop/clock.h"
 #include "synop/log.h"
@@ -30,7 +29,7 @@ const char *const options_commands[] = {
 
 /* --help wins over all other options. */
 static void
-take_word (void *context, const char *name)
+options_take_word (void *context, const char *name)
 {
   struct options *options = context;
   enum options_action action = strcmp (name, "help") == 0      ? ACTION_HELP
@@ -93,6 +92,22 @@ add_views (const struct view *const *views, struct option *table)
   return count;
 }
 
+/* NULL-terminated. */
+static const struct config_type **
+types_of_views (const struct view *const *views)
+{
+  size_t count = 0, found = 0;
+  const struct config_type **types;
+
+  while (views[count])
+    count++;
+  types = memory_new (count + 1, sizeof *types);
+  for (size_t i = 0; i < count; i++)
+    if (views[i]->section_type)
+      types[found++] = views[i]->section_type;
+  return types;
+}
+
 static struct config *
 make_config (struct options *options, enum options_command command)
 {
@@ -113,7 +128,8 @@ make_config (struct options *options, enum options_command command)
   for (size_t i = 0; command != COMMAND_SERVE && i < own->count; i++)
     options->table[count++] = own->table[i];
   config = config_create (options->table, count, options, NULL);
-  config_add_types (config, aggregator_types, command == COMMAND_SERVE);
+  options->types = types_of_views (options->views);
+  config_add_types (config, options->types, command == COMMAND_SERVE);
   return config;
 }
 
@@ -214,7 +230,7 @@ aggregator_options_read (struct options *options, enum options_command command, 
       memory_format ("synop-aggregator%s%s", command == COMMAND_SERVE ? "" : " ", options_commands[command]);
   config_set_program (options->config, options->program, OPTIONS_FILE);
   if (config_operands_last (options->config, argc, argv, words, error) < 0 ||
-      config_read_arguments (options->config, argc, argv, &at, words, take_word, options, error) < 0)
+      config_read_arguments (options->config, argc, argv, &at, words, options_take_word, options, error) < 0)
     return -1;
   take_operands (options, argc, argv, &at);
   if (check_operands (options, argc, argv, at, error) < 0 || check_together (options, error) < 0)
@@ -232,8 +248,10 @@ aggregator_options_free (struct options *options)
 {
   config_destroy (options->config);
   free (options->table);
+  free (options->types);
   free (options->program);
   options->program = NULL;
   options->config = NULL;
   options->table = NULL;
+  options->types = NULL;
 }

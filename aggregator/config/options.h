@@ -41,6 +41,7 @@ struct options {
   char **argv;
   struct config *config;
   struct option *table;                                          /* of the config */
+  const struct config_type **types;                              /* the views' sections */
   size_t served;                                                 /* how many of its rows are the aggregator's own */
   char *program;                                                 /* "synop-aggregator tail" */
   const struct view *const *views;                               /* ended by NULL; given to aggregator_options_read */

@@ -106,7 +106,7 @@ cluster_take_frame (struct cluster *cluster, struct node *node, const struct clu
 }
 
 static struct table *
-take_table (void *context, size_t group)
+cluster_take_table (void *context, size_t group)
 {
   struct node *node = context;
 
@@ -154,7 +154,7 @@ cluster_decode_frame (struct cluster *cluster, struct node *node, const void *by
                       const struct frame_header *header, struct instant received)
 {
   const struct schema *schema = node->schema->schema;
-  struct frame_sink sink = { .context = node, .take = take_table, .last = last_table };
+  struct frame_sink sink = { .context = node, .take = cluster_take_table, .last = last_table };
   struct cluster_frame frame = { .node = node,
                                  .header = header,
                                  .bytes = bytes,

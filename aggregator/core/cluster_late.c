@@ -59,7 +59,7 @@ late_tables (struct cluster *cluster, struct node *node, const struct frame_head
 }
 
 static struct table *
-take_table (void *context, size_t group)
+late_take_table (void *context, size_t group)
 {
   struct late *late = context;
 
@@ -80,7 +80,7 @@ read_late (struct cluster *cluster, struct node *node, const void *bytes, size_t
            const struct frame_header *header, struct instant now)
 {
   struct late *late = late_tables (cluster, node, header);
-  struct frame_sink sink = { .context = late, .take = take_table, .last = last_table };
+  struct frame_sink sink = { .context = late, .take = late_take_table, .last = last_table };
   struct error error;
 
   if (!late) {

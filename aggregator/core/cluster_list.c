@@ -32,7 +32,7 @@ compare_name (const void *name, const void *node)
 }
 
 static int
-compare_nodes (const void *one, const void *other)
+listed_nodes_compare (const void *one, const void *other)
 {
   return strcmp ((*(struct node *const *) one)->name, (*(struct node *const *) other)->name);
 }
@@ -203,7 +203,7 @@ cluster_list (struct cluster *cluster, cluster_each_node_fn *each, const void *l
     before[i]->listed = false;
   each (list, list_node, &listing);
   if (listing.count)
-    qsort (listing.nodes, listing.count, sizeof listing.nodes[0], compare_nodes);
+    qsort (listing.nodes, listing.count, sizeof listing.nodes[0], listed_nodes_compare);
   cluster->nodes = listing.nodes;
   cluster->node_count = listing.count;
   for (size_t i = 0; i < before_count; i++)

@@ -44,7 +44,7 @@ missing_has (const struct missing *missing, uint64_t session, uint64_t sequence)
 
 /* Makes room for a range at `index`; false when there is none. */
 static bool
-insert (struct missing *missing, size_t index, const struct missing_range *range)
+missing_insert (struct missing *missing, size_t index, const struct missing_range *range)
 {
   if (missing->count == MISSING_RANGES_MAX)
     return false;
@@ -84,7 +84,7 @@ missing_add (struct missing *missing, uint64_t session, uint64_t from, uint64_t 
       missing->frames += to - from + 1;
       return true;
     }
-  if (!insert (missing, missing->count, &range))
+  if (!missing_insert (missing, missing->count, &range))
     return false;
   missing->frames += to - from + 1;
   return true;
@@ -102,7 +102,7 @@ missing_remove (struct missing *missing, uint64_t session, uint64_t from, uint64
       continue;
     }
     if (range->from < from && range->to > to) {
-      if (!insert (missing, i + 1, &behind))
+      if (!missing_insert (missing, i + 1, &behind))
         return false;
       missing->frames -= to - from + 1;
       missing->ranges[i].to = from - 1;

@@ -12,6 +12,7 @@
 #include "aggregator/history/history_private.h"
 #include "aggregator/history/history_record.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define RANGES_OF (86400 * NS_PER_S)
 
@@ -77,7 +78,7 @@ refuse (struct history *history, const struct item *item, struct history_share *
 
 /* Queues the item, or drops it if there is no room. */
 static void
-put (struct history *history, struct item *item)
+history_queue_put (struct history *history, struct item *item)
 {
   struct history_shares *shares = &history->shares;
   struct history_share *share;
@@ -135,7 +136,7 @@ history_put_frame (struct history *history, const struct cluster_frame *frame)
   item->sequence = frame->header->sequence;
   item->time_ns = frame->time_ns;
   item->number = history->number;
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 void
@@ -149,7 +150,7 @@ history_put_tick (struct history *history, const struct cluster_tick_line *line)
   item->sequence = ++history->ticks;
   item->time_ns = line->tick->time_ns;
   item->number = history->number;
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 void
@@ -163,7 +164,7 @@ history_put_event (struct history *history, const struct event *event)
   strncpy (item->type, event_name (event->type), HISTORY_TYPE_MAX - 1);
   item->time_ns = event->wall_ns;
   item->number = ++history->number;
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 void
@@ -178,7 +179,7 @@ history_put_job_line (struct history *history, const struct job_line *line)
   strcpy (item->type, JOB_LINE_TYPE);
   item->time_ns = line->time_ns;
   item->number = ++history->number;
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 /* The row itself as the record, then its texts. */
@@ -191,7 +192,7 @@ history_put_job (struct history *history, const struct job_row *row)
   for (size_t i = 0; i < JOB_ROW_TEXTS && row->texts[i]; i++)
     buffer_add (&history->record, row->texts[i], strlen (row->texts[i]) + 1);
   item = item_create (ITEM_JOB, NULL, row, sizeof *row, history->record.data, history->record.length);
-  put (history, item);
+  history_queue_put (history, item);
 }
 
 /* ---- start and end ---- */
@@ -255,7 +256,6 @@ struct history *
 history_create (const struct history_options *options)
 {
   struct history *history = memory_new (1, sizeof *history);
-  pthread_condattr_t monotonic;
 
   history->options = *options;
   history->path = memory_string (options->path);
@@ -271,12 +271,9 @@ history_create (const struct history_options *options)
   history->flush_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   pthread_mutex_init (&history->mutex, NULL);
   open_first (history);
-  pthread_condattr_init (&monotonic);
-  pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init (&history->wake, &monotonic);
+  thread_condition_init (&history->wake);
   pthread_cond_init (&history->idle, NULL);
-  pthread_condattr_destroy (&monotonic);
-  if (history->flush_fd < 0 || pthread_create (&history->thread, NULL, history_writer_run, history) != 0)
+  if (history->flush_fd < 0 || thread_start (&history->thread, 0, history_writer_run, history) != 0)
     abort ();
   return history;
 }

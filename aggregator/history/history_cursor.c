@@ -46,7 +46,7 @@ load (struct history_cursor *cursor, struct history_place *place, struct error *
 }
 
 static int
-open_file (struct history_cursor *cursor, struct error *error)
+cursor_open_file (struct history_cursor *cursor, struct error *error)
 {
   /* Who writes the history brings its log into the file: it takes long, and waits for the disk. */
   static const char settings[] = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0";
@@ -69,7 +69,7 @@ history_cursor_open (const char *path, const char *name, struct history_place *p
 
   cursor->path = memory_string (path);
   cursor->name = memory_string (name);
-  if (open_file (cursor, error) == 0 && load (cursor, place, error) == 0)
+  if (cursor_open_file (cursor, error) == 0 && load (cursor, place, error) == 0)
     return cursor;
   history_cursor_close (cursor);
   return NULL;

@@ -11,6 +11,7 @@
 #include "synop/array.h"
 #include "synop/file.h"
 #include "synop/frame.h"
+#include "synop/log.h"
 #include "synop/memory.h"
 
 #define BUSY_MS 5000
@@ -374,6 +375,13 @@ load_schema (struct history_file *file, const uint8_t hash[SCHEMA_HASH_SIZE], st
   }
   sqlite3_finalize (statement);
   return schema;
+}
+
+void
+history_file_log_broken (const struct chunk_row *row, const char *why)
+{
+  log_warning ("chunk %" PRId64 " (%s, from %" PRIu64 " to %" PRIu64 ") is left out: %s", row->id, row->node,
+               row->first, row->last, why);
 }
 
 const struct schema *

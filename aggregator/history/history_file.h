@@ -39,6 +39,8 @@ int history_file_find (struct history_file *file, const char *node, uint64_t ses
                        struct chunk_row *row, struct error *error);
 /* Unpacks a chunk: 0; 1: it was deleted meanwhile; -1: it is broken. `bytes` (may be NULL): its packed size. */
 int history_file_read (struct history_file *file, int64_t id, struct chunk *chunk, size_t *bytes, struct error *error);
+/* Warns that a chunk, or some of its frames, are left out. */
+void history_file_log_broken (const struct chunk_row *row, const char *why);
 
 /* The schema with this hash, valid until the file is closed; NULL: missing or broken. */
 const struct schema *history_file_schema (struct history_file *file, const uint8_t hash[SCHEMA_HASH_SIZE],

@@ -35,7 +35,7 @@ open_chunk_destroy (struct open_chunk *chunk)
 }
 
 static struct open_chunk **
-place_of (struct gather *gather, const char *node)
+gather_place_of (struct gather *gather, const char *node)
 {
   uint64_t hash = hash_text (node);
 
@@ -45,7 +45,7 @@ place_of (struct gather *gather, const char *node)
 static void
 unlink_chunk (struct gather *gather, struct open_chunk *chunk)
 {
-  struct open_chunk **place = place_of (gather, chunk->node);
+  struct open_chunk **place = gather_place_of (gather, chunk->node);
 
   gather->bytes -= chunk->chunk.bytes.length;
   while (*place != chunk)
@@ -76,9 +76,9 @@ gather_destroy (struct gather *gather)
 }
 
 static struct open_chunk *
-begin (struct gather *gather, const struct gathered *one, int64_t now_ns)
+gather_begin (struct gather *gather, const struct gathered *one, int64_t now_ns)
 {
-  struct open_chunk *chunk = memory_new (1, sizeof *chunk), **place = place_of (gather, one->node);
+  struct open_chunk *chunk = memory_new (1, sizeof *chunk), **place = gather_place_of (gather, one->node);
 
   strncpy (chunk->node, one->node, sizeof chunk->node - 1);
   chunk->schema = one->schema;
@@ -101,13 +101,13 @@ begin (struct gather *gather, const struct gathered *one, int64_t now_ns)
 
 /* The open chunk that the frame continues; NULL: it begins one. */
 static struct open_chunk *
-find (struct gather *gather, const struct gathered *one, bool *there)
+gather_find (struct gather *gather, const struct gathered *one, bool *there)
 {
   struct open_chunk *found = NULL, *oldest = NULL;
   size_t count = 0;
 
   *there = false;
-  for (struct open_chunk *chunk = *place_of (gather, one->node); chunk; chunk = chunk->next) {
+  for (struct open_chunk *chunk = *gather_place_of (gather, one->node); chunk; chunk = chunk->next) {
     if (strcmp (chunk->node, one->node) != 0)
       continue;
     oldest = !oldest || chunk->opened_ns <= oldest->opened_ns ? chunk : oldest;
@@ -136,7 +136,7 @@ bool
 gather_add (struct gather *gather, const struct gathered *one, int64_t now_ns)
 {
   bool there;
-  struct open_chunk *chunk = find (gather, one, &there);
+  struct open_chunk *chunk = gather_find (gather, one, &there);
   struct chunk_row *row;
 
   if (there)
@@ -146,7 +146,7 @@ gather_add (struct gather *gather, const struct gathered *one, int64_t now_ns)
     chunk = NULL;
   }
   if (!chunk)
-    chunk = begin (gather, one, now_ns);
+    chunk = gather_begin (gather, one, now_ns);
   row = &chunk->row;
   row->last = one->sequence;
   row->first_time = one->time_ns < row->first_time ? one->time_ns : row->first_time;

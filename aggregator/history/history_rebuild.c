@@ -116,7 +116,7 @@ group_of (struct rebuilt_session *session, size_t index)
 
 /* As in the core: a table with an error instead of values is no base for changes. */
 static struct table *
-take_table (void *context, size_t index)
+rebuild_take_table (void *context, size_t index)
 {
   struct rebuilt_group *group = group_of (context, index);
 
@@ -216,7 +216,7 @@ rebuild_frame (struct rebuild *rebuild, const struct frame_header *header, const
 {
   const struct schema *schema = history_file_schema (rebuild->file, header->schema, error);
   struct rebuilt_session *session = find_session (rebuild, header);
-  struct frame_sink sink = { .context = session, .take = take_table, .last = last_table };
+  struct frame_sink sink = { .context = session, .take = rebuild_take_table, .last = last_table };
   size_t count = 0;
 
   if (!schema)

@@ -59,7 +59,7 @@ frame_record_write (struct buffer *out, int64_t number, const struct cluster_fra
 
 /* -1: not a record of that kind. */
 static int
-begin (struct wire *wire, unsigned kind, uint32_t fields, uint32_t *count)
+record_begin (struct wire *wire, unsigned kind, uint32_t fields, uint32_t *count)
 {
   *count = wire_array (wire, UINT32_MAX);
   return *count < fields || wire_uint (wire, UINT64_MAX) != kind || wire->bad ? -1 : 0;
@@ -71,7 +71,7 @@ frame_record_read (struct frame_record *record, const void *bytes, size_t length
   struct wire wire = wire_over (bytes, length);
   uint32_t count;
 
-  if (begin (&wire, RECORD_FRAME, FRAME_FIELDS, &count) < 0 || count > FRAME_FIELDS + SCHEMA_GROUPS_MAX)
+  if (record_begin (&wire, RECORD_FRAME, FRAME_FIELDS, &count) < 0 || count > FRAME_FIELDS + SCHEMA_GROUPS_MAX)
     return -1;
   record->number = wire_int (&wire);
   record->time_ns = wrapped ((uint64_t) wire_int (&wire) + (uint64_t) monotonic_ns);
@@ -113,7 +113,7 @@ tick_record_read (struct tick_record *record, const void *bytes, size_t length)
   struct wire wire = wire_over (bytes, length);
   uint32_t count;
 
-  if (begin (&wire, RECORD_TICK, TICK_FIELDS, &count) < 0)
+  if (record_begin (&wire, RECORD_TICK, TICK_FIELDS, &count) < 0)
     return -1;
   record->number = wire_int (&wire);
   record->time_ns = wire_int (&wire);

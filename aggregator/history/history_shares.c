@@ -28,7 +28,7 @@ history_shares_free (struct history_shares *shares)
 }
 
 static struct history_share **
-place_of (struct history_shares *shares, const char *node)
+shares_place_of (struct history_shares *shares, const char *node)
 {
   uint64_t hash = hash_text (node);
 
@@ -38,7 +38,7 @@ place_of (struct history_shares *shares, const char *node)
 struct history_share *
 history_share_of (struct history_shares *shares, const char *node)
 {
-  struct history_share **place = place_of (shares, node), *share = *place;
+  struct history_share **place = shares_place_of (shares, node), *share = *place;
 
   while (share && strcmp (share->node, node) != 0)
     share = share->next;

@@ -2,12 +2,10 @@
  * time. */
 #include "aggregator/history/history_walk.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/history/history_rebuild.h"
-#include "synop/log.h"
 #include "synop/memory.h"
 
 struct place {
@@ -81,14 +79,6 @@ order_chunks (const struct history_walk *walk, const struct chunk_list *list, si
   return places;
 }
 
-static void
-walk_log_broken (struct walking *walking, const struct chunk_row *row, const char *why)
-{
-  walking->broken++;
-  log_warning ("chunk %" PRId64 " (%s, from %" PRIu64 " to %" PRIu64 ") is left out: %s", row->id, row->node,
-               row->first, row->last, why);
-}
-
 /* -1: the frame is broken. */
 static int
 walk_frame (struct walking *walking, const struct place *place, size_t index, struct error *error)
@@ -127,15 +117,18 @@ walk_chunk (struct walking *walking, const struct place *place)
   if (result == 1) /* deleted meanwhile */
     return 0;
   if (result < 0 || walking->chunk.count != 2 * (row->last - row->first + 1)) {
-    walk_log_broken (walking, row, result < 0 ? error.text : "it does not hold what it should");
+    walking->broken++;
+    history_file_log_broken (row, result < 0 ? error.text : "it does not hold what it should");
     return 0;
   }
   for (size_t i = 0; i < walking->chunk.count / 2; i++) {
     result = walk_frame (walking, place, i, &error);
     if (result > 0)
       return result;
-    if (result < 0 && !reported)
-      walk_log_broken (walking, row, error.text);
+    if (result < 0 && !reported) {
+      walking->broken++;
+      history_file_log_broken (row, error.text);
+    }
     reported |= result < 0;
   }
   return 0;

@@ -2,7 +2,6 @@
  * and writes closed chunks and events (history_write.c), at most once a second. However much waits, after a moment
  * it goes on to write, delete old data, and check whether it is to end. What could not be written is kept and tried
  * again; its memory is released only when it is written. */
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -232,10 +231,7 @@ history_writer_run (void *context)
 {
   struct history *history = context;
   struct turn turn;
-  sigset_t all;
 
-  sigfillset (&all);
-  pthread_sigmask (SIG_BLOCK, &all, NULL);
   for (;;) {
     bool flush;
     int64_t now;

@@ -186,7 +186,7 @@ is_it_still (const struct job_use *use, const struct job_intake *intake, const c
 }
 
 static void
-take_table (struct jobs *jobs, struct job_intake *intake, size_t index)
+jobs_take_table (struct jobs *jobs, struct job_intake *intake, size_t index)
 {
   const struct table *table = intake->frame->groups[index].now;
   struct jobs_node *node = intake->node;
@@ -253,7 +253,7 @@ take_tables (struct jobs *jobs, struct job_intake *intake)
       continue;
     note_period (intake->node, intake->frame, table);
     if ((int) columns->groups[i] != columns->info)
-      take_table (jobs, intake, columns->groups[i]);
+      jobs_take_table (jobs, intake, columns->groups[i]);
   }
 }
 

@@ -28,6 +28,7 @@
 
 #include "aggregator/core/cluster.h"
 #include "aggregator/core/event.h"
+#include "aggregator/views/job_announcement.h"
 #include "aggregator/views/job_line.h"
 #include "aggregator/views/job_row.h"
 
@@ -77,15 +78,6 @@ void jobs_node_down (struct jobs *jobs, const char *node);
 void jobs_tick (struct jobs *jobs, int64_t now_ns);
 /* Writes rows with the state of the jobs that run, for the next start. */
 void jobs_mark (struct jobs *jobs);
-
-/* The announcement of a job's start or end. A scheduler's (root's, or that of the users who run its prologs) may be
- * about any job; another user's only about jobs of that user. */
-struct job_announcement {
-  const char *label;
-  const char *user, *name; /* "": unknown. For jobs_end: only jobs of this user; `name` is not used */
-  bool scheduler;
-  uint32_t uid; /* who announces it */
-};
 
 /* -1 and error: the label is invalid, or there is no room. */
 int jobs_start (struct jobs *jobs, const struct job_announcement *announcement, int64_t now_ns, struct error *error);

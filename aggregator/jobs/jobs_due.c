@@ -10,7 +10,7 @@ is_before (const struct jobs_job *one, const struct jobs_job *other)
 }
 
 static void
-put (struct jobs *jobs, size_t index, struct jobs_job *job)
+jobs_due_put (struct jobs *jobs, size_t index, struct jobs_job *job)
 {
   jobs->due[index] = job;
   job->due_index = index;
@@ -23,17 +23,17 @@ settle (struct jobs *jobs, size_t index)
   struct jobs_job *job = jobs->due[index];
 
   for (; index > 0 && is_before (job, jobs->due[(index - 1) / 2]); index = (index - 1) / 2)
-    put (jobs, index, jobs->due[(index - 1) / 2]);
+    jobs_due_put (jobs, index, jobs->due[(index - 1) / 2]);
   for (;;) {
     size_t child = 2 * index + 1;
     if (child + 1 < jobs->due_count && is_before (jobs->due[child + 1], jobs->due[child]))
       child++;
     if (child >= jobs->due_count || !is_before (jobs->due[child], job))
       break;
-    put (jobs, index, jobs->due[child]);
+    jobs_due_put (jobs, index, jobs->due[child]);
     index = child;
   }
-  put (jobs, index, job);
+  jobs_due_put (jobs, index, job);
 }
 
 void
@@ -41,7 +41,7 @@ job_due_add (struct jobs *jobs, struct jobs_job *job, int64_t due)
 {
   array_reserve (jobs->due, jobs->due_capacity, jobs->due_count + 1);
   job->due = due;
-  put (jobs, jobs->due_count++, job);
+  jobs_due_put (jobs, jobs->due_count++, job);
   settle (jobs, job->due_index);
 }
 
@@ -52,7 +52,7 @@ job_due_remove (struct jobs *jobs, struct jobs_job *job)
 
   if (last == job)
     return;
-  put (jobs, job->due_index, last);
+  jobs_due_put (jobs, job->due_index, last);
   settle (jobs, last->due_index);
 }
 

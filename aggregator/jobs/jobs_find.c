@@ -160,8 +160,8 @@ report_disputes (struct jobs *jobs, struct jobs_node *node, const struct jobs_jo
 }
 
 static struct jobs_job *
-begin (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length, const struct job_info *info,
-       struct jobs_job *before)
+jobs_find_begin (struct jobs *jobs, struct job_intake *intake, const char *label, size_t length,
+                 const struct job_info *info, struct jobs_job *before)
 {
   struct job_owner *owner = &intake->node->owner;
   int64_t start_ns = info && info->start_ns ? info->start_ns : intake->time_ns;
@@ -206,7 +206,7 @@ find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_
   }
   if (job && !start_ns && intake->time_ns <= job->seen_ns)
     return NULL;
-  return begin (jobs, intake, label, length, info, job);
+  return jobs_find_begin (jobs, intake, label, length, info, job);
 }
 
 /* The node's rows of this label are about this job from now on. The job that they were about has ended there; or it

@@ -10,6 +10,7 @@
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/history_view.h"
 #include "aggregator/history/job_store.h"
+#include "aggregator/jobs/jobs.h"
 #include "aggregator/views/views.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
@@ -57,7 +58,7 @@ take_line (void *context, const struct job_line *line)
 }
 
 static void
-take_row (void *context, const struct job_row *row)
+jobs_view_take_row (void *context, const struct job_row *row)
 {
   struct jobs_view *view = context;
 
@@ -122,10 +123,12 @@ open_jobs (const struct view_context *context, void **state, struct error *error
 
   (void) error;
   view->context = context;
-  view->jobs = jobs_create (
-      &(struct jobs_options){
-          .grace_ns = settings->grace_ns, .context = view, .line = take_line, .row = take_row, .event = take_event },
-      clock_wall ());
+  view->jobs = jobs_create (&(struct jobs_options){ .grace_ns = settings->grace_ns,
+                                                    .context = view,
+                                                    .line = take_line,
+                                                    .row = jobs_view_take_row,
+                                                    .event = take_event },
+                            clock_wall ());
   find_schedulers (view, settings->scheduler_users);
   if (history)
     restore (view->jobs, history_path (history));
@@ -209,8 +212,9 @@ is_scheduler (const struct jobs_view *view, uint32_t uid)
   return found;
 }
 
-void
-jobs_view_take (void *state, bool start, const struct job_announcement *announcement, struct buffer *out)
+/* Whether it is a scheduler's is found here. */
+static void
+take_announcement (void *state, const struct job_announcement *announcement, struct buffer *answer)
 {
   struct jobs_view *view = state;
   struct job_announcement own = *announcement;
@@ -219,16 +223,16 @@ jobs_view_take (void *state, bool start, const struct job_announcement *announce
   int result;
 
   own.scheduler = is_scheduler (view, announcement->uid);
-  if (start)
+  if (own.start)
     result = jobs_start (view->jobs, &own, now_ns, &error);
   else
     result = jobs_end (view->jobs, &own, now_ns, &error);
   if (result < 0)
-    buffer_printf (out, "error %s\n", error.text);
-  else if (!start && result == 0)
-    buffer_printf (out, "ok no job %s runs\n", announcement->label);
+    buffer_printf (answer, "error %s\n", error.text);
+  else if (!own.start && result == 0)
+    buffer_printf (answer, "ok no job %s runs\n", announcement->label);
   else
-    buffer_add_string (out, "ok\n");
+    buffer_add_string (answer, "ok\n");
 }
 
 const struct view jobs_view = {
@@ -242,6 +246,7 @@ const struct view jobs_view = {
   .reload = jobs_view_reload,
   .frame = feed_frame,
   .event = see_event,
+  .announce = take_announcement,
   .poll = poll_jobs,
   .count = jobs_view_count,
   .end = mark,

@@ -34,7 +34,7 @@ gnuplot_quote (struct buffer *script, const char *text, size_t limit)
     unsigned char c = (unsigned char) clean.data[i];
     if (c >= 0x80 || isalnum (c) || strchr (" .,-_:;()[]/", c))
       buffer_add (script, clean.data + i, 1);
-    else /* quotes, backslashes, backquotes; gnuplot takes all digits that follow, so one of the text begins anew */
+    else /* quotes, backslashes, backquotes; gnuplot takes all digits that follow, so a digit begins a new string */
       buffer_printf (script, "\\%o%s", c,
                      i + 1 < clean.length && isdigit ((unsigned char) clean.data[i + 1]) ? "\".\"" : "");
   }
@@ -72,7 +72,7 @@ start (struct child *child, struct error *error)
   return result;
 }
 
-/* Gives it more of the script; the end of it closes its standard input. */
+/* Writes more of the script; at its end gnuplot's standard input is closed. */
 static void
 feed (struct child *child, const struct buffer *script, size_t *sent)
 {
@@ -93,12 +93,12 @@ take (int *fd, struct buffer *to, size_t limit)
   ssize_t n = read (*fd, room, 65536);
 
   if (n > 0)
-    to->length += to->length < limit ? (size_t) n : 0; /* what is over is read and dropped */
+    to->length += to->length < limit ? (size_t) n : 0; /* output over the limit is read and dropped */
   else if (n == 0 || (errno != EINTR && errno != EAGAIN))
     file_close (fd);
 }
 
-/* Until it has closed its outputs. */
+/* Runs until gnuplot has closed its outputs. */
 static int
 converse (struct child *child, int64_t deadline_ns, const struct buffer *script, struct buffer *output,
           struct buffer *words)

@@ -27,8 +27,8 @@ size_t job_find_column (const struct schema *schema, size_t group, const char *n
 bool job_is_share (const struct metric *metric);
 #define JOB_NUMBER_MAX 1e24
 double job_number (const struct value *value);     /* NaN: missing, or impossible for a machine */
-bool job_is_beyond (double number);                /* over JOB_NUMBER_MAX, or below what is opposite to it */
-int64_t job_period_ns (const struct table *table); /* as agents may be configured, whatever it says */
+bool job_is_beyond (double number);                /* over JOB_NUMBER_MAX, or below its negative */
+int64_t job_period_ns (const struct table *table); /* within the limits of [agent] period */
 /* A gauge as shown; NaN for what is not there, and for JOB_COLUMNS_NONE. */
 double job_gauge (const struct table *table, size_t row, size_t column);
 

@@ -60,7 +60,7 @@ curve_fill (const struct job_report *report, const struct job_node *node, const 
         to[k] = bins[last] + (bins[i] - bins[last]) * (float) (k - last) / (float) (i - last);
     last = i;
   }
-  /* What was sampled last holds until the next sample would have been. */
+  /* The last sample holds until the next one was due. */
   for (size_t k = last + 1; last != SIZE_MAX && k < report->bins && k < last + reach * 2 / 5; k++)
     if (!gap_between (node, bin_middle (report, last), bin_middle (report, k)))
       to[k] = bins[last];
@@ -125,7 +125,7 @@ curve_gaps (const struct job_report *report)
       const struct job_gap *gap = &report->nodes[n].gaps[g];
       size_t first = bin_of (report, gap->from_ns + report->bin_ns / 2);
       size_t end = bin_of (report, gap->to_ns + report->bin_ns / 2);
-      /* Bins that are in it by half; one at least. */
+      /* The bins of which half lies in it; at least one. */
       end += gap->to_ns >= bin_middle (report, report->bins - 1);
       for (size_t i = first; i < end || i == first; i++)
         counts[i]++;

@@ -15,8 +15,8 @@
 int job_report_pdf (const struct job_report *report, const char *path, struct error *error);  /* A4 pages */
 int job_report_html (const struct job_report *report, const char *path, struct error *error); /* one file in itself */
 
-/* A new file, or a device or pipe that is there; a file that is there is left alone: -1. `made`: it is to be removed when
- * what follows fails. */
+/* Opens a new file, or an existing device or pipe; -1 for an existing file, which is left alone. `made`: it is ours, to be
+ * removed when a later step fails. */
 int document_open (const char *path, bool *made, struct error *error);
 /* A finished document becomes the file. */
 int document_write (const char *path, const struct buffer *document, struct error *error);

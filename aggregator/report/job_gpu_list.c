@@ -9,7 +9,7 @@
 #include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
-#define ALARM_LENGTH 300 /* about; of the GPUs that one names */
+#define ALARM_LENGTH 300 /* about so many bytes of names in an alarm */
 #define LABELS_LENGTH 60
 #define NODES_LENGTH 60
 
@@ -150,7 +150,7 @@ gpu_list_left_out (struct buffer *to, const struct gpu_list *list)
     buffer_printf (to, "and %zu more: --json has them", list->count - list->shown);
 }
 
-/* "0,2" for each node: those of its GPUs that are meant; "" where none is. Returns how many there are in all. */
+/* "0,2" for each node: its GPUs for which `are` holds; "" where there is none. Returns how many there are in all. */
 static size_t
 label_lists (const struct job_report *report, bool (*are) (const struct report_gpu *gpu), char **lists, size_t *counts)
 {
@@ -172,7 +172,7 @@ label_lists (const struct job_report *report, bool (*are) (const struct report_g
   return all;
 }
 
-/* "GPU 3 on n[1,4], GPU 0,1 on n2 and 12 more": those that `are`. */
+/* "GPU 3 on n[1,4], GPU 0,1 on n2 and 12 more": those for which `are` holds. */
 static void
 name_gpus (struct buffer *to, const struct job_report *report, bool (*are) (const struct report_gpu *gpu))
 {

@@ -12,7 +12,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define LEAST 1e-9 /* of what is less gnuplot can make no axis */
+#define LEAST 1e-9 /* gnuplot can make no axis of a smaller range */
 
 void
 plot_text (const struct canvas *canvas, double x, double y, const struct plot_text *style, const char *text,

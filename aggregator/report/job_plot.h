@@ -18,7 +18,7 @@ struct area {
 #define PLOT_FONT "DejaVu Sans"
 #define PLOT_BLACK "#202020"
 #define PLOT_GREY "#5a5a5a"
-#define PLOT_MARK "#d55e00" /* the one that stands out, everywhere */
+#define PLOT_MARK "#d55e00" /* colour of the node that stands out, in all pictures */
 
 /* One line of text that will be drawn with the next plot. Align: left, right or center. The text is cut at `limit`
  * characters. */
@@ -59,7 +59,7 @@ void plot_time_axis (const struct canvas *canvas, const struct job_report *repor
 /* The axis of values from 0, and its range. */
 void plot_value_axis (const struct canvas *canvas, const struct area *frame, const char *unit, double maximum);
 #define PLOT_HEADROOM 1.04
-double plot_top (const char *unit, double maximum); /* where such an axis ends, in what is shown */
+double plot_top (const char *unit, double maximum); /* where such an axis ends, in the unit shown */
 
 /* Colours for values from 0 to `maximum`, pale to dark, and a bar that explains them at `left`, `top`. */
 void plot_colors (const struct canvas *canvas, double left, double top, double width, const char *unit, double maximum);

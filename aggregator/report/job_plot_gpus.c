@@ -83,7 +83,7 @@ plot_gpus_height (const struct job_report *report)
 
 /* ---- what is drawn ---- */
 
-/* The matrix: a line for each row, a value for each node. gnuplot draws no image of one row: it stands twice then. */
+/* The matrix: a line for each row, a value for each node. gnuplot draws no image of one row: it is written twice then. */
 static void
 put_values (const struct strip *strip, int times)
 {
@@ -114,7 +114,7 @@ put_values (const struct strip *strip, int times)
   free (values);
 }
 
-/* Points on those that `are`. A block without any would be an error. */
+/* Points on those for which `are` holds. A block without any would be an error. */
 static void
 put_points (const struct strip *strip, const char *name, bool (*are) (const struct report_gpu *gpu))
 {

@@ -14,7 +14,7 @@
 #include "synop/memory.h"
 
 #define PLOT_LINES 12
-#define PLOT_FAR 4 /* of more nodes, so many are shown by themselves */
+#define PLOT_FAR 4 /* of more nodes, so many have a line of their own */
 #define NAME_LIMIT 16
 
 /* Colours that differ for colour-blind eyes too, and in grey; the second six are dashed. */
@@ -34,7 +34,7 @@ struct item_plot {
   enum job_item_id item;
   double divisor;
   size_t blocks;         /* of data */
-  struct buffer command; /* the plot command, as far as it is known */
+  struct buffer command; /* the plot command so far */
   struct area legend;    /* where the next entry goes; no width: there is no legend */
 };
 
@@ -179,7 +179,7 @@ add_nodes (struct item_plot *plot)
   size_t chosen[PLOT_LINES], count = 0, marked = marked_node (report, plot->item), style = 0;
 
   if (marked != SIZE_MAX)
-    add_legend (plot, &mark, report->nodes[marked].name); /* first there, and above all others in the plot */
+    add_legend (plot, &mark, report->nodes[marked].name); /* first in the legend, drawn above all others */
   if (report->node_count > PLOT_LINES) {
     add_band (plot);
     count = plot_farthest (report, plot->item, chosen, PLOT_FAR);

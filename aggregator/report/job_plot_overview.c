@@ -21,7 +21,7 @@
 #define FOOT_HEIGHT 42
 
 struct row {
-  size_t node; /* SIZE_MAX: the others, as one */
+  size_t node; /* SIZE_MAX: all others together */
   double mean;
 };
 
@@ -31,7 +31,7 @@ struct overview {
   enum job_item_id item;
   size_t count;
   struct row rows[ROWS_MAX];
-  bool *others; /* report->node_count: not shown by themselves */
+  bool *others; /* of report->node_count: has no row of its own */
   size_t other_count;
   double mean; /* of all nodes */
 };

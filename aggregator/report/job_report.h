@@ -38,10 +38,10 @@ struct job_gpu_mean {
 
 /* One that the job had on a node. */
 struct report_gpu {
-  char label[24];                                         /* "2"; of a MIG instance "2:1" */
-  uint64_t samples, idle;                                 /* in which the job had it; in which it left it idle */
-  struct job_gpu_mean utilization, memory, energy;        /* percent, bytes; energy.sum is in joules */
-  struct job_gpu_mean throttled;                          /* percent of the samples, whatever held clocks down */
+  char label[24];                                  /* "2"; of a MIG instance "2:1" */
+  uint64_t samples, idle;                          /* in which the job had it; in which it left it idle */
+  struct job_gpu_mean utilization, memory, energy; /* percent, bytes; energy.sum is in joules */
+  struct job_gpu_mean throttled;                   /* percent of the samples with clocks held down, for any reason */
   struct job_gpu_mean throttled_power, throttled_thermal; /* percent of the time */
   uint64_t xids, xid;                                     /* how many, and the last */
 };

@@ -173,7 +173,7 @@ percent_of_time (const struct report_group *pair, double seconds)
   return percent > 100 ? 100 : percent;
 }
 
-/* What fits into a count, of any number. */
+/* The number, limited to what a count can hold. */
 static uint64_t
 count_of (double number)
 {
@@ -181,7 +181,8 @@ count_of (double number)
 }
 
 static void
-take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row, struct report_gpu *gpu)
+job_gpus_take_row (const struct job_gpus_reading *reading, const struct report_group *pair, size_t row,
+                   struct report_gpu *gpu)
 {
   double values[READ_COLUMNS];
 
@@ -213,7 +214,7 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
     const char *label = table_label (now, row, &length);
     struct report_gpu *gpu = is_named (reading->given, label, length) ? find_gpu (node, label, length) : NULL;
     if (gpu)
-      take_row (reading, &pair, row, gpu);
+      job_gpus_take_row (reading, &pair, row, gpu);
   }
   if (now->rows == 0)
     return;
@@ -243,7 +244,7 @@ job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const st
   size_t row;
 
   if (reading->schema != frame->schema) {
-    job_gpus_next_node (reading); /* its tables are of the schema */
+    job_gpus_next_node (reading); /* its tables belong to the old schema */
     find_columns (reading, frame->schema);
   }
   jobs = reading->jobs == NONE ? NULL : frame->groups[reading->jobs].now;

@@ -50,7 +50,7 @@ struct html {
 };
 
 static void
-put (struct html *html, const char *text)
+html_put (struct html *html, const char *text)
 {
   buffer_add_string (&html->out, text);
 }
@@ -65,19 +65,19 @@ put_text (struct html *html, const char *text, size_t limit)
   for (size_t i = 0; i < clean.length; i++)
     switch (clean.data[i]) {
     case '&':
-      put (html, "&amp;");
+      html_put (html, "&amp;");
       break;
     case '<':
-      put (html, "&lt;");
+      html_put (html, "&lt;");
       break;
     case '>':
-      put (html, "&gt;");
+      html_put (html, "&gt;");
       break;
     case '"':
-      put (html, "&quot;");
+      html_put (html, "&quot;");
       break;
     case '\'':
-      put (html, "&#39;");
+      html_put (html, "&#39;");
       break;
     default:
       buffer_add (&html->out, clean.data + i, 1);
@@ -106,7 +106,7 @@ put_tag (struct html *html, const char *at, const char *end)
     while (i < sizeof before / sizeof before[0] && !starts (at, end, before[i]))
       i++;
     if (i < sizeof before / sizeof before[0]) {
-      put (html, before[i]);
+      html_put (html, before[i]);
       buffer_printf (&html->out, "p%zu-", html->pictures);
       at += strlen (before[i]);
     } else {
@@ -168,12 +168,12 @@ picture_put (struct html *html, struct picture *picture, const char *label, stru
   buffer_add_string (&picture->script, "unset multiplot\n");
   result = gnuplot_run (&picture->script, GNUPLOT_LIMIT, &drawn, error);
   if (result == 0) {
-    put (html, "<figure role=\"img\" aria-label=\"");
+    html_put (html, "<figure role=\"img\" aria-label=\"");
     put_text (html, label, 200);
-    put (html, "\">\n");
+    html_put (html, "\">\n");
     if (put_svg (html, &drawn) < 0)
       result = error_set (error, "gnuplot drew no SVG");
-    put (html, "</figure>\n");
+    html_put (html, "</figure>\n");
   }
   buffer_free (&picture->script);
   buffer_free (&drawn);
@@ -189,9 +189,9 @@ put_overview (struct html *html, struct error *error)
 
   plot_overview_title (&title, html->report);
   if (plot_overview_item (html->report) == JOB_ITEM_COUNT) {
-    put (html, "<p class=\"slow\">");
+    html_put (html, "<p class=\"slow\">");
     put_text (html, buffer_text (&title), 200);
-    put (html, "</p>\n");
+    html_put (html, "</p>\n");
   } else {
     picture_begin (&picture, plot_overview_height (html->report));
     plot_overview (&picture.canvas, &picture.area, html->report);
@@ -232,9 +232,9 @@ static void
 put_sentence (struct html *html, const char *tag, struct buffer *sentence)
 {
   if (sentence->length) {
-    put (html, tag);
+    html_put (html, tag);
     put_text (html, buffer_text (sentence), 1000);
-    put (html, "</p>\n");
+    html_put (html, "</p>\n");
   }
 }
 
@@ -244,13 +244,13 @@ put_facts (struct html *html)
   struct sheet_facts facts;
 
   sheet_facts_init (&facts, html->report);
-  put (html, "<dl>\n");
+  html_put (html, "<dl>\n");
   for (size_t i = 0; i < facts.count; i++) {
     buffer_printf (&html->out, "<dt>%s</dt><dd>", facts.list[i].name);
     put_text (html, facts.list[i].value, 1000);
-    put (html, "</dd>\n");
+    html_put (html, "</dd>\n");
   }
-  put (html, "</dl>\n");
+  html_put (html, "</dl>\n");
   sheet_facts_free (&facts);
 }
 
@@ -272,21 +272,21 @@ put_table (struct html *html, struct sheet_table *table, const char *heading)
 {
   buffer_printf (&html->out, "<h2>%s</h2>\n", heading);
   put_sentence (html, "<p>", &table->above);
-  put (html, "<div class=\"scroll\"><table><thead><tr>");
+  html_put (html, "<div class=\"scroll\"><table><thead><tr>");
   for (size_t c = 0; c < table->column_count; c++)
     buffer_printf (&html->out, "<th%s>%s<span>%s</span></th>", table->columns[c].words ? " class=\"words\"" : "",
                    table->columns[c].head, table->columns[c].unit);
-  put (html, "</tr></thead>\n<tbody>\n");
+  html_put (html, "</tr></thead>\n<tbody>\n");
   for (size_t r = 0; r < table->row_count; r++) {
-    put (html, table->marked[r] ? "<tr class=\"marked\">" : "<tr>");
+    html_put (html, table->marked[r] ? "<tr class=\"marked\">" : "<tr>");
     for (size_t c = 0; c < table->column_count; c++) {
-      put (html, table->columns[c].words ? "<td class=\"words\">" : "<td>");
+      html_put (html, table->columns[c].words ? "<td class=\"words\">" : "<td>");
       put_text (html, table->cells[r * table->column_count + c], 128);
-      put (html, "</td>");
+      html_put (html, "</td>");
     }
-    put (html, "</tr>\n");
+    html_put (html, "</tr>\n");
   }
-  put (html, "</tbody></table></div>\n");
+  html_put (html, "</tbody></table></div>\n");
   put_sentence (html, "<p>", &table->behind);
 }
 
@@ -313,13 +313,13 @@ put_unknown (struct html *html)
 {
   if (html->report->unknown_count == 0)
     return;
-  put (html, "<h2>What this report does not know</h2>\n<ul>\n");
+  html_put (html, "<h2>What this report does not know</h2>\n<ul>\n");
   for (size_t i = 0; i < html->report->unknown_count; i++) {
-    put (html, "<li>");
+    html_put (html, "<li>");
     put_text (html, html->report->unknown[i], 1000);
-    put (html, "</li>\n");
+    html_put (html, "</li>\n");
   }
-  put (html, "</ul>\n");
+  html_put (html, "</ul>\n");
 }
 
 static int
@@ -327,14 +327,14 @@ put_document (struct html *html, struct error *error)
 {
   struct sheet_table table;
 
-  put (html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Job ");
+  html_put (html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Job ");
   put_text (html, html->report->id, 128);
-  put (html, "</title>\n<style>\n");
-  put (html, style_sheet);
-  put (html, "</style>\n</head>\n<body>\n<h1>Job ");
+  html_put (html, "</title>\n<style>\n");
+  html_put (html, style_sheet);
+  html_put (html, "</style>\n</head>\n<body>\n<h1>Job ");
   put_text (html, html->report->id, 128);
-  put (html, "</h1>\n");
+  html_put (html, "</h1>\n");
   put_alarms (html);
   put_facts (html);
   if (put_overview (html, error) < 0)
@@ -351,7 +351,7 @@ put_document (struct html *html, struct error *error)
   sheet_nodes_init (&table, html->report);
   put_table (html, &table, "Nodes");
   sheet_table_free (&table);
-  put (html, "</body>\n</html>\n");
+  html_put (html, "</body>\n</html>\n");
   return 0;
 }
 

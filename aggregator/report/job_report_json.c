@@ -37,7 +37,7 @@ write_seconds (struct json *json, const char *key, double seconds)
   json_real_places (json_key (json, key), seconds, PLACES);
 }
 
-/* All that some node has: of the others null. */
+/* Every item that some node has; null for a node that lacks it. */
 static void
 write_series (struct json *json, const struct job_report *report, const struct job_series *series)
 {

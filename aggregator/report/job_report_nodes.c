@@ -45,7 +45,7 @@ combine_bin (const struct job_report *report, size_t item, size_t bin)
   all->bin_maxima[bin] = (float) highest;
 }
 
-/* What single precision knows of a number. */
+/* The digits that single precision holds. */
 static double
 as_known (double value)
 {
@@ -55,7 +55,7 @@ as_known (double value)
   return strtod (text, NULL);
 }
 
-/* The highest and the lowest of the curve; of what is a maximum anyway, the nodes' own. */
+/* The highest and the lowest of the curve; of items that are maxima, those of the nodes. */
 static void
 combine_range (const struct job_report *report, size_t item)
 {
@@ -135,7 +135,7 @@ mean_of_others (const struct job_report *report, size_t item, size_t node)
   return count ? sum / (double) count : nan ("");
 }
 
-/* Of two that are as far away, as two nodes always are: for a share the lower one, else the higher one. */
+/* Of two nodes that are equally far, as the nodes of a pair always are: the lower one for a share, else the higher one. */
 static bool
 is_worse (const struct job_imbalance *one, const struct job_imbalance *other, bool lower)
 {
@@ -147,7 +147,7 @@ is_worse (const struct job_imbalance *one, const struct job_imbalance *other, bo
 }
 
 static void
-compare_nodes (const struct job_report *report, size_t item)
+job_nodes_compare (const struct job_report *report, size_t item)
 {
   struct job_imbalance *worst = &report->imbalances[item];
   double sum = 0, highest = nan ("");
@@ -241,7 +241,7 @@ job_report_nodes (struct job_report *report)
 {
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
     combine_item (report, i);
-    compare_nodes (report, i);
+    job_nodes_compare (report, i);
   }
   find_slowest (report);
   sum_cpus (report);

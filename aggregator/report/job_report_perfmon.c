@@ -26,7 +26,7 @@ enum source {
   ROW,       /* of the job's row: a gauge, or a counter since the job began */
   NODE,      /* of the node: a counter as it stands, of all rows */
   NODE_RATE, /* of the node: a counter's change a second, of all rows */
-  CPU_TIME,  /* what follows is made of several */
+  CPU_TIME,  /* this and the next are computed from several */
   CPU_PERCENT,
   CPU_PERCENT_SYS,
 };
@@ -92,14 +92,14 @@ struct merging {
   const struct job_perfmon *perfmon;
   struct error *error;
   const size_t *order; /* of the walk's nodes: index in the report */
-  size_t at;           /* of the walk's nodes, the one at hand, */
+  size_t at;           /* the walk's node that is being written, */
   size_t walked;       /* and that of the frame */
   const struct schema *schema;
   struct {
     size_t group, column;
   } places[QUANTITIES];
   size_t liveness, system_time, io_wait;
-  struct sample *samples; /* of the node at hand */
+  struct sample *samples; /* of that node */
   size_t count, capacity;
   size_t rapl, rapl_energy; /* the group energy_rapl */
   struct domain *domains;   /* of the node at hand */
@@ -127,7 +127,7 @@ find_places (struct merging *merging, const struct schema *schema)
   merging->rapl_energy = job_find_column (schema, merging->rapl, "energy");
 }
 
-/* A counter as it stands is its change from nothing. */
+/* The raw value of a counter: its change from 0. */
 static double
 standing (const struct table *table, size_t row, size_t column)
 {
@@ -163,7 +163,7 @@ rate_of_node (const struct report_group *pair, size_t column)
   return value_double (&moved) / ((double) report_elapsed_ns (pair) / NS_PER_S);
 }
 
-/* Of one CPU, as of a process: four that are busy are 400. */
+/* In percent of one CPU: four busy CPUs are 400. */
 static double
 cpu_percent (struct merging *merging, const struct table *liveness, double cpu_time)
 {
@@ -174,7 +174,7 @@ cpu_percent (struct merging *merging, const struct table *liveness, double cpu_t
   return cpu_time >= before && seconds > 0 ? (cpu_time - before) / seconds * 100 : nan ("");
 }
 
-/* Of all CPUs of the node. */
+/* In percent of all CPUs of the node. */
 static double
 busy_percent (const struct merging *merging, const struct report_group *pair, size_t idle)
 {
@@ -278,7 +278,7 @@ domains_free (struct merging *merging)
 /* ---- writing ---- */
 
 static void
-put (struct merging *merging)
+perfmon_put (struct merging *merging)
 {
   if (!merging->failed && merging->perfmon->put (merging->perfmon->context, &merging->json.out, merging->error) < 0)
     merging->failed = true;
@@ -306,7 +306,7 @@ write_list (struct merging *merging, size_t index)
     else
       json_real (json, value);
     if (json->out.length >= PUT_AT)
-      put (merging);
+      perfmon_put (merging);
   }
   json_array_end (json);
 }
@@ -321,7 +321,7 @@ write_domain (struct merging *merging, struct domain *domain)
   for (size_t i = 0; i < domain->count; i++) {
     json_real (json, domain->values[i]);
     if (json->out.length >= PUT_AT)
-      put (merging);
+      perfmon_put (merging);
   }
   json_array_end (json);
 }
@@ -357,10 +357,10 @@ perfmon_node (struct merging *merging, size_t index)
     write_domain (merging, &merging->domains[i]);
   json_object_end (json);
   json_object_end (json);
-  put (merging);
+  perfmon_put (merging);
 }
 
-/* Writes what there is of the nodes up to this one; of some there may be nothing: empty lists. */
+/* Writes the nodes up to this one; those without samples have empty lists. */
 static void
 go_on_to (struct merging *merging, size_t node)
 {
@@ -439,7 +439,7 @@ job_report_perfmon (struct history_file *file, const struct job_report *report, 
     go_on_to (&merging, report->node_count);
     json_object_end (&merging.json);
     json_newline (&merging.json);
-    put (&merging);
+    perfmon_put (&merging);
   }
   domains_free (&merging);
   free (merging.domains);

@@ -17,19 +17,19 @@
 #include "synop/memory.h"
 
 #define NONE JOB_COLUMNS_NONE
-#define FIRST_MIN_NS (NS_PER_S / 10) /* of a shorter time the clocks of nodes would make any rate */
+#define FIRST_MIN_NS (NS_PER_S / 10) /* over less, errors of the clocks would make up the rate */
 
 struct tally {
   const struct metric *metric;
-  uint64_t base, last; /* of the job's own counter, as it comes */
+  uint64_t base, last; /* raw values of the job's own counter */
   bool counted, changed;
-  bool begun;    /* the job's own counter has been seen */
+  bool begun;    /* there was a sample of the job's own counter */
   double change; /* of the node's counter */
   double sum, weight;
   unsigned counts[JOB_REPORT_BINS];
 };
 
-/* The table before, of the group of the item with that index. */
+/* The previous table of the group of the item with that index. */
 struct kept {
   struct table table;
   int64_t time_ns;
@@ -41,7 +41,7 @@ struct reading {
   struct job_report *report;
   const size_t *order; /* of the walk's nodes: index in the report */
   size_t walked;       /* of the walk's nodes, that of the frame */
-  size_t index;        /* of the node at hand, in the report; NONE: none */
+  size_t index;        /* of the current node in the report; NONE: none */
   struct job_columns columns;
   struct tally *tallies;
   struct kept kept[JOB_ITEM_COUNT];
@@ -367,7 +367,7 @@ end_item (struct job_series *series, const struct tally *tally, size_t bins)
 }
 
 static void
-end_node (struct reading *reading)
+samples_end_node (struct reading *reading)
 {
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
     if (reading->index != NONE)
@@ -405,7 +405,7 @@ sample_frame (void *context, const struct cluster_frame *frame)
   const struct job_columns *columns = &reading->columns;
 
   if (reading->index != index) {
-    end_node (reading);
+    samples_end_node (reading);
     reading->index = index;
   }
   if (frame->time_ns > report->until_ns) {
@@ -483,7 +483,7 @@ job_report_samples (struct job_scene *scene, struct error *error)
   for (size_t i = 0; i < report->node_count; i++)
     scene->watches[i] = (struct job_watch){ INT64_MIN, INT64_MIN, INT64_MIN, .period_ns = NS_PER_S };
   result = history_walk (scene->file, &walk.history, &report->broken, error);
-  end_node (&reading);
+  samples_end_node (&reading);
   if (report->bins == 0)
     make_bins (report, NS_PER_S);
   find_end (scene);

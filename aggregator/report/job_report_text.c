@@ -84,7 +84,7 @@ add_alarm (struct page *page, const char *format, ...)
   va_end (arguments);
   buffer_add_string (&page->out, page->look->colour ? "\033[1;31m! " : "! ");
   add_wrapped (page, text, 2, 2);
-  if (page->look->colour) { /* before the end of the line */
+  if (page->look->colour) { /* colours end before the newline */
     page->out.length--;
     buffer_add_string (&page->out, "\033[0m\n");
   }

@@ -9,9 +9,9 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define NODES_NAMED 5    /* with a sentence each */
-#define NAMES_LENGTH 120 /* of names in a sentence */
-#define LATE_SECONDS 60  /* of the first sample, before it is worth a sentence */
+#define NODES_NAMED 5    /* nodes that have a sentence each */
+#define NAMES_LENGTH 120 /* bytes of names in a sentence */
+#define LATE_SECONDS 60  /* a later first sample is worth a sentence */
 
 /* ---- gaps ---- */
 

@@ -24,18 +24,18 @@ void sheet_facts_free (struct sheet_facts *facts);
 struct sheet_column {
   const char *head;
   const char *unit; /* under the head; "": none */
-  bool words;       /* set from the left; else numbers */
+  bool words;       /* aligned left; else numbers */
   double share;     /* of the width */
   bool whole;       /* numbers are whole ones */
   bool if_any;      /* left out where all are 0 */
-  double divisor;   /* of its numbers: they are in `unit` then */
+  double divisor;   /* its numbers, divided by this, are in `unit` */
 };
 
 struct sheet_table {
   struct sheet_column columns[SHEET_COLUMNS_MAX];
   size_t column_count, row_count;
   char **cells;                /* row by row */
-  bool *marked;                /* one a row: it stands out */
+  bool *marked;                /* for each row: it stands out */
   struct buffer above, behind; /* a sentence each, or nothing */
 };
 

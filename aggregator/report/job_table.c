@@ -12,8 +12,8 @@
 #define NAME_LENGTH 32
 #define MARK_LENGTH 32
 #define BAR_MAX 20
-#define BAR_ROOM 10 /* that no column may take, */
-#define BAR_FROM 60 /* from this width on */
+#define BAR_ROOM 10 /* kept free of columns, */
+#define BAR_FROM 60 /* from this width of the terminal on */
 
 enum statistic { MEAN, HIGHEST, TOTAL };
 
@@ -52,7 +52,7 @@ struct sheet {
 /* ---- order ---- */
 
 static int
-compare_nodes (const void *one, const void *other, void *context)
+job_table_compare (const void *one, const void *other, void *context)
 {
   const struct job_report *report = context;
   size_t a = *(const size_t *) one, b = *(const size_t *) other;
@@ -109,7 +109,7 @@ longer (size_t length, size_t other)
   return length > other ? length : other;
 }
 
-/* What finds no room is left out, from the right; what room there is then, the bar has. */
+/* Columns without room are left out, from the right; the bar gets the room that is left. */
 static void
 fit (struct sheet *sheet)
 {
@@ -167,7 +167,7 @@ add_titles (const struct sheet *sheet)
 }
 
 static void
-add_row (const struct sheet *sheet, size_t index)
+job_table_add_row (const struct sheet *sheet, size_t index)
 {
   const struct job_node *node = &sheet->report->nodes[index];
   char mark[MARK_LENGTH];
@@ -207,12 +207,12 @@ job_table (const struct job_report *report, const struct job_look *look, struct 
   sheet.order = memory_new (report->node_count, sizeof sheet.order[0]);
   for (size_t i = 0; i < report->node_count; i++)
     sheet.order[i] = i;
-  qsort_r (sheet.order, report->node_count, sizeof sheet.order[0], compare_nodes, (void *) report);
+  qsort_r (sheet.order, report->node_count, sizeof sheet.order[0], job_table_compare, (void *) report);
   sheet.shown = report->node_count > JOB_TABLE_NODES ? JOB_TABLE_NODES : report->node_count;
   fit (&sheet);
   add_titles (&sheet);
   for (size_t i = 0; i < sheet.shown; i++)
-    add_row (&sheet, sheet.order[i]);
+    job_table_add_row (&sheet, sheet.order[i]);
   if (sheet.shown < report->node_count)
     add_rest (&sheet);
   free (sheet.order);

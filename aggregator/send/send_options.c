@@ -8,8 +8,10 @@
 
 #define AT(member) .offset = offsetof (struct send_options, member)
 
-static const struct send_type *const types[] = { &send_remote_write };
-static const char *const type_names[] = { "remote_write", NULL };
+#define TYPE(name) &send_##name,
+#define TYPE_NAME(name) #name,
+static const struct send_type *const types[] = { SEND_TYPES (TYPE) };
+static const char *const type_names[] = { SEND_TYPES (TYPE_NAME) NULL };
 static const char *const protocols[] = { [PROTOCOL_AUTO] = "auto", [PROTOCOL_1] = "1.0", [PROTOCOL_2] = "2.0", NULL };
 
 const struct send_type *

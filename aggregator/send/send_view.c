@@ -52,7 +52,7 @@ stop (struct send_senders *senders, const char *name)
 }
 
 static void
-change (void *context, const char *name, const void *before, const void *now)
+change_sender (void *context, const char *name, const void *before, const void *now)
 {
   struct send_senders *senders = context;
   struct running **place = &senders->running, *one;
@@ -84,8 +84,6 @@ open_send (const struct view_context *context, void **state, struct error *error
   senders->context = context;
   senders->history = views_state (context->views, &history_view);
   curl_global_init (CURL_GLOBAL_DEFAULT);
-  if (context->config)
-    config_own (context->config, &send_config_type, change, senders);
   return 0;
 }
 
@@ -251,7 +249,9 @@ status_send (void *state, struct json *json, struct buffer *table)
 const struct view send_view = {
   .name = "send",
   .counters = counters,
+  .section_type = &send_config_type,
   .open = open_send,
+  .section = change_sender,
   .poll = poll_send,
   .count = count_send,
   .status = status_send,

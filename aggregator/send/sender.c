@@ -2,7 +2,6 @@
 #include "aggregator/send/sender.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,10 +10,11 @@
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define LOOK_EVERY (NS_PER_S / 2)
 #define OPEN_EVERY (5 * NS_PER_S)
-#define REFUSED_TOLD_EVERY (600 * NS_PER_S)
+#define REFUSED_LOG_EVERY (600 * NS_PER_S)
 
 /* ---- a batch ---- */
 
@@ -41,13 +41,13 @@ count_refused (struct sender *sender, uint64_t samples, const struct send_answer
   sender->counts.dropped += samples;
   sender->counts.late_dropped += sender->batch.late ? samples : 0;
   pthread_mutex_unlock (&sender->mutex);
-  sender->refused_untold += samples;
-  if (sender->refused_told_ns && now_ns < sender->refused_told_ns + REFUSED_TOLD_EVERY)
+  sender->refused_unlogged += samples;
+  if (sender->refused_logged_ns && now_ns < sender->refused_logged_ns + REFUSED_LOG_EVERY)
     return;
   log_warning ("send %s: %s; %" PRIu64 " samples%s are dropped, and all that are refused are counted", sender->name,
-               text, sender->refused_untold, sender->batch.late ? " that came late" : "");
-  sender->refused_told_ns = now_ns;
-  sender->refused_untold = 0;
+               text, sender->refused_unlogged, sender->batch.late ? " that came late" : "");
+  sender->refused_logged_ns = now_ns;
+  sender->refused_unlogged = 0;
 }
 
 static void
@@ -150,7 +150,7 @@ send_window (struct sender *sender)
 /* ---- nodes that are gone ---- */
 
 static void
-end_node (void *context, const char *name, int64_t time_ns)
+sender_end_node (void *context, const char *name, int64_t time_ns)
 {
   struct sender *sender = context;
   struct send_node *node;
@@ -170,7 +170,7 @@ send_gone (struct sender *sender, int64_t settled_ns)
   int64_t before = sender->place.event;
 
   send_batch_begin (&sender->batch);
-  if (history_file_nodes_gone (sender->file, &sender->place.event, settled_ns, sender, end_node, &error) < 0) {
+  if (history_file_nodes_gone (sender->file, &sender->place.event, settled_ns, sender, sender_end_node, &error) < 0) {
     sender_begin_failing (sender, error.text);
     return -1;
   }
@@ -203,7 +203,7 @@ is_open (const struct sender *sender)
 }
 
 static int
-open_file (struct sender *sender, struct error *error)
+sender_open_file (struct sender *sender, struct error *error)
 {
   struct stat status;
 
@@ -281,8 +281,9 @@ take_turn (struct sender *sender)
   pthread_mutex_lock (&sender->mutex);
   settled_ns = sender->settled_ns;
   pthread_mutex_unlock (&sender->mutex);
-  if (open_file (sender, &error) < 0 || send_window_load (&sender->window, sender->file, &sender->node_globs,
-                                                          sender->options->period_ns, &sender->place, &error) < 0) {
+  if (sender_open_file (sender, &error) < 0 ||
+      send_window_load (&sender->window, sender->file, &sender->node_globs, sender->options->period_ns, &sender->place,
+                        &error) < 0) {
     sender_begin_failing (sender, error.text);
     return OPEN_EVERY;
   }
@@ -303,10 +304,7 @@ static void *
 sender_run (void *context)
 {
   struct sender *sender = context;
-  sigset_t all;
 
-  sigfillset (&all);
-  pthread_sigmask (SIG_BLOCK, &all, NULL);
   while (sender_rest (sender, take_turn (sender)))
     ;
   return NULL;
@@ -318,7 +316,6 @@ struct sender *
 sender_create (const char *name, const struct send_options *options, const char *history)
 {
   struct sender *sender = memory_new (1, sizeof *sender);
-  pthread_condattr_t monotonic;
 
   sender->name = memory_string (name);
   sender->path = memory_string (history);
@@ -330,11 +327,8 @@ sender_create (const char *name, const struct send_options *options, const char 
   sender->retry.most_ns = options->retry_ns;
   sender->settled_ns = INT64_MIN;
   pthread_mutex_init (&sender->mutex, NULL);
-  pthread_condattr_init (&monotonic);
-  pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init (&sender->wake, &monotonic);
-  pthread_condattr_destroy (&monotonic);
-  if (pthread_create (&sender->thread, NULL, sender_run, sender) != 0)
+  thread_condition_init (&sender->wake);
+  if (thread_start (&sender->thread, 0, sender_run, sender) != 0)
     abort ();
   return sender;
 }

@@ -44,8 +44,8 @@ struct sender {
     int64_t at_ns; /* 0: none */
     struct history_place place;
   } back[2]; /* where it was: the younger one not longer ago than options->repeat_ns, the older one longer */
-  int64_t refused_told_ns;
-  uint64_t refused_untold;
+  int64_t refused_logged_ns;
+  uint64_t refused_unlogged;
 };
 
 /* False: it is to end. */

@@ -9,7 +9,7 @@
 #define EVERY_NS (60 * NS_PER_S)
 
 static struct refused_key *
-place_of (struct refused_keys *refused, const char *key)
+refused_key_place_of (struct refused_keys *refused, const char *key)
 {
   for (size_t i = 0; i < refused->used; i++)
     if (strcmp (refused->of[i].key, key) == 0)
@@ -24,7 +24,7 @@ place_of (struct refused_keys *refused, const char *key)
 void
 refused_keys_add (struct refused_keys *refused, const char *key, const char *address, uint64_t count)
 {
-  struct refused_key *one = place_of (refused, key);
+  struct refused_key *one = refused_key_place_of (refused, key);
 
   snprintf (one->address, sizeof one->address, "%s", address);
   one->count += count;

@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregator/jobs/jobs.h"
 #include "aggregator/stream/stream.h"
+#include "aggregator/views/job_announcement.h"
 #include "synop/buffer.h"
 #include "synop/error.h"
 #include "synop/loop.h"
@@ -47,7 +47,7 @@ struct serve_options {
   /* Returns a ticket for serve_flushed; or 0, with the whole answer in `out`. */
   uint64_t (*flush) (void *context, const struct serve_flush *flush, struct buffer *out);
   /* Handles the announcement of a start or end, of a known uid; `out` gets the whole answer. */
-  void (*job) (void *context, bool start, const struct job_announcement *announcement, struct buffer *out);
+  void (*job) (void *context, const struct job_announcement *announcement, struct buffer *out);
   /* So many clients were refused since the last call, this user's last. */
   void (*crowded) (void *context, uint32_t uid, uint64_t count);
 };

@@ -2,8 +2,8 @@
 #ifndef SYNOP_AGGREGATOR_SERVE_PRIVATE_H
 #define SYNOP_AGGREGATOR_SERVE_PRIVATE_H
 
-#include "aggregator/server/local_socket.h"
 #include "aggregator/server/serve.h"
+#include "synop/local_socket.h"
 
 #define REQUEST_MAX 4096
 

@@ -137,17 +137,18 @@ request_job (struct client *client, char *words)
   const char *verb = strsep (&words, "\t"), *label = strsep (&words, "\t");
   struct job_announcement announcement = { .uid = client->uid, .label = label, .user = "", .name = "" };
   struct buffer text = { 0 };
-  bool fine = verb && label, start = fine && strcmp (verb, "start") == 0;
+  bool fine = verb && label;
 
   for (char *word; fine && (word = strsep (&words, "\t"));) {
     fine = strncmp (word, "user=", 5) == 0 || strncmp (word, "name=", 5) == 0;
     *(*word == 'u' ? &announcement.user : &announcement.name) = fine ? word + 5 : "";
   }
-  if (!fine || (!start && strcmp (verb, "end") != 0)) {
+  announcement.start = fine && strcmp (verb, "start") == 0;
+  if (!fine || (!announcement.start && strcmp (verb, "end") != 0)) {
     serve_error (client, "job takes start or end, an id, and user= and name=");
     return;
   }
-  options->job (options->context, start, &announcement, &text);
+  options->job (options->context, &announcement, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }

@@ -64,7 +64,7 @@ void server_status (void *server, bool table, struct buffer *out);
 void server_groups (void *server, struct buffer *out);
 void server_nodes (void *server, struct buffer *out);
 uint64_t server_flush (void *server, const struct serve_flush *flush, struct buffer *out);
-void server_job (void *server, bool start, const struct job_announcement *announcement, struct buffer *out);
+void server_job (void *server, const struct job_announcement *announcement, struct buffer *out);
 void server_crowded (void *server, uint32_t uid, uint64_t count);
 void server_flushed (void *server, uint32_t events); /* history_flush_fd is readable */
 void server_signal (void *server, int number);

@@ -8,7 +8,6 @@
 
 #include "aggregator/core/node.h"
 #include "aggregator/core/schema_store.h"
-#include "aggregator/jobs/jobs_view.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/server/status.h"
 #include "synop/key_folder.h"
@@ -162,11 +161,11 @@ server_flushed (void *context, uint32_t events)
 /* ---- jobs ---- */
 
 void
-server_job (void *context, bool start, const struct job_announcement *announcement, struct buffer *out)
+server_job (void *context, const struct job_announcement *announcement, struct buffer *out)
 {
   struct server *server = context;
 
-  jobs_view_take (views_state (server->views, &jobs_view), start, announcement, out);
+  views_announce (server->views, announcement, out);
   views_flush (server->views);
 }
 

@@ -17,8 +17,6 @@
 
 #include "aggregator/stream/outlet.h"
 #include "synop/clock.h"
-#include "synop/file.h"
-#include "synop/log.h"
 #include "synop/memory.h"
 
 struct standard_output {
@@ -128,21 +126,4 @@ standard_output_destroy (struct standard_output *output)
   if (output->fd != STDOUT_FILENO)
     close (output->fd);
   free (output);
-}
-
-void
-standard_output_claim (void)
-{
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-    if (fcntl (fd, F_GETFD) < 0 && open ("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) != fd)
-      abort ();
-}
-
-int
-standard_output_text (const struct buffer *text)
-{
-  if (file_write (STDOUT_FILENO, text->data, text->length) == 0 || errno == EPIPE)
-    return 0;
-  log_error ("standard output: %s", strerror (errno));
-  return 1;
 }

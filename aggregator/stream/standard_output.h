@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "aggregator/stream/stream.h"
-#include "synop/buffer.h"
 #include "synop/loop.h"
 
 struct standard_output_options {
@@ -25,9 +24,5 @@ struct standard_output *standard_output_create (const struct standard_output_opt
 /* Writes what is queued, within this time at most; 0, or the errno of the failure. */
 int standard_output_finish (struct standard_output *output, int64_t patience_ns);
 void standard_output_destroy (struct standard_output *output);
-
-void standard_output_claim (
-    void); /* opens /dev/null for closed ones of descriptors 0 to 2, so that no other file gets them */
-int standard_output_text (const struct buffer *text); /* blocks; 0, or an exit code after logging the reason */
 
 #endif

@@ -37,8 +37,8 @@ stream_choice_free (struct stream_choice *choice)
   globs_free (&choice->types);
 }
 
-bool
-stream_choice_wants (const struct stream_choice *choice, const struct stream_line *line)
+static bool
+choice_wants (const struct stream_choice *choice, const struct stream_line *line)
 {
   if (!globs_match (&choice->types, line->type))
     return false;
@@ -47,8 +47,9 @@ stream_choice_wants (const struct stream_choice *choice, const struct stream_lin
   return !choice->groups.count || !line->has || line->has (line->context, &choice->groups);
 }
 
-bool
-stream_choice_parts (const struct stream_choice *choice, const struct stream_line *line)
+/* Does the choice want only some groups of the line? */
+static bool
+choice_parts (const struct stream_choice *choice, const struct stream_line *line)
 {
   return choice->groups.count && line->has;
 }
@@ -112,9 +113,9 @@ stream_put (struct stream *stream, const struct stream_line *line)
   struct line *whole = NULL;
 
   for (struct stream_reader *reader = stream->readers; reader; reader = reader->next) {
-    if (!stream_choice_wants (&reader->choice, line))
+    if (!choice_wants (&reader->choice, line))
       continue;
-    if (stream_choice_parts (&reader->choice, line)) {
+    if (choice_parts (&reader->choice, line)) {
       struct line *part = render (stream, line, &reader->choice.groups);
       outlet_put (reader->outlet, part);
       line_release (part);

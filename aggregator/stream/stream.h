@@ -35,9 +35,6 @@ struct stream_choice {
 };
 void stream_choice_init (struct stream_choice *choice, const struct stream_filter *filter);
 void stream_choice_free (struct stream_choice *choice);
-bool stream_choice_wants (const struct stream_choice *choice, const struct stream_line *line);
-/* Does the choice want only some groups of the line? */
-bool stream_choice_parts (const struct stream_choice *choice, const struct stream_line *line);
 
 struct stream *stream_create (void);
 void stream_destroy (struct stream *stream); /* detach all readers first */

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "aggregator/core/cluster.h"
+#include "aggregator/views/job_announcement.h"
 #include "aggregator/views/job_line.h"
 #include "aggregator/views/job_row.h"
 #include "synop/config.h"
@@ -28,9 +29,8 @@ struct views;
 
 /* What a view may use of the aggregator; valid until the view is closed. */
 struct view_context {
-  const char *name;      /* of the view */
-  const void *options;   /* the values of the view's own options; a reload changes them */
-  struct config *config; /* for views that own sections which users name (config_own) */
+  const char *name;    /* of the view */
+  const void *options; /* the values of the view's own options; a reload changes them */
   struct loop *loop;
   const struct cluster *cluster; /* read only */
   struct views *views;           /* of views.c */
@@ -53,14 +53,17 @@ struct view {
 
   const struct option *options; /* rows of the configuration; `offset` is in the view's own struct of values, */
   size_t option_count;
-  size_t options_size;         /* of this size */
-  const char *const *counters; /* names for `status`, ended by NULL; 0 when the view is off */
-  uint32_t levels;             /* a bit for each counter that is a current number rather than a total */
+  size_t options_size;                    /* of this size */
+  const struct config_type *section_type; /* sections that users name, such as [send NAME]; NULL: none */
+  const char *const *counters;            /* names for `status`, ended by NULL; 0 when the view is off */
+  uint32_t levels;                        /* a bit for each counter that is a current number rather than a total */
 
   /* -1 and error: the aggregator does not start. Leaving the state NULL: the view is off, and none of its other
    * functions is called. Without `open` it is on, and its state is NULL. */
   int (*open) (const struct view_context *context, void **state, struct error *error);
   void (*reload) (void *state); /* the configuration was read again */
+  config_change_fn
+      section; /* of section_type: for each that exists, after `open`; then for each that a reload changes */
 
   void (*frame) (void *state, const struct cluster_frame *frame);
   void (*tick) (void *state, const struct cluster_tick_line *tick);
@@ -68,6 +71,8 @@ struct view {
   void (*job) (void *state, const struct job_line *line);
   void (*job_row) (void *state, const struct job_row *row); /* a row about a job, for the history */
 
+  /* A job's start or end was announced; `answer` gets the line for who announced it. */
+  void (*announce) (void *state, const struct job_announcement *announcement, struct buffer *answer);
   void (*poll) (void *state, struct instant now); /* housekeeping, four times a second */
   void (*flush) (void *state);                    /* a batch of messages is handled */
   void (*count) (void *state, uint64_t *values);  /* one for each of `counters` */

@@ -141,7 +141,6 @@ views_open (const struct views_options *options, struct error *error)
     entry->view = options->list[i];
     entry->context = (struct view_context){ .name = entry->view->name,
                                             .options = options->values (options->context, entry->view),
-                                            .config = options->config,
                                             .loop = options->loop,
                                             .cluster = options->cluster,
                                             .views = views };
@@ -154,6 +153,8 @@ views_open (const struct views_options *options, struct error *error)
       return NULL;
     }
     entry->on = entry->state || !entry->view->open;
+    if (entry->on && entry->view->section_type && options->config)
+      config_own (options->config, entry->view->section_type, entry->view->section, entry->state);
   }
   views->giving = false;
   return views;
@@ -185,6 +186,13 @@ views_state (const struct views *views, const struct view *view)
   if (entry->view == view)
     return entry->state;
   return NULL;
+}
+
+void
+views_announce (struct views *views, const struct job_announcement *announcement, struct buffer *answer)
+{
+  EACH (views, entry, announce)
+  entry->view->announce (entry->state, announcement, answer);
 }
 
 void

@@ -7,7 +7,7 @@
 
 struct views_options {
   const struct view *const *list; /* ended by NULL */
-  struct config *config;
+  struct config *config;          /* of the views' sections; NULL: they have none */
   struct loop *loop;
   const struct cluster *cluster;
   void *context;
@@ -23,6 +23,7 @@ void *views_state (const struct views *views, const struct view *view); /* NULL:
 void views_frame (struct views *views, const struct cluster_frame *frame);
 void views_tick (struct views *views, const struct cluster_tick_line *tick);
 void views_event (struct views *views, const struct event *event); /* into the log too */
+void views_announce (struct views *views, const struct job_announcement *announcement, struct buffer *answer);
 void views_reload (struct views *views);
 void views_poll (struct views *views, struct instant now);
 void views_flush (struct views *views);

@@ -9,30 +9,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static void
-text_clean (char *text)
+/* Returns its length. */
+static size_t
+sentence_make (struct error *made, const char *format, va_list arguments)
 {
-  for (unsigned char *at = (unsigned char *) text; *at != 0; at++)
+  if (vsnprintf (made->text, sizeof made->text, format, arguments) < 0)
+    made->text[0] = 0;
+  for (unsigned char *at = (unsigned char *) made->text; *at != 0; at++)
     if (*at < 0x20 || *at == 0x7f)
       *at = '?';
+  return strlen (made->text);
 }
 
 int
 error_set (struct error *error, const char *format, ...)
 {
-  if (error == NULL)
-    return -1;
-
-  int saved = errno;
   struct error made; /* the arguments may point into `error` */
+  int saved = errno;
   va_list arguments;
 
+  if (error == NULL)
+    return -1;
   va_start (arguments, format);
-  if (vsnprintf (made.text, sizeof made.text, format, arguments) < 0)
-    made.text[0] = 0;
+  memcpy (error->text, made.text, sentence_make (&made, format, arguments) + 1);
   va_end (arguments);
-  text_clean (made.text);
-  memcpy (error->text, made.text, strlen (made.text) + 1);
   errno = saved;
   return -1;
 }
@@ -40,22 +40,17 @@ error_set (struct error *error, const char *format, ...)
 int
 error_prefix (struct error *error, const char *format, ...)
 {
+  struct error made;
+  int saved = errno;
+  va_list arguments;
+  size_t used, rest;
+
   if (error == NULL)
     return -1;
-
-  int saved = errno;
-  struct error made;
-  va_list arguments;
-
   va_start (arguments, format);
-  if (vsnprintf (made.text, sizeof made.text, format, arguments) < 0)
-    made.text[0] = 0;
+  used = sentence_make (&made, format, arguments);
   va_end (arguments);
-  text_clean (made.text);
-
-  size_t used = strlen (made.text);
-  size_t rest = strnlen (error->text, sizeof error->text - 1);
-
+  rest = strnlen (error->text, sizeof error->text - 1);
   if (rest > sizeof made.text - 1 - used)
     rest = sizeof made.text - 1 - used;
   memcpy (made.text + used, error->text, rest);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/log.h"
 #include "synop/memory.h"
 
 int
@@ -47,6 +48,24 @@ file_close (int *fd)
   *fd = -1;
 }
 
+ssize_t
+file_read (int fd, void *bytes, size_t most)
+{
+  size_t length = 0;
+
+  while (length < most) {
+    ssize_t got = read (fd, (char *) bytes + length, most - length);
+
+    if (got == 0)
+      break;
+    if (got > 0)
+      length += (size_t) got;
+    else if (errno != EINTR)
+      return -1;
+  }
+  return (ssize_t) length;
+}
+
 int
 file_write (int fd, const void *bytes, size_t length)
 {
@@ -64,6 +83,26 @@ file_write (int fd, const void *bytes, size_t length)
       return -1;
   }
   return 0;
+}
+
+void
+file_claim_standard (void)
+{
+  /* A closed standard output becomes one that cannot be written to: writing is an error then, not silence. */
+  static const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
+
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl (fd, F_GETFD) < 0 && open ("/dev/null", modes[fd]) != fd)
+      abort ();
+}
+
+int
+file_print (const struct buffer *text)
+{
+  if (file_write (STDOUT_FILENO, text->data, text->length) == 0 || errno == EPIPE)
+    return 0;
+  log_error ("standard output: %s", strerror (errno));
+  return 1;
 }
 
 char *

@@ -184,8 +184,8 @@ value_next (struct walk *walk, const char *name, const char *equals, struct erro
 
 /* 1: `argument` is this word. */
 static int
-take_word (struct walk *walk, const char *word, const char *shown, const char *equals, struct argument *argument,
-           struct error *error)
+config_take_word (struct walk *walk, const char *word, const char *shown, const char *equals, struct argument *argument,
+                  struct error *error)
 {
   if (strcmp (word, "config") == 0) {
     argument->file = value_next (walk, shown, equals, error);
@@ -228,7 +228,7 @@ letter_next (struct walk *walk, const char *text, struct argument *argument, str
     return unknown_flag (walk, "-", text + 1, strlen (text + 1), error);
   walk->letters = equals != NULL || walk->letters[1] == '\0' ? NULL : walk->letters + 1;
   return setting != NULL ? take_setting (walk, setting, shown, equals, argument, error)
-                         : take_word (walk, word, shown, equals, argument, error);
+                         : config_take_word (walk, word, shown, equals, argument, error);
 }
 
 static int
@@ -258,7 +258,7 @@ walk_one (struct walk *walk, struct argument *argument, struct error *error)
   char shown[FLAG_SIZE + 2] = "--";
   if (word != NULL) {
     strcpy (shown + 2, word);
-    return take_word (walk, word, shown, equals, argument, error);
+    return config_take_word (walk, word, shown, equals, argument, error);
   }
   struct error unnamed = { "" };
   struct setting *setting = find_flag (walk->config, name, length, &unnamed);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "synop/file.h"
 #include "synop/memory.h"
 
 /* inih cuts lines at 200 bytes unless this variable is set; some builds of inih lack it. */
@@ -24,7 +25,7 @@
 extern int ini_max_line;
 #define LINE_MAX_WANTED (2 * VALUE_MAX)
 
-#define FILE_BYTES_MAX ((size_t) 1 << 20)
+#define FILE_BYTES_MAX (1 << 20)
 #define SECTION_MAX 256
 
 struct reading {
@@ -296,7 +297,7 @@ config_read_file (struct config *config, const char *path, struct error *error)
 {
   struct stat status;
   char *text = NULL;
-  size_t length = 0;
+  ssize_t length;
   int result = -1;
 
   int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -309,21 +310,12 @@ config_read_file (struct config *config, const char *path, struct error *error)
     goto out;
   }
   text = memory_new (FILE_BYTES_MAX + 1, 1);
-  while (length <= FILE_BYTES_MAX) {
-    ssize_t got = read (fd, text + length, FILE_BYTES_MAX + 1 - length);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0) {
-      error_set (error, "%s: %s", path, strerror (errno));
-      goto out;
-    }
-    if (got == 0)
-      break;
-    length += (size_t) got;
-  }
-  if (length > FILE_BYTES_MAX)
+  length = file_read (fd, text, FILE_BYTES_MAX + 1);
+  if (length < 0)
+    error_set (error, "%s: %s", path, strerror (errno));
+  else if (length > FILE_BYTES_MAX)
     error_set (error, "%s: larger than 1 MB, so not a configuration file", path);
-  else if (memchr (text, '\0', length) != NULL)
+  else if (memchr (text, '\0', (size_t) length) != NULL)
     error_set (error, "%s: holds NUL bytes, so not a configuration file", path);
   else
     result = config_read_text (config, path, text, error);

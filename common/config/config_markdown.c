@@ -13,7 +13,7 @@ add_cell (struct buffer *out, const char *text, size_t length)
 }
 
 static void
-add_row (struct buffer *out, const struct option *option, const char *flag, bool reloads)
+markdown_add_row (struct buffer *out, const struct option *option, const char *flag, bool reloads)
 {
   struct buffer text = { 0 };
 
@@ -60,7 +60,7 @@ config_print_markdown (const struct config *config, struct buffer *out)
       before = option->section;
     }
     option_flag (option, NULL, flag);
-    add_row (out, option, flag, option->reload != 0);
+    markdown_add_row (out, option, flag, option->reload != 0);
   }
   for (const struct config_type *const *type = config->types; *type != NULL; type++) {
     snprintf (name, sizeof name, "%s NAME", (*type)->name);
@@ -68,7 +68,7 @@ config_print_markdown (const struct config *config, struct buffer *out)
     snprintf (name, sizeof name, "%s.NAME", (*type)->name);
     for (size_t i = 0; i < (*type)->option_count; i++) {
       option_flag (&(*type)->options[i], name, flag);
-      add_row (out, &(*type)->options[i], config->types_have_flags ? flag : "", true);
+      markdown_add_row (out, &(*type)->options[i], config->types_have_flags ? flag : "", true);
     }
   }
 }

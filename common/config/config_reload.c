@@ -39,7 +39,7 @@ differs (const struct setting *one, const struct setting *other)
 
 /* The source of the new value: its line, or the file that no longer has it. */
 static const char *
-place_of (const struct config *fresh, const struct setting *setting)
+setting_place_of (const struct config *fresh, const struct setting *setting)
 {
   return setting->source ? setting->source : fresh->path ? fresh->path : "default";
 }
@@ -76,8 +76,8 @@ config_changes (const struct config *config, const struct config *fresh, int rel
 static void
 log_taken (const struct config *fresh, const struct setting *setting, const struct setting *now)
 {
-  log_info ("%s: [%s] %s: \"%s\" is \"%s\" now", place_of (fresh, now), setting->section->name, setting->option->key,
-            setting->text, now->text);
+  log_info ("%s: [%s] %s: \"%s\" is \"%s\" now", setting_place_of (fresh, now), setting->section->name,
+            setting->option->key, setting->text, now->text);
 }
 
 static void
@@ -193,7 +193,7 @@ log_section_changes (const struct section *section, const struct config *other, 
   for (size_t i = 0; twin && gone && i < section->count; i++)
     if (differs (&section->settings[i], &twin->settings[i]))
       log_warning ("%s: [%s] %s: from \"%s\" to \"%s\" takes effect after a restart",
-                   place_of (other, &twin->settings[i]), section->name, section->settings[i].option->key,
+                   setting_place_of (other, &twin->settings[i]), section->name, section->settings[i].option->key,
                    section->settings[i].text, twin->settings[i].text);
 }
 

@@ -308,6 +308,13 @@ table_set_text (struct table *table, size_t row, size_t column, const char *text
   *table_value (table, row, column) = table_keep_text (table, text, length);
 }
 
+void
+table_set_string (struct table *table, size_t row, size_t column, const char *text)
+{
+  if (text && text[0])
+    table_set_text (table, row, column, text, strlen (text));
+}
+
 const char *
 table_text (const struct table *table, const struct value *value, size_t *length)
 {

@@ -99,7 +99,7 @@ http_passwords_read (const char *path, struct error *error)
   struct http_passwords *passwords = memory_new (1, sizeof *passwords);
   char *text = memory_new (1, FILE_MAX + 1);
   int fd = file_open (path);
-  ssize_t got = fd >= 0 ? read (fd, text, FILE_MAX) : -1;
+  ssize_t got = fd >= 0 ? file_read (fd, text, FILE_MAX) : -1;
   int rc;
 
   if (fd < 0 || got < 0)

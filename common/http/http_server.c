@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define BACKLOG 128
 #define SEND_BYTES (256 * 1024) /* that the kernel holds of a connection: slow ones have no more */
@@ -266,15 +266,10 @@ http_run (void *context)
 }
 
 static int
-thread_start (struct http *http, struct error *error)
+http_start (struct http *http, struct error *error)
 {
-  sigset_t all, before;
-  int number;
+  int number = thread_start (&http->thread, 0, http_run, http);
 
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, &before);
-  number = pthread_create (&http->thread, NULL, http_run, http);
-  pthread_sigmask (SIG_SETMASK, &before, NULL);
   if (number != 0)
     return error_set (error, "a thread for HTTP: %s", strerror (number));
   pthread_setname_np (http->thread, "http");
@@ -331,7 +326,7 @@ http_create (const struct http_options *options, bool *taken, struct error *erro
     http_free (http);
     return NULL;
   }
-  if (thread_start (http, error) < 0) {
+  if (http_start (http, error) < 0) {
     daemon_stop (http);
     http_free (http);
     return NULL;

@@ -156,11 +156,3 @@ key_folder_give (const char *path, const int *fd)
     (void) !(fd ? fchown (*fd, status.st_uid, status.st_gid) : lchown (path, status.st_uid, status.st_gid));
   free (folder);
 }
-
-int
-key_command_print (const struct buffer *text, struct error *error)
-{
-  if (file_write (STDOUT_FILENO, text->data, text->length) < 0)
-    return error_set (error, "cannot write to standard output: %s", strerror (errno));
-  return 0;
-}

@@ -238,7 +238,7 @@ key_set_load (struct key_set *set, const char *folder, struct error *error)
 /* ---- the rest ---- */
 
 static const struct listed_key *
-find (const struct key_set *set, const uint8_t key[KEY_SIZE])
+key_set_find_key (const struct key_set *set, const uint8_t key[KEY_SIZE])
 {
   const struct listed_key *entry;
 
@@ -255,7 +255,7 @@ key_set_add (struct key_set *set, const char *node, const uint8_t key[KEY_SIZE],
 
   pthread_mutex_lock (&set->changing);
   pthread_rwlock_wrlock (&set->lock);
-  const struct listed_key *same = find (set, key);
+  const struct listed_key *same = key_set_find_key (set, key);
   const char *name = name_intern (set, node);
   if (same != NULL)
     result = error_set (error, "%s: its key is listed already, for %s", node, same->node);
@@ -297,7 +297,7 @@ const char *
 key_set_node (const struct key_set *set, const uint8_t key[KEY_SIZE])
 {
   lock_shared (set);
-  const struct listed_key *entry = find (set, key);
+  const struct listed_key *entry = key_set_find_key (set, key);
   const char *node = entry != NULL ? entry->node : NULL;
   unlock (set);
   return node;
@@ -310,7 +310,7 @@ key_set_generation (const struct key_set *set)
 }
 
 static int
-compare_nodes (const void *one, const void *other)
+key_nodes_compare (const void *one, const void *other)
 {
   const struct listed_key *a = one, *b = other;
   return strcmp (a->node, b->node);
@@ -329,7 +329,7 @@ key_set_each (const struct key_set *set, void (*each) (void *context, const char
   unlock (set);
 
   if (count > 0)
-    qsort (entries, count, sizeof *entries, compare_nodes);
+    qsort (entries, count, sizeof *entries, key_nodes_compare);
   for (size_t i = 0; i < count; i++)
     each (context, entries[i].node, entries[i].key);
   free (entries);

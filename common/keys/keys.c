@@ -187,10 +187,10 @@ file_check (int fd, const char *path, enum key_half half, struct error *error)
 }
 
 static int
-file_read (const char *path, enum key_half half, uint8_t key[KEY_SIZE], struct error *error)
+key_file_read (const char *path, enum key_half half, uint8_t key[KEY_SIZE], struct error *error)
 {
   char text[KEY_FILE_MAX + 1];
-  size_t length = 0;
+  ssize_t length;
   int result = -1;
 
   /* Without O_NONBLOCK a FIFO of that name would hang the program. */
@@ -199,22 +199,13 @@ file_read (const char *path, enum key_half half, uint8_t key[KEY_SIZE], struct e
     return error_set (error, "%s: %s", path, strerror (errno));
   if (file_check (fd, path, half, error) != 0)
     goto out;
-  while (length < sizeof text) {
-    ssize_t got = read (fd, text + length, sizeof text - length);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0) {
-      error_set (error, "%s: %s", path, strerror (errno));
-      goto out;
-    }
-    if (got == 0)
-      break;
-    length += (size_t) got;
-  }
-  if (length > KEY_FILE_MAX)
+  length = file_read (fd, text, sizeof text);
+  if (length < 0)
+    error_set (error, "%s: %s", path, strerror (errno));
+  else if (length > KEY_FILE_MAX)
     error_set (error, "%s: larger than %d bytes, so not a key file", path, KEY_FILE_MAX);
   else
-    result = key_file_parse (text, length, path, half, key, error);
+    result = key_file_parse (text, (size_t) length, path, half, key, error);
 out:
   sodium_memzero (text, sizeof text);
   close (fd);
@@ -229,7 +220,7 @@ key_public_read (const char *path, uint8_t key[KEY_SIZE], struct error *error)
   static const uint8_t any[KEY_SIZE] = { 8 };
   uint8_t shared[KEY_SIZE];
 
-  if (file_read (path, KEY_PUBLIC, key, error) != 0)
+  if (key_file_read (path, KEY_PUBLIC, key, error) != 0)
     return -1;
   if (crypto_scalarmult (shared, any, key) != 0)
     return error_set (error, "%s: not a key that can be used safely; make new ones on the host that it is of", path);
@@ -240,7 +231,7 @@ int
 key_pair_read (const char *path, struct key_pair *pair, struct error *error)
 {
   process_seal ();
-  if (file_read (path, KEY_SECRET, pair->secret_key, error) != 0)
+  if (key_file_read (path, KEY_SECRET, pair->secret_key, error) != 0)
     return -1;
   crypto_scalarmult_base (pair->public_key, pair->secret_key);
   return 0;

@@ -9,7 +9,6 @@
  * - Routing ids are libzmq's own, and ROUTER_HANDOVER stays off: nobody takes over another's answers by claiming its
  *   id. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -19,6 +18,7 @@
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/memory.h"
+#include "synop/thread.h"
 
 #define ZERO_COPY_RECV 10     /* ZMQ_ZERO_COPY_RECV, a draft option of zmq.h */
 #define ZAP_ENFORCE_DOMAIN 93 /* ZMQ_ZAP_ENFORCE_DOMAIN, likewise */
@@ -147,15 +147,11 @@ open_sockets (struct link_server *link, const struct link_server_options *option
   return number == 0 ? 0 : -1;
 }
 
-/* The thread blocks all signals: they are the main thread's. */
 static int
-start_thread (struct link_server *link, struct error *error)
+link_start (struct link_server *link, struct error *error)
 {
-  sigset_t all, before;
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, &before);
-  int number = pthread_create (&link->thread, NULL, link_receive, link);
-  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  int number = thread_start (&link->thread, 0, link_receive, link);
+
   if (number != 0)
     return error_set (error, "cannot start a thread: %s", strerror (number));
   link->running = true;
@@ -179,7 +175,7 @@ link_server_create (const struct link_server_options *options, struct error *err
   size_t largest = options->data_bytes_max > CONTROL_BYTES_MAX ? options->data_bytes_max : CONTROL_BYTES_MAX;
   if (link_queue_init (&link->queue, options->queue_bytes, options->queue_messages, largest, error) < 0 ||
       (link->wake = link_eventfd (error)) < 0 || open_sockets (link, options, error) < 0 ||
-      start_thread (link, error) < 0) {
+      link_start (link, error) < 0) {
     link_server_destroy (link);
     return NULL;
   }

@@ -67,7 +67,7 @@ link_sources_init (struct link_sources *sources)
 
 /* The place of an address' source in the table; NULL is stored there when it has none. */
 static struct link_source **
-place_of (struct link_sources *sources, const struct link_address *address)
+source_place_of (struct link_sources *sources, const struct link_address *address)
 {
   uint64_t hash;
   struct link_source **place;
@@ -88,7 +88,7 @@ list_of (struct link_connection *connection)
 
 /* Sources with paused connections are in the ring. */
 static void
-insert (struct link_sources *sources, struct link_connection *connection)
+link_source_insert (struct link_sources *sources, struct link_connection *connection)
 {
   TAILQ_INSERT_TAIL (list_of (connection), connection, of_source);
   if (connection->stage == STAGE_PAUSED && connection->source->paused++ == 0)
@@ -106,7 +106,7 @@ take_out (struct link_sources *sources, struct link_connection *connection)
 void
 link_source_add (struct link_sources *sources, struct link_connection *connection)
 {
-  struct link_source **place = place_of (sources, &connection->address);
+  struct link_source **place = source_place_of (sources, &connection->address);
 
   if (!*place) {
     *place = memory_new (1, sizeof **place);
@@ -117,7 +117,7 @@ link_source_add (struct link_sources *sources, struct link_connection *connectio
   }
   connection->source = *place;
   connection->source->count++;
-  insert (sources, connection);
+  link_source_insert (sources, connection);
 }
 
 void
@@ -129,7 +129,7 @@ link_source_remove (struct link_sources *sources, struct link_connection *connec
   connection->source = NULL;
   if (--source->count > 0)
     return;
-  *place_of (sources, &connection->address) = source->next;
+  *source_place_of (sources, &connection->address) = source->next;
   free (source);
 }
 
@@ -138,14 +138,14 @@ link_source_move (struct link_sources *sources, struct link_connection *connecti
 {
   take_out (sources, connection);
   connection->stage = stage;
-  insert (sources, connection);
+  link_source_insert (sources, connection);
 }
 
 struct link_connection *
 link_source_oldest (struct link_sources *sources, enum link_channel channel, const struct link_address *address,
                     enum link_stage stage)
 {
-  const struct link_source *source = *place_of (sources, address);
+  const struct link_source *source = *source_place_of (sources, address);
 
   return source ? TAILQ_FIRST (&source->lists[channel][stage]) : NULL;
 }

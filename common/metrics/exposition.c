@@ -132,7 +132,7 @@ exposition_family (struct buffer *out, enum exposition_format format, const stru
 /* ---- samples ---- */
 
 static inline char *
-put (char *to, const char *text, size_t length)
+exposition_put (char *to, const char *text, size_t length)
 {
   memcpy (to, text, length);
   return to + length;
@@ -169,9 +169,9 @@ samples_begin (struct exposition *exposition, const struct series *series)
 
   exposition->family = series->family;
   exposition->node = series->node;
-  to = put (to, series->family->name, strnlen (series->family->name, FAMILY_NAME_MAX));
+  to = exposition_put (to, series->family->name, strnlen (series->family->name, FAMILY_NAME_MAX));
   if (exposition->instances) {
-    to = put (to, "{instance=\"", strlen ("{instance=\""));
+    to = exposition_put (to, "{instance=\"", strlen ("{instance=\""));
     to = escaped_put (to, series->node->name, strnlen (series->node->name, FRAME_NODE_MAX));
     *to++ = '"';
   }
@@ -206,7 +206,8 @@ sample_add (struct exposition *exposition, struct buffer *out, const struct seri
 {
   const struct plan_entry *entry = series->entry;
   size_t room = entry->room + sizeof exposition->begin + ENDS_SIZE;
-  char *to = put (buffer_reserve (out, room), exposition->begin, exposition->begin_length), number[NUMBER_SIZE];
+  char *to = exposition_put (buffer_reserve (out, room), exposition->begin, exposition->begin_length),
+       number[NUMBER_SIZE];
 
   if (entry->piece_count != 0)
     *to++ = exposition->instances ? ',' : '{';
@@ -214,7 +215,7 @@ sample_add (struct exposition *exposition, struct buffer *out, const struct seri
     const struct plan_part *piece = &entry->pieces[i];
 
     if (piece->kind == PART_TEXT) {
-      to = put (to, piece->text, piece->length);
+      to = exposition_put (to, piece->text, piece->length);
     } else if (piece->kind == PART_METRIC || piece->kind == PART_NODE) {
       to = metric_put (out, to, room, series, piece);
     } else {
@@ -226,7 +227,7 @@ sample_add (struct exposition *exposition, struct buffer *out, const struct seri
     *to++ = '}';
   *to++ = ' ';
   to = value_put (to, &series->value);
-  to = put (to, exposition->end, exposition->end_length);
+  to = exposition_put (to, exposition->end, exposition->end_length);
   out->length = (size_t) (to - out->data);
 }
 
@@ -255,9 +256,9 @@ static char *
 double_put (char *to, double value)
 {
   if (isnan (value))
-    return put (to, "NaN", 3);
+    return exposition_put (to, "NaN", 3);
   if (isinf (value))
-    return value < 0 ? put (to, "-Inf", 4) : put (to, "+Inf", 4);
+    return value < 0 ? exposition_put (to, "-Inf", 4) : exposition_put (to, "+Inf", 4);
   return number_put_real (to, value);
 }
 

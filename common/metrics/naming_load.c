@@ -44,22 +44,18 @@ naming_folder (char *folder, size_t size)
 }
 
 static int
-file_read (const char *path, struct buffer *text)
+naming_read_file (const char *path, struct buffer *text)
 {
-  int fd = file_open (path), number = 0;
-  ssize_t got = 1;
+  int fd = file_open (path), number;
+  ssize_t got;
 
   if (fd < 0)
     return -fd;
-  while (got > 0 && text->length <= FILE_BYTES_MAX) {
-    got = read (fd, buffer_reserve (text, 16 * 1024), 16 * 1024);
-    if (got < 0)
-      number = errno;
-    else
-      text->length += (size_t) got;
-  }
+  got = file_read (fd, buffer_reserve (text, FILE_BYTES_MAX + 1), FILE_BYTES_MAX + 1);
+  number = got < 0 ? errno : got > FILE_BYTES_MAX ? EFBIG : 0;
+  text->length = number == 0 ? (size_t) got : 0;
   close (fd);
-  return text->length > FILE_BYTES_MAX ? EFBIG : number;
+  return number;
 }
 
 /* The set in the folder that may have been meant. */
@@ -99,7 +95,7 @@ set_load (struct naming *naming, const char *name, const char *folder, struct er
     snprintf (path, sizeof path, "%s", name);
   else
     snprintf (path, sizeof path, "%.*s/%.*s" SUFFIX, PATH_MAX / 2, folder, PATH_MAX / 4, name);
-  number = file_read (path, &text);
+  number = naming_read_file (path, &text);
   if (number == 0) {
     rc = naming_read (naming, path, text.length ? text.data : "", text.length, error);
   } else {

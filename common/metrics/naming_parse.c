@@ -73,7 +73,7 @@ row_captures (const char *rows)
   return rows != NULL ? pattern_captures (rows) : 0;
 }
 
-/* Do they tell rows apart? */
+/* Do they distinguish rows? */
 static bool
 labels_identify (const struct name_labels *labels, const char *rows)
 {
@@ -326,7 +326,7 @@ row_check (const struct reading *reading, const struct name_row *row, struct err
 
   if (row->rows != NULL && !labels_identify (&row->labels, row->rows))
     return error_set (error,
-                      "the labels do not tell rows apart: expected \"$row\", or each of \"$1\" to \"$%zu\", in them",
+                      "the labels do not distinguish rows: expected \"$row\", or each of \"$1\" to \"$%zu\", in them",
                       row_captures (row->rows));
   for (size_t i = 0; i < naming->row_count; i++)
     if (naming->rows[i].family == row->family && labels_equal (&naming->rows[i].labels, &row->labels))

@@ -65,7 +65,7 @@ def next_instant(clock, after):
 
 def main(endpoint, node, keys):
     host, port = endpoint.rsplit(":", 1)
-    data = connect(zmq.XPUB, endpoint, keys)  # as PUB, and tells when somebody subscribes
+    data = connect(zmq.XPUB, endpoint, keys)  # as PUB, and receives a message when somebody subscribes
     control = connect(zmq.DEALER, f"{host}:{int(port) + 1}", keys)
     schema = msgpack.packb([1, GROUPS])
     schema_hash = hashlib.blake2b(schema, digest_size=16).digest()

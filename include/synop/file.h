@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "synop/buffer.h"
+
 #define FILE_IRREGULAR 65536 /* beside the numbers of errno: it is no regular file */
 
 /* Opens a regular file for reading, in `folder` when the path is relative (AT_FDCWD: the working directory). Other
@@ -20,8 +22,16 @@ const char *file_error_text (int number);
 /* Closes it unless it is -1, which it is then. */
 void file_close (int *fd);
 
+/* Reads until the end of the file, or so many bytes: how many there were, or -1 and errno. */
+ssize_t file_read (int fd, void *bytes, size_t most);
 /* Writes all bytes, however long that takes: also to a non-blocking descriptor. -1 and errno. */
 int file_write (int fd, const void *bytes, size_t length);
+
+/* Opens /dev/null for closed ones of descriptors 0 to 2, so that no other file gets them. The first call of a program. */
+void file_claim_standard (void);
+/* Writes all of it to standard output, however long that takes. 0, also when its reader has gone, or 1: the exit code, after
+ * the reason was logged. */
+int file_print (const struct buffer *text);
 
 /* The path of the folder in which that file lies, to be freed. */
 char *file_folder (const char *path);

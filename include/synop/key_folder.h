@@ -2,7 +2,6 @@
 #ifndef SYNOP_KEY_FOLDER_H
 #define SYNOP_KEY_FOLDER_H
 
-#include "synop/buffer.h"
 #include "synop/error.h"
 
 /* Checks that it is a folder of root or of the user who runs this, and that nobody else can write to it or replace
@@ -17,8 +16,5 @@ int key_folder_make (const char *path, struct error *error);
 int key_folder_init (const char *path, const char *name, const char *comment, struct error *error);
 /* What root makes in a folder of another user, as of a service, is that user's: a path, or with `fd` what is open there. */
 void key_folder_give (const char *path, const int *fd);
-
-/* Writes a command's answer to standard output. A reader that has gone is an error too: the answer was not read. */
-int key_command_print (const struct buffer *text, struct error *error);
 
 #endif

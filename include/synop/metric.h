@@ -90,7 +90,7 @@ struct group {
   const struct metric *metrics;
   size_t metric_count;
   const char
-      *left_out; /* which rows are not shown though the kernel tells of them, for people; NULL: none; not on the wire */
+      *left_out; /* which rows are not shown though the kernel has them, for people; NULL: none; not on the wire */
   bool
       of_users; /* users make its rows, any number of them: a frame that is too large loses these first; not on the wire */
 };

@@ -16,8 +16,8 @@
  *   - node_zfs_*  "ZFS is not sampled."          families that are not there, and why: for people
  *
  * [GROUP]: values of the node. [GROUP ROWS]: those of rows that look like ROWS, where `*` stands for any text and `#` for
- * digits; what they stand for is $1, $2 ..., and all of it is $row. Their labels, with those of the line, have to tell
- * rows apart: $row, or all of $1, $2 ... are in them.
+ * digits; what they stand for is $1, $2 ..., and all of it is $row. Their labels, with those of the line, have to distinguish
+ * rows: $row, or all of $1, $2 ... are in them.
  *
  * A line: METRIC FAMILY {LABEL="TEXT", ...} TYPE rate *N /N /METRIC TEXT=N "HELP". All behind FAMILY may be left out.
  * - METRIC: one of the group, or `error`, its error in words, "" when all is well; [node] has `time`, when it was

@@ -157,6 +157,7 @@ void table_set_uint (struct table *table, size_t row, size_t column, uint64_t va
 void table_set_int (struct table *table, size_t row, size_t column, int64_t value);
 void table_set_real (struct table *table, size_t row, size_t column, double value); /* NaN: missing */
 void table_set_text (struct table *table, size_t row, size_t column, const char *text, size_t length);
+void table_set_string (struct table *table, size_t row, size_t column, const char *text); /* NULL, "": left missing */
 struct value table_keep_text (struct table *table, const char *text,
                               size_t length); /* the value of that text in this table */
 const char *table_text (const struct table *table, const struct value *value, size_t *length);

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "aggregator/server/local_socket.h"
 #include "synop/clock.h"
+#include "synop/local_socket.h"
 #include "synop/memory.h"
 #include "tests/bench/agents.h"
 

@@ -1,7 +1,11 @@
 """Senders: CPU of ours and of the receiver for each sample, of a stored history of many nodes that is sent at once."""
 
+import http.server
+import json
+import shutil
 import sqlite3
 import subprocess
+import threading
 import time
 
 from lib.programs import BUILD, environment, wait_until
@@ -41,8 +45,38 @@ def sent(cluster, path, database, period, more=""):
     return ours, theirs, one["sent"]
 
 
+class Sink(http.server.BaseHTTPRequestHandler):
+    """Takes all, as either protocol."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.send_header("X-Prometheus-Remote-Write-Samples-Written", str(2**40))
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+def alone(cluster, path, period_ms, protocol):
+    """Microseconds of CPU a sample of a sender and nothing else."""
+    copy = cluster.folder / "alone.db"
+    shutil.copy(path, copy)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        command = [BUILD / "tests/bench/bench_send", copy, url, period_ms, protocol]
+        done = subprocess.run([*map(str, command)], capture_output=True, env=environment(), check=True, timeout=120)
+        server.shutdown()
+    return json.loads(done.stdout)["us"]
+
+
 def send(figures, cluster):
     path = made(cluster)
+    for period in (1, 15):
+        figures.add(f"a sample each {period} s: CPU, remote write 2.0", alone(cluster, path, 1000 * period, 2), "us/val", "1.0",
+                    alone(cluster, path, 1000 * period, 1), AIM)
     for kind, arguments in ((Prometheus, ("2h",)), (Victoria, ())):
         if not kind.path():
             figures.skip(kind.name, "it is not here")

@@ -102,3 +102,11 @@ def test_links_lead_somewhere(page):
         path = page.parent / name if name else page
         assert path.exists(), target
         assert not anchor or anchor in headings(path), target
+
+
+def test_every_event_is_explained():
+    """The names in aggregator/core/event.c have a row each in docs/operations.md."""
+    names = re.findall(r"\[EVENT_\w+\] = \{ \"(\w+)\"", (ROOT / "aggregator/core/event.c").read_text())
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
+    explained = set(re.findall(r"\w+", " ".join(rows)))
+    assert len(names) > 20 and set(names) <= explained, set(names) - explained

@@ -77,8 +77,10 @@ def test_dashboard_asks_for_nothing_that_the_set_does_not_know():
     (["{}/odd"], 1, "odd:2: group load has no metric laod_1; did you mean load_1?\n", ""),
     (["{}/wrong"], 2, "", "wrong:2: \"conter\": expected a type"),
     (["mone"], 2, "", "did you mean moneo?"),
-    ([], 2, "Usage: synop-agent names", ""),
-    (["--what"], 2, "Usage: synop-agent names", ""),
+    ([], 2, "", "expected \"synop-agent names SET...\""),
+    (["--hlp"], 2, "", "unknown option --hlp, did you mean --help?"),
+    (["-V"], 0, "synop agent ", ""),
+    (["-v", "-h"], 0, "Usage: synop-agent names", ""),
 ])
 def test_names_are_checked(tmp_path, sets, code, out, err):
     (tmp_path / "odd").write_text("[load]\nlaod_1 a\n")

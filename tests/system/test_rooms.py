@@ -7,7 +7,8 @@ import pytest
 from lib.programs import LIMIT, ROOT
 
 TREE = {
-    "docs/rooms.txt": "# lowest first\ncommon/base  a\ncommon/data  b\nagent/low  c\nagent  d\naggregator  e\n",
+    "docs/rooms.txt": "# lowest first\ncommon/base  a\ncommon/data  b\nagent/low  c\nagent  d\naggregator  e\n"
+                      "arrows common  1\narrows agent  1\n",
     "docs/code.md": "`agent_run` in `agent/main.c`\n",
     "include/synop/memory.h": "",
     "include/synop/table.h": '#include "synop/memory.h"\n',
@@ -58,6 +59,9 @@ def test_what_keeps_to_the_order_passes(tmp_path):
     ("docs/code.md", "`agent_end` in `agent/main.c`", "docs/code.md: agent/main.c has no function agent_end"),
     ("docs/code.md", "`agent_run` in `agent/gone.c`", "docs/code.md: agent/gone.c is no file"),
     ("docs/rooms.txt", TREE["docs/rooms.txt"] + "agent/none  f\n", "agent/none has no sources"),
+    ("docs/rooms.txt", TREE["docs/rooms.txt"].replace("agent  1", "agent  0"), "agent: 1 arrows between its rooms, "
+                                                                              "docs/rooms.txt allows 0"),
+    ("docs/rooms.txt", TREE["docs/rooms.txt"].replace("arrows agent  1\n", ""), "agent: 1 arrows"),
 ])
 def test_what_does_not_is_named(tmp_path, name, text, said):
     code, told = check(tmp_path, {name: text})

@@ -1,19 +1,18 @@
-"""A type of sections that users name is one new file, a line in the list of types, and a line where its owner starts: in a
-copy of the sources [demo NAME] is added to the aggregator, and looked at from all sides."""
+"""A type of sections that users name is a view's: one new file and a line in the list of views. In a copy of the sources
+[demo NAME] is added to the aggregator, and looked at from all sides."""
 
 import os
-import shutil
 import subprocess
 
 import pytest
-from lib.programs import BUILD, LIMIT, ROOT, copy_tree, environment, wait_until
+from lib.programs import LIMIT, ROOT, copy_built, environment, make, wait_until
 from test_reload import READ_AGAIN, reload
 
 DEMO = r"""
 #include <stddef.h>
 #include <string.h>
 
-#include "synop/config.h"
+#include "aggregator/view_list.h"
 #include "synop/log.h"
 
 struct demo {
@@ -33,50 +32,30 @@ check (const void *instance, struct error *error)
   return *demo->url ? 0 : error_set (error, "url: must be given");
 }
 
-extern const struct config_type demo_type;
-void demo_start (struct config *config);
-
-const struct config_type demo_type = { "demo", "A thing that a test plays.", options, 2, sizeof (struct demo), check };
+static const struct config_type type = { "demo", "A thing that a test plays.", options, 2, sizeof (struct demo), check };
 
 static void
-change (void *context, const char *name, const void *before, const void *now)
+change (void *state, const char *name, const void *before, const void *now)
 {
   const struct demo *was = before, *is = now;
-  (void) context;
+  (void) state;
   log_info ("demo %s: %s -> %s", name, was ? was->url : "none", is ? is->url : "none");
 }
 
-void
-demo_start (struct config *config)
-{
-  config_own (config, &demo_type, change, NULL);
-}
+const struct view demo_view = { .name = "demo", .section_type = &type, .section = change };
 """
-
-
-def insert(path, before, line):
-    text = path.read_text()
-    assert text.count(before) == 1, (path, before)
-    path.write_text(text.replace(before, line + before))
 
 
 @pytest.fixture(scope="module", name="build")
 def build_with_demo(tmp_path_factory):
     tree = tmp_path_factory.mktemp("seams") / "tree"
-    copy_tree(tree)
-    (tree / "build").mkdir()
-    shutil.copytree(BUILD / "obj", tree / "build" / "obj")
-    for archive in BUILD.glob("*.a"):
-        shutil.copy2(archive, tree / "build")
-    (tree / "aggregator/config/demo.c").write_text(DEMO)
-    types = tree / "aggregator/config/types.c"
-    insert(types, "const struct config_type *const aggregator_types", "extern const struct config_type demo_type;\n")
-    insert(types, "NULL };", "&demo_type, ")
-    insert(tree / "aggregator/main.c", "static int\nrun (", "void demo_start (struct config *config);\n")
-    insert(tree / "aggregator/main.c", "    code = options.action == ACTION_RUN", "    demo_start (options.config);\n")
-    done = subprocess.run(["make", "-s", "BUILD=build", "programs"], cwd=tree, env=environment(), capture_output=True,
-                          text=True, timeout=20 * LIMIT, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    copy_built(tree)
+    (tree / "aggregator/views/demo_view.c").write_text(DEMO)
+    views = tree / "aggregator/view_list.h"
+    text = views.read_text()
+    assert text.count("  VIEW (jobs_view)") == 1
+    views.write_text(text.replace("  VIEW (jobs_view)", "  VIEW (demo_view) \\\n  VIEW (jobs_view)"))
+    make(tree, "programs")
     return tree / "build"
 
 

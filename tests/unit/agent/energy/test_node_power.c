@@ -8,13 +8,14 @@
 #include "tests/unit/agent/energy/powercap.h"
 
 static int64_t now_ns = 1000 * NS_PER_S;
+static int64_t step_ns; /* that passes whenever the time is asked for */
 
 int64_t __wrap_clock_monotonic (void);
 
 int64_t
 __wrap_clock_monotonic (void)
 {
-  return now_ns;
+  return now_ns += step_ns;
 }
 
 struct scene {
@@ -317,8 +318,10 @@ warm_samples_allocate_nothing (void **state)
   scene_init (&scene);
   intel_make (&scene.scratch);
   meter_set (&scene, "hwmon1", NULL, 100);
+  step_ns = 500 * NS_PER_MS;
   assert_warm_without_allocation (&sampler_node_power, scene.scratch.root);
   assert_warm_without_allocation (&sampler_energy_rapl, scene.scratch.root);
+  step_ns = 0;
   scratch_free (&scene.scratch);
 }
 

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aggregator/server/local_socket.h"
 #include "aggregator/server/serve.h"
 #include "synop/clock.h"
+#include "synop/local_socket.h"
 #include "synop/memory.h"
 #include "tests/unit/test_folder.h"
 
@@ -78,12 +78,12 @@ begin_flush (void *context, const struct serve_flush *what, struct buffer *out)
 }
 
 static void
-take_job (void *context, bool start, const struct job_announcement *word, struct buffer *out)
+take_job (void *context, const struct job_announcement *word, struct buffer *out)
 {
   struct scene *scene = context;
 
   scene->uid = word->uid;
-  buffer_printf (out, "ok %s %s %s\n", start ? "start" : "end", word->label, word->user);
+  buffer_printf (out, "ok %s %s %s\n", word->start ? "start" : "end", word->label, word->user);
 }
 
 static void

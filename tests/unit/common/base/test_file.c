@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -89,13 +91,87 @@ test_write (void **state)
   assert_int_equal (errno, EBADF);
 }
 
+/* In pieces, up to the end or the limit. */
+static void
+test_read (void **state)
+{
+  char bytes[16] = { 0 };
+  int ends[2], status;
+  pid_t writer;
+
+  (void) state;
+  assert_int_equal (pipe (ends), 0);
+  writer = fork ();
+  if (writer == 0) {
+    for (int i = 0; i < 3; i++) {
+      usleep (10000);
+      if (write (ends[1], "abcd", 4) != 4)
+        _exit (1);
+    }
+    _exit (0);
+  }
+  close (ends[1]);
+  assert_int_equal (file_read (ends[0], bytes, 6), 6);
+  assert_memory_equal (bytes, "abcdab", 6);
+  assert_int_equal (file_read (ends[0], bytes, sizeof bytes), 6);
+  assert_memory_equal (bytes, "cdabcd", 6);
+  assert_int_equal (file_read (ends[0], bytes, sizeof bytes), 0);
+  close (ends[0]);
+  assert_int_equal (waitpid (writer, &status, 0), writer);
+  assert_int_equal (status, 0);
+  assert_int_equal (file_read (-1, bytes, 1), -1);
+  assert_int_equal (errno, EBADF);
+}
+
+/* In a child, for its descriptors: what does file_print return with that standard output? */
+static int
+printed_to (int fd, bool claim)
+{
+  struct buffer text = { 0 };
+  pid_t child = fork ();
+  int status;
+
+  if (child == 0) {
+    signal (SIGPIPE, SIG_IGN);
+    close (STDERR_FILENO);
+    close (STDOUT_FILENO);
+    if (fd >= 0)
+      dup2 (fd, STDOUT_FILENO);
+    if (claim)
+      file_claim_standard ();
+    if (claim && open ("/dev/null", O_RDONLY) <= STDERR_FILENO)
+      _exit (9);
+    buffer_add_string (&text, "text\n");
+    _exit (file_print (&text));
+  }
+  assert_int_equal (waitpid (child, &status, 0), child);
+  return WEXITSTATUS (status);
+}
+
+/* A full disk and a closed output are errors; a reader that has gone is none. */
+static void
+test_print (void **state)
+{
+  int full = open ("/dev/full", O_WRONLY | O_CLOEXEC), null = open ("/dev/null", O_WRONLY | O_CLOEXEC), ends[2];
+
+  (void) state;
+  assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
+  close (ends[0]);
+  assert_int_equal (printed_to (null, true), 0);
+  assert_int_equal (printed_to (full, true), 1);
+  assert_int_equal (printed_to (-1, true), 1);
+  assert_int_equal (printed_to (ends[1], false), 0);
+  close (ends[1]);
+  close (full);
+  close (null);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_folder),
-    cmocka_unit_test (test_folder_make),
-    cmocka_unit_test (test_write),
+    cmocka_unit_test (test_folder), cmocka_unit_test (test_folder_make), cmocka_unit_test (test_write),
+    cmocka_unit_test (test_read),   cmocka_unit_test (test_print),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

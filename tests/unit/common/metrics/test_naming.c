@@ -48,9 +48,9 @@ test_errors_say_where_and_what (void **state)
   check_error ("[cpu *] {a=\"${row\"}\n", "a label's text has \"${row\"");
   check_error ("[cpu *] {a=\"$facts[2].uuid\"}\n", "a label's text has \"$facts[2].uuid\"");
   check_error ("[cpu *:#] {a=\"$1\"}\nuser cpu\n",
-               "x.names:2: the labels do not tell rows apart: expected \"$row\", or "
+               "x.names:2: the labels do not distinguish rows: expected \"$row\", or "
                "each of \"$1\" to \"$2\"");
-  check_error ("[cpu *] {a=\"$model\"}\nuser cpu\n", "the labels do not tell rows apart");
+  check_error ("[cpu *] {a=\"$model\"}\nuser cpu\n", "the labels do not distinguish rows");
   check_error ("[cpu]\nlevel warm_total\n[cpu *] {a=\"$row\"}\nuser warm_total gauge\n",
                "x.names:4: warm_total is a gauge here and a counter in x.names:2");
   check_error ("[cpu]\nlevel warm\nuser warm\n", "x.names:3: warm with these labels stands in x.names:2");

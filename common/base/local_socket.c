@@ -1,6 +1,6 @@
 /* See local_socket.h. The socket is bound under another name and then renamed, so that it appears complete, and a
  * stale one is replaced in one step. */
-#include "aggregator/server/local_socket.h"
+#include "synop/local_socket.h"
 
 #include <errno.h>
 #include <grp.h>

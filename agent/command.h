@@ -1,10 +1,14 @@
-/* The --help and --version pages of "agent keys" and "agent run". */
-#ifndef SYNOP_AGENT_COMMAND_PAGE_H
-#define SYNOP_AGENT_COMMAND_PAGE_H
+/* What the commands of the agent share: exit codes, --help and --version. */
+#ifndef SYNOP_AGENT_COMMAND_H
+#define SYNOP_AGENT_COMMAND_H
 
 #include <stdbool.h>
 
 #include "synop/config.h"
+
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+int command_fail (int code, const struct error *error); /* logs the error; returns the code */
 
 struct command_page {
   bool help, version; /* requested */

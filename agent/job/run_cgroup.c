@@ -7,7 +7,7 @@
  * In cgroup v2 a folder with processes cannot give its children controllers. This process requests memory and io for them
  * when it has left its folder: that works if it was alone there, as in a service or a scope of its own, or in the root.
  * Elsewhere the new folder counts CPU time only, which every folder of v2 does. */
-#include "agent/run_cgroup.h"
+#include "agent/job/run_cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,6 +24,26 @@
 #include "synop/memory.h"
 
 #define TRIES 10
+
+bool
+run_cgroup_find_job (struct job_identity *identity)
+{
+  struct buffer environment = { 0 }, cgroup = { 0 };
+  struct reader reader;
+  bool found;
+
+  reader_init (&reader, "", "/proc/self/environ");
+  reader_read (&reader, &environment);
+  reader_free (&reader);
+  reader_init (&reader, "", "/proc/self/cgroup");
+  reader_read (&reader, &cgroup);
+  reader_free (&reader);
+  found = job_identify (environment.data, environment.length, cgroup.data, cgroup.length, NULL, identity) &&
+          (identity->scheduler != JOB_SYNOP || identity->by_cgroup);
+  buffer_free (&environment);
+  buffer_free (&cgroup);
+  return found;
+}
 
 static int
 write_file (const char *folder, const char *name, const char *text)

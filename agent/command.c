@@ -1,10 +1,17 @@
-#include "agent/command_page.h"
+#include "agent/command.h"
 
 #include <string.h>
 
-#include "synop/key_folder.h"
+#include "synop/file.h"
 #include "synop/log.h"
 #include "synop/version.h"
+
+int
+command_fail (int code, const struct error *error)
+{
+  log_error ("%s", error->text);
+  return code;
+}
 
 void
 command_page_ask (void *page, const char *word)
@@ -25,7 +32,6 @@ int
 command_page_write (const struct command_page *page, const struct config *config, const char *head, const char *tail)
 {
   struct buffer text = { 0 };
-  struct error error;
   int result;
 
   if (page->help) {
@@ -35,9 +41,7 @@ command_page_write (const struct command_page *page, const struct config *config
   } else {
     buffer_add_string (&text, "synop agent " SYNOP_VERSION "\n");
   }
-  result = key_command_print (&text, &error);
+  result = file_print (&text);
   buffer_free (&text);
-  if (result != 0)
-    log_error ("%s", error.text);
-  return result == 0 ? 0 : 1;
+  return result;
 }

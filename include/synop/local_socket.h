@@ -1,6 +1,6 @@
 /* The aggregator's UNIX socket, by which `tail`, `status`, `keys` and other commands reach a running aggregator. */
-#ifndef SYNOP_AGGREGATOR_LOCAL_SOCKET_H
-#define SYNOP_AGGREGATOR_LOCAL_SOCKET_H
+#ifndef SYNOP_LOCAL_SOCKET_H
+#define SYNOP_LOCAL_SOCKET_H
 
 #include <sys/types.h>
 
