@@ -6,7 +6,6 @@
 #include "synop/report.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,18 +47,13 @@ derived_write (const struct sheet *sheet, struct value (*value) (const void *con
   for (size_t i = 0; i < sheet->derived.count; i++) {
     const struct derived *derived = sheet->derived.items[i].derived;
     struct value of = value (context, sheet->derived.items[i].of), over = { .type = VALUE_REAL };
-    double result;
 
     if (derived->over)
       over = value (context, sheet->derived.items[i].over);
     else
       over.as.d = (double) sheet->elapsed_ns / (double) NS_PER_S;
-    result = value_double (&of) / value_double (&over) * derived->times;
-    json_key (sheet->json, derived->name);
-    if (isfinite (result))
-      json_real_places (sheet->json, result, DERIVED_PLACES);
-    else
-      json_null (sheet->json);
+    json_real_places (json_key (sheet->json, derived->name), value_double (&of) / value_double (&over) * derived->times,
+                      DERIVED_PLACES);
   }
 }
 

@@ -134,7 +134,7 @@ test_intel (void **state)
   (void) state;
   two_sockets (&scratch);
   for (int i = 0; i < 2; i++) {
-    char unit[32], type[8];
+    char unit[32], type[16];
 
     snprintf (unit, sizeof unit, "uncore_imc_%d", i);
     snprintf (type, sizeof type, "%d\n", 14 + i);
