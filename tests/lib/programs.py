@@ -75,8 +75,9 @@ def listed_groups():
 
 # Not every machine has what these tell of.
 SELDOM = {
-    "bonding", "clock_source", "connections", "conntrack", "cooling_device", "cpu_counters", "cpu_scaling", "edac", "energy_rapl",
-    "hwmon", "infiniband_info", "job_energy", "md", "node_peaks", "node_power", "nvme_info", "power_supply", "schedstat", "timex",
+    "bonding", "clock_source", "connections", "conntrack", "cooling_device", "cpu_counters", "cpu_flops", "cpu_scaling",
+    "edac", "energy_rapl", "hwmon", "infiniband_info", "job_energy", "md", "memory_bandwidth", "node_peaks", "node_power",
+    "nvme_info", "power_supply", "schedstat", "timex",
 }
 
 
