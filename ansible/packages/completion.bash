@@ -15,7 +15,7 @@
 _synop_read ()
 {
   local program=$1 line rest second all=
-  local command="^(Usage:)? *$program ([a-z]+)( [a-z|]+)?( [A-Z]+)?" usage="^(Usage:)? *$program [[-]"
+  local command="^(Usage:)? *$program ([a-z][a-z-]*)( [a-z|]+)?( [A-Z]+)?" usage="^(Usage:)? *$program [[-]"
   local option='^  (-[A-Za-z], )?(--[a-z-]+(\.NAME\.[a-z-]+)?)(( |\[=)([^] ,]+))?'
 
   while IFS= read -r line; do
@@ -72,7 +72,7 @@ _synop ()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word = -- ]] && return
     known=${path[*]:+${path[*]} }$word
-    if [[ $word =~ ^[a-z]+$ ]] && printf '%s\n' "${commands[@]}" | grep -q "^$known\( \|\$\)"; then
+    if [[ $word =~ ^[a-z][a-z-]*$ ]] && printf '%s\n' "${commands[@]}" | grep -q "^$known\( \|\$\)"; then
       path+=("$word")
     fi
   done

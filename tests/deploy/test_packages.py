@@ -261,7 +261,8 @@ def test_completion_offers_commands_options_and_values(tmp_path):
     assert ask("synop-aggregator", "rep") == {"replay", "report"}
     assert ask("synop-aggregator", "keys", "") == {"init", "add", "list", "revoke"}
     assert ask("synop-aggregator", "job", "s") == {"start"}
-    assert ask("synop-agent", "") == {"keys", "names", "run"}
+    assert ask("synop-agent", "") == {"bench-node", "keys", "names", "run"}
+    assert {"--time", "--file"} <= ask("synop-agent", "bench-node", "--")
     assert ask("synop-agent", "--log", "=") == ask("synop-agent", "--nothing", "=") == set()
     assert ask("synop-agent", "--log-level", "") == {"error", "warning", "info", "debug"}
     assert ask("synop-agent", "--realtime", "=", "y") == {"yes"}
