@@ -277,12 +277,15 @@ sum_of_series (const struct naming *naming, const struct series_node *node, cons
   struct sum sum = { 0, 0 };
   struct series_walk walk;
   struct series series;
-  char begin[100];
+  char begin[100], reserved[100]; /* as names of the aggregator's own begin, in any group's place */
 
   snprintf (begin, sizeof begin, "synop_%s_", group->name);
+  snprintf (reserved, sizeof reserved, "synop_group_%s_", group->name);
   series_begin (&walk, naming, node, 1);
   while (series_next (&walk, &series))
-    if (strncmp (series.family->name, begin, strlen (begin)) == 0 && strcmp (series.family->help, metric->help) == 0 &&
+    if ((strncmp (series.family->name, begin, strlen (begin)) == 0 ||
+         strncmp (series.family->name, reserved, strlen (reserved)) == 0) &&
+        strcmp (series.family->help, metric->help) == 0 &&
         (series.family->type == FAMILY_COUNTER) == (metric->kind == COUNTER) &&
         (series_labels (&series, labels, &texts) == 0) == of_node) {
       sum.count++;
