@@ -141,7 +141,7 @@ def test_gpus(folder):
         assert len(rows) == shown and rows[0].startswith("left idle") and rows == sorted(rows, key=(
             "left idle", "XID 48", "throttled by heat", "-").index)
     pixels = page(folder / "many.pdf", 3)
-    pale = like(pixels[288:405], (255, 255, 217), 8)
+    pale = like(pixels[300:450], (255, 255, 217), 8)
     assert set(numpy.flatnonzero(pale.sum(axis=0) > 70) // 20) == {13, 22}  # the two nodes of which all are idle
     for name in ("slow", "one", "empty", "none"):
         assert "GPUs of the job" not in text_of(folder / f"{name}.pdf")
