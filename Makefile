@@ -187,7 +187,8 @@ soak:
 	@tests/setup.sh check
 	@$(MAKE) --no-print-directory programs
 	@CHAOS_SECONDS=$(CHAOS_SECONDS) CROWD=$(CROWD) SYNOP_BUILD=$(abspath $(BUILD)) \
-	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_chaos.py tests/system/test_shares.py::test_crowd
+	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_chaos.py tests/system/test_shares.py::test_crowd \
+	    tests/system/test_http_hostile.py::test_slow_readers
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 
-WORKERS = ["-n", "3", "--dist", "load"]
+WORKERS = ["-n", "4", "--dist", "load"]
 
 
 def run(result, arguments):
