@@ -289,7 +289,7 @@ whole_take (struct energy_state *state, int64_t now_ns)
 {
   struct energy_of_part *parts = state->view.parts;
   uint64_t total_uj, sum_uj = 0;
-  double watts = NAN, sum_watts = 0;
+  double watts = (double) NAN, sum_watts = 0;
   const char *source = whole_find (state, now_ns, &total_uj, &watts);
 
   for (size_t i = 0; i < ENERGY_OTHER; i++) {
