@@ -192,13 +192,14 @@ answer_metrics (void *context, const struct http_request *request, const char *r
 {
   struct node_page *page = context;
   struct scrape *scrape = memory_new (1, sizeof *scrape);
-  const char *groups = http_request_argument (request, "group");
+  char *groups = http_request_arguments (request, "group");
   bool open = http_request_accepts (request, "application/openmetrics-text");
   enum exposition_format format = open ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;
 
   (void) rest;
   scrape->page = page;
   globs_init (&scrape->groups, groups ? groups : "");
+  free (groups);
   pthread_mutex_lock (&page->lock);
   scrape->names = page->names;
   scrape->names->users++;

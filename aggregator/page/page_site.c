@@ -2,6 +2,7 @@
 #include "aggregator/page/page_site.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/page/page_scrape.h"
@@ -64,13 +65,13 @@ answer_scrape (struct page *page, const struct http_request *request, struct pag
 static void
 answer_metrics (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
 {
-  struct page_ask ask = { .nodes = http_request_argument (request, "node"),
-                          .groups = http_request_argument (request, "group"),
-                          .values = true,
-                          .own = true };
+  char *nodes = http_request_arguments (request, "node"), *groups = http_request_arguments (request, "group");
+  struct page_ask ask = { .nodes = nodes, .groups = groups, .values = true, .own = true };
 
   (void) rest;
   answer_scrape (page, request, &ask, reply);
+  free (nodes);
+  free (groups);
 }
 
 static void
@@ -87,14 +88,17 @@ answer_node (void *page, const struct http_request *request, const char *rest, s
 {
   static const char end[] = "/metrics";
   char node[FRAME_NODE_MAX + 1];
-  struct page_ask ask = { .node = node, .groups = http_request_argument (request, "group"), .values = true };
+  struct page_ask ask = { .node = node, .values = true };
   size_t length = strlen (rest);
+  char *groups;
 
   if (length <= strlen (end) || length - strlen (end) > FRAME_NODE_MAX ||
       strcmp (rest + length - strlen (end), end) != 0)
     return;
   snprintf (node, sizeof node, "%.*s", (int) (length - strlen (end)), rest);
+  ask.groups = groups = http_request_arguments (request, "group");
   answer_scrape (page, request, &ask, reply);
+  free (groups);
 }
 
 /* ---- targets ---- */

@@ -61,11 +61,13 @@ send_extra_next (const char **at, struct send_extra *extra, struct error *error)
 static int
 check_labels (const char *value, struct error *error)
 {
-  struct send_extra extra;
+  struct send_extra extra, other;
   int result;
 
   while ((result = send_extra_next (&value, &extra, error)) > 0)
-    ;
+    for (const char *at = value; send_extra_next (&at, &other, error) > 0;)
+      if (strcmp (extra.name, other.name) == 0)
+        return error_set (error, "\"%s\" stands twice", extra.name);
   return result;
 }
 

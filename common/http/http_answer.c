@@ -20,10 +20,33 @@ http_request_header (const struct http_request *request, const char *name)
   return request->http->library->MHD_lookup_connection_value (request->connection, MHD_HEADER_KIND, name);
 }
 
-const char *
-http_request_argument (const struct http_request *request, const char *name)
+struct arguments {
+  const char *name;
+  struct buffer values;
+};
+
+static enum MHD_Result
+argument_add (void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-  return request->http->library->MHD_lookup_connection_value (request->connection, MHD_GET_ARGUMENT_KIND, name);
+  struct arguments *arguments = context;
+
+  (void) kind;
+  if (value != NULL && strcmp (name, arguments->name) == 0)
+    buffer_printf (&arguments->values, "%s%s", arguments->values.length ? "," : "", value);
+  return MHD_YES;
+}
+
+char *
+http_request_arguments (const struct http_request *request, const char *name)
+{
+  struct arguments arguments = { .name = name };
+  char *values;
+
+  request->http->library->MHD_get_connection_values (request->connection, MHD_GET_ARGUMENT_KIND, argument_add,
+                                                     &arguments);
+  values = arguments.values.length ? memory_string (arguments.values.data) : NULL;
+  buffer_free (&arguments.values);
+  return values;
 }
 
 bool

@@ -16,6 +16,7 @@
   FUNCTION (MHD_get_timeout)                                                                                           \
   FUNCTION (MHD_run)                                                                                                   \
   FUNCTION (MHD_lookup_connection_value)                                                                               \
+  FUNCTION (MHD_get_connection_values)                                                                                 \
   FUNCTION (MHD_create_response_from_callback)                                                                         \
   FUNCTION (MHD_add_response_header)                                                                                   \
   FUNCTION (MHD_queue_response)                                                                                        \

@@ -82,7 +82,7 @@ suggest_set (const char *folder, const char *name, struct error *error)
 static int
 set_load (struct naming *naming, const char *name, const char *folder, struct error *error)
 {
-  bool is_path = strchr (name, '/') != NULL;
+  bool is_path = strchr (name, '/') != NULL || text_ends_with (name, SUFFIX);
   struct buffer text = { 0 };
   char path[PATH_MAX];
   int number, rc;

@@ -9,6 +9,7 @@
 #include "common/metrics/naming_words.h"
 #include "synop/config_suggest.h"
 #include "synop/memory.h"
+#include "synop/text.h"
 
 #define LABELS_MAX 32
 #define NUMBERS_MAX 64
@@ -390,6 +391,18 @@ line_parse (struct reading *reading, struct error *error)
   }
 }
 
+/* One byte that is no UTF-8 would have Prometheus refuse the page that it stands in. */
+static bool
+is_text (const char *text, size_t left)
+{
+  size_t length;
+
+  for (; left > 0; text += length, left -= length)
+    if (*text == '\0' || text_character (text, left, &length) == TEXT_BROKEN)
+      return false;
+  return true;
+}
+
 int
 naming_read (struct naming *naming, const char *file, const char *text, size_t length, struct error *error)
 {
@@ -397,8 +410,8 @@ naming_read (struct naming *naming, const char *file, const char *text, size_t l
   const char *end = text + length;
 
   reading.file = naming_keep (naming, memory_string (file));
-  if (memchr (text, '\0', length) != NULL)
-    return error_set (error, "%s: it is no text", file);
+  if (!is_text (text, length))
+    return error_set (error, "%s: it is no text of UTF-8", file);
   while (text < end) {
     const char *newline = memchr (text, '\n', (size_t) (end - text));
 

@@ -85,8 +85,9 @@ int http_password_line (const char *user, const char *password, struct buffer *l
 /* ---- answers ---- */
 
 struct http_request;
-const char *http_request_header (const struct http_request *request, const char *name);   /* NULL: none */
-const char *http_request_argument (const struct http_request *request, const char *name); /* ?NAME=; NULL: none */
+const char *http_request_header (const struct http_request *request, const char *name); /* NULL: none */
+/* All ?NAME= of it, parted by commas. The caller frees it; NULL: none. */
+char *http_request_arguments (const struct http_request *request, const char *name);
 bool http_request_accepts (const struct http_request *request, const char *type); /* named in Accept, and not q=0 */
 bool http_request_is_tls (const struct http_request *request);
 uint64_t http_request_host (const struct http_request *request); /* a number for the host that asks */

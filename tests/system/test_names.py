@@ -75,6 +75,7 @@ def test_dashboard_asks_for_nothing_that_the_set_does_not_know():
 @pytest.mark.parametrize("sets, code, out, err", [
     (["node-exporter", "dcgm-exporter", "moneo,synop"], 0, "", ""),
     (["{}/odd"], 1, "odd:2: group load has no metric laod_1; did you mean load_1?\n", ""),
+    (["own.names"], 1, "own.names:2: group load has no metric laod_1; did you mean load_1?\n", ""),
     (["{}/wrong"], 2, "", "wrong:2: \"conter\": expected a type"),
     (["mone"], 2, "", "did you mean moneo?"),
     ([], 2, "", "expected \"synop-agent names SET...\""),
@@ -82,8 +83,10 @@ def test_dashboard_asks_for_nothing_that_the_set_does_not_know():
     (["-V"], 0, "synop agent ", ""),
     (["-v", "-h"], 0, "Usage: synop-agent names", ""),
 ])
-def test_names_are_checked(tmp_path, sets, code, out, err):
-    (tmp_path / "odd").write_text("[load]\nlaod_1 a\n")
+def test_names_are_checked(tmp_path, monkeypatch, sets, code, out, err):
+    monkeypatch.chdir(tmp_path)
+    for odd in ("odd", "own.names"):
+        (tmp_path / odd).write_text("[load]\nlaod_1 a\n")
     (tmp_path / "wrong").write_text("[load]\nload_1 a conter\n")
     done = run("agent", "names", *(name.format(tmp_path) for name in sets))
     assert done.returncode == code

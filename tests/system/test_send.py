@@ -244,6 +244,7 @@ def test_stale_markers_of_a_node_that_goes_down(cluster):
     ("url = http://h/\nnames = nodeexporter", "names: "),
     ("url = http://h/\nlabels = job=x", "is the node's name, or the option job"),
     ("url = http://h/\nlabels = 1x=x", "is no name of a label"),
+    ("url = http://h/\nlabels = x=1, y=1, x=2", "\"x\" stands twice"),
     ("url = http://h/\nuser = x", "user: goes with password_file"),
     ("", "url: must be given"),
 ])

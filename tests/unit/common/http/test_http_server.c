@@ -70,12 +70,13 @@ answer_lines (void *context, const struct http_request *request, const char *res
 static void
 answer_echo (void *context, const struct http_request *request, const char *rest, struct http_reply *reply)
 {
-  const char *argument = http_request_argument (request, "a");
+  char *argument = http_request_arguments (request, "a");
 
   (void) context;
   http_reply_text (reply, 200, "text/plain", rest);
   buffer_printf (&reply->text, "|%s|%s", argument ? argument : "-",
                  http_request_accepts (request, "a/b") ? "a/b" : "other");
+  free (argument);
 }
 
 static const struct http_route routes[] = { { "/lines", "many lines", answer_lines }, { "/echo/", NULL, answer_echo } };
@@ -160,6 +161,7 @@ test_routes (void **state)
   check (scene, "GET /none HTTP/1.0\r\n\r\n", "404", "no such page");
   check (scene, "GET /linesx HTTP/1.0\r\n\r\n", "404", "");
   check (scene, "GET /echo/x/y?a=%41&b HTTP/1.0\r\nAccept: c/d, a/b;q=0.1\r\n\r\n", "200", "\r\n\r\nx/y|A|a/b");
+  check (scene, "GET /echo/?a=1&b=2&a=3&a HTTP/1.0\r\n\r\n", "200", "\r\n\r\n|1,3|other");
   check (scene, "GET /echo/ HTTP/1.0\r\n\r\n", "200", "\r\n\r\n|-|other");
   check (scene, "PUT / HTTP/1.0\r\n\r\n", "405", "Allow: GET, HEAD");
   check (scene, "GET /lines HTTP/1.0\r\n\r\n", "200", "\nline 4999\n");

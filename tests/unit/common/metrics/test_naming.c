@@ -66,7 +66,10 @@ test_what_is_no_text_is_refused (void **state)
 
   (void) state;
   assert_int_equal (naming_read (naming, "x.names", "# a\0b", 5, &error), -1);
-  assert_string_equal (error.text, "x.names: it is no text");
+  assert_string_equal (error.text, "x.names: it is no text of UTF-8");
+  assert_int_equal (naming_read (naming, "x.names", "# \xe4", 3, &error), -1);
+  assert_string_equal (error.text, "x.names: it is no text of UTF-8");
+  assert_int_equal (naming_read (naming, "x.names", "# \xc3\xa4", 4, &error), 0);
   naming_destroy (naming);
 }
 
