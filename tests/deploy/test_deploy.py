@@ -366,7 +366,7 @@ def test_no_secret_is_told(deployment):
     assert secrets
     told_by = "\n".join(deployment.texts)
     assert not [secret for secret in secrets if secret in told_by]
-    assert any("keys\0init" in words for words in deployment.arguments), "nothing was looked at"
+    assert any("ansible-playbook" in words for words in deployment.arguments), "nothing was looked at"
     assert not [words for words in deployment.arguments if any(secret in words for secret in secrets)]
     for host in deployment.hosts:
         log = host.run("journalctl", "--no-pager", check=False).stdout if host.first() else ""
