@@ -46,6 +46,15 @@ sample (struct sampled *sampled)
   return blocks;
 }
 
+/* Twice: ten units of the played kernel's time lie between. */
+static void
+sample_ten (struct sampled *sampled)
+{
+  sample (sampled);
+  played_pass (&played, 10);
+  sample (sampled);
+}
+
 static uint64_t
 rate (uint32_t type, uint64_t config)
 {
@@ -149,9 +158,7 @@ test_batches_that_do_not_fit (void **state)
   played_init (&played, 16);
   played.group_most = 3;
   open_played (&sampled, &scratch);
-  sample (&sampled);
-  played_pass (&played, 10);
-  sample (&sampled);
+  sample_ten (&sampled);
   assert_uint (&sampled, "1", "cache_misses", 10 * rate (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES));
   assert_uint (&sampled, "1", "branches", 10 * rate (PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS));
   assert_string_equal (sampled.table.error, "");
@@ -171,9 +178,7 @@ test_absent_events (void **state)
   played.absent_type = PERF_TYPE_HARDWARE;
   played.absent_config = PERF_COUNT_HW_REF_CPU_CYCLES;
   open_played (&sampled, &scratch);
-  sample (&sampled);
-  played_pass (&played, 10);
-  sample (&sampled);
+  sample_ten (&sampled);
   assert_missing (&sampled, "0", "reference_cycles");
   assert_uint (&sampled, "1", "instructions", 10 * rate (PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS));
   assert_string_equal (sampled.table.error, "");
@@ -181,9 +186,7 @@ test_absent_events (void **state)
 
   played_init (&played, 0); /* a virtual machine without a PMU */
   open_played (&sampled, &scratch);
-  sample (&sampled);
-  played_pass (&played, 10);
-  sample (&sampled);
+  sample_ten (&sampled);
   assert_missing (&sampled, "0", "cycles");
   assert_uint (&sampled, "1", "migrations", 10 * rate (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS));
   assert_string_equal (sampled.table.error, "");
@@ -203,9 +206,7 @@ test_busy_cpu (void **state)
   played_init (&played, 16);
   played.busy_cpu = 2;
   open_played (&sampled, &scratch);
-  sample (&sampled);
-  played_pass (&played, 10);
-  sample (&sampled);
+  sample_ten (&sampled);
   assert_non_null (strstr (sampled.table.error, "in use by others"));
   assert_missing (&sampled, "0", "cycles");
   assert_uint (&sampled, "1", "cycles", 10 * rate (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
