@@ -278,13 +278,49 @@ check_session (const char *path, uint64_t chunks)
   return 0;
 }
 
+static void
+report (const struct bench *bench, const struct history_counts *counts, int64_t used_ns, int64_t start_ns)
+{
+  struct json json = { 0 };
+
+  json_object (&json);
+  json_key (&json, "frames");
+  json_uint (&json, counts->frames_stored);
+  json_key (&json, "values");
+  json_uint (&json, bench->values);
+  json_key (&json, "raw_bytes");
+  json_uint (&json, bench->bytes);
+  json_key (&json, "packed_bytes");
+  json_uint (&json, counts->bytes);
+  json_key (&json, "us");
+  json_real (&json, (double) used_ns / (double) bench->frames / 1e3);
+  json_key (&json, "start");
+  json_time (&json, start_ns);
+  json_object_end (&json);
+  json_newline (&json);
+  fwrite (json.out.data, 1, json.out.length, stdout);
+  json_free (&json);
+}
+
+static void
+bench_free (struct bench *bench)
+{
+  for (size_t i = 0; i < bench->count; i++)
+    free_tables (bench->samples[i].tables, bench->schema->group_count);
+  free (bench->samples);
+  free_tables (bench->now.tables, bench->schema->group_count);
+  free_tables (bench->before.tables, bench->schema->group_count);
+  schema_destroy (bench->schema);
+  sampling_destroy (bench->sampling);
+  agent_options_destroy (bench->options);
+}
+
 int
 main (int argc, char **argv)
 {
   struct bench bench = { 0 };
   struct history_counts counts;
   struct history *history;
-  struct json json = { 0 };
   int64_t begin, start_ns, used_ns;
   size_t nodes, frames;
 
@@ -325,30 +361,7 @@ main (int argc, char **argv)
   history_count (history, &counts);
   history_destroy (history);
 
-  json_object (&json);
-  json_key (&json, "frames");
-  json_uint (&json, counts.frames_stored);
-  json_key (&json, "values");
-  json_uint (&json, bench.values);
-  json_key (&json, "raw_bytes");
-  json_uint (&json, bench.bytes);
-  json_key (&json, "packed_bytes");
-  json_uint (&json, counts.bytes);
-  json_key (&json, "us");
-  json_real (&json, (double) used_ns / (double) bench.frames / 1e3);
-  json_key (&json, "start");
-  json_time (&json, start_ns);
-  json_object_end (&json);
-  json_newline (&json);
-  fwrite (json.out.data, 1, json.out.length, stdout);
-  json_free (&json);
-  for (size_t i = 0; i < bench.count; i++)
-    free_tables (bench.samples[i].tables, bench.schema->group_count);
-  free (bench.samples);
-  free_tables (bench.now.tables, bench.schema->group_count);
-  free_tables (bench.before.tables, bench.schema->group_count);
-  schema_destroy (bench.schema);
-  sampling_destroy (bench.sampling);
-  agent_options_destroy (bench.options);
+  report (&bench, &counts, used_ns, start_ns);
+  bench_free (&bench);
   return 0;
 }

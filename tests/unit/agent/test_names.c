@@ -356,111 +356,112 @@ assert_all_lines (const char *text, const char *const *lines)
 }
 
 /* As the recorded files have it. */
+static const char *const lines_of_small[] = {
+  "node_time_seconds 1795372187.165569123 1795372187165",
+  "node_cpu_seconds_total{cpu=\"0\",mode=\"user\"} 10.3",
+  "node_cpu_seconds_total{cpu=\"1\",mode=\"iowait\"} 1.3",
+  "node_cpu_guest_seconds_total{cpu=\"0\",mode=\"nice\"} 0.03",
+  "node_context_switches_total 1800123",
+  "node_memory_MemTotal_bytes 17179869184",
+  "node_memory_HugePages_Total 128",
+  "node_vmstat_pgpgin 1517449",
+  "node_vmstat_pgfault 1698047",
+  "node_load1 0.2",
+  "node_load15 12.07",
+  "node_pressure_memory_waiting_seconds_total 4.74501",
+  "node_pressure_memory_stalled_seconds_total 4.672893",
+  "node_disk_reads_completed_total{device=\"nvme0n1\"} 5001",
+  "node_disk_read_bytes_total{device=\"nvme0n1\"} 204804096",
+  "node_disk_read_time_seconds_total{device=\"nvme0n1\"} 1.2",
+  "node_disk_io_time_weighted_seconds_total{device=\"nvme0n1\"} 4.6",
+  "node_disk_discarded_sectors_total{device=\"nvme0n1\"} 64",
+  "node_network_receive_bytes_total{device=\"eth0\"} 28086390",
+  "node_network_receive_multicast_total{device=\"eth0\"} 14",
+  "node_network_transmit_carrier_total{device=\"eth0\"} 4",
+  "node_network_speed_bytes{device=\"eth0\"} 3125000000",
+  "node_network_carrier{device=\"eth0\"} 1",
+  "node_network_up{device=\"eth0\"} 1",
+  "node_network_up{device=\"lo\"} 0",
+  "node_network_info{device=\"eth0\",operstate=\"up\",ifalias=\"uplink 1\"} 1",
+  "node_network_flags{device=\"eth0\"} 4099",
+  "node_network_mtu_bytes{device=\"lo\"} 65536",
+  "node_arp_entries{device=\"eth0\"} 2",
+  "node_netstat_Udp_InDatagrams 1443",
+  "node_netstat_Udp6_InDatagrams 57",
+  "node_netstat_TcpExt_TCPOFOQueue 34",
+  "node_netstat_Tcp_MaxConn -1",
+  "node_netstat_Ip6_InOctets 61",
+  "node_sockstat_TCP_tw 2",
+  "node_softnet_times_squeezed_total{cpu=\"0\"} 7",
+  "node_schedstat_running_seconds_total{cpu=\"0\"} 31.413519337",
+  "node_filefd_maximum 9223372036854775807",
+  "node_processes_max_processes 4194304",
+  "node_nf_conntrack_entries 123",
+  "node_nf_conntrack_stat_invalid 19",
+  "node_cpu_scaling_frequency_max_hertz{cpu=\"1\"} 3100000000",
+  "node_cpu_scaling_governor{cpu=\"0\",governor=\"powersave\"} 1",
+  "node_time_clocksource_current_info{device=\"0\",clocksource=\"tsc\"} 1",
+  "node_time_clocksource_available_info{device=\"0\",clocksource=\"hpet\"} 1",
+  "node_uname_info{sysname=\"Linux\",release=\"6.1.0-9-amd64\",version=\"#1 SMP PREEMPT_DYNAMIC Debian 6.1.27-1 "
+  "(2023-05-08)\",machine=\"x86_64\",nodename=\"small\",domainname=\"(none)\"} 1",
+  "node_os_version{id=\"debian\",id_like=\"\",name=\"Debian GNU/Linux\"} 12",
+  "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\",UUID=\"GPU-00000000-0000-0000-0000-000000000001\",pci_bus_id=\"00000000:11:00.0\","
+  "device=\"nvidia1\",modelName=\"Stand-in H100 1\",Hostname=\"n1\",DCGM_FI_DRIVER_VERSION=\"550.54.15\"} 41",
+  "DCGM_FI_DEV_FB_USED{gpu=\"2\",UUID=\"GPU-00000000-0000-0000-0000-000000000002\",pci_bus_id=\"00000000:12:00.0\","
+  "device=\"nvidia2\",modelName=\"Stand-in H100 2\",GPU_I_ID=\"2\",GPU_I_PROFILE=\"1\",mig=\"1\",Hostname=\"n1\","
+  "DCGM_FI_DRIVER_VERSION=\"550.54.15\"} 3072",
+  "dcgm_gpu_temp{gpu_id=\"1\",gpu_uuid=\"GPU-00000000-0000-0000-0000-000000000001\",job_id=\"None\"} 41",
+  NULL,
+};
+static const char *const lines_of_infiniband[] = {
+  "node_infiniband_rate_bytes_per_second{device=\"mlx5_2\",port=\"1\"} 50000000000",
+  "node_infiniband_state_id{device=\"mlx5_2\",port=\"1\"} 4",
+  "node_infiniband_physical_state_id{device=\"mlx5_2\",port=\"2\"} 3",
+  NULL,
+};
+static const char *const lines_of_hwmon[] = {
+  "node_hwmon_chip_names{chip=\"platform_coretemp_0\",chip_name=\"coretemp\"} 1",
+  "node_hwmon_sensor_label{chip=\"platform_coretemp_0\",sensor=\"temp1\",label=\"Package id 0\"} 1",
+  "node_hwmon_temp_celsius{chip=\"platform_coretemp_0\",sensor=\"temp1\"} 41",
+  "node_hwmon_fan_rpm{chip=\"platform_coretemp_0\",sensor=\"fan1\"} 1234",
+  NULL,
+};
+static const char *const lines_of_devices[] = {
+  "node_cooling_device_cur_state{name=\"0\",type=\"Processor\"} 2",
+  "node_power_supply_online{power_supply=\"AC\"} 1",
+  "node_power_supply_capacity{power_supply=\"BAT0\"} 87",
+  "node_power_supply_power_watt{power_supply=\"BAT0\"} -7.5",
+  "node_edac_correctable_errors_total{controller=\"0\"} 5",
+  "node_edac_csrow_correctable_errors_total{controller=\"0\",csrow=\"unknown\"} 2",
+  "node_md_state{device=\"md127\",state=\"active\"} 1",
+  "node_md_state{device=\"md127\",state=\"recovering\"} 1",
+  "node_md_blocks{device=\"md127\"} 976630464",
+  "node_nvme_info{device=\"nvme0\",model=\"EXAMPLE MZQL23T8\",firmware_revision=\"GDC5602Q\",state=\"live\"} 1",
+  "node_infiniband_info{device=\"mlx5_0\",board_id=\"MT_0000000838\",firmware_version=\"28.39.2048\",hca_type="
+  "\"MT4129\"} 1",
+  "node_bonding_slaves{master=\"bond0\"} 2",
+  "node_bonding_active{master=\"bond0\"} 1",
+  NULL,
+};
+
 static void
 test_values_are_those_of_the_kernel (void **state)
 {
-  static const char *const small[] = {
-    "node_time_seconds 1795372187.165569123 1795372187165",
-    "node_cpu_seconds_total{cpu=\"0\",mode=\"user\"} 10.3",
-    "node_cpu_seconds_total{cpu=\"1\",mode=\"iowait\"} 1.3",
-    "node_cpu_guest_seconds_total{cpu=\"0\",mode=\"nice\"} 0.03",
-    "node_context_switches_total 1800123",
-    "node_memory_MemTotal_bytes 17179869184",
-    "node_memory_HugePages_Total 128",
-    "node_vmstat_pgpgin 1517449",
-    "node_vmstat_pgfault 1698047",
-    "node_load1 0.2",
-    "node_load15 12.07",
-    "node_pressure_memory_waiting_seconds_total 4.74501",
-    "node_pressure_memory_stalled_seconds_total 4.672893",
-    "node_disk_reads_completed_total{device=\"nvme0n1\"} 5001",
-    "node_disk_read_bytes_total{device=\"nvme0n1\"} 204804096",
-    "node_disk_read_time_seconds_total{device=\"nvme0n1\"} 1.2",
-    "node_disk_io_time_weighted_seconds_total{device=\"nvme0n1\"} 4.6",
-    "node_disk_discarded_sectors_total{device=\"nvme0n1\"} 64",
-    "node_network_receive_bytes_total{device=\"eth0\"} 28086390",
-    "node_network_receive_multicast_total{device=\"eth0\"} 14",
-    "node_network_transmit_carrier_total{device=\"eth0\"} 4",
-    "node_network_speed_bytes{device=\"eth0\"} 3125000000",
-    "node_network_carrier{device=\"eth0\"} 1",
-    "node_network_up{device=\"eth0\"} 1",
-    "node_network_up{device=\"lo\"} 0",
-    "node_network_info{device=\"eth0\",operstate=\"up\",ifalias=\"uplink 1\"} 1",
-    "node_network_flags{device=\"eth0\"} 4099",
-    "node_network_mtu_bytes{device=\"lo\"} 65536",
-    "node_arp_entries{device=\"eth0\"} 2",
-    "node_netstat_Udp_InDatagrams 1443",
-    "node_netstat_Udp6_InDatagrams 57",
-    "node_netstat_TcpExt_TCPOFOQueue 34",
-    "node_netstat_Tcp_MaxConn -1",
-    "node_netstat_Ip6_InOctets 61",
-    "node_sockstat_TCP_tw 2",
-    "node_softnet_times_squeezed_total{cpu=\"0\"} 7",
-    "node_schedstat_running_seconds_total{cpu=\"0\"} 31.413519337",
-    "node_filefd_maximum 9223372036854775807",
-    "node_processes_max_processes 4194304",
-    "node_nf_conntrack_entries 123",
-    "node_nf_conntrack_stat_invalid 19",
-    "node_cpu_scaling_frequency_max_hertz{cpu=\"1\"} 3100000000",
-    "node_cpu_scaling_governor{cpu=\"0\",governor=\"powersave\"} 1",
-    "node_time_clocksource_current_info{device=\"0\",clocksource=\"tsc\"} 1",
-    "node_time_clocksource_available_info{device=\"0\",clocksource=\"hpet\"} 1",
-    "node_uname_info{sysname=\"Linux\",release=\"6.1.0-9-amd64\",version=\"#1 SMP PREEMPT_DYNAMIC Debian 6.1.27-1 "
-    "(2023-05-08)\",machine=\"x86_64\",nodename=\"small\",domainname=\"(none)\"} 1",
-    "node_os_version{id=\"debian\",id_like=\"\",name=\"Debian GNU/Linux\"} 12",
-    "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\",UUID=\"GPU-00000000-0000-0000-0000-000000000001\",pci_bus_id=\"00000000:11:00.0\","
-    "device=\"nvidia1\",modelName=\"Stand-in H100 1\",Hostname=\"n1\",DCGM_FI_DRIVER_VERSION=\"550.54.15\"} 41",
-    "DCGM_FI_DEV_FB_USED{gpu=\"2\",UUID=\"GPU-00000000-0000-0000-0000-000000000002\",pci_bus_id=\"00000000:12:00.0\","
-    "device=\"nvidia2\",modelName=\"Stand-in H100 2\",GPU_I_ID=\"2\",GPU_I_PROFILE=\"1\",mig=\"1\",Hostname=\"n1\","
-    "DCGM_FI_DRIVER_VERSION=\"550.54.15\"} 3072",
-    "dcgm_gpu_temp{gpu_id=\"1\",gpu_uuid=\"GPU-00000000-0000-0000-0000-000000000001\",job_id=\"None\"} 41",
-    NULL,
-  };
-  static const char *const infiniband[] = {
-    "node_infiniband_rate_bytes_per_second{device=\"mlx5_2\",port=\"1\"} 50000000000",
-    "node_infiniband_state_id{device=\"mlx5_2\",port=\"1\"} 4",
-    "node_infiniband_physical_state_id{device=\"mlx5_2\",port=\"2\"} 3",
-    NULL,
-  };
   static const char *const thermal[] = { "node_thermal_zone_temp{zone=\"0\",type=\"x86_pkg_temp\"} 61.5", NULL };
-  static const char *const hwmon[] = {
-    "node_hwmon_chip_names{chip=\"platform_coretemp_0\",chip_name=\"coretemp\"} 1",
-    "node_hwmon_sensor_label{chip=\"platform_coretemp_0\",sensor=\"temp1\",label=\"Package id 0\"} 1",
-    "node_hwmon_temp_celsius{chip=\"platform_coretemp_0\",sensor=\"temp1\"} 41",
-    "node_hwmon_fan_rpm{chip=\"platform_coretemp_0\",sensor=\"fan1\"} 1234",
-    NULL,
-  };
-  static const char *const devices[] = {
-    "node_cooling_device_cur_state{name=\"0\",type=\"Processor\"} 2",
-    "node_power_supply_online{power_supply=\"AC\"} 1",
-    "node_power_supply_capacity{power_supply=\"BAT0\"} 87",
-    "node_power_supply_power_watt{power_supply=\"BAT0\"} -7.5",
-    "node_edac_correctable_errors_total{controller=\"0\"} 5",
-    "node_edac_csrow_correctable_errors_total{controller=\"0\",csrow=\"unknown\"} 2",
-    "node_md_state{device=\"md127\",state=\"active\"} 1",
-    "node_md_state{device=\"md127\",state=\"recovering\"} 1",
-    "node_md_blocks{device=\"md127\"} 976630464",
-    "node_nvme_info{device=\"nvme0\",model=\"EXAMPLE MZQL23T8\",firmware_revision=\"GDC5602Q\",state=\"live\"} 1",
-    "node_infiniband_info{device=\"mlx5_0\",board_id=\"MT_0000000838\",firmware_version=\"28.39.2048\",hca_type="
-    "\"MT4129\"} 1",
-    "node_bonding_slaves{master=\"bond0\"} 2",
-    "node_bonding_active{master=\"bond0\"} 1",
-    NULL,
-  };
   char *text;
 
   (void) state;
   machine_begin ();
-  assert_all_lines (text = text_of (ROOT_SMALL, "node-exporter, dcgm-exporter, moneo"), small);
+  assert_all_lines (text = text_of (ROOT_SMALL, "node-exporter, dcgm-exporter, moneo"), lines_of_small);
   assert_null (strstr (text, "node_time_clocksource_current_info{device=\"0\",clocksource=\"hpet\"}"));
   free (text);
-  assert_all_lines (text = text_of ("tests/roots/infiniband", "node-exporter"), infiniband);
+  assert_all_lines (text = text_of ("tests/roots/infiniband", "node-exporter"), lines_of_infiniband);
   free (text);
   assert_all_lines (text = text_of ("tests/roots/thermal", "node-exporter"), thermal);
   free (text);
-  assert_all_lines (text = text_of ("tests/roots/hwmon", "node-exporter"), hwmon);
+  assert_all_lines (text = text_of ("tests/roots/hwmon", "node-exporter"), lines_of_hwmon);
   free (text);
-  assert_all_lines (text = text_of ("tests/roots/devices", "node-exporter"), devices);
+  assert_all_lines (text = text_of ("tests/roots/devices", "node-exporter"), lines_of_devices);
   free (text);
   machine_end ();
 }
