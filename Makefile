@@ -5,7 +5,7 @@
 # make check-deploy  rolls a checkout out to four hosts with systemd on this machine (needs root)
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED);
-#               then besets it with 36,000 connections (CROWD);
+#               then besets it with 36,000 connections (CROWD), and with slow readers of pages;
 #               receivers of samples are away for 2 minutes
 # make install puts both programs into place, make deb and make rpm make packages: build/deb, build/rpm
 # make docs, make format, make uninstall, make clean: see below

@@ -97,18 +97,14 @@ bench_command (int argc, char **argv)
 {
   struct arguments arguments = { 0 };
   struct config *config = config_create (options, sizeof options / sizeof *options, &arguments, NULL);
-  const char *operand;
   struct error error;
   int result, count;
 
   config_set_program (config, "synop-agent bench-node", NULL);
-  count = config_read_operands (config, argc, argv, &operand, 1, NULL, command_page_ask, &arguments.page, &error);
+  count = config_read_operands (config, argc, argv, NULL, 0, NULL, command_page_ask, &arguments.page, &error);
   if (command_page_is_asked (&arguments.page)) {
     result = command_page_write (&arguments.page, config, head, tail);
   } else if (count < 0) {
-    result = bench_fail (EXIT_USAGE, &error);
-  } else if (count > 0) {
-    error_set (&error, "%.64s: expected no operand; see \"synop-agent bench-node --help\"", operand);
     result = bench_fail (EXIT_USAGE, &error);
   } else {
     log_set_level ((enum log_level) arguments.log_level);

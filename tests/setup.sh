@@ -187,7 +187,6 @@ try_more ()
 {
   case $level in build | packages) return ;; esac
   wish chromium chromium browser
-  wish prometheus golang-github-prometheus tool promtool
   wish victoria-metrics - victoria
   wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \

@@ -24,6 +24,7 @@ struct counter_node {
   struct counter_cpus cpus;
   struct counter_set *set; /* NULL: nothing is counted */
   bool allowed;            /* to count, at this sample */
+  bool opening;            /* the set is to be opened in this sample */
   char reason[160];        /* why not */
   bool planned;
   struct error lack; /* of the plan */
@@ -78,7 +79,8 @@ counter_node_may_block (void *state)
   struct counter_node *node = state;
 
   node->allowed = counters_may_count (node->counters, clock_wall (), node->reason, sizeof node->reason);
-  return needs_opening (node) || (node->set && counter_set_events (node->set) > READ_AT_ONCE);
+  node->opening = needs_opening (node);
+  return node->opening || (node->set && counter_set_events (node->set) > READ_AT_ONCE);
 }
 
 static int
@@ -157,7 +159,7 @@ counter_node_sample (void *state, struct table *table)
     node_close (node);
     return node->counters->enabled ? table_complain (table, "%s", node->reason) : 0;
   }
-  if (needs_opening (node))
+  if (node->opening)
     node_open (node);
   complain (node, node->failure, table);
   if (counter_set_events (node->set) == 0)

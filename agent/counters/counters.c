@@ -178,11 +178,13 @@ counter_cpus_read (struct counter_cpus *cpus, const char *root)
   last = strtoull (end, NULL, 10);
   for (uint64_t number = 0; cpus->online[0] && number <= last; number++)
     if (scan_list_has (scan_over (cpus->online, strlen (cpus->online)), number)) {
-      array_add (cpus->list, cpus->count, room)->number = (int) number;
-      socket_add (cpus, socket_of (root, (int) number));
+      struct counter_cpu *cpu = array_add (cpus->list, cpus->count, room);
+
+      *cpu = (struct counter_cpu){ .number = (int) number, .socket = socket_of (root, (int) number) };
+      socket_add (cpus, (unsigned) cpu->socket);
     }
   for (size_t i = 0; i < cpus->count; i++)
-    cpus->list[i].socket = socket_index (cpus, socket_of (root, cpus->list[i].number));
+    cpus->list[i].socket = socket_index (cpus, (unsigned) cpus->list[i].socket);
 }
 
 void

@@ -66,8 +66,8 @@ domain_row (const struct rapl_domain *domain, struct table *table)
   if (row == SIZE_MAX)
     return;
   index = index ? index + 1 : "0";
-  table_set_text (table, row, INDEX, index, strlen (index));
-  table_set_text (table, row, PATH, domain->path, strlen (domain->path));
+  table_set_string (table, row, INDEX, index);
+  table_set_string (table, row, PATH, domain->path);
   if (!domain->known)
     return;
   table_set_uint (table, row, ENERGY, domain->total_uj);

@@ -65,7 +65,7 @@ part_row (const struct energy_of_part *part, const char *name, struct table *tab
     return;
   table_set_real (table, row, POWER, part->watts);
   table_set_uint (table, row, ENERGY, part->total_uj);
-  table_set_text (table, row, SOURCE, part->source, strlen (part->source));
+  table_set_string (table, row, SOURCE, part->source);
 }
 
 static int

@@ -41,7 +41,6 @@ struct meters {
   size_t count;
   unsigned samples;
   struct names chips;
-  bool looked;            /* chips were read */
   struct ipmi_dcmi *ipmi; /* NULL: not asked for */
 };
 

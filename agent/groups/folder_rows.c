@@ -47,9 +47,10 @@ names_look (struct folder_rows *rows)
 }
 
 /* Whether there is a row. A folder without the file of the group's first metric is none. */
-static bool
-folder_rows_any (struct folder_rows *rows)
+bool
+folder_rows_may_block (void *state)
 {
+  struct folder_rows *rows = state;
   char path[1024];
 
   names_look (rows);
@@ -171,12 +172,6 @@ folder_rows_sample (struct folder_rows *rows, const char *exclude, struct table 
   rows_sample (rows, exclude, true, table);
   table_copy (&rows->last, table);
   rows->age = table->error[0] ? 0 : 1; /* after an error all files are read again */
-}
-
-bool
-folder_rows_may_block (void *state)
-{
-  return folder_rows_any (state);
 }
 
 int

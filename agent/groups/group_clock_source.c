@@ -49,7 +49,7 @@ time_zone_set (struct table *table)
   tzset ();
   if (!localtime_r (&now, &here))
     return;
-  table_set_text (table, TABLE_NODE, TIME_ZONE, here.tm_zone, strlen (here.tm_zone));
+  table_set_string (table, TABLE_NODE, TIME_ZONE, here.tm_zone);
   table_set_int (table, TABLE_NODE, TIME_ZONE_OFFSET, here.tm_gmtoff);
 }
 
@@ -89,7 +89,7 @@ sources_set (struct table *table, const char *root)
     const char *state = is_word (word, current) ? "current" : "available";
     size_t row = table_add_row (table, word.at, scan_length (&word));
     if (row != SIZE_MAX)
-      table_set_text (table, row, STATE, state, strlen (state));
+      table_set_string (table, row, STATE, state);
   }
 }
 

@@ -1,10 +1,8 @@
 /* node_peaks: what this machine can do at most, from the file that "synop-agent bench-node" wrote, or as configured: the
  * roof that jobs are held against. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/peaks/peaks.h"
 #include "agent/sampling/sampler.h"
@@ -70,23 +68,13 @@ struct node_peaks {
   char *path;
 };
 
-static char *
-path_below (const struct sampler_context *context, const struct peaks_options *options)
-{
-  char *path;
-
-  if (asprintf (&path, "%s%s", context->root, options->file) < 0)
-    abort ();
-  return path;
-}
-
 static void *
 node_peaks_open (const struct sampler_context *context)
 {
   struct node_peaks *state = memory_new (1, sizeof *state);
 
   state->options = context_options (context, &own_options);
-  state->path = path_below (context, state->options);
+  state->path = memory_format ("%s%s", context->root, state->options->file);
   return state;
 }
 
@@ -121,8 +109,7 @@ node_peaks_sample (void *context, struct table *table)
   set (table, MEMORY_BANDWIDTH, options->memory_bandwidth, peaks.memory_bandwidth);
   set (table, FLOPS_DOUBLE, options->flops_double, peaks.flops_double);
   set (table, FLOPS_SINGLE, options->flops_single, peaks.flops_single);
-  if (peaks.vectors[0])
-    table_set_text (table, TABLE_NODE, VECTORS, peaks.vectors, strlen (peaks.vectors));
+  table_set_string (table, TABLE_NODE, VECTORS, peaks.vectors);
   return 0;
 }
 
@@ -130,7 +117,7 @@ static void
 node_peaks_absent (const struct sampler_context *context, char *text, size_t size)
 {
   const struct peaks_options *options = context_options (context, &own_options);
-  char *path = path_below (context, options);
+  char *path = memory_format ("%s%s", context->root, options->file);
   struct peaks peaks;
   struct error error;
   int found = peaks_read (&peaks, path, &error);

@@ -84,8 +84,11 @@ peaks_write (const struct peaks *peaks, const char *path, struct error *error)
   if (fd < 0)
     return fail (error, path);
   rc = write_all (fd, peaks);
-  if (close (fd) < 0 || rc < 0 || rename (beside, path) < 0)
-    return fail (error, path);
+  if (close (fd) < 0 || rc < 0 || rename (beside, path) < 0) {
+    fail (error, path);
+    unlink (beside);
+    return -1;
+  }
   file_folder_sync (path);
   return 0;
 }
@@ -127,7 +130,7 @@ peaks_read (struct peaks *peaks, const char *path, struct error *error)
     return 0;
   if (fd < 0)
     return error_set (error, "%s: %s", path, file_error_text (-fd));
-  length = read (fd, text, sizeof text);
+  length = file_read (fd, text, sizeof text);
   if (length < 0)
     fail (error, path);
   file_close (&fd);

@@ -98,12 +98,11 @@ page_set_naming (struct page *page, struct naming *naming, bool timestamps)
   pthread_mutex_lock (&page->lock);
   page_names_leave (page->names);
   page->names = names;
-  page->crowded = false;
   pthread_mutex_unlock (&page->lock);
 }
 
 bool
 page_is_crowded (struct page *page)
 {
-  return page->crowded;
+  return atomic_exchange (&page->crowded, false);
 }

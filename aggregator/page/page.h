@@ -18,7 +18,7 @@ struct page *page_create (struct naming *naming, bool timestamps); /* owns the n
 void page_destroy (struct page *page);                             /* nobody writes any more */
 /* Other names from the next page on. */
 void page_set_naming (struct page *page, struct naming *naming, bool timestamps);
-/* It has made more plans than nodes need, since they have often come with other schemas: it should be made anew. */
+/* It has made more plans than nodes need, since they have often come with other schemas: it should be made anew. Reported once a time. */
 bool page_is_crowded (struct page *page);
 
 void page_put_frame (struct page *page, const struct cluster_frame *frame);

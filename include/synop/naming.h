@@ -78,7 +78,7 @@ const struct metric_family *naming_family (const struct naming *naming, size_t i
  * meant. On an error the naming is of no more use. */
 int naming_read (struct naming *naming, const char *file, const char *text, size_t length, struct error *error);
 void naming_add_rule (struct naming *naming);
-/* Adds sets: a list of names, "node-exporter, synop", and of paths, which have a '/'. A name is that of a file NAME.names in
+/* Adds sets: a list of names, "node-exporter, synop", and of paths, which have a '/' or end in .names. A name is that of a file NAME.names in
  * `folder`, or NAMING_RULE. */
 int naming_load (struct naming *naming, const char *list, const char *folder, struct error *error);
 /* The folder of the sets that come with the program. */

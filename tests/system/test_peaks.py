@@ -24,6 +24,6 @@ def test_what_is_wrong(tmp_path):
     done = run("agent", "bench-node", "--file", tmp_path / "none/none/peaks.json")
     assert done.returncode == 1 and "none/none/peaks.json: No such file" in done.stderr
     assert time.monotonic() - begun < 20
-    for wrong, said in (("--time=0", "from 1s to 1h"), ("now", "expected no operand"), ("--files=x", "--file")):
+    for wrong, said in (("--time=0", "from 1s to 1h"), ("now", "one word too many"), ("--files=x", "--file")):
         done = run("agent", "bench-node", wrong)
         assert done.returncode == 2 and said in done.stderr, wrong
