@@ -26,7 +26,8 @@ struct hand {
   pthread_t thread;
   int cpu;
   double *a, *b, *c;
-  double work; /* in this round */
+  double work;          /* in this round */
+  volatile double sink; /* what kernels return */
   int64_t begun_ns, ended_ns;
 };
 
@@ -41,7 +42,6 @@ struct crew {
   size_t array_bytes;
   struct hand *hands;
   unsigned count;
-  volatile double sink;
 };
 
 /* ---- tasks ---- */
@@ -65,7 +65,7 @@ compute (struct hand *hand, peaks_flops_fn kernel, unsigned operations)
   double work = 0;
 
   do {
-    hand->crew->sink = kernel (CHUNK);
+    hand->sink = kernel (CHUNK);
     work += (double) CHUNK * operations;
   } while (clock_monotonic () - hand->begun_ns < ROUND_NS);
   return work;
@@ -115,10 +115,12 @@ hand_main (void *argument)
 {
   struct hand *hand = argument;
   struct crew *crew = hand->crew;
+  bool works;
 
   pthread_mutex_lock (&crew->start);
+  works = crew->task != NULL;
   pthread_mutex_unlock (&crew->start);
-  if (crew->task)
+  if (works)
     arrays_fill (hand);
   for (;;) {
     pthread_barrier_wait (&crew->barrier);
