@@ -37,6 +37,7 @@ typedef double (*task_fn) (struct hand *hand);
 struct crew {
   pthread_mutex_t start;     /* held until the barrier knows how many they are */
   pthread_barrier_t barrier; /* of the hands and of who leads them: twice a round */
+  bool complete;             /* all hands are there; does not change once `start` is released */
   task_fn task;              /* NULL: the end */
   const struct peaks_kernel *kernel;
   size_t array_bytes;
@@ -115,12 +116,10 @@ hand_main (void *argument)
 {
   struct hand *hand = argument;
   struct crew *crew = hand->crew;
-  bool works;
 
   pthread_mutex_lock (&crew->start);
-  works = crew->task != NULL;
   pthread_mutex_unlock (&crew->start);
-  if (works)
+  if (crew->complete)
     arrays_fill (hand);
   for (;;) {
     pthread_barrier_wait (&crew->barrier);
@@ -279,10 +278,9 @@ crew_work (struct crew *crew, struct peaks *peaks, int64_t ns, struct error *err
       rc = thread_start (&crew->hands[started], error);
   }
   pthread_barrier_init (&crew->barrier, NULL, started + 1);
-  if (rc == 0) {
+  if (rc == 0)
     crew_pin (crew, cpus, size, most);
-    crew->task = triad;
-  }
+  crew->complete = rc == 0;
   pthread_mutex_unlock (&crew->start);
   if (rc == 0)
     crew_measure (crew, peaks, ns);
