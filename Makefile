@@ -205,6 +205,7 @@ generated-docs: programs
 	BUILD=$(BUILD) docs/generate-ini aggregator > $(INI)/aggregator/aggregator.ini
 	docs/generate-names docs/metrics-from-other-tools.md $(DOCS)/metrics-from-other-tools.md
 	docs/generate-names docs/prometheus.md $(DOCS)/prometheus.md
+	$(BUILD)/aggregator answer openapi.json | /usr/bin/python3 -m json.tool --indent 2 > $(DOCS)/openapi.json
 	aggregator/dashboards/generate $(INI)/aggregator/dashboards
 
 format:

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "aggregator/api/api_read.h"
 #include "aggregator/command/commands.h"
 #include "aggregator/command/export.h"
 #include "aggregator/config/options.h"
@@ -65,6 +66,8 @@ main (int argc, char **argv)
   signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return aggregator_keys_command (argc - 1, argv + 1);
+  if (argc > 1 && strcmp (argv[1], API_READ_COMMAND) == 0)
+    return api_read_main (argc - 1, argv + 1);
   for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
     if (strcmp (argv[1], options_commands[i]) == 0 && *argv[1])
       return run ((enum options_command) i, argc - 2, argv + 2);

@@ -62,15 +62,14 @@ struct options {
   const char *file;  /* of check; NULL: history_path */
   bool json;         /* of status, jobs and report */
 
-  bool running;                                 /* of jobs: no others */
-  char *user;                                   /* of jobs: globs; of job and report: whose it is */
-  char *scheduler;                              /* of report */
-  char *name;                                   /* of job */
-  const char *verb;                             /* of job: "start" or "end" */
-  const char *job;                              /* of job and report */
-  int report;                                   /* enum options_report; --json makes it REPORT_JSON */
-  char *price_per_kwh, *currency, *co2_per_kwh; /* of report; "": not known */
-  char *pdf, *html, *csv, *hdf5;                /* of report: files, and for csv a folder; "": none */
+  bool running;                  /* of jobs: no others */
+  char *user;                    /* of jobs: globs; of job and report: whose it is */
+  char *scheduler;               /* of report */
+  char *name;                    /* of job */
+  const char *verb;              /* of job: "start" or "end" */
+  const char *job;               /* of job and report */
+  int report;                    /* enum options_report; --json makes it REPORT_JSON */
+  char *pdf, *html, *csv, *hdf5; /* of report: files, and for csv a folder; "": none */
 };
 
 /* `views` must be set. -1 and error: exit with code 2. Call aggregator_options_free in any case. */

@@ -85,7 +85,8 @@ static int
 set_up (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
-  struct http_options options = { &scene->settings, "a title", routes, 2, scene };
+  const struct http_site site = { routes, sizeof routes / sizeof routes[0], scene };
+  struct http_options options = { &scene->settings, "a title", &site, 1 };
   struct error error;
   bool taken;
 
@@ -237,7 +238,7 @@ test_taken (void **state)
   struct scene *scene = *state;
   char listen_to[64];
   struct http_settings settings = scene->settings;
-  struct http_options options = { &settings, "", routes, 2, scene };
+  struct http_options options = { &settings, "" };
   struct error error;
   bool taken;
 
