@@ -102,7 +102,7 @@ take_argument (void *context, const char *name, const char *value)
 {
   struct taking *taking = context;
 
-  if (taking->error->status == 0)
+  if (taking->error->status == 0 && (*name || (value && *value))) /* "?", "&&" */
     api_ask_take (taking->ask, name, value, taking->error);
 }
 

@@ -41,8 +41,8 @@ struct api {
   struct api_work *works;                        /* those that run or wait, the oldest first */
   double fresh;                                  /* how often the history may be made complete now, */
   int64_t fresh_ns;                              /* and as of when */
-  struct child ending[API_RUNNING_MAX];          /* that were killed, until they are reaped */
   pthread_mutex_t lock;                          /* of: */
+  struct child ending[API_RUNNING_MAX];          /* those that were killed, until they are reaped, by either thread */
   char *prices[API_WORD_FRESH - API_WORD_PRICE]; /* a reload changes them */
   _Atomic uint64_t streaming, running, refused;
 };
@@ -70,6 +70,7 @@ api_answer_fn api_answer_history;
 
 void api_lives_init (struct api *api);
 void api_lives_free (struct api *api);
+void api_works_reap (struct api *api); /* in any thread */
 void api_works_free (struct api *api);
 
 #endif

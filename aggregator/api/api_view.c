@@ -103,6 +103,13 @@ api_site (void *api)
 }
 
 static void
+poll_api (void *api, struct instant now)
+{
+  (void) now;
+  api_works_reap (api);
+}
+
+static void
 count_api (void *state, uint64_t *values)
 {
   const struct api *api = state;
@@ -122,6 +129,7 @@ const struct view api_view = {
   .open = open_api,
   .reload = take_prices,
   .site = api_site,
+  .poll = poll_api,
   .count = count_api,
   .close = close_api,
 };

@@ -40,14 +40,40 @@ struct api_work {
 
 /* ---- children ---- */
 
-static void
-reap (struct api *api)
+void
+api_works_reap (struct api *api)
 {
   int status;
 
-  for (size_t i = 0; i < sizeof api->ending / sizeof api->ending[0]; i++)
+  pthread_mutex_lock (&api->lock);
+  for (size_t i = 0; i < API_RUNNING_MAX; i++)
     if (api->ending[i].pid > 0)
       child_reap (&api->ending[i], &status);
+  pthread_mutex_unlock (&api->lock);
+}
+
+static size_t
+count_ending (struct api *api)
+{
+  size_t count = 0;
+
+  pthread_mutex_lock (&api->lock);
+  for (size_t i = 0; i < API_RUNNING_MAX; i++)
+    count += api->ending[i].pid > 0;
+  pthread_mutex_unlock (&api->lock);
+  return count;
+}
+
+static void
+put_ending (struct api *api, const struct child *child)
+{
+  size_t i = 0;
+
+  pthread_mutex_lock (&api->lock);
+  while (api->ending[i].pid > 0) /* there are never more than may run */
+    i++;
+  api->ending[i] = *child;
+  pthread_mutex_unlock (&api->lock);
 }
 
 static bool
@@ -56,16 +82,14 @@ is_running (const struct api_work *work)
   return work->started && work->child.pid > 0;
 }
 
-/* Also those that were killed and are still there. `host` 0: of any. */
+/* `host` 0: of any, and those that were killed and are still there. */
 static size_t
-count_running (const struct api *api, uint64_t host)
+count_running (struct api *api, uint64_t host)
 {
-  size_t count = 0;
+  size_t count = host == 0 ? count_ending (api) : 0;
 
   for (const struct api_work *work = api->works; work; work = work->next)
     count += is_running (work) && (host == 0 || work->host == host);
-  for (size_t i = 0; host == 0 && i < sizeof api->ending / sizeof api->ending[0]; i++)
-    count += api->ending[i].pid > 0;
   return count;
 }
 
@@ -82,18 +106,13 @@ count_waiting (const struct api *api, uint64_t host)
 static void
 child_give_up (struct api_work *work)
 {
-  struct api *api = work->api;
-  size_t i = 0;
-
   if (!is_running (work))
     return;
   child_kill (&work->child);
   file_close (&work->child.out);
-  while (api->ending[i].pid > 0) /* there are never more than run */
-    i++;
-  api->ending[i] = work->child;
+  put_ending (work->api, &work->child);
   work->child.pid = 0;
-  api->running--;
+  work->api->running--;
 }
 
 static void
@@ -119,7 +138,7 @@ work_start (struct api_work *work)
 static void
 works_go_on (struct api *api)
 {
-  reap (api);
+  api_works_reap (api);
   for (struct api_work *work = api->works; work && count_running (api, 0) < API_RUNNING_MAX; work = work->next)
     if (!work->started && count_running (api, work->host) < API_RUNNING_MAX / 2)
       work_start (work);
@@ -130,7 +149,7 @@ api_works_free (struct api *api)
 {
   int64_t until_ns = clock_monotonic () + NS_PER_S;
 
-  for (reap (api); count_running (api, 0) > 0 && clock_monotonic () < until_ns; reap (api))
+  for (api_works_reap (api); count_ending (api) > 0 && clock_monotonic () < until_ns; api_works_reap (api))
     usleep (1000);
 }
 
