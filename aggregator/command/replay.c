@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregator/command/when.h"
+#include "aggregator/query/when.h"
 #include "aggregator/history/history_view.h"
 #include "aggregator/stream/stream_view.h"
 #include "synop/clock.h"

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "aggregator/command/when.h"
+#include "aggregator/query/when.h"
 #include "aggregator/core/combine.h"
 #include "aggregator/history/history_gather.h"
 #include "aggregator/stream/node_line.h"
