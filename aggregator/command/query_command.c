@@ -62,6 +62,29 @@ read_query (const struct options *options, struct query *query, struct error *er
 
 /* ---- outputs ---- */
 
+/* A picture is a plot, whatever else would be the default. */
+static int
+format_of (const struct options *options)
+{
+  enum query_canvas canvas;
+  bool picture = query_canvas_of (options->output_path, &canvas) == 0;
+
+  return picture && options->query_format == QUERY_FORMAT_TABLE ? QUERY_FORMAT_PLOT : options->query_format;
+}
+
+static int
+check_output (const struct options *options, struct error *error)
+{
+  enum query_canvas canvas;
+
+  if (options->query_format == QUERY_FORMAT_PLOT && options->list)
+    return config_error (options->config, "query", "format", error, "a list is no plot");
+  if (options->query_format != QUERY_FORMAT_PLOT || !*options->output_path ||
+      query_canvas_of (options->output_path, &canvas) == 0)
+    return 0;
+  return config_error (options->config, "query", "output", error, "the file of a plot ends in .png, .svg or .pdf");
+}
+
 static struct query_look
 look_of (const struct options *options)
 {
@@ -118,7 +141,7 @@ note (const struct options *options, const struct query_answer *answer)
 {
   struct buffer notes = { 0 };
 
-  if (options->query_format != QUERY_FORMAT_JSON) {
+  if (format_of (options) != QUERY_FORMAT_JSON) {
     query_write_notes (&notes, answer);
     file_write (STDERR_FILENO, notes.data, notes.length);
   }
@@ -131,7 +154,7 @@ show (const struct options *options, const struct query_answer *answer)
   struct buffer out = { 0 };
   int code = 0;
 
-  switch (options->query_format) {
+  switch (format_of (options)) {
   case QUERY_FORMAT_JSON:
     query_write_json (&out, answer);
     break;
@@ -225,7 +248,7 @@ query_run (const struct options *options)
   struct error error;
   int code = 2;
 
-  if (read_query (options, &query, &error) < 0)
+  if (check_output (options, &error) < 0 || read_query (options, &query, &error) < 0)
     log_error ("%s", error.text);
   else if (query_interval (&query, now, &from, &to, &key, &error) < 0)
     fault (options, key, &error), log_error ("%s", error.text);

@@ -17,9 +17,9 @@
 enum history_tier { HISTORY_FRAMES, HISTORY_MINUTES, HISTORY_HOURS, HISTORY_TIERS };
 
 struct history_point {
-  int64_t time_ns; /* cluster time: of the frame, or where the minute or hour begins */
-  int64_t span_ns; /* of a frame the time since the one before it (0: unknown); a minute; an hour */
-  uint64_t count;  /* samples with a value; never 0 */
+  int64_t time_ns;      /* cluster time: of the frame, or where the minute or hour begins */
+  int64_t span_ns;      /* of a frame the time since the one before it (0: unknown); a minute; an hour */
+  uint64_t count;       /* samples with a value; never 0 */
   double sum, min, max; /* over them; the mean is sum / count */
 };
 

@@ -60,8 +60,8 @@ give_rows (const struct walk_state *state, const struct cluster_frame *frame, co
     size_t length, old = report_row_before (pair->now, before, i, &search);
     const char *label = table_label (pair->now, i, &length);
     struct value value =
-        report_value (metric, table_get (pair->now, i, column), old == SIZE_MAX ? NULL : table_get (before, old, column),
-                      report_elapsed_ns (pair));
+        report_value (metric, table_get (pair->now, i, column),
+                      old == SIZE_MAX ? NULL : table_get (before, old, column), report_elapsed_ns (pair));
     if (row_is_wanted (state->query->rows, label, length))
       give (state, frame, pair, metric, label, length, &value);
   }

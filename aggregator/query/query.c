@@ -93,16 +93,11 @@ query_set (struct query *query, const char *key, const char *value, struct error
     char **text;
     bool *yes;
     size_t *count;
-  } places[] = { { "metric", .text = &query->metric },
-                 { "node", .text = &query->node },
-                 { "row", .text = &query->row },
-                 { "job", .text = &query->job },
-                 { "user", .text = &query->user },
-                 { "scheduler", .text = &query->scheduler },
-                 { "rows", .yes = &query->rows },
-                 { "rate", .yes = &query->rate },
-                 { "combined", .yes = &query->combined },
-                 { "top", .count = &query->top },
+  } places[] = { { "metric", .text = &query->metric },    { "node", .text = &query->node },
+                 { "row", .text = &query->row },          { "job", .text = &query->job },
+                 { "user", .text = &query->user },        { "scheduler", .text = &query->scheduler },
+                 { "rows", .yes = &query->rows },         { "rate", .yes = &query->rate },
+                 { "combined", .yes = &query->combined }, { "top", .count = &query->top },
                  { "bottom", .count = &query->bottom } };
 
   for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -128,8 +123,8 @@ query_set (struct query *query, const char *key, const char *value, struct error
 void
 query_free (struct query *query)
 {
-  char *const texts[] = { query->metric, query->node, query->row, query->job, query->user,
-                          query->scheduler, query->from, query->to, query->step };
+  char *const texts[] = { query->metric,    query->node, query->row, query->job, query->user,
+                          query->scheduler, query->from, query->to,  query->step };
 
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
     free (texts[i]);

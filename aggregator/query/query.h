@@ -24,18 +24,18 @@ enum query_fold { QUERY_EACH, QUERY_SUM, QUERY_MEAN, QUERY_MIN, QUERY_MAX };
 
 /* Zeroed at first. Texts are owned; NULL: not given. */
 struct query {
-  char *metric;        /* "cpu_usage.user", "memory_info.used / memory_info.total" */
-  char *node;          /* globs, with commas between them; all nodes */
-  char *row;           /* globs of the labels of rows; then each row is a series */
-  char *job;           /* a job's id: its nodes, its time, its rows */
+  char *metric;           /* "cpu_usage.user", "memory_info.used / memory_info.total" */
+  char *node;             /* globs, with commas between them; all nodes */
+  char *row;              /* globs of the labels of rows; then each row is a series */
+  char *job;              /* a job's id: its nodes, its time, its rows */
   char *user, *scheduler; /* of the job, where several have its id */
-  char *from, *to;     /* when.h; the last hour */
-  char *step;          /* a duration; such that there are about 60 steps */
-  bool rows;           /* each row is a series */
-  enum query_fold fold; /* all series become one */
-  size_t top, bottom;  /* only so many series, with most or least in the mean; 0: all */
-  bool rate;           /* a counter's change in a second */
-  bool combined;       /* the combined report of the cluster: rows sum, mean, min, max */
+  char *from, *to;        /* when.h; the last hour */
+  char *step;             /* a duration; such that there are about 60 steps */
+  bool rows;              /* each row is a series */
+  enum query_fold fold;   /* all series become one */
+  size_t top, bottom;     /* only so many series, with most or least in the mean; 0: all */
+  bool rate;              /* a counter's change in a second */
+  bool combined;          /* the combined report of the cluster: rows sum, mean, min, max */
 };
 
 /* The names of the parameters, NULL at the end: "metric", "node", "rows", "row", "fold", "top", "bottom", "job", "user",
@@ -58,9 +58,9 @@ enum query_shows {
 };
 
 struct query_value {
-  uint64_t count;        /* samples; 0: missing, and nothing else is set */
-  double value;          /* NaN: not to be had, as a division by 0 */
-  double min, max;       /* of samples; NaN: not known */
+  uint64_t count;  /* samples; 0: missing, and nothing else is set */
+  double value;    /* NaN: not to be had, as a division by 0 */
+  double min, max; /* of samples; NaN: not known */
 };
 
 struct query_series {
@@ -98,12 +98,12 @@ struct query_answer {
   size_t folded;   /* series that a fold was made of */
   size_t left_out; /* by `top` and `bottom` */
   bool ranked;
-  size_t broken;   /* what was left out since it is damaged; it was logged */
+  size_t broken;      /* what was left out since it is damaged; it was logged */
   struct buffer note; /* what else people should know, a line each */
 };
 
-#define QUERY_POINTS_MAX 250000  /* of an answer */
-#define QUERY_READ_MAX 5000000   /* that a fold or a ranking is made of */
+#define QUERY_POINTS_MAX 250000 /* of an answer */
+#define QUERY_READ_MAX 5000000  /* that a fold or a ranking is made of */
 
 /* 0: the caller frees the answer. -1 and error: with `*key` the parameter that is wrong, or NULL when the history cannot be
  * read. */
@@ -119,7 +119,8 @@ int query_interval (const struct query *query, int64_t now_ns, int64_t *from_ns,
 /* ---- as text ---- */
 
 void query_write_json (struct buffer *out, const struct query_answer *answer); /* one object and a newline */
-void query_write_csv (struct buffer *out, const struct query_answer *answer);  /* time, node, row, value, min, max, count */
+void query_write_csv (struct buffer *out,
+                      const struct query_answer *answer); /* time, node, row, value, min, max, count */
 /* For people: at most so many columns wide. */
 void query_write_table (struct buffer *out, const struct query_answer *answer, size_t width);
 /* What the answer does not say: tiers, what is missing, what was left out; lines. */
@@ -128,7 +129,7 @@ void query_write_notes (struct buffer *out, const struct query_answer *answer);
 /* ---- which metrics there are ---- */
 
 struct query_metric {
-  char *name;  /* "cpu_usage.user" */
+  char *name; /* "cpu_usage.user" */
   char *unit, *help;
   const char *kind; /* "gauge", "counter", "derived" */
   bool rows;        /* it has rows */

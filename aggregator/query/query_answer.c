@@ -186,15 +186,15 @@ take_rows (struct asking *asking, const char **key, struct error *error)
   const struct query *query = asking->query;
   const struct expression *expression = &asking->expression;
   const struct operand *left = &expression->left, *right = &expression->right;
-  bool jobs = (of_jobs (left) && catalog_has_rows (left->entry)) || (of_jobs (right) && catalog_has_rows (right->entry));
+  bool jobs =
+      (of_jobs (left) && catalog_has_rows (left->entry)) || (of_jobs (right) && catalog_has_rows (right->entry));
   const char *label = expression->row ? expression->row : jobs && asking->job.label ? asking->job.label : NULL;
   char *glob = label && !query->row ? label_glob (label) : memory_string (query->row ? query->row : "");
 
   globs_init (&asking->rows, glob);
   free (glob);
   asking->combined = query->combined || expression->combined;
-  asking->by_rows = query->rows || query->row || label || jobs ||
-                    (left->entry && !catalog_has_node (left->entry)) ||
+  asking->by_rows = query->rows || query->row || label || jobs || (left->entry && !catalog_has_node (left->entry)) ||
                     (right->entry && !catalog_has_node (right->entry));
   *key = query->row ? "row" : "rows";
   if (asking->by_rows && !asking->combined && lacks (left, catalog_has_rows) && lacks (right, catalog_has_rows))
@@ -222,8 +222,8 @@ check_rate (const struct asking *asking, const char **key, struct error *error)
   *key = "rate";
   if (!asking->query->rate || expression_is_change (&asking->expression))
     return 0;
-  return error_set (error, "is of counters, and %s%s%s is none: it is shown as it stands", entry ? entry->group : "this",
-                    entry ? "." : "", entry ? entry->name : "");
+  return error_set (error, "is of counters, and %s%s%s is none: it is shown as it stands",
+                    entry ? entry->group : "this", entry ? "." : "", entry ? entry->name : "");
 }
 
 /* ---- steps ---- */
@@ -246,12 +246,12 @@ make_plan (struct asking *asking, const char **key, struct error *error)
   int result;
 
   for (size_t i = 0; i < HISTORY_TIERS; i++)
-    tiers[i].there =
-        history_points_range (asking->file, (enum history_tier) i, &tiers[i].from_ns, &tiers[i].to_ns);
+    tiers[i].there = history_points_range (asking->file, (enum history_tier) i, &tiers[i].from_ns, &tiers[i].to_ns);
   if (asking->query->step)
     duration_parse (asking->query->step, &step_ns, NULL);
   *key = "step";
-  result = plan_make (&asking->plan, asking->from_ns, asking->to_ns, step_ns, local_offset (asking->from_ns), tiers, error);
+  result =
+      plan_make (&asking->plan, asking->from_ns, asking->to_ns, step_ns, local_offset (asking->from_ns), tiers, error);
   if (result == 0 && asking->plan.wider)
     buffer_printf (&asking->answer->note, "Steps are %.9g s long: nothing finer goes back so far.\n",
                    (double) asking->plan.step_ns / NS_PER_S);
@@ -308,10 +308,11 @@ static int
 too_many (const struct source *source, const char **key, struct error *error)
 {
   *key = "step";
-  return error_set (error,
-                    "makes %zu steps of over %zu series, more than there may be; choose a longer one, or less of them: by "
-                    "node, row, fold or top",
-                    source->table.steps, source->table.most);
+  return error_set (
+      error,
+      "makes %zu steps of over %zu series, more than there may be; choose a longer one, or less of them: by "
+      "node, row, fold or top",
+      source->table.steps, source->table.most);
 }
 
 static int

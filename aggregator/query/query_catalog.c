@@ -162,7 +162,8 @@ is_group_and_name (const char *path, const struct catalog_entry *entry)
 {
   size_t length = strlen (entry->group);
 
-  return strncmp (path, entry->group, length) == 0 && path[length] == '.' && strcmp (path + length + 1, entry->name) == 0;
+  return strncmp (path, entry->group, length) == 0 && path[length] == '.' &&
+         strcmp (path + length + 1, entry->name) == 0;
 }
 
 /* "GROUP.ROWS.LABEL.NAME": the label, which may have dots itself; to be freed. */

@@ -213,10 +213,10 @@ expression_describe (const struct expression *expression, struct query_answer *a
     answer->metric = left;
     answer->unit = unit;
     answer->help = memory_string (entry->help);
-    answer->shows = entry->derived                      ? QUERY_COMPUTED
+    answer->shows = entry->derived                       ? QUERY_COMPUTED
                     : !expression_is_change (expression) ? QUERY_MEAN_OF
-                    : rate                              ? QUERY_RATE
-                                                        : QUERY_CHANGE;
+                    : rate                               ? QUERY_RATE
+                                                         : QUERY_CHANGE;
     return;
   }
   char *right = operand_name (&expression->right), *other = operand_unit (&expression->right, rate);

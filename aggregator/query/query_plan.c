@@ -19,9 +19,9 @@ const int64_t plan_spans[HISTORY_TIERS] = { [HISTORY_FRAMES] = 0, [HISTORY_MINUT
 static int64_t
 nice_step (int64_t interval_ns)
 {
-  static const int64_t nice[] = { NS_PER_S,    2 * NS_PER_S, 5 * NS_PER_S, 10 * NS_PER_S, 15 * NS_PER_S, 30 * NS_PER_S,
-                                  MINUTE,      2 * MINUTE,   5 * MINUTE,   10 * MINUTE,   15 * MINUTE,   30 * MINUTE,
-                                  HOUR,        2 * HOUR,     3 * HOUR,     6 * HOUR,      12 * HOUR };
+  static const int64_t nice[] = { NS_PER_S, 2 * NS_PER_S, 5 * NS_PER_S, 10 * NS_PER_S, 15 * NS_PER_S, 30 * NS_PER_S,
+                                  MINUTE,   2 * MINUTE,   5 * MINUTE,   10 * MINUTE,   15 * MINUTE,   30 * MINUTE,
+                                  HOUR,     2 * HOUR,     3 * HOUR,     6 * HOUR,      12 * HOUR };
   int64_t days;
 
   for (size_t i = 0; i < sizeof nice / sizeof nice[0]; i++)

@@ -62,10 +62,10 @@ set_axes (struct buffer *script, const struct query_answer *answer, const struct
 {
   double low = 0, high = 0;
   int64_t length = answer->to_ns - answer->from_ns;
-  const char *format = length > 3 * 86400 * NS_PER_S  ? "%m-%d"
-                       : length > 86400 * NS_PER_S    ? "%m-%d %H:%M"
-                       : length < 10 * 60 * NS_PER_S  ? "%H:%M:%S"
-                                                      : "%H:%M";
+  const char *format = length > 3 * 86400 * NS_PER_S ? "%m-%d"
+                       : length > 86400 * NS_PER_S   ? "%m-%d %H:%M"
+                       : length < 10 * 60 * NS_PER_S ? "%H:%M:%S"
+                                                     : "%H:%M";
 
   for (size_t i = 0; i < answer->series_count; i++) {
     low = fmin (low, answer->series[i].min);
@@ -108,8 +108,9 @@ has_values (const struct query_series *series)
 static void
 put_curves (struct buffer *script, const struct query_answer *answer, const struct query_look *look)
 {
-  static const char *const colours[QUERY_CURVES_MAX] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
-                                                         "#7f3c8d", "#80ba5a", "#a5692a", "#555555", "#c0392b", "#16a085" };
+  static const char *const colours[QUERY_CURVES_MAX] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                         "#e69f00", "#56b4e9", "#7f3c8d", "#80ba5a",
+                                                         "#a5692a", "#555555", "#c0392b", "#16a085" };
   size_t drawn = 0;
 
   for (size_t i = 0; i < answer->series_count && drawn < QUERY_CURVES_MAX; i++) {

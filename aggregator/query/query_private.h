@@ -15,7 +15,7 @@ struct catalog_entry {
   char *group, *section, *rows_name, *fold_name, *name; /* "" where there is none */
   char *unit, *help;
   enum metric_kind kind;
-  uint32_t flags;          /* of the metric */
+  uint32_t flags; /* of the metric */
   enum metric_fold fold;
   const struct derived *derived; /* NULL: it is a metric of its own */
   size_t nodes;
@@ -49,7 +49,7 @@ struct operand {
 
 struct expression {
   struct operand left, right; /* right: with `sign` only */
-  char sign;              /* + - * /; 0: left alone */
+  char sign;                  /* + - * /; 0: left alone */
   char *row;                  /* a label that stood in a path; NULL: none */
   bool combined;              /* the path of a combined report: "load.load_1.mean" */
 };
@@ -109,9 +109,9 @@ void bucket_table_free (struct bucket_table *table);
 
 /* ---- query_series.c: what is made of the finished series ---- */
 
-void series_fold (struct query_answer *answer);                             /* into one, as answer->fold says */
-void series_measure (struct query_answer *answer);                          /* mean, min, max, missing; gaps */
-void series_sort (struct query_answer *answer);                             /* by node and row */
+void series_fold (struct query_answer *answer);                            /* into one, as answer->fold says */
+void series_measure (struct query_answer *answer);                         /* mean, min, max, missing; gaps */
+void series_sort (struct query_answer *answer);                            /* by node and row */
 void series_rank (struct query_answer *answer, size_t count, bool bottom); /* the others go */
 void series_free (struct query_series *series);
 

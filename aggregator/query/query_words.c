@@ -20,10 +20,17 @@ query_scale (const struct query_answer *answer)
   static const struct {
     const char *unit, *shown;
     bool prefixed; /* k, M, G stand before it */
-  } units[] = { { "bytes", "B" },       { "bytes/s", "B/s" },   { "seconds", "s" },
-                { "watts", "W" },       { "joules", "J" },      { "percent", "%" },
-                { "celsius", "°C" },    { "ratio", "" },        { "boolean", "" },
-                { "hertz", "Hz", true }, { "bits_per_second", "bit/s", true } };
+  } units[] = { { "bytes", "B" },
+                { "bytes/s", "B/s" },
+                { "seconds", "s" },
+                { "watts", "W" },
+                { "joules", "J" },
+                { "percent", "%" },
+                { "celsius", "°C" },
+                { "ratio", "" },
+                { "boolean", "" },
+                { "hertz", "Hz", true },
+                { "bits_per_second", "bit/s", true } };
   static const struct scale hertz[] = { { 1, "Hz" }, { 1e6, "MHz" }, { 1e9, "GHz" } },
                             bits[] = { { 1, "bit/s" }, { 1e6, "Mbit/s" }, { 1e9, "Gbit/s" } },
                             counts[] = { { 1, "" }, { 1e6, "million" }, { 1e9, "thousand million" } };
