@@ -13,6 +13,9 @@
 
 static const char *const states[] = { "never", "up", "stale", "down", NULL };
 
+static const char *const folds[] = { "sum", "mean", "min", "max", NULL };
+static const char *const forms[] = { "json", "csv", NULL };
+
 static const struct api_parameter node_parameters[] = {
   { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
   { "state", API_CHOICE, "Only nodes in this state.", .choices = states },
@@ -20,6 +23,34 @@ static const struct api_parameter node_parameters[] = {
 
 static const struct api_parameter group_parameters[] = {
   { "group", API_GLOBS, "Only groups whose name matches one of these globs." },
+};
+
+static const struct api_parameter query_parameters[] = {
+  { "metric", API_WORDS, "The metric, as lines show it (cpu_usage.user), or two of them with + - * / between.",
+    .required = true },
+  { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
+  { "rows", API_BOOLEAN, "Each row (CPU, device, GPU) is a series.", "no" },
+  { "row", API_GLOBS, "Only rows whose label matches one of these globs; each is a series." },
+  { "fold", API_CHOICE, "All series become one: each step has their sum, mean, minimum or maximum.", .choices = folds },
+  { "top", API_NUMBER, "Only so many series: those with most, in the mean.", .most = 10000 },
+  { "bottom", API_NUMBER, "Only so many series: those with least, in the mean.", .most = 10000 },
+  { "job", API_WORDS, "A job's id: its nodes, its time, its rows." },
+  { "user", API_WORDS, "Whose job it is, where several users have one of that id." },
+  { "scheduler", API_WORDS, "Of which scheduler, where several have one of that id." },
+  { "rate", API_BOOLEAN, "A counter's change in a second, rather than in a step.", "no" },
+  { "combined", API_BOOLEAN, "The combined report of the cluster: sum, mean, min, max.", "no" },
+  {
+      "from",
+      API_TIME,
+      "The first instant. " WHEN,
+  },
+  {
+      "to",
+      API_TIME,
+      "The instant before which it ends. " WHEN,
+  },
+  { "step", API_DURATION, "The time between two values, as 30s, 5m, 1h; without it there are about 60." },
+  { "format", API_CHOICE, "json: one object; csv: a table.", "json", .choices = forms },
 };
 
 static const struct api_parameter job_list_parameters[] = {
@@ -60,6 +91,8 @@ const struct api_route api_routes[] = {
     PARAMETERS (node_parameters), "Nodes", .answer = api_answer_nodes },
   { "groups", "Groups", "The groups and metrics of the nodes that are up: units, kinds, and how many nodes have them.",
     PARAMETERS (group_parameters), "Groups", .answer = api_answer_groups },
+  { "query", "Query", "How a metric went: what `synop-aggregator query --format json` prints.",
+    PARAMETERS (query_parameters), "Query", .answer = api_answer_history, .read = api_read_query },
   { "jobs", "Jobs", "Jobs, the newest last: what `synop-aggregator jobs --json` prints.",
     PARAMETERS (job_list_parameters), "Jobs", .answer = api_answer_history, .read = api_read_jobs },
   { "jobs/{id}", "Job", "The report on a job: what `synop-aggregator report ID --format json` prints.",

@@ -13,6 +13,7 @@ import urllib.parse
 
 import jsonschema
 import pytest
+from lib.cluster import Cluster
 from lib.hostile import MIB
 from lib.programs import LIMIT, memory_bytes, parse_line, run, wait_until
 from lib.web import get, url_of
@@ -24,18 +25,41 @@ JOB = "api-job"
 USER = pwd.getpwuid(os.geteuid()).pw_name
 # A value that fits, for each parameter; for those of a choice and for numbers and booleans the description has them.
 GOOD = {"node": "n*", "group": "load,cpu_*", "type": "event", "user": USER, "scheduler": "synop", "from": "-1h", "to": "now",
-        "job": JOB, "step": "10s", "metric": "load.load_1", "row": "*"}
+        "job": JOB, "step": "10s", "metric": "cpu_usage.user", "row": "*"}
+# What a parameter needs beside it.
+BESIDE = {"user": f"&job={JOB}", "scheduler": f"&job={JOB}", "rate": "&metric=vm.page_faults", "combined": "&metric=load.load_1"}
 BAD = ["%ff", "a%0ab", "x" * 1100, "*a" * 5]  # of every text: no UTF-8, a control, too long, too many stars
 
 
-@pytest.fixture(name="shown")
-def fixture_shown(cluster):
-    """A cluster of two with a job on it, and its address."""
+@pytest.fixture(name="shown", scope="module")
+def fixture_shown():
+    """A cluster of two with a job on it, and its address: for all tests that leave it as it is."""
+    cluster = Cluster()
+    try:
+        yield cluster, begin(cluster)
+        assert not cluster.aggregator.sanitizer_report()
+    finally:
+        cluster.close()
+
+
+def begin(cluster):
     cluster.start_aggregator(config=HTTP + "[jobs]\ngrace = 1s\n")
     cluster.start_nodes("n1", "n2")
     cluster.start("job", "agent", "run", "--job", JOB, "--", "sleep", "600")
-    cluster.aggregator.wait_line(type="job", event="started")
-    return cluster, url_of(cluster.aggregator)
+    url = url_of(cluster.aggregator)
+    wait_until(lambda: get(url, f"{API}jobs/{JOB}").status == 200, "the job")
+    return url
+
+
+def asked(route, parameters, parameter, value):
+    """The path and the words of a request with that value of a parameter, and what is needed beside it."""
+    words = f"{parameter['name']}={value if '%' in value else urllib.parse.quote(str(value))}"
+    if route == "query":
+        words += BESIDE.get(parameter["name"], "")
+    for one in parameters:
+        if one["required"] and f"{one['name']}=" not in words:
+            words += f"&{one['name']}={GOOD[one['name']]}"
+    return f"{route}?{words}"
 
 
 def ask(url, path, status=200, **more):
@@ -102,15 +126,12 @@ def test_description(shown):
         name = content["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]
         short = path.removeprefix(API).replace("{id}", JOB)
         parameters = [one for one in methods["get"]["parameters"] if one["in"] == "query"]
-        needed = "&".join(f"{one['name']}={GOOD[one['name']]}" for one in parameters if one["required"])
-        check(ask(url, f"{short}?{needed}"), name)
+        if not any(one["required"] for one in parameters):
+            check(ask(url, short), name)
         for parameter in parameters:
             for value in values_of(parameter):
-                if value == "csv":
-                    continue
-                also = "" if parameter["required"] else needed
-                wait_until(lambda: get(url, f"{API}{short}?{also}&{parameter['name']}={value}").status != 503, "room")
-                check(ask(url, f"{short}?{also}&{parameter['name']}={value}"), name)
+                if value != "csv":
+                    check(ask(url, asked(short, parameters, parameter, str(value))), name)
 
 
 def test_wrong_values(shown):
@@ -119,16 +140,13 @@ def test_wrong_values(shown):
     for path, methods in DESCRIPTION["paths"].items():
         short = path.removeprefix(API).replace("{id}", JOB)
         parameters = [one for one in methods["get"]["parameters"] if one["in"] == "query"]
-        needed = "".join(f"&{one['name']}={GOOD[one['name']]}" for one in parameters if one["required"])
         for parameter in parameters:
-            also = "" if parameter["required"] else needed
             for value in wrong_values_of(parameter):
-                error = error_of(url, f"{short}?{parameter['name']}={value}{also}", 400, parameter["name"])
+                error = error_of(url, asked(short, parameters, parameter, value), 400, parameter["name"])
                 assert parameter["name"] in error["message"]
             if not parameter["x-expects"].startswith("globs"):
-                one = values_of(parameter)[0]
-                assert "twice" in error_of(url, f"{short}?{parameter['name']}={one}&{parameter['name']}={one}{also}", 400,
-                                           parameter["name"])["message"]
+                path = asked(short, parameters, parameter, str(values_of(parameter)[0]))
+                assert "twice" in error_of(url, f"{path}&{path.split('?')[1]}", 400, parameter["name"])["message"]
         assert "no parameter" in error_of(url, f"{short}?nonsense=1", 400, "nonsense")["message"]
     assert "did you mean type?" in error_of(url, "events?tpye=x", 400, "tpye")["message"]
     assert "before to" in error_of(url, "events?from=now&to=-1h", 400, "from")["message"]
@@ -181,7 +199,23 @@ def test_same_as_commands(shown):
         return lines and ask(url, "jobs") == {"jobs": lines, "left_out": 0, "damaged": 0}
 
     wait_until(jobs_agree, "the same jobs")
-    assert ask(url, "jobs?running=yes")["jobs"][0]["job_id"] == JOB and ask(url, "jobs?user=nobody-*")["jobs"] == []
+    assert JOB in [one["job_id"] for one in ask(url, "jobs?running=yes")["jobs"]]
+    assert ask(url, "jobs?user=nobody-*")["jobs"] == []
+
+    query = ["--from", "-10s", "--to", "-2s", "--step", "1s", "load.load_1"]
+
+    def queries_agree():
+        said = json.loads(cluster.succeed("aggregator", "query", "--format", "json", *query, *places))
+        asked = f"query?metric=load.load_1&from={said['from']}&to={said['to']}&step=1s"
+        return (answer := ask(url, asked)) == said and sum(point[4] for one in answer["series"] for point in one["points"]) and said
+
+    said = wait_until(queries_agree, "the same values")
+    assert [one["node"] for one in said["series"]] == ["n1", "n2"]
+    page = get(url, f"{API}query?metric=load.load_1&from={said['from']}&to={said['to']}&step=1s&format=csv")
+    assert page.status == 200 and page.headers["Content-Type"] == "text/csv"
+    assert len(page.text.splitlines()) == 1 + sum(len(one["points"]) for one in said["series"])
+    assert [one["node"] for one in ask(url, "query?metric=load.load_1&node=n2&top=1")["series"]] == ["n2"]
+    assert "load.load_1" in error_of(url, "query?metric=load.load_2", 400, "metric")["message"]
 
     def events_agree():
         lines = [parse_line(line) for line in cluster.succeed("aggregator", "replay", "--type", "event", *places).splitlines()]
@@ -194,19 +228,23 @@ def test_same_as_commands(shown):
 
 
 def test_job_reports(shown):
-    """Of a job that has ended, word for word; with the prices of the configuration; of a user's among several."""
+    """Of a job that has ended, word for word."""
     cluster, url = shown
-    cluster.programs[-1].stop()
-    cluster.aggregator.wait_line(type="job", event="ended")
-    for owner in ("ana", "bob"):
-        cluster.succeed("aggregator", "job", "start", "77", "--user", owner, "--socket", cluster.socket)
-    report = wait_until(lambda: (page := get(url, API + f"jobs/{JOB}")).status == 200 and json.loads(page.text)["ended"] and
-                        json.loads(page.text), "the end in the history")
-    said = run("aggregator", "report", JOB, "--format", "json", "--config", cluster.empty, "--history", cluster.history,
-               "--socket", cluster.socket)
-    assert said.returncode == 0 and json.loads(said.stdout) == report
-    assert ask(url, f"jobs/{JOB}?scheduler=synop")["job_id"] == JOB
-    error_of(url, f"jobs/{JOB}?user=nobody-there", 404)
+    job = cluster.start("short", "agent", "run", "--job", "short", "--", "sleep", "600")
+    cluster.aggregator.wait_line(type="job", event="started", job_id="short")
+    job.stop()
+    cluster.aggregator.wait_line(type="job", event="ended", job_id="short")
+
+    def reports_agree():
+        said = run("aggregator", "report", "short", "--format", "json", "--config", cluster.empty, "--history", cluster.history,
+                   "--socket", cluster.socket)
+        page = get(url, f"{API}jobs/short")
+        return said.returncode == 0 and page.status == 200 and page.text == said.stdout and json.loads(page.text)
+
+    report = check(wait_until(reports_agree, "the same report"), "JobReport")
+    assert report["ended"] and report["nodes"][0]["samples"] > 0
+    assert ask(url, "jobs/short?scheduler=synop")["job_id"] == "short"
+    error_of(url, "jobs/short?user=nobody-there", 404)
 
 
 # ---- the stream ----
@@ -243,9 +281,8 @@ class Stream:
         self.socket.close()
 
 
-@pytest.mark.sanitized
 def test_stream(shown):
-    """Lines as `tail` has them, filtered in the same way, to its end with the aggregator's."""
+    """Lines as `tail` has them, filtered in the same way."""
     cluster, url = shown
     with contextlib.closing(Stream(url, "node=n1&group=load")) as stream:
         assert stream.begin() == 200
@@ -254,19 +291,12 @@ def test_stream(shown):
         events = stream.events()
         lines = [next(events) for _ in range(3)]
         assert all(line["node"] == "n1" and list(line["report"]["system_data"]) == ["load"] for line in lines)
-        shown_lines = {line["seq"]: line for line in cluster.aggregator.lines(type="node", node="n1")}
         wait_until(lambda: cluster.aggregator.lines(type="node", node="n1")[-1]["seq"] > lines[-1]["seq"], "a later line")
         shown_lines = {line["seq"]: line for line in cluster.aggregator.lines(type="node", node="n1")}
         for line in lines:
             assert shown_lines[line["seq"]]["report"]["system_data"]["load"] == line["report"]["system_data"]["load"]
     error_of(url, "stream?type=nothing", 400, "type")
-    with contextlib.closing(Stream(url, "type=event")) as stream:
-        assert stream.begin() == 200
-        cluster.keys_of("n3")
-        assert next(stream.events())["event"] == "keys_reloaded"
-        wait_until(lambda: cluster.counter("api_streams") == 1, "the other has gone")
-        assert cluster.aggregator.stop() == 0
-        assert list(stream.events()) == [], "it ends, and says so"
+    wait_until(lambda: cluster.counter("api_streams") == 0, "it has gone")
 
 
 def test_slow_streams(shown):
@@ -282,8 +312,9 @@ def test_slow_streams(shown):
     wait_until(lambda: cluster.counter("api_streams") == 0, "their places")
 
 
-def test_lines_dropped(cluster):
-    """What was dropped for a stream that is not read is said in it."""
+@pytest.mark.sanitized
+def test_end_of_stream(cluster):
+    """What was dropped for a stream that is not read is said in it, and its end with the aggregator's."""
     cluster.start_aggregator(config=HTTP + "[aggregator]\nreader_queue = 64k\n")
     cluster.start_nodes("n1", period="50ms")
     with contextlib.closing(Stream(url_of(cluster.aggregator), "type=node,event", receive=4096)) as stream:
@@ -292,6 +323,12 @@ def test_lines_dropped(cluster):
         lines = stream.events()
         dropped = next(line for line in lines if line.get("event") == "dropped")
         assert dropped["lines"] > 0 and next(lines)["type"] == "node"
+    with contextlib.closing(Stream(url_of(cluster.aggregator), "type=event")) as stream:
+        assert stream.begin() == 200
+        cluster.keys_of("n3")
+        assert next(stream.events())["event"] == "keys_reloaded"
+        assert cluster.aggregator.stop() == 0
+        assert not list(stream.events()), "it ends as answers end"
 
 
 # ---- many at once ----
