@@ -15,7 +15,7 @@ struct derived {
   const char *help;
 };
 
-#define DERIVED_MAX 8
+#define DERIVED_MAX 12
 struct derived_list { /* of a group: those whose metrics it has */
   size_t count;
   struct {
