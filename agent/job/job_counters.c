@@ -306,7 +306,7 @@ open_new (struct job_counters *all, int64_t now_ns)
   for (struct process *process = all->scan->oldest; process && all->opened < AT_ONCE; process = process->next) {
     struct counted *counted = process->job->counted;
 
-    if (!process->has_events && !process->gone && !process->zombie && counted->paused_ns == 0 && !counted->opening)
+    if (!process->has_events && !process->gone && !process->zombie && counted->paused_ns == 0)
       process_count (all, counted, process);
   }
 }

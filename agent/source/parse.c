@@ -115,7 +115,7 @@ scan_list_next (struct scan *list, uint64_t *first, uint64_t *last)
   *last = *first;
   if (scan_prefix (&rest, "-") && !scan_uint (&rest, last))
     return false;
-  if (*last < *first || *last - *first > LIST_MOST)
+  if (*last - *first > LIST_MOST) /* too long, or its end is the smaller */
     return false;
   scan_prefix (&rest, ",");
   *list = rest;

@@ -51,16 +51,22 @@ counter_find (const struct group *group, const char *name)
   return SIZE_MAX;
 }
 
+const struct derived *
+derived_next (const char *group, size_t *at)
+{
+  for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+    if (strcmp (groups[i].group, group) == 0 && groups[i].list[*at].name)
+      return &groups[i].list[(*at)++];
+  return NULL;
+}
+
 void
 derived_find (struct derived_list *list, const struct group *group)
 {
-  const struct derived *derived = NULL;
+  const struct derived *derived;
 
   list->count = 0;
-  for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-    if (strcmp (groups[i].group, group->name) == 0)
-      derived = groups[i].list;
-  for (; derived && derived->name && list->count < DERIVED_MAX; derived++) {
+  for (size_t at = 0; list->count < DERIVED_MAX && (derived = derived_next (group->name, &at));) {
     size_t of = counter_find (group, derived->of),
            over = derived->over ? counter_find (group, derived->over) : SIZE_MAX;
 

@@ -285,8 +285,15 @@ width_of (const char *event)
   return strstr (name, "SCALAR") ? 1 : bits / (strstr (name, "DOUBLE") ? 64 : 32);
 }
 
+struct unit_info { /* pfm_pmu_info_t */
+  const char *name, *text;
+  size_t size;
+  int numbers[8];
+};
+
 struct pfm_tables {
   struct counter_pfm *pfm;
+  int (*unit) (int number, struct unit_info *info);
   int (*raw) (const char *, int, int, void *);
   size_t checked;
 };
@@ -314,6 +321,18 @@ event_check (struct pfm_tables *tables, const char *unit, const struct core_even
   return true;
 }
 
+static bool
+knows_unit (const struct pfm_tables *tables, const char *unit)
+{
+  for (int number = 0; number < 2000; number++) {
+    struct unit_info info = { .size = sizeof info };
+
+    if (tables->unit (number, &info) == 0 && strcmp (info.name, unit) == 0)
+      return true;
+  }
+  return false;
+}
+
 static void
 table_check (struct pfm_tables *tables, const struct core_table *table)
 {
@@ -321,13 +340,14 @@ table_check (struct pfm_tables *tables, const struct core_table *table)
     const struct core_generation *generation = &table->generations[i];
 
     assert_true (generation->source[0] != '\0');
-    for (const char *const *unit = generation->units; *unit; unit++)
+    for (const char *const *unit = generation->units; *unit; unit++) {
+      bool known = knows_unit (tables, *unit);
+
+      if (!known)
+        print_message ("# not in this libpfm4: %s\n", *unit);
       for (size_t k = 0; k < generation->count; k++)
-        if (!event_check (tables, *unit, &generation->events[k])) {
-          assert_int_equal (k, 0); /* else a name is wrong */
-          print_message ("# not in this libpfm4: %s\n", *unit);
-          break;
-        }
+        assert_int_equal (event_check (tables, *unit, &generation->events[k]), known);
+    }
   }
 }
 
@@ -348,6 +368,7 @@ test_generations (void **state)
   }
   library = dlopen ("libpfm.so.4", RTLD_NOW);
   *(void **) &tables.raw = dlsym (library, "pfm_get_os_event_encoding");
+  *(void **) &tables.unit = dlsym (library, "pfm_get_pmu_info");
   table_check (&tables, &flop_events);
   table_check (&tables, &traffic_events);
   dlclose (library);

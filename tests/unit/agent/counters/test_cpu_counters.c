@@ -47,8 +47,12 @@ test_unhalted_time (void **state)
   open_played (&sampled, &scratch);
   sample (&sampled);
   assert_missing (&sampled, "0", "unhalted_time"); /* the frequency is not known yet */
-  now_ns += NS_PER_S;
-  played.reference_clock += 2500000000;
+  now_ns += NS_PER_MS;
+  played.reference_clock += 2400000;
+  sample (&sampled);
+  assert_missing (&sampled, "0", "unhalted_time"); /* in so short a time it cannot be measured well */
+  now_ns += NS_PER_S - NS_PER_MS;
+  played.reference_clock += 2500000000 - 2400000;
   played_pass (&played, 1000);
   sample (&sampled);
   assert_uint (&sampled, "1", "unhalted_time", 1000 * cycles * 10 / 25);

@@ -14,6 +14,7 @@ test_cgroup_of_version_1 (void **state)
                  "32 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
   scratch_write (&scene.machine.scratch, "/sys/fs/cgroup/perf_event/slurm/uid_0/job_5/notify_on_release", "0\n");
   scratch_write (&scene.machine.scratch, "/sys/fs/cgroup/unified/slurm/uid_0/job_5/cpu.stat", "usage_usec 9\n");
+  scratch_write (&scene.machine.scratch, "/sys/fs/cgroup/unified/slurm/uid_0/job_5/cpuset.cpus.effective", "1\n");
   cgroup_mounts_refresh (scene.machine.scan->mounts);
   machine_put (&scene.machine, (struct made){ .pid = 30,
                                               .environment = "SLURM_JOB_ID=5",
