@@ -33,7 +33,9 @@ enum job_item_id {
   JOB_FLOP_SCALAR,
   JOB_CYCLES,
   JOB_INSTRUCTIONS,
-  JOB_TASK_TIME,        /* in which these two were counted */
+  JOB_MEMORY_READ, /* this and the next are estimates: what the job's cores did not find in caches */
+  JOB_MEMORY_WRITTEN,
+  JOB_TASK_TIME,        /* in which the job was counted */
   JOB_ENERGY,           /* shown as power */
   JOB_ENERGY_ESTIMATED, /* the part of it that is shared out among jobs */
   JOB_GPU_USAGE,        /* of the GPUs that the job has; of all on the node where that is not known */

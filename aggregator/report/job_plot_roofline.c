@@ -353,10 +353,11 @@ put_title (const struct roofline_plot *plot, const struct area *area, bool band)
 
   plot_text (plot->canvas, area->left, area->top + 9, &title, PLOT_ROOFLINE_TITLE, 60);
   plot_text (plot->canvas, area->left, area->top + 22, &caption,
-             !roof              ? "what the nodes can do is not known: synop-agent bench-node measures it"
-             : plot->job.shared ? "of whole nodes, on some of which other jobs ran too"
-             : band             ? "the roof is that of the mean node; pale: from the lowest to the highest"
-                                : "left of the bend memory holds a job down, right of it the CPUs do",
+             !roof ? "what the nodes can do is not known: synop-agent bench-node measures it"
+             : plot->job.flops_shared || plot->job.bandwidth_shared
+                 ? "of whole nodes, on some of which other jobs ran too"
+             : band ? "the roof is that of the mean node; pale: from the lowest to the highest"
+                    : "left of the bend memory holds a job down, right of it the CPUs do",
              110);
 }
 

@@ -1,7 +1,8 @@
 /* What counters of the hardware say of a job, as sentences for people: what it is bound by, and what could not be
  * counted.
  *
- * A remark needs a job of a minute at least, and nodes that it had alone: of others it is not known whose doing it is. */
+ * A remark needs a job of a minute at least, and counts that no other job has a part in: else it is not known whose doing it
+ * is. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -50,7 +51,7 @@ add_where (struct buffer *to, const struct job_report *report, const bool *chose
 static bool
 is_memory_bound (const struct job_report *report, size_t node)
 {
-  return job_roofline_of_node (report, node).bandwidth_share > MEMORY_BOUND;
+  return !report->nodes[node].shared && job_roofline_of_node (report, node).bandwidth_share > MEMORY_BOUND;
 }
 
 static bool
@@ -58,8 +59,9 @@ is_scalar (const struct job_report *report, size_t node)
 {
   const struct job_series *series = report->nodes[node].series;
   double seconds = series[JOB_CPU_USER].total + series[JOB_CPU_SYSTEM].total;
+  struct job_roofline roofline = job_roofline_of_node (report, node);
 
-  return job_roofline_of_node (report, node).vectors < SCALAR && series[JOB_FLOP].total > SCALAR_FLOPS * seconds;
+  return !roofline.flops_shared && roofline.vectors < SCALAR && series[JOB_FLOP].total > SCALAR_FLOPS * seconds;
 }
 
 /* The nodes that it is true of. False: there are none. */
@@ -69,7 +71,7 @@ choose (const struct job_report *report, bool (*is) (const struct job_report *, 
   bool any = false;
 
   for (size_t i = 0; i < report->node_count; i++) {
-    chosen[i] = !report->nodes[i].shared && is (report, i);
+    chosen[i] = is (report, i);
     any |= chosen[i];
   }
   return any;
@@ -168,9 +170,10 @@ job_report_unknown_counters (struct job_scene *scene)
   for (size_t i = 0; counted && i < report->node_count; i++) {
     const struct job_series *series = report->nodes[i].series;
     bool sampled = report->nodes[i].samples > 0;
-    cycles[i] = sampled && !series[JOB_CYCLES].known && !series[JOB_FLOP].known && !series[JOB_MEMORY_BANDWIDTH].known;
+    bool moved = series[JOB_MEMORY_BANDWIDTH].known || series[JOB_MEMORY_READ].known;
+    cycles[i] = sampled && !series[JOB_CYCLES].known && !series[JOB_FLOP].known && !moved;
     flops[i] = sampled && !cycles[i] && !series[JOB_FLOP].known;
-    bytes[i] = sampled && !cycles[i] && !series[JOB_MEMORY_BANDWIDTH].known;
+    bytes[i] = sampled && !cycles[i] && !moved;
   }
   job_report_say_of (report, cycles,
                      "The CPUs of %s count nothing that the agent may read, as those of most virtual machines, or its "

@@ -85,7 +85,7 @@ write_gpu (struct json *json, const struct report_gpu *gpu)
 }
 
 static void
-write_roofline (struct json *json, const struct job_report *report, const struct job_roofline *roofline)
+write_roofline (struct json *json, const struct job_roofline *roofline)
 {
   json_key (json, "counters");
   if (!roofline->known) {
@@ -108,8 +108,9 @@ write_roofline (struct json *json, const struct job_report *report, const struct
   json_real (json_key (json, "flops_double"), roofline->peaks.flops_double);
   json_real (json_key (json, "flops_single"), roofline->peaks.flops_single);
   json_object_end (json);
-  json_bool (json_key (json, "flops_of_node"), report->whole_flops);
-  json_bool (json_key (json, "shared"), roofline->shared);
+  json_bool (json_key (json, "flops_shared"), roofline->flops_shared);
+  json_bool (json_key (json, "memory_bandwidth_shared"), roofline->bandwidth_shared);
+  json_bool (json_key (json, "memory_bandwidth_estimated"), roofline->estimated);
   json_object_end (json);
 }
 
@@ -141,7 +142,7 @@ json_node (struct json *json, const struct job_report *report, size_t index)
     write_gpu (json, &node->gpus[i]);
   json_array_end (json);
   roofline = job_roofline_of_node (report, index);
-  write_roofline (json, report, &roofline);
+  write_roofline (json, &roofline);
   json_key (json, "report");
   write_series (json, report, node->series);
   json_object_end (json);
@@ -196,7 +197,7 @@ write_head (struct json *json, const struct job_report *report)
   }
   write_energy (json, report);
   roofline = job_roofline_of (report, NULL);
-  write_roofline (json, report, &roofline);
+  write_roofline (json, &roofline);
   json_text (json_key (json, "slowest_node"), report->slowest == SIZE_MAX ? NULL : report->nodes[report->slowest].name);
   json_array (json_key (json, "lost_nodes"));
   for (size_t i = 0; i < report->node_count; i++)

@@ -56,26 +56,51 @@ by_vectors (double flops, double scalar)
   return scalar > flops ? 0 : flops - scalar;
 }
 
+/* Bytes a second between a node's CPUs and its memory: as the memory counted them, unless other jobs' are among them and the
+ * job's own can be estimated. */
+struct traffic {
+  double bytes;
+  bool estimated, shared;
+};
+
+static struct traffic
+traffic_of (const struct job_node *node)
+{
+  double counted = node->series[JOB_MEMORY_BANDWIDTH].mean, estimate = nan ("");
+
+  sum_add (&estimate, node->series[JOB_MEMORY_READ].mean);
+  sum_add (&estimate, node->series[JOB_MEMORY_WRITTEN].mean);
+  if (!isnan (estimate) && (node->shared || isnan (counted)))
+    return (struct traffic){ estimate, true, false };
+  return (struct traffic){ counted, false, node->shared && !isnan (counted) };
+}
+
 static void
-roofline_add (struct job_roofline *roofline, struct sums *sums, const struct job_node *node)
+roofline_add (struct job_roofline *roofline, struct sums *sums, const struct job_report *report,
+              const struct job_node *node)
 {
   const struct job_series *series = node->series;
-  double flops = series[JOB_FLOP].mean, bandwidth = series[JOB_MEMORY_BANDWIDTH].mean;
+  double flops = series[JOB_FLOP].mean;
+  struct traffic traffic = traffic_of (node);
+  bool flops_shared = node->shared && report->whole_flops && !isnan (flops);
 
   quotient_add (&sums->ipc, series[JOB_INSTRUCTIONS].total, series[JOB_CYCLES].total);
   quotient_add (&sums->ghz, series[JOB_CYCLES].total / 1e9, series[JOB_TASK_TIME].total);
   quotient_add (&sums->vectors, by_vectors (flops, series[JOB_FLOP_SCALAR].mean), flops);
-  quotient_add (&sums->intensity, flops, bandwidth);
+  if (flops_shared == traffic.shared)
+    quotient_add (&sums->intensity, flops, traffic.bytes);
   quotient_add (&sums->flops_share, at_peak (series, &node->peaks), node->peaks.flops_double);
-  quotient_add (&sums->bandwidth_share, bandwidth, node->peaks.bandwidth);
+  quotient_add (&sums->bandwidth_share, traffic.bytes, node->peaks.bandwidth);
   sum_add (&roofline->flops, flops);
   sum_add (&roofline->flops_double, series[JOB_FLOP_DOUBLE].mean);
   sum_add (&roofline->flops_single, series[JOB_FLOP_SINGLE].mean);
-  sum_add (&roofline->bandwidth, bandwidth);
+  sum_add (&roofline->bandwidth, traffic.bytes);
   sum_add (&roofline->peaks.bandwidth, node->peaks.bandwidth);
   sum_add (&roofline->peaks.flops_double, node->peaks.flops_double);
   sum_add (&roofline->peaks.flops_single, node->peaks.flops_single);
-  roofline->shared |= node->shared;
+  roofline->flops_shared |= flops_shared;
+  roofline->bandwidth_shared |= traffic.shared;
+  roofline->estimated |= traffic.estimated;
 }
 
 static struct job_roofline
@@ -107,7 +132,7 @@ job_roofline_of_node (const struct job_report *report, size_t node)
   struct job_roofline roofline = roofline_begin ();
   struct sums sums = { 0 };
 
-  roofline_add (&roofline, &sums, &report->nodes[node]);
+  roofline_add (&roofline, &sums, report, &report->nodes[node]);
   roofline_end (&roofline, &sums);
   return roofline;
 }
@@ -120,7 +145,7 @@ job_roofline_of (const struct job_report *report, const bool *chosen)
 
   for (size_t i = 0; i < report->node_count; i++)
     if (!chosen || chosen[i])
-      roofline_add (&roofline, &sums, &report->nodes[i]);
+      roofline_add (&roofline, &sums, report, &report->nodes[i]);
   roofline_end (&roofline, &sums);
   return roofline;
 }
@@ -136,9 +161,9 @@ clause (struct buffer *to)
 }
 
 static void
-add_shared (struct buffer *to, const struct job_report *report, const struct job_roofline *roofline, size_t item)
+add_shared (struct buffer *to, bool shared)
 {
-  if (to->length && roofline->shared && job_is_of_nodes (report, item))
+  if (shared)
     buffer_add_string (to, ", by whole nodes with other jobs on them");
 }
 
@@ -171,7 +196,7 @@ job_flops_words (struct buffer *to, const struct job_report *report)
     buffer_printf (clause (to), "%s %% by vector instructions", words_number (roofline.vectors).text);
   if (!isnan (roofline.flops_share))
     buffer_printf (clause (to), "%s %% of the peak", words_number (roofline.flops_share).text);
-  add_shared (to, report, &roofline, JOB_FLOP);
+  add_shared (to, roofline.flops_shared);
 }
 
 void
@@ -180,13 +205,16 @@ job_bandwidth_words (struct buffer *to, const struct job_report *report)
   struct job_roofline roofline = job_roofline_of (report, NULL);
   const struct job_series *all = &report->all[JOB_MEMORY_BANDWIDTH];
 
-  if (!all->known)
+  if (isnan (roofline.bandwidth))
     return;
-  buffer_printf (to, "%s in the mean", words_value (all->mean, "B/s").text);
-  buffer_printf (to, ", %s at most", words_value (all->maximum, "B/s").text);
+  buffer_printf (to, "%s in the mean", words_value (roofline.bandwidth, "B/s").text);
+  if (roofline.estimated)
+    buffer_add_string (to, " by estimate");
+  else
+    buffer_printf (to, ", %s at most", words_value (all->maximum, "B/s").text);
   if (!isnan (roofline.bandwidth_share))
     buffer_printf (to, ", %s %% of the peak", words_number (roofline.bandwidth_share).text);
   if (!isnan (roofline.intensity))
     buffer_printf (to, ", %s FLOP/byte", words_number (roofline.intensity).text);
-  add_shared (to, report, &roofline, JOB_MEMORY_BANDWIDTH);
+  add_shared (to, roofline.bandwidth_shared);
 }

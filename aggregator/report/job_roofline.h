@@ -15,7 +15,8 @@ struct job_roofline {
   double flops_share, bandwidth_share;      /* percent of the peaks; the greater is how near the roof is */
   struct job_peaks peaks;                   /* of all together: their sum */
   bool known;                               /* any of these but the peaks */
-  bool shared;                              /* with jobs beside it: theirs is in it too */
+  bool flops_shared, bandwidth_shared;      /* of whole nodes with other jobs on them */
+  bool estimated;                           /* some of the bandwidth, by what caches did not have */
 };
 struct job_roofline job_roofline_of_node (const struct job_report *report, size_t node);
 struct job_roofline job_roofline_of (const struct job_report *report, const bool *chosen); /* NULL: all nodes */
