@@ -122,8 +122,7 @@ roofline_end (struct job_roofline *roofline, const struct sums *sums)
   roofline->intensity = quotient_value (&sums->intensity);
   roofline->flops_share = 100 * quotient_value (&sums->flops_share);
   roofline->bandwidth_share = 100 * quotient_value (&sums->bandwidth_share);
-  roofline->known =
-      !isnan (roofline->ipc) || !isnan (roofline->ghz) || !isnan (roofline->flops) || !isnan (roofline->bandwidth);
+  roofline->known = !isnan (roofline->ipc) || !isnan (roofline->ghz) || !isnan (roofline->flops);
 }
 
 struct job_roofline

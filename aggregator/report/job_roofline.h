@@ -14,7 +14,7 @@ struct job_roofline {
   double intensity;                         /* operations a byte */
   double flops_share, bandwidth_share;      /* percent of the peaks; the greater is how near the roof is */
   struct job_peaks peaks;                   /* of all together: their sum */
-  bool known;                               /* any of these but the peaks */
+  bool known;                               /* any of these but bandwidth and peaks */
   bool flops_shared, bandwidth_shared;      /* of whole nodes with other jobs on them */
   bool estimated;                           /* some of the bandwidth, by what caches did not have */
 };

@@ -108,8 +108,9 @@ add_counters (struct table *table, size_t row, const struct machine *machine, do
     table_set_uint (table, row, CYCLES, (uint64_t) cycles);
     table_set_uint (table, row, INSTRUCTIONS, (uint64_t) (cycles * machine->ipc));
   }
-  if (machine->own) {
+  if (machine->own)
     add_operations (table, row, FLOP, machine, seconds);
+  if (machine->estimate > 0) {
     table_set_uint (table, row, READ_ESTIMATE, (uint64_t) (machine->estimate * seconds));
     table_set_uint (table, row, WRITTEN_ESTIMATE, (uint64_t) (machine->estimate * seconds / 2));
   }
@@ -387,7 +388,7 @@ static void
 test_own_counters (void **state)
 {
   struct scratch *scratch = *state;
-  struct machine shared = plain, alone = plain, blind = plain;
+  struct machine shared = plain, alone = plain, blind = plain, mixed = plain;
   struct job_report *report;
   struct job_roofline one;
 
@@ -397,9 +398,12 @@ test_own_counters (void **state)
   alone.name = "n2";
   blind.name = "n3";
   blind.no_bytes = true;
+  mixed.name = "n4";
+  mixed.own = mixed.shared = true;
   put_machine (scratch, &shared, 70);
   put_machine (scratch, &alone, 70);
   put_machine (scratch, &blind, 70);
+  put_machine (scratch, &mixed, 70);
   report = make_job_report (scratch, "n1,n2,n3", 70, true, NULL);
   assert_false (report->whole_flops);
   one = job_roofline_of_node (report, 0);
@@ -415,6 +419,11 @@ test_own_counters (void **state)
   assert_text (report, "110 GB/s in the mean by estimate, 18.3 % of the peak, 2.73 FLOP/byte\n", "whole nodes with");
   assert_false (says (report, "of memory") || says (report, "what memory moved"));
   assert_remarks (report, "It computes without vectors on n1: vector instructions did 1.00 % of 100 GFLOP/s.");
+  job_report_destroy (report);
+  report = make_job_report (scratch, "n4", 70, true, NULL);
+  one = job_roofline_of_node (report, 0);
+  assert_near (one.flops, 100e9);
+  assert_true (one.bandwidth_shared && isnan (one.intensity));
   job_report_destroy (report);
 }
 
