@@ -33,6 +33,7 @@ struct played_kernel {
   uint64_t absent_config;
   int read_fails;   /* errno */
   int cgroups_fail; /* errno of events of cgroups */
+  uint64_t reference_clock;
   size_t opened, closed, reads;
   int turn;
   struct played_event events[PLAYED_EVENTS];
@@ -133,6 +134,14 @@ played_close (void *context, int fd)
   played->closed++;
 }
 
+static inline uint64_t
+played_reference_clock (void *context)
+{
+  struct played_kernel *played = context;
+
+  return played->reference_clock;
+}
+
 static inline void
 played_init (struct played_kernel *played, int hardware)
 {
@@ -140,9 +149,12 @@ played_init (struct played_kernel *played, int hardware)
   played->hardware = hardware;
   played->busy_cpu = -2;
   played->absent_type = UINT32_MAX;
-  played->kernel = (struct counter_kernel){
-    .context = played, .open = played_open, .read = played_read, .ioctl = played_ioctl, .close = played_close
-  };
+  played->kernel = (struct counter_kernel){ .context = played,
+                                            .open = played_open,
+                                            .read = played_read,
+                                            .ioctl = played_ioctl,
+                                            .close = played_close,
+                                            .reference_clock = played_reference_clock };
 }
 
 /* The groups of one CPU, or of one process, run for a millisecond. */
