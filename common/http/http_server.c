@@ -316,6 +316,16 @@ http_free (struct http *http)
   free (http);
 }
 
+static struct http_site *
+sites_copy (const struct http_options *options)
+{
+  struct http_site *sites = memory_new (options->site_count, sizeof *sites);
+
+  for (size_t i = 0; i < options->site_count; i++)
+    sites[i] = options->sites[i];
+  return sites;
+}
+
 struct http *
 http_create (const struct http_options *options, bool *taken, struct error *error)
 {
@@ -324,8 +334,7 @@ http_create (const struct http_options *options, bool *taken, struct error *erro
 
   *taken = false;
   http->options = *options;
-  http->options.sites = memcpy (memory_new (options->site_count, sizeof options->sites[0]), options->sites,
-                                options->site_count * sizeof options->sites[0]);
+  http->options.sites = sites_copy (options);
   http->listen_fd = -1;
   http->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   http->beat_ns = clock_monotonic ();
