@@ -107,6 +107,16 @@ chunk_pack (const struct chunk *chunk, struct buffer *out)
   buffer_free (&raw);
 }
 
+void
+chunk_pack_whole (const struct chunk *chunk, struct buffer *out)
+{
+  struct buffer raw = { 0 };
+
+  write_whole (chunk, &raw);
+  compress (&raw, out);
+  buffer_free (&raw);
+}
+
 static int
 broken (struct error *error)
 {

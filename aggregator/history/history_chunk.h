@@ -43,4 +43,6 @@ int chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct 
 int chunk_inflate (struct buffer *raw, const void *bytes, size_t length, struct error *error);
 int chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
 
+void chunk_pack_whole (const struct chunk *chunk, struct buffer *out); /* without forms, for tests */
+
 #endif
