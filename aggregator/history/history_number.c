@@ -299,7 +299,8 @@ number_column_skip (struct number_sources *in, size_t count)
   unsigned mode = in->modes.at < in->modes.end ? *in->modes.at++ : MODE_NIL - 1;
 
   if (mode < SCALES * MODE_SCALE)
-    return skip_varints (&in->firsts, 1) == 0 && (mode % ORDERS == ORDER_SAME || skip_varints (&in->rest, count - 1) == 0)
+    return skip_varints (&in->firsts, 1) == 0 &&
+                   (mode % ORDERS == ORDER_SAME || skip_varints (&in->rest, count - 1) == 0)
                ? 0
                : -1;
   return mode == MODE_ANY ? skip_any (&in->rest, count) : mode == MODE_NIL ? 0 : -1;

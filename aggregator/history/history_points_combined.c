@@ -70,7 +70,7 @@ take_tick (void *context, const struct cluster_tick_line *line)
 
 int
 history_combined_points (struct history_file *file, const struct points_query *query, const struct points_into *into,
-                 size_t *broken, struct error *error)
+                         size_t *broken, struct error *error)
 {
   struct tick_state state = { query, into, NULL };
   struct view view = { .tick = take_tick };

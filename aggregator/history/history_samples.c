@@ -193,7 +193,10 @@ read_layout (struct samples *samples, const struct samples_columns *columns, con
   wire_array (&form, SCHEMA_METRICS_MAX);
   for (size_t i = 0; i < group->metric_count && !form.bad; i++)
     if (!(group->metrics[i].flags & METRIC_OF_NODE))
-      read_column (&form, &holes, layout, i == columns->column ? &layout->cells : i == columns->gate ? &layout->gates : NULL);
+      read_column (&form, &holes, layout,
+                   i == columns->column ? &layout->cells
+                   : i == columns->gate ? &layout->gates
+                                        : NULL);
   if (columns->gate == columns->column && layout->cells) {
     layout->gates = memory_new (layout->rows, sizeof layout->gates[0]);
     memcpy (layout->gates, layout->cells, layout->rows * sizeof layout->gates[0]);

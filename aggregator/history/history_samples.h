@@ -21,10 +21,10 @@ struct sample {
   uint64_t sequence;
   int64_t monotonic_ns, time_ns; /* of the node; of the cluster */
   int64_t period_ns;
-  uint64_t distance; /* to the frame with the base of its changes; 0: none */
-  bool there;        /* the frame has a table of the group */
-  size_t rows;       /* 1 for a metric of the node */
-  size_t at;         /* the first of its values */
+  uint64_t distance;                  /* to the frame with the base of its changes; 0: none */
+  bool there;                         /* the frame has a table of the group */
+  size_t rows;                        /* 1 for a metric of the node */
+  size_t at;                          /* the first of its values */
   const struct sample_labels *labels; /* NULL: a metric of the node */
 };
 

@@ -26,11 +26,12 @@ static const struct metric wild_metrics[] = {
   { "name", TEXT, UNIT_NONE, FOLD_NONE, 0, .help = "A text." },
 };
 static const struct metric numbered_metrics[] = { { "use", GAUGE, UNIT_PERCENT, FOLD_MAX, 0, .help = "A gauge." } };
-static const struct group first_group = { "first", "system_data", "", "", "", 0, "A group.", GROUP_METRICS (first_metrics) },
-                          wild_group = { "wild",  "system_data", "device", "devices",
-                                         "total", 0,             "A group.", GROUP_METRICS (wild_metrics) },
-                          numbered_group = { "numbered", "system_data", "CPU",      "cpus",
-                                             "all",      0,             "A group.", GROUP_METRICS (numbered_metrics) };
+static const struct group
+    first_group = { "first", "system_data", "", "", "", 0, "A group.", GROUP_METRICS (first_metrics) },
+    wild_group = { "wild", "system_data", "device", "devices", "total", 0, "A group.", GROUP_METRICS (wild_metrics) },
+    numbered_group = {
+      "numbered", "system_data", "CPU", "cpus", "all", 0, "A group.", GROUP_METRICS (numbered_metrics)
+    };
 static const struct group *const wild_groups[] = { &first_group, &numbered_group, &wild_group };
 #define GROUPS 3
 
@@ -140,8 +141,13 @@ put_next (struct scratch *scratch, struct source *source, bool late)
   struct taking taking = { .source = source };
   struct frame_sink sink = { .context = &taking, .take = take };
   struct buffer bytes = { 0 };
-  struct cluster_frame put = { .header = &header, .late = late, .schema = scratch->schema, .groups = pairs,
-                               .bound_ns = -1, .drift_ppb = INT64_MIN, .probe_age_ms = -1 };
+  struct cluster_frame put = { .header = &header,
+                               .late = late,
+                               .schema = scratch->schema,
+                               .groups = pairs,
+                               .bound_ns = -1,
+                               .drift_ppb = INT64_MIN,
+                               .probe_age_ms = -1 };
   size_t count = 0;
 
   strcpy (header.node, source->name);
@@ -268,7 +274,8 @@ walk_value (struct walked *walked, const struct cluster_frame *frame, const stru
                                  number };
 
   if (!isnan (number))
-    into.points (into.context, into.series (into.context, frame->header->node, row, length, &wild_metrics[0]), &point, 1);
+    into.points (into.context, into.series (into.context, frame->header->node, row, length, &wild_metrics[0]), &point,
+                 1);
 }
 
 static void
@@ -316,8 +323,9 @@ compare (struct history_file *file, const char *group, const char *metric, bool 
   static const char *const nodes[] = { "n1", "n2", "n3" };
   struct globs all = { 0 };
   struct seen_list fast = { 0 }, slow = { 0 };
-  struct points_query query = { .group = group, .metric = metric, .rows = rows ? &all : NULL, .from_ns = from_ns,
-                                .to_ns = to_ns };
+  struct points_query query = {
+    .group = group, .metric = metric, .rows = rows ? &all : NULL, .from_ns = from_ns, .to_ns = to_ns
+  };
   struct points_into into = { &fast, see_series, see_points };
   struct walked walked = { &slow, &query };
   struct view view = { .frame = walk_frame };
