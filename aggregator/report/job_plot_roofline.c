@@ -1,5 +1,5 @@
 /* The roofline (see job_plot.h): a circle for each node and a diamond for the job, at its operations a byte and operations
- * a second, on axes of powers of ten. No point can lie above the roof: on its slope memory gives no more, under its flat
+ * a second, on axes of powers of ten. No point should lie above the roof: on its slope memory gives no more, under its flat
  * part the CPUs do no more.
  *
  * The job is the mean of its nodes, so that one roof holds both: that of the mean node. Where nodes differ, a pale band
@@ -44,10 +44,11 @@ struct roofline_plot {
   double left, right, bottom, top; /* of the axes: powers of ten, of FLOP/byte and GFLOP/s */
 };
 
+/* Under an operation a second nothing computes. */
 static bool
 has_point (const struct job_roofline *roofline)
 {
-  return roofline->flops > 0 && roofline->intensity > 0;
+  return roofline->flops >= 1 && roofline->intensity > 0;
 }
 
 static void

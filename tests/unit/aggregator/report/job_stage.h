@@ -49,7 +49,7 @@ static const char *const stage_odd_names[] = {
 #define STAGE_ODD_NAMES (sizeof stage_odd_names / sizeof stage_odd_names[0])
 
 /* At the ends of what a report lets pass. */
-static const double stage_odd_numbers[] = { 5e-324, 1e24, 1, 1e-300, 3e10 };
+static const double stage_odd_numbers[] = { 1e-300, 1e24, 1, 5e-324, 3e10 };
 #define STAGE_ODD_NUMBERS (sizeof stage_odd_numbers / sizeof stage_odd_numbers[0])
 
 struct stage_memory {
@@ -217,7 +217,8 @@ stage_peaks (const struct stage *stage, size_t node)
 {
   double part = stage->counters == COUNTED_UNLIKE && node % 3 == 2 ? 0.5 : 1;
 
-  if (stage->counters == UNCOUNTED || stage->counters == COUNTED_WITHOUT_PEAKS)
+  if (stage->counters == UNCOUNTED || stage->counters == COUNTED_WITHOUT_PEAKS ||
+      (stage->counters == COUNTED_ODD && stage->nodes == 1))
     return (struct job_peaks){ nan (""), nan (""), nan ("") };
   if (stage->counters == COUNTED_ODD)
     return (struct job_peaks){ stage_odd_numbers[(node + stage->nodes) % STAGE_ODD_NUMBERS],
