@@ -6,6 +6,8 @@
 
 int history_frames_points (struct history_file *file, const struct points_query *query, const struct points_into *into,
                            size_t *broken, struct error *error);
+int history_combined_points (struct history_file *file, const struct points_query *query,
+                             const struct points_into *into, size_t *broken, struct error *error);
 int history_frames_metrics (struct history_file *file, const struct points_metrics *into, struct error *error);
 bool history_frames_range (struct history_file *file, int64_t *from_ns, int64_t *to_ns);
 

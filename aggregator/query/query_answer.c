@@ -514,7 +514,8 @@ finish (struct asking *asking)
   struct query_answer *answer = asking->answer;
 
   bucket_table_each (&leading_source (asking)->table, asking, add_series);
-  series_sort (answer);
+  if (!asking->combined) /* whose rows come as sum, mean, min, max */
+    series_sort (answer);
   if (query->fold)
     series_fold (answer);
   series_measure (answer);

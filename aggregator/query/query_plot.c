@@ -57,6 +57,19 @@ local_seconds (int64_t time_ns)
   return (double) time_ns / NS_PER_S + (double) tm.tm_gmtoff;
 }
 
+/* Seconds between two times of the axis, so that there are at most so many. */
+static int
+tick_step (double seconds, size_t most)
+{
+  static const int nice[] = { 1,   2,    5,    10,   15,    30,    60,    120,   300,    600,
+                              900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800 };
+  size_t i = 0;
+
+  while (i + 1 < sizeof nice / sizeof nice[0] && seconds / nice[i] > (double) most)
+    i++;
+  return seconds / nice[i] > (double) most ? (int) (seconds / (double) most) : nice[i];
+}
+
 static void
 set_axes (struct buffer *script, const struct query_answer *answer, const struct query_look *look)
 {
@@ -73,10 +86,13 @@ set_axes (struct buffer *script, const struct query_answer *answer, const struct
   }
   buffer_printf (script, "set xdata time\nset timefmt '%%s'\nset format x '%s'\nset xrange ['%.3f':'%.3f']\n", format,
                  local_seconds (answer->from_ns), local_seconds (answer->to_ns));
+  buffer_printf (script, "set xtics %d\n",
+                 tick_step ((double) length / NS_PER_S, look->canvas == QUERY_TERMINAL ? look->width / 14 : 10));
   if (low == 0)
     buffer_add_string (script, high > 0 ? "set yrange [0:*]\n" : "set yrange [0:1]\n");
   if (look->canvas == QUERY_TERMINAL)
-    buffer_add_string (script, "set border 3\nset tics nomirror scale 0.5\nset key outside bottom center horizontal\n");
+    buffer_add_string (script, "set border 3\nset tics nomirror scale 0.5\nset key outside bottom center horizontal "
+                               "samplen 2 width 2\nset tmargin 2\n");
   else
     buffer_add_string (script, "set border 3 lw 0.7 lc rgb '#808080'\nset tics nomirror scale 0.5\n"
                                "set grid ytics lc rgb '#d8d8d8' lw 0.5\nset key outside right top Left reverse\n");
@@ -155,6 +171,8 @@ query_plot (struct buffer *out, const struct query_answer *answer, const struct 
     }
   put_curves (&script, answer, look);
   result = gnuplot_run (&script, GNUPLOT_LIMIT, out, error);
+  if (result == 0 && *out->data == '\f') /* of a terminal: it would clear the screen */
+    memmove (out->data, out->data + 1, --out->length);
   buffer_free (&script);
   buffer_free (&title);
   return result;

@@ -95,7 +95,7 @@ query_label (const struct query_answer *answer, const struct query_series *serie
 void
 query_write_title (struct buffer *out, const struct query_answer *answer)
 {
-  static const char *const shows[] = { "mean of ", "change in ", "a second, in ", "of " };
+  static const char *const shows[] = { "mean of ", "change in ", "mean of ", "in steps of " };
   struct scale scale = query_scale (answer);
 
   words_add (out, answer->metric, 80);
