@@ -241,6 +241,43 @@ static const struct option report_table[] = {
   { "report", "hdf5", NULL, OPTION_TEXT, AT (hdf5), .help = "Writes this file: the same tables as HDF5." },
 };
 
+static const char *const query_formats[] = { "table", "json", "csv", "plot", NULL }; /* as options_query_format */
+
+static const struct option query_table[] = {
+  { "query", "from", NULL, OPTION_TEXT, AT (from),
+    .help = "The first instant; without it an hour before the end, or the job's start. " WHEN },
+  { "query", "to", NULL, OPTION_TEXT, AT (to),
+    .help = "The instant before which it ends; without it now, or the job's end." },
+  { "query", "step", NULL, OPTION_TEXT, AT (step),
+    .help = "Length of a step, as 10s, 5m, 1h; without it such that there are about 60." },
+  { "query", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
+    .help = "Only nodes whose name matches one of these globs." },
+  { "query", "rows", NULL, OPTION_BOOLEAN, AT (rows), .fallback = "no",
+    .help = "Each row, as a device or a job, is a series, rather than the node as a whole." },
+  { "query", "row", NULL, OPTION_LIST, AT (row), .check = check_globs,
+    .help = "Only rows whose label matches one of these globs, each a series." },
+  { "query", "fold", NULL, OPTION_TEXT, AT (fold),
+    .help = "sum, mean, min or max: of all series one is made, in each step." },
+  { "query", "top", NULL, OPTION_TEXT, AT (top), .help = "Only so many series: those with the most, in the mean." },
+  { "query", "bottom", NULL, OPTION_TEXT, AT (bottom), .help = "Only so many series: those with the least." },
+  { "query", "job", NULL, OPTION_TEXT, AT (of_job),
+    .help = "Of this job: its nodes, its time, and of metrics of jobs its rows." },
+  { "query", "user", NULL, OPTION_TEXT, AT (user),
+    .help = "Whose job it is, where several users have one of that id." },
+  { "query", "scheduler", NULL, OPTION_TEXT, AT (scheduler),
+    .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
+  { "query", "rate", NULL, OPTION_BOOLEAN, AT (rate), .fallback = "no",
+    .help = "Of a counter the change in a second, rather than in the step." },
+  { "query", "combined", NULL, OPTION_BOOLEAN, AT (combined), .fallback = "no",
+    .help = "The cluster's combined report: sum, mean, min and max over all nodes." },
+  { "query", "list", NULL, OPTION_BOOLEAN, AT (list), .fallback = "no",
+    .help = "Shows which metrics there are, or those whose name matches the globs that stand for METRIC." },
+  { "query", "format", NULL, OPTION_CHOICE, AT (query_format), .fallback = "table", .choices = query_formats,
+    .help = "table: for people; json, csv: values as they are; plot: curves, on the terminal or in a file." },
+  { "query", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
+    .help = "A new file rather than standard output; a plot's ends in .png, .svg or .pdf." },
+};
+
 const struct options_tables options_tables[] = {
   [COMMAND_SERVE] = { { NULL }, serve_table, COUNT_OF (serve_table) },
   [COMMAND_TAIL] = { { "socket" }, tail_table, COUNT_OF (tail_table) },
@@ -253,4 +290,5 @@ const struct options_tables options_tables[] = {
   [COMMAND_REPORT] = { { "history", "socket", "price-per-kwh", "currency", "co2-per-kwh" },
                        report_table,
                        COUNT_OF (report_table) },
+  [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
 };
