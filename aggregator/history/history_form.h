@@ -34,8 +34,24 @@ struct form *forms_add (struct forms *forms);
 
 void chunk_end_message (struct chunk *chunk); /* the bytes after the last message are the next one */
 
-/* history_split.c: false if a message is not a msgpack array. */
-bool chunk_split (const struct chunk *chunk, struct buffer *out);
+/* What the messages of a chunk were split into: the forms of their parts, message by message. The numbers of a form lie in
+ * the order in which it is used. */
+struct chunk_parts {
+  const struct form *forms;
+  size_t form_count;
+  const uint32_t *parts; /* indexes of forms */
+  const size_t *ends;    /* where the parts of each message end */
+  size_t count;          /* of messages */
+};
+
+/* Looks at the parts during the call. */
+struct chunk_look {
+  void *context;
+  void (*parts) (void *context, const struct chunk_parts *parts);
+};
+
+/* history_split.c: false if a message is not a msgpack array. `out` and `look` may be NULL. */
+bool chunk_split (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look);
 /* history_join.c */
 int chunk_join (struct chunk *chunk, struct wire *wire);
 

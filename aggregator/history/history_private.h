@@ -9,6 +9,7 @@
 
 #include "aggregator/history/history.h"
 #include "aggregator/history/history_age.h"
+#include "aggregator/history/history_folds.h"
 #include "aggregator/history/history_gather.h"
 #include "aggregator/history/history_shares.h"
 #include "aggregator/history/history_store.h"
@@ -54,6 +55,8 @@ struct ready {
   struct history_share *share;
   struct open_chunk *chunk; /* without its messages, which are in `packed` */
   struct buffer packed;
+  struct tier_folded folded; /* of frames */
+  bool is_folded;
   size_t size;
 };
 
@@ -102,6 +105,8 @@ struct history {
   pthread_t thread;
   struct history_store *store;
   struct gather *gather;
+  struct history_folds *folds;
+  bool tiers_behind;       /* there is more to be done for them */
   struct item_list events; /* to be written */
   struct ready *ready, **ready_end;
   bool behind; /* items were left when the time of a turn was up */
@@ -130,7 +135,8 @@ int history_load_schemas (struct history *history, struct error *error); /* from
 void history_free_schemas (struct history *history);
 
 /* history_write.c */
-void history_write (struct history *history, int64_t now_ns); /* all closed chunks and events, or nothing */
+void history_write (struct history *history, int64_t now_ns);       /* all closed chunks and events, or nothing */
+void history_write_tiers (struct history *history, int64_t now_ns); /* some of what is to be done for them */
 void ready_clear (struct history *history);
 
 /* history_writer.c */
