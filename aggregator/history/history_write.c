@@ -299,7 +299,7 @@ history_write_tiers (struct history *history, int64_t now_ns)
   pthread_mutex_unlock (&history->mutex);
   more = tier_store_work (history->store, &limits, clock_monotonic () + TIERS_TIME, &error);
   history->tiers_behind = more > 0;
-  if (more < 0) {
+  if (more < 0 || trim (history, now_ns, &error) < 0) {
     failed (history, now_ns);
     set_problem (history, error.text);
   }

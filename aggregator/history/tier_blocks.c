@@ -139,7 +139,7 @@ take_rows (struct history_store *store, int64_t start, int64_t batch, struct err
 }
 
 int
-tier_blocks_make (struct history_store *store, int64_t now_s, struct error *error)
+tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error)
 {
   struct tier_store *tiers = store->tiers;
   sqlite3_stmt *statement = tiers->statements[TIER_OLDEST_STAGED];
@@ -153,7 +153,7 @@ tier_blocks_make (struct history_store *store, int64_t now_s, struct error *erro
   sqlite3_reset (statement);
   if (code != SQLITE_ROW)
     return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
-  if (at > now_s - MAKE_EVERY && at <= now_s)
+  if (!now && at > now_s - MAKE_EVERY && at <= now_s)
     return 0;
   tier_grid_clear (tiers->grid);
   result = take_rows (store, key.start, key.batch, error);

@@ -27,15 +27,17 @@ static const char layout[] =
     "CREATE UNIQUE INDEX IF NOT EXISTS tier_blocks_key ON tier_blocks (tier, start, metric, rows, batch, part);"
     "CREATE INDEX IF NOT EXISTS tier_blocks_unmerged ON tier_blocks (tier, start, metric, rows, batch) WHERE part > 0;"
     "CREATE TRIGGER IF NOT EXISTS tier_staged_added AFTER INSERT ON tier_staged BEGIN"
-    " INSERT INTO uses VALUES ('tiers', 0, length (new.data) + " ROW ", 0)"
+    " INSERT INTO uses VALUES ('tiers', 2, length (new.data) + " ROW ", 0)"
     " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
     "CREATE TRIGGER IF NOT EXISTS tier_staged_deleted AFTER DELETE ON tier_staged BEGIN"
-    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = 0; END;"
+    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = 2;"
+    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;"
     "CREATE TRIGGER IF NOT EXISTS tier_block_added AFTER INSERT ON tier_blocks BEGIN"
     " INSERT INTO uses VALUES ('tiers', new.tier, length (new.data) + " ROW ", 0)"
     " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
     "CREATE TRIGGER IF NOT EXISTS tier_block_deleted AFTER DELETE ON tier_blocks BEGIN"
-    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = old.tier; END;";
+    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = old.tier;"
+    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;";
 
 /* Of a file that had no tiers all chunks are unfolded. */
 static const char unfolded_layout[] =
@@ -70,7 +72,8 @@ static const char *const texts[TIER_STATEMENTS] = {
   [TIER_SCHEMA] = "SELECT bytes FROM schemas WHERE hash = ?",
   [TIER_OLD_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? AND start < ?"
                       " LIMIT 256)",
-  [TIER_SIZES] = "SELECT ifnull (sum (bytes), 0), ifnull (sum (bytes * (owner = 1)), 0) FROM uses WHERE room = 'tiers'",
+  [TIER_SIZES] = "SELECT ifnull (sum (bytes), 0), ifnull (sum (bytes * (owner = 1)), 0),"
+                 " ifnull (sum (bytes * (owner = 2)), 0) FROM uses WHERE room = 'tiers'",
   [TIER_OLDEST_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? ORDER BY start"
                          " LIMIT 256)",
 };
@@ -410,17 +413,19 @@ tier_store_take_counts (struct history_store *store)
 static int
 work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
-  int64_t now_s = limits->now_ns / NS_PER_S;
+  struct tier_sizes sizes;
   int more = 1;
 
   while (more == 1 && clock_monotonic () < until_ns) {
     more = tier_catch_up (store, error);
+    if (more == 0 && tier_sizes_read (store, limits, &sizes, error) < 0)
+      more = -1;
     if (more == 0)
-      more = tier_blocks_make (store, now_s, error);
+      more = tier_blocks_make (store, limits->now_ns / NS_PER_S, sizes.staged > sizes.room / 4, error);
     if (more == 0)
-      more = tier_blocks_merge (store, now_s, error);
+      more = tier_blocks_merge (store, limits->now_ns / NS_PER_S, error);
     if (more == 0)
-      more = tier_trim (store, limits, error);
+      more = tier_trim (store, limits, &sizes, error);
   }
   return more;
 }

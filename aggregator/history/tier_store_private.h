@@ -89,10 +89,19 @@ tier_batch (int64_t node)
   return node ? node / TIER_BATCH : -1;
 }
 
+/* Bytes, as triggers keep them; and how many there may be. */
+struct tier_sizes {
+  int64_t all, hours, staged, room;
+};
+int tier_sizes_read (struct history_store *store, const struct tier_limits *limits, struct tier_sizes *sizes,
+                     struct error *error);
+
 /* Each does one step of its work: 1, there may be more; 0, there is none; -1. */
-int tier_blocks_make (struct history_store *store, int64_t now_s, struct error *error);
+/* `now`: also of what was staged only now. */
+int tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error);
 int tier_blocks_merge (struct history_store *store, int64_t now_s, struct error *error);
 int tier_catch_up (struct history_store *store, struct error *error);
-int tier_trim (struct history_store *store, const struct tier_limits *limits, struct error *error);
+int tier_trim (struct history_store *store, const struct tier_limits *limits, const struct tier_sizes *sizes,
+               struct error *error);
 
 #endif

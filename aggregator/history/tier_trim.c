@@ -17,26 +17,31 @@ drop (struct history_store *store, enum tier_statement which, enum tier tier, in
 }
 
 int
-tier_trim (struct history_store *store, const struct tier_limits *limits, struct error *error)
+tier_sizes_read (struct history_store *store, const struct tier_limits *limits, struct tier_sizes *sizes,
+                 struct error *error)
 {
-  sqlite3_stmt *sizes = store->tiers->statements[TIER_SIZES];
-  int64_t all, hours, room = (int64_t) (limits->max_size / ROOM_PART);
+  sqlite3_stmt *statement = store->tiers->statements[TIER_SIZES];
+  int code = sqlite3_step (statement);
+
+  *sizes = (struct tier_sizes){ .all = sqlite3_column_int64 (statement, 0),
+                                .hours = sqlite3_column_int64 (statement, 1),
+                                .staged = sqlite3_column_int64 (statement, 2),
+                                .room = (int64_t) (limits->max_size / ROOM_PART) };
+  sqlite3_reset (statement);
+  return code == SQLITE_ROW ? 0 : history_store_fail (store, error);
+}
+
+int
+tier_trim (struct history_store *store, const struct tier_limits *limits, const struct tier_sizes *sizes,
+           struct error *error)
+{
   int more = drop (store, TIER_OLD_BLOCKS, TIER_MINUTES, limits->minutes_before_ns / NS_PER_S - HOUR_S, error);
 
   if (more == 0)
     more = drop (store, TIER_OLD_BLOCKS, TIER_HOURS, limits->hours_before_ns / NS_PER_S - DAY_S, error);
-  if (more != 0)
+  if (more != 0 || sizes->all <= sizes->room)
     return more;
-  if (sqlite3_step (sizes) != SQLITE_ROW) {
-    sqlite3_reset (sizes);
-    return history_store_fail (store, error);
-  }
-  all = sqlite3_column_int64 (sizes, 0);
-  hours = sqlite3_column_int64 (sizes, 1);
-  sqlite3_reset (sizes);
-  if (all <= room)
-    return 0;
-  if (hours > room / 2)
+  if (sizes->hours > sizes->room / 2)
     return drop (store, TIER_OLDEST_BLOCKS, TIER_HOURS, 0, error);
   return drop (store, TIER_OLDEST_BLOCKS, TIER_MINUTES, 0, error);
 }
