@@ -118,6 +118,12 @@ history_folds_schema (struct history_folds *folds, const uint8_t hash[SCHEMA_HAS
   return schema;
 }
 
+struct tier_writer *
+history_folds_writer (struct history_folds *folds)
+{
+  return folds->writer;
+}
+
 /* ---- tails ---- */
 
 static struct tail_node *

@@ -13,6 +13,7 @@
 #include "aggregator/history/history_gather.h"
 #include "aggregator/history/history_shares.h"
 #include "aggregator/history/history_store.h"
+#include "aggregator/history/history_ticks.h"
 #include "aggregator/views/view.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
@@ -55,7 +56,8 @@ struct ready {
   struct history_share *share;
   struct open_chunk *chunk; /* without its messages, which are in `packed` */
   struct buffer packed;
-  struct tier_folded folded; /* of frames */
+  struct tier_folded folded;
+  struct ticks_metrics metrics; /* of ticks */
   bool is_folded;
   size_t size;
 };
@@ -77,7 +79,7 @@ struct history {
   uint64_t ticks;
   struct history_schema *schemas; /* that were put, or are stored */
   size_t schema_count;
-  struct buffer record;
+  struct buffer record, values;
   struct json json;
   bool failing; /* as reported */
   uint64_t overflow_seen, not_stored_reported;
@@ -106,6 +108,7 @@ struct history {
   struct history_store *store;
   struct gather *gather;
   struct history_folds *folds;
+  struct history_ticks *ticks_waiting;
   bool tiers_behind;       /* there is more to be done for them */
   struct item_list events; /* to be written */
   struct ready *ready, **ready_end;

@@ -74,12 +74,14 @@ static int
 stage (struct history *history, const struct ready *ready, struct error *error)
 {
   const struct history_schema *of = ready->chunk->schema;
-  const struct schema *schema = ready->is_folded ? history_folds_schema (history->folds, of->hash, &of->bytes) : NULL;
+  const struct schema *schema = NULL;
   struct tier_list list;
 
-  if (!schema)
+  if (ready->is_folded && of)
+    schema = history_folds_schema (history->folds, of->hash, &of->bytes);
+  if (!ready->is_folded || (of && !schema))
     return 0;
-  list = tier_schema_list (schema);
+  list = schema ? tier_schema_list (schema) : history_ticks_list (&ready->metrics);
   return tier_store_stage (history->store, ready->chunk->node, history_store_last_chunk (history->store), &list,
                            &ready->folded, error);
 }
@@ -157,6 +159,7 @@ ready_clear (struct history *history)
     open_chunk_destroy (ready->chunk);
     buffer_free (&ready->packed);
     tier_folded_free (&ready->folded);
+    buffer_free (&ready->metrics.definitions);
     free (ready);
   }
   history->ready_end = &history->ready;

@@ -38,6 +38,11 @@ history_writer_whole (void *context, struct open_chunk *chunk)
   } else {
     chunk_pack (&chunk->chunk, &ready->packed, NULL);
   }
+  if (!chunk->schema) {
+    history_ticks_fold (history->ticks_waiting, chunk->row.last, history_folds_writer (history->folds), &ready->metrics,
+                        &ready->folded);
+    ready->is_folded = ready->folded.count;
+  }
   ready->packed.data = memory_resize (ready->packed.data, ready->packed.length, 1);
   ready->packed.capacity = ready->packed.length;
   ready->chunk = chunk;
@@ -69,7 +74,11 @@ gather_item (struct history *history, struct item *item, int64_t now_ns)
                           .record_length = item->record_length,
                           .frame = item->kind == ITEM_FRAME ? item->bytes + item->record_length : NULL,
                           .frame_length = item->length };
-  size_t stays = item->record_length + item->length;
+  size_t stays = item->record_length + (item->kind == ITEM_FRAME ? item->length : 0);
+
+  if (item->kind == ITEM_TICK)
+    history_ticks_add (history->ticks_waiting, item->sequence, item->time_ns, item->bytes + item->record_length,
+                       item->length);
 
   /* Before gather_add, which may close the chunk. */
   history_give_back (history, item->share, item->size - stays);

@@ -11,6 +11,7 @@
 #ifndef SYNOP_AGGREGATOR_TIER_CODEC_H
 #define SYNOP_AGGREGATOR_TIER_CODEC_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 #include "aggregator/history/history_number.h"
 #include "synop/buffer.h"
 #include "synop/error.h"
+#include "synop/metric.h"
 
 #define TIER_SHARE_UNIT 1e4 /* a share of 1 percent as it is stored */
 #define TIER_WHOLE_MAX 9007199254740992.0
@@ -45,6 +47,13 @@ tier_cell_merge (struct tier_cell *to, const struct tier_cell *from)
   to->max = to->count == 0 || from->max > to->max ? from->max : to->max;
   to->sum += from->sum;
   to->count += from->count;
+}
+
+/* A value as it is stored. */
+static inline double
+tier_stored (enum metric_kind kind, uint32_t flags, double value)
+{
+  return kind == COUNTER && flags & METRIC_SHARE ? floor (value * TIER_SHARE_UNIT + 0.5) : value;
 }
 
 /* ---- writing ---- */

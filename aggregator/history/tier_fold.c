@@ -83,12 +83,6 @@ group_counts (const struct group *group)
   return counts;
 }
 
-static int64_t
-minute_of (int64_t time_ns)
-{
-  return time_ns / MINUTE_NS - (time_ns % MINUTE_NS < 0);
-}
-
 /* ---- frames as layouts ---- */
 
 static const struct layout *
@@ -293,9 +287,10 @@ counter_real (const struct metric *metric, const struct number *now, const struc
   else if (!report_counter_change (metric, now->bits, before->bits, &change))
     return false;
   *value = (double) change;
-  if (metric->flags & METRIC_SHARE) {
+  if (change && metric->flags & METRIC_SHARE) {
     const struct value nothing = { .type = VALUE_UINT }, all = { .type = VALUE_UINT, .as.u = change };
-    *value = change ? value_double (&(struct value[]){ report_value (metric, &all, &nothing, elapsed_ns) }[0]) : 0;
+    struct value share = report_value (metric, &all, &nothing, elapsed_ns);
+    *value = value_double (&share);
   }
   return isfinite (*value);
 }
@@ -305,12 +300,6 @@ static inline bool
 scales (const struct metric *metric, double value)
 {
   return fabs (value) < 1e290 || isfinite (value * (metric->times ? metric->times : 1));
-}
-
-static inline double
-stored (const struct metric *metric, double value)
-{
-  return metric->flags & METRIC_SHARE && metric->kind == COUNTER ? floor (value * TIER_SHARE_UNIT + 0.5) : value;
 }
 
 struct node_fold {
@@ -376,14 +365,14 @@ fold_use (const struct fold_group *group, const struct use *use, const struct us
     } else if (!number_real (now, &value) || !scales (metric, value)) {
       continue;
     }
-    tier_cell_add (&cells[place->series], stored (metric, value));
+    tier_cell_add (&cells[place->series], tier_stored (metric->kind, metric->flags, value));
     if (place->row != UINT32_MAX && metric->fold != FOLD_NONE && (!layout->gates || row_counts (use, place->row)))
       node_fold_add (&folds[place->metric], metric->fold, value);
   }
   for (size_t m = 0; m < group->group->metric_count; m++)
     if (folds[m].count) {
       double value = metrics[m].fold == FOLD_MEAN ? folds[m].value / (double) folds[m].count : folds[m].value;
-      tier_cell_add (&cells[m], stored (&metrics[m], value));
+      tier_cell_add (&cells[m], tier_stored (metrics[m].kind, metrics[m].flags, value));
     }
   free (numbers);
 }
@@ -396,7 +385,7 @@ fold_group (struct fold *fold, struct fold_group *group)
   for (size_t i = 0; i < group->count; i++) {
     const struct use *use = &group->uses[i];
     const struct frame_place *place = &fold->frames.places[use->frame];
-    size_t minute = (size_t) (minute_of (place->time_ns) - fold->first_minute);
+    size_t minute = (size_t) (tier_minute (place->time_ns) - fold->first_minute);
     int64_t base_ns = 0, elapsed_ns = 0;
     const struct use *base = group->counts ? base_of (fold, group, i, &base_ns) : NULL;
     if (base && base_ns < place->monotonic_ns)
@@ -500,7 +489,7 @@ find_minutes (struct fold *fold)
   for (size_t i = 0; i < fold->frames.count; i++) {
     int64_t *time_ns = &fold->frames.places[i].time_ns, minute;
     *time_ns = (int64_t) ((uint64_t) *time_ns + (uint64_t) fold->frames.places[i].monotonic_ns);
-    minute = minute_of (*time_ns);
+    minute = tier_minute (*time_ns);
     fold->first_minute = minute < fold->first_minute ? minute : fold->first_minute;
     last = minute > last ? minute : last;
   }

@@ -49,4 +49,11 @@ void tier_fold (const struct chunk *chunk, const struct chunk_parts *parts, cons
                 const struct schema *schema, const struct tier_bases *bases, struct tier_writer *writer,
                 struct tier_folded *folded);
 
+/* The minute of a time. */
+static inline int64_t
+tier_minute (int64_t time_ns)
+{
+  return time_ns / MINUTE_NS - (time_ns % MINUTE_NS < 0);
+}
+
 #endif
