@@ -285,7 +285,7 @@ void
 history_write_tiers (struct history *history, int64_t now_ns)
 {
   int64_t now = history_age_now (&history->age, clock_wall (), clock_monotonic ());
-  struct tier_limits limits = { .now_ns = now };
+  struct tier_limits limits = { .now_ns = clock_wall () };
   struct tier_counts counts;
   struct error error;
   int more;

@@ -414,9 +414,9 @@ static int
 work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
   struct tier_sizes sizes;
-  int more = 1;
+  int more;
 
-  while (more == 1 && clock_monotonic () < until_ns) {
+  do {
     more = tier_catch_up (store, error);
     if (more == 0 && tier_sizes_read (store, limits, &sizes, error) < 0)
       more = -1;
@@ -426,7 +426,7 @@ work (struct history_store *store, const struct tier_limits *limits, int64_t unt
       more = tier_blocks_merge (store, limits->now_ns / NS_PER_S, error);
     if (more == 0)
       more = tier_trim (store, limits, &sizes, error);
-  }
+  } while (more == 1 && clock_monotonic () < until_ns);
   return more;
 }
 
