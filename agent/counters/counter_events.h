@@ -1,8 +1,9 @@
-/* The events that cpu_counters and job_counters count, by the names of linux/perf_event.h and of the kernel's unit "cpu".
+/* The events that cpu_counters and job_counters count, by the names of linux/perf_event.h and of the kernel's units of cores.
  * Those that the hardware has counters of their own for come first; the kernel lets the others take turns if it must. */
 #ifndef SYNOP_AGENT_COUNTER_EVENTS_H
 #define SYNOP_AGENT_COUNTER_EVENTS_H
 
+#include "agent/counters/core_events.h"
 #include "agent/counters/counter_node.h"
 #include "agent/sampling/bounds.h"
 
@@ -26,8 +27,11 @@ enum counter_column {
   COUNTER_CONTEXT_SWITCHES,
   COUNTER_MIGRATIONS,
   COUNTER_PAGE_FAULTS,
-  COUNTER_TASK_TIME, /* job_counters alone */
-  COUNTER_COLUMNS
+  COUNTER_NODE_COLUMNS,
+  COUNTER_TASK_TIME = COUNTER_NODE_COLUMNS, /* this and the others are of job_counters alone */
+  COUNTER_FLOP,
+  COUNTER_TRAFFIC = COUNTER_FLOP + FLOP_COLUMNS,
+  COUNTER_COLUMNS = COUNTER_TRAFFIC + TRAFFIC_COLUMNS
 };
 
 #define COUNTER_METRIC(NAME, HELP)                                                                                     \
@@ -58,14 +62,11 @@ enum counter_column {
   [COUNTER_CONTEXT_SWITCHES] = COUNTER_METRIC ("context_switches", "Context switches."),                               \
   [COUNTER_MIGRATIONS] = COUNTER_METRIC ("migrations", "Times that a task moved to another CPU."),                     \
   [COUNTER_PAGE_FAULTS] = COUNTER_METRIC ("page_faults", "Page faults.")
-#define COUNTER_RUNNING_METRIC                                                                                         \
-  {                                                                                                                    \
-    "running", GAUGE, UNIT_RATIO, FOLD_MIN,                                                                            \
-        .help = "Share of the time that the events counted; below 1 others took turns with them, and the counts are "  \
-                "scaled. Those that ran for less than 0.05 of it are missing."                                         \
-  }
 
-/* What the machine's CPUs can count, `node`: everything; else what jobs are counted by. */
-void counter_events_plan (struct counter_plan *plan, const char *root, bool node);
+/* What the CPUs of this machine can count. */
+void counter_events_plan_node (struct counter_plan *plan, const char *root);
+/* What jobs are counted by: without stalls, TLBs and slots, and with floating-point operations and the traffic of memory as
+ * cores see it. Loads a library. */
+void counter_events_plan_jobs (struct counter_plan *plan, const char *root);
 
 #endif

@@ -42,9 +42,22 @@ live_close (void *context, int fd)
   close (fd);
 }
 
-const struct counter_kernel counter_kernel_live = {
-  .open = live_open, .read = live_read, .ioctl = live_ioctl, .close = live_close
-};
+static uint64_t
+live_reference_clock (void *context)
+{
+  (void) context;
+#if defined __x86_64__
+  return __builtin_ia32_rdtsc ();
+#else
+  return 0;
+#endif
+}
+
+const struct counter_kernel counter_kernel_live = { .open = live_open,
+                                                    .read = live_read,
+                                                    .ioctl = live_ioctl,
+                                                    .close = live_close,
+                                                    .reference_clock = live_reference_clock };
 
 void
 counter_remedy (char *text, size_t size, const char *root, int number)

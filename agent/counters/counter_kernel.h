@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct counter_kernel {
@@ -13,6 +14,8 @@ struct counter_kernel {
   ssize_t (*read) (void *context, int fd, void *into, size_t size);
   int (*ioctl) (void *context, int fd, unsigned long request, unsigned long argument);
   void (*close) (void *context, int fd);
+  /* The clock that reference cycles are counted by (x86: the time stamp counter); 0: it cannot be read here. */
+  uint64_t (*reference_clock) (void *context);
 };
 
 extern const struct counter_kernel counter_kernel_live;

@@ -5,6 +5,7 @@
  *   .../events/cas_count_read.scale, cas_count_read.unit                     "6.103515625e-5", "MiB"
  *   .../format/event, format/umask                                           "config:0-7", "config:8-15"
  *   .../cpumask                                                              "0,32": one CPU of each socket
+ *   /sys/bus/event_source/devices/cpu_core/cpus                              "0-15": where not all cores are alike
  *
  * A format may be in pieces, "config:0-7,32-35", the lowest bits first. A term without a value is 1. */
 #include "agent/counters/counter_names.h"
@@ -13,9 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "agent/source/parse.h"
-#include "synop/memory.h"
 
 #define UNITS "/sys/bus/event_source/devices"
 
@@ -35,6 +33,23 @@ counter_units (struct names *units, const char *root, const char *name)
       free (units->list[i]);
   }
   units->count = kept;
+}
+
+void
+counter_core_units (struct names *units, const char *root)
+{
+  size_t kept = 0;
+  char cpus[COUNTER_CPUS_SIZE];
+
+  names_read (units, "", root, UNITS);
+  for (size_t i = 0; i < units->count; i++)
+    if (fact_text (cpus, sizeof cpus, root, UNITS "/%s/cpus", units->list[i]))
+      units->list[kept++] = units->list[i];
+    else
+      free (units->list[i]);
+  units->count = kept;
+  if (kept < 2)
+    names_free (units);
 }
 
 static __u64 *
@@ -131,7 +146,8 @@ counter_name_kernel (struct perf_event_attr *attr, uint32_t *weight, char *cpus,
   if (!fact_uint (&type, root, UNITS "/%s/type", unit))
     return error_set (error, "the kernel has no unit %s", unit);
   attr->type = (uint32_t) type;
-  fact_text (cpus, cpus_size, root, UNITS "/%s/cpumask", unit);
+  if (!fact_text (cpus, cpus_size, root, UNITS "/%s/cpumask", unit))
+    fact_text (cpus, cpus_size, root, UNITS "/%s/cpus", unit);
   if (strchr (event, '='))
     snprintf (terms, sizeof terms, "%s", event);
   else if (!fact_text (terms, sizeof terms, root, UNITS "/%s/events/%s", unit, event))

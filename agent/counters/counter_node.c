@@ -5,12 +5,10 @@
 #include "agent/counters/counter_node.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/source/parse.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -86,17 +84,13 @@ counter_node_may_block (void *state)
 static int
 node_open_batch (struct counter_node *node, const struct counter_batch *batch)
 {
-  struct scan list = scan_over (batch->cpus, strlen (batch->cpus));
   int first = 0;
 
   for (size_t i = 0; i < node->cpus.count; i++) {
     const struct counter_cpu *cpu = &node->cpus.list[i];
     const struct counter_target target = { .pid = -1, .cpu = cpu->number };
-    int result;
+    int result = counter_set_open (node->set, cpu->socket, batch, &target);
 
-    if (batch->cpus[0] && !scan_list_has (list, (uint64_t) cpu->number))
-      continue;
-    result = counter_set_open (node->set, cpu->socket, batch, &target);
     first = first ? first : result;
   }
   return first;
@@ -134,8 +128,11 @@ add_row (const struct counter_node *node, size_t socket, struct table *table)
   for (size_t i = 0; row != SIZE_MAX && i < node->type->running; i++)
     if (counter_row_value (sums, i, &value))
       table_set_uint (table, row, i, value);
-  if (row != SIZE_MAX)
-    table_set_real (table, row, node->type->running, sums->running);
+  if (row == SIZE_MAX)
+    return;
+  table_set_real (table, row, node->type->running, sums->running);
+  if (node->type->complete)
+    node->type->complete (node->counters, sums, table, row);
 }
 
 static void

@@ -4,13 +4,7 @@
 
 #include "agent/counters/counters.h"
 #include "agent/sampling/sampler.h"
-#include "synop/array.h"
 #include "synop/error.h"
-
-struct counter_plan { /* `{0}` is empty */
-  struct counter_batch *batches;
-  size_t count, room;
-};
 
 struct counter_node_type {
   const struct group *group;
@@ -18,7 +12,16 @@ struct counter_node_type {
   size_t main;    /* the column of the hardware without which the machine is said to have none of it */
   /* Adds what this machine can count. `error`: why there is nothing or not all. May block. */
   void (*plan) (struct counter_plan *plan, const char *root, struct error *error);
+  /* Sets what follows from a row's sums; may be NULL. */
+  void (*complete) (struct counters *counters, const struct counter_row *sums, struct table *table, size_t row);
 };
+
+#define COUNTER_RUNNING_METRIC                                                                                         \
+  {                                                                                                                    \
+    "running", GAUGE, UNIT_RATIO, FOLD_MIN,                                                                            \
+        .help = "Share of the time that the events counted; below 1 others took turns with them, and the counts are "  \
+                "scaled. Those that ran for less than 0.05 of it are missing."                                         \
+  }
 
 /* The functions of a sampler, whose state it is. */
 struct counter_node;

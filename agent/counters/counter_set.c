@@ -7,13 +7,16 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/source/parse.h"
 #include "synop/array.h"
 #include "synop/memory.h"
 
 struct reader {
   const struct counter_batch *batch;
   uint32_t row;
+  bool unscaled;
   uint8_t count;
   uint8_t events[COUNTER_BATCH_MAX];                    /* which of the batch: those that could be opened together */
   int fds[COUNTER_BATCH_MAX];                           /* the first is the leader */
@@ -28,6 +31,15 @@ struct counter_set {
   struct reader *readers;
   size_t count, room, events;
 };
+
+struct counter_batch *
+counter_plan_batch (struct counter_plan *plan)
+{
+  struct counter_batch *batch = array_add (plan->batches, plan->count, plan->room);
+
+  *batch = (struct counter_batch){ .count = 0 };
+  return batch;
+}
 
 struct counter_set *
 counter_set_create (const struct counter_kernel *kernel, struct counter_budget *budget, size_t rows)
@@ -92,11 +104,11 @@ event_open (struct counter_set *set, const struct counter_event *event, const st
 }
 
 static struct reader *
-reader_add (struct counter_set *set, const struct counter_batch *batch, size_t row)
+reader_add (struct counter_set *set, const struct counter_batch *batch, size_t row, const struct counter_target *target)
 {
   struct reader *reader = array_add (set->readers, set->count, set->room);
 
-  *reader = (struct reader){ .batch = batch, .row = (uint32_t) row };
+  *reader = (struct reader){ .batch = batch, .row = (uint32_t) row, .unscaled = batch->cpus[0] && target->cpu < 0 };
   return reader;
 }
 
@@ -114,6 +126,12 @@ is_absent (int result)
   return result == -ENOENT || result == -EOPNOTSUPP || result == -EINVAL || result == -ENXIO;
 }
 
+static bool
+is_for_cpu (const struct counter_batch *batch, int cpu)
+{
+  return !batch->cpus[0] || cpu < 0 || scan_list_has (scan_over (batch->cpus, strlen (batch->cpus)), (uint64_t) cpu);
+}
+
 /* Events that do not fit together on the hardware (one counter is the NMI watchdog's) are opened apart. */
 int
 counter_set_open (struct counter_set *set, size_t row, const struct counter_batch *batch,
@@ -123,6 +141,8 @@ counter_set_open (struct counter_set *set, size_t row, const struct counter_batc
   struct reader *reader = NULL;
   int first = 0;
 
+  if (!is_for_cpu (batch, target->cpu))
+    return 0;
   for (size_t i = 0; i < batch->count; i++) {
     const struct counter_event *event = &batch->events[i];
     int fd = event_open (set, event, target, reader ? reader->fds[0] : -1);
@@ -138,7 +158,7 @@ counter_set_open (struct counter_set *set, size_t row, const struct counter_batc
       continue;
     }
     sums->open |= event->columns;
-    reader = reader ? reader : reader_add (set, batch, row);
+    reader = reader ? reader : reader_add (set, batch, row, target);
     reader_take (reader, i, fd);
   }
   return first;
@@ -187,15 +207,17 @@ reader_add_counts (struct counter_set *set, struct reader *reader, uint64_t enab
 
   if (was_on == 0 && ran == 0)
     return;
-  row->running = fmin (row->running, (double) ran / (double) was_on);
-  if ((double) ran < COUNTER_LEAST * (double) was_on) {
-    row->missing |= reader_columns (reader);
-    return;
+  if (!reader->unscaled) {
+    row->running = fmin (row->running, (double) ran / (double) was_on);
+    if ((double) ran < COUNTER_LEAST * (double) was_on) {
+      row->missing |= reader_columns (reader);
+      return;
+    }
   }
   for (size_t i = 0; i < reader->count; i++) {
     uint64_t count = counts[i] - reader->counts[i];
 
-    if (ran < was_on)
+    if (ran < was_on && !reader->unscaled)
       count = (uint64_t) ((unsigned __int128) count * was_on / ran);
     event_add (row, &reader->batch->events[reader->events[i]], count);
     reader->counts[i] = counts[i];

@@ -16,6 +16,7 @@
 #define COUNTER_LEAST 0.05
 #define COUNTER_BATCH_MAX 8
 #define COUNTER_COLUMNS_MAX 32
+#define COUNTER_CPUS_SIZE 128
 
 struct counter_event {
   struct perf_event_attr attr; /* type and config alone */
@@ -26,8 +27,14 @@ struct counter_event {
 struct counter_batch {
   struct counter_event events[COUNTER_BATCH_MAX];
   size_t count;
-  char cpus[64]; /* a list, "0,32": only on these; "": on all */
+  char cpus[COUNTER_CPUS_SIZE]; /* a list, "0,32": only on these; "": on all */
 };
+
+struct counter_plan { /* `{0}` is empty */
+  struct counter_batch *batches;
+  size_t count, room;
+};
+struct counter_batch *counter_plan_batch (struct counter_plan *plan); /* adds an empty one */
 
 struct counter_target {
   pid_t pid; /* -1: a CPU; with PERF_FLAG_PID_CGROUP the descriptor of its folder */
@@ -55,8 +62,10 @@ struct counter_set *counter_set_create (const struct counter_kernel *kernel, str
                                         size_t rows);
 void counter_set_destroy (struct counter_set *set);
 
-/* `batch` must outlive the set's readers. What this machine does not have is left out. Returns 0, or -errno of the
- * first event that failed otherwise; the others are open then. */
+/* `batch` must outlive the set's readers. What this machine does not have is left out, and on a CPU that the batch is not
+ * for, all of it. Returns 0, or -errno of the first event that failed otherwise; the others are open then.
+ *
+ * A process goes from one kind of CPU to another, and events of one kind do not run meanwhile: theirs are not scaled. */
 int counter_set_open (struct counter_set *set, size_t row, const struct counter_batch *batch,
                       const struct counter_target *target);
 /* Closes all events; the sums stay. */

@@ -20,6 +20,7 @@
 #include "synop/memory.h"
 
 #define LIKWID_LOCK "/var/run/likwid.lock"
+#define REFERENCE_TIME (NS_PER_S * 9 / 10) /* of measuring the reference clock */
 #define DAY_MINUTES (24 * 60)
 
 struct counter_options {
@@ -118,6 +119,24 @@ counters_may_count (const struct counters *counters, int64_t wall_ns, char *text
   return true;
 }
 
+/* ---- the reference clock ---- */
+
+uint64_t
+counters_reference_hz (struct counters *counters)
+{
+  uint64_t now = counters->kernel->reference_clock (counters->kernel->context);
+  int64_t elapsed_ns, now_ns = clock_monotonic ();
+
+  if (counters->reference_start == 0) {
+    counters->reference_start = now;
+    counters->reference_start_ns = now_ns;
+  }
+  elapsed_ns = now_ns - counters->reference_start_ns;
+  if (counters->reference_hz == 0 && elapsed_ns >= REFERENCE_TIME)
+    counters->reference_hz = (uint64_t) ((double) (now - counters->reference_start) * NS_PER_S / (double) elapsed_ns);
+  return counters->reference_hz;
+}
+
 /* ---- CPUs ---- */
 
 #define ONLINE "/sys/devices/system/cpu/online"
@@ -166,21 +185,18 @@ socket_add (struct counter_cpus *cpus, unsigned number)
 void
 counter_cpus_read (struct counter_cpus *cpus, const char *root)
 {
+  struct scan online;
+  uint64_t first, last;
   size_t room = 0;
-  uint64_t last;
-  const char *end;
 
   counter_cpus_free (cpus);
   fact_text (cpus->online, sizeof cpus->online, root, ONLINE);
-  end = strrchr (cpus->online, ',');
-  end = end ? end : cpus->online;
-  end = strrchr (end, '-') ? strrchr (end, '-') + 1 : end + (*end == ',');
-  last = strtoull (end, NULL, 10);
-  for (uint64_t number = 0; cpus->online[0] && number <= last; number++)
-    if (scan_list_has (scan_over (cpus->online, strlen (cpus->online)), number)) {
+  online = scan_over (cpus->online, strlen (cpus->online));
+  while (scan_list_next (&online, &first, &last))
+    for (; first <= last; first++) {
       struct counter_cpu *cpu = array_add (cpus->list, cpus->count, room);
 
-      *cpu = (struct counter_cpu){ .number = (int) number, .socket = socket_of (root, (int) number) };
+      *cpu = (struct counter_cpu){ .number = (int) first, .socket = socket_of (root, (int) first) };
       socket_add (cpus, (unsigned) cpu->socket);
     }
   for (size_t i = 0; i < cpus->count; i++)

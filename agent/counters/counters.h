@@ -15,6 +15,8 @@ struct counters {
   bool enabled;
   const char *quiet; /* times of the day, "02:00-03:30,12:00-13:00" */
   struct counter_budget budget;
+  uint64_t reference_start, reference_hz; /* of the reference clock: its first reading; 0: not known yet */
+  int64_t reference_start_ns;
 };
 
 extern const struct service service_counters;
@@ -23,6 +25,10 @@ extern const struct service service_counters;
 bool counters_may_count (const struct counters *counters, int64_t wall_ns, char *text, size_t size);
 /* Is that time of the day in the list? */
 bool counters_is_quiet (const char *list, int minute);
+
+/* The frequency of reference cycles, measured between the first call and the first one that is nearly a second later. 0: it
+ * is not known. */
+uint64_t counters_reference_hz (struct counters *counters);
 
 /* The CPUs that are online, and the socket of each. */
 struct counter_cpus { /* `{0}` is empty */

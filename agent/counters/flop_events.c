@@ -1,9 +1,9 @@
-/* Which events of a CPU count floating-point operations; see flop_events.h.
+/* Which events of a CPU count floating-point operations; see core_events.h.
  *
  * Intel counts a fused multiply-add twice, AMD as 2 operations, so a weight is the width alone. AMD does not part its count
  * by width, and but for Zen 1 not by precision. Arm counts in elements of 128 bits; vectors of the V1 are 256 bits long.
  * CPUs before Broadwell, and Neoverse N1, have no such events. */
-#include "agent/counters/flop_events.h"
+#include "agent/counters/core_events.h"
 
 #define BIT(COLUMN) (1u << FLOP_##COLUMN)
 #define COUNT(EVENTS) (sizeof (EVENTS) / sizeof (EVENTS)[0])
@@ -13,13 +13,13 @@
   }
 
 /* Four general counters: the events are in two batches, those of double precision first. */
-static const struct flop_event broadwell[] = {
+static const struct core_event broadwell[] = {
   INTEL ("SCALAR_DOUBLE", 1, DOUBLE, SCALAR),   INTEL ("128B_PACKED_DOUBLE", 2, DOUBLE, 128),
   INTEL ("256B_PACKED_DOUBLE", 4, DOUBLE, 256), INTEL ("SCALAR_SINGLE", 1, SINGLE, SCALAR),
   INTEL ("128B_PACKED_SINGLE", 4, SINGLE, 128), INTEL ("256B_PACKED_SINGLE", 8, SINGLE, 256),
 };
 
-static const struct flop_event skylake_server[] = {
+static const struct core_event skylake_server[] = {
   INTEL ("SCALAR_DOUBLE", 1, DOUBLE, SCALAR),   INTEL ("128B_PACKED_DOUBLE", 2, DOUBLE, 128),
   INTEL ("256B_PACKED_DOUBLE", 4, DOUBLE, 256), INTEL ("512B_PACKED_DOUBLE", 8, DOUBLE, 512),
   INTEL ("SCALAR_SINGLE", 1, SINGLE, SCALAR),   INTEL ("128B_PACKED_SINGLE", 4, SINGLE, 128),
@@ -27,23 +27,23 @@ static const struct flop_event skylake_server[] = {
 };
 
 #define ZEN1 "RETIRED_SSE_AVX_OPERATIONS:"
-static const struct flop_event zen1[] = {
+static const struct core_event zen1[] = {
   { ZEN1 "DP_MULT_ADD_FLOPS:DP_DIV_FLOPS:DP_MULT_FLOPS:DP_ADD_SUB_FLOPS", 1, BIT (ALL) | BIT (DOUBLE) },
   { ZEN1 "SP_MULT_ADD_FLOPS:SP_DIV_FLOPS:SP_MULT_FLOPS:SP_ADD_SUB_FLOPS", 1, BIT (ALL) | BIT (SINGLE) },
 };
 
-static const struct flop_event zen2[] = { { "RETIRED_SSE_AVX_FLOPS:ANY", 1, BIT (ALL) } };
+static const struct core_event zen2[] = { { "RETIRED_SSE_AVX_FLOPS:ANY", 1, BIT (ALL) } };
 
-static const struct flop_event neoverse_v1[] = { { "FP_SCALE_OPS_SPEC", 2, BIT (ALL) },
+static const struct core_event neoverse_v1[] = { { "FP_SCALE_OPS_SPEC", 2, BIT (ALL) },
                                                  { "FP_FIXED_OPS_SPEC", 1, BIT (ALL) } };
-static const struct flop_event neoverse_v2[] = { { "FP_SCALE_OPS_SPEC", 1, BIT (ALL) },
+static const struct core_event neoverse_v2[] = { { "FP_SCALE_OPS_SPEC", 1, BIT (ALL) },
                                                  { "FP_FIXED_OPS_SPEC", 1, BIT (ALL) } };
 
 #define GENERATION(EVENTS, SOURCE, ...)                                                                                \
   {                                                                                                                    \
     .units = { __VA_ARGS__ }, .source = SOURCE, .events = EVENTS, .count = COUNT (EVENTS)                              \
   }
-const struct flop_generation flop_generations[] = {
+static const struct core_generation generations[] = {
   GENERATION (broadwell, "Intel SDM 3B, events of Broadwell and Skylake; likwid: FLOPS_DP, FLOPS_SP", "bdw", "bdw_ep",
               "skl"),
   GENERATION (skylake_server, "Intel SDM 3B, events of Skylake-SP, Cascade Lake; likwid: FLOPS_DP, FLOPS_SP", "skx",
@@ -59,4 +59,5 @@ const struct flop_generation flop_generations[] = {
   GENERATION (neoverse_v2, "Arm Neoverse V2, N2, V3 PMU Guides, FP_SCALE_OPS_SPEC", "arm_v2", "arm_n2", "arm_v3",
               "arm_n3"),
 };
-const size_t flop_generation_count = COUNT (flop_generations);
+
+const struct core_table flop_events = { "floating-point operations", generations, COUNT (generations) };

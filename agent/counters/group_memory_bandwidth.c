@@ -11,8 +11,7 @@ static const struct metric metrics[] = {
   [READ] = { "read_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Bytes read from memory." },
   [WRITTEN] = { "written_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Bytes written to memory." },
   [MOVED] = { "bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Both; Zen 1 to 3 do not part them." },
-  [RUNNING] = { "running", GAUGE, UNIT_RATIO, FOLD_MIN,
-                .help = "Share of the time that the events counted, as in cpu_counters." },
+  [RUNNING] = COUNTER_RUNNING_METRIC,
 };
 
 static const struct group group = {
@@ -86,8 +85,7 @@ plan_unit (struct counter_plan *plan, const struct memory_event *event, const ch
       counter_name_kernel (&attr, &weight, cpus, sizeof cpus, root, unit, event->event, NULL) < 0)
     return;
   if (!batch || batch->events[0].attr.type != attr.type || batch->count == 4) {
-    batch = array_add (plan->batches, plan->count, plan->room);
-    *batch = (struct counter_batch){ 0 };
+    batch = counter_plan_batch (plan);
     memcpy (batch->cpus, cpus, sizeof cpus);
   }
   batch->events[batch->count++] =
@@ -113,7 +111,7 @@ memory_bandwidth_plan (struct counter_plan *plan, const char *root, struct error
                       "nvidia_scf_pmu): a virtual machine has none, and AMD's of Zen 4 needs Linux 6.8");
 }
 
-static const struct counter_node_type type = { &group, RUNNING, MOVED, memory_bandwidth_plan };
+static const struct counter_node_type type = { &group, RUNNING, MOVED, memory_bandwidth_plan, NULL };
 
 static void *
 memory_bandwidth_open (const struct sampler_context *context)

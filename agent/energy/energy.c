@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -363,16 +362,23 @@ energy_rapl_end (struct energy *energy)
 }
 
 void
-energy_absent (const struct sampler_context *context, char *text, size_t size)
+energy_rapl_absent (const struct sampler_context *context, char *text, size_t size)
 {
-  struct meters meters;
   struct rapl rapl;
-  char gpus[512];
-  bool sensors;
 
   rapl_init (&rapl, context->root, context->root[0] ? NULL : &rapl_kernel);
   rapl_absent (&rapl, text, size);
   rapl_free (&rapl);
+}
+
+void
+energy_absent (const struct sampler_context *context, char *text, size_t size)
+{
+  struct meters meters;
+  char gpus[512];
+  bool sensors;
+
+  energy_rapl_absent (context, text, size);
   meters_init (&meters, context->root, NULL);
   sensors = meters_exist (&meters);
   meters_free (&meters);

@@ -45,7 +45,8 @@ void energy_put_meters (struct energy *energy, const struct meter_sum sums[METER
 const struct rapl *energy_rapl_begin (struct energy *energy, int64_t now_ns);
 void energy_rapl_end (struct energy *energy);
 
-/* For --list-groups: why there is neither RAPL nor another source. */
+/* For --list-groups: why there is no RAPL; why there is neither RAPL nor another source. */
+void energy_rapl_absent (const struct sampler_context *context, char *text, size_t size);
 void energy_absent (const struct sampler_context *context, char *text, size_t size);
 
 #endif

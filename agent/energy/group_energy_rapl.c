@@ -98,16 +98,6 @@ energy_rapl_close (void *state)
   free (mine);
 }
 
-static void
-energy_rapl_absent (const struct sampler_context *context, char *text, size_t size)
-{
-  struct rapl rapl;
-
-  rapl_init (&rapl, context->root, context->root[0] ? NULL : &rapl_kernel);
-  rapl_absent (&rapl, text, size);
-  rapl_free (&rapl);
-}
-
 const struct sampler sampler_energy_rapl = {
   &group, NULL, energy_rapl_open, energy_rapl_sample, energy_rapl_close, .optional = true, .absent = energy_rapl_absent
 };

@@ -7,7 +7,6 @@
  * A job counts from the second sample that sees it to the one that finds it ended: about as much too late as too long. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/energy/energy.h"
 #include "agent/job/job_group.h"

@@ -10,12 +10,10 @@
 #include <fcntl.h>
 #include <linux/ipmi.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "synop/clock.h"
-#include "synop/file.h"
 #include "synop/memory.h"
 
 #define DEVICE "/dev/ipmi0"

@@ -173,16 +173,6 @@ meters_exist (struct meters *meters)
 
 /* ---- reading ---- */
 
-static bool
-value_read (struct meter *meter, uint64_t *value)
-{
-  char text[32], *end;
-  int length = reader_read_value (&meter->reader, text, sizeof text);
-
-  *value = length > 0 ? strtoull (text, &end, 10) : 0;
-  return length > 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0';
-}
-
 static void
 energy_take (struct meter *meter, uint64_t value_uj, double seconds)
 {
@@ -207,7 +197,7 @@ meter_read (struct meter *meter, int64_t now_ns)
   double seconds = (double) (now_ns - meter->last_ns) / (double) NS_PER_S;
   uint64_t value;
 
-  if (!value_read (meter, &value)) {
+  if (reader_read_uint (&meter->reader, &value) < 0) {
     meter->begun = false;
     return false;
   }

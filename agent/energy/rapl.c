@@ -210,21 +210,14 @@ domains_list (struct rapl *rapl)
 static int
 value_read (const struct rapl *rapl, struct rapl_domain *domain, uint64_t *value_uj)
 {
-  char text[32], *end;
   uint64_t raw;
-  int length;
 
-  if (domain->fd >= 0) {
-    if (rapl->kernel->read (domain->fd, &raw) < 0)
-      return -EIO;
-    *value_uj = (uint64_t) ((double) raw * domain->scale_uj);
-    return 0;
-  }
-  length = reader_read_value (&domain->reader, text, sizeof text);
-  if (length < 0)
-    return length;
-  *value_uj = strtoull (text, &end, 10);
-  return text[0] >= '0' && text[0] <= '9' && *end == '\0' ? 0 : -EBADMSG;
+  if (domain->fd < 0)
+    return reader_read_uint (&domain->reader, value_uj);
+  if (rapl->kernel->read (domain->fd, &raw) < 0)
+    return -EIO;
+  *value_uj = (uint64_t) ((double) raw * domain->scale_uj);
+  return 0;
 }
 
 /* Since the last read; a fall is a wrap, unless no machine could have used so much. */

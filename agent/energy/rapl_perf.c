@@ -51,17 +51,11 @@ cpu_of_mask (const char *mask, size_t index, int *cpu)
   struct scan scan = scan_over (mask, strlen (mask));
   uint64_t first, last;
 
-  while (scan_uint (&scan, &first)) {
-    last = first;
-    if (scan_prefix (&scan, "-") && (!scan_uint (&scan, &last) || last < first))
-      return false;
+  for (; scan_list_next (&scan, &first, &last); index -= last - first + 1)
     if (index <= last - first) {
       *cpu = (int) (first + index);
       return true;
     }
-    index -= last - first + 1;
-    scan_prefix (&scan, ",");
-  }
   return false;
 }
 

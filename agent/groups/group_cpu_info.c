@@ -73,19 +73,13 @@ node_set (struct table *table, uint64_t node, struct scan list)
   uint64_t first, last;
   char label[24];
 
-  while (scan_uint (&list, &first)) {
-    last = first;
-    if (scan_prefix (&list, "-") && !scan_uint (&list, &last))
-      return;
+  while (scan_list_next (&list, &first, &last))
     for (uint64_t cpu = first; cpu <= last && cpu - first < TABLE_ROWS_MAX; cpu++) {
       size_t row = table_find_row (table, label, (size_t) snprintf (label, sizeof label, "%lu", cpu), cpu);
 
       if (row != SIZE_MAX)
         table_set_uint (table, row, NUMA_NODE, node);
     }
-    if (!scan_prefix (&list, ","))
-      return;
-  }
 }
 
 static int

@@ -8,7 +8,6 @@
  * (duplex) are not read, and addresses are not shown. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/groups/folder_rows.h"
 #include "agent/groups/network_options.h"

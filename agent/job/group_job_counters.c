@@ -13,6 +13,15 @@ static const struct metric metrics[] = {
   COUNTER_METRICS,
   [COUNTER_TASK_TIME] = { "task_time", COUNTER, UNIT_SECONDS, FOLD_SUM, .per = 1000000000, .bound = { BOUND_LATE_TIME },
                           .help = "CPU time in which the other metrics were counted." },
+  FLOP_METRICS (COUNTER_FLOP),
+  [COUNTER_TRAFFIC + TRAFFIC_READ] = { "read_estimate", COUNTER, UNIT_BYTES, FOLD_SUM,
+                                       .help =
+                                           "Bytes that the job's cores read from memory, as far as they see it: lines "
+                                           "that no cache had. An estimate; memory_bandwidth is counted." },
+  [COUNTER_TRAFFIC + TRAFFIC_WRITTEN] = { "written_estimate", COUNTER, UNIT_BYTES, FOLD_SUM,
+                                          .help =
+                                              "Bytes that they wrote to memory: lines that no cache had and that they "
+                                              "had for writing. An estimate (Intel)." },
   [RUNNING] = COUNTER_RUNNING_METRIC,
 };
 
@@ -22,17 +31,18 @@ static const struct group group = {
   .row = "job",
   .rows_name = "jobs",
   .fold_name = "total",
-  .help = "What the processes of each batch job did on this node, in user space and in the kernel, since the agent "
-          "knows of "
-          "the job, by perf events. With `[counters] enabled`.",
+  .help =
+      "What the processes of each batch job did on this node, in user space and in the kernel, since the agent "
+      "knows of the job, by perf events. With `[counters] enabled`; with libpfm4 its floating-point operations, and "
+      "what it moved from and to memory.",
   .of_users = true,
   GROUP_METRICS (metrics),
 };
 
 struct group_state {
   struct counters *counters;
-  struct job_group *jobs;            /* NULL: counters are off */
-  struct job_counters *job_counters; /* NULL before the first sample */
+  struct job_group *jobs; /* NULL, as the next, where counters are off */
+  struct job_counters *job_counters;
 };
 
 static void *
@@ -41,8 +51,10 @@ job_counters_open (const struct sampler_context *context)
   struct group_state *state = memory_new (1, sizeof *state);
 
   state->counters = service_take (context, &service_counters);
-  if (state->counters->enabled)
+  if (state->counters->enabled) {
     state->jobs = job_group_open (context, JOB_GROUP_COUNTERS);
+    state->job_counters = job_counters_create (state->counters, job_group_scan (state->jobs));
+  }
   return state;
 }
 
@@ -51,10 +63,10 @@ job_counters_close (void *context)
 {
   struct group_state *state = context;
 
-  if (state->job_counters)
+  if (state->jobs) {
     job_counters_destroy (state->job_counters);
-  if (state->jobs)
     job_group_close (state->jobs);
+  }
   service_leave (state->counters);
   free (state);
 }
@@ -83,8 +95,6 @@ job_counters_sample (void *context, struct table *table)
     return 0;
   if (job_group_begin (state->jobs, table) < 0)
     return -1;
-  if (!state->job_counters)
-    state->job_counters = job_counters_create (state->counters, job_group_scan (state->jobs));
   job_counters_update (state->job_counters, clock_monotonic (), table);
   for (size_t at = 0; (job = job_group_next (state->jobs, &at));)
     set_row (job, table, job_group_add_row (table, job));

@@ -92,11 +92,16 @@ job_cgroup_add (struct job_cgroup *cgroup, const char *text, size_t length)
 }
 
 const char *
-job_cgroup_unified (const struct job_cgroup *cgroup, size_t *at)
+job_cgroup_counted (const struct job_cgroup *cgroup, size_t *at)
 {
+  enum folder_kind kind = FOLDER_UNIFIED;
+
+  for (size_t i = 0; i < cgroup->count; i++)
+    if (cgroup->folders[i].kind == FOLDER_PERF)
+      kind = FOLDER_PERF;
   while (*at < cgroup->count) {
     const struct folder *folder = &cgroup->folders[(*at)++];
-    if (folder->kind == FOLDER_UNIFIED && !folder->gone)
+    if (folder->kind == kind && !folder->gone)
       return folder->path;
   }
   return NULL;

@@ -46,8 +46,9 @@ void job_cgroup_destroy (struct job_cgroup *cgroup);
  * processes of a known folder need not be added. */
 size_t job_cgroup_add (struct job_cgroup *cgroup, const char *text, size_t length);
 
-/* The job's folders of cgroup v2, one after the other; NULL: no more. `at` begins with 0. */
-const char *job_cgroup_unified (const struct job_cgroup *cgroup, size_t *at);
+/* The job's folders in whose cgroup perf events count, one after the other; NULL: no more. `at` begins with 0. They are of
+ * v1's hierarchy perf_event where it is mounted, else of v2: the kernel has that controller in one of them. */
+const char *job_cgroup_counted (const struct job_cgroup *cgroup, size_t *at);
 
 /* Reads all folders. False when none has ever given a value: then only the job's processes are known. */
 bool job_cgroup_read (struct job_cgroup *cgroup, struct job_usage *usage);

@@ -56,6 +56,7 @@ static const struct kind {
       { "blkio.throttle.io_service_bytes", false } } },
   { "cpuset", { { "cpuset.cpus", true } } },
   { "devices", { { "devices.list", true } } },
+  { "perf_event", { { "notify_on_release", true } } },
   { NULL,
     { { "cpu.stat", false },
       { "memory.current", false },
@@ -451,6 +452,9 @@ folder_read (struct folder *folder, struct cgroup_mounts *mounts, struct buffer 
     break;
   case FOLDER_DEVICES:
     read_devices (folder, text);
+    break;
+  case FOLDER_PERF: /* nothing is read there but whether it is */
+    cgroup_read_file (folder, 0, text);
     break;
   default:
     read_v2_cpu (folder, text);

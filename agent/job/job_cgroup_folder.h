@@ -9,7 +9,16 @@
 #include "agent/source/reader.h"
 
 /* The hierarchies of cgroup v1 that are read, and the one of v2. */
-enum folder_kind { FOLDER_CPU, FOLDER_MEMORY, FOLDER_IO, FOLDER_CPUSET, FOLDER_DEVICES, FOLDER_UNIFIED, FOLDER_KINDS };
+enum folder_kind {
+  FOLDER_CPU,
+  FOLDER_MEMORY,
+  FOLDER_IO,
+  FOLDER_CPUSET,
+  FOLDER_DEVICES,
+  FOLDER_PERF,
+  FOLDER_UNIFIED,
+  FOLDER_KINDS
+};
 const char *folder_controller (enum folder_kind kind); /* NULL for FOLDER_UNIFIED */
 
 #define FOLDER_FILES 7

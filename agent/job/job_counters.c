@@ -5,11 +5,13 @@
  * when it began after the job was first counted. Starts are known to a tick of 10 ms: in the same tick it is taken for one
  * that has inherited them, so that nothing is counted twice.
  *
+ * Opening events takes long where there are many CPUs, so a sample opens some hundreds, and the next ones go on, the older
+ * jobs first; closing likewise. A job has values from when its cgroup is counted on all its CPUs.
+ *
  * A job whose events suddenly run for less than half of the time has a profiler of its own (perf, likwid, PAPI): it is
  * left alone for a minute. */
 #include "agent/job/job_counters.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -25,11 +27,11 @@
 #include "agent/source/parse.h"
 #include "synop/array.h"
 #include "synop/clock.h"
-#include "synop/file.h"
 #include "synop/memory.h"
 
 #define PAUSE_NS (60 * NS_PER_S) /* for a job that profiles itself */
 #define LOW_SAMPLES 2            /* in a row, after which it is taken to */
+#define AT_ONCE 512              /* events that a sample opens, and closes; those of one process more */
 
 struct counted {
   bool present; /* the job was there at the last scan */
@@ -39,6 +41,8 @@ struct counted {
   struct counter_row sums;   /* in all */
   uint64_t from;             /* ticks when it was first counted; 0: not yet */
   size_t folders;            /* cgroups that were looked at */
+  size_t next_cpu;           /* of the one that is being opened; 0: none is */
+  bool opening;              /* they are not all open yet */
   bool by_cgroup;            /* one of them is counted */
   int failure;               /* -errno of an opening */
   double best;               /* share of the time that its events ran, at most */
@@ -53,6 +57,7 @@ struct job_counters {
   struct counter_cpus cpus;
   struct counted **list;
   size_t count, room;
+  size_t opened; /* in this update */
 };
 
 struct job_counters *
@@ -62,6 +67,7 @@ job_counters_create (struct counters *counters, struct job_scan *scan)
 
   all->counters = counters;
   all->scan = scan;
+  counter_events_plan_jobs (&all->plan, counters->root);
   return all;
 }
 
@@ -90,7 +96,7 @@ counted_stop (struct job_counters *all, struct counted *counted)
   counter_set_close (counted->set);
   counted->before = counted->sums;
   *counter_set_row (counted->set, 0) = (struct counter_row){ 0 };
-  counted->from = counted->folders = counted->low = 0;
+  counted->from = counted->folders = counted->next_cpu = counted->low = 0;
   counted->failure = 0;
   counted->by_cgroup = false;
   for (struct process *process = all->scan->oldest; process; process = process->next)
@@ -148,45 +154,54 @@ target_open (struct job_counters *all, struct counted *counted, const struct cou
 
     if (result < 0 && result != -ESRCH)
       counted->failure = result;
+    all->opened += all->plan.batches[i].count;
   }
   if (counted->from == 0)
     counted->from = ticks_now (all->scan);
 }
 
-/* Counts the cgroup on the CPUs that its tasks may use: where it does not say so, on all. */
-static void
+/* Counts the cgroup on the CPUs that its tasks may use: where it does not say so, on all. False: the next sample goes on. */
+static bool
 folder_open (struct job_counters *all, struct counted *counted, const char *path)
 {
-  size_t events = counter_set_events (counted->set);
   int folder = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  size_t i = counted->next_cpu;
   char list[1024];
 
   if (folder < 0)
-    return;
+    return true;
   fact_text (list, sizeof list, "", "%s/cpuset.cpus.effective", path);
-  for (size_t i = 0; i < all->cpus.count; i++) {
+  for (; i < all->cpus.count && all->opened < AT_ONCE; i++) {
     int cpu = all->cpus.list[i].number;
 
     if (!list[0] || scan_list_has (scan_over (list, strlen (list)), (uint64_t) cpu))
       target_open (all, counted, &(struct counter_target){ .pid = folder, .cpu = cpu, .flags = PERF_FLAG_PID_CGROUP });
   }
   close (folder);
-  counted->by_cgroup |= counter_set_events (counted->set) > events;
+  counted->next_cpu = i < all->cpus.count ? i : 0;
+  return counted->next_cpu == 0;
 }
 
-static void
+/* False: not all are open yet. */
+static bool
 folders_open (struct job_counters *all, struct counted *counted, const struct job *job)
 {
   const char *path;
   size_t known = 0;
 
-  for (size_t at = 0; (path = job_cgroup_unified (job->cgroup, &at));)
-    if (known++ >= counted->folders)
-      folder_open (all, counted, path);
-  if (known > counted->folders)
-    counted->folders = known;
-  if (counter_set_events (counted->set) == 0) /* the kernel refuses: processes are counted */
+  for (size_t at = 0; (path = job_cgroup_counted (job->cgroup, &at));)
+    if (known++ >= counted->folders) {
+      if (all->opened >= AT_ONCE || !folder_open (all, counted, path))
+        return false;
+      counted->folders = known;
+    }
+  if (counter_set_events (counted->set) > 0) {
+    counted->by_cgroup |= known > 0;
+  } else if (counted->failure != -EMFILE) { /* the kernel refuses: processes are counted */
     counter_set_close (counted->set);
+    counted->failure = 0;
+  }
+  return true;
 }
 
 static void
@@ -268,8 +283,7 @@ complain (const struct job_counters *all, const struct job *job, struct table *t
 static void
 prepare (struct job_counters *all)
 {
-  if (all->plan.count == 0)
-    counter_events_plan (&all->plan, all->counters->root, false);
+  all->opened = 0;
   if (counter_cpus_changed (&all->cpus, all->counters->root))
     counter_cpus_read (&all->cpus, all->counters->root);
   for (size_t i = 0; i < all->count; i++)
@@ -287,19 +301,24 @@ open_new (struct job_counters *all, int64_t now_ns)
     job->counted->present = true;
     if (now_ns >= job->counted->paused_ns)
       job->counted->paused_ns = 0;
-    if (job->counted->paused_ns == 0)
-      folders_open (all, job->counted, job);
+    job->counted->opening = job->counted->paused_ns == 0 && !folders_open (all, job->counted, job);
   }
-  for (struct process *process = all->scan->oldest; process; process = process->next)
-    if (!process->has_events && !process->gone && !process->zombie && process->job->counted->paused_ns == 0)
-      process_count (all, process->job->counted, process);
+  for (struct process *process = all->scan->oldest; process && all->opened < AT_ONCE; process = process->next) {
+    struct counted *counted = process->job->counted;
+
+    if (!process->has_events && !process->gone && !process->zombie && counted->paused_ns == 0)
+      process_count (all, counted, process);
+  }
 }
 
 static void
 drop_absent (struct job_counters *all)
 {
-  for (size_t i = all->count; i-- > 0;)
+  size_t closed = 0;
+
+  for (size_t i = all->count; i-- > 0 && closed < AT_ONCE;)
     if (!all->list[i]->present) {
+      closed += counter_set_events (all->list[i]->set);
       counted_destroy (all->list[i]);
       all->list[i] = all->list[--all->count];
     }
@@ -336,5 +355,7 @@ job_counters_update (struct job_counters *all, int64_t now_ns, struct table *tab
 const struct counter_row *
 job_counters_of (const struct job *job)
 {
-  return job->counted && job->counted->paused_ns == 0 ? &job->counted->sums : NULL;
+  const struct counted *counted = job->counted;
+
+  return counted && counted->paused_ns == 0 && !counted->opening ? &counted->sums : NULL;
 }

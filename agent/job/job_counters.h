@@ -1,6 +1,6 @@
 /* What each job's processes counted by perf events, those that ended too.
  *
- * A job with a folder of cgroup v2 is counted by events of that cgroup on the CPUs that it may use. Processes outside of
+ * A job with a folder of cgroup v2, or of v1's hierarchy perf_event, is counted by events of that cgroup on the CPUs that it may use. Processes outside of
  * it, and those of a job without one, have events of their own, which what they start later inherits. Descriptors are
  * limited: a user's jobs have at most half of those that there are. */
 #ifndef SYNOP_AGENT_JOB_COUNTERS_H
@@ -10,6 +10,7 @@
 #include "agent/job/job_scan.h"
 
 struct job_counters;
+/* May take a moment: a library is loaded. */
 struct job_counters *job_counters_create (struct counters *counters, struct job_scan *scan);
 void job_counters_destroy (struct job_counters *job_counters);
 

@@ -8,6 +8,8 @@
 
 #include "synop/memory.h"
 
+#define LIST_MOST (1 << 20) /* numbers in a list of CPUs */
+
 static bool
 is_blank (char c)
 {
@@ -104,22 +106,30 @@ scan_hex (struct scan *rest, uint64_t *value)
 }
 
 bool
+scan_list_next (struct scan *list, uint64_t *first, uint64_t *last)
+{
+  struct scan rest = *list;
+
+  if (!scan_uint (&rest, first))
+    return false;
+  *last = *first;
+  if (scan_prefix (&rest, "-") && !scan_uint (&rest, last))
+    return false;
+  if (*last - *first > LIST_MOST) /* too long, or its end is the smaller */
+    return false;
+  scan_prefix (&rest, ",");
+  *list = rest;
+  return true;
+}
+
+bool
 scan_list_count (struct scan list, uint64_t *count)
 {
   uint64_t first, last;
 
-  *count = 0;
-  while (scan_uint (&list, &first)) {
-    last = first;
-    if (scan_prefix (&list, "-") && !scan_uint (&list, &last))
-      return false;
-    if (last < first || last - first > 1 << 20 || *count > 1 << 20)
-      return false;
+  for (*count = 0; *count <= LIST_MOST && scan_list_next (&list, &first, &last);)
     *count += last - first + 1;
-    if (!scan_prefix (&list, ","))
-      break;
-  }
-  return *count != 0;
+  return *count != 0 && !scan_uint (&list, &first);
 }
 
 bool
@@ -127,15 +137,9 @@ scan_list_has (struct scan list, uint64_t number)
 {
   uint64_t first, last;
 
-  while (scan_uint (&list, &first)) {
-    last = first;
-    if (scan_prefix (&list, "-") && !scan_uint (&list, &last))
-      return false;
+  while (scan_list_next (&list, &first, &last))
     if (first <= number && number <= last)
       return true;
-    if (!scan_prefix (&list, ","))
-      break;
-  }
   return false;
 }
 

@@ -64,7 +64,10 @@ bool scan_prefix (struct scan *rest, const char *prefix);
 bool scan_uint (struct scan *rest, uint64_t *value);
 /* Takes hexadecimal digits up to the first other character. False, and nothing taken, when there are none or more than 16. */
 bool scan_hex (struct scan *rest, uint64_t *value);
-/* "0-3,8", as the kernel writes sets of CPUs: how many there are. False when there is none, or it is no such list. */
+/* Takes the next part of a list as the kernel writes sets of CPUs: of "0-3,8" 0 to 3, then 8 to 8. False, and nothing taken,
+ * at the end and where it is no such list. */
+bool scan_list_next (struct scan *list, uint64_t *first, uint64_t *last);
+/* How many there are in such a list. False when there is none, or it is no such list. */
 bool scan_list_count (struct scan list, uint64_t *count);
 bool scan_list_has (struct scan list, uint64_t number);
 /* How many words there are, and how many of them are unsigned numbers. */

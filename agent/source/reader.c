@@ -162,6 +162,18 @@ reader_read_value (struct reader *reader, char *text, size_t size)
   return result;
 }
 
+int
+reader_read_uint (struct reader *reader, uint64_t *value)
+{
+  char text[32];
+  int length = reader_read_value (reader, text, sizeof text);
+  struct scan scan = scan_over (text, length > 0 ? (size_t) length : 0);
+
+  if (length < 0)
+    return length;
+  return scan_uint (&scan, value) && scan_length (&scan) == 0 ? 0 : -EBADMSG;
+}
+
 void
 reader_read_number (struct reader *reader, enum metric_kind kind, struct value *value, struct table *table)
 {

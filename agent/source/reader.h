@@ -36,7 +36,10 @@ bool reader_is_absent (int result); /* the kernel lacks the file, or is configur
  * the newline at its end; what does not fit into `size` is cut. Returns its length, or as above; then `text` is "". */
 int reader_read_value (struct reader *reader, char *text, size_t size);
 
-/* The same of a number. A read that fails (a sensor sleeps, is broken, is gone) is a missing value; what is no number is a
+/* The same of an unsigned number and nothing else. 0, -errno, or -EBADMSG: it is none. */
+int reader_read_uint (struct reader *reader, uint64_t *value);
+
+/* The same of a metric's value. A read that fails (a sensor sleeps, is broken, is gone) is a missing value; what is no number is a
  * complaint. */
 void reader_read_number (struct reader *reader, enum metric_kind kind, struct value *value, struct table *table);
 

@@ -10,6 +10,8 @@
  *                                  "max_node": "n3", "p50": 4, "p95": 6},
  *              "total": {"rx_bytes": {...}}}
  *
+ * What is derived of counters (synop/derived.h) is that of their sums over the nodes: "mean" of a ratio, "sum" of a rate.
+ *
  * "sum" where the fold is a sum; "p50" and "p95" (nearest rank: values that a node had) for gauges and shares.
  *
  * In GROUP_ROWS the minimum and maximum are those of single rows, over the rows that count of all nodes whose schema
@@ -23,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "synop/derived.h"
 #include "synop/json.h"
 #include "synop/report.h"
 #include "synop/schema.h"
@@ -73,10 +76,19 @@ struct combine_metric {
   struct value p50, p95; /* VALUE_MISSING: it has none */
 };
 
+/* What is derived of the sums of the nodes' counters. */
+struct combine_derived {
+  const struct derived *derived;
+  uint64_t nodes; /* with a value of each counter */
+  double value;
+};
+
 struct combine_walk {
   void *context;
   void (*group) (void *context, const struct combine_group *group); /* before its metrics; may be NULL */
   void (*metric) (void *context, const struct combine_group *group, const struct combine_metric *metric);
+  /* Behind the group's metrics; may be NULL. */
+  void (*derived) (void *context, const struct combine_group *group, const struct combine_derived *derived);
   bool (*only) (const void *context, const char *group); /* which groups; NULL: all */
   const void *only_context;
   bool plain; /* without p50 and p95, for which values are sorted */

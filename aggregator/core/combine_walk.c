@@ -109,6 +109,12 @@ end_of_rows (const struct combined_row *row)
   return (struct combine_end){ row->value, row->node, row->label.data, row->label.length };
 }
 
+static double
+sum_of (const struct combined_metric *metric)
+{
+  return metric->whole ? (double) metric->whole_sum : metric->sum;
+}
+
 static void
 show_metric (const struct combined_metric *metric, const struct combine_group *group, const struct combine_walk *walk)
 {
@@ -125,7 +131,7 @@ show_metric (const struct combined_metric *metric, const struct combine_group *g
     shown.sum = (struct value){ .type = VALUE_INT, .as.i = metric->whole_sum };
   else
     shown.sum = (struct value){ .type = VALUE_REAL, .as.d = metric->sum };
-  shown.mean = (metric->whole ? (double) metric->whole_sum : metric->sum) / metric->count;
+  shown.mean = sum_of (metric) / metric->count;
   shown.min = rows ? end_of_rows (&rows->min) : (struct combine_end){ metric->min, metric->min_node, NULL, 0 };
   shown.max = rows ? end_of_rows (&rows->max) : (struct combine_end){ metric->max, metric->max_node, NULL, 0 };
   if (!walk->plain && combine_has_percentiles (metric)) {
@@ -134,6 +140,39 @@ show_metric (const struct combined_metric *metric, const struct combine_group *g
     shown.p95 = percentile (metric, 95);
   }
   walk->metric (walk->context, group, &shown);
+}
+
+/* ---- what is derived ---- */
+
+/* The counter of that name that is written; NULL: there is none. */
+static const struct combined_metric *
+counter_find (const struct combine *combine, const struct combined_group *group, const char *name)
+{
+  for (uint32_t i = group->first_metric; i != COMBINE_NONE; i = combine->metrics[i].next) {
+    const struct combined_metric *metric = &combine->metrics[i];
+    if (metric->count > 0 && metric->kind == COUNTER && metric->fold == FOLD_SUM && !(metric->flags & COMBINE_FLAGS) &&
+        strcmp (metric->name, name) == 0 && !metric_is_outvoted (combine, i))
+      return metric;
+  }
+  return NULL;
+}
+
+/* A ratio of sums over other nodes would be none: both have to be of as many. */
+static void
+walk_derived (const struct combine *combine, const struct combined_group *group, const struct combine_group *shown,
+              const struct combine_walk *walk)
+{
+  const struct derived *derived;
+
+  for (size_t at = 0; (derived = derived_next (group->name, &at));) {
+    const struct combined_metric *of = counter_find (combine, group, derived->of),
+                                 *over = derived->over ? counter_find (combine, group, derived->over) : NULL;
+    double divisor = over ? sum_of (over) : (group->period_min + group->period_max) / 2;
+
+    if (of && (!derived->over || (over && over->count == of->count)) && divisor > 0)
+      walk->derived (walk->context, shown,
+                     &(struct combine_derived){ derived, of->count, sum_of (of) / divisor * derived->times });
+  }
 }
 
 /* ---- the walk ---- */
@@ -170,8 +209,11 @@ walk_group (const struct combine *combine, const struct combined_group *group, c
   if (walk->group)
     walk->group (walk->context, &shown);
   walk_metrics (combine, group, &shown, true, walk, left_out);
-  if (has_fold)
-    walk_metrics (combine, group, &shown, false, walk, left_out);
+  if (!has_fold)
+    return;
+  walk_metrics (combine, group, &shown, false, walk, left_out);
+  if (walk->derived)
+    walk_derived (combine, group, &shown, walk);
 }
 
 static bool

@@ -72,6 +72,19 @@ write_metric (void *context, const struct combine_group *group, const struct com
   json_object_end (json);
 }
 
+/* Its counters are of rows, so that the fold is open. */
+static void
+write_derived (void *context, const struct combine_group *group, const struct combine_derived *derived)
+{
+  struct json *json = ((struct writing *) context)->json;
+
+  (void) group;
+  json_object (json_key (json, derived->derived->name));
+  json_uint (json_key (json, "nodes"), derived->nodes);
+  json_real (json_key (json, derived->derived->over ? "mean" : "sum"), derived->value);
+  json_object_end (json);
+}
+
 /* A group whose rows have a fold gets its object even when it is empty. */
 static void
 end_group (struct writing *writing)
@@ -130,10 +143,12 @@ combine_write (const struct combine *combine, struct json *json, bool (*only) (c
                const void *context, uint64_t *left_out)
 {
   struct writing writing = { .json = json };
-  uint64_t out = combine_walk (
-      combine,
-      &(struct combine_walk){
-          .context = &writing, .group = begin_group, .metric = write_metric, .only = only, .only_context = context });
+  uint64_t out = combine_walk (combine, &(struct combine_walk){ .context = &writing,
+                                                                .group = begin_group,
+                                                                .metric = write_metric,
+                                                                .derived = write_derived,
+                                                                .only = only,
+                                                                .only_context = context });
 
   end_group (&writing);
   go_to_section (&writing, "");

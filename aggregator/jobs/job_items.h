@@ -27,6 +27,15 @@ enum job_item_id {
   JOB_INFINIBAND_RECEIVED,
   JOB_INFINIBAND_SENT,
   JOB_MEMORY_BANDWIDTH,
+  JOB_FLOP, /* of the job where the hardware counts it for jobs, as those that follow */
+  JOB_FLOP_DOUBLE,
+  JOB_FLOP_SINGLE,
+  JOB_FLOP_SCALAR,
+  JOB_CYCLES,
+  JOB_INSTRUCTIONS,
+  JOB_MEMORY_READ, /* this and the next are estimates: what the job's cores did not find in caches */
+  JOB_MEMORY_WRITTEN,
+  JOB_TASK_TIME,        /* in which the job was counted */
   JOB_ENERGY,           /* shown as power */
   JOB_ENERGY_ESTIMATED, /* the part of it that is shared out among jobs */
   JOB_GPU_USAGE,        /* of the GPUs that the job has; of all on the node where that is not known */
@@ -40,19 +49,33 @@ enum job_combination { JOB_SUM, JOB_MEAN, JOB_MAXIMUM };
 
 struct job_item {
   const char *name;  /* key in JSON: "cpu_usage" */
-  const char *title; /* "CPU use" */
+  const char *title; /* "CPU use"; NULL: in JSON alone, other figures are made of it */
   const char *group, *metric;
   bool of_job; /* the job's own row; else the node as a whole */
   enum job_combination combination;
-  const char *unit;    /* of its values over time: "%", "B", "B/s", "W", "" */
+  const char *unit;    /* of its values over time: "%", "B", "B/s", "FLOP/s", "W", "" */
   const char *panel;   /* plots with the same panel share one picture; NULL: not plotted */
   const char *without; /* the label of a row that is left out: "lo"; NULL: none */
+  const char *own;     /* of a quantity of the node: the group that has it of jobs, on nodes that can; NULL: none */
 };
 
 static inline bool
 job_item_is_of_gpus (size_t item)
 {
   return item >= JOB_GPU_USAGE && item <= JOB_GPU_ENERGY;
+}
+
+static inline bool
+job_item_is_of_flops (size_t item)
+{
+  return item >= JOB_FLOP && item <= JOB_FLOP_SCALAR;
+}
+
+/* Of what counters of the hardware say. */
+static inline bool
+job_item_is_of_counters (size_t item)
+{
+  return item >= JOB_MEMORY_BANDWIDTH && item <= JOB_TASK_TIME;
 }
 
 extern const struct job_item job_items[JOB_ITEM_COUNT];

@@ -205,10 +205,28 @@ number_of (const struct value *value, double factor)
   return value->type == VALUE_MISSING ? (double) NAN : value_number (value) * factor;
 }
 
+/* Takes the name over. */
+static struct page_combined_metric *
+combined_new (struct page_combined *combined, const char *group, struct buffer *name)
+{
+  struct page_combined_metric *made;
+
+  buffer_add (name, "", 1);
+  if (combined->count == combined->room) {
+    combined->room = combined->room * 2 + 256;
+    combined->metrics = memory_resize (combined->metrics, combined->room, sizeof *combined->metrics);
+  }
+  made = &combined->metrics[combined->count++];
+  made->group = memory_string (group);
+  made->name = name->data;
+  for (size_t i = 0; i < PAGE_STATS; i++)
+    made->stats[i] = (double) NAN;
+  return made;
+}
+
 static void
 combined_add (void *context, const struct combine_group *group, const struct combine_metric *metric)
 {
-  struct page_combined *combined = context;
   bool share = (metric->flags & METRIC_SHARE) != 0, rate = metric->kind == COUNTER && !share;
   double period = (group->period_min + group->period_max) / 2, factor;
   struct page_combined_metric *made;
@@ -220,20 +238,26 @@ combined_add (void *context, const struct combine_group *group, const struct com
     buffer_add_string (&name, "_per_second");
     factor = period > 0 ? factor / period : (double) NAN;
   }
-  buffer_add (&name, "", 1);
-  if (combined->count == combined->room) {
-    combined->room = combined->room * 2 + 256;
-    combined->metrics = memory_resize (combined->metrics, combined->room, sizeof *combined->metrics);
-  }
-  made = &combined->metrics[combined->count++];
-  made->group = memory_string (group->name);
-  made->name = name.data;
-  made->stats[0] = metric->fold == FOLD_SUM ? number_of (&metric->sum, factor) : (double) NAN;
+  made = combined_new (context, group->name, &name);
+  if (metric->fold == FOLD_SUM)
+    made->stats[0] = number_of (&metric->sum, factor);
   made->stats[1] = metric->mean * factor;
   made->stats[2] = number_of (&metric->min.value, factor);
   made->stats[3] = number_of (&metric->max.value, factor);
   made->stats[4] = number_of (&metric->p50, factor);
   made->stats[5] = number_of (&metric->p95, factor);
+}
+
+/* Ratios alone: what is derived over the time is there already, as a counter's rate. */
+static void
+combined_derived_add (void *context, const struct combine_group *group, const struct combine_derived *derived)
+{
+  struct buffer name = { 0 };
+
+  if (!derived->derived->over)
+    return;
+  buffer_printf (&name, "synop_cluster_%s_%s", group->name, derived->derived->name);
+  combined_new (context, group->name, &name)->stats[1] = derived->value;
 }
 
 static int
@@ -266,7 +290,7 @@ page_put_tick (struct page *page, const struct cluster_tick_line *line)
 {
   const struct tick_line *tick = line->tick;
   struct page_combined *combined = memory_new (1, sizeof *combined), *before;
-  const struct combine_walk walk = { .context = combined, .metric = combined_add };
+  const struct combine_walk walk = { .context = combined, .metric = combined_add, .derived = combined_derived_add };
   int64_t wanted_ns;
 
   *combined = (struct page_combined){ .users = 1,

@@ -27,15 +27,28 @@ job_find_column (const struct schema *schema, size_t group, const char *name)
   return NONE;
 }
 
+static bool
+find_item (struct job_columns *columns, size_t item, const char *group)
+{
+  const struct schema *schema = columns->schema;
+
+  columns->group[item] = job_find_group (schema, group);
+  columns->column[item] = job_find_column (schema, columns->group[item], job_items[item].metric);
+  if (columns->column[item] == NONE ||
+      schema->groups[columns->group[item]]->metrics[columns->column[item]].kind == TEXT)
+    columns->group[item] = NONE;
+  return columns->group[item] != NONE;
+}
+
 void
 job_columns_find (struct job_columns *columns, const struct schema *schema)
 {
   columns->schema = schema;
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
-    columns->group[i] = job_find_group (schema, job_items[i].group);
-    columns->column[i] = job_find_column (schema, columns->group[i], job_items[i].metric);
-    if (columns->column[i] == NONE || schema->groups[columns->group[i]]->metrics[columns->column[i]].kind == TEXT)
-      columns->group[i] = NONE;
+    bool own = job_items[i].own && find_item (columns, i, job_items[i].own);
+    columns->of_job[i] = own || job_items[i].of_job;
+    if (!own)
+      find_item (columns, i, job_items[i].group);
   }
   columns->liveness = job_find_group (schema, "job_cpu");
   columns->cpu_cpus = job_find_column (schema, columns->liveness, "cpus");
@@ -44,6 +57,10 @@ job_columns_find (struct job_columns *columns, const struct schema *schema)
   columns->info_source = job_find_column (schema, columns->info, "source");
   columns->power = job_find_group (schema, "node_power");
   columns->power_whole = job_find_column (schema, columns->power, "whole");
+  columns->peaks = job_find_group (schema, "node_peaks");
+  columns->peaks_bandwidth = job_find_column (schema, columns->peaks, "memory_bandwidth");
+  columns->peaks_double = job_find_column (schema, columns->peaks, "flops_double");
+  columns->peaks_single = job_find_column (schema, columns->peaks, "flops_single");
   for (size_t i = 0; i < schema->group_count && columns->liveness == NONE; i++)
     if (strcmp (schema->groups[i]->section, REPORT_JOBS) == 0)
       columns->liveness = i;

@@ -14,10 +14,12 @@
 struct job_columns {
   const struct schema *schema;
   size_t group[JOB_ITEM_COUNT], column[JOB_ITEM_COUNT]; /* group JOB_COLUMNS_NONE: it is not there */
+  bool of_job[JOB_ITEM_COUNT];                          /* the job's own row; else the node as a whole */
   size_t liveness;                                      /* the group whose tables prove that jobs were watched */
   size_t cpu_cpus;                                      /* of the liveness, if that is job_cpu */
   size_t info, info_cpus, info_source;
   size_t power, power_whole;
+  size_t peaks, peaks_bandwidth, peaks_double, peaks_single;
 };
 
 void job_columns_find (struct job_columns *columns, const struct schema *schema);

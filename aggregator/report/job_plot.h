@@ -43,6 +43,12 @@ double plot_gpus_height (const struct job_report *report);
 void plot_gpus (const struct canvas *canvas, const struct area *area, const struct job_report *report);
 #define PLOT_GPUS_TITLE "Use of each GPU, in the mean"
 
+/* The nodes and the job against the roof of what the nodes can do: operations a second over operations a byte. The
+ * height 0: it is not known of any node. */
+double plot_roofline_height (const struct job_report *report);
+void plot_roofline (const struct canvas *canvas, const struct area *area, const struct job_report *report);
+#define PLOT_ROOFLINE_TITLE "Roofline: what the job does, and what its nodes can"
+
 /* One item over time: its nodes, and beside them all together. */
 #define PLOT_ITEM_HEIGHT 147
 bool plot_has_item (const struct job_report *report, enum job_item_id item);

@@ -16,8 +16,8 @@
 struct texts {
   char **list;
   size_t count, capacity;
-  const char **unknown;
-  size_t unknown_capacity;
+  const char **unknown, **remarks;
+  size_t unknown_capacity, remark_capacity;
 };
 
 static const char *
@@ -28,20 +28,42 @@ keep (struct job_report *report, const char *text)
   return *array_add (texts->list, texts->count, texts->capacity) = memory_string (text ? text : "");
 }
 
+static const char *
+keep_sentence (struct job_report *report, const char *format, va_list arguments)
+{
+  char *text = NULL;
+  const char *kept;
+
+  if (vasprintf (&text, format, arguments) < 0)
+    abort ();
+  kept = keep (report, text);
+  free (text);
+  return kept;
+}
+
 void
 job_report_say (struct job_report *report, const char *format, ...)
 {
   struct texts *texts = report->memory;
-  char *text = NULL;
   va_list arguments;
 
   va_start (arguments, format);
-  if (vasprintf (&text, format, arguments) < 0)
-    abort ();
+  *array_add (texts->unknown, report->unknown_count, texts->unknown_capacity) =
+      keep_sentence (report, format, arguments);
   va_end (arguments);
-  *array_add (texts->unknown, report->unknown_count, texts->unknown_capacity) = keep (report, text);
   report->unknown = texts->unknown;
-  free (text);
+}
+
+void
+job_report_remark (struct job_report *report, const char *format, ...)
+{
+  struct texts *texts = report->memory;
+  va_list arguments;
+
+  va_start (arguments, format);
+  *array_add (texts->remarks, report->remark_count, texts->remark_capacity) = keep_sentence (report, format, arguments);
+  va_end (arguments);
+  report->remarks = texts->remarks;
 }
 
 void
@@ -86,6 +108,7 @@ job_report_destroy (struct job_report *report)
     free (texts->list[i]);
   free (texts->list);
   free (texts->unknown);
+  free (texts->remarks);
   free (texts);
   free (report);
 }
@@ -128,6 +151,7 @@ make_report (const struct job_record *job, int64_t now_ns)
     report->nodes[i] = (struct job_node){ .name = keep (report, job->nodes[i].name),
                                           .cpus = nan (""),
                                           .first_ns = job->nodes[i].first_ns,
+                                          .peaks = { nan (""), nan (""), nan ("") },
                                           .series = make_series () };
   report->all = make_series ();
   report->imbalances = memory_new (JOB_ITEM_COUNT, sizeof report->imbalances[0]);
@@ -163,6 +187,7 @@ job_report_make (struct history_file *file, const struct job_record *job, int64_
   } else {
     job_report_gaps (&scene);
     job_report_nodes (report);
+    job_report_remarks (report);
     job_report_unknown (&scene);
   }
   free (scene.watches);

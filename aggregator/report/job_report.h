@@ -46,12 +46,20 @@ struct report_gpu {
   uint64_t xids, xid;                                     /* how many, and the last */
 };
 
+/* What a node can do at most, a second; NaN: not known. */
+struct job_peaks {
+  double bandwidth; /* bytes to and from memory */
+  double flops_double, flops_single;
+};
+
 struct job_node {
   const char *name;
   double cpus;               /* CPUs of the job there; NaN: not known */
   int64_t first_ns, last_ns; /* when the job was seen there */
   uint64_t samples;
-  bool lost; /* the node went silent while the job ran */
+  bool lost;   /* the node went silent while the job ran */
+  bool shared; /* other jobs were there too */
+  struct job_peaks peaks;
   struct job_gap *gaps;
   size_t gap_count;
   double gap_seconds;
@@ -94,17 +102,22 @@ struct job_report {
   size_t memory_peak_node;          /* SIZE_MAX: not known */
   const char *const *unknown;       /* sentences: what this report could not know, and why */
   size_t unknown_count;
+  const char *const *remarks; /* sentences: what its counters show */
+  size_t remark_count;
   struct job_prices prices;
-  bool whole_gpus; /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
-  size_t broken;   /* chunks of the history that could not be read */
-  void *memory;    /* private */
+  bool whole_gpus;  /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
+  bool whole_flops; /* some node counts floating-point operations as a whole alone */
+  size_t broken;    /* chunks of the history that could not be read */
+  void *memory;     /* private */
 };
 
 /* A quantity that is of whole nodes, with all that runs there. */
 static inline bool
 job_is_of_nodes (const struct job_report *report, size_t item)
 {
-  return job_item_is_of_gpus (item) ? report->whole_gpus : !job_items[item].of_job;
+  return job_item_is_of_gpus (item)    ? report->whole_gpus
+         : job_item_is_of_flops (item) ? report->whole_flops
+                                       : !job_items[item].of_job;
 }
 
 /* Percent of the samples; NaN: there are none. */

@@ -309,17 +309,45 @@ put_gpus (struct html *html, struct error *error)
 }
 
 static void
-put_unknown (struct html *html)
+put_sentences (struct html *html, const char *heading, const char *const *sentences, size_t count)
 {
-  if (html->report->unknown_count == 0)
+  if (count == 0)
     return;
-  html_put (html, "<h2>What this report does not know</h2>\n<ul>\n");
-  for (size_t i = 0; i < html->report->unknown_count; i++) {
+  buffer_printf (&html->out, "<h2>%s</h2>\n<ul>\n", heading);
+  for (size_t i = 0; i < count; i++) {
     html_put (html, "<li>");
-    put_text (html, html->report->unknown[i], 1000);
+    put_text (html, sentences[i], 1000);
     html_put (html, "</li>\n");
   }
   html_put (html, "</ul>\n");
+}
+
+static int
+put_roofline (struct html *html, struct error *error)
+{
+  double height = plot_roofline_height (html->report);
+  struct picture picture;
+
+  put_sentences (html, JOB_REMARKS_TITLE, html->report->remarks, html->report->remark_count);
+  if (height == 0)
+    return 0;
+  picture_begin (&picture, height);
+  plot_roofline (&picture.canvas, &picture.area, html->report);
+  return picture_put (html, &picture, PLOT_ROOFLINE_TITLE, error);
+}
+
+static void
+put_node_tables (struct html *html)
+{
+  struct sheet_table table;
+
+  sheet_nodes_init (&table, html->report);
+  put_table (html, &table, "Nodes");
+  sheet_table_free (&table);
+  sheet_roofline_init (&table, html->report);
+  if (table.row_count)
+    put_table (html, &table, SHEET_ROOFLINE_TITLE);
+  sheet_table_free (&table);
 }
 
 static int
@@ -343,14 +371,14 @@ put_document (struct html *html, struct error *error)
   if (table.row_count)
     put_table (html, &table, "In figures");
   sheet_table_free (&table);
-  put_unknown (html);
+  if (put_roofline (html, error) < 0)
+    return -1;
+  put_sentences (html, JOB_UNKNOWN_TITLE, html->report->unknown, html->report->unknown_count);
   if (put_gpus (html, error) < 0)
     return -1;
   if (put_items (html, error) < 0)
     return -1;
-  sheet_nodes_init (&table, html->report);
-  put_table (html, &table, "Nodes");
-  sheet_table_free (&table);
+  put_node_tables (html);
   html_put (html, "</body>\n</html>\n");
   return 0;
 }

@@ -5,18 +5,19 @@
  *    "started":"...","ended":"...","until":"...","duration":1812.0,"reason":"gone","period":1.0,"cpus":12,"cpu_time":1.9e4,
  *    "cpu_efficiency":87.3,"memory_peak":{"node":"n3","bytes":1},
  *    "energy":{"kwh":1.2,"estimated":0,"cost":0.37,"currency":"EUR","co2":0.42},"slowest_node":"n2","lost_nodes":["n3"],
- *    "total":{"cpu_usage":{...},...},
+ *    "counters":{"ipc":1.4,"flops":3.1e11,...,"peaks":{...}},"total":{"cpu_usage":{...},...},
  *    "nodes":[{"node":"n1","cpus":4,"first":"...","last":"...","samples":1812,"lost":false,"gap_seconds":0,
  *              "gaps":[{"from":"...","to":"...","seconds":12.0}],
  *              "gpus":[{"gpu":"2","samples":1812,"idle":100.0,"utilization":{"mean":0,"maximum":0},"memory":{...},
  *                       "energy":1.2e5,"throttled":0,"throttled_power":0,"throttled_thermal":0,"xid_errors":0,"xid":null}],
- *              "report":{"cpu_usage":{...},...}},...],
+ *              "counters":{...},"report":{"cpu_usage":{...},...}},...],
  *    "imbalance":{"cpu_usage":{"percent":4.5,"node":"n2","value":12.1,"others":97.3},...},
- *    "unknown":["n3 was lost at ..."]} */
+ *    "remarks":["It is bound by memory: ..."],"unknown":["n3 was lost at ..."]} */
 #include <math.h>
 
 #include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_report_write.h"
+#include "aggregator/report/job_roofline.h"
 #include "synop/clock.h"
 
 #define PLACES 6
@@ -84,8 +85,41 @@ write_gpu (struct json *json, const struct report_gpu *gpu)
 }
 
 static void
-json_node (struct json *json, const struct job_report *report, const struct job_node *node)
+write_roofline (struct json *json, const struct job_roofline *roofline)
 {
+  json_key (json, "counters");
+  if (!roofline->known) {
+    json_null (json);
+    return;
+  }
+  json_object (json);
+  json_real (json_key (json, "ipc"), roofline->ipc);
+  json_real (json_key (json, "ghz"), roofline->ghz);
+  json_real (json_key (json, "flops"), roofline->flops);
+  json_real (json_key (json, "flops_double"), roofline->flops_double);
+  json_real (json_key (json, "flops_single"), roofline->flops_single);
+  json_real (json_key (json, "vectors"), roofline->vectors);
+  json_real (json_key (json, "memory_bandwidth"), roofline->bandwidth);
+  json_real (json_key (json, "intensity"), roofline->intensity);
+  json_real (json_key (json, "flops_share"), roofline->flops_share);
+  json_real (json_key (json, "memory_bandwidth_share"), roofline->bandwidth_share);
+  json_object (json_key (json, "peaks"));
+  json_real (json_key (json, "memory_bandwidth"), roofline->peaks.bandwidth);
+  json_real (json_key (json, "flops_double"), roofline->peaks.flops_double);
+  json_real (json_key (json, "flops_single"), roofline->peaks.flops_single);
+  json_object_end (json);
+  json_bool (json_key (json, "flops_shared"), roofline->flops_shared);
+  json_bool (json_key (json, "memory_bandwidth_shared"), roofline->bandwidth_shared);
+  json_bool (json_key (json, "memory_bandwidth_estimated"), roofline->estimated);
+  json_object_end (json);
+}
+
+static void
+json_node (struct json *json, const struct job_report *report, size_t index)
+{
+  const struct job_node *node = &report->nodes[index];
+  struct job_roofline roofline;
+
   json_object (json);
   json_text (json_key (json, "node"), node->name);
   json_real (json_key (json, "cpus"), node->cpus);
@@ -107,6 +141,8 @@ json_node (struct json *json, const struct job_report *report, const struct job_
   for (size_t i = 0; i < node->gpu_count; i++)
     write_gpu (json, &node->gpus[i]);
   json_array_end (json);
+  roofline = job_roofline_of_node (report, index);
+  write_roofline (json, &roofline);
   json_key (json, "report");
   write_series (json, report, node->series);
   json_object_end (json);
@@ -132,6 +168,8 @@ write_energy (struct json *json, const struct job_report *report)
 static void
 write_head (struct json *json, const struct job_report *report)
 {
+  struct job_roofline roofline;
+
   json_text (json_key (json, "type"), "job_report");
   json_text (json_key (json, "job_id"), report->id);
   json_text (json_key (json, "scheduler"), report->scheduler);
@@ -158,11 +196,22 @@ write_head (struct json *json, const struct job_report *report)
     json_object_end (json);
   }
   write_energy (json, report);
+  roofline = job_roofline_of (report, NULL);
+  write_roofline (json, &roofline);
   json_text (json_key (json, "slowest_node"), report->slowest == SIZE_MAX ? NULL : report->nodes[report->slowest].name);
   json_array (json_key (json, "lost_nodes"));
   for (size_t i = 0; i < report->node_count; i++)
     if (report->nodes[i].lost)
       json_text (json, report->nodes[i].name);
+  json_array_end (json);
+}
+
+static void
+write_sentences (struct json *json, const char *key, const char *const *sentences, size_t count)
+{
+  json_array (json_key (json, key));
+  for (size_t i = 0; i < count; i++)
+    json_text (json, sentences[i]);
   json_array_end (json);
 }
 
@@ -193,13 +242,11 @@ job_report_json (const struct job_report *report, struct json *json)
   write_series (json, report, report->all);
   json_array (json_key (json, "nodes"));
   for (size_t i = 0; i < report->node_count; i++)
-    json_node (json, report, &report->nodes[i]);
+    json_node (json, report, i);
   json_array_end (json);
   write_imbalances (json, report);
-  json_array (json_key (json, "unknown"));
-  for (size_t i = 0; i < report->unknown_count; i++)
-    json_text (json, report->unknown[i]);
-  json_array_end (json);
+  write_sentences (json, "remarks", report->remarks, report->remark_count);
+  write_sentences (json, "unknown", report->unknown, report->unknown_count);
   json_object_end (json);
   json_newline (json);
 }

@@ -28,6 +28,7 @@ static const struct plot_text heading_style = { "left", PLOT_BLACK, 10.5, true }
 static const struct plot_text key_style = { "left", PLOT_GREY, 8.5, false };
 static const struct plot_text value_style = { "left", PLOT_BLACK, 8.5, false };
 
+#define KEY_WIDTH 94 /* of the names of facts */
 #define PAGE_COUNT "\1"
 
 struct paper {
@@ -165,21 +166,21 @@ put_facts (struct paper *paper)
   sheet_facts_init (&facts, paper->report);
   for (size_t i = 0; i < facts.count; i++) {
     put_text (paper, MARGIN, &key_style, facts.list[i].name, 40);
-    put_lines (paper, MARGIN + 72, &value_style, facts.list[i].value, 3);
+    put_lines (paper, MARGIN + KEY_WIDTH, &value_style, facts.list[i].value, 3);
   }
   sheet_facts_free (&facts);
 }
 
 static void
-put_unknown (struct paper *paper)
+put_sentences (struct paper *paper, const char *heading, const char *const *sentences, size_t count)
 {
-  if (paper->report->unknown_count == 0)
+  if (count == 0)
     return;
-  put_heading (paper, "What this report does not know", 24);
-  for (size_t i = 0; i < paper->report->unknown_count; i++) {
+  put_heading (paper, heading, 24);
+  for (size_t i = 0; i < count; i++) {
     page_need (paper, 11);
     put_text (paper, MARGIN, &value_style, "-", 2);
-    put_lines (paper, MARGIN + 10, &value_style, paper->report->unknown[i], 6);
+    put_lines (paper, MARGIN + 10, &value_style, sentences[i], 6);
   }
 }
 
@@ -291,10 +292,24 @@ put_table (struct paper *paper, struct sheet_table *table, const char *heading)
 
 /* ---- the document ---- */
 
+/* A picture at the next free place; the height 0: there is nothing to draw. */
+static void
+put_picture (struct paper *paper, double height,
+             void (*draw) (const struct canvas *, const struct area *, const struct job_report *))
+{
+  struct area area = { MARGIN, 0, INNER, height };
+
+  if (height == 0)
+    return;
+  page_need (paper, height);
+  area.top = paper->y;
+  draw (&paper->canvas, &area, paper->report);
+  paper->y += height;
+}
+
 static void
 put_overview (struct paper *paper)
 {
-  struct area area = { MARGIN, 0, INNER, plot_overview_height (paper->report) };
   struct buffer title = { 0 };
 
   paper->y += 4;
@@ -302,30 +317,29 @@ put_overview (struct paper *paper)
     plot_overview_title (&title, paper->report);
     put_heading (paper, buffer_text (&title), 0);
   } else {
-    page_need (paper, area.height);
-    area.top = paper->y;
-    plot_overview (&paper->canvas, &area, paper->report);
-    paper->y += area.height;
+    put_picture (paper, plot_overview_height (paper->report), plot_overview);
   }
   buffer_free (&title);
 }
 
 static void
+put_roofline (struct paper *paper)
+{
+  put_sentences (paper, JOB_REMARKS_TITLE, paper->report->remarks, paper->report->remark_count);
+  paper->y += 6;
+  put_picture (paper, plot_roofline_height (paper->report), plot_roofline);
+}
+
+static void
 put_gpus (struct paper *paper)
 {
-  struct area area = { MARGIN, 0, INNER, plot_gpus_height (paper->report) };
   struct sheet_table table;
 
   sheet_gpus_init (&table, paper->report);
   if (table.row_count)
     put_table (paper, &table, "GPUs of the job");
   sheet_table_free (&table);
-  if (area.height == 0)
-    return;
-  page_need (paper, area.height);
-  area.top = paper->y;
-  plot_gpus (&paper->canvas, &area, paper->report);
-  paper->y += area.height;
+  put_picture (paper, plot_gpus_height (paper->report), plot_gpus);
 }
 
 static void
@@ -360,11 +374,16 @@ put_document (struct paper *paper)
   if (table.row_count)
     put_table (paper, &table, "In figures");
   sheet_table_free (&table);
-  put_unknown (paper);
+  put_roofline (paper);
+  put_sentences (paper, JOB_UNKNOWN_TITLE, paper->report->unknown, paper->report->unknown_count);
   put_gpus (paper);
   put_items (paper);
   sheet_nodes_init (&table, paper->report);
   put_table (paper, &table, "Nodes");
+  sheet_table_free (&table);
+  sheet_roofline_init (&table, paper->report);
+  if (table.row_count)
+    put_table (paper, &table, SHEET_ROOFLINE_TITLE);
   sheet_table_free (&table);
   page_end (paper);
   buffer_free (&title);

@@ -7,6 +7,7 @@
 
 #include "aggregator/history/history_walk.h"
 #include "aggregator/history/job_store.h"
+#include "aggregator/report/job_columns.h"
 #include "aggregator/report/job_report.h"
 #include "synop/buffer.h"
 
@@ -14,6 +15,7 @@
 #define JOB_AFTER_NS (30 * INT64_C (1000000000)) /* read past the end, to see which nodes were still there */
 #define JOB_SLACK_NS 5e9 /* no note when the history ends by less before the job: frames are on their way */
 #define JOB_TROUBLES_MAX 16
+#define JOB_NAMES_LENGTH 120 /* bytes of names in a sentence */
 
 /* A group's error, as a node reported it. */
 struct job_trouble {
@@ -26,7 +28,6 @@ struct job_watch {
   int64_t first_ns, last_ns; /* of its frames within the job's time; INT64_MIN: none */
   int64_t after_ns;          /* of its first frame behind the end; INT64_MIN: none */
   int64_t period_ns;
-  bool shared;       /* other jobs were there too */
   bool processes;    /* CPU time is from processes, without a cgroup */
   bool described;    /* it sent a job_info */
   bool blind;        /* its agent has no groups of jobs */
@@ -52,11 +53,19 @@ struct job_report *job_report_make (struct history_file *file, const struct job_
 
 /* A sentence of what is not known; a gap. They live as long as the report. */
 void job_report_say (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+/* A sentence of what the job did. */
+void job_report_remark (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void job_report_add_gap (struct job_node *node, int64_t from_ns, int64_t to_ns);
 
 int job_report_samples (struct job_scene *scene, struct error *error);
 void job_report_gaps (struct job_scene *scene); /* at the ends of the nodes' time, and who is lost */
 void job_report_nodes (struct job_report *report);
 void job_report_unknown (struct job_scene *scene);
+/* What the node can do at most, where the table has it. */
+void job_peaks_take (struct job_peaks *peaks, const struct job_columns *columns, const struct table *table);
+void job_report_remarks (struct job_report *report);        /* from its counters; none without */
+void job_report_unknown_counters (struct job_scene *scene); /* the part of job_report_unknown on counters */
+/* A sentence about some nodes, with their names where it has %s; none when no node is chosen. */
+void job_report_say_of (struct job_report *report, const bool *chosen, const char *format, const char *what);
 
 #endif

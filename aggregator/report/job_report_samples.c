@@ -194,10 +194,10 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
   const struct value *raw = row == NONE ? NULL : table_get (pair->now, row, column);
   struct value shown;
 
-  if (job_items[item].of_job && row == NONE)
+  if (reading->columns.of_job[item] && row == NONE)
     return;
   tally->metric = metric;
-  if (job_items[item].of_job) {
+  if (reading->columns.of_job[item]) {
     shown = job_row_value (pair, column, row, reading->report->id);
     if (metric->kind == COUNTER && raw->type == VALUE_UINT && !tally->begun) {
       const struct value zero = { .type = VALUE_UINT };
@@ -213,6 +213,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
       count_raw (tally, raw);
   } else {
     shown = node_value (reading, item, pair, column);
+    reading->report->whole_flops |= job_item_is_of_flops (item) && shown.type != VALUE_MISSING;
   }
   value = job_number (&shown);
   reading->scene->watches[reading->index].beyond |= shown.type != VALUE_MISSING && isnan (value);
@@ -306,7 +307,7 @@ take_liveness (struct reading *reading, const struct cluster_frame *frame)
   node->samples++;
   if (frame->time_ns > node->last_ns)
     node->last_ns = frame->time_ns;
-  watch->shared |= liveness->rows > 1;
+  node->shared |= liveness->rows > 1;
   cpus = job_gauge (liveness, row, columns->cpu_cpus);
   if (cpus > 0)
     node->cpus = cpus;
@@ -408,12 +409,14 @@ sample_frame (void *context, const struct cluster_frame *frame)
     samples_end_node (reading);
     reading->index = index;
   }
+  if (columns->schema != frame->schema)
+    job_columns_find (&reading->columns, frame->schema);
+  if (columns->peaks != NONE && frame->groups[columns->peaks].now)
+    job_peaks_take (&report->nodes[index].peaks, columns, frame->groups[columns->peaks].now);
   if (frame->time_ns > report->until_ns) {
     watch->after_ns = watch->after_ns == INT64_MIN ? frame->time_ns : watch->after_ns;
     return;
   }
-  if (columns->schema != frame->schema)
-    job_columns_find (&reading->columns, frame->schema);
   if (report->bins == 0)
     make_bins (report, shortest_period (frame));
   take_liveness (reading, frame);

@@ -8,6 +8,7 @@
 #include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_report_write.h"
+#include "aggregator/report/job_roofline.h"
 #include "aggregator/report/job_table.h"
 #include "aggregator/report/job_words.h"
 #include "synop/clock.h"
@@ -249,10 +250,9 @@ add_totals (struct page *page)
   add_traffic (page, "Storage", JOB_READ, JOB_WRITE, "read", "written");
   add_traffic (page, "Network", JOB_NETWORK_RECEIVED, JOB_NETWORK_SENT, "received", "sent, by whole nodes");
   add_traffic (page, "InfiniBand", JOB_INFINIBAND_RECEIVED, JOB_INFINIBAND_SENT, "received", "sent, by whole nodes");
-  if (all[JOB_MEMORY_BANDWIDTH].known)
-    add_line (page, "Memory bandwidth", "%s in the mean, %s at most",
-              words_value (all[JOB_MEMORY_BANDWIDTH].mean, "B/s").text,
-              words_value (all[JOB_MEMORY_BANDWIDTH].maximum, "B/s").text);
+  add_words (page, "Memory bandwidth", job_bandwidth_words);
+  add_words (page, "Floating point", job_flops_words);
+  add_words (page, "Instructions", job_instructions_words);
   add_words (page, "Energy", job_energy_words);
   add_words (page, "Cost", job_cost_words);
   add_gpu_totals (page);
@@ -270,6 +270,8 @@ least_worth (const char *unit)
     return 16 << 20;
   if (strcmp (unit, "B/s") == 0)
     return 1e5;
+  if (strcmp (unit, "FLOP/s") == 0)
+    return 1e8;
   return strcmp (unit, "%") == 0 ? 5 : 1;
 }
 
@@ -355,15 +357,13 @@ add_gpus (struct page *page)
 }
 
 static void
-add_unknown (struct page *page)
+add_sentences (struct page *page, const char *heading, const char *const *sentences, size_t count)
 {
-  const struct job_report *report = page->report;
-
-  if (report->unknown_count)
-    buffer_add_string (&page->out, "\nWhat this report does not know\n");
-  for (size_t i = 0; i < report->unknown_count; i++) {
+  if (count)
+    buffer_printf (&page->out, "\n%s\n", heading);
+  for (size_t i = 0; i < count; i++) {
     struct buffer clean = { 0 };
-    words_add (&clean, report->unknown[i], 1000);
+    words_add (&clean, sentences[i], 1000);
     buffer_add_string (&page->out, "  - ");
     add_wrapped (page, buffer_text (&clean), 4, 4);
     buffer_free (&clean);
@@ -396,7 +396,8 @@ job_report_text (const struct job_report *report, const struct job_look *look, s
     job_table (report, look, &page.out);
   add_gpus (&page);
   add_imbalances (&page);
-  add_unknown (&page);
+  add_sentences (&page, JOB_REMARKS_TITLE, report->remarks, report->remark_count);
+  add_sentences (&page, JOB_UNKNOWN_TITLE, report->unknown, report->unknown_count);
   if (look->utf8)
     buffer_add (out, page.out.data, page.out.length);
   else

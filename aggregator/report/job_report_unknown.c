@@ -9,9 +9,8 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define NODES_NAMED 5    /* nodes that have a sentence each */
-#define NAMES_LENGTH 120 /* bytes of names in a sentence */
-#define LATE_SECONDS 60  /* a later first sample is worth a sentence */
+#define NODES_NAMED 5   /* nodes that have a sentence each */
+#define LATE_SECONDS 60 /* a later first sample is worth a sentence */
 
 /* ---- gaps ---- */
 
@@ -49,13 +48,12 @@ job_report_gaps (struct job_scene *scene)
 
 /* ---- sentences ---- */
 
-/* A sentence about some nodes, with their names where it has %s; none when no node is chosen. */
-static void
-say_of (struct job_report *report, const bool *chosen, const char *format, const char *what)
+void
+job_report_say_of (struct job_report *report, const bool *chosen, const char *format, const char *what)
 {
   struct buffer names = { 0 };
 
-  words_nodes (&names, report, chosen, NAMES_LENGTH);
+  words_nodes (&names, report, chosen, JOB_NAMES_LENGTH);
   if (names.length) {
     job_report_say (report, format, buffer_text (&names), what);
   }
@@ -141,7 +139,7 @@ say_where (struct job_scene *scene, bool *chosen, size_t flag, const char *forma
 {
   for (size_t i = 0; i < scene->report->node_count; i++)
     chosen[i] = *((const char *) &scene->watches[i] + flag);
-  say_of (scene->report, chosen, format, "");
+  job_report_say_of (scene->report, chosen, format, "");
 }
 
 static void
@@ -150,10 +148,12 @@ say_items (struct job_scene *scene, bool *chosen)
   struct job_report *report = scene->report;
 
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
+    if (job_item_is_of_counters (i))
+      continue;
     for (size_t k = 0; k < report->node_count; k++)
       chosen[k] = report->all[i].known && !report->nodes[k].series[i].known && report->nodes[k].samples &&
                   !(job_item_is_of_gpus (i) && scene->watches[k].without_gpus);
-    say_of (report, chosen, "Of %s it is not known: %s.", job_items[i].name);
+    job_report_say_of (report, chosen, "Of %s it is not known: %s.", job_items[i].name);
   }
 }
 
@@ -182,13 +182,16 @@ job_report_unknown (struct job_scene *scene)
   say_gaps (report);
   for (size_t i = 0; i < report->node_count; i++)
     chosen[i] = !report->nodes[i].samples && scene->watches[i].last_ns != INT64_MIN && !scene->watches[i].blind;
-  say_of (report, chosen, "The job is in no sample of %s.", "");
+  job_report_say_of (report, chosen, "The job is in no sample of %s.", "");
   say_where (scene, chosen, offsetof (struct job_watch, blind), "The agent of %s does not watch jobs.");
   say_where (scene, chosen, offsetof (struct job_watch, processes),
              "Without a cgroup of the job, what processes used that began and ended between two samples is not "
              "counted: on %s.");
-  say_where (scene, chosen, offsetof (struct job_watch, shared),
-             "Other jobs ran on %s meanwhile: network, InfiniBand and what else is of the whole node is theirs too.");
+  for (size_t i = 0; i < report->node_count; i++)
+    chosen[i] = report->nodes[i].shared;
+  job_report_say_of (
+      report, chosen,
+      "Other jobs ran on %s meanwhile: network, InfiniBand and what else is of the whole node is theirs too.", "");
   say_where (scene, chosen, offsetof (struct job_watch, beyond),
              "%s reported numbers that no machine has, over 1e24 or below -1e24: they are left out.");
   if (job_energy_estimated (report) > 0)
@@ -196,11 +199,13 @@ job_report_unknown (struct job_scene *scene)
                     words_number (job_energy_estimated (report)).text);
   for (size_t i = 0; i < report->node_count; i++)
     chosen[i] = scene->watches[i].in_part && report->nodes[i].series[JOB_ENERGY].known;
-  say_of (report, chosen,
-          "The energy is that of CPUs, memory and GPUs alone, as far as they have counters: nothing measures the whole "
-          "of %s.",
-          "");
+  job_report_say_of (
+      report, chosen,
+      "The energy is that of CPUs, memory and GPUs alone, as far as they have counters: nothing measures the whole "
+      "of %s.",
+      "");
   say_items (scene, chosen);
+  job_report_unknown_counters (scene);
   if (isnan (report->cpu_efficiency) && !isnan (report->cpu_time))
     job_report_say (report, "How many CPUs the job had is not known, and so not how well it used them.");
   say_troubles (scene);

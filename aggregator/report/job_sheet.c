@@ -7,6 +7,7 @@
 
 #include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_plot.h"
+#include "aggregator/report/job_roofline.h"
 #include "aggregator/report/job_words.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -96,6 +97,12 @@ add_use (struct sheet_facts *facts, const struct job_report *report, struct buff
   if (value->length && report->memory_peak_node < report->node_count)
     buffer_printf (value, " on %s", report->nodes[report->memory_peak_node].name);
   add_fact (facts, "Peak memory", value);
+  job_bandwidth_words (begin_value (value), report);
+  add_fact (facts, "Memory bandwidth", value);
+  job_flops_words (begin_value (value), report);
+  add_fact (facts, "Floating point", value);
+  job_instructions_words (begin_value (value), report);
+  add_fact (facts, "Instructions", value);
   job_energy_words (begin_value (value), report);
   add_fact (facts, "Energy", value);
   job_cost_words (begin_value (value), report);
@@ -229,6 +236,8 @@ total_unit (enum job_item_id item)
     return "s";
   if (strcmp (job_items[item].unit, "B/s") == 0)
     return "B";
+  if (strcmp (job_items[item].unit, "FLOP/s") == 0)
+    return "FLOP";
   if (strcmp (job_items[item].unit, "W") == 0)
     return "J";
   return job_items[item].unit;
@@ -257,26 +266,32 @@ items_row (struct sheet_table *table, size_t row, const struct job_report *repor
   buffer_free (&name);
 }
 
+static bool
+is_row (const struct job_report *report, int item)
+{
+  return report->all[item].known && job_items[item].title;
+}
+
 void
 sheet_items_init (struct sheet_table *table, const struct job_report *report)
 {
   size_t rows = 0;
 
-  *table = (struct sheet_table){ .columns = { { "All nodes together", "", true, 4.5 },
-                                              { "Mean", "", false, 1.6 },
-                                              { "Maximum", "", false, 1.6 },
-                                              { "Total", "", false, 1.5 },
-                                              { "Farthest node", "", true, 2.4 },
-                                              { "Its mean", "", false, 1.4 },
-                                              { "Others", "", false, 1.4 },
-                                              { "Imbalance", "", false, 1.5 } },
+  *table = (struct sheet_table){ .columns = { { "All nodes together", "", true, 4.95 },
+                                              { "Mean", "", false, 1.82 },
+                                              { "Maximum", "", false, 1.82 },
+                                              { "Total", "", false, 1.6 },
+                                              { "Farthest", "", true, 2.2 },
+                                              { "Its mean", "", false, 1.82 },
+                                              { "Others", "", false, 1.82 },
+                                              { "Imbalance", "", false, 1.7 } },
                                  .column_count = 8 };
   for (int item = 0; item < JOB_ITEM_COUNT; item++)
-    rows += report->all[item].known;
+    rows += is_row (report, item);
   sheet_begin (table, rows);
   rows = 0;
   for (int item = 0; item < JOB_ITEM_COUNT; item++)
-    if (report->all[item].known)
+    if (is_row (report, item))
       items_row (table, rows++, report, (enum job_item_id) item);
 }
 

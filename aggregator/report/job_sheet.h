@@ -42,9 +42,11 @@ struct sheet_table {
 void sheet_items_init (struct sheet_table *table, const struct job_report *report); /* a row for each known item */
 void sheet_nodes_init (struct sheet_table *table, const struct job_report *report); /* a row for each node */
 void sheet_gpus_init (struct sheet_table *table, const struct job_report *report);  /* for each GPU, the worst first */
+void sheet_roofline_init (struct sheet_table *table, const struct job_report *report); /* what their counters show */
+#define SHEET_ROOFLINE_TITLE "Counters of the nodes"
 void sheet_table_free (struct sheet_table *table);
 
-/* ---- between job_sheet.c and job_sheet_gpus.c: first all columns, then the rows ---- */
+/* ---- between the files job_sheet: first all columns, then the rows ---- */
 
 /* A column of numbers, all in the scale of the greatest. False: none of `count` values is known, and it is left out. */
 bool sheet_add_numbers (struct sheet_table *table, const struct sheet_column *column, const double *values,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/report/job_roofline.h"
 #include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
@@ -15,7 +16,7 @@
 #define BAR_ROOM 10 /* kept free of columns, */
 #define BAR_FROM 60 /* from this width of the terminal on */
 
-enum statistic { MEAN, HIGHEST, TOTAL };
+enum statistic { MEAN, HIGHEST, TOTAL, IPC };
 
 static const struct column {
   const char *title;
@@ -34,6 +35,8 @@ static const struct column {
   { "IB in", JOB_INFINIBAND_RECEIVED, TOTAL, "B" },
   { "IB out", JOB_INFINIBAND_SENT, TOTAL, "B" },
   { "mem. bw.", JOB_MEMORY_BANDWIDTH, MEAN, "B/s" },
+  { "floating pt.", JOB_FLOP, MEAN, "FLOP/s" },
+  { "IPC", JOB_INSTRUCTIONS, IPC, "" },
   { "energy", JOB_ENERGY, TOTAL, "J" },
   { "GPU mem.", JOB_GPU_MEMORY, MEAN, "B" },
   { "GPU energy", JOB_GPU_ENERGY, TOTAL, "J" },
@@ -77,9 +80,12 @@ cell_value (const struct job_series *series, enum statistic statistic)
 }
 
 static struct words
-cell_text (const struct job_node *node, const struct column *column)
+cell_text (const struct job_report *report, size_t node, const struct column *column)
 {
-  return words_value (cell_value (&node->series[column->item], column->statistic), column->unit);
+  double value = column->statistic == IPC ? job_roofline_of_node (report, node).ipc
+                                          : cell_value (&report->nodes[node].series[column->item], column->statistic);
+
+  return words_value (value, column->unit);
 }
 
 static const char *
@@ -123,7 +129,8 @@ fit (struct sheet *sheet)
     for (size_t k = 0; k < COLUMNS; k++)
       if (sheet->report->all[columns[k].item].known)
         sheet->widths[k] =
-            longer (sheet->widths[k], longer (strlen (columns[k].title), strlen (cell_text (node, &columns[k]).text)));
+            longer (sheet->widths[k], longer (strlen (columns[k].title),
+                                              strlen (cell_text (sheet->report, sheet->order[i], &columns[k]).text)));
   }
   sheet->name_width = longer (sheet->name_width, 4);
   room += sheet->name_width + (mark ? mark + 2 : 0);
@@ -178,7 +185,7 @@ job_table_add_row (const struct sheet *sheet, size_t index)
                  words_short (node->name, NAME_LENGTH).text);
   for (size_t k = 0; k < sheet->used; k++) {
     if (sheet->widths[k])
-      buffer_printf (sheet->out, "  %*s", (int) sheet->widths[k], cell_text (node, &columns[k]).text);
+      buffer_printf (sheet->out, "  %*s", (int) sheet->widths[k], cell_text (sheet->report, index, &columns[k]).text);
     if (k == 0 && sheet->bar)
       add_bar (sheet, node->series[JOB_CPU_USAGE].mean);
   }

@@ -82,6 +82,8 @@ scale_for (const char *unit, double maximum)
   } ladders[] = {
     { "B", 1024, { "B", "KiB", "MiB", "GiB", "TiB", "PiB" } },
     { "B/s", 1000, { "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s" } },
+    { "FLOP/s", 1000, { "FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s" } },
+    { "FLOP", 1000, { "FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP" } },
     { "W", 1000, { "W", "kW", "MW", "GW", "TW", "PW" } },
     { "J", 1000, { "J", "kJ", "MJ", "GJ", "TJ", "PJ" } },
     { "Wh", 1000, { "Wh", "kWh", "MWh", "GWh", "TWh", "PWh" } },

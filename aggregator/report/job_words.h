@@ -26,6 +26,9 @@ struct words words_duration (double seconds);              /* "1 h 23 min", "12.
 struct words words_time (int64_t time_ns);                 /* local: "2026-11-21 10:20:11 CET (+0100)" */
 struct words words_clock (int64_t time_ns);                /* local: "10:20:11" */
 
+#define JOB_REMARKS_TITLE "What its counters show"
+#define JOB_UNKNOWN_TITLE "What this report does not know"
+
 /* What values up to `maximum` of a unit of job_items are shown in. */
 struct scale {
   double divisor;

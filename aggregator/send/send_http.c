@@ -2,13 +2,11 @@
 #include "aggregator/send/send_http.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "synop/clock.h"
 #include "synop/file.h"
@@ -137,18 +135,11 @@ static int
 read_secret (const char *path, char secret[SECRET_MAX], struct send_answer *answer)
 {
   struct error error;
-  int fd = file_open (path);
-  ssize_t got = fd >= 0 ? read (fd, secret, SECRET_MAX - 1) : -1;
 
-  if (got <= 0)
-    error_set (&error, "%s: %s", path, fd < 0 ? file_error_text (-fd) : got == 0 ? "it is empty" : strerror (errno));
-  if (fd >= 0)
-    close (fd);
-  if (got <= 0) {
+  if (file_read_text (path, secret, SECRET_MAX, &error) < 0) {
     snprintf (answer->text, sizeof answer->text, "%.255s", error.text);
     return -1;
   }
-  secret[got] = '\0';
   secret[strcspn (secret, "\r\n")] = '\0';
   return 0;
 }

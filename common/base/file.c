@@ -97,6 +97,24 @@ file_claim_standard (void)
 }
 
 int
+file_read_text (const char *path, char *text, size_t size, struct error *error)
+{
+  int fd = file_open (path);
+  ssize_t got = fd >= 0 ? file_read (fd, text, size) : -1;
+  int number = fd < 0 ? -fd : got < 0 ? errno : 0;
+
+  file_close (&(int){ fd < 0 ? -1 : fd });
+  text[got < 0 ? 0 : (size_t) got < size ? (size_t) got : size - 1] = '\0';
+  if (number != 0)
+    return error_set (error, "%s: %s", path, file_error_text (number));
+  if (got == 0)
+    return error_set (error, "%s: it is empty", path);
+  if ((size_t) got == size)
+    return error_set (error, "%s: larger than %zu bytes", path, size - 1);
+  return 0;
+}
+
+int
 file_print (const struct buffer *text)
 {
   if (file_write (STDOUT_FILENO, text->data, text->length) == 0 || errno == EPIPE)

@@ -6,13 +6,11 @@
  *   Authorization: Basic Z3JhZmFuYTpzZWNyZXQ=           base64 of USER:PASSWORD */
 #include "common/http/http_password.h"
 
-#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "synop/buffer.h"
 #include "synop/clock.h"
@@ -98,18 +96,10 @@ http_passwords_read (const char *path, struct error *error)
 {
   struct http_passwords *passwords = memory_new (1, sizeof *passwords);
   char *text = memory_new (1, FILE_MAX + 1);
-  int fd = file_open (path);
-  ssize_t got = fd >= 0 ? file_read (fd, text, FILE_MAX) : -1;
-  int rc;
+  int rc = file_read_text (path, text, FILE_MAX + 1, error);
 
-  if (fd < 0 || got < 0)
-    rc = error_set (error, "%s: %s", path, fd < 0 ? file_error_text (-fd) : strerror (errno));
-  else if (got == FILE_MAX)
-    rc = error_set (error, "%s: larger than %d bytes", path, FILE_MAX);
-  else
+  if (rc == 0)
     rc = lines_take (passwords, path, text, error);
-  if (fd >= 0)
-    close (fd);
   free (text);
   randombytes_buf (passwords->key, sizeof passwords->key);
   if (rc == 0)

@@ -1,6 +1,5 @@
 /* The server's thread: libmicrohttpd's work, the look at slow connections, and what a reload brings; see http.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -139,29 +138,23 @@ daemon_stop (struct http *http)
 
 /* ---- files ---- */
 
-static char *
-pem_read (const char *path, struct error *error)
-{
-  char *text = memory_new (1, PEM_MAX + 1);
-  int fd = file_open (path);
-  ssize_t got = fd >= 0 ? read (fd, text, PEM_MAX) : -1;
-
-  if (fd < 0 || got <= 0)
-    error_set (error, "%s: %s", path, fd < 0 ? file_error_text (-fd) : got == 0 ? "it is empty" : strerror (errno));
-  if (fd >= 0)
-    close (fd);
-  if (got > 0)
-    return text;
-  free (text);
-  return NULL;
-}
-
 static void
 secret_free (char *text)
 {
   if (text != NULL)
     explicit_bzero (text, strlen (text));
   free (text);
+}
+
+static char *
+pem_read (const char *path, struct error *error)
+{
+  char *text = memory_new (1, PEM_MAX + 1);
+
+  if (file_read_text (path, text, PEM_MAX + 1, error) == 0)
+    return text;
+  secret_free (text);
+  return NULL;
 }
 
 /* -1 and error: neither is there. */

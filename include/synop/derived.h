@@ -1,5 +1,5 @@
-/* Values that lines show beside a group's metrics: one counter's change over another's, or over the time. They are on no
- * wire and in no history, which have the counters. */
+/* Values that lines and combined reports show beside a group's metrics: one counter's change over another's, or over the time.
+ * They are on no wire and in no history, which have the counters. */
 #ifndef SYNOP_DERIVED_H
 #define SYNOP_DERIVED_H
 
@@ -15,7 +15,7 @@ struct derived {
   const char *help;
 };
 
-#define DERIVED_MAX 8
+#define DERIVED_MAX 12
 struct derived_list { /* of a group: those whose metrics it has */
   size_t count;
   struct {
@@ -24,6 +24,9 @@ struct derived_list { /* of a group: those whose metrics it has */
   } items[DERIVED_MAX];
 };
 
+/* What may be derived in the group of that name, one after the other, if it has the metrics; NULL: no more. `at` begins with
+ * 0. */
+const struct derived *derived_next (const char *group, size_t *at);
 /* Empty for most groups. */
 void derived_find (struct derived_list *list, const struct group *group);
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "synop/buffer.h"
+#include "synop/error.h"
 
 #define FILE_IRREGULAR 65536 /* beside the numbers of errno: it is no regular file */
 
@@ -24,6 +25,8 @@ void file_close (int *fd);
 
 /* Reads until the end of the file, or so many bytes: how many there were, or -1 and errno. */
 ssize_t file_read (int fd, void *bytes, size_t most);
+/* The text of a small file, always NUL-terminated. -1 and error, which names it, also when it is empty or does not fit. */
+int file_read_text (const char *path, char *text, size_t size, struct error *error);
 /* Writes all bytes, however long that takes: also to a non-blocking descriptor. -1 and errno. */
 int file_write (int fd, const void *bytes, size_t length);
 

@@ -3,9 +3,11 @@
  * none, are software events in groups of the same size.
  *
  *   bench_counters ROOT SAMPLES      one JSON object on standard output: us of a sample and of the bare reads, best of all;
- *                                    CPU time of work that is counted as a job's over that of the same work that is not
+ *                                    CPU time of work that is counted as a job's over that of the same work that is not:
+ *                                    the median and its bounds, of work that only computes, and of work that waits too
  *
- * Counting is switched on and off every few milliseconds of the work, so that the machine's moods are in both. */
+ * Counting is switched on and off every millisecond of the work, so that the machine's moods are in both. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,7 +23,7 @@
 #include "tests/lib/options_for.h"
 
 #define WARM_UP 3
-#define TURNS 1000
+#define PAIRS 4000
 
 struct folded_kernel {
   int *leaders;
@@ -65,25 +67,51 @@ has_hardware (void)
   return fd >= 0;
 }
 
-/* Computing, memory that is new, and giving up the CPU. Returns its CPU time. */
 static double
-work_once (void)
+thread_seconds (void)
+{
+  struct timespec now;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
+}
+
+static void
+compute (void)
 {
   static volatile double sum;
-  struct timespec begin, end;
+
+  for (int i = 0; i < 300000; i++)
+    sum = sum * 0.999 + i;
+}
+
+/* Computing, memory that is new, and giving up the CPU. */
+static void
+compute_and_wait (void)
+{
   char *memory;
 
-  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &begin);
-  for (int i = 0; i < 100000; i++)
-    sum = sum * 0.999 + i;
+  compute ();
   memory = mmap (NULL, 16 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   for (size_t i = 0; memory != MAP_FAILED && i < 16; i++)
     memory[4096 * i] = 1;
   if (memory != MAP_FAILED)
     munmap (memory, 16 * 4096);
   usleep (50);
-  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &end);
-  return (double) (end.tv_sec - begin.tv_sec) + (double) (end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* The CPU time of the work. */
+static double
+time_of (void (*work) (void), bool counted)
+{
+  double begin, spent;
+
+  prctl (counted ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE);
+  begin = thread_seconds ();
+  work ();
+  spent = thread_seconds () - begin;
+  prctl (PR_TASK_PERF_EVENTS_DISABLE);
+  return spent;
 }
 
 static int
@@ -94,37 +122,42 @@ compare_doubles (const void *one, const void *other)
   return (*a > *b) - (*a < *b);
 }
 
-/* The lower quartile: what disturbs makes work longer, never shorter. */
-static double
-typical (double *seconds)
+struct ratio {
+  double median, low, high; /* between which the median lies with 95 % */
+};
+
+/* Of pairs, one right after the other, which of the two comes first by turns: what disturbs the machine for longer is in both
+ * of a pair. The bounds are those of the order statistics of the pairs' ratios, whatever their distribution. */
+static struct ratio
+pairs_measure (void (*work) (void))
 {
-  qsort (seconds, TURNS, sizeof *seconds, compare_doubles);
-  return seconds[TURNS / 4];
+  static double ratios[PAIRS];
+  size_t reach = (size_t) (0.98 * sqrt (PAIRS)) + 1;
+
+  for (int i = 0; i < PAIRS; i++) {
+    double first = time_of (work, i % 2), second = time_of (work, !(i % 2));
+
+    ratios[i] = i % 2 ? first / second : second / first;
+  }
+  qsort (ratios, PAIRS, sizeof *ratios, compare_doubles);
+  return (struct ratio){ ratios[PAIRS / 2], ratios[PAIRS / 2 - reach], ratios[PAIRS / 2 + reach] };
 }
 
 /* This process is counted as job_counters does it. */
-static double
-slow_down (struct counters *counters)
+static void
+slow_down (struct counters *counters, struct ratio *computing, struct ratio *waiting)
 {
-  static double counted[TURNS], plain[TURNS];
   struct counter_set *set = counter_set_create (&counter_kernel_live, &counters->budget, 1);
   struct counter_plan plan = { 0 };
-  double result;
 
-  counter_events_plan (&plan, "", false);
+  counter_events_plan_jobs (&plan, "");
   for (size_t i = 0; i < plan.count; i++)
     counter_set_open (set, 0, &plan.batches[i],
                       &(struct counter_target){ .pid = getpid (), .cpu = -1, .inherit = true });
-  for (int i = 0; i < TURNS; i++) {
-    prctl (PR_TASK_PERF_EVENTS_ENABLE);
-    counted[i] = work_once ();
-    prctl (PR_TASK_PERF_EVENTS_DISABLE);
-    plain[i] = work_once ();
-  }
-  result = typical (counted) / typical (plain);
+  *computing = pairs_measure (compute);
+  *waiting = pairs_measure (compute_and_wait);
   counter_set_destroy (set);
   free (plan.batches);
-  return result;
 }
 
 int
@@ -139,7 +172,7 @@ main (int argc, char **argv)
   struct counters *counters;
   struct rlimit limit;
   struct table table;
-  double slow;
+  struct ratio computing, waiting;
   void *state;
 
   if (samples <= 0) {
@@ -154,7 +187,7 @@ main (int argc, char **argv)
   options = options_for (argv[1], "[counters]\nenabled = yes\n");
   state = sampler->open (&options->context);
   counters = service_find (&options->context, &service_counters);
-  slow = slow_down (counters); /* while there are no other events to be switched */
+  slow_down (counters, &computing, &waiting); /* while there are no other events to be switched */
   counters->kernel = &kernel;
   table_init (&table, sampler->group);
   for (long round = 0; round < WARM_UP + samples; round++) {
@@ -176,9 +209,10 @@ main (int argc, char **argv)
       spend (&bare_ns, begin_ns);
   }
   printf ("{\"sample_us\": %.1f, \"bare_us\": %.1f, \"reads\": %zu, \"events\": %zu, \"rows\": %zu, \"hardware\": %s, "
-          "\"slow_down\": %.4f, \"error\": \"%s\"}\n",
+          "\"computing\": [%.5f, %.5f, %.5f], \"waiting\": [%.5f, %.5f, %.5f], \"error\": \"%s\"}\n",
           (double) sample_ns / 1e3, (double) bare_ns / 1e3, folded.count, folded.events, table.rows,
-          folded.hardware ? "true" : "false", slow, table.error);
+          folded.hardware ? "true" : "false", computing.median, computing.low, computing.high, waiting.median,
+          waiting.low, waiting.high, table.error);
   table_free (&table);
   sampler->close (state);
   agent_options_destroy (options);

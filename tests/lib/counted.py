@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -60,6 +61,41 @@ def why_not():
 def has_hardware():
     done = subprocess.run(["perf", "stat", "-x,", "-e", "instructions", "true"], capture_output=True, text=True, check=False)
     return done.returncode == 0 and "<not" not in done.stderr
+
+
+# likwid's group, the metric in it that is over all CPUs or sockets, and ours.
+LIKWID = [("FLOPS_DP", r"DP \[?MFLOP/s\]?", "cpu_flops", "gflops"), ("MEM", r"Memory bandwidth", "memory_bandwidth", "bandwidth")]
+
+
+def why_no_likwid():
+    """Why likwid has nothing to compare with; '' when it has."""
+    if not shutil.which("likwid-perfctr"):
+        return "likwid-perfctr (package likwid) is not installed"
+    return "" if os.geteuid() == 0 else "likwid-perfctr counts all CPUs for root alone"
+
+
+def likwid_value(text, pattern):
+    """Of likwid-perfctr -O: the sum over the CPUs of the metric, or of the only CPU; None: it is not there."""
+    found = None
+    for line in text.splitlines():
+        fields = line.split(",")
+        if re.match(pattern, fields[0]) and len(fields) > 1:
+            try:
+                value = float(fields[1])
+            except ValueError:
+                continue
+            if "STAT" in fields[0]:
+                return value
+            found = value if found is None else found
+    return found
+
+
+def likwid(group, pattern, seconds):
+    """What it measures on all CPUs in so many seconds, a second; bytes, or 10^9 operations."""
+    done = subprocess.run(["likwid-perfctr", "-f", "-O", "-c", f"0-{os.cpu_count() - 1}", "-g", group, "-S", f"{seconds}s"],
+                          capture_output=True, text=True, check=False)
+    value = likwid_value(done.stdout, pattern) if done.returncode == 0 else None
+    return None if value is None else value * (1e6 if group == "MEM" else 1e-3)
 
 
 def perf_start(events, *target):

@@ -3,13 +3,14 @@ and means are computed again here, from what was sent and from the node lines.""
 
 import json
 import math
+import re
 import time
 
 import pytest
 from lib import protocol
 from lib.cluster import read_key
 from lib.peers import AgentPeer
-from lib.programs import parse_line, run, wait_until
+from lib.programs import ROOT, parse_line, run, wait_until
 from lib.protocol import COUNTER, GAUGE, Group, Metric
 
 S = 1_000_000_000
@@ -45,6 +46,11 @@ GROUPS = [
                                         for name in ("energy", "estimated")]),
     Group("energy_rapl", row="domain", rows_name="domains", fold_name="",
           metrics=[Metric("energy", COUNTER, protocol.UNIT_JOULES, protocol.FOLD_NONE, per=10**6)]),
+    Group("job_counters", **JOB, metrics=[
+        *counters("cycles", "reference_cycles", "instructions", "branches", "branch_misses", "cache_references", "cache_misses",
+                  "context_switches", "migrations", "page_faults"), nanoseconds("task_time")]),
+    Group("memory_bandwidth", row="socket", rows_name="sockets", fold_name="total",
+          metrics=[Metric(name, COUNTER, protocol.UNIT_BYTES) for name in ("read_bytes", "written_bytes", "bytes")]),
     Group("network", row="interface", rows_name="devices", fold_name="total",
           metrics=counters("rx_bytes", "tx_bytes", "rx_packets", "tx_packets")),
     Group("cpu_usage", row="CPU", rows_name="usage_data", fold_name="average_usage",
@@ -78,6 +84,15 @@ class Part:
         joules = 70 + sum(400 if second // 4 % 2 else 100 for second in range(k))
         return {"energy": joules * 10**6, "estimated": joules * 10**6 // 2 if self.falls_at else 0}
 
+    def job_counters(self, k):
+        """Each grows by its own rate. Branches have no value in every 7th sample; nobody counts cache references. On n1 the
+        agent begins anew: it counts from 0 again."""
+        since = k - self.falls_at if self.falls_at and k >= self.falls_at else k
+        rates = {"cycles": 3 * 10**9, "reference_cycles": 2 * 10**9 + 1, "instructions": 6 * 10**9 + 7, "branches": 10**8,
+                 "branch_misses": 10**6 + 3, "cache_misses": 12345, "context_switches": 17, "migrations": 2,
+                 "page_faults": 4096, "task_time": 8 * 10**8}
+        return {name: rate * since for name, rate in rates.items() if name != "branches" or k % 7}
+
     def job_processes(self, k):
         return {"processes": 3, "threads": 12 + k % 2, "open_files": 40}
 
@@ -89,7 +104,9 @@ def of_node(k):
     domains = {"package-0": {"energy": 5 * 10**6 + 123456 * k}, "dram-0": {"energy": 7 * k}}
     if k >= 5:
         domains["package-1"] = {"energy": k}
-    return {"network": {"lo": lo, "eth0": eth0}, "cpu_usage": cpus, "energy_rapl": domains}
+    sockets = {"0": {"read_bytes": 10**9 * k, "written_bytes": 5 * 10**8 * k, "bytes": 15 * 10**8 * k + 10**15},
+               "1": {"bytes": 2 * 10**6 * k * k}}
+    return {"network": {"lo": lo, "eth0": eth0}, "cpu_usage": cpus, "energy_rapl": domains, "memory_bandwidth": sockets}
 
 
 class Node(AgentPeer):
@@ -106,7 +123,7 @@ class Node(AgentPeer):
         def rows(group):
             return {job: getattr(part, group)(k) for job, part in parts.items()}
 
-        groups = ("job_cpu", "job_memory", "job_io", "job_processes", "job_energy")
+        groups = ("job_cpu", "job_memory", "job_io", "job_processes", "job_energy", "job_counters")
         tables = [protocol.table_wire(GROUPS, group, S, rows=rows(group)) for group in groups]
         tables += [protocol.table_wire(GROUPS, group, S, rows=made) for group, made in of_node(k).items()]
         info = {}
@@ -379,6 +396,11 @@ def check_perfmon(said):
         assert all(len(values) == len(stamps) for values in host["rapl_powercap"].values())
 
 
+PERF_EVENTS = {"cycles": "cycles", "ref-cycles": "reference_cycles", "instructions": "instructions", "branches": "branches",
+               "branch-misses": "branch_misses", "cache-references": "cache_references", "cache-misses": "cache_misses",
+               "context-switches": "context_switches", "cpu-migrations": "migrations", "page-faults": "page_faults"}
+
+
 def test_perfmon(played):
     cluster, parts = played
     file = cluster.folder / "merged.json"
@@ -406,6 +428,12 @@ def test_perfmon(played):
             assert host["rapl_powercap"]["package-0"][at] == 5 * 10**6 + 123456 * k
             assert host["rapl_powercap"]["dram-0"][at] == 7 * k
             assert host["rapl_powercap"]["package-1"][at] == (k if k >= 5 else None)
+            counted = part.job_counters(k)
+            for key, metric in PERF_EVENTS.items():
+                assert host["perf_events"][key][at] == counted.get(metric), (name, k, key)
+            near(host["perf_events"]["task-clock"][at], counted["task_time"] / 1e9)
+            if at and k == ks[at - 1] + 1:  # a second: what both sockets moved in it
+                near(host["memory_bw"][at], 15 * 10**8 + 2 * 10**6 * (k * k - (k - 1) ** 2), rel=1e-4)
             assert host["num_threads"][at] == 12 + k % 2 and host["num_fds"][at] == 40
             if at:
                 near(host["cpu_percent"][at], 100 * part.busy, rel=1e-4)
@@ -471,3 +499,16 @@ def test_wrong(played):
     one = cluster.folder / "one.x"
     done = report(cluster, "42", "--pdf", one, "--html", one, code=2)
     assert f"--pdf and --html both name {one}" in done.stderr and not one.exists()
+
+
+def test_quantities_are_what_agents_have():
+    """Every metric that aggregator/jobs/job_items.c names is one of an agent's, the job's own ones too."""
+    source = " ".join((ROOT / "aggregator" / "jobs" / "job_items.c").read_text().split())
+    items = re.findall(r'\[JOB_\w+\] = \{ "\w+", (?:NULL|"[^"]*"), "(\w+)", "(\w+)"([^}]*)\}', source)
+    assert len(items) == source.count("[JOB_") - 1
+    groups = {group["name"]: {metric["name"] for metric in group["metrics"]}
+              for group in parse_line(run("agent", "--list-groups", "--json").stdout)["groups"]}
+    for group, metric, rest in items:
+        own = re.search(r'\.own = "(\w+)"', rest)
+        assert metric in groups[group], (group, metric)
+        assert not own or metric in groups[own[1]], (own[1], metric)

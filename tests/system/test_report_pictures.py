@@ -3,6 +3,7 @@ those of tests/unit/aggregator/report/job_stage.h, drawn by the unit test's prog
 
 import fcntl
 import html.parser
+import math
 import os
 import pathlib
 import re
@@ -19,8 +20,10 @@ from test_report import played, report  # noqa: F401 (a fixture)
 PROGRAM = BUILD / "tests" / "unit" / "test_job_plot"
 MARK = (213, 94, 0)        # what stands out
 GAP = (226, 226, 226)      # where samples are missing
+ROOF = (32, 32, 32)
+JOB = (0, 48, 74)          # a job on a roofline
 DRAWN = ("slow", "one", "large", "short", "long", "empty", "none", "bin", "gpus", "many",
-         "hostile")
+         "roof", "hostile")
 
 
 def command(*arguments, **more):
@@ -99,7 +102,7 @@ def check_one_bar(pixels, share):
 
 @pytest.mark.parametrize("name, pages", [("slow", 5), ("one", 3), ("short", 3), ("large", 19), ("long", 5), ("bin", 3),
                                          ("empty", 1), ("none", 1), ("gpus", 3),
-                                         ("many", 7), ("hostile", 4)])
+                                         ("many", 7), ("roof", 5), ("hostile", 6)])
 def test_pages(folder, name, pages):
     pdf = folder / f"{name}.pdf"
     assert pages_of(pdf) == pages
@@ -145,6 +148,75 @@ def test_gpus(folder):
     assert set(numpy.flatnonzero(pale.sum(axis=0) > 70) // 20) == {13, 22}  # the two nodes of which all are idle
     for name in ("slow", "one", "empty", "none"):
         assert "GPUs of the job" not in text_of(folder / f"{name}.pdf")
+
+
+class LogAxis:
+    """Of ticks: powers of ten, and where they stand."""
+
+    def __init__(self, ticks):
+        (low, at_low), *_between, (high, at_high) = sorted(ticks)
+        self.low, self.at_low = math.log10(low), at_low
+        self.step = (at_high - at_low) / (math.log10(high) - self.low)
+
+    def at(self, value):
+        return self.at_low + (math.log10(value) - self.low) * self.step
+
+    def value(self, at):
+        return 10 ** (self.low + (at - self.at_low) / self.step)
+
+
+def boxes(pdf, number):
+    """Words and their boxes: left, top, right, bottom in points."""
+    text = text_of(pdf, "-bbox", "-f", str(number), "-l", str(number))
+    return [(found[5], *(float(found[i]) for i in range(1, 5))) for found in re.finditer(
+        r'<word xMin="(.*?)" yMin="(.*?)" xMax="(.*?)" yMax="(.*?)">(.*?)</word>', text)]
+
+
+def roofline(pdf, number):
+    """Its axes, and its pixels at four in a point, above and left of its words."""
+    words = boxes(pdf, number)
+    top = next(word[2] for word in words if word[0] == "Roofline:") + 34
+    here = [word for word in words if top - 8 < word[2] < top + 215 and word[1] < 400]
+    ticks = [word for word in here if re.fullmatch(r"10*|0\.0*1", word[0])]
+    lowest = max(word[4] for word in ticks)
+    along = [(float(word[0]), (word[1] + word[3]) / 2) for word in ticks if lowest - word[4] < 2]
+    up = [(float(word[0]), (word[2] + word[4]) / 2) for word in ticks if lowest - word[4] > 4]
+    pixels = page(pdf, number, 288)[4 * int(top):4 * int(lowest - 9), :4 * 398]
+    return LogAxis(along), LogAxis(up), pixels, int(top)
+
+
+def centre_of(pixels, color):
+    rows, columns = numpy.nonzero(like(pixels, color))
+    assert len(rows) > 20
+    return columns.mean() / 4, rows.mean() / 4
+
+
+def test_roofline(folder):
+    """Where the points and the roof lie, by the ticks of the axes, is what the words say."""
+    pdf = folder / "roof.pdf"
+    text = text_of(pdf, "-f", "2", "-l", "2")
+    flops, intensity, low = (float(re.search(pattern, text)[1]) for pattern in (
+        r"([\d.]+) GFLOP/s on a node", r"([\d.]+) FLOP/byte", r"n5: ([\d.]+) GFLOP/s"))
+    x_axis, y_axis, pixels, top = roofline(pdf, 2)
+
+    def is_at(value, axis, expected):
+        return abs(math.log10(axis.value(value) / expected)) < 0.03
+
+    x, y = centre_of(pixels, JOB)
+    assert is_at(x, x_axis, intensity) and is_at(y + top, y_axis, flops)
+    x, y = centre_of(pixels, MARK)
+    assert is_at(y + top, y_axis, low)
+    for at, roofs in ((0.15, [46.5]), (3, [930]), (14, [2600]), (60, [2600, 5200])):
+        column = like(pixels, ROOF, 60)[:, round(x_axis.at(at) * 4) - 8:round(x_axis.at(at) * 4) + 9].any(axis=1)
+        lines = [y_axis.value(i / 4 + top) for i in numpy.flatnonzero(column)]
+        for roof in roofs:
+            assert any(abs(math.log10(line / roof)) < 0.03 for line in lines), (at, roof, lines)
+    assert "What its counters show" in text and "bound by memory" in text
+    shown = Parts((folder / "roof.html").read_text(encoding="utf-8")).text
+    for words in ("310 GB/s", "2.60 TFLOP/s double precision", "5.20 TFLOP/s single precision", f"n5: {low} GFLOP/s",
+                  "Counters of the nodes"):
+        assert words in shown, words
+    assert "Roofline" not in text_of(folder / "slow.pdf") and "counters" not in text_of(folder / "slow.pdf")
 
 
 def test_panels(folder):

@@ -33,6 +33,7 @@ struct played_kernel {
   uint64_t absent_config;
   int read_fails;   /* errno */
   int cgroups_fail; /* errno of events of cgroups */
+  uint64_t reference_clock;
   size_t opened, closed, reads;
   int turn;
   struct played_event events[PLAYED_EVENTS];
@@ -133,6 +134,14 @@ played_close (void *context, int fd)
   played->closed++;
 }
 
+static inline uint64_t
+played_reference_clock (void *context)
+{
+  struct played_kernel *played = context;
+
+  return played->reference_clock;
+}
+
 static inline void
 played_init (struct played_kernel *played, int hardware)
 {
@@ -140,9 +149,12 @@ played_init (struct played_kernel *played, int hardware)
   played->hardware = hardware;
   played->busy_cpu = -2;
   played->absent_type = UINT32_MAX;
-  played->kernel = (struct counter_kernel){
-    .context = played, .open = played_open, .read = played_read, .ioctl = played_ioctl, .close = played_close
-  };
+  played->kernel = (struct counter_kernel){ .context = played,
+                                            .open = played_open,
+                                            .read = played_read,
+                                            .ioctl = played_ioctl,
+                                            .close = played_close,
+                                            .reference_clock = played_reference_clock };
 }
 
 /* The groups of one CPU, or of one process, run for a millisecond. */
@@ -174,17 +186,18 @@ static inline void
 played_pass (struct played_kernel *played, int milliseconds)
 {
   static int leaders[PLAYED_EVENTS];
+  int ends[PLAYED_CPUS], count = 0;
 
+  for (int cpu = 0; cpu < PLAYED_CPUS; cpu++) {
+    for (int i = 0; i < PLAYED_EVENTS; i++)
+      if (played->events[i].open && played->events[i].cpu == cpu && played->events[i].leader == i + PLAYED_FIRST)
+        leaders[count++] = i;
+    ends[cpu] = count;
+  }
   for (; milliseconds > 0; milliseconds--, played->turn++)
-    for (int cpu = 0; cpu < PLAYED_CPUS; cpu++) {
-      int count = 0;
-
-      for (int i = 0; i < PLAYED_EVENTS; i++)
-        if (played->events[i].open && played->events[i].cpu == cpu && played->events[i].leader == i + PLAYED_FIRST)
-          leaders[count++] = i;
-      if (count)
-        played_run_context (played, leaders, count);
-    }
+    for (int cpu = 0, begin = 0; cpu < PLAYED_CPUS; begin = ends[cpu++])
+      if (ends[cpu] > begin)
+        played_run_context (played, leaders + begin, ends[cpu] - begin);
 }
 
 /* All processes run. */

@@ -1,10 +1,10 @@
 /* Events by their names: the kernel's units of several generations, and libpfm4's tables. */
 #include <dlfcn.h>
 
+#include "agent/counters/core_events.h"
 #include "agent/counters/counter_names.h"
 #include "agent/counters/counter_pfm.h"
 #include "agent/counters/counters.h"
-#include "agent/counters/flop_events.h"
 #include "tests/unit/agent/counters/played_kernel.h"
 #include "tests/unit/agent/sampler_test.h"
 
@@ -285,57 +285,113 @@ width_of (const char *event)
   return strstr (name, "SCALAR") ? 1 : bits / (strstr (name, "DOUBLE") ? 64 : 32);
 }
 
+struct unit_info { /* pfm_pmu_info_t */
+  const char *name, *text;
+  size_t size;
+  int numbers[8];
+};
+
+struct pfm_tables {
+  struct counter_pfm *pfm;
+  int (*unit) (int number, struct unit_info *info);
+  int (*raw) (const char *, int, int, void *);
+  size_t checked;
+};
+
+/* False: this library does not know it. */
+static bool
+event_check (struct pfm_tables *tables, const char *unit, const struct core_event *event)
+{
+  struct raw_encoding encoding = { .size = sizeof encoding };
+  struct perf_event_attr attr;
+  struct error error;
+  char name[192];
+
+  snprintf (name, sizeof name, "%s::%s", unit, event->name);
+  if (tables->raw (name, 9, 0, &encoding) != 0) {
+    assert_int_equal (counter_pfm_name (tables->pfm, &attr, name, &error), -1);
+    return false;
+  }
+  assert_int_equal (counter_pfm_name (tables->pfm, &attr, name, &error), 0);
+  assert_int_equal (attr.type, PERF_TYPE_RAW);
+  assert_int_equal (attr.config, encoding.codes[0] & ~UINT64_C (0x530000)); /* enabled, user, kernel, interrupt */
+  assert_int_equal (attr.config1, encoding.count > 1 ? encoding.codes[1] : 0);
+  free (encoding.codes);
+  tables->checked++;
+  return true;
+}
+
+static bool
+knows_unit (const struct pfm_tables *tables, const char *unit)
+{
+  for (int number = 0; number < 2000; number++) {
+    struct unit_info info = { .size = sizeof info };
+
+    if (tables->unit (number, &info) == 0 && strcmp (info.name, unit) == 0)
+      return true;
+  }
+  return false;
+}
+
+static void
+table_check (struct pfm_tables *tables, const struct core_table *table)
+{
+  for (size_t i = 0; i < table->count; i++) {
+    const struct core_generation *generation = &table->generations[i];
+
+    assert_true (generation->source[0] != '\0');
+    for (const char *const *unit = generation->units; *unit; unit++) {
+      bool known = knows_unit (tables, *unit);
+
+      if (!known)
+        print_message ("# not in this libpfm4: %s\n", *unit);
+      for (size_t k = 0; k < generation->count; k++)
+        assert_int_equal (event_check (tables, *unit, &generation->events[k]), known);
+    }
+  }
+}
+
 /* Every generation's events against the library's own raw codes; those of an older library's future are named. */
 static void
 test_generations (void **state)
 {
-  int (*raw) (const char *, int, int, void *);
-  struct counter_pfm *pfm;
+  struct pfm_tables tables = { 0 };
   struct error error;
-  size_t checked = 0;
   void *library;
 
   (void) state;
   setenv ("LIBPFM_ENCODE_INACTIVE", "1", 1);
-  pfm = counter_pfm_open (&error);
-  if (!pfm) {
+  tables.pfm = counter_pfm_open (&error);
+  if (!tables.pfm) {
     print_message ("# skipped: %s\n", error.text);
     skip ();
   }
   library = dlopen ("libpfm.so.4", RTLD_NOW);
-  *(void **) &raw = dlsym (library, "pfm_get_os_event_encoding");
-  for (size_t i = 0; i < flop_generation_count; i++) {
-    const struct flop_generation *generation = &flop_generations[i];
-
-    assert_true (generation->source[0] != '\0');
-    for (const char *const *unit = generation->units; *unit; unit++)
-      for (size_t k = 0; k < generation->count; k++) {
-        const struct flop_event *event = &generation->events[k];
-        struct raw_encoding encoding = { .size = sizeof encoding };
-        struct perf_event_attr attr;
-        char name[192];
-
-        snprintf (name, sizeof name, "%s::%s", *unit, event->name);
-        if (width_of (event->name))
-          assert_int_equal (event->weight, width_of (event->name));
-        if (raw (name, 9, 0, &encoding) != 0) {
-          if (k == 0)
-            print_message ("# not in this libpfm4: %s\n", *unit);
-          assert_int_equal (counter_pfm_name (pfm, &attr, name, &error), -1);
-          break;
-        }
-        assert_int_equal (counter_pfm_name (pfm, &attr, name, &error), 0);
-        assert_int_equal (attr.type, PERF_TYPE_RAW);
-        assert_int_equal (attr.config, encoding.codes[0] & ~UINT64_C (0x530000)); /* enabled, user, kernel, interrupt */
-        free (encoding.codes);
-        checked++;
-      }
-  }
+  *(void **) &tables.raw = dlsym (library, "pfm_get_os_event_encoding");
+  *(void **) &tables.unit = dlsym (library, "pfm_get_pmu_info");
+  table_check (&tables, &flop_events);
+  table_check (&tables, &traffic_events);
   dlclose (library);
-  counter_pfm_close (pfm);
+  counter_pfm_close (tables.pfm);
   unsetenv ("LIBPFM_ENCODE_INACTIVE");
-  print_message ("# %zu events are as libpfm4 has them\n", checked);
-  assert_true (checked >= 40);
+  print_message ("# %zu events are as libpfm4 has them\n", tables.checked);
+  assert_true (tables.checked >= 50);
+}
+
+static void
+test_weights (void **state)
+{
+  (void) state;
+  for (size_t i = 0; i < flop_events.count; i++)
+    for (size_t k = 0; k < flop_events.generations[i].count; k++) {
+      const struct core_event *event = &flop_events.generations[i].events[k];
+
+      if (width_of (event->name))
+        assert_int_equal (event->weight, width_of (event->name));
+    }
+  for (size_t i = 0; i < traffic_events.count; i++)
+    for (size_t k = 0; k < traffic_events.generations[i].count; k++)
+      assert_int_equal (traffic_events.generations[i].events[k].weight, 64);
 }
 
 static void
@@ -390,6 +446,7 @@ main (void)
     cmocka_unit_test (test_amd_data_fabric),
     cmocka_unit_test (test_grace),
     cmocka_unit_test (test_generations),
+    cmocka_unit_test (test_weights),
     cmocka_unit_test (test_flops),
   };
 

@@ -1,65 +1,5 @@
 /* cpu_counters on a kernel that is played: batches, sums of sockets, turns on the hardware, and what goes wrong. */
-#include <math.h>
-
-#include "agent/counters/counter_events.h"
-#include "tests/unit/agent/counters/played_kernel.h"
-#include "tests/unit/agent/sampler_test.h"
-
-#define ON "[counters]\nenabled = yes\n"
-
-static struct played_kernel played;
-
-/* A machine with 2 sockets of 2 CPUs each, the second one's last CPU being offline. */
-static void
-machine_write (struct scratch *scratch)
-{
-  char path[128];
-
-  scratch_init (scratch);
-  scratch_write (scratch, "/sys/devices/system/cpu/online", "0-2\n");
-  scratch_write (scratch, "/proc/sys/kernel/perf_event_paranoid", "2\n");
-  for (int cpu = 0; cpu < 4; cpu++) {
-    snprintf (path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
-    scratch_write (scratch, path, cpu % 2 ? "1\n" : "0\n");
-  }
-}
-
-static struct counters *
-open_played (struct sampled *sampled, const struct scratch *scratch)
-{
-  struct counters *counters;
-
-  sampled->ini = sampled->ini ? sampled->ini : ON;
-  sampled_open (sampled, &sampler_cpu_counters, scratch->root);
-  counters = service_find (&sampled->options->context, &service_counters);
-  counters->kernel = &played.kernel;
-  return counters;
-}
-
-/* Returns whether it was to be done in a thread. */
-static bool
-sample (struct sampled *sampled)
-{
-  bool blocks = sampled_may_block (sampled);
-
-  sampled_again (sampled);
-  return blocks;
-}
-
-/* Twice: ten units of the played kernel's time lie between. */
-static void
-sample_ten (struct sampled *sampled)
-{
-  sample (sampled);
-  played_pass (&played, 10);
-  sample (sampled);
-}
-
-static uint64_t
-rate (uint32_t type, uint64_t config)
-{
-  return played_rate (&(struct perf_event_attr){ .type = type, .config = config });
-}
+#include "tests/unit/agent/counters/played_counters.h"
 
 static void
 test_sums_of_sockets (void **state)
@@ -87,6 +27,93 @@ test_sums_of_sockets (void **state)
   assert_uint (&sampled, "0", "page_faults", 200 * rate (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS));
   assert_real (&sampled, "0", "running", 1);
   assert_missing (&sampled, "0", "slots"); /* this unit has no top-down analysis */
+  sampled_close (&sampled);
+  assert_int_equal (played.opened, played.closed);
+  scratch_free (&scratch);
+}
+
+/* The clock of reference cycles runs at 2.5 GHz here: 2000 of its ticks are 800 ns. */
+static void
+test_unhalted_time (void **state)
+{
+  uint64_t cycles = rate (PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES);
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  machine_write (&scratch);
+  played_init (&played, 16);
+  played.reference_clock = 7000000000;
+  open_played (&sampled, &scratch);
+  sample (&sampled);
+  assert_missing (&sampled, "0", "unhalted_time"); /* the frequency is not known yet */
+  now_ns += NS_PER_MS;
+  played.reference_clock += 2400000;
+  sample (&sampled);
+  assert_missing (&sampled, "0", "unhalted_time"); /* in so short a time it cannot be measured well */
+  now_ns += NS_PER_S - NS_PER_MS;
+  played.reference_clock += 2500000000 - 2400000;
+  played_pass (&played, 1000);
+  sample (&sampled);
+  assert_uint (&sampled, "1", "unhalted_time", 1000 * cycles * 10 / 25);
+  assert_uint (&sampled, "0", "unhalted_time", 2000 * cycles * 10 / 25);
+  now_ns += NS_PER_S; /* it is measured once: time never goes back since it was measured anew */
+  played.reference_clock += 2000000000;
+  sample (&sampled);
+  assert_uint (&sampled, "1", "unhalted_time", 1000 * cycles * 10 / 25);
+  sampled_close (&sampled);
+
+  played_init (&played, 16); /* a machine without such a clock */
+  open_played (&sampled, &scratch);
+  for (int i = 0; i < 2; i++, now_ns += NS_PER_S)
+    sample (&sampled);
+  assert_missing (&sampled, "0", "unhalted_time");
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* CPUs 0 and 1 are of one kind, CPU 2 of the other; both have a unit of their own. */
+static void
+hybrid_write (const struct scratch *scratch)
+{
+#define UNIT "/sys/bus/event_source/devices/"
+  scratch_write (scratch, UNIT "cpu_core/type", "4\n");
+  scratch_write (scratch, UNIT "cpu_core/cpus", "0-1\n");
+  scratch_write (scratch, UNIT "cpu_atom/type", "10\n");
+  scratch_write (scratch, UNIT "cpu_atom/cpus", "2-3\n");
+  scratch_write (scratch, UNIT "power/type", "9\n");
+  scratch_write (scratch, UNIT "power/cpumask", "0\n");
+  scratch_write (scratch, UNIT "cpu_core/format/event", "config:0-7\n");
+  scratch_write (scratch, UNIT "cpu_core/format/umask", "config:8-15\n");
+  scratch_write (scratch, UNIT "cpu_core/events/slots", "event=0x00,umask=0x04\n");
+  scratch_write (scratch, UNIT "cpu_core/events/topdown-retiring", "event=0x00,umask=0x80\n");
+  scratch_write (scratch, UNIT "cpu_atom/events/topdown-retiring", "event=0xc2\n");
+}
+
+static void
+test_two_kinds_of_cores (void **state)
+{
+  uint64_t big = rate (PERF_TYPE_HARDWARE, UINT64_C (4) << 32 | PERF_COUNT_HW_INSTRUCTIONS),
+           small = rate (PERF_TYPE_HARDWARE, UINT64_C (10) << 32 | PERF_COUNT_HW_INSTRUCTIONS);
+  struct scratch scratch;
+  struct sampled sampled = { 0 };
+
+  (void) state;
+  assert_int_not_equal (big, small);
+  machine_write (&scratch);
+  hybrid_write (&scratch);
+  played_init (&played, 16);
+  open_played (&sampled, &scratch);
+  sample_ten (&sampled);
+  for (int i = 0; i < PLAYED_EVENTS; i++)
+    if (played.events[i].open && played.events[i].attr.type == PERF_TYPE_HARDWARE)
+      assert_int_equal (played.events[i].attr.config >> 32, played.events[i].cpu < 2 ? 4 : 10);
+  assert_uint (&sampled, "0", "instructions", 10 * (big + small)); /* CPUs 0 and 2 */
+  assert_uint (&sampled, "1", "instructions", 10 * big);
+  assert_uint (&sampled, "0", "page_faults", 20 * rate (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS));
+  assert_uint (&sampled, "1", "slots", 10 * rate (4, 0x400));
+  assert_uint (&sampled, "0", "slots", 10 * rate (4, 0x400)); /* of the one that has them */
+  assert_string_equal (sampled.table.error, "");
   sampled_close (&sampled);
   assert_int_equal (played.opened, played.closed);
   scratch_free (&scratch);
@@ -216,78 +243,6 @@ test_busy_cpu (void **state)
 }
 
 static void
-test_without_rights (void **state)
-{
-  static const struct {
-    int number;
-    const char *remedy;
-  } cases[] = {
-    { EACCES, "CAP_PERFMON" }, { EPERM, "seccomp" }, { ENOSYS, "no perf events" }, { EMFILE, "LimitNOFILE" }
-  };
-  struct scratch scratch;
-
-  (void) state;
-  machine_write (&scratch);
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    struct sampled sampled = { 0 };
-
-    played_init (&played, 16);
-    played.denied = cases[i].number;
-    open_played (&sampled, &scratch);
-    assert_true (sample (&sampled));
-    assert_non_null (strstr (sampled.table.error, cases[i].remedy));
-    if (cases[i].number == EACCES)
-      assert_non_null (strstr (sampled.table.error, "it is 2"));
-    assert_int_equal (sampled.table.rows, 0);
-    assert_false (sample (&sampled)); /* not tried again at once */
-    sampled_close (&sampled);
-  }
-  scratch_free (&scratch);
-}
-
-static void
-test_read_fails (void **state)
-{
-  struct scratch scratch;
-  struct sampled sampled = { 0 };
-
-  (void) state;
-  machine_write (&scratch);
-  played_init (&played, 16);
-  open_played (&sampled, &scratch);
-  sample (&sampled);
-  played.read_fails = EIO;
-  sample (&sampled);
-  assert_missing (&sampled, "0", "cycles");
-  assert_non_null (strstr (sampled.table.error, "Input/output error"));
-  played.read_fails = 0;
-  played_pass (&played, 5);
-  sample (&sampled);
-  assert_uint (&sampled, "1", "cycles", 5 * rate (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
-  sampled_close (&sampled);
-  scratch_free (&scratch);
-}
-
-static void
-test_budget (void **state)
-{
-  struct scratch scratch;
-  struct sampled sampled = { 0 };
-
-  (void) state;
-  machine_write (&scratch);
-  played_init (&played, 16);
-  open_played (&sampled, &scratch)->budget.most = 10;
-  sample (&sampled);
-  assert_int_equal (played.opened, 10);
-  assert_non_null (strstr (sampled.table.error, "LimitNOFILE"));
-  assert_uint (&sampled, "0", "page_faults", 0);
-  assert_missing (&sampled, "0", "branches");
-  sampled_close (&sampled);
-  scratch_free (&scratch);
-}
-
-static void
 test_cpus_come_and_go (void **state)
 {
   struct scratch scratch;
@@ -334,83 +289,6 @@ test_hundreds_of_cpus (void **state)
   scratch_free (&scratch);
 }
 
-/* Whoever reserves the counters for likwid has them; root's file reserves nothing. */
-static void
-test_likwid (void **state)
-{
-  struct scratch scratch;
-  struct sampled sampled = { 0 };
-  char path[512];
-
-  (void) state;
-  if (geteuid () != 0) {
-    print_message ("# skipped: only root can give a file to another user\n");
-    skip ();
-  }
-  machine_write (&scratch);
-  played_init (&played, 16);
-  open_played (&sampled, &scratch);
-  scratch_write (&scratch, "/var/run/likwid.lock", "");
-  sample (&sampled);
-  assert_int_equal (sampled.table.rows, 2);
-  snprintf (path, sizeof path, "%s/var/run/likwid.lock", scratch.root);
-  assert_int_equal (chown (path, 1234, 0), 0);
-  assert_false (sample (&sampled));
-  assert_int_equal (sampled.table.rows, 0);
-  assert_non_null (strstr (sampled.table.error, "user 1234 has reserved"));
-  assert_int_equal (played.opened, played.closed);
-  assert_int_equal (chown (path, 0, 0), 0);
-  assert_true (sample (&sampled));
-  assert_int_equal (sampled.table.rows, 2);
-  sampled_close (&sampled);
-  scratch_free (&scratch);
-}
-
-static void
-test_quiet_time (void **state)
-{
-  struct scratch scratch;
-  struct sampled sampled = { .ini = ON "quiet = 00:00-24:00\n" };
-
-  (void) state;
-  assert_true (counters_is_quiet ("02:00-03:30", 120));
-  assert_false (counters_is_quiet ("02:00-03:30", 119));
-  assert_false (counters_is_quiet ("02:00-03:30", 210));
-  assert_true (counters_is_quiet ("02:00-03:30,23:00-01:00", 30));
-  assert_true (counters_is_quiet ("23:00-01:00", 23 * 60));
-  assert_false (counters_is_quiet ("23:00-01:00", 60));
-  assert_false (counters_is_quiet ("", 0));
-  machine_write (&scratch);
-  played_init (&played, 16);
-  open_played (&sampled, &scratch);
-  sample (&sampled);
-  assert_non_null (strstr (sampled.table.error, "quiet"));
-  assert_int_equal (played.opened, 0);
-  sampled_close (&sampled);
-  scratch_free (&scratch);
-}
-
-static void
-test_off_unless_asked_for (void **state)
-{
-  struct scratch scratch;
-  struct sampled sampled = { .ini = "" };
-  char text[256];
-
-  (void) state;
-  machine_write (&scratch);
-  played_init (&played, 16);
-  open_played (&sampled, &scratch);
-  assert_false (sample (&sampled));
-  assert_string_equal (sampled.table.error, "");
-  assert_int_equal (sampled.table.rows, 0);
-  assert_int_equal (played.opened, 0);
-  sampler_cpu_counters.absent (&sampled.options->context, text, sizeof text);
-  assert_non_null (strstr (text, "[counters] enabled"));
-  sampled_close (&sampled);
-  scratch_free (&scratch);
-}
-
 static void
 test_warm_sample_allocates_nothing (void **state)
 {
@@ -442,19 +320,15 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_sums_of_sockets),
+    cmocka_unit_test (test_unhalted_time),
+    cmocka_unit_test (test_two_kinds_of_cores),
     cmocka_unit_test (test_turns_are_scaled),
     cmocka_unit_test (test_too_short_a_turn),
     cmocka_unit_test (test_batches_that_do_not_fit),
     cmocka_unit_test (test_absent_events),
     cmocka_unit_test (test_busy_cpu),
-    cmocka_unit_test (test_without_rights),
-    cmocka_unit_test (test_read_fails),
-    cmocka_unit_test (test_budget),
     cmocka_unit_test (test_cpus_come_and_go),
     cmocka_unit_test (test_hundreds_of_cpus),
-    cmocka_unit_test (test_likwid),
-    cmocka_unit_test (test_quiet_time),
-    cmocka_unit_test (test_off_unless_asked_for),
     cmocka_unit_test (test_warm_sample_allocates_nothing),
   };
 

@@ -1,94 +1,5 @@
 /* Counting jobs, on a made-up machine and a kernel that is played: who has events of their own, what stays, and manners. */
-#include "agent/counters/counter_events.h"
-#include "agent/job/job_counters.h"
-#include "agent/job/job_scan_private.h"
-#include "tests/unit/agent/counters/played_kernel.h"
-#include "tests/unit/agent/job/job_machine.h"
-
-#define EVENTS 11 /* of a process, or of a cgroup on a CPU */
-#define SECOND 100
-
-static struct played_kernel played;
-
-struct scene {
-  struct machine machine;
-  struct counters counters;
-  struct job_counters *job_counters;
-  struct table table;
-};
-
-static const struct group nothing = { .name = "nothing" };
-
-static void
-scene_open (struct scene *scene, int hardware)
-{
-  memset (scene, 0, sizeof *scene);
-  machine_init (&scene->machine);
-  played_init (&played, hardware);
-  scene->counters = (struct counters){ .kernel = &played.kernel,
-                                       .root = scene->machine.scratch.root,
-                                       .enabled = true,
-                                       .quiet = "",
-                                       .budget = { .most = 2000 } };
-  machine_open (&scene->machine, scene->machine.accounting);
-  scene->job_counters = job_counters_create (&scene->counters, scene->machine.scan);
-  table_init (&scene->table, &nothing);
-}
-
-static void
-scene_close (struct scene *scene)
-{
-  job_counters_destroy (scene->job_counters);
-  assert_int_equal (played.opened, played.closed);
-  assert_int_equal (scene->counters.budget.used, 0);
-  table_free (&scene->table);
-  machine_free (&scene->machine);
-}
-
-static void
-update (struct scene *scene)
-{
-  table_begin (&scene->table);
-  job_counters_update (scene->job_counters, scene->machine.now_ns, &scene->table);
-}
-
-/* Two scans: what is found in threads is in the second. */
-static void
-scan (struct scene *scene)
-{
-  for (int i = 0; i < 2; i++) {
-    machine_scan (&scene->machine);
-    update (scene);
-  }
-}
-
-static void
-put (struct scene *scene, int pid, int parent, unsigned start, const char *environment)
-{
-  machine_put (&scene->machine,
-               (struct made){ .pid = pid, .parent = parent, .start = start, .environment = environment });
-  machine_children (&scene->machine, pid, ""); /* makes its thread */
-}
-
-static bool
-job_value (struct scene *scene, const char *label, enum counter_column column, uint64_t *value)
-{
-  const struct counter_row *row = job_counters_of (machine_need_job (&scene->machine, label));
-
-  *value = 0;
-  return row && counter_row_value (row, column, value);
-}
-
-static void
-assert_count (struct scene *scene, const char *label, enum counter_column column, uint64_t expected)
-{
-  uint64_t value;
-
-  assert_true (job_value (scene, label, column, &value));
-  assert_int_equal (value, expected);
-}
-
-#define INSTRUCTIONS played_rate (&(struct perf_event_attr){ .type = 0, .config = PERF_COUNT_HW_INSTRUCTIONS })
+#include "tests/unit/agent/job/job_counters_scene.h"
 
 /* What a counted process starts has its events; what comes from elsewhere, or was there before, needs its own. */
 static void
@@ -174,18 +85,6 @@ test_nothing_is_lost (void **state)
   scene_close (&scene);
 }
 
-#define STEP "0::/system.slice/n1_slurmstepd.scope/job_5/step_0/user/task_0\n"
-#define FOLDER "/sys/fs/cgroup/system.slice/n1_slurmstepd.scope/job_5"
-
-static void
-cgroup_write (struct scene *scene)
-{
-  scratch_write (&scene->machine.scratch, "/proc/self/mountinfo",
-                 "31 30 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-  scratch_write (&scene->machine.scratch, FOLDER "/cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n");
-  scratch_write (&scene->machine.scratch, FOLDER "/cpuset.cpus.effective", "1,3\n");
-}
-
 /* Its CPUs alone, and none of its processes but those that have left the cgroup. */
 static void
 test_cgroup (void **state)
@@ -216,6 +115,56 @@ test_cgroup (void **state)
   scene_close (&scene);
 }
 
+#define KIND "/sys/bus/event_source/devices/"
+static void
+hybrid_open (struct scene *scene)
+{
+  scene_open (scene, 32);
+  job_counters_destroy (scene->job_counters);
+  scratch_write (&scene->machine.scratch, KIND "cpu_core/type", "4\n");
+  scratch_write (&scene->machine.scratch, KIND "cpu_core/cpus", "0-1\n");
+  scratch_write (&scene->machine.scratch, KIND "cpu_atom/type", "10\n");
+  scratch_write (&scene->machine.scratch, KIND "cpu_atom/cpus", "2-3\n");
+  scene->job_counters = job_counters_create (&scene->counters, scene->machine.scan);
+}
+
+/* A process goes between two kinds of cores: events of one kind run a part of the time, and are not scaled by it. */
+static void
+test_two_kinds_of_cores (void **state)
+{
+#define OF_KIND(TYPE)                                                                                                  \
+  played_rate (&(struct perf_event_attr){ .type = 0, .config = UINT64_C (TYPE) << 32 | PERF_COUNT_HW_INSTRUCTIONS })
+  struct scene scene;
+
+  (void) state;
+  hybrid_open (&scene);
+  put (&scene, 20, 1, 50, "SYNOP_JOB_ID=a");
+  scan (&scene);
+  assert_int_equal (played_count (&played, 20), 4 + 2 * 7);
+  played_run_processes (&played, 10);
+  for (int k = 0; k < PLAYED_EVENTS; k++)
+    if (played_is_hardware (&played.events[k].attr)) /* 30 ms on the other kind */
+      played.events[k].enabled += 30 * 1000000;
+  machine_scan (&scene.machine);
+  update (&scene);
+  assert_count (&scene, "a", COUNTER_INSTRUCTIONS, 10 * (OF_KIND (4) + OF_KIND (10)));
+  assert_true (job_counters_of (machine_need_job (&scene.machine, "a"))->running > 0.99); /* nobody else counts */
+  scene_close (&scene);
+
+  hybrid_open (&scene); /* in a cgroup: on each CPU those of its kind */
+  cgroup_write (&scene);
+  cgroup_mounts_refresh (scene.machine.scan->mounts);
+  machine_put (&scene.machine,
+               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
+  machine_children (&scene.machine, 30, "");
+  scan (&scene);
+  assert_int_equal (scene.counters.budget.used, 2 * EVENTS);
+  played_pass (&played, 10);
+  scan (&scene);
+  assert_count (&scene, "5", COUNTER_INSTRUCTIONS, 10 * (OF_KIND (4) + OF_KIND (10)));
+  scene_close (&scene);
+}
+
 /* The kernel refuses events of cgroups: then the processes are counted. */
 static void
 test_cgroup_that_cannot_be_counted (void **state)
@@ -235,35 +184,6 @@ test_cgroup_that_cannot_be_counted (void **state)
   played_run_processes (&played, 10);
   scan (&scene);
   assert_count (&scene, "5", COUNTER_INSTRUCTIONS, 10 * INSTRUCTIONS);
-  scene_close (&scene);
-}
-
-static void
-test_shares_of_descriptors (void **state)
-{
-  struct scene scene;
-  uint64_t value;
-
-  (void) state;
-  scene_open (&scene, 16);
-  scene.counters.budget.most = 4 * EVENTS;
-  for (int i = 0; i < 3; i++) {
-    char job[32];
-
-    snprintf (job, sizeof job, "SYNOP_JOB_ID=j%d", i);
-    put (&scene, 20 + i, 1, 50 + (unsigned) i, job);
-  }
-  scan (&scene);
-  assert_count (&scene, "j0", COUNTER_INSTRUCTIONS, 0);
-  assert_count (&scene, "j1", COUNTER_INSTRUCTIONS, 0);
-  assert_false (job_value (&scene, "j2", COUNTER_INSTRUCTIONS, &value)); /* over half, with one user */
-  assert_non_null (strstr (scene.table.error, "job j2"));
-  assert_non_null (strstr (scene.table.error, "LimitNOFILE"));
-  machine_end (&scene.machine, 20);
-  scan (&scene);
-  scan (&scene);
-  assert_null (machine_job (&scene.machine, "j0"));
-  assert_int_equal (scene.counters.budget.used, EVENTS);
   scene_close (&scene);
 }
 
@@ -311,7 +231,7 @@ main (void)
     cmocka_unit_test (test_nothing_is_lost),
     cmocka_unit_test (test_cgroup),
     cmocka_unit_test (test_cgroup_that_cannot_be_counted),
-    cmocka_unit_test (test_shares_of_descriptors),
+    cmocka_unit_test (test_two_kinds_of_cores),
     cmocka_unit_test (test_job_that_profiles_itself),
   };
 

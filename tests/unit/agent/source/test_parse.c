@@ -273,6 +273,42 @@ keys_that_lack (void **state)
 }
 
 static void
+parts_of_lists (void **state)
+{
+  static const struct {
+    const char *text;
+    uint64_t parts[3][2];
+    size_t count, numbers; /* 0: it is no such list, or empty */
+    const char *rest;
+  } lists[] = {
+    { "0-3,8,10-11\n", { { 0, 3 }, { 8, 8 }, { 10, 11 } }, 3, 7, "\n" },
+    { "5", { { 5, 5 } }, 1, 1, "" },
+    { "", { { 0, 0 } }, 0, 0, "" },
+    { "1,3-", { { 1, 1 } }, 1, 0, "3-" },
+    { "4-2", { { 0, 0 } }, 0, 0, "4-2" },
+    { "0-1099511627776", { { 0, 0 } }, 0, 0, "0-1099511627776" },
+    { "2,x", { { 2, 2 } }, 1, 1, "x" },
+  };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+    struct scan list = scan_over (lists[i].text, strlen (lists[i].text)), rest = list;
+    uint64_t first, last, numbers;
+
+    for (size_t k = 0; k < lists[i].count; k++) {
+      assert_true (scan_list_next (&rest, &first, &last));
+      assert_int_equal (first, lists[i].parts[k][0]);
+      assert_int_equal (last, lists[i].parts[k][1]);
+    }
+    assert_false (scan_list_next (&rest, &first, &last));
+    assert_string_equal (rest.at, lists[i].rest);
+    assert_int_equal (scan_list_count (list, &numbers), lists[i].numbers != 0);
+    if (lists[i].numbers)
+      assert_int_equal (numbers, lists[i].numbers);
+  }
+}
+
+static void
 lists_of_numbers (void **state)
 {
   static const char list[] = "0-3,8,10-11";
@@ -293,10 +329,15 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (keys_that_lack), cmocka_unit_test (lists_of_numbers),
-    cmocka_unit_test (whole_numbers),  cmocka_unit_test (signs_and_fractions),
-    cmocka_unit_test (ends),           cmocka_unit_test (key_values),
-    cmocka_unit_test (columns),        cmocka_unit_test (units),
+    cmocka_unit_test (keys_that_lack),
+    cmocka_unit_test (parts_of_lists),
+    cmocka_unit_test (lists_of_numbers),
+    cmocka_unit_test (whole_numbers),
+    cmocka_unit_test (signs_and_fractions),
+    cmocka_unit_test (ends),
+    cmocka_unit_test (key_values),
+    cmocka_unit_test (columns),
+    cmocka_unit_test (units),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

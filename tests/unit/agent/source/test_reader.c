@@ -303,14 +303,51 @@ lines_that_were_cut (void **state)
   scratch_free (&scratch);
 }
 
+static void
+reads_unsigned_numbers (void **state)
+{
+  static const struct {
+    const char *text;
+    int result;
+    uint64_t value;
+  } files[] = { { "93187435632\n", 0, 93187435632 },
+                { "0", 0, 0 },
+                { "", -EBADMSG, 0 },
+                { "-5\n", -EBADMSG, 0 },
+                { "12 uJ\n", -EBADMSG, 0 },
+                { "x", -EBADMSG, 0 },
+                { "99999999999999999999\n", -EBADMSG, 0 } };
+  struct scratch scratch;
+  struct reader reader;
+  uint64_t value;
+
+  (void) state;
+  scratch_init (&scratch);
+  reader_init (&reader, scratch.root, "/energy_uj");
+  assert_int_equal (reader_read_uint (&reader, &value), -ENOENT);
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    scratch_write (&scratch, "/energy_uj", files[i].text);
+    assert_int_equal (reader_read_uint (&reader, &value), files[i].result);
+    if (files[i].result == 0)
+      assert_int_equal (value, files[i].value);
+  }
+  reader_free (&reader);
+  scratch_free (&scratch);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (lines_that_were_cut),    cmocka_unit_test (reads_what_is_there_now),
-    cmocka_unit_test (reads_long_files_whole), cmocka_unit_test (reads_values),
-    cmocka_unit_test (tells_what_is_wrong),    cmocka_unit_test (refuses_what_is_no_file),
-    cmocka_unit_test (numbered_folders),       cmocka_unit_test (opens_again_when_the_device_went),
+    cmocka_unit_test (lines_that_were_cut),
+    cmocka_unit_test (reads_what_is_there_now),
+    cmocka_unit_test (reads_long_files_whole),
+    cmocka_unit_test (reads_values),
+    cmocka_unit_test (reads_unsigned_numbers),
+    cmocka_unit_test (tells_what_is_wrong),
+    cmocka_unit_test (refuses_what_is_no_file),
+    cmocka_unit_test (numbered_folders),
+    cmocka_unit_test (opens_again_when_the_device_went),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -296,6 +296,61 @@ test_rate (void **state)
 
 /* ---- what is made here ---- */
 
+/* Counters of two sockets of one node, which grew by these in a second. */
+static void
+combine_counters (struct combine *combine, uint64_t cycles, uint64_t instructions)
+{
+  static const struct metric metrics[] = { { "cycles", COUNTER, UNIT_COUNT, FOLD_SUM, .help = "" },
+                                           { "instructions", COUNTER, UNIT_COUNT, FOLD_SUM, .help = "" } };
+  static const struct group sockets = { "cpu_counters",         "system_data", "socket", "sockets", "total", 0, "",
+                                        GROUP_METRICS (metrics) };
+  const struct group *group = &sockets;
+  struct schema *schema = schema_create (&group, 1);
+  struct table before, now;
+  struct report_group pair = { .now = &now, .before = &before };
+
+  table_init (&before, group);
+  table_init (&now, group);
+  table_begin (&before);
+  table_begin (&now);
+  now.monotonic_ns = NS_PER_S;
+  for (size_t row = 0; row < 2; row++) {
+    table_add_row (&before, row ? "1" : "0", 1);
+    table_add_row (&now, row ? "1" : "0", 1);
+    table_set_uint (&before, row, 0, 0);
+    table_set_uint (&before, row, 1, 0);
+    table_set_uint (&now, row, 0, cycles);
+    table_set_uint (&now, row, 1, instructions);
+  }
+  combine_add (combine, "n1", schema, &pair);
+  table_free (&before);
+  table_free (&now);
+  schema_destroy (schema);
+}
+
+/* A ratio is there; a rate is that of its counter, once. */
+static void
+test_derived (void **state)
+{
+  struct scene *scene = *state;
+  const struct page_ask own = { .own = true, .format = EXPOSITION_OPENMETRICS };
+  struct combine *combine = combine_create ();
+  struct tick_line tick = { .period_ns = NS_PER_S, .reporting = 1, .combine = combine };
+
+  combine_counters (combine, 2000, 3000);
+  free (show (scene, own)); /* somebody asks for it */
+  tick.time_ns = scene->bench.now_ns;
+  page_put_tick (scene->page, &(struct cluster_tick_line){ .tick = &tick });
+  char *text = show (scene, own);
+  check_line (text, "synop_cluster_cpu_counters_ipc{stat=\"mean\"} 1.5", true);
+  check_line (text, "# TYPE synop_cluster_cpu_counters_ipc gauge", true);
+  check_line (text, "synop_cluster_cpu_counters_instructions_per_second{stat=\"sum\"} 6000", true);
+  assert_null (strstr (text, "mips"));
+  assert_null (strstr (text, "ipc{stat=\"sum\"}"));
+  free (text);
+  combine_destroy (combine);
+}
+
 static void
 test_combined (void **state)
 {
@@ -429,6 +484,7 @@ main (void)
     TEST (test_filters),
     TEST (test_rate),
     TEST (test_combined),
+    TEST (test_derived),
     TEST (test_too_many),
     TEST (test_targets),
     TEST (test_threads),

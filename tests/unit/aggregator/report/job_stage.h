@@ -25,6 +25,13 @@ struct stage {
   bool rich;       /* InfiniBand, energy, memory bandwidth and GPUs too */
   bool blank, runs, odd_names;
   size_t gpus; /* of each node */
+  enum {
+    UNCOUNTED,
+    COUNTED,
+    COUNTED_UNLIKE,
+    COUNTED_WITHOUT_PEAKS,
+    COUNTED_ODD
+  } counters; /* of the hardware; nodes alike or not */
 };
 
 static const char *const stage_odd_names[] = {
@@ -41,9 +48,13 @@ static const char *const stage_odd_names[] = {
 };
 #define STAGE_ODD_NAMES (sizeof stage_odd_names / sizeof stage_odd_names[0])
 
+/* At the ends of what a report lets pass. */
+static const double stage_odd_numbers[] = { 1e-300, 1e24, 1, 5e-324, 3e10 };
+#define STAGE_ODD_NUMBERS (sizeof stage_odd_numbers / sizeof stage_odd_numbers[0])
+
 struct stage_memory {
   char **names;
-  const char *unknown[2];
+  const char *unknown[2], *remarks[1];
 };
 
 /* What an item is like on a node at a bin. */
@@ -74,6 +85,22 @@ stage_value (const struct stage *stage, enum job_item_id item, size_t node, size
     return busy * 3e7 * (0.5 + wave);
   case JOB_MEMORY_BANDWIDTH:
     return busy * 1.5e9;
+  case JOB_FLOP:
+    if (stage->counters == COUNTED_ODD)
+      return stage_odd_numbers[node % STAGE_ODD_NUMBERS];
+    return busy * (0.3 + 0.02 * (double) (node % 9)) * 1e9;
+  case JOB_FLOP_DOUBLE:
+    return 0.9 * stage_value (stage, JOB_FLOP, node, bin);
+  case JOB_FLOP_SINGLE:
+    return 0.1 * stage_value (stage, JOB_FLOP, node, bin);
+  case JOB_FLOP_SCALAR:
+    return 0.25 * stage_value (stage, JOB_FLOP, node, bin);
+  case JOB_CYCLES:
+    return busy * 0.08 * 2.9e9;
+  case JOB_INSTRUCTIONS:
+    return 1.3 * busy * 0.08 * 2.9e9;
+  case JOB_TASK_TIME:
+    return busy * 0.08;
   case JOB_ENERGY:
   case JOB_GPU_ENERGY:
     return 110 + 3.1 * busy;
@@ -85,6 +112,8 @@ stage_value (const struct stage *stage, enum job_item_id item, size_t node, size
 static inline bool
 stage_has (const struct stage *stage, enum job_item_id item)
 {
+  if (item != JOB_MEMORY_BANDWIDTH && job_item_is_of_counters (item))
+    return stage->counters != UNCOUNTED;
   return !stage->blank && item != JOB_OOM_KILLS && item != JOB_CGROUP_PEAK &&
          (stage->rich || item < JOB_INFINIBAND_RECEIVED);
 }
@@ -110,8 +139,8 @@ stage_series (const struct stage *stage, struct job_series *series, enum job_ite
     series->mean = count++ ? series->mean + (value - series->mean) / (double) count : value;
   }
   series->known = count > 0;
-  if (series->known &&
-      (item <= JOB_CPU_SYSTEM || strcmp (job_items[item].unit, "B/s") == 0 || strcmp (job_items[item].unit, "W") == 0))
+  if (series->known && (item <= JOB_CPU_SYSTEM || job_item_is_of_counters (item) ||
+                        strcmp (job_items[item].unit, "B/s") == 0 || strcmp (job_items[item].unit, "W") == 0))
     series->total = series->mean * stage->seconds;
 }
 
@@ -183,6 +212,21 @@ stage_gpus (const struct stage *stage, struct job_node *node, size_t number)
   }
 }
 
+static inline struct job_peaks
+stage_peaks (const struct stage *stage, size_t node)
+{
+  double part = stage->counters == COUNTED_UNLIKE && node % 3 == 2 ? 0.5 : 1;
+
+  if (stage->counters == UNCOUNTED || stage->counters == COUNTED_WITHOUT_PEAKS ||
+      (stage->counters == COUNTED_ODD && stage->nodes == 1))
+    return (struct job_peaks){ nan (""), nan (""), nan ("") };
+  if (stage->counters == COUNTED_ODD)
+    return (struct job_peaks){ stage_odd_numbers[(node + stage->nodes) % STAGE_ODD_NUMBERS],
+                               stage_odd_numbers[(node + 3) % STAGE_ODD_NUMBERS],
+                               stage_odd_numbers[(node + 1) % STAGE_ODD_NUMBERS] };
+  return (struct job_peaks){ 3.1e11 * part, 2.6e12 * part, 5.2e12 * part };
+}
+
 static inline struct job_report *
 stage_report (const struct stage *stage)
 {
@@ -191,6 +235,7 @@ stage_report (const struct stage *stage)
 
   memory->names = memory_new (stage->nodes, sizeof memory->names[0]);
   memory->unknown[0] = "GPUs were not sampled on any node.";
+  memory->remarks[0] = "It is bound by memory: 140 GB/s, which is 77.1 % of the peak.";
   memory->unknown[1] = "Processes that began and ended between two samples are counted where a cgroup counts them.";
   *report = (struct job_report){ .id = stage->id,
                                  .scheduler = "slurm",
@@ -203,8 +248,11 @@ stage_report (const struct stage *stage)
                                  .bins = stage->bins,
                                  .node_count = stage->nodes,
                                  .slowest = stage->slow,
+                                 .prices = { nan (""), nan (""), "" },
                                  .unknown = memory->unknown,
                                  .unknown_count = 2,
+                                 .remarks = memory->remarks,
+                                 .remark_count = stage->counters != UNCOUNTED,
                                  .memory = memory,
                                  .cpus = 8 * (double) stage->nodes,
                                  .cpu_efficiency = 87.3,
@@ -227,6 +275,7 @@ stage_report (const struct stage *stage)
                                .cpus = 8,
                                .first_ns = STAGE_STARTED,
                                .last_ns = report->until_ns,
+                               .peaks = stage_peaks (stage, n),
                                .samples = stage->blank ? 0 : stage->bins };
     if (n == stage->gap_node) {
       node->gaps = memory_new (1, sizeof node->gaps[0]);
@@ -293,11 +342,27 @@ static const struct {
   { "sparse", { "1003", "ada", "seldom", "./seldom", 4, 300, NULL, 3000, 1, 2, .spacing = 10 } },
   { "hostile",
     { "1</title><script>alert(1)</script>", "'\"`touch pwned`", "\xff\x01</svg><img src=x onerror=alert(1)>",
-      "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", 10, 60, NULL, 600, 0, 2, .odd_names = true, .gpus = 4 } },
+      "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", 10, 60, NULL, 600, 0, 2, .odd_names = true, .gpus = 4,
+      .rich = true, .counters = COUNTED } },
   { "gpus", { "4713", "ada", "train", "python train.py", 2, 60, NULL, 3600, SIZE_MAX, SIZE_MAX, .gpus = 8 } },
   { "many",
     { "4714", "ada", "train", "python train.py", 100, 60, "gpu%03zu", 86400, SIZE_MAX, SIZE_MAX, .rich = true,
       .gpus = 8 } },
+  { "roof",
+    { "4716", "ada", "stencil", "./stencil 4096", 12, 60, NULL, 3600, 4, SIZE_MAX, .rich = true,
+      .counters = COUNTED } },
+  { "roof-unlike",
+    { "4717", "ada", "stencil", "./stencil 4096", 300, 60, "node%04zu", 3600, SIZE_MAX, SIZE_MAX, .rich = true,
+      .counters = COUNTED_UNLIKE } },
+  { "roof-one",
+    { "4718", "ada", "dgemm", "./dgemm", 1, 60, NULL, 600, SIZE_MAX, SIZE_MAX, .rich = true, .counters = COUNTED } },
+  { "roof-bare",
+    { "4719", "ada", "stencil", "./stencil", 3, 60, NULL, 600, SIZE_MAX, SIZE_MAX, .rich = true,
+      .counters = COUNTED_WITHOUT_PEAKS } },
+  { "roof-odd",
+    { "4720", "ada", "x", "./x", 1, 60, NULL, 600, SIZE_MAX, SIZE_MAX, .rich = true, .counters = COUNTED_ODD } },
+  { "roof-odder",
+    { "4721", "ada", "x", "./x", 7, 60, NULL, 600, SIZE_MAX, SIZE_MAX, .rich = true, .counters = COUNTED_ODD } },
   { "single", { "4715", "ada", "infer", "serve", 70, 20, NULL, 600, SIZE_MAX, SIZE_MAX, .gpus = 1 } },
 };
 #define STAGES (sizeof stages / sizeof stages[0])

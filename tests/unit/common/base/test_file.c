@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -166,12 +167,39 @@ test_print (void **state)
   close (null);
 }
 
+static void
+test_read_text (void **state)
+{
+  static const struct {
+    const char *text, *wrong; /* NULL: it is taken */
+  } files[] = { { "1234567", NULL }, { "1", NULL }, { "", "it is empty" }, { "12345678", "larger than 7 bytes" } };
+  char path[] = "/tmp/synop-file-XXXXXX", text[8];
+  struct error error;
+
+  (void) state;
+  close (mkstemp (path));
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    FILE *file = fopen (path, "w");
+
+    fputs (files[i].text, file);
+    fclose (file);
+    assert_int_equal (file_read_text (path, text, sizeof text, &error), files[i].wrong ? -1 : 0);
+    if (!files[i].wrong)
+      assert_string_equal (text, files[i].text);
+    else
+      assert_non_null (strstr (error.text, files[i].wrong));
+  }
+  unlink (path);
+  assert_int_equal (file_read_text (path, text, sizeof text, &error), -1);
+  assert_non_null (strstr (error.text, path));
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_folder), cmocka_unit_test (test_folder_make), cmocka_unit_test (test_write),
-    cmocka_unit_test (test_read),   cmocka_unit_test (test_print),
+    cmocka_unit_test (test_read),   cmocka_unit_test (test_print),       cmocka_unit_test (test_read_text),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -101,6 +101,8 @@ test_files (void **state)
 
   (void) state;
   assert_null (passwords_of ("", &error));
+  assert_non_null (strstr (error.text, "it is empty"));
+  assert_null (passwords_of ("# nobody yet\n", &error));
   assert_non_null (strstr (error.text, "nobody"));
   assert_null (passwords_of ("# a\nanna\n", &error));
   assert_non_null (strstr (error.text, "passwords:2: "));

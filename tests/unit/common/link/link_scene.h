@@ -19,6 +19,9 @@
 
 #define AGENTS 4
 #define SCENE_LIMIT_NS (60 * NS_PER_S)
+#ifndef SCENE_HANDSHAKE_MS
+#define SCENE_HANDSHAKE_MS 30000
+#endif
 
 /* libzmq (and libstdc++, that only libzmq uses) is not built for ThreadSanitizer, which cannot see how its threads hand
  * things over. */
@@ -66,7 +69,7 @@ scene_create (void)
     .queue_bytes = 64 * 1024 * 1024,
     .queue_messages = 10000,
     .data_bytes_max = 100000,
-    .handshake_ms = 500,
+    .handshake_ms = SCENE_HANDSHAKE_MS,
   };
   return scene;
 }

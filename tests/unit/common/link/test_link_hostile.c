@@ -1,4 +1,5 @@
 /* The aggregator's end of the link among those who mean harm: none costs a healthy node a frame, each is counted. */
+#define SCENE_HANDSHAKE_MS 500 /* tests wait for its end; a slow machine's own agents may need a second try */
 #include "tests/unit/common/link/link_scene.h"
 
 #include <arpa/inet.h>
@@ -239,6 +240,8 @@ random_bytes_are_counted (void **state)
   int fds[ALL], count = 0;
   struct scene *scene = scene_up (1);
   unsigned before = scene->agents[0].data;
+  WAIT (scene, scene->counts.connections == 2);
+  uint64_t failed = scene->counts.handshake_failed, accepted = scene->counts.accepted; /* a slow machine's own */
   srand (1);
   for (int round = 0; round < ROUNDS; round++)
     for (unsigned port = 0; port < PORTS; port++)
@@ -259,11 +262,11 @@ random_bytes_are_counted (void **state)
         scene_publish (scene, 0, "healthy");
         scene_step (scene);
       }
-  WAIT (scene, scene->counts.handshake_failed == ALL && scene->counts.connections == 2);
+  WAIT (scene, scene->counts.handshake_failed == failed + ALL && scene->counts.connections == 2);
   WAIT (scene, scene->agents[0].data >= before + ALL);
   for (int i = 0; i < count; i++)
     close (fds[i]);
-  assert_int_equal (scene->counts.accepted, ALL + 2);
+  assert_int_equal (scene->counts.accepted, accepted + ALL);
   assert_int_equal (scene->agents[0].down, 0);
   scene_destroy (scene);
 }
@@ -282,6 +285,8 @@ idle_connections_are_closed (void **state)
   int many = files.rlim_max > 2 * MANY + 200 ? MANY : 100;
 
   struct scene *scene = scene_up (1);
+  WAIT (scene, scene->counts.connections == 2);
+  uint64_t failed = scene->counts.handshake_failed, accepted = scene->counts.accepted;
   while (count < many) {
     fds[count] = connect_to (scene, count % 2);
     count++;
@@ -290,8 +295,8 @@ idle_connections_are_closed (void **state)
   }
   for (int i = 0; i < count; i += 10) /* these go before their time */
     close (fds[i]);
-  WAIT (scene, scene->counts.accepted == (uint64_t) many + 2 && scene->counts.connections == 2);
-  WAIT (scene, scene->counts.handshake_failed == (uint64_t) many);
+  WAIT (scene, scene->counts.accepted == accepted + (uint64_t) many && scene->counts.connections == 2);
+  WAIT (scene, scene->counts.handshake_failed == failed + (uint64_t) many);
   scene_flows (scene, 0);
   assert_int_equal (scene->agents[0].down, 0);
   for (int i = 0; i < count; i++)
