@@ -7,60 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/history/history_record.h"
-#include "aggregator/history/tier_layout.h"
+#include "aggregator/history/tier_fold_private.h"
 #include "synop/array.h"
 #include "synop/clock.h"
-#include "synop/frame.h"
 #include "synop/memory.h"
 #include "synop/report.h"
 
 #define SPAN_MINUTES 64 /* more than a chunk lasts: HISTORY_SPAN_NS */
-
-/* A table in the chunk. */
-struct use {
-  uint32_t frame;
-  const struct layout *layout;
-  const struct number *row;
-  uint64_t base; /* sequence number of the frame that it is compared with; 0: none */
-};
-
-struct frame_place {
-  int64_t time_ns, monotonic_ns;
-  uint64_t sequence;
-};
-
-struct fold_group {
-  const struct group *group;
-  struct slots slots;
-  struct use *uses;
-  size_t count, capacity;
-  struct tier_cell *cells; /* minute by minute, all series */
-  size_t series;
-  size_t gate;
-  bool counts;
-};
-
-/* One list of frames: those of the chunk, or those before it. */
-struct fold_frames {
-  const struct chunk *chunk;
-  bool records; /* each has a record before it */
-  struct frame_place *places;
-  size_t count;
-  struct layout *layouts;
-  size_t layout_count;
-  struct use *tables; /* of frames before it: frame by frame, one for each group; layout NULL: none */
-};
-
-struct fold {
-  const struct schema *schema;
-  const struct chunk_row *row;
-  struct fold_group *groups;
-  struct fold_frames frames, before;
-  int64_t first_minute;
-  size_t minutes;
-  bool bad;
-};
 
 void
 tier_folded_free (struct tier_folded *folded)
@@ -81,176 +34,6 @@ group_counts (const struct group *group)
   for (size_t i = 0; i < group->metric_count && !(group->flags & GROUP_ONCE); i++)
     counts = counts || group->metrics[i].kind == COUNTER;
   return counts;
-}
-
-/* ---- frames as layouts ---- */
-
-static const struct layout *
-layout_of (struct fold *fold, struct fold_frames *frames, const struct chunk_parts *parts, uint32_t index)
-{
-  struct layout *layout = &frames->layouts[index];
-  int group;
-
-  if (layout->form)
-    return layout->bad ? NULL : layout;
-  layout->form = &parts->forms[index];
-  group = layout_group (layout->form);
-  layout->bad = group < 0 || (size_t) group >= fold->schema->group_count;
-  if (layout->bad)
-    return NULL;
-  layout->group = (uint16_t) group;
-  if (fold->groups[group].group->flags & GROUP_ONCE)
-    return layout;
-  layout_make (layout, layout->form, fold->groups[group].group, fold->groups[group].gate, &fold->groups[group].slots);
-  return layout->bad ? NULL : layout;
-}
-
-/* Takes the tables of a frame; `used` counts the uses of each form. */
-static void
-take_tables (struct fold *fold, struct fold_frames *frames, const struct chunk_parts *parts, size_t message,
-             uint32_t frame, uint32_t *used, const struct frame_record *record)
-{
-  size_t first = message ? parts->ends[message - 1] : 0, length, rank = 0;
-  const uint8_t *bytes = chunk_message (frames->chunk, message, &length);
-  struct use *by_group[SCHEMA_GROUPS_MAX] = { NULL };
-  struct frame_header header;
-  struct wire wire;
-  uint32_t tables;
-
-  if (frame_read_header (bytes, length, &header, NULL) < 0) {
-    fold->bad = true;
-    return;
-  }
-  frames->places[frame] = (struct frame_place){ record ? record->time_ns : 0, header.monotonic_ns, header.sequence };
-  wire = wire_over (bytes + header.tables_offset, length - header.tables_offset);
-  tables = wire_array (&wire, SCHEMA_GROUPS_MAX);
-  for (size_t i = first; i < parts->ends[message]; i++) {
-    uint32_t form = parts->parts[i];
-    const struct layout *layout = i > first && i - first <= tables ? layout_of (fold, frames, parts, form) : NULL;
-    if (layout) {
-      struct fold_group *group = &fold->groups[layout->group];
-      struct use *use = record ? array_add (group->uses, group->count, group->capacity)
-                               : &frames->tables[frame * fold->schema->group_count + layout->group];
-      *use = (struct use){ .frame = frame,
-                           .layout = layout,
-                           .row = parts->forms[form].numbers + used[form] * parts->forms[form].holes };
-      by_group[layout->group] = use;
-    }
-    used[form]++;
-  }
-  for (size_t g = 0; record && g < fold->schema->group_count; g++)
-    if (by_group[g]) {
-      uint64_t distance = rank < record->count ? record->distances[rank] : 0;
-      by_group[g]->base = distance && distance < header.sequence ? header.sequence - distance : 0;
-      rank++;
-    }
-}
-
-static void
-read_frames (struct fold *fold, struct fold_frames *frames, const struct chunk_parts *parts)
-{
-  uint32_t *used = memory_new (parts->form_count, sizeof *used);
-  struct frame_record record;
-
-  frames->layouts = memory_new (parts->form_count, sizeof frames->layouts[0]);
-  frames->layout_count = parts->form_count;
-  frames->count = frames->records ? parts->count / 2 : parts->count;
-  frames->places = memory_new (frames->count, sizeof frames->places[0]);
-  if (!frames->records)
-    frames->tables = memory_new (frames->count * fold->schema->group_count, sizeof frames->tables[0]);
-  for (size_t message = 0; message < parts->count && !fold->bad; message++) {
-    size_t length;
-    const void *bytes = chunk_message (frames->chunk, message, &length);
-    if (frames->records && message % 2 == 0) {
-      for (size_t i = message ? parts->ends[message - 1] : 0; i < parts->ends[message]; i++)
-        used[parts->parts[i]]++;
-      fold->bad = frame_record_read (&record, bytes, length, 0) < 0;
-    } else if (frames->records) {
-      take_tables (fold, frames, parts, message, (uint32_t) message / 2, used, &record);
-    } else {
-      take_tables (fold, frames, parts, message, (uint32_t) message, used, NULL);
-    }
-  }
-  free (used);
-}
-
-static void
-frames_free (struct fold_frames *frames)
-{
-  for (size_t i = 0; i < frames->layout_count; i++)
-    layout_free (&frames->layouts[i]);
-  free (frames->layouts);
-  free (frames->places);
-  free (frames->tables);
-}
-
-/* ---- what a table is compared with ---- */
-
-/* The use of the group in that frame of the chunk; NULL: none. Mostly it is the one before. */
-static const struct use *
-find_use (const struct fold_group *group, size_t before, uint32_t frame)
-{
-  while (before-- > 0)
-    if (group->uses[before].frame <= frame)
-      return group->uses[before].frame == frame ? &group->uses[before] : NULL;
-  return NULL;
-}
-
-/* `monotonic_ns`: when it was sampled. */
-static const struct use *
-base_of (const struct fold *fold, const struct fold_group *group, size_t index, int64_t *monotonic_ns)
-{
-  uint64_t base = group->uses[index].base, first = fold->row->first;
-  const struct use *use = NULL;
-
-  if (base == 0)
-    return NULL;
-  if (base >= first) {
-    use = base - first < fold->frames.count ? find_use (group, index, (uint32_t) (base - first)) : NULL;
-    *monotonic_ns = use ? fold->frames.places[use->frame].monotonic_ns : 0;
-    return use;
-  }
-  for (size_t i = 0; i < fold->before.count; i++)
-    if (fold->before.places[i].sequence == base) {
-      use = &fold->before.tables[i * fold->schema->group_count + (size_t) (group - fold->groups)];
-      *monotonic_ns = fold->before.places[i].monotonic_ns;
-      return use->layout ? use : NULL;
-    }
-  return NULL;
-}
-
-static bool
-has_message (const uint64_t *sequences, size_t count, uint64_t sequence)
-{
-  for (size_t i = 0; i < count; i++)
-    if (sequences[i] == sequence)
-      return true;
-  return false;
-}
-
-/* Asks for the frames from before the chunk that tables of counters are compared with. */
-static void
-want_before (struct fold *fold, const struct tier_bases *bases, struct chunk *before, struct tier_folded *folded)
-{
-  uint64_t wanted[SCHEMA_GROUPS_MAX];
-  size_t count = 0, length;
-  const void *bytes;
-  struct frame_header header;
-
-  for (size_t g = 0; g < fold->schema->group_count; g++)
-    for (size_t i = 0; fold->groups[g].counts && i < fold->groups[g].count; i++) {
-      uint64_t base = fold->groups[g].uses[i].base;
-      if (base == 0 || base >= fold->row->first || has_message (wanted, count, base))
-        continue;
-      if (count == SCHEMA_GROUPS_MAX || !bases->frame (bases->context, base, &bytes, &length)) {
-        folded->incomplete = true;
-        continue;
-      }
-      wanted[count++] = base;
-      if (frame_read_header (bytes, length, &header, NULL) == 0 && header.sequence == base &&
-          memcmp (header.schema, fold->schema->hash, SCHEMA_HASH_SIZE) == 0)
-        chunk_add (before, bytes, length);
-    }
 }
 
 /* ---- values ---- */
@@ -387,7 +170,7 @@ fold_group (struct fold *fold, struct fold_group *group)
     const struct frame_place *place = &fold->frames.places[use->frame];
     size_t minute = (size_t) (tier_minute (place->time_ns) - fold->first_minute);
     int64_t base_ns = 0, elapsed_ns = 0;
-    const struct use *base = group->counts ? base_of (fold, group, i, &base_ns) : NULL;
+    const struct use *base = group->counts ? fold_base_of (fold, group, i, &base_ns) : NULL;
     if (base && base_ns < place->monotonic_ns)
       elapsed_ns = place->monotonic_ns - base_ns;
     fold_use (group, use, elapsed_ns > 0 ? base : NULL, elapsed_ns, group->cells + minute * group->series);
@@ -469,7 +252,7 @@ finish (void *context, const struct chunk_parts *before)
   struct fold *fold = finishing->fold;
 
   if (before)
-    read_frames (fold, &fold->before, before);
+    fold_read_frames (fold, &fold->before, before);
   for (size_t g = 0; g < fold->schema->group_count && !fold->bad; g++)
     if (!(fold->groups[g].group->flags & GROUP_ONCE) && fold->groups[g].count)
       fold_group (fold, &fold->groups[g]);
@@ -515,15 +298,15 @@ tier_fold (const struct chunk *chunk, const struct chunk_parts *parts, const str
     fold.groups[g].gate = report_gates_of (schema->groups[g]).counts;
     fold.groups[g].counts = group_counts (schema->groups[g]);
   }
-  read_frames (&fold, &fold.frames, parts);
+  fold_read_frames (&fold, &fold.frames, parts);
   if (!fold.bad && find_minutes (&fold)) {
-    want_before (&fold, bases, &before, folded);
+    fold_want_before (&fold, bases, &before, folded);
     keep_last (&fold, folded);
     if (before.count == 0 || !chunk_split (&before, NULL, &(struct chunk_look){ &finishing, finish }))
       finish (&finishing, NULL);
   }
-  frames_free (&fold.frames);
-  frames_free (&fold.before);
+  fold_frames_free (&fold.frames);
+  fold_frames_free (&fold.before);
   chunk_free (&before);
   for (size_t g = 0; g < schema->group_count; g++) {
     slots_free (&fold.groups[g].slots);

@@ -86,7 +86,8 @@ assert_accounts (struct scratch *scratch)
           "WITH made AS (SELECT 'chunks' AS room, node AS owner, sum (length (data) + 200) AS bytes FROM chunks"
           " GROUP BY node UNION ALL SELECT 'chunks', node, sum (length (bytes)) FROM schema_uses"
           " JOIN schemas USING (hash) GROUP BY node UNION ALL"
-          " SELECT 'events', ifnull (node, 0), sum (length (line) + 100) FROM events GROUP BY ifnull (node, 0) UNION ALL"
+          " SELECT 'events', ifnull (node, 0), sum (length (line) + 100) FROM events GROUP BY ifnull (node, 0) UNION "
+          "ALL"
           " SELECT 'tiers', tier, sum (length (data) + 100) FROM tier_blocks GROUP BY tier UNION ALL"
           " SELECT 'tiers', 2, sum (length (data) + 100) FROM tier_staged HAVING count (*) > 0),"
           " sums AS (SELECT room, owner, sum (bytes) AS bytes FROM made GROUP BY room, owner)"
@@ -271,7 +272,6 @@ static const char make_old[] =
     "DROP TRIGGER event_added; DROP TRIGGER event_deleted; DROP TABLE uses; DROP TABLE schema_uses;"
     "DROP INDEX chunks_node; DROP INDEX chunks_node_time; DROP INDEX events_node;"
     "CREATE INDEX chunks_session ON chunks (session, first); ALTER TABLE events DROP COLUMN sum;";
-
 
 static void
 test_older_file (void **state)
