@@ -70,6 +70,9 @@ cpus_of_odd_machines (void **state)
   assert_missing (&sampled, "0", "numa_node");
   scratch_write (&scratch, "/sys/devices/system/node/node0/cpulist", "0-4000000000\n");
   assert_int_equal (sampled_again (&sampled), 0);
+  assert_missing (&sampled, "0", "numa_node"); /* no machine has so many */
+  scratch_write (&scratch, "/sys/devices/system/node/node0/cpulist", "0-400000\n");
+  assert_int_equal (sampled_again (&sampled), 0);
   assert_uint (&sampled, "0", "numa_node", 0);
   sampled_close (&sampled);
   scratch_free (&scratch);
