@@ -100,8 +100,8 @@ counted_add (struct job_counters *all, struct job *job)
 static void
 counted_stop (struct job_counters *all, struct counted *counted)
 {
-  if (counted->from == 0 && !counted->opening && job_opener_is_free (all->opener))
-    return; /* it has been stopped already */
+  if (counted->from == 0) /* nothing of it is open */
+    return;
   counted_close (all, counted);
   counted->set = set_create (all);
   counted->before = counted->sums;
