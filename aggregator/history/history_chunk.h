@@ -34,12 +34,18 @@ chunk_message (const struct chunk *chunk, size_t index, size_t *length)
   return *length ? chunk->bytes.data + from : "";
 }
 
-/* Adds the compressed chunk to `out`. The chunk must be within the limits above. */
-void chunk_pack (const struct chunk *chunk, struct buffer *out);
+struct chunk_look; /* history_form.h */
+
+/* Adds the compressed chunk to `out`. The chunk must be within the limits above. `look` (may be NULL) is shown the parts of
+ * its messages, unless they cannot be parted. */
+void chunk_pack (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look);
 /* Unpacks into an empty chunk. The bytes may be anything: memory is bounded by the limits. */
 int chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
 
-/* Without zstd, for tests. */
+/* The two steps of that: zstd, into an emptied buffer, and then forms and columns. */
+int chunk_inflate (struct buffer *raw, const void *bytes, size_t length, struct error *error);
 int chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
+
+void chunk_pack_whole (const struct chunk *chunk, struct buffer *out); /* without forms, for tests */
 
 #endif

@@ -1,5 +1,5 @@
 /* The roofline (see job_plot.h): a circle for each node and a diamond for the job, at its operations a byte and operations
- * a second, on axes of powers of ten. No point can lie above the roof: on its slope memory gives no more, under its flat
+ * a second, on axes of powers of ten. No point should lie above the roof: on its slope memory gives no more, under its flat
  * part the CPUs do no more.
  *
  * The job is the mean of its nodes, so that one roof holds both: that of the mean node. Where nodes differ, a pale band
@@ -44,10 +44,11 @@ struct roofline_plot {
   double left, right, bottom, top; /* of the axes: powers of ten, of FLOP/byte and GFLOP/s */
 };
 
+/* Under an operation a second nothing computes. */
 static bool
 has_point (const struct job_roofline *roofline)
 {
-  return roofline->flops > 0 && roofline->intensity > 0;
+  return roofline->flops >= 1 && roofline->intensity > 0;
 }
 
 static void
@@ -144,6 +145,25 @@ y_of (const struct roofline_plot *plot, double flops)
   return pow (10, within (log10 (flops / GIGA), plot->bottom, plot->top));
 }
 
+/* Powers of ten, and small ticks at their multiples between. */
+static void
+put_ticks (const struct roofline_plot *plot, char axis, double from, double to)
+{
+  struct buffer *script = plot->canvas->script;
+  const char *before = "";
+
+  buffer_printf (script, "set %ctics (", axis);
+  for (int power = (int) floor (from); power <= (int) floor (to); power++)
+    for (int multiple = 1; multiple < 10; multiple++, before = ", ") {
+      double value = multiple * pow (10, power);
+      if (multiple == 1)
+        buffer_printf (script, "%s'%.9g' %.9g", before, value, value);
+      else
+        buffer_printf (script, "%s'' %.9g 1", before, value);
+    }
+  buffer_add_string (script, ")\n");
+}
+
 static void
 put_axes (const struct roofline_plot *plot)
 {
@@ -151,10 +171,11 @@ put_axes (const struct roofline_plot *plot)
   struct buffer *script = plot->canvas->script;
 
   buffer_printf (script,
-                 "set logscale xy\nset xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\nset format xy '%%g'\n"
-                 "set xtics 10\nset ytics 10 offset 0.6,0\nset mxtics 10\nset mytics 10\n"
+                 "set logscale xy\nset xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\nset ytics offset 0.6,0\n"
                  "set tics scale 0.5,0.25\nset grid xtics ytics lw 0.4 lc rgb '#d8d8d8' dt 1\n",
                  pow (10, plot->left), pow (10, plot->right), pow (10, plot->bottom), pow (10, plot->top));
+  put_ticks (plot, 'x', plot->left, plot->right);
+  put_ticks (plot, 'y', plot->bottom, plot->top);
   buffer_printf (script,
                  "set label 'FLOP/byte' at screen %.5f,%.5f center noenhanced font '" PLOT_FONT
                  ",7' tc rgb '" PLOT_BLACK
@@ -225,16 +246,17 @@ put_band (const struct roofline_plot *plot)
   return true;
 }
 
-/* Words that stand on a line, at `x` and `y` of the axes, `turned` by degrees. */
+/* Words that stand on a line, at powers of ten `x` and `y`, `turned` by degrees; none beside the frame. */
 static void
 put_roof_label (const struct roofline_plot *plot, double x, double y, double turned, const char *align,
                 const char *text)
 {
-  buffer_printf (
-      plot->canvas->script,
-      "set label '%s' at first %.6g,%.6g %s rotate by %.3g offset character 0,0 front noenhanced font '" PLOT_FONT
-      ",6.5' tc rgb '" ROOF_COLOR "'\n",
-      text, x, y, align, turned);
+  if (x < plot->left || x > plot->right || y < plot->bottom || y > plot->top)
+    return;
+  buffer_printf (plot->canvas->script,
+                 "set label '%s' at first %.6g,%.6g %s rotate by %.3g front noenhanced font '" PLOT_FONT
+                 ",6.5' tc rgb '" ROOF_COLOR "'\n",
+                 text, pow (10, x), pow (10, y), align, turned);
 }
 
 static void
@@ -246,7 +268,7 @@ put_flat_label (const struct roofline_plot *plot, double flops, double above, co
   if (isnan (flops))
     return;
   snprintf (text, sizeof text, "%.40s %s", words_value (flops, "FLOP/s").text, precision);
-  put_roof_label (plot, pow (10, plot->right - 0.02), flops / GIGA * pow (10, above / points), 0, "right", text);
+  put_roof_label (plot, plot->right - 0.02, log10 (flops / GIGA) + above / points, 0, "right", text);
 }
 
 /* Along the slope, in the middle of what is seen of it. */
@@ -262,8 +284,8 @@ put_slope_label (const struct roofline_plot *plot)
   ridge = log10 (ridge_of (plot, bandwidth, flops_of (&plot->in_double, &plot->in_single)));
   x = (seen + ridge) / 2;
   y = log10 (bandwidth / GIGA) + x;
-  put_roof_label (plot, pow (10, x - 6 * sin (steep) / wide), pow (10, y + 6 * cos (steep) / high), steep * 180 / M_PI,
-                  "center", words_value (bandwidth, "B/s").text);
+  put_roof_label (plot, x - 6 * sin (steep) / wide, y + 6 * cos (steep) / high, steep * 180 / M_PI, "center",
+                  words_value (bandwidth, "B/s").text);
 }
 
 /* ---- points ---- */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "aggregator/report/job_columns.h"
 #include "aggregator/report/job_words.h"
 
 /* Sums over nodes that know both. */
@@ -22,7 +23,9 @@ quotient_add (struct quotient *quotient, double over, double under)
 static double
 quotient_value (const struct quotient *quotient)
 {
-  return quotient->under > 0 ? quotient->over / quotient->under : nan ("");
+  double value = quotient->under > 0 ? quotient->over / quotient->under : nan ("");
+
+  return job_is_beyond (value) ? nan ("") : value;
 }
 
 /* A sum of what is known; NaN: nothing is. */

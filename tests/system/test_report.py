@@ -3,13 +3,14 @@ and means are computed again here, from what was sent and from the node lines.""
 
 import json
 import math
+import re
 import time
 
 import pytest
 from lib import protocol
 from lib.cluster import read_key
 from lib.peers import AgentPeer
-from lib.programs import parse_line, run, wait_until
+from lib.programs import ROOT, parse_line, run, wait_until
 from lib.protocol import COUNTER, GAUGE, Group, Metric
 
 S = 1_000_000_000
@@ -498,3 +499,16 @@ def test_wrong(played):
     one = cluster.folder / "one.x"
     done = report(cluster, "42", "--pdf", one, "--html", one, code=2)
     assert f"--pdf and --html both name {one}" in done.stderr and not one.exists()
+
+
+def test_quantities_are_what_agents_have():
+    """Every metric that aggregator/jobs/job_items.c names is one of an agent's, the job's own ones too."""
+    source = " ".join((ROOT / "aggregator" / "jobs" / "job_items.c").read_text().split())
+    items = re.findall(r'\[JOB_\w+\] = \{ "\w+", (?:NULL|"[^"]*"), "(\w+)", "(\w+)"([^}]*)\}', source)
+    assert len(items) == source.count("[JOB_") - 1
+    groups = {group["name"]: {metric["name"] for metric in group["metrics"]}
+              for group in parse_line(run("agent", "--list-groups", "--json").stdout)["groups"]}
+    for group, metric, rest in items:
+        own = re.search(r'\.own = "(\w+)"', rest)
+        assert metric in groups[group], (group, metric)
+        assert not own or metric in groups[own[1]], (own[1], metric)

@@ -102,7 +102,7 @@ def check_one_bar(pixels, share):
 
 @pytest.mark.parametrize("name, pages", [("slow", 5), ("one", 3), ("short", 3), ("large", 19), ("long", 5), ("bin", 3),
                                          ("empty", 1), ("none", 1), ("gpus", 3),
-                                         ("many", 7), ("roof", 5), ("hostile", 4)])
+                                         ("many", 7), ("roof", 5), ("hostile", 6)])
 def test_pages(folder, name, pages):
     pdf = folder / f"{name}.pdf"
     assert pages_of(pdf) == pages

@@ -227,17 +227,18 @@ static inline void
 played_pass (struct played_kernel *played, int milliseconds)
 {
   static int leaders[PLAYED_EVENTS];
+  int ends[PLAYED_CPUS], count = 0;
 
+  for (int cpu = 0; cpu < PLAYED_CPUS; cpu++) {
+    for (int i = 0; i < PLAYED_EVENTS; i++)
+      if (played->events[i].open && played->events[i].cpu == cpu && played->events[i].leader == i + PLAYED_FIRST)
+        leaders[count++] = i;
+    ends[cpu] = count;
+  }
   for (; milliseconds > 0; milliseconds--, played->turn++)
-    for (int cpu = 0; cpu < PLAYED_CPUS; cpu++) {
-      int count = 0;
-
-      for (int i = 0; i < PLAYED_EVENTS; i++)
-        if (played->events[i].open && played->events[i].cpu == cpu && played->events[i].leader == i + PLAYED_FIRST)
-          leaders[count++] = i;
-      if (count)
-        played_run_context (played, leaders, count);
-    }
+    for (int cpu = 0, begin = 0; cpu < PLAYED_CPUS; begin = ends[cpu++])
+      if (ends[cpu] > begin)
+        played_run_context (played, leaders + begin, ends[cpu] - begin);
 }
 
 /* All processes run. */

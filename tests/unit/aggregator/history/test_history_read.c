@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "aggregator/command/when.h"
 #include "aggregator/core/combine.h"
 #include "aggregator/history/history_gather.h"
+#include "aggregator/query/when.h"
 #include "aggregator/stream/node_line.h"
 #include "tests/unit/aggregator/history/history_bench.h"
 
@@ -379,7 +379,7 @@ test_size (void **state)
   int64_t first, last;
 
   fill (scratch);
-  trim_all (scratch, 0, 120000);
+  trim_all (scratch, 0, 220000);
   first = count_rows (scratch, "SELECT min (first) FROM chunks");
   last = count_rows (scratch, "SELECT max (last) FROM chunks");
   assert_true (first > 1);

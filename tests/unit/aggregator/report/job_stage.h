@@ -24,8 +24,14 @@ struct stage {
   size_t spacing;  /* only each so many bins has a sample; 0 and 1: all */
   bool rich;       /* InfiniBand, energy, memory bandwidth and GPUs too */
   bool blank, runs, odd_names;
-  size_t gpus;                                                                 /* of each node */
-  enum { UNCOUNTED, COUNTED, COUNTED_UNLIKE, COUNTED_WITHOUT_PEAKS } counters; /* of the hardware; nodes alike or not */
+  size_t gpus; /* of each node */
+  enum {
+    UNCOUNTED,
+    COUNTED,
+    COUNTED_UNLIKE,
+    COUNTED_WITHOUT_PEAKS,
+    COUNTED_ODD
+  } counters; /* of the hardware; nodes alike or not */
 };
 
 static const char *const stage_odd_names[] = {
@@ -41,6 +47,10 @@ static const char *const stage_odd_names[] = {
   "EOD",
 };
 #define STAGE_ODD_NAMES (sizeof stage_odd_names / sizeof stage_odd_names[0])
+
+/* At the ends of what a report lets pass. */
+static const double stage_odd_numbers[] = { 1e-300, 1e24, 1, 5e-324, 3e10 };
+#define STAGE_ODD_NUMBERS (sizeof stage_odd_numbers / sizeof stage_odd_numbers[0])
 
 struct stage_memory {
   char **names;
@@ -76,6 +86,8 @@ stage_value (const struct stage *stage, enum job_item_id item, size_t node, size
   case JOB_MEMORY_BANDWIDTH:
     return busy * 1.5e9;
   case JOB_FLOP:
+    if (stage->counters == COUNTED_ODD)
+      return stage_odd_numbers[node % STAGE_ODD_NUMBERS];
     return busy * (0.3 + 0.02 * (double) (node % 9)) * 1e9;
   case JOB_FLOP_DOUBLE:
     return 0.9 * stage_value (stage, JOB_FLOP, node, bin);
@@ -205,8 +217,13 @@ stage_peaks (const struct stage *stage, size_t node)
 {
   double part = stage->counters == COUNTED_UNLIKE && node % 3 == 2 ? 0.5 : 1;
 
-  if (stage->counters == UNCOUNTED || stage->counters == COUNTED_WITHOUT_PEAKS)
+  if (stage->counters == UNCOUNTED || stage->counters == COUNTED_WITHOUT_PEAKS ||
+      (stage->counters == COUNTED_ODD && stage->nodes == 1))
     return (struct job_peaks){ nan (""), nan (""), nan ("") };
+  if (stage->counters == COUNTED_ODD)
+    return (struct job_peaks){ stage_odd_numbers[(node + stage->nodes) % STAGE_ODD_NUMBERS],
+                               stage_odd_numbers[(node + 3) % STAGE_ODD_NUMBERS],
+                               stage_odd_numbers[(node + 1) % STAGE_ODD_NUMBERS] };
   return (struct job_peaks){ 3.1e11 * part, 2.6e12 * part, 5.2e12 * part };
 }
 
@@ -325,7 +342,8 @@ static const struct {
   { "sparse", { "1003", "ada", "seldom", "./seldom", 4, 300, NULL, 3000, 1, 2, .spacing = 10 } },
   { "hostile",
     { "1</title><script>alert(1)</script>", "'\"`touch pwned`", "\xff\x01</svg><img src=x onerror=alert(1)>",
-      "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", 10, 60, NULL, 600, 0, 2, .odd_names = true, .gpus = 4 } },
+      "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", 10, 60, NULL, 600, 0, 2, .odd_names = true, .gpus = 4,
+      .rich = true, .counters = COUNTED } },
   { "gpus", { "4713", "ada", "train", "python train.py", 2, 60, NULL, 3600, SIZE_MAX, SIZE_MAX, .gpus = 8 } },
   { "many",
     { "4714", "ada", "train", "python train.py", 100, 60, "gpu%03zu", 86400, SIZE_MAX, SIZE_MAX, .rich = true,
@@ -341,6 +359,10 @@ static const struct {
   { "roof-bare",
     { "4719", "ada", "stencil", "./stencil", 3, 60, NULL, 600, SIZE_MAX, SIZE_MAX, .rich = true,
       .counters = COUNTED_WITHOUT_PEAKS } },
+  { "roof-odd",
+    { "4720", "ada", "x", "./x", 1, 60, NULL, 600, SIZE_MAX, SIZE_MAX, .rich = true, .counters = COUNTED_ODD } },
+  { "roof-odder",
+    { "4721", "ada", "x", "./x", 7, 60, NULL, 600, SIZE_MAX, SIZE_MAX, .rich = true, .counters = COUNTED_ODD } },
   { "single", { "4715", "ada", "infer", "serve", 70, 20, NULL, 600, SIZE_MAX, SIZE_MAX, .gpus = 1 } },
 };
 #define STAGES (sizeof stages / sizeof stages[0])

@@ -395,8 +395,8 @@ check_html (const struct buffer *html)
 static void
 test_documents (void **state)
 {
-  static const char *const names[] = { "one",  "short",  "empty",    "none",      "bin",    "sparse",
-                                       "gpus", "single", "roof-one", "roof-bare", "hostile" };
+  static const char *const names[] = { "one",    "short",    "empty",     "none",     "bin",        "sparse", "gpus",
+                                       "single", "roof-one", "roof-bare", "roof-odd", "roof-odder", "hostile" };
   struct desk *desk = *state;
   char *path, *before = getcwd (NULL, 0);
   struct buffer made;
