@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/counters/counter_events.h"
 #include "agent/job/job_opener.h"

@@ -30,7 +30,8 @@ struct job_opener {
   const struct counter_cpus *cpus;
   struct counter_set **doomed;
   size_t doomed_count, doomed_room;
-  bool working, end;
+  bool working;
+  _Atomic bool end; /* what is left is not opened any more */
 };
 
 void
@@ -95,7 +96,7 @@ folder_open (const struct job_opener *opener, struct opener_user *user, struct o
   if (folder < 0)
     return;
   fact_text (list, sizeof list, "", "%s/cpuset.cpus.effective", opening->folder);
-  for (size_t i = 0; i < opener->cpus->count && !refused; i++) {
+  for (size_t i = 0; i < opener->cpus->count && !refused && !opener->end; i++) {
     int cpu = opener->cpus->list[i].number;
 
     if (list[0] && !scan_list_has (scan_over (list, strlen (list)), (uint64_t) cpu))
@@ -113,7 +114,7 @@ threads_open (const struct job_opener *opener, struct opener_user *user, struct 
   struct names threads = { 0 };
 
   names_read (&threads, "", opener->counters->root, "/proc/%d/task", (int) opening->pid);
-  for (size_t i = 0; i < threads.count; i++)
+  for (size_t i = 0; i < threads.count && !opener->end; i++)
     target_open (opener, user, opening,
                  &(struct counter_target){ .pid = (pid_t) atoi (threads.list[i]), .cpu = -1, .inherit = true });
   names_free (&threads);
@@ -122,7 +123,7 @@ threads_open (const struct job_opener *opener, struct opener_user *user, struct 
 static void
 list_open (const struct job_opener *opener, struct openings *openings)
 {
-  for (size_t i = 0; i < openings->count; i++) {
+  for (size_t i = 0; i < openings->count && !opener->end; i++) {
     struct opening *opening = &openings->list[i];
     struct opener_user *user = user_of (openings, opening->uid);
 

@@ -36,7 +36,7 @@ void openings_free (struct openings *openings);
 struct job_opener;
 /* All must outlive it. */
 struct job_opener *job_opener_create (struct counters *counters, const struct counter_plan *plan);
-void job_opener_destroy (struct job_opener *opener);
+void job_opener_destroy (struct job_opener *opener); /* soon: what is not open yet is left */
 
 /* Is there no list that is being opened, or is to be taken? */
 bool job_opener_is_free (struct job_opener *opener);

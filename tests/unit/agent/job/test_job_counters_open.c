@@ -170,6 +170,48 @@ test_stopped_while_opening (void **state)
   scene_close (&scene);
 }
 
+static void *
+hold_gate (void *context)
+{
+  pthread_mutex_lock (&gate);
+  pthread_barrier_wait (context);
+  pthread_barrier_wait (context);
+  usleep (50000);
+  pthread_mutex_unlock (&gate);
+  return NULL;
+}
+
+/* The agent ends while a job is being opened: the rest is left. */
+static void
+test_end_while_opening (void **state)
+{
+  struct scene scene;
+  pthread_barrier_t barrier;
+  pthread_t holder;
+
+  (void) state;
+  scene_open (&scene, 16);
+  scene.counters.budget.most = 20000;
+  scratch_write (&scene.machine.scratch, "/sys/devices/system/cpu/online", "0-119\n");
+  cgroup_write (&scene);
+  scratch_write (&scene.machine.scratch, FOLDER "/cpuset.cpus.effective", "0-119\n");
+  cgroup_mounts_refresh (scene.machine.scan->mounts);
+  machine_put (&scene.machine,
+               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
+  machine_children (&scene.machine, 30, "");
+  put (&scene, 40, 1, 60, "SYNOP_JOB_ID=b");
+  played.gate = &gate;
+  pthread_barrier_init (&barrier, NULL, 2);
+  assert_int_equal (pthread_create (&holder, NULL, hold_gate, &barrier), 0);
+  pthread_barrier_wait (&barrier);
+  update_at_the_gate (&scene);
+  pthread_barrier_wait (&barrier);
+  scene_close (&scene);
+  pthread_join (holder, NULL);
+  pthread_barrier_destroy (&barrier);
+  assert_in_range (played.opened, 1, 10 * EVENTS);
+}
+
 /* What a process starts while its own events are being opened is looked at when they are there: it has inherited them. */
 static void
 test_begun_while_opening (void **state)
@@ -295,15 +337,11 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_cgroup_of_version_1),
-    cmocka_unit_test (test_version_1_without_the_job),
-    cmocka_unit_test (test_refusal_that_is_no_fault),
-    cmocka_unit_test (test_opening_takes_long),
-    cmocka_unit_test (test_stopped_while_opening),
-    cmocka_unit_test (test_begun_while_opening),
-    cmocka_unit_test (test_many_jobs),
-    cmocka_unit_test (test_shares_of_descriptors),
-    cmocka_unit_test (test_flops_and_traffic),
+    cmocka_unit_test (test_cgroup_of_version_1),      cmocka_unit_test (test_version_1_without_the_job),
+    cmocka_unit_test (test_refusal_that_is_no_fault), cmocka_unit_test (test_opening_takes_long),
+    cmocka_unit_test (test_stopped_while_opening),    cmocka_unit_test (test_begun_while_opening),
+    cmocka_unit_test (test_end_while_opening),        cmocka_unit_test (test_many_jobs),
+    cmocka_unit_test (test_shares_of_descriptors),    cmocka_unit_test (test_flops_and_traffic),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
