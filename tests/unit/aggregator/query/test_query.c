@@ -360,6 +360,30 @@ test_a_tier_that_begins_with_the_frames_widens_nothing (void **state)
   free (plan.pieces);
 }
 
+/* A tier's range begins with a whole block, of which it may have the end alone: its writer may have begun there. */
+static void
+test_of_a_tiers_first_block_finer_ones_have_more (void **state)
+{
+  const struct plan_tier fresh[HISTORY_TIERS] = { [HISTORY_FRAMES] = { true, 90 * HOUR + 20 * MINUTE + 5 * S,
+                                                                       100 * HOUR },
+                                                  [HISTORY_MINUTES] = { true, 90 * HOUR, 100 * HOUR } };
+  const struct plan_tier upgraded[HISTORY_TIERS] = {
+    [HISTORY_FRAMES] = { true, 80 * HOUR, 100 * HOUR }, [HISTORY_MINUTES] = { true, 90 * HOUR, 100 * HOUR }
+  };
+  const struct plan_tier old[HISTORY_TIERS] = {
+    [HISTORY_FRAMES] = { true, 95 * HOUR, 100 * HOUR }, [HISTORY_MINUTES] = { true, 90 * HOUR, 100 * HOUR }
+  };
+
+  (void) state;
+  expect_pieces (plan_for (90 * HOUR, 92 * HOUR, MINUTE, fresh),
+                 PIECES ({ HISTORY_MINUTES, 90 * HOUR, 90 * HOUR + 21 * MINUTE },
+                         { HISTORY_FRAMES, 90 * HOUR + 21 * MINUTE, 91 * HOUR },
+                         { HISTORY_MINUTES, 91 * HOUR, 92 * HOUR }));
+  expect_pieces (plan_for (89 * HOUR, 92 * HOUR, MINUTE, upgraded),
+                 PIECES ({ HISTORY_FRAMES, 89 * HOUR, 91 * HOUR }, { HISTORY_MINUTES, 91 * HOUR, 92 * HOUR }));
+  expect_pieces (plan_for (90 * HOUR, 96 * HOUR, MINUTE, old), PIECES ({ HISTORY_MINUTES, 90 * HOUR, 96 * HOUR }));
+}
+
 static void
 test_steps_begin_at_their_multiples (void **state)
 {
@@ -620,6 +644,7 @@ main (void)
     cmocka_unit_test (test_the_coarsest_tier_that_fits_is_taken),
     cmocka_unit_test (test_a_step_is_widened_where_frames_are_gone),
     cmocka_unit_test (test_a_tier_that_begins_with_the_frames_widens_nothing),
+    cmocka_unit_test (test_of_a_tiers_first_block_finer_ones_have_more),
     cmocka_unit_test (test_steps_begin_at_their_multiples),
     cmocka_unit_test (test_points_are_summed_in_their_steps),
     cmocka_unit_test (test_rates_are_of_the_time_that_samples_span),
