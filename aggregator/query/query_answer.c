@@ -332,6 +332,7 @@ read_source (struct asking *asking, struct source *source, const char **key, str
     size_t broken = 0;
     query.from_ns = piece->from_ns;
     query.to_ns = piece->to_ns;
+    source->table.until_ns = piece->tier == HISTORY_FRAMES ? INT64_MAX : asking->now_ns;
     *key = NULL;
     if (history_points (asking->file, piece->tier, &query, &into, &broken, error) < 0)
       return -1;

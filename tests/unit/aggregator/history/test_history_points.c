@@ -406,6 +406,8 @@ read_both (const void *bytes, size_t length, const struct chunk_row *row, struct
   chunk_pack_whole (&chunk, &again);
   if (samples_read (&whole, file, row, again.data, again.length, "wild", metric, &error) < 0)
     fail_msg ("%s", error.text);
+  assert_false (columns.by_frames);
+  assert_true (whole.by_frames);
   assert_int_equal (columns.count, whole.count);
   for (size_t i = 0; i < columns.count; i++) {
     const struct sample *one = &columns.list[i], *other = &whole.list[i];

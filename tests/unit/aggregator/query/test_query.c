@@ -421,7 +421,7 @@ add (struct bucket_table *table, const char *node, const char *row, struct histo
 static void
 test_points_are_summed_in_their_steps (void **state)
 {
-  struct bucket_table table = { .from_ns = 100 * S, .step_ns = 10 * S, .steps = 3, .most = 10 };
+  struct bucket_table table = { .from_ns = 100 * S, .step_ns = 10 * S, .steps = 3, .most = 10, .until_ns = INT64_MAX };
   const struct bucket *buckets;
 
   (void) state;
@@ -449,7 +449,9 @@ test_points_are_summed_in_their_steps (void **state)
 static void
 test_rates_are_of_the_time_that_samples_span (void **state)
 {
-  struct bucket_table table = { .from_ns = 0, .step_ns = MINUTE, .steps = 1, .most = 10, .rate = true };
+  struct bucket_table table = {
+    .from_ns = 0, .step_ns = MINUTE, .steps = 1, .most = 10, .until_ns = INT64_MAX, .rate = true
+  };
   const struct bucket *bucket;
 
   (void) state;
@@ -463,10 +465,25 @@ test_rates_are_of_the_time_that_samples_span (void **state)
   bucket_table_free (&table);
 }
 
+/* The minute that is not over yet has changes of the time that has passed. */
+static void
+test_rates_end_now (void **state)
+{
+  struct bucket_table table = { .step_ns = MINUTE, .steps = 1, .most = 10, .rate = true, .until_ns = 15 * S };
+  const struct bucket *bucket;
+
+  (void) state;
+  add (&table, "n1", NULL, (struct history_point){ 0, MINUTE, 15, 150, 10, 10 });
+  bucket = bucket_table_find (&table, "n1", NULL);
+  assert_near (bucket->sum / bucket->seconds, 10);
+  assert_near (bucket->max, 10);
+  bucket_table_free (&table);
+}
+
 static void
 test_no_more_series_than_may_be (void **state)
 {
-  struct bucket_table table = { .from_ns = 0, .step_ns = S, .steps = 1, .most = 2 };
+  struct bucket_table table = { .from_ns = 0, .step_ns = S, .steps = 1, .most = 2, .until_ns = INT64_MAX };
 
   (void) state;
   add (&table, "n1", NULL, (struct history_point){ 0, S, 1, 1, 1, 1 });
@@ -648,6 +665,7 @@ main (void)
     cmocka_unit_test (test_steps_begin_at_their_multiples),
     cmocka_unit_test (test_points_are_summed_in_their_steps),
     cmocka_unit_test (test_rates_are_of_the_time_that_samples_span),
+    cmocka_unit_test (test_rates_end_now),
     cmocka_unit_test (test_no_more_series_than_may_be),
     cmocka_unit_test (test_folds_are_of_those_that_have_a_value),
     cmocka_unit_test (test_what_is_missing_is_said),
