@@ -477,6 +477,7 @@ describe (struct asking *asking)
   answer->step_ns = asking->plan.step_ns;
   answer->steps = asking->plan.steps;
   answer->now_ns = asking->now_ns;
+  answer->usual = !asking->query->from && !asking->query->job;
   answer->pieces = asking->plan.pieces;
   answer->piece_count = asking->plan.count;
   asking->plan.pieces = NULL;

@@ -630,6 +630,28 @@ test_missing_values_are_empty_and_never_0 (void **state)
 }
 
 static void
+test_many_steps_without_a_value_are_one_line (void **state)
+{
+  struct query_answer answer = { .steps = 5,
+                                 .step_ns = S,
+                                 .to_ns = 5 * S,
+                                 .metric = memory_string ("a.b"),
+                                 .unit = memory_string (""),
+                                 .series = memory_new (1, sizeof answer.series[0]),
+                                 .series_count = 1 };
+  struct buffer text = { 0 };
+
+  (void) state;
+  answer.series[0] =
+      (struct query_series){ .node = memory_string ("n1"), .values = memory_new (5, sizeof (struct query_value)) };
+  answer.series[0].values[3] = (struct query_value){ 1, 2, 2, 2 };
+  series_measure (&answer);
+  query_write_table (&text, &answer, 80);
+  expect_text (&text, "TIME         n1\n00:00:00  ... 3 steps without a value\n00:00:03  2.000\n00:00:04      -\n");
+  query_answer_free (&answer);
+}
+
+static void
 test_a_narrow_table_has_a_line_for_each_series (void **state)
 {
   struct query_answer answer = make_answer (QUERY_EACH);
@@ -671,6 +693,7 @@ main (void)
     cmocka_unit_test (test_what_is_missing_is_said),
     cmocka_unit_test (test_a_ranking_is_by_the_mean),
     cmocka_unit_test (test_missing_values_are_empty_and_never_0),
+    cmocka_unit_test (test_many_steps_without_a_value_are_one_line),
     cmocka_unit_test (test_a_narrow_table_has_a_line_for_each_series),
   };
 
