@@ -134,6 +134,7 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
 benches: $(BENCHES)
 $(BUILD)/tests/bench/bench_load $(BUILD)/tests/bench/bench_storm: $(BUILD)/obj/tests/bench/agents.o
+$(BUILD)/tests/bench/bench_tiers: $(BUILD)/obj/tests/bench/made_nodes.o
 $(BUILD)/tests/bench/bench_sample: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)

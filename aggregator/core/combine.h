@@ -91,6 +91,7 @@ struct combine_walk {
   void (*derived) (void *context, const struct combine_group *group, const struct combine_derived *derived);
   bool (*only) (const void *context, const char *group); /* which groups; NULL: all */
   const void *only_context;
+  bool plain; /* without p50 and p95, for which values are sorted */
 };
 
 /* Visits the report in its order: section by section, and in each group the metrics of nodes first. Returns how many

@@ -134,7 +134,7 @@ show_metric (const struct combined_metric *metric, const struct combine_group *g
   shown.mean = sum_of (metric) / metric->count;
   shown.min = rows ? end_of_rows (&rows->min) : (struct combine_end){ metric->min, metric->min_node, NULL, 0 };
   shown.max = rows ? end_of_rows (&rows->max) : (struct combine_end){ metric->max, metric->max_node, NULL, 0 };
-  if (combine_has_percentiles (metric)) {
+  if (!walk->plain && combine_has_percentiles (metric)) {
     sort_values (metric);
     shown.p50 = percentile (metric, 50);
     shown.p95 = percentile (metric, 95);

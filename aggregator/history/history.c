@@ -146,7 +146,10 @@ history_put_tick (struct history *history, const struct cluster_tick_line *line)
 
   buffer_clear (&history->record);
   tick_record_write (&history->record, ++history->number, line);
-  item = item_create (ITEM_TICK, NULL, history->record.data, history->record.length, NULL, 0);
+  buffer_clear (&history->values);
+  history_ticks_write (&history->values, line->tick->combine);
+  item = item_create (ITEM_TICK, NULL, history->record.data, history->record.length, history->values.data,
+                      history->values.length);
   item->sequence = ++history->ticks;
   item->time_ns = line->tick->time_ns;
   item->number = history->number;
@@ -263,6 +266,8 @@ history_create (const struct history_options *options)
   history->ready_end = &history->ready;
   history_shares_init (&history->shares, options->queue_bytes);
   item_list_init (&history->events);
+  history->folds = history_folds_create ();
+  history->ticks_waiting = history_ticks_create ();
   history->gather = gather_create (&(struct gather_options){ .chunk_frames = options->chunk_frames,
                                                              .chunk_ns = options->chunk_ns,
                                                              .context = history,
@@ -296,8 +301,11 @@ history_free (struct history *history)
   item_list_clear (history, &history->events);
   history_store_close (history->store);
   gather_destroy (history->gather);
+  history_folds_destroy (history->folds);
+  history_ticks_destroy (history->ticks_waiting);
   history_shares_free (&history->shares);
   buffer_free (&history->record);
+  buffer_free (&history->values);
   json_free (&history->json);
   free (history->path);
   close (history->flush_fd);
@@ -314,11 +322,13 @@ history_path (const struct history *history)
 }
 
 void
-history_set_limits (struct history *history, int64_t max_age_ns, uint64_t max_size)
+history_set_limits (struct history *history, const struct history_options *limits)
 {
   pthread_mutex_lock (&history->mutex);
-  history->options.max_age_ns = max_age_ns;
-  history->options.max_size = max_size;
+  history->options.max_age_ns = limits->max_age_ns;
+  history->options.minutes_max_age_ns = limits->minutes_max_age_ns;
+  history->options.hours_max_age_ns = limits->hours_max_age_ns;
+  history->options.max_size = limits->max_size;
   pthread_mutex_unlock (&history->mutex);
 }
 

@@ -26,8 +26,9 @@ struct history;
 
 struct history_options {
   const char *path;
-  int64_t max_age_ns; /* older chunks are deleted */
-  uint64_t max_size;  /* bytes of the file; over it the node that has most loses its oldest */
+  int64_t max_age_ns;                           /* older chunks are deleted */
+  int64_t minutes_max_age_ns, hours_max_age_ns; /* the same of tiers; 0: they are kept */
+  uint64_t max_size;                            /* bytes of the file; over it the node that has most loses its oldest */
   size_t chunk_frames;
   int64_t chunk_ns;   /* the longest time from a chunk's first frame to its writing */
   size_t queue_bytes; /* room for what waits, in open chunks and in the queue */
@@ -47,7 +48,8 @@ struct history_rest {
   struct error problem;
 };
 void history_finish (struct history *history, struct history_rest *rest);
-void history_set_limits (struct history *history, int64_t max_age_ns, uint64_t max_size);
+/* `limits`: of the ages and the size. */
+void history_set_limits (struct history *history, const struct history_options *limits);
 
 /* The frames that were stored when it was opened: for each node and session the ranges of consecutive sequence
  * numbers of the last day, in order. */
@@ -96,6 +98,8 @@ struct history_counts {
   uint64_t frames_over_share;                /* of these, of nodes that had far more waiting than others */
   uint64_t chunks_over_share;                /* deleted, of nodes that had far more in the file than others */
   uint64_t chunks, bytes;                    /* written */
+  uint64_t tiers_left_out;                   /* values of rows and metrics over their bounds */
+  uint64_t tiers_broken;                     /* blocks that were damaged */
 };
 void history_count (struct history *history, struct history_counts *counts);
 

@@ -94,12 +94,12 @@ compress (const struct buffer *raw, struct buffer *out)
 }
 
 void
-chunk_pack (const struct chunk *chunk, struct buffer *out)
+chunk_pack (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look)
 {
   struct buffer raw = { 0 };
 
   buffer_add (&raw, &(char){ COLUMNS }, 1);
-  if (chunk->count == 0 || !chunk_split (chunk, &raw) || !comes_back (chunk, &raw)) {
+  if (chunk->count == 0 || !chunk_split (chunk, &raw, look) || !comes_back (chunk, &raw)) {
     buffer_clear (&raw);
     write_whole (chunk, &raw);
   }
@@ -179,7 +179,7 @@ chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct erro
 }
 
 bool
-chunk_parts (struct parts *parts, struct wire *wire)
+chunk_read_parts (struct parts *parts, struct wire *wire)
 {
   *parts = (struct parts){ 0 };
   if (wire->at == wire->end || *wire->at != COLUMNS)

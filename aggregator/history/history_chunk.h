@@ -34,8 +34,11 @@ chunk_message (const struct chunk *chunk, size_t index, size_t *length)
   return *length ? chunk->bytes.data + from : "";
 }
 
-/* Adds the compressed chunk to `out`. The chunk must be within the limits above. */
-void chunk_pack (const struct chunk *chunk, struct buffer *out);
+struct chunk_look; /* history_form.h */
+
+/* Adds the compressed chunk to `out`. The chunk must be within the limits above. `look` (may be NULL) is shown the parts of
+ * its messages, unless they cannot be parted. */
+void chunk_pack (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look);
 /* Unpacks into an empty chunk. The bytes may be anything: memory is bounded by the limits. */
 int chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
 

@@ -139,7 +139,7 @@ check_format (struct history_file *file, struct error *error)
     return -1;
   if (application != HISTORY_APPLICATION)
     return error_set (error, "%s: this is no history of synop", file->path);
-  if (format != HISTORY_FORMAT)
+  if (format < 1 || format > HISTORY_FORMAT)
     return error_set (error, "%s: it is of format %" PRId64 ", this program reads %d; use the program that wrote it",
                       file->path, format, HISTORY_FORMAT);
   return 0;

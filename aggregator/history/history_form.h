@@ -34,9 +34,6 @@ struct form *forms_add (struct forms *forms);
 
 void chunk_end_message (struct chunk *chunk); /* the bytes after the last message are the next one */
 
-/* history_split.c: false if a message is not a msgpack array. */
-bool chunk_split (const struct chunk *chunk, struct buffer *out);
-
 /* history_join.c: the messages of a chunk as their parts, in the order in which a form is used. */
 struct part_shapes {
   size_t *parts; /* the forms of all shapes */
@@ -54,9 +51,28 @@ bool parts_read (struct parts *parts, struct wire *wire);
 bool parts_read_columns (struct parts *parts, struct wire *wire, const bool *wanted);
 const size_t *parts_of (const struct parts *parts, size_t message, size_t *count); /* the forms of a message */
 void parts_free (struct parts *parts);
+/* What the messages of a chunk were split into: the forms of their parts, message by message. The numbers of a form lie in
+ * the order in which it is used. */
+struct chunk_parts {
+  const struct form *forms;
+  size_t form_count;
+  const uint32_t *parts; /* indexes of forms */
+  const size_t *ends;    /* where the parts of each message end */
+  size_t count;          /* of messages */
+};
+
+/* Looks at the parts during the call. */
+struct chunk_look {
+  void *context;
+  void (*parts) (void *context, const struct chunk_parts *parts);
+};
+
+/* history_split.c: false if a message is not a msgpack array. `out` and `look` may be NULL. */
+bool chunk_split (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look);
+/* history_join.c */
 int chunk_join (struct chunk *chunk, struct wire *wire);
 
 /* Of an inflated chunk, whose columns are what is left of `wire` then. False: it is stored without forms, or broken. */
-bool chunk_parts (struct parts *parts, struct wire *wire);
+bool chunk_read_parts (struct parts *parts, struct wire *wire);
 
 #endif

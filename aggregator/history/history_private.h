@@ -9,9 +9,11 @@
 
 #include "aggregator/history/history.h"
 #include "aggregator/history/history_age.h"
+#include "aggregator/history/history_folds.h"
 #include "aggregator/history/history_gather.h"
 #include "aggregator/history/history_shares.h"
 #include "aggregator/history/history_store.h"
+#include "aggregator/history/history_ticks.h"
 #include "aggregator/views/view.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
@@ -54,6 +56,9 @@ struct ready {
   struct history_share *share;
   struct open_chunk *chunk; /* without its messages, which are in `packed` */
   struct buffer packed;
+  struct tier_folded folded;
+  struct ticks_metrics metrics; /* of ticks */
+  bool is_folded;
   size_t size;
 };
 
@@ -74,7 +79,7 @@ struct history {
   uint64_t ticks;
   struct history_schema *schemas; /* that were put, or are stored */
   size_t schema_count;
-  struct buffer record;
+  struct buffer record, values;
   struct json json;
   bool failing; /* as reported */
   uint64_t overflow_seen, not_stored_reported;
@@ -102,6 +107,9 @@ struct history {
   pthread_t thread;
   struct history_store *store;
   struct gather *gather;
+  struct history_folds *folds;
+  struct history_ticks *ticks_waiting;
+  bool tiers_behind;       /* there is more to be done for them */
   struct item_list events; /* to be written */
   struct ready *ready, **ready_end;
   bool behind; /* items were left when the time of a turn was up */
@@ -130,7 +138,8 @@ int history_load_schemas (struct history *history, struct error *error); /* from
 void history_free_schemas (struct history *history);
 
 /* history_write.c */
-void history_write (struct history *history, int64_t now_ns); /* all closed chunks and events, or nothing */
+void history_write (struct history *history, int64_t now_ns);       /* all closed chunks and events, or nothing */
+void history_write_tiers (struct history *history, int64_t now_ns); /* some of what is to be done for them */
 void ready_clear (struct history *history);
 
 /* history_writer.c */

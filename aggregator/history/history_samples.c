@@ -429,7 +429,7 @@ read_parts (struct samples *samples, const struct samples_wanted *wanted, const 
 {
   struct reader reader = { .samples = samples, .wanted = wanted };
   struct wire wire = wire_over (raw->data, raw->length);
-  bool fine = chunk_parts (&reader.parts, &wire);
+  bool fine = chunk_read_parts (&reader.parts, &wire);
   size_t forms = reader.parts.forms.count;
 
   if (fine) {

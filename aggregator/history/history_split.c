@@ -53,6 +53,9 @@ struct splitter {
   size_t count, capacity;
   bool first; /* the first number of the part has not come yet */
   struct buffer shape;
+  uint32_t *parts; /* of all messages */
+  size_t *ends;
+  size_t part_count, part_capacity, end_count, end_capacity;
 };
 
 static bool
@@ -151,6 +154,7 @@ end_part (struct splitter *splitter)
   form->count += splitter->count;
   form->uses++;
   varint_write (&splitter->shape, index);
+  *array_add (splitter->parts, splitter->part_count, splitter->part_capacity) = (uint32_t) index;
   buffer_clear (&splitter->form);
   splitter->count = 0;
   splitter->first = true;
@@ -255,7 +259,7 @@ write_forms (const struct forms *forms, const struct shapes *shapes, size_t mess
 }
 
 bool
-chunk_split (const struct chunk *chunk, struct buffer *out)
+chunk_split (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look)
 {
   struct splitter splitter = { 0 };
   struct shapes shapes = { 0 };
@@ -265,15 +269,21 @@ chunk_split (const struct chunk *chunk, struct buffer *out)
     size_t length;
     const void *bytes = chunk_message (chunk, i, &length);
     fits = split (&splitter, bytes, length);
-    if (fits)
+    *array_add (splitter.ends, splitter.end_count, splitter.end_capacity) = splitter.part_count;
+    if (fits && out)
       use_shape (&shapes, &splitter.shape);
   }
-  if (fits)
+  if (fits && out)
     write_forms (&splitter.forms, &shapes, chunk->count, out);
+  if (fits && look)
+    look->parts (look->context, &(struct chunk_parts){ splitter.forms.list, splitter.forms.count, splitter.parts,
+                                                       splitter.ends, chunk->count });
   forms_free (&splitter.forms);
   buffer_free (&splitter.form);
   buffer_free (&splitter.shape);
   free (splitter.numbers);
+  free (splitter.parts);
+  free (splitter.ends);
   chunk_free (&shapes.list);
   buffer_free (&shapes.used);
   return fits;

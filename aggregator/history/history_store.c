@@ -16,6 +16,7 @@
 
 #include "aggregator/history/history_rooms.h"
 #include "aggregator/history/history_store_private.h"
+#include "aggregator/history/tier_store_private.h"
 #include "synop/file.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
@@ -170,7 +171,7 @@ check_format (struct history_store *store, struct error *error)
                : 0;
   if (application != HISTORY_APPLICATION)
     return error_set (error, "%s: it is a database, but no history of synop; set another [history] path", store->path);
-  if (format != HISTORY_FORMAT)
+  if (format < 1 || format > HISTORY_FORMAT)
     return error_set (error,
                       "%s: it is of format %" PRId64
                       ", this program writes %d; run the newer aggregator, or set another "
@@ -207,7 +208,7 @@ open_database (struct history_store *store, struct error *error)
           error) < 0 ||
       check_format (store, error) < 0 || history_store_execute (store, history_jobs_layout, error) < 0 ||
       history_rooms_open (store, error) < 0 || history_store_execute (store, cursors_layout, error) < 0 ||
-      history_store_select (store, last_chunk, &store->last_chunk, error) < 0)
+      tier_store_open (store, error) < 0 || history_store_select (store, last_chunk, &store->last_chunk, error) < 0)
     return -1;
   for (int i = 0; i < STATEMENTS; i++)
     if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL) !=
@@ -237,6 +238,7 @@ history_store_close (struct history_store *store)
     return;
   for (int i = 0; i < STATEMENTS; i++)
     sqlite3_finalize (store->statements[i]);
+  tier_store_close (store);
   sqlite3_close (store->database);
   file_close (&store->lock);
   free (store->path);
@@ -374,6 +376,12 @@ history_store_chunk (struct history_store *store, const struct chunk_row *row,
     return -1;
   store->last_chunk++;
   return schema ? use_schema (store, node, row->last_time, schema_hash, schema, error) : 0;
+}
+
+int64_t
+history_store_last_chunk (const struct history_store *store)
+{
+  return store->last_chunk;
 }
 
 int64_t

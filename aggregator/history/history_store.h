@@ -8,6 +8,7 @@
  *   schema_uses  node, hash, last (cluster ns)            until when a node used a schema
  *   uses         room, owner (a node), bytes, untold      history_rooms.c
  *   cursors      name, chunk, until, time, part, event    history_cursor.h
+ *   tier_..., unfolded                                    tier_store.h
  *
  * A chunk of frames holds, packed as in history_chunk.h, for each frame a record (history_record.h) and the frame
  * itself; its sequence numbers have no gap. Ticks are in chunks of node 0, session 0, a record each; their sequence
@@ -24,7 +25,7 @@
 #include "synop/schema.h"
 
 #define HISTORY_APPLICATION 0x73796e6f               /* "syno": SQLite's application_id */
-#define HISTORY_FORMAT 1                             /* user_version */
+#define HISTORY_FORMAT 2                             /* user_version; 1: without tiers */
 #define HISTORY_SPAN_NS (INT64_C (600) * 1000000000) /* longest time from a chunk's first frame to its last */
 
 struct history_store;
@@ -51,6 +52,7 @@ void history_store_undo (struct history_store *store);
 int history_store_chunk (struct history_store *store, const struct chunk_row *row,
                          const uint8_t schema_hash[SCHEMA_HASH_SIZE], const struct buffer *schema,
                          const struct buffer *packed, struct error *error);
+int64_t history_store_last_chunk (const struct history_store *store); /* the id of the chunk that was written last */
 /* Is this frame stored? */
 bool history_store_has (struct history_store *store, const char *node, uint64_t session, uint64_t sequence);
 int history_store_event (struct history_store *store, int64_t number, int64_t time_ns, const char *node,

@@ -44,6 +44,7 @@ struct history_store {
   int64_t jobs_bytes;   /* upper estimate of the rows of jobs; INT64_MAX: unknown */
   int64_t events_bytes; /* the same of events */
   int64_t last_chunk;   /* the last id that was given */
+  struct tier_store *tiers;
 };
 
 extern const char history_jobs_layout[]; /* makes the tables of jobs, if they are missing */

@@ -21,6 +21,11 @@ static const struct option options[] = {
     .check = check_filled, .help = "The history's file, a SQLite database." },
   { "history", "max_age", "history-max-age", OPTION_DURATION, AT (max_age_ns), .fallback = "30d", .minimum = "1m",
     .maximum = "3650d", .reload = OPTIONS_RELOADED, .help = "What is older is deleted." },
+  { "history", "minutes_max_age", "", OPTION_DURATION, AT (minutes_max_age_ns), .fallback = "90d", .minimum = "1h",
+    .maximum = "36500d", .reload = OPTIONS_RELOADED,
+    .help = "The same of minutes: of each the count, sum, minimum and maximum of every metric." },
+  { "history", "hours_max_age", "", OPTION_DURATION, AT (hours_max_age_ns), .fallback = "1826d", .minimum = "1d",
+    .maximum = "36500d", .reload = OPTIONS_RELOADED, .help = "The same of hours." },
   { "history", "max_size", "history-max-size", OPTION_SIZE, AT (max_size), .fallback = "10G", .minimum = "1M",
     .maximum = "100000G", .reload = OPTIONS_RELOADED,
     .help = "Bytes that the history may take; over them the oldest of the node that has most is deleted." },
@@ -32,8 +37,8 @@ static const struct option options[] = {
     .help = "Bytes that may wait to be written; over them frames are not stored, which is an event." },
 };
 
-static const char *const counters[] = { "frames_stored",     "frames_not_stored", "chunks",
-                                        "frames_over_share", "chunks_over_share", NULL };
+static const char *const counters[] = { "frames_stored",     "frames_not_stored", "chunks",       "frames_over_share",
+                                        "chunks_over_share", "tiers_left_out",    "tiers_broken", NULL };
 
 static int
 open_history (const struct view_context *context, void **state, struct error *error)
@@ -46,6 +51,8 @@ open_history (const struct view_context *context, void **state, struct error *er
     return 0;
   history = *state = history_create (&(struct history_options){ .path = settings->path,
                                                                 .max_age_ns = settings->max_age_ns,
+                                                                .minutes_max_age_ns = settings->minutes_max_age_ns,
+                                                                .hours_max_age_ns = settings->hours_max_age_ns,
                                                                 .max_size = settings->max_size,
                                                                 .chunk_frames = (size_t) settings->chunk_frames,
                                                                 .chunk_ns = settings->chunk_ns,
@@ -60,7 +67,10 @@ history_view_reload (void *state)
   struct history *history = state;
   const struct history_settings *settings = history->context->options;
 
-  history_set_limits (history, settings->max_age_ns, settings->max_size);
+  history_set_limits (history, &(struct history_options){ .max_age_ns = settings->max_age_ns,
+                                                          .minutes_max_age_ns = settings->minutes_max_age_ns,
+                                                          .hours_max_age_ns = settings->hours_max_age_ns,
+                                                          .max_size = settings->max_size });
 }
 
 static void
@@ -119,6 +129,8 @@ history_view_count (void *history, uint64_t *values)
   values[2] = counts.chunks;
   values[3] = counts.frames_over_share;
   values[4] = counts.chunks_over_share;
+  values[5] = counts.tiers_left_out;
+  values[6] = counts.tiers_broken;
 }
 
 /* Writes the last data; logs whatever was printed and could not be stored. */

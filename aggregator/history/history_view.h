@@ -10,7 +10,7 @@
 struct history_settings {
   bool enabled;
   char *path;
-  int64_t max_age_ns, chunk_ns;
+  int64_t max_age_ns, minutes_max_age_ns, hours_max_age_ns, chunk_ns;
   uint64_t max_size, queue, chunk_frames;
 };
 

@@ -6,8 +6,10 @@
 
 #include "aggregator/history/history_private.h"
 #include "aggregator/history/history_record.h"
+#include "aggregator/history/tier_store.h"
 
-#define TRIM_TIME NS_PER_S /* as long as the time between two writes: deleting that much takes less */
+#define TRIM_TIME NS_PER_S        /* as long as the time between two writes: deleting that much takes less */
+#define TIERS_TIME (NS_PER_S / 5) /* of each second: the rest is left to who waits */
 #define SHRINK_EVERY (10 * NS_PER_S)
 #define SHRINK_PAGES 2048
 
@@ -57,7 +59,7 @@ write_not_stored (struct history *history, const struct ready *ready, uint64_t *
     chunk_add (&one, bytes, length);
     chunk_add (&one, frame, frame_length);
     buffer_clear (&packed);
-    chunk_pack (&one, &packed);
+    chunk_pack (&one, &packed, NULL);
     result = write_chunk (history, ready, &part, &packed, error);
     ++*stored;
   }
@@ -67,6 +69,23 @@ write_not_stored (struct history *history, const struct ready *ready, uint64_t *
   return result;
 }
 
+/* Beside a chunk what its frames are in the tiers. One that could not be folded yet is later. */
+static int
+stage (struct history *history, const struct ready *ready, struct error *error)
+{
+  const struct history_schema *of = ready->chunk->schema;
+  const struct schema *schema = NULL;
+  struct tier_list list;
+
+  if (ready->is_folded && of)
+    schema = history_folds_schema (history->folds, of->hash, &of->bytes);
+  if (!ready->is_folded || (of && !schema))
+    return 0;
+  list = schema ? tier_schema_list (schema) : history_ticks_list (&ready->metrics);
+  return tier_store_stage (history->store, ready->chunk->node, history_store_last_chunk (history->store), &list,
+                           &ready->folded, error);
+}
+
 static int
 write_chunks (struct history *history, struct history_counts *counts, struct error *error)
 {
@@ -74,10 +93,12 @@ write_chunks (struct history *history, struct history_counts *counts, struct err
     const struct chunk_row *row = &ready->chunk->row;
     uint64_t frames = row->session ? row->last - row->first + 1 : 0, stored = 0;
     int result = write_chunk (history, ready, row, &ready->packed, error);
-    if (result == 1)
+    if (result == 1) {
       result = write_not_stored (history, ready, &stored, error);
-    else
+    } else if (result == 0) {
       stored = frames;
+      result = stage (history, ready, error);
+    }
     if (result < 0)
       return -1;
     counts->frames_stored += stored;
@@ -137,6 +158,8 @@ ready_clear (struct history *history)
     pthread_mutex_unlock (&history->mutex);
     open_chunk_destroy (ready->chunk);
     buffer_free (&ready->packed);
+    tier_folded_free (&ready->folded);
+    buffer_free (&ready->metrics.definitions);
     free (ready);
   }
   history->ready_end = &history->ready;
@@ -231,6 +254,14 @@ check_place (const struct history *history, struct error *error)
 }
 
 /* After a failure the file is closed, since somebody may move it away, and opened again at the next try. */
+static void
+failed (struct history *history, int64_t now_ns)
+{
+  history_store_close (history->store);
+  history->store = NULL;
+  history->retry_ns = now_ns + (history->options.retry_ns ? history->options.retry_ns : HISTORY_RETRY_DEFAULT);
+}
+
 void
 history_write (struct history *history, int64_t now_ns)
 {
@@ -238,10 +269,41 @@ history_write (struct history *history, int64_t now_ns)
 
   history->written_ns = now_ns;
   history->retry_ns = 0;
-  if (check_place (history, &error) < 0 || write_waiting (history, &error) < 0 || trim (history, now_ns, &error) < 0) {
-    history_store_close (history->store);
-    history->store = NULL;
-    history->retry_ns = now_ns + (history->options.retry_ns ? history->options.retry_ns : HISTORY_RETRY_DEFAULT);
-  }
+  if (check_place (history, &error) < 0 || write_waiting (history, &error) < 0 || trim (history, now_ns, &error) < 0)
+    failed (history, now_ns);
   set_problem (history, error.text);
+}
+
+/* Age 0 is none. */
+static int64_t
+before (int64_t now_ns, int64_t age_ns)
+{
+  return age_ns ? now_ns - age_ns : INT64_MIN;
+}
+
+void
+history_write_tiers (struct history *history, int64_t now_ns)
+{
+  int64_t now = history_age_now (&history->age, clock_wall (), clock_monotonic ());
+  struct tier_limits limits = { .now_ns = clock_wall () };
+  struct tier_counts counts;
+  struct error error;
+  int more;
+
+  if (!history->store)
+    return;
+  pthread_mutex_lock (&history->mutex);
+  limits.minutes_before_ns = before (now, history->options.minutes_max_age_ns);
+  limits.hours_before_ns = before (now, history->options.hours_max_age_ns);
+  limits.max_size = history->options.max_size;
+  counts = tier_store_take_counts (history->store);
+  history->counts.tiers_left_out += counts.left_out;
+  history->counts.tiers_broken += counts.broken;
+  pthread_mutex_unlock (&history->mutex);
+  more = tier_store_work (history->store, &limits, clock_monotonic () + TIERS_TIME, &error);
+  history->tiers_behind = more > 0;
+  if (more < 0 || trim (history, now_ns, &error) < 0) {
+    failed (history, now_ns);
+    set_problem (history, error.text);
+  }
 }

@@ -11,6 +11,7 @@
 
 #define TAKE_EVERY (NS_PER_S / 2)
 #define WRITE_EVERY NS_PER_S
+#define TIERS_EVERY (60 * NS_PER_S)
 #define TAKE_TIME (NS_PER_S / 4)
 #define FLUSH_PATIENCE                                                                                                 \
   (2 * NS_PER_S) /* how long a flush waits for a node with much in the queue: the others have had their turn */
@@ -25,12 +26,29 @@ history_writer_whole (void *context, struct open_chunk *chunk)
   struct history *history = context;
   struct ready *ready = memory_new (1, sizeof *ready);
   size_t before = chunk->chunk.bytes.length;
+  const struct schema *schema = NULL;
 
-  chunk_pack (&chunk->chunk, &ready->packed);
+  if (chunk->schema) {
+    const struct history_schema *of = chunk->schema;
+    schema = history_folds_schema (history->folds, of->hash, &of->bytes);
+  }
+  if (schema) {
+    history_folds_pack (history->folds, history->gather, chunk, schema, &ready->packed, &ready->folded);
+    ready->is_folded = !ready->folded.incomplete;
+  } else {
+    chunk_pack (&chunk->chunk, &ready->packed, NULL);
+  }
+  if (!chunk->schema) {
+    history_ticks_fold (history->ticks_waiting, chunk->row.last, history_folds_writer (history->folds), &ready->metrics,
+                        &ready->folded);
+    ready->is_folded = ready->folded.count;
+  }
   ready->packed.data = memory_resize (ready->packed.data, ready->packed.length, 1);
   ready->packed.capacity = ready->packed.length;
   ready->chunk = chunk;
   ready->size = sizeof *ready + sizeof *chunk + ready->packed.length;
+  for (size_t i = 0; i < ready->folded.count; i++)
+    ready->size += ready->folded.staged[i].data.length;
   chunk_free (&chunk->chunk);
   *history->ready_end = ready;
   history->ready_end = &ready->next;
@@ -56,7 +74,11 @@ gather_item (struct history *history, struct item *item, int64_t now_ns)
                           .record_length = item->record_length,
                           .frame = item->kind == ITEM_FRAME ? item->bytes + item->record_length : NULL,
                           .frame_length = item->length };
-  size_t stays = item->record_length + item->length;
+  size_t stays = item->record_length + (item->kind == ITEM_FRAME ? item->length : 0);
+
+  if (item->kind == ITEM_TICK)
+    history_ticks_add (history->ticks_waiting, item->sequence, item->time_ns, item->bytes + item->record_length,
+                       item->length);
 
   /* Before gather_add, which may close the chunk. */
   history_give_back (history, item->share, item->size - stays);
@@ -119,6 +141,10 @@ next_due (const struct history *history)
 {
   int64_t due = gather_due (history->gather), take = history->taken_ns + TAKE_EVERY;
 
+  if (history->store && !history->retry_ns) {
+    int64_t tiers = history->written_ns + (history->tiers_behind ? WRITE_EVERY : TIERS_EVERY);
+    due = tiers < due ? tiers : due;
+  }
   if (history->ready || history->events.first || !history->store) {
     int64_t write = history->retry_ns ? history->retry_ns : history->written_ns + WRITE_EVERY;
     due = write < due ? write : due;
@@ -233,7 +259,7 @@ history_writer_run (void *context)
   struct turn turn;
 
   for (;;) {
-    bool flush;
+    bool flush, write;
     int64_t now;
     turn = wait_for_turn (history);
     now = history->taken_ns;
@@ -242,10 +268,13 @@ history_writer_run (void *context)
     take_items (history, now + TAKE_TIME);
     close_due (history, now + TAKE_TIME);
     flush = turn.flush && close_early (history, &turn, now);
-    if (flush || (history->retry_ns ? now >= history->retry_ns : now >= history->written_ns + WRITE_EVERY))
+    write = flush || (history->retry_ns ? now >= history->retry_ns : now >= history->written_ns + WRITE_EVERY);
+    if (write)
       history_write (history, now);
     if (flush)
       end_flush (history, turn.flush);
+    if (write)
+      history_write_tiers (history, now);
   }
   write_until_empty (history);
   return NULL;

@@ -5,6 +5,9 @@ import math
 from lib import protocol
 
 
+TICK = 0.01  # s, in which kernels count CPU time
+
+
 class Share(float):
     """A percentage, which is shown with four decimal places."""
 
@@ -22,7 +25,7 @@ def change(metric, now, before):
         return None
     if now >= before:
         return now - before
-    if metric.flags & protocol.WRAPS32 and before < 2**32:
+    if metric.flags & protocol.WRAPS32 and before < 2**32 and now - before + 2**32 < 2**31:
         return now - before + 2**32
     return None
 
@@ -36,7 +39,10 @@ def shown(metric, now, before, elapsed_ns):
     if passed is None:
         return None
     if metric.flags & protocol.SHARE:
-        return Share(scaled(metric, passed) / (elapsed_ns / 1e9) * 100)
+        used, elapsed = scaled(metric, passed), elapsed_ns / 1e9
+        if elapsed < used <= elapsed + max(elapsed / 20, TICK):
+            used = elapsed
+        return Share(used / elapsed * 100)
     return scaled(metric, passed)
 
 

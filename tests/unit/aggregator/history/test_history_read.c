@@ -379,7 +379,7 @@ test_size (void **state)
   int64_t first, last;
 
   fill (scratch);
-  trim_all (scratch, 0, 120000);
+  trim_all (scratch, 0, 220000);
   first = count_rows (scratch, "SELECT min (first) FROM chunks");
   last = count_rows (scratch, "SELECT max (last) FROM chunks");
   assert_true (first > 1);

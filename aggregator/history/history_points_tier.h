@@ -1,0 +1,11 @@
+/* history_points of minutes and hours. What is not packed into blocks yet is read too, so nothing that is stored is missing. */
+#ifndef SYNOP_AGGREGATOR_HISTORY_POINTS_TIER_H
+#define SYNOP_AGGREGATOR_HISTORY_POINTS_TIER_H
+
+#include "aggregator/history/history_points.h"
+
+int history_points_tier (struct history_file *file, enum history_tier tier, const struct points_query *query,
+                         const struct points_into *into, size_t *broken, struct error *error);
+bool history_points_tier_range (struct history_file *file, enum history_tier tier, int64_t *from_ns, int64_t *to_ns);
+
+#endif

@@ -1,0 +1,317 @@
+/* See tier_fold.h. First each form is laid out (tier_layout.h), so that all rows are known; then frame by frame values
+ * are added to the cells of their minutes. */
+#include "aggregator/history/tier_fold.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history/tier_fold_private.h"
+#include "synop/array.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+#include "synop/report.h"
+
+#define SPAN_MINUTES 64 /* more than a chunk lasts: HISTORY_SPAN_NS */
+
+void
+tier_folded_free (struct tier_folded *folded)
+{
+  for (size_t i = 0; i < folded->count; i++)
+    buffer_free (&folded->staged[i].data);
+  free (folded->staged);
+  free (folded->kept);
+  *folded = (struct tier_folded){ 0 };
+}
+
+/* Must it be known what this group's tables are compared with? */
+static bool
+group_counts (const struct group *group)
+{
+  bool counts = false;
+
+  for (size_t i = 0; i < group->metric_count && !(group->flags & GROUP_ONCE); i++)
+    counts = counts || group->metrics[i].kind == COUNTER;
+  return counts;
+}
+
+/* ---- values ---- */
+
+static bool
+number_real (const struct number *number, double *value)
+{
+  switch (number->class) {
+  case NUMBER_UINT:
+    *value = (double) number->bits;
+    return true;
+  case NUMBER_NEGATIVE:
+    *value = (double) (int64_t) number->bits;
+    return true;
+  case NUMBER_REAL:
+    memcpy (value, &number->bits, sizeof *value);
+    return isfinite (*value);
+  default:
+    return false;
+  }
+}
+
+/* As report_value, before the scale; a share in percent. */
+static inline bool
+counter_real (const struct metric *metric, const struct number *now, const struct number *before, int64_t elapsed_ns,
+              double *value)
+{
+  uint64_t change;
+
+  if (!before || now->class != NUMBER_UINT || before->class != NUMBER_UINT || elapsed_ns <= 0)
+    return false;
+  if (now->bits >= before->bits)
+    change = now->bits - before->bits;
+  else if (!report_counter_change (metric, now->bits, before->bits, &change))
+    return false;
+  *value = (double) change;
+  if (change && metric->flags & METRIC_SHARE) {
+    const struct value nothing = { .type = VALUE_UINT }, all = { .type = VALUE_UINT, .as.u = change };
+    struct value share = report_value (metric, &all, &nothing, elapsed_ns);
+    *value = value_double (&share);
+  }
+  return isfinite (*value);
+}
+
+/* A real value too large for its scale is shown as missing. */
+static inline bool
+scales (const struct metric *metric, double value)
+{
+  return fabs (value) < 1e290 || isfinite (value * (metric->times ? metric->times : 1));
+}
+
+struct node_fold {
+  uint64_t count;
+  double value;
+};
+
+static inline void
+node_fold_add (struct node_fold *fold, enum metric_fold kind, double value)
+{
+  if (fold->count == 0 || (kind == FOLD_MAX && value > fold->value) || (kind == FOLD_MIN && value < fold->value))
+    fold->value = value;
+  else if (kind == FOLD_SUM || kind == FOLD_MEAN)
+    fold->value += value;
+  fold->count++;
+}
+
+static bool
+row_counts (const struct use *use, uint32_t row)
+{
+  double value;
+
+  if (!use->layout->gates || row == UINT32_MAX || row >= use->layout->rows)
+    return true;
+  return !number_real (layout_number (use->layout, use->row, use->layout->gates[row]), &value) || value > 0;
+}
+
+/* The numbers of the base by series: only when it has another layout. */
+static const struct number **
+scatter (const struct fold_group *group, const struct use *base)
+{
+  const struct number **numbers = memory_new (group->series, sizeof *numbers);
+
+  for (size_t i = 0; i < base->layout->count; i++) {
+    const struct place *place = &base->layout->places[i];
+    numbers[place->series] = layout_number (base->layout, base->row, place->hole);
+  }
+  return numbers;
+}
+
+static void
+fold_use (const struct fold_group *group, const struct use *use, const struct use *base, int64_t elapsed_ns,
+          struct tier_cell *cells)
+{
+  const struct metric *metrics = group->group->metrics;
+  const struct layout *layout = use->layout;
+  bool same = base && base->layout == layout;
+  const struct number **numbers = base && !same ? scatter (group, base) : NULL;
+  struct node_fold folds[SCHEMA_METRICS_MAX];
+
+  memset (folds, 0, group->group->metric_count * sizeof folds[0]);
+  for (size_t i = 0; i < layout->count; i++) {
+    const struct place *place = &layout->places[i];
+    const struct metric *metric = &metrics[place->metric];
+    const struct number *now = layout_number (layout, use->row, place->hole);
+    double value;
+    if (metric->kind == COUNTER) {
+      const struct number *before = same      ? layout_number (layout, base->row, place->hole)
+                                    : numbers ? numbers[place->series]
+                                              : NULL;
+      if (!counter_real (metric, now, before, elapsed_ns, &value))
+        continue;
+    } else if (!number_real (now, &value) || !scales (metric, value)) {
+      continue;
+    }
+    tier_cell_add (&cells[place->series], tier_stored (metric->kind, metric->flags, value));
+    if (place->row != UINT32_MAX && metric->fold != FOLD_NONE && (!layout->gates || row_counts (use, place->row)))
+      node_fold_add (&folds[place->metric], metric->fold, value);
+  }
+  for (size_t m = 0; m < group->group->metric_count; m++)
+    if (folds[m].count) {
+      double value = metrics[m].fold == FOLD_MEAN ? folds[m].value / (double) folds[m].count : folds[m].value;
+      tier_cell_add (&cells[m], tier_stored (metrics[m].kind, metrics[m].flags, value));
+    }
+  free (numbers);
+}
+
+static void
+fold_group (struct fold *fold, struct fold_group *group)
+{
+  group->series = group->slots.count * group->group->metric_count;
+  group->cells = memory_new (fold->minutes * group->series, sizeof group->cells[0]);
+  for (size_t i = 0; i < group->count; i++) {
+    const struct use *use = &group->uses[i];
+    const struct frame_place *place = &fold->frames.places[use->frame];
+    size_t minute = (size_t) (tier_minute (place->time_ns) - fold->first_minute);
+    int64_t base_ns = 0, elapsed_ns = 0;
+    const struct use *base = group->counts ? fold_base_of (fold, group, i, &base_ns) : NULL;
+    if (base && base_ns < place->monotonic_ns)
+      elapsed_ns = place->monotonic_ns - base_ns;
+    fold_use (group, use, elapsed_ns > 0 ? base : NULL, elapsed_ns, group->cells + minute * group->series);
+  }
+}
+
+/* ---- what comes out ---- */
+
+/* Writes the minutes of one hour of a group: its node first, then its rows, metric by metric. */
+static void
+write_group (const struct fold *fold, const struct fold_group *group, size_t first_metric, size_t minute,
+             size_t minutes, struct tier_writer *writer)
+{
+  size_t metrics = group->group->metric_count;
+  uint32_t time = (uint32_t) ((fold->first_minute + (int64_t) minute) % 60 + 60) % 60;
+
+  for (size_t slot = 1; slot < group->slots.count; slot++) {
+    const struct slot *one = &group->slots.list[slot];
+    char text[16];
+    if (one->label)
+      tier_writer_label (writer, one->label, one->length);
+    else
+      tier_writer_label (writer, text, (size_t) snprintf (text, sizeof text, "%u", one->number));
+  }
+  for (size_t m = 0; m < metrics; m++)
+    for (size_t slot = 0; slot < group->slots.count; slot++)
+      tier_writer_series (writer, (uint32_t) (first_metric + m), 0, (uint32_t) slot,
+                          &group->cells[minute * group->series + slot * metrics + m], group->series, time,
+                          (uint32_t) minutes);
+  tier_writer_segment (writer);
+}
+
+static void
+write_hours (const struct fold *fold, struct tier_writer *writer, struct tier_folded *folded)
+{
+  for (size_t minute = 0, count; minute < fold->minutes; minute += count) {
+    int64_t at = fold->first_minute + (int64_t) minute, hour = at / 60 - (at % 60 < 0);
+    size_t first_metric = 0;
+    struct tier_staged *staged = array_add (folded->staged, folded->count, folded->capacity);
+    count = (size_t) (60 * (hour + 1) - at);
+    count = count < fold->minutes - minute ? count : fold->minutes - minute;
+    *staged = (struct tier_staged){ .start = hour * HOUR_S };
+    for (size_t g = 0; g < fold->schema->group_count; first_metric += fold->groups[g++].group->metric_count)
+      if (fold->groups[g].series)
+        write_group (fold, &fold->groups[g], first_metric, minute, count, writer);
+    if (!tier_writer_end (writer, &staged->data))
+      folded->count--;
+  }
+}
+
+/* Notes the frames that have the last table of a group with counters. */
+static void
+keep_last (const struct fold *fold, struct tier_folded *folded)
+{
+  for (size_t g = 0; g < fold->schema->group_count; g++) {
+    const struct fold_group *group = &fold->groups[g];
+    size_t i = 0;
+    if (!group->counts || group->count == 0)
+      continue;
+    while (i < folded->kept_count && folded->kept[i].frame != group->uses[group->count - 1].frame)
+      i++;
+    if (i == folded->kept_count)
+      *array_add (folded->kept, folded->kept_count, folded->kept_capacity) =
+          (struct tier_kept){ .frame = group->uses[group->count - 1].frame };
+    folded->kept[i].groups[g / 64] |= UINT64_C (1) << g % 64;
+  }
+}
+
+struct finishing {
+  struct fold *fold;
+  struct tier_writer *writer;
+  struct tier_folded *folded;
+};
+
+static void
+finish (void *context, const struct chunk_parts *before)
+{
+  struct finishing *finishing = context;
+  struct fold *fold = finishing->fold;
+
+  if (before)
+    fold_read_frames (fold, &fold->before, before);
+  for (size_t g = 0; g < fold->schema->group_count && !fold->bad; g++)
+    if (!(fold->groups[g].group->flags & GROUP_ONCE) && fold->groups[g].count)
+      fold_group (fold, &fold->groups[g]);
+  if (!fold->bad)
+    write_hours (fold, finishing->writer, finishing->folded);
+  for (size_t g = 0; g < fold->schema->group_count; g++)
+    finishing->folded->left_out += fold->groups[g].slots.left_out;
+}
+
+/* False: they are of no times, or of too many. */
+static bool
+find_minutes (struct fold *fold)
+{
+  int64_t last = INT64_MIN;
+
+  fold->first_minute = INT64_MAX;
+  for (size_t i = 0; i < fold->frames.count; i++) {
+    int64_t *time_ns = &fold->frames.places[i].time_ns, minute;
+    *time_ns = (int64_t) ((uint64_t) *time_ns + (uint64_t) fold->frames.places[i].monotonic_ns);
+    minute = tier_minute (*time_ns);
+    fold->first_minute = minute < fold->first_minute ? minute : fold->first_minute;
+    last = minute > last ? minute : last;
+  }
+  if (fold->frames.count == 0 || last - fold->first_minute >= SPAN_MINUTES)
+    return false;
+  fold->minutes = (size_t) (last - fold->first_minute + 1);
+  return true;
+}
+
+void
+tier_fold (const struct chunk *chunk, const struct chunk_parts *parts, const struct chunk_row *row,
+           const struct schema *schema, const struct tier_bases *bases, struct tier_writer *writer,
+           struct tier_folded *folded)
+{
+  struct fold fold = { .schema = schema, .row = row, .frames = { .chunk = chunk, .records = true } };
+  struct chunk before = { 0 };
+  struct finishing finishing = { &fold, writer, folded };
+
+  fold.before.chunk = &before;
+  fold.groups = memory_new (schema->group_count, sizeof fold.groups[0]);
+  for (size_t g = 0; g < schema->group_count; g++) {
+    fold.groups[g].group = schema->groups[g];
+    fold.groups[g].gate = report_gates_of (schema->groups[g]).counts;
+    fold.groups[g].counts = group_counts (schema->groups[g]);
+  }
+  fold_read_frames (&fold, &fold.frames, parts);
+  if (!fold.bad && find_minutes (&fold)) {
+    fold_want_before (&fold, bases, &before, folded);
+    keep_last (&fold, folded);
+    if (before.count == 0 || !chunk_split (&before, NULL, &(struct chunk_look){ &finishing, finish }))
+      finish (&finishing, NULL);
+  }
+  fold_frames_free (&fold.frames);
+  fold_frames_free (&fold.before);
+  chunk_free (&before);
+  for (size_t g = 0; g < schema->group_count; g++) {
+    slots_free (&fold.groups[g].slots);
+    free (fold.groups[g].uses);
+    free (fold.groups[g].cells);
+  }
+  free (fold.groups);
+}

@@ -1,0 +1,223 @@
+/* See tier_grid.h. */
+#include "aggregator/history/tier_grid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "synop/array.h"
+#include "synop/hash_table.h"
+#include "synop/memory.h"
+
+struct tier_grid *
+tier_grid_create (uint32_t times)
+{
+  struct tier_grid *grid = memory_new (1, sizeof *grid);
+
+  grid->times = times;
+  return grid;
+}
+
+void
+tier_grid_clear (struct tier_grid *grid)
+{
+  for (size_t i = 0; i < grid->count; i++) {
+    struct grid_section *section = &grid->sections[i];
+    for (size_t k = 0; k < section->count; k++)
+      free (section->series[k].cells);
+    free (section->series);
+    free (section->table);
+  }
+  for (size_t i = 0; i < grid->label_count; i++)
+    free (grid->labels[i].text);
+  if (grid->table)
+    memset (grid->table, 0, grid->table_size * sizeof grid->table[0]);
+  if (grid->label_table)
+    memset (grid->label_table, 0, grid->label_table_size * sizeof grid->label_table[0]);
+  grid->count = grid->label_count = grid->cells = 0;
+}
+
+void
+tier_grid_destroy (struct tier_grid *grid)
+{
+  if (!grid)
+    return;
+  tier_grid_clear (grid);
+  free (grid->sections);
+  free (grid->table);
+  free (grid->labels);
+  free (grid->label_table);
+  free (grid);
+}
+
+/* Tables of indexes + 1, at most half full: `hash_of` gives the hash of an index. */
+static void
+table_grow (uint32_t **table, size_t *size, size_t count, const void *context,
+            uint64_t (*hash_of) (const void *context, size_t index))
+{
+  if (2 * (count + 1) <= *size)
+    return;
+  *size = *size ? *size * 2 : 16;
+  free (*table);
+  *table = memory_new (*size, sizeof **table);
+  for (size_t i = 0; i < count; i++) {
+    size_t at = hash_of (context, i) & (*size - 1);
+    while ((*table)[at])
+      at = (at + 1) & (*size - 1);
+    (*table)[at] = (uint32_t) i + 1;
+  }
+}
+
+/* ---- labels ---- */
+
+static uint64_t
+hash_of_label (const void *context, size_t index)
+{
+  const struct tier_grid *grid = context;
+
+  return hash_keyed (grid->labels[index].text, grid->labels[index].length);
+}
+
+static bool
+label_is (const struct tier_grid *grid, uint32_t label, const char *text, size_t length)
+{
+  const struct grid_label *one = label ? &grid->labels[label - 1] : NULL;
+
+  return one ? text && one->length == length && memcmp (one->text, text, length) == 0 : !text;
+}
+
+static uint32_t
+grid_label (struct tier_grid *grid, const char *text, size_t length)
+{
+  size_t at;
+
+  if (!text)
+    return 0;
+  table_grow (&grid->label_table, &grid->label_table_size, grid->label_count, grid, hash_of_label);
+  at = hash_keyed (text, length) & (grid->label_table_size - 1);
+  for (; grid->label_table[at]; at = (at + 1) & (grid->label_table_size - 1))
+    if (label_is (grid, grid->label_table[at], text, length))
+      return grid->label_table[at];
+  *array_add (grid->labels, grid->label_count, grid->label_capacity) =
+      (struct grid_label){ .text = memory_copy (text, length), .length = length };
+  return grid->label_table[at] = (uint32_t) grid->label_count;
+}
+
+/* ---- sections ---- */
+
+static uint64_t
+hash_section (int64_t metric, bool rows)
+{
+  return ((uint64_t) metric * 2 + rows) * UINT64_C (0x9e3779b97f4a7c15) >> 20;
+}
+
+static uint64_t
+hash_of_section (const void *context, size_t index)
+{
+  const struct tier_grid *grid = context;
+
+  return hash_section (grid->sections[index].metric, grid->sections[index].rows);
+}
+
+static struct grid_section *
+grid_section (struct tier_grid *grid, int64_t metric, bool rows)
+{
+  size_t at;
+
+  table_grow (&grid->table, &grid->table_size, grid->count, grid, hash_of_section);
+  at = hash_section (metric, rows) & (grid->table_size - 1);
+  for (; grid->table[at]; at = (at + 1) & (grid->table_size - 1)) {
+    struct grid_section *section = &grid->sections[grid->table[at] - 1];
+    if (section->metric == metric && section->rows == rows)
+      return section;
+  }
+  grid->table[at] = (uint32_t) grid->count + 1;
+  struct grid_section *section = array_add (grid->sections, grid->count, grid->capacity);
+  *section = (struct grid_section){ .metric = metric, .rows = rows };
+  return section;
+}
+
+/* ---- series ---- */
+
+static uint64_t
+hash_series (int64_t node, uint32_t label)
+{
+  return ((uint64_t) node << 32 ^ label) * UINT64_C (0x9e3779b97f4a7c15) >> 20;
+}
+
+static uint64_t
+hash_of_series (const void *context, size_t index)
+{
+  const struct grid_section *section = context;
+
+  return hash_series (section->series[index].node, section->series[index].label);
+}
+
+static bool
+series_is (const struct tier_grid *grid, const struct grid_section *section, size_t index, int64_t node,
+           const struct tier_series *series)
+{
+  return index < section->count && section->series[index].node == node &&
+         label_is (grid, section->series[index].label, series->label, series->length);
+}
+
+static struct grid_series *
+section_series (struct tier_grid *grid, struct grid_section *section, int64_t node, const struct tier_series *series)
+{
+  uint32_t label;
+  size_t at;
+
+  if (series_is (grid, section, section->hint, node, series))
+    return &section->series[section->hint++];
+  if (section->hint && series_is (grid, section, section->hint - 1, node, series))
+    return &section->series[section->hint - 1];
+  label = grid_label (grid, series->label, series->length);
+  table_grow (&section->table, &section->table_size, section->count, section, hash_of_series);
+  at = hash_series (node, label) & (section->table_size - 1);
+  for (; section->table[at]; at = (at + 1) & (section->table_size - 1)) {
+    size_t found = section->table[at] - 1;
+    if (section->series[found].node == node && section->series[found].label == label) {
+      section->hint = found + 1;
+      return &section->series[found];
+    }
+  }
+  section->table[at] = (uint32_t) section->count + 1;
+  section->hint = section->count + 1;
+  grid->cells += grid->times;
+  *array_add (section->series, section->count, section->capacity) =
+      (struct grid_series){ node, label, memory_new (grid->times, sizeof (struct tier_cell)) };
+  return &section->series[section->count - 1];
+}
+
+void
+tier_grid_add (struct tier_grid *grid, int64_t metric, int64_t node, const struct tier_series *series)
+{
+  struct grid_section *section = grid_section (grid, metric, series->label);
+  struct grid_series *to = section_series (grid, section, node, series);
+
+  for (size_t i = 0; i < series->count; i++) {
+    uint32_t time = grid->times == 1 ? 0 : series->times[i];
+    if (time < grid->times)
+      tier_cell_merge (&to->cells[time], &series->cells[i]);
+  }
+}
+
+bool
+tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time, struct tier_writer *writer,
+                 struct buffer *out)
+{
+  grid->stamp++;
+  for (size_t i = 0; i < section->count; i++) {
+    const struct grid_series *series = &section->series[i];
+    uint32_t number = 0;
+    if (series->label) {
+      struct grid_label *label = &grid->labels[series->label - 1];
+      if (label->stamp != grid->stamp)
+        *label = (struct grid_label){ label->text, label->length,
+                                      tier_writer_label (writer, label->text, label->length), grid->stamp };
+      number = label->written;
+    }
+    tier_writer_series (writer, 0, series->node, number, series->cells, 1, time, grid->times);
+  }
+  tier_writer_segment (writer);
+  return tier_writer_end (writer, out);
+}

@@ -1,0 +1,446 @@
+/* See tier_store.h. */
+#include "aggregator/history/tier_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history/tier_store_private.h"
+#include "synop/clock.h"
+#include "synop/memory.h"
+
+#define MAPS_MAX 256 /* kept in memory */
+#define ROW "100"    /* bytes that a row takes beside its data, with its indexes */
+
+static const char layout[] =
+    "CREATE TABLE IF NOT EXISTS tier_metrics (id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, section TEXT NOT NULL,"
+    " family TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, unit INTEGER NOT NULL, fold INTEGER NOT NULL,"
+    " flags INTEGER NOT NULL, times INTEGER NOT NULL, per INTEGER NOT NULL, help TEXT NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS tier_metrics_name ON tier_metrics (family, name);"
+    "CREATE TABLE IF NOT EXISTS tier_maps (hash BLOB PRIMARY KEY, ids BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS tier_staged (id INTEGER PRIMARY KEY, start INTEGER NOT NULL, batch INTEGER NOT NULL,"
+    " node INTEGER NOT NULL, at INTEGER NOT NULL, map BLOB NOT NULL, data BLOB NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS tier_staged_start ON tier_staged (start, batch, node);"
+    "CREATE TABLE IF NOT EXISTS tier_blocks (id INTEGER PRIMARY KEY, tier INTEGER NOT NULL, start INTEGER NOT NULL,"
+    " metric INTEGER NOT NULL, rows INTEGER NOT NULL, batch INTEGER NOT NULL, part INTEGER NOT NULL,"
+    " data BLOB NOT NULL);"
+    "CREATE UNIQUE INDEX IF NOT EXISTS tier_blocks_key ON tier_blocks (tier, start, metric, rows, batch, part);"
+    "CREATE INDEX IF NOT EXISTS tier_blocks_unmerged ON tier_blocks (tier, start, metric, rows, batch) WHERE part > 0;"
+    "CREATE TRIGGER IF NOT EXISTS tier_staged_added AFTER INSERT ON tier_staged BEGIN"
+    " INSERT INTO uses VALUES ('tiers', 2, length (new.data) + " ROW ", 0)"
+    " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
+    "CREATE TRIGGER IF NOT EXISTS tier_staged_deleted AFTER DELETE ON tier_staged BEGIN"
+    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = 2;"
+    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;"
+    "CREATE TRIGGER IF NOT EXISTS tier_block_added AFTER INSERT ON tier_blocks BEGIN"
+    " INSERT INTO uses VALUES ('tiers', new.tier, length (new.data) + " ROW ", 0)"
+    " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
+    "CREATE TRIGGER IF NOT EXISTS tier_block_deleted AFTER DELETE ON tier_blocks BEGIN"
+    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = old.tier;"
+    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;";
+
+/* Of a file that had no tiers all chunks are unfolded. */
+static const char unfolded_layout[] =
+    "CREATE TABLE unfolded (chunk INTEGER PRIMARY KEY, time INTEGER NOT NULL);"
+    "CREATE INDEX unfolded_time ON unfolded (time);"
+    "INSERT INTO unfolded SELECT id, first_time FROM chunks WHERE node > 0;"
+    "CREATE TRIGGER chunk_unfolded AFTER INSERT ON chunks WHEN new.node > 0 BEGIN"
+    " INSERT INTO unfolded VALUES (new.id, new.first_time); END;"
+    "CREATE TRIGGER chunk_gone AFTER DELETE ON chunks BEGIN DELETE FROM unfolded WHERE chunk = old.id; END;";
+
+#define BLOCK_KEY "tier = ? AND start = ? AND metric = ? AND rows = ? AND batch = ?"
+
+static const char *const texts[TIER_STATEMENTS] = {
+  [TIER_ADD_METRIC] = "INSERT INTO tier_metrics VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  [TIER_FIND_MAP] = "SELECT ids FROM tier_maps WHERE hash = ?",
+  [TIER_ADD_MAP] = "INSERT OR REPLACE INTO tier_maps VALUES (?, ?)",
+  [TIER_STAGE] = "INSERT INTO tier_staged VALUES (NULL, ?, ?, ?, ?, ?, ?)",
+  [TIER_FOLDED] = "DELETE FROM unfolded WHERE chunk = ?",
+  [TIER_OLDEST_STAGED] = "SELECT start, batch, at FROM tier_staged ORDER BY id LIMIT 1",
+  [TIER_STAGED_OF] = "SELECT id, node, map, data FROM tier_staged WHERE start = ? AND batch = ? ORDER BY node, id",
+  [TIER_DROP_STAGED] = "DELETE FROM tier_staged WHERE id = ?",
+  [TIER_LAST_PART] = "SELECT ifnull (max (part), 0) FROM tier_blocks WHERE " BLOCK_KEY,
+  [TIER_ADD_BLOCK] = "INSERT INTO tier_blocks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
+  [TIER_UNMERGED] = "SELECT tier, start, metric, rows, batch FROM tier_blocks WHERE part > 0 AND tier = ? AND start < ?"
+                    " ORDER BY tier, start, metric, rows, batch LIMIT 1",
+  [TIER_PARTS_OF] = "SELECT id, part, data FROM tier_blocks WHERE " BLOCK_KEY,
+  [TIER_DROP_BLOCK] = "DELETE FROM tier_blocks WHERE id = ?",
+  [TIER_NEXT_UNFOLDED] = "SELECT chunk FROM unfolded ORDER BY time LIMIT 1",
+  [TIER_CHUNK] = "SELECT node, session, first, last, data, first_time FROM chunks WHERE id = ?",
+  [TIER_CHUNK_WITH] = "SELECT id, first, last, data FROM chunks WHERE node = ? AND session = ? AND first <= ?"
+                      " ORDER BY first DESC LIMIT 1",
+  [TIER_SCHEMA] = "SELECT bytes FROM schemas WHERE hash = ?",
+  [TIER_OLD_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? AND start < ?"
+                      " LIMIT 256)",
+  [TIER_SIZES] = "SELECT ifnull (sum (bytes), 0), ifnull (sum (bytes * (owner = 1)), 0),"
+                 " ifnull (sum (bytes * (owner = 2)), 0) FROM uses WHERE room = 'tiers'",
+  [TIER_OLDEST_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? ORDER BY start"
+                         " LIMIT 256)",
+};
+
+/* ---- metrics ---- */
+
+static struct held_metric *
+metric_key (const struct tier_metric *metric)
+{
+  const struct metric *of = &metric->metric;
+  char *text = memory_format ("%s/%s/%s/%u/%u/%u/%u/%u/%u", metric->group, metric->section, of->name, of->kind,
+                              of->unit, of->fold, of->flags, of->times, of->per);
+  size_t length = strlen (text);
+  struct held_metric *held = memory_new (1, sizeof *held + length + 1);
+
+  memcpy (held->key, text, length);
+  held->length = length;
+  free (text);
+  return held;
+}
+
+/* Adds it; false: there is one like it already, or it is over a limit. */
+static void
+hold_metric (struct tier_store *tiers, struct held_metric *held, int64_t owner)
+{
+  struct metric_owner *of;
+
+  HASH_ADD_KEYPTR (hh, tiers->metrics, held->key, held->length, held);
+  HASH_FIND (hh, tiers->owners, &owner, sizeof owner, of);
+  if (!of) {
+    of = memory_new (1, sizeof *of);
+    of->node = owner;
+    HASH_ADD (hh, tiers->owners, node, sizeof of->node, of);
+  }
+  of->count++;
+}
+
+static int
+load_metrics (struct history_store *store, struct error *error)
+{
+  static const char text[] = "SELECT id, owner, section, family, name, kind, unit, fold, flags, times, per"
+                             " FROM tier_metrics ORDER BY id";
+  sqlite3_stmt *statement = NULL;
+  int code = sqlite3_prepare_v2 (store->database, text, -1, &statement, NULL);
+
+  while (code == SQLITE_OK || code == SQLITE_ROW) {
+    code = sqlite3_step (statement);
+    if (code != SQLITE_ROW)
+      break;
+    struct tier_metric metric = { .section = (const char *) sqlite3_column_text (statement, 2),
+                                  .group = (const char *) sqlite3_column_text (statement, 3),
+                                  .metric = { .name = (const char *) sqlite3_column_text (statement, 4),
+                                              .kind = (enum metric_kind) sqlite3_column_int (statement, 5),
+                                              .unit = (enum metric_unit) sqlite3_column_int (statement, 6),
+                                              .fold = (enum metric_fold) sqlite3_column_int (statement, 7),
+                                              .flags = (uint32_t) sqlite3_column_int64 (statement, 8),
+                                              .times = (uint32_t) sqlite3_column_int64 (statement, 9),
+                                              .per = (uint32_t) sqlite3_column_int64 (statement, 10) } };
+    struct held_metric *held = metric_key (&metric);
+    held->id = sqlite3_column_int64 (statement, 0);
+    hold_metric (store->tiers, held, sqlite3_column_int64 (statement, 1));
+  }
+  if (code != SQLITE_DONE)
+    history_store_fail (store, error);
+  sqlite3_finalize (statement);
+  return code == SQLITE_DONE ? 0 : -1;
+}
+
+/* The id of a metric, which is added if it is new; 0: it is over a limit. */
+static int
+find_metric (struct history_store *store, const struct tier_metric *metric, int64_t owner, int64_t *id,
+             struct error *error)
+{
+  struct tier_store *tiers = store->tiers;
+  struct held_metric *held = metric_key (metric), *found;
+  const struct metric *of = &metric->metric;
+  sqlite3_stmt *statement = tiers->statements[TIER_ADD_METRIC];
+  struct metric_owner *brought;
+
+  HASH_FIND (hh, tiers->metrics, held->key, held->length, found);
+  HASH_FIND (hh, tiers->owners, &owner, sizeof owner, brought);
+  *id = found ? found->id : 0;
+  if (found || HASH_COUNT (tiers->metrics) >= TIER_METRICS_MAX ||
+      (brought && brought->count >= TIER_OWNER_METRICS_MAX)) {
+    free (held);
+    return 0;
+  }
+  *id = held->id = (int64_t) HASH_COUNT (tiers->metrics) + 1;
+  hold_metric (tiers, held, owner);
+  const int64_t numbers[] = { of->kind, of->unit, of->fold, of->flags, of->times, of->per };
+  const char *const words[] = { metric->section, metric->group, of->name };
+  sqlite3_bind_int64 (statement, 1, *id);
+  sqlite3_bind_int64 (statement, 2, owner);
+  for (int i = 0; i < 3; i++)
+    sqlite3_bind_text (statement, 3 + i, words[i], -1, SQLITE_STATIC);
+  for (int i = 0; i < 6; i++)
+    sqlite3_bind_int64 (statement, 6 + i, numbers[i]);
+  sqlite3_bind_text (statement, 12, of->help ? of->help : "", -1, SQLITE_STATIC);
+  return tier_run (store, TIER_ADD_METRIC, error) < 0 ? -1 : 0;
+}
+
+/* ---- maps ---- */
+
+static void
+drop_maps (struct tier_store *tiers)
+{
+  struct held_map *map, *next;
+
+  HASH_ITER (hh, tiers->maps, map, next)
+  {
+    HASH_DEL (tiers->maps, map);
+    free (map);
+  }
+}
+
+static struct held_map *
+hold_map (struct tier_store *tiers, const uint8_t hash[SCHEMA_HASH_SIZE], const void *ids, size_t length)
+{
+  struct wire wire = wire_over (ids, length);
+  struct held_map *map = memory_new (1, sizeof *map + length * sizeof map->ids[0]); /* each takes a byte or more */
+
+  if (HASH_COUNT (tiers->maps) >= MAPS_MAX)
+    drop_maps (tiers);
+  memcpy (map->hash, hash, SCHEMA_HASH_SIZE);
+  while (wire.at < wire.end && !wire.bad)
+    map->ids[map->count++] = (int64_t) varint_read (&wire, TIER_METRICS_MAX);
+  HASH_ADD (hh, tiers->maps, hash, SCHEMA_HASH_SIZE, map);
+  return map;
+}
+
+const struct held_map *
+tier_map (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE])
+{
+  struct tier_store *tiers = store->tiers;
+  sqlite3_stmt *statement = tiers->statements[TIER_FIND_MAP];
+  struct held_map *map;
+
+  HASH_FIND (hh, tiers->maps, hash, SCHEMA_HASH_SIZE, map);
+  if (map)
+    return map;
+  sqlite3_bind_blob (statement, 1, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
+  if (sqlite3_step (statement) == SQLITE_ROW)
+    map = hold_map (tiers, hash, sqlite3_column_blob (statement, 0), (size_t) sqlite3_column_bytes (statement, 0));
+  sqlite3_reset (statement);
+  return map;
+}
+
+static int
+make_map (struct history_store *store, int64_t node, const struct tier_list *metrics, struct error *error)
+{
+  sqlite3_stmt *statement = store->tiers->statements[TIER_ADD_MAP];
+  struct buffer ids = { 0 };
+  int result = 0;
+
+  if (tier_map (store, metrics->hash))
+    return 0;
+  for (size_t i = 0; i < metrics->count && result == 0; i++) {
+    struct tier_metric metric;
+    int64_t id = 0;
+    if (metrics->metric (metrics->context, i, &metric)) {
+      result = find_metric (store, &metric, node, &id, error);
+      store->tiers->counts.left_out += id == 0;
+    }
+    varint_write (&ids, (uint64_t) id);
+  }
+  if (result == 0) {
+    sqlite3_bind_blob (statement, 1, metrics->hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
+    sqlite3_bind_blob64 (statement, 2, ids.data ? ids.data : "", ids.length, SQLITE_STATIC);
+    result = tier_run (store, TIER_ADD_MAP, error) < 0 ? -1 : 0;
+  }
+  if (result == 0)
+    hold_map (store->tiers, metrics->hash, ids.data, ids.length);
+  buffer_free (&ids);
+  return result;
+}
+
+/* ---- a schema's metrics ---- */
+
+static bool
+schema_metric (void *context, size_t index, struct tier_metric *metric)
+{
+  const struct schema *schema = context;
+  size_t g = 0;
+
+  while (index >= schema->groups[g]->metric_count)
+    index -= schema->groups[g++]->metric_count;
+  *metric =
+      (struct tier_metric){ schema->groups[g]->section, schema->groups[g]->name, schema->groups[g]->metrics[index] };
+  return metric->metric.kind != TEXT && !(schema->groups[g]->flags & GROUP_ONCE);
+}
+
+struct tier_list
+tier_schema_list (const struct schema *schema)
+{
+  struct tier_list list = { .context = (void *) schema, .metric = schema_metric };
+
+  memcpy (list.hash, schema->hash, SCHEMA_HASH_SIZE);
+  for (size_t g = 0; g < schema->group_count; g++)
+    list.count += schema->groups[g]->metric_count;
+  return list;
+}
+
+/* ---- what is staged ---- */
+
+int
+tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, const struct tier_list *metrics,
+               const struct tier_folded *folded, struct error *error)
+{
+  sqlite3_stmt *statement = store->tiers->statements[TIER_STAGE];
+
+  if (make_map (store, node, metrics, error) < 0)
+    return -1;
+  for (size_t i = 0; i < folded->count; i++) {
+    const struct tier_staged *staged = &folded->staged[i];
+    const int64_t numbers[] = { staged->start, tier_batch (node), node, clock_wall () / NS_PER_S };
+    for (int k = 0; k < 4; k++)
+      sqlite3_bind_int64 (statement, k + 1, numbers[k]);
+    sqlite3_bind_blob (statement, 5, metrics->hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
+    sqlite3_bind_blob64 (statement, 6, staged->data.data, staged->data.length, SQLITE_STATIC);
+    if (tier_run (store, TIER_STAGE, error) < 0)
+      return -1;
+  }
+  store->tiers->counts.left_out += folded->left_out;
+  sqlite3_bind_int64 (store->tiers->statements[TIER_FOLDED], 1, chunk);
+  return tier_run (store, TIER_FOLDED, error) < 0 ? -1 : 0;
+}
+
+int
+tier_store_stage (struct history_store *store, const char *node, int64_t chunk, const struct tier_list *metrics,
+                  const struct tier_folded *folded, struct error *error)
+{
+  int64_t id;
+
+  return history_store_node (store, node, &id, error) < 0 ? -1
+                                                          : tier_stage_at (store, id, chunk, metrics, folded, error);
+}
+
+/* ---- open and close ---- */
+
+int
+tier_run (struct history_store *store, enum tier_statement which, struct error *error)
+{
+  sqlite3_stmt *statement = store->tiers->statements[which];
+  int code = sqlite3_step (statement);
+
+  if (code != SQLITE_ROW && code != SQLITE_DONE)
+    code = history_store_fail (store, error);
+  sqlite3_reset (statement);
+  sqlite3_clear_bindings (statement);
+  return code;
+}
+
+static int
+make_tables (struct history_store *store, struct error *error)
+{
+  int64_t tables;
+
+  if (history_store_select (store, "SELECT count(*) FROM sqlite_master WHERE name = 'unfolded'", &tables, error) < 0 ||
+      history_store_execute (store, layout, error) < 0 ||
+      (tables == 0 && history_store_execute (store, unfolded_layout, error) < 0))
+    return -1;
+  return history_store_execute (store, "PRAGMA user_version = 2", error);
+}
+
+int
+tier_store_open (struct history_store *store, struct error *error)
+{
+  struct tier_store *tiers = store->tiers = memory_new (1, sizeof *tiers);
+
+  tiers->writer = tier_writer_create ();
+  tiers->reader = tier_reader_create ();
+  tiers->grid = tier_grid_create (60);
+  tiers->hours = tier_grid_create (1);
+  tiers->more_staged = tiers->more_merge = true;
+  if (history_store_begin (store, error) < 0)
+    return -1;
+  if (make_tables (store, error) < 0 || history_store_end (store, error) < 0) {
+    history_store_undo (store);
+    return -1;
+  }
+  for (int i = 0; i < TIER_STATEMENTS; i++)
+    if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &tiers->statements[i], NULL) !=
+        SQLITE_OK)
+      return history_store_fail (store, error);
+  return load_metrics (store, error);
+}
+
+void
+tier_store_close (struct history_store *store)
+{
+  struct tier_store *tiers = store->tiers;
+  struct held_metric *metric, *next_metric;
+  struct metric_owner *owner, *next_owner;
+  struct tier_schema *schema, *next_schema;
+
+  if (!tiers)
+    return;
+  for (int i = 0; i < TIER_STATEMENTS; i++)
+    sqlite3_finalize (tiers->statements[i]);
+  HASH_ITER (hh, tiers->metrics, metric, next_metric)
+  {
+    HASH_DEL (tiers->metrics, metric);
+    free (metric);
+  }
+  HASH_ITER (hh, tiers->owners, owner, next_owner)
+  {
+    HASH_DEL (tiers->owners, owner);
+    free (owner);
+  }
+  HASH_ITER (hh, tiers->schemas, schema, next_schema)
+  {
+    HASH_DEL (tiers->schemas, schema);
+    schema_destroy (schema->schema);
+    free (schema);
+  }
+  drop_maps (tiers);
+  tier_writer_destroy (tiers->writer);
+  tier_reader_destroy (tiers->reader);
+  tier_grid_destroy (tiers->grid);
+  tier_grid_destroy (tiers->hours);
+  chunk_free (&tiers->before);
+  buffer_free (&tiers->bytes);
+  free (tiers);
+}
+
+struct tier_counts
+tier_store_take_counts (struct history_store *store)
+{
+  struct tier_counts counts = store->tiers->counts;
+
+  store->tiers->counts = (struct tier_counts){ 0 };
+  return counts;
+}
+
+/* ---- work ---- */
+
+static int
+work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
+{
+  struct tier_sizes sizes;
+  int more;
+
+  do {
+    more = tier_catch_up (store, error);
+    if (more == 0 && tier_sizes_read (store, limits, &sizes, error) < 0)
+      more = -1;
+    if (more == 0)
+      more = tier_blocks_make (store, limits->now_ns / NS_PER_S, sizes.staged > sizes.room / 4, error);
+    if (more == 0)
+      more = tier_blocks_merge (store, limits->now_ns / NS_PER_S, error);
+    if (more == 0)
+      more = tier_trim (store, limits, &sizes, error);
+  } while (more == 1 && clock_monotonic () < until_ns);
+  return more;
+}
+
+int
+tier_store_work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
+{
+  int more;
+
+  if (history_store_begin (store, error) < 0)
+    return -1;
+  more = work (store, limits, until_ns, error);
+  if (more < 0 || history_store_end (store, error) < 0) {
+    history_store_undo (store);
+    return -1;
+  }
+  return more;
+}

@@ -1,0 +1,107 @@
+/* What the files of the tiers' store share: tier_store.c (tables, metrics, what is staged), tier_blocks.c (blocks made and
+ * merged), tier_catch_up.c (chunks that were not folded), tier_trim.c (retention). */
+#ifndef SYNOP_AGGREGATOR_TIER_STORE_PRIVATE_H
+#define SYNOP_AGGREGATOR_TIER_STORE_PRIVATE_H
+
+#include "aggregator/history/history_store_private.h"
+#include "aggregator/history/tier_grid.h"
+#include "aggregator/history/tier_store.h"
+#include "synop/hash_table.h"
+
+enum tier { TIER_MINUTES, TIER_HOURS };
+
+enum tier_statement {
+  TIER_ADD_METRIC,
+  TIER_FIND_MAP,
+  TIER_ADD_MAP,
+  TIER_STAGE,
+  TIER_FOLDED,
+  TIER_OLDEST_STAGED,
+  TIER_STAGED_OF,
+  TIER_DROP_STAGED,
+  TIER_LAST_PART,
+  TIER_ADD_BLOCK,
+  TIER_UNMERGED,
+  TIER_PARTS_OF,
+  TIER_DROP_BLOCK,
+  TIER_NEXT_UNFOLDED,
+  TIER_CHUNK,
+  TIER_CHUNK_WITH,
+  TIER_SCHEMA,
+  TIER_OLD_BLOCKS,
+  TIER_SIZES,
+  TIER_OLDEST_BLOCKS,
+  TIER_STATEMENTS
+};
+
+struct held_metric {
+  UT_hash_handle hh;
+  int64_t id;
+  size_t length;
+  char key[];
+};
+
+struct metric_owner {
+  UT_hash_handle hh;
+  int64_t node;
+  size_t count;
+};
+
+struct held_map {
+  UT_hash_handle hh;
+  uint8_t hash[SCHEMA_HASH_SIZE];
+  size_t count;
+  int64_t ids[];
+};
+
+struct tier_schema {
+  UT_hash_handle hh;
+  uint8_t hash[SCHEMA_HASH_SIZE];
+  struct schema *schema;
+};
+
+struct tier_store {
+  sqlite3_stmt *statements[TIER_STATEMENTS];
+  struct tier_writer *writer;
+  struct tier_reader *reader;
+  struct tier_grid *grid, *hours;
+  struct held_metric *metrics;
+  struct metric_owner *owners;
+  struct held_map *maps;
+  struct tier_schema *schemas; /* for chunks that were not folded */
+  struct chunk before;         /* an earlier chunk that one of these needs */
+  int64_t before_id;
+  struct buffer bytes;
+  struct tier_counts counts;
+  bool more_staged, more_merge; /* as far as is known */
+};
+
+/* tier_store.c */
+int tier_store_open (struct history_store *store, struct error *error); /* makes the tables too */
+void tier_store_close (struct history_store *store);
+int tier_run (struct history_store *store, enum tier_statement which, struct error *error); /* as history_store_run */
+int tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, const struct tier_list *metrics,
+                   const struct tier_folded *folded, struct error *error);
+const struct held_map *tier_map (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE]);
+static inline int64_t
+tier_batch (int64_t node)
+{
+  return node ? node / TIER_BATCH : -1;
+}
+
+/* Bytes, as triggers keep them; and how many there may be. */
+struct tier_sizes {
+  int64_t all, hours, staged, room;
+};
+int tier_sizes_read (struct history_store *store, const struct tier_limits *limits, struct tier_sizes *sizes,
+                     struct error *error);
+
+/* Each does one step of its work: 1, there may be more; 0, there is none; -1. */
+/* `now`: also of what was staged only now. */
+int tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error);
+int tier_blocks_merge (struct history_store *store, int64_t now_s, struct error *error);
+int tier_catch_up (struct history_store *store, struct error *error);
+int tier_trim (struct history_store *store, const struct tier_limits *limits, const struct tier_sizes *sizes,
+               struct error *error);
+
+#endif
