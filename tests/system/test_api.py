@@ -373,18 +373,6 @@ def children_of(pid):
     return found
 
 
-def test_gone(shown):
-    """Who goes away while he waits ends what is done for him."""
-    cluster, url = shown
-    parts = urllib.parse.urlsplit(url)
-    for _ in range(20):
-        with socket.create_connection((parts.hostname, parts.port)) as client:
-            client.sendall(f"GET {API}jobs/{JOB} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-    wait_until(lambda: cluster.counter("api_readers") == 0 and cluster.counter("http_connections") == 0, "the end of all")
-    wait_until(lambda: not children_of(cluster.aggregator.pid), "the end of the children")
-    wait_until(lambda: get(url, f"{API}jobs/{JOB}").status == 200, "an answer to who stays")
-
-
 def signal_children(pid, number, seconds, enough=None):
     """All that there are in that time; how many."""
     end, seen = time.monotonic() + seconds, set()
@@ -394,6 +382,20 @@ def signal_children(pid, number, seconds, enough=None):
                 os.kill(int(child), number)
                 seen.add(child)
     return len(seen)
+
+
+def test_gone(shown):
+    """Who goes away while he waits ends what is done for him, however it stands."""
+    cluster, url = shown
+    parts = urllib.parse.urlsplit(url)
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            client = stack.enter_context(socket.create_connection((parts.hostname, parts.port)))
+            client.sendall(f"GET {API}jobs/{JOB} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        assert signal_children(cluster.aggregator.pid, signal.SIGSTOP, LIMIT, 2) == 2
+    wait_until(lambda: cluster.counter("api_readers") == 0 and cluster.counter("http_connections") == 0, "the end of all", 10)
+    wait_until(lambda: not children_of(cluster.aggregator.pid), "the end of the children", 10)
+    wait_until(lambda: get(url, f"{API}jobs/{JOB}").status == 200, "an answer to who stays")
 
 
 def test_child_breaks(shown):

@@ -2,7 +2,20 @@
 #include "aggregator/server/group_list.h"
 #include "tests/unit/aggregator/core/cluster_bench.h"
 
-/* Three nodes that are up: two with the schema of the bench; n3 with a newer one of the same group, and one more. */
+static void
+bring_up_newer (struct bench *bench, const char *name, uint64_t session)
+{
+  struct control hello = { .type = CONTROL_HELLO, .session = session, .period_ns = NS_PER_S, .version = "9" };
+
+  strcpy (hello.node, name);
+  memcpy (hello.schema_hash, bench->other->hash, SCHEMA_HASH_SIZE);
+  send_control (bench, name, &hello);
+  send_schema (bench, name, bench->other->hash, bench->other->encoded.data, bench->other->encoded.length);
+  send_frame (bench, &(struct made_frame){ .user = name, .session = session, .sequence = 1, .schema = bench->other });
+  assert_int_equal (state_of (bench, name), NODE_UP);
+}
+
+/* Five nodes that are up: three with the schema of the bench; two with a newer one of the same group, and one more. */
 static void
 fill (struct bench *bench)
 {
@@ -14,20 +27,18 @@ fill (struct bench *bench)
     "small", "system_data", "device", "devices", "total", 0, "Newer.", GROUP_METRICS (newer_metrics)
   };
   static const struct group *const newer_groups[] = { &newer, &other_group };
-
-  struct control hello = { .type = CONTROL_HELLO, .session = 9, .period_ns = NS_PER_S, .version = "9", .node = "n3" };
+  static const char *const more[] = { "n3", "n4", "n5" };
 
   schema_destroy (bench->other);
   bench->other = schema_create (newer_groups, 2);
-  list_node (bench, "n3", 1);
+  for (size_t i = 0; i < 3; i++)
+    list_node (bench, more[i], 1);
   cluster_list (bench->cluster, each_key, bench->keys, now (bench));
+  bring_up_newer (bench, "n3", 9);
+  bring_up_newer (bench, "n4", 10);
   bring_up (bench, "n1", 7);
   bring_up (bench, "n2", 8);
-  memcpy (hello.schema_hash, bench->other->hash, SCHEMA_HASH_SIZE);
-  send_control (bench, "n3", &hello);
-  send_schema (bench, "n3", bench->other->hash, bench->other->encoded.data, bench->other->encoded.length);
-  send_frame (bench, &(struct made_frame){ .user = "n3", .session = 9, .sequence = 1, .schema = bench->other });
-  assert_int_equal (state_of (bench, "n3"), NODE_UP);
+  bring_up (bench, "n5", 11);
 }
 
 static void
@@ -41,9 +52,9 @@ check (const struct bench *bench, void (*list) (const struct cluster *cluster, s
   buffer_free (&out);
 }
 
-#define SMALL                                                                                                          \
-  "{\"name\":\"small\",\"section\":\"system_data\",\"row\":\"device\",\"rows_name\":\"devices\",\"fold_name\":"        \
-  "\"total\",\"once\":false,\"help\":\"A group.\",\"nodes\":"
+#define OF_DEVICES                                                                                                     \
+  "\"section\":\"system_data\",\"row\":\"device\",\"rows_name\":\"devices\",\"fold_name\":\"total\",\"once\":false,"   \
+  "\"help\":\"A group.\",\"nodes\":"
 #define METRIC(name, kind, unit, fold, of_node, help, nodes)                                                           \
   "{\"name\":\"" name "\",\"kind\":\"" kind "\",\"unit\":\"" unit "\",\"fold\":\"" fold                                \
   "\",\"share\":false,\"of_node\":" of_node ",\"help\":\"" help "\",\"nodes\":" nodes "}"
@@ -57,20 +68,18 @@ test_schemas_together (void **state)
   check (bench, group_list_names, "facts\nother\nsmall\n");
   check (bench, group_list_json,
          "{\"name\":\"facts\",\"section\":\"\",\"row\":\"\",\"rows_name\":\"\",\"fold_name\":\"\",\"once\":true,"
-         "\"help\":\"Facts.\",\"nodes\":2,\"metrics\":[" METRIC (
+         "\"help\":\"Facts.\",\"nodes\":3,\"metrics\":[" METRIC (
              "name", "text", "", "none", "true", "Name.",
-             "2") "]}\n"
-                  "{\"name\":\"other\",\"section\":\"system_data\",\"row\":\"device\",\"rows_name\":\"devices\",\"fold_"
-                  "name\":"
-                  "\"total\",\"once\":false,\"help\":\"A group.\",\"nodes\":1,\"metrics\":[" METRIC (
-                      "bytes", "counter", "bytes", "sum", "false", "Bytes.",
-                      "1") "," METRIC ("tasks", "gauge", "", "none", "true", "Tasks.",
-                                       "1") "]}\n" SMALL
-                                            "3,\"metrics\":[" METRIC (
-                                                "bytes", "counter", "bytes", "sum", "false", "Bytes.",
-                                                "3") "," METRIC ("depth", "gauge", "", "max", "true", "Depth.",
-                                                                 "1") "," METRIC ("tasks", "gauge", "", "none", "true",
-                                                                                  "Tasks.", "2") "]}\n");
+             "3") "]}\n"
+                  "{\"name\":\"other\"," OF_DEVICES
+                  "2,\"metrics\":[" METRIC ("bytes", "counter", "bytes", "sum", "false", "Bytes.", "2") "," METRIC (
+                      "tasks", "gauge", "", "none", "true", "Tasks.",
+                      "2") "]}\n"
+                           "{\"name\":\"small\"," OF_DEVICES
+                           "5,\"metrics\":[" METRIC ("bytes", "counter", "bytes", "sum", "false", "Bytes.",
+                                                     "5") "," METRIC ("depth", "gauge", "", "max", "true", "Depth.",
+                                                                      "2") "," METRIC ("tasks", "gauge", "", "none",
+                                                                                       "true", "Tasks.", "3") "]}\n");
 }
 
 /* JSON has those of nodes that are up alone. */
