@@ -52,34 +52,50 @@ check (const struct bench *bench, void (*list) (const struct cluster *cluster, s
   buffer_free (&out);
 }
 
-#define OF_DEVICES                                                                                                     \
-  "\"section\":\"system_data\",\"row\":\"device\",\"rows_name\":\"devices\",\"fold_name\":\"total\",\"once\":false,"   \
-  "\"help\":\"A group.\",\"nodes\":"
-#define METRIC(name, kind, unit, fold, of_node, help, nodes)                                                           \
-  "{\"name\":\"" name "\",\"kind\":\"" kind "\",\"unit\":\"" unit "\",\"fold\":\"" fold                                \
-  "\",\"share\":false,\"of_node\":" of_node ",\"help\":\"" help "\",\"nodes\":" nodes "}"
+/* A line, up to its metrics; then each of them. */
+static void
+expect_group (struct buffer *out, const struct group *group, size_t nodes)
+{
+  buffer_printf (out,
+                 "{\"name\":\"%s\",\"section\":\"%s\",\"row\":\"%s\",\"rows_name\":\"%s\",\"fold_name\":\"%s\","
+                 "\"once\":%s,\"help\":\"%s\",\"nodes\":%zu,\"metrics\":[",
+                 group->name, group->section, group->row, group->rows_name, group->fold_name,
+                 group->flags & GROUP_ONCE ? "true" : "false", group->help, nodes);
+}
+
+static void
+expect_metric (struct buffer *out, const char *before, const char *texts, bool of_node, const char *help, size_t nodes)
+{
+  buffer_printf (out, "%s{%s,\"share\":false,\"of_node\":%s,\"help\":\"%s\",\"nodes\":%zu}", before, texts,
+                 of_node ? "true" : "false", help, nodes);
+}
 
 static void
 test_schemas_together (void **state)
 {
+  static const char bytes[] = "\"name\":\"bytes\",\"kind\":\"counter\",\"unit\":\"bytes\",\"fold\":\"sum\"",
+                    tasks[] = "\"name\":\"tasks\",\"kind\":\"gauge\",\"unit\":\"\",\"fold\":\"none\"",
+                    depth[] = "\"name\":\"depth\",\"kind\":\"gauge\",\"unit\":\"\",\"fold\":\"max\"",
+                    name[] = "\"name\":\"name\",\"kind\":\"text\",\"unit\":\"\",\"fold\":\"none\"";
   struct bench *bench = *state;
+  struct buffer expected = { 0 };
 
   fill (bench);
   check (bench, group_list_names, "facts\nother\nsmall\n");
-  check (bench, group_list_json,
-         "{\"name\":\"facts\",\"section\":\"\",\"row\":\"\",\"rows_name\":\"\",\"fold_name\":\"\",\"once\":true,"
-         "\"help\":\"Facts.\",\"nodes\":3,\"metrics\":[" METRIC (
-             "name", "text", "", "none", "true", "Name.",
-             "3") "]}\n"
-                  "{\"name\":\"other\"," OF_DEVICES
-                  "2,\"metrics\":[" METRIC ("bytes", "counter", "bytes", "sum", "false", "Bytes.", "2") "," METRIC (
-                      "tasks", "gauge", "", "none", "true", "Tasks.",
-                      "2") "]}\n"
-                           "{\"name\":\"small\"," OF_DEVICES
-                           "5,\"metrics\":[" METRIC ("bytes", "counter", "bytes", "sum", "false", "Bytes.",
-                                                     "5") "," METRIC ("depth", "gauge", "", "max", "true", "Depth.",
-                                                                      "2") "," METRIC ("tasks", "gauge", "", "none",
-                                                                                       "true", "Tasks.", "3") "]}\n");
+  expect_group (&expected, &fact_group, 3);
+  expect_metric (&expected, "", name, true, "Name.", 3);
+  buffer_add_string (&expected, "]}\n");
+  expect_group (&expected, &other_group, 2);
+  expect_metric (&expected, "", bytes, false, "Bytes.", 2);
+  expect_metric (&expected, ",", tasks, true, "Tasks.", 2);
+  buffer_add_string (&expected, "]}\n");
+  expect_group (&expected, &small_group, 5);
+  expect_metric (&expected, "", bytes, false, "Bytes.", 5);
+  expect_metric (&expected, ",", depth, true, "Depth.", 2);
+  expect_metric (&expected, ",", tasks, true, "Tasks.", 3);
+  buffer_add_string (&expected, "]}\n");
+  check (bench, group_list_json, buffer_text (&expected));
+  buffer_free (&expected);
 }
 
 /* JSON has those of nodes that are up alone. */
