@@ -9,8 +9,9 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define MAPS_MAX 256 /* kept in memory */
-#define ROW "100"    /* bytes that a row takes beside its data, with its indexes */
+#define BLOCK_LEVEL 3 /* of zstd */
+#define MAPS_MAX 256  /* kept in memory */
+#define ROW "100"     /* bytes that a row takes beside its data, with its indexes */
 
 static const char layout[] =
     "CREATE TABLE IF NOT EXISTS tier_metrics (id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, section TEXT NOT NULL,"
@@ -61,7 +62,8 @@ static const char *const texts[TIER_STATEMENTS] = {
   [TIER_DROP_STAGED] = "DELETE FROM tier_staged WHERE id = ?",
   [TIER_LAST_PART] = "SELECT ifnull (max (part), 0) FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_ADD_BLOCK] = "INSERT INTO tier_blocks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
-  [TIER_UNMERGED] = "SELECT tier, start, metric, rows, batch FROM tier_blocks WHERE part > 0 AND tier = ? AND start < ?"
+  [TIER_UNMERGED] = "SELECT tier, start, metric, rows, batch FROM tier_blocks INDEXED BY tier_blocks_unmerged WHERE "
+                    "part > 0 AND tier = ? AND start < ?"
                     " ORDER BY tier, start, metric, rows, batch LIMIT 1",
   [TIER_PARTS_OF] = "SELECT id, part, data FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_DROP_BLOCK] = "DELETE FROM tier_blocks WHERE id = ?",
@@ -343,7 +345,7 @@ tier_store_open (struct history_store *store, struct error *error)
 {
   struct tier_store *tiers = store->tiers = memory_new (1, sizeof *tiers);
 
-  tiers->writer = tier_writer_create ();
+  tiers->writer = tier_writer_create (BLOCK_LEVEL);
   tiers->reader = tier_reader_create ();
   tiers->grid = tier_grid_create (60);
   tiers->hours = tier_grid_create (1);
@@ -410,23 +412,53 @@ tier_store_take_counts (struct history_store *store)
 
 /* ---- work ---- */
 
+struct turn {
+  struct history_store *store;
+  const struct tier_limits *limits;
+  struct tier_sizes sizes;
+};
+
+static int
+turn_catch_up (struct turn *turn, struct error *error)
+{
+  return tier_catch_up (turn->store, error);
+}
+
+static int
+turn_make (struct turn *turn, struct error *error)
+{
+  if (tier_sizes_read (turn->store, turn->limits, &turn->sizes, error) < 0)
+    return -1;
+  return tier_blocks_make (turn->store, turn->limits->now_ns / NS_PER_S, turn->sizes.staged > turn->sizes.room / 4,
+                           error);
+}
+
+static int
+turn_merge (struct turn *turn, struct error *error)
+{
+  return tier_blocks_merge (turn->store, turn->limits->now_ns / NS_PER_S, error);
+}
+
+static int
+turn_trim (struct turn *turn, struct error *error)
+{
+  if (tier_sizes_read (turn->store, turn->limits, &turn->sizes, error) < 0)
+    return -1;
+  return tier_trim (turn->store, turn->limits, &turn->sizes, error);
+}
+
+/* Step by step, each kind of work until there is none; one step at least. */
 static int
 work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
-  struct tier_sizes sizes;
-  int more;
+  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_make, turn_merge,
+                                                                             turn_trim };
+  struct turn turn = { .store = store, .limits = limits };
+  int more = 0;
 
-  do {
-    more = tier_catch_up (store, error);
-    if (more == 0 && tier_sizes_read (store, limits, &sizes, error) < 0)
-      more = -1;
-    if (more == 0)
-      more = tier_blocks_make (store, limits->now_ns / NS_PER_S, sizes.staged > sizes.room / 4, error);
-    if (more == 0)
-      more = tier_blocks_merge (store, limits->now_ns / NS_PER_S, error);
-    if (more == 0)
-      more = tier_trim (store, limits, &sizes, error);
-  } while (more == 1 && clock_monotonic () < until_ns);
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && more == 0; i++)
+    while ((more = kinds[i](&turn, error)) == 1 && clock_monotonic () < until_ns)
+      ;
   return more;
 }
 
