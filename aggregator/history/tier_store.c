@@ -76,6 +76,12 @@ static const char *const texts[TIER_STATEMENTS] = {
                       " LIMIT 256)",
   [TIER_SIZES] = "SELECT ifnull (sum (bytes), 0), ifnull (sum (bytes * (owner = 1)), 0),"
                  " ifnull (sum (bytes * (owner = 2)), 0) FROM uses WHERE room = 'tiers'",
+  [TIER_NEXT_BLOCKS] = "SELECT id, tier, start, metric, rows, batch, data FROM tier_blocks WHERE id > ? ORDER BY id"
+                       " LIMIT ?",
+  [TIER_DROP_PARTS] = "DELETE FROM tier_blocks WHERE " BLOCK_KEY,
+  [TIER_DROP_MAPS] = "DELETE FROM tier_maps WHERE hash NOT IN (SELECT map FROM tier_staged)",
+  [TIER_CHUNKS_OF] = "SELECT id FROM chunks WHERE node = ?1 AND first_time >= ?2 - 600000000000 AND first_time < ?3 AND"
+                     " last_time >= ?2 AND id NOT IN (SELECT chunk FROM unfolded)",
   [TIER_OLDEST_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? ORDER BY start"
                          " LIMIT 256)",
 };
@@ -223,8 +229,8 @@ tier_map (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE])
   return map;
 }
 
-static int
-make_map (struct history_store *store, int64_t node, const struct tier_list *metrics, struct error *error)
+int
+tier_make_map (struct history_store *store, int64_t node, const struct tier_list *metrics, struct error *error)
 {
   sqlite3_stmt *statement = store->tiers->statements[TIER_ADD_MAP];
   struct buffer ids = { 0 };
@@ -286,7 +292,7 @@ tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, const s
 {
   sqlite3_stmt *statement = store->tiers->statements[TIER_STAGE];
 
-  if (make_map (store, node, metrics, error) < 0)
+  if (tier_make_map (store, node, metrics, error) < 0)
     return -1;
   for (size_t i = 0; i < folded->count; i++) {
     const struct tier_staged *staged = &folded->staged[i];
@@ -349,7 +355,6 @@ tier_store_open (struct history_store *store, struct error *error)
   tiers->reader = tier_reader_create ();
   tiers->grid = tier_grid_create (60);
   tiers->hours = tier_grid_create (1);
-  tiers->more_staged = tiers->more_merge = true;
   if (history_store_begin (store, error) < 0)
     return -1;
   if (make_tables (store, error) < 0 || history_store_end (store, error) < 0) {
@@ -440,6 +445,12 @@ turn_merge (struct turn *turn, struct error *error)
 }
 
 static int
+turn_look (struct turn *turn, struct error *error)
+{
+  return tier_look (turn->store, error);
+}
+
+static int
 turn_trim (struct turn *turn, struct error *error)
 {
   if (tier_sizes_read (turn->store, turn->limits, &turn->sizes, error) < 0)
@@ -447,12 +458,25 @@ turn_trim (struct turn *turn, struct error *error)
   return tier_trim (turn->store, turn->limits, &turn->sizes, error);
 }
 
+/* Maps that nothing staged needs any more go now and then. */
+static int
+turn_tidy (struct turn *turn, struct error *error)
+{
+  struct tier_store *tiers = turn->store->tiers;
+
+  if (turn->limits->now_ns / NS_PER_S / HOUR_S == tiers->tidied)
+    return 0;
+  tiers->tidied = turn->limits->now_ns / NS_PER_S / HOUR_S;
+  drop_maps (tiers);
+  return tier_run (turn->store, TIER_DROP_MAPS, error) < 0 ? -1 : 0;
+}
+
 /* Step by step, each kind of work until there is none; one step at least. */
 static int
 work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
   static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_make, turn_merge,
-                                                                             turn_trim };
+                                                                             turn_trim,     turn_look, turn_tidy };
   struct turn turn = { .store = store, .limits = limits };
   int more = 0;
 
