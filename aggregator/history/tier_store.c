@@ -83,7 +83,7 @@ static const char *const texts[TIER_STATEMENTS] = {
   [TIER_CHUNKS_OF] = "SELECT id FROM chunks WHERE node = ?1 AND first_time >= ?2 - 600000000000 AND first_time < ?3 AND"
                      " last_time >= ?2 AND id NOT IN (SELECT chunk FROM unfolded)",
   [TIER_OLDEST_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? ORDER BY start"
-                         " LIMIT 256)",
+                         " LIMIT 16)",
 };
 
 /* ---- metrics ---- */
