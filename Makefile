@@ -189,7 +189,7 @@ soak:
 	@$(MAKE) --no-print-directory programs
 	@CHAOS_SECONDS=$(CHAOS_SECONDS) CROWD=$(CROWD) SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_chaos.py tests/system/test_shares.py::test_crowd \
-	    tests/system/test_http_hostile.py::test_slow_readers
+	    tests/system/test_http_hostile.py::test_slow_readers tests/system/test_api.py::test_late
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py
 
@@ -206,6 +206,7 @@ generated-docs: programs
 	BUILD=$(BUILD) docs/generate-ini aggregator > $(INI)/aggregator/aggregator.ini
 	docs/generate-names docs/metrics-from-other-tools.md $(DOCS)/metrics-from-other-tools.md
 	docs/generate-names docs/prometheus.md $(DOCS)/prometheus.md
+	$(BUILD)/aggregator answer openapi.json | /usr/bin/python3 -m json.tool --indent 2 > $(DOCS)/openapi.json
 	aggregator/dashboards/generate $(INI)/aggregator/dashboards
 
 format:

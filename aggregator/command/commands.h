@@ -19,6 +19,7 @@ int check_run (const struct options *options);    /* is it whole, and what is in
 int job_list_run (const struct options *options); /* "jobs" */
 int replay_run (const struct options *options);   /* the lines of the stream */
 int report_run (const struct options *options);   /* on one job */
+int query_run (const struct options *options);    /* how a metric went */
 
 int aggregator_keys_command (int argc, char **argv); /* makes, admits, lists and revokes keys; argv[0] is "keys" */
 

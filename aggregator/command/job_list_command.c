@@ -1,4 +1,4 @@
-/* See commands.h. One line of JSON has what the line "ended" has, of a job that runs without its end. */
+/* See commands.h. */
 #include "aggregator/command/commands.h"
 
 #include <math.h>
@@ -8,53 +8,17 @@
 #include <time.h>
 
 #include "aggregator/history/history_file.h"
+#include "aggregator/history/job_json.h"
 #include "aggregator/history/job_store.h"
 #include "aggregator/report/job_words.h"
-#include "aggregator/views/job_line.h"
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/globs.h"
-#include "synop/json.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
 #define COLUMNS 11
 #define TEXT_CELL 38 /* characters */
-
-/* ---- JSON ---- */
-
-static void
-json_job (struct json *json, const struct job_record *job)
-{
-  const char *const texts[JOB_TEXTS] = { job->scheduler, job->user, job->name, job->command, job->array };
-
-  json_object (json);
-  json_text (json_key (json, "job_id"), job->label);
-  for (size_t i = 0; i < JOB_TEXTS; i++)
-    json_text (json_key (json, job_text_names[i]), texts[i]);
-  json_real (json_key (json, "cpus"), job->cpus);
-  json_array (json_key (json, "nodes"));
-  for (size_t i = 0; i < job->node_count; i++)
-    json_text (json, job->nodes[i].name);
-  json_array_end (json);
-  json_text (json_key (json, "state"), job->ended_ns ? "ended" : "running");
-  json_time (json_key (json, "started"), job->started_ns);
-  json_key (json, "ended");
-  if (job->ended_ns)
-    json_time (json, job->ended_ns);
-  else
-    json_null (json);
-  json_text (json_key (json, "reason"), job->reason);
-  json_key (json, "summary");
-  if (*job->summary) {
-    buffer_add_string (&json->out, job->summary);
-    json->comma = true;
-  } else {
-    json_null (json);
-  }
-  json_object_end (json);
-  json_newline (json);
-}
 
 /* ---- the table ---- */
 
@@ -188,8 +152,10 @@ show (const struct options *options, const struct job_list *list)
   struct buffer text = { 0 };
   int code;
 
-  for (size_t i = 0; options->json && i < list->count; i++)
-    json_job (&json, &list->jobs[i]);
+  for (size_t i = 0; options->json && i < list->count; i++) {
+    job_json (&json, &list->jobs[i]);
+    json_newline (&json);
+  }
   if (!options->json)
     table (&text, list);
   code = file_print (options->json ? &json.out : &text);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregator/command/when.h"
 #include "aggregator/history/history_view.h"
+#include "aggregator/query/when.h"
 #include "aggregator/stream/stream_view.h"
 #include "synop/clock.h"
 #include "synop/log.h"

@@ -1,5 +1,6 @@
 /* See report_command.h. Every requested output is tried, even after a failure. The one of --format goes to standard
  * output or -o; as text it is left out when only files are requested. */
+#include "aggregator/api/api_view.h"
 #include "aggregator/command/commands.h"
 
 #include <errno.h>
@@ -240,6 +241,7 @@ static struct job_report *
 read_report (struct command *command, struct error *error)
 {
   const struct options *options = command->options;
+  const struct api_settings *prices = options_of_view (options, &api_view);
   const struct job_choice choice = { options->job, options->user, options->scheduler };
   struct replay_progress progress;
   int64_t now = clock_wall ();
@@ -253,7 +255,7 @@ read_report (struct command *command, struct error *error)
   replay_progress_end (&progress);
   if (command->report)
     command->report->prices =
-        (struct job_prices){ price (options->price_per_kwh), price (options->co2_per_kwh), options->currency };
+        (struct job_prices){ price (prices->price_per_kwh), price (prices->co2_per_kwh), prices->currency };
   return command->report;
 }
 

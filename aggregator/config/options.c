@@ -23,6 +23,7 @@ const char *const options_commands[] = {
   [COMMAND_JOBS] = "jobs",
   [COMMAND_JOB] = "job",
   [COMMAND_REPORT] = "report",
+  [COMMAND_QUERY] = "query",
   "keys",
   NULL,
 };
@@ -145,6 +146,8 @@ take_operands (struct options *options, int argc, char **argv, int *at)
     places[0] = &options->verb, places[1] = &options->job;
   else if (options->command == COMMAND_REPORT)
     places[0] = &options->job;
+  else if (options->command == COMMAND_QUERY)
+    places[0] = &options->metric;
   for (size_t i = 0; i < COUNT_OF (places); i++)
     if (places[i] && !*places[i] && *at < argc)
       *places[i] = argv[(*at)++];
@@ -156,7 +159,7 @@ unexpected (enum options_command command, const char *word, struct error *error)
   if (command == COMMAND_SERVE)
     error_set (error,
                "unexpected argument '%.64s'; a command comes first: synop-aggregator tail, status, keys, replay, "
-               "export, check, jobs, job or report",
+               "export, check, jobs, job, report or query",
                word);
   else
     error_set (error, "unexpected argument '%.64s'; \"synop-aggregator %s --help\" shows what there is", word,
@@ -188,6 +191,9 @@ check_operands (const struct options *options, int argc, char **argv, int at, st
   }
   if (options->command == COMMAND_REPORT && !has_job)
     return error_set (error, "expected \"synop-aggregator report JOBID\"; \"synop-aggregator jobs\" lists the jobs");
+  if (options->command == COMMAND_QUERY && !options->list && !(options->metric && *options->metric))
+    return error_set (error, "expected \"synop-aggregator query METRIC\", as load.load_1; \"synop-aggregator query "
+                             "--list\" shows what there is");
   return 0;
 }
 

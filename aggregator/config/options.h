@@ -20,11 +20,13 @@ enum options_command {
   COMMAND_CHECK,
   COMMAND_JOBS,
   COMMAND_JOB,
-  COMMAND_REPORT
+  COMMAND_REPORT,
+  COMMAND_QUERY
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
 enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
+enum options_query_format { QUERY_FORMAT_TABLE, QUERY_FORMAT_JSON, QUERY_FORMAT_CSV, QUERY_FORMAT_PLOT };
 enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON };
 
 /* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
@@ -62,15 +64,19 @@ struct options {
   const char *file;  /* of check; NULL: history_path */
   bool json;         /* of status, jobs and report */
 
-  bool running;                                 /* of jobs: no others */
-  char *user;                                   /* of jobs: globs; of job and report: whose it is */
-  char *scheduler;                              /* of report */
-  char *name;                                   /* of job */
-  const char *verb;                             /* of job: "start" or "end" */
-  const char *job;                              /* of job and report */
-  int report;                                   /* enum options_report; --json makes it REPORT_JSON */
-  char *price_per_kwh, *currency, *co2_per_kwh; /* of report; "": not known */
-  char *pdf, *html, *csv, *hdf5;                /* of report: files, and for csv a folder; "": none */
+  bool running;                  /* of jobs: no others */
+  char *user;                    /* of jobs: globs; of job and report: whose it is */
+  char *scheduler;               /* of report */
+  char *name;                    /* of job */
+  const char *verb;              /* of job: "start" or "end" */
+  const char *job;               /* of job and report */
+  int report;                    /* enum options_report; --json makes it REPORT_JSON */
+  char *pdf, *html, *csv, *hdf5; /* of report: files, and for csv a folder; "": none */
+
+  const char *metric; /* of query, with `list` globs; the rest as struct query has it, "" for none */
+  char *row, *of_job, *step, *fold, *top, *bottom;
+  bool list, rows, rate, combined;
+  int query_format; /* enum options_query_format */
 };
 
 /* `views` must be set. -1 and error: exit with code 2. Call aggregator_options_free in any case. */

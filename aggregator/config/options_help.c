@@ -15,6 +15,7 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator check [FILE]              verifies a history and says what is in it\n\
   synop-aggregator jobs [--running]          lists the batch jobs that ran\n\
   synop-aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
+  synop-aggregator query METRIC              shows how a metric went: a table, a curve, JSON, CSV\n\
   synop-aggregator job start|end ID          announces that a job begins or has ended, for prologs and epilogs\n\
   synop-aggregator keys init                 makes the aggregator's keys\n\
   synop-aggregator keys add NODE FILE        admits a node by its public key\n\
@@ -100,11 +101,24 @@ while it runs. Of a job that was requeued JOBID is the newest run, JOBID/1 the s
   synop-aggregator report 123 --format perfmon -o merged.json\n\
 \n";
 
+static const char query_help[] = "\
+synop-aggregator query METRIC: shows how a metric went, from the history: on each node, in steps of time. Of a gauge it is\n\
+the mean of each step, of a counter the change. METRIC is as lines have it, GROUP.METRIC, or two of them with + - * /\n\
+between, of which one may be a number.\n\
+\n\
+  synop-aggregator query cpu_usage.user --node 'n[1-8]' --from -24h --step 5m\n\
+  synop-aggregator query 'memory_info.used / memory_info.total' --top 10\n\
+  synop-aggregator query network.rx_bytes --row 'ib*' --rate --format plot\n\
+  synop-aggregator query job_memory.rss --job 123 -o memory.png\n\
+  synop-aggregator query load.load_1 --combined --from -7d --format json\n\
+  synop-aggregator query --list 'memory*'\n\
+\n";
+
 void
 aggregator_options_help (const struct options *options, struct buffer *out)
 {
   static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help,
-                                       check_help, jobs_help, job_help,    report_help };
+                                       check_help, jobs_help, job_help,    report_help, query_help };
   const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;

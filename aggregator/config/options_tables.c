@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aggregator/config/options_private.h"
+#include "aggregator/stream/stream.h"
 #include "synop/globs.h"
 #include "synop/link.h"
 #include "synop/log.h"
@@ -30,83 +31,6 @@ static int
 check_filled (const char *value, struct error *error)
 {
   return *value ? 0 : error_set (error, "must not be empty");
-}
-
-/* Behind a '[' the first character, or the one after '!' or '^', is a member even where it is ']'. */
-static bool
-is_closed (const char *pattern)
-{
-  for (; *pattern; pattern++) {
-    if (*pattern == '\\' && pattern[1]) {
-      pattern++;
-    } else if (*pattern == '[') {
-      pattern += 1 + (pattern[1] == '!' || pattern[1] == '^');
-      pattern = *pattern ? strchr (pattern + 1, ']') : NULL;
-      if (!pattern)
-        return false;
-    }
-  }
-  return true;
-}
-
-static int
-check_globs (const char *value, struct error *error)
-{
-  struct globs globs;
-  const char *pattern;
-  int result = 0;
-
-  globs_init (&globs, value);
-  pattern = globs.text;
-  for (size_t i = 0; i < globs.count && result == 0; i++, pattern += strlen (pattern) + 1)
-    if (!is_closed (pattern))
-      result = error_set (error, "\"%.64s\" has a '[' without its ']' (commas part patterns)", pattern);
-  globs_free (&globs);
-  return result;
-}
-
-/* A pattern that matches no type would wait for ever. */
-static int
-check_types (const char *value, struct error *error)
-{
-  static const char *const types[] = { "node", "cluster", "event", "job" };
-  struct globs globs;
-  const char *pattern;
-  int result = check_globs (value, error);
-
-  globs_init (&globs, value);
-  pattern = globs.text;
-  for (size_t i = 0; i < globs.count && result == 0; i++, pattern += strlen (pattern) + 1) {
-    size_t type = 0;
-
-    while (type < COUNT_OF (types) && fnmatch (pattern, types[type], 0) != 0)
-      type++;
-    if (type == COUNT_OF (types))
-      result = error_set (error, "\"%.64s\" is no type of line; expected node, cluster, event or job", pattern);
-  }
-  globs_free (&globs);
-  return result;
-}
-
-/* "0.31" */
-static int
-check_number (const char *value, struct error *error)
-{
-  char *end;
-  double number = strtod (value, &end);
-
-  return strspn (value, "0123456789.") == strlen (value) && end > value && !*end && number <= 1e6
-             ? 0
-             : error_set (error, "must be a number from 0 to 1000000, as 0.31");
-}
-
-static int
-check_word (const char *value, struct error *error)
-{
-  for (const char *at = value; *at; at++)
-    if ((unsigned char) *at <= ' ')
-      return error_set (error, "must be a word");
-  return strlen (value) <= 16 ? check_filled (value, error) : error_set (error, "must have 16 bytes at most");
 }
 
 static const struct option serve_table[] = {
@@ -149,21 +73,15 @@ static const struct option serve_table[] = {
     .help = "How long a tick waits for nodes that do not report; at most its period. 0: half its period." },
   { "clock", "limit", "clock-limit", OPTION_DURATION, AT (clock_limit_ns), .fallback = "500ms", .minimum = "1ms",
     .maximum = "1h", TAKEN, .help = "A node whose wall clock is off by more is an event." },
-  { "energy", "price_per_kwh", "price-per-kwh", OPTION_TEXT, AT (price_per_kwh), .check = check_number, TAKEN,
-    .help = "What a kWh costs, as 0.31: reports of jobs say what theirs did." },
-  { "energy", "currency", "currency", OPTION_TEXT, AT (currency), .fallback = "EUR", .check = check_word, TAKEN,
-    .help = "The currency of that price, for people." },
-  { "energy", "co2_per_kwh", "co2-per-kwh", OPTION_TEXT, AT (co2_per_kwh), .check = check_number, TAKEN,
-    .help = "Kilograms of CO2 that a kWh stands for, as 0.35: reports of jobs say what theirs did." },
 };
 
 static const struct option tail_table[] = {
-  { "tail", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
+  { "tail", "node", NULL, OPTION_LIST, AT (node), .check = globs_list_check,
     .help = "Only lines of nodes whose name matches one of these globs." },
-  { "tail", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
+  { "tail", "group", NULL, OPTION_LIST, AT (group), .check = globs_list_check,
     .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
             "left out. Without --type, only node lines." },
-  { "tail", "type", NULL, OPTION_LIST, AT (type), .check = check_types,
+  { "tail", "type", NULL, OPTION_LIST, AT (type), .check = stream_types_check,
     .help = "Only lines of these types: node, cluster, event, job." },
   { "tail", "count", NULL, OPTION_SIZE, AT (count), .fallback = "0", .help = "Ends after so many lines; 0: never." },
 };
@@ -180,12 +98,12 @@ static const struct option replay_table[] = {
   { "replay", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-1h",
     .help = "The first instant that is shown. " WHEN },
   { "replay", "to", NULL, OPTION_TEXT, AT (to), .fallback = "now", .help = "The instant before which it ends." },
-  { "replay", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
+  { "replay", "node", NULL, OPTION_LIST, AT (node), .check = globs_list_check,
     .help = "Only lines of nodes whose name matches one of these globs." },
-  { "replay", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
+  { "replay", "group", NULL, OPTION_LIST, AT (group), .check = globs_list_check,
     .help = "Only these groups of node lines, or of combined reports with --type cluster; a line with none of them is "
             "left out. Without --type, only node lines." },
-  { "replay", "type", NULL, OPTION_LIST, AT (type), .check = check_types,
+  { "replay", "type", NULL, OPTION_LIST, AT (type), .check = stream_types_check,
     .help = "Only lines of these types: node, cluster, event, job." },
 };
 
@@ -198,9 +116,9 @@ static const struct option export_table[] = {
   { "export", "from", NULL, OPTION_TEXT, AT (from),
     .help = "The first instant; without it an hour ago, or with msgpack the beginning of the history. " WHEN },
   { "export", "to", NULL, OPTION_TEXT, AT (to), .help = "The instant before which it ends; without it now." },
-  { "export", "node", NULL, OPTION_LIST, AT (node), .check = check_globs,
+  { "export", "node", NULL, OPTION_LIST, AT (node), .check = globs_list_check,
     .help = "Only nodes whose name matches one of these globs." },
-  { "export", "group", NULL, OPTION_LIST, AT (group), .check = check_globs,
+  { "export", "group", NULL, OPTION_LIST, AT (group), .check = globs_list_check,
     .help = "Only groups whose name matches one of these globs." },
   { "export", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
     .help = "The folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },
@@ -211,7 +129,7 @@ static const char *const reports[] = { "text", "json", "perfmon", NULL }; /* as 
 static const struct option jobs_table[] = {
   { "jobs", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "A JSON line for each job." },
   { "jobs", "running", NULL, OPTION_BOOLEAN, AT (running), .fallback = "no", .help = "Only jobs that run." },
-  { "jobs", "user", NULL, OPTION_LIST, AT (user), .check = check_globs,
+  { "jobs", "user", NULL, OPTION_LIST, AT (user), .check = globs_list_check,
     .help = "Only jobs of users whose name matches one of these globs." },
   { "jobs", "from", NULL, OPTION_TEXT, AT (from), .fallback = "-24h",
     .help = "Jobs that ran at some time from this instant on. " WHEN },
@@ -241,6 +159,43 @@ static const struct option report_table[] = {
   { "report", "hdf5", NULL, OPTION_TEXT, AT (hdf5), .help = "Writes this file: the same tables as HDF5." },
 };
 
+static const char *const query_formats[] = { "table", "json", "csv", "plot", NULL }; /* as options_query_format */
+
+static const struct option query_table[] = {
+  { "query", "from", NULL, OPTION_TEXT, AT (from),
+    .help = "The first instant; without it an hour before the end, or the job's start. " WHEN },
+  { "query", "to", NULL, OPTION_TEXT, AT (to),
+    .help = "The instant before which it ends; without it now, or the job's end." },
+  { "query", "step", NULL, OPTION_TEXT, AT (step),
+    .help = "Length of a step, as 10s, 5m, 1h; without it such that there are about 60." },
+  { "query", "node", NULL, OPTION_LIST, AT (node), .check = globs_list_check,
+    .help = "Only nodes whose name matches one of these globs." },
+  { "query", "rows", NULL, OPTION_BOOLEAN, AT (rows), .fallback = "no",
+    .help = "Each row, as a device or a job, is a series, rather than the node as a whole." },
+  { "query", "row", NULL, OPTION_LIST, AT (row), .check = globs_list_check,
+    .help = "Only rows whose label matches one of these globs, each a series." },
+  { "query", "fold", NULL, OPTION_TEXT, AT (fold),
+    .help = "sum, mean, min or max: of all series one is made, in each step." },
+  { "query", "top", NULL, OPTION_TEXT, AT (top), .help = "Only so many series: those with the most, in the mean." },
+  { "query", "bottom", NULL, OPTION_TEXT, AT (bottom), .help = "Only so many series: those with the least." },
+  { "query", "job", NULL, OPTION_TEXT, AT (of_job),
+    .help = "Of this job: its nodes, its time, and of metrics of jobs its rows." },
+  { "query", "user", NULL, OPTION_TEXT, AT (user),
+    .help = "Whose job it is, where several users have one of that id." },
+  { "query", "scheduler", NULL, OPTION_TEXT, AT (scheduler),
+    .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
+  { "query", "rate", NULL, OPTION_BOOLEAN, AT (rate), .fallback = "no",
+    .help = "Of a counter the change in a second, rather than in the step." },
+  { "query", "combined", NULL, OPTION_BOOLEAN, AT (combined), .fallback = "no",
+    .help = "The cluster's combined report: sum, mean, min and max over all nodes." },
+  { "query", "list", NULL, OPTION_BOOLEAN, AT (list), .fallback = "no",
+    .help = "Shows which metrics there are, or those whose name matches the globs that stand for METRIC." },
+  { "query", "format", NULL, OPTION_CHOICE, AT (query_format), .fallback = "table", .choices = query_formats,
+    .help = "table: for people; json, csv: values as they are; plot: curves, on the terminal or in a file." },
+  { "query", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
+    .help = "A new file rather than standard output; a plot's ends in .png, .svg or .pdf." },
+};
+
 const struct options_tables options_tables[] = {
   [COMMAND_SERVE] = { { NULL }, serve_table, COUNT_OF (serve_table) },
   [COMMAND_TAIL] = { { "socket" }, tail_table, COUNT_OF (tail_table) },
@@ -253,4 +208,5 @@ const struct options_tables options_tables[] = {
   [COMMAND_REPORT] = { { "history", "socket", "price-per-kwh", "currency", "co2-per-kwh" },
                        report_table,
                        COUNT_OF (report_table) },
+  [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
 };

@@ -107,6 +107,16 @@ chunk_pack (const struct chunk *chunk, struct buffer *out, const struct chunk_lo
   buffer_free (&raw);
 }
 
+void
+chunk_pack_whole (const struct chunk *chunk, struct buffer *out)
+{
+  struct buffer raw = { 0 };
+
+  write_whole (chunk, &raw);
+  compress (&raw, out);
+  buffer_free (&raw);
+}
+
 static int
 broken (struct error *error)
 {
@@ -141,20 +151,39 @@ chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error 
 }
 
 int
-chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error)
+chunk_inflate (struct buffer *raw, const void *bytes, size_t length, struct error *error)
 {
   unsigned long long size = ZSTD_getFrameContentSize (bytes, length);
-  struct buffer raw = { 0 };
   size_t got;
-  int result;
 
+  buffer_clear (raw);
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > CHUNK_RAW_MAX)
     return broken (error);
-  got = ZSTD_decompress (buffer_reserve (&raw, (size_t) size + 1), (size_t) size, bytes, length);
+  got = ZSTD_decompress (buffer_reserve (raw, (size_t) size + 1), (size_t) size, bytes, length);
   if (ZSTD_isError (got) || got != size)
-    result = error_set (error, "the chunk is broken: %s", ZSTD_isError (got) ? ZSTD_getErrorName (got) : "cut short");
-  else
-    result = chunk_read (chunk, raw.data, (size_t) size, error);
+    return error_set (error, "the chunk is broken: %s", ZSTD_isError (got) ? ZSTD_getErrorName (got) : "cut short");
+  raw->length = (size_t) size;
+  return 0;
+}
+
+int
+chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error)
+{
+  struct buffer raw = { 0 };
+  int result = chunk_inflate (&raw, bytes, length, error);
+
+  if (result == 0)
+    result = chunk_read (chunk, raw.data, raw.length, error);
   buffer_free (&raw);
   return result;
+}
+
+bool
+chunk_read_parts (struct parts *parts, struct wire *wire)
+{
+  *parts = (struct parts){ 0 };
+  if (wire->at == wire->end || *wire->at != COLUMNS)
+    return false;
+  wire->at++;
+  return parts_read (parts, wire);
 }

@@ -42,7 +42,10 @@ void chunk_pack (const struct chunk *chunk, struct buffer *out, const struct chu
 /* Unpacks into an empty chunk. The bytes may be anything: memory is bounded by the limits. */
 int chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
 
-/* Without zstd, for tests. */
+/* The two steps of that: zstd, into an emptied buffer, and then forms and columns. */
+int chunk_inflate (struct buffer *raw, const void *bytes, size_t length, struct error *error);
 int chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
+
+void chunk_pack_whole (const struct chunk *chunk, struct buffer *out); /* without forms, for tests */
 
 #endif

@@ -34,6 +34,12 @@ struct history_file {
   struct held_name *names;
 };
 
+const char *
+history_file_path (const struct history_file *file)
+{
+  return file->path;
+}
+
 int
 history_file_fail (const struct history_file *file, struct error *error)
 {

@@ -16,6 +16,7 @@ struct history_file;
 
 struct history_file *history_file_open (const char *path, struct error *error);
 void history_file_close (struct history_file *file); /* NULL is fine */
+const char *history_file_path (const struct history_file *file);
 
 /* Chunks that overlap the interval, in order of their first number; with chunks of ticks on request. The caller
  * frees the list; its `node` are those of history_file_node. */

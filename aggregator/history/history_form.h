@@ -34,6 +34,23 @@ struct form *forms_add (struct forms *forms);
 
 void chunk_end_message (struct chunk *chunk); /* the bytes after the last message are the next one */
 
+/* history_join.c: the messages of a chunk as their parts, in the order in which a form is used. */
+struct part_shapes {
+  size_t *parts; /* the forms of all shapes */
+  size_t *ends;
+  size_t count, part_capacity;
+};
+struct parts {
+  struct forms forms;
+  struct part_shapes shapes;
+  size_t *messages; /* the shape of each */
+  size_t count;
+};
+bool parts_read (struct parts *parts, struct wire *wire);
+/* Reads the numbers of the forms that are wanted, NULL: of all. */
+bool parts_read_columns (struct parts *parts, struct wire *wire, const bool *wanted);
+const size_t *parts_of (const struct parts *parts, size_t message, size_t *count); /* the forms of a message */
+void parts_free (struct parts *parts);
 /* What the messages of a chunk were split into: the forms of their parts, message by message. The numbers of a form lie in
  * the order in which it is used. */
 struct chunk_parts {
@@ -54,5 +71,8 @@ struct chunk_look {
 bool chunk_split (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look);
 /* history_join.c */
 int chunk_join (struct chunk *chunk, struct wire *wire);
+
+/* Of an inflated chunk, whose columns are what is left of `wire` then. False: it is stored without forms, or broken. */
+bool chunk_read_parts (struct parts *parts, struct wire *wire);
 
 #endif

@@ -71,14 +71,8 @@ read_forms (struct forms *forms, struct wire *wire)
   return !wire->bad;
 }
 
-struct shape_list {
-  size_t *parts; /* the forms of all shapes */
-  size_t *ends;
-  size_t count, capacity, part_capacity;
-};
-
 static bool
-read_shapes (struct shape_list *shapes, size_t forms, struct wire *wire)
+read_shapes (struct part_shapes *shapes, size_t forms, struct wire *wire)
 {
   size_t total = 0;
 
@@ -97,49 +91,42 @@ read_shapes (struct shape_list *shapes, size_t forms, struct wire *wire)
   return !wire->bad;
 }
 
-struct reading {
-  struct forms forms;
-  struct shape_list shapes;
-  size_t *messages; /* the shape of each */
-  size_t count;
-};
-
-static void
-reading_free (struct reading *reading)
+void
+parts_free (struct parts *parts)
 {
-  forms_free (&reading->forms);
-  free (reading->shapes.parts);
-  free (reading->shapes.ends);
-  free (reading->messages);
+  forms_free (&parts->forms);
+  free (parts->shapes.parts);
+  free (parts->shapes.ends);
+  free (parts->messages);
 }
 
-static const size_t *
-message_parts (const struct reading *reading, size_t message, size_t *count)
+const size_t *
+parts_of (const struct parts *parts, size_t message, size_t *count)
 {
-  size_t shape = reading->messages[message], from = shape ? reading->shapes.ends[shape - 1] : 0;
+  size_t shape = parts->messages[message], from = shape ? parts->shapes.ends[shape - 1] : 0;
 
-  *count = reading->shapes.ends[shape] - from;
-  return reading->shapes.parts + from;
+  *count = parts->shapes.ends[shape] - from;
+  return parts->shapes.parts + from;
 }
 
 /* Counts the uses of each form, and thereby the numbers that follow and the least size of the messages: what is over
  * the limit is refused before memory is allocated for it. */
 static bool
-read_messages (struct reading *reading, struct wire *wire)
+read_messages (struct parts *parts, struct wire *wire)
 {
   size_t least = 0;
 
-  reading->count = (size_t) varint_read (wire, CHUNK_MESSAGES_MAX);
-  reading->messages = memory_new (reading->count, sizeof reading->messages[0]);
-  for (size_t i = 0; i < reading->count && !wire->bad; i++) {
-    size_t parts;
+  parts->count = (size_t) varint_read (wire, CHUNK_MESSAGES_MAX);
+  parts->messages = memory_new (parts->count, sizeof parts->messages[0]);
+  for (size_t i = 0; i < parts->count && !wire->bad; i++) {
+    size_t count;
     const size_t *forms;
-    reading->messages[i] = (size_t) varint_read (wire, UINT32_MAX);
-    if (wire->bad || reading->messages[i] >= reading->shapes.count)
+    parts->messages[i] = (size_t) varint_read (wire, UINT32_MAX);
+    if (wire->bad || parts->messages[i] >= parts->shapes.count)
       return false;
-    forms = message_parts (reading, i, &parts);
-    for (size_t k = 0; k < parts; k++) {
-      struct form *form = &reading->forms.list[forms[k]];
+    forms = parts_of (parts, i, &count);
+    for (size_t k = 0; k < count; k++) {
+      struct form *form = &parts->forms.list[forms[k]];
       form->uses++;
       least += form->length;
       if (form->length == 0 || least > CHUNK_BYTES_MAX)
@@ -149,8 +136,15 @@ read_messages (struct reading *reading, struct wire *wire)
   return !wire->bad;
 }
 
-static bool
-read_columns (struct forms *forms, struct wire *wire)
+bool
+parts_read (struct parts *parts, struct wire *wire)
+{
+  return read_forms (&parts->forms, wire) && read_shapes (&parts->shapes, parts->forms.count, wire) &&
+         read_messages (parts, wire);
+}
+
+bool
+parts_read_columns (struct parts *parts, struct wire *wire, const bool *wanted)
 {
   size_t modes = (size_t) varint_read (wire, CHUNK_RAW_MAX), firsts = (size_t) varint_read (wire, CHUNK_RAW_MAX);
   const uint8_t *at_modes = take_bytes (wire, modes), *at_firsts = take_bytes (wire, firsts);
@@ -159,11 +153,14 @@ read_columns (struct forms *forms, struct wire *wire)
   if (wire->bad)
     return false;
   in = (struct number_sources){ wire_over (at_modes, modes), wire_over (at_firsts, firsts), *wire };
-  for (size_t i = 0; i < forms->count; i++) {
-    struct form *form = &forms->list[i];
-    form->numbers = memory_new (form->uses * form->holes, sizeof form->numbers[0]);
+  for (size_t i = 0; i < parts->forms.count; i++) {
+    struct form *form = &parts->forms.list[i];
+    bool kept = !wanted || wanted[i];
+    if (kept)
+      form->numbers = memory_new (form->uses * form->holes, sizeof form->numbers[0]);
     for (size_t hole = 0; hole < form->holes && form->uses; hole++)
-      if (number_column_read (&in, form->numbers + hole, form->uses, form->holes) < 0)
+      if ((kept ? number_column_read (&in, form->numbers + hole, form->uses, form->holes)
+                : number_column_skip (&in, form->uses)) < 0)
         return false;
   }
   return in.modes.at == in.modes.end && in.firsts.at == in.firsts.end && in.rest.at == in.rest.end;
@@ -225,23 +222,22 @@ put_form (struct form *form, struct buffer *out)
 int
 chunk_join (struct chunk *chunk, struct wire *wire)
 {
-  struct reading reading = { 0 };
+  struct parts parts = { 0 };
   int result = -1;
 
-  if (!read_forms (&reading.forms, wire) || !read_shapes (&reading.shapes, reading.forms.count, wire) ||
-      !read_messages (&reading, wire) || !read_columns (&reading.forms, wire))
+  if (!parts_read (&parts, wire) || !parts_read_columns (&parts, wire, NULL))
     goto done;
-  for (size_t i = 0; i < reading.count; i++) {
-    size_t parts;
-    const size_t *forms = message_parts (&reading, i, &parts);
-    for (size_t k = 0; k < parts; k++)
-      put_form (&reading.forms.list[forms[k]], &chunk->bytes);
+  for (size_t i = 0; i < parts.count; i++) {
+    size_t count;
+    const size_t *forms = parts_of (&parts, i, &count);
+    for (size_t k = 0; k < count; k++)
+      put_form (&parts.forms.list[forms[k]], &chunk->bytes);
     if (chunk->bytes.length > CHUNK_BYTES_MAX)
       goto done;
     chunk_end_message (chunk);
   }
   result = 0;
 done:
-  reading_free (&reading);
+  parts_free (&parts);
   return result;
 }

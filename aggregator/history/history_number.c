@@ -260,3 +260,48 @@ number_column_read (struct number_sources *in, struct number *numbers, size_t co
     numbers[i * stride] = (struct number){ .class = NUMBER_NIL };
   return 0;
 }
+
+/* ---- skipping ---- */
+
+/* A varint ends with the first byte below 0x80. */
+static int
+skip_varints (struct wire *wire, size_t count)
+{
+  uint64_t word;
+
+  for (; count >= sizeof word && wire->end - wire->at >= (ptrdiff_t) sizeof word; wire->at += sizeof word) {
+    memcpy (&word, wire->at, sizeof word);
+    count -= sizeof word - (size_t) __builtin_popcountll (word & UINT64_C (0x8080808080808080));
+  }
+  for (; count > 0 && wire->at < wire->end; wire->at++)
+    count -= *wire->at < 0x80;
+  return count ? -1 : 0;
+}
+
+static int
+skip_any (struct wire *rest, size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    unsigned class = rest->at < rest->end ? *rest->at++ : NUMBER_REAL + 1;
+    if (class > NUMBER_REAL || (class == NUMBER_REAL && rest->end - rest->at < (ptrdiff_t) sizeof (uint64_t)))
+      return -1;
+    if (class == NUMBER_REAL)
+      rest->at += sizeof (uint64_t);
+    else if (class != NUMBER_NIL && skip_varints (rest, 1) < 0)
+      return -1;
+  }
+  return 0;
+}
+
+int
+number_column_skip (struct number_sources *in, size_t count)
+{
+  unsigned mode = in->modes.at < in->modes.end ? *in->modes.at++ : MODE_NIL - 1;
+
+  if (mode < SCALES * MODE_SCALE)
+    return skip_varints (&in->firsts, 1) == 0 &&
+                   (mode % ORDERS == ORDER_SAME || skip_varints (&in->rest, count - 1) == 0)
+               ? 0
+               : -1;
+  return mode == MODE_ANY ? skip_any (&in->rest, count) : mode == MODE_NIL ? 0 : -1;
+}

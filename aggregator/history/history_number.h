@@ -34,6 +34,7 @@ struct number_sources {
 
 /* Reads such a column; -1: the streams are broken. */
 int number_column_read (struct number_sources *in, struct number *numbers, size_t count, size_t stride);
+int number_column_skip (struct number_sources *in, size_t count); /* goes behind it */
 
 /* LEB128: seven bits a byte, the lowest first. */
 void varint_write (struct buffer *out, uint64_t value);

@@ -31,8 +31,9 @@ struct points_query {
   int64_t from_ns, to_ns;    /* points from the first until before the second */
 };
 
-/* What is given out. A series may come in several parts, each in order of time; `series` is what the first call
- * returned for this node and row. */
+/* What is given out. A series may come in several parts, each in order of time; `series` is called again for each part,
+ * and returns the same for the same node and row. The calls may come from several threads, one at a time. The metric
+ * is valid during the call. */
 struct points_into {
   void *context;
   void *(*series) (void *context, const char *node, const char *row, size_t row_length,
@@ -43,6 +44,15 @@ struct points_into {
 /* 0; -1 and error: the file cannot be read. What is broken is logged, left out, and counted in `broken`. */
 int history_points (struct history_file *file, enum history_tier tier, const struct points_query *query,
                     const struct points_into *into, size_t *broken, struct error *error);
+
+/* Calls `metric` for each metric that the tier has, with its group and how many nodes have it (0: not known). One may come
+ * several times, of several versions. They are valid while the file is open. */
+struct points_metrics {
+  void *context;
+  void (*metric) (void *context, const struct group *group, const struct metric *metric, size_t nodes);
+};
+int history_points_metrics (struct history_file *file, enum history_tier tier, const struct points_metrics *into,
+                            struct error *error);
 
 /* From when to when the tier has anything of any node: false, nothing at all. */
 bool history_points_range (struct history_file *file, enum history_tier tier, int64_t *from_ns, int64_t *to_ns);

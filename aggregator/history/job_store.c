@@ -178,7 +178,7 @@ prepare_choice (struct history_file *file, const char *sql, const struct job_cho
   return statement;
 }
 
-/* -1 and error: there are several values. */
+/* JOB_STORE_SEVERAL and error: there are several values. */
 static int
 check_one (struct history_file *file, const char *sql, const char *option, const struct job_choice *choice,
            struct error *error)
@@ -194,8 +194,10 @@ check_one (struct history_file *file, const char *sql, const char *option, const
   if (code != SQLITE_DONE)
     result = history_file_fail (file, error);
   else if (count > 1)
-    result = error_set (error, "job %.128s is of several %ss: %s; --%s says whose", choice->label, option,
-                        buffer_text (&names), option);
+    error_set (error, "job %.128s is of several %ss: %s; --%s says whose", choice->label, option, buffer_text (&names),
+               option);
+  if (result == 0 && count > 1)
+    result = JOB_STORE_SEVERAL;
   buffer_free (&names);
   sqlite3_finalize (statement);
   return result;
@@ -210,11 +212,14 @@ job_store_find (struct history_file *file, const struct job_choice *choice, stru
 
   if (result <= 0)
     return result;
-  if (check_one (file, "SELECT DISTINCT user FROM jobs " CHOSEN "AND user != '' ORDER BY user LIMIT 8", "user", choice,
-                 error) < 0 ||
-      check_one (file, "SELECT DISTINCT scheduler FROM jobs " CHOSEN "AND scheduler != '' ORDER BY scheduler LIMIT 8",
-                 "scheduler", choice, error) < 0)
-    return -1;
+  result = check_one (file, "SELECT DISTINCT user FROM jobs " CHOSEN "AND user != '' ORDER BY user LIMIT 8", "user",
+                      choice, error);
+  if (result == 0)
+    result =
+        check_one (file, "SELECT DISTINCT scheduler FROM jobs " CHOSEN "AND scheduler != '' ORDER BY scheduler LIMIT 8",
+                   "scheduler", choice, error);
+  if (result < 0)
+    return result;
   statement = prepare_choice (file, COLUMNS CHOSEN "ORDER BY user != '' DESC, key DESC LIMIT 1", choice, error);
   if (!statement)
     return -1;

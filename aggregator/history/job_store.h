@@ -43,8 +43,10 @@ struct job_choice {
   const char *user, *scheduler; /* NULL or "": any */
 };
 
+enum { JOB_STORE_SEVERAL = -2 };
 /* Finds a job; of "123" the newest of 123, 123/1, 123/2..., rather one with a known user. 1: found; 0: none. -1 and
- * error also when it is damaged, or when several users or schedulers have one and the choice names none. */
+ * error also when it is damaged; JOB_STORE_SEVERAL and error when several users or schedulers have one and the choice
+ * names none. */
 int job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job,
                     struct error *error);
 void job_record_free (struct job_record *job);

@@ -7,33 +7,19 @@
 
 #include "aggregator/page/page_scrape.h"
 #include "synop/clock.h"
+#include "synop/globs.h"
 
 #define TEXT "text/plain; charset=utf-8"
 #define HOST_MAX 255
-#define GLOBS_MAX 1024 /* bytes; */
-#define STARS_MAX 4    /* in a glob: what it costs to match grows with each */
 
 /* ---- values ---- */
-
-static bool
-globs_are_cheap (const char *globs)
-{
-  size_t stars = 0;
-
-  for (const char *at = globs; at && *at; at++) {
-    stars = *at == ',' ? 0 : stars + (*at == '*');
-    if (stars > STARS_MAX || at - globs >= GLOBS_MAX)
-      return false;
-  }
-  return true;
-}
 
 static void
 answer_scrape (struct page *page, const struct http_request *request, struct page_ask *ask, struct http_reply *reply)
 {
   struct page_scrape *scrape;
 
-  if (!globs_are_cheap (ask->nodes) || !globs_are_cheap (ask->groups)) {
+  if (!globs_list_is_cheap (ask->nodes) || !globs_list_is_cheap (ask->groups)) {
     http_reply_text (reply, 400, TEXT, "a list of globs is too long, or one of them has more than 4 stars\n");
     return;
   }
@@ -125,7 +111,7 @@ answer_targets (void *page, const struct http_request *request, const char *rest
   page_targets (page, host, http_request_is_tls (request), &reply->text);
 }
 
-struct http_options
+struct http_site
 page_site (struct page *page)
 {
   static const struct http_route routes[] = {
@@ -136,7 +122,5 @@ page_site (struct page *page)
     { "/nodes/", NULL, answer_node },
   };
 
-  return (struct http_options){
-    .title = "synop-aggregator", .routes = routes, .route_count = sizeof routes / sizeof routes[0], .context = page
-  };
+  return (struct http_site){ routes, sizeof routes / sizeof routes[0], page };
 }

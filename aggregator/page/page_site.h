@@ -5,6 +5,6 @@
 #include "aggregator/page/page.h"
 #include "synop/http.h"
 
-struct http_options page_site (struct page *page); /* without the settings */
+struct http_site page_site (struct page *page);
 
 #endif

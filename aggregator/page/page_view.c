@@ -7,6 +7,7 @@
 
 #include "aggregator/page/page.h"
 #include "aggregator/page/page_site.h"
+#include "aggregator/views/views.h"
 #include "synop/clock.h"
 #include "synop/http.h"
 #include "synop/log.h"
@@ -17,6 +18,7 @@
 #define NAMES "node-exporter, dcgm-exporter, synop"
 #define NODES_EVERY NS_PER_S
 #define TRY_EVERY (10 * NS_PER_S)
+#define SITES_MAX 8
 
 struct settings {
   struct http_settings http;
@@ -31,9 +33,11 @@ struct page_view {
 };
 
 static const struct option options[] = {
-  HTTP_OPTIONS (struct settings, http, LISTEN,
-                "Where Prometheus and others find the nodes' values (docs/prometheus.md), HOST:PORT. Empty: nowhere. "
-                "Other hosts are let in only with password_file, or auth = none."),
+  HTTP_OPTIONS (
+      struct settings, http, LISTEN,
+      "Where Prometheus and others find the nodes' values (docs/prometheus.md), and the API is (docs/api.md), "
+      "HOST:PORT. Empty: nowhere. "
+      "Other hosts are let in only with password_file, or auth = none."),
   { "prometheus", "names", "prometheus-names", OPTION_LIST, offsetof (struct settings, names), NAMES,
     .reload = OPTIONS_RELOADED,
     .help = "What metrics are called for Prometheus: sets of names, node-exporter, dcgm-exporter, moneo, and synop for "
@@ -92,10 +96,13 @@ static int
 listen_try (struct page_view *view, bool first, struct error *error)
 {
   const struct settings *settings = view->context->options;
-  struct http_options to = page_site (view->page);
+  struct http_site sites[SITES_MAX] = { page_site (view->page) };
+  const struct http_options to = { .settings = &settings->http,
+                                   .title = "synop-aggregator",
+                                   .sites = sites,
+                                   .site_count = 1 + views_sites (view->context->views, sites + 1, SITES_MAX - 1) };
   bool taken;
 
-  to.settings = &settings->http;
   view->http = http_create (&to, &taken, error);
   if (view->http)
     return 0;

@@ -3,9 +3,10 @@
  *
  *   tail [node=GLOBS] [group=GLOBS] [type=GLOBS]   JSON lines, until the client closes
  *   status [table]                                 one JSON line, or a table for people
- *   groups                                         the names of the groups that nodes have, one a line
- *   nodes                                          the listed nodes, one a line: name, tab, state (never, up, stale,
- *                                                  down)
+ *   groups [json]                                  the names of the groups that nodes have, one a line; json: those of
+ *                                                  nodes that are up, as objects, with their metrics
+ *   nodes [json]                                   the listed nodes, one a line: name, tab, state (never, up, stale,
+ *                                                  down); json: as objects, as status has them
  *   reload                                         "ok", or "error" and why
  *   flush [to=NS] [file=DEVICE:INODE]              writes what history has from before that cluster time. Then "ok",
  *                                                  or "error" and why; "other" if it writes another file, or none
@@ -41,8 +42,8 @@ struct serve_options {
   uint64_t *dropped;  /* counts lines that were dropped for slow clients */
   void *context;
   void (*status) (void *context, bool table, struct buffer *out);
-  void (*groups) (void *context, struct buffer *out);
-  void (*nodes) (void *context, struct buffer *out);
+  void (*groups) (void *context, bool json, struct buffer *out);
+  void (*nodes) (void *context, bool json, struct buffer *out);
   int (*reload) (void *context, struct error *error);
   /* Returns a ticket for serve_flushed; or 0, with the whole answer in `out`. */
   uint64_t (*flush) (void *context, const struct serve_flush *flush, struct buffer *out);

@@ -69,11 +69,15 @@ request_status (struct client *client, const char *words)
 }
 
 static void
-request_names (struct client *client, void (*names) (void *context, struct buffer *out))
+request_list (struct client *client, const char *words, void (*list) (void *context, bool json, struct buffer *out))
 {
   struct buffer text = { 0 };
 
-  names (client->serve->options.context, &text);
+  if (words && strcmp (words, "json") != 0) {
+    serve_error (client, "groups and nodes take nothing but json");
+    return;
+  }
+  list (client->serve->options.context, words != NULL, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }
@@ -164,10 +168,10 @@ serve_request (struct client *client, char *request)
     request_tail (client, words);
   else if (strcmp (verb, "status") == 0)
     request_status (client, words);
-  else if (strcmp (verb, "groups") == 0 && !words)
-    request_names (client, client->serve->options.groups);
-  else if (strcmp (verb, "nodes") == 0 && !words)
-    request_names (client, client->serve->options.nodes);
+  else if (strcmp (verb, "groups") == 0)
+    request_list (client, words, client->serve->options.groups);
+  else if (strcmp (verb, "nodes") == 0)
+    request_list (client, words, client->serve->options.nodes);
   else if (strcmp (verb, "reload") == 0 && !words)
     request_reload (client);
   else if (strcmp (verb, "flush") == 0)

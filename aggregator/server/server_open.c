@@ -153,6 +153,7 @@ open_views (struct server *server, struct error *error)
                                     .config = server->options->config,
                                     .loop = server->loop,
                                     .cluster = server->cluster,
+                                    .socket = server->options->socket,
                                     .context = (void *) server->options,
                                     .values = values_of,
                                     .counted = server,

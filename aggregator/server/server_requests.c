@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "aggregator/core/node.h"
-#include "aggregator/core/schema_store.h"
+#include "aggregator/server/group_list.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/server/status.h"
 #include "synop/key_folder.h"
@@ -72,57 +72,35 @@ server_status (void *context, bool table, struct buffer *out)
   }
 }
 
-/* ---- groups ---- */
+/* ---- groups, nodes ---- */
 
-#define SCHEMAS_SEEN 16
-
-/* Adds the name on a line of its own, unless it is there already. */
-static void
-add_name (struct buffer *out, const char *name)
-{
-  size_t length = strlen (name);
-
-  for (const char *at = out->data, *end; out->length && at < out->data + out->length; at = end + 1) {
-    end = memchr (at, '\n', (size_t) (out->data + out->length - at));
-    if ((size_t) (end - at) == length && memcmp (at, name, length) == 0)
-      return;
-  }
-  buffer_printf (out, "%s\n", name);
-}
-
-/* Most nodes share a schema, and schemas share most groups. */
 void
-server_groups (void *context, struct buffer *out)
+server_groups (void *context, bool json, struct buffer *out)
 {
   const struct server *server = context;
-  const struct shared_schema *seen[SCHEMAS_SEEN] = { NULL };
-  size_t count = cluster_node_count (server->cluster), next = 0;
 
-  for (size_t i = 0; i < count; i++) {
-    const struct shared_schema *shared = cluster_node (server->cluster, i)->schema;
-    bool known = !shared;
-
-    for (size_t k = 0; k < SCHEMAS_SEEN && !known; k++)
-      known = seen[k] == shared;
-    for (size_t k = 0; !known && k < shared->schema->group_count; k++)
-      add_name (out, shared->schema->groups[k]->name);
-    if (!known)
-      seen[next++ % SCHEMAS_SEEN] = shared;
-  }
+  (json ? group_list_json : group_list_names) (server->cluster, out);
 }
 
-/* ---- nodes ---- */
-
 void
-server_nodes (void *context, struct buffer *out)
+server_nodes (void *context, bool json, struct buffer *out)
 {
   const struct server *server = context;
   size_t count = cluster_node_count (server->cluster);
+  struct instant now = server_now ();
+  struct json lines = { 0 };
 
   for (size_t i = 0; i < count; i++) {
     const struct node *node = cluster_node (server->cluster, i);
-    buffer_printf (out, "%s\t%s\n", node->name, node_state_name (node->state));
+    if (json) {
+      status_write_node (&lines, node, now);
+      json_newline (&lines);
+    } else {
+      buffer_printf (out, "%s\t%s\n", node->name, node_state_name (node->state));
+    }
   }
+  buffer_add (out, lines.out.data, lines.out.length);
+  json_free (&lines);
 }
 
 /* ---- flush ---- */

@@ -202,8 +202,8 @@ write_failing (struct json *json, const struct node *node)
   json_array_end (json);
 }
 
-static void
-status_node (struct json *json, const struct node *node, struct instant now)
+void
+status_write_node (struct json *json, const struct node *node, struct instant now)
 {
   const struct session *session = &node->sessions[0];
   char key[KEY_TEXT_SIZE];
@@ -250,7 +250,7 @@ status_write_json (const struct status *status, struct json *json)
   json_key (json, "nodes");
   json_array (json);
   for (size_t i = 0; i < cluster_node_count (status->cluster); i++)
-    status_node (json, cluster_node (status->cluster, i), status->now);
+    status_write_node (json, cluster_node (status->cluster, i), status->now);
   json_array_end (json);
   if (status->views)
     views_status (status->views, json, NULL);

@@ -1,7 +1,9 @@
 /* See stream.h. */
 #include "aggregator/stream/stream.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "synop/memory.h"
 
@@ -141,4 +143,27 @@ stream_flush (struct stream *stream)
     reader->fed = false;
     reader->ready (reader->context);
   }
+}
+
+/* A pattern that matches no type would wait for ever. */
+int
+stream_types_check (const char *value, struct error *error)
+{
+  static const char *const types[] = { "node", "cluster", "event", "job" };
+  struct globs globs;
+  const char *pattern;
+  int result = globs_list_check (value, error);
+
+  globs_init (&globs, value);
+  pattern = globs.text;
+  for (size_t i = 0; i < globs.count && result == 0; i++, pattern += strlen (pattern) + 1) {
+    size_t type = 0;
+
+    while (type < sizeof types / sizeof types[0] && fnmatch (pattern, types[type], 0) != 0)
+      type++;
+    if (type == sizeof types / sizeof types[0])
+      result = error_set (error, "\"%.64s\" is no type of line; expected node, cluster, event or job", pattern);
+  }
+  globs_free (&globs);
+  return result;
 }

@@ -29,6 +29,9 @@ struct stream_filter {
   const char *node, *group, *type;
 };
 
+/* -1 and error: one of these globs matches no type of line, and would wait for ever. */
+int stream_types_check (const char *types, struct error *error);
+
 /* A parsed filter. */
 struct stream_choice {
   struct globs nodes, groups, types;

@@ -22,6 +22,7 @@
 #include "aggregator/views/job_row.h"
 #include "synop/config.h"
 #include "synop/error.h"
+#include "synop/http.h"
 #include "synop/json.h"
 #include "synop/loop.h"
 
@@ -33,6 +34,7 @@ struct view_context {
   const void *options; /* the values of the view's own options; a reload changes them */
   struct loop *loop;
   const struct cluster *cluster; /* read only */
+  const char *socket;            /* the UNIX socket at which the aggregator answers */
   struct views *views;           /* of views.c */
 };
 
@@ -78,6 +80,8 @@ struct view {
   void (*count) (void *state, uint64_t *values);  /* one for each of `counters` */
   /* What else `status` shows: members of its object, or a part of its text; one of the two is NULL. */
   void (*status) (void *state, struct json *json, struct buffer *table);
+  struct http_site (*site) (
+      void *state);           /* its addresses over HTTP: answered in HTTP's thread, until views behind it close */
   void (*end) (void *state);  /* the last reports may follow, while all views are still open */
   int (*close) (void *state); /* -1: it lost some of the reports, and has logged that */
 };

@@ -143,6 +143,7 @@ views_open (const struct views_options *options, struct error *error)
                                             .options = options->values (options->context, entry->view),
                                             .loop = options->loop,
                                             .cluster = options->cluster,
+                                            .socket = options->socket,
                                             .views = views };
   }
   views->giving = true;
@@ -235,6 +236,17 @@ views_count (const struct views *views, void *to, view_counter_fn *take)
     for (size_t k = 0; entry->view->counters && entry->view->counters[k] && k < VIEW_COUNTERS_MAX; k++)
       take (to, entry->view->counters[k], (entry->view->levels >> k & 1) == 0, values[k]);
   }
+}
+
+size_t
+views_sites (const struct views *views, struct http_site *sites, size_t most)
+{
+  size_t count = 0;
+
+  EACH (views, entry, site)
+  if (count < most)
+    sites[count++] = entry->view->site (entry->state);
+  return count;
 }
 
 void

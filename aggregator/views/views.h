@@ -10,6 +10,7 @@ struct views_options {
   struct config *config;          /* of the views' sections; NULL: they have none */
   struct loop *loop;
   const struct cluster *cluster;
+  const char *socket;
   void *context;
   const void *(*values) (void *context, const struct view *view); /* of its options */
   void *counted;                                                  /* of `count`: */
@@ -30,6 +31,8 @@ void views_flush (struct views *views);
 void views_end (struct views *views);
 /* Every counter of every view; 0 when it is off. */
 void views_count (const struct views *views, void *to, view_counter_fn *take);
+/* The addresses of those that are open: how many, at most so many. */
+size_t views_sites (const struct views *views, struct http_site *sites, size_t most);
 void views_status (const struct views *views, struct json *json, struct buffer *table); /* one of them is NULL */
 
 #endif

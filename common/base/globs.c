@@ -71,3 +71,49 @@ globs_match (const struct globs *globs, const char *name)
       return true;
   return false;
 }
+
+/* Behind a '[' the first character, or the one after '!' or '^', is a member even where it is ']'. */
+static bool
+is_closed (const char *pattern)
+{
+  for (; *pattern; pattern++) {
+    if (*pattern == '\\' && pattern[1]) {
+      pattern++;
+    } else if (*pattern == '[') {
+      pattern += 1 + (pattern[1] == '!' || pattern[1] == '^');
+      pattern = *pattern ? strchr (pattern + 1, ']') : NULL;
+      if (!pattern)
+        return false;
+    }
+  }
+  return true;
+}
+
+int
+globs_list_check (const char *value, struct error *error)
+{
+  struct globs globs;
+  const char *pattern;
+  int result = 0;
+
+  globs_init (&globs, value);
+  pattern = globs.text;
+  for (size_t i = 0; i < globs.count && result == 0; i++, pattern += strlen (pattern) + 1)
+    if (!is_closed (pattern))
+      result = error_set (error, "\"%.64s\" has a '[' without its ']' (commas part patterns)", pattern);
+  globs_free (&globs);
+  return result;
+}
+
+bool
+globs_list_is_cheap (const char *list)
+{
+  size_t stars = 0;
+
+  for (const char *at = list; at && *at; at++) {
+    stars = *at == ',' ? 0 : stars + (*at == '*');
+    if (stars > GLOB_STARS_MAX || at - list >= GLOBS_LENGTH_MAX)
+      return false;
+  }
+  return true;
+}

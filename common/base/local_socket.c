@@ -64,6 +64,18 @@ local_socket_connect (const char *path, struct error *error)
   return connect_path (path, 0, error);
 }
 
+int
+local_socket_begin (const char *path, const char *request, struct error *error)
+{
+  int fd = connect_path (path, SOCK_NONBLOCK, error);
+
+  if (fd >= 0 && send (fd, request, strlen (request), MSG_NOSIGNAL) != (ssize_t) strlen (request)) {
+    error_set (error, "%s: %s", path, strerror (errno));
+    file_close (&fd);
+  }
+  return fd;
+}
+
 /* 0: the path is free, or is a socket on which nobody answers. */
 static int
 check_place (const char *path, struct error *error)

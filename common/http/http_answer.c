@@ -1,8 +1,10 @@
 /* Requests: who may ask, which route answers, and what both programs have. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/http/http_private.h"
+#include "synop/json.h"
 #include "synop/memory.h"
 
 #define BEAT_LATE (5 * NS_PER_S)
@@ -33,6 +35,21 @@ argument_add (void *context, enum MHD_ValueKind kind, const char *name, const ch
   (void) kind;
   if (value != NULL && strcmp (name, arguments->name) == 0)
     buffer_printf (&arguments->values, "%s%s", arguments->values.length ? "," : "", value);
+  return MHD_YES;
+}
+
+struct each {
+  void *context;
+  void (*take) (void *context, const char *name, const char *value);
+};
+
+static enum MHD_Result
+argument_take (void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+  const struct each *each = context;
+
+  (void) kind;
+  each->take (each->context, name, value);
   return MHD_YES;
 }
 
@@ -68,6 +85,21 @@ http_request_is_tls (const struct http_request *request)
 }
 
 void
+http_request_each_argument (const struct http_request *request, void *context,
+                            void (*take) (void *context, const char *name, const char *value))
+{
+  struct each each = { context, take };
+
+  request->http->library->MHD_get_connection_values (request->connection, MHD_GET_ARGUMENT_KIND, argument_take, &each);
+}
+
+size_t
+http_request_places (const struct http_request *request)
+{
+  return request->http->connections_max;
+}
+
+void
 http_reply_text (struct http_reply *reply, unsigned status, const char *type, const char *text)
 {
   reply->status = status;
@@ -76,7 +108,31 @@ http_reply_text (struct http_reply *reply, unsigned status, const char *type, co
   buffer_add_string (&reply->text, text);
 }
 
+void
+http_reply_error (struct http_reply *reply, unsigned status, const char *text)
+{
+  struct json json = { 0 };
+
+  json_object (&json);
+  json_object (json_key (&json, "error"));
+  json_text (json_key (&json, "message"), text);
+  json_object_end (&json);
+  json_object_end (&json);
+  json_newline (&json);
+  buffer_add (&json.out, "", 1);
+  http_reply_text (reply, status, "application/json", json.out.data);
+  json_free (&json);
+}
+
 /* ---- what both programs have ---- */
+
+static void
+index_site (const struct http_site *site, struct buffer *out)
+{
+  for (const struct http_route *route = site->routes; route < site->routes + site->route_count; route++)
+    if (route->title != NULL)
+      buffer_printf (out, "<li><a href=\"%s\">%s</a>: %s</li>\n", route->path, route->path, route->title);
+}
 
 static void
 answer_index (struct http *http, struct http_reply *reply)
@@ -86,10 +142,8 @@ answer_index (struct http *http, struct http_reply *reply)
   http_reply_text (reply, MHD_HTTP_OK, HTML,
                    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
   buffer_printf (&reply->text, "%s</title></head>\n<body>\n<h1>%s</h1>\n<ul>\n", options->title, options->title);
-  for (size_t i = 0; i < options->route_count; i++)
-    if (options->routes[i].title != NULL)
-      buffer_printf (&reply->text, "<li><a href=\"%s\">%s</a>: %s</li>\n", options->routes[i].path,
-                     options->routes[i].path, options->routes[i].title);
+  for (size_t i = 0; i < options->site_count; i++)
+    index_site (&options->sites[i], &reply->text);
   buffer_add_string (&reply->text, "<li><a href=\"/healthz\">/healthz</a>: 200 while it works</li>\n"
                                    "<li><a href=\"/readyz\">/readyz</a>: 200 once it has all that it needs</li>\n"
                                    "</ul>\n</body></html>\n");
@@ -121,27 +175,51 @@ route_takes (const struct http_route *route, const char *url, const char **rest)
   return true;
 }
 
-static void
-answer_route (struct http *http, const struct http_request *request, const char *url, struct http_reply *reply)
-{
+/* Which of the routes takes it: it and its site; NULL: none. */
+struct place {
+  const struct http_site *site;
+  const struct http_route *route;
   const char *rest;
+};
 
-  if (strcmp (url, "/") == 0) {
-    answer_index (http, reply);
-    return;
+static struct place
+place_find (const struct http *http, const char *url)
+{
+  struct place place = { 0 };
+
+  for (place.site = http->options.sites; place.site < http->options.sites + http->options.site_count; place.site++)
+    for (place.route = place.site->routes; place.route < place.site->routes + place.site->route_count; place.route++)
+      if (route_takes (place.route, url, &place.rest))
+        return place;
+  return (struct place){ 0 };
+}
+
+static void
+refuse (const struct place *place, struct http_reply *reply, unsigned status, const char *why)
+{
+  if (place->route != NULL && place->route->json) {
+    http_reply_error (reply, status, why);
+  } else {
+    http_reply_text (reply, status, TEXT, why);
+    buffer_add_string (&reply->text, "\n");
   }
-  http_reply_text (reply, MHD_HTTP_NOT_FOUND, TEXT, "there is no such page; / lists those that there are\n");
-  for (size_t i = 0; i < http->options.route_count; i++)
-    if (route_takes (&http->options.routes[i], url, &rest)) {
-      http->options.routes[i].answer (http->options.context, request, rest, reply);
-      http->refused += reply->status == MHD_HTTP_TOO_MANY_REQUESTS;
-      return;
-    }
+}
+
+static void
+answer_route (struct http *http, const struct http_request *request, const struct place *place, const char *url,
+              struct http_reply *reply)
+{
+  refuse (place, reply, MHD_HTTP_NOT_FOUND, "there is no such page; / lists those that there are");
+  if (strcmp (url, "/") == 0)
+    answer_index (http, reply);
+  else if (place->route != NULL)
+    place->route->answer (place->site->context, request, place->rest, reply);
 }
 
 /* False: the reply says why not. */
 static bool
-is_authorized (struct http *http, const struct http_request *request, struct http_reply *reply)
+is_authorized (struct http *http, const struct http_request *request, const struct place *place,
+               struct http_reply *reply)
 {
   enum http_password_answer answer = HTTP_PASSWORD_GOOD;
 
@@ -149,9 +227,9 @@ is_authorized (struct http *http, const struct http_request *request, struct htt
     answer = http_passwords_check (http->passwords, http_request_header (request, "Authorization"),
                                    http_request_host (request), clock_monotonic ());
   if (answer == HTTP_PASSWORD_WRONG)
-    http_reply_text (reply, MHD_HTTP_UNAUTHORIZED, TEXT, "a name and a password are needed\n");
+    refuse (place, reply, MHD_HTTP_UNAUTHORIZED, "a name and a password are needed");
   else if (answer == HTTP_PASSWORD_LATER)
-    http_reply_text (reply, MHD_HTTP_TOO_MANY_REQUESTS, TEXT, "too many passwords are being tried\n");
+    refuse (place, reply, MHD_HTTP_TOO_MANY_REQUESTS, "too many passwords are being tried");
   http->unauthorized += answer != HTTP_PASSWORD_GOOD;
   return answer == HTTP_PASSWORD_GOOD;
 }
@@ -166,12 +244,81 @@ static void
 answer_make (struct http *http, const struct http_request *request, const char *url, const char *method,
              struct http_reply *reply)
 {
+  const struct place place = place_find (http, url);
+
   if (!method_is_known (method))
-    http_reply_text (reply, MHD_HTTP_METHOD_NOT_ALLOWED, TEXT, "GET and HEAD only\n");
+    refuse (&place, reply, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only");
   else if (strcmp (url, "/healthz") == 0 || strcmp (url, "/readyz") == 0)
     answer_health (http, url[1] == 'r', reply);
-  else if (is_authorized (http, request, reply))
-    answer_route (http, request, url, reply);
+  else if (is_authorized (http, request, &place, reply))
+    answer_route (http, request, &place, url, reply);
+}
+
+/* ---- replies ---- */
+
+static void
+count_refused (struct http *http, const struct http_reply *reply)
+{
+  http->refused += reply->status == MHD_HTTP_TOO_MANY_REQUESTS ||
+                   (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE && reply->retry_s > 0);
+}
+
+static enum MHD_Result
+reply_send (struct http *http, const struct http_request *request, struct http_reply *reply)
+{
+  const struct http_library *library = http->library;
+  bool gzip = !reply->endless && http_list_has (http_request_header (request, "Accept-Encoding"), "gzip");
+  unsigned status = reply->status, retry_s = reply->retry_s;
+  const char *type = reply->type;
+  struct MHD_Response *response;
+  enum MHD_Result result;
+  char seconds[16];
+
+  count_refused (http, reply);
+  http_connection_asks (http, request->connection, true, reply->endless);
+  response = http_stream (http, request->connection, reply, gzip);
+  if (response == NULL)
+    return MHD_NO;
+  library->MHD_add_response_header (response, "Content-Type", type);
+  library->MHD_add_response_header (response, "Cache-Control", "no-store");
+  library->MHD_add_response_header (response, "Vary", "Accept, Accept-Encoding");
+  library->MHD_add_response_header (response, "X-Content-Type-Options", "nosniff");
+  if (status == MHD_HTTP_UNAUTHORIZED)
+    library->MHD_add_response_header (response, "WWW-Authenticate", "Basic realm=\"synop\", charset=\"UTF-8\"");
+  if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+    library->MHD_add_response_header (response, "Allow", "GET, HEAD");
+  if (retry_s > 0) {
+    snprintf (seconds, sizeof seconds, "%u", retry_s);
+    library->MHD_add_response_header (response, "Retry-After", seconds);
+  }
+  result = library->MHD_queue_response (request->connection, status, response);
+  library->MHD_destroy_response (response);
+  return result;
+}
+
+static void
+reply_drop (struct http_reply *reply)
+{
+  if (reply->free != NULL)
+    reply->free (reply->context);
+  buffer_free (&reply->text);
+}
+
+/* A reply whose status is not known yet stays with the request. */
+static enum MHD_Result
+reply_wait (struct http *http, const struct http_request *request, struct http_reply *later)
+{
+  struct http_wait wait;
+
+  if (http_connection_is_gone (http, request->connection))
+    return MHD_NO;
+  if (later->wait (later->context, &wait)) {
+    http_connection_wait (http, request->connection, &wait);
+    return MHD_YES;
+  }
+  later->begin (later->context, later);
+  later->begin = NULL;
+  return reply_send (http, request, later);
 }
 
 enum MHD_Result
@@ -180,12 +327,7 @@ http_answer (void *context, struct MHD_Connection *connection, const char *url, 
 {
   struct http *http = context;
   struct http_request request = { http, connection };
-  struct http_reply reply = { 0 };
-  unsigned status;
-  const char *type;
-  struct MHD_Response *response;
-  enum MHD_Result result;
-  bool gzip;
+  struct http_reply reply = { 0 }, *later;
 
   (void) version;
   (void) upload;
@@ -194,32 +336,26 @@ http_answer (void *context, struct MHD_Connection *connection, const char *url, 
     *upload_size = 0;
     return MHD_YES;
   }
+  if (*place != NULL && *place != http)
+    return reply_wait (http, &request, *place);
   http->requests++;
-  http_connection_asks (http, connection, true);
+  http_connection_asks (http, connection, true, false);
   answer_make (http, &request, url, method, &reply);
-  status = reply.status;
-  type = reply.type;
-  gzip = http_list_has (http_request_header (&request, "Accept-Encoding"), "gzip");
-  response = http_stream (http->library, &reply, gzip);
-  if (response == NULL)
-    return MHD_NO;
-  http->library->MHD_add_response_header (response, "Content-Type", type);
-  http->library->MHD_add_response_header (response, "Cache-Control", "no-store");
-  http->library->MHD_add_response_header (response, "Vary", "Accept, Accept-Encoding");
-  http->library->MHD_add_response_header (response, "X-Content-Type-Options", "nosniff");
-  if (status == MHD_HTTP_UNAUTHORIZED)
-    http->library->MHD_add_response_header (response, "WWW-Authenticate", "Basic realm=\"synop\", charset=\"UTF-8\"");
-  if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-    http->library->MHD_add_response_header (response, "Allow", "GET, HEAD");
-  result = http->library->MHD_queue_response (connection, status, response);
-  http->library->MHD_destroy_response (response);
-  return result;
+  if (reply.begin == NULL)
+    return reply_send (http, &request, &reply);
+  *place = later = memory_new (1, sizeof *later);
+  *later = reply;
+  return reply_wait (http, &request, later);
 }
 
 void
 http_answered (void *context, struct MHD_Connection *connection, void **place, enum MHD_RequestTerminationCode how)
 {
-  (void) place;
   (void) how;
-  http_connection_asks (context, connection, false);
+  if (*place != NULL && *place != context) {
+    reply_drop (*place);
+    free (*place);
+  }
+  *place = NULL;
+  http_connection_asks (context, connection, false, false);
 }

@@ -77,14 +77,76 @@ http_connection_notify (void *context, struct MHD_Connection *connection, void *
 }
 
 void
-http_connection_asks (struct http *http, struct MHD_Connection *connection, bool answered)
+http_connection_asks (struct http *http, struct MHD_Connection *connection, bool answered, bool endless)
 {
   struct http_connection *found = place_find (http, connection_fd (http, connection));
 
   if (found == NULL)
     return;
   found->answered = answered;
+  found->endless = endless;
   found->since_ns = clock_monotonic ();
+}
+
+/* ---- replies that wait ---- */
+
+void
+http_connection_wait (struct http *http, struct MHD_Connection *connection, const struct http_wait *wait)
+{
+  struct http_connection *found = place_find (http, connection_fd (http, connection));
+
+  http->library->MHD_suspend_connection (connection);
+  found->waits = connection;
+  found->wait = *wait;
+}
+
+bool
+http_connection_is_gone (struct http *http, struct MHD_Connection *connection)
+{
+  const struct http_connection *found = place_find (http, connection_fd (http, connection));
+
+  return found == NULL || found->gone;
+}
+
+size_t
+http_connections_watch (struct http *http, struct pollfd *list, int64_t *until_ns)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+    const struct http_connection *connection = &http->connections[i];
+
+    if (connection->waits == NULL)
+      continue;
+    list[count++] = (struct pollfd){ .fd = connection->fd, .events = POLLRDHUP };
+    list[count++] = (struct pollfd){ .fd = connection->wait.fd, .events = POLLIN };
+    if (connection->wait.until_ns < *until_ns)
+      *until_ns = connection->wait.until_ns;
+  }
+  return count;
+}
+
+static void
+connection_resume (struct http *http, struct http_connection *connection)
+{
+  http->library->MHD_resume_connection (connection->waits);
+  connection->waits = NULL;
+}
+
+/* The same connections wait as when they were watched. */
+void
+http_connections_wake (struct http *http, const struct pollfd *list, int64_t now_ns)
+{
+  for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+    struct http_connection *connection = &http->connections[i];
+
+    if (connection->waits == NULL)
+      continue;
+    connection->gone = list[0].revents != 0;
+    if (connection->gone || list[1].revents != 0 || now_ns >= connection->wait.until_ns)
+      connection_resume (http, connection);
+    list += 2;
+  }
 }
 
 void
@@ -96,7 +158,8 @@ http_connections_look (struct http *http, int64_t now_ns)
   for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
     struct http_connection *connection = &http->connections[i];
 
-    if (connection->fd < 0 || now_ns - connection->since_ns < (connection->answered ? HTTP_ANSWER : HTTP_WAIT))
+    if (connection->fd < 0 || now_ns - connection->since_ns < (connection->answered ? HTTP_ANSWER : HTTP_WAIT) ||
+        (connection->endless && connection->waits != NULL))
       continue;
     shutdown (connection->fd, SHUT_RDWR);
     connection->since_ns = now_ns;
@@ -104,10 +167,23 @@ http_connections_look (struct http *http, int64_t now_ns)
   }
 }
 
+bool
+http_connections_last (const struct http *http)
+{
+  for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++)
+    if (http->connections[i].fd >= 0 && http->connections[i].endless)
+      return true;
+  return false;
+}
+
 void
 http_connections_end (struct http *http)
 {
   for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++)
-    if (http->connections[i].fd >= 0)
+    if (http->connections[i].fd >= 0) {
       shutdown (http->connections[i].fd, SHUT_RDWR);
+      http->connections[i].gone = true;
+      if (http->connections[i].waits != NULL)
+        connection_resume (http, &http->connections[i]);
+    }
 }

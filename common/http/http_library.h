@@ -20,6 +20,8 @@
   FUNCTION (MHD_create_response_from_callback)                                                                         \
   FUNCTION (MHD_add_response_header)                                                                                   \
   FUNCTION (MHD_queue_response)                                                                                        \
+  FUNCTION (MHD_suspend_connection)                                                                                    \
+  FUNCTION (MHD_resume_connection)                                                                                     \
   FUNCTION (MHD_destroy_response)
 #define HTTP_ZLIB(FUNCTION)                                                                                            \
   FUNCTION (deflateInit2_)                                                                                             \

@@ -3,6 +3,7 @@
 #ifndef SYNOP_COMMON_HTTP_PRIVATE_H
 #define SYNOP_COMMON_HTTP_PRIVATE_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -15,8 +16,12 @@
 struct http_connection {
   int fd; /* -1: the place is free */
   uint64_t host;
-  bool answered; /* a request is being answered */
-  int64_t since_ns;
+  bool answered;                /* a request is being answered */
+  bool endless;                 /* without an end: */
+  int64_t since_ns;             /* then this is when it last took something */
+  struct MHD_Connection *waits; /* suspended; NULL: it is not */
+  struct http_wait wait;        /* for this */
+  bool gone;                    /* the client is, and what it waited for is to be ended */
 };
 
 struct http {
@@ -44,9 +49,17 @@ enum MHD_Result http_accept (void *http, const struct sockaddr *peer, socklen_t 
 void http_connection_notify (void *http, struct MHD_Connection *connection, void **place,
                              enum MHD_ConnectionNotificationCode what);
 uint64_t http_connection_host (const struct http *http, struct MHD_Connection *connection);
-void http_connection_asks (struct http *http, struct MHD_Connection *connection, bool answered);
+void http_connection_asks (struct http *http, struct MHD_Connection *connection, bool answered, bool endless);
 void http_connections_look (struct http *http, int64_t now_ns); /* ends those that take too long */
 void http_connections_end (struct http *http);
+bool http_connections_last (const struct http *http); /* one of them is endless */
+
+/* A reply that waits: the connection rests until it is ready. */
+void http_connection_wait (struct http *http, struct MHD_Connection *connection, const struct http_wait *wait);
+bool http_connection_is_gone (struct http *http, struct MHD_Connection *connection);
+/* Two for each that waits; `until_ns` gets earlier if one of them does not wait so long. Returns how many. */
+size_t http_connections_watch (struct http *http, struct pollfd *list, int64_t *until_ns);
+void http_connections_wake (struct http *http, const struct pollfd *list, int64_t now_ns);
 
 /* http_answer.c */
 enum MHD_Result http_answer (void *http, struct MHD_Connection *connection, const char *url, const char *method,
@@ -54,6 +67,7 @@ enum MHD_Result http_answer (void *http, struct MHD_Connection *connection, cons
 void http_answered (void *http, struct MHD_Connection *connection, void **place, enum MHD_RequestTerminationCode how);
 
 /* http_stream.c: takes over the reply's body. */
-struct MHD_Response *http_stream (const struct http_library *library, struct http_reply *reply, bool gzip);
+struct MHD_Response *http_stream (struct http *http, struct MHD_Connection *connection, struct http_reply *reply,
+                                  bool gzip);
 
 #endif

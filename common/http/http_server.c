@@ -21,6 +21,7 @@
 #define CONNECTIONS_LEAST 8
 #define PEM_MAX (256 * 1024)
 #define LOOK_MS 1000
+#define LAST_WORDS (250 * NS_PER_MS)
 
 const char *const http_auth_names[] = { "password", "none", NULL };
 
@@ -115,7 +116,8 @@ daemon_start (struct http *http, struct error *error)
     { MHD_OPTION_HTTPS_PRIORITIES, 0, (char *) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
     { MHD_OPTION_END, 0, NULL },
   };
-  unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (http->certificate != NULL ? MHD_USE_TLS : 0);
+  unsigned flags =
+      MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | (http->certificate != NULL ? MHD_USE_TLS : 0);
 
   http->daemon = http->library->MHD_start_daemon (flags, 0, http_accept, http, http_answer, http, MHD_OPTION_ARRAY,
                                                   options, MHD_OPTION_END);
@@ -226,34 +228,50 @@ take_fresh (struct http *http)
 }
 
 static int
-patience (const struct http *http)
+patience (const struct http *http, int64_t until_ns)
 {
+  int64_t left_ms = (until_ns - clock_monotonic () + NS_PER_MS - 1) / NS_PER_MS;
+  int most = left_ms < 0 ? 0 : left_ms < LOOK_MS ? (int) left_ms : LOOK_MS;
   MHD_UNSIGNED_LONG_LONG ms;
 
-  if (http->library->MHD_get_timeout (http->daemon, &ms) == MHD_YES && ms < LOOK_MS)
+  if (http->library->MHD_get_timeout (http->daemon, &ms) == MHD_YES && ms < (MHD_UNSIGNED_LONG_LONG) most)
     return (int) ms;
-  return LOOK_MS;
+  return most;
 }
 
+static void
+http_turn (struct http *http, int64_t until_ns)
+{
+  const union MHD_DaemonInfo *info = http->library->MHD_get_daemon_info (http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+  struct pollfd ready[2 + 2 * HTTP_CONNECTIONS_MAX] = { { .fd = info->epoll_fd, .events = POLLIN },
+                                                        { .fd = http->wake_fd, .events = POLLIN } };
+  size_t waiting = http_connections_watch (http, ready + 2, &until_ns);
+  uint64_t count;
+
+  if (poll (ready, 2 + waiting, patience (http, until_ns)) < 0)
+    return;
+  if (ready[1].revents != 0 && read (http->wake_fd, &count, sizeof count) < 0)
+    log_debug ("HTTP: %s", strerror (errno));
+  http_connections_wake (http, ready + 2, clock_monotonic ());
+  if (http->fresh)
+    take_fresh (http);
+  if (http->daemon != NULL)
+    http->library->MHD_run (http->daemon);
+  http_connections_look (http, clock_monotonic ());
+}
+
+/* At the end, answers that were endless have a moment to come to theirs. */
 static void *
 http_run (void *context)
 {
   struct http *http = context;
+  int64_t until_ns;
 
-  while (!http->stop && http->daemon != NULL) {
-    const union MHD_DaemonInfo *info = http->library->MHD_get_daemon_info (http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    struct pollfd ready[] = { { .fd = info->epoll_fd, .events = POLLIN }, { .fd = http->wake_fd, .events = POLLIN } };
-    uint64_t count;
-
-    poll (ready, 2, patience (http));
-    if (ready[1].revents != 0 && read (http->wake_fd, &count, sizeof count) < 0)
-      log_debug ("HTTP: %s", strerror (errno));
-    if (http->fresh)
-      take_fresh (http);
-    if (http->daemon != NULL)
-      http->library->MHD_run (http->daemon);
-    http_connections_look (http, clock_monotonic ());
-  }
+  while (!http->stop && http->daemon != NULL)
+    http_turn (http, INT64_MAX);
+  until_ns = clock_monotonic () + LAST_WORDS;
+  while (http->daemon != NULL && http_connections_last (http) && clock_monotonic () < until_ns)
+    http_turn (http, until_ns);
   daemon_stop (http);
   return NULL;
 }
@@ -294,7 +312,18 @@ http_free (struct http *http)
   free (http->certificate_fresh);
   secret_free (http->key_fresh);
   pthread_mutex_destroy (&http->lock);
+  free ((void *) http->options.sites);
   free (http);
+}
+
+static struct http_site *
+sites_copy (const struct http_options *options)
+{
+  struct http_site *sites = memory_new (options->site_count, sizeof *sites);
+
+  for (size_t i = 0; i < options->site_count; i++)
+    sites[i] = options->sites[i];
+  return sites;
 }
 
 struct http *
@@ -305,6 +334,7 @@ http_create (const struct http_options *options, bool *taken, struct error *erro
 
   *taken = false;
   http->options = *options;
+  http->options.sites = sites_copy (options);
   http->listen_fd = -1;
   http->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   http->beat_ns = clock_monotonic ();

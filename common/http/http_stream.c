@@ -11,7 +11,8 @@
 #define GZIP_MEMORY 7
 
 struct stream {
-  const struct http_library *library;
+  struct http *http;
+  struct MHD_Connection *connection;
   struct http_reply reply;
   struct buffer piece;
   size_t at; /* in it */
@@ -19,25 +20,44 @@ struct stream {
   z_stream z;
 };
 
-/* False: there is nothing left. */
+enum fill { FILLED, WAITS, ENDED, BROKEN };
+
 static bool
+stream_waits (struct stream *stream)
+{
+  struct http_wait wait;
+
+  if (stream->reply.wait == NULL || !stream->reply.wait (stream->reply.context, &wait))
+    return false;
+  http_connection_wait (stream->http, stream->connection, &wait);
+  return true;
+}
+
+static enum fill
 piece_fill (struct stream *stream)
 {
   while (stream->at == stream->piece.length && stream->more) {
+    if (stream->reply.wait != NULL && http_connection_is_gone (stream->http, stream->connection))
+      return BROKEN;
+    if (stream_waits (stream))
+      return WAITS;
     buffer_clear (&stream->piece);
     stream->at = 0;
     stream->more = stream->reply.next (stream->reply.context, &stream->piece, PIECE);
   }
-  return stream->at < stream->piece.length;
+  if (stream->at < stream->piece.length)
+    return FILLED;
+  return stream->reply.broken != NULL && stream->reply.broken (stream->reply.context) ? BROKEN : ENDED;
 }
 
 static ssize_t
 read_plain (struct stream *stream, char *to, size_t room)
 {
+  enum fill fill = piece_fill (stream);
   size_t length;
 
-  if (!piece_fill (stream))
-    return MHD_CONTENT_READER_END_OF_STREAM;
+  if (fill != FILLED)
+    return fill == WAITS ? 0 : fill == ENDED ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
   length = stream->piece.length - stream->at;
   length = length < room ? length : room;
   memcpy (to, stream->piece.data + stream->at, length);
@@ -55,10 +75,15 @@ read_gzip (struct stream *stream, char *to, size_t room)
   z->next_out = (Bytef *) to;
   z->avail_out = (uInt) room;
   while (z->avail_out == room && !stream->ended) {
-    bool left = piece_fill (stream);
+    enum fill fill = piece_fill (stream);
+    bool left = fill == FILLED;
+    if (fill == WAITS)
+      return 0;
+    if (fill == BROKEN)
+      return MHD_CONTENT_READER_END_WITH_ERROR;
     z->next_in = left ? (Bytef *) stream->piece.data + stream->at : NULL;
     z->avail_in = left ? (uInt) (stream->piece.length - stream->at) : 0;
-    stream->ended = stream->library->deflate (z, left ? Z_NO_FLUSH : Z_FINISH) == Z_STREAM_END;
+    stream->ended = stream->http->library->deflate (z, left ? Z_NO_FLUSH : Z_FINISH) == Z_STREAM_END;
     stream->at = left ? stream->piece.length - z->avail_in : stream->at;
   }
   return (ssize_t) (room - z->avail_out);
@@ -70,6 +95,8 @@ stream_read (void *context, uint64_t position, char *to, size_t room)
   struct stream *stream = context;
 
   (void) position;
+  if (stream->reply.endless)
+    http_connection_asks (stream->http, stream->connection, true, true);
   return stream->gzip ? read_gzip (stream, to, room) : read_plain (stream, to, room);
 }
 
@@ -79,7 +106,7 @@ stream_free (void *context)
   struct stream *stream = context;
 
   if (stream->gzip)
-    stream->library->deflateEnd (&stream->z);
+    stream->http->library->deflateEnd (&stream->z);
   if (stream->reply.free != NULL)
     stream->reply.free (stream->reply.context);
   buffer_free (&stream->piece);
@@ -87,12 +114,14 @@ stream_free (void *context)
 }
 
 struct MHD_Response *
-http_stream (const struct http_library *library, struct http_reply *reply, bool gzip)
+http_stream (struct http *http, struct MHD_Connection *connection, struct http_reply *reply, bool gzip)
 {
+  const struct http_library *library = http->library;
   struct stream *stream = memory_new (1, sizeof *stream);
   struct MHD_Response *response;
 
-  stream->library = library;
+  stream->http = http;
+  stream->connection = connection;
   stream->reply = *reply;
   stream->more = reply->next != NULL;
   stream->piece = reply->text;

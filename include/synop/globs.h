@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "synop/error.h"
+
 /* Does one of the patterns match? An empty list (NULL too) matches nothing: used for exclusions. */
 bool globs_list_matches (const char *list, const char *name);
 
@@ -17,5 +19,13 @@ struct globs {
 void globs_init (struct globs *globs, const char *list);
 void globs_free (struct globs *globs);
 bool globs_match (const struct globs *globs, const char *name);
+
+/* -1 and error: a pattern of the list has a '[' without its ']', and would match nothing. */
+int globs_list_check (const char *list, struct error *error);
+
+/* Of strangers, whose patterns are to cost little: a short list, with few stars in each pattern. */
+#define GLOBS_LENGTH_MAX 1024
+#define GLOB_STARS_MAX 4
+bool globs_list_is_cheap (const char *list);
 
 #endif

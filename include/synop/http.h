@@ -3,8 +3,8 @@
  * libmicrohttpd and zlib are loaded when a server is made, so that a program without one has neither. Answers are made in
  * the server's thread; what they are made of is whose who gives the routes. Who is over a bound is counted: more than
  * HTTP_CONNECTIONS_MAX (or a sixteenth of the descriptors that the program may have), or half of them of one address; a
- * request that is not whole after HTTP_WAIT, or not taken in
- * whole after HTTP_ANSWER; headers of more than HTTP_MEMORY. */
+ * request that is not whole after HTTP_WAIT; an answer that is not taken in whole after HTTP_ANSWER, or of an endless one
+ * nothing; headers of more than HTTP_MEMORY. */
 #ifndef SYNOP_HTTP_H
 #define SYNOP_HTTP_H
 
@@ -88,35 +88,63 @@ struct http_request;
 const char *http_request_header (const struct http_request *request, const char *name); /* NULL: none */
 /* All ?NAME= of it, parted by commas. The caller frees it; NULL: none. */
 char *http_request_arguments (const struct http_request *request, const char *name);
+/* Each of them, in their order; `value` NULL: it has none. */
+void http_request_each_argument (const struct http_request *request, void *context,
+                                 void (*take) (void *context, const char *name, const char *value));
 bool http_request_accepts (const struct http_request *request, const char *type); /* named in Accept, and not q=0 */
 bool http_request_is_tls (const struct http_request *request);
 uint64_t http_request_host (const struct http_request *request); /* a number for the host that asks */
+size_t http_request_places (const struct http_request *request); /* so many connections there may be */
 
 /* A body in pieces: adds whole pieces until `out` holds `limit` bytes or more. False: the body is complete. */
 typedef bool http_next_fn (void *context, struct buffer *out, size_t limit);
 
+/* What a reply waits for: a descriptor that becomes readable (-1: none), or a time. Who asked and goes away meanwhile
+ * ends it. */
+struct http_wait {
+  int fd;
+  int64_t until_ns; /* CLOCK_MONOTONIC */
+};
+
 struct http_reply {
   unsigned status;
   const char *type;
-  void *context; /* of the body: freed by `free`, also when it was not read to its end; */
+  unsigned retry_s; /* Retry-After; 0: none */
+  void *context;    /* of the body: freed by `free`, also when it was not read to its end; */
   http_next_fn *next;
   void (*free) (void *context);
+  /* Of a body that comes from elsewhere, asked before each `next`: false: it can be called. It never blocks. May be NULL. */
+  bool (*wait) (void *context, struct http_wait *wait);
+  /* Of a reply whose status is known only when that is false for the first time: then this fills it in. */
+  void (*begin) (void *context, struct http_reply *reply);
+  bool (*broken) (
+      void *context); /* after the last piece: it is not whole, and the client shall see that. May be NULL */
+  bool endless;       /* it lasts as long as the client takes what comes, and is not compressed */
   struct buffer text; /* or else this, which is owned */
 };
 void http_reply_text (struct http_reply *reply, unsigned status, const char *type, const char *text);
+/* {"error":{"message":TEXT}} */
+void http_reply_error (struct http_reply *reply, unsigned status, const char *text);
 
 struct http_route {
   const char *path;  /* "/sd"; a path that ends in '/' matches all that begin with it */
   const char *title; /* on the page "/"; NULL: it is not there */
   /* `rest`: of the path behind that. The reply is 404 at first. */
   void (*answer) (void *context, const struct http_request *request, const char *rest, struct http_reply *reply);
+  bool json; /* what is refused before it is asked is http_reply_error, else text */
+};
+
+struct http_site {
+  const struct http_route *routes;
+  size_t route_count;
+  void *context; /* of the routes */
 };
 
 /* ---- the server ---- */
 
 struct http_counts {
   uint64_t requests;
-  uint64_t refused;      /* connections over a bound; answers 429 of routes */
+  uint64_t refused;      /* connections over a bound; answers 429 of routes, and 503 with a Retry-After */
   uint64_t unauthorized; /* requests without a name and password that are known */
   uint64_t ended;        /* connections that took too long */
   uint64_t connections;  /* now */
@@ -125,9 +153,8 @@ struct http_counts {
 struct http_options {
   const struct http_settings *settings;
   const char *title; /* of the page "/" */
-  const struct http_route *routes;
-  size_t route_count;
-  void *context; /* of the routes */
+  const struct http_site *sites;
+  size_t site_count;
 };
 
 struct http;

@@ -24,6 +24,8 @@ void local_socket_log_forbidden (const char *path, const char *why);
 
 /* A blocking descriptor, or -1; errno says why. */
 int local_socket_connect (const char *path, struct error *error);
+/* Sends one line; the answer comes on this descriptor, which does not block. -1 and error. */
+int local_socket_begin (const char *path, const char *request, struct error *error);
 /* Sends one line and reads the whole answer. It waits up to 10 s, or so many seconds, each time. */
 int local_socket_request (const char *path, const char *request, struct buffer *answer, struct error *error);
 int local_socket_request_within (const char *path, const char *request, int seconds, struct buffer *answer,

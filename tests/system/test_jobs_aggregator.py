@@ -395,3 +395,33 @@ def test_a_job_that_outlives_the_aggregator(cluster, nodes, end):
     assert ended["reason"] == "gone" and ended["nodes"] == ["n1", "n2"] and ended["summary"]["lost_nodes"] == ["n2"]
     assert ended["summary"]["cpu_time"] == 1.5 * (11 + 20 if end == "stop" else 11)
     assert sorted(job["job_id"] for job in listed(cluster)) == ["1", "2"]
+
+
+# ---- queries ----
+
+
+def test_a_query_of_a_job_is_of_its_nodes_its_time_and_its_rows(cluster, nodes):
+    out = start(cluster)
+    one, two, other = nodes("n1"), nodes("n2"), nodes("n3")
+    one.jobs, two.jobs, other.jobs = {"123": 4, "9": 50}, {"123": 6}, {"9": 70}
+    wait_jobs(out, 2)
+    wait_next(out, "n2")
+    one.jobs = two.jobs = other.jobs = {}
+    wait_jobs(out, 2, "ended")
+    [job] = [job for job in listed(cluster) if job["job_id"] == "123"]
+
+    def ask(*options):
+        done = from_history(cluster, "query", *options, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        return parse_line(done.stdout)
+
+    rss = ask("job_memory.rss", "--job", "123", "--step", "1s")
+    assert {(series["node"], series["row"], series["max"]) for series in rss["series"]} == {
+        ("n1", "123", 4000), ("n2", "123", 6000)}
+    assert 0 <= time_ns(job["started"]) - time_ns(rss["from"]) < S and 0 <= time_ns(rss["to"]) - time_ns(job["ended"]) < S
+    assert {series["node"] for series in ask("plain.count", "--job", "123")["series"]} == {"n1", "n2"}
+    assert [series["node"] for series in ask("plain.count", "--job", "123", "--node", "n2,n3")["series"]] == ["n2"]
+    assert ask("job_memory.rss", "--job", "123", "--fold", "sum", "--step", "1s")["series"][0]["max"] == 10000
+    assert {series["row"] for series in ask("job_memory.rss", "--node", "n1")["series"]} == {"123", "9"}
+    refused = from_history(cluster, "query", "plain.count", "--job", "123", "--node", "n3")
+    assert refused.returncode == 2 and "ran on no such node" in refused.stderr

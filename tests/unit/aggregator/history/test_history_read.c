@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "aggregator/command/when.h"
 #include "aggregator/core/combine.h"
 #include "aggregator/history/history_gather.h"
+#include "aggregator/query/when.h"
 #include "aggregator/stream/node_line.h"
 #include "tests/unit/aggregator/history/history_bench.h"
 

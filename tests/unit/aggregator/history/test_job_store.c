@@ -285,7 +285,7 @@ test_find_of_several (void **state)
   put_job_of (scene, 7, "9", "", "");
   for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
     int result = job_store_find (reader (scene), &expected[i].choice, &job, &error);
-    assert_int_equal (result, expected[i].key > 0 ? 1 : expected[i].key < 0 ? 0 : -1);
+    assert_int_equal (result, expected[i].key > 0 ? 1 : expected[i].key < 0 ? 0 : JOB_STORE_SEVERAL);
     if (result < 0)
       assert_string_equal (error.text, expected[i].says);
     if (result == 1) {

@@ -36,17 +36,17 @@ struct scene {
 };
 
 static void
-give_groups (void *context, struct buffer *out)
+give_groups (void *context, bool json, struct buffer *out)
 {
   (void) context;
-  buffer_add_string (out, "load\nnetwork\n");
+  buffer_add_string (out, json ? "{}\n" : "load\nnetwork\n");
 }
 
 static void
-give_nodes (void *context, struct buffer *out)
+give_nodes (void *context, bool json, struct buffer *out)
 {
   (void) context;
-  buffer_add_string (out, "n1\tup\nn9\tnever\n");
+  buffer_add_string (out, json ? "[]\n" : "n1\tup\nn9\tnever\n");
 }
 
 static void
@@ -201,6 +201,8 @@ test_requests (void **state)
   CHECK ("reload\n", "error n1.pub is broken\n");
   CHECK ("status\tpdf\n", "error ");
   CHECK ("groups\n", "load\nnetwork\n");
+  CHECK ("groups\tjson\n", "{}\n");
+  CHECK ("nodes\tjson\n", "[]\n");
   CHECK ("groups\tall\n", "error ");
   CHECK ("nodes\n", "n1\tup\nn9\tnever\n");
   CHECK ("nodes\tall\n", "error ");

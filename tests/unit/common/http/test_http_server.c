@@ -1,6 +1,8 @@
 /* The server: asked by sockets, while its owner beats, reads files again, and ends it. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -26,6 +28,9 @@ struct scene {
   struct http_settings settings;
   struct http *http;
   atomic_uint made, freed; /* bodies */
+  int pipe[2];             /* of bodies that wait: a byte in it is a piece */
+  atomic_uint waits;       /* of them: how often one did */
+  bool broken;
 };
 
 /* A body of many lines. */
@@ -79,13 +84,97 @@ answer_echo (void *context, const struct http_request *request, const char *rest
   free (argument);
 }
 
-static const struct http_route routes[] = { { "/lines", "many lines", answer_lines }, { "/echo/", NULL, answer_echo } };
+/* ---- bodies that wait ---- */
+
+static bool
+piece_wait (void *context, struct http_wait *wait)
+{
+  struct body *body = context;
+  struct pollfd ready = { .fd = body->scene->pipe[0], .events = POLLIN };
+
+  if (poll (&ready, 1, 0) == 1)
+    return false;
+  *wait = (struct http_wait){ body->scene->pipe[0], INT64_MAX };
+  body->scene->waits++;
+  return true;
+}
+
+/* Ends with a '.', or where nobody can write any more. */
+static bool
+piece_next (void *context, struct buffer *out, size_t limit)
+{
+  struct body *body = context;
+  char piece;
+
+  (void) limit;
+  if (read (body->scene->pipe[0], &piece, 1) <= 0)
+    return false;
+  buffer_add (out, &piece, 1);
+  return piece != '.';
+}
+
+static void
+piece_begin (void *context, struct http_reply *reply)
+{
+  char piece;
+
+  assert_int_equal (read (((struct body *) context)->scene->pipe[0], &piece, 1), 1);
+  reply->status = piece == '!' ? 404 : 200;
+  reply->type = "text/plain";
+}
+
+static bool
+piece_broken (void *context)
+{
+  return ((struct body *) context)->scene->broken;
+}
+
+static void
+answer_waiting (struct scene *scene, struct http_reply *reply)
+{
+  struct body *body = memory_new (1, sizeof *body);
+
+  body->scene = scene;
+  scene->made++;
+  buffer_free (&reply->text);
+  *reply = (struct http_reply){ .status = 200,
+                                .type = "text/plain",
+                                .context = body,
+                                .next = piece_next,
+                                .free = body_free,
+                                .wait = piece_wait,
+                                .broken = piece_broken };
+}
+
+static void
+answer_later (void *context, const struct http_request *request, const char *rest, struct http_reply *reply)
+{
+  (void) request;
+  (void) rest;
+  answer_waiting (context, reply);
+  reply->begin = piece_begin;
+}
+
+static void
+answer_endless (void *context, const struct http_request *request, const char *rest, struct http_reply *reply)
+{
+  (void) request;
+  (void) rest;
+  answer_waiting (context, reply);
+  reply->endless = true;
+}
+
+static const struct http_route routes[] = { { "/lines", "many lines", answer_lines },
+                                            { "/echo/", NULL, answer_echo },
+                                            { "/later", NULL, answer_later, .json = true },
+                                            { "/endless", NULL, answer_endless } };
 
 static int
 set_up (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
-  struct http_options options = { &scene->settings, "a title", routes, 2, scene };
+  const struct http_site site = { routes, sizeof routes / sizeof routes[0], scene };
+  struct http_options options = { &scene->settings, "a title", &site, 1 };
   struct error error;
   bool taken;
 
@@ -93,6 +182,7 @@ set_up (void **state)
   test_folder_make (scene->folder);
   scene->settings = (struct http_settings){ (char *) "127.0.0.1:0", (char *) "", (char *) "", (char *) "",
                                             HTTP_AUTH_PASSWORD,     false };
+  assert_int_equal (pipe (scene->pipe), 0);
   scene->http = http_create (&options, &taken, &error);
   assert_non_null (scene->http);
   *state = scene;
@@ -106,6 +196,8 @@ tear_down (void **state)
 
   http_destroy (scene->http);
   assert_int_equal (scene->freed, scene->made);
+  close (scene->pipe[0]);
+  close (scene->pipe[1]);
   test_folder_remove (scene->folder);
   free (scene);
   return 0;
@@ -202,6 +294,110 @@ test_gone (void **state)
   assert_true (counts.requests > 1 && counts.refused == 0);
 }
 
+static int
+send_to (const struct scene *scene, const char *request)
+{
+  int fd = connect_to (scene);
+
+  assert_int_equal (write (fd, request, strlen (request)), strlen (request));
+  return fd;
+}
+
+static void
+wait_for (const atomic_uint *count, unsigned least)
+{
+  while (*count < least)
+    sched_yield ();
+}
+
+static void
+put (const struct scene *scene, const char *pieces)
+{
+  assert_int_equal (write (scene->pipe[1], pieces, strlen (pieces)), strlen (pieces));
+}
+
+/* Until the connection's end. */
+static void
+check_rest (int fd, const char *status, const char *end)
+{
+  char answer[4096];
+  size_t length = 0;
+  ssize_t got;
+
+  while ((got = read (fd, answer + length, sizeof answer - 1 - length)) > 0)
+    length += (size_t) got;
+  answer[length] = '\0';
+  close (fd);
+  assert_memory_equal (answer, "HTTP/1.1 ", 9);
+  assert_memory_equal (answer + 9, status, 3);
+  if (length < strlen (end) || strcmp (answer + length - strlen (end), end) != 0)
+    fail_msg ("no %s at the end of %s", end, answer);
+}
+
+#define ONCE(path) "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+/* Its status is known when the first byte comes; others are answered meanwhile. */
+static void
+test_waits (void **state)
+{
+  struct scene *scene = *state;
+  int fd = send_to (scene, ONCE ("/later"));
+
+  wait_for (&scene->waits, 1);
+  check (scene, "GET /lines HTTP/1.0\r\n\r\n", "200", "\nline 4999\n");
+  put (scene, "!");
+  wait_for (&scene->waits, 2);
+  put (scene, "a");
+  wait_for (&scene->waits, 3);
+  put (scene, "b.");
+  check_rest (fd, "404", "0\r\n\r\n");
+  put (scene, "=c.");
+  check (scene, "GET /later HTTP/1.0\r\n\r\n", "200", "\r\n\r\nc.");
+  check (scene, "PUT /later HTTP/1.0\r\n\r\n", "405", "{\"error\":{\"message\":\"GET and HEAD only\"}}");
+  scene->broken = true;
+  put (scene, "=d.");
+  check_rest (send_to (scene, ONCE ("/later")), "200", ".\r\n");
+}
+
+/* Who goes away while it waits, before its status is known and after, ends it. */
+static void
+test_gone_while_waiting (void **state)
+{
+  struct scene *scene = *state;
+  int fd = send_to (scene, ONCE ("/later"));
+
+  wait_for (&scene->waits, 1);
+  close (fd);
+  wait_for (&scene->freed, 1);
+  fd = send_to (scene, ONCE ("/endless"));
+  wait_for (&scene->waits, 2);
+  put (scene, "x");
+  wait_for (&scene->waits, 3);
+  close (fd);
+  wait_for (&scene->freed, 2);
+}
+
+/* With the server, and as answers end, if that comes soon. */
+static void
+test_endless (void **state)
+{
+  struct scene *scene = *state;
+  int fd = send_to (scene, ONCE ("/endless")), other = send_to (scene, ONCE ("/endless"));
+
+  wait_for (&scene->waits, 2);
+  close (scene->pipe[1]);
+  wait_for (&scene->freed, 2);
+  check_rest (fd, "200", "0\r\n\r\n");
+  check_rest (other, "200", "0\r\n\r\n");
+  assert_int_equal (pipe (scene->pipe), 0);
+  fd = send_to (scene, ONCE ("/endless"));
+  wait_for (&scene->made, 3);
+  http_destroy (scene->http); /* and who waits is ended */
+  scene->http = NULL;
+  assert_int_equal (scene->freed, 3);
+  close (fd);
+}
+
 static void
 test_reload (void **state)
 {
@@ -237,7 +433,7 @@ test_taken (void **state)
   struct scene *scene = *state;
   char listen_to[64];
   struct http_settings settings = scene->settings;
-  struct http_options options = { &settings, "", routes, 2, scene };
+  struct http_options options = { &settings, "" };
   struct error error;
   bool taken;
 
@@ -254,8 +450,14 @@ test_taken (void **state)
 int
 main (void)
 {
-  const struct CMUnitTest tests[] = { TEST (test_routes), TEST (test_health), TEST (test_gone), TEST (test_reload),
-                                      TEST (test_taken) };
+  const struct CMUnitTest tests[] = { TEST (test_routes),
+                                      TEST (test_health),
+                                      TEST (test_gone),
+                                      TEST (test_reload),
+                                      TEST (test_taken),
+                                      TEST (test_waits),
+                                      TEST (test_gone_while_waiting),
+                                      TEST (test_endless) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

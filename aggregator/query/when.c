@@ -1,5 +1,5 @@
 /* See when.h. strptime reads the parts; the rest selects the form. */
-#include "aggregator/command/when.h"
+#include "aggregator/query/when.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,0 +1,44 @@
+/* Answers from the history, made by a program of its own: "synop-aggregator answer HISTORY SOCKET PRICE CURRENCY CO2 FRESH
+ * PATH [NAME=VALUE...]", started by HTTP's thread. FRESH "": what the aggregator holds in memory still is left out. It
+ * prints "STATUS TYPE\n" and the body. "synop-aggregator answer openapi.json" prints the description. */
+#ifndef SYNOP_AGGREGATOR_API_READ_H
+#define SYNOP_AGGREGATOR_API_READ_H
+
+#include <stdint.h>
+
+#include "aggregator/api/api_error.h"
+#include "aggregator/history/history_file.h"
+#include "synop/buffer.h"
+
+#define API_READ_COMMAND "answer"
+enum api_read_word {
+  API_WORD_HISTORY,
+  API_WORD_SOCKET,
+  API_WORD_PRICE,
+  API_WORD_CURRENCY,
+  API_WORD_CO2,
+  API_WORD_FRESH,
+  API_WORDS_OWN
+};
+
+struct api_ask;
+
+struct api_read {
+  const char *const *words; /* API_WORDS_OWN */
+  const struct api_ask *ask;
+  struct history_file *file;
+  int64_t now_ns;
+  const char *type; /* of the body; "application/json" at first */
+  struct buffer out;
+};
+
+/* -1 and error: there is no answer but that. */
+typedef int api_read_fn (struct api_read *read, struct api_error *error);
+api_read_fn api_read_jobs, api_read_job, api_read_events, api_read_query;
+
+/* The interval of the parameters `from` and `to`. */
+int api_read_interval (const struct api_read *read, int64_t *from_ns, int64_t *to_ns, struct api_error *error);
+
+int api_read_main (int argc, char **argv); /* argv[0] is "answer" */
+
+#endif

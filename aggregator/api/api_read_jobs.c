@@ -1,0 +1,108 @@
+/* Jobs and reports on them, from the history. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/api/api_route.h"
+#include "aggregator/history/job_json.h"
+#include "aggregator/history/job_store.h"
+#include "aggregator/report/job_report.h"
+#include "aggregator/report/job_report_write.h"
+#include "synop/globs.h"
+
+static bool
+is_yes (const char *value)
+{
+  return !*value || *value == 'y' || *value == 't' || *value == '1';
+}
+
+static void
+write_list (struct json *json, const struct job_list *list, size_t most)
+{
+  size_t first = list->count > most ? list->count - most : 0;
+
+  json_object (json);
+  json_array (json_key (json, "jobs"));
+  for (size_t i = first; i < list->count; i++)
+    job_json (json, &list->jobs[i]);
+  json_array_end (json);
+  json_uint (json_key (json, "left_out"), first);
+  json_uint (json_key (json, "damaged"), list->damaged);
+  json_object_end (json);
+  json_newline (json);
+}
+
+int
+api_read_jobs (struct api_read *read, struct api_error *error)
+{
+  struct job_query query = { .running = is_yes (api_value (read->ask, "running")) };
+  const char *names = api_value (read->ask, "user");
+  struct job_list list = { 0 };
+  struct json json = { 0 };
+  struct globs users;
+  struct error why;
+  int result;
+
+  if (api_read_interval (read, &query.from_ns, &query.to_ns, error) < 0)
+    return -1;
+  globs_init (&users, names ? names : "");
+  query.users = &users;
+  result = job_store_list (read->file, &query, &list, &why);
+  if (result == 0)
+    write_list (&json, &list, strtoul (api_value (read->ask, "limit"), NULL, 10));
+  else
+    api_error_set (error, 500, NULL, "%s", why.text);
+  read->out = json.out;
+  job_list_free (&list);
+  globs_free (&users);
+  return result;
+}
+
+/* ---- a report ---- */
+
+static double
+price (const char *text)
+{
+  return *text ? strtod (text, NULL) : nan ("");
+}
+
+/* -1 and error: there is none of that id, or several. */
+static int
+find (struct api_read *read, const struct job_choice *choice, struct api_error *error)
+{
+  struct job_record record;
+  struct error why;
+  int found = job_store_find (read->file, choice, &record, &why);
+
+  if (found > 0)
+    job_record_free (&record);
+  else if (found == JOB_STORE_SEVERAL)
+    return api_error_set (error, 409, strstr (why.text, "--scheduler") ? "scheduler" : "user", "%s", why.text);
+  else if (found < 0)
+    return api_error_set (error, 500, NULL, "%s", why.text);
+  return found;
+}
+
+int
+api_read_job (struct api_read *read, struct api_error *error)
+{
+  const struct job_choice choice = { api_value_of_path (read->ask), api_value (read->ask, "user"),
+                                     api_value (read->ask, "scheduler") };
+  int found = find (read, &choice, error);
+  struct job_report *report;
+  struct json json = { 0 };
+  struct error why;
+
+  if (found < 0)
+    return -1;
+  report = job_report_read (read->file, &choice, read->now_ns, NULL, &why);
+  if (!report)
+    return api_error_set (error, found == 0 ? 404 : 500, NULL, "%s", why.text);
+  report->prices = (struct job_prices){ price (read->words[API_WORD_PRICE]), price (read->words[API_WORD_CO2]),
+                                        read->words[API_WORD_CURRENCY] };
+  job_report_json (report, &json);
+  read->out = json.out;
+  job_report_destroy (report);
+  return 0;
+}

@@ -1,0 +1,156 @@
+/* The table of addresses; see api_route.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/api/api_private.h"
+#include "synop/config_suggest.h"
+
+#define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))
+#define PARAMETERS(array) .parameters = (array), .count = COUNT_OF (array)
+
+#define WHEN                                                                                                           \
+  "As 2026-11-21T10:00:00Z (RFC 3339), 10:00 (today, local time of the aggregator), 2026-11-21 10:00, -1h or now."
+
+static const char *const states[] = { "never", "up", "stale", "down", NULL };
+
+static const char *const folds[] = { "sum", "mean", "min", "max", NULL };
+static const char *const forms[] = { "json", "csv", NULL };
+
+static const struct api_parameter node_parameters[] = {
+  { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
+  { "state", API_CHOICE, "Only nodes in this state.", .choices = states },
+};
+
+static const struct api_parameter group_parameters[] = {
+  { "group", API_GLOBS, "Only groups whose name matches one of these globs." },
+};
+
+static const struct api_parameter query_parameters[] = {
+  { "metric", API_WORDS, "The metric, as lines show it (cpu_usage.user), or two of them with + - * / between.",
+    .required = true },
+  { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
+  { "rows", API_BOOLEAN, "Each row (CPU, device, GPU) is a series.", "no" },
+  { "row", API_GLOBS, "Only rows whose label matches one of these globs; each is a series." },
+  { "fold", API_CHOICE, "All series become one: each step has their sum, mean, minimum or maximum.", .choices = folds },
+  { "top", API_NUMBER, "Only so many series: those with most, in the mean.", .most = 10000 },
+  { "bottom", API_NUMBER, "Only so many series: those with least, in the mean.", .most = 10000 },
+  { "job", API_WORDS, "A job's id: its nodes, its time, its rows." },
+  { "user", API_WORDS, "Whose job it is, where several users have one of that id." },
+  { "scheduler", API_WORDS, "Of which scheduler, where several have one of that id." },
+  { "rate", API_BOOLEAN, "A counter's change in a second, rather than in a step.", "no" },
+  { "combined", API_BOOLEAN, "The combined report of the cluster: sum, mean, min, max.", "no" },
+  {
+      "from",
+      API_TIME,
+      "The first instant. " WHEN,
+  },
+  {
+      "to",
+      API_TIME,
+      "The instant before which it ends. " WHEN,
+  },
+  { "step", API_DURATION, "The time between two values, as 30s, 5m, 1h; without it there are about 60." },
+  { "format", API_CHOICE, "json: one object; csv: a table.", "json", .choices = forms },
+};
+
+static const struct api_parameter job_list_parameters[] = {
+  { "running", API_BOOLEAN, "Only jobs that run.", "no" },
+  { "user", API_GLOBS, "Only jobs of users whose name matches one of these globs." },
+  { "from", API_TIME, "Jobs that ran at some time from this instant on. " WHEN, "-24h" },
+  { "to", API_TIME, "The instant before which they ran. " WHEN, "now" },
+  { "limit", API_NUMBER, "So many at most: those that began last.", "1000", .most = 10000 },
+};
+
+static const struct api_parameter job_parameters[] = {
+  { "user", API_WORDS, "Whose job it is, where several users have one of that id." },
+  { "scheduler", API_WORDS, "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
+};
+
+static const struct api_parameter event_parameters[] = {
+  { "from", API_TIME, "The first instant. " WHEN, "-1h" },
+  { "to", API_TIME, "The instant before which it ends. " WHEN, "now" },
+  { "type", API_GLOBS, "Only events of these types, as node_down." },
+  { "node", API_GLOBS, "Only events about nodes whose name matches one of these globs." },
+  { "limit", API_NUMBER, "So many at most: the newest.", "1000", .most = 10000 },
+};
+
+static const struct api_parameter stream_parameters[] = {
+  { "type", API_TYPES, "Only lines of these types: node, cluster, event, job." },
+  { "node", API_GLOBS, "Only lines of nodes whose name matches one of these globs." },
+  { "group", API_GLOBS,
+    "Only these groups of node lines, or of combined reports with type=cluster; a line with none of them is left out. "
+    "Without type, only node lines." },
+};
+
+const struct api_route api_routes[] = {
+  { "", "Addresses", "The addresses of this API.", .schema = "Index", .answer = api_answer_index },
+  { "openapi.json", "Description", "This description, in OpenAPI.", .schema = "OpenAPI", .answer = api_answer_openapi },
+  { "status", "Status", "Every listed node and every counter: what `synop-aggregator status --json` prints.",
+    .schema = "Status", .answer = api_answer_status },
+  { "nodes", "Nodes", "The listed nodes: state, clock, frames, versions, facts, as in the status.",
+    PARAMETERS (node_parameters), "Nodes", .answer = api_answer_nodes },
+  { "groups", "Groups", "The groups and metrics of the nodes that are up: units, kinds, and how many nodes have them.",
+    PARAMETERS (group_parameters), "Groups", .answer = api_answer_groups },
+  { "query", "Query", "How a metric went: what `synop-aggregator query --format json` prints.",
+    PARAMETERS (query_parameters), "Query", .answer = api_answer_history, .read = api_read_query },
+  { "jobs", "Jobs", "Jobs, the newest last: what `synop-aggregator jobs --json` prints.",
+    PARAMETERS (job_list_parameters), "Jobs", .answer = api_answer_history, .read = api_read_jobs },
+  { "jobs/{id}", "Job", "The report on a job: what `synop-aggregator report ID --format json` prints.",
+    PARAMETERS (job_parameters), "JobReport", "The job's id, as 123 or 123/4.", .answer = api_answer_history,
+    .read = api_read_job },
+  { "events", "Events", "What happened, the newest last.", PARAMETERS (event_parameters), "Events",
+    .answer = api_answer_history, .read = api_read_events },
+  { "stream", "Stream", "The lines as they come, as server-sent events: what `synop-aggregator tail` prints.",
+    PARAMETERS (stream_parameters), .answer = api_answer_stream },
+};
+const size_t api_route_count = COUNT_OF (api_routes);
+
+/* False: the path is not of the route. */
+static bool
+route_has (const struct api_route *route, const char *path, const char **part)
+{
+  size_t fixed = strcspn (route->path, "{");
+
+  *part = route->path[fixed] ? path + fixed : NULL;
+  if (!*part)
+    return strcmp (path, route->path) == 0;
+  return strncmp (path, route->path, fixed) == 0 && path[fixed];
+}
+
+const struct api_route *
+api_route_find (const char *path, const char **part, struct api_error *error)
+{
+  struct suggestion suggestion = { .word = path };
+
+  for (size_t i = 0; i < api_route_count; i++) {
+    if (route_has (&api_routes[i], path, part))
+      return &api_routes[i];
+    suggestion_consider (&suggestion, api_routes[i].path);
+  }
+  api_error_set (error, 404, NULL, "there is no " API_PREFIX "%.200s%s%s%s (" API_PREFIX " lists what there is)", path,
+                 *suggestion.best ? "; did you mean " API_PREFIX : "", suggestion.best, *suggestion.best ? "?" : "");
+  return NULL;
+}
+
+const char *
+api_value (const struct api_ask *ask, const char *name)
+{
+  for (size_t i = 0; i < ask->route->count; i++)
+    if (strcmp (ask->route->parameters[i].name, name) == 0)
+      return ask->values[i];
+  return NULL;
+}
+
+const char *
+api_value_of_path (const struct api_ask *ask)
+{
+  return ask->values[ask->route->count];
+}
+
+void
+api_ask_free (struct api_ask *ask)
+{
+  for (size_t i = 0; i < COUNT_OF (ask->values); i++)
+    free (ask->values[i]);
+  *ask = (struct api_ask){ 0 };
+}

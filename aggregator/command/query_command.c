@@ -1,0 +1,259 @@
+/* See commands.h: "query METRIC". */
+#include "aggregator/command/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "aggregator/query/query.h"
+#include "aggregator/query/query_plot.h"
+#include "aggregator/report/job_document.h"
+#include "synop/clock.h"
+#include "synop/file.h"
+#include "synop/log.h"
+
+#define WIDTH_DEFAULT 80
+#define HEIGHT_DEFAULT 24
+#define WIDTH_MIN 40
+#define HEIGHT_MIN 10
+
+/* ---- the question ---- */
+
+/* "--step", or the operand; the error begins with it. */
+static int
+fault (const struct options *options, const char *key, struct error *error)
+{
+  struct error why = *error;
+
+  if (!key)
+    return -1;
+  if (strcmp (key, "metric") == 0)
+    return -1;
+  return config_error (options->config, "query", key, error, "%s", why.text);
+}
+
+static int
+read_query (const struct options *options, struct query *query, struct error *error)
+{
+  const struct {
+    const char *key, *value;
+  } given[] = { { "metric", options->metric ? options->metric : "" },
+                { "node", options->node },
+                { "row", options->row },
+                { "job", options->of_job },
+                { "user", options->user },
+                { "scheduler", options->scheduler },
+                { "from", options->from },
+                { "to", options->to },
+                { "step", options->step },
+                { "rows", options->rows ? "yes" : "no" },
+                { "rate", options->rate ? "yes" : "no" },
+                { "combined", options->combined ? "yes" : "no" },
+                { "fold", options->fold },
+                { "top", options->top },
+                { "bottom", options->bottom } };
+
+  for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+    if (query_set (query, given[i].key, given[i].value, error) < 0)
+      return fault (options, given[i].key, error);
+  return 0;
+}
+
+/* ---- outputs ---- */
+
+/* A picture is a plot, whatever else would be the default. */
+static int
+format_of (const struct options *options)
+{
+  enum query_canvas canvas;
+  bool picture = query_canvas_of (options->output_path, &canvas) == 0;
+
+  return picture && options->query_format == QUERY_FORMAT_TABLE ? QUERY_FORMAT_PLOT : options->query_format;
+}
+
+static int
+check_output (const struct options *options, struct error *error)
+{
+  enum query_canvas canvas;
+
+  if (options->query_format == QUERY_FORMAT_PLOT && options->list)
+    return config_error (options->config, "query", "format", error, "a list is no plot");
+  if (options->query_format != QUERY_FORMAT_PLOT || !*options->output_path ||
+      query_canvas_of (options->output_path, &canvas) == 0)
+    return 0;
+  return config_error (options->config, "query", "output", error, "the file of a plot ends in .png, .svg or .pdf");
+}
+
+static struct query_look
+look_of (const struct options *options)
+{
+  struct query_look look = { QUERY_TERMINAL, WIDTH_DEFAULT, HEIGHT_DEFAULT, false };
+  const char *columns = getenv ("COLUMNS"), *lines = getenv ("LINES"), *forbidden = getenv ("NO_COLOR"),
+             *terminal = getenv ("TERM");
+  bool shown = !*options->output_path && isatty (STDOUT_FILENO);
+  struct winsize size = { 0 };
+
+  if (shown && ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row) {
+    look.width = size.ws_col;
+    look.height = (size_t) size.ws_row - 1; /* the prompt's */
+  }
+  if (columns && atoi (columns) > 0)
+    look.width = (size_t) atoi (columns);
+  if (lines && atoi (lines) > 1)
+    look.height = (size_t) atoi (lines) - 1;
+  look.width = look.width < WIDTH_MIN ? WIDTH_MIN : look.width;
+  look.height = look.height < HEIGHT_MIN ? HEIGHT_MIN : look.height;
+  look.colour = shown && !(forbidden && *forbidden) && !(terminal && strcmp (terminal, "dumb") == 0);
+  return look;
+}
+
+static int
+put (const struct options *options, const struct buffer *text)
+{
+  struct error error;
+
+  if (!*options->output_path)
+    return file_print (text);
+  if (document_write (options->output_path, text, &error) == 0)
+    return 0;
+  log_error ("%s", error.text);
+  return 1;
+}
+
+static int
+draw (const struct options *options, const struct query_answer *answer, struct buffer *out)
+{
+  struct query_look look = look_of (options);
+  struct error error;
+
+  if (*options->output_path)
+    query_canvas_of (options->output_path, &look.canvas);
+  if (query_plot (out, answer, &look, &error) == 0)
+    return 0;
+  log_error ("%s", error.text);
+  return 1;
+}
+
+/* Notes go to standard error, so that what is printed can be read by programs; JSON has all of it. */
+static void
+note (const struct options *options, const struct query_answer *answer)
+{
+  struct buffer notes = { 0 };
+
+  if (format_of (options) != QUERY_FORMAT_JSON) {
+    query_write_notes (&notes, answer);
+    file_write (STDERR_FILENO, notes.data, notes.length);
+  }
+  buffer_free (&notes);
+}
+
+static int
+show (const struct options *options, const struct query_answer *answer)
+{
+  struct buffer out = { 0 };
+  int code = 0;
+
+  switch (format_of (options)) {
+  case QUERY_FORMAT_JSON:
+    query_write_json (&out, answer);
+    break;
+  case QUERY_FORMAT_CSV:
+    query_write_csv (&out, answer);
+    break;
+  case QUERY_FORMAT_PLOT:
+    code = draw (options, answer, &out);
+    break;
+  default:
+    query_write_table (&out, answer, look_of (options).width);
+  }
+  if (code == 0)
+    code = put (options, &out);
+  if (code == 0)
+    note (options, answer);
+  buffer_free (&out);
+  return code;
+}
+
+static int
+show_list (const struct options *options, struct history_file *file)
+{
+  struct query_metrics metrics;
+  struct buffer out = { 0 };
+  struct error error;
+  int code = 1;
+
+  if (query_list (file, options->metric, &metrics, &error) < 0)
+    log_error ("%s", error.text);
+  else if (options->query_format == QUERY_FORMAT_JSON)
+    query_write_list_json (&out, &metrics);
+  else if (options->query_format == QUERY_FORMAT_CSV)
+    query_write_list_csv (&out, &metrics);
+  else
+    query_write_list (&out, &metrics);
+  if (out.length)
+    code = put (options, &out);
+  if (out.length && !metrics.count)
+    log_warning ("no metric of the history matches \"%.64s\"", options->metric ? options->metric : "*");
+  query_metrics_free (&metrics);
+  buffer_free (&out);
+  return code;
+}
+
+static int
+ask (const struct options *options, struct history_file *file, const struct query *query, int64_t now_ns)
+{
+  struct query_answer answer;
+  struct error error;
+  const char *key;
+  int code;
+
+  if (query_answer (file, query, now_ns, &answer, &key, &error) < 0) {
+    fault (options, key, &error);
+    log_error ("%s%s", error.text,
+               key && strcmp (key, "metric") == 0 ? "; \"synop-aggregator query --list\" shows all" : "");
+    return key ? 2 : 1;
+  }
+  code = show (options, &answer);
+  if (replay_broken (replay_path (options), answer.broken) != 0)
+    code = 1;
+  query_answer_free (&answer);
+  return code;
+}
+
+static int
+run (const struct options *options, const struct query *query, int64_t now_ns, int64_t to_ns)
+{
+  struct history_file *file;
+  struct error error;
+  int code;
+
+  catch_up (options, to_ns);
+  file = history_file_open (replay_path (options), &error);
+  if (!file) {
+    log_error ("%s", error.text);
+    return 1;
+  }
+  code = options->list ? show_list (options, file) : ask (options, file, query, now_ns);
+  history_file_close (file);
+  return code;
+}
+
+int
+query_run (const struct options *options)
+{
+  struct query query = { 0 };
+  int64_t now = clock_wall (), from, to;
+  const char *key;
+  struct error error;
+  int code = 2;
+
+  if (check_output (options, &error) < 0 || read_query (options, &query, &error) < 0)
+    log_error ("%s", error.text);
+  else if (query_interval (&query, now, &from, &to, &key, &error) < 0)
+    fault (options, key, &error), log_error ("%s", error.text);
+  else
+    code = run (options, &query, now, to);
+  query_free (&query);
+  return code;
+}

@@ -1,0 +1,478 @@
+/* See history_samples.h.
+ *
+ * A table's form (history_form.h) has the places of all its cells: it is read once, for the cells of one metric, and the
+ * values of each use of it are numbers of the columns that belong to these. A chunk that is stored without forms is
+ * unpacked, and its tables are read (history_samples_whole.c). */
+#include "aggregator/history/history_samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history/history_form.h"
+#include "aggregator/history/history_record.h"
+#include "aggregator/history/history_samples_private.h"
+#include "synop/array.h"
+#include "synop/frame.h"
+#include "synop/memory.h"
+
+#define HEAD_NUMBERS 4   /* of a frame's head: session, sequence, monotonic ns, wall ns */
+#define RECORD_NUMBERS 8 /* of a record, before the distances */
+
+/* A number of a form, or what stands for it in every use. */
+struct cell {
+  uint32_t hole; /* UINT32_MAX: none */
+  struct value value;
+};
+
+struct head {
+  struct cell numbers[HEAD_NUMBERS];
+  const uint8_t *hash;
+  size_t tables;
+};
+
+struct record {
+  struct cell *cells;
+  size_t count;
+};
+
+/* Where a table's form has what is wanted. */
+struct layout {
+  struct cell period;
+  struct cell *cells; /* a row each; NULL: all are missing */
+  struct cell *gates; /* whether the row counts; NULL: all do */
+  size_t rows;
+  struct sample_labels *labels;
+};
+
+/* ---- forms ---- */
+
+static struct value
+value_of_token (const struct wire_token *token)
+{
+  if (token->type == WIRE_UINT)
+    return (struct value){ .type = VALUE_UINT, .as.u = token->as.u };
+  if (token->type == WIRE_INT)
+    return (struct value){ .type = VALUE_INT, .as.i = token->as.i };
+  if (token->type == WIRE_REAL && isfinite (token->as.d))
+    return (struct value){ .type = VALUE_REAL, .as.d = token->as.d };
+  return (struct value){ .type = VALUE_MISSING };
+}
+
+static struct value
+value_of_number (const struct number *number)
+{
+  struct value value = { .type = VALUE_MISSING };
+
+  if (number->class == NUMBER_UINT)
+    value = (struct value){ .type = VALUE_UINT, .as.u = number->bits };
+  else if (number->class == NUMBER_NEGATIVE)
+    value = (struct value){ .type = VALUE_INT, .as.i = (int64_t) number->bits };
+  else if (number->class == NUMBER_REAL) {
+    value.type = VALUE_REAL;
+    memcpy (&value.as.d, &number->bits, sizeof number->bits);
+    if (!isfinite (value.as.d))
+      value.type = VALUE_MISSING;
+  }
+  return value;
+}
+
+/* A cell: a hole, or a value that is the same in every use. */
+static struct cell
+next_cell (struct wire *form, uint32_t *holes)
+{
+  struct wire_token token;
+
+  if (!form->bad && form->at < form->end && *form->at == FORM_HOLE) {
+    form->at++;
+    return (struct cell){ .hole = (*holes)++ };
+  }
+  token = wire_next (form);
+  if (token.type == WIRE_ARRAY || token.type == WIRE_MAP)
+    form->bad = true;
+  return (struct cell){ UINT32_MAX, value_of_token (&token) };
+}
+
+static struct value
+cell_value (const struct cell *cell, const struct form *form, size_t use)
+{
+  return cell->hole == UINT32_MAX ? cell->value : value_of_number (&form->numbers[use * form->holes + cell->hole]);
+}
+
+static uint64_t
+cell_number (const struct cell *cell, const struct form *form, size_t use)
+{
+  struct value value = cell_value (cell, form, use);
+
+  return value.type == VALUE_UINT || value.type == VALUE_INT ? value.as.u : 0;
+}
+
+/* An array of labels, or a hole: how many rows there are is said by the columns then. */
+static void
+read_labels (struct wire *form, uint32_t *holes, struct layout *layout)
+{
+  uint32_t count;
+
+  if (wire_peek (form) == FORM_HOLE) {
+    next_cell (form, holes);
+    return;
+  }
+  count = wire_array (form, TABLE_ROWS_MAX);
+  layout->rows = count;
+  for (uint32_t i = 0; i < count && !form->bad; i++) {
+    size_t length;
+    const char *label = wire_text (form, &length, TABLE_LABEL_MAX);
+    buffer_add (&layout->labels->text, label, form->bad ? 0 : length);
+    *array_add (layout->labels->ends, layout->labels->count, layout->labels->capacity) = layout->labels->text.length;
+  }
+}
+
+static void
+number_labels (struct sample_labels *labels, size_t rows)
+{
+  while (labels->count < rows) {
+    buffer_printf (&labels->text, "%zu", labels->count);
+    *array_add (labels->ends, labels->count, labels->capacity) = labels->text.length;
+  }
+}
+
+/* A column of the table: nil, or an array with a cell for each row. `to` NULL: it is skipped. */
+static void
+read_column (struct wire *form, uint32_t *holes, struct layout *layout, struct cell **to)
+{
+  uint32_t count;
+
+  if (wire_peek (form) == FORM_HOLE) {
+    next_cell (form, holes);
+    return;
+  }
+  count = wire_array (form, TABLE_ROWS_MAX);
+  if (layout->labels->count && count != layout->labels->count)
+    form->bad = true;
+  layout->rows = count;
+  if (to)
+    *to = memory_new (count, sizeof **to);
+  for (uint32_t i = 0; i < count && !form->bad; i++) {
+    struct cell cell = next_cell (form, holes);
+    if (to)
+      (*to)[i] = cell;
+  }
+}
+
+/* [group, period, error, labels, values of the node, columns] */
+static bool
+read_layout (struct samples *samples, const struct samples_columns *columns, const struct form *bytes,
+             struct layout *layout)
+{
+  const struct group *group = samples->group;
+  struct wire form = wire_over (bytes->bytes, bytes->length);
+  bool of_node = group->metrics[columns->column].flags & METRIC_OF_NODE;
+  uint32_t holes = 0, fields = wire_array (&form, UINT32_MAX);
+  size_t count;
+
+  wire_uint (&form, SCHEMA_GROUPS_MAX);
+  layout->labels = samples_add_labels (samples);
+  layout->period = next_cell (&form, &holes);
+  next_cell (&form, &holes);
+  read_labels (&form, &holes, layout);
+  count = wire_array (&form, SCHEMA_METRICS_MAX);
+  if (fields < 6 || count != group_node_metrics (group))
+    return false;
+  for (size_t i = 0; i < group->metric_count && !form.bad; i++)
+    if (group->metrics[i].flags & METRIC_OF_NODE) {
+      struct cell cell = next_cell (&form, &holes);
+      if (of_node && i == columns->column) {
+        layout->cells = memory_new (1, sizeof *layout->cells);
+        layout->cells[0] = cell;
+      }
+    }
+  if (of_node) {
+    layout->rows = 1;
+    layout->labels = NULL;
+    return !form.bad;
+  }
+  wire_array (&form, SCHEMA_METRICS_MAX);
+  for (size_t i = 0; i < group->metric_count && !form.bad; i++)
+    if (!(group->metrics[i].flags & METRIC_OF_NODE))
+      read_column (&form, &holes, layout,
+                   i == columns->column ? &layout->cells
+                   : i == columns->gate ? &layout->gates
+                                        : NULL);
+  if (columns->gate == columns->column && layout->cells) {
+    layout->gates = memory_new (layout->rows, sizeof layout->gates[0]);
+    memcpy (layout->gates, layout->cells, layout->rows * sizeof layout->gates[0]);
+  }
+  number_labels (layout->labels, layout->rows);
+  return !form.bad && layout->labels->count == layout->rows;
+}
+
+/* ---- heads and records ---- */
+
+/* How many items an array has of which none is in this part. */
+static uint32_t
+bare_array (struct wire *wire)
+{
+  size_t left = wire->bad ? 0 : (size_t) (wire->end - wire->at);
+
+  if (left == 1 && (*wire->at & 0xf0) == 0x90)
+    return *wire->at & 15;
+  if (left == 3 && *wire->at == 0xdc)
+    return (uint32_t) wire->at[1] << 8 | wire->at[2];
+  wire->bad = true;
+  return 0;
+}
+
+/* [version, node, session, sequence, monotonic ns, wall ns, hash, [tables... */
+static bool
+read_head (const struct form *form, struct head *head)
+{
+  struct wire wire = wire_over (form->bytes, form->length);
+  uint32_t holes = 0;
+  size_t length = 0;
+
+  wire_array (&wire, UINT32_MAX);
+  wire_uint (&wire, UINT64_MAX);
+  wire_text (&wire, &length, FRAME_NODE_MAX);
+  for (size_t i = 0; i < HEAD_NUMBERS; i++)
+    head->numbers[i] = next_cell (&wire, &holes);
+  head->hash = wire_binary (&wire, &length, SCHEMA_HASH_SIZE);
+  head->tables = bare_array (&wire);
+  return !wire.bad && length == SCHEMA_HASH_SIZE;
+}
+
+/* [kind, number, cluster ns - monotonic ns, ...]: history_record.h */
+static bool
+read_record (const struct form *form, struct record *record)
+{
+  struct wire wire = wire_over (form->bytes, form->length);
+  uint32_t holes = 0, count = wire_array (&wire, RECORD_NUMBERS + SCHEMA_GROUPS_MAX);
+
+  record->count = count;
+  record->cells = memory_new (count, sizeof record->cells[0]);
+  for (uint32_t i = 0; i < count; i++)
+    record->cells[i] = next_cell (&wire, &holes);
+  return !wire.bad && wire.at == wire.end && count >= RECORD_NUMBERS;
+}
+
+static size_t
+table_group (const struct form *form)
+{
+  struct wire wire = wire_over (form->bytes, form->length);
+  size_t group;
+
+  wire_array (&wire, UINT32_MAX);
+  group = (size_t) wire_uint (&wire, SCHEMA_GROUPS_MAX - 1);
+  return wire.bad ? SIZE_MAX : group;
+}
+
+/* ---- the chunk ---- */
+
+/* What is known of a form; which of these it is, its place in the messages says. */
+struct known {
+  bool record_read, head_read, table_read;
+  struct record record;
+  struct head head;
+  size_t group;
+  struct layout layout;
+};
+
+struct reader {
+  struct samples *samples;
+  const struct samples_wanted *wanted;
+  struct samples_columns columns;
+  struct parts parts;
+  struct known *known; /* of each form */
+  bool *needed;        /* forms whose numbers are */
+  size_t *uses;        /* of each form, so far */
+};
+
+/* Looks at a frame's parts. False: they are not as they should be. */
+static bool
+look_at_record (struct reader *reader, size_t form)
+{
+  struct known *known = &reader->known[form];
+
+  reader->needed[form] = true;
+  if (!known->record_read && !read_record (&reader->parts.forms.list[form], &known->record))
+    return false;
+  known->record_read = true;
+  return true;
+}
+
+static bool
+look_at_head (struct reader *reader, size_t form)
+{
+  struct known *known = &reader->known[form];
+
+  reader->needed[form] = true;
+  if (!known->head_read && !read_head (&reader->parts.forms.list[form], &known->head))
+    return false;
+  known->head_read = true;
+  if (!reader->samples->schema)
+    samples_choose (reader->samples, reader->wanted, known->head.hash, &reader->columns);
+  return reader->samples->schema && memcmp (reader->samples->schema->hash, known->head.hash, SCHEMA_HASH_SIZE) == 0;
+}
+
+static bool
+look_at_table (struct reader *reader, size_t form)
+{
+  struct known *known = &reader->known[form];
+
+  if (!known->table_read) {
+    known->group = table_group (&reader->parts.forms.list[form]);
+    if (known->group == SIZE_MAX ||
+        (known->group == reader->columns.group &&
+         !read_layout (reader->samples, &reader->columns, &reader->parts.forms.list[form], &known->layout)))
+      return false;
+    known->table_read = true;
+    reader->needed[form] |= known->group == reader->columns.group;
+  }
+  return true;
+}
+
+static bool
+look_at_frames (struct reader *reader)
+{
+  bool fine = reader->parts.count % 2 == 0;
+
+  for (size_t i = 0; i + 1 < reader->parts.count && fine; i += 2) {
+    size_t count, tables;
+    const size_t *forms = parts_of (&reader->parts, i, &count);
+    fine = count == 1 && look_at_record (reader, forms[0]);
+    if (!fine)
+      break;
+    forms = parts_of (&reader->parts, i + 1, &count);
+    fine = count > 0 && look_at_head (reader, forms[0]);
+    if (!fine || !reader->samples->group)
+      break;
+    tables = reader->known[forms[0]].head.tables;
+    fine = tables < count;
+    for (size_t k = 1; k <= tables && fine; k++)
+      fine = look_at_table (reader, forms[k]);
+  }
+  return fine;
+}
+
+/* ---- its samples ---- */
+
+static void
+take_rows (struct reader *reader, struct sample *sample, size_t index)
+{
+  struct samples *samples = reader->samples;
+  const struct form *form = &reader->parts.forms.list[index];
+  const struct layout *layout = &reader->known[index].layout;
+  size_t use = reader->uses[index]++;
+
+  sample->there = true;
+  sample->rows = layout->rows;
+  sample->labels = layout->labels;
+  sample->period_ns = (int64_t) cell_number (&layout->period, form, use);
+  sample->at = samples_add_values (samples, layout->rows);
+  for (size_t row = 0; row < layout->rows; row++) {
+    struct value gate = { .type = VALUE_MISSING };
+    if (layout->cells)
+      samples->values[sample->at + row] = cell_value (&layout->cells[row], form, use);
+    if (layout->gates)
+      gate = cell_value (&layout->gates[row], form, use);
+    samples->counted[sample->at + row] = gate.type == VALUE_MISSING || value_number (&gate) > 0;
+  }
+}
+
+/* The numbers of a record and of its frame. */
+static void
+take_frame (struct reader *reader, struct sample *sample, const size_t *record_form, const size_t *forms)
+{
+  const struct known *record = &reader->known[*record_form], *head = &reader->known[forms[0]];
+  const struct form *list = reader->parts.forms.list;
+  size_t record_use = reader->uses[*record_form]++, head_use = reader->uses[forms[0]]++, before = 0;
+
+  *sample = (struct sample){ 0 };
+  sample->sequence = cell_number (&head->head.numbers[1], &list[forms[0]], head_use);
+  sample->monotonic_ns = (int64_t) cell_number (&head->head.numbers[2], &list[forms[0]], head_use);
+  sample->time_ns = (int64_t) (cell_number (&record->record.cells[2], &list[*record_form], record_use) +
+                               (uint64_t) sample->monotonic_ns);
+  for (size_t k = 1; k <= head->head.tables; k++) {
+    before += reader->known[forms[k]].group < reader->columns.group;
+    if (reader->known[forms[k]].group == reader->columns.group && !sample->there)
+      take_rows (reader, sample, forms[k]);
+  }
+  if (sample->there && RECORD_NUMBERS + before < record->record.count)
+    sample->distance = cell_number (&record->record.cells[RECORD_NUMBERS + before], &list[*record_form], record_use);
+}
+
+static void
+take_frames (struct reader *reader)
+{
+  for (size_t i = 0; i + 1 < reader->parts.count; i += 2) {
+    size_t count;
+    const size_t *record = parts_of (&reader->parts, i, &count), *forms = parts_of (&reader->parts, i + 1, &count);
+    take_frame (reader, samples_add (reader->samples), record, forms);
+  }
+}
+
+static void
+reader_free (struct reader *reader)
+{
+  for (size_t i = 0; i < reader->parts.forms.count && reader->known; i++) {
+    free (reader->known[i].record.cells);
+    free (reader->known[i].layout.cells);
+    free (reader->known[i].layout.gates);
+  }
+  free (reader->known);
+  free (reader->needed);
+  free (reader->uses);
+  parts_free (&reader->parts);
+}
+
+/* 0; 1: it has no forms, or others than these: who unpacks it will see. */
+static int
+read_parts (struct samples *samples, const struct samples_wanted *wanted, const struct buffer *raw)
+{
+  struct reader reader = { .samples = samples, .wanted = wanted };
+  struct wire wire = wire_over (raw->data, raw->length);
+  bool fine = chunk_read_parts (&reader.parts, &wire);
+  size_t forms = reader.parts.forms.count;
+
+  if (fine) {
+    reader.known = memory_new (forms, sizeof reader.known[0]);
+    reader.needed = memory_new (forms, sizeof reader.needed[0]);
+    reader.uses = memory_new (forms, sizeof reader.uses[0]);
+    fine = look_at_frames (&reader);
+  }
+  if (fine && samples->group) {
+    fine = parts_read_columns (&reader.parts, &wire, reader.needed);
+    if (fine)
+      take_frames (&reader);
+  }
+  reader_free (&reader);
+  return fine ? 0 : 1;
+}
+
+/* ---- ---- */
+
+int
+samples_read (struct samples *samples, struct history_file *file, const struct chunk_row *row, const void *bytes,
+              size_t length, const char *group, const char *metric, struct error *error)
+{
+  const struct samples_wanted wanted = { file, group, metric };
+  struct buffer raw = { 0 };
+  int result;
+
+  samples_clear (samples);
+  result = chunk_inflate (&raw, bytes, length, error);
+  if (result == 0 && read_parts (samples, &wanted, &raw) != 0) {
+    samples_clear (samples);
+    samples->by_frames = true;
+    result = samples_read_whole (samples, &wanted, &raw, error);
+  }
+  buffer_free (&raw);
+  samples->id = row->id;
+  samples->session = row->session;
+  samples->first = row->first;
+  samples->last = row->last;
+  if (result == 0 && samples->group && samples->count != row->last - row->first + 1)
+    result = error_set (error, "it does not hold what it should");
+  for (size_t i = 0; i < samples->count && result == 0; i++)
+    if (samples->list[i].sequence != row->first + i)
+      result = error_set (error, "a frame is broken");
+  return result;
+}

@@ -1,0 +1,184 @@
+/* Answers and lists for programs: JSON and CSV, with values as they are; see query.h. */
+#include <math.h>
+#include <string.h>
+
+#include "aggregator/query/query_private.h"
+#include "synop/clock.h"
+#include "synop/json.h"
+#include "synop/number.h"
+
+static const char *const shown[] = { "mean", "change", "rate", "computed" }; /* as enum query_shows */
+
+/* ---- JSON ---- */
+
+static void
+json_interval (struct json *json, int64_t from_ns, int64_t to_ns)
+{
+  json_time (json_key (json, "from"), from_ns);
+  json_time (json_key (json, "to"), to_ns);
+}
+
+/* [t, value, min, max, count], t in seconds since 1970 at the beginning of the step. */
+static void
+json_point (struct json *json, const struct query_answer *answer, const struct query_value *value, size_t step)
+{
+  int64_t time_ns = answer->from_ns + (int64_t) step * answer->step_ns;
+
+  json_array (json);
+  json_real_places (json, (double) time_ns / NS_PER_S, 3);
+  json_real (json, value->count ? value->value : (double) NAN);
+  json_real (json, value->count ? value->min : (double) NAN);
+  json_real (json, value->count ? value->max : (double) NAN);
+  json_uint (json, value->count);
+  json_array_end (json);
+}
+
+static void
+json_series (struct json *json, const struct query_answer *answer, const struct query_series *series)
+{
+  json_object (json);
+  json_text (json_key (json, "node"), *series->node ? series->node : NULL);
+  json_text (json_key (json, "row"), series->row);
+  json_real (json_key (json, "mean"), series->mean);
+  json_real (json_key (json, "min"), series->min);
+  json_real (json_key (json, "max"), series->max);
+  json_uint (json_key (json, "missing"), series->missing);
+  json_array (json_key (json, "points"));
+  for (size_t step = 0; step < answer->steps; step++)
+    json_point (json, answer, &series->values[step], step);
+  json_array_end (json);
+  json_object_end (json);
+}
+
+void
+query_write_json (struct buffer *out, const struct query_answer *answer)
+{
+  struct json json = { .out = *out };
+
+  json_object (&json);
+  json_text (json_key (&json, "metric"), answer->metric);
+  json_text (json_key (&json, "unit"), answer->unit);
+  json_text (json_key (&json, "shows"), shown[answer->shows]);
+  json_text (json_key (&json, "fold"), answer->fold ? query_fold_names[answer->fold] : NULL);
+  json_interval (&json, answer->from_ns, answer->to_ns);
+  json_real_places (json_key (&json, "step"), (double) answer->step_ns / NS_PER_S, 9);
+  json_bool (json_key (&json, "complete"), answer->now_ns >= answer->to_ns);
+  json_array (json_key (&json, "tiers"));
+  for (size_t i = 0; i < answer->piece_count; i++) {
+    json_object (&json);
+    json_text (json_key (&json, "tier"), query_tier_names[answer->pieces[i].tier]);
+    json_interval (&json, answer->pieces[i].from_ns, answer->pieces[i].to_ns);
+    json_object_end (&json);
+  }
+  json_array_end (&json);
+  json_array (json_key (&json, "missing"));
+  for (size_t i = 0; i < answer->gap_count; i++) {
+    json_object (&json);
+    json_interval (&json, answer->gaps[i].from_ns, answer->gaps[i].to_ns);
+    json_object_end (&json);
+  }
+  json_array_end (&json);
+  json_uint (json_key (&json, "folded"), answer->folded);
+  json_uint (json_key (&json, "left_out"), answer->left_out);
+  json_uint (json_key (&json, "broken"), answer->broken);
+  json_array (json_key (&json, "series"));
+  for (size_t i = 0; i < answer->series_count; i++)
+    json_series (&json, answer, &answer->series[i]);
+  json_array_end (&json);
+  json_object_end (&json);
+  json_newline (&json);
+  *out = json.out;
+}
+
+void
+query_write_list_json (struct buffer *out, const struct query_metrics *metrics)
+{
+  struct json json = { .out = *out };
+
+  json_array (&json);
+  for (size_t i = 0; i < metrics->count; i++) {
+    const struct query_metric *metric = &metrics->list[i];
+    json_object (&json);
+    json_text (json_key (&json, "metric"), metric->name);
+    json_text (json_key (&json, "unit"), metric->unit);
+    json_text (json_key (&json, "kind"), metric->kind);
+    json_bool (json_key (&json, "rows"), metric->rows);
+    json_uint (json_key (&json, "nodes"), metric->nodes);
+    json_text (json_key (&json, "help"), metric->help);
+    json_object_end (&json);
+  }
+  json_array_end (&json);
+  json_newline (&json);
+  *out = json.out;
+}
+
+/* ---- CSV ---- */
+
+/* As in tables of the history: quoted where it must be, and nothing that a spreadsheet takes for a formula. */
+static void
+csv_text (struct buffer *out, const char *text)
+{
+  bool formula = *text && strchr ("=+-@\t\r", *text);
+
+  if (!formula && !strpbrk (text, ",\"\n\r")) {
+    buffer_add_string (out, text);
+    return;
+  }
+  buffer_add_string (out, formula ? "\"'" : "\"");
+  for (; *text; text++)
+    buffer_add (out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
+  buffer_add_string (out, "\"");
+}
+
+static void
+csv_number (struct buffer *out, double value)
+{
+  buffer_add_string (out, ",");
+  if (isfinite (value))
+    out->length = (size_t) (number_put_real (buffer_reserve (out, NUMBER_SIZE), value) - out->data);
+}
+
+static void
+csv_value (struct buffer *out, const struct query_answer *answer, const struct query_series *series, size_t step)
+{
+  const struct query_value *value = &series->values[step];
+  char time[CLOCK_TEXT_SIZE];
+
+  clock_text (answer->from_ns + (int64_t) step * answer->step_ns, time);
+  buffer_printf (out, "%s,", time);
+  csv_text (out, series->node);
+  buffer_add_string (out, ",");
+  csv_text (out, series->row ? series->row : "");
+  csv_number (out, value->count ? value->value : (double) NAN);
+  csv_number (out, value->count ? value->min : (double) NAN);
+  csv_number (out, value->count ? value->max : (double) NAN);
+  buffer_printf (out, ",%zu\n", (size_t) value->count);
+}
+
+void
+query_write_csv (struct buffer *out, const struct query_answer *answer)
+{
+  struct buffer title = { 0 };
+
+  buffer_printf (&title, "%s%s%s%s", answer->metric, *answer->unit ? " (" : "", answer->unit, *answer->unit ? ")" : "");
+  buffer_add_string (out, "time,node,row,");
+  csv_text (out, buffer_text (&title));
+  buffer_add_string (out, ",min,max,count\n");
+  for (size_t i = 0; i < answer->series_count; i++)
+    for (size_t step = 0; step < answer->steps; step++)
+      csv_value (out, answer, &answer->series[i], step);
+  buffer_free (&title);
+}
+
+void
+query_write_list_csv (struct buffer *out, const struct query_metrics *metrics)
+{
+  buffer_add_string (out, "metric,unit,kind,rows,nodes,help\n");
+  for (size_t i = 0; i < metrics->count; i++) {
+    const struct query_metric *metric = &metrics->list[i];
+    buffer_printf (out, "%s,%s,%s,%s,%zu,", metric->name, metric->unit, metric->kind, metric->rows ? "yes" : "no",
+                   metric->nodes);
+    csv_text (out, metric->help);
+    buffer_add_string (out, "\n");
+  }
+}

@@ -1,0 +1,119 @@
+/* What the files of a question and its answer share. */
+#ifndef SYNOP_AGGREGATOR_QUERY_PRIVATE_H
+#define SYNOP_AGGREGATOR_QUERY_PRIVATE_H
+
+#include "aggregator/query/query.h"
+#include "synop/derived.h"
+
+extern const char *const query_fold_names[]; /* as enum query_fold; "" of QUERY_EACH */
+extern const char *const query_tier_names[]; /* as enum history_tier: "frames", "minutes", "hours" */
+
+/* ---- query_catalog.c: all metrics of a history ---- */
+
+/* Of a group in any schema or tier; each name once. */
+struct catalog_entry {
+  char *group, *section, *rows_name, *fold_name, *name; /* "" where there is none */
+  char *unit, *help;
+  enum metric_kind kind;
+  uint32_t flags; /* of the metric */
+  enum metric_fold fold;
+  const struct derived *derived; /* NULL: it is a metric of its own */
+  size_t nodes;
+};
+
+struct catalog {
+  struct catalog_entry *list; /* in order of group and name */
+  size_t count, room;
+};
+
+int catalog_read (struct catalog *catalog, struct history_file *file, struct error *error);
+/* What history_points_metrics gives is put in so; for tests too. */
+void catalog_add (void *catalog, const struct group *group, const struct metric *metric, size_t nodes);
+void catalog_sort (struct catalog *catalog);
+void catalog_free (struct catalog *catalog);
+
+/* A path as people copy it: "load.load_1", "system_data.cpu_usage.average_usage.user",
+ * "network.devices.eth0.rx_bytes", "load_1". `row`: the label in it, to be freed, or NULL. NULL and error: none has it, or
+ * several have. */
+const struct catalog_entry *catalog_find (const struct catalog *catalog, const char *path, char **row,
+                                          struct error *error);
+bool catalog_has_rows (const struct catalog_entry *entry); /* values of rows */
+bool catalog_has_node (const struct catalog_entry *entry); /* a value of the node, or a fold of the rows */
+
+/* ---- query_expression.c ---- */
+
+struct operand {
+  const struct catalog_entry *entry; /* NULL: a number */
+  double number;
+};
+
+struct expression {
+  struct operand left, right; /* right: with `sign` only */
+  char sign;                  /* + - * /; 0: left alone */
+  char *row;                  /* a label that stood in a path; NULL: none */
+  bool combined;              /* the path of a combined report: "load.load_1.mean" */
+};
+
+int expression_read (struct expression *expression, const struct catalog *catalog, const char *text,
+                     struct error *error);
+void expression_free (struct expression *expression);
+bool expression_is_change (const struct expression *expression); /* a counter alone, which a line shows as its change */
+void expression_describe (const struct expression *expression, struct query_answer *answer, bool rate);
+
+/* ---- query_plan.c: steps, and where they come from ---- */
+
+struct plan_tier {
+  bool there;
+  int64_t from_ns, to_ns; /* what it reaches over */
+};
+
+struct plan {
+  int64_t from_ns, to_ns, step_ns; /* in whole steps */
+  size_t steps;
+  struct query_piece *pieces;
+  size_t count, room;
+  bool wider; /* the step is longer than was asked for, since no tier that reaches has shorter ones */
+};
+
+extern const int64_t plan_spans[HISTORY_TIERS]; /* of a point: 0, a minute, an hour */
+
+/* `step_ns` 0: one is chosen. -1 and error: too many steps; `offset_ns`: local time less UTC, where days begin. */
+int plan_make (struct plan *plan, int64_t from_ns, int64_t to_ns, int64_t step_ns, int64_t offset_ns,
+               const struct plan_tier tiers[HISTORY_TIERS], struct error *error);
+
+/* ---- query_buckets.c: points into steps ---- */
+
+struct bucket {
+  uint64_t count;
+  double sum, min, max; /* `rate`: the ends are of the change in a second */
+  double seconds;       /* that the samples span */
+};
+
+struct bucket_series; /* of a node, or a row of it: a bucket for each step */
+struct bucket_table {
+  struct bucket_series *series;
+  int64_t from_ns, step_ns;
+  size_t steps, most; /* `most`: series that there may be; over that `full` is set, and the others are left out */
+  int64_t until_ns;   /* what a point spans ends there at the latest: the minute and the hour that are not over */
+  bool rate, full;
+};
+
+/* A receiver of points: the table is its context. */
+extern const struct points_into bucket_table_into;
+size_t bucket_table_count (const struct bucket_table *table);
+/* NULL: it has no such series. */
+const struct bucket *bucket_table_find (const struct bucket_table *table, const char *node, const char *row);
+/* In order of arrival; `row` NULL: the node as a whole. */
+void bucket_table_each (const struct bucket_table *table, void *context,
+                        void (*each) (void *context, const char *node, const char *row, const struct bucket *buckets));
+void bucket_table_free (struct bucket_table *table);
+
+/* ---- query_series.c: what is made of the finished series ---- */
+
+void series_fold (struct query_answer *answer);                            /* into one, as answer->fold says */
+void series_measure (struct query_answer *answer);                         /* mean, min, max, missing; gaps */
+void series_sort (struct query_answer *answer);                            /* by node and row */
+void series_rank (struct query_answer *answer, size_t count, bool bottom); /* the others go */
+void series_free (struct query_series *series);
+
+#endif

@@ -1,0 +1,233 @@
+"""`synop-aggregator query`: what it shows is what the lines had, folded here once more; tables, curves, lists and mistakes."""
+
+import csv
+import datetime
+import io
+import math
+import re
+import shutil
+import statistics
+
+import pytest
+from lib.cluster import Cluster
+from lib.programs import parse_line, run, time_ns
+
+S = 1_000_000_000
+
+
+def ask(cluster, *arguments, code=0, **more):
+    done = run("aggregator", "query", "--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket,
+               *arguments, **more)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def answer(cluster, *arguments):
+    return parse_line(ask(cluster, *arguments, "--format", "json").stdout)
+
+
+def utc(ns):
+    return datetime.datetime.fromtimestamp(ns // S, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.fixture(name="ran", scope="module")
+def _ran():
+    """A cluster whose nodes ran for some seconds and ended: (cluster, its lines, which the history has too)."""
+    cluster = Cluster()
+    yield cluster, run_some_seconds(cluster)
+    cluster.close()
+
+
+def run_some_seconds(cluster):
+    cluster.start_aggregator("--tick-period", "200ms")
+    cluster.start_nodes("n1", "n2", period="100ms")
+    for node in ("n1", "n2"):
+        cluster.aggregator.wait_lines(60, type="node", node=node)
+    for agent in cluster.agents.values():
+        assert agent.stop() == 0
+    lines = [parse_line(line) for line in cluster.aggregator.out_path.read_text().splitlines()]
+    assert cluster.aggregator.stop() == 0
+    return lines
+
+
+def steps_of(lines, node, pick):
+    """{second: [what `pick` gives of the group's object, None where it has none]}, and the times that they span."""
+    found, spans = {}, {}
+    for line in lines:
+        if line["type"] != "node" or line["node"] != node:
+            continue
+        value, period = pick(line["report"]["system_data"])
+        if value is not None:
+            second = time_ns(line["time"]) // S
+            found.setdefault(second, []).append(value)
+            spans[second] = spans.get(second, 0) + period
+    return found, spans
+
+
+def check(found, series, value):
+    """Each second of the lines, and no other, has a point with the value and the number. Lines have shares with four places."""
+    points = {point[0]: point[1:] for point in series["points"] if point[4]}
+    assert points.keys() == found.keys() and len(points) > 3
+    for second, values in found.items():
+        expected = value(second, values)
+        assert math.isclose(points[second][0], expected, rel_tol=1e-8, abs_tol=1e-4), (second, values, points[second])
+        assert points[second][3] == len(values)
+    assert all(point[1:4] == [None] * 3 for point in series["points"] if not point[4])
+
+
+def mean(_, values):
+    return statistics.fmean(values)
+
+
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_values_are_those_of_lines(ran, node):
+    def whole(group, *path):
+        def pick(report):
+            value = report.get(group, {})
+            period = value.get("period")
+            for name in path:
+                value = value.get(name, {})
+            return (None if value == {} else value), period
+        return pick
+
+    cluster, lines = ran
+    times = [time_ns(line["time"]) for line in lines if line["type"] == "node"]
+    interval = ("--from", utc(min(times) - S), "--to", utc(max(times) + 2 * S), "--step", "1s", "--node", node)
+    for metric, pick, value in (
+        ("load.load_1", whole("load", "load_1"), mean),
+        ("memory_info.used", whole("memory_info", "used"), mean),
+        ("cpu_usage.average_usage.user", whole("cpu_usage", "average_usage", "user"), mean),
+        ("vm.page_faults", whole("vm", "page_faults"), lambda _, values: sum(values)),
+        ("network.devices.lo.rx_bytes", whole("network", "devices", "lo", "rx_bytes"), lambda _, values: sum(values)),
+        ("cpu_usage.usage_data.0.user", whole("cpu_usage", "usage_data", "0", "user"), mean),
+    ):
+        found, _ = steps_of(lines, node, pick)
+        assert any(map(sum, found.values())), metric
+        got = answer(cluster, metric, *interval)
+        assert [series["node"] for series in got["series"]] == [node], metric
+        check(found, got["series"][0], value)
+        points = [point for point in got["series"][0]["points"] if point[4]]
+        assert {point[0]: point[2:4] for point in points} == {
+            second: [pytest.approx(min(values), abs=1e-4), pytest.approx(max(values), abs=1e-4)] for second, values in found.items()}
+    found, spans = steps_of(lines, node, whole("vm", "page_faults"))
+    got = answer(cluster, "vm.page_faults", "--rate", *interval)
+    check(found, got["series"][0], lambda second, values: sum(values) / spans[second])
+    assert got["unit"] == "1/s"
+    used, _ = steps_of(lines, node, whole("memory_info", "used"))
+    total, _ = steps_of(lines, node, whole("memory_info", "total"))
+    got = answer(cluster, "memory_info.used / memory_info.total", *interval)
+    check(used, got["series"][0], lambda second, values: statistics.fmean(values) / statistics.fmean(total[second]))
+
+
+def test_rows_folds_and_rankings(ran):
+    each = answer(ran[0], "cpu_usage.user", "--rows", "--step", "10s")["series"]
+    rows = len({series["row"] for series in each})
+    assert rows >= 1 and [series["node"] for series in each] == ["n1"] * rows + ["n2"] * rows
+    one = answer(ran[0], "cpu_usage.user", "--row", "0", "--step", "10s")["series"]
+    assert [(series["node"], series["row"]) for series in one] == [("n1", "0"), ("n2", "0")]
+    folded = answer(ran[0], "cpu_usage.user", "--row", "0", "--fold", "sum", "--step", "10s")
+    assert folded["folded"] == 2 and len(folded["series"]) == 1
+    for point, *parts in zip(folded["series"][0]["points"], one[0]["points"], one[1]["points"]):
+        if point[4]:
+            assert math.isclose(point[1], sum(part[1] for part in parts if part[4]))
+    top = answer(ran[0], "cpu_usage.user", "--rows", "--top", "1", "--step", "10s")
+    assert top["left_out"] == len(each) - 1
+    assert top["series"][0]["mean"] == max(series["mean"] for series in each)
+    bottom = answer(ran[0], "cpu_usage.user", "--rows", "--bottom", "1", "--step", "10s")
+    assert bottom["series"][0]["mean"] == min(series["mean"] for series in each)
+
+
+def test_the_combined_report(ran):
+    ticks = [line for line in ran[1] if line["type"] == "cluster" and "load" in line["report"]["system_data"]]
+    times = [time_ns(line["time"]) for line in ticks]
+    got = answer(ran[0], "load.load_1", "--combined", "--from", utc(min(times) - S), "--to",
+                 utc(max(times) + 2 * S), "--step", "1s")
+    assert {series["row"] for series in got["series"]} >= {"mean", "min", "max"}
+    for series in got["series"]:
+        found = {}
+        for line in ticks:
+            value = line["report"]["system_data"]["load"]["load_1"].get(series["row"])
+            if value is not None:
+                found.setdefault(time_ns(line["time"]) // S, []).append(value)
+        check(found, series, mean)
+    assert [series["row"] for series in answer(ran[0], "load.load_1.max", "--step", "1s")["series"]] == ["max"]
+
+
+def test_text_for_people(ran):
+    done = ask(ran[0], "memory_info.used", "--step", "10s")
+    title, times, blank, head, *rows = done.stdout.splitlines()
+    assert re.fullmatch(r"memory_info\.used in [KMGT]iB, mean of 10 s", title) and " to " in times and blank == ""
+    assert head.split() == ["TIME", "n1", "n2"]
+    assert any(re.fullmatch(r"\d\d:\d\d:\d\d( +[\d.]+){2}", row) for row in rows)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  \.\.\. \d+ steps without a value", rows[0]) and len(rows) < 10
+    assert "From frames.\n" in done.stderr and "Missing: " in done.stderr
+    wide = ask(ran[0], "cpu_usage.user", "--rows", "--top", "2").stdout.splitlines()
+    assert wide[3].split() == ["NAME", "MEAN", "MIN", "MAX", "LAST"] and len(wide) == 6
+    table = list(csv.reader(io.StringIO(ask(ran[0], "memory_info.used", "--format", "csv").stdout)))
+    assert table[0] == ["time", "node", "row", "memory_info.used (bytes)", "min", "max", "count"]
+    assert {row[1] for row in table[1:]} == {"n1", "n2"} and all((row[3] == "") == (row[6] == "0") for row in table[1:])
+
+
+def test_the_list(ran):
+    listed = ask(ran[0], "--list", "memory_info.*").stdout.splitlines()
+    assert listed[0].split() == ["METRIC", "UNIT", "KIND", "NODES", "HELP"]
+    assert any(re.match(r"memory_info\.used +bytes +gauge +2  ", line) for line in listed)
+    all_of_them = parse_line(ask(ran[0], "--list", "--format", "json").stdout)
+    names = [metric["metric"] for metric in all_of_them]
+    assert names == sorted(names) and len(names) > 100 and "network.rx_bytes" in names
+    assert "matches" in ask(ran[0], "--list", "nothing*").stderr
+
+
+def test_pictures(ran, tmp_path):
+    if not shutil.which("gnuplot"):
+        pytest.skip("not installed: gnuplot")
+    drawn = ask(ran[0], "memory_info.used", "--format", "plot").stdout
+    assert "memory_info.used" in drawn and "n1" in drawn and "*" in drawn and "\x1b" not in drawn
+    assert max(map(len, drawn.splitlines())) <= 80
+    for name, begin in (("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.svg", b"<?xml")):
+        path = tmp_path / name
+        assert ask(ran[0], "memory_info.used", "-o", path).stdout == ""
+        assert path.read_bytes().startswith(begin)
+    assert "exists" in ask(ran[0], "memory_info.used", "--format", "plot", "-o", path, code=1).stderr
+
+
+MISTAKES = (
+    (["lod.load_1"], 2, 'no node has a metric "lod.load_1"; near are load.load_1'),
+    (["user"], 2, "several groups"),
+    (["load.load_1", "--step", "0"], 2, "[query] step (command line)"),
+    (["load.load_1", "--step", "-5s"], 2, "[query] step (command line)"),
+    (["load.load_1", "--step", "2h"], 2, "no longer than the interval"),
+    (["load.load_1", "--from", "-30d", "--step", "1s"], 2, "choose a longer one"),
+    (["load.load_1", "--from", "-1h", "--to", "-2h"], 2, "must be before"),
+    (["load.load_1", "--node", "n7"], 2, "no node of the history matches"),
+    (["load.load_1", "--rows"], 2, "and no rows"),
+    (["load.load_1", "--rate"], 2, "is of counters"),
+    (["load.load_1", "--fold", "median"], 2, "sum, mean, min or max"),
+    (["load.load_1", "--top", "0"], 2, "from 1 to"),
+    (["load.load_1", "--top", "1", "--bottom", "1"], 2, "does not go with top"),
+    (["load.load_1", "--combined", "--node", "n1"], 2, "of all nodes together"),
+    (["load.load_1", "--job", "77"], 2, "no job 77"),
+    (["load.load_1", "--format", "plot", "-o", "load.jpg"], 2, ".png, .svg or .pdf"),
+    ([], 2, "query METRIC"),
+)
+
+
+@pytest.mark.parametrize("arguments, code, words", MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_mistakes(ran, arguments, code, words):
+    done = ask(ran[0], *arguments, code=code)
+    assert words in done.stderr and done.stdout == ""
+
+
+def test_no_history(cluster):
+    done = ask(cluster, "load.load_1", code=1)
+    assert "history.db" in done.stderr
+
+
+def test_what_is_held_is_asked_for_first(cluster):
+    """The newest values are not in the file yet."""
+    cluster.start_aggregator()
+    cluster.start_nodes("n1", period="100ms")
+    cluster.aggregator.wait_lines(5, type="node", node="n1")
+    assert cluster.counter("chunks") == 0
+    shown = answer(cluster, "load.load_1", "--from", "-10s")["series"]
+    assert sum(point[4] for point in shown[0]["points"]) >= 5
