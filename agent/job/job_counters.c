@@ -357,5 +357,5 @@ job_counters_of (const struct job *job)
 {
   const struct counted *counted = job->counted;
 
-  return counted && counted->paused_ns == 0 && !counted->opening ? &counted->sums : NULL;
+  return counted && counted->from != 0 && counted->paused_ns == 0 && !counted->opening ? &counted->sums : NULL;
 }

@@ -71,6 +71,7 @@ test_nothing_is_lost (void **state)
   update (&scene);
   assert_int_equal (played.opened, played.closed);
   assert_non_null (strstr (scene.table.error, "quiet"));
+  assert_false (job_value (&scene, "a", COUNTER_INSTRUCTIONS, &(uint64_t){ 0 })); /* not 0 more than before */
   scene.counters.quiet = "";
   scan (&scene);
   assert_int_equal (played_count (&played, 20), EVENTS);
