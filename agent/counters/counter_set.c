@@ -112,10 +112,9 @@ reader_add (struct counter_set *set, const struct counter_batch *batch, size_t r
 {
   struct reader *reader = array_add (set->readers, set->count, set->room);
 
-  *reader = (struct reader){ .batch = batch,
-                             .row = (uint32_t) row,
-                             .unscaled = batch->cpus[0] && target->cpu < 0,
-                             .of_tasks = target->pid >= 0 };
+  *reader = (struct reader){
+    .batch = batch, .row = (uint32_t) row, .unscaled = batch->cpus[0] && target->cpu < 0, .of_tasks = target->pid >= 0
+  };
   return reader;
 }
 

@@ -352,10 +352,15 @@ job_counters_update (struct job_counters *all, int64_t now_ns, struct table *tab
   }
 }
 
+/* All of it is counted: what a part of its processes, or of its CPUs, counted would be too low. */
+static bool
+is_counted (const struct counted *counted)
+{
+  return counted->from != 0 && counted->paused_ns == 0 && !counted->opening && counted->failure != -EMFILE;
+}
+
 const struct counter_row *
 job_counters_of (const struct job *job)
 {
-  const struct counted *counted = job->counted;
-
-  return counted && counted->from != 0 && counted->paused_ns == 0 && !counted->opening ? &counted->sums : NULL;
+  return job->counted && is_counted (job->counted) ? &job->counted->sums : NULL;
 }
