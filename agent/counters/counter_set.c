@@ -171,6 +171,20 @@ counter_set_open (struct counter_set *set, size_t row, const struct counter_batc
 }
 
 void
+counter_set_join (struct counter_set *set, struct counter_set *other)
+{
+  for (size_t i = 0; i < other->count; i++)
+    *array_add (set->readers, set->count, set->room) = other->readers[i];
+  for (size_t i = 0; i < set->row_count; i++) {
+    set->rows[i].open |= other->rows[i].open;
+    set->rows[i].broken |= other->rows[i].broken;
+  }
+  set->events += other->events;
+  other->events = other->count = 0;
+  counter_set_destroy (other);
+}
+
+void
 counter_set_close (struct counter_set *set)
 {
   for (size_t i = 0; i < set->count; i++)

@@ -461,6 +461,7 @@ samples_read (struct samples *samples, struct history_file *file, const struct c
   result = chunk_inflate (&raw, bytes, length, error);
   if (result == 0 && read_parts (samples, &wanted, &raw) != 0) {
     samples_clear (samples);
+    samples->by_frames = true;
     result = samples_read_whole (samples, &wanted, &raw, error);
   }
   buffer_free (&raw);

@@ -332,6 +332,7 @@ read_source (struct asking *asking, struct source *source, const char **key, str
     size_t broken = 0;
     query.from_ns = piece->from_ns;
     query.to_ns = piece->to_ns;
+    source->table.until_ns = piece->tier == HISTORY_FRAMES ? INT64_MAX : asking->now_ns;
     *key = NULL;
     if (history_points (asking->file, piece->tier, &query, &into, &broken, error) < 0)
       return -1;
@@ -476,6 +477,7 @@ describe (struct asking *asking)
   answer->step_ns = asking->plan.step_ns;
   answer->steps = asking->plan.steps;
   answer->now_ns = asking->now_ns;
+  answer->usual = !asking->query->from && !asking->query->job;
   answer->pieces = asking->plan.pieces;
   answer->piece_count = asking->plan.count;
   asking->plan.pieces = NULL;
