@@ -18,6 +18,7 @@
 #define RUN_MOST (30 * NS_PER_S)
 #define QUEUE_MOST (20 * NS_PER_S)
 #define LOOK_EVERY (200 * NS_PER_MS) /* while children that were killed are still there */
+#define END_EVERY (2 * NS_PER_MS)    /* while one that has written all ends */
 #define READ_AT_ONCE (32 * 1024)
 #define TYPE_MAX 64
 #define PIPE_BYTES (1 << 20) /* as much of an answer keeps no child waiting for a slow client */
@@ -34,7 +35,7 @@ struct api_work {
   int turn; /* readable once it runs */
   struct child child;
   int out; /* what it writes: it may have ended before that is read */
-  bool started, late;
+  bool started, late, failed;
   int64_t until_ns;
   struct buffer got;   /* of its output, and not sent */
   unsigned status;     /* 0: not said yet */
@@ -144,8 +145,10 @@ work_reap (struct api_work *work)
 {
   int status;
 
-  if (is_running (work) && child_reap (&work->child, &status))
-    work->api->running--;
+  if (!is_running (work) || !child_reap (&work->child, &status))
+    return;
+  work->failed = status != 0;
+  work->api->running--;
 }
 
 /* Starts those whose turn it is: the oldest first, of a host half of all. */
@@ -200,9 +203,14 @@ work_read (struct api_work *work)
     head_read (work);
     return;
   }
-  work_reap (work);
-  child_give_up (work);
+  file_close (&work->out);
   works_go_on (work->api);
+}
+
+static bool
+work_is_done (const struct api_work *work)
+{
+  return work->out < 0 && !is_running (work);
 }
 
 static bool
@@ -220,7 +228,9 @@ work_wait (void *context, struct http_wait *wait)
   }
   if (work->out >= 0 && work->got.length == 0)
     work_read (work);
-  if (work->out < 0 || work->got.length > 0)
+  if (work->out < 0)
+    work_reap (work);
+  if (work_is_done (work) || work->got.length > 0)
     return false;
   if (now_ns >= work->until_ns) {
     work->late = true;
@@ -228,7 +238,7 @@ work_wait (void *context, struct http_wait *wait)
     works_go_on (work->api);
     return false;
   }
-  *wait = (struct http_wait){ work->out, work->until_ns };
+  *wait = (struct http_wait){ work->out, work->out >= 0 ? work->until_ns : now_ns + END_EVERY };
   return true;
 }
 
@@ -240,7 +250,7 @@ work_next (void *context, struct buffer *out, size_t limit)
   (void) limit;
   buffer_add (out, work->got.data, work->got.length);
   buffer_clear (&work->got);
-  return work->out >= 0;
+  return !work_is_done (work);
 }
 
 static bool
@@ -248,7 +258,7 @@ work_broken (void *context)
 {
   const struct api_work *work = context;
 
-  return work->late;
+  return work->late || work->failed;
 }
 
 static void

@@ -73,7 +73,7 @@ tier_writer_destroy (struct tier_writer *writer)
 static bool
 is_whole (double value)
 {
-  return fabs (value) <= TIER_WHOLE_MAX && value == floor (value);
+  return fabs (value) <= TIER_WHOLE_MAX && value == (double) (int64_t) value;
 }
 
 static struct number

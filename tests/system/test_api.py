@@ -44,7 +44,7 @@ def fixture_shown():
 
 
 def begin(cluster):
-    cluster.start_aggregator(config=HTTP + "[jobs]\ngrace = 1s\n")
+    cluster.start_aggregator(config=HTTP + "[jobs]\ngrace = 1s\n[history]\nchunk_time = 300ms\n")
     cluster.start_nodes("n1", "n2")
     cluster.start("job", "agent", "run", "--job", JOB, "--", "sleep", "600")
     url = url_of(cluster.aggregator)
@@ -341,7 +341,7 @@ def test_thousand_requests(shown):
     paths = ["jobs", "events", "nodes", "status", f"jobs/{JOB}"]
 
     def work(number):
-        for k in range(25):
+        for k in range(10):
             path = paths[(number + k) % len(paths)]
             with contextlib.suppress(ConnectionError, http.client.HTTPException):
                 page = get(url, API + path)
@@ -349,7 +349,7 @@ def test_thousand_requests(shown):
                     statuses.append((path, page.status, page.headers.get("Retry-After")))
 
     mark = cluster.aggregator.mark()
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(40)]
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(100)]
     for one in workers:
         one.start()
     for one in workers:

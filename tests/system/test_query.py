@@ -1,11 +1,13 @@
 """`synop-aggregator query`: what it shows is what the lines had, folded here once more; tables, curves, lists and mistakes."""
 
+import contextlib
 import csv
 import datetime
 import io
 import math
 import re
 import shutil
+import sqlite3
 import statistics
 
 import pytest
@@ -231,3 +233,22 @@ def test_what_is_held_is_asked_for_first(cluster):
     assert cluster.counter("chunks") == 0
     shown = answer(cluster, "load.load_1", "--from", "-10s")["series"]
     assert sum(point[4] for point in shown[0]["points"]) >= 5
+
+
+def test_what_frames_had_that_are_gone_is_in_tiers(ran, tmp_path):
+    """Schemas go with the frames; the metrics of tiers stay, and what is derived of them."""
+    copy = tmp_path / "history.db"
+    with contextlib.closing(sqlite3.connect(f"file:{ran[0].history}?mode=ro", uri=True)) as file:
+        with contextlib.closing(sqlite3.connect(copy)) as other:
+            file.backup(other)
+            other.execute("DELETE FROM chunks")
+            other.execute("DELETE FROM schemas")
+            other.commit()
+    here = ("--history", copy)
+    before = {metric["metric"] for metric in parse_line(ask(ran[0], "--list", "--format", "json").stdout)}
+    after = {metric["metric"] for metric in parse_line(ask(ran[0], "--list", "--format", "json", *here).stdout)}
+    assert after <= before and {"load.load_1", "network.rx_bytes", "job_counters.ipc"} <= after
+    assert {name.split(".")[0].rpartition("_")[2] for name in before - after} <= {"info"}  # facts, which are in no tier
+    got = answer(ran[0], "vm.page_faults", *here)
+    assert {piece["tier"] for piece in got["tiers"]} == {"minutes"}
+    assert [series["node"] for series in got["series"]] == ["n1", "n2"] and got["series"][0]["max"] > 0
