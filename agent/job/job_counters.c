@@ -389,10 +389,15 @@ job_counters_wait (struct job_counters *all, int64_t deadline_ns)
   job_opener_wait (all->opener, deadline_ns);
 }
 
+/* All of it is counted: what a part of its processes, or of its CPUs, counted would be too low. */
+static bool
+is_counted (const struct counted *counted)
+{
+  return counted->from != 0 && counted->paused_ns == 0 && !counted->opening && counted->failure != -EMFILE;
+}
+
 const struct counter_row *
 job_counters_of (const struct job *job)
 {
-  const struct counted *counted = job->counted;
-
-  return counted && counted->paused_ns == 0 && !counted->opening ? &counted->sums : NULL;
+  return job->counted && is_counted (job->counted) ? &job->counted->sums : NULL;
 }

@@ -290,6 +290,26 @@ test_shares_of_descriptors (void **state)
   scene_close (&scene);
 }
 
+/* A job of which some processes are counted and others not has no values: they would be too low. */
+static void
+test_job_of_too_many_processes (void **state)
+{
+  struct scene scene;
+
+  (void) state;
+  scene_open (&scene, 16);
+  scene.counters.budget.most = 4 * EVENTS;
+  for (int i = 0; i < 3; i++)
+    put (&scene, 20 + i, 1, 50, "SYNOP_JOB_ID=a");
+  scan (&scene);
+  played_run_processes (&played, 10);
+  scan (&scene);
+  for (size_t i = 0; i < COUNTER_COLUMNS; i++)
+    assert_false (job_value (&scene, "a", (enum counter_column) i, &(uint64_t){ 0 }));
+  assert_non_null (strstr (scene.table.error, "LimitNOFILE"));
+  scene_close (&scene);
+}
+
 /* Floating-point operations and lines from memory, on a Cascade Lake. */
 static void
 test_flops_and_traffic (void **state)
@@ -341,7 +361,8 @@ main (void)
     cmocka_unit_test (test_refusal_that_is_no_fault), cmocka_unit_test (test_opening_takes_long),
     cmocka_unit_test (test_stopped_while_opening),    cmocka_unit_test (test_begun_while_opening),
     cmocka_unit_test (test_end_while_opening),        cmocka_unit_test (test_many_jobs),
-    cmocka_unit_test (test_shares_of_descriptors),    cmocka_unit_test (test_flops_and_traffic),
+    cmocka_unit_test (test_shares_of_descriptors),    cmocka_unit_test (test_job_of_too_many_processes),
+    cmocka_unit_test (test_flops_and_traffic),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
