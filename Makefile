@@ -189,7 +189,7 @@ soak:
 	@$(MAKE) --no-print-directory programs
 	@CHAOS_SECONDS=$(CHAOS_SECONDS) CROWD=$(CROWD) SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_chaos.py tests/system/test_shares.py::test_crowd \
-	    tests/system/test_http_hostile.py::test_slow_readers
+	    tests/system/test_http_hostile.py::test_slow_readers tests/system/test_api.py::test_late
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py
 

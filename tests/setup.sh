@@ -122,6 +122,7 @@ find_missing ()
   need "fonts-dejavu-core fontconfig" "dejavu-sans-fonts fontconfig" font "DejaVu Sans"
   need prometheus golang-github-prometheus tool promtool
   need python3-prometheus-client python3-prometheus_client module prometheus_client
+  need python3-jsonschema python3-jsonschema module jsonschema
   need openssl openssl tool openssl
   need poppler-utils poppler-utils tool pdftoppm
   need python3-pil python3-pillow module PIL

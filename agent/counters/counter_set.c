@@ -13,10 +13,14 @@
 #include "synop/array.h"
 #include "synop/memory.h"
 
+/* Events take turns of some milliseconds: a task that worked for less than some rounds of them may have missed its. */
+#define ROUNDS_NS 100000000
+
 struct reader {
   const struct counter_batch *batch;
   uint32_t row;
   bool unscaled;
+  bool of_tasks; /* enabled while they work alone */
   uint8_t count;
   uint8_t events[COUNTER_BATCH_MAX];                    /* which of the batch: those that could be opened together */
   int fds[COUNTER_BATCH_MAX];                           /* the first is the leader */
@@ -108,7 +112,9 @@ reader_add (struct counter_set *set, const struct counter_batch *batch, size_t r
 {
   struct reader *reader = array_add (set->readers, set->count, set->room);
 
-  *reader = (struct reader){ .batch = batch, .row = (uint32_t) row, .unscaled = batch->cpus[0] && target->cpu < 0 };
+  *reader = (struct reader){
+    .batch = batch, .row = (uint32_t) row, .unscaled = batch->cpus[0] && target->cpu < 0, .of_tasks = target->pid >= 0
+  };
   return reader;
 }
 
@@ -165,6 +171,20 @@ counter_set_open (struct counter_set *set, size_t row, const struct counter_batc
 }
 
 void
+counter_set_join (struct counter_set *set, struct counter_set *other)
+{
+  for (size_t i = 0; i < other->count; i++)
+    *array_add (set->readers, set->count, set->room) = other->readers[i];
+  for (size_t i = 0; i < set->row_count; i++) {
+    set->rows[i].open |= other->rows[i].open;
+    set->rows[i].broken |= other->rows[i].broken;
+  }
+  set->events += other->events;
+  other->events = other->count = 0;
+  counter_set_destroy (other);
+}
+
+void
 counter_set_close (struct counter_set *set)
 {
   for (size_t i = 0; i < set->count; i++)
@@ -204,13 +224,15 @@ reader_add_counts (struct counter_set *set, struct reader *reader, uint64_t enab
 {
   struct counter_row *row = &set->rows[reader->row];
   uint64_t was_on = enabled - reader->enabled, ran = running - reader->running;
+  bool by_chance = reader->of_tasks && ran < was_on && was_on < ROUNDS_NS;
 
   if (was_on == 0 && ran == 0)
     return;
   if (!reader->unscaled) {
-    row->running = fmin (row->running, (double) ran / (double) was_on);
+    if (!by_chance)
+      row->running = fmin (row->running, (double) ran / (double) was_on);
     if ((double) ran < COUNTER_LEAST * (double) was_on) {
-      row->missing |= reader_columns (reader);
+      row->missing |= by_chance ? 0 : reader_columns (reader);
       return;
     }
   }

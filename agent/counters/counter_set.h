@@ -43,7 +43,7 @@ struct counter_target {
   bool inherit; /* what the process starts is counted too */
 };
 
-/* Descriptors that counters may have open, shared by several sets. */
+/* Descriptors that counters may have open, shared by several sets, of several threads. */
 struct counter_budget {
   size_t most;
   _Atomic size_t used;
@@ -68,6 +68,8 @@ void counter_set_destroy (struct counter_set *set);
  * A process goes from one kind of CPU to another, and events of one kind do not run meanwhile: theirs are not scaled. */
 int counter_set_open (struct counter_set *set, size_t row, const struct counter_batch *batch,
                       const struct counter_target *target);
+/* Takes over the open events of the other one, of as many rows and not read yet, and frees it. */
+void counter_set_join (struct counter_set *set, struct counter_set *other);
 /* Closes all events; the sums stay. */
 void counter_set_close (struct counter_set *set);
 /* 0, or -errno of the first read that failed. */

@@ -5,33 +5,28 @@
  * when it began after the job was first counted. Starts are known to a tick of 10 ms: in the same tick it is taken for one
  * that has inherited them, so that nothing is counted twice.
  *
- * Opening events takes long where there are many CPUs, so a sample opens some hundreds, and the next ones go on, the older
- * jobs first; closing likewise. A job has values from when its cgroup is counted on all its CPUs.
+ * What is to be opened is decided here, at a sample, and opened in a thread (job_opener.h). Nothing more is decided before
+ * that was taken, at that sample or at a later one: a process that began meanwhile may have inherited what was just opened.
  *
  * A job whose events suddenly run for less than half of the time has a profiler of its own (perf, likwid, PAPI): it is
  * left alone for a minute. */
 #include "agent/job/job_counters.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "agent/counters/counter_events.h"
+#include "agent/job/job_opener.h"
 #include "agent/job/job_scan_private.h"
-#include "agent/source/facts.h"
-#include "agent/source/parse.h"
 #include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
+#define PATIENCE_NS (5 * NS_PER_MS)
 #define PAUSE_NS (60 * NS_PER_S) /* for a job that profiles itself */
 #define LOW_SAMPLES 2            /* in a row, after which it is taken to */
-#define AT_ONCE 512              /* events that a sample opens, and closes; those of one process more */
+#define AT_ONCE 1024             /* cgroups and processes that are decided on at a sample */
 
 struct counted {
   bool present; /* the job was there at the last scan */
@@ -41,8 +36,7 @@ struct counted {
   struct counter_row sums;   /* in all */
   uint64_t from;             /* ticks when it was first counted; 0: not yet */
   size_t folders;            /* cgroups that were looked at */
-  size_t next_cpu;           /* of the one that is being opened; 0: none is */
-  bool opening;              /* they are not all open yet */
+  bool opening;              /* some of them are not open yet: without them there is no value */
   bool by_cgroup;            /* one of them is counted */
   int failure;               /* -errno of an opening */
   double best;               /* share of the time that its events ran, at most */
@@ -57,7 +51,9 @@ struct job_counters {
   struct counter_cpus cpus;
   struct counted **list;
   size_t count, room;
-  size_t opened; /* in this update */
+  struct job_opener *opener;
+  void **gone; /* owners of what is being opened that are no more, or have been stopped */
+  size_t gone_count, gone_room;
 };
 
 struct job_counters *
@@ -68,14 +64,24 @@ job_counters_create (struct counters *counters, struct job_scan *scan)
   all->counters = counters;
   all->scan = scan;
   counter_events_plan_jobs (&all->plan, counters->root);
+  all->opener = job_opener_create (counters, &all->plan);
   return all;
 }
 
-static void
-counted_destroy (struct counted *counted)
+static struct counter_set *
+set_create (struct job_counters *all)
 {
-  counter_set_destroy (counted->set);
-  free (counted);
+  return counter_set_create (all->counters->kernel, &all->counters->budget, 1);
+}
+
+/* Closes its events; what is being opened for it is closed when it is there. */
+static void
+counted_close (struct job_counters *all, struct counted *counted)
+{
+  job_opener_close (all->opener, counted->set);
+  counted->set = NULL;
+  if (!job_opener_is_free (all->opener))
+    *array_add (all->gone, all->gone_count, all->gone_room) = counted;
 }
 
 static void
@@ -84,21 +90,23 @@ counted_add (struct job_counters *all, struct job *job)
   struct counted *counted = memory_new (1, sizeof *counted);
 
   counted->uid = job->identity.uid;
-  counted->set = counter_set_create (all->counters->kernel, &all->counters->budget, 1);
+  counted->set = set_create (all);
   *array_add (all->list, all->count, all->room) = counted;
   job->counted = counted;
 }
 
-/* Closes its events; the sums stay. It is counted anew from the next update on. */
+/* The sums stay. It is counted anew from the next update on. */
 static void
 counted_stop (struct job_counters *all, struct counted *counted)
 {
-  counter_set_close (counted->set);
+  if (counted->from == 0) /* nothing of it is open */
+    return;
+  counted_close (all, counted);
+  counted->set = set_create (all);
   counted->before = counted->sums;
-  *counter_set_row (counted->set, 0) = (struct counter_row){ 0 };
-  counted->from = counted->folders = counted->next_cpu = counted->low = 0;
+  counted->from = counted->folders = counted->low = 0;
   counted->failure = 0;
-  counted->by_cgroup = false;
+  counted->by_cgroup = counted->opening = false;
   for (struct process *process = all->scan->oldest; process; process = process->next)
     if (process->job->counted == counted)
       process->has_events = false;
@@ -111,109 +119,59 @@ job_counters_destroy (struct job_counters *all)
     process->has_events = false;
   for (size_t i = 0; i < job_scan_count (all->scan); i++)
     job_scan_job (all->scan, i)->counted = NULL;
-  for (size_t i = 0; i < all->count; i++)
-    counted_destroy (all->list[i]);
+  job_opener_destroy (all->opener);
+  for (size_t i = 0; i < all->count; i++) {
+    counter_set_destroy (all->list[i]->set);
+    free (all->list[i]);
+  }
   free (all->list);
+  free (all->gone);
   free (all->plan.batches);
   counter_cpus_free (&all->cpus);
   free (all);
 }
 
-/* ---- opening ---- */
+/* ---- what is to be opened ---- */
 
-/* On a recorded machine: when it was scanned. */
-static uint64_t
-ticks_now (const struct job_scan *scan)
+static void
+user_add (const struct job_counters *all, struct openings *openings, uint32_t uid)
 {
-  uint64_t second = (uint64_t) sysconf (_SC_CLK_TCK);
-  struct timespec now;
+  struct opener_user *user;
 
-  if (!scan->files.live)
-    return scan->ticks;
-  clock_gettime (CLOCK_BOOTTIME, &now);
-  return (uint64_t) now.tv_sec * second + (uint64_t) now.tv_nsec / (NS_PER_S / second);
+  for (size_t i = 0; i < openings->user_count; i++)
+    if (openings->users[i].uid == uid)
+      return;
+  user = array_add (openings->users, openings->user_count, openings->user_room);
+  *user = (struct opener_user){ .uid = uid };
+  for (size_t i = 0; i < all->count; i++)
+    if (all->list[i]->uid == uid)
+      user->events += counter_set_events (all->list[i]->set);
 }
 
-static bool
-user_has_too_many (const struct job_counters *all, const struct counted *counted)
+static struct opening *
+opening_add (const struct job_counters *all, struct openings *openings, struct counted *counted)
 {
-  size_t events = 0;
+  struct opening *opening = array_add (openings->list, openings->count, openings->room);
 
-  for (size_t i = 0; i < all->count; i++)
-    if (all->list[i]->uid == counted->uid)
-      events += counter_set_events (all->list[i]->set);
-  return events >= all->counters->budget.most / 2;
+  *opening = (struct opening){ .owner = counted, .uid = counted->uid };
+  user_add (all, openings, counted->uid);
+  return opening;
 }
 
 static void
-target_open (struct job_counters *all, struct counted *counted, const struct counter_target *target)
+add_folders (struct job_counters *all, struct openings *openings, const struct job *job)
 {
-  for (size_t i = 0; i < all->plan.count && counted->failure != -EMFILE; i++) {
-    int result =
-        user_has_too_many (all, counted) ? -EMFILE : counter_set_open (counted->set, 0, &all->plan.batches[i], target);
-
-    if (result < 0 && result != -ESRCH)
-      counted->failure = result;
-    all->opened += all->plan.batches[i].count;
-  }
-  if (counted->from == 0)
-    counted->from = ticks_now (all->scan);
-}
-
-/* Counts the cgroup on the CPUs that its tasks may use: where it does not say so, on all. False: the next sample goes on. */
-static bool
-folder_open (struct job_counters *all, struct counted *counted, const char *path)
-{
-  int folder = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  size_t i = counted->next_cpu;
-  char list[1024];
-
-  if (folder < 0)
-    return true;
-  fact_text (list, sizeof list, "", "%s/cpuset.cpus.effective", path);
-  for (; i < all->cpus.count && all->opened < AT_ONCE; i++) {
-    int cpu = all->cpus.list[i].number;
-
-    if (!list[0] || scan_list_has (scan_over (list, strlen (list)), (uint64_t) cpu))
-      target_open (all, counted, &(struct counter_target){ .pid = folder, .cpu = cpu, .flags = PERF_FLAG_PID_CGROUP });
-  }
-  close (folder);
-  counted->next_cpu = i < all->cpus.count ? i : 0;
-  return counted->next_cpu == 0;
-}
-
-/* False: not all are open yet. */
-static bool
-folders_open (struct job_counters *all, struct counted *counted, const struct job *job)
-{
+  struct counted *counted = job->counted;
   const char *path;
   size_t known = 0;
 
   for (size_t at = 0; (path = job_cgroup_counted (job->cgroup, &at));)
     if (known++ >= counted->folders) {
-      if (all->opened >= AT_ONCE || !folder_open (all, counted, path))
-        return false;
-      counted->folders = known;
+      counted->opening = true;
+      opening_add (all, openings, counted)->folder = memory_string (path);
     }
-  if (counter_set_events (counted->set) > 0) {
-    counted->by_cgroup |= known > 0;
-  } else if (counted->failure != -EMFILE) { /* the kernel refuses: processes are counted */
-    counter_set_close (counted->set);
-    counted->failure = 0;
-  }
-  return true;
-}
-
-static void
-threads_open (struct job_counters *all, struct counted *counted, const struct process *process)
-{
-  struct names threads = { 0 };
-
-  names_read (&threads, "", all->scan->root, "/proc/%d/task", (int) process->pid);
-  for (size_t i = 0; i < threads.count; i++)
-    target_open (all, counted,
-                 &(struct counter_target){ .pid = (pid_t) atoi (threads.list[i]), .cpu = -1, .inherit = true });
-  names_free (&threads);
+  if (known > counted->folders)
+    counted->folders = known;
 }
 
 static bool
@@ -226,18 +184,82 @@ has_inherited (struct job_counters *all, const struct counted *counted, const st
   return process->parent == 1 && counted->from != 0 && process->start >= counted->from;
 }
 
+/* Whether its cgroup can be counted is known before. */
 static void
-process_count (struct job_counters *all, struct counted *counted, struct process *process)
+add_process (struct job_counters *all, struct openings *openings, struct counted *counted, struct process *process)
 {
+  if (process->inside && counted->opening)
+    return;
   process->has_events = true;
   if (process->inside && counted->by_cgroup)
     return;
   if (has_inherited (all, counted, process))
     process->events_from = process->start;
-  else {
-    threads_open (all, counted, process);
-    process->events_from = ticks_now (all->scan);
+  else
+    opening_add (all, openings, counted)->pid = process->pid;
+}
+
+/* ---- what was opened ---- */
+
+static bool
+is_gone (const struct job_counters *all, const void *owner)
+{
+  for (size_t i = 0; i < all->gone_count; i++)
+    if (all->gone[i] == owner)
+      return true;
+  return false;
+}
+
+static void
+take_folder (struct job_counters *all, struct counted *counted, struct opening *opening)
+{
+  bool refused = counter_set_events (opening->set) == 0 && opening->failure != -EMFILE;
+
+  counted->opening = false;
+  if (refused) { /* the processes are counted */
+    job_opener_close (all->opener, opening->set);
+    return;
   }
+  counted->by_cgroup = true;
+  counted->failure = opening->failure ? opening->failure : counted->failure;
+  counter_set_join (counted->set, opening->set);
+}
+
+static void
+take_process (struct job_counters *all, struct counted *counted, struct opening *opening)
+{
+  struct process *process = process_find_alive (all->scan, opening->pid);
+
+  if (process && process->job->counted == counted)
+    process->events_from = opening->ticks;
+  counted->failure = opening->failure ? opening->failure : counted->failure;
+  counter_set_join (counted->set, opening->set);
+}
+
+static void
+take_opened (struct job_counters *all)
+{
+  struct openings openings;
+
+  if (!job_opener_take (all->opener, &openings))
+    return;
+  for (size_t i = 0; i < openings.count; i++) {
+    struct opening *opening = &openings.list[i];
+    struct counted *counted = opening->owner;
+
+    if (is_gone (all, counted))
+      job_opener_close (all->opener, opening->set);
+    else {
+      counted->from = counted->from ? counted->from : opening->ticks;
+      if (opening->folder)
+        take_folder (all, counted, opening);
+      else
+        take_process (all, counted, opening);
+    }
+    opening->set = NULL;
+  }
+  all->gone_count = 0;
+  openings_free (&openings);
 }
 
 /* ---- reading ---- */
@@ -281,18 +303,10 @@ complain (const struct job_counters *all, const struct job *job, struct table *t
 /* ---- an update ---- */
 
 static void
-prepare (struct job_counters *all)
+match_jobs (struct job_counters *all, int64_t now_ns)
 {
-  all->opened = 0;
-  if (counter_cpus_changed (&all->cpus, all->counters->root))
-    counter_cpus_read (&all->cpus, all->counters->root);
   for (size_t i = 0; i < all->count; i++)
     all->list[i]->present = false;
-}
-
-static void
-open_new (struct job_counters *all, int64_t now_ns)
-{
   for (size_t i = 0; i < job_scan_count (all->scan); i++) {
     struct job *job = job_scan_job (all->scan, i);
 
@@ -301,43 +315,18 @@ open_new (struct job_counters *all, int64_t now_ns)
     job->counted->present = true;
     if (now_ns >= job->counted->paused_ns)
       job->counted->paused_ns = 0;
-    job->counted->opening = job->counted->paused_ns == 0 && !folders_open (all, job->counted, job);
   }
-  for (struct process *process = all->scan->oldest; process && all->opened < AT_ONCE; process = process->next) {
-    struct counted *counted = process->job->counted;
-
-    if (!process->has_events && !process->gone && !process->zombie && counted->paused_ns == 0)
-      process_count (all, counted, process);
-  }
-}
-
-static void
-drop_absent (struct job_counters *all)
-{
-  size_t closed = 0;
-
-  for (size_t i = all->count; i-- > 0 && closed < AT_ONCE;)
+  for (size_t i = all->count; i-- > 0;)
     if (!all->list[i]->present) {
-      closed += counter_set_events (all->list[i]->set);
-      counted_destroy (all->list[i]);
+      counted_close (all, all->list[i]);
+      free (all->list[i]);
       all->list[i] = all->list[--all->count];
     }
 }
 
-void
-job_counters_update (struct job_counters *all, int64_t now_ns, struct table *table)
+static void
+read_all (struct job_counters *all, int64_t now_ns, struct table *table)
 {
-  char reason[160];
-
-  if (!counters_may_count (all->counters, clock_wall (), reason, sizeof reason)) {
-    for (size_t i = 0; i < all->count; i++)
-      counted_stop (all, all->list[i]);
-    table_complain (table, "%s", reason);
-    return;
-  }
-  prepare (all);
-  open_new (all, now_ns);
-  drop_absent (all);
   for (size_t i = 0; i < job_scan_count (all->scan); i++) {
     struct job *job = job_scan_job (all->scan, i);
 
@@ -352,10 +341,63 @@ job_counters_update (struct job_counters *all, int64_t now_ns, struct table *tab
   }
 }
 
+static void
+open_new (struct job_counters *all)
+{
+  struct openings openings = { .ticks = all->scan->files.live ? 0 : all->scan->ticks };
+
+  if (!job_opener_is_free (all->opener))
+    return;
+  if (counter_cpus_changed (&all->cpus, all->counters->root))
+    counter_cpus_read (&all->cpus, all->counters->root);
+  for (size_t i = 0; i < job_scan_count (all->scan) && openings.count < AT_ONCE; i++) {
+    struct job *job = job_scan_job (all->scan, i);
+
+    if (job->counted->paused_ns == 0)
+      add_folders (all, &openings, job);
+  }
+  for (struct process *process = all->scan->oldest; process && openings.count < AT_ONCE; process = process->next)
+    if (!process->has_events && !process->gone && !process->zombie && process->job->counted->paused_ns == 0)
+      add_process (all, &openings, process->job->counted, process);
+  if (openings.count == 0)
+    return;
+  job_opener_open (all->opener, &openings, &all->cpus);
+  job_opener_wait (all->opener, clock_monotonic () + PATIENCE_NS);
+  take_opened (all);
+}
+
+void
+job_counters_update (struct job_counters *all, int64_t now_ns, struct table *table)
+{
+  char reason[160];
+
+  take_opened (all);
+  match_jobs (all, now_ns);
+  if (!counters_may_count (all->counters, clock_wall (), reason, sizeof reason)) {
+    for (size_t i = 0; i < all->count; i++)
+      counted_stop (all, all->list[i]);
+    table_complain (table, "%s", reason);
+    return;
+  }
+  open_new (all);
+  read_all (all, now_ns, table);
+}
+
+void
+job_counters_wait (struct job_counters *all, int64_t deadline_ns)
+{
+  job_opener_wait (all->opener, deadline_ns);
+}
+
+/* All of it is counted: what a part of its processes, or of its CPUs, counted would be too low. */
+static bool
+is_counted (const struct counted *counted)
+{
+  return counted->from != 0 && counted->paused_ns == 0 && !counted->opening && counted->failure != -EMFILE;
+}
+
 const struct counter_row *
 job_counters_of (const struct job *job)
 {
-  const struct counted *counted = job->counted;
-
-  return counted && counted->paused_ns == 0 && !counted->opening ? &counted->sums : NULL;
+  return job->counted && is_counted (job->counted) ? &job->counted->sums : NULL;
 }

@@ -14,8 +14,11 @@ struct job_counters;
 struct job_counters *job_counters_create (struct counters *counters, struct job_scan *scan);
 void job_counters_destroy (struct job_counters *job_counters);
 
-/* After each scan: opens what is new, reads all. Complaints go to `table`. */
+/* After each scan: has what is new opened, and reads what is open. Opening is waited for for a few milliseconds; what takes
+ * longer is read from a later update on. Complaints go to `table`. */
 void job_counters_update (struct job_counters *job_counters, int64_t now_ns, struct table *table);
+/* Waits until what is new is open, and what was stopped closed, at most until that time (clock_monotonic). */
+void job_counters_wait (struct job_counters *job_counters, int64_t deadline_ns);
 /* The sums of the job; NULL: it is not counted now. */
 const struct counter_row *job_counters_of (const struct job *job);
 

@@ -25,7 +25,7 @@ int peaks_measure (struct peaks *peaks, int64_t ns, struct error *error);
  * "flops_double": 2.9e12, "flops_single": 5.8e12}. All: -1 and error, which names the file. */
 int peaks_check (const char *path, struct error *error); /* whether it could be written */
 int peaks_write (const struct peaks *peaks, const char *path, struct error *error);
-/* 1: read; 0: there is no such file. What is no positive number counts as not known. */
+/* 1: read; 0: there is no such file. What is no positive number counts as not known; a file without any is an error. */
 int peaks_read (struct peaks *peaks, const char *path, struct error *error);
 
 #endif

@@ -141,5 +141,7 @@ peaks_read (struct peaks *peaks, const char *path, struct error *error)
     return error_set (error, "%s:%d: %s", path, why.line, why.text);
   take (peaks, file);
   json_decref (file);
+  if (peaks->memory_bandwidth == 0 && peaks->flops_double == 0 && peaks->flops_single == 0)
+    return error_set (error, "%s: it has no peak: not written by synop-agent bench-node, or damaged", path);
   return 1;
 }

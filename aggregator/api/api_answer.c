@@ -7,32 +7,6 @@
 
 #define JSON "application/json"
 
-size_t
-api_hosts_same (const struct api_hosts *hosts, uint64_t host)
-{
-  size_t same = 0;
-
-  for (size_t i = 0; i < hosts->count; i++)
-    same += hosts->list[i] == host;
-  return same;
-}
-
-void
-api_hosts_add (struct api_hosts *hosts, uint64_t host)
-{
-  hosts->list[hosts->count++] = host;
-}
-
-void
-api_hosts_remove (struct api_hosts *hosts, uint64_t host)
-{
-  size_t at = 0;
-
-  while (hosts->list[at] != host)
-    at++;
-  hosts->list[at] = hosts->list[--hosts->count];
-}
-
 /* ---- replies ---- */
 
 void
@@ -106,8 +80,8 @@ take_argument (void *context, const char *name, const char *value)
     api_ask_take (taking->ask, name, value, taking->error);
 }
 
-static void
-answer_api (struct api *api, const struct http_request *request, const char *path, struct http_reply *reply)
+void
+api_answer (void *context, const struct http_request *request, const char *path, struct http_reply *reply)
 {
   struct api_error error = { 0 };
   struct api_ask ask = { 0 };
@@ -120,14 +94,8 @@ answer_api (struct api *api, const struct http_request *request, const char *pat
   if (error.status == 0)
     api_ask_check (&ask, part, &error);
   if (error.status == 0)
-    ask.route->answer (api, request, &ask, reply);
+    ask.route->answer (context, request, &ask, reply);
   else
     api_reply_error (reply, &error);
   api_ask_free (&ask);
-}
-
-void
-api_answer (void *api, const struct http_request *request, const char *rest, struct http_reply *reply)
-{
-  answer_api (api, request, rest, reply);
 }

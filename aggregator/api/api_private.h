@@ -28,16 +28,12 @@ struct api_source {
   int64_t asked_ns;        /* and those that are coming */
 };
 
-struct api_hosts {
-  uint64_t list[API_WAITING_MAX + API_STREAMS_MAX];
-  size_t count;
-};
-
 struct api {
   const struct view_context *context;
   const char *history; /* path; NULL: it is off */
   struct api_source sources[API_LIVES];
-  struct api_hosts streams;
+  uint64_t streams[API_STREAMS_MAX]; /* whose they are */
+  size_t stream_count;
   struct api_work *works;                        /* those that run or wait, the oldest first */
   double fresh;                                  /* how often the history may be made complete now, */
   int64_t fresh_ns;                              /* and as of when */
@@ -46,11 +42,6 @@ struct api {
   char *prices[API_WORD_FRESH - API_WORD_PRICE]; /* a reload changes them */
   _Atomic uint64_t streaming, running, refused;
 };
-
-/* How many of the host there are in the list. */
-size_t api_hosts_same (const struct api_hosts *hosts, uint64_t host);
-void api_hosts_add (struct api_hosts *hosts, uint64_t host);
-void api_hosts_remove (struct api_hosts *hosts, uint64_t host);
 
 void api_reply_error (struct http_reply *reply, const struct api_error *error);
 void api_reply_busy (struct api *api, struct http_reply *reply, unsigned status, const char *why, unsigned retry_s);

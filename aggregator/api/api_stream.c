@@ -95,12 +95,22 @@ stream_next (void *context, struct buffer *out, size_t limit)
 }
 
 static void
+stream_remove (struct api *api, uint64_t host)
+{
+  size_t at = 0;
+
+  while (api->streams[at] != host)
+    at++;
+  api->streams[at] = api->streams[--api->stream_count];
+  api->streaming--;
+}
+
+static void
 stream_free (void *context)
 {
   struct stream_reply *reply = context;
 
-  api_hosts_remove (&reply->api->streams, reply->host);
-  reply->api->streaming--;
+  stream_remove (reply->api, reply->host);
   file_close (&reply->fd);
   buffer_free (&reply->in);
   free (reply);
@@ -110,12 +120,14 @@ stream_free (void *context)
 static const char *
 why_not (const struct api *api, const struct http_request *request)
 {
-  size_t most = http_request_places (request) / CONNECTIONS_PART;
+  size_t most = http_request_places (request) / CONNECTIONS_PART, same = 0;
 
   most = most < API_STREAMS_MAX ? most : API_STREAMS_MAX;
-  if (api->streams.count >= most)
+  for (size_t i = 0; i < api->stream_count; i++)
+    same += api->streams[i] == http_request_host (request);
+  if (api->stream_count >= most)
     return "as many streams are read as there may be";
-  if (api_hosts_same (&api->streams, http_request_host (request)) >= (most + 1) / 2)
+  if (same >= (most + 1) / 2)
     return "this host reads as many streams as one may";
   return NULL;
 }
@@ -155,7 +167,7 @@ api_answer_stream (struct api *api, const struct http_request *request, struct a
   }
   reply = memory_new (1, sizeof *reply);
   *reply = (struct stream_reply){ .api = api, .host = http_request_host (request), .fd = fd };
-  api_hosts_add (&api->streams, reply->host);
+  api->streams[api->stream_count++] = reply->host;
   api->streaming++;
   buffer_free (&http->text);
   *http = (struct http_reply){ .status = 200,

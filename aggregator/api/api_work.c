@@ -1,6 +1,7 @@
 /* Answers from the history: each is made by a child, a few at a time, and others wait for their turn. A child that is
  * late, or that nobody waits for any more, is killed. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,10 @@
 #define RUN_MOST (30 * NS_PER_S)
 #define QUEUE_MOST (20 * NS_PER_S)
 #define LOOK_EVERY (200 * NS_PER_MS) /* while children that were killed are still there */
+#define END_EVERY (2 * NS_PER_MS)    /* while one that has written all ends */
 #define READ_AT_ONCE (32 * 1024)
 #define TYPE_MAX 64
+#define PIPE_BYTES (1 << 20) /* as much of an answer keeps no child waiting for a slow client */
 #define BUSY_RETRY_S 2
 #define FRESH_MOST 3 /* at once: as history.h has it, so that nobody waits for it */
 #define FRESH_EVERY (10 * NS_PER_S)
@@ -31,7 +34,8 @@ struct api_work {
   size_t count;
   int turn; /* readable once it runs */
   struct child child;
-  bool started, ended, late;
+  int out; /* what it writes: it may have ended before that is read */
+  bool started, late, failed;
   int64_t until_ns;
   struct buffer got;   /* of its output, and not sent */
   unsigned status;     /* 0: not said yet */
@@ -106,10 +110,10 @@ count_waiting (const struct api *api, uint64_t host)
 static void
 child_give_up (struct api_work *work)
 {
+  file_close (&work->out);
   if (!is_running (work))
     return;
   child_kill (&work->child);
-  file_close (&work->child.out);
   put_ending (work->api, &work->child);
   work->child.pid = 0;
   work->api->running--;
@@ -125,13 +129,26 @@ work_start (struct api_work *work)
   work->until_ns = clock_monotonic () + RUN_MOST;
   if (child_start (&work->child, &program) < 0) {
     log_error ("HTTP: no child can be started: %s", strerror (errno));
-    work->ended = true;
   } else {
     file_close (&work->child.err); /* what it logs is in its answer */
+    work->out = work->child.out;
+    work->child.out = -1;
+    fcntl (work->out, F_SETPIPE_SZ, PIPE_BYTES);
     work->api->running++;
   }
   if (write (work->turn, &one, sizeof one) < 0)
     log_debug ("HTTP: %s", strerror (errno));
+}
+
+static void
+work_reap (struct api_work *work)
+{
+  int status;
+
+  if (!is_running (work) || !child_reap (&work->child, &status))
+    return;
+  work->failed = status != 0;
+  work->api->running--;
 }
 
 /* Starts those whose turn it is: the oldest first, of a host half of all. */
@@ -139,6 +156,8 @@ static void
 works_go_on (struct api *api)
 {
   api_works_reap (api);
+  for (struct api_work *work = api->works; work; work = work->next)
+    work_reap (work);
   for (struct api_work *work = api->works; work && count_running (api, 0) < API_RUNNING_MAX; work = work->next)
     if (!work->started && count_running (api, work->host) < API_RUNNING_MAX / 2)
       work_start (work);
@@ -175,8 +194,7 @@ head_read (struct api_work *work)
 static void
 work_read (struct api_work *work)
 {
-  ssize_t got = read (work->child.out, buffer_reserve (&work->got, READ_AT_ONCE), READ_AT_ONCE);
-  int status;
+  ssize_t got = read (work->out, buffer_reserve (&work->got, READ_AT_ONCE), READ_AT_ONCE);
 
   if (got < 0 && (errno == EAGAIN || errno == EINTR))
     return;
@@ -185,12 +203,14 @@ work_read (struct api_work *work)
     head_read (work);
     return;
   }
-  work->ended = true;
-  if (child_reap (&work->child, &status))
-    work->api->running--;
-  else
-    child_give_up (work);
+  file_close (&work->out);
   works_go_on (work->api);
+}
+
+static bool
+work_is_done (const struct api_work *work)
+{
+  return work->out < 0 && !is_running (work);
 }
 
 static bool
@@ -206,9 +226,11 @@ work_wait (void *context, struct http_wait *wait)
     *wait = (struct http_wait){ work->turn, look_ns < work->until_ns ? look_ns : work->until_ns };
     return true;
   }
-  if (is_running (work) && work->got.length == 0)
+  if (work->out >= 0 && work->got.length == 0)
     work_read (work);
-  if (!is_running (work) || work->got.length > 0)
+  if (work->out < 0)
+    work_reap (work);
+  if (work_is_done (work) || work->got.length > 0)
     return false;
   if (now_ns >= work->until_ns) {
     work->late = true;
@@ -216,7 +238,7 @@ work_wait (void *context, struct http_wait *wait)
     works_go_on (work->api);
     return false;
   }
-  *wait = (struct http_wait){ work->child.out, work->until_ns };
+  *wait = (struct http_wait){ work->out, work->out >= 0 ? work->until_ns : now_ns + END_EVERY };
   return true;
 }
 
@@ -228,7 +250,7 @@ work_next (void *context, struct buffer *out, size_t limit)
   (void) limit;
   buffer_add (out, work->got.data, work->got.length);
   buffer_clear (&work->got);
-  return is_running (work);
+  return !work_is_done (work);
 }
 
 static bool
@@ -236,7 +258,7 @@ work_broken (void *context)
 {
   const struct api_work *work = context;
 
-  return work->late;
+  return work->late || work->failed;
 }
 
 static void
@@ -355,6 +377,7 @@ api_answer_history (struct api *api, const struct http_request *request, struct 
   work->host = host;
   work->turn = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   work->child = (struct child){ .in = -1, .out = -1, .err = -1 };
+  work->out = -1;
   work->until_ns = clock_monotonic () + QUEUE_MOST;
   words_make (work, ask);
   works_add (api, work);

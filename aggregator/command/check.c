@@ -1,5 +1,6 @@
 /* See commands.h. Checks that the bytes of every chunk are whole, that every frame in it can be read by its schema,
- * that it holds the frames that its row states, and no frame twice; and that every event is unchanged. */
+ * that it holds the frames that its row states, and no frame twice; that every event is unchanged; and that what minutes
+ * and hours were packed into is whole. */
 #include "aggregator/command/commands.h"
 
 #include <inttypes.h>
@@ -8,6 +9,7 @@
 
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/history_record.h"
+#include "aggregator/history/tier_check.h"
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/log.h"
@@ -222,17 +224,30 @@ check_events (struct check *check, uint64_t *events, struct error *error)
   return result;
 }
 
+/* ---- tiers ---- */
+
+static void
+tier_fault (void *context, const char *text)
+{
+  struct check *check = context;
+
+  check->broken++;
+  log_error ("%s", text);
+}
+
 static int
 check_file (struct check *check, const char *path, struct error *error)
 {
   struct chunk_list list = { 0 };
   struct replay_progress progress;
+  struct tier_check tiers;
   uint64_t events = 0;
   int64_t schemas = 0;
   int result;
 
   if (history_file_integrity (check->file, error) < 0 || check_events (check, &events, error) < 0 ||
-      history_file_number (check->file, "SELECT count (*) FROM schemas", &schemas, error) < 0)
+      history_file_number (check->file, "SELECT count (*) FROM schemas", &schemas, error) < 0 ||
+      tier_check (check->file, &tiers, check, tier_fault, error) < 0)
     return -1;
   result = history_file_all_chunks (check->file, &list, error);
   replay_progress_init (&progress, "check");
@@ -247,8 +262,11 @@ check_file (struct check *check, const char *path, struct error *error)
   free (list.rows);
   print_sum (check, &check->total, "all");
   buffer_printf (&check->out,
-                 "\n%" PRIu64 " chunks, %" PRIu64 " combined reports, %" PRIu64 " events, %" PRId64 " schemas\n%s: ",
-                 check->chunks, check->ticks, events, schemas, path);
+                 "\n%" PRIu64 " chunks, %" PRIu64 " combined reports, %" PRIu64 " events, %" PRId64 " schemas\n%" PRIu64
+                 " blocks of minutes, %" PRIu64 " of hours; of %" PRIu64 " chunks they are staged, of %" PRIu64
+                 " not made yet\n%s: ",
+                 check->chunks, check->ticks, events, schemas, tiers.minutes, tiers.hours, tiers.staged, tiers.unfolded,
+                 path);
   if (check->broken)
     buffer_printf (&check->out, "%" PRIu64 " faults\n", check->broken);
   else

@@ -9,6 +9,7 @@
 #include "synop/hash_table.h"
 #include "synop/memory.h"
 
+#define LEVEL 1 /* of zstd: what is staged goes soon */
 #define SCHEMAS_MAX 64
 #define TAILS 3                       /* of a node: live frames, late ones, those of the session before */
 #define TAIL_FRAMES 16                /* groups of one period have theirs in one */
@@ -52,7 +53,7 @@ history_folds_create (void)
 {
   struct history_folds *folds = memory_new (1, sizeof *folds);
 
-  folds->writer = tier_writer_create ();
+  folds->writer = tier_writer_create (LEVEL);
   return folds;
 }
 

@@ -17,7 +17,8 @@ int
 history_points_metrics (struct history_file *file, enum history_tier tier, const struct points_metrics *into,
                         struct error *error)
 {
-  return tier == HISTORY_FRAMES ? history_frames_metrics (file, into, error) : 0;
+  return tier == HISTORY_FRAMES ? history_frames_metrics (file, into, error)
+                                : history_points_tier_metrics (file, tier, into, error);
 }
 
 bool

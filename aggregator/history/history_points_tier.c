@@ -323,7 +323,8 @@ static const char *const selects[HISTORY_TIERS] = {
                       " SELECT batch, start, node, map, data, 1 FROM tier_staged WHERE start = ?1 ORDER BY 1",
   [HISTORY_HOURS] = "SELECT batch, start, -1, NULL, data, 0 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
                     " metric = ?2 AND rows = ?3 UNION ALL"
-                    " SELECT batch, start, -1, NULL, data, 1 FROM tier_blocks WHERE tier = 0 AND part > 0 AND"
+                    " SELECT batch, start, -1, NULL, data, 1 FROM tier_blocks INDEXED BY tier_blocks_unmerged"
+                    " WHERE tier = 0 AND part > 0 AND"
                     " start >= ?1 AND start < ?1 + 86400 AND metric = ?2 AND rows = ?3 UNION ALL"
                     " SELECT batch, start, node, map, data, 1 FROM tier_staged WHERE start >= ?1 AND"
                     " start < ?1 + 86400 ORDER BY 1",
@@ -393,7 +394,8 @@ history_points_tier_range (struct history_file *file, enum history_tier tier, in
     [HISTORY_MINUTES] = "SELECT min (ifnull ((SELECT min (start) FROM tier_blocks WHERE tier = 0), 1 << 62),"
                         " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62))",
     [HISTORY_HOURS] = "SELECT min (ifnull ((SELECT min (start) FROM tier_blocks WHERE tier = 1), 1 << 62),"
-                      " ifnull ((SELECT min (start) FROM tier_blocks WHERE part > 0 AND tier = 0), 1 << 62),"
+                      " ifnull ((SELECT min (start) FROM tier_blocks INDEXED BY tier_blocks_unmerged WHERE part > 0 "
+                      "AND tier = 0), 1 << 62),"
                       " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62))",
   };
   static const char last[] = "SELECT max (ifnull ((SELECT max (start) FROM tier_blocks WHERE tier = 0), -(1 << 62)),"

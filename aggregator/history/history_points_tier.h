@@ -6,6 +6,8 @@
 
 int history_points_tier (struct history_file *file, enum history_tier tier, const struct points_query *query,
                          const struct points_into *into, size_t *broken, struct error *error);
+int history_points_tier_metrics (struct history_file *file, enum history_tier tier, const struct points_metrics *into,
+                                 struct error *error);
 bool history_points_tier_range (struct history_file *file, enum history_tier tier, int64_t *from_ns, int64_t *to_ns);
 
 #endif

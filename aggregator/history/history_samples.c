@@ -41,6 +41,7 @@ struct layout {
   struct cell *cells; /* a row each; NULL: all are missing */
   struct cell *gates; /* whether the row counts; NULL: all do */
   size_t rows;
+  bool rows_known; /* by the labels or a column before */
   struct sample_labels *labels;
 };
 
@@ -118,6 +119,7 @@ read_labels (struct wire *form, uint32_t *holes, struct layout *layout)
   }
   count = wire_array (form, TABLE_ROWS_MAX);
   layout->rows = count;
+  layout->rows_known = true;
   for (uint32_t i = 0; i < count && !form->bad; i++) {
     size_t length;
     const char *label = wire_text (form, &length, TABLE_LABEL_MAX);
@@ -146,9 +148,10 @@ read_column (struct wire *form, uint32_t *holes, struct layout *layout, struct c
     return;
   }
   count = wire_array (form, TABLE_ROWS_MAX);
-  if (layout->labels->count && count != layout->labels->count)
+  if (layout->rows_known && count != layout->rows)
     form->bad = true;
   layout->rows = count;
+  layout->rows_known = true;
   if (to)
     *to = memory_new (count, sizeof **to);
   for (uint32_t i = 0; i < count && !form->bad; i++) {
@@ -461,6 +464,7 @@ samples_read (struct samples *samples, struct history_file *file, const struct c
   result = chunk_inflate (&raw, bytes, length, error);
   if (result == 0 && read_parts (samples, &wanted, &raw) != 0) {
     samples_clear (samples);
+    samples->by_frames = true;
     result = samples_read_whole (samples, &wanted, &raw, error);
   }
   buffer_free (&raw);

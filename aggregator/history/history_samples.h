@@ -31,6 +31,7 @@ struct sample {
 struct samples {
   int64_t id; /* of the chunk */
   uint64_t session, first, last;
+  bool by_frames; /* it is stored without forms, or they are not what they should be */
   const struct schema *schema;
   const struct group *group; /* NULL: the schema has no such metric, and there are no samples */
   const struct metric *metric;

@@ -56,6 +56,7 @@ samples_clear (struct samples *samples)
   }
   samples->label_count = samples->value_count = samples->count = 0;
   samples->id = 0;
+  samples->by_frames = false;
   samples->schema = NULL;
   samples->group = NULL;
   samples->metric = NULL;

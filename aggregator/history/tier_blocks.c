@@ -19,21 +19,14 @@ span_of (enum tier tier)
 }
 
 static void
-note_broken (struct tier_store *tiers, const char *what, int64_t start, const char *why)
+log_broken (struct tier_store *tiers, const char *what, int64_t start, const char *why)
 {
   tiers->counts.broken++;
   log_warning ("%s of %lld is left out: %s", what, (long long) start, why);
 }
 
-struct block_key {
-  enum tier tier;
-  int64_t start, metric;
-  bool rows;
-  int64_t batch;
-};
-
-static void
-bind_key (sqlite3_stmt *statement, const struct block_key *key)
+void
+tier_bind_key (sqlite3_stmt *statement, const struct block_key *key)
 {
   const int64_t numbers[] = { key->tier, key->start, key->metric, key->rows, key->batch };
 
@@ -51,22 +44,21 @@ add_block (struct history_store *store, const struct block_key *key, bool merged
   int64_t part = 0;
 
   if (!merged) {
-    bind_key (last, key);
+    tier_bind_key (last, key);
     part = sqlite3_step (last) == SQLITE_ROW ? sqlite3_column_int64 (last, 0) + 1 : -1;
     sqlite3_reset (last);
     if (part < 0)
       return history_store_fail (store, error);
   }
-  bind_key (add, key);
+  tier_bind_key (add, key);
   sqlite3_bind_int64 (add, 6, part);
   sqlite3_bind_blob64 (add, 7, data->data, data->length, SQLITE_STATIC);
   return tier_run (store, TIER_ADD_BLOCK, error) < 0 ? -1 : 0;
 }
 
-/* Writes each section of the grid as a block. */
-static int
-add_blocks (struct history_store *store, struct tier_grid *grid, struct block_key key, bool merged, uint32_t time,
-            struct error *error)
+int
+tier_add_blocks (struct history_store *store, struct tier_grid *grid, struct block_key key, bool merged, uint32_t time,
+                 struct error *error)
 {
   struct tier_store *tiers = store->tiers;
   int result = 0;
@@ -99,16 +91,15 @@ take_staged (void *context, const struct tier_series *series)
     tier_grid_add (row->grid, metric, row->node, series);
 }
 
-static int
-drop_row (struct history_store *store, enum tier_statement which, int64_t id, struct error *error)
+int
+tier_drop_row (struct history_store *store, enum tier_statement which, int64_t id, struct error *error)
 {
   sqlite3_bind_int64 (store->tiers->statements[which], 1, id);
   return tier_run (store, which, error) < 0 ? -1 : 0;
 }
 
-/* Takes rows of an hour and batch until there is enough; each is deleted. */
-static int
-take_rows (struct history_store *store, int64_t start, int64_t batch, struct error *error)
+int
+tier_take_staged (struct history_store *store, int64_t start, int64_t batch, struct error *error)
 {
   struct tier_store *tiers = store->tiers;
   sqlite3_stmt *statement = tiers->statements[TIER_STAGED_OF];
@@ -126,14 +117,14 @@ take_rows (struct history_store *store, int64_t start, int64_t batch, struct err
     if (!row.map ||
         tier_reader_read (tiers->reader, sqlite3_column_blob (statement, 3),
                           (size_t) sqlite3_column_bytes (statement, 3), 0, UINT32_MAX, &row, take_staged, &why) < 0)
-      note_broken (tiers, "what a chunk has", start, why.text);
+      log_broken (tiers, "what a chunk has", start, why.text);
     *array_add (ids, count, capacity) = sqlite3_column_int64 (statement, 0);
   }
   if (tiers->grid->cells < CELLS_MAX && code != SQLITE_DONE)
     result = history_store_fail (store, error);
   sqlite3_reset (statement);
   for (size_t i = 0; i < count && result == 0; i++)
-    result = drop_row (store, TIER_DROP_STAGED, ids[i], error);
+    result = tier_drop_row (store, TIER_DROP_STAGED, ids[i], error);
   free (ids);
   return result;
 }
@@ -156,9 +147,9 @@ tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct e
   if (!now && at > now_s - MAKE_EVERY && at <= now_s)
     return 0;
   tier_grid_clear (tiers->grid);
-  result = take_rows (store, key.start, key.batch, error);
+  result = tier_take_staged (store, key.start, key.batch, error);
   if (result == 0)
-    result = add_blocks (store, tiers->grid, key, false, 0, error);
+    result = tier_add_blocks (store, tiers->grid, key, false, 0, error);
   tier_grid_clear (tiers->grid);
   return result < 0 ? -1 : 1;
 }
@@ -190,20 +181,20 @@ take_parts (struct history_store *store, const struct block_key *key, struct err
   size_t count = 0, capacity = 0;
   int code, result = 0;
 
-  bind_key (statement, key);
+  tier_bind_key (statement, key);
   while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
     struct merging merging = { tiers, key, sqlite3_column_int64 (statement, 1) == 0 };
     struct error why;
     if (tier_reader_read (tiers->reader, sqlite3_column_blob (statement, 2),
                           (size_t) sqlite3_column_bytes (statement, 2), 0, 0, &merging, take_part, &why) < 0)
-      note_broken (tiers, "a block", key->start, why.text);
+      log_broken (tiers, "a block", key->start, why.text);
     *array_add (ids, count, capacity) = sqlite3_column_int64 (statement, 0);
   }
   if (code != SQLITE_DONE)
     result = history_store_fail (store, error);
   sqlite3_reset (statement);
   for (size_t i = 0; i < count && result == 0; i++)
-    result = drop_row (store, TIER_DROP_BLOCK, ids[i], error);
+    result = tier_drop_row (store, TIER_DROP_BLOCK, ids[i], error);
   free (ids);
   return result;
 }
@@ -218,13 +209,13 @@ merge (struct history_store *store, struct block_key key, struct error *error)
   tier_grid_clear (tiers->hours);
   result = take_parts (store, &key, error);
   if (result == 0)
-    result = add_blocks (store, tiers->grid, key, true, 0, error);
+    result = tier_add_blocks (store, tiers->grid, key, true, 0, error);
   if (result == 0 && tiers->hours->count) {
     int64_t day = key.start - ((key.start % DAY_S) + DAY_S) % DAY_S;
     uint32_t hour = (uint32_t) ((key.start - day) / HOUR_S);
     key.tier = TIER_HOURS;
     key.start = day;
-    result = add_blocks (store, tiers->hours, key, false, hour, error);
+    result = tier_add_blocks (store, tiers->hours, key, false, hour, error);
   }
   tier_grid_clear (tiers->grid);
   tier_grid_clear (tiers->hours);

@@ -98,7 +98,8 @@ fold_parts (void *context, const struct chunk_parts *parts)
 
 /* Folds one; what is broken has nothing in it. */
 static int
-fold_chunk (struct catching *catching, const struct chunk *chunk, int64_t id, struct error *error)
+fold_chunk (struct catching *catching, const struct chunk *chunk, void *context, tier_folded_fn *take,
+            struct error *error)
 {
   struct frame_header header;
   struct tier_list list;
@@ -114,22 +115,18 @@ fold_chunk (struct catching *catching, const struct chunk *chunk, int64_t id, st
   catching->chunk = chunk;
   chunk_split (chunk, NULL, &(struct chunk_look){ catching, fold_parts });
   list = tier_schema_list (catching->schema);
-  return tier_stage_at (catching->store, catching->node, id, &list, &catching->folded, error);
+  return take (context, &list, catching->node, &catching->folded, error);
 }
 
 int
-tier_catch_up (struct history_store *store, struct error *error)
+tier_fold_stored (struct history_store *store, int64_t id, void *context, tier_folded_fn *take, struct error *error)
 {
   struct tier_store *tiers = store->tiers;
-  sqlite3_stmt *next = tiers->statements[TIER_NEXT_UNFOLDED], *read = tiers->statements[TIER_CHUNK];
+  sqlite3_stmt *read = tiers->statements[TIER_CHUNK];
   struct catching catching = { .store = store };
   struct chunk chunk = { 0 };
-  int code = sqlite3_step (next), result = 0;
-  int64_t id = sqlite3_column_int64 (next, 0);
+  int code, result = 0;
 
-  sqlite3_reset (next);
-  if (code != SQLITE_ROW)
-    return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
   sqlite3_bind_int64 (read, 1, id);
   code = sqlite3_step (read);
   if (code == SQLITE_ROW) {
@@ -146,11 +143,37 @@ tier_catch_up (struct history_store *store, struct error *error)
   if (code != SQLITE_ROW && code != SQLITE_DONE)
     result = history_store_fail (store, error);
   if (result == 0)
-    result = fold_chunk (&catching, &chunk, id, error);
+    result = fold_chunk (&catching, &chunk, context, take, error);
   tier_folded_free (&catching.folded);
   chunk_free (&chunk);
-  if (result < 0)
+  return result;
+}
+
+struct staging {
+  struct history_store *store;
+  int64_t chunk;
+};
+
+static int
+stage (void *context, const struct tier_list *metrics, int64_t node, const struct tier_folded *folded,
+       struct error *error)
+{
+  const struct staging *staging = context;
+
+  return tier_stage_at (staging->store, node, staging->chunk, metrics, folded, error);
+}
+
+int
+tier_catch_up (struct history_store *store, struct error *error)
+{
+  sqlite3_stmt *next = store->tiers->statements[TIER_NEXT_UNFOLDED];
+  int code = sqlite3_step (next);
+  struct staging staging = { store, sqlite3_column_int64 (next, 0) };
+
+  sqlite3_reset (next);
+  if (code != SQLITE_ROW)
+    return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
+  if (tier_fold_stored (store, staging.chunk, &staging, stage, error) < 0)
     return -1;
-  sqlite3_bind_int64 (tiers->statements[TIER_FOLDED], 1, id);
-  return tier_run (store, TIER_FOLDED, error) < 0 ? -1 : 1;
+  return tier_drop_row (store, TIER_FOLDED, staging.chunk, error) < 0 ? -1 : 1;
 }

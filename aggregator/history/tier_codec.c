@@ -11,7 +11,6 @@
 #include "synop/hash.h"
 #include "synop/memory.h"
 
-#define LEVEL 3
 #define PLAIN_MOST 64    /* bytes that are not worth packing */
 #define SNAP 1e6         /* sums of decimals are rounded to so many places, where that changes them by */
 #define SNAP_ERROR 1e-12 /* no more than this part: what adding them up has cost */
@@ -35,14 +34,14 @@ struct tier_writer {
 };
 
 struct tier_writer *
-tier_writer_create (void)
+tier_writer_create (int level)
 {
   struct tier_writer *writer = memory_new (1, sizeof *writer);
 
   writer->zstd = ZSTD_createCCtx ();
   if (!writer->zstd)
     abort ();
-  ZSTD_CCtx_setParameter (writer->zstd, ZSTD_c_compressionLevel, LEVEL);
+  ZSTD_CCtx_setParameter (writer->zstd, ZSTD_c_compressionLevel, level);
   return writer;
 }
 
@@ -74,7 +73,7 @@ tier_writer_destroy (struct tier_writer *writer)
 static bool
 is_whole (double value)
 {
-  return fabs (value) <= TIER_WHOLE_MAX && value == floor (value);
+  return fabs (value) <= TIER_WHOLE_MAX && value == (double) (int64_t) value;
 }
 
 static struct number

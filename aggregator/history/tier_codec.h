@@ -53,14 +53,17 @@ tier_cell_merge (struct tier_cell *to, const struct tier_cell *from)
 static inline double
 tier_stored (enum metric_kind kind, uint32_t flags, double value)
 {
-  return kind == COUNTER && flags & METRIC_SHARE ? floor (value * TIER_SHARE_UNIT + 0.5) : value;
+  if (kind != COUNTER || !(flags & METRIC_SHARE))
+    return value;
+  value = value * TIER_SHARE_UNIT + 0.5;
+  return fabs (value) < TIER_WHOLE_MAX ? (double) (int64_t) value : value; /* never below 0 */
 }
 
 /* ---- writing ---- */
 
 struct tier_writer;
 
-struct tier_writer *tier_writer_create (void);
+struct tier_writer *tier_writer_create (int level);    /* of zstd */
 void tier_writer_destroy (struct tier_writer *writer); /* NULL is fine */
 /* A label of the current segment: its number, from 1. */
 uint32_t tier_writer_label (struct tier_writer *writer, const char *label, size_t length);

@@ -13,6 +13,7 @@
 #include "synop/memory.h"
 #include "synop/report.h"
 
+#define TICK_NS 1e7     /* the kernel's USER_HZ, the unit of its CPU times */
 #define SPAN_MINUTES 64 /* more than a chunk lasts: HISTORY_SPAN_NS */
 
 void
@@ -56,26 +57,32 @@ number_real (const struct number *number, double *value)
   }
 }
 
-/* As report_value, before the scale; a share in percent. */
-static inline bool
-counter_real (const struct metric *metric, const struct number *now, const struct number *before, int64_t elapsed_ns,
-              double *value)
+/* In percent, as report_value has it: called for each CPU, it is worth not to be a call. */
+static inline double
+share_real (const struct metric *metric, uint64_t change, int64_t elapsed_ns)
 {
-  uint64_t change;
+  double elapsed = (double) elapsed_ns, used = (double) change, slack = elapsed / 20;
 
-  if (!before || now->class != NUMBER_UINT || before->class != NUMBER_UINT || elapsed_ns <= 0)
-    return false;
-  if (now->bits >= before->bits)
-    change = now->bits - before->bits;
-  else if (!report_counter_change (metric, now->bits, before->bits, &change))
-    return false;
-  *value = (double) change;
-  if (change && metric->flags & METRIC_SHARE) {
-    const struct value nothing = { .type = VALUE_UINT }, all = { .type = VALUE_UINT, .as.u = change };
-    struct value share = report_value (metric, &all, &nothing, elapsed_ns);
-    *value = value_double (&share);
-  }
-  return isfinite (*value);
+  if (metric->times > 1 || metric->per > 1)
+    used = used * (metric->times ? metric->times : 1) / (metric->per ? metric->per : 1);
+  used *= (double) NS_PER_S;
+  slack = slack > TICK_NS ? slack : TICK_NS;
+  if (used > elapsed && used - elapsed <= slack)
+    used = elapsed;
+  used = used / elapsed * 100;
+  return isfinite (used) ? used : -1;
+}
+
+/* As report_value, before the scale; a share in percent. Below 0: it is missing. */
+static inline double
+counter_real (const struct metric *metric, const struct number *now, const struct number *before, int64_t elapsed_ns)
+{
+  uint64_t change = now->bits - before->bits;
+
+  if (now->class != NUMBER_UINT || before->class != NUMBER_UINT ||
+      (now->bits < before->bits && !report_counter_change (metric, now->bits, before->bits, &change)))
+    return -1;
+  return change && metric->flags & METRIC_SHARE ? share_real (metric, change, elapsed_ns) : (double) change;
 }
 
 /* A real value too large for its scale is shown as missing. */
@@ -85,29 +92,13 @@ scales (const struct metric *metric, double value)
   return fabs (value) < 1e290 || isfinite (value * (metric->times ? metric->times : 1));
 }
 
-struct node_fold {
-  uint64_t count;
-  double value;
-};
-
-static inline void
-node_fold_add (struct node_fold *fold, enum metric_fold kind, double value)
-{
-  if (fold->count == 0 || (kind == FOLD_MAX && value > fold->value) || (kind == FOLD_MIN && value < fold->value))
-    fold->value = value;
-  else if (kind == FOLD_SUM || kind == FOLD_MEAN)
-    fold->value += value;
-  fold->count++;
-}
-
 static bool
 row_counts (const struct use *use, uint32_t row)
 {
   double value;
 
-  if (!use->layout->gates || row == UINT32_MAX || row >= use->layout->rows)
-    return true;
-  return !number_real (layout_number (use->layout, use->row, use->layout->gates[row]), &value) || value > 0;
+  return row >= use->layout->rows ||
+         !number_real (layout_number (use->layout, use->row, use->layout->gates[row]), &value) || value > 0;
 }
 
 /* The numbers of the base by series: only when it has another layout. */
@@ -117,47 +108,81 @@ scatter (const struct fold_group *group, const struct use *base)
   const struct number **numbers = memory_new (group->series, sizeof *numbers);
 
   for (size_t i = 0; i < base->layout->count; i++) {
-    const struct place *place = &base->layout->places[i];
-    numbers[place->series] = layout_number (base->layout, base->row, place->hole);
+    const struct run *run = &base->layout->runs[i];
+    const struct number *first = layout_number (base->layout, base->row, run->hole);
+    for (uint32_t k = 0; k < run->count; k++)
+      numbers[run->metric * group->slots.count + run->slot + k] = first + k;
   }
   return numbers;
 }
 
+/* What a table is compared with: another use of its layout, or numbers by series. */
+struct base {
+  const struct use *use; /* NULL: nothing */
+  const struct number **numbers;
+  int64_t elapsed_ns;
+};
+
+/* Adds the values of a run to its cells, and to the node's fold those of rows that count. */
 static void
-fold_use (const struct fold_group *group, const struct use *use, const struct use *base, int64_t elapsed_ns,
-          struct tier_cell *cells)
+fold_run (const struct fold_group *group, const struct use *use, const struct base *base, const struct run *run,
+          struct tier_cell *cells, struct tier_cell *node)
+{
+  const struct metric *metric = &group->group->metrics[run->metric];
+  const struct number *now = layout_number (use->layout, use->row, run->hole), *before = NULL;
+  size_t first = run->metric * group->slots.count + run->slot;
+  bool folded = !run->of_node && metric->fold != FOLD_NONE, counter = metric->kind == COUNTER;
+  bool share = counter && metric->flags & METRIC_SHARE;
+
+  if (counter && base->use && !base->numbers)
+    before = layout_number (use->layout, base->use->row, run->hole);
+  if (counter && !base->use)
+    return;
+  for (uint32_t i = 0; i < run->count; i++) {
+    const struct number *then = before ? before + i : counter ? base->numbers[first + i] : NULL;
+    double value;
+    if (counter) {
+      value = then ? counter_real (metric, &now[i], then, base->elapsed_ns) : -1;
+      if (value < 0)
+        continue;
+    } else if (!number_real (&now[i], &value) || !scales (metric, value)) {
+      continue;
+    }
+    tier_cell_add (&cells[first + i], share ? tier_stored (COUNTER, METRIC_SHARE, value) : value);
+    if (folded && (!use->layout->gates || row_counts (use, run->row + i)))
+      tier_cell_add (node, value);
+  }
+}
+
+static double
+fold_value (const struct tier_cell *node, enum metric_fold fold)
+{
+  switch (fold) {
+  case FOLD_MEAN:
+    return node->sum / (double) node->count;
+  case FOLD_MAX:
+    return node->max;
+  case FOLD_MIN:
+    return node->min;
+  default:
+    return node->sum;
+  }
+}
+
+static void
+fold_use (const struct fold_group *group, const struct use *use, const struct base *base, struct tier_cell *cells)
 {
   const struct metric *metrics = group->group->metrics;
   const struct layout *layout = use->layout;
-  bool same = base && base->layout == layout;
-  const struct number **numbers = base && !same ? scatter (group, base) : NULL;
-  struct node_fold folds[SCHEMA_METRICS_MAX];
+  struct tier_cell nodes[SCHEMA_METRICS_MAX];
 
-  memset (folds, 0, group->group->metric_count * sizeof folds[0]);
-  for (size_t i = 0; i < layout->count; i++) {
-    const struct place *place = &layout->places[i];
-    const struct metric *metric = &metrics[place->metric];
-    const struct number *now = layout_number (layout, use->row, place->hole);
-    double value;
-    if (metric->kind == COUNTER) {
-      const struct number *before = same      ? layout_number (layout, base->row, place->hole)
-                                    : numbers ? numbers[place->series]
-                                              : NULL;
-      if (!counter_real (metric, now, before, elapsed_ns, &value))
-        continue;
-    } else if (!number_real (now, &value) || !scales (metric, value)) {
-      continue;
-    }
-    tier_cell_add (&cells[place->series], tier_stored (metric->kind, metric->flags, value));
-    if (place->row != UINT32_MAX && metric->fold != FOLD_NONE && (!layout->gates || row_counts (use, place->row)))
-      node_fold_add (&folds[place->metric], metric->fold, value);
-  }
+  memset (nodes, 0, group->group->metric_count * sizeof nodes[0]);
+  for (size_t i = 0; i < layout->count; i++)
+    fold_run (group, use, base, &layout->runs[i], cells, &nodes[layout->runs[i].metric]);
   for (size_t m = 0; m < group->group->metric_count; m++)
-    if (folds[m].count) {
-      double value = metrics[m].fold == FOLD_MEAN ? folds[m].value / (double) folds[m].count : folds[m].value;
-      tier_cell_add (&cells[m], tier_stored (metrics[m].kind, metrics[m].flags, value));
-    }
-  free (numbers);
+    if (nodes[m].count)
+      tier_cell_add (&cells[m * group->slots.count],
+                     tier_stored (metrics[m].kind, metrics[m].flags, fold_value (&nodes[m], metrics[m].fold)));
 }
 
 static void
@@ -169,11 +194,17 @@ fold_group (struct fold *fold, struct fold_group *group)
     const struct use *use = &group->uses[i];
     const struct frame_place *place = &fold->frames.places[use->frame];
     size_t minute = (size_t) (tier_minute (place->time_ns) - fold->first_minute);
-    int64_t base_ns = 0, elapsed_ns = 0;
-    const struct use *base = group->counts ? fold_base_of (fold, group, i, &base_ns) : NULL;
-    if (base && base_ns < place->monotonic_ns)
-      elapsed_ns = place->monotonic_ns - base_ns;
-    fold_use (group, use, elapsed_ns > 0 ? base : NULL, elapsed_ns, group->cells + minute * group->series);
+    struct base base = { 0 };
+    int64_t base_ns = 0;
+    if (group->counts)
+      base.use = fold_base_of (fold, group, i, &base_ns);
+    base.elapsed_ns = place->monotonic_ns - base_ns;
+    if (base.use && base_ns >= place->monotonic_ns)
+      base.use = NULL;
+    if (base.use && base.use->layout != use->layout)
+      base.numbers = scatter (group, base.use);
+    fold_use (group, use, &base, group->cells + minute * group->series);
+    free (base.numbers);
   }
 }
 
@@ -198,7 +229,7 @@ write_group (const struct fold *fold, const struct fold_group *group, size_t fir
   for (size_t m = 0; m < metrics; m++)
     for (size_t slot = 0; slot < group->slots.count; slot++)
       tier_writer_series (writer, (uint32_t) (first_metric + m), 0, (uint32_t) slot,
-                          &group->cells[minute * group->series + slot * metrics + m], group->series, time,
+                          &group->cells[minute * group->series + m * group->slots.count + slot], group->series, time,
                           (uint32_t) minutes);
   tier_writer_segment (writer);
 }

@@ -201,6 +201,25 @@ tier_grid_add (struct tier_grid *grid, int64_t metric, int64_t node, const struc
   }
 }
 
+void
+tier_grid_add_all (struct tier_grid *grid, const struct tier_grid *from, uint32_t time)
+{
+  for (size_t i = 0; i < from->count; i++)
+    for (size_t k = 0; k < from->sections[i].count; k++) {
+      const struct grid_series *series = &from->sections[i].series[k];
+      const struct grid_label *label = series->label ? &from->labels[series->label - 1] : NULL;
+      struct tier_cell all = { 0 };
+      for (uint32_t at = 0; at < from->times; at++)
+        tier_cell_merge (&all, &series->cells[at]);
+      tier_grid_add (grid, from->sections[i].metric, series->node,
+                     &(struct tier_series){ .label = label ? label->text : NULL,
+                                            .length = label ? label->length : 0,
+                                            .count = all.count > 0,
+                                            .times = &time,
+                                            .cells = &all });
+    }
+}
+
 bool
 tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time, struct tier_writer *writer,
                  struct buffer *out)

@@ -47,6 +47,8 @@ void tier_grid_destroy (struct tier_grid *grid); /* NULL is fine */
 
 /* Adds the points of a series under another number of metric and node. With `times` of the grid 1 all become one. */
 void tier_grid_add (struct tier_grid *grid, int64_t metric, int64_t node, const struct tier_series *series);
+/* Adds all that another has, each series at one time. */
+void tier_grid_add_all (struct tier_grid *grid, const struct tier_grid *from, uint32_t time);
 /* Writes a section as a blob with one segment; its metric is 0 there. `time`: what is added to each time. False: it has
  * nothing. */
 bool tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time,

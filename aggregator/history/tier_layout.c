@@ -20,7 +20,7 @@ slots_free (struct slots *slots)
 void
 layout_free (struct layout *layout)
 {
-  free (layout->places);
+  free (layout->runs);
   free (layout->literals);
   free (layout->gates);
 }
@@ -138,10 +138,16 @@ next_number (struct parse *parse)
 }
 
 static void
-add_place (struct layout *layout, uint32_t slot, uint32_t row, size_t metric, size_t metrics, int32_t hole)
+add_value (struct layout *layout, size_t metric, bool of_node, uint32_t slot, uint32_t row, int32_t hole)
 {
-  *array_add (layout->places, layout->count, layout->capacity) =
-      (struct place){ (uint32_t) (slot * metrics + metric), row, (uint16_t) metric, hole };
+  struct run *last = layout->count ? &layout->runs[layout->count - 1] : NULL;
+
+  if (last && !of_node && last->metric == metric && !last->of_node && hole >= 0 && last->hole >= 0 &&
+      hole == last->hole + (int32_t) last->count && row == last->row + last->count && slot == last->slot + last->count)
+    last->count++;
+  else
+    *array_add (layout->runs, layout->count, layout->capacity) =
+        (struct run){ (uint16_t) metric, of_node, slot, row, 1, hole };
 }
 
 int
@@ -222,7 +228,7 @@ parse_columns (struct parse *parse, const struct group *group, size_t gate, stru
       if (m == gate)
         layout->gates[row] = number;
       if (group->metrics[m].kind != TEXT && found[row])
-        add_place (layout, found[row], row, m, group->metric_count, number);
+        add_value (layout, m, false, found[row], row, number);
     }
   }
   free (found);
@@ -251,7 +257,7 @@ layout_make (struct layout *layout, const struct form *form, const struct group 
       int32_t number = next_number (&parse);
       head.length--;
       if (group->metrics[m].kind != TEXT)
-        add_place (layout, 0, UINT32_MAX, m, group->metric_count, number);
+        add_value (layout, m, true, 0, 0, number);
     }
   parse_columns (&parse, group, gate, labels, slots);
   layout->bad = layout->bad || parse.wire.bad || parse.holes > (int32_t) form->holes;

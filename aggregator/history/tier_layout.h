@@ -8,7 +8,7 @@
 
 #define LAYOUT_SERIES_MAX 16384 /* of a group, in a chunk; what is over it is left out */
 
-/* A series is slot * metrics of the group + metric. Slot 0 is the node as a whole. */
+/* A row of a group in a chunk. Slot 0 is the node as a whole. */
 struct slot {
   const char *label; /* NULL: the label is its number, or it is slot 0 */
   uint32_t length, number;
@@ -23,17 +23,19 @@ struct slots {
   uint64_t left_out;
 };
 
-struct place {
-  uint32_t series, row; /* row: UINT32_MAX of the node */
+/* Values of one metric whose holes, rows and slots follow each other. */
+struct run {
   uint16_t metric;
-  int32_t hole; /* below 0: -1 - index of a literal */
+  bool of_node;
+  uint32_t slot, row, count; /* the first, and how many */
+  int32_t hole;              /* below 0: -1 - index of a literal; then there is one */
 };
 
 struct layout {
   const struct form *form; /* NULL: this one was not laid out yet */
   uint16_t group;
   bool bad;
-  struct place *places;
+  struct run *runs;
   size_t count, capacity;
   struct number *literals; /* numbers that the form itself has */
   size_t literal_count, literal_capacity;

@@ -9,8 +9,9 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define MAPS_MAX 256 /* kept in memory */
-#define ROW "100"    /* bytes that a row takes beside its data, with its indexes */
+#define BLOCK_LEVEL 3 /* of zstd */
+#define MAPS_MAX 256  /* kept in memory */
+#define ROW "100"     /* bytes that a row takes beside its data, with its indexes */
 
 static const char layout[] =
     "CREATE TABLE IF NOT EXISTS tier_metrics (id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, section TEXT NOT NULL,"
@@ -61,7 +62,8 @@ static const char *const texts[TIER_STATEMENTS] = {
   [TIER_DROP_STAGED] = "DELETE FROM tier_staged WHERE id = ?",
   [TIER_LAST_PART] = "SELECT ifnull (max (part), 0) FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_ADD_BLOCK] = "INSERT INTO tier_blocks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
-  [TIER_UNMERGED] = "SELECT tier, start, metric, rows, batch FROM tier_blocks WHERE part > 0 AND tier = ? AND start < ?"
+  [TIER_UNMERGED] = "SELECT tier, start, metric, rows, batch FROM tier_blocks INDEXED BY tier_blocks_unmerged WHERE "
+                    "part > 0 AND tier = ? AND start < ?"
                     " ORDER BY tier, start, metric, rows, batch LIMIT 1",
   [TIER_PARTS_OF] = "SELECT id, part, data FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_DROP_BLOCK] = "DELETE FROM tier_blocks WHERE id = ?",
@@ -74,8 +76,14 @@ static const char *const texts[TIER_STATEMENTS] = {
                       " LIMIT 256)",
   [TIER_SIZES] = "SELECT ifnull (sum (bytes), 0), ifnull (sum (bytes * (owner = 1)), 0),"
                  " ifnull (sum (bytes * (owner = 2)), 0) FROM uses WHERE room = 'tiers'",
+  [TIER_NEXT_BLOCKS] = "SELECT id, tier, start, metric, rows, batch, data FROM tier_blocks WHERE id > ? ORDER BY id"
+                       " LIMIT ?",
+  [TIER_DROP_PARTS] = "DELETE FROM tier_blocks WHERE " BLOCK_KEY,
+  [TIER_DROP_MAPS] = "DELETE FROM tier_maps WHERE hash NOT IN (SELECT map FROM tier_staged)",
+  [TIER_CHUNKS_OF] = "SELECT id FROM chunks WHERE node = ?1 AND first_time >= ?2 - 600000000000 AND first_time < ?3 AND"
+                     " last_time >= ?2 AND id NOT IN (SELECT chunk FROM unfolded)",
   [TIER_OLDEST_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? ORDER BY start"
-                         " LIMIT 256)",
+                         " LIMIT 16)",
 };
 
 /* ---- metrics ---- */
@@ -221,8 +229,8 @@ tier_map (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE])
   return map;
 }
 
-static int
-make_map (struct history_store *store, int64_t node, const struct tier_list *metrics, struct error *error)
+int
+tier_make_map (struct history_store *store, int64_t node, const struct tier_list *metrics, struct error *error)
 {
   sqlite3_stmt *statement = store->tiers->statements[TIER_ADD_MAP];
   struct buffer ids = { 0 };
@@ -284,7 +292,7 @@ tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, const s
 {
   sqlite3_stmt *statement = store->tiers->statements[TIER_STAGE];
 
-  if (make_map (store, node, metrics, error) < 0)
+  if (tier_make_map (store, node, metrics, error) < 0)
     return -1;
   for (size_t i = 0; i < folded->count; i++) {
     const struct tier_staged *staged = &folded->staged[i];
@@ -343,11 +351,10 @@ tier_store_open (struct history_store *store, struct error *error)
 {
   struct tier_store *tiers = store->tiers = memory_new (1, sizeof *tiers);
 
-  tiers->writer = tier_writer_create ();
+  tiers->writer = tier_writer_create (BLOCK_LEVEL);
   tiers->reader = tier_reader_create ();
   tiers->grid = tier_grid_create (60);
   tiers->hours = tier_grid_create (1);
-  tiers->more_staged = tiers->more_merge = true;
   if (history_store_begin (store, error) < 0)
     return -1;
   if (make_tables (store, error) < 0 || history_store_end (store, error) < 0) {
@@ -410,23 +417,72 @@ tier_store_take_counts (struct history_store *store)
 
 /* ---- work ---- */
 
+struct turn {
+  struct history_store *store;
+  const struct tier_limits *limits;
+  struct tier_sizes sizes;
+};
+
+static int
+turn_catch_up (struct turn *turn, struct error *error)
+{
+  return tier_catch_up (turn->store, error);
+}
+
+static int
+turn_make (struct turn *turn, struct error *error)
+{
+  if (tier_sizes_read (turn->store, turn->limits, &turn->sizes, error) < 0)
+    return -1;
+  return tier_blocks_make (turn->store, turn->limits->now_ns / NS_PER_S, turn->sizes.staged > turn->sizes.room / 4,
+                           error);
+}
+
+static int
+turn_merge (struct turn *turn, struct error *error)
+{
+  return tier_blocks_merge (turn->store, turn->limits->now_ns / NS_PER_S, error);
+}
+
+static int
+turn_look (struct turn *turn, struct error *error)
+{
+  return tier_look (turn->store, error);
+}
+
+static int
+turn_trim (struct turn *turn, struct error *error)
+{
+  if (tier_sizes_read (turn->store, turn->limits, &turn->sizes, error) < 0)
+    return -1;
+  return tier_trim (turn->store, turn->limits, &turn->sizes, error);
+}
+
+/* Maps that nothing staged needs any more go now and then. */
+static int
+turn_tidy (struct turn *turn, struct error *error)
+{
+  struct tier_store *tiers = turn->store->tiers;
+
+  if (turn->limits->now_ns / NS_PER_S / HOUR_S == tiers->tidied)
+    return 0;
+  tiers->tidied = turn->limits->now_ns / NS_PER_S / HOUR_S;
+  drop_maps (tiers);
+  return tier_run (turn->store, TIER_DROP_MAPS, error) < 0 ? -1 : 0;
+}
+
+/* Step by step, each kind of work until there is none; one step at least. */
 static int
 work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
-  struct tier_sizes sizes;
-  int more;
+  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_make, turn_merge,
+                                                                             turn_trim,     turn_look, turn_tidy };
+  struct turn turn = { .store = store, .limits = limits };
+  int more = 0;
 
-  do {
-    more = tier_catch_up (store, error);
-    if (more == 0 && tier_sizes_read (store, limits, &sizes, error) < 0)
-      more = -1;
-    if (more == 0)
-      more = tier_blocks_make (store, limits->now_ns / NS_PER_S, sizes.staged > sizes.room / 4, error);
-    if (more == 0)
-      more = tier_blocks_merge (store, limits->now_ns / NS_PER_S, error);
-    if (more == 0)
-      more = tier_trim (store, limits, &sizes, error);
-  } while (more == 1 && clock_monotonic () < until_ns);
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && more == 0; i++)
+    while ((more = kinds[i](&turn, error)) == 1 && clock_monotonic () < until_ns)
+      ;
   return more;
 }
 

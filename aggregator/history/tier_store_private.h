@@ -31,6 +31,10 @@ enum tier_statement {
   TIER_OLD_BLOCKS,
   TIER_SIZES,
   TIER_OLDEST_BLOCKS,
+  TIER_NEXT_BLOCKS,
+  TIER_CHUNKS_OF,
+  TIER_DROP_PARTS,
+  TIER_DROP_MAPS,
   TIER_STATEMENTS
 };
 
@@ -73,7 +77,8 @@ struct tier_store {
   int64_t before_id;
   struct buffer bytes;
   struct tier_counts counts;
-  bool more_staged, more_merge; /* as far as is known */
+  int64_t tidied; /* the hour in which maps were */
+  int64_t looked; /* the last block that was looked at */
 };
 
 /* tier_store.c */
@@ -82,12 +87,35 @@ void tier_store_close (struct history_store *store);
 int tier_run (struct history_store *store, enum tier_statement which, struct error *error); /* as history_store_run */
 int tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, const struct tier_list *metrics,
                    const struct tier_folded *folded, struct error *error);
+int tier_make_map (struct history_store *store, int64_t node, const struct tier_list *metrics, struct error *error);
 const struct held_map *tier_map (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE]);
 static inline int64_t
 tier_batch (int64_t node)
 {
   return node ? node / TIER_BATCH : -1;
 }
+
+/* tier_blocks.c */
+struct block_key {
+  enum tier tier;
+  int64_t start, metric;
+  bool rows;
+  int64_t batch;
+};
+
+void tier_bind_key (sqlite3_stmt *statement, const struct block_key *key);
+int tier_drop_row (struct history_store *store, enum tier_statement which, int64_t id, struct error *error);
+/* Writes each section of the grid as a block, merged or as another part; `time` is added to its times. */
+int tier_add_blocks (struct history_store *store, struct tier_grid *grid, struct block_key key, bool merged,
+                     uint32_t time, struct error *error);
+/* Takes what is staged of an hour and batch into the grid until there is enough; each row is deleted. */
+int tier_take_staged (struct history_store *store, int64_t start, int64_t batch, struct error *error);
+
+/* tier_catch_up.c: folds a chunk as it is in the file, and gives its blobs; `folded` is freed then. */
+typedef int tier_folded_fn (void *context, const struct tier_list *metrics, int64_t node,
+                            const struct tier_folded *folded, struct error *error);
+int tier_fold_stored (struct history_store *store, int64_t chunk, void *context, tier_folded_fn *take,
+                      struct error *error);
 
 /* Bytes, as triggers keep them; and how many there may be. */
 struct tier_sizes {
@@ -101,6 +129,8 @@ int tier_sizes_read (struct history_store *store, const struct tier_limits *limi
 int tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error);
 int tier_blocks_merge (struct history_store *store, int64_t now_s, struct error *error);
 int tier_catch_up (struct history_store *store, struct error *error);
+int tier_look (struct history_store *store,
+               struct error *error); /* at some blocks; those that are broken are rebuilt */
 int tier_trim (struct history_store *store, const struct tier_limits *limits, const struct tier_sizes *sizes,
                struct error *error);
 

@@ -33,9 +33,11 @@ struct page_view {
 };
 
 static const struct option options[] = {
-  HTTP_OPTIONS (struct settings, http, LISTEN,
-                "Where Prometheus and others find the nodes' values (docs/prometheus.md), HOST:PORT. Empty: nowhere. "
-                "Other hosts are let in only with password_file, or auth = none."),
+  HTTP_OPTIONS (
+      struct settings, http, LISTEN,
+      "Where Prometheus and others find the nodes' values (docs/prometheus.md), and the API is (docs/api.md), "
+      "HOST:PORT. Empty: nowhere. "
+      "Other hosts are let in only with password_file, or auth = none."),
   { "prometheus", "names", "prometheus-names", OPTION_LIST, offsetof (struct settings, names), NAMES,
     .reload = OPTIONS_RELOADED,
     .help = "What metrics are called for Prometheus: sets of names, node-exporter, dcgm-exporter, moneo, and synop for "

@@ -87,6 +87,7 @@ struct query_answer {
   enum query_shows shows;
   enum query_fold fold;
   int64_t from_ns, to_ns, step_ns; /* whole steps: from at the beginning of the first, to at the end of the last */
+  bool usual;                      /* the beginning is the usual one: nobody asked for it */
   int64_t now_ns;                  /* the last step is not over yet when it is before to_ns */
   size_t steps;
   struct query_piece *pieces; /* in order of time */

@@ -1,230 +1,17 @@
 /* See query.h: from the question to its answer. */
 #include <math.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "aggregator/history/job_store.h"
-#include "aggregator/query/query_private.h"
+#include "aggregator/query/query_asking.h"
 #include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/config.h"
-#include "synop/config_suggest.h"
 #include "synop/memory.h"
-#include "synop/report.h"
-
-#define SOURCES 4 /* two operands, each of which may be derived of two metrics */
 
 const char *const query_fold_names[] = { "", "sum", "mean", "min", "max" };
 const char *const query_tier_names[] = { "frames", "minutes", "hours" };
-
-/* A metric that is read: what the expression needs of it. */
-struct source {
-  const struct catalog_entry *entry;
-  const char *metric; /* the entry's own, or one that it is derived of */
-  struct bucket_table table;
-  const struct bucket *buckets; /* of the series whose values are made; NULL: it has none */
-};
-
-struct asking {
-  struct history_file *file;
-  const struct query *query;
-  struct query_answer *answer;
-  struct catalog catalog;
-  struct expression expression;
-  struct job_record job; /* label NULL: none is asked for */
-  int64_t from_ns, to_ns, now_ns;
-  struct plan plan;
-  bool by_rows, combined;
-  struct globs nodes, rows;
-  struct source sources[SOURCES];
-  size_t source_count;
-};
-
-/* ---- the job ---- */
-
-/* Its nodes, its time where none is given. */
-static int
-find_job (struct asking *asking, const char **key, struct error *error)
-{
-  const struct query *query = asking->query;
-  struct job_choice choice = { query->job, query->user, query->scheduler };
-  int result;
-
-  *key = "job";
-  if (!query->job)
-    return 0;
-  result = job_store_find (asking->file, &choice, &asking->job, error);
-  if (result == 0)
-    error_set (error, "the history has no job %.64s", query->job);
-  if (result <= 0)
-    return -1;
-  if (!query->from)
-    asking->from_ns = asking->job.started_ns;
-  if (!query->to)
-    asking->to_ns = asking->job.ended_ns ? asking->job.ended_ns : asking->now_ns;
-  *key = "from";
-  return asking->from_ns < asking->to_ns
-             ? 0
-             : error_set (error, "must be before the end, and job %.64s ran at another time", query->job);
-}
-
-/* ---- nodes ---- */
-
-struct name_list {
-  char **names;
-  size_t count, capacity;
-};
-
-static int
-read_names (struct history_file *file, struct name_list *list, struct error *error)
-{
-  sqlite3_stmt *statement = history_file_prepare (file, "SELECT name FROM nodes ORDER BY name", error);
-  int code = SQLITE_ERROR;
-
-  while (statement && (code = sqlite3_step (statement)) == SQLITE_ROW) {
-    const char *name = (const char *) sqlite3_column_text (statement, 0);
-    *array_add (list->names, list->count, list->capacity) = memory_string (name ? name : "");
-  }
-  if (statement && code != SQLITE_DONE)
-    history_file_fail (file, error);
-  sqlite3_finalize (statement);
-  return code == SQLITE_DONE ? 0 : -1;
-}
-
-static void
-names_free (struct name_list *list)
-{
-  for (size_t i = 0; i < list->count; i++)
-    free (list->names[i]);
-  free (list->names);
-}
-
-static int
-no_node (const char *wanted, const struct name_list *list, struct error *error)
-{
-  struct suggestion near = { .word = wanted };
-
-  for (size_t i = 0; i < list->count; i++)
-    suggestion_consider (&near, list->names[i]);
-  return error_set (error, "no node of the history matches \"%.128s\"%s%s%s", wanted, *near.best ? "; near is " : "",
-                    near.best, list->count ? "" : ": it has none");
-}
-
-static int
-check_nodes (struct asking *asking, const char **key, struct error *error)
-{
-  struct name_list list = { 0 };
-  bool any = false;
-  int result;
-
-  globs_init (&asking->nodes, asking->query->node ? asking->query->node : "");
-  if (!asking->query->node)
-    return 0;
-  *key = NULL;
-  result = read_names (asking->file, &list, error);
-  for (size_t i = 0; i < list.count && !any; i++)
-    any = globs_match (&asking->nodes, list.names[i]);
-  if (result == 0 && !any) {
-    *key = "node";
-    result = no_node (asking->query->node, &list, error);
-  }
-  names_free (&list);
-  return result;
-}
-
-/* Those of the job, and of them those that --node chooses. Names of nodes have nothing that is special in a pattern. */
-static int
-take_job_nodes (struct asking *asking, const char **key, struct error *error)
-{
-  struct buffer names = { 0 };
-  struct globs chosen = asking->nodes;
-  size_t count = 0;
-
-  if (!asking->job.label)
-    return 0;
-  for (size_t i = 0; i < asking->job.node_count; i++)
-    if (globs_match (&chosen, asking->job.nodes[i].name))
-      buffer_printf (&names, "%s%s", count++ ? "," : "", asking->job.nodes[i].name);
-  globs_free (&asking->nodes);
-  globs_init (&asking->nodes, buffer_text (&names));
-  buffer_free (&names);
-  *key = "node";
-  return count ? 0 : error_set (error, "job %.64s ran on no such node", asking->query->job);
-}
-
-/* ---- rows ---- */
-
-/* A label as a pattern that matches it. Blanks and commas part patterns. */
-static char *
-label_glob (const char *label)
-{
-  char *glob = memory_string (label);
-
-  for (char *at = glob; *at; at++)
-    if (strchr ("*?[]\\, \t", *at))
-      *at = '?';
-  return glob;
-}
-
-static bool
-of_jobs (const struct operand *operand)
-{
-  return operand->entry && strcmp (operand->entry->section, REPORT_JOBS) == 0;
-}
-
-static bool
-lacks (const struct operand *operand, bool (*has) (const struct catalog_entry *entry))
-{
-  return !operand->entry || !has (operand->entry);
-}
-
-static int
-take_rows (struct asking *asking, const char **key, struct error *error)
-{
-  const struct query *query = asking->query;
-  const struct expression *expression = &asking->expression;
-  const struct operand *left = &expression->left, *right = &expression->right;
-  bool jobs =
-      (of_jobs (left) && catalog_has_rows (left->entry)) || (of_jobs (right) && catalog_has_rows (right->entry));
-  const char *label = expression->row ? expression->row : jobs && asking->job.label ? asking->job.label : NULL;
-  char *glob = label && !query->row ? label_glob (label) : memory_string (query->row ? query->row : "");
-
-  globs_init (&asking->rows, glob);
-  free (glob);
-  asking->combined = query->combined || expression->combined;
-  asking->by_rows = query->rows || query->row || label || jobs || (left->entry && !catalog_has_node (left->entry)) ||
-                    (right->entry && !catalog_has_node (right->entry));
-  *key = query->row ? "row" : "rows";
-  if (asking->by_rows && !asking->combined && lacks (left, catalog_has_rows) && lacks (right, catalog_has_rows))
-    return error_set (error, "it has one value for each node, and no rows");
-  return 0;
-}
-
-static int
-check_combined (const struct asking *asking, const char **key, struct error *error)
-{
-  const struct query *query = asking->query;
-  const char *other = query->node ? "node" : query->job ? "job" : query->fold ? "fold" : NULL;
-
-  *key = other;
-  return asking->combined && other
-             ? error_set (error, "does not go with the combined report (--combined), which is of all nodes together")
-             : 0;
-}
-
-static int
-check_rate (const struct asking *asking, const char **key, struct error *error)
-{
-  const struct catalog_entry *entry = asking->expression.left.entry;
-
-  *key = "rate";
-  if (!asking->query->rate || expression_is_change (&asking->expression))
-    return 0;
-  return error_set (error, "is of counters, and %s%s%s is none: it is shown as it stands",
-                    entry ? entry->group : "this", entry ? "." : "", entry ? entry->name : "");
-}
 
 /* ---- steps ---- */
 
@@ -332,6 +119,7 @@ read_source (struct asking *asking, struct source *source, const char **key, str
     size_t broken = 0;
     query.from_ns = piece->from_ns;
     query.to_ns = piece->to_ns;
+    source->table.until_ns = piece->tier == HISTORY_FRAMES ? INT64_MAX : asking->now_ns;
     *key = NULL;
     if (history_points (asking->file, piece->tier, &query, &into, &broken, error) < 0)
       return -1;
@@ -476,6 +264,7 @@ describe (struct asking *asking)
   answer->step_ns = asking->plan.step_ns;
   answer->steps = asking->plan.steps;
   answer->now_ns = asking->now_ns;
+  answer->usual = !asking->query->from && !asking->query->job;
   answer->pieces = asking->plan.pieces;
   answer->piece_count = asking->plan.count;
   asking->plan.pieces = NULL;
@@ -490,16 +279,16 @@ read_question (struct asking *asking, const char **key, struct error *error)
   if (!query->metric)
     return error_set (error, "is what to ask for, as load.load_1");
   if (query_interval (query, asking->now_ns, &asking->from_ns, &asking->to_ns, key, error) < 0 ||
-      find_job (asking, key, error) < 0)
+      asking_find_job (asking, key, error) < 0)
     return -1;
   *key = NULL;
   if (catalog_read (&asking->catalog, asking->file, error) < 0)
     return -1;
   *key = "metric";
   if (expression_read (&asking->expression, &asking->catalog, query->metric, error) < 0 ||
-      take_rows (asking, key, error) < 0 || check_combined (asking, key, error) < 0 ||
-      check_rate (asking, key, error) < 0 || check_nodes (asking, key, error) < 0 ||
-      take_job_nodes (asking, key, error) < 0)
+      asking_take_rows (asking, key, error) < 0 || asking_check_combined (asking, key, error) < 0 ||
+      asking_check_rate (asking, key, error) < 0 || asking_check_nodes (asking, key, error) < 0 ||
+      asking_take_job_nodes (asking, key, error) < 0)
     return -1;
   *key = "bottom";
   if (query->top && query->bottom)

@@ -64,10 +64,11 @@ bucket_points (void *context, void *to, const struct history_point *points, size
 
   for (size_t i = 0; series && i < count; i++) {
     const struct history_point *point = &points[i];
-    double seconds = (double) point->span_ns / (double) NS_PER_S, a_second = 1;
+    int64_t left = table->until_ns - point->time_ns, span = point->span_ns < left ? point->span_ns : left;
+    double seconds = (double) span / (double) NS_PER_S, a_second = 1;
     size_t step =
         point->time_ns < table->from_ns ? SIZE_MAX : (size_t) ((point->time_ns - table->from_ns) / table->step_ns);
-    if (step >= table->steps || (table->rate && point->span_ns <= 0))
+    if (step >= table->steps || (table->rate && span <= 0))
       continue;
     struct bucket *bucket = &series->buckets[step];
     if (table->rate)

@@ -1,7 +1,8 @@
 /* Which steps an answer has, and from which tier each of them comes; see query_private.h.
  *
  * Steps begin at multiples of their length in local time. A coarse tier is taken where it reaches over whole steps, since
- * it is the fastest; what it does not reach over comes from the next finer one. */
+ * it is the fastest; what it does not reach over comes from the next finer one. Its range begins with a whole block, of
+ * which only a part may be there: what a finer tier has of that block comes from there. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -15,6 +16,9 @@
 #define DAY (24 * HOUR)
 
 const int64_t plan_spans[HISTORY_TIERS] = { [HISTORY_FRAMES] = 0, [HISTORY_MINUTES] = MINUTE, [HISTORY_HOURS] = HOUR };
+static const int64_t blocks[HISTORY_TIERS] = {
+  [HISTORY_MINUTES] = HOUR, [HISTORY_HOURS] = DAY
+}; /* what its range is whole in */
 
 static int64_t
 nice_step (int64_t interval_ns)
@@ -52,6 +56,8 @@ add_piece (struct plan *plan, size_t tier, int64_t from_ns, int64_t to_ns)
 {
   struct query_piece *last = plan->count ? &plan->pieces[plan->count - 1] : NULL;
 
+  if (from_ns >= to_ns)
+    return;
   if (last && last->tier == (enum history_tier) tier && last->to_ns == from_ns)
     last->to_ns = to_ns;
   else
@@ -68,22 +74,37 @@ suits (size_t tier, int64_t step_ns, int64_t offset_ns)
   return span == 0 || (step_ns % span == 0 && offset_ns % span == 0);
 }
 
+static int64_t
+between (int64_t number, int64_t low, int64_t high)
+{
+  return number < low ? low : number > high ? high : number;
+}
+
+/* From which step on a finer tier than this has something. */
+static int64_t
+finer_from (const struct plan *plan, size_t level, int64_t offset_ns, const struct plan_tier *tiers)
+{
+  int64_t least = INT64_MAX / 2;
+
+  for (size_t i = 0; i < level; i++)
+    if (tiers[i].there && tiers[i].from_ns < least)
+      least = tiers[i].from_ns;
+  return step_up (least, plan->step_ns, offset_ns);
+}
+
 /* From tier `level` on, to finer ones. */
 static void
 plan_pieces (struct plan *plan, int64_t from_ns, int64_t to_ns, int64_t offset_ns, size_t level,
              const struct plan_tier *tiers)
 {
   const struct plan_tier *tier = &tiers[level];
-  int64_t from, to;
+  int64_t from, to, finer, whole;
 
   if (from_ns >= to_ns)
     return;
   if (level == HISTORY_FRAMES) {
     from = tier->there ? step_down (tier->from_ns, plan->step_ns, offset_ns) : to_ns;
-    if (from < from_ns)
-      from = from_ns;
-    if (from < to_ns)
-      add_piece (plan, level, from, to_ns);
+    add_piece (plan, level, from < from_ns ? from_ns : from, to_ns);
     return;
   }
   from = tier->there ? step_up (tier->from_ns, plan->step_ns, offset_ns) : to_ns;
@@ -94,8 +115,14 @@ plan_pieces (struct plan *plan, int64_t from_ns, int64_t to_ns, int64_t offset_n
     plan_pieces (plan, from_ns, to_ns, offset_ns, level - 1, tiers);
     return;
   }
+  finer = finer_from (plan, level, offset_ns, tiers);
+  whole = step_up (tier->from_ns + blocks[level], plan->step_ns, offset_ns);
+  finer = between (finer, from, to);
+  whole = between (whole, finer, to);
   plan_pieces (plan, from_ns, from, offset_ns, level - 1, tiers);
-  add_piece (plan, level, from, to);
+  add_piece (plan, level, from, finer);
+  plan_pieces (plan, finer, whole, offset_ns, level - 1, tiers);
+  add_piece (plan, level, whole, to);
   plan_pieces (plan, to, to_ns, offset_ns, level - 1, tiers);
 }
 
@@ -107,7 +134,7 @@ widened (int64_t step_ns, int64_t from_ns, int64_t offset_ns, const struct plan_
   int64_t oldest = tiers[HISTORY_FRAMES].there ? tiers[HISTORY_FRAMES].from_ns : INT64_MAX, wider = step_ns;
 
   for (size_t i = HISTORY_FRAMES + 1; i < HISTORY_TIERS && oldest > from_ns; i++) {
-    if (!tiers[i].there || tiers[i].from_ns > oldest - plan_spans[i] || offset_ns % plan_spans[i] != 0)
+    if (!tiers[i].there || tiers[i].from_ns > oldest - blocks[i] || offset_ns % plan_spans[i] != 0)
       continue;
     wider = step_up (wider, plan_spans[i], 0);
     oldest = tiers[i].from_ns;

@@ -70,11 +70,20 @@ tick_step (double seconds, size_t most)
   return seconds / nice[i] > (double) most ? (int) (seconds / (double) most) : nice[i];
 }
 
+/* Where the curves begin, when nobody asked for another time. */
+static int64_t
+begin_of (const struct query_answer *answer)
+{
+  bool late = answer->usual && answer->gap_count && answer->gaps[0].from_ns == answer->from_ns;
+
+  return late ? answer->gaps[0].to_ns : answer->from_ns;
+}
+
 static void
 set_axes (struct buffer *script, const struct query_answer *answer, const struct query_look *look)
 {
   double low = 0, high = 0;
-  int64_t length = answer->to_ns - answer->from_ns;
+  int64_t length = answer->to_ns - begin_of (answer);
   const char *format = length > 3 * 86400 * NS_PER_S ? "%m-%d"
                        : length > 86400 * NS_PER_S   ? "%m-%d %H:%M"
                        : length < 10 * 60 * NS_PER_S ? "%H:%M:%S"
@@ -85,7 +94,7 @@ set_axes (struct buffer *script, const struct query_answer *answer, const struct
     high = fmax (high, answer->series[i].max);
   }
   buffer_printf (script, "set xdata time\nset timefmt '%%s'\nset format x '%s'\nset xrange ['%.3f':'%.3f']\n", format,
-                 local_seconds (answer->from_ns), local_seconds (answer->to_ns));
+                 local_seconds (begin_of (answer)), local_seconds (answer->to_ns));
   buffer_printf (script, "set xtics %d\n",
                  tick_step ((double) length / NS_PER_S, look->canvas == QUERY_TERMINAL ? look->width / 14 : 10));
   if (low == 0)

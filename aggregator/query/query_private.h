@@ -94,6 +94,7 @@ struct bucket_table {
   struct bucket_series *series;
   int64_t from_ns, step_ns;
   size_t steps, most; /* `most`: series that there may be; over that `full` is set, and the others are left out */
+  int64_t until_ns;   /* what a point spans ends there at the latest: the minute and the hour that are not over */
   bool rate, full;
 };
 

@@ -12,7 +12,8 @@
 #define LABEL_MAX 30
 #define CURVE_MAX 30 /* characters */
 #define CURVE_LEAST 8
-#define NUMBER 9 /* characters of a number */
+#define GAP_ONE_LINE 3 /* steps without a value that are one line */
+#define NUMBER 9       /* characters of a number */
 
 /* Characters, not bytes. */
 static size_t
@@ -168,6 +169,18 @@ measure_columns (struct columns *columns, const struct query_answer *answer)
   return all;
 }
 
+/* How many steps from this one on no series has a value for. */
+static size_t
+gap_at (const struct query_answer *answer, size_t step)
+{
+  int64_t from = answer->from_ns + (int64_t) step * answer->step_ns;
+
+  for (size_t i = 0; i < answer->gap_count; i++)
+    if (answer->gaps[i].from_ns == from)
+      return (size_t) ((answer->gaps[i].to_ns - from) / answer->step_ns);
+  return 0;
+}
+
 static void
 times_down (struct buffer *out, const struct query_answer *answer, const struct columns *columns)
 {
@@ -179,9 +192,16 @@ times_down (struct buffer *out, const struct query_answer *answer, const struct 
   end_line (out);
   for (size_t step = 0; step < answer->steps; step++) {
     struct buffer time = { 0 };
+    size_t gap = gap_at (answer, step);
     query_time (&time, answer->from_ns + (int64_t) step * answer->step_ns, query_time_format (answer),
                 answer->step_ns % NS_PER_S != 0);
     add_cell (out, buffer_text (&time), columns->time, false);
+    buffer_free (&time);
+    if (gap >= GAP_ONE_LINE) {
+      buffer_printf (out, "  ... %zu steps without a value\n", gap);
+      step += gap - 1;
+      continue;
+    }
     for (size_t i = 0; i < answer->series_count; i++) {
       const struct query_value *value = &answer->series[i].values[step];
       double number = value->count ? value->value : (double) NAN;
@@ -189,7 +209,6 @@ times_down (struct buffer *out, const struct query_answer *answer, const struct 
       add_cell (out, number_text (number, &columns->scale, columns->places).text, columns->widths[i], true);
     }
     end_line (out);
-    buffer_free (&time);
   }
 }
 

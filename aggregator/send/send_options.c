@@ -1,6 +1,7 @@
 /* See send_options.h. */
 #include "aggregator/send/send_options.h"
 
+#include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,12 +63,16 @@ static int
 check_labels (const char *value, struct error *error)
 {
   struct send_extra extra, other;
+  size_t count = 0;
   int result;
 
-  while ((result = send_extra_next (&value, &extra, error)) > 0)
+  while ((result = send_extra_next (&value, &extra, error)) > 0) {
+    if (++count > SEND_EXTRAS_MAX)
+      return error_set (error, "at most %d labels", SEND_EXTRAS_MAX);
     for (const char *at = value; send_extra_next (&at, &other, error) > 0;)
       if (strcmp (extra.name, other.name) == 0)
         return error_set (error, "\"%s\" stands twice", extra.name);
+  }
   return result;
 }
 
@@ -76,14 +81,21 @@ check_labels (const char *value, struct error *error)
 static int
 check_url (const char *value, struct error *error)
 {
-  const char *host = strstr (value, "://");
+  CURLU *url;
+  CURLUcode code;
+  char *user = NULL;
 
   if (strncmp (value, "http://", 7) != 0 && strncmp (value, "https://", 8) != 0)
     return error_set (error, "must begin with http:// or https://");
-  host += 3;
-  if (memchr (host, '@', strcspn (host, "/?#")))
-    return error_set (error, "must hold no user and password: user and password_file are for them");
-  return 0;
+  url = curl_url ();
+  code = curl_url_set (url, CURLUPART_URL, value, 0);
+  if (code == CURLUE_OK && curl_url_get (url, CURLUPART_USER, &user, 0) == CURLUE_OK)
+    error_set (error, "must hold no user and password: user and password_file are for them");
+  else if (code != CURLUE_OK)
+    error_set (error, "is no URL; expected http://HOST[:PORT][/PATH]");
+  curl_url_cleanup (url);
+  curl_free (user);
+  return code != CURLUE_OK || user ? -1 : 0;
 }
 
 #define NAMES_DEFAULT "node-exporter,dcgm-exporter,synop"

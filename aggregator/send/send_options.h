@@ -20,6 +20,7 @@ extern const struct config_type send_config_type;
 
 const struct send_type *send_type_of (const struct send_options *options);
 
+#define SEND_EXTRAS_MAX 62
 /* The next of "NAME=VALUE, NAME=VALUE": 1, 0 at the end, -1 and error when it is none. `at` moves on. */
 struct send_extra {
   char name[64], value[256];

@@ -7,7 +7,6 @@
 #include "synop/exposition.h"
 #include "synop/memory.h"
 
-#define EXTRAS_MAX 62
 #define SERIES_MAX 65536 /* some 30 MB */
 
 struct send_cache {
@@ -19,7 +18,7 @@ struct send_cache {
   struct send_family *families;
   struct buffer texts, key;
   struct series_label parts[SERIES_LABELS_MAX];
-  struct send_label list[SERIES_LABELS_MAX + EXTRAS_MAX + 3]; /* and __name__, instance, job */
+  struct send_label list[SERIES_LABELS_MAX + SEND_EXTRAS_MAX + 3]; /* and __name__, instance, job */
   size_t count;
 };
 
@@ -31,8 +30,8 @@ send_cache_create (const struct send_options *options)
 
   cache->job = options->job;
   cache->next = &cache->first;
-  cache->extras = memory_new (EXTRAS_MAX, sizeof cache->extras[0]);
-  while (cache->extra_count < EXTRAS_MAX && send_extra_next (&at, &cache->extras[cache->extra_count], NULL) > 0)
+  cache->extras = memory_new (SEND_EXTRAS_MAX, sizeof cache->extras[0]);
+  while (cache->extra_count < SEND_EXTRAS_MAX && send_extra_next (&at, &cache->extras[cache->extra_count], NULL) > 0)
     cache->extra_count++;
   return cache;
 }

@@ -79,7 +79,7 @@ fill (const char *path, size_t nodes, int64_t hours, size_t metrics, size_t rows
 {
   struct error error = { "" };
   struct history_store *store = history_store_open (path, &error);
-  struct tier_writer *writer = tier_writer_create ();
+  struct tier_writer *writer = tier_writer_create (1);
   struct tier_list list = { .hash = { 7 }, .count = metrics, .metric = filled_metric };
   int64_t first = clock_wall () / NS_PER_S / HOUR_S - hours;
   int result = store ? 0 : -1;

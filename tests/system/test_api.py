@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pwd
+import signal
 import socket
 import threading
 import time
@@ -43,7 +44,7 @@ def fixture_shown():
 
 
 def begin(cluster):
-    cluster.start_aggregator(config=HTTP + "[jobs]\ngrace = 1s\n")
+    cluster.start_aggregator(config=HTTP + "[jobs]\ngrace = 1s\n[history]\nchunk_time = 300ms\n")
     cluster.start_nodes("n1", "n2")
     cluster.start("job", "agent", "run", "--job", JOB, "--", "sleep", "600")
     url = url_of(cluster.aggregator)
@@ -340,7 +341,7 @@ def test_thousand_requests(shown):
     paths = ["jobs", "events", "nodes", "status", f"jobs/{JOB}"]
 
     def work(number):
-        for k in range(25):
+        for k in range(10):
             path = paths[(number + k) % len(paths)]
             with contextlib.suppress(ConnectionError, http.client.HTTPException):
                 page = get(url, API + path)
@@ -348,7 +349,7 @@ def test_thousand_requests(shown):
                     statuses.append((path, page.status, page.headers.get("Retry-After")))
 
     mark = cluster.aggregator.mark()
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(40)]
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(100)]
     for one in workers:
         one.start()
     for one in workers:
@@ -372,16 +373,66 @@ def children_of(pid):
     return found
 
 
+def signal_children(pid, number, seconds, enough=None):
+    """All that there are in that time; how many."""
+    end, seen = time.monotonic() + seconds, set()
+    while time.monotonic() < end and (enough is None or len(seen) < enough):
+        for child in set(children_of(pid)) - seen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), number)
+                seen.add(child)
+    return len(seen)
+
+
 def test_gone(shown):
-    """Who goes away while he waits ends what is done for him."""
+    """Who goes away while he waits ends what is done for him, however it stands."""
     cluster, url = shown
     parts = urllib.parse.urlsplit(url)
-    for _ in range(20):
-        with socket.create_connection((parts.hostname, parts.port)) as client:
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            client = stack.enter_context(socket.create_connection((parts.hostname, parts.port)))
             client.sendall(f"GET {API}jobs/{JOB} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-    wait_until(lambda: cluster.counter("api_readers") == 0 and cluster.counter("http_connections") == 0, "the end of all")
-    wait_until(lambda: not children_of(cluster.aggregator.pid), "the end of the children")
+        assert signal_children(cluster.aggregator.pid, signal.SIGSTOP, LIMIT, 2) >= 2
+    wait_until(lambda: cluster.counter("api_readers") == 0 and cluster.counter("http_connections") == 0, "the end of all", 10)
+    wait_until(lambda: not children_of(cluster.aggregator.pid), "the end of the children", 10)
     wait_until(lambda: get(url, f"{API}jobs/{JOB}").status == 200, "an answer to who stays")
+
+
+def test_child_breaks(shown):
+    """A child that ends before it has answered is an error of its request, and of no other."""
+    cluster, url = shown
+    statuses = []
+
+    def work():
+        for _ in range(20):
+            statuses.append((page := get(url, f"{API}jobs/{JOB}")).status)
+            assert page.status == 200 or check(json.loads(page.text), "Error")
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert signal_children(cluster.aggregator.pid, signal.SIGKILL, 30, 5) >= 5
+    worker.join()
+    assert len(statuses) == 20 and 500 in statuses and set(statuses) == {200, 500}, statuses
+    assert ask(url, f"jobs/{JOB}")["job_id"] == JOB
+
+
+@pytest.mark.skipif(not os.environ.get("CROWD"), reason="it takes more than half a minute: make soak")
+def test_late(shown):
+    """A child that hangs is ended after 30 s, and those of another address are answered meanwhile."""
+    cluster, url = shown
+    pages = []
+    workers = [threading.Thread(target=lambda: pages.append(get(url, API + "events"))) for _ in range(2)]
+    for one in workers:
+        one.start()
+    assert signal_children(cluster.aggregator.pid, signal.SIGSTOP, LIMIT, 2) >= 2
+    parts = urllib.parse.urlsplit(url)
+    other = http.client.HTTPConnection(parts.hostname, parts.port, timeout=LIMIT, source_address=("127.0.0.2", 0))
+    other.request("GET", API + "events")
+    assert other.getresponse().status == 200
+    for one in workers:
+        one.join()
+    assert [page.status for page in pages] == [504, 504] and check(json.loads(pages[0].text), "Error")
+    assert ask(url, "jobs")["jobs"]
 
 
 def test_passwords(cluster):

@@ -24,7 +24,10 @@ OTHER = "127.0.0.2"  # another address of this host, which has places of its own
 BEGINNINGS = [b"", b"GET ", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET /%zz%00%ff?node=%00 HTTP/1.1\r\n",
               b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
               b"GET /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-              b"GET /metrics?node=[[[[[[[&group=%5b%5b HTTP/1.1\r\nHost: a\r\n\r\n"]
+              b"GET /metrics?node=[[[[[[[&group=%5b%5b HTTP/1.1\r\nHost: a\r\n\r\n",
+              b"GET /api/v1/jobs?user=%00%ff&from=%zz&& HTTP/1.1\r\nHost: a\r\n\r\n",
+              b"GET /api/v1/stream?type=event HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /api/v1/events HTTP/1.1\r\nHost: a\r\n\r\n",
+              b"HEAD /api/v1/jobs/%2f%00 HTTP/1.1\r\nHost: a\r\n\r\n"]
 
 
 def address_of(url):

@@ -241,10 +241,13 @@ def test_stale_markers_of_a_node_that_goes_down(cluster):
 @pytest.mark.parametrize("bad, words", [
     ("url = ftp://x", "url: must begin with http:// or https://"),
     ("url = http://u:p@h/", "must hold no user and password"),
+    ("url = http://", "url: is no URL"),
+    ("url = http://h:99999/", "url: is no URL"),
     ("url = http://h/\nnames = nodeexporter", "names: "),
     ("url = http://h/\nlabels = job=x", "is the node's name, or the option job"),
     ("url = http://h/\nlabels = 1x=x", "is no name of a label"),
     ("url = http://h/\nlabels = x=1, y=1, x=2", "\"x\" stands twice"),
+    ("url = http://h/\nlabels = " + ", ".join(f"x{i}=1" for i in range(63)), "labels: at most 62 labels"),
     ("url = http://h/\nuser = x", "user: goes with password_file"),
     ("", "url: must be given"),
 ])

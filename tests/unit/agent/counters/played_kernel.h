@@ -4,6 +4,7 @@
 #define SYNOP_PLAYED_KERNEL_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -34,6 +35,8 @@ struct played_kernel {
   int read_fails;   /* errno */
   int cgroups_fail; /* errno of events of cgroups */
   uint64_t reference_clock;
+  pthread_mutex_t lock;
+  pthread_mutex_t *gate; /* events are opened and closed with it; NULL: without */
   size_t opened, closed, reads;
   int turn;
   struct played_event events[PLAYED_EVENTS];
@@ -71,7 +74,7 @@ played_needs (struct played_kernel *played, int leader)
 }
 
 static inline int
-played_open (void *context, struct perf_event_attr *attr, pid_t pid, int cpu, int leader, unsigned long flags)
+played_open_event (void *context, struct perf_event_attr *attr, pid_t pid, int cpu, int leader, unsigned long flags)
 {
   struct played_kernel *played = context;
   int most = played->group_most ? played->group_most : played->hardware;
@@ -97,8 +100,31 @@ played_open (void *context, struct perf_event_attr *attr, pid_t pid, int cpu, in
   return -EMFILE;
 }
 
+/* Events are opened and closed in one thread and read in another. */
+static inline void
+played_begin (struct played_kernel *played, bool changes)
+{
+  if (changes && played->gate) {
+    pthread_mutex_lock (played->gate);
+    pthread_mutex_unlock (played->gate);
+  }
+  pthread_mutex_lock (&played->lock);
+}
+
+static inline int
+played_open (void *context, struct perf_event_attr *attr, pid_t pid, int cpu, int leader, unsigned long flags)
+{
+  struct played_kernel *played = context;
+  int fd;
+
+  played_begin (played, true);
+  fd = played_open_event (context, attr, pid, cpu, leader, flags);
+  pthread_mutex_unlock (&played->lock);
+  return fd;
+}
+
 static inline ssize_t
-played_read (void *context, int fd, void *into, size_t size)
+played_read_event (void *context, int fd, void *into, size_t size)
 {
   struct played_kernel *played = context;
   uint64_t values[16] = { 0, played_at (played, fd)->enabled, played_at (played, fd)->running };
@@ -113,6 +139,18 @@ played_read (void *context, int fd, void *into, size_t size)
     return -ENOSPC;
   memcpy (into, values, 8 * (3 + values[0]));
   return (ssize_t) (8 * (3 + values[0]));
+}
+
+static inline ssize_t
+played_read (void *context, int fd, void *into, size_t size)
+{
+  struct played_kernel *played = context;
+  ssize_t got;
+
+  played_begin (played, false);
+  got = played_read_event (context, fd, into, size);
+  pthread_mutex_unlock (&played->lock);
+  return got;
 }
 
 static inline int
@@ -130,8 +168,10 @@ played_close (void *context, int fd)
 {
   struct played_kernel *played = context;
 
+  played_begin (played, true);
   played_at (played, fd)->open = false;
   played->closed++;
+  pthread_mutex_unlock (&played->lock);
 }
 
 static inline uint64_t
@@ -146,6 +186,7 @@ static inline void
 played_init (struct played_kernel *played, int hardware)
 {
   memset (played, 0, sizeof *played);
+  pthread_mutex_init (&played->lock, NULL);
   played->hardware = hardware;
   played->busy_cpu = -2;
   played->absent_type = UINT32_MAX;

@@ -56,6 +56,7 @@ update (struct scene *scene)
 {
   table_begin (&scene->table);
   job_counters_update (scene->job_counters, scene->machine.now_ns, &scene->table);
+  job_counters_wait (scene->job_counters, clock_monotonic () + 60 * NS_PER_S);
 }
 
 /* Two scans: what is found in threads is in the second. */

@@ -71,6 +71,7 @@ test_nothing_is_lost (void **state)
   update (&scene);
   assert_int_equal (played.opened, played.closed);
   assert_non_null (strstr (scene.table.error, "quiet"));
+  assert_false (job_value (&scene, "a", COUNTER_INSTRUCTIONS, &(uint64_t){ 0 })); /* not 0 more than before */
   scene.counters.quiet = "";
   scan (&scene);
   assert_int_equal (played_count (&played, 20), EVENTS);
@@ -201,10 +202,10 @@ test_job_that_profiles_itself (void **state)
   played_run_processes (&played, 100);
   scan (&scene);
   for (int i = 0; i < 3; i++) {
-    played_run_processes (&played, 10);
+    played_run_processes (&played, 100);
     for (int k = 0; k < PLAYED_EVENTS; k++)
       if (played_is_hardware (&played.events[k].attr))
-        played.events[k].enabled += 20 * 1000000;
+        played.events[k].enabled += 200 * 1000000;
     machine_scan (&scene.machine);
     update (&scene);
     if (i == 0)
@@ -218,7 +219,55 @@ test_job_that_profiles_itself (void **state)
   update (&scene);
   assert_int_equal (played_count (&played, 20), EVENTS);
   assert_string_equal (scene.table.error, "");
-  assert_count (&scene, "a", COUNTER_INSTRUCTIONS, (100 + 2 * 30) * INSTRUCTIONS);
+  assert_count (&scene, "a", COUNTER_INSTRUCTIONS, (100 + 2 * 300) * INSTRUCTIONS);
+  scene_close (&scene);
+}
+
+/* All events of a process, enabled so many milliseconds; those of the hardware ran for a part of them. */
+static void
+process_ran (pid_t pid, unsigned enabled, unsigned ran)
+{
+  for (int i = 0; i < PLAYED_EVENTS; i++) {
+    struct played_event *event = &played.events[i];
+    unsigned runs = played_is_hardware (&event->attr) ? ran : enabled;
+
+    if (!event->open || event->pid != pid)
+      continue;
+    event->enabled += enabled * 1000000;
+    event->running += runs * 1000000;
+    event->count += runs * played_rate (&event->attr);
+  }
+}
+
+/* Events take turns of some milliseconds. A shell that worked for one of them, in which it was the turn of others, says
+ * nothing about the shares of the job that it waits for. */
+static void
+test_process_that_hardly_works (void **state)
+{
+  struct scene scene;
+
+  (void) state;
+  scene_open (&scene, 16);
+  put (&scene, 20, 1, 50, "SYNOP_JOB_ID=a");
+  put (&scene, 21, 20, 60, "SYNOP_JOB_ID=a");
+  scan (&scene);
+  for (int i = 1; i <= 4; i++) {
+    process_ran (20, 1, 0);
+    process_ran (21, 1000, 500);
+    machine_scan (&scene.machine);
+    update (&scene);
+    assert_count (&scene, "a", COUNTER_INSTRUCTIONS, (uint64_t) i * 1000 * INSTRUCTIONS);
+    assert_true (job_counters_of (machine_need_job (&scene.machine, "a"))->running == 0.5);
+    assert_string_equal (scene.table.error, "");
+  }
+  process_ran (20, 6, 5); /* it has worked for 10 ms: what ran of them stands for all */
+  machine_scan (&scene.machine);
+  update (&scene);
+  assert_count (&scene, "a", COUNTER_INSTRUCTIONS, (4 * 1000 + 10) * INSTRUCTIONS);
+  process_ran (20, 200, 0); /* that is long enough: it has lost its turns to somebody */
+  machine_scan (&scene.machine);
+  update (&scene);
+  assert_false (job_value (&scene, "a", COUNTER_INSTRUCTIONS, &(uint64_t){ 0 }));
   scene_close (&scene);
 }
 
@@ -233,6 +282,7 @@ main (void)
     cmocka_unit_test (test_cgroup_that_cannot_be_counted),
     cmocka_unit_test (test_two_kinds_of_cores),
     cmocka_unit_test (test_job_that_profiles_itself),
+    cmocka_unit_test (test_process_that_hardly_works),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -1,4 +1,4 @@
-/* Counting jobs, on a made-up machine and a kernel that is played: how much is opened and closed, and when; which cgroups; which events. */
+/* Counting jobs, on a made-up machine and a kernel that is played: what is opened and closed, and when; which cgroups; which events. */
 #include "tests/unit/agent/job/job_counters_scene.h"
 
 /* Of cgroup v1 it is the hierarchy perf_event, where that has the job. */
@@ -75,15 +75,23 @@ test_refusal_that_is_no_fault (void **state)
   scene_close (&scene);
 }
 
-#define AT_ONCE 512
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-/* A sample opens some hundreds: a cgroup on 120 CPUs takes three, and has no values before. */
 static void
-test_opening_takes_turns (void **state)
+update_at_the_gate (struct scene *scene)
+{
+  machine_scan (&scene->machine);
+  table_begin (&scene->table);
+  job_counters_update (scene->job_counters, scene->machine.now_ns, &scene->table);
+}
+
+/* However long opening and closing take, no sample waits for it: the kernel lets nothing through here. Meanwhile the job has
+ * no values, and one that ends, or is stopped, has its events closed later. */
+static void
+test_opening_takes_long (void **state)
 {
   struct scene scene;
   uint64_t value;
-  size_t before = 0;
 
   (void) state;
   scene_open (&scene, 16);
@@ -95,36 +103,143 @@ test_opening_takes_turns (void **state)
   machine_put (&scene.machine,
                (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
   machine_children (&scene.machine, 30, "");
-  put (&scene, 40, 1, 60, "SYNOP_JOB_ID=b"); /* behind it */
-  for (int i = 0; i < 2; i++) {
-    machine_scan (&scene.machine);
-    update (&scene);
-    assert_in_range (played.opened - before, AT_ONCE, AT_ONCE + EVENTS);
-    assert_false (job_value (&scene, "5", COUNTER_INSTRUCTIONS, &value));
-    assert_int_equal (played_count (&played, 40) + played_count (&played, 30), 0);
-    before = played.opened;
-    played_pass (&played, 1);
-  }
-  machine_scan (&scene.machine);
-  update (&scene);
-  assert_int_equal (played.opened, 121 * EVENTS);
-  assert_true (job_value (&scene, "5", COUNTER_INSTRUCTIONS, &value));
-  assert_int_equal (played_count (&played, 40), EVENTS);
+  put (&scene, 40, 1, 60, "SYNOP_JOB_ID=b");
+  put (&scene, 41, 1, 60, "SYNOP_JOB_ID=c");
+  played.gate = &gate;
+  pthread_mutex_lock (&gate);
+  for (int i = 0; i < 3; i++)
+    update_at_the_gate (&scene);
+  assert_int_equal (played.opened, 0);
+  assert_false (job_value (&scene, "5", COUNTER_INSTRUCTIONS, &value));
+  assert_false (job_value (&scene, "b", COUNTER_INSTRUCTIONS, &value));
+  machine_end (&scene.machine, 41); /* while it is being opened */
+  for (int i = 0; i < 3; i++)
+    update_at_the_gate (&scene);
+  pthread_mutex_unlock (&gate);
+  scan (&scene);
+  assert_int_equal (scene.counters.budget.used, 121 * EVENTS);
+  assert_int_equal (played_count (&played, 41), 0);
   assert_int_equal (played_count (&played, 30), 0);
+  played_pass (&played, 1);
+  scan (&scene);
+  assert_count (&scene, "5", COUNTER_INSTRUCTIONS, 120 * INSTRUCTIONS);
+  pthread_mutex_lock (&gate);
   machine_end (&scene.machine, 30);
   for (int i = 0; i < 3; i++)
-    scan (&scene);
+    update_at_the_gate (&scene);
+  assert_null (machine_job (&scene.machine, "5"));
+  assert_int_equal (played.closed, 0);
+  scene.counters.quiet = "00:00-24:00";
+  for (int i = 0; i < 3; i++)
+    update_at_the_gate (&scene);
+  pthread_mutex_unlock (&gate);
+  scene.counters.quiet = "";
+  update (&scene);
+  scan (&scene);
   assert_int_equal (scene.counters.budget.used, EVENTS);
+  assert_int_equal (played_count (&played, 40), EVENTS);
   scene_close (&scene);
 }
 
-/* Many jobs of processes: each sample opens some of them, until all are counted, and closes some. */
+/* Stopped while it is being opened: what comes is closed, and it is opened anew when counting is allowed again. */
 static void
-test_many_jobs_take_turns (void **state)
+test_stopped_while_opening (void **state)
 {
   struct scene scene;
-  size_t opened = 0, closed = 0;
-  int updates = 0;
+
+  (void) state;
+  scene_open (&scene, 16);
+  put (&scene, 40, 1, 60, "SYNOP_JOB_ID=b");
+  played.gate = &gate;
+  pthread_mutex_lock (&gate);
+  update_at_the_gate (&scene);
+  scene.counters.quiet = "00:00-24:00";
+  for (int i = 0; i < 2; i++)
+    update_at_the_gate (&scene);
+  pthread_mutex_unlock (&gate);
+  update (&scene);
+  update (&scene);
+  assert_int_equal (played.opened, EVENTS);
+  assert_int_equal (played.closed, EVENTS);
+  scene.counters.quiet = "";
+  update (&scene);
+  assert_int_equal (played_count (&played, 40), EVENTS);
+  played_run_processes (&played, 10);
+  update (&scene);
+  assert_count (&scene, "b", COUNTER_INSTRUCTIONS, 10 * INSTRUCTIONS);
+  scene_close (&scene);
+}
+
+static void *
+hold_gate (void *context)
+{
+  pthread_mutex_lock (&gate);
+  pthread_barrier_wait (context);
+  pthread_barrier_wait (context);
+  usleep (50000);
+  pthread_mutex_unlock (&gate);
+  return NULL;
+}
+
+/* The agent ends while a job is being opened: the rest is left. */
+static void
+test_end_while_opening (void **state)
+{
+  struct scene scene;
+  pthread_barrier_t barrier;
+  pthread_t holder;
+
+  (void) state;
+  scene_open (&scene, 16);
+  scene.counters.budget.most = 20000;
+  scratch_write (&scene.machine.scratch, "/sys/devices/system/cpu/online", "0-119\n");
+  cgroup_write (&scene);
+  scratch_write (&scene.machine.scratch, FOLDER "/cpuset.cpus.effective", "0-119\n");
+  cgroup_mounts_refresh (scene.machine.scan->mounts);
+  machine_put (&scene.machine,
+               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
+  machine_children (&scene.machine, 30, "");
+  put (&scene, 40, 1, 60, "SYNOP_JOB_ID=b");
+  played.gate = &gate;
+  pthread_barrier_init (&barrier, NULL, 2);
+  assert_int_equal (pthread_create (&holder, NULL, hold_gate, &barrier), 0);
+  pthread_barrier_wait (&barrier);
+  update_at_the_gate (&scene);
+  pthread_barrier_wait (&barrier);
+  scene_close (&scene);
+  pthread_join (holder, NULL);
+  pthread_barrier_destroy (&barrier);
+  assert_in_range (played.opened, 1, 10 * EVENTS);
+}
+
+/* What a process starts while its own events are being opened is looked at when they are there: it has inherited them. */
+static void
+test_begun_while_opening (void **state)
+{
+  struct scene scene;
+
+  (void) state;
+  scene_open (&scene, 16);
+  put (&scene, 40, 1, 60, "SYNOP_JOB_ID=b");
+  played.gate = &gate;
+  pthread_mutex_lock (&gate);
+  update_at_the_gate (&scene);
+  put (&scene, 41, 40, 1100 * SECOND, "SYNOP_JOB_ID=b");
+  scene.machine.now_ns = 1200 * NS_PER_S;
+  for (int i = 0; i < 3; i++)
+    update_at_the_gate (&scene);
+  pthread_mutex_unlock (&gate);
+  scan (&scene);
+  assert_int_equal (played_count (&played, 40), EVENTS);
+  assert_int_equal (played_count (&played, 41), 0);
+  scene_close (&scene);
+}
+
+/* Many jobs of processes are all opened, and closed. */
+static void
+test_many_jobs (void **state)
+{
+  struct scene scene;
 
   (void) state;
   scene_open (&scene, 16);
@@ -135,25 +250,14 @@ test_many_jobs_take_turns (void **state)
     snprintf (job, sizeof job, "SYNOP_JOB_ID=j%d", i);
     put (&scene, 100 + i, 1, 50 + (unsigned) i, job);
   }
-  for (; played.opened < 200 * EVENTS; updates++) {
-    assert_true (updates < 20);
-    machine_scan (&scene.machine);
-    update (&scene);
-    assert_true (played.opened - opened <= AT_ONCE + EVENTS);
-    opened = played.opened;
-  }
-  assert_true (updates >= 5);
+  scan (&scene);
   for (int i = 0; i < 200; i++)
     assert_int_equal (played_count (&played, 100 + i), EVENTS);
   for (int i = 0; i < 200; i++)
     machine_end (&scene.machine, 100 + i);
-  for (int i = 0; scene.counters.budget.used > 0; i++) {
-    assert_true (i < 20);
-    machine_scan (&scene.machine);
-    update (&scene);
-    assert_true (played.closed - closed <= AT_ONCE + EVENTS);
-    closed = played.closed;
-  }
+  scan (&scene);
+  scan (&scene);
+  assert_int_equal (scene.counters.budget.used, 0);
   scene_close (&scene);
 }
 
@@ -183,6 +287,26 @@ test_shares_of_descriptors (void **state)
   scan (&scene);
   assert_null (machine_job (&scene.machine, "j0"));
   assert_int_equal (scene.counters.budget.used, EVENTS);
+  scene_close (&scene);
+}
+
+/* A job of which some processes are counted and others not has no values: they would be too low. */
+static void
+test_job_of_too_many_processes (void **state)
+{
+  struct scene scene;
+
+  (void) state;
+  scene_open (&scene, 16);
+  scene.counters.budget.most = 4 * EVENTS;
+  for (int i = 0; i < 3; i++)
+    put (&scene, 20 + i, 1, 50, "SYNOP_JOB_ID=a");
+  scan (&scene);
+  played_run_processes (&played, 10);
+  scan (&scene);
+  for (size_t i = 0; i < COUNTER_COLUMNS; i++)
+    assert_false (job_value (&scene, "a", (enum counter_column) i, &(uint64_t){ 0 }));
+  assert_non_null (strstr (scene.table.error, "LimitNOFILE"));
   scene_close (&scene);
 }
 
@@ -234,8 +358,10 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_cgroup_of_version_1),      cmocka_unit_test (test_version_1_without_the_job),
-    cmocka_unit_test (test_refusal_that_is_no_fault), cmocka_unit_test (test_opening_takes_turns),
-    cmocka_unit_test (test_many_jobs_take_turns),     cmocka_unit_test (test_shares_of_descriptors),
+    cmocka_unit_test (test_refusal_that_is_no_fault), cmocka_unit_test (test_opening_takes_long),
+    cmocka_unit_test (test_stopped_while_opening),    cmocka_unit_test (test_begun_while_opening),
+    cmocka_unit_test (test_end_while_opening),        cmocka_unit_test (test_many_jobs),
+    cmocka_unit_test (test_shares_of_descriptors),    cmocka_unit_test (test_job_of_too_many_processes),
     cmocka_unit_test (test_flops_and_traffic),
   };
 

@@ -75,9 +75,14 @@ measured_and_kept (void **state)
 static void
 bad_files (void **state)
 {
-  static const char *const none[] = { "{}", "{\"flops_double\": -1, \"memory_bandwidth\": \"x\", \"threads\": 1e300}",
-                                      "{\"flops_single\": 0, \"vectors\": 7}", "[]" };
-  static const char *const wrong[] = { "", "{", "{\"flops_double\": 1e999}", "\x01\x02" };
+  static const char *const wrong[] = { "",
+                                       "{",
+                                       "{\"flops_double\": 1e999}",
+                                       "\x01\x02",
+                                       "{}",
+                                       "[]",
+                                       "{\"flops_double\": -1, \"memory_bandwidth\": \"x\", \"threads\": 1e300}",
+                                       "{\"flops_single\": 0, \"vectors\": 7}" };
   struct scratch scratch;
   struct peaks peaks;
   struct error error;
@@ -87,18 +92,16 @@ bad_files (void **state)
   scratch_init (&scratch);
   snprintf (path, sizeof path, "%s/peaks.json", scratch.root);
   assert_int_equal (peaks_read (&peaks, path, &error), 0);
-  for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-    scratch_write (&scratch, "/peaks.json", none[i]);
-    assert_int_equal (peaks_read (&peaks, path, &error), 1);
-    assert_true (peaks.memory_bandwidth == 0 && peaks.flops_double == 0 && peaks.flops_single == 0);
-    assert_string_equal (peaks.vectors, "");
-    assert_int_equal (peaks.threads, 0);
-  }
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     scratch_write (&scratch, "/peaks.json", wrong[i]);
     assert_int_equal (peaks_read (&peaks, path, &error), -1);
     assert_non_null (strstr (error.text, path));
   }
+  scratch_write (&scratch, "/peaks.json", "{\"flops_single\": 5, \"vectors\": 7, \"threads\": 1e300}");
+  assert_int_equal (peaks_read (&peaks, path, &error), 1); /* what it has is taken */
+  assert_true (peaks.memory_bandwidth == 0 && peaks.flops_double == 0 && peaks.flops_single == 5);
+  assert_string_equal (peaks.vectors, "");
+  assert_int_equal (peaks.threads, 0);
   assert_int_equal (peaks_read (&peaks, scratch.root, &error), -1);
   assert_int_equal (peaks_write (&peaks, "/proc/none/peaks.json", &error), -1);
   assert_non_null (strstr (error.text, "/proc/none/peaks.json"));

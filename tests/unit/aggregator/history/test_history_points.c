@@ -1,6 +1,7 @@
 /* Points from the columns of chunks are what the frames give, rebuilt one by one: of made-up nodes whose rows come, go and
  * change places, whose counters restart and wrap, whose groups are missing now and then, and with late frames. */
 #include <math.h>
+#include <zstd.h>
 
 #include "aggregator/history/history_form.h"
 #include "aggregator/history/history_points.h"
@@ -194,17 +195,18 @@ end (struct source *source)
       table_free (&source->kept[i][k]);
 }
 
-/* Three nodes, one of which is restarted; some frames are lost. */
+/* Five nodes, one of which is restarted, and most with the same number of their session; some frames are lost. */
 static void
 store (struct scratch *scratch)
 {
-  struct source sources[] = { begin ("n1", 7), begin ("n2", 7), begin ("n3", 9), begin ("n1", 3) };
+  struct source sources[] = { begin ("n1", 7), begin ("n2", 7), begin ("n3", 9),
+                              begin ("n1", 3), begin ("n4", 7), begin ("n5", 7) };
 
   schema_destroy (scratch->schema);
   scratch->schema = schema_create (wild_groups, GROUPS);
   scratch_open (scratch);
   for (size_t i = 0; i < FRAMES; i++)
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < 6; k++) {
       if ((k == 0 && i >= FRAMES / 2) || (k == 3 && i < FRAMES / 2))
         continue;
       if (any (90) == 0)
@@ -215,7 +217,7 @@ store (struct scratch *scratch)
     }
   assert_true (history_flush (scratch->history));
   scratch_close (scratch);
-  for (size_t k = 0; k < 4; k++)
+  for (size_t k = 0; k < 6; k++)
     end (&sources[k]);
 }
 
@@ -320,7 +322,7 @@ compare_seen (const void *one, const void *other)
 static void
 compare (struct history_file *file, const char *group, const char *metric, bool rows, int64_t from_ns, int64_t to_ns)
 {
-  static const char *const nodes[] = { "n1", "n2", "n3" };
+  static const char *const nodes[] = { "n1", "n2", "n3", "n4", "n5" };
   struct globs all = { 0 };
   struct seen_list fast = { 0 }, slow = { 0 };
   struct points_query query = {
@@ -329,7 +331,7 @@ compare (struct history_file *file, const char *group, const char *metric, bool 
   struct points_into into = { &fast, see_series, see_points };
   struct walked walked = { &slow, &query };
   struct view view = { .frame = walk_frame };
-  struct history_walk walk = { from_ns, to_ns - 1, nodes, 3, { &view, &walked }, NULL };
+  struct history_walk walk = { from_ns, to_ns - 1, nodes, 5, { &view, &walked }, NULL };
   struct error error = { "" };
   size_t broken;
 
@@ -349,7 +351,7 @@ compare (struct history_file *file, const char *group, const char *metric, bool 
       fail_msg ("%s.%s of %s: %.17g over %lld, by frames %s %.17g over %lld", group, metric, fast.list[i].name,
                 fast.list[i].value, (long long) fast.list[i].span_ns, slow.list[i].name, slow.list[i].value,
                 (long long) slow.list[i].span_ns);
-  assert_true (fast.count > 20 || (!rows && (strcmp (metric, "alone") == 0 || strcmp (metric, "top") == 0)));
+  assert_true (fast.count > 4 || (!rows && (strcmp (metric, "alone") == 0 || strcmp (metric, "top") == 0)));
   free (fast.list);
   free (slow.list);
 }
@@ -388,7 +390,8 @@ test_intervals_begin_within_chunks (void **state)
 
   store (scratch);
   for (int64_t second = 100; second < 124; second += 5)
-    compare_all (scratch, scratch->start_ns + second * NS_PER_S, scratch->start_ns + (second + 30) * NS_PER_S);
+    compare_all (scratch, scratch->start_ns + second * NS_PER_S,
+                 scratch->start_ns + (second + (second % 2 ? 30 : 4)) * NS_PER_S);
 }
 
 /* ---- both ways to read a chunk ---- */
@@ -406,6 +409,8 @@ read_both (const void *bytes, size_t length, const struct chunk_row *row, struct
   chunk_pack_whole (&chunk, &again);
   if (samples_read (&whole, file, row, again.data, again.length, "wild", metric, &error) < 0)
     fail_msg ("%s", error.text);
+  assert_false (columns.by_frames);
+  assert_true (whole.by_frames);
   assert_int_equal (columns.count, whole.count);
   for (size_t i = 0; i < columns.count; i++) {
     const struct sample *one = &columns.list[i], *other = &whole.list[i];
@@ -449,6 +454,47 @@ test_chunks_without_forms_are_read_too (void **state)
   free (list.rows);
 }
 
+/* Bytes that zstd's checksum would find broken, as whoever writes the file may have made them. */
+static void
+test_wrong_columns_do_no_harm (void **state)
+{
+  struct scratch *scratch = *state;
+  struct chunk_list list = { 0 };
+  struct history_file *file;
+  struct samples samples = { 0 };
+  struct buffer raw = { 0 }, packed = { 0 };
+  struct error error;
+  size_t fine = 0;
+  sqlite3_stmt *select;
+
+  store (scratch);
+  file = history_file_open (scratch->path, &error);
+  assert_int_equal (history_file_all_chunks (file, &list, &error), 0);
+  select = history_file_prepare (file, "SELECT data FROM chunks WHERE id = ?", &error);
+  for (size_t i = 0; i < 4000; i++) {
+    const struct chunk_row *row = &list.rows[i % list.count];
+    sqlite3_bind_int64 (select, 1, row->id);
+    assert_int_equal (sqlite3_step (select), SQLITE_ROW);
+    assert_int_equal (
+        chunk_inflate (&raw, sqlite3_column_blob (select, 0), (size_t) sqlite3_column_bytes (select, 0), &error), 0);
+    for (uint32_t k = 0; k <= any (3); k++)
+      raw.data[any ((uint32_t) raw.length / (any (4) ? 4 : 1))] = (char) any (256);
+    buffer_clear (&packed);
+    buffer_reserve (&packed, ZSTD_compressBound (raw.length));
+    packed.length = ZSTD_compress (packed.data, packed.capacity, raw.data, raw.length, 1);
+    fine += samples_read (&samples, file, row, packed.data, packed.length, i % 2 ? "wild" : "numbered",
+                          i % 2 ? wild_metrics[i % 6].name : "use", &error) == 0;
+    sqlite3_reset (select);
+  }
+  assert_true (fine > 100 && fine < 4000);
+  sqlite3_finalize (select);
+  history_file_close (file);
+  samples_free (&samples);
+  buffer_free (&raw);
+  buffer_free (&packed);
+  free (list.rows);
+}
+
 static void
 test_a_damaged_chunk_is_left_out_and_counted (void **state)
 {
@@ -480,6 +526,7 @@ main (void)
     cmocka_unit_test_setup_teardown (test_columns_give_what_frames_give, scratch_create, scratch_destroy),
     cmocka_unit_test_setup_teardown (test_intervals_begin_within_chunks, scratch_create, scratch_destroy),
     cmocka_unit_test_setup_teardown (test_chunks_without_forms_are_read_too, scratch_create, scratch_destroy),
+    cmocka_unit_test_setup_teardown (test_wrong_columns_do_no_harm, scratch_create, scratch_destroy),
     cmocka_unit_test_setup_teardown (test_a_damaged_chunk_is_left_out_and_counted, scratch_create, scratch_destroy),
   };
 

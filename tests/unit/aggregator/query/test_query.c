@@ -360,6 +360,30 @@ test_a_tier_that_begins_with_the_frames_widens_nothing (void **state)
   free (plan.pieces);
 }
 
+/* A tier's range begins with a whole block, of which it may have the end alone: its writer may have begun there. */
+static void
+test_of_a_tiers_first_block_finer_ones_have_more (void **state)
+{
+  const struct plan_tier fresh[HISTORY_TIERS] = { [HISTORY_FRAMES] = { true, 90 * HOUR + 20 * MINUTE + 5 * S,
+                                                                       100 * HOUR },
+                                                  [HISTORY_MINUTES] = { true, 90 * HOUR, 100 * HOUR } };
+  const struct plan_tier upgraded[HISTORY_TIERS] = {
+    [HISTORY_FRAMES] = { true, 80 * HOUR, 100 * HOUR }, [HISTORY_MINUTES] = { true, 90 * HOUR, 100 * HOUR }
+  };
+  const struct plan_tier old[HISTORY_TIERS] = {
+    [HISTORY_FRAMES] = { true, 95 * HOUR, 100 * HOUR }, [HISTORY_MINUTES] = { true, 90 * HOUR, 100 * HOUR }
+  };
+
+  (void) state;
+  expect_pieces (plan_for (90 * HOUR, 92 * HOUR, MINUTE, fresh),
+                 PIECES ({ HISTORY_MINUTES, 90 * HOUR, 90 * HOUR + 21 * MINUTE },
+                         { HISTORY_FRAMES, 90 * HOUR + 21 * MINUTE, 91 * HOUR },
+                         { HISTORY_MINUTES, 91 * HOUR, 92 * HOUR }));
+  expect_pieces (plan_for (89 * HOUR, 92 * HOUR, MINUTE, upgraded),
+                 PIECES ({ HISTORY_FRAMES, 89 * HOUR, 91 * HOUR }, { HISTORY_MINUTES, 91 * HOUR, 92 * HOUR }));
+  expect_pieces (plan_for (90 * HOUR, 96 * HOUR, MINUTE, old), PIECES ({ HISTORY_MINUTES, 90 * HOUR, 96 * HOUR }));
+}
+
 static void
 test_steps_begin_at_their_multiples (void **state)
 {
@@ -397,7 +421,7 @@ add (struct bucket_table *table, const char *node, const char *row, struct histo
 static void
 test_points_are_summed_in_their_steps (void **state)
 {
-  struct bucket_table table = { .from_ns = 100 * S, .step_ns = 10 * S, .steps = 3, .most = 10 };
+  struct bucket_table table = { .from_ns = 100 * S, .step_ns = 10 * S, .steps = 3, .most = 10, .until_ns = INT64_MAX };
   const struct bucket *buckets;
 
   (void) state;
@@ -425,7 +449,9 @@ test_points_are_summed_in_their_steps (void **state)
 static void
 test_rates_are_of_the_time_that_samples_span (void **state)
 {
-  struct bucket_table table = { .from_ns = 0, .step_ns = MINUTE, .steps = 1, .most = 10, .rate = true };
+  struct bucket_table table = {
+    .from_ns = 0, .step_ns = MINUTE, .steps = 1, .most = 10, .until_ns = INT64_MAX, .rate = true
+  };
   const struct bucket *bucket;
 
   (void) state;
@@ -439,10 +465,25 @@ test_rates_are_of_the_time_that_samples_span (void **state)
   bucket_table_free (&table);
 }
 
+/* The minute that is not over yet has changes of the time that has passed. */
+static void
+test_rates_end_now (void **state)
+{
+  struct bucket_table table = { .step_ns = MINUTE, .steps = 1, .most = 10, .rate = true, .until_ns = 15 * S };
+  const struct bucket *bucket;
+
+  (void) state;
+  add (&table, "n1", NULL, (struct history_point){ 0, MINUTE, 15, 150, 10, 10 });
+  bucket = bucket_table_find (&table, "n1", NULL);
+  assert_near (bucket->sum / bucket->seconds, 10);
+  assert_near (bucket->max, 10);
+  bucket_table_free (&table);
+}
+
 static void
 test_no_more_series_than_may_be (void **state)
 {
-  struct bucket_table table = { .from_ns = 0, .step_ns = S, .steps = 1, .most = 2 };
+  struct bucket_table table = { .from_ns = 0, .step_ns = S, .steps = 1, .most = 2, .until_ns = INT64_MAX };
 
   (void) state;
   add (&table, "n1", NULL, (struct history_point){ 0, S, 1, 1, 1, 1 });
@@ -589,6 +630,28 @@ test_missing_values_are_empty_and_never_0 (void **state)
 }
 
 static void
+test_many_steps_without_a_value_are_one_line (void **state)
+{
+  struct query_answer answer = { .steps = 5,
+                                 .step_ns = S,
+                                 .to_ns = 5 * S,
+                                 .metric = memory_string ("a.b"),
+                                 .unit = memory_string (""),
+                                 .series = memory_new (1, sizeof answer.series[0]),
+                                 .series_count = 1 };
+  struct buffer text = { 0 };
+
+  (void) state;
+  answer.series[0] =
+      (struct query_series){ .node = memory_string ("n1"), .values = memory_new (5, sizeof (struct query_value)) };
+  answer.series[0].values[3] = (struct query_value){ 1, 2, 2, 2 };
+  series_measure (&answer);
+  query_write_table (&text, &answer, 80);
+  expect_text (&text, "TIME         n1\n00:00:00  ... 3 steps without a value\n00:00:03  2.000\n00:00:04      -\n");
+  query_answer_free (&answer);
+}
+
+static void
 test_a_narrow_table_has_a_line_for_each_series (void **state)
 {
   struct query_answer answer = make_answer (QUERY_EACH);
@@ -620,14 +683,17 @@ main (void)
     cmocka_unit_test (test_the_coarsest_tier_that_fits_is_taken),
     cmocka_unit_test (test_a_step_is_widened_where_frames_are_gone),
     cmocka_unit_test (test_a_tier_that_begins_with_the_frames_widens_nothing),
+    cmocka_unit_test (test_of_a_tiers_first_block_finer_ones_have_more),
     cmocka_unit_test (test_steps_begin_at_their_multiples),
     cmocka_unit_test (test_points_are_summed_in_their_steps),
     cmocka_unit_test (test_rates_are_of_the_time_that_samples_span),
+    cmocka_unit_test (test_rates_end_now),
     cmocka_unit_test (test_no_more_series_than_may_be),
     cmocka_unit_test (test_folds_are_of_those_that_have_a_value),
     cmocka_unit_test (test_what_is_missing_is_said),
     cmocka_unit_test (test_a_ranking_is_by_the_mean),
     cmocka_unit_test (test_missing_values_are_empty_and_never_0),
+    cmocka_unit_test (test_many_steps_without_a_value_are_one_line),
     cmocka_unit_test (test_a_narrow_table_has_a_line_for_each_series),
   };
 
