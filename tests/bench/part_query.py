@@ -6,7 +6,9 @@ all, and alone (bench_query.c), as a process that runs already. Each figure is t
 
 import csv
 import datetime
+import functools
 import json
+import math
 import subprocess
 import time
 import urllib.request
@@ -105,21 +107,29 @@ def best_ms(ask):
 
 
 def theirs(database, question):
-    """Milliseconds, and how many points the answer has."""
+    """Milliseconds, and the values of the answer."""
     path, arguments = question.promql()
     taken, answer = best_ms(lambda: database.get(path, nocache=1, **arguments))
-    return taken, sum(len(one.get("values", [0])) for one in json.loads(answer)["data"]["result"])
+    points = (one.get("values", [one.get("value")]) for one in json.loads(answer)["data"]["result"])
+    return taken, [float(value) for series in points for _, value in series]
 
 
 def ours(question):
+    """Milliseconds of the command, what bench_query says, and the values of the answer."""
     command = question.command(question.asked, "json")
-    whole = best_ms(lambda: subprocess.run(command, capture_output=True, env=environment(), check=True, timeout=60))[0]
+    whole, done = best_ms(lambda: subprocess.run(command, capture_output=True, env=environment(), check=True, timeout=60))
     words = [word for pair in question.asked.items() for word in pair]
-    return whole, run_tool("bench_query", question.path, TIMES, *words)
+    values = [point[1] for series in json.loads(done.stdout)["series"] for point in series["points"] if point[4]]
+    return whole, run_tool("bench_query", question.path, TIMES, *words), values
+
+
+def same(some, others):
+    """In whatever order."""
+    return len(some) == len(others) and all(map(functools.partial(math.isclose, rel_tol=1e-9), sorted(some), sorted(others)))
 
 
 def compare(figures, cluster, question):
-    whole, alone = ours(question)
+    whole, alone, values = ours(question)
     aim = ("value", question.aim_ms)
     figures.add(f"{question.what}: alone", alone["ms"], "ms", aim=aim)
     figures.add(f"{question.what}: the command", whole, "ms")
@@ -130,9 +140,9 @@ def compare(figures, cluster, question):
             figures.skip(kind.name, "it is not here")
             continue
         database = kind(cluster).fill(series)
-        taken, points = theirs(database, question)
-        if points != alone["points"]:
-            figures.note(kind.name, f"its answer has {points} points, ours {alone['points']}")
+        taken, answer = theirs(database, question)
+        if not same(answer, values):
+            figures.note(kind.name, f"another answer: {len(answer)} points, ours {len(values)}")
         figures.add(f"{question.what}: alone", alone["ms"], "ms", kind.name, taken, ("ratio", 1))
         database.process.stop()
 
