@@ -252,7 +252,7 @@ test_by_frames (void **state)
   struct scratch *scratch = *state;
   struct made nodes[] = { { .node = "n1", .state = 1 },
                           { .node = "n2", .state = 2, .sample = { .node_gpus = 2, .gpus = "0,1" } },
-                          { .node = "n3", .state = 3, .sample = { .node_gpus = 2 } },
+                          { .node = "n3", .state = 3, .sample = { .lo_counts = true } },
                           { .node = "n4", .state = 4, .sample = { .node_gpus = 2, .mute = "no driver" } } };
 
   scratch->start_ns -= HOURS * 3600 * SECOND_NS;
