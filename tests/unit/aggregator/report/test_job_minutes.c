@@ -195,6 +195,10 @@ assert_same (struct scratch *scratch, const char *nodes, bool ended, const char 
                     "DELETE FROM tier_blocks; DELETE FROM tier_staged");
   by_frames = make_job_report (scratch, nodes, HOURS * 3600, ended, NULL);
   assert_int_equal (by_frames->broken, 0);
+  assert_int_equal (by_frames->minute_samples, 0);
+  if (damaged)
+    assert_true (by_minutes->minute_samples > 4 * SAMPLES * 8 / 10 * 9 / 10);
+  by_minutes->minute_samples = 0;
   job_report_json (by_minutes, &json);
   job_report_json (by_frames, &other);
   assert_alike (buffer_text (&json.out), buffer_text (&other.out));
