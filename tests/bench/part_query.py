@@ -168,7 +168,7 @@ def query(figures, cluster):
     path, end = frames_of(cluster, "hour.db", 100, HOUR + 60)
     end -= end % 2
     compare(figures, cluster,
-            Question("1 h of 100 nodes from frames by 2 s", path, "memory_info.free", end - HOUR, end, 2, 2, 500))
+            Question("1 h of 100 nodes from frames by the second", path, "memory_info.free", end - HOUR, end, 1, 1, 500))
     path, end = frames_of(cluster, "now.db", 1000, 120)
     end -= end % 60
     compare(figures, cluster,
