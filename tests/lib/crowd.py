@@ -15,12 +15,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 from lib.cluster import read_key  # noqa: E402
 from lib.hostile import many_files  # noqa: E402
-from lib.peers import control_endpoint, curve_client  # noqa: E402
+from lib.peers import control_endpoint, curve_client, own_context  # noqa: E402
 
 
 def crowd(folder, endpoint, count, address, addresses):
     keys = read_key(folder / "agent.pub"), read_key(folder / "agent.key")
-    context = zmq.Context()
+    context = own_context()
     # Of these kinds a socket connects as often as it is asked to.
     for kind, to in (zmq.XPUB, endpoint), (zmq.ROUTER, control_endpoint(endpoint)):
         client = context.socket(kind)

@@ -22,6 +22,13 @@ def curve_client(socket, keys, server_key):
     socket.linger = 0
 
 
+def own_context():
+    """What a failed test leaves open goes without waiting for a peer that is gone."""
+    context = zmq.Context()
+    context.linger = 0
+    return context
+
+
 class AgentPeer:
     """Plays a node. Its data socket is an XPUB, which hears of the subscription: what is published after that is not
     lost at the start. `monotonic` is its clock, which may be a played one too."""
@@ -35,7 +42,7 @@ class AgentPeer:
         self.received = []
         self.ring = None  # {(session, sequence): bytes}: what it can send again; None: it cannot
         self.monotonic = time.monotonic_ns
-        self.context = zmq.Context()
+        self.context = own_context()
         self.data = self.context.socket(zmq.XPUB)
         self.data.sndhwm = 100000
         curve_client(self.data, keys, server_key)
@@ -187,7 +194,7 @@ class AggregatorPeer:
     """Plays an aggregator to real agents: SUB on a free port, ROUTER on the next."""
 
     def __init__(self, secret, public, users, endpoint=None):
-        self.context = zmq.Context()
+        self.context = own_context()
         self.zap = Zap(self.context, users)
         self.keys = (public, secret)
         self.messages, self.frames, self.schemas = [], [], {}

@@ -15,7 +15,7 @@ from lib import protocol
 from lib.cluster import read_key
 from lib.hostile import GROUP, MIB, Siege, addresses, connect, evil, good_frame, many_files, proves_alive
 from lib.machine import BOB, EVE
-from lib.peers import AgentPeer, control_endpoint
+from lib.peers import AgentPeer, control_endpoint, own_context
 from lib.programs import wait_until
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00"  # ZMTP 3.0, then 20 bytes of mechanism, as-server and filler
@@ -88,7 +88,7 @@ def test_no_key(cluster):
     """ZeroMQ clients without any encryption: nothing that they say arrives."""
     with Siege(cluster):
         before = cluster.counter("handshake_failed")
-        context = zmq.Context()
+        context = own_context()
         data, control = context.socket(zmq.PUB), context.socket(zmq.DEALER)
         data.connect(cluster.endpoint)
         control.connect(control_endpoint(cluster.endpoint))

@@ -12,7 +12,7 @@ from lib import protocol
 from lib.cluster import assert_contiguous, read_key
 from lib.crowd import crowds
 from lib.hostile import GROUP, MIB, Siege, evil, good_frame, many_files, proves_alive
-from lib.peers import control_endpoint, curve_client
+from lib.peers import control_endpoint, curve_client, own_context
 from lib.programs import wait_until
 
 CROWD = int(os.environ.get("CROWD", 0))
@@ -42,7 +42,7 @@ def connections(cluster, count):
     """So many of the evil node's key, half of them on each port."""
     folder = cluster.folder / "keys" / "evil"
     keys = read_key(folder / "agent.pub"), read_key(folder / "agent.key")
-    context = zmq.Context()
+    context = own_context()
     context.max_sockets = count + 10
     clients = []
     for number in range(count):
