@@ -91,7 +91,7 @@ folder_open (const struct job_opener *opener, struct opener_user *user, struct o
 {
   int folder = open (opening->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   bool refused = false;
-  char list[1024];
+  char list[16384]; /* each second one of 6000 CPUs */
 
   if (folder < 0)
     return;

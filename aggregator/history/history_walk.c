@@ -8,12 +8,6 @@
 #include "aggregator/history/history_rebuild.h"
 #include "synop/memory.h"
 
-struct place {
-  const struct chunk_row *row;
-  size_t node;
-  int64_t began; /* the first known time of its session */
-};
-
 struct walking {
   struct history_file *file;
   const struct history_walk *walk;
@@ -37,7 +31,7 @@ compare_numbers (uint64_t one, uint64_t other)
 static int
 compare_sessions (const void *one, const void *other)
 {
-  const struct place *a = one, *b = other;
+  const struct walk_chunk *a = one, *b = other;
   int order = compare_numbers (a->node, b->node);
 
   if (order == 0)
@@ -48,7 +42,7 @@ compare_sessions (const void *one, const void *other)
 static int
 compare_places (const void *one, const void *other)
 {
-  const struct place *a = one, *b = other;
+  const struct walk_chunk *a = one, *b = other;
   int order = compare_numbers (a->node, b->node);
 
   if (order == 0)
@@ -57,10 +51,10 @@ compare_places (const void *one, const void *other)
 }
 
 /* The chunks of the walk's nodes, in order; the caller frees the list. */
-static struct place *
+static struct walk_chunk *
 order_chunks (const struct history_walk *walk, const struct chunk_list *list, size_t *count)
 {
-  struct place *places = memory_new (list->count, sizeof *places);
+  struct walk_chunk *places = memory_new (list->count, sizeof *places);
 
   *count = 0;
   for (size_t i = 0; i < list->count; i++) {
@@ -68,7 +62,7 @@ order_chunks (const struct history_walk *walk, const struct chunk_list *list, si
                                                           sizeof walk->nodes[0], compare_name)
                                                : NULL;
     if (node)
-      places[(*count)++] = (struct place){ &list->rows[i], (size_t) (node - walk->nodes), 0 };
+      places[(*count)++] = (struct walk_chunk){ &list->rows[i], (size_t) (node - walk->nodes), 0, false };
   }
   qsort (places, *count, sizeof places[0], compare_sessions);
   for (size_t i = 0; i < *count; i++) {
@@ -81,7 +75,7 @@ order_chunks (const struct history_walk *walk, const struct chunk_list *list, si
 
 /* -1: the frame is broken. */
 static int
-walk_frame (struct walking *walking, const struct place *place, size_t index, struct error *error)
+walk_frame (struct walking *walking, const struct walk_chunk *place, size_t index, struct error *error)
 {
   const struct history_walk *walk = walking->walk;
   struct frame_header header;
@@ -107,7 +101,7 @@ walk_frame (struct walking *walking, const struct place *place, size_t index, st
 }
 
 static int
-walk_chunk (struct walking *walking, const struct place *place)
+read_chunk (struct walking *walking, const struct walk_chunk *place)
 {
   const struct chunk_row *row = place->row;
   bool reported = false;
@@ -139,7 +133,7 @@ history_walk (struct history_file *file, const struct history_walk *walk, size_t
 {
   struct walking walking = { .file = file, .walk = walk };
   struct chunk_list list = { 0 };
-  struct place *places;
+  struct walk_chunk *places;
   size_t count;
   int result = 0;
 
@@ -150,12 +144,15 @@ history_walk (struct history_file *file, const struct history_walk *walk, size_t
     return -1;
   }
   places = order_chunks (walk, &list, &count);
+  if (walk->choose)
+    walk->choose (walk->into.state, places, count);
   for (size_t i = 0; i < count && result == 0; i++) {
     if (i == 0 || places[i].node != places[i - 1].node) {
       rebuild_destroy (walking.rebuild);
       walking.rebuild = rebuild_create (file);
     }
-    result = walk_chunk (&walking, &places[i]);
+    if (!places[i].skipped)
+      result = read_chunk (&walking, &places[i]);
     if (walk->into.progress)
       replay_progress_show (walk->into.progress, (double) (i + 1) / (double) count);
   }

@@ -5,12 +5,21 @@
 
 #include "aggregator/history/history_read.h"
 
+struct walk_chunk {
+  const struct chunk_row *row;
+  size_t node;
+  int64_t began; /* the first known time of its session */
+  bool skipped;  /* it is not read */
+};
+
 struct history_walk {
   int64_t from_ns, to_ns;   /* from the first to the second, both included */
   const char *const *nodes; /* in order of strcmp, each once */
   size_t node_count;
   struct history_into into; /* only its `frame` is called; */
   size_t *node;             /* set before each call: which of the nodes the frame is of; may be NULL */
+  /* Is shown all chunks before the first one is read; it, and `frame` later, may set which are skipped. May be NULL. */
+  void (*choose) (void *state, struct walk_chunk *chunks, size_t count);
 };
 
 /* 0; 1: the receiver ended it; -1 and error: the file cannot be read. A broken chunk is logged, left out, and

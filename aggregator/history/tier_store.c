@@ -185,8 +185,8 @@ find_metric (struct history_store *store, const struct tier_metric *metric, int6
 
 /* ---- maps ---- */
 
-static void
-drop_maps (struct tier_store *tiers)
+void
+tier_drop_maps (struct tier_store *tiers)
 {
   struct held_map *map, *next;
 
@@ -204,7 +204,7 @@ hold_map (struct tier_store *tiers, const uint8_t hash[SCHEMA_HASH_SIZE], const 
   struct held_map *map = memory_new (1, sizeof *map + length * sizeof map->ids[0]); /* each takes a byte or more */
 
   if (HASH_COUNT (tiers->maps) >= MAPS_MAX)
-    drop_maps (tiers);
+    tier_drop_maps (tiers);
   memcpy (map->hash, hash, SCHEMA_HASH_SIZE);
   while (wire.at < wire.end && !wire.bad)
     map->ids[map->count++] = (int64_t) varint_read (&wire, TIER_METRICS_MAX);
@@ -396,7 +396,7 @@ tier_store_close (struct history_store *store)
     schema_destroy (schema->schema);
     free (schema);
   }
-  drop_maps (tiers);
+  tier_drop_maps (tiers);
   tier_writer_destroy (tiers->writer);
   tier_reader_destroy (tiers->reader);
   tier_grid_destroy (tiers->grid);
@@ -413,90 +413,4 @@ tier_store_take_counts (struct history_store *store)
 
   store->tiers->counts = (struct tier_counts){ 0 };
   return counts;
-}
-
-/* ---- work ---- */
-
-struct turn {
-  struct history_store *store;
-  const struct tier_limits *limits;
-  struct tier_sizes sizes;
-};
-
-static int
-turn_catch_up (struct turn *turn, struct error *error)
-{
-  return tier_catch_up (turn->store, error);
-}
-
-static int
-turn_make (struct turn *turn, struct error *error)
-{
-  if (tier_sizes_read (turn->store, turn->limits, &turn->sizes, error) < 0)
-    return -1;
-  return tier_blocks_make (turn->store, turn->limits->now_ns / NS_PER_S, turn->sizes.staged > turn->sizes.room / 4,
-                           error);
-}
-
-static int
-turn_merge (struct turn *turn, struct error *error)
-{
-  return tier_blocks_merge (turn->store, turn->limits->now_ns / NS_PER_S, error);
-}
-
-static int
-turn_look (struct turn *turn, struct error *error)
-{
-  return tier_look (turn->store, error);
-}
-
-static int
-turn_trim (struct turn *turn, struct error *error)
-{
-  if (tier_sizes_read (turn->store, turn->limits, &turn->sizes, error) < 0)
-    return -1;
-  return tier_trim (turn->store, turn->limits, &turn->sizes, error);
-}
-
-/* Maps that nothing staged needs any more go now and then. */
-static int
-turn_tidy (struct turn *turn, struct error *error)
-{
-  struct tier_store *tiers = turn->store->tiers;
-
-  if (turn->limits->now_ns / NS_PER_S / HOUR_S == tiers->tidied)
-    return 0;
-  tiers->tidied = turn->limits->now_ns / NS_PER_S / HOUR_S;
-  drop_maps (tiers);
-  return tier_run (turn->store, TIER_DROP_MAPS, error) < 0 ? -1 : 0;
-}
-
-/* Step by step, each kind of work until there is none; one step at least. */
-static int
-work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
-{
-  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_make, turn_merge,
-                                                                             turn_trim,     turn_look, turn_tidy };
-  struct turn turn = { .store = store, .limits = limits };
-  int more = 0;
-
-  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && more == 0; i++)
-    while ((more = kinds[i](&turn, error)) == 1 && clock_monotonic () < until_ns)
-      ;
-  return more;
-}
-
-int
-tier_store_work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
-{
-  int more;
-
-  if (history_store_begin (store, error) < 0)
-    return -1;
-  more = work (store, limits, until_ns, error);
-  if (more < 0 || history_store_end (store, error) < 0) {
-    history_store_undo (store);
-    return -1;
-  }
-  return more;
 }

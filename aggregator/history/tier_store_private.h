@@ -89,6 +89,7 @@ int tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, con
                    const struct tier_folded *folded, struct error *error);
 int tier_make_map (struct history_store *store, int64_t node, const struct tier_list *metrics, struct error *error);
 const struct held_map *tier_map (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE]);
+void tier_drop_maps (struct tier_store *tiers); /* from memory */
 static inline int64_t
 tier_batch (int64_t node)
 {

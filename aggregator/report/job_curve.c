@@ -10,7 +10,7 @@
 static int64_t
 bin_middle (const struct job_report *report, size_t bin)
 {
-  return report->started_ns + (int64_t) bin * report->bin_ns + report->bin_ns / 2;
+  return report->bins_ns + (int64_t) bin * report->bin_ns + report->bin_ns / 2;
 }
 
 static bool
@@ -109,7 +109,7 @@ curve_band_free (struct curve_band *band)
 static size_t
 bin_of (const struct job_report *report, int64_t time_ns)
 {
-  int64_t bin = report->bin_ns > 0 ? (time_ns - report->started_ns) / report->bin_ns : 0;
+  int64_t bin = report->bin_ns > 0 ? (time_ns - report->bins_ns) / report->bin_ns : 0;
 
   return bin < 0 ? 0 : (uint64_t) bin >= report->bins ? report->bins - 1 : (size_t) bin;
 }

@@ -88,6 +88,14 @@ free_series (struct job_series *series)
   free (series);
 }
 
+static void
+free_node (struct job_node *node)
+{
+  free_series (node->series);
+  free (node->gaps);
+  free (node->gpus);
+}
+
 void
 job_report_destroy (struct job_report *report)
 {
@@ -95,11 +103,8 @@ job_report_destroy (struct job_report *report)
 
   if (!report)
     return;
-  for (size_t i = 0; i < report->node_count; i++) {
-    free_series (report->nodes[i].series);
-    free (report->nodes[i].gaps);
-    free (report->nodes[i].gpus);
-  }
+  for (size_t i = 0; i < report->node_count; i++)
+    free_node (&report->nodes[i]);
   free_series (report->all);
   free (report->nodes);
   free (report->imbalances);
@@ -121,6 +126,28 @@ make_series (void)
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++)
     series[i].total = series[i].mean = series[i].minimum = series[i].maximum = nan ("");
   return series;
+}
+
+static void
+begin_node (struct job_node *node)
+{
+  *node = (struct job_node){ .name = node->name,
+                             .lost = node->lost,
+                             .cpus = nan (""),
+                             .first_ns = node->first_ns,
+                             .peaks = { nan (""), nan (""), nan ("") },
+                             .series = make_series () };
+}
+
+void
+job_report_forget (struct job_report *report)
+{
+  report->bins = 0;
+  report->whole_gpus = report->whole_flops = false;
+  for (size_t i = 0; i < report->node_count; i++) {
+    free_node (&report->nodes[i]);
+    begin_node (&report->nodes[i]);
+  }
 }
 
 static struct job_report *
@@ -147,12 +174,11 @@ make_report (const struct job_record *job, int64_t now_ns)
   report->prices = (struct job_prices){ nan (""), nan (""), "" };
   report->node_count = job->node_count;
   report->nodes = memory_new (job->node_count, sizeof report->nodes[0]);
-  for (size_t i = 0; i < job->node_count; i++)
-    report->nodes[i] = (struct job_node){ .name = keep (report, job->nodes[i].name),
-                                          .cpus = nan (""),
-                                          .first_ns = job->nodes[i].first_ns,
-                                          .peaks = { nan (""), nan (""), nan ("") },
-                                          .series = make_series () };
+  for (size_t i = 0; i < job->node_count; i++) {
+    report->nodes[i].name = keep (report, job->nodes[i].name);
+    report->nodes[i].first_ns = job->nodes[i].first_ns;
+    begin_node (&report->nodes[i]);
+  }
   report->all = make_series ();
   report->imbalances = memory_new (JOB_ITEM_COUNT, sizeof report->imbalances[0]);
   return report;

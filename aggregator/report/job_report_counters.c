@@ -13,8 +13,10 @@
 #include "synop/memory.h"
 
 #define LEAST_SECONDS 60
-#define MEMORY_BOUND 70.0  /* percent of the peak of bandwidth */
-#define SCALAR 10.0        /* percent of operations by vectors, below which there are none to speak of, */
+#define MEMORY_BOUND 70.0 /* percent of the peak of bandwidth */
+#define PEAK_EXCEEDED                                                                                                  \
+  125.0             /* percent of a peak, above which that is wrong: to read alone is a little faster than the triad */
+#define SCALAR 10.0 /* percent of operations by vectors, below which there are none to speak of, */
 #define SCALAR_FLOPS 1e8   /* if there are so many operations in a second of CPU time */
 #define WAITING 50.0       /* percent of its CPUs, below which a job waits */
 #define GPUS_BUSY 20.0     /* percent: the CPUs wait for them, as they should */
@@ -48,10 +50,23 @@ add_where (struct buffer *to, const struct job_report *report, const bool *chose
   words_nodes (to, report, chosen, JOB_NAMES_LENGTH);
 }
 
+/* What it did is more than the node can do, as far as that is known. CPUs that do not part their operations may have done all of
+ * them in single precision. */
+static bool
+has_low_peaks (const struct job_report *report, size_t node)
+{
+  struct job_roofline roofline = job_roofline_of_node (report, node);
+  double flops_most = fmax (roofline.peaks.flops_double, roofline.peaks.flops_single);
+
+  return (!roofline.estimated && roofline.bandwidth_share > PEAK_EXCEEDED) ||
+         100 * roofline.flops > PEAK_EXCEEDED * flops_most;
+}
+
 static bool
 is_memory_bound (const struct job_report *report, size_t node)
 {
-  return !report->nodes[node].shared && job_roofline_of_node (report, node).bandwidth_share > MEMORY_BOUND;
+  return !report->nodes[node].shared && !has_low_peaks (report, node) &&
+         job_roofline_of_node (report, node).bandwidth_share > MEMORY_BOUND;
 }
 
 static bool
@@ -154,7 +169,7 @@ job_report_remarks (struct job_report *report)
   remark_waiting (report);
 }
 
-/* ---- what was not counted ---- */
+/* ---- what is not known ---- */
 
 void
 job_report_unknown_counters (struct job_scene *scene)
@@ -162,7 +177,7 @@ job_report_unknown_counters (struct job_scene *scene)
   struct job_report *report = scene->report;
   bool *cycles = memory_new (report->node_count, sizeof *cycles),
        *flops = memory_new (report->node_count, sizeof *flops);
-  bool *bytes = memory_new (report->node_count, sizeof *bytes);
+  bool *bytes = memory_new (report->node_count, sizeof *bytes), *low = memory_new (report->node_count, sizeof *low);
   bool counted = false;
 
   for (size_t i = JOB_MEMORY_BANDWIDTH; i <= JOB_TASK_TIME; i++)
@@ -174,6 +189,7 @@ job_report_unknown_counters (struct job_scene *scene)
     cycles[i] = sampled && !series[JOB_CYCLES].known && !series[JOB_FLOP].known && !moved;
     flops[i] = sampled && !cycles[i] && !series[JOB_FLOP].known;
     bytes[i] = sampled && !cycles[i] && !moved;
+    low[i] = has_low_peaks (report, i);
   }
   job_report_say_of (report, cycles,
                      "The CPUs of %s count nothing that the agent may read, as those of most virtual machines, or its "
@@ -187,6 +203,11 @@ job_report_unknown_counters (struct job_scene *scene)
                      "Of %s it is not known what memory moved: its memory controllers count nothing that the agent may "
                      "read; synop-agent --list-groups there says why.",
                      "");
+  job_report_say_of (report, low,
+                     "The peaks of %s are too low, since the job did more: measured while something else ran, or on "
+                     "another machine. synop-agent bench-node measures them anew.",
+                     "");
+  free (low);
   free (bytes);
   free (flops);
   free (cycles);

@@ -57,6 +57,10 @@ void job_report_say (struct job_report *report, const char *format, ...) __attri
 void job_report_remark (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void job_report_add_gap (struct job_node *node, int64_t from_ns, int64_t to_ns);
 
+/* What the nodes sampled is forgotten. */
+void job_report_forget (struct job_report *report);
+void job_report_trouble (struct job_scene *scene, const struct table *table, size_t node); /* its error */
+void job_report_find_end (struct job_scene *scene);
 int job_report_samples (struct job_scene *scene, struct error *error);
 void job_report_gaps (struct job_scene *scene); /* at the ends of the nodes' time, and who is lost */
 void job_report_nodes (struct job_report *report);

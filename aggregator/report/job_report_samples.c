@@ -4,7 +4,7 @@
  * it falls it began anew, and what it held before is added. Over time it counts by its changes, the first one from 0 when
  * the job began. A counter of the whole node counts by its changes between two samples within the job's time. Either is
  * compared with the sample before it in time, so a frame that came late, or one that is lost, changes nothing in the
- * sum. */
+ * sum. Of a long job most minutes are not read but added to that (job_report_minutes.h). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 #include "aggregator/report/job_columns.h"
 #include "aggregator/report/job_report_gpus.h"
+#include "aggregator/report/job_report_minutes.h"
 #include "aggregator/report/job_report_private.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -19,19 +20,10 @@
 #define NONE JOB_COLUMNS_NONE
 #define FIRST_MIN_NS (NS_PER_S / 10) /* over less, errors of the clocks would make up the rate */
 
-struct tally {
-  const struct metric *metric;
-  uint64_t base, last; /* raw values of the job's own counter */
-  bool counted, changed;
-  bool begun;    /* there was a sample of the job's own counter */
-  double change; /* of the node's counter */
-  double sum, weight;
-  unsigned counts[JOB_REPORT_BINS];
-};
-
 /* The previous table of the group of the item with that index. */
 struct kept {
   struct table table;
+  uint64_t session;
   int64_t time_ns;
   bool made, valid;
 };
@@ -43,104 +35,14 @@ struct reading {
   size_t walked;       /* of the walk's nodes, that of the frame */
   size_t index;        /* of the current node in the report; NONE: none */
   struct job_columns columns;
-  struct tally *tallies;
+  struct job_minutes *minutes; /* that are not read as frames; NULL: none */
+  struct job_tally *tallies;   /* of the current node, */
+  struct job_tally **waiting;  /* and of those to which minutes will be added */
   struct kept kept[JOB_ITEM_COUNT];
   struct job_gpus_reading *gpus;
   size_t label_length, hint;
   bool gone; /* the job has no process on the node any more */
 };
-
-/* ---- values ---- */
-
-static void
-count_raw (struct tally *tally, const struct value *value)
-{
-  if (value->type != VALUE_UINT)
-    return;
-  if (tally->counted && value->as.u < tally->last)
-    tally->base += tally->last;
-  tally->last = value->as.u;
-  tally->counted = true;
-}
-
-/* ---- bins ---- */
-
-/* A sample covers the time before it, so a bin includes its last instant and not its first. */
-static size_t
-bin_of (const struct job_report *report, int64_t time_ns)
-{
-  int64_t since = time_ns - report->started_ns - 1;
-  size_t bin = since <= 0 ? 0 : (size_t) (since / report->bin_ns);
-
-  return bin < report->bins ? bin : report->bins - 1;
-}
-
-static void
-make_bins (struct job_report *report, int64_t period_ns)
-{
-  int64_t span = report->until_ns - report->started_ns;
-
-  report->bin_ns = (span + JOB_REPORT_BINS - 1) / JOB_REPORT_BINS;
-  if (report->bin_ns < period_ns)
-    report->bin_ns = period_ns;
-  report->bins = (size_t) ((span + report->bin_ns - 1) / report->bin_ns);
-  if (report->bins == 0)
-    report->bins = 1;
-}
-
-static float *
-make_line (size_t bins)
-{
-  float *line = memory_new (bins, sizeof *line);
-
-  for (size_t i = 0; i < bins; i++)
-    line[i] = nanf ("");
-  return line;
-}
-
-static void
-make_known (struct job_series *series, size_t bins)
-{
-  if (series->known)
-    return;
-  series->known = true;
-  series->bins = make_line (bins);
-  series->bin_maxima = make_line (bins);
-}
-
-static void
-fill_bins (struct job_series *series, struct tally *tally, size_t from, size_t to, double value)
-{
-  for (size_t i = from; i <= to; i++) {
-    unsigned count = ++tally->counts[i];
-    if (count == 1) {
-      series->bins[i] = series->bin_maxima[i] = (float) value;
-      continue;
-    }
-    series->bins[i] += ((float) value - series->bins[i]) / (float) count;
-    if ((float) value > series->bin_maxima[i])
-      series->bin_maxima[i] = (float) value;
-  }
-}
-
-/* `before_ns`: of the sample before; INT64_MIN: there is none. */
-static void
-add_sample (struct reading *reading, size_t item, int64_t before_ns, int64_t time_ns, double value, double weight)
-{
-  struct job_report *report = reading->report;
-  struct job_series *series = &report->nodes[reading->index].series[item];
-  struct tally *tally = &reading->tallies[item];
-  size_t to = bin_of (report, time_ns), from = to;
-
-  make_known (series, report->bins);
-  series->minimum = fmin (series->minimum, value);
-  series->maximum = fmax (series->maximum, value);
-  tally->sum += value * weight;
-  tally->weight += weight;
-  if (before_ns != INT64_MIN && before_ns < time_ns && bin_of (report, before_ns) < to)
-    from = bin_of (report, before_ns) + 1;
-  fill_bins (series, tally, from, to, value);
-}
 
 /* ---- tables ---- */
 
@@ -189,7 +91,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
 {
   size_t column = reading->columns.column[item];
   const struct metric *metric = &pair->now->group->metrics[column];
-  struct tally *tally = &reading->tallies[item];
+  struct job_tally *tally = &reading->tallies[item];
   double seconds = (double) report_elapsed_ns (pair) / NS_PER_S, value;
   const struct value *raw = row == NONE ? NULL : table_get (pair->now, row, column);
   struct value shown;
@@ -197,6 +99,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
   if (reading->columns.of_job[item] && row == NONE)
     return;
   tally->metric = metric;
+  tally->of_job = reading->columns.of_job[item];
   if (reading->columns.of_job[item]) {
     shown = job_row_value (pair, column, row, reading->report->id);
     if (metric->kind == COUNTER && raw->type == VALUE_UINT && !tally->begun) {
@@ -210,7 +113,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
       }
     }
     if (metric->kind == COUNTER && !job_is_share (metric))
-      count_raw (tally, raw);
+      job_tally_count (tally, raw);
   } else {
     shown = node_value (reading, item, pair, column);
     reading->report->whole_flops |= job_item_is_of_flops (item) && shown.type != VALUE_MISSING;
@@ -228,56 +131,110 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
     tally->changed = true;
     value /= seconds;
   }
-  add_sample (reading, item, before_ns, time_ns, value, metric->kind == COUNTER ? seconds : 1);
+  job_tally_sample (tally, reading->report, &reading->report->nodes[reading->index].series[item], before_ns, time_ns,
+                    value, metric->kind == COUNTER ? seconds : 1);
+}
+
+static void
+keep_table (struct kept *kept, const struct table *table, uint64_t session, int64_t time_ns)
+{
+  if (!kept->made)
+    table_init (&kept->table, table->group);
+  kept->made = kept->valid = true;
+  kept->session = session;
+  kept->time_ns = time_ns;
+  table_copy (&kept->table, table);
+}
+
+/* The job's own counter, from the last table that was read to the one before this. */
+static bool
+pass_counter (const struct reading *reading, size_t item, const struct table *from, const struct table *to)
+{
+  struct job_tally *tally = &reading->tallies[item];
+  size_t column = reading->columns.column[item];
+  size_t row = table_find_row (from, reading->report->id, reading->label_length, reading->hint);
+  size_t last = table_find_row (to, reading->report->id, reading->label_length, reading->hint);
+  struct value change;
+
+  if (row == NONE || last == NONE)
+    return row == last;
+  if (table_get (to, last, column)->type != table_get (from, row, column)->type ||
+      !job_tally_count (tally, table_get (to, last, column)))
+    return false;
+  change = report_value (tally->metric, table_get (to, last, column), table_get (from, row, column), 1);
+  tally->passed_change += change.type == VALUE_MISSING ? 0 : job_number (&change);
+  return true;
+}
+
+/* Minutes were passed over: goes on from the table before this one. False: that cannot be. */
+static bool
+pass_minutes (struct reading *reading, size_t first, const struct report_group *pair, uint64_t session, int64_t time_ns)
+{
+  struct kept *kept = &reading->kept[first];
+  const struct table *to = report_before (pair);
+  int64_t passed_ns = to && kept->valid ? to->monotonic_ns - kept->table.monotonic_ns : -1;
+
+  if (!kept->valid && !table_is_comparable (pair->now))
+    return true;
+  if (passed_ns < 0 || kept->session != session || to->group != kept->table.group)
+    return false;
+  for (size_t i = first; i < JOB_ITEM_COUNT; i++) {
+    struct job_tally *tally = &reading->tallies[i];
+    const struct metric *metric = &to->group->metrics[reading->columns.column[i]];
+    if (reading->columns.group[i] != reading->columns.group[first])
+      continue;
+    tally->passed += (uint64_t) llround ((double) passed_ns / (double) job_period_ns (pair->now));
+    tally->passed_seconds += (double) passed_ns / NS_PER_S;
+    if (reading->columns.of_job[i] && metric->kind == COUNTER && !job_is_share (metric) &&
+        !pass_counter (reading, i, &kept->table, to))
+      return false;
+  }
+  keep_table (kept, to, session, time_ns - report_elapsed_ns (pair));
+  return true;
+}
+
+/* The total of a node counts what its own rows do not, as those of older agents. */
+static bool
+counts_without (size_t first, const struct table *now)
+{
+  const char *without = job_items[first].without;
+  struct report_gates gates = report_gates_of (now->group);
+  size_t row = without ? table_find_row (now, without, strlen (without), 0) : NONE;
+
+  return row != NONE && report_row_counts (&gates, now, row);
 }
 
 /* All items of a group: `first` is the first of them. */
 static void
-take_group (struct reading *reading, size_t first, const struct table *now, int64_t time_ns)
+take_group (struct reading *reading, size_t first, const struct cluster_frame *frame)
 {
+  const struct report_group *here = &frame->groups[reading->columns.group[first]];
+  const struct table *now = here->now;
   struct kept *kept = &reading->kept[first];
+  size_t row = table_find_row (now, reading->report->id, reading->label_length, reading->hint);
+
+  if (counts_without (first, now) ||
+      (job_minutes_between (reading->minutes, reading->index, kept->valid ? kept->time_ns : INT64_MIN,
+                            frame->time_ns) &&
+       !job_item_is_of_gpus (first) && !pass_minutes (reading, first, here, frame->header->session, frame->time_ns)))
+    job_minutes_give_up (reading->minutes, reading->index, frame->time_ns);
+
   struct report_group pair = { now, kept->valid ? &kept->table : NULL };
   int64_t before_ns =
-      kept->valid && (double) (time_ns - kept->time_ns) <= JOB_GAP_PERIODS * (double) job_period_ns (now)
+      kept->valid && (double) (frame->time_ns - kept->time_ns) <= JOB_GAP_PERIODS * (double) job_period_ns (now)
           ? kept->time_ns
           : INT64_MIN;
-  size_t row = table_find_row (now, reading->report->id, reading->label_length, reading->hint);
 
   if (row != NONE)
     reading->hint = row;
   for (size_t i = first; i < JOB_ITEM_COUNT; i++)
     if (reading->columns.group[i] == reading->columns.group[first])
-      take_item (reading, i, &pair, row, time_ns, before_ns);
-  if (!table_is_comparable (now))
-    return;
-  if (!kept->made)
-    table_init (&kept->table, now->group);
-  kept->made = kept->valid = true;
-  kept->time_ns = time_ns;
-  table_copy (&kept->table, now);
+      take_item (reading, i, &pair, row, frame->time_ns, before_ns);
+  if (table_is_comparable (now))
+    keep_table (kept, now, frame->header->session, frame->time_ns);
 }
 
 /* ---- frames ---- */
-
-static void
-note_trouble (struct job_scene *scene, const struct table *table, size_t node)
-{
-  for (size_t i = 0; i < scene->trouble_count; i++) {
-    struct job_trouble *trouble = &scene->troubles[i];
-    if (strcmp (trouble->group, table->group->name) == 0 && strcmp (trouble->text, table->error) == 0) {
-      trouble->nodes += trouble->last != node; /* nodes come one after the other */
-      trouble->last = node;
-      return;
-    }
-  }
-  if (scene->trouble_count < JOB_TROUBLES_MAX) {
-    struct job_trouble *trouble = &scene->troubles[scene->trouble_count++];
-    snprintf (trouble->group, sizeof trouble->group, "%s", table->group->name);
-    snprintf (trouble->text, sizeof trouble->text, "%s", table->error);
-    trouble->first = trouble->last = node;
-    trouble->nodes = 1;
-  }
-}
 
 /* Notes that the node was watched at that time, and whether the job was there. */
 static void
@@ -293,6 +250,9 @@ take_liveness (struct reading *reading, const struct cluster_frame *frame)
   if (!liveness)
     return;
   watch->period_ns = job_period_ns (liveness);
+  if (watch->first_ns != INT64_MIN &&
+      job_minutes_between (reading->minutes, reading->index, watch->last_ns, frame->time_ns))
+    watch->last_ns = frame->time_ns - report_elapsed_ns (&frame->groups[columns->liveness]);
   if (watch->first_ns == INT64_MIN)
     watch->first_ns = frame->time_ns;
   else if ((double) (frame->time_ns - watch->last_ns) > JOB_GAP_PERIODS * (double) job_period_ns (liveness))
@@ -351,34 +311,30 @@ take_processes (struct reading *reading, const struct cluster_frame *frame)
 }
 
 static void
-end_item (struct job_series *series, const struct tally *tally, size_t bins)
+end_items (struct job_report *report, size_t node, const struct job_tally *tallies)
 {
-  const struct value zero = { .type = VALUE_UINT };
-  struct value raw = { .type = VALUE_UINT, .as.u = tally->base + tally->last }, total;
-
-  if (tally->weight > 0)
-    series->mean = tally->sum / tally->weight;
-  if (tally->counted) {
-    total = report_value (tally->metric, &raw, &zero, 1);
-    series->total = job_number (&total);
-    make_known (series, bins);
-  } else if (tally->changed) {
-    series->total = tally->change;
-  }
+  for (size_t i = 0; i < JOB_ITEM_COUNT; i++)
+    job_tally_end (&tallies[i], report, &report->nodes[node].series[i]);
 }
 
 static void
 samples_end_node (struct reading *reading)
 {
+  if (reading->index == NONE)
+    return;
+  if (job_minutes_any (reading->minutes, reading->index)) {
+    reading->waiting[reading->index] = reading->tallies;
+  } else {
+    end_items (reading->report, reading->index, reading->tallies);
+    free (reading->tallies);
+  }
+  reading->tallies = NULL;
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
-    if (reading->index != NONE)
-      end_item (&reading->report->nodes[reading->index].series[i], &reading->tallies[i], reading->report->bins);
     if (reading->kept[i].made)
       table_free (&reading->kept[i].table);
     reading->kept[i] = (struct kept){ 0 };
   }
   job_gpus_next_node (reading->gpus);
-  memset (reading->tallies, 0, JOB_ITEM_COUNT * sizeof reading->tallies[0]);
   reading->hint = 0;
   reading->gone = false;
   reading->index = NONE;
@@ -396,6 +352,17 @@ shortest_period (const struct cluster_frame *frame)
   return period < INT64_MAX ? period : 1;
 }
 
+/* Which of them the job leaves idle is a text, which minutes do not have. */
+static bool
+has_gpus (const struct reading *reading, const struct cluster_frame *frame)
+{
+  size_t group = reading->columns.group[JOB_GPU_USAGE];
+  const struct table *gpus = group == NONE ? NULL : frame->groups[group].now;
+
+  return gpus && gpus->rows &&
+         (!job_gpus_are_known (reading->gpus) || reading->report->nodes[reading->index].gpu_count > 0);
+}
+
 static void
 sample_frame (void *context, const struct cluster_frame *frame)
 {
@@ -408,20 +375,25 @@ sample_frame (void *context, const struct cluster_frame *frame)
   if (reading->index != index) {
     samples_end_node (reading);
     reading->index = index;
+    reading->tallies = memory_new (JOB_ITEM_COUNT, sizeof reading->tallies[0]);
   }
   if (columns->schema != frame->schema)
     job_columns_find (&reading->columns, frame->schema);
   if (columns->peaks != NONE && frame->groups[columns->peaks].now)
     job_peaks_take (&report->nodes[index].peaks, columns, frame->groups[columns->peaks].now);
+  if (job_minutes_has (reading->minutes, index, frame->time_ns))
+    return;
   if (frame->time_ns > report->until_ns) {
     watch->after_ns = watch->after_ns == INT64_MIN ? frame->time_ns : watch->after_ns;
     return;
   }
   if (report->bins == 0)
-    make_bins (report, shortest_period (frame));
+    job_bins_make (report, shortest_period (frame));
   take_liveness (reading, frame);
   take_processes (reading, frame);
   job_gpus_take (reading->gpus, &report->nodes[reading->index], frame);
+  if (has_gpus (reading, frame))
+    job_minutes_give_up (reading->minutes, index, frame->time_ns);
   watch->without_gpus = job_gpus_are_known (reading->gpus) && report->nodes[reading->index].gpu_count == 0;
   if (columns->info != NONE && frame->groups[columns->info].now)
     take_info (reading, frame->groups[columns->info].now);
@@ -434,39 +406,52 @@ sample_frame (void *context, const struct cluster_frame *frame)
     if (group == NONE || first != i || !frame->groups[group].now)
       continue;
     if (frame->groups[group].now->error[0])
-      note_trouble (reading->scene, frame->groups[group].now, reading->index);
-    take_group (reading, i, frame->groups[group].now, frame->time_ns);
+      job_report_trouble (reading->scene, frame->groups[group].now, reading->index);
+    take_group (reading, i, frame);
   }
 }
 
 static const struct view samples_view = { .name = "samples", .frame = sample_frame };
 
-/* Does the history end before the job, on all nodes? A job that runs ends for now with the newest sample. */
 static void
-find_end (struct job_scene *scene)
+choose_chunks (void *context, struct walk_chunk *chunks, size_t count)
 {
-  struct job_report *report = scene->report;
-  int64_t period = 0, after = INT64_MIN;
+  struct reading *reading = context;
 
-  scene->newest_ns = INT64_MIN;
+  if (reading->minutes)
+    job_minutes_choose (reading->minutes, chunks, count);
+}
+
+static int
+read_samples (struct reading *reading, struct job_walk *walk, struct error *error)
+{
+  struct job_scene *scene = reading->scene;
+  struct job_report *report = scene->report;
+  int result;
+
+  reading->gpus = job_gpus_begin (report->id);
+  reading->waiting = memory_new (report->node_count, sizeof reading->waiting[0]);
+  reading->index = NONE;
+  scene->trouble_count = 0;
+  for (size_t i = 0; i < report->node_count; i++)
+    scene->watches[i] = (struct job_watch){ INT64_MIN, INT64_MIN, INT64_MIN, .period_ns = NS_PER_S };
+  walk->history.into = (struct history_into){ .view = &samples_view, .state = reading, .progress = scene->progress };
+  walk->history.node = &reading->walked;
+  walk->history.choose = choose_chunks;
+  result = history_walk (scene->file, &walk->history, &report->broken, error);
+  samples_end_node (reading);
+  if (report->bins == 0)
+    job_bins_make (report, NS_PER_S);
+  if (result == 0 && reading->minutes)
+    result = job_minutes_add (reading->minutes, reading->waiting, error);
   for (size_t i = 0; i < report->node_count; i++) {
-    const struct job_watch *watch = &scene->watches[i];
-    after = watch->after_ns > after ? watch->after_ns : after;
-    if (watch->last_ns != INT64_MIN && (report->period_ns == 0 || watch->period_ns < report->period_ns))
-      report->period_ns = watch->period_ns;
-    if (watch->last_ns > scene->newest_ns) {
-      scene->newest_ns = watch->last_ns;
-      period = watch->period_ns;
-    }
+    if (reading->waiting[i])
+      end_items (report, i, reading->waiting[i]);
+    free (reading->waiting[i]);
   }
-  if (scene->newest_ns == INT64_MIN)
-    return;
-  scene->cut = after == INT64_MIN &&
-               (double) (report->until_ns - scene->newest_ns) > JOB_GAP_PERIODS * (double) period + JOB_SLACK_NS;
-  if (!report->ended_ns) {
-    report->until_ns = scene->newest_ns;
-    report->bins = bin_of (report, scene->newest_ns) + 1;
-  }
+  free (reading->waiting);
+  job_gpus_end (reading->gpus);
+  return result;
 }
 
 int
@@ -474,24 +459,19 @@ job_report_samples (struct job_scene *scene, struct error *error)
 {
   struct job_report *report = scene->report;
   struct job_walk walk = job_walk (report);
-  struct reading reading = { .scene = scene, .report = report, .order = walk.order, .index = NONE };
+  struct reading reading = { .scene = scene, .report = report, .order = walk.order };
   int result;
 
   walk.history.to_ns = report->ended_ns ? report->until_ns + JOB_AFTER_NS : report->until_ns;
-  walk.history.into = (struct history_into){ .view = &samples_view, .state = &reading, .progress = scene->progress };
-  walk.history.node = &reading.walked;
   reading.label_length = strlen (report->id);
-  reading.gpus = job_gpus_begin (report->id);
-  reading.tallies = memory_new (JOB_ITEM_COUNT, sizeof reading.tallies[0]);
-  for (size_t i = 0; i < report->node_count; i++)
-    scene->watches[i] = (struct job_watch){ INT64_MIN, INT64_MIN, INT64_MIN, .period_ns = NS_PER_S };
-  result = history_walk (scene->file, &walk.history, &report->broken, error);
-  samples_end_node (&reading);
-  if (report->bins == 0)
-    make_bins (report, NS_PER_S);
-  find_end (scene);
-  free (reading.tallies);
-  job_gpus_end (reading.gpus);
+  reading.minutes = job_minutes_create (scene, &walk);
+  result = read_samples (&reading, &walk, error);
+  while (result == 0 && job_minutes_again (reading.minutes)) {
+    job_report_forget (report);
+    result = read_samples (&reading, &walk, error);
+  }
+  job_report_find_end (scene);
+  job_minutes_destroy (reading.minutes);
   job_walk_free (&walk);
   return result < 0 ? -1 : 0;
 }

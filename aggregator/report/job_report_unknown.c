@@ -1,16 +1,68 @@
 /* What a report could not know, as sentences for people: gaps, lost nodes, quantities that some nodes do not have. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_report_private.h"
+#include "aggregator/report/job_tally.h"
 #include "aggregator/report/job_words.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
 #define NODES_NAMED 5   /* nodes that have a sentence each */
 #define LATE_SECONDS 60 /* a later first sample is worth a sentence */
+
+/* ---- what samples show of it ---- */
+
+void
+job_report_trouble (struct job_scene *scene, const struct table *table, size_t node)
+{
+  for (size_t i = 0; i < scene->trouble_count; i++) {
+    struct job_trouble *trouble = &scene->troubles[i];
+    if (strcmp (trouble->group, table->group->name) == 0 && strcmp (trouble->text, table->error) == 0) {
+      trouble->nodes += trouble->last != node; /* nodes come one after the other */
+      trouble->last = node;
+      return;
+    }
+  }
+  if (scene->trouble_count < JOB_TROUBLES_MAX) {
+    struct job_trouble *trouble = &scene->troubles[scene->trouble_count++];
+    snprintf (trouble->group, sizeof trouble->group, "%s", table->group->name);
+    snprintf (trouble->text, sizeof trouble->text, "%s", table->error);
+    trouble->first = trouble->last = node;
+    trouble->nodes = 1;
+  }
+}
+
+/* Does the history end before the job, on all nodes? A job that runs ends for now with the newest sample. */
+void
+job_report_find_end (struct job_scene *scene)
+{
+  struct job_report *report = scene->report;
+  int64_t period = 0, after = INT64_MIN;
+
+  scene->newest_ns = INT64_MIN;
+  for (size_t i = 0; i < report->node_count; i++) {
+    const struct job_watch *watch = &scene->watches[i];
+    after = watch->after_ns > after ? watch->after_ns : after;
+    if (watch->last_ns != INT64_MIN && (report->period_ns == 0 || watch->period_ns < report->period_ns))
+      report->period_ns = watch->period_ns;
+    if (watch->last_ns > scene->newest_ns) {
+      scene->newest_ns = watch->last_ns;
+      period = watch->period_ns;
+    }
+  }
+  if (scene->newest_ns == INT64_MIN)
+    return;
+  scene->cut = after == INT64_MIN &&
+               (double) (report->until_ns - scene->newest_ns) > JOB_GAP_PERIODS * (double) period + JOB_SLACK_NS;
+  if (!report->ended_ns) {
+    report->until_ns = scene->newest_ns;
+    report->bins = job_bin_of (report, scene->newest_ns) + 1;
+  }
+}
 
 /* ---- gaps ---- */
 

@@ -290,6 +290,31 @@ test_shares_of_descriptors (void **state)
   scene_close (&scene);
 }
 
+/* Every second CPU of a large machine: that list is long. */
+static void
+test_cgroup_of_many_cpus (void **state)
+{
+  struct scene scene;
+  char list[4096];
+  int length = 0;
+
+  (void) state;
+  scene_open (&scene, 16);
+  scratch_write (&scene.machine.scratch, "/sys/devices/system/cpu/online", "0-1,1998-1999\n");
+  cgroup_write (&scene);
+  for (int cpu = 1001; cpu <= 1999; cpu += 2)
+    length += snprintf (list + length, sizeof list - (size_t) length, "%s%d", length ? "," : "", cpu);
+  scratch_write (&scene.machine.scratch, FOLDER "/cpuset.cpus.effective", list);
+  cgroup_mounts_refresh (scene.machine.scan->mounts);
+  machine_put (&scene.machine,
+               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
+  machine_children (&scene.machine, 30, "");
+  scan (&scene);
+  assert_int_equal (scene.counters.budget.used, EVENTS);
+  assert_true (played.events[0].cpu == 1999 && played.events[0].flags & PERF_FLAG_PID_CGROUP);
+  scene_close (&scene);
+}
+
 /* A job of which some processes are counted and others not has no values: they would be too low. */
 static void
 test_job_of_too_many_processes (void **state)
@@ -362,7 +387,7 @@ main (void)
     cmocka_unit_test (test_stopped_while_opening),    cmocka_unit_test (test_begun_while_opening),
     cmocka_unit_test (test_end_while_opening),        cmocka_unit_test (test_many_jobs),
     cmocka_unit_test (test_shares_of_descriptors),    cmocka_unit_test (test_job_of_too_many_processes),
-    cmocka_unit_test (test_flops_and_traffic),
+    cmocka_unit_test (test_cgroup_of_many_cpus),      cmocka_unit_test (test_flops_and_traffic),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -77,9 +77,16 @@ static const struct group *const job_group_list[] = { &job_groups[0], &job_group
 #define JOB_GROUPS 10
 #define SECOND_NS INT64_C (1000000000)
 
+/* The tables of a node's last frame, with which the next is compared, as the core does. */
+struct job_chain {
+  struct table tables[JOB_GROUPS];
+  uint64_t session; /* 0: there was none */
+};
+
 /* One sample. Counters are as they stand. */
 struct job_sample {
-  double at; /* seconds since the scratch's start */
+  struct job_chain *chain; /* NULL: it is compared with nothing */
+  double at;               /* seconds since the scratch's start */
   uint64_t session, sequence;
   bool absent;                 /* the job is not there */
   bool gone;                   /* its row is the last, without processes */
@@ -175,6 +182,9 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
   header.monotonic_ns = (int64_t) (sample->at * 1e9) + 5000 * SECOND_NS;
   for (size_t i = 0; i < JOB_GROUPS; i++) {
     table_init (&tables[i], &job_groups[i]);
+    if (sample->chain && sample->chain->session == header.session)
+      groups[i].before = &sample->chain->tables[i];
+    tables[i].sequence = header.sequence;
     tables[i].monotonic_ns = header.monotonic_ns;
     tables[i].period_ns = sample->period_ns ? sample->period_ns : SECOND_NS;
     list[i] = groups[i].now = &tables[i];
@@ -195,14 +205,24 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
                   1000000 * sample->sequence); /* neither of them counts: lo not even where an agent of */
   table_set_uint (&tables[4], 2, 0, 2000000 * sample->sequence); /* before does not say so */
   table_set_uint (&tables[4], 2, 2, 0);
+  if (sample->chain)
+    table_set_uint (&tables[4], 0, 2, 0);
   table_set_uint (&tables[4], 1, 0, sample->received);
   table_set_uint (&tables[4], 1, 1, sample->sent);
   frame_write (&bytes, &header, scratch->schema, list, JOB_GROUPS);
   frame.bytes = bytes.data;
   frame.length = bytes.length;
   history_put_frame (scratch->history, &frame);
-  for (size_t i = 0; i < JOB_GROUPS; i++)
+  for (size_t i = 0; i < JOB_GROUPS; i++) {
+    if (sample->chain) {
+      if (!sample->chain->session)
+        table_init (&sample->chain->tables[i], &job_groups[i]);
+      table_copy (&sample->chain->tables[i], &tables[i]);
+    }
     table_free (&tables[i]);
+  }
+  if (sample->chain)
+    sample->chain->session = header.session;
   buffer_free (&bytes);
 }
 
@@ -274,6 +294,14 @@ make_job_report (struct scratch *scratch, const char *nodes, double seconds, boo
   history_file_close (file);
   free (job.nodes);
   return report;
+}
+
+static inline void
+job_chain_free (struct job_chain *chain)
+{
+  for (size_t i = 0; chain->session && i < JOB_GROUPS; i++)
+    table_free (&chain->tables[i]);
+  *chain = (struct job_chain){ 0 };
 }
 
 static inline bool

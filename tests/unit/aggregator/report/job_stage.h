@@ -261,6 +261,7 @@ stage_report (const struct stage *stage)
                                  .memory_peak_node = stage->nodes / 2 };
   report->until_ns = STAGE_STARTED + (int64_t) (stage->seconds * NS_PER_S);
   report->ended_ns = stage->runs ? 0 : report->until_ns;
+  report->bins_ns = report->started_ns;
   report->bin_ns = stage->bins ? (int64_t) (stage->seconds * NS_PER_S) / (int64_t) stage->bins : 0;
   if (stage->blank)
     report->cpu_time = report->cpu_efficiency = report->memory_peak = nan ("");

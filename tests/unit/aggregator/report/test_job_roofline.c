@@ -359,6 +359,34 @@ test_peaks (void **state)
   job_report_destroy (report);
 }
 
+/* Peaks of another machine, or of a busy one: a job that does twice as much is not bound by memory, as far as is known. */
+static void
+test_peaks_that_are_too_low (void **state)
+{
+  struct scratch *scratch = *state;
+  struct machine memory = plain, flops = plain, right = plain;
+  struct job_report *report;
+
+  memory.bytes = 2 * memory.peak_bandwidth;
+  flops.name = "n2";
+  flops.in_double = 4 * flops.peak_double;
+  right.name = "n3";
+  right.bytes = 1.2 * right.peak_bandwidth; /* more than the triad: it reads alone */
+  right.in_single = nan ("");
+  right.in_double = right.peak_single; /* single precision, as far as is known */
+  put_machine (scratch, &memory, 70);
+  put_machine (scratch, &flops, 70);
+  put_machine (scratch, &right, 70);
+  report = make_job_report (scratch, "n1,n2,n3", 70, true, NULL);
+  assert_text (report, "The peaks of n[1,2] are too low, since the job did more: measured while something else ran",
+               NULL);
+  assert_text (report, "It is bound by memory on n3: 240 GB/s, which is 120 % of the peak.", NULL);
+  job_report_destroy (report);
+  report = make_job_report (scratch, "n3", 70, true, NULL);
+  assert_text (report, "It is bound by memory", "too low");
+  job_report_destroy (report);
+}
+
 /* Of what is counted by node, other jobs have a part. */
 static void
 test_shared (void **state)
@@ -552,15 +580,11 @@ main (void)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown (NAME, make_plain, scratch_destroy)
   const struct CMUnitTest tests[] = {
-    TEST (test_figures),
-    TEST (test_not_parted),
-    TEST (test_peaks),
-    TEST (test_shared),
-    cmocka_unit_test_setup_teardown (test_own_counters, make_own, scratch_destroy),
-    TEST (test_remarks),
-    TEST (test_no_remarks),
-    TEST (test_unknown),
-    TEST (test_table),
+    TEST (test_figures), TEST (test_not_parted),
+    TEST (test_peaks),   TEST (test_peaks_that_are_too_low),
+    TEST (test_shared),  cmocka_unit_test_setup_teardown (test_own_counters, make_own, scratch_destroy),
+    TEST (test_remarks), TEST (test_no_remarks),
+    TEST (test_unknown), TEST (test_table),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

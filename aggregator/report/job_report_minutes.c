@@ -1,0 +1,467 @@
+/* See job_report_minutes.h. */
+#include "aggregator/report/job_report_minutes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history/tier_fold.h"
+#include "synop/clock.h"
+#include "synop/globs.h"
+#include "synop/memory.h"
+
+#define MISSING 1  /* samples: a minute may have fewer than others by when it begins */
+#define LATE 1.0   /* periods that a chunk may last longer than its frames */
+#define ALIKE 1e-9 /* sums of one change */
+#define SAMPLES_MAX UINT16_MAX
+
+struct minute {
+  uint16_t samples; /* of the job */
+  bool closed;      /* its frames are read */
+  bool shared;      /* another job had samples */
+};
+
+struct minutes_node {
+  struct minute *list; /* NULL: all frames are read */
+  struct walk_chunk *chunks;
+  size_t count; /* of chunks */
+};
+
+struct job_minutes {
+  struct job_scene *scene;
+  const struct job_walk *walk;
+  struct globs names;
+  int64_t first, count; /* minutes since 1970 */
+  struct minutes_node *nodes;
+  bool chosen, again;
+};
+
+struct job_minutes *
+job_minutes_create (struct job_scene *scene, const struct job_walk *walk)
+{
+  const struct job_report *report = scene->report;
+  struct job_minutes *minutes;
+  struct buffer names = { 0 };
+  int64_t from_ns, to_ns;
+
+  if (!job_is_long (report) || !history_points_range (scene->file, HISTORY_MINUTES, &from_ns, &to_ns) ||
+      from_ns >= report->until_ns || to_ns <= report->started_ns)
+    return NULL;
+  minutes = memory_new (1, sizeof *minutes);
+  *minutes = (struct job_minutes){ .scene = scene, .walk = walk, .first = tier_minute (report->started_ns) };
+  minutes->count = tier_minute (report->until_ns) - minutes->first + 1;
+  minutes->nodes = memory_new (report->node_count, sizeof minutes->nodes[0]);
+  for (size_t i = 0; i < report->node_count; i++)
+    buffer_printf (&names, "%s%s", i ? "," : "", report->nodes[i].name);
+  globs_init (&minutes->names, buffer_text (&names));
+  buffer_free (&names);
+  return minutes;
+}
+
+void
+job_minutes_destroy (struct job_minutes *minutes)
+{
+  if (!minutes)
+    return;
+  for (size_t i = 0; i < minutes->scene->report->node_count; i++)
+    free (minutes->nodes[i].list);
+  globs_free (&minutes->names);
+  free (minutes->nodes);
+  free (minutes);
+}
+
+/* ---- questions ---- */
+
+static bool
+is_open (const struct job_minutes *minutes, size_t node, int64_t minute)
+{
+  const struct minute *list = minutes->nodes[node].list;
+
+  return list && minute >= minutes->first && minute < minutes->first + minutes->count &&
+         !list[minute - minutes->first].closed;
+}
+
+bool
+job_minutes_any (const struct job_minutes *minutes, size_t node)
+{
+  return minutes && minutes->nodes[node].list;
+}
+
+bool
+job_minutes_has (const struct job_minutes *minutes, size_t node, int64_t time_ns)
+{
+  return minutes && is_open (minutes, node, tier_minute (time_ns));
+}
+
+bool
+job_minutes_between (const struct job_minutes *minutes, size_t node, int64_t from_ns, int64_t to_ns)
+{
+  int64_t from = from_ns == INT64_MIN || !minutes ? 0 : tier_minute (from_ns), to = tier_minute (to_ns);
+
+  if (!job_minutes_any (minutes, node))
+    return false;
+  if (to >= minutes->first + minutes->count)
+    to = minutes->first + minutes->count - 1;
+  for (from = from < minutes->first ? minutes->first : from; from <= to; from++)
+    if (is_open (minutes, node, from))
+      return true;
+  return false;
+}
+
+void
+job_minutes_give_up (struct job_minutes *minutes, size_t node, int64_t time_ns)
+{
+  if (!job_minutes_any (minutes, node))
+    return;
+  minutes->again |= job_minutes_between (minutes, node, INT64_MIN, time_ns);
+  for (size_t i = 0; i < minutes->nodes[node].count; i++)
+    minutes->nodes[node].chunks[i].skipped = false;
+  free (minutes->nodes[node].list);
+  minutes->nodes[node].list = NULL;
+}
+
+bool
+job_minutes_again (struct job_minutes *minutes)
+{
+  bool again = minutes && minutes->again;
+
+  if (minutes)
+    minutes->again = false;
+  return again;
+}
+
+/* ---- what chunks tell ---- */
+
+static void
+close_minutes (const struct job_minutes *minutes, size_t node, int64_t from, int64_t to)
+{
+  int64_t last = minutes->first + minutes->count - 1;
+
+  for (int64_t i = from < minutes->first ? minutes->first : from; i <= to && i <= last; i++)
+    minutes->nodes[node].list[i - minutes->first].closed = true;
+}
+
+static void
+close_times (const struct job_minutes *minutes, size_t node, int64_t from_ns, int64_t to_ns)
+{
+  close_minutes (minutes, node, tier_minute (from_ns), tier_minute (to_ns));
+}
+
+static int
+compare_reals (const void *one, const void *other)
+{
+  double a = *(const double *) one, b = *(const double *) other;
+
+  return a < b ? -1 : a > b;
+}
+
+/* The usual time from one frame to the next, in ns; 0: not known. */
+static double
+usual_period (const struct walk_chunk *chunks, size_t count)
+{
+  double *periods = memory_new (count, sizeof *periods), usual;
+  size_t known = 0;
+
+  for (size_t i = 0; i < count; i++)
+    if (chunks[i].row->last > chunks[i].row->first)
+      periods[known++] = (double) (chunks[i].row->last_time - chunks[i].row->first_time) /
+                         (double) (chunks[i].row->last - chunks[i].row->first);
+  qsort (periods, known, sizeof periods[0], compare_reals);
+  usual = known ? periods[known / 2] : 0;
+  free (periods);
+  return usual;
+}
+
+/* Frames that came late, behind later ones, and the first behind them: they are not compared with what is before them. */
+static void
+close_late (const struct job_minutes *minutes, size_t node)
+{
+  const struct minutes_node *here = &minutes->nodes[node];
+  int64_t number = INT64_MAX; /* the lowest of all that follow */
+
+  for (size_t i = here->count; i-- > 0;) {
+    const struct chunk_row *row = here->chunks[i].row;
+    if (row->last_number > number)
+      close_times (minutes, node, row->first_time, here->chunks[i + 1].row->first_time);
+    number = row->first_number < number ? row->first_number : number;
+  }
+}
+
+/* Where a session ends, frames were lost, or clocks were set back. */
+static void
+close_between (const struct job_minutes *minutes, size_t node, const struct chunk_row *before,
+               const struct chunk_row *row, double period)
+{
+  if (row->session != before->session || row->first != before->last + 1 || row->first_time <= before->last_time ||
+      (double) (row->first_time - before->last_time) > (1 + LATE) * period) {
+    close_times (minutes, node, before->last_time, row->first_time);
+    close_times (minutes, node, row->first_time, before->last_time);
+  }
+}
+
+static void
+open_node (struct job_minutes *minutes, size_t node)
+{
+  const struct minutes_node *here = &minutes->nodes[node];
+  const struct job_report *report = minutes->scene->report;
+  double period = usual_period (here->chunks, here->count);
+
+  close_times (minutes, node, INT64_MIN, here->chunks[0].row->first_time);
+  close_times (minutes, node, INT64_MIN, report->started_ns);
+  close_times (minutes, node, here->chunks[here->count - 1].row->last_time, INT64_MAX);
+  close_times (minutes, node, report->until_ns, INT64_MAX);
+  close_late (minutes, node);
+  for (size_t i = 0; i < here->count; i++) {
+    const struct chunk_row *row = here->chunks[i].row;
+    if ((double) (row->last_time - row->first_time) > ((double) (row->last - row->first) + LATE) * period)
+      close_times (minutes, node, row->first_time, row->last_time);
+    if (i)
+      close_between (minutes, node, here->chunks[i - 1].row, row, period);
+  }
+}
+
+/* ---- what minutes tell ---- */
+
+/* A series of the tier that is wanted. */
+struct wanted {
+  struct job_minutes *minutes;
+  struct job_tally *tally; /* of the quantity; NULL: it is of liveness */
+  size_t node, item;
+  bool of_job, processes;
+};
+
+struct asking {
+  struct job_minutes *minutes;
+  struct job_tally *const *tallies; /* NULL: it is about liveness */
+  size_t item;
+  bool of_job, processes;
+  struct wanted *wanted; /* of each node, for the job's row or the node, and for other rows */
+};
+
+static int
+compare_name (const void *name, const void *other)
+{
+  return strcmp (name, *(const char *const *) other);
+}
+
+static void *
+take_series (void *context, const char *name, const char *row, size_t length, const struct metric *metric)
+{
+  struct asking *asking = context;
+  struct job_minutes *minutes = asking->minutes;
+  const struct job_report *report = minutes->scene->report;
+  const char *const *found =
+      bsearch (name, minutes->walk->names, report->node_count, sizeof minutes->walk->names[0], compare_name);
+  bool own = row && length == strlen (report->id) && memcmp (row, report->id, length) == 0;
+  struct wanted wanted = { minutes, NULL, 0, asking->item, own, asking->processes };
+  size_t node;
+
+  if (!found)
+    return NULL;
+  node = wanted.node = minutes->walk->order[found - minutes->walk->names];
+  if (!minutes->nodes[node].list || (asking->tallies && !asking->tallies[node]))
+    return NULL;
+  if (asking->tallies) {
+    struct job_tally *tally = wanted.tally = &asking->tallies[node][asking->item];
+    if (own != asking->of_job || !tally->metric || tally->of_job != asking->of_job ||
+        tally->metric->kind != metric->kind || (tally->metric->flags ^ metric->flags) & METRIC_SHARE)
+      return NULL;
+  }
+  asking->wanted[2 * node + own] = wanted;
+  return &asking->wanted[2 * node + own];
+}
+
+static void
+take_liveness (const struct wanted *wanted, struct minute *minute, const struct history_point *point)
+{
+  if (!wanted->of_job)
+    minute->shared |= !wanted->processes;
+  else if (wanted->processes)
+    minute->closed |= point->min <= 0;
+  else
+    minute->samples = point->count < SAMPLES_MAX ? (uint16_t) point->count : SAMPLES_MAX;
+}
+
+static void
+take_points (void *context, void *series, const struct history_point *points, size_t count)
+{
+  const struct wanted *wanted = series;
+
+  (void) context;
+  for (size_t i = 0; wanted && i < count; i++) {
+    struct job_minutes *minutes = wanted->minutes;
+    struct job_report *report = minutes->scene->report;
+    if (!job_minutes_has (minutes, wanted->node, points[i].time_ns))
+      continue;
+    if (wanted->tally)
+      job_tally_minute (wanted->tally, report, &report->nodes[wanted->node].series[wanted->item], &points[i]);
+    else
+      take_liveness (wanted, &minutes->nodes[wanted->node].list[tier_minute (points[i].time_ns) - minutes->first],
+                     &points[i]);
+  }
+}
+
+/* Of all rows, or of the nodes as a whole. What is broken gives up all. */
+static int
+ask (struct asking *asking, const char *group, const char *metric, bool rows, struct error *error)
+{
+  static const struct globs all;
+  struct job_minutes *minutes = asking->minutes;
+  const struct job_report *report = minutes->scene->report;
+  struct points_query query = { .group = group,
+                                .metric = metric,
+                                .nodes = &minutes->names,
+                                .rows = rows ? &all : NULL,
+                                .from_ns = minutes->first * MINUTE_NS,
+                                .to_ns = (minutes->first + minutes->count) * MINUTE_NS };
+  const struct points_into into = { asking, take_series, take_points };
+  size_t broken;
+  int result;
+
+  asking->wanted = memory_new (2 * report->node_count, sizeof asking->wanted[0]);
+  result = history_points (minutes->scene->file, HISTORY_MINUTES, &query, &into, &broken, error);
+  free (asking->wanted);
+  for (size_t i = 0; i < report->node_count && result == 0 && broken; i++)
+    job_minutes_give_up (minutes, i, INT64_MAX);
+  return result;
+}
+
+static int
+compare_samples (const void *one, const void *other)
+{
+  return (int) *(const uint16_t *) one - (int) *(const uint16_t *) other;
+}
+
+/* Of the minutes that have any. */
+static uint16_t
+usual_samples (const struct job_minutes *minutes, size_t node)
+{
+  uint16_t *samples = memory_new ((size_t) minutes->count, sizeof *samples), usual;
+  size_t known = 0;
+
+  for (int64_t i = 0; i < minutes->count; i++)
+    if (minutes->nodes[node].list[i].samples)
+      samples[known++] = minutes->nodes[node].list[i].samples;
+  qsort (samples, known, sizeof samples[0], compare_samples);
+  usual = known ? samples[known / 2] : 0;
+  free (samples);
+  return usual;
+}
+
+/* Those that have fewer samples of the job than others, and those beside one that is closed: the job is there at both ends of
+ * what is passed over. */
+static void
+close_sparse (struct job_minutes *minutes, size_t node)
+{
+  struct minute *list = minutes->nodes[node].list;
+  uint16_t usual = usual_samples (minutes, node);
+  bool any = false;
+
+  for (int64_t i = 0; i < minutes->count; i++)
+    if (list[i].samples + MISSING < usual || list[i].samples == 0)
+      close_minutes (minutes, node, minutes->first + i - 1, minutes->first + i + 1);
+  for (int64_t i = 0; i < minutes->count; i++)
+    any |= !list[i].closed;
+  if (!any) {
+    free (list);
+    minutes->nodes[node].list = NULL;
+  }
+}
+
+static void
+choose_minutes (struct job_minutes *minutes)
+{
+  struct asking liveness = { .minutes = minutes }, processes = { .minutes = minutes, .processes = true };
+  size_t nodes = minutes->scene->report->node_count;
+
+  for (size_t i = 0; i < nodes; i++)
+    if (minutes->nodes[i].count) {
+      minutes->nodes[i].list = memory_new ((size_t) minutes->count, sizeof (struct minute));
+      open_node (minutes, i);
+    }
+  if (ask (&liveness, "job_cpu", "user_time", true, NULL) < 0 ||
+      ask (&processes, "job_processes", "processes", true, NULL) < 0)
+    for (size_t i = 0; i < nodes; i++)
+      job_minutes_give_up (minutes, i, INT64_MIN);
+  for (size_t i = 0; i < nodes; i++)
+    if (minutes->nodes[i].list)
+      close_sparse (minutes, i);
+}
+
+void
+job_minutes_choose (struct job_minutes *minutes, struct walk_chunk *chunks, size_t count)
+{
+  for (size_t i = 0; i < minutes->scene->report->node_count; i++)
+    minutes->nodes[i].count = 0;
+  for (size_t i = 0; i < count; i++) {
+    struct minutes_node *node = &minutes->nodes[minutes->walk->order[chunks[i].node]];
+    if (node->count++ == 0)
+      node->chunks = &chunks[i];
+  }
+  if (!minutes->chosen)
+    choose_minutes (minutes);
+  minutes->chosen = true;
+  minutes->again = false;
+  for (size_t i = 0; i < count; i++) {
+    size_t node = minutes->walk->order[chunks[i].node];
+    int64_t minute = tier_minute (chunks[i].row->first_time), last = tier_minute (chunks[i].row->last_time);
+    while (minute <= last && is_open (minutes, node, minute))
+      minute++;
+    chunks[i].skipped = minute > last;
+  }
+}
+
+/* ---- what is added ---- */
+
+static void
+add_samples (const struct job_minutes *minutes, size_t node)
+{
+  struct job_node *to = &minutes->scene->report->nodes[node];
+
+  for (int64_t i = 0; i < minutes->count; i++) {
+    const struct minute *minute = &minutes->nodes[node].list[i];
+    if (!minute->closed) {
+      to->samples += minute->samples;
+      to->shared |= minute->shared;
+    }
+  }
+}
+
+/* Do the minutes add up to what the counter stood at before and behind them? */
+static bool
+is_whole (const struct job_tally *tally)
+{
+  double most = fmax (fabs (tally->minutes_change), fabs (tally->passed_change));
+
+  if (tally->minutes && !tally->passed)
+    return false;
+  return !tally->counted || fabs (tally->minutes_change - tally->passed_change) <= ALIKE * most;
+}
+
+int
+job_minutes_add (struct job_minutes *minutes, struct job_tally *const *tallies, struct error *error)
+{
+  size_t nodes = minutes->scene->report->node_count;
+
+  for (size_t i = 0; i < nodes; i++)
+    minutes->nodes[i].count = 0; /* the walk is over */
+  for (size_t item = 0; item < JOB_ITEM_COUNT; item++)
+    for (int of_job = 0; of_job < 2; of_job++) {
+      const char *group = of_job && job_items[item].own ? job_items[item].own : job_items[item].group;
+      struct asking asking = { .minutes = minutes, .tallies = tallies, .item = item, .of_job = of_job };
+      bool wanted = false;
+      for (size_t i = 0; i < nodes; i++)
+        wanted |= minutes->nodes[i].list && tallies[i] && tallies[i][item].metric && tallies[i][item].of_job == of_job;
+      if (wanted && !job_item_is_of_gpus (item) && ask (&asking, group, job_items[item].metric, of_job, error) < 0)
+        return -1;
+    }
+  for (size_t i = 0; i < nodes; i++) {
+    if (!minutes->nodes[i].list)
+      continue;
+    add_samples (minutes, i);
+    for (size_t item = 0; tallies[i] && item < JOB_ITEM_COUNT; item++)
+      if (!is_whole (&tallies[i][item]))
+        job_minutes_give_up (minutes, i, INT64_MAX);
+  }
+  return 0;
+}

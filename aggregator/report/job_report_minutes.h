@@ -1,0 +1,34 @@
+/* Which minutes of a long job's nodes need not be unpacked, since the history has them folded: all but
+ *
+ *   - the first and the last of the job, of a session, and of the job's row on the node
+ *   - those with a gap, or with frames that came late, or that lie in no chunk
+ *   - those in which the job had no process
+ *
+ * Gaps are found by the times of chunks alone. What frames around passed minutes show must agree with what the minutes
+ * add up to, or the node is read whole. */
+#ifndef SYNOP_AGGREGATOR_JOB_REPORT_MINUTES_H
+#define SYNOP_AGGREGATOR_JOB_REPORT_MINUTES_H
+
+#include "aggregator/report/job_report_private.h"
+#include "aggregator/report/job_tally.h"
+
+struct job_minutes;
+
+/* NULL: the job is not long, or the history has no minutes of it. */
+struct job_minutes *job_minutes_create (struct job_scene *scene, const struct job_walk *walk);
+void job_minutes_destroy (struct job_minutes *minutes); /* NULL is fine */
+
+/* Nodes are indexes in the report, and NULL has no minutes. */
+void job_minutes_choose (struct job_minutes *minutes, struct walk_chunk *chunks, size_t count);
+bool job_minutes_any (const struct job_minutes *minutes, size_t node);
+bool job_minutes_has (const struct job_minutes *minutes, size_t node, int64_t time_ns);
+bool job_minutes_between (const struct job_minutes *minutes, size_t node, int64_t from_ns, int64_t to_ns);
+/* The node has what minutes cannot tell: from this time on its frames are read. If some were passed over already, all is
+ * to be done again. */
+void job_minutes_give_up (struct job_minutes *minutes, size_t node, int64_t time_ns);
+bool job_minutes_again (struct job_minutes *minutes); /* since the last call */
+
+/* Adds them to the tallies: of each node JOB_ITEM_COUNT, or NULL. */
+int job_minutes_add (struct job_minutes *minutes, struct job_tally *const *tallies, struct error *error);
+
+#endif

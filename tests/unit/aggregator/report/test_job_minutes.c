@@ -1,0 +1,276 @@
+/* A long job's report is made of minutes where the history has them: it is the same as one made of frames alone, and most
+ * frames are not unpacked. */
+#include "tests/unit/aggregator/report/job_history.h"
+
+#define PERIOD 10 /* seconds */
+#define HOURS 12
+#define SAMPLES (HOURS * 3600 / PERIOD)
+#define NODES "n1,n2,n3,n4"
+
+struct made {
+  const char *node;
+  struct job_chain live, late;
+  struct job_sample sample; /* counters as they stand */
+  uint32_t state;
+};
+
+static uint64_t
+chance (struct made *made, uint32_t below)
+{
+  made->state = made->state * 1664525 + 1013904223;
+  return (made->state >> 8) % below;
+}
+
+static bool
+within (uint64_t at, double from, double to) /* hours */
+{
+  double hour = (double) at * PERIOD / 3600;
+
+  return hour >= from && hour < to;
+}
+
+static void
+go_on (struct made *made, uint64_t at)
+{
+  struct job_sample *sample = &made->sample;
+
+  sample->at = (double) at * PERIOD + 0.5;
+  sample->period_ns = PERIOD * SECOND_NS;
+  sample->session = sample->session ? sample->session : 5;
+  sample->sequence++;
+  sample->cpus = 4;
+  sample->user_ms += chance (made, 4000 * PERIOD);
+  sample->system_ms += chance (made, 300);
+  sample->rss = 1 << 30 | chance (made, 1 << 29);
+  sample->rss_peak = sample->rss > sample->rss_peak ? sample->rss : sample->rss_peak;
+  sample->read += chance (made, 100) ? chance (made, 1000) : 1000000;
+  sample->written += chance (made, 5) ? 0 : 4096;
+  sample->received += chance (made, 100000);
+  sample->sent += chance (made, 90000);
+  sample->joules = 1 + (double) sample->user_ms / 10;
+  sample->source = "cgroup";
+}
+
+static void
+put_node (struct scratch *scratch, struct made *made, void (*befalls) (struct made *made, uint64_t at))
+{
+  struct job_sample held[64];
+  size_t count = 0;
+
+  for (uint64_t at = 0; at < SAMPLES; at++) {
+    go_on (made, at);
+    made->sample.absent = made->sample.other = made->sample.gone = false;
+    made->sample.error = NULL;
+    made->sample.chain = &made->live;
+    befalls (made, at);
+    if (made->sample.chain == &made->late)
+      held[count++] = made->sample;
+    else if (made->sample.chain)
+      put_sample (scratch, made->node, "123", &made->sample);
+    for (size_t i = 0; i < count && made->sample.chain == &made->live; i++) {
+      put_sample (scratch, made->node, "123", &held[i]);
+      count -= i + 1 == count ? count : 0;
+    }
+    if (at % 500 == 0)
+      history_flush (scratch->history);
+  }
+  job_chain_free (&made->live);
+  job_chain_free (&made->late);
+}
+
+static void
+nothing (struct made *made, uint64_t at)
+{
+  (void) made;
+  (void) at;
+}
+
+/* Frames that come late, and some that are lost. */
+static void
+network (struct made *made, uint64_t at)
+{
+  if (within (at, 3, 3.1))
+    made->sample.chain = &made->late;
+  if (within (at, 7, 7.2))
+    made->sample.chain = NULL;
+}
+
+/* The agent is started anew, then for ten minutes it is not there; counters of the job and of the node fall. */
+static void
+restarts (struct made *made, uint64_t at)
+{
+  if (within (at, 2, 2.01) && made->sample.session == 5) {
+    made->sample.session = 2;
+    made->sample.sequence = 1;
+  }
+  if (within (at, 5, 5.17))
+    made->sample.chain = NULL, made->sample.sequence--;
+  if (at == 6 * 3600 / PERIOD + 7)
+    made->sample.received = 17;
+}
+
+/* Another job is there for an hour, and for some time this one has no processes, or no row. */
+static void
+shares (struct made *made, uint64_t at)
+{
+  made->sample.other = within (at, 6, 7);
+  made->sample.gone = within (at, 4, 4.3);
+  made->sample.absent = within (at, 0, 1) || within (at, 8, 8.005) || within (at, 11.5, 12);
+  made->sample.no_memory = within (at, 9, 9.2);
+}
+
+static void
+counters_fall (struct made *made, uint64_t at)
+{
+  if (at == 6 * 3600 / PERIOD + 7)
+    made->sample.read = 17;
+}
+
+/* ---- comparison ---- */
+
+static void
+execute (const struct scratch *scratch, const char *text)
+{
+  sqlite3 *file;
+
+  assert_int_equal (sqlite3_open (scratch->path, &file), SQLITE_OK);
+  assert_int_equal (sqlite3_exec (file, text, NULL, NULL, NULL), SQLITE_OK);
+  sqlite3_close (file);
+}
+
+static void
+assert_alike (const char *one, const char *other)
+{
+  while (*one && *other) {
+    char *end, *other_end;
+    double value = strtod (one, &end), expected = strtod (other, &other_end);
+    if (end == one || other_end == other) {
+      if (*one++ != *other++)
+        fail_msg ("%.60s rather than %.60s", one - 1, other - 1);
+      continue;
+    }
+    if (!isfinite (value) || !isfinite (expected)) {
+      if (*one++ != *other++)
+        fail_msg ("%.60s rather than %.60s", one - 1, other - 1);
+      continue;
+    }
+    if (!(fabs (value - expected) <= 2e-6 * fabs (expected)))
+      fail_msg ("%.80s rather than %.80s", one - 20, other - 20);
+    one = end;
+    other = other_end;
+  }
+  assert_true (!*one && !*other);
+}
+
+static void
+assert_curves_alike (const struct job_report *one, const struct job_report *other)
+{
+  assert_int_equal (one->bins, other->bins);
+  for (size_t node = 0; node < one->node_count; node++)
+    for (size_t item = 0; item < JOB_ITEM_COUNT; item++)
+      for (size_t bin = 0; one->nodes[node].series[item].known && bin < one->bins; bin++) {
+        const struct job_series *a = &one->nodes[node].series[item], *b = &other->nodes[node].series[item];
+        assert_int_equal (isnan (a->bins[bin]), isnan (b->bins[bin]));
+        if (isnan (a->bins[bin]))
+          continue;
+        assert_true (fabsf (a->bins[bin] - b->bins[bin]) <= 1e-4F * fabsf (b->bins[bin]));
+        assert_true (fabsf (a->bin_maxima[bin] - b->bin_maxima[bin]) <= 1e-5F * fabsf (b->bin_maxima[bin]));
+      }
+}
+
+/* `damaged`: chunks of hours of which only minutes are read. They cannot be unpacked. */
+static void
+assert_same (struct scratch *scratch, const char *nodes, bool ended, const char *damaged)
+{
+  struct job_report *by_minutes, *by_frames;
+  struct json json = { 0 }, other = { 0 };
+
+  scratch_close (scratch);
+  execute (scratch, "CREATE TABLE kept AS SELECT id, data FROM chunks");
+  if (damaged)
+    execute (scratch, damaged);
+  by_minutes = make_job_report (scratch, nodes, HOURS * 3600, ended, NULL);
+  assert_int_equal (by_minutes->broken, 0);
+  execute (scratch, "UPDATE chunks SET data = (SELECT data FROM kept WHERE kept.id = chunks.id);"
+                    "DELETE FROM tier_blocks; DELETE FROM tier_staged");
+  by_frames = make_job_report (scratch, nodes, HOURS * 3600, ended, NULL);
+  assert_int_equal (by_frames->broken, 0);
+  job_report_json (by_minutes, &json);
+  job_report_json (by_frames, &other);
+  assert_alike (buffer_text (&json.out), buffer_text (&other.out));
+  assert_curves_alike (by_minutes, by_frames);
+  json_free (&json);
+  json_free (&other);
+  job_report_destroy (by_minutes);
+  job_report_destroy (by_frames);
+}
+
+static void
+put_all (struct scratch *scratch, int second) /* of a minute, in which the job begins */
+{
+  struct made nodes[] = { { .node = "n1", .state = 1 },
+                          { .node = "n2", .state = 2 },
+                          { .node = "n3", .state = 3 },
+                          { .node = "n4", .state = 4 } };
+
+  scratch->start_ns -= HOURS * 3600 * SECOND_NS + scratch->start_ns % (60 * SECOND_NS) - second * SECOND_NS;
+  put_node (scratch, &nodes[0], nothing);
+  put_node (scratch, &nodes[1], network);
+  put_node (scratch, &nodes[2], restarts);
+  put_node (scratch, &nodes[3], shares);
+}
+
+static void
+assert_unread (struct scratch *scratch, int second, bool ended)
+{
+  char damage[512];
+
+  put_all (scratch, second);
+  snprintf (damage, sizeof damage, "UPDATE chunks SET data = x'00' WHERE first_time > %lld AND last_time < %lld",
+            (long long) (scratch->start_ns + (9 * 3600 + 2400) * SECOND_NS),
+            (long long) (scratch->start_ns + 11 * 3600 * SECOND_NS));
+  assert_same (scratch, NODES, ended, damage);
+}
+
+static void
+test_same (void **state)
+{
+  assert_unread (*state, 2, true);
+}
+
+/* The job's row is away at the end of one minute and the beginning of the next. */
+static void
+test_runs (void **state)
+{
+  assert_unread (*state, 42, false);
+}
+
+/* What minutes do not have: counters of the job that fall, GPUs of the job, interfaces that should not count. */
+static void
+test_by_frames (void **state)
+{
+  struct scratch *scratch = *state;
+  struct made nodes[] = { { .node = "n1", .state = 1 },
+                          { .node = "n2", .state = 2, .sample = { .node_gpus = 2, .gpus = "0,1" } },
+                          { .node = "n3", .state = 3, .sample = { .node_gpus = 2 } },
+                          { .node = "n4", .state = 4, .sample = { .node_gpus = 2, .mute = "no driver" } } };
+
+  scratch->start_ns -= HOURS * 3600 * SECOND_NS;
+  put_node (scratch, &nodes[0], counters_fall);
+  for (size_t i = 1; i < 4; i++)
+    put_node (scratch, &nodes[i], nothing);
+  assert_same (scratch, NODES, true, NULL);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown (test_same, job_scratch_create, scratch_destroy),
+    cmocka_unit_test_setup_teardown (test_runs, job_scratch_create, scratch_destroy),
+    cmocka_unit_test_setup_teardown (test_by_frames, job_scratch_create, scratch_destroy),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
