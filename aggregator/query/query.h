@@ -103,7 +103,7 @@ struct query_answer {
   struct buffer note; /* what else people should know, a line each */
 };
 
-#define QUERY_POINTS_MAX 250000 /* of an answer */
+#define QUERY_POINTS_MAX 400000 /* of an answer */
 #define QUERY_READ_MAX 5000000  /* that a fold or a ranking is made of */
 
 /* 0: the caller frees the answer. -1 and error: with `*key` the parameter that is wrong, or NULL when the history cannot be

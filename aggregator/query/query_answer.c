@@ -97,8 +97,8 @@ too_many (const struct source *source, const char **key, struct error *error)
   *key = "step";
   return error_set (
       error,
-      "makes %zu steps of over %zu series, more than there may be; choose a longer one, or less of them: by "
-      "node, row, fold or top",
+      "makes more points than an answer may have: %zu steps of more than %zu series; choose a longer one, or fewer "
+      "series: by node, row, fold or top",
       source->table.steps, source->table.most);
 }
 

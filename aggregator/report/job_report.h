@@ -91,7 +91,8 @@ struct job_report {
   int64_t period_ns;            /* at which jobs are sampled, the shortest of the nodes'; 0: not known */
   int64_t bins_ns, bin_ns;      /* where the first bin begins, up to a minute before the job; how long each is */
   size_t bins;
-  bool whole_minutes; /* they begin at whole minutes */
+  uint64_t minute_samples; /* of all nodes' samples, those that were not read as frames but as minutes */
+  bool whole_minutes;      /* they begin at whole minutes */
   size_t node_count;
   struct job_node *nodes;           /* in natural order of names: n2 before n10 */
   struct job_series *all;           /* JOB_ITEM_COUNT: nodes together, by each item's combination */

@@ -416,11 +416,13 @@ job_minutes_choose (struct job_minutes *minutes, struct walk_chunk *chunks, size
 static void
 add_samples (const struct job_minutes *minutes, size_t node)
 {
-  struct job_node *to = &minutes->scene->report->nodes[node];
+  struct job_report *report = minutes->scene->report;
+  struct job_node *to = &report->nodes[node];
 
   for (int64_t i = 0; i < minutes->count; i++) {
     const struct minute *minute = &minutes->nodes[node].list[i];
     if (!minute->closed) {
+      report->minute_samples += minute->samples;
       to->samples += minute->samples;
       to->shared |= minute->shared;
     }

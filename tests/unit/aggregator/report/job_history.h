@@ -88,6 +88,7 @@ struct job_sample {
   struct job_chain *chain; /* NULL: it is compared with nothing */
   double at;               /* seconds since the scratch's start */
   uint64_t session, sequence;
+  bool lo_counts;              /* for all that its agent says, though it is compared */
   bool absent;                 /* the job is not there */
   bool gone;                   /* its row is the last, without processes */
   bool other;                  /* another job is there too */
@@ -205,7 +206,7 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
                   1000000 * sample->sequence); /* neither of them counts: lo not even where an agent of */
   table_set_uint (&tables[4], 2, 0, 2000000 * sample->sequence); /* before does not say so */
   table_set_uint (&tables[4], 2, 2, 0);
-  if (sample->chain)
+  if (sample->chain && !sample->lo_counts)
     table_set_uint (&tables[4], 0, 2, 0);
   table_set_uint (&tables[4], 1, 0, sample->received);
   table_set_uint (&tables[4], 1, 1, sample->sent);

@@ -195,6 +195,10 @@ assert_same (struct scratch *scratch, const char *nodes, bool ended, const char 
                     "DELETE FROM tier_blocks; DELETE FROM tier_staged");
   by_frames = make_job_report (scratch, nodes, HOURS * 3600, ended, NULL);
   assert_int_equal (by_frames->broken, 0);
+  assert_int_equal (by_frames->minute_samples, 0);
+  if (damaged)
+    assert_true (by_minutes->minute_samples > 4 * SAMPLES * 8 / 10 * 9 / 10);
+  by_minutes->minute_samples = 0;
   job_report_json (by_minutes, &json);
   job_report_json (by_frames, &other);
   assert_alike (buffer_text (&json.out), buffer_text (&other.out));
@@ -252,7 +256,7 @@ test_by_frames (void **state)
   struct scratch *scratch = *state;
   struct made nodes[] = { { .node = "n1", .state = 1 },
                           { .node = "n2", .state = 2, .sample = { .node_gpus = 2, .gpus = "0,1" } },
-                          { .node = "n3", .state = 3, .sample = { .node_gpus = 2 } },
+                          { .node = "n3", .state = 3, .sample = { .lo_counts = true } },
                           { .node = "n4", .state = 4, .sample = { .node_gpus = 2, .mute = "no driver" } } };
 
   scratch->start_ns -= HOURS * 3600 * SECOND_NS;
