@@ -11,6 +11,7 @@
 #include "aggregator/report/job_document.h"
 #include "synop/clock.h"
 #include "synop/file.h"
+#include "synop/globs.h"
 #include "synop/log.h"
 
 #define WIDTH_DEFAULT 80
@@ -79,6 +80,8 @@ check_output (const struct options *options, struct error *error)
 
   if (options->query_format == QUERY_FORMAT_PLOT && options->list)
     return config_error (options->config, "query", "format", error, "a list is no plot");
+  if (options->list && options->metric && globs_list_check (options->metric, error) < 0)
+    return -1;
   if (options->query_format != QUERY_FORMAT_PLOT || !*options->output_path ||
       query_canvas_of (options->output_path, &canvas) == 0)
     return 0;

@@ -234,8 +234,11 @@ add_series (void *context, const char *node, const char *row, const struct bucke
                                    .row = memory_string (row),
                                    .values = memory_new (answer->steps, sizeof series->values[0]) };
   go_to_series (asking, node, row);
-  for (size_t step = 0; step < answer->steps; step++)
-    series->values[step] = value_of (asking, step);
+  for (size_t step = 0; step < answer->steps; step++) {
+    struct query_value value = value_of (asking, step);
+    if (isfinite (value.value)) /* what is divided by 0 has none */
+      series->values[step] = value;
+  }
 }
 
 /* Series are those of the metric that has rows; of two, of the left one. */

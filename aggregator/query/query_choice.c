@@ -19,9 +19,9 @@ asking_find_job (struct asking *asking, const char **key, struct error *error)
   struct job_choice choice = { query->job, query->user, query->scheduler };
   int result;
 
-  *key = "job";
+  *key = query->job ? "job" : query->user ? "user" : query->scheduler ? "scheduler" : NULL;
   if (!query->job)
-    return 0;
+    return *key ? error_set (error, "goes with a job (--job) alone, and none is asked for") : 0;
   result = job_store_find (asking->file, &choice, &asking->job, error);
   if (result == 0)
     error_set (error, "the history has no job %.64s", query->job);

@@ -1,5 +1,6 @@
 /* "GROUP.METRIC", or two of these with + - * / between them, of which one may be a number; see query_private.h. */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ read_operand (struct expression *expression, struct operand *operand, const stru
 
   operand->number = strtod (text, &end);
   if (*text && !*end && !isalpha ((unsigned char) *text))
-    return 0;
+    return isfinite (operand->number) ? 0 : error_set (error, "\"%.64s\" is too large", text);
   operand->entry = catalog_find (catalog, text, &row, error);
   if (!operand->entry && (operand->entry = find_combined (catalog, text, &row)))
     expression->combined = true;

@@ -115,7 +115,7 @@ put_data (struct buffer *script, const struct query_answer *answer, const struct
   for (size_t step = 0; step < answer->steps; step++) {
     const struct query_value *value = &series->values[step];
     double middle = local_seconds (answer->from_ns + (int64_t) step * answer->step_ns + answer->step_ns / 2);
-    if (value->count && isfinite (value->value))
+    if (value->count)
       buffer_printf (script, "%.3f %.9g\n", middle, value->value / scale->divisor);
     else
       buffer_add_string (script, "\n"); /* the curve has a gap */

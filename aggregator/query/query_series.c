@@ -42,7 +42,7 @@ series_fold (struct query_answer *answer)
     size_t known = 0;
     for (size_t i = 0; i < answer->series_count; i++) {
       const struct query_value *value = &answer->series[i].values[step];
-      if (value->count && !isnan (value->value))
+      if (value->count)
         fold_value (&all.values[step], value, answer->fold, known++);
     }
     if (known && answer->fold == QUERY_MEAN)
@@ -69,17 +69,16 @@ measure (struct query_series *series, size_t steps)
   double sum = 0;
 
   series->min = series->max = (double) NAN;
-  series->missing = 0;
   for (size_t i = 0; i < steps; i++) {
     double value = series->values[i].value;
-    series->missing += series->values[i].count == 0;
-    if (series->values[i].count == 0 || isnan (value))
+    if (series->values[i].count == 0)
       continue;
     known++;
     sum += value;
     series->min = fmin (series->min, value);
     series->max = fmax (series->max, value);
   }
+  series->missing = steps - known;
   series->mean = known ? sum / (double) known : (double) NAN;
 }
 

@@ -97,6 +97,7 @@ void
 query_write_title (struct buffer *out, const struct query_answer *answer)
 {
   static const char *const shows[] = { "mean of ", "change in ", "mean of ", "in steps of " };
+  const struct query_series *first = answer->series_count ? &answer->series[0] : NULL;
   struct scale scale = query_scale (answer);
 
   words_add (out, answer->metric, 80);
@@ -106,20 +107,18 @@ query_write_title (struct buffer *out, const struct query_answer *answer)
   query_duration (out, answer->step_ns);
   if (answer->fold)
     buffer_printf (out, ", %s of %zu", query_fold_names[answer->fold], answer->folded);
-}
-
-static void
-heading (struct buffer *out, const struct query_answer *answer)
-{
-  const struct query_series *first = answer->series_count ? &answer->series[0] : NULL;
-
-  query_write_title (out, answer);
   if (first && *first->node && one_node (answer) && first->row && !one_row (answer))
     buffer_printf (out, ", on %s", first->node);
   if (first && *first->node && first->row && one_row (answer)) {
     buffer_add_string (out, ", ");
     words_add (out, first->row, LABEL_MAX);
   }
+}
+
+static void
+heading (struct buffer *out, const struct query_answer *answer)
+{
+  query_write_title (out, answer);
   buffer_add_string (out, "\n");
   query_time (out, answer->from_ns, "%Y-%m-%d %H:%M:%S", false);
   buffer_add_string (out, " to ");
@@ -222,7 +221,7 @@ mean_of_steps (const struct query_answer *answer, const struct query_series *ser
   double sum = 0;
 
   for (size_t step = from; step < (to > from ? to : from + 1); step++)
-    if (series->values[step].count && !isnan (series->values[step].value)) {
+    if (series->values[step].count) {
       sum += series->values[step].value;
       known++;
     }

@@ -121,6 +121,15 @@ def test_values_are_those_of_lines(ran, node):
     check(used, got["series"][0], lambda second, values: statistics.fmean(values) / statistics.fmean(total[second]))
 
 
+@pytest.mark.parametrize("more", [[], ["--fold", "sum"]], ids=["nodes", "fold"])
+def test_what_is_divided_by_zero_is_missing(ran, more):
+    got = answer(ran[0], "load.load_1 / 0", "--step", "10s", *more)
+    for series in got["series"]:
+        assert all(point[1:] == [None, None, None, 0] for point in series["points"])
+        assert series["missing"] == len(series["points"]) and series["mean"] is None
+    assert got["missing"] == [{"from": got["from"], "to": got["to"]}]
+
+
 def test_rows_folds_and_rankings(ran):
     each = answer(ran[0], "cpu_usage.user", "--rows", "--step", "10s")["series"]
     rows = len({series["row"] for series in each})
@@ -186,6 +195,7 @@ def test_pictures(ran, tmp_path):
     drawn = ask(ran[0], "memory_info.used", "--format", "plot").stdout
     assert "memory_info.used" in drawn and "n1" in drawn and "*" in drawn and "\x1b" not in drawn
     assert max(map(len, drawn.splitlines())) <= 80
+    assert ", lo " in ask(ran[0], "network.rx_bytes", "--row", "lo", "--format", "plot").stdout, "the row that all are of"
     for name, begin in (("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.svg", b"<?xml")):
         path = tmp_path / name
         assert ask(ran[0], "memory_info.used", "-o", path).stdout == ""
@@ -209,6 +219,10 @@ MISTAKES = (
     (["load.load_1", "--top", "1", "--bottom", "1"], 2, "does not go with top"),
     (["load.load_1", "--combined", "--node", "n1"], 2, "of all nodes together"),
     (["load.load_1", "--job", "77"], 2, "no job 77"),
+    (["load.load_1", "--user", "root"], 2, "goes with a job (--job) alone"),
+    (["load.load_1", "--scheduler", "slurm"], 2, "goes with a job (--job) alone"),
+    (["load.load_1 - 1e400"], 2, "too large"),
+    (["--list", "["], 2, "without its ']'"),
     (["load.load_1", "--format", "plot", "-o", "load.jpg"], 2, ".png, .svg or .pdf"),
     ([], 2, "query METRIC"),
 )

@@ -259,6 +259,7 @@ test_arithmetic_is_read (void **state)
   expect_expression (&catalog, "network.rx_bytes", "network.rx_bytes", "bytes/s", true);
   expect_no_expression (&catalog, "1 + 2", "must be a metric");
   expect_no_expression (&catalog, "12", "not a number");
+  expect_no_expression (&catalog, "network.rx_bytes / 1e400", "\"1e400\" is too large");
   expect_no_expression (&catalog, "network.state", "is a text");
   expect_no_expression (&catalog, "cpu_usage.user + cpu_usage.user + 1", "as much as there can be");
   expect_no_expression (&catalog, "memory_info.used / memory_info.totl", "memory_info.total");
