@@ -111,7 +111,7 @@ next_read (struct ring *ring, uint64_t session, uint64_t from, uint64_t to, stru
 
   while ((held = ring_next (ring, session, from, to, SIZE_MAX, frame)) && !frame->bytes) {
     from = frame->sequence;
-    usleep (1000);
+    usleep (50);
   }
   return held;
 }
