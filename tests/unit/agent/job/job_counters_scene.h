@@ -100,13 +100,18 @@ assert_count (struct scene *scene, const char *label, enum counter_column column
 #define STEP "0::/system.slice/n1_slurmstepd.scope/job_5/step_0/user/task_0\n"
 #define FOLDER "/sys/fs/cgroup/system.slice/n1_slurmstepd.scope/job_5"
 
+/* Job 5 is the process 30, in a cgroup with these CPUs. */
 static inline void
-cgroup_write (struct scene *scene)
+cgroup_job (struct scene *scene, const char *cpus)
 {
   scratch_write (&scene->machine.scratch, "/proc/self/mountinfo",
                  "31 30 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   scratch_write (&scene->machine.scratch, FOLDER "/cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n");
-  scratch_write (&scene->machine.scratch, FOLDER "/cpuset.cpus.effective", "1,3\n");
+  scratch_write (&scene->machine.scratch, FOLDER "/cpuset.cpus.effective", cpus);
+  cgroup_mounts_refresh (scene->machine.scan->mounts);
+  machine_put (&scene->machine,
+               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
+  machine_children (&scene->machine, 30, "");
 }
 
 #endif

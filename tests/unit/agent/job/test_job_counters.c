@@ -95,11 +95,7 @@ test_cgroup (void **state)
 
   (void) state;
   scene_open (&scene, 16);
-  cgroup_write (&scene);
-  cgroup_mounts_refresh (scene.machine.scan->mounts);
-  machine_put (&scene.machine,
-               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
-  machine_children (&scene.machine, 30, "");
+  cgroup_job (&scene, "1,3\n");
   put (&scene, 31, 30, 60, "SLURM_JOB_ID=5");
   scan (&scene);
   for (int i = 0; i < PLAYED_EVENTS; i++)
@@ -153,11 +149,7 @@ test_two_kinds_of_cores (void **state)
   scene_close (&scene);
 
   hybrid_open (&scene); /* in a cgroup: on each CPU those of its kind */
-  cgroup_write (&scene);
-  cgroup_mounts_refresh (scene.machine.scan->mounts);
-  machine_put (&scene.machine,
-               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
-  machine_children (&scene.machine, 30, "");
+  cgroup_job (&scene, "1,3\n");
   scan (&scene);
   assert_int_equal (scene.counters.budget.used, 2 * EVENTS);
   played_pass (&played, 10);
@@ -175,11 +167,7 @@ test_cgroup_that_cannot_be_counted (void **state)
   (void) state;
   scene_open (&scene, 16);
   played.cgroups_fail = EINVAL;
-  cgroup_write (&scene);
-  cgroup_mounts_refresh (scene.machine.scan->mounts);
-  machine_put (&scene.machine,
-               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
-  machine_children (&scene.machine, 30, "");
+  cgroup_job (&scene, "1,3\n");
   scan (&scene);
   assert_int_equal (played_count (&played, 30), EVENTS);
   played_run_processes (&played, 10);

@@ -64,11 +64,7 @@ test_refusal_that_is_no_fault (void **state)
   (void) state;
   scene_open (&scene, 16);
   played.cgroups_fail = EBADF;
-  cgroup_write (&scene);
-  cgroup_mounts_refresh (scene.machine.scan->mounts);
-  machine_put (&scene.machine,
-               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
-  machine_children (&scene.machine, 30, "");
+  cgroup_job (&scene, "1,3\n");
   scan (&scene);
   assert_int_equal (played_count (&played, 30), EVENTS);
   assert_string_equal (scene.table.error, "");
@@ -97,12 +93,7 @@ test_opening_takes_long (void **state)
   scene_open (&scene, 16);
   scene.counters.budget.most = 20000;
   scratch_write (&scene.machine.scratch, "/sys/devices/system/cpu/online", "0-119\n");
-  cgroup_write (&scene);
-  scratch_write (&scene.machine.scratch, FOLDER "/cpuset.cpus.effective", "0-119\n");
-  cgroup_mounts_refresh (scene.machine.scan->mounts);
-  machine_put (&scene.machine,
-               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
-  machine_children (&scene.machine, 30, "");
+  cgroup_job (&scene, "0-119\n");
   put (&scene, 40, 1, 60, "SYNOP_JOB_ID=b");
   put (&scene, 41, 1, 60, "SYNOP_JOB_ID=c");
   played.gate = &gate;
@@ -193,12 +184,7 @@ test_end_while_opening (void **state)
   scene_open (&scene, 16);
   scene.counters.budget.most = 20000;
   scratch_write (&scene.machine.scratch, "/sys/devices/system/cpu/online", "0-119\n");
-  cgroup_write (&scene);
-  scratch_write (&scene.machine.scratch, FOLDER "/cpuset.cpus.effective", "0-119\n");
-  cgroup_mounts_refresh (scene.machine.scan->mounts);
-  machine_put (&scene.machine,
-               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
-  machine_children (&scene.machine, 30, "");
+  cgroup_job (&scene, "0-119\n");
   put (&scene, 40, 1, 60, "SYNOP_JOB_ID=b");
   played.gate = &gate;
   pthread_barrier_init (&barrier, NULL, 2);
@@ -301,14 +287,9 @@ test_cgroup_of_many_cpus (void **state)
   (void) state;
   scene_open (&scene, 16);
   scratch_write (&scene.machine.scratch, "/sys/devices/system/cpu/online", "0-1,1998-1999\n");
-  cgroup_write (&scene);
   for (int cpu = 1001; cpu <= 1999; cpu += 2)
     length += snprintf (list + length, sizeof list - (size_t) length, "%s%d", length ? "," : "", cpu);
-  scratch_write (&scene.machine.scratch, FOLDER "/cpuset.cpus.effective", list);
-  cgroup_mounts_refresh (scene.machine.scan->mounts);
-  machine_put (&scene.machine,
-               (struct made){ .pid = 30, .environment = "SLURM_JOB_ID=5", .start = 50, .cgroup = STEP });
-  machine_children (&scene.machine, 30, "");
+  cgroup_job (&scene, list);
   scan (&scene);
   assert_int_equal (scene.counters.budget.used, EVENTS);
   assert_true (played.events[0].cpu == 1999 && played.events[0].flags & PERF_FLAG_PID_CGROUP);
