@@ -11,7 +11,6 @@
 
 #include "aggregator/query/query_private.h"
 #include "synop/clock.h"
-#include "synop/memory.h"
 
 #define S NS_PER_S
 #define MINUTE (60 * S)
