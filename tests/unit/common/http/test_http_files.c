@@ -188,9 +188,17 @@ test_hosts (void **state)
 {
   static const char *const known[] = { "localhost",  "LocalHost:80", "a.localhost", "127.0.0.1:5580", "10.1.2.3",
                                        "[::1]:5580", "[fd00::1]",    "one.example", "ONE.example:80", "two" };
-  static const char *const unknown[] = {
-    "",     ":80", "example",        "one.example.evil", "evil.one.example", "1.2.3.4.5", "one", "localhost.evil", "0x7f.1.evil",      "[evil]:80",        "127.0.0.1.evil"
-  };
+  static const char *const unknown[] = { "",
+                                         ":80",
+                                         "example",
+                                         "one.example.evil",
+                                         "evil.one.example",
+                                         "1.2.3.4.5",
+                                         "one",
+                                         "localhost.evil",
+                                         "0x7f.1.evil",
+                                         "[evil]:80",
+                                         "127.0.0.1.evil" };
   char own[256];
 
   (void) state;
