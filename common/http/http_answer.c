@@ -124,7 +124,8 @@ answer_index (const struct http *http, bool missing, struct http_reply *reply)
   const struct http_options *options = &http->options;
 
   http_reply_text (reply, MHD_HTTP_OK, HTML,
-                   "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
+                   "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                   "<link rel=\"icon\" href=\"data:,\"><title>");
   buffer_printf (&reply->text, "%s</title></head>\n<body>\n<h1>%s</h1>\n", options->title, options->title);
   if (missing)
     buffer_printf (&reply->text, "<p>The page is not here: no index.html in %s.</p>\n", options->folders[0]);
