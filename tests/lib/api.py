@@ -45,7 +45,7 @@ class Stream:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
         self.socket.settimeout(LIMIT)
         self.socket.connect((parts.hostname, parts.port))
-        self.socket.sendall(f"GET {API}{path}?{query} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        self.socket.sendall(f"GET {API}{path}?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         self.answer = http.client.HTTPResponse(self.socket)
 
     def begin(self):
