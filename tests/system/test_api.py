@@ -95,6 +95,7 @@ def test_description(shown):
     """The file is what the server sends, and every address in it is there, with every parameter, and answers as it says."""
     _, url = shown
     assert ask(url, "openapi.json") == DESCRIPTION, "docs/openapi.json is stale: make docs"
+    assert get(url, API.rstrip("/")).text == get(url, API).text
     jsonschema.Draft202012Validator.check_schema({"$defs": DESCRIPTION["components"]["schemas"]})
     assert {one["path"] for one in check(ask(url, ""), "Index")["paths"]} == set(DESCRIPTION["paths"])
     for path, methods in DESCRIPTION["paths"].items():
