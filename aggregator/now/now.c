@@ -208,12 +208,14 @@ now_detach (struct now_reader *reader)
 void
 now_frame (struct now *now, const struct node *node)
 {
+  size_t searched = 0;
+
   if (!now->watched)
     return;
   now_list (now);
   for (size_t i = 0; i < SLOTS; i++)
     if (now->metrics[i].values)
-      now->metrics[i].values[node->place] = now_value (now, &now->metrics[i], node, NULL);
+      now->metrics[i].values[node->place] = now_value (now, &now->metrics[i], node, NULL, &searched);
 }
 
 void

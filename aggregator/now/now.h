@@ -22,11 +22,12 @@
 #include "synop/buffer.h"
 #include "synop/error.h"
 
-#define NOW_METRICS_MAX 16     /* of a question */
-#define NOW_WATCHED_MAX 128    /* metrics of all questions that are watched, each once */
-#define NOW_TOP_MAX 1000       /* `top`, `bottom` */
-#define NOW_ROWS_MAX 20000     /* rows that are listed, */
-#define NOW_VISITED_MAX 300000 /* and that are looked at */
+#define NOW_METRICS_MAX 16      /* of a question */
+#define NOW_WATCHED_MAX 128     /* metrics of all questions that are watched, each once */
+#define NOW_TOP_MAX 1000        /* `top`, `bottom` */
+#define NOW_ROWS_MAX 20000      /* rows that are listed, */
+#define NOW_VISITED_MAX 500000  /* and that are looked at, once for each glob and once more */
+#define NOW_MATCHES_MAX 2000000 /* names of nodes times globs */
 
 struct now;
 struct now_reader;

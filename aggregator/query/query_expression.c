@@ -141,11 +141,10 @@ expression_read (struct expression *expression, const struct catalog *catalog, c
   if (result == 0 && !expression->left.entry)
     return error_set (error, "expected a metric, as load.load_1, not a number");
   for (const char *at = text; result < 0 && *at; at++) { /* "used/total" */
-    struct error other;
     if (!is_sign (*at) || at == text)
       continue;
     start_again (expression);
-    result = read_both (expression, catalog, text, at, &other);
+    result = read_both (expression, catalog, text, at, NULL);
   }
   return result;
 }

@@ -357,6 +357,48 @@ test_what_is_old_is_missing (void **state)
   expect ("metric=memory.used", "values", "[61,21,null,null]");
   expect ("metric=memory.used", "states", "\"uuns\"");
   expect ("metric=disk.heat", "values", "[null,31,null,null]");
+  expect ("metric=disk.heat\trow=*", "count", "2");
+  pass (bench, 20 * NS_PER_S);
+  expect ("metric=memory.used", "values", "[null,null,null,null]");
+  expect ("metric=disk.heat\trow=*", "count", "0");
+}
+
+/* What would take the main thread too long is refused. */
+static void
+test_too_much (void **state)
+{
+  struct buffer words = { 0 };
+  char name[FRAME_NODE_MAX + 1];
+
+  (void) state;
+  buffer_add_string (&words, "metric=memory.used\tnode=");
+  for (int i = 0; i < 500; i++)
+    buffer_add_string (&words, "x,");
+  expect_error (buffer_text (&words), "node: no listed node");
+  for (int i = 0; i < 4000; i++) {
+    snprintf (name, sizeof name, "more%d", i);
+    list_node (bench, name, 1);
+  }
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
+  expect_error (buffer_text (&words), "node: 500 globs are too many");
+  expect ("metric=memory.used\tnode=x,n1", "count", "1");
+  buffer_free (&words);
+}
+
+/* A path of many signs is looked for as two metrics at each of them. */
+static void
+test_long_paths (void **state)
+{
+  struct buffer words = { 0 };
+  int64_t begin = clock_monotonic ();
+
+  (void) state;
+  buffer_add_string (&words, "metric=");
+  for (int i = 0; i < 2000; i++)
+    buffer_add_string (&words, "a/");
+  expect_error (buffer_text (&words), "metric: no node has a metric");
+  assert_true (clock_monotonic () - begin < NS_PER_S);
+  buffer_free (&words);
 }
 
 /* Names that are gone stay known; nodes that are listed anew have none. */
@@ -606,6 +648,8 @@ main (void)
                                       TEST (test_what_is_wrong_is_named),
                                       TEST (test_a_question_has_so_many_metrics),
                                       TEST (test_what_is_old_is_missing),
+                                      TEST (test_too_much),
+                                      TEST (test_long_paths),
                                       TEST (test_the_list_changes),
                                       TEST (test_watch),
                                       TEST (test_watch_says_who_is_listed),
