@@ -515,14 +515,14 @@ test_watch (void **state)
   now_flush (values);
   assert_string_equal (line_of (&one), ""); /* no tick, no line */
   step (NS_PER_S);
-  sample ("n1", 3, bench->schema, &(struct made){ .used = 62, .total = 100 });
+  sample ("n2", 3, bench->schema, &(struct made){ .used = 62, .total = 100 });
   tick ();
   assert_int_equal (one.woken, 1);
-  expect_line (&one, false, "[62,20,null,30]");
-  expect_line (&other, false, "[62,20,null,30]");
+  expect_line (&one, false, "[60,62,null,30]");
+  expect_line (&other, false, "[60,62,null,30]");
   leave (&one);
   tick ();
-  expect_line (&other, false, "[62,20,null,30]");
+  expect_line (&other, false, "[60,62,null,30]");
   leave (&other);
   assert_int_equal (now_count (values).readers, 0);
   assert_int_equal (now_count (values).metrics, 0);
