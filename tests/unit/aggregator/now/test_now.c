@@ -385,22 +385,6 @@ test_too_much (void **state)
   buffer_free (&words);
 }
 
-/* A path of many signs is looked for as two metrics at each of them. */
-static void
-test_long_paths (void **state)
-{
-  struct buffer words = { 0 };
-  int64_t begin = clock_monotonic ();
-
-  (void) state;
-  buffer_add_string (&words, "metric=");
-  for (int i = 0; i < 2000; i++)
-    buffer_add_string (&words, "a/");
-  expect_error (buffer_text (&words), "metric: no node has a metric");
-  assert_true (clock_monotonic () - begin < NS_PER_S);
-  buffer_free (&words);
-}
-
 /* Names that are gone stay known; nodes that are listed anew have none. */
 static void
 test_the_list_changes (void **state)
@@ -649,7 +633,6 @@ main (void)
                                       TEST (test_a_question_has_so_many_metrics),
                                       TEST (test_what_is_old_is_missing),
                                       TEST (test_too_much),
-                                      TEST (test_long_paths),
                                       TEST (test_the_list_changes),
                                       TEST (test_watch),
                                       TEST (test_watch_says_who_is_listed),
