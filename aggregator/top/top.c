@@ -1,4 +1,4 @@
-/* See top.h. Each view has its requests, which are open while it is shown: what nobody looks at costs the aggregator nothing. */
+/* See top.h. */
 #include "aggregator/top/top.h"
 
 #include <stdlib.h>
@@ -10,18 +10,9 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define AGAIN_NS (5 * NS_PER_S)    /* lists that are asked for while their view is shown */
-#define METRICS_NS (60 * NS_PER_S) /* which metrics there are */
-#define ONCE_NS (15 * NS_PER_S)    /* --once waits so long for values */
-#define ONCE_HEIGHT 20000          /* rows of --once: all nodes */
-#define NODES_EMPTY_NS (2 * NS_PER_S)
-
-static void
-changed (struct top *top)
-{
-  if (top->screen && !top->paused)
-    screen_changed (top->screen);
-}
+#define ONCE_NS (15 * NS_PER_S) /* --once waits so long for values */
+#define ONCE_HEIGHT_MIN 64
+#define ONCE_CELLS_ROWS 20
 
 void
 top_arrange (struct top *top)
@@ -31,256 +22,195 @@ top_arrange (struct top *top)
   events_order (&top->events, top->filter[VIEW_EVENTS].text);
 }
 
-/* ---- feeds ---- */
-
-static struct feed *
-ask (struct top *top, void (*line) (void *, const char *, size_t), void (*end) (void *, const char *), int64_t again_ns,
-     const char *request)
+void
+top_set_view (struct top *top, enum top_view view)
 {
-  struct feed_options options = { .loop = top->loop,
-                                  .socket = top->options->socket,
-                                  .again_ns = again_ns,
-                                  .context = top,
-                                  .line = line,
-                                  .end = end };
-
-  return feed_create (&options, request);
-}
-
-/* --once ends when its view has what it shows. */
-static void
-once_done (struct top *top)
-{
-  if (!top->screen)
-    loop_stop (top->loop);
-}
-
-static void
-set_error (struct top *top, const char *why)
-{
-  strncpy (top->error, why, sizeof top->error - 1);
-}
-
-static void
-watch_line (void *context, const char *line, size_t length)
-{
-  struct top *top = context;
-
-  if (top->paused)
+  if (view == top->view)
     return;
-  if (model_take (&top->model, line, length) < 0) {
-    set_error (top, "the aggregator's answer is not understood: is it of another version?");
-    return;
-  }
-  top->error[0] = 0;
-  top->came_ns = clock_monotonic ();
-  top_arrange (top);
-  changed (top);
-  if (top->view == VIEW_CLUSTER)
-    once_done (top);
-}
-
-static void
-watch_end (void *context, const char *why)
-{
-  struct top *top = context;
-
-  set_error (top, *why ? why : "the aggregator ended; waiting for it");
-  changed (top);
-  if (!top->screen && *why) /* --once does not wait for what may never come */
-    loop_stop (top->loop);
-}
-
-static void
-no_end (void *context, const char *why)
-{
-  (void) context;
-  (void) why;
-}
-
-static void
-jobs_line (void *context, const char *line, size_t length)
-{
-  struct top *top = context;
-
-  if (top->paused || jobs_take (&top->jobs, line, length) < 0)
-    return;
-  top_arrange (top);
-  changed (top);
-  if (top->jobs.facts)
-    once_done (top);
-}
-
-static void
-fact_line (void *context, const char *line, size_t length)
-{
-  struct top *top = context;
-
-  jobs_take_fact (&top->jobs, line, length);
-}
-
-static void
-facts_end (void *context, const char *why)
-{
-  struct top *top = context;
-
-  if (!*why)
-    jobs_facts_end (&top->jobs);
-}
-
-static void
-event_line (void *context, const char *line, size_t length)
-{
-  struct top *top = context;
-
-  events_take (&top->events, line, length);
-  if (top->view == VIEW_EVENTS) {
-    top_arrange (top);
-    changed (top);
-  }
-}
-
-static void
-gpus_line (void *context, const char *line, size_t length)
-{
-  struct top *top = context;
-
-  if (top->paused)
-    return;
-  events_take_gpus (&top->events, line, length);
+  if (view == VIEW_NODE || view == VIEW_HELP)
+    top->before = top->view;
+  top->view = view;
+  feeds_show (top);
   top_arrange (top);
 }
 
-static void
-ill_line (void *context, const char *line, size_t length)
+void
+top_set_node (struct top *top, const char *node)
 {
-  struct top *top = context;
+  char *copy = memory_string (node);
 
-  events_take_ill (&top->events, line, length);
+  free (top->node);
+  top->node = copy;
+  top->node_jobs = false;
+  node_screen_clear (top->node_screen);
+  top_set_view (top, VIEW_NODE);
 }
 
-static void
-ill_end (void *context, const char *why)
+void
+top_choose (struct top *top, const char *expression)
 {
-  struct top *top = context;
+  enum model_slot slot = SLOT_CPU;
 
-  if (*why)
-    return;
-  events_ill_end (&top->events);
+  while (slot < SLOT_CHOSEN && strcmp (model_expressions[slot], expression) != 0)
+    slot++;
+  free (top->chosen);
+  top->chosen = slot == SLOT_CHOSEN ? memory_string (expression) : NULL;
+  top->cells = slot;
+  top->model.columns[SLOT_CHOSEN].present = false;
+  if (top->cells_size == 0)
+    top->cells_size = 1;
+  if (top->groups)
+    feeds_ask (top);
+}
+
+/* ---- as text ---- */
+
+/* Why there is nothing to show; NULL: there is. */
+static const char *
+why_nothing (const struct top *top)
+{
+  static const char none[] = "no values came in 15 s";
+
+  if (top->view == VIEW_JOBS)
+    return top->jobs.filled ? NULL : *top->error ? top->error : none;
+  if (top->view == VIEW_EVENTS)
+    return top->events.filled ? NULL : *top->error ? top->error : none;
+  if (top->view == VIEW_NODE)
+    return node_screen_is_filled (top->node_screen) ? NULL : *top->error ? top->error : none;
+  return top->came_ns ? NULL : *top->error ? top->error : none;
+}
+
+static int
+print_once (struct top *top)
+{
+  struct canvas canvas = { .unicode = terminal_locale () };
+  struct buffer text = { 0 };
+  const char *why = why_nothing (top);
+  size_t rows = top->model.count + top->jobs.count + top->events.now_count;
+  int code = 1;
+
+  if (why) {
+    log_error ("%s: %s", top->options->socket, why);
+    return 1;
+  }
+  canvas_begin (&canvas, top->options->width,
+                (int) (rows < CANVAS_HEIGHT_MAX / 2 ? rows * 3 / 2 : rows) + ONCE_HEIGHT_MIN);
   top_arrange (top);
-  changed (top);
-  once_done (top);
+  top_draw (top, &canvas);
+  canvas_print (&canvas, &text);
+  code = file_print (&text);
+  canvas_free (&canvas);
+  buffer_free (&text);
+  return code;
 }
 
 static void
-node_line (void *context, const char *line, size_t length)
+stop (void *loop, int64_t due_ns)
+{
+  (void) due_ns;
+  loop_stop (loop);
+}
+
+static int
+run_once (struct top *top)
+{
+  struct loop_timer *timer = loop_timer_add (top->loop, stop, top->loop);
+
+  loop_timer_set (timer, clock_monotonic () + ONCE_NS);
+  feeds_open (top);
+  feeds_show (top);
+  loop_run (top->loop);
+  loop_timer_remove (timer);
+  return print_once (top);
+}
+
+/* ---- on the terminal ---- */
+
+/* That nothing comes is to be seen too. */
+static void
+look_again (void *context, int64_t due_ns)
 {
   struct top *top = context;
 
-  if (top->paused || node_screen_take (top->node_screen, line, length) < 0)
-    return;
-  changed (top);
-  once_done (top);
+  if (clock_monotonic () - top->came_ns > NS_PER_S * 3 / 2)
+    screen_changed (top->screen);
+  loop_timer_set (top->clock, due_ns + NS_PER_S);
 }
 
-static void
-close_feed (struct feed **feed)
+static int
+run_screen (struct top *top)
 {
-  feed_destroy (*feed);
-  *feed = NULL;
-}
+  struct screen_options options = {
+    .loop = top->loop, .unicode = terminal_locale (), .context = top, .draw = top_draw, .key = top_key
+  };
+  struct error error;
 
-/* Opens what the view shows, and closes what it does not. */
-static void
-open_jobs (struct top *top)
-{
-  struct buffer request = { 0 };
-
-  close_feed (&top->jobs_watch);
-  if (top->view != VIEW_JOBS) {
-    close_feed (&top->jobs_list);
-    return;
+  top->screen = screen_open (&options, &error);
+  if (!top->screen) {
+    log_error ("%s", error.text);
+    return 1;
   }
-  if (!top->jobs_list)
-    top->jobs_list = ask (top, fact_line, facts_end, AGAIN_NS, "jobs\n");
-  if (jobs_ask (&top->jobs, &top->metrics, &request))
-    top->jobs_watch = ask (top, jobs_line, no_end, 0, buffer_text (&request));
-  else
-    top->jobs.filled = top->metrics.complete;
-  buffer_free (&request);
+  top->clock = loop_timer_add (top->loop, look_again, top);
+  loop_timer_set (top->clock, clock_monotonic () + NS_PER_S);
+  feeds_open (top);
+  feeds_show (top);
+  loop_run (top->loop);
+  loop_timer_remove (top->clock);
+  screen_close (top->screen);
+  return 0;
 }
 
-static void
-open_events (struct top *top)
-{
-  struct buffer request = { 0 };
+/* ---- options ---- */
 
-  close_feed (&top->gpus);
-  if (top->view != VIEW_EVENTS) {
-    close_feed (&top->ill);
-    return;
+static int
+set_up (struct top *top)
+{
+  const struct top_options *options = top->options;
+  bool jobs = options->view == VIEW_JOBS;
+  int sort = !*options->sort ? -2 : jobs ? jobs_sort_of (options->sort) : order_sort_of (options->sort);
+
+  if (sort == -1) {
+    log_error ("--sort %s: expected one of %s", options->sort,
+               jobs ? "cpu, memory, traffic, power, id, user"
+                    : "name, state, cpu, memory, network, disk, gpu, power, metric");
+    return -1;
   }
-  if (!top->ill)
-    top->ill = ask (top, ill_line, ill_end, AGAIN_NS, "nodes\till\n");
-  if (events_ask_gpus (&top->metrics, &request))
-    top->gpus = ask (top, gpus_line, no_end, 0, buffer_text (&request));
-  buffer_free (&request);
-}
-
-static void
-open_node (struct top *top)
-{
-  char *request = NULL;
-
-  close_feed (&top->node_tail);
-  if (top->view != VIEW_NODE)
-    return;
-  request = memory_format ("tail\ttype=node\tnode=%s\n", top->node); /* a node's name has no globs */
-  top->node_tail = ask (top, node_line, no_end, 0, request);
-  free (request);
-}
-
-static void
-open_watch (struct top *top)
-{
-  struct buffer request = { 0 };
-
-  close_feed (&top->watch);
-  model_ask (&top->model, top->chosen, metrics_has, &top->metrics, &request);
-  if (top->model.asked_count)
-    top->watch = ask (top, watch_line, watch_end, 0, buffer_text (&request));
-  buffer_free (&request);
-}
-
-/* ---- metrics ---- */
-
-static void
-groups_line (void *context, const char *line, size_t length)
-{
-  struct top *top = context;
-
-  metrics_take (&top->metrics, line, length);
-}
-
-/* The questions are asked anew when nodes have other metrics. */
-static void
-groups_end (void *context, const char *why)
-{
-  struct top *top = context;
-  uint64_t before = top->metrics.asked;
-
-  if (*why) {
-    if (!top->watch)
-      watch_end (top, why);
-    return;
+  if (options->view == VIEW_NODE && !*options->node) {
+    log_error ("--view node needs --node NAME");
+    return -1;
   }
-  metrics_end (&top->metrics);
-  if (top->metrics.hash == before && top->watch)
-    return;
-  top->metrics.asked = top->metrics.hash;
-  open_watch (top);
-  open_jobs (top);
-  open_events (top);
-  if (!top->watch)
-    watch_end (top, "");
+  if (sort >= 0 && jobs)
+    top->jobs.sort = (enum jobs_sort) sort;
+  else if (sort >= 0)
+    top->sort = (enum top_sort) sort;
+  strncpy (top->filter[options->view].text, options->filter, SCREEN_INPUT_MAX);
+  if (*options->metric)
+    top_choose (top, options->metric);
+  top->view = options->view;
+  if (*options->node)
+    top_set_node (top, options->node);
+  return 0;
+}
+
+int
+top_run (const struct top_options *options)
+{
+  struct top top = { .options = options, .cells_size = 1, .sort = SORT_NAME, .loop = loop_create () };
+  int code = 2;
+
+  top.node_screen = node_screen_create ();
+  if (set_up (&top) == 0)
+    code = options->once ? run_once (&top) : run_screen (&top);
+  feeds_close (&top);
+  top_forget_only (&top);
+  metrics_free (&top.metrics);
+  model_free (&top.model);
+  jobs_free (&top.jobs);
+  events_free (&top.events);
+  node_screen_destroy (top.node_screen);
+  loop_destroy (top.loop);
+  free (top.order);
+  free (top.chosen);
+  free (top.node);
+  return code;
 }

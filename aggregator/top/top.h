@@ -2,8 +2,19 @@
 #ifndef SYNOP_AGGREGATOR_TOP_H
 #define SYNOP_AGGREGATOR_TOP_H
 
-#include "aggregator/config/options.h"
+#include <stdbool.h>
 
-int top_run (const struct options *options); /* returns the exit code */
+enum top_view { VIEW_CLUSTER, VIEW_JOBS, VIEW_EVENTS, VIEW_NODE, VIEW_HELP, TOP_VIEWS };
+
+struct top_options {
+  const char *socket;
+  bool once; /* one screen as text, of that width */
+  int width;
+  enum top_view view;
+  const char *metric, *sort, *filter; /* "": by default, none */
+  const char *node;                   /* of VIEW_NODE; "": none */
+};
+
+int top_run (const struct top_options *options); /* returns the exit code */
 
 #endif

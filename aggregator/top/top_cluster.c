@@ -12,14 +12,14 @@ static const struct column {
   bool bar;
   double times; /* from the value to percent of a bar, over the whole scale */
 } columns[MODEL_SLOTS] = {
-  [SLOT_CPU] = { "CPU", 12, true, 1 },        [SLOT_MEMORY] = { "MEMORY", 12, true, 100 },
-  [SLOT_NETWORK] = { "NET/s", 7, false, 1 },  [SLOT_DISK] = { "DISK/s", 7, false, 1 },
-  [SLOT_GPU] = { "GPU", 12, true, 1 },        [SLOT_POWER] = { "POWER", 7, false, 1 },
+  [SLOT_CPU] = { "CPU", 12, true, 1 },       [SLOT_MEMORY] = { "MEMORY", 12, true, 100 },
+  [SLOT_NETWORK] = { "NET/s", 7, false, 1 }, [SLOT_DISK] = { "DISK/s", 7, false, 1 },
+  [SLOT_GPU] = { "GPU", 12, true, 1 },       [SLOT_POWER] = { "POWER", 7, false, 1 },
   [SLOT_CHOSEN] = { "METRIC", 8, false, 1 },
 };
 
-static const enum model_slot places[MODEL_SLOTS] = { SLOT_CPU,  SLOT_MEMORY,  SLOT_GPU,   SLOT_CHOSEN,
-                                                     SLOT_NETWORK, SLOT_DISK, SLOT_POWER };
+static const enum model_slot places[MODEL_SLOTS] = { SLOT_CPU,     SLOT_MEMORY, SLOT_GPU,  SLOT_CHOSEN,
+                                                     SLOT_NETWORK, SLOT_DISK,   SLOT_POWER };
 
 #define NAME_MIN 8
 #define NAME_MAX 24
@@ -102,7 +102,7 @@ shown_value (enum model_slot slot, double value, const char *unit)
 {
   if (slot == SLOT_MEMORY)
     return quantity_text (100 * value, "%");
-  return quantity_text (value, slot == SLOT_CPU || slot == SLOT_GPU      ? "%"
+  return quantity_text (value, slot == SLOT_CPU || slot == SLOT_GPU        ? "%"
                                : slot == SLOT_NETWORK || slot == SLOT_DISK ? "bytes/s"
                                : slot == SLOT_POWER                        ? "watts"
                                                                            : unit);

@@ -68,19 +68,20 @@ draw_title (const struct top *top, struct canvas *canvas)
 static void
 draw_foot (const struct top *top, struct canvas *canvas)
 {
-  static const struct screen_label cluster[] = { { "F1", "Help " },   { "F2", "Metric" },  { "F3", "Search" },
-                                                 { "F4", "Filter" },  { "F5", "Cells " },  { "F6", "Sort " },
-                                                 { "F7", "Jobs " },   { "F8", "Events" },  { "Enter", "Node" },
-                                                 { "F10", "Quit" } },
-                                   narrow[] = { { "F1", "Help" }, { "F7", "Jobs" }, { "F8", "Events" }, { "q", "Quit" } },
-                                   jobs[] = { { "F1", "Help  " }, { "F4", "Filter" }, { "F6", "Sort  " },
-                                              { "F8", "Events" }, { "Enter", "Nodes of it" }, { "Esc", "Back  " },
-                                              { "F10", "Quit  " } },
-                                   events[] = { { "F1", "Help  " }, { "F4", "Filter" }, { "F7", "Jobs  " },
-                                                { "Enter", "Node  " }, { "Esc", "Back  " }, { "F10", "Quit  " } },
-                                   node[] = { { "F1", "Help  " }, { "j", "Jobs alone" }, { "Arrows", "Scroll" },
-                                              { "Esc", "Back  " }, { "F10", "Quit  " } },
-                                   help[] = { { "Esc", "Back  " } };
+  static const struct screen_label
+      cluster[] = { { "F1", "Help " }, { "F2", "Metric" }, { "F3", "Search" }, { "F4", "Filter" },  { "F5", "Cells " },
+                    { "F6", "Sort " }, { "F7", "Jobs " },  { "F8", "Events" }, { "Enter", "Node" }, { "F10", "Quit" } },
+      narrow[] = { { "F1", "Help" }, { "F7", "Jobs" }, { "F8", "Events" }, { "q", "Quit" } },
+      jobs[] = { { "F1", "Help  " },         { "F4", "Filter" },  { "F6", "Sort  " }, { "F8", "Events" },
+                 { "Enter", "Nodes of it" }, { "Esc", "Back  " }, { "F10", "Quit  " } },
+      events[] = { { "F1", "Help  " },    { "F4", "Filter" },  { "F7", "Jobs  " },
+                   { "Enter", "Node  " }, { "Esc", "Back  " }, { "F10", "Quit  " } },
+      node[] = { { "F1", "Help  " },
+                 { "j", "Jobs alone" },
+                 { "Arrows", "Scroll" },
+                 { "Esc", "Back  " },
+                 { "F10", "Quit  " } },
+      help[] = { { "Esc", "Back  " } };
   static const struct {
     const struct screen_label *labels;
     size_t count;
@@ -102,7 +103,8 @@ draw_prompt (const struct top *top, struct canvas *canvas)
 {
   bool search = top->prompt == PROMPT_SEARCH;
   const char *text = search ? top->search.text : top->filter[top->view].text;
-  int y = canvas->height - 1, x = canvas_text (canvas, 0, y, canvas->width, STYLE_KEY, search ? "Search:" : "Filter:") + 1;
+  int y = canvas->height - 1,
+      x = canvas_text (canvas, 0, y, canvas->width, STYLE_KEY, search ? "Search:" : "Filter:") + 1;
   size_t found;
 
   x += canvas_text (canvas, x, y, canvas->width - x - 1, STYLE_PLAIN, text);

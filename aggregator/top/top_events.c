@@ -51,11 +51,13 @@ events_free (struct top_events *events)
 static uint8_t
 style_of (const char *event)
 {
-  static const char *const bad[] = { "node_down", "gap",   "duplicate_node", "history_failed", "node_revoked",
-                                     "rejected",  "dropped", NULL },
-                           *const warning[] = { "node_stale",   "group_failed",   "key_refused",  "clock_offset", "clock_step",
-                                                "over_share",   "jobs_held_back", "job_disputed", "connections_ended",
-                                                NULL },
+  static const char *const bad[] = { "node_down",    "gap",      "duplicate_node", "history_failed",
+                                     "node_revoked", "rejected", "dropped",        NULL },
+                           *const warning[] = { "node_stale",        "group_failed",
+                                                "key_refused",       "clock_offset",
+                                                "clock_step",        "over_share",
+                                                "jobs_held_back",    "job_disputed",
+                                                "connections_ended", NULL },
                            *const good[] = { "node_up", "group_recovered", "history_resumed", "replayed", NULL };
 
   for (size_t i = 0; bad[i]; i++)
@@ -93,7 +95,8 @@ describe (json_t *event)
   buffer_add_string (&text, text_of (event, "event"));
   for (void *at = json_object_iter (event); at; at = json_object_iter_next (event, at)) {
     const char *key = json_object_iter_key (at);
-    if (strcmp (key, "type") != 0 && strcmp (key, "event") != 0 && strcmp (key, "time") != 0 && strcmp (key, "node") != 0)
+    if (strcmp (key, "type") != 0 && strcmp (key, "event") != 0 && strcmp (key, "time") != 0 &&
+        strcmp (key, "node") != 0)
       add_value (&text, key, json_object_iter_value (at));
   }
   copy = memory_string (buffer_text (&text));

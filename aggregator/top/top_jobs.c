@@ -18,8 +18,9 @@ static const char *const expressions[JOB_NUMBERS] = {
   [JOB_GPU] = "job_gpu.utilization",
   [JOB_POWER] = "job_energy.power",
 };
-static const char *const first_metrics[JOB_NUMBERS] = { "job_cpu.user_time", "job_cpu.cpus",        "job_memory.rss",
-                                                        "job_io.read_bytes", "job_gpu.utilization", "job_energy.power" };
+static const char *const first_metrics[JOB_NUMBERS] = {
+  "job_cpu.user_time", "job_cpu.cpus", "job_memory.rss", "job_io.read_bytes", "job_gpu.utilization", "job_energy.power"
+};
 
 bool
 jobs_ask (struct top_jobs *jobs, const struct top_metrics *metrics, struct buffer *request)
@@ -134,7 +135,7 @@ int
 jobs_take (struct top_jobs *jobs, const char *line, size_t length)
 {
   json_t *root = json_loadb (line, length, 0, NULL), *metrics = json_object_get (root, "metrics");
-  json_t *index = json_object ();
+  json_t *index = json_pack ("{}");
   bool fits = json_is_array (metrics) && json_array_size (metrics) == jobs->asked_count;
 
   if (fits)
@@ -156,7 +157,7 @@ jobs_take_fact (struct top_jobs *jobs, const char *line, size_t length)
   json_t *job = json_loadb (line, length, 0, NULL);
   const char *id = text_of (job, "job_id");
 
-  jobs->fresh = jobs->fresh ? jobs->fresh : json_object ();
+  jobs->fresh = jobs->fresh ? jobs->fresh : json_pack ("{}");
   if (*id)
     json_object_set (jobs->fresh, id, job);
   json_decref (job);
@@ -218,17 +219,18 @@ jobs_order (struct top_jobs *jobs, const char *filter)
 
 /* ---- the view ---- */
 
-enum { AT_LEFT = 1, NO_SORT = JOBS_SORTS };
+#define AT_LEFT 1
+#define NO_SORT JOBS_SORTS
 static const struct column {
   const char *title;
   int width;
   int left;
   enum jobs_sort sort;
-} columns[] = { { "JOB", 12, AT_LEFT, JOBS_BY_ID },     { "USER", 9, AT_LEFT, JOBS_BY_USER },
-                { "NODES", 5, 0, NO_SORT },             { "CPUS", 5, 0, NO_SORT },
-                { "CPU", 6, 0, JOBS_BY_CPU },           { "MEMORY", 7, 0, JOBS_BY_MEMORY },
-                { "TIME", 9, 0, NO_SORT },              { "IO/s", 7, 0, JOBS_BY_TRAFFIC },
-                { "GPU", 6, 0, NO_SORT },               { "POWER", 7, 0, JOBS_BY_POWER },
+} columns[] = { { "JOB", 12, AT_LEFT, JOBS_BY_ID }, { "USER", 9, AT_LEFT, JOBS_BY_USER },
+                { "NODES", 5, 0, NO_SORT },         { "CPUS", 5, 0, NO_SORT },
+                { "CPU", 6, 0, JOBS_BY_CPU },       { "MEMORY", 7, 0, JOBS_BY_MEMORY },
+                { "TIME", 9, 0, NO_SORT },          { "IO/s", 7, 0, JOBS_BY_TRAFFIC },
+                { "GPU", 6, 0, NO_SORT },           { "POWER", 7, 0, JOBS_BY_POWER },
                 { "NAME", 40, AT_LEFT, NO_SORT } };
 #define COLUMNS_COUNT (sizeof columns / sizeof columns[0])
 
@@ -303,6 +305,7 @@ jobs_draw (struct top *top, struct canvas *canvas, int y, int rows)
   }
   if (jobs->shown_count == 0)
     canvas_text (canvas, 0, y, canvas->width, STYLE_FAINT,
-                 !jobs->filled ? "Asking for the jobs ..." : jobs->count ? "No job fits the filter; F4 changes it."
-                                                                         : "No job runs.");
+                 !jobs->filled ? "Asking for the jobs ..."
+                 : jobs->count ? "No job fits the filter; F4 changes it."
+                               : "No job runs.");
 }

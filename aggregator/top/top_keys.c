@@ -7,8 +7,8 @@
 
 #define KEY_CTRL_L 12
 
-static void
-forget_only (struct top *top)
+void
+top_forget_only (struct top *top)
 {
   for (size_t i = 0; i < top->only_count; i++)
     free (top->only[i]);
@@ -107,7 +107,7 @@ order_by (struct top *top, enum top_sort sort)
 static bool
 has_column (const struct top *top, enum top_sort sort)
 {
-  return sort >= MODEL_SLOTS || top->model.columns[sort].present;
+  return sort >= SORT_NAME || top->model.columns[sort].present;
 }
 
 static void
@@ -171,7 +171,7 @@ compare_texts (const void *one, const void *other)
 static void
 show_nodes_of (struct top *top, const struct top_job *job)
 {
-  forget_only (top);
+  top_forget_only (top);
   top->only = memory_new (job->node_count + 1, sizeof top->only[0]);
   for (size_t i = 0; i < job->node_count; i++)
     top->only[i] = memory_string (job->nodes[i]);
@@ -207,7 +207,7 @@ go_back (struct top *top)
   } else if (top->view != VIEW_CLUSTER) {
     top_set_view (top, VIEW_CLUSTER);
   } else {
-    forget_only (top);
+    top_forget_only (top);
     top->filter[VIEW_CLUSTER].text[0] = 0;
     top_arrange (top);
   }
@@ -289,6 +289,8 @@ key_in_view (struct top *top, int key)
     break;
   case ' ':
     top->paused = !top->paused;
+    if (!top->paused)
+      feeds_ask (top);
     break;
   case KEY_CTRL_L:
     screen_repaint (top->screen);

@@ -104,7 +104,10 @@ take_states (struct model *model, const char *letters)
   memset (model->in_state, 0, sizeof model->in_state);
   for (size_t i = 0; i < model->count; i++) {
     char letter = letters && *letters ? *letters++ : 'n';
-    model->states[i] = letter == 'u' ? STATE_UP : letter == 's' ? STATE_STALE : letter == 'd' ? STATE_DOWN : STATE_NEVER;
+    model->states[i] = letter == 'u'   ? STATE_UP
+                       : letter == 's' ? STATE_STALE
+                       : letter == 'd' ? STATE_DOWN
+                                       : STATE_NEVER;
     model->in_state[(size_t) model->states[i]]++;
   }
 }
@@ -155,11 +158,14 @@ model_take (struct model *model, const char *line, size_t length)
   const json_t *nodes = json_object_get (root, "nodes"), *metrics = json_object_get (root, "metrics");
   const char *type = json_string_value (json_object_get (root, "type")),
              *time = json_string_value (json_object_get (root, "time"));
-  bool fits = type && strcmp (type, "now") == 0 && time && json_array_size (metrics) == model->asked_count;
+  long long list = json_integer_value (json_object_get (root, "list"));
+  bool fits = type && strcmp (type, "now") == 0 && time && json_array_size (metrics) == model->asked_count &&
+              (json_is_array (nodes) || list == model->list);
 
   if (fits) {
     if (json_is_array (nodes))
       take_nodes (model, nodes);
+    model->list = list;
     take_states (model, json_string_value (json_object_get (root, "states")));
     for (size_t i = 0; i < MODEL_SLOTS; i++)
       model->columns[i].present = false;

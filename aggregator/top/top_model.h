@@ -13,9 +13,9 @@ enum model_slot { SLOT_CPU, SLOT_MEMORY, SLOT_NETWORK, SLOT_DISK, SLOT_GPU, SLOT
 enum model_state { STATE_UP, STATE_STALE, STATE_DOWN, STATE_NEVER, MODEL_STATES };
 
 struct model_column {
-  bool present; /* it was in the last line */
+  bool present;   /* it was in the last line */
   double *values; /* one for each node; NaN: missing */
-  size_t count; /* nodes that have one */
+  size_t count;   /* nodes that have one */
   double sum, mean, min, max;
   double low, high; /* of the scale of its colours */
   char *min_node, *max_node;
@@ -23,7 +23,8 @@ struct model_column {
 };
 
 struct model {
-  char time[40]; /* RFC 3339; "": no line has come */
+  char time[40];  /* RFC 3339; "": no line has come */
+  long long list; /* stands for the names */
   size_t count;
   char **names;
   char *states; /* enum model_state */

@@ -99,7 +99,7 @@ key_of (const struct top *top, size_t node)
 
   if (top->sort == SORT_STATE)
     value = (double) model->states[node]; /* what is down first */
-  else if (top->sort < MODEL_SLOTS)
+  else if (top->sort < SORT_NAME)
     value = model->columns[top->sort].present ? model->columns[top->sort].values[node] : (double) NAN;
   return top->reverse && top->sort != SORT_NAME ? -value : value;
 }

@@ -1,4 +1,4 @@
-/* What the files of top share: top.c (life, feeds), top_keys.c, top_order.c (filter and order of nodes), top_cluster.c,
+/* What the files of top share: top.c (life), top_feeds.c (requests), top_keys.c, top_draw.c, top_order.c (filter and order of nodes), top_cluster.c,
  * top_cells.c, top_jobs.c, top_events.c, top_metrics.c (choice of the metric), top_help.c. */
 #ifndef SYNOP_AGGREGATOR_TOP_PRIVATE_H
 #define SYNOP_AGGREGATOR_TOP_PRIVATE_H
@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "aggregator/config/options.h"
+#include "aggregator/top/top.h"
 #include "aggregator/top/top_feed.h"
 #include "aggregator/top/top_model.h"
 #include "synop/canvas.h"
@@ -15,8 +15,6 @@
 
 #define TOP_WIDTH_MIN 40
 #define TOP_HEIGHT_MIN 10
-
-enum top_view { VIEW_CLUSTER, VIEW_JOBS, VIEW_EVENTS, VIEW_NODE, VIEW_HELP, TOP_VIEWS };
 
 /* What rows are ordered by: the slots of the model, then */
 enum top_sort { SORT_NAME = MODEL_SLOTS, SORT_STATE, TOP_SORTS };
@@ -31,9 +29,10 @@ struct top_metric {
 struct top_metrics {
   struct top_metric *list; /* in order of names */
   size_t count, room;
-  bool complete;         /* the answer has ended; the next line begins another one */
-  uint64_t hash;         /* of the names: another one when they are others */
-  size_t *found;         /* those that the words are in */
+  bool complete;  /* the answer has ended; the next line begins another one */
+  uint64_t hash;  /* of the names: another one when they are others */
+  uint64_t asked; /* that of the questions that were asked */
+  size_t *found;  /* those that the words are in */
   size_t found_count;
 };
 
@@ -51,7 +50,7 @@ enum job_number { JOB_BUSY, JOB_CPUS, JOB_MEMORY, JOB_TRAFFIC, JOB_GPU, JOB_POWE
 
 struct top_job {
   char *id, *user, *name;
-  double started; /* seconds since 1970; NaN: not known */
+  double started;              /* seconds since 1970; NaN: not known */
   double numbers[JOB_NUMBERS]; /* of all nodes together, of JOB_GPU the mean; NaN: missing */
   size_t rows[JOB_NUMBERS];
   char **nodes;
@@ -104,7 +103,7 @@ struct top_events {
   struct screen_list rows;
 };
 
-void events_take (struct top_events *events, const char *line, size_t length);   /* of the request "tail type=event" */
+void events_take (struct top_events *events, const char *line, size_t length); /* of the request "tail type=event" */
 void events_take_ill (struct top_events *events, const char *line, size_t length); /* of "nodes ill" */
 void events_ill_end (struct top_events *events);
 bool events_ask_gpus (const struct top_metrics *metrics, struct buffer *request);
@@ -119,14 +118,14 @@ void events_draw (struct top *top, struct canvas *canvas, int y, int rows);
 enum top_prompt { PROMPT_NONE, PROMPT_SEARCH, PROMPT_FILTER, PROMPT_METRIC };
 
 struct top {
-  const struct options *options;
+  const struct top_options *options;
   struct loop *loop;
   struct screen *screen; /* NULL: --once */
-  int code;              /* exit code */
+  struct loop_timer *clock;
 
   struct feed *groups, *watch, *jobs_watch, *jobs_list, *gpus, *ill, *tail, *node_tail;
-  char error[256];      /* why there are no values now; "": there are */
-  int64_t came_ns;      /* when the last values came; 0: never */
+  char error[256]; /* why there are no values now; "": there are */
+  int64_t came_ns; /* when the last values came; 0: never */
   struct top_metrics metrics;
   struct model model;
   struct top_jobs jobs;
@@ -153,6 +152,12 @@ struct top {
   int list_rows;            /* of the list that was drawn last */
 };
 
+/* top_feeds.c */
+void feeds_open (struct top *top);
+void feeds_ask (struct top *top);  /* what nodes have, or the chosen metric, is another one */
+void feeds_show (struct top *top); /* the view is another one */
+void feeds_close (struct top *top);
+
 /* top.c */
 void top_set_view (struct top *top, enum top_view view);
 void top_set_node (struct top *top, const char *node);
@@ -160,6 +165,7 @@ void top_choose (struct top *top, const char *expression); /* the metric of the 
 void top_arrange (struct top *top);                        /* filter and order have changed, or values have */
 
 /* top_keys.c */
+void top_forget_only (struct top *top);
 void top_key (void *top, int key);
 
 /* top_draw.c */

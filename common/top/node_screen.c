@@ -48,8 +48,8 @@ void
 node_screen_clear (struct node_screen *screen)
 {
   drop (screen);
-  screen->system = json_object ();
-  screen->jobs = json_object ();
+  screen->system = json_pack ("{}");
+  screen->jobs = json_pack ("{}");
   screen->filled = false;
   screen->time[0] = 0;
   screen->first = 0;
@@ -59,7 +59,7 @@ node_screen_clear (struct node_screen *screen)
 static void
 take_jobs (struct node_screen *screen, json_t *list)
 {
-  json_t *jobs = json_object ();
+  json_t *jobs = json_pack ("{}");
 
   for (size_t i = 0; i < json_array_size (list); i++) {
     json_t *job = json_array_get (list, i), *groups;
@@ -67,7 +67,7 @@ take_jobs (struct node_screen *screen, json_t *list)
     if (!*id)
       continue;
     groups = json_object_get (screen->jobs, id);
-    groups = groups ? json_incref (groups) : json_object ();
+    groups = groups ? json_incref (groups) : json_pack ("{}");
     json_object_update (groups, json_object_get (job, "report"));
     json_object_set_new (jobs, id, groups);
   }

@@ -1,6 +1,5 @@
 /* Tables on the page of a node; see node_screen_private.h. */
 #include <math.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "common/top/node_screen_private.h"
