@@ -65,19 +65,19 @@ top_choose (struct top *top, const char *expression)
 
 /* ---- as text ---- */
 
-/* Why there is nothing to show; NULL: there is. */
-static const char *
-why_nothing (const struct top *top)
+bool
+top_is_filled (const struct top *top)
 {
-  static const char none[] = "no values came in 15 s";
-
-  if (top->view == VIEW_JOBS)
-    return top->jobs.filled ? NULL : *top->error ? top->error : none;
-  if (top->view == VIEW_EVENTS)
-    return top->events.filled ? NULL : *top->error ? top->error : none;
-  if (top->view == VIEW_NODE)
-    return node_screen_is_filled (top->node_screen) ? NULL : *top->error ? top->error : none;
-  return top->came_ns ? NULL : *top->error ? top->error : none;
+  switch (top->view) {
+  case VIEW_JOBS:
+    return top->jobs.filled && top->jobs.named;
+  case VIEW_EVENTS:
+    return top->events.filled;
+  case VIEW_NODE:
+    return node_screen_is_filled (top->node_screen);
+  default:
+    return top->came_ns != 0;
+  }
 }
 
 static int
@@ -85,12 +85,11 @@ print_once (struct top *top)
 {
   struct canvas canvas = { .unicode = terminal_locale () };
   struct buffer text = { 0 };
-  const char *why = why_nothing (top);
   size_t rows = top->model.count + top->jobs.count + top->events.now_count;
   int code = 1;
 
-  if (why) {
-    log_error ("%s: %s", top->options->socket, why);
+  if (!top_is_filled (top)) {
+    log_error ("%s: %s", top->options->socket, *top->error ? top->error : "no values came in 15 s");
     return 1;
   }
   canvas_begin (&canvas, top->options->width,

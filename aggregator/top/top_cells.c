@@ -4,6 +4,8 @@
 
 #include "aggregator/top/top_private.h"
 
+#define TILE_MAX 8
+
 struct cell {
   double share;
   enum model_state state; /* the worst of its nodes that were ever seen; STATE_NEVER: of none */
@@ -40,6 +42,29 @@ draw_cell (struct canvas *canvas, int x, int y, const struct cell *cell)
     canvas_block (canvas, x, y, cell->share);
 }
 
+/* Of few nodes each takes several columns. */
+static int
+tile_width (const struct canvas *canvas, size_t count)
+{
+  int width = count ? canvas->width / (int) count - 1 : 0;
+
+  return width > TILE_MAX ? TILE_MAX : width < 2 ? 1 : width;
+}
+
+static int
+draw_tiles (const struct top *top, struct canvas *canvas, int y, int tile)
+{
+  for (size_t i = 0; i < top->order_count; i++) {
+    struct cell cell = cell_of (top, i, i + 1);
+    int x = (int) i * (tile + 1);
+    for (int k = 0; k < tile; k++)
+      draw_cell (canvas, x + k, y, &cell);
+    if (top->screen && top->rows.selected == i)
+      canvas_restyle (canvas, x, y, tile, STYLE_SELECTED);
+  }
+  return 1;
+}
+
 /* Ten nodes stand together, so that they can be counted, where there is room for that. */
 static int
 column_of (size_t index, bool grouped)
@@ -56,7 +81,10 @@ cells_draw (const struct top *top, struct canvas *canvas, int y, int most)
   size_t in_row = grouped ? grouped_width : width, room = in_row * rows,
          each = room ? (top->order_count + room - 1) / room : 0;
   size_t count = each ? (top->order_count + each - 1) / each : 0;
+  int tile = tile_width (canvas, top->order_count);
 
+  if (most > 0 && tile > 1)
+    return draw_tiles (top, canvas, y, tile);
   for (size_t i = 0; i < count; i++) {
     size_t from = i * each, to = from + each < top->order_count ? from + each : top->order_count;
     struct cell cell = cell_of (top, from, to);

@@ -12,10 +12,10 @@ static const struct column {
   bool bar;
   double times; /* from the value to percent of a bar, over the whole scale */
 } columns[MODEL_SLOTS] = {
-  [SLOT_CPU] = { "CPU", 12, true, 1 },       [SLOT_MEMORY] = { "MEMORY", 12, true, 100 },
-  [SLOT_NETWORK] = { "NET/s", 7, false, 1 }, [SLOT_DISK] = { "DISK/s", 7, false, 1 },
-  [SLOT_GPU] = { "GPU", 12, true, 1 },       [SLOT_POWER] = { "POWER", 7, false, 1 },
-  [SLOT_CHOSEN] = { "METRIC", 8, false, 1 },
+  [SLOT_CPU] = { "CPU", 12, true, 1 },        [SLOT_MEMORY] = { "MEMORY", 12, true, 100 },
+  [SLOT_NETWORK] = { "NET/s", 7, false, 1 },  [SLOT_DISK] = { "DISK/s", 7, false, 1 },
+  [SLOT_GPU] = { "GPU", 12, true, 1 },        [SLOT_POWER] = { "POWER", 7, false, 1 },
+  [SLOT_CHOSEN] = { "METRIC", 11, false, 1 },
 };
 
 static const enum model_slot places[MODEL_SLOTS] = { SLOT_CPU,     SLOT_MEMORY, SLOT_GPU,  SLOT_CHOSEN,
@@ -143,6 +143,15 @@ picture_rows (const struct top *top, const struct canvas *canvas, int rows)
 
 /* ---- a line for each node ---- */
 
+/* "temperature" of "gpu.temperature", and "metric" of what is computed. */
+static const char *
+chosen_title (const struct top *top)
+{
+  const char *name = top->chosen ? top->chosen : "", *dot = strrchr (name, '.');
+
+  return strchr (name, ' ') || !dot ? "METRIC" : dot + 1;
+}
+
 static void
 draw_head (const struct top *top, struct canvas *canvas, int y, const struct layout *layout)
 {
@@ -151,7 +160,7 @@ draw_head (const struct top *top, struct canvas *canvas, int y, const struct lay
   for (enum model_slot slot = 0; slot < MODEL_SLOTS; slot++) {
     unsigned style = top->sort == (enum top_sort) slot ? STYLE_SELECTED : STYLE_HEAD;
     (columns[slot].bar ? canvas_text : canvas_right) (canvas, layout->x[slot], y, layout->width[slot], style,
-                                                      columns[slot].title);
+                                                      slot == SLOT_CHOSEN ? chosen_title (top) : columns[slot].title);
   }
 }
 

@@ -8,27 +8,41 @@
 
 #define LATE_NS (5 * NS_PER_S) /* without values: that is said */
 
-static const char *
-title_of (const struct top *top)
-{
-  static const char *const titles[] = { "Cluster", "Jobs", "Events", "", "Help" };
+static const char *const state_words[] = { "up", "stale", "down", "never seen" };
+static const unsigned state_styles[] = { STYLE_GOOD, STYLE_WARNING, STYLE_BAD, STYLE_FAINT };
 
-  return top->view == VIEW_NODE ? top->node : titles[top->view];
+static int
+draw_name (const struct top *top, struct canvas *canvas)
+{
+  static const char *const titles[] = { "Cluster", "Jobs", "Events", "Node ", "Help" };
+  int x = canvas_text (canvas, 0, 0, canvas->width, STYLE_STRONG, titles[top->view]);
+
+  if (top->view == VIEW_NODE)
+    x += canvas_text (canvas, x, 0, canvas->width / 2, STYLE_STRONG, top->node);
+  return x + 2;
 }
 
 static void
 draw_states (const struct top *top, struct canvas *canvas, int x)
 {
-  static const char *const words[] = { "up", "stale", "down", "never seen" };
-  static const unsigned styles[] = { STYLE_GOOD, STYLE_WARNING, STYLE_BAD, STYLE_FAINT };
   char text[40];
 
   snprintf (text, sizeof text, "%zu node%s:", top->model.count, top->model.count == 1 ? "" : "s");
   x += canvas_text (canvas, x, 0, canvas->width - x, STYLE_PLAIN, text);
   for (size_t i = 0; i < MODEL_STATES; i++)
     if (top->model.in_state[i] || i == STATE_UP) {
-      snprintf (text, sizeof text, " %zu %s", top->model.in_state[i], words[i]);
-      x += canvas_text (canvas, x, 0, canvas->width - x, styles[i], text);
+      snprintf (text, sizeof text, " %zu %s", top->model.in_state[i], state_words[i]);
+      x += canvas_text (canvas, x, 0, canvas->width - x, state_styles[i], text);
+    }
+}
+
+static void
+draw_node_state (const struct top *top, struct canvas *canvas, int x)
+{
+  for (size_t i = 0; i < top->model.count; i++)
+    if (strcmp (top->model.names[i], top->node) == 0) {
+      enum model_state state = (enum model_state) top->model.states[i];
+      canvas_text (canvas, x, 0, canvas->width - x, state_styles[state], state_words[state]);
     }
 }
 
@@ -50,7 +64,7 @@ static void
 draw_title (const struct top *top, struct canvas *canvas)
 {
   char why[400], time[16] = "";
-  int x = canvas_text (canvas, 0, 0, canvas->width, STYLE_STRONG, title_of (top)) + 2;
+  int x = draw_name (top, canvas);
 
   late (top, why, sizeof why);
   if (*why && !top->paused) {
@@ -59,7 +73,10 @@ draw_title (const struct top *top, struct canvas *canvas)
   }
   if (top->model.time[0])
     snprintf (time, sizeof time, " %.8s UTC", top->model.time + 11);
-  draw_states (top, canvas, x);
+  if (top->view == VIEW_NODE)
+    draw_node_state (top, canvas, x);
+  else
+    draw_states (top, canvas, x);
   canvas_text (canvas, canvas->width - (int) strlen (time), 0, canvas->width, STYLE_PLAIN, time);
   if (top->paused)
     canvas_text (canvas, canvas->width - 21, 0, 21, STYLE_WARNING, " held; Space goes on ");
@@ -69,18 +86,18 @@ static void
 draw_foot (const struct top *top, struct canvas *canvas)
 {
   static const struct screen_label
-      cluster[] = { { "F1", "Help " }, { "F2", "Metric" }, { "F3", "Search" }, { "F4", "Filter" },  { "F5", "Cells " },
-                    { "F6", "Sort " }, { "F7", "Jobs " },  { "F8", "Events" }, { "Enter", "Node" }, { "F10", "Quit" } },
+      cluster[] = { { "F1", "Help" }, { "F2", "Metric" }, { "F3", "Search" }, { "F4", "Filter" },  { "F5", "Cells" },
+                    { "F6", "Sort" }, { "F7", "Jobs" },   { "F8", "Events" }, { "Enter", "Node" }, { "q", "Quit" } },
       narrow[] = { { "F1", "Help" }, { "F7", "Jobs" }, { "F8", "Events" }, { "q", "Quit" } },
       jobs[] = { { "F1", "Help  " },         { "F4", "Filter" },  { "F6", "Sort  " }, { "F8", "Events" },
-                 { "Enter", "Nodes of it" }, { "Esc", "Back  " }, { "F10", "Quit  " } },
+                 { "Enter", "Nodes of it" }, { "Esc", "Back  " }, { "q", "Quit  " } },
       events[] = { { "F1", "Help  " },    { "F4", "Filter" },  { "F7", "Jobs  " },
-                   { "Enter", "Node  " }, { "Esc", "Back  " }, { "F10", "Quit  " } },
+                   { "Enter", "Node  " }, { "Esc", "Back  " }, { "q", "Quit  " } },
       node[] = { { "F1", "Help  " },
                  { "j", "Jobs alone" },
                  { "Arrows", "Scroll" },
                  { "Esc", "Back  " },
-                 { "F10", "Quit  " } },
+                 { "q", "Quit  " } },
       help[] = { { "Esc", "Back  " } };
   static const struct {
     const struct screen_label *labels;
@@ -91,7 +108,7 @@ draw_foot (const struct top *top, struct canvas *canvas)
                [VIEW_NODE] = { node, sizeof node / sizeof *node },
                [VIEW_HELP] = { help, 1 } };
 
-  if (top->view == VIEW_CLUSTER && canvas->width < 76)
+  if (top->view == VIEW_CLUSTER && canvas->width < 80)
     screen_foot (canvas, narrow, sizeof narrow / sizeof *narrow);
   else
     screen_foot (canvas, feet[top->view].labels, feet[top->view].count);

@@ -34,7 +34,7 @@ ask (struct top *top, void (*line) (void *, const char *, size_t), void (*end) (
 static void
 once_done (struct top *top)
 {
-  if (!top->screen)
+  if (!top->screen && top->came_ns && top_is_filled (top))
     loop_stop (top->loop);
 }
 
@@ -59,8 +59,7 @@ watch_line (void *context, const char *line, size_t length)
   top->came_ns = clock_monotonic ();
   top_arrange (top);
   changed (top);
-  if (top->view == VIEW_CLUSTER)
-    once_done (top);
+  once_done (top);
 }
 
 static void
@@ -90,8 +89,7 @@ jobs_line (void *context, const char *line, size_t length)
     return;
   top_arrange (top);
   changed (top);
-  if (top->jobs.facts)
-    once_done (top);
+  once_done (top);
 }
 
 static void
@@ -107,8 +105,10 @@ facts_end (void *context, const char *why)
 {
   struct top *top = context;
 
-  if (!*why)
-    jobs_facts_end (&top->jobs);
+  if (*why)
+    return;
+  jobs_facts_end (&top->jobs);
+  once_done (top);
 }
 
 static void

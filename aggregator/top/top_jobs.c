@@ -169,6 +169,7 @@ jobs_facts_end (struct top_jobs *jobs)
   json_decref (jobs->facts);
   jobs->facts = jobs->fresh;
   jobs->fresh = NULL;
+  jobs->named = true;
   for (size_t i = 0; i < jobs->count; i++)
     job_name (jobs, &jobs->list[i]);
 }
@@ -219,31 +220,46 @@ jobs_order (struct top_jobs *jobs, const char *filter)
 
 /* ---- the view ---- */
 
-#define AT_LEFT 1
 #define NO_SORT JOBS_SORTS
+#define NAME_COLUMN 2
+#define NAME_WIDTH 12 /* at least; at most: */
+#define NAME_MAX 40
 static const struct column {
   const char *title;
   int width;
-  int left;
+  bool left;
   enum jobs_sort sort;
-} columns[] = { { "JOB", 12, AT_LEFT, JOBS_BY_ID }, { "USER", 9, AT_LEFT, JOBS_BY_USER },
-                { "NODES", 5, 0, NO_SORT },         { "CPUS", 5, 0, NO_SORT },
-                { "CPU", 6, 0, JOBS_BY_CPU },       { "MEMORY", 7, 0, JOBS_BY_MEMORY },
-                { "TIME", 9, 0, NO_SORT },          { "IO/s", 7, 0, JOBS_BY_TRAFFIC },
-                { "GPU", 6, 0, NO_SORT },           { "POWER", 7, 0, JOBS_BY_POWER },
-                { "NAME", 40, AT_LEFT, NO_SORT } };
+} columns[] = { { "JOB", 10, true, JOBS_BY_ID },        { "USER", 8, true, JOBS_BY_USER },
+                { "NAME", NAME_WIDTH, true, NO_SORT },  { "NODES", 5, false, NO_SORT },
+                { "CPUS", 5, false, NO_SORT },          { "CPU", 6, false, JOBS_BY_CPU },
+                { "MEMORY", 7, false, JOBS_BY_MEMORY }, { "TIME", 9, false, NO_SORT },
+                { "IO/s", 7, false, JOBS_BY_TRAFFIC },  { "GPU", 6, false, NO_SORT },
+                { "POWER", 7, false, JOBS_BY_POWER } };
 #define COLUMNS_COUNT (sizeof columns / sizeof columns[0])
+
+/* How many columns fit; the name takes what they leave. */
+static size_t
+columns_that_fit (int width, int *name)
+{
+  size_t count = 0;
+  int taken = 0;
+
+  while (count < COLUMNS_COUNT && taken + columns[count].width <= width)
+    taken += columns[count++].width + 1;
+  *name = NAME_WIDTH + width - taken + 1;
+  *name = *name > NAME_MAX ? NAME_MAX : *name;
+  return count;
+}
 
 static void
 draw_cells (struct canvas *canvas, int y, const char *const *texts, const struct top_jobs *head)
 {
-  int x = 0;
+  int x = 0, name;
+  size_t count = columns_that_fit (canvas->width, &name);
 
-  for (size_t i = 0; i < COLUMNS_COUNT && x < canvas->width; i++) {
-    int width = columns[i].width < canvas->width - x ? columns[i].width : canvas->width - x;
+  for (size_t i = 0; i < count; i++) {
+    int width = i == NAME_COLUMN ? name : columns[i].width;
     unsigned style = !head ? STYLE_PLAIN : head->sort == columns[i].sort ? STYLE_SELECTED : STYLE_HEAD;
-    if (width < columns[i].width && i + 1 < COLUMNS_COUNT)
-      break;
     (columns[i].left ? canvas_text : canvas_right) (canvas, x, y, width, style, texts[i]);
     x += width + 1;
   }
@@ -260,8 +276,8 @@ draw_job (struct canvas *canvas, int y, const struct top_job *job, double now)
                   power = quantity_text (numbers[JOB_POWER], "watts");
 
   draw_cells (canvas, y,
-              (const char *const[]){ job->id, job->user, count.text, cpus.text, busy.text, memory.text, time.text,
-                                     traffic.text, gpu.text, power.text, job->name },
+              (const char *const[]){ job->id, job->user, job->name, count.text, cpus.text, busy.text, memory.text,
+                                     time.text, traffic.text, gpu.text, power.text },
               NULL);
 }
 

@@ -69,7 +69,7 @@ struct top_jobs {
   enum job_number asked[JOB_NUMBERS];
   size_t asked_count;
   enum jobs_sort sort;
-  bool reverse, filled;
+  bool reverse, filled, named; /* named: an answer of the request `jobs` has come */
   struct screen_list rows;
 };
 
@@ -159,6 +159,7 @@ void feeds_show (struct top *top); /* the view is another one */
 void feeds_close (struct top *top);
 
 /* top.c */
+bool top_is_filled (const struct top *top); /* the view has what it shows */
 void top_set_view (struct top *top, enum top_view view);
 void top_set_node (struct top *top, const char *node);
 void top_choose (struct top *top, const char *expression); /* the metric of the picture */
