@@ -42,58 +42,42 @@ draw_cell (struct canvas *canvas, int x, int y, const struct cell *cell)
     canvas_block (canvas, x, y, cell->share);
 }
 
-/* Of few nodes each takes several columns. */
-static int
-tile_width (const struct canvas *canvas, size_t count)
+struct cells_plan
+cells_plan (const struct top *top, const struct canvas *canvas, int most)
 {
-  int width = count ? canvas->width / (int) count - 1 : 0;
+  size_t count = top->order_count, width = (size_t) canvas->width, rows = most > 0 ? (size_t) most : 0;
+  size_t tens = width / 11 * 10 + (width % 11 < 10 ? width % 11 : 10);
+  struct cells_plan plan = { .tile = count ? canvas->width / (int) count - 1 : 0, .in_row = width, .each = 1 };
 
-  return width > TILE_MAX ? TILE_MAX : width < 2 ? 1 : width;
-}
-
-static int
-draw_tiles (const struct top *top, struct canvas *canvas, int y, int tile)
-{
-  for (size_t i = 0; i < top->order_count; i++) {
-    struct cell cell = cell_of (top, i, i + 1);
-    int x = (int) i * (tile + 1);
-    for (int k = 0; k < tile; k++)
-      draw_cell (canvas, x + k, y, &cell);
-    if (top->screen && top->rows.selected == i)
-      canvas_restyle (canvas, x, y, tile, STYLE_SELECTED);
-  }
-  return 1;
+  plan.tile = plan.tile > TILE_MAX ? TILE_MAX : plan.tile < 2 ? 1 : plan.tile;
+  plan.grouped = plan.tile == 1 && count <= tens * rows;
+  if (plan.grouped)
+    plan.in_row = tens;
+  else if (plan.tile == 1 && rows)
+    plan.each = (count + width * rows - 1) / (width * rows);
+  plan.rows = rows ? ((count + plan.each - 1) / plan.each + plan.in_row - 1) / plan.in_row : 0;
+  return plan;
 }
 
 /* Ten nodes stand together, so that they can be counted, where there is room for that. */
 static int
-column_of (size_t index, bool grouped)
+column_of (const struct cells_plan *plan, size_t index)
 {
-  return (int) (grouped ? index + index / 10 : index);
+  size_t at = index % plan->in_row;
+
+  return (int) (plan->tile > 1 ? at * (size_t) (plan->tile + 1) : plan->grouped ? at + at / 10 : at);
 }
 
-int
-cells_draw (const struct top *top, struct canvas *canvas, int y, int most)
+void
+cells_draw (const struct top *top, struct canvas *canvas, int y, const struct cells_plan *plan)
 {
-  size_t width = (size_t) canvas->width, grouped_width = width / 11 * 10 + (width % 11 < 10 ? width % 11 : 10);
-  size_t rows = most > 0 ? (size_t) most : 0;
-  bool grouped = top->order_count <= grouped_width * rows;
-  size_t in_row = grouped ? grouped_width : width, room = in_row * rows,
-         each = room ? (top->order_count + room - 1) / room : 0;
-  size_t count = each ? (top->order_count + each - 1) / each : 0;
-  int tile = tile_width (canvas, top->order_count);
-
-  if (most > 0 && tile > 1)
-    return draw_tiles (top, canvas, y, tile);
-  for (size_t i = 0; i < count; i++) {
-    size_t from = i * each, to = from + each < top->order_count ? from + each : top->order_count;
+  for (size_t from = 0, i = 0; plan->rows && from < top->order_count; from += plan->each, i++) {
+    size_t to = from + plan->each < top->order_count ? from + plan->each : top->order_count;
     struct cell cell = cell_of (top, from, to);
-    int x = column_of (i % in_row, grouped), row = y + (int) (i / in_row);
-    draw_cell (canvas, x, row, &cell);
+    int x = column_of (plan, i), row = y + (int) (i / plan->in_row);
+    for (int k = 0; k < plan->tile; k++)
+      draw_cell (canvas, x + k, row, &cell);
     if (top->screen && top->rows.selected >= from && top->rows.selected < to)
-      canvas_restyle (canvas, x, row, 1, STYLE_SELECTED);
+      canvas_restyle (canvas, x, row, plan->tile, STYLE_SELECTED);
   }
-  if (each > 1 && y > 0)
-    canvas_printf (canvas, canvas->width - 24, y - 1, 24, STYLE_FAINT, " %zu nodes in a cell", each);
-  return (int) ((count + in_row - 1) / in_row);
 }

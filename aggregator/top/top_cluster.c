@@ -1,5 +1,6 @@
 /* The view of the cluster: the picture, then a line for each node; see top_private.h. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "aggregator/top/top_private.h"
@@ -109,36 +110,38 @@ shown_value (enum model_slot slot, double value, const char *unit)
 }
 
 static void
-draw_legend (const struct top *top, struct canvas *canvas, int y)
+draw_legend (const struct top *top, struct canvas *canvas, int y, size_t each)
 {
   const struct model_column *column = &top->model.columns[top->cells];
   const char *name = top->cells == SLOT_CHOSEN ? top->chosen : model_expressions[top->cells];
-  int x = canvas_text (canvas, 0, y, canvas->width / 2, STYLE_STRONG, name ? name : "");
+  int x = canvas_text (canvas, 0, y, canvas->width / 2, STYLE_STRONG, name ? name : ""), end = canvas->width;
+  char text[120];
 
   if (!column->present || column->count == 0) {
     canvas_text (canvas, x + 1, y, canvas->width - x, STYLE_FAINT, "no node has a value");
     return;
   }
-  x += 1 + canvas_text (canvas, x + 1, y, canvas->width - x, STYLE_PLAIN,
-                        shown_value (top->cells, column->low, column->unit).text);
+  x += 1 +
+       canvas_text (canvas, x + 1, y, end - x, STYLE_PLAIN, shown_value (top->cells, column->low, column->unit).text);
   for (int i = 0; i < 8; i++)
     canvas_block (canvas, ++x, y, ((double) i + 0.5) / 8);
   x += 2;
-  x += canvas_text (canvas, x, y, canvas->width - x, STYLE_PLAIN,
-                    shown_value (top->cells, column->high, column->unit).text);
+  x += canvas_text (canvas, x, y, end - x, STYLE_PLAIN, shown_value (top->cells, column->high, column->unit).text);
+  if (each > 1) {
+    snprintf (text, sizeof text, "  %zu nodes a cell", each);
+    end -= canvas_text_width (canvas, text);
+    canvas_text (canvas, end, y, canvas->width, STYLE_FAINT, text);
+  }
   if (column->max_node && *column->max_node)
-    canvas_printf (canvas, x + 2, y, canvas->width - x - 2, STYLE_FAINT, "most: %s on %s",
-                   shown_value (top->cells, column->max, column->unit).text, column->max_node);
+    canvas_printf (canvas, x + 2, y, end - x - 2, STYLE_FAINT, "most: %s %s", column->max_node,
+                   shown_value (top->cells, column->max, column->unit).text);
 }
 
-/* Rows for the picture, of those that there are beside the table. */
+/* Rows that the picture may have, of those that there are beside the table. */
 static int
-picture_rows (const struct top *top, const struct canvas *canvas, int rows)
+picture_rows (const struct top *top, int rows)
 {
-  int needed = (int) ((top->order_count + (size_t) canvas->width - 1) / (size_t) canvas->width) + 1;
-  int most = top->cells_size == 0 ? 0 : top->cells_size == 1 ? (rows - 2) / 3 : rows - 4;
-
-  return most < needed ? most : needed;
+  return top->cells_size == 0 ? 0 : top->cells_size == 1 ? (rows - 2) / 3 : rows - 4;
 }
 
 /* ---- a line for each node ---- */
@@ -204,12 +207,14 @@ void
 cluster_draw (struct top *top, struct canvas *canvas, int y, int rows)
 {
   struct layout layout = layout_of (top, canvas);
-  int picture = picture_rows (top, canvas, rows), end = y + rows;
+  struct cells_plan plan = cells_plan (top, canvas, picture_rows (top, rows));
+  int end = y + rows;
 
   draw_totals (top, canvas, y++);
-  if (picture > 0) {
-    draw_legend (top, canvas, y++);
-    y += cells_draw (top, canvas, y, picture);
+  if (plan.rows) {
+    draw_legend (top, canvas, y++, plan.each);
+    cells_draw (top, canvas, y, &plan);
+    y += (int) plan.rows;
   }
   draw_head (top, canvas, y++, &layout);
   top->list_rows = end - y;

@@ -184,8 +184,16 @@ extern const char *const order_sort_names[TOP_SORTS], *const jobs_sort_names[JOB
 
 /* top_cluster.c, top_cells.c, top_help.c */
 void cluster_draw (struct top *top, struct canvas *canvas, int y, int rows);
-/* The picture of the nodes that are shown, in their order; returns the rows that it took. */
-int cells_draw (const struct top *top, struct canvas *canvas, int y, int most);
+/* The picture of the nodes that are shown, in their order. */
+struct cells_plan {
+  int tile;      /* columns of a cell: of few nodes several */
+  size_t each;   /* nodes that share one */
+  size_t in_row; /* cells */
+  bool grouped;  /* with a blank after ten */
+  size_t rows;
+};
+struct cells_plan cells_plan (const struct top *top, const struct canvas *canvas, int most); /* in that many rows */
+void cells_draw (const struct top *top, struct canvas *canvas, int y, const struct cells_plan *plan);
 void help_draw (struct canvas *canvas, int y, int rows);
 
 #endif
