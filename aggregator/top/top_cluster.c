@@ -133,8 +133,8 @@ draw_legend (const struct top *top, struct canvas *canvas, int y, size_t each)
     canvas_text (canvas, end, y, canvas->width, STYLE_FAINT, text);
   }
   if (column->max_node && *column->max_node)
-    canvas_printf (canvas, x + 2, y, end - x - 2, STYLE_FAINT, "most: %s %s", column->max_node,
-                   shown_value (top->cells, column->max, column->unit).text);
+    canvas_printf (canvas, x + 2, y, end - x - 2, STYLE_FAINT, "most: %s on %s",
+                   shown_value (top->cells, column->max, column->unit).text, column->max_node);
 }
 
 /* Rows that the picture may have, of those that there are beside the table. */

@@ -64,7 +64,8 @@ class Screen:
 
     def lines(self):
         with self.lock:
-            return [line.rstrip() for line in self.screen.display]
+            cells = self.screen.buffer
+            return ["".join(cells[y][x].data for x in range(self.screen.columns)).rstrip() for y in range(self.screen.lines)]
 
     def text(self):
         return "\n".join(self.lines())

@@ -2,6 +2,7 @@
 
 import json
 import random
+import select
 import socket
 import threading
 import time
@@ -65,9 +66,10 @@ class StandIn:
             self.open[request] = self.open.get(request, 0) + 1
             try:
                 for data in getattr(self, f"answer_{verb}")(words):
-                    client.sendall(data if isinstance(data, bytes) else data.encode() + b"\n")
-                    self.lines += 1
-                    if self.ended:
+                    if data:
+                        client.sendall(data.encode() + b"\n")
+                        self.lines += 1
+                    if self.ended or select.select([client], [], [], 0)[0]:
                         return
             except OSError:
                 pass
@@ -120,6 +122,6 @@ class StandIn:
         while True:
             if "type=node" in words and self.node_line:
                 yield json.dumps(self.node_line)
+            else:
+                yield None
             time.sleep(self.period)
-            if self.ended:
-                return

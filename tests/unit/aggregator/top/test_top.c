@@ -232,7 +232,7 @@ test_cluster_is_drawn (void **state)
   take (top, WATCH (NODES, "uusd", "10,90,null,null"));
   text = drawn (top, 80, 24);
   expect_words (text, (const char *const[]){ "Cluster  4 nodes: 2 up 1 stale 1 down", "04:05:06 UTC", "CPU 50.0%",
-                                             "cpu_usage.busy 0.0% ▁▂▃▄▅▆▇█ 100.0%  most: n10 90.0%",
+                                             "cpu_usage.busy 0.0% ▁▂▃▄▅▆▇█ 100.0%  most: 90.0% on n10",
                                              "▁▁▁▁▁▁▁▁ ████████ ???????? XXXXXXXX", "n10      stale", "gpu1     down",
                                              "90.0%]", NULL });
   free_top (top);
