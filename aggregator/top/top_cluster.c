@@ -43,6 +43,15 @@ name_width (const struct top *top, const struct canvas *canvas)
   return width < NAME_MAX ? width : NAME_MAX;
 }
 
+/* Not every cluster has GPUs, or measures power. */
+static bool
+has_column (const struct top *top, enum model_slot slot)
+{
+  const struct model_column *column = &top->model.columns[slot];
+
+  return column->present && (column->valued || (slot != SLOT_GPU && slot != SLOT_POWER));
+}
+
 static struct layout
 layout_of (const struct top *top, const struct canvas *canvas)
 {
@@ -51,7 +60,7 @@ layout_of (const struct top *top, const struct canvas *canvas)
 
   for (size_t i = 0; i < MODEL_SLOTS; i++) {
     enum model_slot slot = places[i];
-    bool shown = top->model.columns[slot].present && columns[slot].width + 1 <= left;
+    bool shown = has_column (top, slot) && columns[slot].width + 1 <= left;
     layout.width[slot] = shown ? columns[slot].width : 0;
     left -= shown ? columns[slot].width + 1 : 0;
     bars += shown && columns[slot].bar;

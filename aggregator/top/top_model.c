@@ -138,6 +138,7 @@ take_column (struct model *model, enum model_slot slot, const json_t *metric)
   column->present = true;
   strncpy (column->unit, unit ? unit : "", sizeof column->unit - 1);
   column->count = (size_t) (number (metric, "count") > 0 ? number (metric, "count") : 0);
+  column->valued |= column->count > 0;
   column->sum = number (metric, "sum");
   column->mean = number (metric, "mean");
   column->min = number (metric, "min");

@@ -14,6 +14,7 @@ enum model_state { STATE_UP, STATE_STALE, STATE_DOWN, STATE_NEVER, MODEL_STATES 
 
 struct model_column {
   bool present;   /* it was in the last line */
+  bool valued;    /* some node has had a value */
   double *values; /* one for each node; NaN: missing */
   size_t count;   /* nodes that have one */
   double sum, mean, min, max;

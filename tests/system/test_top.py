@@ -52,8 +52,7 @@ def values(expression, index):
 def test_views(cluster):
     with top(cluster) as screen:
         screen.wait("Cluster", "2 nodes: 2 up", "cpu_usage.busy", "n1", "n2", "F1Help", "qQuit")
-        text = screen.wait("MEMORY")
-        assert re.search(r"^n1 +\[.*%\] \[.*%\]", text, re.MULTILINE), text
+        wait_until(lambda: re.search(r"^n1 +\[.*%\] \[.*%\]", screen.text(), re.MULTILINE), "bars")
         screen.keys("down", "enter")
         screen.wait("Node n2", "Load", "Mem ", "NETWORK", "FILE SYSTEM")
         screen.keys("j")
