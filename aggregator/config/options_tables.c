@@ -228,5 +228,5 @@ const struct options_tables options_tables[] = {
                        report_table,
                        COUNT_OF (report_table) },
   [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
-  [COMMAND_TOP] = { { "socket" }, top_table, COUNT_OF (top_table) },
+  [COMMAND_TOP] = { { "history", "socket" }, top_table, COUNT_OF (top_table) },
 };

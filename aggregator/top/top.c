@@ -85,16 +85,17 @@ print_once (struct top *top)
 {
   struct canvas canvas = { .unicode = terminal_locale () };
   struct buffer text = { 0 };
-  size_t rows = top->model.count + top->jobs.count + top->events.now_count;
+  size_t rows;
   int code = 1;
 
   if (!top_is_filled (top)) {
     log_error ("%s: %s", top->options->socket, *top->error ? top->error : "no values came in 15 s");
     return 1;
   }
+  top_arrange (top);
+  rows = top->model.count + top->jobs.count + top->events.shown_count;
   canvas_begin (&canvas, top->options->width,
                 (int) (rows < CANVAS_HEIGHT_MAX / 2 ? rows * 3 / 2 : rows) + ONCE_HEIGHT_MIN);
-  top_arrange (top);
   top_draw (top, &canvas);
   canvas_print (&canvas, &text);
   code = file_print (&text);

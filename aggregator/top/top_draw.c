@@ -39,11 +39,12 @@ draw_states (const struct top *top, struct canvas *canvas, int x)
 static void
 draw_node_state (const struct top *top, struct canvas *canvas, int x)
 {
-  for (size_t i = 0; i < top->model.count; i++)
-    if (strcmp (top->model.names[i], top->node) == 0) {
-      enum model_state state = (enum model_state) top->model.states[i];
-      canvas_text (canvas, x, 0, canvas->width - x, state_styles[state], state_words[state]);
-    }
+  size_t node = model_find (&top->model, top->node);
+
+  if (node != SIZE_MAX) {
+    enum model_state state = (enum model_state) top->model.states[node];
+    canvas_text (canvas, x, 0, canvas->width - x, state_styles[state], state_words[state]);
+  }
 }
 
 /* What stands in the way of values, or "". */
@@ -144,6 +145,17 @@ draw_filters (const struct top *top, struct canvas *canvas)
   canvas_right (canvas, canvas->width / 2, canvas->height - 1, canvas->width - canvas->width / 2, STYLE_WARNING, text);
 }
 
+static const char *
+why_no_page (const struct top *top)
+{
+  size_t node = model_find (&top->model, top->node);
+
+  if (node == SIZE_MAX && top->came_ns)
+    return "No node of that name is listed.";
+  return node == SIZE_MAX || top->model.states[node] == STATE_UP ? "Waiting for the node's next values ..."
+                                                                 : "The node sends nothing now.";
+}
+
 static void
 draw_view (struct top *top, struct canvas *canvas, int y, int rows)
 {
@@ -158,7 +170,7 @@ draw_view (struct top *top, struct canvas *canvas, int y, int rows)
     if (node_screen_is_filled (top->node_screen))
       node_screen_draw (top->node_screen, canvas, y, rows, top->node_jobs);
     else
-      canvas_text (canvas, 0, y, canvas->width, STYLE_FAINT, "Waiting for the node's next values ...");
+      canvas_text (canvas, 0, y, canvas->width, STYLE_FAINT, why_no_page (top));
     break;
   case VIEW_HELP:
     help_draw (canvas, y, rows);
@@ -186,6 +198,10 @@ top_draw (void *context, struct canvas *canvas)
     return (struct screen_cursor){ -1, 0 };
   if (top->prompt != PROMPT_NONE)
     return draw_prompt (top, canvas);
+  if (top->notice[0]) {
+    canvas_text (canvas, 0, canvas->height - 1, canvas->width, STYLE_WARNING, top->notice);
+    return (struct screen_cursor){ -1, 0 };
+  }
   draw_foot (top, canvas);
   draw_filters (top, canvas);
   return (struct screen_cursor){ -1, 0 };

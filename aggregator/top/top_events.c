@@ -104,6 +104,26 @@ describe (json_t *event)
   return copy;
 }
 
+/* Room for one more, without the oldest if there are enough. */
+static struct top_event *
+log_add (struct top_events *events)
+{
+  if (events->count == LOG_MAX) {
+    size_t one = 1;
+    list_clear (events->log, &one);
+    memmove (events->log, events->log + 1, --events->count * sizeof events->log[0]);
+  }
+  return array_add (events->log, events->count, events->room);
+}
+
+void
+events_append (struct top_events *events, struct top_events *since)
+{
+  for (size_t i = 0; i < since->count; i++)
+    *log_add (events) = since->log[i];
+  free (since->log);
+}
+
 void
 events_take (struct top_events *events, const char *line, size_t length)
 {
@@ -111,13 +131,8 @@ events_take (struct top_events *events, const char *line, size_t length)
   const char *time = text_of (root, "time");
   struct top_event *event;
 
-  if (*text_of (root, "event")) {
-    if (events->count == LOG_MAX) {
-      size_t one = 1;
-      list_clear (events->log, &one);
-      memmove (events->log, events->log + 1, --events->count * sizeof events->log[0]);
-    }
-    event = array_add (events->log, events->count, events->room);
+  if (strcmp (text_of (root, "type"), "event") == 0) {
+    event = log_add (events);
     *event = (struct top_event){ .style = style_of (text_of (root, "event")),
                                  .node = memory_string (text_of (root, "node")),
                                  .text = describe (root) };
@@ -281,7 +296,9 @@ events_draw (struct top *top, struct canvas *canvas, int y, int rows)
 
   if (events->filled)
     canvas_printf (canvas, 0, y, canvas->width, found ? STYLE_WARNING : STYLE_GOOD,
-                   found ? "%zu wrong now, then what happened since this was started" : "Nothing is wrong now.", found);
+                   found ? "%zu wrong now; then the events of the last hour"
+                         : "Nothing is wrong now; these are the events of the last hour.",
+                   found);
   else
     canvas_text (canvas, 0, y, canvas->width, STYLE_FAINT, "Asking what is wrong ...");
   canvas_restyle (canvas, 0, ++y, canvas->width, STYLE_HEAD);

@@ -14,13 +14,14 @@ struct feed_options {
   int64_t again_ns; /* until it is asked again after an answer's end */
   void *context;
   void (*line) (void *context, const char *line, size_t length); /* without its newline */
-  void (*end) (void *context, const char *why);                  /* of an answer, "", or why there is none */
+  /* The end of an answer, "", or why there is none; it may destroy the feed. */
+  void (*end) (void *context, const char *why);
 };
 
 struct feed;
 
 /* A client of this request, which ends in a newline. It is asked from the loop. */
 struct feed *feed_create (const struct feed_options *options, const char *request);
-void feed_destroy (struct feed *feed); /* NULL is fine; not from its own functions */
+void feed_destroy (struct feed *feed); /* NULL is fine; not from its `line` */
 
 #endif

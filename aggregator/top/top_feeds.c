@@ -1,5 +1,6 @@
 /* The requests of top: each view has its own, which are open while it is shown. What nobody looks at costs the aggregator
  * nothing. See top_private.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,18 +31,22 @@ ask (struct top *top, void (*line) (void *, const char *, size_t), void (*end) (
   return feed_create (&options, request);
 }
 
-/* --once ends when its view has what it shows. */
-static void
-once_done (struct top *top)
-{
-  if (!top->screen && top->came_ns && top_is_filled (top))
-    loop_stop (top->loop);
-}
-
 static void
 set_error (struct top *top, const char *why)
 {
   strncpy (top->error, why, sizeof top->error - 1);
+}
+
+/* --once ends when its view has what it shows. */
+static void
+once_done (struct top *top)
+{
+  bool lost = top->view == VIEW_NODE && top->came_ns && model_find (&top->model, top->node) == SIZE_MAX;
+
+  if (!top->screen && top->came_ns && (lost || top_is_filled (top)))
+    loop_stop (top->loop);
+  if (lost)
+    set_error (top, "no node of that name is listed");
 }
 
 static void
@@ -62,11 +67,25 @@ watch_line (void *context, const char *line, size_t length)
   once_done (top);
 }
 
+/* A metric that was typed, and that there is not: that is said, and the others go on. */
+static bool
+drop_chosen (struct top *top, const char *why)
+{
+  if (!top->screen || !top->chosen || top->model.columns[SLOT_CHOSEN].present || strncmp (why, "metric:", 7) != 0)
+    return false;
+  snprintf (top->notice, sizeof top->notice, "%s", why);
+  top_choose (top, model_expressions[SLOT_CPU]);
+  changed (top);
+  return true;
+}
+
 static void
 watch_end (void *context, const char *why)
 {
   struct top *top = context;
 
+  if (drop_chosen (top, why))
+    return;
   set_error (top, *why ? why : "the aggregator ended; waiting for it");
   changed (top);
   if (!top->screen && *why) /* --once does not wait for what may never come */
@@ -194,6 +213,29 @@ open_jobs (struct top *top)
 }
 
 static void
+past_line (void *context, const char *line, size_t length)
+{
+  struct top *top = context;
+
+  events_take (&top->events, line, length);
+}
+
+/* What happened before, ahead of what came since. */
+static void
+read_past (struct top *top)
+{
+  struct top_events since = top->events;
+
+  if (since.complete || !top->options->past)
+    return;
+  top->events.log = NULL;
+  top->events.count = top->events.room = 0;
+  top->events.complete = true;
+  top->options->past (top->options->past_context, past_line, top);
+  events_append (&top->events, &since);
+}
+
+static void
 open_events (struct top *top)
 {
   struct buffer request = { 0 };
@@ -203,6 +245,7 @@ open_events (struct top *top)
     close_feed (&top->ill);
     return;
   }
+  read_past (top);
   if (!top->ill)
     top->ill = ask (top, ill_line, ill_end, LISTS_NS, "nodes\till\n");
   if (events_ask_gpus (&top->metrics, &request))

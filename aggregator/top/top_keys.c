@@ -311,6 +311,7 @@ top_key (void *context, int key)
 {
   struct top *top = context;
 
+  top->notice[0] = 0;
   if (top->prompt != PROMPT_NONE)
     key_in_prompt (top, key);
   else if (top->view == VIEW_HELP && key != 'q' && key != TERMINAL_F + 10)

@@ -191,6 +191,15 @@ model_free (struct model *model)
   *model = (struct model){ 0 };
 }
 
+size_t
+model_find (const struct model *model, const char *name)
+{
+  for (size_t i = 0; i < model->count; i++)
+    if (strcmp (model->names[i], name) == 0)
+      return i;
+  return SIZE_MAX;
+}
+
 double
 model_share (const struct model_column *column, double value)
 {

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "synop/buffer.h"
 
@@ -43,6 +44,8 @@ void model_ask (struct model *model, const char *chosen, bool (*has) (const void
 /* -1: it is no line of this question. */
 int model_take (struct model *model, const char *line, size_t length);
 void model_free (struct model *model);
+
+size_t model_find (const struct model *model, const char *name); /* SIZE_MAX: there is none of that name */
 
 /* Where a value lies on the scale of its column, 0 to 1; NaN: missing. */
 double model_share (const struct model_column *column, double value);

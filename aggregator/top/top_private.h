@@ -99,10 +99,11 @@ struct top_events {
   size_t gpu_count, gpu_room;
   size_t *shown;
   size_t shown_count;
-  bool filled;
+  bool filled, complete; /* complete: the past was read too */
   struct screen_list rows;
 };
 
+void events_append (struct top_events *events, struct top_events *since);      /* takes over its log */
 void events_take (struct top_events *events, const char *line, size_t length); /* of the request "tail type=event" */
 void events_take_ill (struct top_events *events, const char *line, size_t length); /* of "nodes ill" */
 void events_ill_end (struct top_events *events);
@@ -124,8 +125,9 @@ struct top {
   struct loop_timer *clock;
 
   struct feed *groups, *watch, *jobs_watch, *jobs_list, *gpus, *ill, *tail, *node_tail;
-  char error[256]; /* why there are no values now; "": there are */
-  int64_t came_ns; /* when the last values came; 0: never */
+  char notice[256]; /* until the next key */
+  char error[256];  /* why there are no values now; "": there are */
+  int64_t came_ns;  /* when the last values came; 0: never */
   struct top_metrics metrics;
   struct model model;
   struct top_jobs jobs;

@@ -320,6 +320,37 @@ def test_a_name_is_chosen_that_is_no_metric(socket):
         screen.wait("load.load_1 / 4", "METRIC")
 
 
+def test_a_metric_that_is_refused(cluster):
+    with top(cluster) as screen:
+        screen.wait("n1", "cpu_usage.busy")
+        screen.keys("F2", *"load.nonsense")
+        screen.wait("No metric has these words")
+        screen.keys("enter")
+        screen.wait("metric:", "cpu_usage.busy 0.0%", "2 nodes: 2 up")
+        screen.keys("home")
+        screen.wait("F1Help")
+
+
+def test_events_of_before(cluster):
+    """From the history; those that come later stand above them."""
+    wait_until(lambda: "node_up" in run("aggregator", "top", "--once", "--view", "events", "--socket", cluster.socket,
+                                        "--history", cluster.history).stdout, "events in the history")
+    with top(cluster, "--history", cluster.history, lines=40) as screen:
+        screen.wait("n1")
+        screen.keys("F8")
+        screen.wait("node_up", "aggregator_started")
+        cluster.keys_of("late")
+        screen.wait("keys_reloaded")
+        cluster.succeed("aggregator", "keys", "revoke", "late", "--keys", cluster.master, "--socket", cluster.socket)
+
+
+def test_a_node_that_is_not(cluster):
+    done = run("aggregator", "top", "--once", "--socket", cluster.socket, "--node", "n77")
+    assert done.returncode == 1 and "no node of that name" in done.stderr, done
+    with top(cluster, "--node", "n77") as screen:
+        screen.wait("No node of that name is listed")
+
+
 # ---- one node ----
 
 
