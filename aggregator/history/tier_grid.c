@@ -220,6 +220,21 @@ tier_grid_add_all (struct tier_grid *grid, const struct tier_grid *from, uint32_
     }
 }
 
+void
+tier_grid_put_fuller (struct tier_grid *grid, const struct tier_grid *from, const struct grid_section *section)
+{
+  for (size_t i = 0; i < section->count; i++) {
+    const struct grid_series *series = &section->series[i];
+    const struct grid_label *label = series->label ? &from->labels[series->label - 1] : NULL;
+    const struct tier_series named = { .label = label ? label->text : NULL, .length = label ? label->length : 0 };
+    struct grid_series *to =
+        section_series (grid, grid_section (grid, section->metric, section->rows), series->node, &named);
+    for (uint32_t at = 0; at < grid->times; at++)
+      if (series->cells[at].count >= to->cells[at].count)
+        to->cells[at] = series->cells[at];
+  }
+}
+
 bool
 tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time, struct tier_writer *writer,
                  struct buffer *out)

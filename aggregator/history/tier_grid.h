@@ -49,6 +49,8 @@ void tier_grid_destroy (struct tier_grid *grid); /* NULL is fine */
 void tier_grid_add (struct tier_grid *grid, int64_t metric, int64_t node, const struct tier_series *series);
 /* Adds all that another has, each series at one time. */
 void tier_grid_add_all (struct tier_grid *grid, const struct tier_grid *from, uint32_t time);
+/* Puts in the cells of a section of another grid that have as many samples as those here, or more. */
+void tier_grid_put_fuller (struct tier_grid *grid, const struct tier_grid *from, const struct grid_section *section);
 /* Writes a section as a blob with one segment; its metric is 0 there. `time`: what is added to each time. False: it has
  * nothing. */
 bool tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time,

@@ -11,43 +11,6 @@
 
 #define BLOCK_LEVEL 3 /* of zstd */
 #define MAPS_MAX 256  /* kept in memory */
-#define ROW "100"     /* bytes that a row takes beside its data, with its indexes */
-
-static const char layout[] =
-    "CREATE TABLE IF NOT EXISTS tier_metrics (id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, section TEXT NOT NULL,"
-    " family TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, unit INTEGER NOT NULL, fold INTEGER NOT NULL,"
-    " flags INTEGER NOT NULL, times INTEGER NOT NULL, per INTEGER NOT NULL, help TEXT NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS tier_metrics_name ON tier_metrics (family, name);"
-    "CREATE TABLE IF NOT EXISTS tier_maps (hash BLOB PRIMARY KEY, ids BLOB NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS tier_staged (id INTEGER PRIMARY KEY, start INTEGER NOT NULL, batch INTEGER NOT NULL,"
-    " node INTEGER NOT NULL, at INTEGER NOT NULL, map BLOB NOT NULL, data BLOB NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS tier_staged_start ON tier_staged (start, batch, node);"
-    "CREATE TABLE IF NOT EXISTS tier_blocks (id INTEGER PRIMARY KEY, tier INTEGER NOT NULL, start INTEGER NOT NULL,"
-    " metric INTEGER NOT NULL, rows INTEGER NOT NULL, batch INTEGER NOT NULL, part INTEGER NOT NULL,"
-    " data BLOB NOT NULL);"
-    "CREATE UNIQUE INDEX IF NOT EXISTS tier_blocks_key ON tier_blocks (tier, start, metric, rows, batch, part);"
-    "CREATE INDEX IF NOT EXISTS tier_blocks_unmerged ON tier_blocks (tier, start, metric, rows, batch) WHERE part > 0;"
-    "CREATE TRIGGER IF NOT EXISTS tier_staged_added AFTER INSERT ON tier_staged BEGIN"
-    " INSERT INTO uses VALUES ('tiers', 2, length (new.data) + " ROW ", 0)"
-    " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
-    "CREATE TRIGGER IF NOT EXISTS tier_staged_deleted AFTER DELETE ON tier_staged BEGIN"
-    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = 2;"
-    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;"
-    "CREATE TRIGGER IF NOT EXISTS tier_block_added AFTER INSERT ON tier_blocks BEGIN"
-    " INSERT INTO uses VALUES ('tiers', new.tier, length (new.data) + " ROW ", 0)"
-    " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
-    "CREATE TRIGGER IF NOT EXISTS tier_block_deleted AFTER DELETE ON tier_blocks BEGIN"
-    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = old.tier;"
-    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;";
-
-/* Of a file that had no tiers all chunks are unfolded. */
-static const char unfolded_layout[] =
-    "CREATE TABLE unfolded (chunk INTEGER PRIMARY KEY, time INTEGER NOT NULL);"
-    "CREATE INDEX unfolded_time ON unfolded (time);"
-    "INSERT INTO unfolded SELECT id, first_time FROM chunks WHERE node > 0;"
-    "CREATE TRIGGER chunk_unfolded AFTER INSERT ON chunks WHEN new.node > 0 BEGIN"
-    " INSERT INTO unfolded VALUES (new.id, new.first_time); END;"
-    "CREATE TRIGGER chunk_gone AFTER DELETE ON chunks BEGIN DELETE FROM unfolded WHERE chunk = old.id; END;";
 
 #define BLOCK_KEY "tier = ? AND start = ? AND metric = ? AND rows = ? AND batch = ?"
 
@@ -78,10 +41,15 @@ static const char *const texts[TIER_STATEMENTS] = {
                  " ifnull (sum (bytes * (owner = 2)), 0) FROM uses WHERE room = 'tiers'",
   [TIER_NEXT_BLOCKS] = "SELECT id, tier, start, metric, rows, batch, data FROM tier_blocks WHERE id > ? ORDER BY id"
                        " LIMIT ?",
+  [TIER_BLOCKS_OF] = "SELECT id, metric, data FROM tier_blocks WHERE tier = 0 AND start = ? AND batch = ?",
   [TIER_DROP_PARTS] = "DELETE FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_DROP_MAPS] = "DELETE FROM tier_maps WHERE hash NOT IN (SELECT map FROM tier_staged)",
   [TIER_CHUNKS_OF] = "SELECT id FROM chunks WHERE node = ?1 AND first_time >= ?2 - 600000000000 AND first_time < ?3 AND"
                      " last_time >= ?2 AND id NOT IN (SELECT chunk FROM unfolded)",
+  [TIER_WANT_REPAIR] = "INSERT INTO tier_repairs VALUES (?, ?, ?, ?) ON CONFLICT (start, batch) DO UPDATE SET"
+                       " first = min (first, excluded.first), last = max (last, excluded.last)",
+  [TIER_NEXT_REPAIR] = "SELECT start, batch, first, last FROM tier_repairs ORDER BY start DESC, batch LIMIT 1",
+  [TIER_REPAIRED] = "DELETE FROM tier_repairs WHERE start = ? AND batch = ?",
   [TIER_OLDEST_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? ORDER BY start"
                          " LIMIT 16)",
 };
@@ -334,18 +302,6 @@ tier_run (struct history_store *store, enum tier_statement which, struct error *
   return code;
 }
 
-static int
-make_tables (struct history_store *store, struct error *error)
-{
-  int64_t tables;
-
-  if (history_store_select (store, "SELECT count(*) FROM sqlite_master WHERE name = 'unfolded'", &tables, error) < 0 ||
-      history_store_execute (store, layout, error) < 0 ||
-      (tables == 0 && history_store_execute (store, unfolded_layout, error) < 0))
-    return -1;
-  return history_store_execute (store, "PRAGMA user_version = 2", error);
-}
-
 int
 tier_store_open (struct history_store *store, struct error *error)
 {
@@ -355,9 +311,10 @@ tier_store_open (struct history_store *store, struct error *error)
   tiers->reader = tier_reader_create ();
   tiers->grid = tier_grid_create (60);
   tiers->hours = tier_grid_create (1);
+  tiers->repair.grid = tier_grid_create (60);
   if (history_store_begin (store, error) < 0)
     return -1;
-  if (make_tables (store, error) < 0 || history_store_end (store, error) < 0) {
+  if (tier_make_tables (store, error) < 0 || history_store_end (store, error) < 0) {
     history_store_undo (store);
     return -1;
   }
@@ -397,6 +354,9 @@ tier_store_close (struct history_store *store)
     free (schema);
   }
   tier_drop_maps (tiers);
+  tier_repair_reset (tiers);
+  tier_grid_destroy (tiers->repair.grid);
+  free (tiers->repair.chunks);
   tier_writer_destroy (tiers->writer);
   tier_reader_destroy (tiers->reader);
   tier_grid_destroy (tiers->grid);

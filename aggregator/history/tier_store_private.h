@@ -1,5 +1,6 @@
-/* What the files of the tiers' store share: tier_store.c (tables, metrics, what is staged), tier_blocks.c (blocks made and
- * merged), tier_catch_up.c (chunks that were not folded), tier_trim.c (retention). */
+/* What the files of the tiers' store share: tier_store.c (metrics, what is staged), tier_tables.c (tables), tier_blocks.c
+ * (blocks made and merged), tier_catch_up.c (chunks that were not folded), tier_look.c (damage), tier_repair.c (what was
+ * damaged or lost), tier_trim.c (retention). */
 #ifndef SYNOP_AGGREGATOR_TIER_STORE_PRIVATE_H
 #define SYNOP_AGGREGATOR_TIER_STORE_PRIVATE_H
 
@@ -32,8 +33,12 @@ enum tier_statement {
   TIER_SIZES,
   TIER_OLDEST_BLOCKS,
   TIER_NEXT_BLOCKS,
+  TIER_BLOCKS_OF,
   TIER_CHUNKS_OF,
   TIER_DROP_PARTS,
+  TIER_WANT_REPAIR,
+  TIER_NEXT_REPAIR,
+  TIER_REPAIRED,
   TIER_DROP_MAPS,
   TIER_STATEMENTS
 };
@@ -64,6 +69,17 @@ struct tier_schema {
   struct schema *schema;
 };
 
+/* Minutes of an hour that are made again. */
+struct tier_repair {
+  bool open, again; /* again: more of it was found damaged meanwhile */
+  int64_t start, batch;
+  int64_t first, last, end; /* metrics of this pass, and of all */
+  int64_t *chunks;
+  size_t count, capacity, at; /* of chunks */
+  size_t section;             /* of the grid: those before it are written */
+  struct tier_grid *grid;
+};
+
 struct tier_store {
   sqlite3_stmt *statements[TIER_STATEMENTS];
   struct tier_writer *writer;
@@ -79,6 +95,8 @@ struct tier_store {
   struct tier_counts counts;
   int64_t tidied; /* the hour in which maps were */
   int64_t looked; /* the last block that was looked at */
+  struct tier_repair repair;
+  size_t turn; /* the kind of work that is next */
 };
 
 /* tier_store.c */
@@ -109,8 +127,20 @@ int tier_drop_row (struct history_store *store, enum tier_statement which, int64
 /* Writes each section of the grid as a block, merged or as another part; `time` is added to its times. */
 int tier_add_blocks (struct history_store *store, struct tier_grid *grid, struct block_key key, bool merged,
                      uint32_t time, struct error *error);
-/* Takes what is staged of an hour and batch into the grid until there is enough; each row is deleted. */
-int tier_take_staged (struct history_store *store, int64_t start, int64_t batch, struct error *error);
+/* Makes blocks of what is staged of an hour and batch, until there is enough; each row is deleted. 0: nothing was left. */
+int tier_blocks_of_staged (struct history_store *store, int64_t start, int64_t batch, struct error *error);
+int tier_drop_parts (struct history_store *store, const struct block_key *key, struct error *error);
+
+/* tier_tables.c */
+int tier_make_tables (struct history_store *store, struct error *error);
+
+/* tier_repair.c */
+void tier_repair_reset (struct tier_store *tiers);
+/* Notes that minutes are to be made again, of the metrics from `first` to `last`. */
+int tier_want_repair (struct history_store *store, int64_t start, int64_t batch, int64_t first, int64_t last,
+                      struct error *error);
+/* Makes hours again from their minutes. */
+int tier_repair_hours (struct history_store *store, const struct block_key *key, struct error *error);
 
 /* tier_catch_up.c: folds a chunk as it is in the file, and gives its blobs; `folded` is freed then. */
 typedef int tier_folded_fn (void *context, const struct tier_list *metrics, int64_t node,
@@ -130,8 +160,8 @@ int tier_sizes_read (struct history_store *store, const struct tier_limits *limi
 int tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error);
 int tier_blocks_merge (struct history_store *store, int64_t now_s, struct error *error);
 int tier_catch_up (struct history_store *store, struct error *error);
-int tier_look (struct history_store *store,
-               struct error *error); /* at some blocks; those that are broken are rebuilt */
+int tier_look (struct history_store *store, struct error *error); /* at some blocks, for damage */
+int tier_repair (struct history_store *store, struct error *error);
 int tier_trim (struct history_store *store, const struct tier_limits *limits, const struct tier_sizes *sizes,
                struct error *error);
 
