@@ -1,5 +1,5 @@
-/* See history_points_tier.h. An hour of minutes or a day of hours is read at a time, in one transaction, since the writer
- * moves what is staged into blocks; of it a batch of nodes at a time. */
+/* See history_points_tier.h. All is read in one transaction, since the writer moves what is staged and unfolded into blocks; an
+ * hour of minutes or a day of hours at a time, of it a batch of nodes. */
 #include "aggregator/history/history_points_tier.h"
 
 #include <inttypes.h>
@@ -16,6 +16,8 @@
 #include "synop/memory.h"
 
 #define NOT_COMBINED INT64_MIN
+#define HOUR "3600000000000"
+#define SPAN "600000000000" /* HISTORY_SPAN_NS */
 
 struct read_metric {
   int64_t id;
@@ -59,6 +61,8 @@ struct reading {
   int64_t hour; /* the hour that minutes become; -1: they stay */
   struct history_point *points;
   size_t point_capacity;
+  struct chunk_list unfolded;
+  int64_t from_ns, to_ns; /* of the query, and of what there is */
   size_t broken;
 };
 
@@ -283,11 +287,17 @@ shown (const struct metric *metric, double value)
   return value * (metric->times ? metric->times : 1) / (metric->per ? metric->per : 1);
 }
 
+static int64_t
+span_of (enum history_tier tier)
+{
+  return tier == HISTORY_MINUTES ? MINUTE_NS : HOUR_S * NS_PER_S;
+}
+
 static void
 give_series (struct reading *reading, const struct grid_series *series, int64_t start)
 {
   const struct metric *metric = &reading->metric->metric;
-  int64_t span_ns = reading->tier == HISTORY_MINUTES ? MINUTE_NS : HOUR_S * NS_PER_S;
+  int64_t span_ns = span_of (reading->tier);
   size_t count = 0;
 
   array_reserve (reading->points, reading->point_capacity, reading->grid->times);
@@ -392,14 +402,16 @@ history_points_tier_range (struct history_file *file, enum history_tier tier, in
 {
   static const char *const first[HISTORY_TIERS] = {
     [HISTORY_MINUTES] = "SELECT min (ifnull ((SELECT min (start) FROM tier_blocks WHERE tier = 0), 1 << 62),"
-                        " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62))",
+                        " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62), ifnull ((SELECT min (time) / " HOUR
+                        " * 3600 FROM unfolded), 1 << 62))",
     [HISTORY_HOURS] = "SELECT min (ifnull ((SELECT min (start) FROM tier_blocks WHERE tier = 1), 1 << 62),"
                       " ifnull ((SELECT min (start) FROM tier_blocks INDEXED BY tier_blocks_unmerged WHERE part > 0 "
-                      "AND tier = 0), 1 << 62),"
+                      "AND tier = 0), 1 << 62), ifnull ((SELECT min (time) / " HOUR " * 3600 FROM unfolded), 1 << 62),"
                       " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62))",
   };
   static const char last[] = "SELECT max (ifnull ((SELECT max (start) FROM tier_blocks WHERE tier = 0), -(1 << 62)),"
-                             " ifnull ((SELECT max (start) FROM tier_staged), -(1 << 62)))";
+                             " ifnull ((SELECT max (start) FROM tier_staged), -(1 << 62)),"
+                             " ifnull ((SELECT (max (time) + " SPAN ") / " HOUR " * 3600 FROM unfolded), -(1 << 62)))";
   static const char last_day[] = "SELECT ifnull (max (start), -(1 << 62)) FROM tier_blocks WHERE tier = 1";
   int64_t from, to, day;
 
@@ -423,9 +435,13 @@ read_all (struct reading *reading, struct error *error)
     return 0;
   from = from > first ? from : first;
   to = to < end ? to : end;
+  reading->from_ns = from;
+  reading->to_ns = to;
   if (from >= to)
     return 0;
-  if (load_metrics (reading, error) < 0 || load_nodes (reading, error) < 0)
+  if (load_metrics (reading, error) < 0 || load_nodes (reading, error) < 0 ||
+      (!reading->query->combined && !reading->query->folded &&
+       history_file_unfolded_chunks (reading->file, from, to, &reading->unfolded, error) < 0))
     return -1;
   for (size_t i = 0; i < reading->metric_count; i++) {
     reading->metric = &reading->metrics[i];
@@ -433,6 +449,16 @@ read_all (struct reading *reading, struct error *error)
       return -1;
   }
   return 0;
+}
+
+static void
+execute (struct history_file *file, const char *text)
+{
+  sqlite3_stmt *statement = history_file_prepare (file, text, NULL);
+
+  if (statement)
+    sqlite3_step (statement);
+  sqlite3_finalize (statement);
 }
 
 int
@@ -445,8 +471,19 @@ history_points_tier (struct history_file *file, enum history_tier tier, const st
 
   reading.reader = tier_reader_create ();
   reading.grid = tier_grid_create (tier == HISTORY_MINUTES ? 60 : 24);
+  execute (file, "BEGIN");
   result = read_all (&reading, error);
+  execute (file, "COMMIT");
   *broken = reading.broken;
+  if (result == 0 && reading.unfolded.count) {
+    struct points_query frames = *query;
+    frames.from_ns = reading.from_ns;
+    frames.to_ns = reading.to_ns;
+    result = history_points_unfolded (file, &reading.unfolded, span_of (tier), &frames, into, &reading.broken, error);
+    *broken += reading.broken;
+  } else {
+    free (reading.unfolded.rows);
+  }
   HASH_ITER (hh, reading.handles, handle, next)
   {
     HASH_DEL (reading.handles, handle);

@@ -8,9 +8,7 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define MAKE_EVERY 600      /* s: how long what is staged waits for more of its batch */
 #define MERGE_AFTER 900     /* s after the end of an hour or a day */
-#define CELLS_MAX (1 << 20) /* in memory at once, but for one that reaches it */
 
 static int64_t
 span_of (enum tier tier)
@@ -121,7 +119,7 @@ take_all_staged (struct history_store *store, int64_t start, int64_t batch, stru
 
   sqlite3_bind_int64 (statement, 1, start);
   sqlite3_bind_int64 (statement, 2, batch);
-  while (result == 0 && tiers->grid->cells < CELLS_MAX && (code = sqlite3_step (statement)) == SQLITE_ROW) {
+  while (result == 0 && tiers->grid->cells < TIER_CELLS_MAX && (code = sqlite3_step (statement)) == SQLITE_ROW) {
     struct staged_row row = { .grid = tiers->grid, .node = sqlite3_column_int64 (statement, 1) };
     struct error why = { "its metrics are unknown" };
     if (sqlite3_column_bytes (statement, 2) == SCHEMA_HASH_SIZE)
@@ -132,7 +130,7 @@ take_all_staged (struct history_store *store, int64_t start, int64_t batch, stru
       result = mend_broken (store, &key, TIER_METRICS_MAX, why.text, error);
     *array_add (ids, count, capacity) = sqlite3_column_int64 (statement, 0);
   }
-  if (result == 0 && tiers->grid->cells < CELLS_MAX && code != SQLITE_DONE)
+  if (result == 0 && tiers->grid->cells < TIER_CELLS_MAX && code != SQLITE_DONE)
     result = history_store_fail (store, error);
   sqlite3_reset (statement);
   for (size_t i = 0; i < count && result == 0; i++)
@@ -169,7 +167,7 @@ tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct e
   sqlite3_reset (statement);
   if (code != SQLITE_ROW)
     return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
-  if (!now && at > now_s - MAKE_EVERY && at <= now_s)
+  if (!now && at > now_s - TIER_WAIT && at <= now_s)
     return 0;
   return tier_blocks_of_staged (store, start, batch, error) < 0 ? -1 : 1;
 }

@@ -177,39 +177,13 @@ begin_repair (struct history_store *store, struct error *error)
   return more < 0 ? -1 : list_chunks (store, error);
 }
 
-struct taking_frames {
-  struct tier_repair *repair;
-  const struct held_map *map;
-  int64_t node;
-};
-
 static void
-take_series (void *context, const struct tier_series *series)
+take_frames (void *context, int64_t metric, int64_t node, const struct tier_series *series)
 {
-  const struct taking_frames *taking = context;
-  const struct tier_repair *repair = taking->repair;
-  int64_t metric = series->metric < taking->map->count ? taking->map->ids[series->metric] : 0;
+  const struct tier_repair *repair = context;
 
-  if (metric && metric >= repair->first && metric <= repair->last)
-    tier_grid_add (repair->grid, metric, taking->node, series);
-}
-
-static int
-take_folded (void *context, const struct tier_list *metrics, int64_t node, const struct tier_folded *folded,
-             struct error *error)
-{
-  struct history_store *store = context;
-  struct tier_store *tiers = store->tiers;
-  struct taking_frames taking = { .repair = &tiers->repair, .node = node };
-
-  if (tier_make_map (store, node, metrics, error) < 0)
-    return -1;
-  taking.map = tier_map (store, metrics->hash);
-  for (size_t i = 0; i < folded->count; i++)
-    if (folded->staged[i].start == tiers->repair.start)
-      tier_reader_read (tiers->reader, folded->staged[i].data.data, folded->staged[i].data.length, 0, UINT32_MAX,
-                        &taking, take_series, NULL);
-  return 0;
+  if (metric >= repair->first && metric <= repair->last)
+    tier_grid_add (repair->grid, metric, node, series);
 }
 
 /* Over the limit it begins once more with half of the metrics. */
@@ -217,8 +191,9 @@ static int
 fold_chunk (struct history_store *store, struct error *error)
 {
   struct tier_repair *repair = &store->tiers->repair;
+  const struct tier_stored into = { repair, repair->start, take_frames, NULL };
 
-  if (tier_fold_stored (store, repair->chunks[repair->at++], store, take_folded, error) < 0)
+  if (tier_fold_stored (store, repair->chunks[repair->at++], &into, error) < 0)
     return -1;
   if (repair->grid->cells > CELLS_MAX && repair->last > repair->first) {
     int64_t most = repair->first;

@@ -30,7 +30,10 @@ static const char *const texts[TIER_STATEMENTS] = {
                     " ORDER BY tier, start, metric, rows, batch LIMIT 1",
   [TIER_PARTS_OF] = "SELECT id, part, data FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_DROP_BLOCK] = "DELETE FROM tier_blocks WHERE id = ?",
-  [TIER_NEXT_UNFOLDED] = "SELECT chunk FROM unfolded ORDER BY time LIMIT 1",
+  [TIER_NEXT_UNFOLDED] = "SELECT time, node FROM unfolded CROSS JOIN chunks ON chunks.id = chunk WHERE chunk <= ?"
+                         " ORDER BY time LIMIT 1",
+  [TIER_UNFOLDED_OF] = "SELECT id FROM chunks WHERE node = ? AND first_time >= ? AND first_time < ? AND"
+                       " EXISTS (SELECT 1 FROM unfolded WHERE chunk = id) ORDER BY first_time, id",
   [TIER_CHUNK] = "SELECT node, session, first, last, data, first_time FROM chunks WHERE id = ?",
   [TIER_CHUNK_WITH] = "SELECT id, first, last, data FROM chunks WHERE node = ? AND session = ? AND first <= ?"
                       " ORDER BY first DESC LIMIT 1",
@@ -45,7 +48,8 @@ static const char *const texts[TIER_STATEMENTS] = {
   [TIER_DROP_PARTS] = "DELETE FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_DROP_MAPS] = "DELETE FROM tier_maps WHERE hash NOT IN (SELECT map FROM tier_staged)",
   [TIER_CHUNKS_OF] = "SELECT id FROM chunks WHERE node = ?1 AND first_time >= ?2 - 600000000000 AND first_time < ?3 AND"
-                     " last_time >= ?2 AND id NOT IN (SELECT chunk FROM unfolded)",
+                     " last_time >= ?2 AND NOT EXISTS (SELECT 1 FROM unfolded WHERE chunk = id)"
+                     " ORDER BY first_time, id",
   [TIER_WANT_REPAIR] = "INSERT INTO tier_repairs VALUES (?, ?, ?, ?) ON CONFLICT (start, batch) DO UPDATE SET"
                        " first = min (first, excluded.first), last = max (last, excluded.last)",
   [TIER_NEXT_REPAIR] = "SELECT start, batch, first, last FROM tier_repairs ORDER BY start DESC, batch LIMIT 1",
@@ -255,36 +259,32 @@ tier_schema_list (const struct schema *schema)
 /* ---- what is staged ---- */
 
 int
-tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, const struct tier_list *metrics,
-               const struct tier_folded *folded, struct error *error)
+tier_stage_row (struct history_store *store, int64_t node, const uint8_t hash[SCHEMA_HASH_SIZE],
+                const struct tier_staged *staged, struct error *error)
 {
   sqlite3_stmt *statement = store->tiers->statements[TIER_STAGE];
+  const int64_t numbers[] = { staged->start, tier_batch (node), node, clock_wall () / NS_PER_S };
 
-  if (tier_make_map (store, node, metrics, error) < 0)
-    return -1;
-  for (size_t i = 0; i < folded->count; i++) {
-    const struct tier_staged *staged = &folded->staged[i];
-    const int64_t numbers[] = { staged->start, tier_batch (node), node, clock_wall () / NS_PER_S };
-    for (int k = 0; k < 4; k++)
-      sqlite3_bind_int64 (statement, k + 1, numbers[k]);
-    sqlite3_bind_blob (statement, 5, metrics->hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
-    sqlite3_bind_blob64 (statement, 6, staged->data.data, staged->data.length, SQLITE_STATIC);
-    if (tier_run (store, TIER_STAGE, error) < 0)
-      return -1;
-  }
-  store->tiers->counts.left_out += folded->left_out;
-  sqlite3_bind_int64 (store->tiers->statements[TIER_FOLDED], 1, chunk);
-  return tier_run (store, TIER_FOLDED, error) < 0 ? -1 : 0;
+  for (int k = 0; k < 4; k++)
+    sqlite3_bind_int64 (statement, k + 1, numbers[k]);
+  sqlite3_bind_blob (statement, 5, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
+  sqlite3_bind_blob64 (statement, 6, staged->data.data, staged->data.length, SQLITE_STATIC);
+  return tier_run (store, TIER_STAGE, error) < 0 ? -1 : 0;
 }
 
 int
-tier_store_stage (struct history_store *store, const char *node, int64_t chunk, const struct tier_list *metrics,
+tier_store_stage (struct history_store *store, const char *node, const struct tier_list *metrics,
                   const struct tier_folded *folded, struct error *error)
 {
   int64_t id;
+  int result = history_store_node (store, node, &id, error);
 
-  return history_store_node (store, node, &id, error) < 0 ? -1
-                                                          : tier_stage_at (store, id, chunk, metrics, folded, error);
+  if (result == 0)
+    result = tier_make_map (store, id, metrics, error);
+  for (size_t i = 0; i < folded->count && result == 0; i++)
+    result = tier_stage_row (store, id, metrics->hash, &folded->staged[i], error);
+  store->tiers->counts.left_out += folded->left_out;
+  return result;
 }
 
 /* ---- open and close ---- */
@@ -312,6 +312,10 @@ tier_store_open (struct history_store *store, struct error *error)
   tiers->grid = tier_grid_create (60);
   tiers->hours = tier_grid_create (1);
   tiers->repair.grid = tier_grid_create (60);
+  tiers->catching.grid = tier_grid_create (60);
+  for (size_t i = 0; i < sizeof tiers->catching.marks / sizeof tiers->catching.marks[0]; i++)
+    tiers->catching.marks[i] = store->last_chunk;
+  tiers->catching.marked = clock_wall () / NS_PER_S;
   if (history_store_begin (store, error) < 0)
     return -1;
   if (tier_make_tables (store, error) < 0 || history_store_end (store, error) < 0) {
@@ -361,7 +365,8 @@ tier_store_close (struct history_store *store)
   tier_reader_destroy (tiers->reader);
   tier_grid_destroy (tiers->grid);
   tier_grid_destroy (tiers->hours);
-  chunk_free (&tiers->before);
+  chunk_free (&tiers->before.chunk);
+  tier_catching_free (&tiers->catching);
   buffer_free (&tiers->bytes);
   free (tiers);
 }

@@ -9,6 +9,10 @@
 #include "aggregator/history/tier_store.h"
 #include "synop/hash_table.h"
 
+#define TIER_WAIT 600            /* s: how long chunks, and what is staged, wait for more of their batch */
+#define TIER_WAIT_MOST 3600
+#define TIER_CELLS_MAX (1 << 20) /* in memory at once, but for one that reaches it */
+
 enum tier { TIER_MINUTES, TIER_HOURS };
 
 enum tier_statement {
@@ -26,6 +30,7 @@ enum tier_statement {
   TIER_PARTS_OF,
   TIER_DROP_BLOCK,
   TIER_NEXT_UNFOLDED,
+  TIER_UNFOLDED_OF,
   TIER_CHUNK,
   TIER_CHUNK_WITH,
   TIER_SCHEMA,
@@ -69,6 +74,32 @@ struct tier_schema {
   struct schema *schema;
 };
 
+/* The chunk that was folded last, or an earlier one that this one needed. */
+struct tier_before {
+  struct chunk chunk;
+  int64_t node; /* 0: there is none */
+  uint64_t session, first, last;
+};
+
+/* What a chunk has of another hour. */
+struct tier_piece {
+  int64_t node;
+  uint8_t hash[SCHEMA_HASH_SIZE];
+  struct tier_staged staged;
+};
+
+/* Chunks of an hour and a batch that are folded. */
+struct tier_catching {
+  bool open;
+  int64_t start, batch;
+  int64_t *chunks;
+  size_t count, capacity, at;
+  struct tier_grid *grid;
+  struct tier_piece *pieces;
+  size_t piece_count, piece_capacity;
+  int64_t marked, marks[TIER_WAIT_MOST / 60]; /* the last chunk that there was each minute */
+};
+
 /* Minutes of an hour that are made again. */
 struct tier_repair {
   bool open, again; /* again: more of it was found damaged meanwhile */
@@ -89,8 +120,8 @@ struct tier_store {
   struct metric_owner *owners;
   struct held_map *maps;
   struct tier_schema *schemas; /* for chunks that were not folded */
-  struct chunk before;         /* an earlier chunk that one of these needs */
-  int64_t before_id;
+  struct tier_before before;
+  struct tier_catching catching;
   struct buffer bytes;
   struct tier_counts counts;
   int64_t tidied; /* the hour in which maps were */
@@ -103,8 +134,8 @@ struct tier_store {
 int tier_store_open (struct history_store *store, struct error *error); /* makes the tables too */
 void tier_store_close (struct history_store *store);
 int tier_run (struct history_store *store, enum tier_statement which, struct error *error); /* as history_store_run */
-int tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, const struct tier_list *metrics,
-                   const struct tier_folded *folded, struct error *error);
+int tier_stage_row (struct history_store *store, int64_t node, const uint8_t hash[SCHEMA_HASH_SIZE],
+                    const struct tier_staged *staged, struct error *error);
 int tier_make_map (struct history_store *store, int64_t node, const struct tier_list *metrics, struct error *error);
 const struct held_map *tier_map (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE]);
 void tier_drop_maps (struct tier_store *tiers); /* from memory */
@@ -142,11 +173,18 @@ int tier_want_repair (struct history_store *store, int64_t start, int64_t batch,
 /* Makes hours again from their minutes. */
 int tier_repair_hours (struct history_store *store, const struct block_key *key, struct error *error);
 
-/* tier_catch_up.c: folds a chunk as it is in the file, and gives its blobs; `folded` is freed then. */
-typedef int tier_folded_fn (void *context, const struct tier_list *metrics, int64_t node,
-                            const struct tier_folded *folded, struct error *error);
-int tier_fold_stored (struct history_store *store, int64_t chunk, void *context, tier_folded_fn *take,
-                      struct error *error);
+/* tier_stored.c: folds a chunk as it is in the file. `other` (may be NULL) gets what it has of other hours than this one, and
+ * may take the data. */
+struct tier_stored {
+  void *context;
+  int64_t start;
+  void (*series) (void *context, int64_t metric, int64_t node, const struct tier_series *series);
+  void (*other) (void *context, int64_t node, const uint8_t hash[SCHEMA_HASH_SIZE], struct tier_staged *staged);
+};
+int tier_fold_stored (struct history_store *store, int64_t chunk, const struct tier_stored *into, struct error *error);
+
+/* tier_catch_up.c */
+void tier_catching_free (struct tier_catching *catching);
 
 /* Bytes, as triggers keep them; and how many there may be. */
 struct tier_sizes {
@@ -159,7 +197,7 @@ int tier_sizes_read (struct history_store *store, const struct tier_limits *limi
 /* `now`: also of what was staged only now. */
 int tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error);
 int tier_blocks_merge (struct history_store *store, int64_t now_s, struct error *error);
-int tier_catch_up (struct history_store *store, struct error *error);
+int tier_catch_up (struct history_store *store, int64_t now_s, struct error *error);
 int tier_look (struct history_store *store, struct error *error); /* at some blocks, for damage */
 int tier_repair (struct history_store *store, struct error *error);
 int tier_trim (struct history_store *store, const struct tier_limits *limits, const struct tier_sizes *sizes,

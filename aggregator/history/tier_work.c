@@ -11,7 +11,7 @@ struct turn {
 static int
 turn_catch_up (struct turn *turn, struct error *error)
 {
-  return tier_catch_up (turn->store, error);
+  return tier_catch_up (turn->store, turn->limits->now_ns / NS_PER_S, error);
 }
 
 static int
