@@ -234,8 +234,7 @@ show_parts (const struct parts *parts, const struct chunk_look *look)
       *array_add (list, total, capacity) = (uint32_t) forms[k];
     ends[i] = total;
   }
-  look->parts (look->context,
-               &(struct chunk_parts){ parts->forms.list, parts->forms.count, list, ends, parts->count });
+  look->parts (look->context, &(struct chunk_parts){ parts->forms.list, parts->forms.count, list, ends, parts->count });
   free (ends);
   free (list);
 }

@@ -8,7 +8,7 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define MERGE_AFTER 900     /* s after the end of an hour or a day */
+#define MERGE_AFTER 900 /* s after the end of an hour or a day */
 
 static int64_t
 span_of (enum tier tier)
@@ -18,7 +18,8 @@ span_of (enum tier tier)
 
 /* What is broken is dropped with the rest; its minutes are made again, and with them their hour. */
 static int
-mend_broken (struct history_store *store, const struct block_key *key, int64_t last, const char *why, struct error *error)
+mend_broken (struct history_store *store, const struct block_key *key, int64_t last, const char *why,
+             struct error *error)
 {
   store->tiers->counts.broken++;
   log_warning ("%s of %lld were damaged: %s", key->tier == TIER_MINUTES ? "minutes" : "hours", (long long) key->start,
@@ -148,8 +149,8 @@ tier_blocks_of_staged (struct history_store *store, int64_t start, int64_t batch
   tier_grid_clear (grid);
   result = take_all_staged (store, start, batch, error);
   if (result == 0 && grid->count)
-    result = tier_add_blocks (
-        store, grid, (struct block_key){ .tier = TIER_MINUTES, .start = start, .batch = batch }, false, 0, error);
+    result = tier_add_blocks (store, grid, (struct block_key){ .tier = TIER_MINUTES, .start = start, .batch = batch },
+                              false, 0, error);
   if (result == 0)
     result = grid->count > 0;
   tier_grid_clear (grid);

@@ -11,7 +11,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define MARK_EVERY 60  /* s */
+#define MARK_EVERY 60   /* s */
 #define CHUNKS_MAX 1500 /* that wait, if they are of a minute each */
 
 /* The last chunk that has waited for long enough: all that there were when the file was opened, and then those that there
@@ -62,8 +62,8 @@ list_chunks (struct history_store *store, struct error *error)
   sqlite3_stmt *statement = store->tiers->statements[TIER_UNFOLDED_OF];
   int code = SQLITE_DONE;
 
-  for (int64_t node = catching->batch * TIER_BATCH;
-       node < (catching->batch + 1) * TIER_BATCH && code == SQLITE_DONE; node++) {
+  for (int64_t node = catching->batch * TIER_BATCH; node < (catching->batch + 1) * TIER_BATCH && code == SQLITE_DONE;
+       node++) {
     sqlite3_bind_int64 (statement, 1, node);
     sqlite3_bind_int64 (statement, 2, catching->start * NS_PER_S);
     sqlite3_bind_int64 (statement, 3, (catching->start + HOUR_S) * NS_PER_S);
@@ -141,8 +141,8 @@ write_all (struct history_store *store, struct error *error)
       (struct block_key){ .tier = TIER_MINUTES, .start = catching->start, .batch = catching->batch }, false, 0, error);
 
   for (size_t i = 0; i < catching->piece_count && result == 0; i++)
-    result = tier_stage_row (store, catching->pieces[i].node, catching->pieces[i].hash, &catching->pieces[i].staged,
-                             error);
+    result =
+        tier_stage_row (store, catching->pieces[i].node, catching->pieces[i].hash, &catching->pieces[i].staged, error);
   for (size_t i = 0; i < catching->count && result == 0; i++)
     result = tier_drop_row (store, TIER_FOLDED, catching->chunks[i], error);
   reset (catching);

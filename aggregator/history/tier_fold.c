@@ -262,7 +262,9 @@ give_group (const struct fold *fold, const struct fold_group *group, size_t firs
   for (size_t m = 0; m < group->group->metric_count; m++)
     for (size_t slot = 0; slot < group->slots.count; slot++) {
       const struct slot *one = &group->slots.list[slot];
-      struct tier_series series = { .metric = (uint32_t) (first_metric + m), .label = one->label, .length = one->length };
+      struct tier_series series = { .metric = (uint32_t) (first_metric + m),
+                                    .label = one->label,
+                                    .length = one->length };
       char text[16];
       if (slot && !one->label) {
         series.label = text;

@@ -19,8 +19,8 @@ take_nothing (void *context, const struct tier_series *series)
 static bool
 is_broken (struct tier_store *tiers, sqlite3_stmt *row, int column)
 {
-  return tier_reader_read (tiers->reader, sqlite3_column_blob (row, column), (size_t) sqlite3_column_bytes (row, column),
-                           0, 0, NULL, take_nothing, NULL) < 0;
+  return tier_reader_read (tiers->reader, sqlite3_column_blob (row, column),
+                           (size_t) sqlite3_column_bytes (row, column), 0, 0, NULL, take_nothing, NULL) < 0;
 }
 
 /* 1: the block in `key` is. */

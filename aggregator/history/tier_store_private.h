@@ -9,7 +9,7 @@
 #include "aggregator/history/tier_store.h"
 #include "synop/hash_table.h"
 
-#define TIER_WAIT 600            /* s: how long chunks, and what is staged, wait for more of their batch */
+#define TIER_WAIT 600 /* s: how long chunks, and what is staged, wait for more of their batch */
 #define TIER_WAIT_MOST 3600
 #define TIER_CELLS_MAX (1 << 20) /* in memory at once, but for one that reaches it */
 

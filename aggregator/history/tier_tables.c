@@ -23,7 +23,8 @@ static const char layout[] =
     " data BLOB NOT NULL);"
     "CREATE UNIQUE INDEX IF NOT EXISTS tier_blocks_key ON tier_blocks (tier, start, metric, rows, batch, part);"
     "CREATE INDEX IF NOT EXISTS tier_blocks_unmerged ON tier_blocks (tier, start, metric, rows, batch) WHERE part > 0;"
-    "CREATE TABLE IF NOT EXISTS tier_repairs (start INTEGER, batch INTEGER, first INTEGER NOT NULL, last INTEGER NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS tier_repairs (start INTEGER, batch INTEGER, first INTEGER NOT NULL, last INTEGER NOT "
+    "NULL,"
     " PRIMARY KEY (start, batch)) WITHOUT ROWID;"
     "CREATE TRIGGER IF NOT EXISTS tier_staged_added AFTER INSERT ON tier_staged BEGIN"
     " INSERT INTO uses VALUES ('tiers', 2, length (new.data) + " ROW ", 0)"
@@ -55,7 +56,8 @@ static const char all_repairs[] =
     " SELECT (SELECT min (first_time) / " HOUR " FROM chunks WHERE first_time >= (start + 1) * " HOUR ") FROM hours"
     " WHERE start IS NOT NULL)"
     " INSERT OR REPLACE INTO tier_repairs SELECT hour * 3600, batch, 1, 65536 FROM"
-    " (SELECT start AS hour FROM hours WHERE start IS NOT NULL UNION SELECT start + 1 FROM hours WHERE start IS NOT NULL),"
+    " (SELECT start AS hour FROM hours WHERE start IS NOT NULL UNION SELECT start + 1 FROM hours WHERE start IS NOT "
+    "NULL),"
     " (SELECT DISTINCT id / 16 AS batch FROM nodes)";
 
 static const char all_uses[] =
