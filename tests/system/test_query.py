@@ -150,7 +150,7 @@ def test_rows_folds_and_rankings(ran):
 
 
 def test_the_combined_report(ran):
-    ticks = [line for line in ran[1] if line["type"] == "cluster" and "load" in line["report"]["system_data"]]
+    ticks = [line for line in ran[1] if line["type"] == "cluster" and "load" in line["report"].get("system_data", {})]
     times = [time_ns(line["time"]) for line in ticks]
     got = answer(ran[0], "load.load_1", "--combined", "--from", utc(min(times) - S), "--to",
                  utc(max(times) + 2 * S), "--step", "1s")
