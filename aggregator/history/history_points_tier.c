@@ -16,8 +16,6 @@
 #include "synop/memory.h"
 
 #define NOT_COMBINED INT64_MIN
-#define HOUR "3600000000000"
-#define SPAN "600000000000" /* HISTORY_SPAN_NS */
 
 struct read_metric {
   int64_t id;
@@ -229,7 +227,6 @@ drop_maps (struct reading *reading)
   }
 }
 
-/* Columns of what is selected: batch, start, node (-1: of each series), map or NULL, data; and whether it is minutes. */
 static void
 take_blob (struct reading *reading, sqlite3_stmt *statement, int64_t start)
 {
@@ -242,6 +239,8 @@ take_blob (struct reading *reading, sqlite3_stmt *statement, int64_t start)
   reading->hour = reading->tier == HISTORY_HOURS && sqlite3_column_int (statement, 5) ? (at - start) / HOUR_S : -1;
   if (hash && sqlite3_column_bytes (statement, 3) == SCHEMA_HASH_SIZE)
     metric = find_map (reading, hash)->at;
+  else if (sqlite3_column_int (statement, 6))
+    metric = (uint32_t) reading->metric->id;
   if (metric == UINT32_MAX || (reading->node >= 0 && !wants_node (reading, reading->node)))
     return;
   if (tier_reader_read (reading->reader, sqlite3_column_blob (statement, 4),
@@ -327,18 +326,36 @@ give_batch (struct reading *reading, int64_t start)
 
 /* ---- periods ---- */
 
-static const char *const selects[HISTORY_TIERS] = {
-  [HISTORY_MINUTES] = "SELECT batch, start, -1, NULL, data, 1 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
+/* Columns: batch, start, node (-1: of each series), map or NULL, data; whether it is minutes; whether it is of all metrics. */
+static const struct {
+  const char *blocks, *parts, *staged; /* parts are not in files of older versions */
+} selects[HISTORY_TIERS] = {
+  [HISTORY_MINUTES] = { "SELECT batch, start, -1, NULL, data, 1, 0 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
+                        " metric = ?2 AND rows = ?3 UNION ALL",
+                        " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_parts WHERE start = ?1 UNION ALL",
+                        " SELECT batch, start, node, map, data, 1, 0 FROM tier_staged WHERE start = ?1 ORDER BY 1" },
+  [HISTORY_HOURS] = { "SELECT batch, start, -1, NULL, data, 0, 0 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
                       " metric = ?2 AND rows = ?3 UNION ALL"
-                      " SELECT batch, start, node, map, data, 1 FROM tier_staged WHERE start = ?1 ORDER BY 1",
-  [HISTORY_HOURS] = "SELECT batch, start, -1, NULL, data, 0 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
-                    " metric = ?2 AND rows = ?3 UNION ALL"
-                    " SELECT batch, start, -1, NULL, data, 1 FROM tier_blocks INDEXED BY tier_blocks_unmerged"
-                    " WHERE tier = 0 AND part > 0 AND"
-                    " start >= ?1 AND start < ?1 + 86400 AND metric = ?2 AND rows = ?3 UNION ALL"
-                    " SELECT batch, start, node, map, data, 1 FROM tier_staged WHERE start >= ?1 AND"
-                    " start < ?1 + 86400 ORDER BY 1",
+                      " SELECT batch, start, -1, NULL, data, 1, 0 FROM tier_blocks INDEXED BY tier_blocks_unmerged"
+                      " WHERE tier = 0 AND part > 0 AND"
+                      " start >= ?1 AND start < ?1 + 86400 AND metric = ?2 AND rows = ?3 UNION ALL",
+                      " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_parts WHERE start >= ?1 AND"
+                      " start < ?1 + 86400 UNION ALL",
+                      " SELECT batch, start, node, map, data, 1, 0 FROM tier_staged WHERE start >= ?1 AND"
+                      " start < ?1 + 86400 ORDER BY 1" },
 };
+
+static sqlite3_stmt *
+prepare_select (struct reading *reading, struct error *error)
+{
+  bool parts = history_points_tier_has (reading->file, "tier_parts");
+  char *text = memory_format ("%s%s%s", selects[reading->tier].blocks, parts ? selects[reading->tier].parts : "",
+                              selects[reading->tier].staged);
+  sqlite3_stmt *statement = history_file_prepare (reading->file, text, error);
+
+  free (text);
+  return statement;
+}
 
 static int
 read_period (struct reading *reading, sqlite3_stmt *statement, int64_t start, struct error *error)
@@ -377,7 +394,7 @@ static int
 read_metric (struct reading *reading, int64_t from_ns, int64_t to_ns, struct error *error)
 {
   int64_t span = reading->tier == HISTORY_MINUTES ? HOUR_S : DAY_S;
-  sqlite3_stmt *statement = history_file_prepare (reading->file, selects[reading->tier], error);
+  sqlite3_stmt *statement = prepare_select (reading, error);
   int result = statement ? 0 : -1;
 
   for (int64_t start = floor_to (from_ns, span); result == 0 && start <= floor_to (to_ns - 1, span); start += span)
@@ -385,45 +402,6 @@ read_metric (struct reading *reading, int64_t from_ns, int64_t to_ns, struct err
   sqlite3_finalize (statement);
   drop_maps (reading);
   return result;
-}
-
-static bool
-has_tiers (struct history_file *file)
-{
-  int64_t tables = 0;
-
-  return history_file_number (file, "SELECT count (*) FROM sqlite_master WHERE name = 'tier_blocks'", &tables, NULL) ==
-             0 &&
-         tables > 0;
-}
-
-bool
-history_points_tier_range (struct history_file *file, enum history_tier tier, int64_t *from_ns, int64_t *to_ns)
-{
-  static const char *const first[HISTORY_TIERS] = {
-    [HISTORY_MINUTES] = "SELECT min (ifnull ((SELECT min (start) FROM tier_blocks WHERE tier = 0), 1 << 62),"
-                        " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62), ifnull ((SELECT min (time) / " HOUR
-                        " * 3600 FROM unfolded), 1 << 62))",
-    [HISTORY_HOURS] = "SELECT min (ifnull ((SELECT min (start) FROM tier_blocks WHERE tier = 1), 1 << 62),"
-                      " ifnull ((SELECT min (start) FROM tier_blocks INDEXED BY tier_blocks_unmerged WHERE part > 0 "
-                      "AND tier = 0), 1 << 62), ifnull ((SELECT min (time) / " HOUR " * 3600 FROM unfolded), 1 << 62),"
-                      " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62))",
-  };
-  static const char last[] = "SELECT max (ifnull ((SELECT max (start) FROM tier_blocks WHERE tier = 0), -(1 << 62)),"
-                             " ifnull ((SELECT max (start) FROM tier_staged), -(1 << 62)),"
-                             " ifnull ((SELECT (max (time) + " SPAN ") / " HOUR " * 3600 FROM unfolded), -(1 << 62)))";
-  static const char last_day[] = "SELECT ifnull (max (start), -(1 << 62)) FROM tier_blocks WHERE tier = 1";
-  int64_t from, to, day;
-
-  if (tier == HISTORY_FRAMES || !has_tiers (file) || history_file_number (file, first[tier], &from, NULL) < 0 ||
-      history_file_number (file, last, &to, NULL) < 0 || history_file_number (file, last_day, &day, NULL) < 0 ||
-      from == INT64_C (1) << 62)
-    return false;
-  if (tier == HISTORY_HOURS && to < day) /* the minutes are gone */
-    to = day + DAY_S - HOUR_S;
-  *from_ns = from * NS_PER_S;
-  *to_ns = (to + HOUR_S) * NS_PER_S;
-  return true;
 }
 
 static int

@@ -13,5 +13,6 @@ int history_points_unfolded (struct history_file *file, struct chunk_list *list,
 int history_points_tier_metrics (struct history_file *file, enum history_tier tier, const struct points_metrics *into,
                                  struct error *error);
 bool history_points_tier_range (struct history_file *file, enum history_tier tier, int64_t *from_ns, int64_t *to_ns);
+bool history_points_tier_has (struct history_file *file, const char *table); /* is that table there? */
 
 #endif

@@ -1,5 +1,5 @@
-/* Blocks of the tiers (tier_store.h): made of what is staged, a batch of nodes at a time; and merged, one metric of a batch
- * at a time, when their hour or day is over. */
+/* Blocks of the tiers (tier_store.h): made of the parts of an hour, a batch of nodes at a time; and merged with what comes
+ * later, one metric of a batch at a time, when their hour or day is over. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,17 +140,126 @@ take_all_staged (struct history_store *store, int64_t start, int64_t batch, stru
   return result;
 }
 
+/* ---- parts ---- */
+
 int
-tier_blocks_of_staged (struct history_store *store, int64_t start, int64_t batch, struct error *error)
+tier_add_part (struct history_store *store, struct tier_grid *grid, int64_t start, int64_t batch, struct error *error)
 {
-  struct tier_grid *grid = store->tiers->grid;
+  struct tier_store *tiers = store->tiers;
+  sqlite3_stmt *statement = tiers->statements[TIER_ADD_PART];
+
+  buffer_clear (&tiers->bytes);
+  if (!tier_grid_write_all (grid, tiers->writer, &tiers->bytes))
+    return 0;
+  sqlite3_bind_int64 (statement, 1, start);
+  sqlite3_bind_int64 (statement, 2, batch);
+  sqlite3_bind_blob64 (statement, 3, tiers->bytes.data, tiers->bytes.length, SQLITE_STATIC);
+  return tier_run (store, TIER_ADD_PART, error) < 0 ? -1 : 0;
+}
+
+int
+tier_parts_make (struct history_store *store, int64_t now_s, struct error *error)
+{
+  struct tier_store *tiers = store->tiers;
+  sqlite3_stmt *statement = tiers->statements[TIER_OLDEST_STAGED];
+  int code = sqlite3_step (statement), result;
+  int64_t start = sqlite3_column_int64 (statement, 0), batch = sqlite3_column_int64 (statement, 1);
+  int64_t at = sqlite3_column_int64 (statement, 2);
+
+  sqlite3_reset (statement);
+  if (code != SQLITE_ROW)
+    return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
+  if (at > now_s - TIER_WAIT && at <= now_s)
+    return 0;
+  tier_grid_clear (tiers->grid);
+  result = take_all_staged (store, start, batch, error);
+  if (result == 0)
+    result = tier_add_part (store, tiers->grid, start, batch, error);
+  tier_grid_clear (tiers->grid);
+  return result < 0 ? -1 : 1;
+}
+
+static void
+take_any (void *context, const struct tier_series *series)
+{
+  tier_grid_add (context, series->metric, series->node, series);
+}
+
+/* Takes parts into the grid until there is enough; each is deleted. */
+static int
+take_all_parts (struct history_store *store, int64_t start, int64_t batch, struct error *error)
+{
+  const struct block_key key = { .tier = TIER_MINUTES, .start = start, .metric = 1, .batch = batch };
+  struct tier_store *tiers = store->tiers;
+  sqlite3_stmt *statement = tiers->statements[TIER_PARTS_OF_BATCH];
+  int code = SQLITE_ROW, result = 0;
+
+  while (code == SQLITE_ROW && result == 0 && tiers->grid->cells < TIER_CELLS_MAX) {
+    int64_t id;
+    struct error why;
+    sqlite3_bind_int64 (statement, 1, start);
+    sqlite3_bind_int64 (statement, 2, batch);
+    code = sqlite3_step (statement);
+    id = sqlite3_column_int64 (statement, 0);
+    if (code == SQLITE_ROW &&
+        tier_reader_read (tiers->reader, sqlite3_column_blob (statement, 1),
+                          (size_t) sqlite3_column_bytes (statement, 1), 0, UINT32_MAX, tiers->grid, take_any, &why) < 0)
+      result = mend_broken (store, &key, TIER_METRICS_MAX, why.text, error);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+      result = history_store_fail (store, error);
+    sqlite3_reset (statement);
+    if (result == 0 && code == SQLITE_ROW)
+      result = tier_drop_row (store, TIER_DROP_PART, id, error);
+  }
+  return result;
+}
+
+static int
+has_blocks (struct history_store *store, int64_t start, int64_t batch, struct error *error)
+{
+  sqlite3_stmt *statement = store->tiers->statements[TIER_BLOCKS_OF];
+  int code;
+
+  sqlite3_bind_int64 (statement, 1, start);
+  sqlite3_bind_int64 (statement, 2, batch);
+  code = sqlite3_step (statement);
+  sqlite3_reset (statement);
+  return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : history_store_fail (store, error);
+}
+
+/* What the grid has of an hour goes into its day. */
+static int
+add_hour (struct history_store *store, const struct tier_grid *grid, struct block_key key, struct error *error)
+{
+  struct tier_grid *hours = store->tiers->hours;
+  int64_t day = key.start - ((key.start % DAY_S) + DAY_S) % DAY_S;
   int result;
+
+  tier_grid_clear (hours);
+  tier_grid_add_all (hours, grid, 0);
+  result = tier_add_blocks (store, hours, (struct block_key){ .tier = TIER_HOURS, .start = day, .batch = key.batch },
+                            false, (uint32_t) ((key.start - day) / HOUR_S), error);
+  tier_grid_clear (hours);
+  return result;
+}
+
+int
+tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch, bool over, struct error *error)
+{
+  const struct block_key key = { .tier = TIER_MINUTES, .start = start, .batch = batch };
+  struct tier_grid *grid = store->tiers->grid;
+  int result, there = 1;
 
   tier_grid_clear (grid);
   result = take_all_staged (store, start, batch, error);
-  if (result == 0 && grid->count)
-    result = tier_add_blocks (store, grid, (struct block_key){ .tier = TIER_MINUTES, .start = start, .batch = batch },
-                              false, 0, error);
+  if (result == 0)
+    result = take_all_parts (store, start, batch, error);
+  if (result == 0 && over)
+    there = result = has_blocks (store, start, batch, error);
+  if (result >= 0)
+    result = tier_add_blocks (store, grid, key, !there, 0, error);
+  if (result == 0 && !there)
+    result = add_hour (store, grid, key, error);
   if (result == 0)
     result = grid->count > 0;
   tier_grid_clear (grid);
@@ -160,17 +269,18 @@ tier_blocks_of_staged (struct history_store *store, int64_t start, int64_t batch
 int
 tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error)
 {
-  sqlite3_stmt *statement = store->tiers->statements[TIER_OLDEST_STAGED];
-  int code = sqlite3_step (statement);
-  int64_t start = sqlite3_column_int64 (statement, 0), batch = sqlite3_column_int64 (statement, 1);
-  int64_t at = sqlite3_column_int64 (statement, 2);
+  sqlite3_stmt *statement = store->tiers->statements[TIER_OLDEST_PART];
+  int64_t over = now_s - MERGE_AFTER - HOUR_S + 1, start, batch;
+  int code;
 
+  sqlite3_bind_int64 (statement, 1, now ? INT64_MAX : over);
+  code = sqlite3_step (statement);
+  start = sqlite3_column_int64 (statement, 0);
+  batch = sqlite3_column_int64 (statement, 1);
   sqlite3_reset (statement);
   if (code != SQLITE_ROW)
     return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
-  if (!now && at > now_s - TIER_WAIT && at <= now_s)
-    return 0;
-  return tier_blocks_of_staged (store, start, batch, error) < 0 ? -1 : 1;
+  return tier_blocks_of_parts (store, start, batch, start < over, error) < 0 ? -1 : 1;
 }
 
 /* ---- merged ---- */

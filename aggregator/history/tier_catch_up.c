@@ -1,7 +1,7 @@
 /* Folds chunks that are in no block yet (tier_store.h), those of an hour and a batch of nodes at a time, a chunk a step, and
- * makes blocks of them in the last: in memory until then. What a chunk has of the hour behind is staged.
+ * writes them as a part in the last: in memory until then. What a chunk has of the hour behind is staged.
  *
- * Chunks wait for more of their batch, since blocks of more are smaller: ten minutes, or longer where there are so few that
+ * Chunks wait for more of their batch, since parts of more are smaller: ten minutes, or longer where there are so few that
  * readers have little to unpack. */
 #include <stdlib.h>
 #include <string.h>
@@ -136,9 +136,7 @@ static int
 write_all (struct history_store *store, struct error *error)
 {
   struct tier_catching *catching = &store->tiers->catching;
-  int result = tier_add_blocks (
-      store, catching->grid,
-      (struct block_key){ .tier = TIER_MINUTES, .start = catching->start, .batch = catching->batch }, false, 0, error);
+  int result = tier_add_part (store, catching->grid, catching->start, catching->batch, error);
 
   for (size_t i = 0; i < catching->piece_count && result == 0; i++)
     result =

@@ -8,6 +8,8 @@
 #include "synop/hash_table.h"
 #include "synop/memory.h"
 
+#define SEGMENT_SECTIONS 64 /* that share their labels, and are read together */
+
 struct tier_grid *
 tier_grid_create (uint32_t times)
 {
@@ -235,11 +237,10 @@ tier_grid_put_fuller (struct tier_grid *grid, const struct tier_grid *from, cons
   }
 }
 
-bool
-tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time, struct tier_writer *writer,
-                 struct buffer *out)
+static void
+write_section (struct tier_grid *grid, const struct grid_section *section, uint32_t metric, uint32_t time,
+               struct tier_writer *writer)
 {
-  grid->stamp++;
   for (size_t i = 0; i < section->count; i++) {
     const struct grid_series *series = &section->series[i];
     uint32_t number = 0;
@@ -250,8 +251,44 @@ tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uin
                                       tier_writer_label (writer, label->text, label->length), grid->stamp };
       number = label->written;
     }
-    tier_writer_series (writer, 0, series->node, number, series->cells, 1, time, grid->times);
+    tier_writer_series (writer, metric, series->node, number, series->cells, 1, time, grid->times);
+  }
+}
+
+bool
+tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time, struct tier_writer *writer,
+                 struct buffer *out)
+{
+  grid->stamp++;
+  write_section (grid, section, 0, time, writer);
+  tier_writer_segment (writer);
+  return tier_writer_end (writer, out);
+}
+
+static int
+compare_sections (const void *one, const void *other)
+{
+  const struct grid_section *const *a = one, *const *b = other;
+
+  return (*a)->metric != (*b)->metric ? ((*a)->metric < (*b)->metric ? -1 : 1) : (int) (*a)->rows - (int) (*b)->rows;
+}
+
+bool
+tier_grid_write_all (struct tier_grid *grid, struct tier_writer *writer, struct buffer *out)
+{
+  const struct grid_section **sections = memory_new (grid->count, sizeof *sections);
+
+  for (size_t i = 0; i < grid->count; i++)
+    sections[i] = &grid->sections[i];
+  qsort (sections, grid->count, sizeof *sections, compare_sections);
+  for (size_t i = 0; i < grid->count; i++) {
+    if (i % SEGMENT_SECTIONS == 0) {
+      tier_writer_segment (writer);
+      grid->stamp++;
+    }
+    write_section (grid, sections[i], (uint32_t) sections[i]->metric, 0, writer);
   }
   tier_writer_segment (writer);
+  free (sections);
   return tier_writer_end (writer, out);
 }

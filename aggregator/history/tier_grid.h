@@ -56,4 +56,7 @@ void tier_grid_put_fuller (struct tier_grid *grid, const struct tier_grid *from,
 bool tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time,
                       struct tier_writer *writer, struct buffer *out);
 
+/* Writes all sections as one blob, in order of metrics, which have their own numbers there. False: there is nothing. */
+bool tier_grid_write_all (struct tier_grid *grid, struct tier_writer *writer, struct buffer *out);
+
 #endif

@@ -150,7 +150,7 @@ list_chunks (struct history_store *store, struct error *error)
   return code == SQLITE_DONE ? 1 : -1;
 }
 
-/* What is staged is made into blocks first: the chunks that are listed then are in these, and in nothing that is staged. */
+/* What is staged and in parts is made into blocks first: the chunks that are listed then are in these, and in no part. */
 static int
 begin_repair (struct history_store *store, struct error *error)
 {
@@ -173,7 +173,7 @@ begin_repair (struct history_store *store, struct error *error)
     return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
   }
   while (more == 1)
-    more = tier_blocks_of_staged (store, repair->start, repair->batch, error);
+    more = tier_blocks_of_parts (store, repair->start, repair->batch, false, error);
   return more < 0 ? -1 : list_chunks (store, error);
 }
 

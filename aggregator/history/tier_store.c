@@ -23,6 +23,10 @@ static const char *const texts[TIER_STATEMENTS] = {
   [TIER_OLDEST_STAGED] = "SELECT start, batch, at FROM tier_staged ORDER BY id LIMIT 1",
   [TIER_STAGED_OF] = "SELECT id, node, map, data FROM tier_staged WHERE start = ? AND batch = ? ORDER BY node, id",
   [TIER_DROP_STAGED] = "DELETE FROM tier_staged WHERE id = ?",
+  [TIER_ADD_PART] = "INSERT INTO tier_parts VALUES (NULL, ?, ?, ?)",
+  [TIER_OLDEST_PART] = "SELECT start, batch FROM tier_parts WHERE start < ? ORDER BY start, batch LIMIT 1",
+  [TIER_PARTS_OF_BATCH] = "SELECT id, data FROM tier_parts WHERE start = ? AND batch = ?",
+  [TIER_DROP_PART] = "DELETE FROM tier_parts WHERE id = ?",
   [TIER_LAST_PART] = "SELECT ifnull (max (part), 0) FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_ADD_BLOCK] = "INSERT INTO tier_blocks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
   [TIER_UNMERGED] = "SELECT tier, start, metric, rows, batch FROM tier_blocks INDEXED BY tier_blocks_unmerged WHERE "

@@ -24,6 +24,10 @@ enum tier_statement {
   TIER_OLDEST_STAGED,
   TIER_STAGED_OF,
   TIER_DROP_STAGED,
+  TIER_ADD_PART,
+  TIER_OLDEST_PART,
+  TIER_PARTS_OF_BATCH,
+  TIER_DROP_PART,
   TIER_LAST_PART,
   TIER_ADD_BLOCK,
   TIER_UNMERGED,
@@ -158,8 +162,12 @@ int tier_drop_row (struct history_store *store, enum tier_statement which, int64
 /* Writes each section of the grid as a block, merged or as another part; `time` is added to its times. */
 int tier_add_blocks (struct history_store *store, struct tier_grid *grid, struct block_key key, bool merged,
                      uint32_t time, struct error *error);
-/* Makes blocks of what is staged of an hour and batch, until there is enough; each row is deleted. 0: nothing was left. */
-int tier_blocks_of_staged (struct history_store *store, int64_t start, int64_t batch, struct error *error);
+/* Makes blocks of what is staged of an hour and batch and of its parts, until there is enough; each row is deleted. `over`: the
+ * hour is, and blocks are merged if they are its first. 0: nothing was left. */
+int tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch, bool over, struct error *error);
+/* Writes all of the grid, of minutes, as a part that waits until its hour is over. */
+int tier_add_part (struct history_store *store, struct tier_grid *grid, int64_t start, int64_t batch,
+                   struct error *error);
 int tier_drop_parts (struct history_store *store, const struct block_key *key, struct error *error);
 
 /* tier_tables.c */
@@ -194,7 +202,8 @@ int tier_sizes_read (struct history_store *store, const struct tier_limits *limi
                      struct error *error);
 
 /* Each does one step of its work: 1, there may be more; 0, there is none; -1. */
-/* `now`: also of what was staged only now. */
+int tier_parts_make (struct history_store *store, int64_t now_s, struct error *error); /* of what is staged */
+/* Of hours that are over; `now`: of any. */
 int tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error);
 int tier_blocks_merge (struct history_store *store, int64_t now_s, struct error *error);
 int tier_catch_up (struct history_store *store, int64_t now_s, struct error *error);

@@ -23,6 +23,15 @@ static const char layout[] =
     " data BLOB NOT NULL);"
     "CREATE UNIQUE INDEX IF NOT EXISTS tier_blocks_key ON tier_blocks (tier, start, metric, rows, batch, part);"
     "CREATE INDEX IF NOT EXISTS tier_blocks_unmerged ON tier_blocks (tier, start, metric, rows, batch) WHERE part > 0;"
+    "CREATE TABLE IF NOT EXISTS tier_parts (id INTEGER PRIMARY KEY, start INTEGER NOT NULL, batch INTEGER NOT NULL,"
+    " data BLOB NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS tier_parts_start ON tier_parts (start, batch);"
+    "CREATE TRIGGER IF NOT EXISTS tier_part_added AFTER INSERT ON tier_parts BEGIN"
+    " INSERT INTO uses VALUES ('tiers', 2, length (new.data) + " ROW ", 0)"
+    " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
+    "CREATE TRIGGER IF NOT EXISTS tier_part_deleted AFTER DELETE ON tier_parts BEGIN"
+    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = 2;"
+    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;"
     "CREATE TABLE IF NOT EXISTS tier_repairs (start INTEGER, batch INTEGER, first INTEGER NOT NULL, last INTEGER NOT "
     "NULL,"
     " PRIMARY KEY (start, batch)) WITHOUT ROWID;"
@@ -63,7 +72,8 @@ static const char all_repairs[] =
 static const char all_uses[] =
     "DELETE FROM uses WHERE room = 'tiers';"
     "INSERT INTO uses SELECT 'tiers', tier, sum (length (data) + " ROW "), 0 FROM tier_blocks GROUP BY tier;"
-    "INSERT INTO uses SELECT 'tiers', 2, sum (length (data) + " ROW "), 0 FROM tier_staged HAVING count (*) > 0";
+    "INSERT INTO uses SELECT 'tiers', 2, sum (length (data) + " ROW "), 0 FROM (SELECT data FROM tier_staged UNION ALL"
+    " SELECT data FROM tier_parts) HAVING count (*) > 0";
 
 static int
 has_table (struct history_store *store, const char *name, bool *has, struct error *error)
@@ -83,7 +93,7 @@ static int
 make_again (struct history_store *store, bool metrics, bool maps, struct error *error)
 {
   log_warning ("%s: tables of minutes and hours were lost; they are made again of the frames", store->path);
-  if (!metrics && history_store_execute (store, "DELETE FROM tier_blocks; DELETE FROM tier_maps", error) < 0)
+  if (!metrics && history_store_execute (store, "DELETE FROM tier_blocks; DELETE FROM tier_parts; DELETE FROM tier_maps", error) < 0)
     return -1;
   if ((!metrics || !maps) && history_store_execute (store, "DELETE FROM tier_staged", error) < 0)
     return -1;
@@ -95,7 +105,7 @@ tier_make_tables (struct history_store *store, struct error *error)
 {
   static const char *const names[TABLES] = { "tier_metrics", "tier_maps", "tier_staged", "tier_blocks", "unfolded" };
   enum { METRICS, MAPS, STAGED, BLOCKS, UNFOLDED };
-  bool has[TABLES];
+  bool has[TABLES], repairs, parts, lost;
   size_t count = 0;
 
   for (size_t i = 0; i < TABLES; i++) {
@@ -103,10 +113,13 @@ tier_make_tables (struct history_store *store, struct error *error)
       return -1;
     count += has[i];
   }
+  if (has_table (store, "tier_repairs", &repairs, error) < 0 || has_table (store, "tier_parts", &parts, error) < 0)
+    return -1;
+  lost = count > 0 && (count < TABLES || (repairs && !parts)); /* an older version had neither of the two */
   if (history_store_execute (store, layout, error) < 0 ||
       (!has[UNFOLDED] && history_store_execute (store, unfolded_layout, error) < 0) ||
       (count == 0 && history_store_execute (store, all_unfolded, error) < 0) ||
-      (count > 0 && count < TABLES && make_again (store, has[METRICS], has[MAPS], error) < 0))
+      (lost && make_again (store, has[METRICS], has[MAPS], error) < 0))
     return -1;
   return history_store_execute (store, "PRAGMA user_version = 2", error);
 }

@@ -15,6 +15,12 @@ turn_catch_up (struct turn *turn, struct error *error)
 }
 
 static int
+turn_parts (struct turn *turn, struct error *error)
+{
+  return tier_parts_make (turn->store, turn->limits->now_ns / NS_PER_S, error);
+}
+
+static int
 turn_make (struct turn *turn, struct error *error)
 {
   if (tier_sizes_read (turn->store, turn->limits, &turn->sizes, error) < 0)
@@ -67,7 +73,7 @@ turn_tidy (struct turn *turn, struct error *error)
 static int
 work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
-  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_make,   turn_merge,
+  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_parts, turn_make,   turn_merge,
                                                                              turn_trim,     turn_repair, turn_look,
                                                                              turn_tidy };
   const size_t count = sizeof kinds / sizeof kinds[0];
