@@ -300,9 +300,9 @@ give_series (struct reading *reading, const struct grid_series *series, int64_t 
   size_t count = 0;
 
   array_reserve (reading->points, reading->point_capacity, reading->grid->times);
-  for (uint32_t i = 0; i < reading->grid->times; i++) {
+  for (uint32_t i = 0; i < series->room; i++) {
     const struct tier_cell *cell = &series->cells[i];
-    int64_t time_ns = start * NS_PER_S + (int64_t) i * span_ns;
+    int64_t time_ns = start * NS_PER_S + (int64_t) (series->first + i) * span_ns;
     if (cell->count && time_ns >= reading->query->from_ns && time_ns < reading->query->to_ns)
       reading->points[count++] = (struct history_point){ .time_ns = time_ns,
                                                          .span_ns = span_ns,

@@ -8,6 +8,7 @@
 #include "synop/hash_table.h"
 #include "synop/memory.h"
 
+#define ROOM_MORE 12        /* cells */
 #define SEGMENT_SECTIONS 64 /* that share their labels, and are read together */
 
 struct tier_grid *
@@ -184,10 +185,34 @@ section_series (struct tier_grid *grid, struct grid_section *section, int64_t no
   }
   section->table[at] = (uint32_t) section->count + 1;
   section->hint = section->count + 1;
-  grid->cells += grid->times;
   *array_add (section->series, section->count, section->capacity) =
-      (struct grid_series){ node, label, memory_new (grid->times, sizeof (struct tier_cell)) };
+      (struct grid_series){ .node = node, .label = label };
   return &section->series[section->count - 1];
+}
+
+/* The cell of a time, which is made if need be, with some behind it: mostly these come next. */
+static struct tier_cell *
+grid_cell (struct tier_grid *grid, struct grid_series *series, uint32_t time)
+{
+  uint32_t first = series->first, end = first + series->room;
+  struct tier_cell *cells;
+
+  if (time >= first && time < end)
+    return &series->cells[time - first];
+  if (series->room == 0)
+    first = end = time;
+  first = time < first ? time : first;
+  if (time >= end)
+    end = time + ROOM_MORE < grid->times ? time + ROOM_MORE : grid->times;
+  cells = memory_new (end - first, sizeof *cells);
+  if (series->room)
+    memcpy (cells + (series->first - first), series->cells, series->room * sizeof *cells);
+  free (series->cells);
+  grid->cells += end - first - series->room;
+  series->cells = cells;
+  series->first = first;
+  series->room = end - first;
+  return &cells[time - first];
 }
 
 void
@@ -199,7 +224,7 @@ tier_grid_add (struct tier_grid *grid, int64_t metric, int64_t node, const struc
   for (size_t i = 0; i < series->count; i++) {
     uint32_t time = grid->times == 1 ? 0 : series->times[i];
     if (time < grid->times)
-      tier_cell_merge (&to->cells[time], &series->cells[i]);
+      tier_cell_merge (grid_cell (grid, to, time), &series->cells[i]);
   }
 }
 
@@ -211,7 +236,7 @@ tier_grid_add_all (struct tier_grid *grid, const struct tier_grid *from, uint32_
       const struct grid_series *series = &from->sections[i].series[k];
       const struct grid_label *label = series->label ? &from->labels[series->label - 1] : NULL;
       struct tier_cell all = { 0 };
-      for (uint32_t at = 0; at < from->times; at++)
+      for (uint32_t at = 0; at < series->room; at++)
         tier_cell_merge (&all, &series->cells[at]);
       tier_grid_add (grid, from->sections[i].metric, series->node,
                      &(struct tier_series){ .label = label ? label->text : NULL,
@@ -231,9 +256,11 @@ tier_grid_put_fuller (struct tier_grid *grid, const struct tier_grid *from, cons
     const struct tier_series named = { .label = label ? label->text : NULL, .length = label ? label->length : 0 };
     struct grid_series *to =
         section_series (grid, grid_section (grid, section->metric, section->rows), series->node, &named);
-    for (uint32_t at = 0; at < grid->times; at++)
-      if (series->cells[at].count >= to->cells[at].count)
-        to->cells[at] = series->cells[at];
+    for (uint32_t at = 0; at < series->room; at++) {
+      struct tier_cell *cell = grid_cell (grid, to, series->first + at);
+      if (series->cells[at].count >= cell->count)
+        *cell = series->cells[at];
+    }
   }
 }
 
@@ -251,7 +278,7 @@ write_section (struct tier_grid *grid, const struct grid_section *section, uint3
                                       tier_writer_label (writer, label->text, label->length), grid->stamp };
       number = label->written;
     }
-    tier_writer_series (writer, metric, series->node, number, series->cells, 1, time, grid->times);
+    tier_writer_series (writer, metric, series->node, number, series->cells, 1, time + series->first, series->room);
   }
 }
 

@@ -8,7 +8,8 @@
 struct grid_series {
   int64_t node;
   uint32_t label;          /* 0: the node as a whole; else in the grid's labels, from 1 */
-  struct tier_cell *cells; /* one for each time */
+  uint32_t first, room;    /* times that have cells */
+  struct tier_cell *cells; /* NULL: none yet */
 };
 
 struct grid_section {
@@ -28,7 +29,7 @@ struct grid_label {
 };
 
 struct tier_grid {
-  uint32_t times; /* cells of a series */
+  uint32_t times; /* of a series, at most */
   struct grid_section *sections;
   size_t count, capacity;
   uint32_t *table; /* of sections, hashed: index + 1 */

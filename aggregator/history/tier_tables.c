@@ -93,7 +93,8 @@ static int
 make_again (struct history_store *store, bool metrics, bool maps, struct error *error)
 {
   log_warning ("%s: tables of minutes and hours were lost; they are made again of the frames", store->path);
-  if (!metrics && history_store_execute (store, "DELETE FROM tier_blocks; DELETE FROM tier_parts; DELETE FROM tier_maps", error) < 0)
+  if (!metrics && history_store_execute (
+                      store, "DELETE FROM tier_blocks; DELETE FROM tier_parts; DELETE FROM tier_maps", error) < 0)
     return -1;
   if ((!metrics || !maps) && history_store_execute (store, "DELETE FROM tier_staged", error) < 0)
     return -1;

@@ -73,9 +73,9 @@ turn_tidy (struct turn *turn, struct error *error)
 static int
 work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
-  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_parts, turn_make,   turn_merge,
-                                                                             turn_trim,     turn_repair, turn_look,
-                                                                             turn_tidy };
+  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_parts, turn_make,
+                                                                             turn_merge,    turn_trim,  turn_repair,
+                                                                             turn_look,     turn_tidy };
   const size_t count = sizeof kinds / sizeof kinds[0];
   size_t first = store->tiers->turn++ % count;
   struct turn turn = { .store = store, .limits = limits };
