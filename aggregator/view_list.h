@@ -13,6 +13,7 @@
   VIEW (send_view)                                                                                                     \
   VIEW (api_view)                                                                                                      \
   VIEW (page_view)                                                                                                     \
+  VIEW (scheduler_view)                                                                                                \
   VIEW (jobs_view)
 
 #define VIEW_DECLARE(name) extern const struct view name;

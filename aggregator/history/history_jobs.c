@@ -121,11 +121,8 @@ int
 history_store_job (struct history_store *store, const struct job_row *row, struct error *error)
 {
   static int (*const writers[]) (struct history_store * store, const struct job_row *row, struct error *error) = {
-    [JOB_ROW_JOB] = write_job,
-    [JOB_ROW_NODE] = history_job_node,
-    [JOB_ROW_END] = write_end,
-    [JOB_ROW_MARK] = write_mark,
-    [JOB_ROW_FACTS] = write_facts,
+    [JOB_ROW_JOB] = write_job,   [JOB_ROW_NODE] = history_job_node, [JOB_ROW_END] = write_end,
+    [JOB_ROW_MARK] = write_mark, [JOB_ROW_FACTS] = write_facts,
   };
   int64_t bytes = 100;
 

@@ -75,8 +75,7 @@ add_wait (struct buffer *to, const struct job_facts *facts)
   if (!isnan (wait))
     buffer_printf (to, "%s", words_duration (wait).text);
   if (facts->times_ns[JOB_FACT_SUBMITTED])
-    buffer_printf (to, "%ssubmitted %s", to->length ? ", " : "",
-                   words_time (facts->times_ns[JOB_FACT_SUBMITTED]).text);
+    buffer_printf (to, "%ssubmitted %s", to->length ? ", " : "", words_time (facts->times_ns[JOB_FACT_SUBMITTED]).text);
 }
 
 void

@@ -10,14 +10,14 @@
 #include "synop/memory.h"
 #include "synop/text.h"
 
-const char *const job_outcome_names[JOB_OUTCOMES] = { "unknown",       "pending",   "running",   "completed",
-                                                      "failed",        "cancelled", "timeout",   "out_of_memory",
-                                                      "node_fail",     "preempted", "requeued" };
+const char *const job_outcome_names[JOB_OUTCOMES] = { "unknown",   "pending",   "running", "completed",
+                                                      "failed",    "cancelled", "timeout", "out_of_memory",
+                                                      "node_fail", "preempted", "requeued" };
 const char *const job_fact_text_names[JOB_FACT_TEXTS] = { "state", "partition", "account", "qos",
                                                           "array", "command",   "gpu_type" };
-const char *const job_fact_number_names[JOB_FACT_NUMBERS] = { "exit_code",      "exit_signal", "nodes",      "cpus",
-                                                              "memory",         "memory_per_node",
-                                                              "memory_per_cpu", "gpus",        "time_limit", "restarts" };
+const char *const job_fact_number_names[JOB_FACT_NUMBERS] = { "exit_code",  "exit_signal",     "nodes",          "cpus",
+                                                              "memory",     "memory_per_node", "memory_per_cpu", "gpus",
+                                                              "time_limit", "restarts" };
 const char *const job_fact_time_names[JOB_FACT_TIMES] = { "submitted", "eligible", "started", "ended" };
 
 void

@@ -71,8 +71,8 @@ extern const char *const job_fact_text_names[JOB_FACT_TEXTS];
 extern const char *const job_fact_number_names[JOB_FACT_NUMBERS];
 extern const char *const job_fact_time_names[JOB_FACT_TIMES];
 
-void job_facts_init (struct job_facts *facts); /* nothing is known */
-void job_facts_free (struct job_facts *facts); /* and init */
+void job_facts_init (struct job_facts *facts);            /* nothing is known */
+void job_facts_free (struct job_facts *facts);            /* and init */
 bool job_facts_are_empty (const struct job_facts *facts); /* neither a fact nor an error */
 /* Seconds from when it could have run until it did; NaN: not known. */
 double job_facts_wait (const struct job_facts *facts);

@@ -17,7 +17,7 @@ struct job_record {
   char *summary;    /* the object of the line "ended"; "" while it runs */
   char *state;      /* of a job that runs: of its last mark, or "" */
   struct job_facts facts;
-  int64_t seen_ns;  /* of the end or the last mark; its start, if there is neither */
+  int64_t seen_ns; /* of the end or the last mark; its start, if there is neither */
   size_t node_count;
   struct job_record_node {
     char *name;
