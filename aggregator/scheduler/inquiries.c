@@ -7,8 +7,7 @@
 #include "synop/json.h"
 #include "synop/memory.h"
 
-#define START_WAIT (3 * NS_PER_S) /* accounting comes a little later than the job */
-#define END_WAIT NS_PER_S
+#define WAIT NS_PER_S              /* accounting comes a little later than the job */
 #define RETRY_FIRST (3 * NS_PER_S) /* doubled each time: 6 minutes in all */
 #define TRIES_MAX 7
 
@@ -86,7 +85,7 @@ inquiries_note (struct inquiries *inquiries, int64_t key, const char *label, con
   inquiry->started_ns = started_ns;
   inquiry->ended = ended;
   inquiry->tries = 0;
-  inquiry->due_ns = now_ns + (ended ? END_WAIT : START_WAIT);
+  inquiry->due_ns = now_ns + WAIT;
   return true;
 }
 

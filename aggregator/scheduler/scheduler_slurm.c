@@ -39,6 +39,13 @@ scheduler_set_slurm_state (struct job_facts *facts, const char *state)
   facts->final = job_outcome_is_final (facts->outcome);
 }
 
+void
+scheduler_end_slurm (struct job_facts *facts)
+{
+  facts->final &=
+      facts->texts[JOB_FACT_PARTITION] && facts->times_ns[JOB_FACT_SUBMITTED] && facts->times_ns[JOB_FACT_ENDED];
+}
+
 /* One of "cpu=2,mem=600M,gres/gpu:a100=1": `name` "gres/gpu:a100". */
 static void
 set_tres (struct job_facts *facts, const char *name, double count)
@@ -151,6 +158,7 @@ take_accounted (const json_t *job, const struct scheduler_taker *taker)
   facts.times_ns[JOB_FACT_ELIGIBLE] = answer_time (job, "time.eligible");
   facts.times_ns[JOB_FACT_STARTED] = answer_time (job, "time.start");
   facts.times_ns[JOB_FACT_ENDED] = answer_time (job, "time.end");
+  scheduler_end_slurm (&facts);
   answer_give (taker, id, answer_text (job, "association.user"), &facts);
 }
 

@@ -94,6 +94,7 @@ take_row (const struct sheet *sheet, const struct scheduler_taker *taker)
   facts.times_ns[JOB_FACT_STARTED] = time_of (cell (sheet, "Start"));
   facts.times_ns[JOB_FACT_ENDED] = time_of (cell (sheet, "End"));
   scheduler_set_command (&facts, cell (sheet, "SubmitLine"));
+  scheduler_end_slurm (&facts);
   answer_give (taker, id, cell (sheet, "User"), &facts);
 }
 

@@ -48,8 +48,8 @@ scheduler_id (const char *label, char id[SCHEDULER_ID_SIZE])
 static bool
 names_secret (const char *name, size_t length)
 {
-  static const char *const parts[] = { "pass", "pwd",    "secret",  "token",  "key",  "cred",
-                                       "auth", "cookie", "session", "export", "wrap", "bearer" };
+  static const char *const parts[] = { "pass", "pwd",    "secret",  "token",  "key",   "cred",
+                                       "auth", "cookie", "session", "export", "bearer" };
   char text[64];
 
   snprintf (text, sizeof text, "%.*s", (int) (length < 63 ? length : 63), name);
@@ -92,6 +92,13 @@ add_plain (struct buffer *to, const char *word, size_t length)
   }
 }
 
+/* "Authorization: Bearer XYZ": what follows it is the secret. */
+static bool
+is_scheme (const char *word, size_t length)
+{
+  return (length == 6 && strncasecmp (word, "bearer", 6) == 0) || (length == 5 && strncasecmp (word, "basic", 5) == 0);
+}
+
 /* True: what follows it is its value, and to be hidden. */
 static bool
 add_word (struct buffer *to, const char *word, size_t length)
@@ -110,8 +117,7 @@ add_word (struct buffer *to, const char *word, size_t length)
     return false;
   }
   add_plain (to, word, length);
-  return (word[0] == '-' || word[length - 1] == ':' || strncasecmp (word, "bearer", length) == 0) &&
-         names_secret (word, length);
+  return is_scheme (word, length) || ((word[0] == '-' || word[length - 1] == ':') && names_secret (word, length));
 }
 
 char *
@@ -127,7 +133,7 @@ scheduler_command (const char *line)
       buffer_add_string (&made, " ");
     if (hidden)
       buffer_add_string (&made, HIDDEN);
-    hidden = hidden ? false : add_word (&made, line, length);
+    hidden = hidden ? is_scheme (line, length) : add_word (&made, line, length);
     line += length;
   }
   copy = memory_string (buffer_text (&made));
@@ -147,24 +153,33 @@ scheduler_set_command (struct job_facts *facts, const char *line)
 
 /* ---- numbers ---- */
 
+/* Behind the number: "", "k", "kb", "KiB", "Gn" (a node), "Gc" (a CPU), " T". How many bytes it stands for; NaN: it is none. */
+static double
+unit_of (const char *text, double unit)
+{
+  static const char prefixes[] = "kmgtpe";
+  const char *prefix;
+  double bytes = 1;
+
+  text += strspn (text, " ");
+  if (!*text)
+    return unit;
+  prefix = strchr (prefixes, tolower ((unsigned char) *text));
+  if (prefix) {
+    bytes = ldexp (1, 10 * (int) (prefix - prefixes + 1));
+    text += text[1] == 'i' ? 2 : 1;
+  }
+  text += *text && strchr ("bBnc", *text);
+  return *text ? nan ("") : bytes;
+}
+
 double
 scheduler_bytes (const char *text, double unit)
 {
-  static const char prefixes[] = "kmgtpe";
   char *end = NULL;
   double number = text ? strtod (text, &end) : nan ("");
-  const char *prefix;
 
-  if (!text || end == text || !(number >= 0) || !isfinite (number))
-    return nan ("");
-  while (*end == ' ')
-    end++;
-  if (!*end)
-    return number * unit;
-  prefix = strchr (prefixes, tolower ((unsigned char) *end));
-  if (tolower ((unsigned char) *end) == 'b' || tolower ((unsigned char) *end) == 'w')
-    return number;
-  return prefix ? ldexp (number, 10 * (int) (prefix - prefixes + 1)) : nan ("");
+  return text && end != text && number >= 0 && isfinite (number) ? number * unit_of (end, unit) : nan ("");
 }
 
 double
