@@ -42,6 +42,7 @@ struct ask {
   size_t count;
   struct error error; /* the first */
   bool found;         /* a tool of it is here */
+  bool answered;      /* and has answered */
 };
 
 /* ---- answers ---- */
@@ -152,6 +153,8 @@ ask_form (struct ask *ask, const struct scheduler_form *form)
       }
       if (error.text[0])
         note_error (ask, &error);
+      else
+        ask->answered = true;
     }
     free (ids);
     free (delimiter);
@@ -256,7 +259,7 @@ print (struct ask *ask)
   for (size_t i = 0; i < ask->count; i++) {
     struct job_facts *facts = &ask->wanted[i].facts;
     if (!facts->known)
-      job_facts_set_error (facts, ask->error.text[0] ? ask->error.text : "the scheduler does not know this job");
+      job_facts_set_error (facts, ask->answered ? "the scheduler does not know this job" : ask->error.text);
     buffer_printf (&json.out, "%zu ", i);
     job_facts_write (&json, facts);
     json_newline (&json);
