@@ -453,14 +453,71 @@ test_older_file (void **state)
   LABELS ("1", 0, 3600, false, "");
 }
 
+static void
+put_facts (struct scene *scene, int64_t key, const char *facts)
+{
+  history_put_job (scene->history, &(struct job_row){ JOB_ROW_FACTS, key, 0, nan (""), { facts } });
+}
+
+static int64_t
+count_facts (struct scene *scene)
+{
+  int64_t count = -1;
+  struct error error;
+
+  assert_int_equal (history_file_number (reader (scene), "SELECT count(*) FROM job_facts", &count, &error), 0);
+  return count;
+}
+
+static struct job_record
+found_facts (struct scene *scene, enum job_outcome outcome)
+{
+  struct job_record job = found (scene, "1");
+
+  assert_int_equal (job.facts.outcome, outcome);
+  return job;
+}
+
+/* The newest count, go with their job, and are not in a history of before. What is no JSON is not known. */
+static void
+test_facts (void **state)
+{
+  struct scene *scene = *state;
+  struct job_record job;
+
+  put_job (scene, 1, "1", "", 0);
+  put_facts (scene, 1, "{\"outcome\":\"running\",\"final\":false}");
+  put_facts (scene, 2, "{\"outcome\":\"failed\"}"); /* of no job */
+  job = found_facts (scene, JOB_OUTCOME_RUNNING);
+  job_record_free (&job);
+  put_facts (scene, 1, "{\"outcome\":\"timeout\",\"final\":true,\"partition\":\"debug\"}");
+  job = found_facts (scene, JOB_OUTCOME_TIMEOUT);
+  assert_string_equal (job.facts.texts[JOB_FACT_PARTITION], "debug");
+  assert_true (job.facts.final);
+  job_record_free (&job);
+  execute (scene, "UPDATE job_facts SET facts = 'x'");
+  job = found_facts (scene, JOB_OUTCOME_UNKNOWN);
+  assert_true (job_facts_are_empty (&job.facts));
+  job_record_free (&job);
+  assert_int_equal (count_facts (scene), 1);
+  execute (scene, "DELETE FROM jobs");
+  assert_int_equal (count_facts (scene), 0);
+  put_job (scene, 1, "1", "", 0);
+  assert_true (history_flush (scene->history));
+  execute (scene, "DROP TABLE job_facts");
+  job = found_facts (scene, JOB_OUTCOME_UNKNOWN);
+  assert_true (job_facts_are_empty (&job.facts));
+  job_record_free (&job);
+}
+
 int
 main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, begin, finish)
-  const struct CMUnitTest tests[] = { TEST (test_list),        TEST (test_resumed),
-                                      TEST (test_find),        TEST (test_find_of_several),
-                                      TEST (test_retention),   TEST (test_older_file),
-                                      TEST (test_damaged_rows) };
+  const struct CMUnitTest tests[] = { TEST (test_list),         TEST (test_resumed),
+                                      TEST (test_find),         TEST (test_find_of_several),
+                                      TEST (test_retention),    TEST (test_older_file),
+                                      TEST (test_damaged_rows), TEST (test_facts) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
