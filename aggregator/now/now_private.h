@@ -107,8 +107,8 @@ struct now_row {
   const char *label;
   size_t length, hint;
 };
-/* Of its last frame, whatever its state is. NaN: it has none. `row` NULL: of the node as a whole. `searched` is 0 before the first of a node's values: it bounds the search
- * for rows in all of them together. */
+/* Of its last frame, whatever its state is. NaN: it has none. `row` NULL: of the node as a whole. `searched` is 0 before the
+ * first of a node's values: it bounds the search for rows in all of them together. */
 double now_value (struct now *now, struct now_metric *metric, const struct node *node, struct now_row *row,
                   size_t *searched);
 /* The table whose rows are the metric's; NULL: the node has none. */
