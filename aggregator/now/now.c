@@ -8,7 +8,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define IDLE (2 * NS_PER_S)
+#define IDLE_MOST (2 * NS_PER_S)      /* without a tick, before there was one */
 #define ANSWER_PART 10                /* one in, of the time: for answers and first lines, */
 #define ANSWER_MOST (300 * NS_PER_MS) /* of which so much may be used at once */
 #define TICK_MOST (100 * NS_PER_MS)   /* for the lines of a tick: those of other questions are skipped then */
@@ -20,6 +20,7 @@ now_create (const struct cluster *cluster)
 
   now->cluster = cluster;
   now->listed = UINT64_MAX;
+  now->idle_most_ns = IDLE_MOST;
   now->left_ns = ANSWER_MOST;
   now->left_at_ns = clock_monotonic ();
   return now;
@@ -219,10 +220,11 @@ now_frame (struct now *now, const struct node *node)
 }
 
 void
-now_tick (struct now *now, int64_t time_ns)
+now_tick (struct now *now, int64_t time_ns, int64_t period_ns)
 {
   now->due = now->readers;
   now->ticked = true;
+  now->idle_most_ns = 2 * period_ns;
   now->time_ns = time_ns;
 }
 
@@ -233,7 +235,7 @@ now_poll (struct now *now, struct instant instant)
   if (now->ticked) {
     now->ticked = false;
     now->idle_ns = instant.monotonic_ns;
-  } else if (instant.monotonic_ns - now->idle_ns > IDLE) {
+  } else if (instant.monotonic_ns - now->idle_ns > now->idle_most_ns) {
     now->idle_ns = instant.monotonic_ns;
     now->due = now->readers;
     now->time_ns = cluster_time (now->cluster, instant.monotonic_ns);

@@ -45,8 +45,9 @@ struct now_reader *now_attach (struct now *now, char *words, int64_t time_ns, st
 void now_detach (struct now_reader *reader); /* NULL is fine */
 
 void now_frame (struct now *now, const struct node *node); /* it has new values */
-void now_tick (struct now *now, int64_t time_ns);          /* lines are due, with that time */
-void now_poll (struct now *now, struct instant instant);   /* several times a second */
+/* Lines are due, with that time, and the next ones so much later. */
+void now_tick (struct now *now, int64_t time_ns, int64_t period_ns);
+void now_poll (struct now *now, struct instant instant); /* several times a second */
 /* To be called after a batch of frames. */
 void now_flush (struct now *now);
 

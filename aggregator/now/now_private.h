@@ -87,9 +87,9 @@ struct now {
   size_t reader_count, watched;
   uint64_t skipped;
   bool due, ticked;
-  int64_t idle_ns;             /* when there was a tick, as polls saw it */
-  int64_t time_ns;             /* of the lines that are due */
-  int64_t left_ns, left_at_ns; /* time that answers may take, as of when */
+  int64_t idle_ns, idle_most_ns; /* when polls last saw a tick; so long after it lines are due without one */
+  int64_t time_ns;               /* of the lines that are due */
+  int64_t left_ns, left_at_ns;   /* time that answers may take, as of when */
 };
 
 /* ---- now_metric.c ---- */

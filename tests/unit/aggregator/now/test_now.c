@@ -480,7 +480,7 @@ expect_line (struct reader *reader, bool names, const char *part)
 static void
 tick (void)
 {
-  now_tick (values, WALL_START + bench->now_ns);
+  now_tick (values, WALL_START + bench->now_ns, NS_PER_S);
   now_flush (values);
 }
 
@@ -566,7 +566,7 @@ test_a_slow_reader_misses_lines (void **state)
   leave (&quick);
 }
 
-/* Lines come even where no node ever reported, and there are no ticks. */
+/* Lines come even where no node ever reported, and there are no ticks; but not between ticks that are far apart. */
 static void
 test_without_ticks (void **state)
 {
@@ -580,11 +580,18 @@ test_without_ticks (void **state)
   now_poll (values, now (bench));
   now_flush (values);
   assert_string_equal (line_of (&reader), "");
-  step (60 * NS_PER_S);
-  cluster_tick (bench->cluster, now (bench));
+  pass (bench, 60 * NS_PER_S);
   now_poll (values, now (bench));
   now_flush (values);
   expect_line (&reader, false, "[null,null,null,null]");
+  now_tick (values, WALL_START + bench->now_ns, 10 * NS_PER_S);
+  now_flush (values);
+  expect_line (&reader, false, "[null,null,null,null]");
+  now_poll (values, now (bench));
+  step (15 * NS_PER_S);
+  now_poll (values, now (bench));
+  now_flush (values);
+  assert_string_equal (line_of (&reader), "");
   leave (&reader);
 }
 
