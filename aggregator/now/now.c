@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "aggregator/now/now_private.h"
 #include "synop/clock.h"
@@ -41,6 +42,16 @@ now_destroy (struct now *now)
 
 /* ---- answers, for a part of the main thread's time ---- */
 
+/* CPU time of this thread: what others take of a machine that is busy is not ours. */
+static int64_t
+time_used (void)
+{
+  struct timespec used;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * NS_PER_S + used.tv_nsec;
+}
+
 static int
 time_is_left (struct now *now, struct error *error)
 {
@@ -55,7 +66,7 @@ time_is_left (struct now *now, struct error *error)
 static void
 time_spend (struct now *now, int64_t begin_ns)
 {
-  now->left_ns -= clock_monotonic () - begin_ns;
+  now->left_ns -= time_used () - begin_ns;
 }
 
 static int
@@ -78,7 +89,7 @@ answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struc
 int
 now_answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struct error *error)
 {
-  int64_t begin_ns = clock_monotonic ();
+  int64_t begin_ns = time_used ();
   int result;
 
   if (time_is_left (now, error) < 0)
@@ -165,7 +176,7 @@ struct now_reader *
 now_attach (struct now *now, char *words, int64_t time_ns, struct outlet *outlet, void (*ready) (void *context),
             void *context, struct error *error)
 {
-  int64_t begin_ns = clock_monotonic ();
+  int64_t begin_ns = time_used ();
   struct now_question *question = time_is_left (now, error) < 0 ? NULL : question_begin (now, words, time_ns, error);
   struct now_reader *reader;
 
@@ -257,12 +268,12 @@ question_serve (struct now *now, struct now_question *question)
 static void
 questions_serve (struct now *now)
 {
-  int64_t begin_ns = clock_monotonic ();
+  int64_t begin_ns = time_used ();
   size_t count = 0;
 
   for (const struct now_question *question = now->questions; question; question = question->next)
     count++;
-  for (; count > 0 && clock_monotonic () - begin_ns < TICK_MOST; count--) {
+  for (; count > 0 && time_used () - begin_ns < TICK_MOST; count--) {
     struct now_question *question = now->questions;
     question_serve (now, question);
     now_question_unlink (question);
