@@ -25,6 +25,7 @@ job_json (struct json *json, const struct job_record *job)
   else
     json_null (json);
   json_text (json_key (json, "reason"), job->reason);
+  job_facts_write (json_key (json, JOB_FACTS_KEY), &job->facts);
   json_key (json, "summary");
   if (*job->summary) {
     buffer_add_string (&json->out, job->summary);

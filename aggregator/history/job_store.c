@@ -20,15 +20,16 @@
   "LEFT JOIN job_marks ON job_marks.job = key "
 #define RUNS "ifnull (time, 0) = 0"
 
-/* 0: a history without tables of jobs. */
+static const char has_jobs[] = "SELECT count(*) FROM sqlite_master WHERE name = 'job_marks'";
+static const char has_facts[] = "SELECT count(*) FROM sqlite_master WHERE name = 'job_facts'";
+
+/* 0: an older history. */
 static int
-has_tables (struct history_file *file, struct error *error)
+has_table (struct history_file *file, const char *sql, struct error *error)
 {
   int64_t count = 0;
 
-  if (history_file_number (file, "SELECT count(*) FROM sqlite_master WHERE name = 'job_marks'", &count, error) < 0)
-    return -1;
-  return count > 0;
+  return history_file_number (file, sql, &count, error) < 0 ? -1 : count > 0;
 }
 
 static char *
@@ -64,6 +65,24 @@ read_nodes (struct history_file *file, sqlite3_stmt *statement, struct job_recor
   return code == SQLITE_DONE ? 0 : -1;
 }
 
+/* `statement` NULL: of an older history. What is no JSON, nothing is known of. */
+static int
+read_facts (struct history_file *file, sqlite3_stmt *statement, struct job_record *job, struct error *error)
+{
+  int code;
+
+  if (!statement)
+    return 0;
+  sqlite3_bind_int64 (statement, 1, job->key);
+  code = sqlite3_step (statement);
+  if (code == SQLITE_ROW)
+    job_facts_read (&job->facts, (const char *) sqlite3_column_text (statement, 0));
+  else if (code != SQLITE_DONE)
+    history_file_fail (file, error);
+  sqlite3_reset (statement);
+  return code == SQLITE_ROW || code == SQLITE_DONE ? 0 : -1;
+}
+
 static void
 read_job (sqlite3_stmt *statement, struct job_record *job)
 {
@@ -82,6 +101,7 @@ read_job (sqlite3_stmt *statement, struct job_record *job)
                               .state = text_of (statement, 13) };
   if (sqlite3_column_type (statement, 7) != SQLITE_NULL)
     job->cpus = sqlite3_column_double (statement, 7);
+  job_facts_init (&job->facts);
   job->seen_ns = job->ended_ns                                        ? job->ended_ns
                  : sqlite3_column_type (statement, 12) != SQLITE_NULL ? sqlite3_column_int64 (statement, 12)
                                                                       : job->started_ns;
@@ -119,14 +139,21 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
 {
   sqlite3_stmt *nodes = history_file_prepare (
       file, "SELECT name, first FROM job_nodes JOIN nodes ON nodes.id = node WHERE job = ?", error);
-  int code = SQLITE_DONE, result = nodes ? 0 : -1;
+  int with_facts = has_table (file, has_facts, error), code = SQLITE_DONE, result = nodes && with_facts >= 0 ? 0 : -1;
+  sqlite3_stmt *facts = NULL;
 
+  if (result == 0 && with_facts) {
+    facts = history_file_prepare (file, "SELECT facts FROM job_facts WHERE job = ?", error);
+    result = facts ? 0 : -1;
+  }
   while (result == 0 && (code = sqlite3_step (statement)) == SQLITE_ROW) {
     const char *user = (const char *) sqlite3_column_text (statement, 3);
     if (users && users->count && !globs_match (users, user ? user : ""))
       continue;
     read_job (statement, array_add (list->jobs, list->count, list->capacity));
     result = read_nodes (file, nodes, &list->jobs[list->count - 1], error);
+    if (result == 0)
+      result = read_facts (file, facts, &list->jobs[list->count - 1], error);
     if (result == 0 && damage_of (&list->jobs[list->count - 1])) {
       list->damaged++;
       error_set (error, "the row of job %.128s (key %" PRId64 ") is damaged: %s", list->jobs[list->count - 1].label,
@@ -137,13 +164,14 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
   if (result == 0 && code != SQLITE_DONE)
     result = history_file_fail (file, error);
   sqlite3_finalize (nodes);
+  sqlite3_finalize (facts);
   return result;
 }
 
 int
 job_store_list (struct history_file *file, const struct job_query *query, struct job_list *list, struct error *error)
 {
-  int result = has_tables (file, error);
+  int result = has_table (file, has_jobs, error);
   sqlite3_stmt *statement;
 
   if (result <= 0)
@@ -206,7 +234,7 @@ check_one (struct history_file *file, const char *sql, const char *option, const
 int
 job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job, struct error *error)
 {
-  int result = has_tables (file, error);
+  int result = has_table (file, has_jobs, error);
   struct job_list list = { 0 };
   sqlite3_stmt *statement;
 
@@ -247,6 +275,7 @@ job_record_free (struct job_record *job)
   for (size_t i = 0; i < job->node_count; i++)
     free (job->nodes[i].name);
   free (job->nodes);
+  job_facts_free (&job->facts);
   *job = (struct job_record){ 0 };
 }
 

@@ -6,8 +6,10 @@
  *                                                                                  seen again, and runs
  *   job_marks  job, seen, state                                                    of running jobs, each minute: what a
  *                                                                                  restart restores
+ *   job_facts  job, facts (JSON)                                                   what the scheduler says of it: the
+ *                                                                                  newest; not in older histories
  *
- * Times are cluster time in ns. Rows are only added (job_marks and an early row of `jobs` are replaced). Rows with
+ * Times are cluster time in ns. Rows are only added (job_marks, job_facts and an early row of `jobs` are replaced). Rows with
  * values that were never written (an invalid id, a time before 1970, a summary that is not JSON) are damaged: a list
  * leaves them out and counts them. */
 #ifndef SYNOP_AGGREGATOR_JOB_STORE_H

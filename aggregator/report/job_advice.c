@@ -59,6 +59,14 @@ job_cpus_used (const struct job_report *report)
   return share;
 }
 
+double
+job_memory_given (const struct job_report *report, size_t node)
+{
+  double limit = report->nodes[node].series[JOB_MEMORY_LIMIT].maximum;
+
+  return report->facts.known && isnan (limit) ? report->facts.numbers[JOB_FACT_MEMORY_PER_NODE] : limit;
+}
+
 struct job_share
 job_memory_used (const struct job_report *report, size_t *node)
 {
@@ -68,7 +76,7 @@ job_memory_used (const struct job_report *report, size_t *node)
   for (size_t i = 0; i < report->node_count; i++) {
     const struct job_series *series = report->nodes[i].series;
     struct job_share share = { fmax (series[JOB_MEMORY_PEAK].maximum, series[JOB_MEMORY].maximum),
-                               series[JOB_MEMORY_LIMIT].maximum };
+                               job_memory_given (report, i) };
     double percent = job_share_percent (&share);
     if (!isnan (percent) && !(percent <= job_share_percent (&most))) {
       most = share;

@@ -41,6 +41,7 @@ struct job_share {
 };
 struct job_share job_cpus_used (const struct job_report *report);
 double job_share_percent (const struct job_share *share);
+double job_memory_given (const struct job_report *report, size_t node); /* bytes; NaN: not known */
 /* Of the node that used most of what it was given: bytes. */
 struct job_share job_memory_used (const struct job_report *report, size_t *node);
 

@@ -17,6 +17,8 @@
 #define GIB 1073741824.0
 #define SWAP_LEAST (64 << 20) /* bytes */
 #define MORE_MEMORY 1.5       /* times, of a job that had too little */
+#define MORE_TIME 2           /* times */
+#define TIME_WORTH 3600       /* seconds of a limit that is worth shortening */
 #define BUSY_PERCENT 75.0     /* a job that uses its CPUs so much is bound by them */
 #define MEMORY_WORTH GIB      /* that was asked for and not used */
 #define HOT_PERCENT 10.0      /* of the time */
@@ -78,33 +80,66 @@ was_killed (const struct job_node *node)
   return node->series[JOB_OOM_KILLS].total > 0;
 }
 
+static bool
+ran_out_of_memory (const struct job_report *report)
+{
+  return report->facts.known && report->facts.outcome == JOB_OUTCOME_OUT_OF_MEMORY;
+}
+
+/* The kernel counts the processes that it killed; where it does not, the scheduler says how the job ended. */
 static void
 note_killed (struct noting *noting)
 {
-  double killed = noting->report->all[JOB_OOM_KILLS].total, limit = nan (""), peak = nan ("");
+  const struct job_report *report = noting->report;
+  double killed = report->all[JOB_OOM_KILLS].total, limit = nan (""), peak = nan ("");
+  size_t nodes = choose (noting, was_killed);
 
-  if (choose (noting, was_killed) == 0)
+  if (nodes == 0 && !ran_out_of_memory (report))
     return;
-  for (size_t i = 0; i < noting->report->node_count; i++)
-    if (noting->chosen[i]) {
-      limit = fmax (limit, noting->report->nodes[i].series[JOB_MEMORY_LIMIT].maximum);
-      peak = fmax (peak, noting->report->nodes[i].series[JOB_MEMORY_PEAK].maximum);
+  for (size_t i = 0; i < report->node_count; i++)
+    if (noting->chosen[i] || nodes == 0) {
+      limit = fmax (limit, job_memory_given (report, i));
+      peak = fmax (peak, report->nodes[i].series[JOB_MEMORY_PEAK].maximum);
     }
-  buffer_printf (&noting->text, "%.0f %s killed for want of memory, on ", killed,
-                 killed > 1 ? "processes were" : "process was");
-  put_chosen (&noting->text, noting);
+  if (nodes) {
+    buffer_printf (&noting->text, "%.0f %s killed for want of memory, on ", killed,
+                   killed > 1 ? "processes were" : "process was");
+    put_chosen (&noting->text, noting);
+  } else {
+    buffer_add_string (&noting->text, "It was killed for want of memory");
+  }
   if (!isnan (limit))
-    buffer_printf (&noting->text, ": all of the %s there were in use", words_value (limit, "B").text);
+    buffer_printf (&noting->text, ": all of the %s that it had%s were in use", words_value (limit, "B").text,
+                   report->node_count > 1 ? " there" : "");
   buffer_add_string (&noting->text, ".");
   limit = isnan (limit) ? peak : limit;
   if (isnan (limit)) {
     buffer_add_string (&noting->advice, "Ask for more memory");
   } else {
-    buffer_printf (&noting->advice, "Ask for more, %s on each node for a start",
-                   words_value (job_request_rounded (limit * MORE_MEMORY), "B").text);
-    job_request_memory (&noting->write, noting->report, limit * MORE_MEMORY);
+    buffer_printf (&noting->advice, "Ask for more, %s%s for a start",
+                   words_value (job_request_rounded (limit * MORE_MEMORY), "B").text,
+                   report->node_count > 1 ? " on each node" : "");
+    job_request_memory (&noting->write, report, limit * MORE_MEMORY);
   }
   note_add (noting, "killed_for_memory");
+}
+
+static void
+note_timeout (struct noting *noting)
+{
+  const struct job_report *report = noting->report;
+  double limit = report->facts.known ? report->facts.numbers[JOB_FACT_TIME_LIMIT] : nan ("");
+
+  if (!report->facts.known || report->facts.outcome != JOB_OUTCOME_TIMEOUT)
+    return;
+  buffer_add_string (&noting->text, "It was not done when its time was over");
+  if (!isnan (limit))
+    buffer_printf (&noting->text, ", %s", words_duration (limit).text);
+  buffer_add_string (&noting->text, ".");
+  buffer_add_string (&noting->advice, "Ask for more time, or have it save its state and go on from there");
+  if (!isnan (limit))
+    job_request_time (&noting->write, report, limit * MORE_TIME);
+  note_add (noting, "timeout");
 }
 
 static bool
@@ -116,22 +151,30 @@ was_lost (const struct job_node *node)
 static void
 note_lost (struct noting *noting)
 {
+  const struct job_report *report = noting->report;
   size_t count = choose (noting, was_lost);
   int64_t last = INT64_MAX;
 
-  if (count == 0)
+  if (count == 0 && !(report->facts.known && report->facts.outcome == JOB_OUTCOME_NODE_FAIL))
     return;
-  for (size_t i = 0; i < noting->report->node_count; i++)
-    if (noting->chosen[i] && noting->report->nodes[i].samples && noting->report->nodes[i].last_ns < last)
-      last = noting->report->nodes[i].last_ns;
-  put_chosen (&noting->text, noting);
-  buffer_printf (&noting->text, " %s lost while the job ran", count > 1 ? "were" : "was");
+  for (size_t i = 0; i < report->node_count; i++)
+    if (noting->chosen[i] && report->nodes[i].samples && report->nodes[i].last_ns < last)
+      last = report->nodes[i].last_ns;
+  if (count) {
+    put_chosen (&noting->text, noting);
+    buffer_printf (&noting->text, " %s lost while the job ran", count > 1 ? "were" : "was");
+  } else {
+    buffer_add_string (&noting->text, "A node failed while the job ran");
+  }
   if (last != INT64_MAX)
     buffer_printf (&noting->text, ", %s %s", count > 1 ? "the first one at" : "at", words_clock (last).text);
   buffer_add_string (&noting->text, ".");
-  buffer_printf (&noting->advice, "Report it to the operators, and submit it again without %s",
-                 count > 1 ? "them" : "it");
-  job_request_without (&noting->write, noting->report, noting->chosen);
+  buffer_printf (&noting->advice, "Report it to the operators, and submit the job again%s",
+                 count > 1    ? " without them"
+                 : count == 1 ? " without it"
+                              : "");
+  if (count)
+    job_request_without (&noting->write, report, noting->chosen);
   note_add (noting, "lost_nodes");
 }
 
@@ -488,6 +531,24 @@ note_memory (struct noting *noting)
   note_add (noting, "memory_unused");
 }
 
+/* Short limits start sooner. */
+static void
+note_time (struct noting *noting)
+{
+  const struct job_report *report = noting->report;
+  double limit = report->facts.known ? report->facts.numbers[JOB_FACT_TIME_LIMIT] : nan ("");
+  double took = (double) (report->until_ns - report->started_ns) / NS_PER_S;
+
+  if (!(report->facts.outcome == JOB_OUTCOME_COMPLETED && limit >= TIME_WORTH &&
+        percent (took, limit) < (double) noting->limits->time))
+    return;
+  buffer_printf (&noting->text, "It took %s ", words_duration (took).text);
+  buffer_printf (&noting->text, "of the %s that it asked for.", words_duration (limit).text);
+  buffer_add_string (&noting->advice, "Ask for less: short jobs start sooner");
+  job_request_time (&noting->write, report, took * MORE_TIME);
+  note_add (noting, "time_unused");
+}
+
 static bool
 is_hot (const struct report_gpu *gpu)
 {
@@ -526,6 +587,7 @@ note_use (struct noting *noting, bool killed)
   if (!killed && !swapped)
     note_memory (noting);
   note_heat (noting);
+  note_time (noting);
 }
 
 void
@@ -535,8 +597,9 @@ job_notes_make (struct job_report *report, const struct advice_limits *limits)
   bool killed;
 
   noting.chosen = memory_new (report->node_count, sizeof noting.chosen[0]);
-  killed = choose (&noting, was_killed) > 0;
+  killed = choose (&noting, was_killed) > 0 || ran_out_of_memory (report);
   note_killed (&noting);
+  note_timeout (&noting);
   note_lost (&noting);
   note_xids (&noting);
   note_swap (&noting);

@@ -110,6 +110,7 @@ job_report_destroy (struct job_report *report)
   free (report->nodes);
   free (report->imbalances);
   job_advice_free (report);
+  job_facts_free (&report->facts);
   texts = report->memory;
   for (size_t i = 0; i < texts->count; i++)
     free (texts->list[i]);
@@ -166,6 +167,7 @@ make_report (const struct job_record *job, int64_t now_ns)
   report->command = keep (report, job->command);
   report->array = keep (report, job->array);
   report->reason = keep (report, job->reason);
+  job_facts_copy (&report->facts, &job->facts);
   report->started_ns = job->started_ns;
   report->ended_ns = job->ended_ns;
   report->until_ns = job->ended_ns ? job->ended_ns : now_ns;

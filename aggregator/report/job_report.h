@@ -133,10 +133,11 @@ struct job_report {
   struct job_note *notes; /* the worst first, JOB_NOTES_MAX at most */
   size_t note_count;
   struct job_prices prices;
-  bool whole_gpus;  /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
-  bool whole_flops; /* some node counts floating-point operations as a whole alone */
-  size_t broken;    /* chunks of the history that could not be read */
-  void *memory;     /* private */
+  struct job_facts facts; /* what the scheduler says */
+  bool whole_gpus;        /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
+  bool whole_flops;       /* some node counts floating-point operations as a whole alone */
+  size_t broken;          /* chunks of the history that could not be read */
+  void *memory;           /* private */
 };
 
 /* A quantity that is of whole nodes, with all that runs there. */

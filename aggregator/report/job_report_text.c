@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/report/fact_rows.h"
 #include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_report_write.h"
@@ -108,6 +109,17 @@ add_head (struct page *page)
     add_line (page, "Nodes", "%zu%s%s%s", report->node_count, report->node_count ? ": " : "", buffer_text (&nodes),
               cpus);
   buffer_free (&nodes);
+}
+
+static void
+add_facts (struct page *page)
+{
+  struct fact_rows rows;
+
+  fact_rows_init (&rows, &page->report->facts);
+  for (size_t i = 0; i < rows.count; i++)
+    add_line (page, rows.rows[i].label, "%s", buffer_text (&rows.rows[i].value));
+  fact_rows_free (&rows);
 }
 
 /* ---- meters ---- */
@@ -343,6 +355,7 @@ job_report_text (const struct job_report *report, const struct job_look *look, s
   struct page page = { .report = report, .look = look };
 
   add_head (&page);
+  add_facts (&page);
   add_meters (&page);
   add_totals (&page);
   if (report->node_count)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/views/job_facts.h"
+
 struct job_record {
   int64_t key; /* unique, also where a label is used again; grows with time */
   char *label, *scheduler, *user, *name, *command, *array; /* "": unknown */
@@ -14,7 +16,8 @@ struct job_record {
   char *reason;     /* gone, told, restart; "" while it runs */
   char *summary;    /* the object of the line "ended"; "" while it runs */
   char *state;      /* of a job that runs: of its last mark, or "" */
-  int64_t seen_ns;  /* of the end or the last mark; its start, if there is neither */
+  struct job_facts facts;
+  int64_t seen_ns; /* of the end or the last mark; its start, if there is neither */
   size_t node_count;
   struct job_record_node {
     char *name;
