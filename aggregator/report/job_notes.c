@@ -66,6 +66,12 @@ put_chosen (struct buffer *to, const struct noting *noting)
   words_nodes (to, noting->report, noting->chosen, NAMES_LENGTH);
 }
 
+static const char *
+on_each_node (const struct noting *noting)
+{
+  return noting->report->node_count > 1 ? " on each node" : "";
+}
+
 static double
 percent (double part, double whole)
 {
@@ -109,16 +115,14 @@ note_killed (struct noting *noting)
     buffer_add_string (&noting->text, "It was killed for want of memory");
   }
   if (!isnan (limit))
-    buffer_printf (&noting->text, ": all of the %s that it had%s were in use", words_value (limit, "B").text,
-                   report->node_count > 1 ? " there" : "");
+    buffer_printf (&noting->text, ": it had %s%s", words_value (limit, "B").text, on_each_node (noting));
   buffer_add_string (&noting->text, ".");
   limit = isnan (limit) ? peak : limit;
   if (isnan (limit)) {
     buffer_add_string (&noting->advice, "Ask for more memory");
   } else {
     buffer_printf (&noting->advice, "Ask for more, %s%s for a start",
-                   words_value (job_request_rounded (limit * MORE_MEMORY), "B").text,
-                   report->node_count > 1 ? " on each node" : "");
+                   words_value (job_request_rounded (limit * MORE_MEMORY), "B").text, on_each_node (noting));
     job_request_memory (&noting->write, report, limit * MORE_MEMORY);
   }
   note_add (noting, "killed_for_memory");
@@ -225,7 +229,8 @@ note_swap (struct noting *noting)
                  words_value (most, "B").text);
   put_chosen (&noting->text, noting);
   buffer_printf (&noting->text, ", which is slow.");
-  buffer_printf (&noting->advice, "Ask for %s on each node", words_value (job_request_rounded (needed), "B").text);
+  buffer_printf (&noting->advice, "Ask for %s%s", words_value (job_request_rounded (needed), "B").text,
+                 on_each_node (noting));
   job_request_memory (&noting->write, noting->report, needed);
   note_add (noting, "swap");
 }
@@ -293,7 +298,7 @@ advise_gpus (struct noting *noting, const struct gpu_list *list, size_t idle)
     buffer_printf (&noting->advice, "%s of that type", most > 1 ? "those" : "one");
     job_request_gpus (&noting->write, report, most, used_type);
   } else if (most < given) {
-    buffer_printf (&noting->advice, "Start it on all of them, or ask for %zu on each node", most);
+    buffer_printf (&noting->advice, "Start it on all of them, or ask for %zu%s", most, on_each_node (noting));
     job_request_gpus (&noting->write, report, most, "");
   } else {
     buffer_add_string (&noting->advice, "Start it on all of them: some nodes had all of theirs in use");
@@ -486,7 +491,7 @@ note_cpus (struct noting *noting, const struct job_share *cpus)
   if (!(job_share_percent (cpus) < (double) noting->limits->cpu) || had < 2)
     return;
   buffer_printf (&noting->text, "It used %s of the ", words_number (used).text);
-  buffer_printf (&noting->text, "%.4g CPUs%s, in the mean", had, report->node_count > 1 ? " on each node" : "");
+  buffer_printf (&noting->text, "%.4g CPUs%s, in the mean", had, on_each_node (noting));
   if (report->node_count == 1 && threads >= 1 && threads < had)
     buffer_printf (&noting->text, ", and had %.0f %s", threads, threads > 1 ? "threads at most" : "thread");
   buffer_add_string (&noting->text, ".");
@@ -524,9 +529,9 @@ note_memory (struct noting *noting)
     return;
   buffer_printf (&noting->text, "It used at most %s ", words_value (memory.used, "B").text);
   buffer_printf (&noting->text, "of the %s of memory%s that it asked for.", words_value (memory.of, "B").text,
-                 noting->report->node_count > 1 ? " on each node" : "");
+                 on_each_node (noting));
   buffer_printf (&noting->advice, "Ask for %s%s", words_value (job_request_rounded (enough), "B").text,
-                 noting->report->node_count > 1 ? " on each node" : "");
+                 on_each_node (noting));
   job_request_memory (&noting->write, noting->report, enough);
   note_add (noting, "memory_unused");
 }

@@ -17,8 +17,8 @@
 
 #define NAME_LENGTH 38
 #define NODES_LENGTH 60
-#define LABEL_WIDTH 17
-#define METER_WIDTH 30 /* of the bar, without its number */
+#define COMMAND_LENGTH 160
+#define LABEL_WIDTH 18
 #define NOTE_LENGTH 1000
 #define UNLIKE_PERCENT 10.0 /* from which an imbalance is worth a line */
 
@@ -76,7 +76,7 @@ add_head (struct page *page)
   struct words from = words_time (report->started_ns);
   struct words to = words_time (report->until_ns);
   struct words lasted = words_duration ((double) (report->until_ns - report->started_ns) / NS_PER_S);
-  struct buffer nodes = { 0 };
+  struct buffer nodes = { 0 }, command = { 0 };
   char cpus[32] = "";
 
   buffer_add_string (out, page->look->colour ? "\033[1mJob " : "Job ");
@@ -90,8 +90,10 @@ add_head (struct page *page)
   if (*report->name)
     buffer_printf (out, ", %s", words_short (report->name, NAME_LENGTH).text);
   buffer_add_string (out, "\n");
-  if (*report->command)
-    add_line (page, "Command", "%s", words_short (report->command, NAME_LENGTH).text);
+  if (*report->command) {
+    words_add (&command, report->command, COMMAND_LENGTH);
+    add_line (page, "Command", "%s", buffer_text (&command));
+  }
   if (*report->array)
     add_line (page, "Array task", "%s", words_short (report->array, NAME_LENGTH).text);
   add_line (page, "Started", "%s", from.text);
@@ -109,6 +111,7 @@ add_head (struct page *page)
     add_line (page, "Nodes", "%zu%s%s%s", report->node_count, report->node_count ? ": " : "", buffer_text (&nodes),
               cpus);
   buffer_free (&nodes);
+  buffer_free (&command);
 }
 
 static void
@@ -127,7 +130,7 @@ add_facts (struct page *page)
 static void
 add_meter (struct page *page, const struct job_meter *meter)
 {
-  size_t room = page->look->width - LABEL_WIDTH - 2, bar = room > 2 * METER_WIDTH ? METER_WIDTH : room / 2;
+  size_t width = page->look->width, bar = width < 80 ? 8 : width < 90 ? width - 60 : 30;
   struct scale scale = scale_for (meter->unit, meter->of);
   char percent[16];
 
@@ -138,7 +141,7 @@ add_meter (struct page *page, const struct job_meter *meter)
   buffer_printf (&page->out, "%s of ", words_number (meter->used / scale.divisor).text);
   buffer_printf (&page->out, "%s %s", words_number (meter->of / scale.divisor).text, scale.unit);
   if (meter->node && page->report->node_count > 1)
-    buffer_printf (&page->out, ", on %s", words_short (meter->node, 20).text);
+    buffer_printf (&page->out, ", on %s", words_short (meter->node, 12).text);
   buffer_add_string (&page->out, "\n");
 }
 
@@ -235,7 +238,7 @@ add_totals (struct page *page)
   if (!isnan (report->cpu_time))
     add_line (page, "CPU time", "%s: %s in programs, %s in the kernel", words_duration (report->cpu_time).text,
               words_duration (all[JOB_CPU_USER].total).text, words_duration (all[JOB_CPU_SYSTEM].total).text);
-  if (report->memory_peak_node != SIZE_MAX)
+  if (report->memory_peak_node < report->node_count)
     add_line (page, "Memory", "at most %s, on %s%s%s", words_value (report->memory_peak, "B").text,
               report->nodes[report->memory_peak_node].name, report->node_count > 1 ? "; on all nodes together " : "",
               report->node_count > 1 ? words_value (all[JOB_MEMORY].maximum, "B").text : "");
@@ -337,7 +340,7 @@ add_notes (struct page *page)
 
 /* ---- */
 
-/* For a terminal that shows nothing but ASCII. */
+/* For a terminal that shows nothing but ASCII; "~": the middle is left out. */
 static void
 add_plain (struct buffer *to, const struct buffer *from)
 {
@@ -345,7 +348,7 @@ add_plain (struct buffer *to, const struct buffer *from)
     unsigned char byte = (unsigned char) from->data[i];
     if ((byte & 0xc0) == 0x80)
       continue;
-    buffer_add (to, byte < 0x80 ? from->data + i : "?", 1);
+    buffer_add (to, byte < 0x80 ? from->data + i : byte == 0xe2 ? "~" : "?", 1);
   }
 }
 

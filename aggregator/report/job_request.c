@@ -145,18 +145,28 @@ job_request_time (struct buffer *to, const struct job_report *report, double sec
     buffer_printf (to, "#flux: --time-limit=%.0fm", minutes);
 }
 
+/* Names that are written as they stand, or "" for others: what is advised will be pasted. */
+static void
+put_names (struct buffer *to, const struct job_report *report, const bool *nodes)
+{
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_[],";
+
+  words_nodes (to, report, nodes, NAMES_LENGTH);
+  if (strspn (buffer_text (to), plain) < to->length)
+    buffer_clear (to);
+}
+
 void
 job_request_without (struct buffer *to, const struct job_report *report, const bool *nodes)
 {
   struct buffer names = { 0 };
 
-  words_nodes (&names, report, nodes, NAMES_LENGTH);
-  if (is_of (report, "slurm"))
+  put_names (&names, report, nodes);
+  if (names.length && is_of (report, "slurm"))
     buffer_printf (to, "#SBATCH --exclude=%s", buffer_text (&names));
-  else if (is_of (report, "flux"))
+  else if (names.length && is_of (report, "flux"))
     buffer_printf (to, "#flux: --requires=-host:%s", buffer_text (&names));
-  for (size_t i = 0, any = 0; is_of (report, "lsf") && i < report->node_count; i++)
-    if (nodes[i] && any++ == 0)
-      buffer_printf (to, "#BSUB -R \"select[hname!='%s']\"", report->nodes[i].name);
+  else if (names.length && is_of (report, "lsf") && !strpbrk (buffer_text (&names), "[,"))
+    buffer_printf (to, "#BSUB -R \"select[hname!='%s']\"", buffer_text (&names));
   buffer_free (&names);
 }

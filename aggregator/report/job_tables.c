@@ -12,7 +12,8 @@
 #include "aggregator/report/text_table.h"
 #include "synop/memory.h"
 
-#define NAMES_LENGTH 24
+#define NAMES_LENGTH 24 /* characters of names of nodes, */
+#define GPUS_LENGTH 32  /* and of GPUs */
 #define MARK_LENGTH 48
 #define BAR_WIDTH 10
 #define BAR_FROM 70 /* characters of a terminal that has room for bars */
@@ -106,6 +107,17 @@ node_mark (const struct job_report *report, size_t node, bool alone, char text[M
     snprintf (text, MARK_LENGTH, "gaps");
 }
 
+/* Names that are too long for a column lose their middle. */
+static void
+shorten (struct buffer *names, size_t limit)
+{
+  char *whole = memory_copy (names->data, names->length);
+
+  buffer_clear (names);
+  words_add (names, whole, limit);
+  free (whole);
+}
+
 static void
 group_name (struct buffer *name, const struct job_report *report, const struct job_node_groups *groups, size_t group)
 {
@@ -117,6 +129,7 @@ group_name (struct buffer *name, const struct job_report *report, const struct j
     words_add (name, report->nodes[groups->first[group]].name, NAMES_LENGTH);
   else
     words_nodes (name, report, chosen, NAMES_LENGTH);
+  shorten (name, NAMES_LENGTH);
   free (chosen);
 }
 
@@ -177,8 +190,7 @@ job_table_nodes (const struct job_report *report, const struct job_look *look, s
   text_table_column (&table, "", true);
   for (size_t g = 0; g < groups.count; g++)
     add_group (&table, report, look, &groups, g);
-  buffer_printf (out, "\n%s\n",
-                 report->node_count > 1 ? "Nodes, the worst first; figures are those of one node" : "Node");
+  buffer_printf (out, "\n%s\n", report->node_count > 1 ? "Each node, the worst first" : "Node");
   text_table_put (&table, out, look->width, look->colour);
   if (groups.left_out)
     buffer_printf (out, "  ... and %zu more nodes\n", groups.left_out);
@@ -254,7 +266,8 @@ add_gpus (struct text_table *table, const struct job_report *report, const struc
   for (size_t i = 0; i < list->count; i++)
     chosen[i] = groups->group[i] == group;
   text_table_row (table, gpu_is_alarming (gpu));
-  gpu_list_names_of (&text, report, chosen, NAMES_LENGTH);
+  gpu_list_names_of (&text, report, chosen, 1);
+  shorten (&text, GPUS_LENGTH);
   text_table_set (table, c++, buffer_text (&text));
   buffer_clear (&text);
   buffer_printf (&text, "%zu", groups->gpus[group]);
@@ -289,7 +302,7 @@ job_table_gpus (const struct job_report *report, const struct job_look *look, st
   for (size_t g = 0; g < groups.count; g++)
     add_gpus (&table, report, &list, &groups, g);
   if (list.count) {
-    buffer_printf (out, "\n%s\n", list.count > 1 ? "GPUs, the worst first; figures are those of one GPU" : "GPU");
+    buffer_printf (out, "\n%s\n", list.count > 1 ? "Each GPU, the worst first" : "GPU");
     text_table_put (&table, out, look->width, look->colour);
   }
   if (groups.left_out)
