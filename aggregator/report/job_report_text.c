@@ -139,7 +139,10 @@ add_meter (struct page *page, const struct job_meter *meter)
   job_bar (&page->out, meter->percent, bar, "|", " ");
   buffer_printf (&page->out, "%6s]%s  ", percent, page->look->colour ? "\033[0m" : "");
   buffer_printf (&page->out, "%s of ", words_number (meter->used / scale.divisor).text);
-  buffer_printf (&page->out, "%s %s", words_number (meter->of / scale.divisor).text, scale.unit);
+  if (strcmp (meter->unit, "B") == 0)
+    buffer_printf (&page->out, "%s %s", words_number (meter->of / scale.divisor).text, scale.unit);
+  else
+    buffer_printf (&page->out, "%.6g %s", meter->of, meter->unit);
   if (meter->node && page->report->node_count > 1)
     buffer_printf (&page->out, ", on %s", words_short (meter->node, 12).text);
   buffer_add_string (&page->out, "\n");
