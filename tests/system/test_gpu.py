@@ -117,7 +117,7 @@ def report_of_its_gpus(cluster):
     # No process is seen on GPU 3, which is used 53 %: whosever they are, it is not idle.
     assert re.search(r"\n  GPU 3 on n1 .* 100 % .*\n", text) and "left idle" not in text, text
     assert "The driver reported errors (XIDs) of GPU 2 on n1." in text
-    assert "n1 GPU 2" in text and "GPU 0" not in text
+    assert "GPU 2 on n1" in text and "GPU 0" not in text
 
 
 def test_a_job_and_the_gpus_that_it_leaves_idle(cluster, gpus):
