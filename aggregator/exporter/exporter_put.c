@@ -1,10 +1,10 @@
-/* What the main thread puts into a page. */
+/* What the main thread puts into the exporter. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/page/page_private.h"
+#include "aggregator/exporter/exporter_private.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -16,14 +16,14 @@ static const char frame_head[] = { (char) 0x98, (char) 0x91 };
 
 /* Where the node is, or would be. */
 static size_t
-node_place (const struct page *page, const char *name, bool *found)
+node_place (const struct exporter *exporter, const char *name, bool *found)
 {
-  size_t low = 0, high = page->node_count;
+  size_t low = 0, high = exporter->node_count;
 
   *found = false;
   while (low < high && !*found) {
     size_t middle = low + (high - low) / 2;
-    int order = strcmp (name, page->nodes[middle]->state.name);
+    int order = strcmp (name, exporter->nodes[middle]->state.name);
     if (order == 0) {
       *found = true;
       return middle;
@@ -36,39 +36,40 @@ node_place (const struct page *page, const char *name, bool *found)
   return low;
 }
 
-struct page_node *
-page_find (struct page *page, const char *name)
+struct exporter_node *
+exporter_find (struct exporter *exporter, const char *name)
 {
   bool found;
-  size_t place = node_place (page, name, &found);
+  size_t place = node_place (exporter, name, &found);
 
-  return found ? page->nodes[place] : NULL;
+  return found ? exporter->nodes[place] : NULL;
 }
 
-static struct page_node *
-node_take (struct page *page, const char *name)
+static struct exporter_node *
+node_take (struct exporter *exporter, const char *name)
 {
   bool found;
-  size_t place = node_place (page, name, &found);
-  struct page_node *node;
+  size_t place = node_place (exporter, name, &found);
+  struct exporter_node *node;
 
   if (found)
-    return page->nodes[place];
-  if (page->node_count == page->node_room) {
-    page->node_room = page->node_room * 2 + 16;
-    page->nodes = memory_resize (page->nodes, page->node_room, sizeof (struct page_node *));
+    return exporter->nodes[place];
+  if (exporter->node_count == exporter->node_room) {
+    exporter->node_room = exporter->node_room * 2 + 16;
+    exporter->nodes = memory_resize (exporter->nodes, exporter->node_room, sizeof (struct exporter_node *));
   }
   node = memory_new (1, sizeof *node);
   node->users = 1;
   strncpy (node->state.name, name, FRAME_NODE_MAX);
-  memmove (page->nodes + place + 1, page->nodes + place, (page->node_count - place) * sizeof (struct page_node *));
-  page->nodes[place] = node;
-  page->node_count++;
+  memmove (exporter->nodes + place + 1, exporter->nodes + place,
+           (exporter->node_count - place) * sizeof (struct exporter_node *));
+  exporter->nodes[place] = node;
+  exporter->node_count++;
   return node;
 }
 
 static void
-state_fill (struct page_state *state, const struct cluster *cluster, const struct node *node, int64_t monotonic_ns)
+state_fill (struct exporter_state *state, const struct cluster *cluster, const struct node *node, int64_t monotonic_ns)
 {
   const struct clock_model *model = &node->clock.model;
 
@@ -87,31 +88,31 @@ state_fill (struct page_state *state, const struct cluster *cluster, const struc
 }
 
 void
-page_put_nodes (struct page *page, const struct cluster *cluster, int64_t monotonic_ns)
+exporter_put_nodes (struct exporter *exporter, const struct cluster *cluster, int64_t monotonic_ns)
 {
   size_t count = cluster_node_count (cluster), kept = 0;
 
-  pthread_mutex_lock (&page->lock);
-  page->epoch_ns = cluster_time (cluster, 0);
+  pthread_mutex_lock (&exporter->lock);
+  exporter->epoch_ns = cluster_time (cluster, 0);
   for (size_t i = 0; i < count; i++) {
     const struct node *node = cluster_node (cluster, i);
-    state_fill (&node_take (page, node->name)->state, cluster, node, monotonic_ns);
+    state_fill (&node_take (exporter, node->name)->state, cluster, node, monotonic_ns);
   }
-  for (size_t i = 0; i < page->node_count; i++)
-    if (page->node_count > count && !cluster_find (cluster, page->nodes[i]->state.name))
-      page_node_leave (page, page->nodes[i]);
+  for (size_t i = 0; i < exporter->node_count; i++)
+    if (exporter->node_count > count && !cluster_find (cluster, exporter->nodes[i]->state.name))
+      exporter_node_leave (exporter, exporter->nodes[i]);
     else
-      page->nodes[kept++] = page->nodes[i];
-  page->node_count = kept;
-  pthread_mutex_unlock (&page->lock);
+      exporter->nodes[kept++] = exporter->nodes[i];
+  exporter->node_count = kept;
+  pthread_mutex_unlock (&exporter->lock);
 }
 
 /* ---- frames ---- */
 
-static struct page_schema *
-schema_take (struct page *page, const struct schema *schema)
+static struct exporter_schema *
+schema_take (struct exporter *exporter, const struct schema *schema)
 {
-  struct page_schema *found = page->schemas;
+  struct exporter_schema *found = exporter->schemas;
   struct error error;
 
   while (found && memcmp (found->schema->hash, schema->hash, SCHEMA_HASH_SIZE) != 0)
@@ -123,9 +124,9 @@ schema_take (struct page *page, const struct schema *schema)
       log_error ("a schema cannot be read again: %s", error.text);
       abort ();
     }
-    found->next = page->schemas;
-    page->schemas = found;
-    page->schemas_size += naming_schema_size (schema);
+    found->next = exporter->schemas;
+    exporter->schemas = found;
+    exporter->schemas_size += naming_schema_size (schema);
   }
   found->users++;
   return found;
@@ -133,7 +134,7 @@ schema_take (struct page *page, const struct schema *schema)
 
 /* Who is being written still has the node as it was. */
 static void
-node_set_schema (struct page *page, struct page_node *node, const struct schema *schema)
+node_set_schema (struct exporter *exporter, struct exporter_node *node, const struct schema *schema)
 {
   size_t count = node->schema ? node->schema->schema->group_count : 0;
 
@@ -142,21 +143,21 @@ node_set_schema (struct page *page, struct page_node *node, const struct schema 
     buffer_free (&node->groups[i].before.bytes);
   }
   free (node->groups);
-  page_schema_leave (page, node->schema);
-  node->schema = schema_take (page, schema);
+  exporter_schema_leave (exporter, node->schema);
+  node->schema = schema_take (exporter, schema);
   node->groups = memory_new (schema->group_count, sizeof node->groups[0]);
   node->time_ns = 0;
 }
 
 static void
-group_put (struct page_group *group, const struct cluster_frame *frame, const struct report_group *pair)
+group_put (struct exporter_group *group, const struct cluster_frame *frame, const struct report_group *pair)
 {
   const struct table *table = pair->now;
 
   if (frame->late && frame->time_ns <= group->now.time_ns)
     return;
   if (pair->before && pair->before->sequence == group->now.sequence) {
-    struct page_table other = group->before;
+    struct exporter_table other = group->before;
     group->before = group->now;
     group->now = other;
   }
@@ -173,16 +174,16 @@ group_put (struct page_group *group, const struct cluster_frame *frame, const st
 }
 
 void
-page_put_frame (struct page *page, const struct cluster_frame *frame)
+exporter_put_frame (struct exporter *exporter, const struct cluster_frame *frame)
 {
-  struct page_node *node;
+  struct exporter_node *node;
 
-  pthread_mutex_lock (&page->lock);
-  node = node_take (page, frame->node->name);
+  pthread_mutex_lock (&exporter->lock);
+  node = node_take (exporter, frame->node->name);
   if (!node->schema || memcmp (node->schema->schema->hash, frame->schema->hash, SCHEMA_HASH_SIZE) != 0) {
     if (frame->late && node->schema)
       goto out; /* of an agent before */
-    node_set_schema (page, node, frame->schema);
+    node_set_schema (exporter, node, frame->schema);
   }
   for (size_t i = 0; i < frame->schema->group_count; i++)
     if (frame->groups[i].now)
@@ -190,14 +191,14 @@ page_put_frame (struct page *page, const struct cluster_frame *frame)
   if (frame->time_ns > node->time_ns || !frame->late)
     node->time_ns = frame->time_ns;
 out:
-  pthread_mutex_unlock (&page->lock);
+  pthread_mutex_unlock (&exporter->lock);
 }
 
 /* ---- combined reports ---- */
 
-#define WANTED (600 * NS_PER_S) /* they are made so long after a page was asked for that has them */
+#define WANTED (600 * NS_PER_S) /* they are made so long after a scrape that had them */
 
-const char *const page_stats[PAGE_STATS] = { "sum", "mean", "min", "max", "p50", "p95" };
+const char *const exporter_stats[EXPORTER_STATS] = { "sum", "mean", "min", "max", "p50", "p95" };
 
 static double
 number_of (const struct value *value, double factor)
@@ -206,10 +207,10 @@ number_of (const struct value *value, double factor)
 }
 
 /* Takes the name over. */
-static struct page_combined_metric *
-combined_new (struct page_combined *combined, const char *group, struct buffer *name)
+static struct exporter_combined_metric *
+combined_new (struct exporter_combined *combined, const char *group, struct buffer *name)
 {
-  struct page_combined_metric *made;
+  struct exporter_combined_metric *made;
 
   buffer_add (name, "", 1);
   if (combined->count == combined->room) {
@@ -219,7 +220,7 @@ combined_new (struct page_combined *combined, const char *group, struct buffer *
   made = &combined->metrics[combined->count++];
   made->group = memory_string (group);
   made->name = name->data;
-  for (size_t i = 0; i < PAGE_STATS; i++)
+  for (size_t i = 0; i < EXPORTER_STATS; i++)
     made->stats[i] = (double) NAN;
   return made;
 }
@@ -229,7 +230,7 @@ combined_add (void *context, const struct combine_group *group, const struct com
 {
   bool share = (metric->flags & METRIC_SHARE) != 0, rate = metric->kind == COUNTER && !share;
   double period = (group->period_min + group->period_max) / 2, factor;
-  struct page_combined_metric *made;
+  struct exporter_combined_metric *made;
   struct buffer name = { 0 };
 
   naming_rule_name (&name, "synop_cluster", group->name, metric->name, share ? GAUGE : metric->kind,
@@ -263,13 +264,13 @@ combined_derived_add (void *context, const struct combine_group *group, const st
 static int
 combined_compare (const void *one, const void *other)
 {
-  return strcmp (((const struct page_combined_metric *) one)->name,
-                 ((const struct page_combined_metric *) other)->name);
+  return strcmp (((const struct exporter_combined_metric *) one)->name,
+                 ((const struct exporter_combined_metric *) other)->name);
 }
 
 /* Two of one name, of sections that differ, would be one series twice: the first stays. */
 static void
-combined_unique (struct page_combined *combined)
+combined_unique (struct exporter_combined *combined)
 {
   size_t kept = 0;
 
@@ -286,53 +287,53 @@ combined_unique (struct page_combined *combined)
 }
 
 void
-page_put_tick (struct page *page, const struct cluster_tick_line *line)
+exporter_put_tick (struct exporter *exporter, const struct cluster_tick_line *line)
 {
   const struct tick_line *tick = line->tick;
-  struct page_combined *combined = memory_new (1, sizeof *combined), *before;
+  struct exporter_combined *combined = memory_new (1, sizeof *combined), *before;
   const struct combine_walk walk = { .context = combined, .metric = combined_add, .derived = combined_derived_add };
   int64_t wanted_ns;
 
-  *combined = (struct page_combined){ .users = 1,
-                                      .time_ns = tick->time_ns,
-                                      .spread_ns = tick->spread_ns,
-                                      .bound_ns = tick->bound_ns,
-                                      .reporting = tick->reporting,
-                                      .waited_for = tick->waited_for };
-  pthread_mutex_lock (&page->lock);
-  wanted_ns = page->wanted_ns;
-  pthread_mutex_unlock (&page->lock);
+  *combined = (struct exporter_combined){ .users = 1,
+                                          .time_ns = tick->time_ns,
+                                          .spread_ns = tick->spread_ns,
+                                          .bound_ns = tick->bound_ns,
+                                          .reporting = tick->reporting,
+                                          .waited_for = tick->waited_for };
+  pthread_mutex_lock (&exporter->lock);
+  wanted_ns = exporter->wanted_ns;
+  pthread_mutex_unlock (&exporter->lock);
   if (wanted_ns != 0 && tick->time_ns - wanted_ns < WANTED) {
     combine_walk (tick->combine, &walk);
     combined_unique (combined);
   }
-  pthread_mutex_lock (&page->lock);
-  before = page->combined;
-  page->combined = combined;
-  page_combined_leave (before);
-  pthread_mutex_unlock (&page->lock);
+  pthread_mutex_lock (&exporter->lock);
+  before = exporter->combined;
+  exporter->combined = combined;
+  exporter_combined_leave (before);
+  pthread_mutex_unlock (&exporter->lock);
 }
 
 /* ---- counters ---- */
 
 void
-page_begin_counters (struct page *page)
+exporter_begin_counters (struct exporter *exporter)
 {
-  page->filling.count = 0;
+  exporter->filling.count = 0;
 }
 
 void
-page_put_counter (struct page *page, const char *name, bool total, uint64_t value)
+exporter_put_counter (struct exporter *exporter, const char *name, bool total, uint64_t value)
 {
-  if (page->filling.count < PAGE_COUNTERS_MAX)
-    page->filling.list[page->filling.count++] = (struct page_counter){ name, total, value };
+  if (exporter->filling.count < EXPORTER_COUNTERS_MAX)
+    exporter->filling.list[exporter->filling.count++] = (struct exporter_counter){ name, total, value };
 }
 
 void
-page_end_counters (struct page *page, int64_t uptime_ns)
+exporter_end_counters (struct exporter *exporter, int64_t uptime_ns)
 {
-  page->filling.uptime_ns = uptime_ns;
-  pthread_mutex_lock (&page->lock);
-  page->counters = page->filling;
-  pthread_mutex_unlock (&page->lock);
+  exporter->filling.uptime_ns = uptime_ns;
+  pthread_mutex_lock (&exporter->lock);
+  exporter->counters = exporter->filling;
+  pthread_mutex_unlock (&exporter->lock);
 }

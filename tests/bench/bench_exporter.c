@@ -1,16 +1,16 @@
-/* What a page of many nodes costs, without HTTP: what its bytes cost beside a copy of them.
+/* What a scrape of many nodes costs, without HTTP: what its bytes cost beside a copy of them.
  *
- *   bench_page NODES ROUNDS     one JSON object on standard output
+ *   bench_exporter NODES ROUNDS     one JSON object on standard output
  *
- * All nodes have what this machine's samplers find. In each round each node's frame is put, and the page of all is written
+ * All nodes have what this machine's samplers find. In each round each node's frame is put, and the scrape of all is written
  * in pieces, as HTTP takes it. The times are CPU time, of the round where it was least. `put_ns`: of a frame; `begin_ns`: until the first
- * piece can be made, all tables read, a sample; `page_ns`: that and all pieces, a sample; `copy_ns`: of the same pieces to
+ * piece can be made, all tables read, a sample; `exporter_ns`: that and all pieces, a sample; `copy_ns`: of the same pieces to
  * where they are sent from.
  *
- *   bench_page NODES SECONDS beside    one JSON object
+ *   bench_exporter NODES SECONDS beside    one JSON object
  *
  * Frames of one node after the other are put, a thousand a second, in turns of a second while nobody asks and while another
- * thread writes pages of all without a pause. The times are how long a put took by the clock, in us: half, 99 and 99.9 %. */
+ * thread writes scrapes of all without a pause. The times are how long a put took by the clock, in us: half, 99 and 99.9 %. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,9 +20,10 @@
 
 #include "agent/groups.h"
 #include "agent/sampling/sampling.h"
-#include "aggregator/page/page.h"
-#include "aggregator/page/page_scrape.h"
+#include "aggregator/exporter/exporter.h"
+#include "aggregator/exporter/exporter_scrape.h"
 #include "synop/clock.h"
+#include "synop/data_folder.h"
 #include "synop/frame.h"
 #include "synop/json.h"
 #include "synop/memory.h"
@@ -37,13 +38,13 @@ struct bench {
   struct schema *schema;
   struct node *nodes;
   size_t count;
-  struct page *page;
+  struct exporter *exporter;
   struct buffer frame;
   struct report_group groups[SCHEMA_GROUPS_MAX]; /* as the frame has them */
   struct table tables[SCHEMA_GROUPS_MAX];
   struct frame_header header;
   /* The least of all rounds. */
-  int64_t put_ns, begin_ns, page_ns, copy_ns;
+  int64_t put_ns, begin_ns, exporter_ns, copy_ns;
   uint64_t samples, bytes, most;
 };
 
@@ -65,7 +66,7 @@ cpu (void)
 static void
 fail (const char *what)
 {
-  fprintf (stderr, "bench_page: %s\n", what);
+  fprintf (stderr, "bench_exporter: %s\n", what);
   exit (1);
 }
 
@@ -116,7 +117,7 @@ frame_put (struct bench *bench, size_t node)
                                  .schema = bench->schema,
                                  .groups = bench->groups };
 
-  page_put_frame (bench->page, &frame);
+  exporter_put_frame (bench->exporter, &frame);
 }
 
 static void
@@ -143,23 +144,23 @@ samples_of (const char *text, size_t length)
 }
 
 static void
-page_write (struct bench *bench)
+exporter_write (struct bench *bench)
 {
-  struct page_ask ask = { .now_ns = clock_monotonic (), .values = true };
+  struct exporter_ask ask = { .now_ns = clock_monotonic (), .values = true };
   struct buffer piece = { 0 };
   char *target = memory_new (2, PIECE);
-  struct page_scrape *scrape;
+  struct exporter_scrape *scrape;
   int64_t begin = cpu (), copied = 0, counted = 0;
   bool more = true;
 
-  if (page_scrape_begin (bench->page, &ask, &scrape) != PAGE_FOUND)
-    fail ("no page");
+  if (exporter_scrape_begin (bench->exporter, &ask, &scrape) != EXPORTER_FOUND)
+    fail ("no scrape");
   note (&bench->begin_ns, cpu () - begin);
   bench->samples = bench->bytes = 0;
   while (more) {
     int64_t since;
     buffer_clear (&piece);
-    more = page_scrape_next (scrape, &piece, PIECE);
+    more = exporter_scrape_next (scrape, &piece, PIECE);
     since = cpu ();
     if (piece.length > 2 * (size_t) PIECE)
       fail ("a piece is far too long");
@@ -172,8 +173,8 @@ page_write (struct bench *bench)
     bench->most = piece.length > bench->most ? piece.length : bench->most;
     counted += cpu () - since;
   }
-  page_scrape_end (scrape);
-  note (&bench->page_ns, cpu () - begin - copied - counted);
+  exporter_scrape_end (scrape);
+  note (&bench->exporter_ns, cpu () - begin - copied - counted);
   note (&bench->copy_ns, copied);
   buffer_free (&piece);
   free (target);
@@ -193,7 +194,7 @@ pages_read (void *context)
   struct reader *reader = context;
 
   while (!reader->end)
-    page_write (reader->bench);
+    exporter_write (reader->bench);
   return NULL;
 }
 
@@ -243,7 +244,7 @@ report (const struct bench *bench)
   number (&json, "piece_most", (double) bench->most);
   number (&json, "put_ns", (double) bench->put_ns / (double) bench->count);
   number (&json, "begin_ns", (double) bench->begin_ns / samples);
-  number (&json, "page_ns", (double) bench->page_ns / samples);
+  number (&json, "exporter_ns", (double) bench->exporter_ns / samples);
   number (&json, "copy_ns", (double) bench->copy_ns / samples);
   json_object_end (&json);
   json_newline (&json);
@@ -302,26 +303,26 @@ main (int argc, char **argv)
   struct error error = { "" };
 
   if (bench.count == 0 || rounds == 0) {
-    fprintf (stderr, "usage: bench_page NODES ROUNDS | NODES SECONDS beside\n");
+    fprintf (stderr, "usage: bench_exporter NODES ROUNDS | NODES SECONDS beside\n");
     return 2;
   }
-  naming_folder (folder, sizeof folder);
+  data_folder ("aggregator", "names", folder, sizeof folder);
   if (naming_load (naming, NAMES, folder, &error) < 0)
     fail (error.text);
   frame_make (&bench);
-  bench.page = page_create (naming, false);
+  bench.exporter = exporter_create (naming, false);
   bench.nodes = memory_new (bench.count, sizeof bench.nodes[0]);
   for (size_t i = 0; i < bench.count; i++)
     snprintf (bench.nodes[i].name, sizeof bench.nodes[i].name, "node%05zu", i);
   for (uint64_t i = 0; i <= (is_beside ? 0 : rounds); i++) { /* the first makes the plan */
     frames_put (&bench, i + 1);
-    page_write (&bench);
+    exporter_write (&bench);
   }
   if (is_beside)
     beside (&bench, rounds);
   else
     report (&bench);
-  page_destroy (bench.page);
+  exporter_destroy (bench.exporter);
   free (bench.nodes);
   buffer_free (&bench.frame);
   for (size_t i = 0; i < bench.schema->group_count; i++)

@@ -1,11 +1,11 @@
-/* See page_site.h. */
-#include "aggregator/page/page_site.h"
+/* See exporter_site.h. */
+#include "aggregator/exporter/exporter_site.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/page/page_scrape.h"
+#include "aggregator/exporter/exporter_scrape.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
 
@@ -15,9 +15,10 @@
 /* ---- values ---- */
 
 static void
-answer_scrape (struct page *page, const struct http_request *request, struct page_ask *ask, struct http_reply *reply)
+answer_scrape (struct exporter *exporter, const struct http_request *request, struct exporter_ask *ask,
+               struct http_reply *reply)
 {
-  struct page_scrape *scrape;
+  struct exporter_scrape *scrape;
 
   if (!globs_list_is_cheap (ask->nodes) || !globs_list_is_cheap (ask->groups)) {
     http_reply_text (reply, 400, TEXT, "a list of globs is too long, or one of them has more than 4 stars\n");
@@ -27,54 +28,54 @@ answer_scrape (struct page *page, const struct http_request *request, struct pag
   ask->now_ns = clock_monotonic ();
   ask->format =
       http_request_accepts (request, "application/openmetrics-text") ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;
-  switch (page_scrape_begin (page, ask, &scrape)) {
-  case PAGE_FOUND:
+  switch (exporter_scrape_begin (exporter, ask, &scrape)) {
+  case EXPORTER_FOUND:
     buffer_free (&reply->text);
     *reply = (struct http_reply){ .status = 200,
                                   .type = exposition_content_type (ask->format),
                                   .context = scrape,
-                                  .next = page_scrape_next,
-                                  .free = page_scrape_end };
+                                  .next = exporter_scrape_next,
+                                  .free = exporter_scrape_end };
     break;
-  case PAGE_NO_NODE:
+  case EXPORTER_NO_NODE:
     http_reply_text (reply, 404, TEXT, "no node of that name is listed\n");
     break;
-  case PAGE_SILENT:
+  case EXPORTER_SILENT:
     http_reply_text (reply, 503, TEXT, "the node is down, or was never heard\n");
     break;
-  case PAGE_TOO_MANY:
-    http_reply_text (reply, 429, TEXT, "too many pages of all nodes are being read\n");
+  case EXPORTER_TOO_MANY:
+    http_reply_text (reply, 429, TEXT, "too many scrapes of all nodes are being read\n");
     break;
   }
 }
 
 static void
-answer_metrics (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
+answer_metrics (void *exporter, const struct http_request *request, const char *rest, struct http_reply *reply)
 {
   char *nodes = http_request_arguments (request, "node"), *groups = http_request_arguments (request, "group");
-  struct page_ask ask = { .nodes = nodes, .groups = groups, .values = true, .own = true };
+  struct exporter_ask ask = { .nodes = nodes, .groups = groups, .values = true, .own = true };
 
   (void) rest;
-  answer_scrape (page, request, &ask, reply);
+  answer_scrape (exporter, request, &ask, reply);
   free (nodes);
   free (groups);
 }
 
 static void
-answer_aggregator (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
+answer_aggregator (void *exporter, const struct http_request *request, const char *rest, struct http_reply *reply)
 {
-  struct page_ask ask = { .own = true };
+  struct exporter_ask ask = { .own = true };
 
   (void) rest;
-  answer_scrape (page, request, &ask, reply);
+  answer_scrape (exporter, request, &ask, reply);
 }
 
 static void
-answer_node (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
+answer_node (void *exporter, const struct http_request *request, const char *rest, struct http_reply *reply)
 {
   static const char end[] = "/metrics";
   char node[FRAME_NODE_MAX + 1];
-  struct page_ask ask = { .node = node, .values = true };
+  struct exporter_ask ask = { .node = node, .values = true };
   size_t length = strlen (rest);
   char *groups;
 
@@ -83,7 +84,7 @@ answer_node (void *page, const struct http_request *request, const char *rest, s
     return;
   snprintf (node, sizeof node, "%.*s", (int) (length - strlen (end)), rest);
   ask.groups = groups = http_request_arguments (request, "group");
-  answer_scrape (page, request, &ask, reply);
+  answer_scrape (exporter, request, &ask, reply);
   free (groups);
 }
 
@@ -98,9 +99,9 @@ host_is_good (const char *host)
 }
 
 static void
-answer_targets (void *page, const struct http_request *request, const char *rest, struct http_reply *reply)
+answer_targets (void *exporter, const struct http_request *request, const char *rest, struct http_reply *reply)
 {
-  const char *host = http_request_header (request, "Host");
+  const char *host = http_request_authority (request);
 
   (void) rest;
   if (!host_is_good (host)) {
@@ -108,11 +109,11 @@ answer_targets (void *page, const struct http_request *request, const char *rest
     return;
   }
   http_reply_text (reply, 200, "application/json", "");
-  page_targets (page, host, http_request_is_tls (request), &reply->text);
+  exporter_targets (exporter, host, http_request_is_tls (request), &reply->text);
 }
 
 struct http_site
-page_site (struct page *page)
+exporter_site (struct exporter *exporter)
 {
   static const struct http_route routes[] = {
     { "/metrics", "all nodes, combined reports, and the aggregator, for Prometheus; ?node=GLOB&amp;group=GLOB",
@@ -122,5 +123,5 @@ page_site (struct page *page)
     { "/nodes/", NULL, answer_node },
   };
 
-  return (struct http_site){ routes, sizeof routes / sizeof routes[0], page };
+  return (struct http_site){ routes, sizeof routes / sizeof routes[0], exporter };
 }

@@ -1,11 +1,11 @@
-/* See page_scrape.h. What a page is of is taken when it begins; the nodes' tables go on changing while it is written. */
-#include "aggregator/page/page_scrape.h"
+/* See exporter_scrape.h. What a scrape is of is taken when it begins; the nodes' tables go on changing while it is written. */
+#include "aggregator/exporter/exporter_scrape.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/page/page_private.h"
+#include "aggregator/exporter/exporter_private.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
 #include "synop/json.h"
@@ -15,24 +15,24 @@
 #define STALE_MORE NS_PER_S
 #define PLANS_MORE 20000 /* groups and metrics, beside twice those of the schemas that there are */
 
-struct page_scrape {
-  struct page *page;
-  struct page_names *names;
-  struct page_node **taken;
-  struct page_state *states;
+struct exporter_scrape {
+  struct exporter *exporter;
+  struct exporter_names *names;
+  struct exporter_node **taken;
+  struct exporter_state *states;
   size_t taken_count, chosen; /* those that are asked for, with their states, are the first */
   struct series_node *nodes;  /* those that have values */
-  struct page_shown **shown;
+  struct exporter_shown **shown;
   size_t count;
-  struct page_combined *combined;
-  struct page_counters counters;
+  struct exporter_combined *combined;
+  struct exporter_counters counters;
   int64_t now_ns; /* cluster time */
   size_t plans_most;
   struct globs groups;
   uint64_t host;
   bool counted, values, own;
   struct exposition exposition;
-  struct page_families families;
+  struct exporter_families families;
 };
 
 static bool
@@ -45,65 +45,65 @@ group_is_asked (const void *groups, const char *group)
 
 /* False: too many are being written, or too many of the host. With the lock held. */
 static bool
-scraper_add (struct page *page, uint64_t host)
+scraper_add (struct exporter *exporter, uint64_t host)
 {
   size_t same = 0;
 
-  for (size_t i = 0; i < page->scrapes; i++)
-    same += page->scrapers[i] == host;
-  if (page->scrapes == PAGE_SCRAPES_MAX || same >= PAGE_SCRAPES_MAX / 2)
+  for (size_t i = 0; i < exporter->scrapes; i++)
+    same += exporter->scrapers[i] == host;
+  if (exporter->scrapes == EXPORTER_SCRAPES_MAX || same >= EXPORTER_SCRAPES_MAX / 2)
     return false;
-  page->scrapers[page->scrapes++] = host;
+  exporter->scrapers[exporter->scrapes++] = host;
   return true;
 }
 
 /* With the lock held. */
 static void
-scraper_remove (struct page *page, uint64_t host)
+scraper_remove (struct exporter *exporter, uint64_t host)
 {
   size_t at = 0;
 
-  while (page->scrapers[at] != host)
+  while (exporter->scrapers[at] != host)
     at++;
-  page->scrapers[at] = page->scrapers[--page->scrapes];
+  exporter->scrapers[at] = exporter->scrapers[--exporter->scrapes];
 }
 
 /* With the lock held. */
-static enum page_found
-nodes_take (struct page_scrape *scrape, const struct page_ask *ask)
+static enum exporter_found
+nodes_take (struct exporter_scrape *scrape, const struct exporter_ask *ask)
 {
-  struct page *page = scrape->page;
-  struct page_node *one = ask->node ? page_find (page, ask->node) : NULL;
+  struct exporter *exporter = scrape->exporter;
+  struct exporter_node *one = ask->node ? exporter_find (exporter, ask->node) : NULL;
 
   if (ask->node && !one)
-    return PAGE_NO_NODE;
+    return EXPORTER_NO_NODE;
   if (one && (one->state.state == NODE_NEVER || one->state.state == NODE_DOWN))
-    return PAGE_SILENT;
-  if (!one && !scraper_add (page, ask->host))
-    return PAGE_TOO_MANY;
+    return EXPORTER_SILENT;
+  if (!one && !scraper_add (exporter, ask->host))
+    return EXPORTER_TOO_MANY;
   scrape->counted = !one;
   scrape->host = ask->host;
-  scrape->taken_count = one ? 1 : page->node_count;
-  scrape->taken = memory_new (scrape->taken_count, sizeof (struct page_node *));
+  scrape->taken_count = one ? 1 : exporter->node_count;
+  scrape->taken = memory_new (scrape->taken_count, sizeof (struct exporter_node *));
   scrape->states = memory_new (scrape->taken_count, sizeof *scrape->states);
   for (size_t i = 0; i < scrape->taken_count; i++) {
-    scrape->taken[i] = one ? one : page->nodes[i];
+    scrape->taken[i] = one ? one : exporter->nodes[i];
     scrape->taken[i]->users++;
     scrape->states[i] = scrape->taken[i]->state;
   }
-  return PAGE_FOUND;
+  return EXPORTER_FOUND;
 }
 
 /* Those that are asked for come first. */
 static void
-nodes_choose (struct page_scrape *scrape, const char *list)
+nodes_choose (struct exporter_scrape *scrape, const char *list)
 {
   struct globs globs;
 
   globs_init (&globs, list ? list : "");
   for (size_t i = 0; i < scrape->taken_count; i++)
     if (globs_match (&globs, scrape->states[i].name)) {
-      struct page_node *node = scrape->taken[i];
+      struct exporter_node *node = scrape->taken[i];
       scrape->taken[i] = scrape->taken[scrape->chosen];
       scrape->taken[scrape->chosen] = node;
       scrape->states[scrape->chosen++] = scrape->states[i];
@@ -111,45 +111,45 @@ nodes_choose (struct page_scrape *scrape, const char *list)
   globs_free (&globs);
 }
 
-static enum page_found
-scrape_take (struct page_scrape *scrape, const struct page_ask *ask)
+static enum exporter_found
+scrape_take (struct exporter_scrape *scrape, const struct exporter_ask *ask)
 {
-  struct page *page = scrape->page;
+  struct exporter *exporter = scrape->exporter;
   bool filtered = (ask->nodes && ask->nodes[0]) || (ask->groups && ask->groups[0]);
-  enum page_found found;
+  enum exporter_found found;
 
-  pthread_mutex_lock (&page->lock);
+  pthread_mutex_lock (&exporter->lock);
   found = nodes_take (scrape, ask);
-  if (found == PAGE_FOUND) {
-    scrape->names = page->names;
+  if (found == EXPORTER_FOUND) {
+    scrape->names = exporter->names;
     scrape->names->users++;
-    scrape->now_ns = ask->now_ns + page->epoch_ns;
+    scrape->now_ns = ask->now_ns + exporter->epoch_ns;
     if (ask->own)
-      page->wanted_ns = scrape->now_ns;
-    scrape->plans_most = 2 * page->schemas_size + PLANS_MORE;
-    scrape->counters = page->counters;
-    if (ask->own && page->combined && !(ask->nodes && ask->nodes[0])) {
-      scrape->combined = page->combined;
+      exporter->wanted_ns = scrape->now_ns;
+    scrape->plans_most = 2 * exporter->schemas_size + PLANS_MORE;
+    scrape->counters = exporter->counters;
+    if (ask->own && exporter->combined && !(ask->nodes && ask->nodes[0])) {
+      scrape->combined = exporter->combined;
       scrape->combined->users++;
     }
   }
-  pthread_mutex_unlock (&page->lock);
-  if (found == PAGE_FOUND)
+  pthread_mutex_unlock (&exporter->lock);
+  if (found == EXPORTER_FOUND)
     nodes_choose (scrape, ask->nodes);
-  scrape->families = (struct page_families){ .format = ask->format,
-                                             .states = scrape->states,
-                                             .state_count = ask->groups && ask->groups[0] ? 0 : scrape->chosen,
-                                             .combined = scrape->combined,
-                                             .only = group_is_asked,
-                                             .context = &scrape->groups,
-                                             .counters = filtered ? NULL : &scrape->counters };
+  scrape->families = (struct exporter_families){ .format = ask->format,
+                                                 .states = scrape->states,
+                                                 .state_count = ask->groups && ask->groups[0] ? 0 : scrape->chosen,
+                                                 .combined = scrape->combined,
+                                                 .only = group_is_asked,
+                                                 .context = &scrape->groups,
+                                                 .counters = filtered ? NULL : &scrape->counters };
   return found;
 }
 
 /* ---- the nodes' tables ---- */
 
 static struct series_table *
-tables_lay_out (const struct page_scrape *scrape, const struct page_shown *shown)
+tables_lay_out (const struct exporter_scrape *scrape, const struct exporter_shown *shown)
 {
   const struct schema *schema = shown->schema->schema;
   struct series_table *tables = memory_new (schema->group_count, sizeof *tables);
@@ -170,15 +170,15 @@ tables_lay_out (const struct page_scrape *scrape, const struct page_shown *shown
 }
 
 static void
-nodes_show (struct page_scrape *scrape)
+nodes_show (struct exporter_scrape *scrape)
 {
   scrape->nodes = memory_new (scrape->chosen, sizeof *scrape->nodes);
-  scrape->shown = memory_new (scrape->chosen, sizeof (struct page_shown *));
+  scrape->shown = memory_new (scrape->chosen, sizeof (struct exporter_shown *));
   for (size_t i = 0; i < scrape->chosen; i++) {
-    const struct page_state *state = &scrape->states[i];
-    struct page_shown *shown;
+    const struct exporter_state *state = &scrape->states[i];
+    struct exporter_shown *shown;
 
-    if (state->state == NODE_DOWN || !(shown = page_show (scrape->page, scrape->taken[i], scrape->names)))
+    if (state->state == NODE_DOWN || !(shown = exporter_show (scrape->exporter, scrape->taken[i], scrape->names)))
       continue;
     scrape->shown[scrape->count] = shown;
     scrape->nodes[scrape->count++] = (struct series_node){ .name = state->name,
@@ -189,16 +189,16 @@ nodes_show (struct page_scrape *scrape)
   }
 }
 
-enum page_found
-page_scrape_begin (struct page *page, const struct page_ask *ask, struct page_scrape **made)
+enum exporter_found
+exporter_scrape_begin (struct exporter *exporter, const struct exporter_ask *ask, struct exporter_scrape **made)
 {
-  struct page_scrape *scrape = memory_new (1, sizeof *scrape);
-  enum page_found found;
+  struct exporter_scrape *scrape = memory_new (1, sizeof *scrape);
+  enum exporter_found found;
 
-  scrape->page = page;
+  scrape->exporter = exporter;
   globs_init (&scrape->groups, ask->groups ? ask->groups : "");
   found = scrape_take (scrape, ask);
-  if (found != PAGE_FOUND) {
+  if (found != EXPORTER_FOUND) {
     globs_free (&scrape->groups);
     free (scrape);
     return found;
@@ -207,45 +207,45 @@ page_scrape_begin (struct page *page, const struct page_ask *ask, struct page_sc
   if (ask->values)
     nodes_show (scrape);
   if (naming_plans_size (scrape->names->naming) > scrape->plans_most)
-    page->crowded = true; /* nodes that come with ever other schemas leave plans behind */
+    exporter->crowded = true; /* nodes that come with ever other schemas leave plans behind */
   exposition_begin (&scrape->exposition, ask->format, ask->node == NULL, scrape->names->naming, scrape->nodes,
                     scrape->count);
   scrape->values = true;
   *made = scrape;
-  return PAGE_FOUND;
+  return EXPORTER_FOUND;
 }
 
 /* ---- its text ---- */
 
 bool
-page_scrape_next (void *context, struct buffer *out, size_t limit)
+exporter_scrape_next (void *context, struct buffer *out, size_t limit)
 {
-  struct page_scrape *scrape = context;
+  struct exporter_scrape *scrape = context;
 
   if (scrape->values && (scrape->values = exposition_next (&scrape->exposition, out, limit)))
     return true;
-  if (scrape->own && (scrape->own = page_families_next (&scrape->families, out, limit)))
+  if (scrape->own && (scrape->own = exporter_families_next (&scrape->families, out, limit)))
     return true;
   exposition_end (out, scrape->exposition.format);
   return false;
 }
 
 void
-page_scrape_end (void *context)
+exporter_scrape_end (void *context)
 {
-  struct page_scrape *scrape = context;
-  struct page *page = scrape->page;
+  struct exporter_scrape *scrape = context;
+  struct exporter *exporter = scrape->exporter;
 
-  pthread_mutex_lock (&page->lock);
+  pthread_mutex_lock (&exporter->lock);
   if (scrape->counted)
-    scraper_remove (page, scrape->host);
+    scraper_remove (exporter, scrape->host);
   for (size_t i = 0; i < scrape->count; i++)
-    page_shown_leave (page, scrape->shown[i]);
+    exporter_shown_leave (exporter, scrape->shown[i]);
   for (size_t i = 0; i < scrape->taken_count; i++)
-    page_node_leave (page, scrape->taken[i]);
-  page_combined_leave (scrape->combined);
-  page_names_leave (scrape->names);
-  pthread_mutex_unlock (&page->lock);
+    exporter_node_leave (exporter, scrape->taken[i]);
+  exporter_combined_leave (scrape->combined);
+  exporter_names_leave (scrape->names);
+  pthread_mutex_unlock (&exporter->lock);
   for (size_t i = 0; i < scrape->count; i++)
     free ((void *) scrape->nodes[i].tables);
   free (scrape->nodes);
@@ -282,18 +282,18 @@ target_write (struct json *json, const char *node, const char *host, bool tls)
 }
 
 void
-page_targets (struct page *page, const char *host, bool tls, struct buffer *out)
+exporter_targets (struct exporter *exporter, const char *host, bool tls, struct buffer *out)
 {
   struct json json = { 0 };
   char (*names)[FRAME_NODE_MAX + 1];
   size_t count;
 
-  pthread_mutex_lock (&page->lock);
-  count = page->node_count;
+  pthread_mutex_lock (&exporter->lock);
+  count = exporter->node_count;
   names = memory_new (count, sizeof *names);
   for (size_t i = 0; i < count; i++)
-    memcpy (names[i], page->nodes[i]->state.name, sizeof *names);
-  pthread_mutex_unlock (&page->lock);
+    memcpy (names[i], exporter->nodes[i]->state.name, sizeof *names);
+  pthread_mutex_unlock (&exporter->lock);
   json_array (&json);
   for (size_t i = 0; i < count; i++)
     target_write (&json, names[i], host, tls);

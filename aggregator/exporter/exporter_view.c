@@ -1,14 +1,15 @@
-/* See page_view.h. */
-#include "aggregator/page/page_view.h"
+/* See exporter_view.h. */
+#include "aggregator/exporter/exporter_view.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/page/page.h"
-#include "aggregator/page/page_site.h"
+#include "aggregator/exporter/exporter.h"
+#include "aggregator/exporter/exporter_site.h"
 #include "aggregator/views/views.h"
 #include "synop/clock.h"
+#include "synop/data_folder.h"
 #include "synop/http.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -25,9 +26,9 @@ struct settings {
   char *names;
 };
 
-struct page_view {
+struct exporter_view {
   const struct view_context *context;
-  struct page *page;
+  struct exporter *exporter;
   struct http *http; /* NULL: the address cannot be had */
   int64_t started_ns, nodes_ns, try_ns;
 };
@@ -55,7 +56,7 @@ names_load (const char *list, struct error *error)
   struct naming *naming = naming_create ();
   char folder[PATH_MAX];
 
-  naming_folder (folder, sizeof folder);
+  data_folder ("aggregator", "names", folder, sizeof folder);
   if (naming_load (naming, list, folder, error) == 0)
     return naming;
   error_prefix (error, "[prometheus] names: ");
@@ -77,14 +78,14 @@ names_open (const struct settings *settings, struct error *error)
 }
 
 static void
-names_again (struct page_view *view)
+names_again (struct exporter_view *view)
 {
   const struct settings *settings = view->context->options;
   struct error error;
   struct naming *naming = names_load (settings->names, &error);
 
   if (naming)
-    page_set_naming (view->page, naming, settings->http.timestamps);
+    exporter_set_naming (view->exporter, naming, settings->http.timestamps);
   else
     log_error ("%s; the names stay as they were", error.text);
 }
@@ -93,16 +94,20 @@ names_again (struct page_view *view)
 
 /* -1 and error: it will not do later either. */
 static int
-listen_try (struct page_view *view, bool first, struct error *error)
+listen_try (struct exporter_view *view, bool first, struct error *error)
 {
   const struct settings *settings = view->context->options;
-  struct http_site sites[SITES_MAX] = { page_site (view->page) };
+  char page[PATH_MAX], fetched[PATH_MAX];
+  struct http_site sites[SITES_MAX] = { exporter_site (view->exporter) };
   const struct http_options to = { .settings = &settings->http,
                                    .title = "synop-aggregator",
                                    .sites = sites,
-                                   .site_count = 1 + views_sites (view->context->views, sites + 1, SITES_MAX - 1) };
+                                   .site_count = 1 + views_sites (view->context->views, sites + 1, SITES_MAX - 1),
+                                   .folders = { page, fetched } };
   bool taken;
 
+  data_folder ("aggregator", "page", page, sizeof page);
+  data_folder ("build", "page", fetched, sizeof fetched);
   view->http = http_create (&to, &taken, error);
   if (view->http)
     return 0;
@@ -118,21 +123,21 @@ listen_try (struct page_view *view, bool first, struct error *error)
 /* ---- the view ---- */
 
 static int
-close_page (void *state)
+close_exporter (void *state)
 {
-  struct page_view *view = state;
+  struct exporter_view *view = state;
 
   http_destroy (view->http); /* nobody writes any more */
-  page_destroy (view->page);
+  exporter_destroy (view->exporter);
   free (view);
   return 0;
 }
 
 static int
-open_page (const struct view_context *context, void **state, struct error *error)
+open_exporter (const struct view_context *context, void **state, struct error *error)
 {
   const struct settings *settings = context->options;
-  struct page_view *view;
+  struct exporter_view *view;
   struct naming *naming;
 
   if (settings->http.listen[0] == '\0')
@@ -142,9 +147,9 @@ open_page (const struct view_context *context, void **state, struct error *error
   view = memory_new (1, sizeof *view);
   view->context = context;
   view->started_ns = clock_monotonic ();
-  view->page = page_create (naming, settings->http.timestamps);
+  view->exporter = exporter_create (naming, settings->http.timestamps);
   if (listen_try (view, true, error) < 0) {
-    close_page (view);
+    close_exporter (view);
     return -1;
   }
   *state = view;
@@ -152,9 +157,9 @@ open_page (const struct view_context *context, void **state, struct error *error
 }
 
 static void
-page_view_reload (void *state)
+exporter_view_reload (void *state)
 {
-  struct page_view *view = state;
+  struct exporter_view *view = state;
   struct error error;
 
   names_again (view);
@@ -165,29 +170,29 @@ page_view_reload (void *state)
 static void
 put_frame (void *state, const struct cluster_frame *frame)
 {
-  struct page_view *view = state;
+  struct exporter_view *view = state;
 
-  page_put_frame (view->page, frame);
+  exporter_put_frame (view->exporter, frame);
 }
 
 static void
 put_tick (void *state, const struct cluster_tick_line *tick)
 {
-  struct page_view *view = state;
+  struct exporter_view *view = state;
 
-  page_put_tick (view->page, tick);
+  exporter_put_tick (view->exporter, tick);
 }
 
 static void
-put_counter (void *page, const char *name, bool total, uint64_t value)
+put_counter (void *exporter, const char *name, bool total, uint64_t value)
 {
-  page_put_counter (page, name, total, value);
+  exporter_put_counter (exporter, name, total, value);
 }
 
 static void
-poll_page (void *state, struct instant now)
+poll_exporter (void *state, struct instant now)
 {
-  struct page_view *view = state;
+  struct exporter_view *view = state;
   struct error error;
 
   if (view->http)
@@ -197,18 +202,18 @@ poll_page (void *state, struct instant now)
   if (now.monotonic_ns - view->nodes_ns < NODES_EVERY)
     return;
   view->nodes_ns = now.monotonic_ns;
-  page_put_nodes (view->page, view->context->cluster, now.monotonic_ns);
-  page_begin_counters (view->page);
-  view_each_counter (view->context, view->page, put_counter);
-  page_end_counters (view->page, now.monotonic_ns - view->started_ns);
-  if (page_is_crowded (view->page))
+  exporter_put_nodes (view->exporter, view->context->cluster, now.monotonic_ns);
+  exporter_begin_counters (view->exporter);
+  view_each_counter (view->context, view->exporter, put_counter);
+  exporter_end_counters (view->exporter, now.monotonic_ns - view->started_ns);
+  if (exporter_is_crowded (view->exporter))
     names_again (view);
 }
 
 static void
-count_page (void *state, uint64_t *values)
+count_exporter (void *state, uint64_t *values)
 {
-  const struct page_view *view = state;
+  const struct exporter_view *view = state;
   struct http_counts counts = { 0 };
 
   if (view->http)
@@ -220,18 +225,18 @@ count_page (void *state, uint64_t *values)
   values[4] = counts.ended;
 }
 
-const struct view page_view = {
-  .name = "page",
+const struct view exporter_view = {
+  .name = "exporter",
   .options = options,
   .option_count = sizeof options / sizeof options[0],
   .options_size = sizeof (struct settings),
   .counters = counters,
   .levels = 1, /* http_connections */
-  .open = open_page,
-  .reload = page_view_reload,
+  .open = open_exporter,
+  .reload = exporter_view_reload,
   .frame = put_frame,
   .tick = put_tick,
-  .poll = poll_page,
-  .count = count_page,
-  .close = close_page,
+  .poll = poll_exporter,
+  .count = count_exporter,
+  .close = close_exporter,
 };

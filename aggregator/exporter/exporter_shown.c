@@ -1,8 +1,8 @@
-/* A node's tables, read where a page is written: each once, however many pages show it. */
+/* A node's tables, read where a scrape is written: each once, however many scrapes show it. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/page/page_private.h"
+#include "aggregator/exporter/exporter_private.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -25,10 +25,10 @@ tables_free (struct table *tables, const struct schema *schema)
 }
 
 /* Both are the caller's users already. */
-static struct page_shown *
-shown_create (struct page_schema *schema, struct page_names *names)
+static struct exporter_shown *
+shown_create (struct exporter_schema *schema, struct exporter_names *names)
 {
-  struct page_shown *shown = memory_new (1, sizeof *shown);
+  struct exporter_shown *shown = memory_new (1, sizeof *shown);
 
   shown->users = 1;
   shown->schema = schema;
@@ -43,7 +43,7 @@ shown_create (struct page_schema *schema, struct page_names *names)
 }
 
 void
-page_shown_leave (struct page *page, struct page_shown *shown)
+exporter_shown_leave (struct exporter *exporter, struct exporter_shown *shown)
 {
   if (!shown || --shown->users > 0)
     return;
@@ -51,8 +51,8 @@ page_shown_leave (struct page *page, struct page_shown *shown)
   tables_free (shown->before, shown->schema->schema);
   free (shown->versions);
   free (shown->times);
-  page_schema_leave (page, shown->schema);
-  page_names_leave (shown->names);
+  exporter_schema_leave (exporter, shown->schema);
+  exporter_names_leave (shown->names);
   free (shown);
 }
 
@@ -84,7 +84,7 @@ struct taken {
 };
 
 static void
-taken_add (struct buffer *bytes, struct buffer *list, size_t group, const struct page_table *table,
+taken_add (struct buffer *bytes, struct buffer *list, size_t group, const struct exporter_table *table,
            struct table *tables)
 {
   struct taken taken = { .group = group, .offset = bytes->length, .length = table->bytes.length, .tables = tables };
@@ -98,10 +98,10 @@ taken_add (struct buffer *bytes, struct buffer *list, size_t group, const struct
 
 /* With the lock held. */
 static void
-tables_copy (const struct page_node *node, struct page_shown *shown, struct buffer *bytes, struct buffer *list)
+tables_copy (const struct exporter_node *node, struct exporter_shown *shown, struct buffer *bytes, struct buffer *list)
 {
   for (size_t i = 0; i < shown->schema->schema->group_count; i++) {
-    const struct page_group *group = &node->groups[i];
+    const struct exporter_group *group = &node->groups[i];
 
     if (group->version == shown->versions[i])
       continue;
@@ -114,7 +114,7 @@ tables_copy (const struct page_node *node, struct page_shown *shown, struct buff
 }
 
 static void
-tables_read (struct page_shown *shown, const struct buffer *bytes, const struct buffer *list)
+tables_read (struct exporter_shown *shown, const struct buffer *bytes, const struct buffer *list)
 {
   const struct taken *taken = (const void *) list->data;
   struct error error;
@@ -127,25 +127,25 @@ tables_read (struct page_shown *shown, const struct buffer *bytes, const struct 
   }
 }
 
-struct page_shown *
-page_show (struct page *page, struct page_node *node, struct page_names *names)
+struct exporter_shown *
+exporter_show (struct exporter *exporter, struct exporter_node *node, struct exporter_names *names)
 {
   struct buffer bytes = { 0 }, list = { 0 };
-  struct page_shown *shown = NULL;
-  struct page_schema *schema;
+  struct exporter_shown *shown = NULL;
+  struct exporter_schema *schema;
 
-  pthread_mutex_lock (&page->lock);
+  pthread_mutex_lock (&exporter->lock);
   schema = node->schema;
   if (node->shown && (node->shown->schema != schema || node->shown->names != names)) {
-    page_shown_leave (page, node->shown);
+    exporter_shown_leave (exporter, node->shown);
     node->shown = NULL;
   }
   if (schema && !node->shown) {
     schema->users++;
     names->users++;
-    pthread_mutex_unlock (&page->lock); /* a new schema's plan takes a while */
+    pthread_mutex_unlock (&exporter->lock); /* a new schema's plan takes a while */
     shown = shown_create (schema, names);
-    pthread_mutex_lock (&page->lock);
+    pthread_mutex_lock (&exporter->lock);
     node->shown = shown;
   }
   shown = node->shown;
@@ -155,7 +155,7 @@ page_show (struct page *page, struct page_node *node, struct page_names *names)
     if (node->schema == shown->schema)
       tables_copy (node, shown, &bytes, &list);
   }
-  pthread_mutex_unlock (&page->lock);
+  pthread_mutex_unlock (&exporter->lock);
   if (shown)
     tables_read (shown, &bytes, &list);
   buffer_free (&bytes);

@@ -1,15 +1,15 @@
-/* A page: what comes in as frames is what it shows, as long as it is true. */
-#include "aggregator/page/page.h"
+/* The exporter: what comes in as frames is what it shows, as long as it is true. */
+#include "aggregator/exporter/exporter.h"
 
 #include <pthread.h>
 
-#include "aggregator/page/page_scrape.h"
+#include "aggregator/exporter/exporter_scrape.h"
 #include "tests/unit/aggregator/core/cluster_bench.h"
 
-/* A cluster's core whose frames go into a page, as they are or changed. */
+/* A cluster's core whose frames go into an exporter, as they are or changed. */
 struct scene {
   struct bench bench;
-  struct page *page;
+  struct exporter *exporter;
   bool late, lost;  /* the next frames are late, or do not come */
   int64_t shift_ns; /* of their time */
 };
@@ -23,7 +23,7 @@ put_frame (void *context, const struct cluster_frame *frame)
   changed.late = scene->late;
   changed.time_ns += scene->shift_ns;
   if (!scene->lost)
-    page_put_frame (scene->page, &changed);
+    exporter_put_frame (scene->exporter, &changed);
 }
 
 static void
@@ -31,7 +31,7 @@ put_tick (void *context, const struct cluster_tick_line *line)
 {
   struct scene *scene = context;
 
-  page_put_tick (scene->page, line);
+  exporter_put_tick (scene->exporter, line);
 }
 
 static struct naming *
@@ -64,7 +64,7 @@ set_up (void **state)
   free (bench);
   scene->bench.cluster = cluster_create (&options);
   cluster_list (scene->bench.cluster, each_key, scene->bench.keys, now (&scene->bench));
-  scene->page = page_create (naming_of (NULL), false);
+  scene->exporter = exporter_create (naming_of (NULL), false);
   *state = scene;
   return 0;
 }
@@ -74,7 +74,7 @@ tear_down (void **state)
 {
   struct scene *scene = *state;
 
-  page_destroy (scene->page);
+  exporter_destroy (scene->exporter);
   cluster_destroy (scene->bench.cluster);
   key_set_destroy (scene->bench.keys);
   schema_destroy (scene->bench.schema);
@@ -85,49 +85,49 @@ tear_down (void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
 
-/* ---- a page ---- */
+/* ---- a scrape ---- */
 
-static enum page_found
-ask (struct scene *scene, struct page_ask *asked, struct page_scrape **scrape)
+static enum exporter_found
+ask (struct scene *scene, struct exporter_ask *asked, struct exporter_scrape **scrape)
 {
-  page_put_nodes (scene->page, scene->bench.cluster, scene->bench.now_ns);
+  exporter_put_nodes (scene->exporter, scene->bench.cluster, scene->bench.now_ns);
   asked->now_ns = scene->bench.now_ns;
-  return page_scrape_begin (scene->page, asked, scrape);
+  return exporter_scrape_begin (scene->exporter, asked, scrape);
 }
 
 /* Its text, with a NUL; as pieces of so many bytes make it. */
 static char *
-text_of (struct page_scrape *scrape, size_t piece)
+text_of (struct exporter_scrape *scrape, size_t piece)
 {
   struct buffer out = { 0 }, text = { 0 };
   bool more = true;
 
   while (more) {
     buffer_clear (&out);
-    more = page_scrape_next (scrape, &out, piece);
+    more = exporter_scrape_next (scrape, &out, piece);
     assert_true (!more || out.length >= piece);
     assert_true (out.length < piece + 2000 || !more);
     buffer_add (&text, out.data, out.length);
   }
   buffer_add (&text, "", 1);
   buffer_free (&out);
-  page_scrape_end (scrape);
+  exporter_scrape_end (scrape);
   return text.data;
 }
 
 static char *
-show (struct scene *scene, struct page_ask asked)
+show (struct scene *scene, struct exporter_ask asked)
 {
-  struct page_scrape *scrape;
+  struct exporter_scrape *scrape;
 
-  assert_int_equal (ask (scene, &asked, &scrape), PAGE_FOUND);
+  assert_int_equal (ask (scene, &asked, &scrape), EXPORTER_FOUND);
   return text_of (scrape, 100);
 }
 
 static char *
 show_node (struct scene *scene, const char *node)
 {
-  return show (scene, (struct page_ask){ .node = node, .values = true });
+  return show (scene, (struct exporter_ask){ .node = node, .values = true });
 }
 
 static void
@@ -190,19 +190,19 @@ static void
 test_stale (void **state)
 {
   struct scene *scene = *state;
-  struct page_ask asked = { .node = "n1", .values = true };
-  struct page_scrape *scrape;
+  struct exporter_ask asked = { .node = "n1", .values = true };
+  struct exporter_scrape *scrape;
   char *text;
 
-  assert_int_equal (ask (scene, &asked, &scrape), PAGE_SILENT);
+  assert_int_equal (ask (scene, &asked, &scrape), EXPORTER_SILENT);
   bring_up (&scene->bench, "n1", 7);
   pass (&scene->bench, 5900 * NS_PER_MS);
   check (scene, "n1", BYTES "0", true);
   pass (&scene->bench, 250 * NS_PER_MS);
   check (scene, "n1", BYTES "0", false);
   pass (&scene->bench, 5 * NS_PER_S);
-  assert_int_equal (ask (scene, &asked, &scrape), PAGE_SILENT);
-  text = show (scene, (struct page_ask){ .values = true, .own = true });
+  assert_int_equal (ask (scene, &asked, &scrape), EXPORTER_SILENT);
+  text = show (scene, (struct exporter_ask){ .values = true, .own = true });
   check_line (text, "synop_node_up{node=\"n1\"} 0", true);
   check_line (text, "synop_node_state{node=\"n1\",state=\"down\"} 1", true);
   check_line (text, "synop_node_state{node=\"n1\",state=\"up\"} 0", true);
@@ -210,7 +210,7 @@ test_stale (void **state)
   assert_null (strstr (text, "instance="));
   free (text);
   asked.node = "n3";
-  assert_int_equal (ask (scene, &asked, &scrape), PAGE_NO_NODE);
+  assert_int_equal (ask (scene, &asked, &scrape), EXPORTER_NO_NODE);
 }
 
 static void
@@ -228,34 +228,34 @@ test_other_schema (void **state)
   check (scene, "n1", BYTES "0", false);
 }
 
-/* Other names, and another schema, while a page is being written: it ends as it began. */
+/* Other names, and another schema, while a scrape is being written: it ends as it began. */
 static void
 test_change_while_written (void **state)
 {
   struct scene *scene = *state;
   struct key_set *none = key_set_create ();
-  struct page_ask asked = { .values = true };
-  struct page_scrape *scrape;
+  struct exporter_ask asked = { .values = true };
+  struct exporter_scrape *scrape;
   char *text;
 
   bring_up (&scene->bench, "n1", 7);
   bring_up (&scene->bench, "n2", 8);
-  assert_int_equal (ask (scene, &asked, &scrape), PAGE_FOUND);
-  page_set_naming (scene->page, naming_of ("[small *] {d=\"$row\"}\nbytes own_total\n"), false);
+  assert_int_equal (ask (scene, &asked, &scrape), EXPORTER_FOUND);
+  exporter_set_naming (scene->exporter, naming_of ("[small *] {d=\"$row\"}\nbytes own_total\n"), false);
   send_frame (&scene->bench, &(struct made_frame){
                                  .user = "n1", .session = 7, .sequence = 2, .bytes = 5, .schema = scene->bench.other });
   send_schema (&scene->bench, "n1", scene->bench.other->hash, scene->bench.other->encoded.data,
                scene->bench.other->encoded.length);
   check (scene, "n2", "own_total{d=\"d0\"} 0", true);
   cluster_list (scene->bench.cluster, each_key, none, now (&scene->bench)); /* all are gone */
-  page_put_nodes (scene->page, scene->bench.cluster, scene->bench.now_ns);
+  exporter_put_nodes (scene->exporter, scene->bench.cluster, scene->bench.now_ns);
   text = text_of (scrape, 1);
   check_line (text, "synop_small_bytes_total{instance=\"n1\",device=\"d0\"} 0", true);
   check_line (text, "synop_small_bytes_total{instance=\"n2\",device=\"d0\"} 0", true);
   free (text);
   key_set_destroy (none);
   asked.node = "n1";
-  assert_int_equal (ask (scene, &asked, &scrape), PAGE_NO_NODE);
+  assert_int_equal (ask (scene, &asked, &scrape), EXPORTER_NO_NODE);
 }
 
 static void
@@ -266,16 +266,16 @@ test_filters (void **state)
 
   bring_up (&scene->bench, "n1", 7);
   bring_up (&scene->bench, "n2", 8);
-  text = show (scene, (struct page_ask){ .nodes = "x*,n2", .values = true, .own = true });
+  text = show (scene, (struct exporter_ask){ .nodes = "x*,n2", .values = true, .own = true });
   assert_null (strstr (text, "\"n1\""));
   assert_null (strstr (text, "synop_aggregator"));
   check_line (text, "synop_node_up{node=\"n2\"} 1", true);
   free (text);
-  text = show (scene, (struct page_ask){ .groups = "oth*", .values = true, .own = true });
+  text = show (scene, (struct exporter_ask){ .groups = "oth*", .values = true, .own = true });
   assert_null (strstr (text, "bytes"));
   assert_null (strstr (text, "synop_node"));
   free (text);
-  text = show (scene, (struct page_ask){ .groups = "small", .values = true });
+  text = show (scene, (struct exporter_ask){ .groups = "small", .values = true });
   check_line (text, "synop_small_bytes_total{instance=\"n1\",device=\"d0\"} 0", true);
   free (text);
 }
@@ -286,7 +286,7 @@ test_rate (void **state)
 {
   struct scene *scene = *state;
 
-  page_set_naming (scene->page, naming_of ("[small *] {d=\"$row\"}\nbytes speed rate\n"), false);
+  exporter_set_naming (scene->exporter, naming_of ("[small *] {d=\"$row\"}\nbytes speed rate\n"), false);
   bring_up (&scene->bench, "n1", 7);
   check (scene, "n1", "speed{d=\"d0\"} 0", false);
   pass (&scene->bench, 2 * NS_PER_S);
@@ -333,14 +333,14 @@ static void
 test_derived (void **state)
 {
   struct scene *scene = *state;
-  const struct page_ask own = { .own = true, .format = EXPOSITION_OPENMETRICS };
+  const struct exporter_ask own = { .own = true, .format = EXPOSITION_OPENMETRICS };
   struct combine *combine = combine_create ();
   struct tick_line tick = { .period_ns = NS_PER_S, .reporting = 1, .combine = combine };
 
   combine_counters (combine, 2000, 3000);
   free (show (scene, own)); /* somebody asks for it */
   tick.time_ns = scene->bench.now_ns;
-  page_put_tick (scene->page, &(struct cluster_tick_line){ .tick = &tick });
+  exporter_put_tick (scene->exporter, &(struct cluster_tick_line){ .tick = &tick });
   char *text = show (scene, own);
   check_line (text, "synop_cluster_cpu_counters_ipc{stat=\"mean\"} 1.5", true);
   check_line (text, "# TYPE synop_cluster_cpu_counters_ipc gauge", true);
@@ -355,13 +355,13 @@ static void
 test_combined (void **state)
 {
   struct scene *scene = *state;
-  const struct page_ask own = { .own = true, .format = EXPOSITION_OPENMETRICS };
+  const struct exporter_ask own = { .own = true, .format = EXPOSITION_OPENMETRICS };
   char *text;
 
-  page_begin_counters (scene->page);
-  page_put_counter (scene->page, "frames", true, 12);
-  page_put_counter (scene->page, "missing", false, 3);
-  page_end_counters (scene->page, 5 * NS_PER_S);
+  exporter_begin_counters (scene->exporter);
+  exporter_put_counter (scene->exporter, "frames", true, 12);
+  exporter_put_counter (scene->exporter, "missing", false, 3);
+  exporter_end_counters (scene->exporter, 5 * NS_PER_S);
   bring_up (&scene->bench, "n1", 7);
   bring_up (&scene->bench, "n2", 8);
   text = show (scene, own);
@@ -390,23 +390,23 @@ static void
 test_too_many (void **state)
 {
   struct scene *scene = *state;
-  struct page_ask asked = { .values = true };
-  struct page_scrape *scrapes[PAGE_SCRAPES_MAX], *one;
+  struct exporter_ask asked = { .values = true };
+  struct exporter_scrape *scrapes[EXPORTER_SCRAPES_MAX], *one;
 
   bring_up (&scene->bench, "n1", 7);
-  for (size_t i = 0; i < PAGE_SCRAPES_MAX; i++) {
-    asked.host = 1 + 2 * i / PAGE_SCRAPES_MAX;
-    assert_int_equal (ask (scene, &asked, &scrapes[i]), PAGE_FOUND);
-    if (i + 1 == PAGE_SCRAPES_MAX / 2) /* a host has half of them */
-      assert_int_equal (ask (scene, &asked, &one), PAGE_TOO_MANY);
+  for (size_t i = 0; i < EXPORTER_SCRAPES_MAX; i++) {
+    asked.host = 1 + 2 * i / EXPORTER_SCRAPES_MAX;
+    assert_int_equal (ask (scene, &asked, &scrapes[i]), EXPORTER_FOUND);
+    if (i + 1 == EXPORTER_SCRAPES_MAX / 2) /* a host has half of them */
+      assert_int_equal (ask (scene, &asked, &one), EXPORTER_TOO_MANY);
   }
   asked.host = 3;
-  assert_int_equal (ask (scene, &asked, &one), PAGE_TOO_MANY);
+  assert_int_equal (ask (scene, &asked, &one), EXPORTER_TOO_MANY);
   check (scene, "n1", BYTES "0", true);
-  for (size_t i = 0; i < PAGE_SCRAPES_MAX; i++)
-    page_scrape_end (scrapes[i]);
-  assert_int_equal (ask (scene, &asked, &one), PAGE_FOUND);
-  page_scrape_end (one);
+  for (size_t i = 0; i < EXPORTER_SCRAPES_MAX; i++)
+    exporter_scrape_end (scrapes[i]);
+  assert_int_equal (ask (scene, &asked, &one), EXPORTER_FOUND);
+  exporter_scrape_end (one);
 }
 
 /* ---- two threads ---- */
@@ -417,15 +417,15 @@ read_pages (void *context)
   struct scene *scene = context;
 
   for (size_t i = 0; i < 100; i++) {
-    struct page_ask asked = { .values = true, .own = true, .now_ns = scene->bench.now_ns };
-    struct page_scrape *scrape;
-    assert_int_equal (page_scrape_begin (scene->page, &asked, &scrape), PAGE_FOUND);
+    struct exporter_ask asked = { .values = true, .own = true, .now_ns = scene->bench.now_ns };
+    struct exporter_scrape *scrape;
+    assert_int_equal (exporter_scrape_begin (scene->exporter, &asked, &scrape), EXPORTER_FOUND);
     free (text_of (scrape, 100));
   }
   return NULL;
 }
 
-/* Frames, other schemas, nodes that come and go, and other names, while pages are being read. */
+/* Frames, other schemas, nodes that come and go, and other names, while scrapes are being read. */
 static void
 test_threads (void **state)
 {
@@ -444,13 +444,13 @@ test_threads (void **state)
         &(struct made_frame){
             .user = "n1", .session = 7, .sequence = i, .bytes = i, .schema = i % 50 == 0 ? scene->bench.other : NULL });
     cluster_close_ticks (scene->bench.cluster, now (&scene->bench));
-    page_begin_counters (scene->page);
-    page_end_counters (scene->page, 0);
+    exporter_begin_counters (scene->exporter);
+    exporter_end_counters (scene->exporter, 0);
     if (i % 40 == 0)
-      page_set_naming (scene->page, naming_of (NULL), i % 80 == 0);
+      exporter_set_naming (scene->exporter, naming_of (NULL), i % 80 == 0);
     if (i % 100 == 0)
       cluster_list (scene->bench.cluster, each_key, i % 200 == 0 ? scene->bench.keys : none, now (&scene->bench));
-    page_put_nodes (scene->page, scene->bench.cluster, scene->bench.now_ns);
+    exporter_put_nodes (scene->exporter, scene->bench.cluster, scene->bench.now_ns);
   }
   pthread_join (reader, NULL);
   key_set_destroy (none);
@@ -462,8 +462,8 @@ test_targets (void **state)
   struct scene *scene = *state;
   struct buffer out = { 0 };
 
-  page_put_nodes (scene->page, scene->bench.cluster, scene->bench.now_ns);
-  page_targets (scene->page, "h:1", true, &out);
+  exporter_put_nodes (scene->exporter, scene->bench.cluster, scene->bench.now_ns);
+  exporter_targets (scene->exporter, "h:1", true, &out);
   buffer_add (&out, "", 1);
   assert_string_equal (out.data, "[{\"targets\":[\"h:1\"],\"labels\":{\"__metrics_path__\":\"/nodes/n1/metrics\","
                                  "\"__scheme__\":\"https\",\"instance\":\"n1\"}},"

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/page/page_private.h"
+#include "aggregator/exporter/exporter_private.h"
 #include "synop/clock.h"
 #include "synop/version.h"
 
 static void
-sample (struct page_families *at, struct buffer *out, const struct metric_family *family, const char *label,
+sample (struct exporter_families *at, struct buffer *out, const struct metric_family *family, const char *label,
         const char *value, double number)
 {
   const struct exposition_label labels[] = { { label, value } };
@@ -25,55 +25,55 @@ seconds (int64_t ns)
 }
 
 static double
-node_up (const struct page_state *state)
+node_up (const struct exporter_state *state)
 {
   return state->state == NODE_UP;
 }
 
 static double
-node_seen (const struct page_state *state)
+node_seen (const struct exporter_state *state)
 {
   return state->seen_ns == 0 ? (double) NAN : seconds (state->seen_ns);
 }
 
 static double
-node_offset (const struct page_state *state)
+node_offset (const struct exporter_state *state)
 {
   return state->clocked ? seconds (state->offset_ns) : (double) NAN;
 }
 
 static double
-node_bound (const struct page_state *state)
+node_bound (const struct exporter_state *state)
 {
   return state->clocked ? seconds (state->bound_ns) : (double) NAN;
 }
 
 static double
-node_drift (const struct page_state *state)
+node_drift (const struct exporter_state *state)
 {
   return state->drift_known ? state->drift : (double) NAN;
 }
 
 static double
-node_received (const struct page_state *state)
+node_received (const struct exporter_state *state)
 {
   return (double) state->received;
 }
 
 static double
-node_lost (const struct page_state *state)
+node_lost (const struct exporter_state *state)
 {
   return (double) state->lost;
 }
 
 static double
-node_missing (const struct page_state *state)
+node_missing (const struct exporter_state *state)
 {
   return (double) state->missing;
 }
 
 static double
-node_rejected (const struct page_state *state)
+node_rejected (const struct exporter_state *state)
 {
   return (double) state->rejected;
 }
@@ -81,7 +81,7 @@ node_rejected (const struct page_state *state)
 /* NaN: a node has none. */
 static const struct node_family {
   struct metric_family family;
-  double (*value) (const struct page_state *state); /* NULL: a series for each state */
+  double (*value) (const struct exporter_state *state); /* NULL: a series for each state */
 } node_families[] = {
   { { "synop_node_up", "1 while frames of the node come, else 0.", FAMILY_GAUGE }, node_up },
   { { "synop_node_state", "1 for the state that the node is in.", FAMILY_GAUGE }, NULL },
@@ -101,8 +101,8 @@ static const struct node_family {
 #define NODE_FAMILIES (sizeof node_families / sizeof node_families[0])
 
 static void
-node_samples (struct page_families *at, struct buffer *out, const struct node_family *family,
-              const struct page_state *state)
+node_samples (struct exporter_families *at, struct buffer *out, const struct node_family *family,
+              const struct exporter_state *state)
 {
   double number;
 
@@ -119,7 +119,7 @@ node_samples (struct page_families *at, struct buffer *out, const struct node_fa
 }
 
 static bool
-nodes_next (struct page_families *at, struct buffer *out, size_t limit)
+nodes_next (struct exporter_families *at, struct buffer *out, size_t limit)
 {
   for (; at->family < NODE_FAMILIES && at->state_count > 0; at->family++, at->item = 0) {
     for (; at->item < at->state_count; at->item++) {
@@ -136,10 +136,10 @@ nodes_next (struct page_families *at, struct buffer *out, size_t limit)
 /* ---- combined reports ---- */
 
 static bool
-combined_next (struct page_families *at, struct buffer *out, size_t limit)
+combined_next (struct exporter_families *at, struct buffer *out, size_t limit)
 {
   for (; at->combined && at->item < at->combined->count; at->item++) {
-    const struct page_combined_metric *metric = &at->combined->metrics[at->item];
+    const struct exporter_combined_metric *metric = &at->combined->metrics[at->item];
     const struct metric_family family = { metric->name, "Over all nodes, in the last combined report.", FAMILY_GAUGE };
 
     if (out->length >= limit)
@@ -147,9 +147,9 @@ combined_next (struct page_families *at, struct buffer *out, size_t limit)
     if (at->only && !at->only (at->context, metric->group))
       continue;
     exposition_family (out, at->format, &family);
-    for (size_t i = 0; i < PAGE_STATS; i++)
+    for (size_t i = 0; i < EXPORTER_STATS; i++)
       if (!isnan (metric->stats[i]))
-        sample (at, out, &family, "stat", page_stats[i], metric->stats[i]);
+        sample (at, out, &family, "stat", exporter_stats[i], metric->stats[i]);
   }
   return false;
 }
@@ -157,7 +157,7 @@ combined_next (struct page_families *at, struct buffer *out, size_t limit)
 /* ---- the aggregator ---- */
 
 static void
-gauge (struct page_families *at, struct buffer *out, const char *name, const char *help, double number)
+gauge (struct exporter_families *at, struct buffer *out, const char *name, const char *help, double number)
 {
   const struct metric_family family = { name, help, FAMILY_GAUGE };
 
@@ -166,9 +166,9 @@ gauge (struct page_families *at, struct buffer *out, const char *name, const cha
 }
 
 static void
-tick_samples (struct page_families *at, struct buffer *out)
+tick_samples (struct exporter_families *at, struct buffer *out)
 {
-  const struct page_combined *tick = at->combined;
+  const struct exporter_combined *tick = at->combined;
 
   if (!tick)
     return;
@@ -186,7 +186,7 @@ tick_samples (struct page_families *at, struct buffer *out)
 }
 
 static void
-counter_sample (struct page_families *at, struct buffer *out, const struct page_counter *counter)
+counter_sample (struct exporter_families *at, struct buffer *out, const struct exporter_counter *counter)
 {
   char name[128], help[160];
   const struct metric_family family = { name, help, counter->total ? FAMILY_COUNTER : FAMILY_GAUGE };
@@ -198,7 +198,7 @@ counter_sample (struct page_families *at, struct buffer *out, const struct page_
 }
 
 static void
-aggregator_samples (struct page_families *at, struct buffer *out)
+aggregator_samples (struct exporter_families *at, struct buffer *out)
 {
   static const struct metric_family info = { "synop_aggregator_info", "The aggregator's version.", FAMILY_INFO };
 
@@ -214,7 +214,7 @@ aggregator_samples (struct page_families *at, struct buffer *out)
 }
 
 bool
-page_families_next (struct page_families *at, struct buffer *out, size_t limit)
+exporter_families_next (struct exporter_families *at, struct buffer *out, size_t limit)
 {
   enum { NODES, COMBINED, AGGREGATOR, END };
 
