@@ -62,7 +62,7 @@ export function createCells (root, {onPoint, onOpen}) {
 
   /* The picture takes what the window has left, within reason. */
   function roomFor () {
-    return Math.max(240, Math.min(860, Math.round(window.innerHeight * 0.62)));
+    return Math.max(240, Math.min(900, Math.round(window.innerHeight * (scene.groups ? 0.72 : 0.62))));
   }
 
   function placeRing () {

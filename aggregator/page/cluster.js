@@ -4,11 +4,11 @@ import {createCells} from './cells.js';
 import {editRacks, racksOf} from './cluster_racks.js';
 import {createCurve, createFigures, createTop} from './cluster_side.js';
 import {createTip} from './cluster_tip.js';
+import {createTrouble} from './cluster_trouble.js';
 import {el, onFrame, setText} from './dom.js';
 import {createFeed} from './feed.js';
 import {createLegend} from './legend.js';
 import {STATES, stateOf} from './levels.js';
-import {NO_RACK} from './racks.js';
 import {arrange, SORTS} from './order.js';
 import {createScale} from './scale.js';
 import {createSearch} from './search.js';
@@ -44,8 +44,8 @@ function open (root, context) {
     if (value === 'rack' && !racks.count)
       openRacks();
   });
-  const spread = choice('spread', 'Colours', {full: 'From 0', fit: 'Lowest to highest'}, (value) => change({scale: value === 'full' ? null : value}));
-  const filter = el('input', {id: 'only', type: 'text', size: '14', spellcheck: 'false', autocomplete: 'off', placeholder: 'All',
+  const spread = choice('spread', 'Scale', {full: 'From zero', fit: 'Lowest to highest'}, (value) => change({scale: value === 'full' ? null : value}));
+  const filter = el('input', {id: 'only', type: 'text', size: '10', spellcheck: 'false', autocomplete: 'off', placeholder: 'All',
     on: {change: () => change({nodes: filter.value.trim() || null})}});
   const rackButton = el('button', {type: 'button', 'class': 'button', on: {click: openRacks}}, 'Racks');
 
@@ -61,6 +61,7 @@ function open (root, context) {
   const legend = createLegend();
   const figures = createFigures(context);
   const top = createTop(context, {turn: () => change({low: params.low ? null : '1'})});
+  const trouble = createTrouble(context);
   const curvePlace = el('div', {'class': 'curve'});
   const scale = createScale();
   const around = createAround(context, () => draw());
@@ -71,10 +72,11 @@ function open (root, context) {
       el('div', {'class': 'field'}, el('label', {'for': 'only'}, 'Nodes'), filter), sort.element, rackButton, spread.element),
     problem,
     el('div', {'class': 'cluster'},
-      el('section', {'class': 'panel picture', 'aria-label': 'Nodes'},
+      el('div', {'class': 'main-part'}, el('section', {'class': 'panel picture', 'aria-label': 'Nodes'},
         el('div', {'class': 'picture-head'}, el('div', {}, title, help), asOf),
         wait, stage, legend.element,
         el('p', {'class': 'unseen', id: 'cells-help'}, 'Arrows go from node to node, Enter opens one. The table of nodes with the highest values follows.'), said),
+      trouble.element),
       el('div', {'class': 'side'},
         el('section', {'class': 'panel', 'aria-label': 'All nodes together'}, figures.element, curvePlace),
         top.element)));
@@ -173,6 +175,7 @@ function open (root, context) {
     legend.show(counted(), marks.size, low, high, picture.unit);
     figures.show(picture);
     top.show(picture, Boolean(params.low), low, high);
+    trouble.show(picture, around);
     sayWhen();
     tip.refresh(picture, cells.pointed);
   });
@@ -186,7 +189,7 @@ function open (root, context) {
 
   function order () {
     const name = params.sort ?? 'name';
-    const groupOf = name === 'rack' ? (node) => racks.rackOf(node) ?? NO_RACK : (node) => around.jobsOf(node)[0]?.job_id ?? 'no job';
+    const groupOf = name === 'rack' ? (node) => racks.rackOf(node) : (node) => around.jobsOf(node)[0]?.job_id ?? null;
     const of = [name, name === 'value' ? Math.floor(performance.now() / REORDER) : 0, name === 'job' ? around.jobs : null, picture.nodes.length];
     const same = shown && sameNodes(shown.nodes, picture.nodes) && of.every((part, i) => part === shown.of[i]);
     if (!same)

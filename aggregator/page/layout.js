@@ -5,10 +5,11 @@
  *   named    cells have room for name and value
  *   blocks   [{x, y, columns, from, count, name, label}]: label is the height of the name above, 0: none */
 
-const NAMED = [[200, 80, 4], [168, 68, 4], [140, 60, 4], [120, 52, 3], [104, 46, 3], [90, 42, 3], [78, 38, 3], [70, 36, 2]];
+const NAMED = [[280, 104, 5], [240, 92, 4], [200, 80, 4], [168, 68, 4], [140, 60, 4], [120, 52, 3], [104, 46, 3], [90, 42, 3], [78, 38, 3], [70, 36, 2]];
 const GAP_BETWEEN = 14;
 const LABEL = 18;
 const LABEL_FROM = 5; /* cells smaller than this have no room for names of groups */
+const SHAPES = [1.6, 1, 2.6, 4]; /* of groups: how much wider than high, in cells */
 
 const sizes = function * (least) {
   for (const size of NAMED)
@@ -20,14 +21,21 @@ const sizes = function * (least) {
 };
 
 export function layOut (width, height, count, groups, least = 1) {
-  const one = [{name: null, from: 0, count}];
+  const all = {name: null, from: 0, count};
   let last = null;
   for (const size of sizes(least)) {
-    last = groups ? shelves(width, size, groups) : plain(width, size, one[0]);
-    if (last && last.height <= height)
-      break;
+    for (const one of groups ? shapesOf(size) : [null]) {
+      last = groups ? shelves(width, {...size, ...one}, groups) : plain(width, size, all);
+      if (last && last.height <= height)
+        return last;
+    }
   }
   return last;
+}
+
+/* With the groups' names if there is any shape that has room for them. */
+function shapesOf ({w}) {
+  return (w >= LABEL_FROM ? [LABEL, 0] : [0]).flatMap((label) => SHAPES.map((shape) => ({label, shape})));
 }
 
 function plain (width, size, group) {
@@ -35,7 +43,7 @@ function plain (width, size, group) {
   if (columns < 1)
     return null;
   /* Named cells fill the line, but stay small enough to be read as one. */
-  const w = size.named ? Math.min(Math.floor((width + size.gap) / columns) - size.gap, 240) : size.w;
+  const w = size.named ? Math.min(Math.floor((width + size.gap) / columns) - size.gap, 340) : size.w;
   const rows = Math.ceil(group.count / columns);
   return {...size, w, height: rows * (size.h + size.gap) - size.gap, blocks: [{...group, x: 0, y: 0, columns, label: 0}]};
 }
@@ -48,8 +56,8 @@ function shelves (width, size, groups) {
     return null;
   const counts = groups.map((group) => group.count).sort((a, b) => a - b);
   const usual = counts[Math.floor(counts.length / 2)];
-  const columns = Math.min(most, Math.max(1, Math.round(Math.sqrt(usual * (size.named ? 1 : 1.6)))));
-  const label = size.w >= LABEL_FROM ? LABEL : 0;
+  const columns = Math.min(most, columnsFor(usual, size.shape));
+  const {label} = size;
   const between = label ? GAP_BETWEEN : 3;
   const blocks = [];
   let x = 0, y = 0, tallest = 0;
@@ -67,6 +75,16 @@ function shelves (width, size, groups) {
     x += w + between;
   }
   return {...size, height: y + tallest, blocks};
+}
+
+/* Lines are full where a number of columns near the wanted one does that. */
+function columnsFor (count, shape) {
+  const wanted = Math.max(1, Math.round(Math.sqrt(count * shape)));
+  let best = wanted;
+  for (let columns = Math.ceil(wanted * 0.7); columns <= wanted * 1.4; columns++)
+    if (count % columns === 0 && (count % best !== 0 || Math.abs(columns - wanted) < Math.abs(best - wanted)))
+      best = columns;
+  return best;
 }
 
 /* The left upper corner of the cell at a place of the order, as [x, y]. */

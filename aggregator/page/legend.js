@@ -46,9 +46,7 @@ export function createLegend () {
     element,
     paint,
     show (counts, alerts, from, to, unit) {
-      setText(low, format(from, unit));
-      setText(middle, format((from + to) / 2, unit));
-      setText(high, format(to, unit));
+      [low, middle, high].forEach((place, i) => setText(place, format(from + (to - from) * i / 2, unit).replace(/\.0(?=\D|$)/, '')));
       for (const {letter, name, text, item} of keys) {
         item.hidden = !counts[letter];
         setText(text, `${counts[letter] ?? 0} ${name}`);

@@ -3,6 +3,7 @@
  * arrange (picture, sort, groupOf) -> {order, groups}: indices of the nodes; [{name, from, count}] of that order, or null. */
 import {stateOf} from './levels.js';
 
+export const NO_GROUP = {rack: 'no rack', job: 'no job'};
 export const SORTS = {name: 'Name', value: 'Highest first', rack: 'Rack', job: 'Job'};
 
 const natural = new Intl.Collator('en', {numeric: true});
@@ -14,7 +15,7 @@ export function arrange (picture, sort, groupOf) {
   const order = Uint32Array.from(picture.nodes, (_, i) => i);
   if (sort === 'value')
     return {order: byValue(order, picture), groups: null};
-  return sort === 'rack' || sort === 'job' ? byGroup(order, picture.nodes, groupOf) : {order, groups: null};
+  return sort === 'rack' || sort === 'job' ? byGroup(order, picture.nodes, groupOf, NO_GROUP[sort]) : {order, groups: null};
 }
 
 /* Those without a value come last: the silent before those never heard. */
@@ -29,7 +30,8 @@ function byValue (order, picture) {
   });
 }
 
-function byGroup (order, nodes, groupOf) {
+/* Those of no group come last. */
+function byGroup (order, nodes, groupOf, none) {
   const found = new Map();
   for (const i of order) {
     const name = groupOf(nodes[i]);
@@ -43,7 +45,7 @@ function byGroup (order, nodes, groupOf) {
   for (const name of names) {
     const members = found.get(name);
     order.set(members, from);
-    groups.push({name, from, count: members.length});
+    groups.push({name: name ?? none, from, count: members.length});
     from += members.length;
   }
   return {order, groups};

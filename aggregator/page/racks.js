@@ -4,8 +4,6 @@
  *   {r*}n*                   the part of each name that the braces hold is its rack
  * Empty lines and such that begin with # are left out. */
 
-export const NO_RACK = 'no rack';
-
 /* {racks: number of racks that are named, rackOf (node) -> name or null, errors: ['line 3: ...']} */
 export function parseRacks (text) {
   const single = new Map();

@@ -1,11 +1,11 @@
 /* Which values the two ends of the colours are. It stays while values move a little, so that colours can be compared. */
 
-/* The next 1, 2, 2.5 or 5 times a power of ten. */
+/* The next number that is easily halved and read. */
 export function niceAbove (value) {
   if (!(value > 0))
     return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((times) => times * power).find((nice) => nice >= value * (1 - 1e-9)) ?? 10 * power;
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((times) => times * power).find((nice) => nice >= value * (1 - 1e-9)) ?? 10 * power;
 }
 
 export function createScale () {
