@@ -26,7 +26,7 @@ AGGREGATOR_PACKAGES = sqlite3 libzstd hdf5 libcurl snappy
 SANITIZE ?=
 JOBS ?= $(shell nproc)
 ifneq ($(SANITIZE),)
-  SANITIZERS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+  SANITIZERS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined -DSANITIZED
 endif
 
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
@@ -124,7 +124,7 @@ $(addprefix $(BUILD)/tests/unit/test_,group_gpu group_gpu_amd library node_power
 $(BUILD)/tests/unit/test_group_gpu_amd: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=syscall
 
-# A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=fuzzer-no-link,address,undefined.
+# A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=address,undefined,fuzzer-no-link.
 fuzzers: $(FUZZERS)
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
@@ -177,7 +177,7 @@ check-deploy:
 FUZZ_SECONDS ?= 30
 fuzz:
 	@tests/setup.sh check
-	@BUILD=$(BUILD) tests/fuzz/run -max_total_time=$(FUZZ_SECONDS)
+	@BUILD=$(BUILD)/asan tests/fuzz/run -max_total_time=$(FUZZ_SECONDS)
 
 # On a machine with NVIDIA GPUs: every value against nvidia-smi's.
 check-gpu: all
