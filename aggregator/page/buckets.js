@@ -2,8 +2,8 @@
 
 const NICE = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800];
 
-/* A step such that there are about 200 of them. */
-export const stepFor = (seconds) => NICE.find((step) => seconds / step <= 240) ?? NICE.at(-1);
+/* A step such that there are at most 240 of them; of many nodes, and of more than a while, of minutes, which are kept ready. */
+export const stepFor = (seconds, many = false) => NICE.find((step) => seconds / step <= 240 && step >= (many || seconds > 1800 ? 60 : 1)) ?? NICE.at(-1);
 
 /* {times, low, mean, high, counts} of an answer to combined, or to a fold. */
 export function bucketsOf (answer) {

@@ -8,6 +8,8 @@ import {format, parts} from './units.js';
 const TOP = 10;
 const EXACT_EVERY = 3000;
 const AGAIN = 30000;
+const MANY = 1000;
+const PATIENCE = 1500; /* ms that the curve lets the first picture go before it */
 
 /* ---- the figures ---- */
 
@@ -44,13 +46,14 @@ export function createCurve (root, context, metric, node) {
   let unit = null;
   let buckets = null;
   let shown = null; /* {from, to, step} that the buckets are of */
+  let many = false;
   let timer = 0;
   let control = null;
 
   /* While it is live the window moves, and only its step and length matter. */
   function stale () {
     const {from, to} = instant.window();
-    const step = stepFor((to - from) / 1000);
+    const step = stepFor((to - from) / 1000, many);
     return !shown || shown.step !== step || shown.live !== instant.live || Math.abs((shown.to - shown.from) - (to - from)) > 1000
       || (instant.live ? Date.now() - shown.asked > AGAIN : from < shown.from - 1000 || to > shown.to + step * 1000);
   }
@@ -60,7 +63,7 @@ export function createCurve (root, context, metric, node) {
     if (!stale() || document.hidden)
       return;
     const {from, to} = instant.window();
-    const step = stepFor((to - from) / 1000);
+    const step = stepFor((to - from) / 1000, many);
     control?.abort();
     control = new AbortController();
     const {signal} = control;
@@ -113,12 +116,11 @@ export function createCurve (root, context, metric, node) {
     look();
     paint();
   }, {every: 400});
-  look();
+  timer = setTimeout(look, PATIENCE);
   return {
     tick (picture) {
-      if (!instant.live || picture.until !== null)
-        return;
-      if (buckets && Number.isFinite(picture.mean)) {
+      many = picture.nodes.length > MANY;
+      if (instant.live && picture.until === null && buckets && Number.isFinite(picture.mean)) {
         addTick(buckets, picture.time / 1000, picture, 600);
         paint();
       }

@@ -5,7 +5,7 @@
  *   named    cells have room for name and value
  *   blocks   [{x, y, columns, from, count, name, label}]: label is the height of the name above, 0: none */
 
-const NAMED = [[280, 104, 5], [240, 92, 4], [200, 80, 4], [168, 68, 4], [140, 60, 4], [120, 52, 3], [104, 46, 3], [90, 42, 3], [78, 38, 3], [70, 36, 2]];
+const NAMED = [[280, 104, 5], [240, 92, 4], [200, 80, 4], [168, 68, 4], [140, 60, 4], [120, 52, 3], [104, 46, 3], [90, 42, 3], [78, 38, 3], [70, 36, 2], [62, 33, 2]];
 const GAP_BETWEEN = 14;
 const LABEL = 18;
 const LABEL_FROM = 5; /* cells smaller than this have no room for names of groups */

@@ -5,6 +5,7 @@ import {instantOf} from './units.js';
 const STEPS = 30; /* in a window */
 const WINDOWS = 16; /* kept */
 const AT_ONCE = 2;
+const REST = 10000; /* after a failure, before the same is asked again */
 const UNFINISHED = 15000; /* what is younger than this still changes */
 
 /* The steps in which a speed is played: a step of a second is read from frames, one of a minute from what is kept for years. */
@@ -61,8 +62,7 @@ export function createReplay (ask, latest, arrived, failed) {
       arrived();
     }, (error) => {
       window.asking = false;
-      if (windows.get(key) === window)
-        windows.delete(key);
+      window.until = error.name === 'AbortError' ? 0 : latest() + REST;
       if (error.name !== 'AbortError')
         failed(error);
     });
