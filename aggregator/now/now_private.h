@@ -22,6 +22,7 @@ struct now_metric {
   char *text;   /* as it was asked for */
   struct expression expression;
   char *name, *unit;
+  enum query_shows shows;
   bool rows;      /* nodes have rows of it alone */
   size_t hint;    /* where the row of the expression was found last */
   double *values; /* of each listed node, by its place; NULL: nobody watches */
