@@ -110,6 +110,7 @@ export function createSearch ({load, choose}) {
   function pick (name) {
     close();
     input.value = name;
+    input.select();
     if (name !== current) {
       current = name;
       choose(name);
@@ -140,6 +141,7 @@ export function createSearch ({load, choose}) {
       pick(typed ?? input.value.trim());
     } else if (event.key === 'Escape') {
       input.value = current;
+      input.select();
       close();
     } else {
       return;

@@ -138,14 +138,12 @@ def test_search(shown, browser):
     tab.key("ArrowDown", "ArrowUp", "Enter")
     tab.wait("location.hash.includes('metric=memory_info.')")
     tab.wait("/B$/.test(document.querySelector('.figure-mean dd').textContent)")
-    tab.key("/")
     tab.write("memory_info.used / memory_info.total")
     tab.key("Enter")
     tab.wait("document.querySelector('h1').textContent.includes(' / ')")
     tab.wait("+document.querySelector('.figure-mean dd').textContent > 0")
-    tab.key("/")
     tab.write("no.such_metric")
-    tab.key("Escape", "/")
+    tab.key("Escape")
     tab.write("no such metric at all")
     assert "No metric has these words" in tab.text("#metric-list")
     tab.key("Escape")
@@ -334,7 +332,7 @@ def test_play(shown, browser):
     tab.key(" ")
     tab.wait("location.hash.includes('speed=5')")
     tab.wait("document.querySelector('.live').getAttribute('aria-pressed') === 'true'")
-    assert "at=" not in tab.evaluate("location.hash")
+    tab.wait("!location.hash.includes('at=')")
     assert tab.said() == []
 
 
@@ -347,7 +345,7 @@ def test_slider_and_field(shown, browser):
     tab.wait("location.hash.includes('at=')")
     at = time.mktime(time.strptime(params_of(tab)["at"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
     assert abs(time.time() - 900 - at) < 20
-    tab.wait("document.querySelector('.trouble').textContent.includes('3 of 3 nodes') || document.querySelector('.problem').hidden === false")
+    tab.wait("document.querySelector('.waiting').textContent === 'The history has nothing of this instant.'")
     tab.evaluate("document.querySelector('[aria-label=\"Date and time\"]').focus()")
     tab.key("Control+a")
     tab.write("-10m")
