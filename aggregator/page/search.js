@@ -28,7 +28,7 @@ export function metricsOf (groups) {
 function shownUnit ({kind, share, unit}) {
   if (share)
     return '%';
-  return kind === 'counter' ? `${unit}/s` : unit;
+  return kind === 'counter' ? `${unit || 1}/s` : unit;
 }
 
 /* Those that have every word, the best first: names that begin so, then names with it, then help. */
