@@ -31,7 +31,7 @@ const char api_schemas[] =
     "'items':{'$ref':'#/components/schemas/Node'}}},'additionalProperties':false}"
     ",'Status':{'type':'object','required':['type','time','version','uptime','listen','nodes','counters'],"
     "'properties':{'type':{'const':'status'},'time':{'type':'string','format':'date-time'},"
-    "'version':{'type':'string'},'uptime':{'type':'number'},'listen':{'type':'string'},'nodes':{'type':'array',"
+    "'version':{'type':'string'},'uptime':{'type':'number'},'listen':{'type':'string'},'page':{'type':['string','null']},'nodes':{'type':'array',"
     "'items':{'$ref':'#/components/schemas/Node'}},'counters':{'type':'object',"
     "'additionalProperties':{'type':'integer','minimum':0}}}}"
     ",'Metric':{'type':'object','required':['name','kind','unit','fold','share','of_node','help','nodes'],"
