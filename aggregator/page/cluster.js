@@ -1,6 +1,7 @@
 /* The cluster: all nodes as cells of one picture, coloured by any metric, at the page's instant. */
 import {createAround} from './around.js';
 import {createCells} from './cells.js';
+import {createJobList} from './cluster_jobs.js';
 import {editRacks, racksOf} from './cluster_racks.js';
 import {createCurve, createFigures, createTop} from './cluster_side.js';
 import {createTip} from './cluster_tip.js';
@@ -35,8 +36,14 @@ function open (root, context) {
 
   /* ---- what it is made of ---- */
 
+  let groupsAsked = null;
+  const groups = () => (groupsAsked ??= context.get('groups').then((answer) => answer.groups, (error) => {
+    groupsAsked = null;
+    throw error;
+  }));
+
   const search = createSearch({
-    load: async () => (await context.get('groups')).groups,
+    load: groups,
     choose: (metric) => change({metric: metric === METRIC ? null : metric}),
   });
   const sort = choice('order', 'Order', SORTS, (value) => {
@@ -62,9 +69,10 @@ function open (root, context) {
   const figures = createFigures(context);
   const top = createTop(context, {turn: () => change({low: params.low ? null : '1'})});
   const trouble = createTrouble(context);
+  const jobs = createJobList(context);
   const curvePlace = el('div', {'class': 'curve'});
   const scale = createScale();
-  const around = createAround(context, () => draw());
+  const around = createAround(context, groups, () => draw());
 
   cells.canvas.setAttribute('aria-describedby', 'cells-help');
   root.append(
@@ -76,7 +84,7 @@ function open (root, context) {
         el('div', {'class': 'picture-head'}, el('div', {}, title, help), asOf),
         wait, stage, legend.element,
         el('p', {'class': 'unseen', id: 'cells-help'}, 'Arrows go from node to node, Enter opens one. The table of nodes with the highest values follows.'), said),
-      trouble.element),
+      el('div', {'class': 'below'}, trouble.element, jobs.element)),
       el('div', {'class': 'side'},
         el('section', {'class': 'panel', 'aria-label': 'All nodes together'}, figures.element, curvePlace),
         top.element)));
@@ -176,6 +184,7 @@ function open (root, context) {
     figures.show(picture);
     top.show(picture, Boolean(params.low), low, high);
     trouble.show(picture, around);
+    jobs.show(around.list);
     sayWhen();
     tip.refresh(picture, cells.pointed);
   });

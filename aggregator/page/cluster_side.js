@@ -50,12 +50,11 @@ export function createCurve (root, context, metric, node) {
   let timer = 0;
   let control = null;
 
-  /* While it is live the window moves, and only its step and length matter. */
   function stale () {
     const {from, to} = instant.window();
     const step = stepFor((to - from) / 1000, many);
-    return !shown || shown.step !== step || shown.live !== instant.live || Math.abs((shown.to - shown.from) - (to - from)) > 1000
-      || (instant.live ? Date.now() - shown.asked > AGAIN : from < shown.from - 1000 || to > shown.to + step * 1000);
+    return !shown || shown.step !== step || shown.live !== instant.live || from < shown.from - 1000 * step
+      || (instant.live ? Date.now() - shown.asked > AGAIN : to > shown.to + 1000 * step);
   }
 
   async function look () {
@@ -71,6 +70,8 @@ export function createCurve (root, context, metric, node) {
     try {
       const answer = await ask({metric, from: iso(from), to: iso(to), step: `${step}s`}, signal);
       buckets = bucketsOf(answer);
+      if (Number.isFinite(buckets.begin) && buckets.begin > from + 2000 * step)
+        instant.setBegin(buckets.begin);
       paint(answer.unit === 'percent' ? '%' : answer.unit);
     } catch (error) {
       if (error.name !== 'AbortError')
