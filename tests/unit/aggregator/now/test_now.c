@@ -1,6 +1,7 @@
 /* Values of this instant: what a question means, which values nodes have, who watches. */
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "aggregator/now/now.h"
@@ -595,6 +596,34 @@ test_without_ticks (void **state)
   leave (&reader);
 }
 
+/* Who asks without a pause gets a part of the time; watching goes on. */
+static void
+test_answers_take_a_part_of_the_time (void **state)
+{
+  clock_t begin = clock ();
+  struct reader reader;
+  bool busy = false;
+
+  (void) state;
+  watch (&reader, "metric=memory.used");
+  line_of (&reader);
+  while (!busy && clock () - begin < 6 * CLOCKS_PER_SEC) {
+    char words[] = "metric=disk.bytes\tmetric=memory.used\tmetric=disk.heat";
+    struct buffer out = { 0 };
+    struct error error = { "" };
+    busy = now_answer (values, words, WALL_START, &out, &error) < 0;
+    if (busy)
+      assert_string_equal (error.text, "busy: more is asked for than there is time for; ask again");
+    buffer_free (&out);
+  }
+  assert_true (busy);
+  tick ();
+  expect_line (&reader, false, "[60,20,null,30]");
+  leave (&reader);
+  usleep (20000);
+  expect ("metric=memory.used", "count", "3");
+}
+
 static void
 test_so_many_metrics_are_watched (void **state)
 {
@@ -645,6 +674,7 @@ main (void)
                                       TEST (test_watch_says_who_is_listed),
                                       TEST (test_a_slow_reader_misses_lines),
                                       TEST (test_without_ticks),
+                                      TEST (test_answers_take_a_part_of_the_time),
                                       TEST (test_so_many_metrics_are_watched) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
