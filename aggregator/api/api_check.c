@@ -215,7 +215,7 @@ api_ask_check (struct api_ask *ask, const char *part, struct api_error *error)
   if (part && !is_sound (part))
     return api_error_set (error, 400, NULL, "the path is no UTF-8, has characters that cannot be seen, or is too long");
   if (part)
-    ask->values[route->count] = memory_string (part);
+    ask->values[route->count] = memory_copy (part, strlen (part) - strlen (api_route_tail (route)));
   for (size_t i = 0; i < route->count; i++)
     if (check_one (ask, i, error) < 0)
       return -1;

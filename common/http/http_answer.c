@@ -269,10 +269,10 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
   const struct http_library *library = http->library;
   bool gzip = !reply->endless && http_list_has (http_request_header (request, "Accept-Encoding"), "gzip");
   unsigned status = reply->status, retry_s = reply->retry_s;
-  const char *type = reply->type;
+  const char *type = reply->type, *file = reply->file;
   struct MHD_Response *response;
   enum MHD_Result result;
-  char seconds[16];
+  char seconds[16], name[256];
 
   count_refused (http, reply);
   http_connection_asks (http, request->connection, true, reply->endless);
@@ -283,6 +283,10 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
   library->MHD_add_response_header (response, "Cache-Control", "no-store");
   library->MHD_add_response_header (response, "Vary", "Accept, Accept-Encoding");
   library->MHD_add_response_header (response, "X-Content-Type-Options", "nosniff");
+  if (file != NULL) {
+    snprintf (name, sizeof name, "attachment; filename=\"%s\"", file);
+    library->MHD_add_response_header (response, "Content-Disposition", name);
+  }
   if (status == MHD_HTTP_UNAUTHORIZED)
     library->MHD_add_response_header (response, "WWW-Authenticate", "Basic realm=\"synop\", charset=\"UTF-8\"");
   if (status == MHD_HTTP_METHOD_NOT_ALLOWED)

@@ -110,7 +110,9 @@ struct http_reply {
   unsigned status;
   const char *type;
   unsigned retry_s; /* Retry-After; 0: none */
-  void *context;    /* of the body: freed by `free`, also when it was not read to its end; */
+  const char
+      *file;     /* the browser shall keep it as a file of this name (letters, digits, '-', '.', '_'); NULL: show it */
+  void *context; /* of the body: freed by `free`, also when it was not read to its end; */
   http_next_fn *next;
   void (*free) (void *context);
   /* Of a body that comes from elsewhere, asked before each `next`: false: it can be called. It never blocks. May be NULL. */
