@@ -244,7 +244,7 @@ source:
 	@mkdir -p $(BUILD)
 	tar -cf - --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s --exclude=__pycache__ \
 	  --mtime='$(RELEASED)' --transform 's,^,synop-$(VERSION)/,' Makefile LICENSE README.md CONTRIBUTING.md agent \
-	  aggregator ansible common docs include tests/setup.sh | gzip -n > $(TARBALL)
+	  aggregator ansible common docs include tests/setup.sh $(wildcard build/page/uplot) | gzip -n > $(TARBALL)
 	touch -d '$(RELEASED)' $(TARBALL)
 
 deb:

@@ -7,6 +7,7 @@
 
 #include "agent/command.h"
 #include "agent/groups.h"
+#include "synop/data_folder.h"
 #include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -59,7 +60,7 @@ check_sets (const char *const *sets, int count)
   char folder[PATH_MAX];
   int rc = EXIT_FINE;
 
-  naming_folder (folder, sizeof folder);
+  data_folder ("aggregator", "names", folder, sizeof folder);
   for (int i = 0; rc == EXIT_FINE && i < count; i++)
     if (naming_load (naming, sets[i], folder, &error) < 0)
       rc = command_fail (EXIT_USAGE, &error);

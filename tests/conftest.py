@@ -11,6 +11,7 @@ import pytest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from lib.browser import browser_or_skip  # noqa: E402
 from lib.cluster import Cluster  # noqa: E402
 
 
@@ -25,6 +26,14 @@ def cluster():
     """A cluster's folder, keys and programs; whatever it started has ended when the test has, and no test leaves a
     sanitizer's report unread."""
     made = Cluster()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def browser():
+    """A headless Chromium with an empty profile (lib/browser.py)."""
+    made = browser_or_skip()
     yield made
     made.close()
 

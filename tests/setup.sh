@@ -6,6 +6,7 @@
 set -u
 
 level=${1:-build}
+root=$(cd "$(dirname "$0")/.." && pwd) || exit
 case $level in
 build | packages | check | bench) ;;
 *)
@@ -194,10 +195,34 @@ try_more ()
     "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm
 }
 
+# Libraries for browsers come from npm, as ansible/packages/npm says: uPlot into build/page, axe-core into build/tests.
+has_page ()
+{
+  [ -e "$root/build/page/uplot/uPlot.esm.js" ] || return 1
+  case $level in build | packages) return ;; esac
+  [ -e "$root/build/tests/axe/axe.min.js" ]
+}
+fetch_page ()
+(
+  has_page && exit
+  mkdir -p "$root/build/npm" "$root/build/page/uplot" "$root/build/tests/axe" && cd "$root/build/npm" || exit
+  if [ -z "$(find . -name tried -mmin -60)" ]; then # without a network each try takes a while
+    touch tried
+    wish npm npm tool npm
+    cp ../../ansible/packages/npm/*.json . && timeout 300 npm ci --silent --no-audit --no-fund --fetch-retries=1 >&2 &&
+      cp node_modules/uplot/LICENSE ../page/uplot/uPlot-MIT.txt &&
+      cp node_modules/uplot/dist/uPlot.min.css node_modules/uplot/dist/uPlot.esm.js ../page/uplot &&
+      cp node_modules/axe-core/axe.min.js ../tests/axe
+  fi
+  has_page && exit
+  echo "setup: uPlot is not here, since npm or the network is not: the page will be without curves" >&2
+)
+
 msgpack=libmsgpack-dev
 find_missing
 if [ -z "$missing" ]; then
   try_more
+  fetch_page
   exit 0
 fi
 
@@ -223,3 +248,4 @@ if [ -n "$missing" ]; then
   exit 1
 fi
 try_more
+fetch_page

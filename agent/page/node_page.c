@@ -9,6 +9,7 @@
 
 #include "agent/sampling/footprint.h"
 #include "synop/clock.h"
+#include "synop/data_folder.h"
 #include "synop/exposition.h"
 #include "synop/globs.h"
 #include "synop/log.h"
@@ -262,7 +263,7 @@ names_load (const struct node_page *page, struct error *error)
 
   names->users = 1;
   names->naming = naming_create ();
-  naming_folder (folder, sizeof folder);
+  data_folder ("aggregator", "names", folder, sizeof folder);
   if (naming_load (names->naming, *page->options.names, folder, error) == 0)
     return names;
   error_prefix (error, "[prometheus] names: ");

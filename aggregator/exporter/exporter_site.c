@@ -101,7 +101,7 @@ host_is_good (const char *host)
 static void
 answer_targets (void *exporter, const struct http_request *request, const char *rest, struct http_reply *reply)
 {
-  const char *host = http_request_header (request, "Host");
+  const char *host = http_request_authority (request);
 
   (void) rest;
   if (!host_is_good (host)) {

@@ -9,6 +9,7 @@
 #include "aggregator/exporter/exporter_site.h"
 #include "aggregator/views/views.h"
 #include "synop/clock.h"
+#include "synop/data_folder.h"
 #include "synop/http.h"
 #include "synop/log.h"
 #include "synop/memory.h"
@@ -55,7 +56,7 @@ names_load (const char *list, struct error *error)
   struct naming *naming = naming_create ();
   char folder[PATH_MAX];
 
-  naming_folder (folder, sizeof folder);
+  data_folder ("aggregator", "names", folder, sizeof folder);
   if (naming_load (naming, list, folder, error) == 0)
     return naming;
   error_prefix (error, "[prometheus] names: ");
@@ -96,13 +97,17 @@ static int
 listen_try (struct exporter_view *view, bool first, struct error *error)
 {
   const struct settings *settings = view->context->options;
+  char page[PATH_MAX], fetched[PATH_MAX];
   struct http_site sites[SITES_MAX] = { exporter_site (view->exporter) };
   const struct http_options to = { .settings = &settings->http,
                                    .title = "synop-aggregator",
                                    .sites = sites,
-                                   .site_count = 1 + views_sites (view->context->views, sites + 1, SITES_MAX - 1) };
+                                   .site_count = 1 + views_sites (view->context->views, sites + 1, SITES_MAX - 1),
+                                   .folders = { page, fetched } };
   bool taken;
 
+  data_folder ("aggregator", "page", page, sizeof page);
+  data_folder ("build", "page", fetched, sizeof fetched);
   view->http = http_create (&to, &taken, error);
   if (view->http)
     return 0;

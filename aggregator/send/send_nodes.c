@@ -8,6 +8,7 @@
 #include "aggregator/history/history_rebuild.h"
 #include "aggregator/send/send_series.h"
 #include "synop/clock.h"
+#include "synop/data_folder.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
 #include "synop/naming.h"
@@ -63,7 +64,7 @@ send_nodes_create (const struct send_options *options, struct history_file *file
   globs_init (&nodes->groups, options->groups);
   nodes->cache = send_cache_create (options);
   nodes->naming = naming_create ();
-  naming_folder (folder, sizeof folder);
+  data_folder ("aggregator", "names", folder, sizeof folder);
   if (naming_load (nodes->naming, options->names, folder, error) < 0) {
     send_nodes_destroy (nodes);
     return NULL;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "synop/data_folder.h"
 #include "synop/naming.h"
 
 #define AT(member) .offset = offsetof (struct send_options, member)
@@ -108,7 +109,7 @@ check_names (const char *value, struct error *error)
   char folder[4096];
   int result;
 
-  naming_folder (folder, sizeof folder);
+  data_folder ("aggregator", "names", folder, sizeof folder);
   result = strcmp (value, NAMES_DEFAULT) == 0 ? 0 : naming_load (naming, value, folder, error);
   naming_destroy (naming);
   return result;

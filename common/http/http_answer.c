@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/http/http_files.h"
 #include "common/http/http_private.h"
 #include "synop/json.h"
 #include "synop/memory.h"
@@ -10,11 +11,6 @@
 #define BEAT_LATE (5 * NS_PER_S)
 #define TEXT "text/plain; charset=utf-8"
 #define HTML "text/html; charset=utf-8"
-
-struct http_request {
-  const struct http *http;
-  struct MHD_Connection *connection;
-};
 
 const char *
 http_request_header (const struct http_request *request, const char *name)
@@ -72,18 +68,6 @@ http_request_accepts (const struct http_request *request, const char *type)
   return http_list_has (http_request_header (request, "Accept"), type);
 }
 
-uint64_t
-http_request_host (const struct http_request *request)
-{
-  return http_connection_host (request->http, request->connection);
-}
-
-bool
-http_request_is_tls (const struct http_request *request)
-{
-  return request->http->certificate != NULL;
-}
-
 void
 http_request_each_argument (const struct http_request *request, void *context,
                             void (*take) (void *context, const char *name, const char *value))
@@ -131,21 +115,25 @@ index_site (const struct http_site *site, struct buffer *out)
 {
   for (const struct http_route *route = site->routes; route < site->routes + site->route_count; route++)
     if (route->title != NULL)
-      buffer_printf (out, "<li><a href=\"%s\">%s</a>: %s</li>\n", route->path, route->path, route->title);
+      buffer_printf (out, "<li><a href=\"%s\">%s</a>: %s</li>\n", route->path + 1, route->path, route->title);
 }
 
 static void
-answer_index (struct http *http, struct http_reply *reply)
+answer_index (const struct http *http, bool missing, struct http_reply *reply)
 {
   const struct http_options *options = &http->options;
 
   http_reply_text (reply, MHD_HTTP_OK, HTML,
-                   "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
-  buffer_printf (&reply->text, "%s</title></head>\n<body>\n<h1>%s</h1>\n<ul>\n", options->title, options->title);
+                   "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                   "<link rel=\"icon\" href=\"data:,\"><title>");
+  buffer_printf (&reply->text, "%s</title></head>\n<body>\n<h1>%s</h1>\n", options->title, options->title);
+  if (missing)
+    buffer_printf (&reply->text, "<p>The page is not here: no index.html in %s.</p>\n", options->folders[0]);
+  buffer_add_string (&reply->text, "<ul>\n");
   for (size_t i = 0; i < options->site_count; i++)
     index_site (&options->sites[i], &reply->text);
-  buffer_add_string (&reply->text, "<li><a href=\"/healthz\">/healthz</a>: 200 while it works</li>\n"
-                                   "<li><a href=\"/readyz\">/readyz</a>: 200 once it has all that it needs</li>\n"
+  buffer_add_string (&reply->text, "<li><a href=\"healthz\">/healthz</a>: 200 while it works</li>\n"
+                                   "<li><a href=\"readyz\">/readyz</a>: 200 once it has all that it needs</li>\n"
                                    "</ul>\n</body></html>\n");
 }
 
@@ -209,11 +197,17 @@ static void
 answer_route (struct http *http, const struct http_request *request, const struct place *place, const char *url,
               struct http_reply *reply)
 {
-  refuse (place, reply, MHD_HTTP_NOT_FOUND, "there is no such page; / lists those that there are");
-  if (strcmp (url, "/") == 0)
-    answer_index (http, reply);
-  else if (place->route != NULL)
+  bool front = strcmp (url, "/") == 0;
+
+  refuse (place, reply, MHD_HTTP_NOT_FOUND, "there is no such page; /addresses lists those that there are");
+  if (place->route != NULL)
     place->route->answer (place->site->context, request, place->rest, reply);
+  else if (strcmp (url, "/addresses") == 0)
+    answer_index (http, false, reply);
+  else if (!http_file_answer (http->options.folders, front ? "index.html" : url + 1,
+                              http_request_header (request, "If-None-Match"), reply) &&
+           front)
+    answer_index (http, http->options.folders[0] != NULL, reply);
 }
 
 /* False: the reply says why not. */
@@ -245,11 +239,15 @@ answer_make (struct http *http, const struct http_request *request, const char *
              struct http_reply *reply)
 {
   const struct place place = place_find (http, url);
+  bool page = place.route == NULL || !place.route->json;
+  const char *why;
 
   if (!method_is_known (method))
     refuse (&place, reply, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only");
   else if (strcmp (url, "/healthz") == 0 || strcmp (url, "/readyz") == 0)
     answer_health (http, url[1] == 'r', reply);
+  else if ((why = http_guard_refuses (http, request, page)) != NULL)
+    refuse (&place, reply, MHD_HTTP_FORBIDDEN, why);
   else if (is_authorized (http, request, &place, reply))
     answer_route (http, request, &place, url, reply);
 }
@@ -263,26 +261,36 @@ count_refused (struct http *http, const struct http_reply *reply)
                    (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE && reply->retry_s > 0);
 }
 
+static bool
+type_is_packed (const char *type)
+{
+  return strncmp (type, "image/", 6) == 0 && strcmp (type, "image/svg+xml") != 0;
+}
+
 static enum MHD_Result
 reply_send (struct http *http, const struct http_request *request, struct http_reply *reply)
 {
   const struct http_library *library = http->library;
-  bool gzip = !reply->endless && http_list_has (http_request_header (request, "Accept-Encoding"), "gzip");
   unsigned status = reply->status, retry_s = reply->retry_s;
   const char *type = reply->type, *file = reply->file;
+  bool gzip = !reply->endless && status != MHD_HTTP_NOT_MODIFIED && !type_is_packed (type) &&
+              http_list_has (http_request_header (request, "Accept-Encoding"), "gzip");
   struct MHD_Response *response;
   enum MHD_Result result;
-  char seconds[16], name[256];
+  char seconds[16], name[256], tag[sizeof reply->tag];
 
+  memcpy (tag, reply->tag, sizeof tag);
   count_refused (http, reply);
   http_connection_asks (http, request->connection, true, reply->endless);
   response = http_stream (http, request->connection, reply, gzip);
   if (response == NULL)
     return MHD_NO;
   library->MHD_add_response_header (response, "Content-Type", type);
-  library->MHD_add_response_header (response, "Cache-Control", "no-store");
+  library->MHD_add_response_header (response, "Cache-Control", tag[0] ? "no-cache" : "no-store");
+  if (tag[0] != '\0')
+    library->MHD_add_response_header (response, "ETag", tag);
   library->MHD_add_response_header (response, "Vary", "Accept, Accept-Encoding");
-  library->MHD_add_response_header (response, "X-Content-Type-Options", "nosniff");
+  http_guard_headers (http, response);
   if (file != NULL) {
     snprintf (name, sizeof name, "attachment; filename=\"%s\"", file);
     library->MHD_add_response_header (response, "Content-Disposition", name);
@@ -344,7 +352,11 @@ http_answer (void *context, struct MHD_Connection *connection, const char *url, 
     return reply_wait (http, &request, *place);
   http->requests++;
   http_connection_asks (http, connection, true, false);
-  answer_make (http, &request, url, method, &reply);
+  if (http_is_proxy (http, http_connection_host (http, connection)) &&
+      !http_connection_forward (http, connection, http_request_host (&request)))
+    http_reply_error (&reply, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests of this host are being answered");
+  else
+    answer_make (http, &request, url, method, &reply);
   if (reply.begin == NULL)
     return reply_send (http, &request, &reply);
   *place = later = memory_new (1, sizeof *later);

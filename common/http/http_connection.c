@@ -18,7 +18,7 @@ http_accept (void *context, const struct sockaddr *peer, socklen_t length)
       all++;
       same += http->connections[i].host == host;
     }
-  if (all < http->connections_max && same < http->connections_max / 2)
+  if (all < http->connections_max && (same < http->connections_max / 2 || http_is_proxy (http, host)))
     return MHD_YES;
   http->refused++;
   return MHD_NO;
@@ -86,6 +86,22 @@ http_connection_asks (struct http *http, struct MHD_Connection *connection, bool
   found->answered = answered;
   found->endless = endless;
   found->since_ns = clock_monotonic ();
+}
+
+bool
+http_connection_forward (struct http *http, struct MHD_Connection *connection, uint64_t host)
+{
+  struct http_connection *found = place_find (http, connection_fd (http, connection));
+  size_t same = 0;
+
+  if (found == NULL)
+    return false;
+  found->host = host;
+  for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+    const struct http_connection *other = &http->connections[i];
+    same += other != found && other->fd >= 0 && other->answered && other->host == host;
+  }
+  return same < http->connections_max / 2;
 }
 
 /* ---- replies that wait ---- */

@@ -24,6 +24,12 @@ struct http_connection {
   bool gone;                    /* the client is, and what it waited for is to be ended */
 };
 
+/* A request, while it is being answered. */
+struct http_request {
+  const struct http *http;
+  struct MHD_Connection *connection;
+};
+
 struct http {
   struct http_options options;
   const struct http_library *library;
@@ -33,7 +39,11 @@ struct http {
   char url[HTTP_ADDRESS_SIZE + 16];
   pthread_t thread;
   struct http_connection connections[HTTP_CONNECTIONS_MAX];
-  size_t connections_max;           /* of them; half as many of one address */
+  size_t connections_max;             /* of them; half as many of one address */
+  bool loopback;                      /* only this host reaches it */
+  uint64_t proxies[HTTP_PROXIES_MAX]; /* hosts that are trusted */
+  size_t proxy_count;
+  char *folders[HTTP_FOLDERS_MAX];
   int64_t looked_ns;                /* at them */
   struct http_passwords *passwords; /* NULL: none are needed */
   pthread_mutex_t lock;             /* what a reload gives to the thread: */
@@ -60,6 +70,20 @@ bool http_connection_is_gone (struct http *http, struct MHD_Connection *connecti
 /* Two for each that waits; `until_ns` gets earlier if one of them does not wait so long. Returns how many. */
 size_t http_connections_watch (struct http *http, struct pollfd *list, int64_t *until_ns);
 void http_connections_wake (struct http *http, const struct pollfd *list, int64_t now_ns);
+
+/* The connection is of this host from now on, for whom a proxy asks. False: that one has too many that are being answered. */
+bool http_connection_forward (struct http *http, struct MHD_Connection *connection, uint64_t host);
+
+/* http_forwarded.c */
+bool http_is_proxy (const struct http *http, uint64_t host);
+int http_proxies_read (const char *list, uint64_t proxies[HTTP_PROXIES_MAX], size_t *count, struct error *error);
+/* Who asks by a proxy's X-Forwarded-For: the last that is none of them. */
+uint64_t http_forwarded_host (const struct http *http, const char *list, uint64_t peer);
+
+/* http_guard.c: NULL: the request is answered; else why it is not. `page`: it asks for something to be looked at. */
+const char *http_guard_refuses (const struct http *http, const struct http_request *request, bool page);
+bool http_host_is_known (const char *authority, const char *names);
+void http_guard_headers (const struct http *http, struct MHD_Response *response);
 
 /* http_answer.c */
 enum MHD_Result http_answer (void *http, struct MHD_Connection *connection, const char *url, const char *method,

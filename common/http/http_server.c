@@ -46,6 +46,15 @@ http_settings_check (const struct http_settings *settings, struct error *error)
   return 0;
 }
 
+int
+http_check_proxies (const char *value, struct error *error)
+{
+  uint64_t proxies[HTTP_PROXIES_MAX];
+  size_t count;
+
+  return http_proxies_read (value, proxies, &count, error);
+}
+
 /* ---- the socket ---- */
 
 static size_t
@@ -82,6 +91,7 @@ socket_open (const char *listen_to, bool tls, struct http *http, bool *taken, st
   }
   getsockname (fd, (struct sockaddr *) &address.socket, &address.length);
   http_address_text (&address, text);
+  http->loopback = http_address_is_loopback (&address);
   snprintf (http->url, sizeof http->url, "http%s://%s/", tls ? "s" : "", text);
   http->listen_fd = fd;
   return 0;
@@ -313,6 +323,8 @@ http_free (struct http *http)
   secret_free (http->key_fresh);
   pthread_mutex_destroy (&http->lock);
   free ((void *) http->options.sites);
+  for (size_t i = 0; i < HTTP_FOLDERS_MAX; i++)
+    free (http->folders[i]);
   free (http);
 }
 
@@ -335,6 +347,8 @@ http_create (const struct http_options *options, bool *taken, struct error *erro
   *taken = false;
   http->options = *options;
   http->options.sites = sites_copy (options);
+  for (size_t i = 0; i < HTTP_FOLDERS_MAX && options->folders[i] != NULL; i++)
+    http->options.folders[i] = http->folders[i] = memory_string (options->folders[i]);
   http->listen_fd = -1;
   http->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   http->beat_ns = clock_monotonic ();
@@ -343,6 +357,7 @@ http_create (const struct http_options *options, bool *taken, struct error *erro
   for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++)
     http->connections[i].fd = -1;
   if ((http->library = http_library (error)) == NULL ||
+      http_proxies_read (settings->trusted_proxies, http->proxies, &http->proxy_count, error) < 0 ||
       files_read (settings, &http->passwords, &http->certificate, &http->key, error) < 0 ||
       socket_open (settings->listen, http->certificate != NULL, http, taken, error) < 0 ||
       daemon_start (http, error) < 0) {

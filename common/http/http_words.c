@@ -83,10 +83,31 @@ http_address_host (const struct sockaddr *address)
   const struct in_addr *four = &((const struct sockaddr_in *) address)->sin_addr;
   const struct in6_addr *six = &((const struct sockaddr_in6 *) address)->sin6_addr;
 
-  return (address->sa_family == AF_INET    ? hash_keyed (four, sizeof *four)
-          : address->sa_family == AF_INET6 ? hash_keyed (six, sizeof *six)
-                                           : 0) |
+  return (address->sa_family == AF_INET                                  ? hash_keyed (four, sizeof *four)
+          : address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED (six) ? hash_keyed (&six->s6_addr[12], sizeof *four)
+          : address->sa_family == AF_INET6                               ? hash_keyed (six, sizeof *six)
+                                                                         : 0) |
          1;
+}
+
+uint64_t
+http_host_parse (const char *text, size_t length)
+{
+  struct sockaddr_in four = { .sin_family = AF_INET };
+  struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+  size_t bracket = length > 0 && text[0] == '[';
+  char host[INET6_ADDRSTRLEN + 8], *colon;
+
+  if (length >= sizeof host)
+    return 0;
+  snprintf (host, sizeof host, "%.*s", (int) (length - bracket), text + bracket);
+  if (bracket)
+    host[strcspn (host, "]")] = '\0';
+  else if ((colon = strchr (host, ':')) != NULL && strchr (colon + 1, ':') == NULL)
+    *colon = '\0';
+  return inet_pton (AF_INET, host, &four.sin_addr) == 1    ? http_address_host ((const struct sockaddr *) &four)
+         : inet_pton (AF_INET6, host, &six.sin6_addr) == 1 ? http_address_host ((const struct sockaddr *) &six)
+                                                           : 0;
 }
 
 void

@@ -14,35 +14,6 @@
 #define SUFFIX ".names"
 #define FILE_BYTES_MAX (1024 * 1024)
 
-/* A program that was not installed lies in build, or in a folder there: its names are in the sources around it. */
-static void
-sources_folder (const char *program, int length, char *folder, size_t size)
-{
-  static const char *const ups[] = { "/../../..", "/../..", "/.." };
-
-  for (size_t i = 0; i < sizeof ups / sizeof ups[0]; i++) {
-    snprintf (folder, size, "%.*s%s/aggregator/names", length, program, ups[i]);
-    if (access (folder, X_OK) == 0)
-      return;
-  }
-}
-
-/* PREFIX/bin/synop-agent: PREFIX/share/synop-agent/names. */
-void
-naming_folder (char *folder, size_t size)
-{
-  char program[PATH_MAX], *slash;
-  ssize_t length = readlink ("/proc/self/exe", program, sizeof program - 1);
-
-  program[length > 0 ? length : 0] = '\0';
-  slash = strrchr (program, '/');
-  if (slash == NULL || strncmp (slash + 1, "synop-", strlen ("synop-")) != 0) {
-    sources_folder (program, slash ? (int) (slash - program) : 0, folder, size);
-    return;
-  }
-  snprintf (folder, size, "%.*s/../share%s/names", (int) (slash - program), program, slash);
-}
-
 static int
 naming_read_file (const char *path, struct buffer *text)
 {

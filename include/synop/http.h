@@ -20,6 +20,8 @@
 #define HTTP_MEMORY (32 * 1024)
 #define HTTP_WAIT (30 * NS_PER_S)
 #define HTTP_ANSWER (60 * NS_PER_S)
+#define HTTP_FOLDERS_MAX 2
+#define HTTP_PROXIES_MAX 16
 
 /* ---- options ---- */
 
@@ -29,6 +31,7 @@ struct http_settings {
   char *listen, *password_file, *certificate, *key;
   int auth; /* enum http_auth */
   bool timestamps;
+  char *names, *trusted_proxies; /* lists */
 };
 
 /* Its rows, for a table of a struct TYPE that has it as MEMBER. */
@@ -68,6 +71,22 @@ struct http_settings {
         OPTION_PATH,                                                                                                   \
         offsetof (TYPE, MEMBER.key),                                                                                   \
         .help = "PEM file with the certificate's secret key." },                                                       \
+      { "http",                                                                                                        \
+        "names",                                                                                                       \
+        "http-names",                                                                                                  \
+        OPTION_LIST,                                                                                                   \
+        offsetof (TYPE, MEMBER.names),                                                                                 \
+        .help = "Names by which browsers and others call this host, beside localhost, its own name, and addresses: "   \
+                "requests for other names are refused. Empty: that is so only where no password is needed, and "       \
+                "this host alone is listened to." },                                                                   \
+      { "http",                                                                                                        \
+        "trusted_proxies",                                                                                             \
+        "http-trusted-proxies",                                                                                        \
+        OPTION_LIST,                                                                                                   \
+        offsetof (TYPE, MEMBER.trusted_proxies),                                                                       \
+        .check = http_check_proxies,                                                                                   \
+        .help = "Addresses of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host are believed: "    \
+                "bounds for each host count those who ask the proxy." },                                               \
   {                                                                                                                    \
     "http", "timestamps", "http-timestamps", OPTION_BOOLEAN, offsetof (TYPE, MEMBER.timestamps), "no",                 \
         .help = "Whether each value bears the time at which it was sampled. Prometheus does without: a node that "     \
@@ -76,6 +95,7 @@ struct http_settings {
 
 extern const char *const http_auth_names[];
 int http_check_listen (const char *value, struct error *error); /* "", HOST:PORT, [IPV6]:PORT, *:PORT */
+int http_check_proxies (const char *value, struct error *error);
 /* Checks that they fit each other; errors begin with "[http] ". */
 int http_settings_check (const struct http_settings *settings, struct error *error);
 
@@ -93,6 +113,8 @@ void http_request_each_argument (const struct http_request *request, void *conte
                                  void (*take) (void *context, const char *name, const char *value));
 bool http_request_accepts (const struct http_request *request, const char *type); /* named in Accept, and not q=0 */
 bool http_request_is_tls (const struct http_request *request);
+const char *
+http_request_authority (const struct http_request *request);     /* the Host that the client asked for; NULL: none */
 uint64_t http_request_host (const struct http_request *request); /* a number for the host that asks */
 size_t http_request_places (const struct http_request *request); /* so many connections there may be */
 
@@ -110,9 +132,9 @@ struct http_reply {
   unsigned status;
   const char *type;
   unsigned retry_s; /* Retry-After; 0: none */
-  const char
-      *file;     /* the browser shall keep it as a file of this name (letters, digits, '-', '.', '_'); NULL: show it */
-  void *context; /* of the body: freed by `free`, also when it was not read to its end; */
+  const char *file; /* a download of this name (letters, digits, '-', '.', '_'); NULL: it is shown */
+  char tag[64];     /* ETag: the client may keep it, and asks whether it is still so; "": it keeps nothing */
+  void *context;    /* of the body: freed by `free`, also when it was not read to its end; */
   http_next_fn *next;
   void (*free) (void *context);
   /* Of a body that comes from elsewhere, asked before each `next`: false: it can be called. It never blocks. May be NULL. */
@@ -130,7 +152,7 @@ void http_reply_error (struct http_reply *reply, unsigned status, const char *te
 
 struct http_route {
   const char *path;  /* "/sd"; a path that ends in '/' matches all that begin with it */
-  const char *title; /* on the page "/"; NULL: it is not there */
+  const char *title; /* on the page "/addresses"; NULL: it is not there */
   /* `rest`: of the path behind that. The reply is 404 at first. */
   void (*answer) (void *context, const struct http_request *request, const char *rest, struct http_reply *reply);
   bool json; /* what is refused before it is asked is http_reply_error, else text */
@@ -154,13 +176,15 @@ struct http_counts {
 
 struct http_options {
   const struct http_settings *settings;
-  const char *title; /* of the page "/" */
+  const char *title; /* of the page "/addresses" */
   const struct http_site *sites;
   size_t site_count;
+  const char *folders[HTTP_FOLDERS_MAX]; /* of files, "/" being index.html; NULL: no more of them */
 };
 
 struct http;
-/* Listens, and begins to answer. Beside the routes there are "/", "/healthz" and "/readyz". NULL and error: it
+/* Listens, and begins to answer. Beside the routes there are "/addresses", "/healthz", "/readyz", and the files; "/"
+ * is "/addresses" where they are not there. NULL and error: it
  * failed; `taken`: the address is in use, or not assigned to the host yet. */
 struct http *http_create (const struct http_options *options, bool *taken, struct error *error);
 void http_destroy (struct http *http);          /* NULL is fine */

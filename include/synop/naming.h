@@ -81,8 +81,6 @@ void naming_add_rule (struct naming *naming);
 /* Adds sets: a list of names, "node-exporter, synop", and of paths, which have a '/' or end in .names. A name is that of a file NAME.names in
  * `folder`, or NAMING_RULE. */
 int naming_load (struct naming *naming, const char *list, const char *folder, struct error *error);
-/* The folder of the sets that come with the program. */
-void naming_folder (char *folder, size_t size);
 
 /* The rule's name for a metric: PREFIX_GROUP_METRIC_UNIT, which is in that unit when it is multiplied with `factor`. */
 void naming_rule_name (struct buffer *out, const char *prefix, const char *group, const char *metric,

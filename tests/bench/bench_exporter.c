@@ -23,6 +23,7 @@
 #include "aggregator/exporter/exporter.h"
 #include "aggregator/exporter/exporter_scrape.h"
 #include "synop/clock.h"
+#include "synop/data_folder.h"
 #include "synop/frame.h"
 #include "synop/json.h"
 #include "synop/memory.h"
@@ -305,7 +306,7 @@ main (int argc, char **argv)
     fprintf (stderr, "usage: bench_exporter NODES ROUNDS | NODES SECONDS beside\n");
     return 2;
   }
-  naming_folder (folder, sizeof folder);
+  data_folder ("aggregator", "names", folder, sizeof folder);
   if (naming_load (naming, NAMES, folder, &error) < 0)
     fail (error.text);
   frame_make (&bench);

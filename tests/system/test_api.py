@@ -321,7 +321,7 @@ class Stream:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
         self.socket.settimeout(LIMIT)
         self.socket.connect((parts.hostname, parts.port))
-        self.socket.sendall(f"GET {API}stream?{query} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        self.socket.sendall(f"GET {API}stream?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         self.answer = http.client.HTTPResponse(self.socket)
 
     def begin(self):
@@ -452,7 +452,7 @@ def test_gone(shown):
     with contextlib.ExitStack() as stack:
         for _ in range(8):
             client = stack.enter_context(socket.create_connection((parts.hostname, parts.port)))
-            client.sendall(f"GET {API}jobs/{JOB} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            client.sendall(f"GET {API}jobs/{JOB} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert signal_children(cluster.aggregator.pid, signal.SIGSTOP, LIMIT, 2) >= 2
     wait_until(lambda: cluster.counter("api_readers") == 0 and cluster.counter("http_connections") == 0, "the end of all", 10)
     wait_until(lambda: not children_of(cluster.aggregator.pid), "the end of the children", 10)

@@ -23,11 +23,11 @@ LATE = 1.0  # s, a line of a healthy node behind its sample
 OTHER = "127.0.0.2"  # another address of this host, which has places of its own
 BEGINNINGS = [b"", b"GET ", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET /%zz%00%ff?node=%00 HTTP/1.1\r\n",
               b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
-              b"GET /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-              b"GET /metrics?node=[[[[[[[&group=%5b%5b HTTP/1.1\r\nHost: a\r\n\r\n",
-              b"GET /api/v1/jobs?user=%00%ff&from=%zz&& HTTP/1.1\r\nHost: a\r\n\r\n",
-              b"GET /api/v1/stream?type=event HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /api/v1/events HTTP/1.1\r\nHost: a\r\n\r\n",
-              b"HEAD /api/v1/jobs/%2f%00 HTTP/1.1\r\nHost: a\r\n\r\n"]
+              b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+              b"GET /metrics?node=[[[[[[[&group=%5b%5b HTTP/1.1\r\nHost: localhost\r\n\r\n",
+              b"GET /api/v1/jobs?user=%00%ff&from=%zz&& HTTP/1.1\r\nHost: localhost\r\n\r\n",
+              b"GET /api/v1/stream?type=event HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
+              b"HEAD /api/v1/jobs/%2f%00 HTTP/1.1\r\nHost: localhost\r\n\r\n"]
 
 
 def address_of(url):
@@ -117,7 +117,7 @@ def test_new_names_without_end(cluster):
 def test_huge_headers(cluster):
     """Also urls, and headers without end: a connection has so much memory and no more."""
     with siege(cluster, 32 * MIB) as (address, _):
-        for request in (b"GET /" + b"a" * 100_000, b"GET /metrics?node=" + b"*a" * 50_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+        for request in (b"GET /" + b"a" * 100_000, b"GET /metrics?node=" + b"*a" * 50_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
                         b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 100_000, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 50_000,
                         b"GET / HTTP/1.1\r\nAuthorization: Basic " + b"QUFB" * 30_000 + b"\r\n\r\n"):
             with connect(address) as client:
@@ -152,7 +152,7 @@ def test_slow_readers(cluster):
             client.connect(address)
             client.settimeout(60)
             path = "/metrics" if number % 2 else "/nodes/n1/metrics"
-            client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode() * 100)
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 100)
             readers.append(client)
         assert ask_from(address, "127.0.0.1", "/nodes/n2/metrics") == 200
         assert ask_from(address, "127.0.0.1", "/metrics") == 429 and ask_from(address, OTHER, "/metrics") == 200
@@ -268,7 +268,7 @@ def test_agent(cluster):
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(address)
             with contextlib.suppress(OSError):
-                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * (number % 2 * 100))
+                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * (number % 2 * 100))
         time.sleep(2)
         assert sockets(agent) <= 128 + 4
         grown = memory_bytes(agent.pid, "VmHWM") - before
