@@ -151,6 +151,12 @@ is_list (enum api_kind kind)
   return kind == API_GLOBS || kind == API_TYPES;
 }
 
+bool
+api_is_yes (const char *value)
+{
+  return !*value || *value == 'y' || *value == 't' || *value == '1';
+}
+
 int
 api_ask_take (struct api_ask *ask, const char *name, const char *value, struct api_error *error)
 {

@@ -13,12 +13,6 @@
 #include "aggregator/report/job_report_write.h"
 #include "synop/globs.h"
 
-static bool
-is_yes (const char *value)
-{
-  return !*value || *value == 'y' || *value == 't' || *value == '1';
-}
-
 static void
 write_list (struct json *json, const struct job_list *list, size_t most)
 {
@@ -38,7 +32,7 @@ write_list (struct json *json, const struct job_list *list, size_t most)
 int
 api_read_jobs (struct api_read *read, struct api_error *error)
 {
-  struct job_query query = { .running = is_yes (api_value (read->ask, "running")) };
+  struct job_query query = { .running = api_is_yes (api_value (read->ask, "running")) };
   const char *names = api_value (read->ask, "user");
   struct job_list list = { 0 };
   struct json json = { 0 };

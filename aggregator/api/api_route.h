@@ -67,6 +67,7 @@ const struct api_route *api_route_find (const char *path, const char **part, str
 /* Where the value of that name is; the table has it. */
 const char *api_value (const struct api_ask *ask, const char *name);
 const char *api_value_of_path (const struct api_ask *ask);
+bool api_is_yes (const char *value); /* of a boolean */
 
 /* Takes one parameter, as it was sent; it may come again where it is a list. */
 int api_ask_take (struct api_ask *ask, const char *name, const char *value, struct api_error *error);

@@ -23,6 +23,7 @@ static const char *const stream_types[] = { "text/event-stream", NULL };
 static const struct api_parameter node_parameters[] = {
   { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
   { "state", API_CHOICE, "Only nodes in this state.", .choices = states },
+  { "facts", API_BOOLEAN, "no: without the facts, which are most of the answer.", "yes" },
 };
 
 static const struct api_parameter group_parameters[] = {

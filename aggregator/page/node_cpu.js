@@ -67,7 +67,7 @@ export function createCpus ({catalog}) {
 
 function paint (cell, label, busy) {
   const step = busy === null ? null : stepOf(busy, 0, 100);
-  const text = `CPU ${label}: ${busy === null ? 'not known' : format(busy, 'percent')}`;
+  const text = `CPU ${label}: ${busy === null ? 'not known' : `${Math.round(busy)} %`}`;
   if (cell.title === text)
     return;
   cell.title = text;
@@ -79,12 +79,9 @@ function paint (cell, label, busy) {
 }
 
 function legend () {
-  const steps = [0, 25, 50, 75, 100];
-  return el('p', {'class': 'cpu-legend', 'aria-hidden': 'true'}, 'Busy ',
-    steps.map((share) => {
-      const mark = el('span', {'class': 'cpu-key'}, `${share}`);
-      mark.style.setProperty('background', RAMP_CSS[stepOf(share, 0, 100)]);
-      mark.style.setProperty('color', RAMP_INK[stepOf(share, 0, 100)]);
-      return mark;
-    }), ' %');
+  return el('p', {'class': 'cpu-legend', 'aria-hidden': 'true'}, 'Busy ', [0, 25, 50, 75, 100].map((share) => {
+    const mark = el('span', {'class': 'cpu-key'});
+    mark.style.setProperty('background', RAMP_CSS[stepOf(share, 0, 100)]);
+    return [mark, `${share} % `];
+  }));
 }

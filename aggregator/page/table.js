@@ -3,9 +3,10 @@
  *
  * createTable ({label, key, columns, sort, onSort, empty, most, mark}) -> {element, set (rows), sort}
  *   key      (row) -> what tells rows apart
- *   columns  [{id, label, text (row), order (row), number, help, href (row), curve (row), bar (row), mark (row)}]
+ *   columns  [{id, label, text (row), order (row), number, help, href (row), curve (row), bar (row), mark (row), title (row), check}]
  *            text   what the cell says; order: what it is sorted by, else the text; null comes last
  *            href   makes it a link; curve: a button that shows the curve of that name; bar: a share of 0..1 beside it
+ *            check  {is (row), set (row, on), label (row)}: a box to be ticked instead
  *   sort     'id' or '-id', downwards; '' leaves the order of the rows
  *   most     so many rows, until more are asked for
  *   mark     (row) -> a class for the row
@@ -42,6 +43,8 @@ export function createTable (options) {
   table.addEventListener('focusin', (event) => settle(event.target));
 
   function head (column) {
+    if (column.check)
+      return el('th', {scope: 'col'}, column.label);
     const press = el('button', {type: 'button', on: {click: () => sortBy(column)}}, column.label);
     return el('th', {scope: 'col', 'class': column.number ? 'number' : null, title: column.help, 'aria-sort': 'none'}, press);
   }
@@ -134,6 +137,10 @@ export function createTable (options) {
 }
 
 function fill (cell, column, row) {
+  if (column.check) {
+    tick(cell, column.check, row);
+    return;
+  }
   const text = column.text(row) ?? '';
   const href = column.href?.(row) ?? null;
   const curve = column.curve?.(row) ?? null;
@@ -154,6 +161,13 @@ function fill (cell, column, row) {
   const mark = `${column.number ? 'number ' : ''}${column.mark?.(row) ?? ''}`.trim();
   if (cell.td.className !== mark)
     cell.td.className = mark;
+}
+
+function tick (cell, check, row) {
+  cell.row = row;
+  cell.box ??= cell.td.appendChild(el('input', {type: 'checkbox', on: {change: () => check.set(cell.row, cell.box.checked)}}));
+  cell.box.setAttribute('aria-label', check.label(row));
+  cell.box.checked = check.is(row);
 }
 
 function valueButton (curve) {

@@ -181,6 +181,7 @@ def test_same_as_commands(shown):
     nodes = ask(url, "nodes")["nodes"]
     assert settled(nodes) == settled(status["nodes"]) and [set(one) for one in nodes] == [set(one) for one in status["nodes"]]
     assert [one["node"] for one in ask(url, "nodes?node=n2")["nodes"]] == ["n2"]
+    assert settled(ask(url, "nodes?facts=no")["nodes"]) == settled([one | {"facts": None} for one in nodes])
     assert ask(url, "nodes?state=down") == {"nodes": []} and len(ask(url, "nodes?state=up&node=n1,n2")["nodes"]) == 2
 
     listed = json.loads(run("agent", "--list-groups", "--json", "--config", cluster.empty).stdout)["groups"]
