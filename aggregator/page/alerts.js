@@ -17,7 +17,7 @@ export function createAlerts (context) {
       {id: 'level', label: 'Level', text: ({level}) => ({bad: 'alarm', warn: 'warning'}[level]), order: ({level}) => RANK[level], mark: ({level}) => `is-${level}`},
       {id: 'node', label: 'Node', text: ({node}) => node, href: ({node}) => (node ? context.link('node', {node}) : null)},
       {id: 'text', label: 'What is wrong', text: ({text}) => text},
-      {id: 'since', label: 'Since', text: ({since, before}) => (since ? `${before ? 'before ' : ''}${time(since, 'short')}` : ''), order: ({since}) => (since ? Date.parse(since) : null)},
+      {id: 'since', label: 'Since', text: ({since}) => time(since, 'short'), order: ({since}) => (since ? Date.parse(since) : null)},
     ],
   });
   const note = el('p', {'class': 'note', role: 'status'});

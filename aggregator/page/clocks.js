@@ -1,7 +1,7 @@
 /* Time: how far each node's clock is off, how it drifts, how exactly that is known; and how far the samples of a tick lie apart. */
 import {el, setText} from './dom.js';
 import {globOf} from './metrics.js';
-import {createTable} from './table.js';
+import {createTable, sorted} from './table.js';
 import {format, MISSING} from './units.js';
 
 const EVERY = 5000;
@@ -19,7 +19,8 @@ export const view = {
     let closed = false;
     let busy = false;
     let timer = 0;
-    let chosen = null;
+    let chosen = null; /* by the address; else the node that is farthest off */
+    let first = null;
     const note = el('p', {'class': 'note', role: 'status'});
     const problem = el('p', {'class': 'problem', hidden: true});
     const summary = el('p', {'class': 'clock-summary'});
@@ -37,7 +38,7 @@ export const view = {
       ],
     });
     const ticks = curvePanel('Spread of a tick, and its error bound', 'How far the first and the last sample of a tick lie apart, and to within what their times are right.');
-    const own = curvePanel('Wall clock of one node', 'Choose a node’s offset below.');
+    const own = curvePanel('Wall clock of one node', '');
     root.append(el('div', {'class': 'head'}, el('h1', {}, 'Clocks'), summary), problem,
       el('section', {'class': 'panel'}, el('div', {'class': 'curves'}, ticks.element, own.element)),
       el('section', {'class': 'panel'}, table.element, note));
@@ -61,7 +62,7 @@ export const view = {
       if (!busy && !document.hidden) {
         busy = true;
         const t = context.instant.time();
-        await Promise.all([loadNodes(t), loadTicks(t), loadOwn(t)].map((work) => work.catch((error) => say(error.message))));
+        await Promise.all([loadNodes(t).then(() => loadOwn(t)), loadTicks(t)].map((work) => work.catch((error) => say(error.message))));
         busy = false;
       }
       if (!closed && context.instant.live)
@@ -78,6 +79,7 @@ export const view = {
       setText(summary, `${nodes.length} nodes${bounds.length ? `, all known to within ${format(Math.max(...bounds), 'seconds')}` : ''}${off ? `, ${off} off by more than ${format(LIMIT, 'seconds')}` : ''}`);
       setText(note, context.instant.live ? '' : 'As the last lines before this instant say.');
       say('');
+      first = sorted(nodes.filter((node) => node.clock), (node) => size(clock('wall_offset')(node)), true)[0]?.node ?? null;
     }
 
     /* The newest line of each node before the instant. */
@@ -95,13 +97,16 @@ export const view = {
     }
 
     async function loadOwn (t) {
-      if (!chosen)
+      const node = chosen ?? first;
+      if (!node)
         return;
-      const {lines} = await context.get('lines', {type: 'node', group: GROUP, node: globOf(chosen), from: iso(t - SPAN * 1000), to: iso(t + 1000), limit: 2000});
+      const {lines} = await context.get('lines', {type: 'node', group: GROUP, node: globOf(node), from: iso(t - SPAN * 1000), to: iso(t + 1000), limit: 2000});
       if (closed)
         return;
       offset.set(withGaps(lines, [(line) => line.clock?.wall_offset ?? null]), {from: t / 1000 - SPAN, to: t / 1000});
-      setText(own.note, lines.length ? '' : 'No samples in the last 15 minutes.');
+      setText(own.title, `Wall clock of ${node}`);
+      setText(own.note, !lines.length ? 'No samples in the last 15 minutes.' : chosen ? '' : 'The node that is farthest off; choose another one’s offset below.');
+      press(node);
     }
 
     function say (message) {
@@ -112,12 +117,13 @@ export const view = {
     function update (params) {
       if ((params.node ?? null) !== chosen) {
         chosen = params.node ?? null;
-        setText(own.title, chosen ? `Wall clock of ${chosen}` : 'Wall clock of one node');
-        setText(own.note, chosen ? '' : 'Choose a node’s offset below.');
-        for (const button of root.querySelectorAll('button[data-curve]'))
-          button.setAttribute('aria-pressed', String(button.dataset.curve === chosen));
         load();
       }
+    }
+
+    function press (node) {
+      for (const button of root.querySelectorAll('button[data-curve]'))
+        button.setAttribute('aria-pressed', String(button.dataset.curve === node));
     }
 
     const stop = context.instant.onChange(load, {every: 1000});

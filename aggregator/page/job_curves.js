@@ -23,6 +23,8 @@ export function createJobCurves (context, first, who) {
   const grid = el('div', {'class': 'curves'});
   const element = el('section', {'class': 'panel', 'aria-label': 'Curves'}, el('div', {'class': 'head'}, el('h2', {}, 'Curves'), el('span', {'class': 'note'}, first.nodes.length > LINES ? 'The mean of the nodes, and the band from the lowest to the highest.' : '')), grid);
   const panels = new Map();
+  const idle = el('p', {'class': 'note'});
+  element.append(idle);
   let chosen = [];
   let until = null;
 
@@ -33,8 +35,11 @@ export function createJobCurves (context, first, who) {
       panels.forEach((panel) => panel.draw(chosen));
     },
     update (report) {
-      for (const item of curveItems(report))
-        if (!panels.has(item.name)) {
+      const items = curveItems(report);
+      const flat = items.filter((item) => isNothing(report, item));
+      setText(idle, flat.length ? `0 all the time: ${flat.map(({title}) => title).join(', ')}.` : '');
+      for (const item of items)
+        if (!panels.has(item.name) && !flat.includes(item)) {
           const panel = createPanel(context, item, report.slowest_node);
           panels.set(item.name, panel);
           grid.append(panel.element);
@@ -49,6 +54,8 @@ export function createJobCurves (context, first, who) {
     },
   };
 }
+
+const isNothing = (report, {name}) => report.total[name].maximum === 0 && report.total[name].minimum === 0;
 
 /* Two at a time: the aggregator answers one address so many at once. */
 async function loadAll (context, panels, report, who, chosen) {

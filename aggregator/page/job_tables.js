@@ -62,7 +62,7 @@ export function figuresTable (context) {
       value('mean', 'Mean', ({item, series}) => format(series.mean, item.unit)), value('minimum', 'Least', ({item, series}) => format(series.minimum, item.unit)),
       value('maximum', 'Most', ({item, series}) => format(series.maximum, item.unit)),
       {id: 'imbalance', label: 'Highest node above the mean', number: true, text: ({unlike}) => format(unlike?.percent ?? null, 'percent'), order: ({unlike}) => unlike?.percent},
-      {id: 'node', label: 'Farthest from the others', text: ({unlike}) => unlike?.node ?? '', href: ({unlike}) => (unlike?.node ? context.link('node', {node: unlike.node}) : null)},
+      {id: 'node', label: 'Farthest from the others', text: ({unlike}) => (unlike?.percent >= 1 ? unlike.node ?? '' : ''), href: ({unlike}) => (unlike?.percent >= 1 && unlike.node ? context.link('node', {node: unlike.node}) : null)},
     ],
   });
   return {element: table.element, set: (report) => table.set(itemsOf(report).map((item) => ({item, series: report.total[item.name], unlike: report.imbalance[item.name]})))};

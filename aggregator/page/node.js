@@ -12,7 +12,7 @@ import {duration, format, MISSING, time} from './units.js';
 
 const {cpus, memory, load, pressure, disks, mounts, network, infiniband, sensors, energy} = BASIC_PARTS;
 const {gpus, processes, neuron, ecc, jobs} = ACCELERATOR_PARTS;
-const PARTS = [cpus, memory, load, jobs, gpus, processes, neuron, ecc, pressure, disks, network, infiniband, mounts, energy, sensors];
+const PARTS = [cpus, memory, load, pressure, jobs, gpus, processes, neuron, ecc, disks, network, infiniband, mounts, energy, sensors];
 const WIDE = new Set(['cpus', 'gpus', 'gpu-processes', 'jobs', 'disks', 'network', 'infiniband', 'mounts', 'neuron']);
 const FIRST_CURVES = 'cpu_usage.busy,memory_info.used';
 const STATE_EVERY = 5000;
@@ -176,7 +176,7 @@ function openNode (root, context, node) {
     const clock = readings.clock;
     setText(facts, [
       hardware?.cpu_model && `${hardware.sockets > 1 ? `${hardware.sockets} × ` : ''}${hardware.cpu_model}`,
-      hardware?.threads && `${hardware.cores ?? '?'} cores, ${hardware.threads} threads`,
+      hardware?.threads && `${hardware.cores ? `${hardware.cores} cores, ` : ''}${hardware.threads} threads`,
       hardware?.memory_total && format(hardware.memory_total, 'bytes'),
       hardware?.os, hardware?.kernel && `Linux ${hardware.kernel}`,
       about?.version && `agent ${about.version}`,

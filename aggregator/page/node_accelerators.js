@@ -39,7 +39,8 @@ const processes = rowsPart('gpu-processes', 'Processes on GPUs', 'gpu_processes'
 
 /* The cores of all runtimes, each under its runtime. */
 const neuron = {
-  id: 'neuron', title: 'Neuron cores', groups: [], section: 'runtime',
+  id: 'neuron', title: 'Neuron cores', groups: [],
+  shown: (readings) => readings.all().some(({owner, group}) => owner && group === 'neuroncore_counters'),
   make ({catalog}) {
     const table = createTable({label: 'Neuron cores', key: (row) => `${row.owner}/${row.label}`, columns: [
       words('runtime', 'Runtime', (row) => row.owner), words('core', 'Core', (row) => row.label),
@@ -47,7 +48,7 @@ const neuron = {
       number('flops', 'FLOP/s', gauge('flops'), ''), number('matmul', 'Matmul use', gauge('matmul_utilization'), 'percent')]});
     const cores = (readings) => readings.all().filter(({owner, group}) => owner && group === 'neuroncore_counters')
       .flatMap(({owner, value}) => Object.entries(value[catalog.group('neuroncore_counters')?.rows_name ?? 'neuroncores_in_use'] ?? {}).map(([label, values]) => ({owner, label, values})));
-    return {element: table.element, shown: (readings) => cores(readings).length > 0, update: (readings) => table.set(cores(readings))};
+    return {element: table.element, update: (readings) => table.set(cores(readings))};
   },
 };
 

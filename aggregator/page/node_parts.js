@@ -14,6 +14,10 @@ const rowsOf = (readings, group, catalog) => {
   const table = readings.find(group);
   return table ? (anatomy(table, catalog.group(group)).rows ?? []).map(([label, values]) => ({label, values, period: table.period})) : [];
 };
+/* Is there something to show: rows, or why there are none? */
+const hasRows = (table) => table !== null && (Boolean(table.error) ||
+  Object.entries(table.value).some(([name, rows]) => rows && typeof rows === 'object' && !FOLDS.has(name) && Object.keys(rows).length > 0));
+const FOLDS = new Set(['total', 'highest']);
 const rate = (metric) => ({values, period}) => (Number.isFinite(values[metric]) && period > 0 ? values[metric] / period : null);
 const gauge = (metric) => ({values}) => values[metric] ?? null;
 const sum = (...gets) => (row) => {
@@ -32,6 +36,7 @@ const words = (id, label, get, more = {}) => ({id, label, text: (row) => get(row
 function rowsPart (id, title, group, columns, more = {}) {
   return {
     id, title, groups: [group],
+    shown: (readings) => hasRows(readings.find(group)),
     make (host) {
       const table = createTable({label: title, key: (row) => row.label, most: 24, empty: more.empty, columns: columns(host), sort: more.sort});
       return {
@@ -100,12 +105,12 @@ const pressure = {
   make () {
     const column = (name, label, help) => ({
       id: name, label, help, number: true, text: (row) => format(row.values[`${row.label}_${name}`] ?? null, 'percent'),
-      order: (row) => row.values[`${row.label}_${name}`] ?? null, curve: (row) => curveOf('pressure', `${row.label}_${name}`),
+      order: (row) => row.values[`${row.label}_${name}`] ?? null, curve: (row) => (Number.isFinite(row.values[`${row.label}_${name}`]) ? curveOf('pressure', `${row.label}_${name}`) : null),
     });
     const table = createTable({label: 'Pressure', key: (row) => row.label, columns: [
       words('what', 'Resource', (row) => PRESSURES.find(([name]) => name === row.label)[1]),
-      column('some_avg10', 'Some, 10 s', 'Some tasks waited, of the last 10 seconds'), column('some_avg60', '60 s'), column('some_avg300', '5 min'),
-      column('full_avg10', 'All, 10 s', 'All tasks waited, of the last 10 seconds'), column('full_avg60', '60 s'), column('full_avg300', '5 min')]});
+      column('some_avg10', 'Some, 10 s', 'Share of the last 10 seconds in which some tasks waited'), column('some_avg300', '5 min', 'The same of the last 5 minutes'),
+      column('full_avg10', 'All, 10 s', 'Share of the last 10 seconds in which all tasks waited'), column('full_avg300', '5 min', 'The same of the last 5 minutes')]});
     return {
       element: table.element,
       update (readings) {
@@ -171,6 +176,7 @@ const infiniband = rowsPart('infiniband', 'InfiniBand', 'infiniband', () => [
 /* Sensors of two groups, as one table. */
 const sensors = {
   id: 'sensors', title: 'Sensors', groups: ['thermal', 'hwmon'],
+  shown: (readings) => hasRows(readings.find('thermal')) || hasRows(readings.find('hwmon')),
   make ({catalog}) {
     const table = createTable({label: 'Sensors', key: (row) => `${row.group} ${row.label}`, most: 24, empty: 'This machine shows no sensors.', columns: [
       words('name', 'Sensor', (row) => row.values.label || row.values.type || row.label),
@@ -183,7 +189,6 @@ const sensors = {
     ]});
     return {
       element: table.element,
-      shown: (readings) => ['thermal', 'hwmon'].some((group) => rowsOf(readings, group, catalog).length > 0),
       update: (readings) => table.set(['thermal', 'hwmon'].flatMap((group) => rowsOf(readings, group, catalog).map((row) => ({...row, group})))),
     };
   },
