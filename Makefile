@@ -26,7 +26,7 @@ AGGREGATOR_PACKAGES = sqlite3 libzstd hdf5 libcurl snappy
 SANITIZE ?=
 JOBS ?= $(shell nproc)
 ifneq ($(SANITIZE),)
-  SANITIZERS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+  SANITIZERS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined -DSANITIZED
 endif
 
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
@@ -124,7 +124,7 @@ $(addprefix $(BUILD)/tests/unit/test_,group_gpu group_gpu_amd library node_power
 $(BUILD)/tests/unit/test_group_gpu_amd: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=syscall
 
-# A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=fuzzer-no-link,address,undefined.
+# A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=address,undefined,fuzzer-no-link.
 fuzzers: $(FUZZERS)
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
@@ -132,9 +132,14 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/
 
 # The bench's own programs. bench_sample counts what is read; two simulate agents.
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
-benches: $(BENCHES)
+benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator
+# The aggregator with thousands of made-up nodes in it.
+$(BUILD)/tests/bench/made_aggregator: $(BUILD)/obj/aggregator/main.o $(addprefix $(BUILD)/obj/tests/bench/,made_link.o made_cluster.o)
+$(BUILD)/tests/bench/made_aggregator: $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 $(BUILD)/tests/bench/bench_load $(BUILD)/tests/bench/bench_storm: $(BUILD)/obj/tests/bench/agents.o
-$(BUILD)/tests/bench/bench_tiers: $(BUILD)/obj/tests/bench/made_nodes.o
+$(BUILD)/tests/bench/bench_tiers: $(addprefix $(BUILD)/obj/tests/bench/,made_nodes.o made_cluster.o)
 $(BUILD)/tests/bench/bench_sample: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
@@ -172,7 +177,7 @@ check-deploy:
 FUZZ_SECONDS ?= 30
 fuzz:
 	@tests/setup.sh check
-	@BUILD=$(BUILD) tests/fuzz/run -max_total_time=$(FUZZ_SECONDS)
+	@BUILD=$(BUILD)/asan tests/fuzz/run -max_total_time=$(FUZZ_SECONDS)
 
 # On a machine with NVIDIA GPUs: every value against nvidia-smi's.
 check-gpu: all

@@ -10,6 +10,7 @@
 #define VIEW_LIST(VIEW)                                                                                                \
   VIEW (history_view)                                                                                                  \
   VIEW (stream_view)                                                                                                   \
+  VIEW (now_view)                                                                                                      \
   VIEW (send_view)                                                                                                     \
   VIEW (api_view)                                                                                                      \
   VIEW (exporter_view)                                                                                                 \

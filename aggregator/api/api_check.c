@@ -19,6 +19,7 @@ api_expects (const struct api_parameter *parameter, char *text, size_t size)
   static const char *const expected[] = {
     [API_GLOBS] = "globs, with commas between them",
     [API_TYPES] = "globs of node, cluster, event, job, with commas between them",
+    [API_METRICS] = "metrics, as cpu_usage.user, with commas between them",
     [API_TIME] = "a time, as 2026-11-21T10:00:00Z, 10:00, -1h or now",
     [API_DURATION] = "a duration, as 30s, 5m, 1h",
     [API_NUMBER] = "a whole number from 1 to ",
@@ -122,6 +123,7 @@ check_value (const struct api_parameter *parameter, const char *value, struct er
     return check_boolean (value, why);
   case API_CHOICE:
     return check_choice (parameter, value, why);
+  case API_METRICS:
   case API_WORDS:
     return *value ? 0 : error_set (why, "must not be empty");
   }
@@ -148,7 +150,7 @@ fail_unknown (const struct api_route *route, const char *name, struct api_error 
 static bool
 is_list (enum api_kind kind)
 {
-  return kind == API_GLOBS || kind == API_TYPES;
+  return kind == API_GLOBS || kind == API_TYPES || kind == API_METRICS;
 }
 
 bool

@@ -53,7 +53,7 @@ write_kind (struct json *json, const struct api_parameter *parameter)
       json_text (json, *one);
     json_array_end (json);
   }
-  if (parameter->kind == API_WORDS)
+  if (parameter->kind == API_WORDS || parameter->kind == API_METRICS)
     json_uint (json_key (json, "minLength"), 1);
   if (parameter->fallback && number)
     json_uint (json_key (json, "default"), strtoul (parameter->fallback, NULL, 10));

@@ -10,6 +10,7 @@
 #include "synop/child.h"
 
 #define API_STREAMS_MAX 32 /* at once, and a quarter of the connections at most; of a host half */
+#define API_NOWS_MAX 64    /* answers of this instant that are on their way, of a host half */
 #define API_RUNNING_MAX 4  /* children at once, of a host half */
 #define API_WAITING_MAX 32 /* requests that wait for one, of a host half */
 
@@ -34,6 +35,8 @@ struct api {
   struct api_source sources[API_LIVES];
   uint64_t streams[API_STREAMS_MAX]; /* whose they are */
   size_t stream_count;
+  uint64_t nows[API_NOWS_MAX]; /* whose they are */
+  size_t now_count;
   struct api_work *works;                        /* those that run or wait, the oldest first */
   double fresh;                                  /* how often the history may be made complete now, */
   int64_t fresh_ns;                              /* and as of when */
@@ -55,7 +58,12 @@ api_answer_fn api_answer_index, api_answer_openapi;
 /* api_live.c */
 api_answer_fn api_answer_status, api_answer_nodes, api_answer_groups;
 /* api_stream.c */
-api_answer_fn api_answer_stream;
+api_answer_fn api_answer_stream, api_answer_watch;
+/* api_now.c */
+api_answer_fn api_answer_now;
+char *api_now_words (const struct api_ask *ask, const char *verb); /* the request; to be freed */
+/* True: the line says why there is no answer, and that is the reply. */
+bool api_reply_refusal (struct api *api, struct http_reply *reply, const struct api_route *route, struct buffer *line);
 /* api_work.c */
 api_answer_fn api_answer_history;
 

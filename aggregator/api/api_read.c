@@ -38,7 +38,7 @@ limit_self (void)
   file_close (&fd);
   setpriority (PRIO_PROCESS, 0, NICE);
   setrlimit (RLIMIT_CPU, &seconds);
-#ifndef __SANITIZE_ADDRESS__
+#ifndef SANITIZED /* ASan maps terabytes */
   setrlimit (RLIMIT_AS, &(struct rlimit){ MEMORY_MAX, MEMORY_MAX });
 #endif
 }

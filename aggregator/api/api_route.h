@@ -16,6 +16,7 @@
 enum api_kind {
   API_GLOBS,    /* globs, with commas between them */
   API_TYPES,    /* of types of lines */
+  API_METRICS,  /* paths of metrics, with commas between them */
   API_TIME,     /* as when_parse */
   API_DURATION, /* as 5m */
   API_NUMBER,   /* from 1 to `most` */

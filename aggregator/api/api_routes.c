@@ -14,11 +14,12 @@
 static const char *const states[] = { "never", "up", "stale", "down", NULL };
 
 static const char *const folds[] = { "sum", "mean", "min", "max", NULL };
-static const char *const forms[] = { "json", "csv", NULL };
 static const char *const report_forms[] = { "html", "pdf", "csv", "json", "text", NULL };
 static const char *const report_types[] = { "text/html",        "application/pdf", "text/csv",
                                             "application/json", "text/plain",      NULL };
 static const char *const stream_types[] = { "text/event-stream", NULL };
+static const char *const encodings[] = { "values", "levels", NULL };
+static const char *const forms[] = { "json", "csv", "levels", NULL };
 
 static const struct api_parameter node_parameters[] = {
   { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
@@ -55,7 +56,19 @@ static const struct api_parameter query_parameters[] = {
       "The instant before which it ends. " WHEN,
   },
   { "step", API_DURATION, "The time between two values, as 30s, 5m, 1h; without it there are about 60." },
-  { "format", API_CHOICE, "json: one object; csv: a table.", "json", .choices = forms },
+  { "format", API_CHOICE, "json: one object; csv: a table; levels: a byte for each node and step.", "json",
+    .choices = forms },
+};
+
+static const struct api_parameter now_parameters[] = {
+  { "metric", API_METRICS, "What to show, as in a query; counters are their change in a second. At most 16.",
+    .required = true },
+  { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
+  { "row", API_GLOBS, "Rows whose label matches one of these globs, rather than one value of each node." },
+  { "top", API_NUMBER, "Only so many: those with most.", .most = 1000 },
+  { "bottom", API_NUMBER, "Only so many: those with least.", .most = 1000 },
+  { "encoding", API_CHOICE, "values: numbers; levels: a byte for each node, in base64.", "values",
+    .choices = encodings },
 };
 
 static const struct api_parameter job_list_parameters[] = {
@@ -117,6 +130,10 @@ const struct api_route api_routes[] = {
     PARAMETERS (group_parameters), "Groups", .answer = api_answer_groups },
   { "query", "Query", "How a metric went: what `synop-aggregator query --format json` prints.",
     PARAMETERS (query_parameters), "Query", .answer = api_answer_history, .read = api_read_query },
+  { "now", "Now", "Values of this instant, of all nodes at once, from memory.", PARAMETERS (now_parameters), "Now",
+    .answer = api_answer_now },
+  { "watch", "Watch", "The same at once and each tick, as server-sent events; `nodes` only when they change.",
+    PARAMETERS (now_parameters), .types = stream_types, .answer = api_answer_watch },
   { "jobs", "Jobs", "Jobs, the newest last: what `synop-aggregator jobs --json` prints.",
     PARAMETERS (job_list_parameters), "Jobs", .answer = api_answer_history, .read = api_read_jobs },
   { "jobs/{id}/report", "Report", "The report on a job as a file: what `synop-aggregator report ID` writes.",

@@ -1,5 +1,6 @@
-/* The stream as server-sent events. It is a reader of the aggregator's socket like `tail`, which has its queue there and
- * loses its own lines when it is slow; here each line gets the "data: " before it, and a comment goes out when none come. */
+/* The stream, and what is watched, as server-sent events. Each is a reader of the aggregator's socket like `tail`, which has
+ * its queue there and loses its own lines when it is slow; here each line gets the "data: " before it, and a comment goes out
+ * when none come. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,9 @@ struct stream_reply {
   struct api *api;
   uint64_t host;
   int fd;
-  struct buffer in;   /* read, and not sent */
-  bool begun, within; /* the first words went out; a line is half out */
+  const struct api_route *checked; /* the first line comes at once, and may be an error; NULL: it may take a while */
+  struct buffer in;                /* read, and not sent */
+  bool begun, within;              /* the first words went out; a line is half out */
   bool ended;
   int64_t beat_ns; /* when the next comment is due */
 };
@@ -32,7 +34,7 @@ stream_wait (void *context, struct http_wait *wait)
   struct stream_reply *reply = context;
   ssize_t got = -1;
 
-  if (!reply->begun || reply->in.length > 0 || reply->ended)
+  if ((!reply->begun && !reply->checked) || reply->in.length > 0 || reply->ended)
     return false;
   got = recv (reply->fd, buffer_reserve (&reply->in, READ_AT_ONCE), READ_AT_ONCE, 0);
   reply->in.length += got > 0 ? (size_t) got : 0;
@@ -82,6 +84,8 @@ stream_next (void *context, struct buffer *out, size_t limit)
   (void) limit;
   if (!reply->begun)
     buffer_add_string (out, "retry: 3000\n\n");
+  if (!reply->begun && reply->in.length == 0)
+    ;
   else if (reply->in.length == 0 && !reply->ended && !reply->within)
     buffer_add_string (out, ": no line in a while\n\n");
   else if (!reply->within && reply->in.length > 6 && memcmp (reply->in.data, "error ", 6) == 0)
@@ -92,6 +96,20 @@ stream_next (void *context, struct buffer *out, size_t limit)
   buffer_clear (&reply->in);
   reply->beat_ns = clock_monotonic () + HEARTBEAT;
   return !reply->ended;
+}
+
+static void
+stream_begin (void *context, struct http_reply *http)
+{
+  struct stream_reply *reply = context;
+
+  if (reply->in.length > 0 && !api_reply_refusal (reply->api, http, reply->checked, &reply->in)) {
+    http->status = 200;
+    http->type = "text/event-stream";
+  } else if (reply->in.length == 0) {
+    http->next = NULL;
+    api_reply_busy (reply->api, http, 503, "the aggregator does not answer at its socket", 5);
+  }
 }
 
 static void
@@ -146,35 +164,49 @@ request_of (const struct api_ask *ask)
   return text.data;
 }
 
-void
-api_answer_stream (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *http)
+/* `checked`: see above. The request is freed. */
+static void
+stream_answer (struct api *api, const struct http_request *request, char *words, const struct api_route *checked,
+               struct http_reply *http)
 {
   const char *why = why_not (api, request);
+  int fd = why ? -1 : local_socket_begin (api->context->socket, words, NULL);
   struct stream_reply *reply;
-  char *words;
-  int fd;
 
-  if (why) {
-    api_reply_busy (api, http, 503, why, BUSY_RETRY_S);
-    return;
-  }
-  words = request_of (ask);
-  fd = local_socket_begin (api->context->socket, words, NULL);
   free (words);
   if (fd < 0) {
-    api_reply_busy (api, http, 503, "the aggregator does not answer at its socket", 5);
+    api_reply_busy (api, http, 503, why ? why : "the aggregator does not answer at its socket", why ? BUSY_RETRY_S : 5);
     return;
   }
   reply = memory_new (1, sizeof *reply);
-  *reply = (struct stream_reply){ .api = api, .host = http_request_host (request), .fd = fd };
+  *reply = (struct stream_reply){ .api = api,
+                                  .host = http_request_host (request),
+                                  .fd = fd,
+                                  .checked = checked,
+                                  .beat_ns = clock_monotonic () + HEARTBEAT };
   api->streams[api->stream_count++] = reply->host;
   api->streaming++;
   buffer_free (&http->text);
-  *http = (struct http_reply){ .status = 200,
-                               .type = "text/event-stream",
-                               .context = reply,
+  *http = (struct http_reply){ .context = reply,
                                .next = stream_next,
                                .free = stream_free,
                                .wait = stream_wait,
+                               .begin = checked ? stream_begin : NULL,
                                .endless = true };
+  if (!checked) {
+    http->status = 200;
+    http->type = "text/event-stream";
+  }
+}
+
+void
+api_answer_stream (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
+{
+  stream_answer (api, request, request_of (ask), NULL, reply);
+}
+
+void
+api_answer_watch (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
+{
+  stream_answer (api, request, api_now_words (ask, "watch"), ask->route, reply);
 }

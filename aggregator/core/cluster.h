@@ -161,6 +161,7 @@ int64_t cluster_time (const struct cluster *cluster, int64_t monotonic_ns);
 
 size_t cluster_node_count (const struct cluster *cluster);
 const struct node *cluster_node (const struct cluster *cluster, size_t index); /* in order of names */
+uint64_t cluster_lists (const struct cluster *cluster); /* how often the list was set: then nodes may be gone */
 const struct node *cluster_find (const struct cluster *cluster, const char *name);
 size_t cluster_schema_count (const struct cluster *cluster);
 const struct cluster_counts *cluster_counts (const struct cluster *cluster);

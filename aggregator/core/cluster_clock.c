@@ -226,6 +226,7 @@ cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_
   else
     node->clock.wall_at_ns = 0; /* the receipt may be any time late: no reference for the next frame */
   node->clock.wall_offset_ns = frame->wall_offset_ns;
+  node->sampled_ns = clamp (frame->header->monotonic_ns);
   node->clock.boot_ns = clamp (frame->header->wall_ns) - clamp (frame->header->monotonic_ns);
 }
 

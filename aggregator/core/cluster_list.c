@@ -25,6 +25,12 @@ cluster_node (const struct cluster *cluster, size_t index)
   return cluster->nodes[index];
 }
 
+uint64_t
+cluster_lists (const struct cluster *cluster)
+{
+  return cluster->lists;
+}
+
 static int
 compare_name (const void *name, const void *node)
 {
@@ -206,6 +212,9 @@ cluster_list (struct cluster *cluster, cluster_each_node_fn *each, const void *l
     qsort (listing.nodes, listing.count, sizeof listing.nodes[0], listed_nodes_compare);
   cluster->nodes = listing.nodes;
   cluster->node_count = listing.count;
+  cluster->lists++;
+  for (size_t i = 0; i < listing.count; i++)
+    listing.nodes[i]->place = i;
   for (size_t i = 0; i < before_count; i++)
     if (!before[i]->listed) {
       node_leave (cluster, before[i], "revoked", now);

@@ -17,6 +17,7 @@ struct cluster {
   struct cluster_options options;
   struct node **nodes; /* in order of names */
   size_t node_count;
+  uint64_t lists;     /* that were set */
   struct node **gone; /* that were listed lately, in the order of removal */
   size_t gone_count, gone_capacity;
   struct schema_store schemas;

@@ -110,12 +110,14 @@ struct node {
   uint8_t key[KEY_SIZE];
   int64_t since_ns; /* when it was listed with this key, or removed from the list */
   bool listed;      /* used while a new list is set */
+  size_t place;     /* in the list: cluster_node */
 
   enum node_state state;
   const char *up_reason; /* reason of the event node_up that the next frame causes; NULL: it causes none */
   struct session sessions[NODE_SESSIONS];
-  int64_t seen_ns; /* receipt of its last frame */
-  int64_t up_ns;   /* receipt of the first frame since it came up */
+  int64_t seen_ns;    /* receipt of its last frame */
+  int64_t sampled_ns; /* that frame's time on the node's CLOCK_MONOTONIC */
+  int64_t up_ns;      /* receipt of the first frame since it came up */
   struct node_clock clock;
   struct tick_member tick;
   uint64_t received, lost, rejected;

@@ -32,7 +32,7 @@ export function createStack (label, parts) {
       parts.forEach((part, i) => {
         const value = numbers[i];
         const share = Number.isFinite(value) && whole > 0 ? Math.max(0, value / whole) : 0;
-          bars[i].hidden = share === 0;
+        bars[i].hidden = share === 0;
         bars[i].style.setProperty('width', `${(share * 100).toFixed(2)}%`);
         setText(values[i], value === null || value === undefined ? MISSING : text(value));
         items[i].hidden = Boolean(part.small) && !(share > 0.001);

@@ -52,6 +52,7 @@ source_of (struct asking *asking, const struct catalog_entry *entry, const char 
 {
   const struct query *query = asking->query;
   bool narrowed = query->fold || query->top || query->bottom;
+  size_t most = narrowed ? QUERY_READ_MAX : query->levels ? QUERY_LEVELS_MAX : QUERY_POINTS_MAX;
   struct source *source;
 
   for (size_t i = 0; i < asking->source_count; i++) {
@@ -66,7 +67,7 @@ source_of (struct asking *asking, const struct catalog_entry *entry, const char 
                              .table = { .from_ns = asking->plan.from_ns,
                                         .step_ns = asking->plan.step_ns,
                                         .steps = asking->plan.steps,
-                                        .most = (narrowed ? QUERY_READ_MAX : QUERY_POINTS_MAX) / asking->plan.steps,
+                                        .most = most / asking->plan.steps,
                                         .rate = rate } };
   return source;
 }
@@ -76,7 +77,7 @@ is_rate (const struct asking *asking, const struct catalog_entry *entry)
 {
   if (entry->derived)
     return !entry->derived->over;
-  return asking->query->rate && entry->kind == COUNTER && !(entry->flags & METRIC_SHARE);
+  return (asking->query->rate || asking->query->levels) && entry->kind == COUNTER && !(entry->flags & METRIC_SHARE);
 }
 
 static void
@@ -189,14 +190,6 @@ operand_value (struct asking *asking, const struct operand *operand, size_t step
   return (struct query_value){ value.count, bucket->sum / over->sum * derived->times, (double) NAN, (double) NAN };
 }
 
-static double
-compute (char sign, double left, double right)
-{
-  double result = sign == '+' ? left + right : sign == '-' ? left - right : sign == '*' ? left * right : left / right;
-
-  return isfinite (result) ? result : (double) NAN;
-}
-
 /* The ends of two metrics together are not known; those of a metric and a number are. */
 static struct query_value
 value_of (struct asking *asking, size_t step)
@@ -211,9 +204,9 @@ value_of (struct asking *asking, size_t step)
   if (!right.count)
     return right;
   value.count = left.count < right.count ? left.count : right.count;
-  value.value = compute (expression->sign, left.value, right.value);
-  one = compute (expression->sign, left.min, right.min);
-  other = compute (expression->sign, left.max, right.max);
+  value.value = expression_compute (expression->sign, left.value, right.value);
+  one = expression_compute (expression->sign, left.min, right.min);
+  other = expression_compute (expression->sign, left.max, right.max);
   value.min = value.max = (double) NAN;
   if (!expression->left.entry || !expression->right.entry) {
     value.min = one < other ? one : other;
@@ -241,13 +234,11 @@ add_series (void *context, const char *node, const char *row, const struct bucke
   }
 }
 
-/* Series are those of the metric that has rows; of two, of the left one. */
 static const struct source *
 leading_source (struct asking *asking)
 {
   const struct expression *expression = &asking->expression;
-  bool right = !expression->left.entry ||
-               (asking->by_rows && !catalog_has_rows (expression->left.entry) && expression->right.entry);
+  bool right = expression_leads_right (expression, asking->by_rows);
   const struct catalog_entry *entry = right ? expression->right.entry : expression->left.entry;
 
   return source_of (asking, entry, entry->derived ? entry->derived->of : entry->name, is_rate (asking, entry));
@@ -260,7 +251,7 @@ describe (struct asking *asking)
 {
   struct query_answer *answer = asking->answer;
 
-  expression_describe (&asking->expression, answer, asking->query->rate);
+  expression_describe (&asking->expression, answer, asking->query->rate || asking->query->levels);
   answer->fold = asking->query->fold;
   answer->from_ns = asking->plan.from_ns;
   answer->to_ns = asking->plan.to_ns;

@@ -1,9 +1,9 @@
-/* All metrics of a history by name; see query_private.h. */
+/* All metrics by name; see query_names.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/query/query_private.h"
+#include "aggregator/query/query_names.h"
 #include "synop/array.h"
 #include "synop/config_suggest.h"
 #include "synop/memory.h"
@@ -14,13 +14,31 @@
 
 /* ---- made ---- */
 
-static struct catalog_entry *
-entry_of (struct catalog *catalog, const struct group *group, const char *name)
+static int
+compare_name (const struct catalog_entry *entry, const char *group, const char *name)
 {
-  for (size_t i = catalog->count; i-- > 0;)
-    if (strcmp (catalog->list[i].name, name) == 0 && strcmp (catalog->list[i].group, group->name) == 0)
-      return &catalog->list[i];
-  return NULL;
+  int order = strcmp (entry->group, group);
+
+  return order ? order : strcmp (entry->name, name);
+}
+
+/* Where the entry is, or would be. */
+static size_t
+entry_place (const struct catalog *catalog, const char *group, const char *name, bool *found)
+{
+  size_t low = 0, high = catalog->count;
+
+  *found = false;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    int order = compare_name (catalog->list[middle], group, name);
+    *found = *found || order == 0;
+    if (order < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
 }
 
 static char *
@@ -29,22 +47,28 @@ text_of (const char *text)
   return memory_string (text ? text : "");
 }
 
+/* NULL: it is there already. */
 static struct catalog_entry *
 entry_add (struct catalog *catalog, const struct group *group, const char *name, size_t nodes)
 {
-  struct catalog_entry *entry = entry_of (catalog, group, name);
+  bool found;
+  size_t place = entry_place (catalog, group->name, name, &found);
+  struct catalog_entry *entry;
 
-  if (entry) {
-    entry->nodes += nodes;
+  if (found) {
+    catalog->list[place]->nodes += nodes;
     return NULL;
   }
-  entry = array_add (catalog->list, catalog->count, catalog->room);
+  entry = memory_new (1, sizeof *entry);
   *entry = (struct catalog_entry){ .group = text_of (group->name),
                                    .section = text_of (group->section),
                                    .rows_name = text_of (group->rows_name),
                                    .fold_name = text_of (group->fold_name),
                                    .name = text_of (name),
                                    .nodes = nodes };
+  array_add (catalog->list, catalog->count, catalog->room);
+  memmove (catalog->list + place + 1, catalog->list + place, (catalog->count - 1 - place) * sizeof catalog->list[0]);
+  catalog->list[place] = entry;
   return entry;
 }
 
@@ -85,44 +109,16 @@ catalog_add (void *context, const struct group *group, const struct metric *metr
     add_derived (catalog, group, (size_t) (metric - group->metrics), nodes);
 }
 
-static int
-compare_entries (const void *one, const void *other)
-{
-  const struct catalog_entry *a = one, *b = other;
-  int order = strcmp (a->group, b->group);
-
-  return order ? order : strcmp (a->name, b->name);
-}
-
-void
-catalog_sort (struct catalog *catalog)
-{
-  if (catalog->count)
-    qsort (catalog->list, catalog->count, sizeof catalog->list[0], compare_entries);
-}
-
-int
-catalog_read (struct catalog *catalog, struct history_file *file, struct error *error)
-{
-  struct points_metrics into = { catalog, catalog_add };
-
-  *catalog = (struct catalog){ 0 };
-  for (size_t tier = 0; tier < HISTORY_TIERS; tier++)
-    if (history_points_metrics (file, (enum history_tier) tier, &into, error) < 0)
-      return -1;
-  catalog_sort (catalog);
-  return 0;
-}
-
 void
 catalog_free (struct catalog *catalog)
 {
   for (size_t i = 0; i < catalog->count; i++) {
-    const struct catalog_entry *entry = &catalog->list[i];
+    struct catalog_entry *entry = catalog->list[i];
     char *const texts[] = { entry->group, entry->section, entry->rows_name, entry->fold_name,
                             entry->name,  entry->unit,    entry->help };
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
       free (texts[k]);
+    free (entry);
   }
   free (catalog->list);
   *catalog = (struct catalog){ 0 };
@@ -192,8 +188,8 @@ without_head (const char *path, const struct catalog *catalog)
   if (strncmp (path, "report.", 7) == 0)
     path += 7;
   for (size_t i = 0; i < catalog->count; i++) {
-    size_t length = strlen (catalog->list[i].section);
-    if (length && strncmp (path, catalog->list[i].section, length) == 0 && path[length] == '.')
+    size_t length = strlen (catalog->list[i]->section);
+    if (length && strncmp (path, catalog->list[i]->section, length) == 0 && path[length] == '.')
       return path + length + 1;
   }
   return path;
@@ -206,14 +202,14 @@ candidates (const struct catalog *catalog, const char *path, const struct catalo
   size_t count = 0;
 
   for (size_t i = 0; i < catalog->count; i++)
-    if (is_group_and_name (path, &catalog->list[i])) {
-      found[0] = &catalog->list[i];
+    if (is_group_and_name (path, catalog->list[i])) {
+      found[0] = catalog->list[i];
       return 1;
     }
   for (size_t i = 0; i < catalog->count; i++)
-    if (is_end_of (path, &catalog->list[i], false) || is_end_of (path, &catalog->list[i], true)) {
+    if (is_end_of (path, catalog->list[i], false) || is_end_of (path, catalog->list[i], true)) {
       if (count < most)
-        found[count] = &catalog->list[i];
+        found[count] = catalog->list[i];
       count++;
     }
   return count;
@@ -243,7 +239,7 @@ unknown (const struct catalog *catalog, const char *path, struct error *error)
   size_t count = 0;
 
   for (size_t i = 0; i < catalog->count; i++) {
-    const struct catalog_entry *entry = &catalog->list[i];
+    const struct catalog_entry *entry = catalog->list[i];
     char full[PATH_MAX_BYTES];
     snprintf (full, sizeof full, "%s.%s", entry->group, entry->name);
     suggestion_consider (&whole, full);
@@ -252,7 +248,7 @@ unknown (const struct catalog *catalog, const char *path, struct error *error)
   if (*whole.best)
     buffer_printf (&list, "%s%s", count++ ? ", " : "", whole.best);
   for (size_t i = 0; i < catalog->count && count < NAMED; i++) {
-    const struct catalog_entry *entry = &catalog->list[i];
+    const struct catalog_entry *entry = catalog->list[i];
     size_t length = dot ? (size_t) (dot - path) : strlen (path);
     bool in_group = strlen (entry->group) == length && strncmp (entry->group, path, length) == 0;
     bool near = *last.best && strcmp (entry->name, last.best) == 0;
@@ -262,7 +258,7 @@ unknown (const struct catalog *catalog, const char *path, struct error *error)
       buffer_printf (&list, "%s%s", count++ ? ", " : "", full);
   }
   error_set (error, "no node has a metric \"%.128s\"%s%s%s", path, count ? "; near are " : "",
-             count ? buffer_text (&list) : "", catalog->count ? "" : ": the history is empty");
+             count ? buffer_text (&list) : "", catalog->count ? "" : ": there are none yet");
   buffer_free (&list);
   return -1;
 }
@@ -282,8 +278,8 @@ catalog_find (const struct catalog *catalog, const char *path, char **row, struc
     return NULL;
   }
   for (size_t i = 0; i < catalog->count; i++)
-    if ((*row = label_in (rest, &catalog->list[i])))
-      return &catalog->list[i];
+    if ((*row = label_in (rest, catalog->list[i])))
+      return catalog->list[i];
   unknown (catalog, rest, error);
   return NULL;
 }

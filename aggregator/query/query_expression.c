@@ -1,10 +1,10 @@
-/* "GROUP.METRIC", or two of these with + - * / between them, of which one may be a number; see query_private.h. */
+/* "GROUP.METRIC", or two of these with + - * / between them, of which one may be a number; see query_names.h. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/query/query_private.h"
+#include "aggregator/query/query_names.h"
 #include "synop/memory.h"
 
 static const char *const ends[] = { "sum", "mean", "min", "max" };
@@ -158,8 +158,8 @@ expression_free (struct expression *expression)
 
 /* ---- what it is ---- */
 
-static bool
-is_counter (const struct operand *operand)
+bool
+operand_is_counter (const struct operand *operand)
 {
   const struct catalog_entry *entry = operand->entry;
 
@@ -167,9 +167,23 @@ is_counter (const struct operand *operand)
 }
 
 bool
+expression_leads_right (const struct expression *expression, bool by_rows)
+{
+  return !expression->left.entry || (by_rows && !catalog_has_rows (expression->left.entry) && expression->right.entry);
+}
+
+double
+expression_compute (char sign, double left, double right)
+{
+  double result = sign == '+' ? left + right : sign == '-' ? left - right : sign == '*' ? left * right : left / right;
+
+  return isfinite (result) ? result : (double) NAN;
+}
+
+bool
 expression_is_change (const struct expression *expression)
 {
-  return is_counter (&expression->left) || is_counter (&expression->right);
+  return operand_is_counter (&expression->left) || operand_is_counter (&expression->right);
 }
 
 static char *
@@ -184,7 +198,7 @@ operand_unit (const struct operand *operand, bool rate)
 {
   const char *unit = operand->entry ? operand->entry->unit : "";
 
-  return rate && is_counter (operand) ? memory_format ("%s/s", *unit ? unit : "1") : memory_string (unit);
+  return rate && operand_is_counter (operand) ? memory_format ("%s/s", *unit ? unit : "1") : memory_string (unit);
 }
 
 /* "bytes" for bytes + bytes and bytes * 8, "" for bytes / bytes, "bytes per seconds". */

@@ -8,6 +8,18 @@
 #include "synop/memory.h"
 #include "synop/schema.h"
 
+int
+catalog_read (struct catalog *catalog, struct history_file *file, struct error *error)
+{
+  struct points_metrics into = { catalog, catalog_add };
+
+  *catalog = (struct catalog){ 0 };
+  for (size_t tier = 0; tier < HISTORY_TIERS; tier++)
+    if (history_points_metrics (file, (enum history_tier) tier, &into, error) < 0)
+      return -1;
+  return 0;
+}
+
 static void
 add_entry (struct query_metrics *metrics, const struct catalog_entry *entry, const struct globs *wanted)
 {
@@ -37,7 +49,7 @@ query_list (struct history_file *file, const char *globs, struct query_metrics *
   globs_init (&wanted, globs ? globs : "");
   result = catalog_read (&catalog, file, error);
   for (size_t i = 0; i < catalog.count && result == 0; i++)
-    add_entry (metrics, &catalog.list[i], &wanted);
+    add_entry (metrics, catalog.list[i], &wanted);
   catalog_free (&catalog);
   globs_free (&wanted);
   return result;

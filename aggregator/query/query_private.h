@@ -3,62 +3,14 @@
 #define SYNOP_AGGREGATOR_QUERY_PRIVATE_H
 
 #include "aggregator/query/query.h"
-#include "synop/derived.h"
+#include "aggregator/query/query_names.h"
 
 extern const char *const query_fold_names[]; /* as enum query_fold; "" of QUERY_EACH */
 extern const char *const query_tier_names[]; /* as enum history_tier: "frames", "minutes", "hours" */
 
-/* ---- query_catalog.c: all metrics of a history ---- */
-
-/* Of a group in any schema or tier; each name once. */
-struct catalog_entry {
-  char *group, *section, *rows_name, *fold_name, *name; /* "" where there is none */
-  char *unit, *help;
-  enum metric_kind kind;
-  uint32_t flags; /* of the metric */
-  enum metric_fold fold;
-  const struct derived *derived; /* NULL: it is a metric of its own */
-  size_t nodes;
-};
-
-struct catalog {
-  struct catalog_entry *list; /* in order of group and name */
-  size_t count, room;
-};
+/* ---- query_list.c ---- */
 
 int catalog_read (struct catalog *catalog, struct history_file *file, struct error *error);
-/* What history_points_metrics gives is put in so; for tests too. */
-void catalog_add (void *catalog, const struct group *group, const struct metric *metric, size_t nodes);
-void catalog_sort (struct catalog *catalog);
-void catalog_free (struct catalog *catalog);
-
-/* A path as people copy it: "load.load_1", "system_data.cpu_usage.average_usage.user",
- * "network.devices.eth0.rx_bytes", "load_1". `row`: the label in it, to be freed, or NULL. NULL and error: none has it, or
- * several have. */
-const struct catalog_entry *catalog_find (const struct catalog *catalog, const char *path, char **row,
-                                          struct error *error);
-bool catalog_has_rows (const struct catalog_entry *entry); /* values of rows */
-bool catalog_has_node (const struct catalog_entry *entry); /* a value of the node, or a fold of the rows */
-
-/* ---- query_expression.c ---- */
-
-struct operand {
-  const struct catalog_entry *entry; /* NULL: a number */
-  double number;
-};
-
-struct expression {
-  struct operand left, right; /* right: with `sign` only */
-  char sign;                  /* + - * /; 0: left alone */
-  char *row;                  /* a label that stood in a path; NULL: none */
-  bool combined;              /* the path of a combined report: "load.load_1.mean" */
-};
-
-int expression_read (struct expression *expression, const struct catalog *catalog, const char *text,
-                     struct error *error);
-void expression_free (struct expression *expression);
-bool expression_is_change (const struct expression *expression); /* a counter alone, which a line shows as its change */
-void expression_describe (const struct expression *expression, struct query_answer *answer, bool rate);
 
 /* ---- query_plan.c: steps, and where they come from ---- */
 

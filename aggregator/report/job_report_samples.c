@@ -180,9 +180,10 @@ pass_minutes (struct reading *reading, size_t first, const struct report_group *
     return false;
   for (size_t i = first; i < JOB_ITEM_COUNT; i++) {
     struct job_tally *tally = &reading->tallies[i];
-    const struct metric *metric = &to->group->metrics[reading->columns.column[i]];
+    const struct metric *metric;
     if (reading->columns.group[i] != reading->columns.group[first])
       continue;
+    metric = &to->group->metrics[reading->columns.column[i]];
     tally->passed += (uint64_t) llround ((double) passed_ns / (double) job_period_ns (pair->now));
     tally->passed_seconds += (double) passed_ns / NS_PER_S;
     if (reading->columns.of_job[i] && metric->kind == COUNTER && !job_is_share (metric) &&

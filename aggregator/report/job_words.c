@@ -119,9 +119,9 @@ struct words
 words_duration (double seconds)
 {
   struct words words;
-  unsigned long long whole = seconds > 0 ? (unsigned long long) (seconds + 0.5) : 0;
+  unsigned long long whole = seconds > 0 && seconds < 1e18 ? (unsigned long long) (seconds + 0.5) : 0;
 
-  if (!isfinite (seconds))
+  if (!isfinite (seconds) || seconds >= 1e18)
     snprintf (words.text, sizeof words.text, "-");
   else if (seconds < 59.95)
     snprintf (words.text, sizeof words.text, "%.*f s", seconds < 9.995 ? 2 : 1, seconds < 0 ? 0 : seconds);

@@ -28,6 +28,7 @@ client_destroy (struct client *client)
     client->next->place = client->place;
   client->serve->count--;
   stream_detach (client->reader);
+  now_detach (client->watcher);
   outlet_destroy (client->outlet);
   loop_watch_remove (client->watch);
   close (client->fd);

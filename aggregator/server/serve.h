@@ -2,6 +2,8 @@
  * tabs:
  *
  *   tail [node=GLOBS] [group=GLOBS] [type=GLOBS]   JSON lines, until the client closes
+ *   now metric=PATH...                             values of this instant, one JSON line: aggregator/now/now.h
+ *   watch metric=PATH...                           the same at once and each tick, until the client closes
  *   status [table]                                 one JSON line, or a table for people
  *   groups [json]                                  the names of the groups that nodes have, one a line; json: those of
  *                                                  nodes that are up, as objects, with their metrics
@@ -20,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/now/now.h"
 #include "aggregator/stream/stream.h"
 #include "aggregator/views/job_announcement.h"
 #include "synop/buffer.h"
@@ -36,11 +39,13 @@ struct serve_flush {
 struct serve_options {
   struct loop *loop;
   struct stream *stream;
+  struct now *now;
   const char *path;
   size_t clients_max; /* at once; 0: SERVE_CLIENTS_MAX */
   size_t queue_bytes; /* of each client */
   uint64_t *dropped;  /* counts lines that were dropped for slow clients */
   void *context;
+  int64_t (*time) (void *context); /* cluster time */
   void (*status) (void *context, bool table, struct buffer *out);
   void (*groups) (void *context, bool json, struct buffer *out);
   void (*nodes) (void *context, bool json, struct buffer *out);

@@ -23,6 +23,7 @@ struct client {
   int64_t deadline_ns; /* INT64_MAX: none */
   struct outlet *outlet;
   struct stream_reader *reader;
+  struct now_reader *watcher;
 };
 
 struct serve {

@@ -53,6 +53,36 @@ request_tail (struct client *client, char *words)
   client->reader = stream_attach (client->serve->options.stream, &filter, client->outlet, serve_client_ready, client);
 }
 
+static char no_words[] = "";
+
+static void
+request_now (struct client *client, char *words)
+{
+  const struct serve_options *options = &client->serve->options;
+  struct buffer text = { 0 };
+  struct error error;
+
+  if (now_answer (options->now, words ? words : no_words, options->time (options->context), &text, &error) < 0)
+    serve_error (client, error.text);
+  else
+    serve_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+static void
+request_watch (struct client *client, char *words)
+{
+  const struct serve_options *options = &client->serve->options;
+  struct error error;
+
+  client->watcher = now_attach (options->now, words ? words : no_words, options->time (options->context),
+                                client->outlet, serve_client_ready, client, &error);
+  if (client->watcher)
+    client->deadline_ns = INT64_MAX;
+  else
+    serve_error (client, error.text);
+}
+
 static void
 request_status (struct client *client, const char *words)
 {
@@ -166,6 +196,10 @@ serve_request (struct client *client, char *request)
   client->asked = true;
   if (strcmp (verb, "tail") == 0)
     request_tail (client, words);
+  else if (strcmp (verb, "now") == 0)
+    request_now (client, words);
+  else if (strcmp (verb, "watch") == 0)
+    request_watch (client, words);
   else if (strcmp (verb, "status") == 0)
     request_status (client, words);
   else if (strcmp (verb, "groups") == 0)
@@ -179,5 +213,6 @@ serve_request (struct client *client, char *request)
   else if (strcmp (verb, "job") == 0)
     request_job (client, words);
   else
-    serve_error (client, "the request is not understood: tail, status, groups, nodes, reload, flush or job");
+    serve_error (client,
+                 "the request is not understood: tail, now, watch, status, groups, nodes, reload, flush or job");
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "aggregator/history/history_view.h"
+#include "aggregator/now/now_view.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/stream/stream_view.h"
 #include "synop/clock.h"
@@ -107,11 +108,13 @@ open_socket (struct server *server, struct error *error)
 {
   struct serve_options to = { .loop = server->loop,
                               .stream = server->stream,
+                              .now = server->now,
                               .path = server->options->socket,
                               .clients_max = server->clients_max,
                               .queue_bytes = server->options->reader_queue,
                               .dropped = &server->lines_dropped,
                               .context = server,
+                              .time = server_time,
                               .status = server_status,
                               .groups = server_groups,
                               .nodes = server_nodes,
@@ -164,6 +167,7 @@ open_views (struct server *server, struct error *error)
     return -1;
   server->history = views_state (server->views, &history_view);
   server->stream = views_state (server->views, &stream_view);
+  server->now = views_state (server->views, &now_view);
   if (server->history)
     server->history_watch =
         loop_watch_add (server->loop, history_flush_fd (server->history), EPOLLIN, server_flushed, server);

@@ -8,6 +8,7 @@
 #include "aggregator/config/options.h"
 #include "aggregator/core/cluster.h"
 #include "aggregator/history/history.h"
+#include "aggregator/now/now.h"
 #include "aggregator/server/clock_desk.h"
 #include "aggregator/server/refused_keys.h"
 #include "aggregator/server/serve.h"
@@ -36,6 +37,7 @@ struct server {
   struct history *history; /* NULL: it is off */
   struct loop_watch *history_watch;
   struct stream *stream;
+  struct now *now;
   struct serve *serve;
   struct standard_output *output;
   int64_t started_ns;
@@ -60,6 +62,7 @@ void server_link_ready (void *server, uint32_t events);
 /* server_requests.c: callbacks */
 int server_reload (void *server, struct error *error);
 void server_count (void *server, void *to, view_counter_fn *take);
+int64_t server_time (void *server); /* cluster time */
 void server_status (void *server, bool table, struct buffer *out);
 void server_groups (void *server, bool json, struct buffer *out);
 void server_nodes (void *server, bool json, struct buffer *out);

@@ -10,6 +10,7 @@
 #include "aggregator/server/group_list.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/server/status.h"
+#include "synop/clock.h"
 #include "synop/key_folder.h"
 #include "synop/log.h"
 
@@ -55,6 +56,14 @@ server_count (void *context, void *to, view_counter_fn *take)
   struct status status = status_now (context);
 
   status_each_counter (&status, to, take);
+}
+
+int64_t
+server_time (void *context)
+{
+  const struct server *server = context;
+
+  return cluster_time (server->cluster, clock_monotonic ());
 }
 
 void

@@ -240,3 +240,30 @@ report_node_values (const struct report_group *pair, struct value *values, size_
 {
   report_cluster_values (pair, values, NULL, searched);
 }
+
+struct value
+report_node_value (const struct report_group *pair, size_t column, size_t *searched)
+{
+  const struct table *now = pair->now, *before = report_before (pair);
+  const struct metric *metric = &now->group->metrics[column];
+  struct report_search search = { .searched = searched };
+  struct report_gates gates = report_gates_of (now->group);
+  int64_t elapsed_ns = report_elapsed_ns (pair);
+  struct report_fold fold = { 0 };
+
+  if (metric->kind != TEXT && (metric->flags & METRIC_OF_NODE) != 0)
+    return report_value (metric, &table_cells (now, TABLE_NODE)[column],
+                         before == NULL ? NULL : &table_cells (before, TABLE_NODE)[column], elapsed_ns);
+  for (size_t row = 0; report_folds (metric) && row < now->rows; row++) {
+    size_t then = metric->kind == COUNTER ? report_row_before (now, before, row, &search) : SIZE_MAX;
+
+    if (!report_row_counts (&gates, now, row))
+      continue;
+
+    struct value value = report_value (metric, &table_cells (now, row)[column],
+                                       then == SIZE_MAX ? NULL : &table_cells (before, then)[column], elapsed_ns);
+
+    report_fold_add (&fold, metric->fold, &value);
+  }
+  return report_fold_value (&fold, metric->fold);
+}

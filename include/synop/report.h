@@ -75,6 +75,8 @@ int64_t report_elapsed_ns (const struct report_group *group);
  * missing for texts. `values` has room for the group's metric_count. `searched` is 0 before the first group of a
  * frame: it counts searched rows, and bounds the search in all groups of the frame together. */
 void report_node_values (const struct report_group *group, struct value *values, size_t *searched);
+/* That of one metric. */
+struct value report_node_value (const struct report_group *group, size_t column, size_t *searched);
 
 /* The least and the greatest value that a metric has in a row; of several the first. */
 struct report_range {

@@ -307,6 +307,7 @@ scratch_sql (struct scratch *scratch, const char *text)
   char *what = NULL;
 
   assert_int_equal (sqlite3_open (scratch->path, &database), SQLITE_OK);
+  sqlite3_busy_timeout (database, 60000); /* the writer's thread may be at work */
   if (sqlite3_exec (database, text, NULL, NULL, &what) != SQLITE_OK)
     fail_msg ("%s", what);
   sqlite3_close (database);

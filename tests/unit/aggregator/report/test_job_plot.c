@@ -59,6 +59,7 @@ test_values (void **state)
   assert_string_equal (words_duration (5025).text, "1 h 23 min 45 s");
   assert_string_equal (words_duration (864060).text, "10 d 0 h 1 min");
   assert_string_equal (words_duration (HUGE_VAL).text, "-");
+  assert_string_equal (words_duration (1e300).text, "-");
 }
 
 static void
