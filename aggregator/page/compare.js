@@ -123,7 +123,7 @@ function figures (context, reports) {
   const table = createTable({
     label: 'Figures of both jobs', key: ({name}) => name, mark: ({differs}) => (differs ? 'is-marked' : ''), columns: [
       {id: 'name', label: 'Quantity', text: ({name}) => name},
-      ...reports.map((report, i) => ({id: `job${i}`, label: `Job ${report.job_id}`, number: true, text: ({texts}) => texts[i], order: ({values, texts}) => values?.[i] ?? texts[i], href: ({name}) => (name === 'State' ? context.link('job', {id: report.job_id}) : null)})),
+      ...reports.map((report, i) => ({id: `job${i}`, label: `Job ${report.job_id}`, number: true, text: ({texts}) => texts[i], order: ({values, texts}) => values?.[i] ?? texts[i], href: ({name}) => (name === 'State' ? context.link('job', {job: report.job_id}) : null)})),
       {id: 'difference', label: 'Difference', number: true, text: ({difference, differs}) => (difference ?? (differs ? 'differs' : '')), order: ({ratio}) => ratio},
     ],
   });

@@ -13,11 +13,11 @@ const FORMS = [['pdf', 'PDF'], ['html', 'HTML'], ['csv', 'CSV'], ['json', 'JSON'
 
 export const view = {
   name: 'job',
-  title: (params) => `Job ${params.id ?? ''}`,
+  title: (params) => `Job ${params.job ?? ''}`,
   open (root, context) {
     let shown = null;
     const show = (params) => {
-      const key = JSON.stringify([params.id, params.user, params.scheduler]);
+      const key = JSON.stringify([params.job, params.user, params.scheduler]);
       if (shown?.key !== key) {
         shown?.close();
         replace(root);
@@ -29,7 +29,7 @@ export const view = {
   },
 };
 
-function openJob (root, context, {id = '', user, scheduler}) {
+function openJob (root, context, {job: id = '', user, scheduler}) {
   const state = el('span', {'class': 'state'});
   const made = el('span', {'class': 'dim', role: 'status'});
   const problem = el('p', {'class': 'problem', hidden: true});

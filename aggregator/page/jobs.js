@@ -36,7 +36,7 @@ export const view = {
       onSort: (sort) => context.change({sort}),
       columns: [
         {id: 'compare', label: 'Compare', check: {is: (job) => chosen.has(job.job_id), set: choose, label: (job) => `Compare ${job.job_id}`}},
-        {id: 'id', label: 'Job', text: (job) => job.job_id, href: (job) => context.link('job', {id: job.job_id, user: job.user, scheduler: job.scheduler})},
+        {id: 'id', label: 'Job', text: (job) => job.job_id, href: (job) => context.link('job', {job: job.job_id, user: job.user, scheduler: job.scheduler})},
         {id: 'user', label: 'User', text: (job) => job.user},
         {id: 'name', label: 'Name', text: (job) => job.name || job.command},
         {id: 'state', label: 'State', text: (job) => job.state, mark: (job) => (job.state === 'running' ? 'is-good' : '')},

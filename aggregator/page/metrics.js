@@ -74,8 +74,13 @@ export function splitCurves (text) {
   });
 }
 
-/* A glob that matches the text; commas part globs, and controls are refused: any character stands for these. */
-export const globOf = (text) => text.replace(/[*?[\]\\]/g, '\\$&').replace(/[,\s\p{Cc}]/gu, '?');
+/* A glob that matches the text. Commas part globs, and what cannot be seen is refused, as are many stars: other characters
+ * may stand where these are, so whoever asks looks at the names in the answer. */
+export function globOf (text) {
+  const parts = text.replace(/[*?[\]\\]/g, '\\$&').replace(/[, ]/g, '?').split(/[\p{C}\p{Z}]+/u);
+  return parts.length > STARS ? `${parts.slice(0, STARS).join('*')}*` : parts.join('*');
+}
+const STARS = 3;
 
 /* The words of a question about a node's curve, but for its time. */
 export function questionOf (curve, catalog) {

@@ -31,7 +31,7 @@ const gpus = rowsPart('gpus', 'GPUs', 'gpu', () => [
 const processes = rowsPart('gpu-processes', 'Processes on GPUs', 'gpu_processes', ({link}) => [
   words('name', 'GPU/process', (row) => row.label),
   words('command', 'Command', gauge('command')),
-  words('job', 'Job', gauge('job'), {href: ({values}) => (values.job ? link('job', {id: values.job}) : null)}),
+  words('job', 'Job', gauge('job'), {href: ({values}) => (values.job ? link('job', {job: values.job}) : null)}),
   number('use', 'Use', gauge('utilization'), 'percent', ['gpu_processes', 'utilization']),
   number('memory', 'Memory', gauge('memory_used'), 'bytes', ['gpu_processes', 'memory_used']),
   words('kind', 'Kind', gauge('kind')),
@@ -66,7 +66,7 @@ const jobs = {
     const column = (id, label, group, metric, unit) => ({id, label, number: true, text: (row) => format(of(group, metric)(row), unit), order: of(group, metric),
       curve: (row) => (of(group, metric)(row) === null ? null : curveOf(group, metric, row.owner))});
     const table = createTable({label: 'Jobs here', key: (row) => row.owner, empty: 'No job runs here.', columns: [
-      {id: 'id', label: 'Job', text: (row) => row.owner, href: (row) => link('job', {id: row.owner})},
+      {id: 'id', label: 'Job', text: (row) => row.owner, href: (row) => link('job', {job: row.owner})},
       words('user', 'User', of('job_info', 'user')), words('name', 'Name', of('job_info', 'name')),
       column('cpu', 'CPU use', 'job_cpu', 'usage', 'percent'), column('cpus', 'CPUs', 'job_info', 'cpus', ''),
       column('memory', 'Memory', 'job_memory', 'rss', 'bytes'), column('processes', 'Processes', 'job_processes', 'processes', ''),
