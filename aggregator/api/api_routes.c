@@ -129,7 +129,7 @@ const struct api_route api_routes[] = {
   { "groups", "Groups", "The groups and metrics of the nodes that are up: units, kinds, and how many nodes have them.",
     PARAMETERS (group_parameters), "Groups", .answer = api_answer_groups },
   { "query", "Query", "How a metric went: what `synop-aggregator query --format json` prints.",
-    PARAMETERS (query_parameters), "Query", .answer = api_answer_history, .read = api_read_query },
+    PARAMETERS (query_parameters), "QueryAnswer", .answer = api_answer_history, .read = api_read_query },
   { "now", "Now", "Values of this instant, of all nodes at once, from memory.", PARAMETERS (now_parameters), "Now",
     .answer = api_answer_now },
   { "watch", "Watch", "The same at once and each tick, as server-sent events; `nodes` only when they change.",

@@ -1,7 +1,8 @@
 /* The picture of all nodes: one canvas, a cell for each. It is drawn when something changes, in the next frame.
  *
  * createCells (root, {onPoint (i, point, byKey), onOpen (i)}) -> {show (scene), point (i), destroy ()}
- *   scene   {picture, order, groups, low, high, marks, format}: marks is a Set of indices with an alert */
+ *   scene   {picture, order, groups, low, high, marks, format}: marks is a Set of indices with an alert, format (picture, i) what a
+ *           cell says */
 import {RAMP_INK, RAMP_PIXELS, stepOf} from './colours.js';
 import {el, onFrame} from './dom.js';
 import {blockOf, hit, layOut, neighbour, placeOf} from './layout.js';
@@ -202,7 +203,7 @@ function writeCells (context, layout, {picture, order, low, high, format}, colou
       context.font = `${small}px ${colours.font}`;
       context.fillText(fitText(context, picture.nodes[i], room), x + 7, y + 5 + small);
       context.font = `600 ${state === 'u' ? large : small}px ${colours.font}`;
-      context.fillText(fitText(context, format(i), room), x + 7, y + h - 7);
+      context.fillText(fitText(context, format(picture, i), room), x + 7, y + h - 7);
     }
 }
 

@@ -13,7 +13,7 @@ import {arrange, SORTS} from './order.js';
 import {createScale} from './scale.js';
 import {createSearch} from './search.js';
 import {remember} from './settings.js';
-import {format, MISSING, time, unitName} from './units.js';
+import {format, time, unitName} from './units.js';
 
 const METRIC = 'cpu_usage.busy';
 const REORDER = 2000; /* ms between two orders by value, so that cells can be followed */
@@ -56,8 +56,8 @@ function open (root, context) {
   const wait = el('p', {'class': 'note waiting'}, 'Waiting for values.');
   const stage = el('div', {'class': 'picture-stage'});
   const said = el('p', {'class': 'unseen', 'aria-live': 'polite'});
-  const cells = createCells(stage, {onPoint: pointAt, onOpen: (i) => context.go('node', {node: picture.nodes[i]})});
-  const tip = createTip(stage, context);
+  const cells = createCells(stage, {onPoint: pointAt, onOpen: (i) => picture && context.go('node', {node: picture.nodes[i]})});
+  const tip = createTip(stage, context, valueText);
   const legend = createLegend();
   const figures = createFigures(context);
   const top = createTop(context, {turn: () => change({low: params.low ? null : '1'})});
@@ -169,7 +169,7 @@ function open (root, context) {
     const [low, high] = scale.of(picture, params.scale === 'fit');
     const marks = marked();
     wait.hidden = picture.nodes.length > 0;
-    setText(wait, params.nodes ? 'No node has such a name.' : 'No nodes are listed.');
+    setText(wait, params.nodes ? 'No node has such a name.' : instant.live ? 'No nodes are listed.' : 'The history has nothing of this instant.');
     cells.show({picture, order: shown.order, groups: shown.groups, low, high, marks, format: valueText});
     cells.canvas.setAttribute('aria-label', `${picture.nodes.length} nodes, coloured by ${params.metric}`);
     legend.show(counted(), marks.size, low, high, picture.unit);
@@ -212,11 +212,6 @@ function open (root, context) {
     return counts;
   }
 
-  const valueText = (i) => {
-    const state = stateOf(picture, i);
-    return state === 'u' ? format(picture.values[i], picture.unit) : STATES[state];
-  };
-
   function sayWhen () {
     const count = `${picture.nodes.length.toLocaleString('en').replace(/,/g, '\u202f')} ${picture.nodes.length === 1 ? 'node' : 'nodes'}`;
     const length = picture.until === null ? null : (picture.until - picture.time) / 1000;
@@ -228,9 +223,10 @@ function open (root, context) {
   /* ---- one of them ---- */
 
   function pointAt (i, rect, byKey) {
-    tip.show(picture, i, rect, {valueText, around});
-    if (byKey)
-      setText(said, i < 0 ? '' : `${picture.nodes[i]}: ${valueText(i) || MISSING}${aboutNode(picture.nodes[i])}`);
+    if (picture)
+      tip.show(picture, i, rect, around);
+    if (byKey && picture)
+      setText(said, i < 0 ? '' : `${picture.nodes[i]}: ${valueText(picture, i)}${aboutNode(picture.nodes[i])}`);
   }
 
   function aboutNode (node) {
@@ -258,6 +254,11 @@ function open (root, context) {
 
 function sameNodes (a, b) {
   return a === b || (a.length === b.length && a.every((node, i) => node === b[i]));
+}
+
+function valueText (picture, i) {
+  const state = stateOf(picture, i);
+  return state === 'u' ? format(picture.values[i], picture.unit) : STATES[state];
 }
 
 /* A labelled list to choose from: {element, set (value), choose (value)} */

@@ -87,7 +87,7 @@ export function createCurve (root, context, metric, node) {
       try {
         return await context.get('query', {...question, combined: true}, {signal});
       } catch (error) {
-        if (error.name === 'AbortError' || error.status !== 400)
+        if (error.name === 'AbortError' || error.status !== 400 || many)
           throw error;
       }
     return context.get('query', {...question, node, fold: 'mean'}, {signal});

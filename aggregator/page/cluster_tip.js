@@ -5,7 +5,7 @@ import {format} from './units.js';
 
 const REST = 150; /* ms on a cell before its exact value is asked for */
 
-export function createTip (stage, context) {
+export function createTip (stage, context, valueText) {
   const name = el('p', {'class': 'tip-name'});
   const value = el('p', {'class': 'tip-value'});
   const more = el('div', {'class': 'tip-more'});
@@ -13,19 +13,19 @@ export function createTip (stage, context) {
   stage.append(tip);
   let timer = 0;
   let control = null;
-  let about = null; /* {valueText, around} */
+  let around = null;
   let exact = null; /* {node, text} */
 
   function fill (picture, i) {
     const node = picture.nodes[i];
     setText(name, node);
-    setText(value, exact?.node === node && exact.time === picture.time ? exact.text : about.valueText(i));
-    const jobs = about.around.jobsOf(node);
+    setText(value, exact?.node === node && exact.time === picture.time ? exact.text : valueText(picture, i));
+    const jobs = around.jobsOf(node);
     const lines = [
       ...jobs.slice(0, 3).map((job) => `Job ${job.job_id}${job.user ? `, ${job.user}` : ''}${job.name && job.name !== job.job_id ? `: ${job.name}` : ''}`),
       jobs.length > 3 ? `${jobs.length - 3} more jobs` : null,
     ].filter(Boolean);
-    const alerts = about.around.alertsOf(node).slice(0, 3);
+    const alerts = around.alertsOf(node).slice(0, 3);
     replace(more, lines.map((line) => el('p', {}, line)), alerts.map((line) => el('p', {'class': 'is-bad'}, line)));
   }
 
@@ -71,7 +71,7 @@ export function createTip (stage, context) {
 
   return {
     show (picture, i, rect, what) {
-      about = what;
+      around = what;
       tip.hidden = i < 0;
       if (i < 0) {
         clearTimeout(timer);

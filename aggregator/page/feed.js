@@ -7,6 +7,7 @@ import {createReplay, stepOfSpan, stepOfSpeed} from './replay.js';
 import {recall, remember} from './settings.js';
 
 const CROWD = 1000; /* nodes above which values come as levels */
+const AGAIN = 5000;
 const SETTLED = 300; /* ms that the slider has to rest */
 
 export function createFeed (context, {metric, node}, {take, fail, busy}) {
@@ -98,16 +99,22 @@ function openLive ({get, watch, instant}, {metric, node}, take, fail) {
     stop ??= watch({metrics: [metric], node, encoding}, receive, (message) => message && fail(message));
   };
 
-  get('now', {metric, node, encoding}).then(receive, (error) => {
+  /* Just after the aggregator's start no metric is known: what is wrong now may be right soon. */
+  let timer = 0;
+  const begin = () => get('now', {metric, node, encoding}).then(receive, (error) => {
     if (stopped)
       return;
     if (error.status)
       fail(error.message);
-    if (error.status < 400 || error.status >= 500)
+    if (error.status >= 400 && error.status < 500)
+      timer = setTimeout(begin, AGAIN);
+    else
       stop ??= watch({metrics: [metric], node, encoding}, receive, (message) => message && fail(message));
   });
+  begin();
   return () => {
     stopped = true;
+    clearTimeout(timer);
     stop?.();
   };
 }

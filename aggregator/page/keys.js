@@ -31,8 +31,8 @@ export function createKeys () {
 
 /* Keys belong to whoever types, arrows to the slider they move, Space and Enter to what they press. */
 function takes (target, key) {
-  const own = `input, textarea, select, [contenteditable]${key === ' ' || key === 'Enter' ? ', button, a, summary' : ''}`;
-  return target instanceof Element && target.closest(own) !== null;
+  const own = key === ' ' || key === 'Enter' ? 'button, a, summary, ' : '';
+  return target instanceof Element && target.closest(`${own}input, textarea, select, [contenteditable]`) !== null;
 }
 
 const NAMES = {' ': 'Space', 'ArrowLeft': '←', 'ArrowRight': '→'};

@@ -53,7 +53,7 @@ export function createReplay (ask, latest, arrived, failed) {
     for (const [old, {asking: busy}] of windows)
       if (windows.size > WINDOWS && !busy)
         windows.delete(old);
-    ask({from: begin, to: Math.min(begin + length, latest()), step}, control.signal).then((answer) => {
+    ask({from: begin, to: Math.min(begin + length, Math.max(latest(), begin + step * 1000)), step}, control.signal).then((answer) => {
       window.answer = answer;
       window.pictures = [];
       window.asking = false;

@@ -28,7 +28,7 @@ export function metricsOf (groups) {
 function shownUnit ({kind, share, unit}) {
   if (share)
     return '%';
-  return kind === 'counter' ? `${unit}/s` : unit;
+  return kind === 'counter' ? `${unit || 1}/s` : unit;
 }
 
 /* Those that have every word, the best first: names that begin so, then names with it, then help. */
@@ -110,6 +110,7 @@ export function createSearch ({load, choose}) {
   function pick (name) {
     close();
     input.value = name;
+    input.select();
     if (name !== current) {
       current = name;
       choose(name);
@@ -140,6 +141,7 @@ export function createSearch ({load, choose}) {
       pick(typed ?? input.value.trim());
     } else if (event.key === 'Escape') {
       input.value = current;
+      input.select();
       close();
     } else {
       return;

@@ -122,7 +122,7 @@ query_write_levels (struct buffer *out, const struct query_answer *answer)
   json_real_places (json_key (&json, "step"), (double) answer->step_ns / NS_PER_S, 9);
   json_array (json_key (&json, "nodes"));
   for (size_t i = 0; i < answer->series_count; i++) {
-    json_text (&json, answer->series[i].node);
+    json_text (&json, *answer->series[i].node ? answer->series[i].node : NULL);
     min = fmin (min, answer->series[i].min);
     max = fmax (max, answer->series[i].max);
     rows = rows || answer->series[i].row;
