@@ -42,7 +42,7 @@ export function itemOf (name) {
 /* Those that a report has, in this order, unknown ones behind. */
 export const itemsOf = (report) => [...itemNames.filter((name) => name in report.total), ...Object.keys(report.total).filter((name) => !(name in ITEMS))].map(itemOf);
 
-/* The path of a job in the API: its id may have slashes in it, which stay. */
-export const pathOf = (id) => `jobs/${String(id).split('/').map(encodeURIComponent).join('/')}`;
+/* The path of a job in the API: its id may have slashes in it, which stay, but leads nowhere else. */
+export const pathOf = (id) => `jobs/${String(id).split('/').map((part) => encodeURIComponent(part.replace(/^\.+$/, ''))).join('/')}`;
 
 export const stateOf = (job) => (job.ended === null ? 'running' : {gone: 'ended', told: 'ended', restart: 'ended'}[job.reason] ?? (job.reason || 'ended'));

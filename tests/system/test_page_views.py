@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import json
 import re
-import subprocess
 import time
 import urllib.parse
 
@@ -385,13 +384,3 @@ def test_hostile_words(shown, tabs):
                 assert tab.evaluate("[...document.querySelectorAll('a')].every((one) => !/^javascript:/i.test(one.getAttribute('href') ?? ''))")
                 wrong = [text for _, text in tab.said() if "404" not in text]
                 assert wrong == [], place
-
-
-def test_modules_are_sound():
-    """Sorting, names of curves, readings: by node, where it is installed."""
-    try:
-        subprocess.run(["node", "--version"], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("node is not installed")
-    done = subprocess.run(["node", "--test", "tests/unit/page/views.test.mjs"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
