@@ -384,7 +384,8 @@ test_findings_and_events (void **state)
   events_take_gpus (events, gpus, strlen (gpus));
   events_order (events, "");
   assert_int_equal (events->shown_count, 4);
-  assert_string_equal (events_shown (events, 0)->node, "n9"); /* the worst first */
+  assert_string_equal (events_shown (events, 0)->node, "n3"); /* GPUs; then the worst first */
+  assert_string_equal (events_shown (events, 1)->node, "n9");
   top->view = VIEW_EVENTS;
   expect_words (drawn (top, 80, 24), (const char *const[]){ "3 wrong now", "down for 3 m 20 s", "gpu fails: lost",
                                                             "GPU 5: 2 XID errors a second", "04:05:06 n1",
