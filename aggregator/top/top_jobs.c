@@ -294,8 +294,8 @@ draw_sums (const struct top_jobs *jobs, struct canvas *canvas, int y)
     }
   snprintf (text, sizeof text, "%zu %s run%s   %s of %s CPUs busy   memory %s", jobs->shown_count,
             jobs->shown_count == 1 ? "job" : "jobs", jobs->shown_count == 1 ? "s" : "",
-            quantity_count (round (sums[JOB_BUSY] * 10) / 10).text, quantity_count (sums[JOB_CPUS]).text,
-            quantity_text (sums[JOB_MEMORY], "bytes").text);
+            quantity_count (sums[JOB_BUSY] < 100 ? sums[JOB_BUSY] : round (sums[JOB_BUSY])).text,
+            quantity_count (sums[JOB_CPUS]).text, quantity_text (sums[JOB_MEMORY], "bytes").text);
   canvas_text (canvas, 0, y, canvas->width, STYLE_PLAIN, text);
 }
 
