@@ -168,6 +168,11 @@ victoria ()
 {
   tool victoria-metrics || tool victoria-metrics-prod
 }
+web_server ()
+(
+  PATH=$PATH:/usr/sbin
+  tool nginx
+)
 browser ()
 {
   tool chromium || tool chromium-browser
@@ -191,6 +196,7 @@ try_more ()
 {
   case $level in build | packages) return ;; esac
   wish chromium chromium browser
+  wish nginx-light nginx web_server
   wish victoria-metrics - victoria
   wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \

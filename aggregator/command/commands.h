@@ -34,7 +34,7 @@ const char *replay_path (const struct options *options); /* of the history */
 int replay_interval (const struct options *options, const char *section, struct history_query *query,
                      struct error *error);
 /* Logs what was broken; returns the exit code. */
-int replay_broken (const char *path, size_t broken);
+int replay_broken (const char *path, const char *what, size_t broken);
 
 /* Makes a running aggregator write the part of the history that it still holds in memory, up to that cluster time.
  * Where none runs, or one that writes another file, nothing happens; when it cannot be reached, or cannot write, a

@@ -111,6 +111,7 @@ between, of which one may be a number.\n\
   synop-aggregator query 'memory_info.used / memory_info.total' --top 10\n\
   synop-aggregator query network.rx_bytes --row 'ib*' --rate --format plot\n\
   synop-aggregator query job_memory.rss --job 123 -o memory.png\n\
+  synop-aggregator query cpu_usage.user --now --top 10\n\
   synop-aggregator query load.load_1 --combined --from -7d --format json\n\
   synop-aggregator query --list 'memory*'\n\
 \n";

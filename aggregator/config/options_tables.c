@@ -159,7 +159,9 @@ static const struct option report_table[] = {
   { "report", "hdf5", NULL, OPTION_TEXT, AT (hdf5), .help = "Writes this file: the same tables as HDF5." },
 };
 
-static const char *const query_formats[] = { "table", "json", "csv", "plot", NULL }; /* as options_query_format */
+static const char *const query_formats[] = {
+  "table", "json", "csv", "plot", "levels", NULL
+}; /* as options_query_format */
 
 static const struct option query_table[] = {
   { "query", "from", NULL, OPTION_TEXT, AT (from),
@@ -188,10 +190,13 @@ static const struct option query_table[] = {
     .help = "Of a counter the change in a second, rather than in the step." },
   { "query", "combined", NULL, OPTION_BOOLEAN, AT (combined), .fallback = "no",
     .help = "The cluster's combined report: sum, mean, min and max over all nodes." },
+  { "query", "now", NULL, OPTION_BOOLEAN, AT (now), .fallback = "no",
+    .help = "Values of this instant, from a running aggregator's memory; counters are their change in a second." },
   { "query", "list", NULL, OPTION_BOOLEAN, AT (list), .fallback = "no",
     .help = "Shows which metrics there are, or those whose name matches the globs that stand for METRIC." },
   { "query", "format", NULL, OPTION_CHOICE, AT (query_format), .fallback = "table", .choices = query_formats,
-    .help = "table: for people; json, csv: values as they are; plot: curves, on the terminal or in a file." },
+    .help = "table: for people; json, csv: values as they are; plot: curves, on the terminal or in a file; "
+            "levels: a byte for each node and step, for pictures of many nodes." },
   { "query", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
     .help = "A new file rather than standard output; a plot's ends in .png, .svg or .pdf." },
 };

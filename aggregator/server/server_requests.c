@@ -139,6 +139,7 @@ server_flush (void *context, const struct serve_flush *flush, struct buffer *out
     buffer_printf (out, "other %s\n", server->history ? history_path (server->history) : "");
     return 0;
   }
+  views_mark (server->views);
   return history_flush_begin (server->history, flush->to_ns);
 }
 
