@@ -331,6 +331,23 @@ def test_a_metric_that_is_refused(cluster):
         screen.wait("F1Help")
 
 
+def test_before_the_first_node_and_after_the_last():
+    made = Cluster()
+    try:
+        made.start_aggregator()
+        with top(made) as screen:
+            screen.wait("no node has sent values yet")
+            agent = made.start_agent("n1", period="100ms")
+            screen.wait("1 node: 1 up", "MEMORY")
+            agent.signal(signal.SIGTERM)
+            agent.wait()
+            screen.wait("1 down", "n1       down")
+        with top(made) as screen:
+            screen.wait("1 node: 0 up 1 down", "n1       down")
+    finally:
+        made.close()
+
+
 def test_events_of_before(cluster):
     """From the history; those that come later stand above them."""
     wait_until(lambda: "node_up" in run("aggregator", "top", "--once", "--view", "events", "--socket", cluster.socket,
