@@ -185,9 +185,9 @@ test_filters (void **state)
   static const struct {
     const char *filter, *text;
     bool matches;
-  } cases[] = { { "", "n1", true },       { "n1", "n10", true },     { "N1", "n10", true }, { "n1*", "n10", true },
-                { "n?", "n10", false },   { "gpu, n2", "n2", true }, { ",", "x", true },    { "gpu", "n1", false },
-                { "n[1-3]", "n2", true }, { "[", "n2", false } };
+  } cases[] = { { "", "n1", true },       { "n1", "n10", true },     { "N1", "n10", true },   { "n1*", "n10", true },
+                { "n?", "n10", false },   { "gpu, n2", "n2", true }, { ",", "x", true },      { "gpu", "n1", false },
+                { "n[1-3]", "n2", true }, { "[", "n2", false },      { "GPU*", "gpu1", true } };
   struct top *top = make_top ();
 
   (void) state;
@@ -215,6 +215,9 @@ test_search_goes_round (void **state)
   assert_int_equal (found, 2);
   assert_true (order_search (top, 3, &found));
   assert_int_equal (found, 0);
+  strcpy (top->search.text, "n2");
+  assert_true (order_search (top, 3, &found));
+  assert_int_equal (found, 1);
   strcpy (top->search.text, "none");
   assert_false (order_search (top, 0, &found));
   free_top (top);
