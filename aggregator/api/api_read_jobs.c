@@ -8,6 +8,7 @@
 #include "aggregator/history/job_json.h"
 #include "aggregator/history/job_store.h"
 #include "aggregator/jobs/jobs.h"
+#include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_report.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/globs.h"
@@ -93,6 +94,7 @@ api_read_job (struct api_read *read, struct api_error *error)
   const struct job_choice choice = { api_value_of_path (read->ask), api_value (read->ask, "user"),
                                      api_value (read->ask, "scheduler") };
   int found = find (read, &choice, error);
+  struct advice_limits limits;
   struct job_report *report;
   struct json json = { 0 };
   struct error why;
@@ -104,6 +106,9 @@ api_read_job (struct api_read *read, struct api_error *error)
     return api_error_set (error, found == 0 ? 404 : 500, NULL, "%s", why.text);
   report->prices = (struct job_prices){ price (read->words[API_WORD_PRICE]), price (read->words[API_WORD_CO2]),
                                         read->words[API_WORD_CURRENCY] };
+  if (!advice_limits_parse (&limits, read->words[API_WORD_ADVICE]))
+    limits = advice_limits_default;
+  job_advice (report, &limits);
   job_report_json (report, &json);
   read->out = json.out;
   job_report_destroy (report);

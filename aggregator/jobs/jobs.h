@@ -89,5 +89,7 @@ int jobs_start (struct jobs *jobs, const struct job_announcement *announcement, 
 int jobs_end (struct jobs *jobs, const struct job_announcement *announcement, int64_t now_ns, struct error *error);
 
 const struct jobs_counts *jobs_counts (const struct jobs *jobs);
+/* A line for each job that runs, as that of its start. */
+void jobs_write_running (const struct jobs *jobs, struct json *json);
 
 #endif

@@ -214,6 +214,15 @@ jobs_view_count (void *state, uint64_t *values)
   memcpy (values, counts, sizeof *counts);
 }
 
+void
+jobs_view_running (void *state, struct json *json)
+{
+  const struct jobs_view *view = state;
+
+  if (view)
+    jobs_write_running (view->jobs, json);
+}
+
 static bool
 is_scheduler (const struct jobs_view *view, uint32_t uid)
 {

@@ -13,7 +13,7 @@ const WRITTEN = {
   'percent': ['%', false], '%': ['%', false], 'ratio': ['', false], 'boolean': ['', false], 'celsius': ['°C', false],
   'bytes': ['B', true], 'bytes/s': ['B/s', true], 'bits_per_second': ['bit/s', true], 'hertz': ['Hz', true],
   'joules': ['J', true], 'joules/s': ['W', true], 'watts': ['W', true], 'seconds/s': ['s/s', false],
-  '': ['', true], '/s': ['/s', true],
+  '': ['', true], '1/s': ['/s', true],
 };
 
 /* How values up to `most` are written: {factor, unit}; the same for all of a column or an axis. */

@@ -76,11 +76,13 @@ def expected(program):
 
 
 def shared(program):
-    """Names files, and the aggregator's dashboards."""
+    """Names files, the aggregator's dashboards, and the page with uPlot."""
     yield from (f"names/{path.name}" for path in (ROOT / "aggregator/names").iterdir())
     if program == "aggregator":
         folder = ROOT / "aggregator/dashboards"
         yield from (f"dashboards/{path.relative_to(folder)}" for path in [*folder.glob("*.json"), *folder.glob("*/*.yaml")])
+        yield from (f"page/{path.name}" for path in (ROOT / "aggregator/page").iterdir() if path.suffix != ".md")
+        yield from (f"page/uplot/{path.name}" for path in (ROOT / "build/page/uplot").glob("*"))
 
 
 def test_versions_agree():
