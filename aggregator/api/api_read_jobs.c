@@ -7,6 +7,7 @@
 #include "aggregator/api/api_route.h"
 #include "aggregator/history/job_json.h"
 #include "aggregator/history/job_store.h"
+#include "aggregator/jobs/jobs.h"
 #include "aggregator/report/job_report.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/globs.h"
@@ -18,14 +19,16 @@ is_yes (const char *value)
 }
 
 static void
-write_list (struct json *json, const struct job_list *list, size_t most)
+write_list (struct json *json, struct job_list *list, size_t most)
 {
   size_t first = list->count > most ? list->count - most : 0;
 
   json_object (json);
   json_array (json_key (json, "jobs"));
-  for (size_t i = first; i < list->count; i++)
+  for (size_t i = first; i < list->count; i++) {
+    jobs_complete (&list->jobs[i]);
     job_json (json, &list->jobs[i]);
+  }
   json_array_end (json);
   json_uint (json_key (json, "left_out"), first);
   json_uint (json_key (json, "damaged"), list->damaged);

@@ -15,7 +15,7 @@ static const char *const states[] = { "never", "up", "stale", "down", NULL };
 
 static const char *const folds[] = { "sum", "mean", "min", "max", NULL };
 static const char *const encodings[] = { "values", "levels", NULL };
-static const char *const forms[] = { "json", "csv", NULL };
+static const char *const forms[] = { "json", "csv", "levels", NULL };
 
 static const struct api_parameter node_parameters[] = {
   { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
@@ -51,7 +51,8 @@ static const struct api_parameter query_parameters[] = {
       "The instant before which it ends. " WHEN,
   },
   { "step", API_DURATION, "The time between two values, as 30s, 5m, 1h; without it there are about 60." },
-  { "format", API_CHOICE, "json: one object; csv: a table.", "json", .choices = forms },
+  { "format", API_CHOICE, "json: one object; csv: a table; levels: a byte for each node and step.", "json",
+    .choices = forms },
 };
 
 static const struct api_parameter now_parameters[] = {
@@ -104,7 +105,7 @@ const struct api_route api_routes[] = {
   { "groups", "Groups", "The groups and metrics of the nodes that are up: units, kinds, and how many nodes have them.",
     PARAMETERS (group_parameters), "Groups", .answer = api_answer_groups },
   { "query", "Query", "How a metric went: what `synop-aggregator query --format json` prints.",
-    PARAMETERS (query_parameters), "Query", .answer = api_answer_history, .read = api_read_query },
+    PARAMETERS (query_parameters), "QueryAnswer", .answer = api_answer_history, .read = api_read_query },
   { "now", "Now", "Values of this instant, of all nodes at once, from memory.", PARAMETERS (now_parameters), "Now",
     .answer = api_answer_now },
   { "watch", "Watch", "The same at once and each tick, as server-sent events; `nodes` only when they change.",

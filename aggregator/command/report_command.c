@@ -279,7 +279,7 @@ report_run (const struct options *options)
   write_document (&command, job_report_html, options->html);
   write_tables (&command, &export_csv, options->csv);
   write_tables (&command, &export_hdf5, options->hdf5);
-  command.failed |= replay_broken (replay_path (options), command.report->broken) != 0;
+  command.failed |= replay_broken (replay_path (options), "chunks", command.report->broken) != 0;
   job_report_destroy (command.report);
   history_file_close (command.file);
   return command.failed ? 1 : 0;

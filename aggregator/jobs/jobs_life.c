@@ -20,6 +20,7 @@
 static void
 put_line (struct jobs *jobs, const struct jobs_job *job, struct job_line *line)
 {
+  line->key = job->key;
   line->label = job->label;
   line->texts = (const char *const *) job->texts;
   line->cpus = job_cpus (job);

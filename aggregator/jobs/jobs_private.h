@@ -1,7 +1,7 @@
 /* What the files of the core of jobs share: jobs.c (frames), jobs_find.c (which job a row is about),
  * jobs_announced.c (announcements, restored jobs), jobs_life.c (start and end), jobs_due.c (which job is due when),
  * jobs_share.c (owners, and their shares), jobs_table.c (tables of jobs and nodes), jobs_column.c (columns),
- * jobs_summary.c. */
+ * jobs_summary.c, jobs_running.c (the jobs that run, for who asks). */
 #ifndef SYNOP_AGGREGATOR_JOBS_PRIVATE_H
 #define SYNOP_AGGREGATOR_JOBS_PRIVATE_H
 

@@ -27,8 +27,6 @@
 #define NOW_TOP_MAX 1000       /* `top`, `bottom` */
 #define NOW_ROWS_MAX 20000     /* rows that are listed, */
 #define NOW_VISITED_MAX 300000 /* and that are looked at */
-#define NOW_LEVEL_MAX 250      /* the level of `high` */
-#define NOW_LEVEL_MISSING 255
 
 struct now;
 struct now_reader;

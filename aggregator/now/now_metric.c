@@ -254,6 +254,7 @@ read_metric (struct now *now, struct now_metric *metric, struct error *error)
   expression_describe (expression, &described, true);
   metric->name = described.metric;
   metric->unit = described.unit;
+  metric->shows = described.shows;
   metric->rows = !expression->row && ((expression->left.entry && !catalog_has_node (expression->left.entry)) ||
                                       (expression->right.entry && !catalog_has_node (expression->right.entry)));
   free (described.help);

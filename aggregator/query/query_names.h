@@ -6,6 +6,8 @@
 #include "aggregator/query/query.h"
 #include "synop/derived.h"
 
+extern const char *const query_shows_names[]; /* as enum query_shows */
+
 /* ---- query_catalog.c: all metrics there are ---- */
 
 /* Of a group in any schema or tier; each name once. */

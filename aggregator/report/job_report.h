@@ -83,6 +83,7 @@ struct job_prices {
 };
 
 struct job_report {
+  const char *shown;                                          /* its id as people write it: "2_1", "demo/1" */
   const char *id, *scheduler, *user, *name, *command, *array; /* "" when not known */
   int64_t started_ns, ended_ns; /* cluster time; ended_ns 0: it runs still, and until_ns is now */
   int64_t until_ns;             /* the end of the time axis */
@@ -107,10 +108,11 @@ struct job_report {
   const char *const *remarks; /* sentences: what its counters show */
   size_t remark_count;
   struct job_prices prices;
-  bool whole_gpus;  /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
-  bool whole_flops; /* some node counts floating-point operations as a whole alone */
-  size_t broken;    /* chunks of the history that could not be read */
-  void *memory;     /* private */
+  struct job_facts facts; /* what the scheduler says */
+  bool whole_gpus;        /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
+  bool whole_flops;       /* some node counts floating-point operations as a whole alone */
+  size_t broken;          /* chunks of the history that could not be read */
+  void *memory;           /* private */
 };
 
 /* A quantity that is of whole nodes, with all that runs there. */

@@ -357,11 +357,11 @@ put_document (struct html *html, struct error *error)
 
   html_put (html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Job ");
-  put_text (html, html->report->id, 128);
+  put_text (html, html->report->shown, 128);
   html_put (html, "</title>\n<style>\n");
   html_put (html, style_sheet);
   html_put (html, "</style>\n</head>\n<body>\n<h1>Job ");
-  put_text (html, html->report->id, 128);
+  put_text (html, html->report->shown, 128);
   html_put (html, "</h1>\n");
   put_alarms (html);
   put_facts (html);

@@ -183,6 +183,7 @@ write_head (struct json *json, const struct job_report *report)
 
   json_text (json_key (json, "type"), "job_report");
   json_text (json_key (json, "job_id"), report->id);
+  json_text (json_key (json, "shown"), report->shown);
   json_text (json_key (json, "scheduler"), report->scheduler);
   json_text (json_key (json, "user"), report->user);
   json_text (json_key (json, "name"), report->name);
@@ -193,6 +194,7 @@ write_head (struct json *json, const struct job_report *report)
   write_time (json, "until", report->until_ns, true);
   write_seconds (json, "duration", (double) (report->until_ns - report->started_ns) / NS_PER_S);
   json_text (json_key (json, "reason"), report->reason);
+  job_facts_write (json_key (json, JOB_FACTS_KEY), &report->facts);
   write_seconds (json, "period", report->period_ns ? (double) report->period_ns / NS_PER_S : nan (""));
   json_real_places (json_key (json, "minutes"), minutes_share (report), PLACES);
   json_real (json_key (json, "cpus"), report->cpus);

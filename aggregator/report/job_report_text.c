@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/report/fact_rows.h"
 #include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_report_write.h"
@@ -105,7 +106,7 @@ add_head (struct page *page)
   char cpus[32] = "";
 
   buffer_add_string (out, page->look->colour ? "\033[1mJob " : "Job ");
-  words_add (out, report->id, 128);
+  words_add (out, report->shown, 128);
   if (page->look->colour)
     buffer_add_string (out, "\033[0m");
   if (*report->user)
@@ -131,6 +132,21 @@ add_head (struct page *page)
   add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu%s%s%s", report->node_count,
             report->node_count ? ": " : "", buffer_text (&nodes), cpus);
   buffer_free (&nodes);
+}
+
+static void
+add_facts (struct page *page)
+{
+  struct fact_rows rows;
+
+  fact_rows_init (&rows, &page->report->facts);
+  if (rows.count)
+    buffer_add_string (&page->out, "\nScheduler\n");
+  for (size_t i = 0; i < rows.count; i++) {
+    buffer_printf (&page->out, "  %-*s", LABEL_WIDTH, rows.rows[i].label);
+    add_wrapped (page, buffer_text (&rows.rows[i].value), LABEL_WIDTH + 2, LABEL_WIDTH + 2);
+  }
+  fact_rows_free (&rows);
 }
 
 static void
@@ -165,6 +181,8 @@ add_alarms (struct page *page)
   if (all[JOB_OOM_KILLS].total > 0)
     add_alarm (page, "%.0f %s killed for want of memory.", all[JOB_OOM_KILLS].total,
                all[JOB_OOM_KILLS].total > 1 ? "processes were" : "process was");
+  else if (report->facts.outcome == JOB_OUTCOME_OUT_OF_MEMORY)
+    add_alarm (page, "It ran out of memory, as the scheduler says.");
   add_gpu_alarms (page);
   buffer_free (&lost);
 }
@@ -391,6 +409,7 @@ job_report_text (const struct job_report *report, const struct job_look *look, s
 
   add_head (&page);
   add_alarms (&page);
+  add_facts (&page);
   add_totals (&page);
   if (report->node_count)
     job_table (report, look, &page.out);

@@ -14,14 +14,12 @@ import urllib.parse
 
 import jsonschema
 import pytest
+from lib.api import API, DESCRIPTION, HTTP, Stream, ask, check, error_of
 from lib.cluster import Cluster
 from lib.hostile import MIB
 from lib.programs import LIMIT, memory_bytes, parse_line, run, wait_until
 from lib.web import get, url_of
 
-HTTP = "[http]\nlisten = 127.0.0.1:0\n"
-API = "/api/v1/"
-DESCRIPTION = json.loads((pathlib.Path(__file__).parents[2] / "docs/openapi.json").read_text())
 JOB = "api-job"
 USER = pwd.getpwuid(os.geteuid()).pw_name
 # A value that fits, for each parameter; for those of a choice and for numbers and booleans the description has them.
@@ -63,26 +61,6 @@ def asked(route, parameters, parameter, value):
     return f"{route}?{words}"
 
 
-def ask(url, path, status=200, **more):
-    page = get(url, API + path, **more)
-    assert page.status == status, f"{path}: {page.status} {page.text[:400]}"
-    assert page.headers["Content-Type"] == "application/json", path
-    return json.loads(page.text)
-
-
-def check(document, name):
-    schema = {"$ref": f"#/components/schemas/{name}", "components": DESCRIPTION["components"]}
-    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(document)
-    return document
-
-
-def error_of(url, path, status, parameter=None):
-    """What is wrong, in the words of the answer."""
-    error = check(ask(url, path, status), "Error")["error"]
-    assert error.get("parameter") == parameter, error
-    return error
-
-
 def values_of(parameter):
     """That fit."""
     schema = parameter["schema"]
@@ -117,6 +95,7 @@ def test_description(shown):
     """The file is what the server sends, and every address in it is there, with every parameter, and answers as it says."""
     _, url = shown
     assert ask(url, "openapi.json") == DESCRIPTION, "docs/openapi.json is stale: make docs"
+    assert get(url, API.rstrip("/")).text == get(url, API).text
     jsonschema.Draft202012Validator.check_schema({"$defs": DESCRIPTION["components"]["schemas"]})
     assert {one["path"] for one in check(ask(url, ""), "Index")["paths"]} == set(DESCRIPTION["paths"])
     for path, methods in DESCRIPTION["paths"].items():
@@ -145,7 +124,7 @@ def test_wrong_values(shown):
             for value in wrong_values_of(parameter):
                 error = error_of(url, asked(short, parameters, parameter, value), 400, parameter["name"])
                 assert parameter["name"] in error["message"]
-            if not parameter["x-expects"].startswith("globs"):
+            if not parameter["x-expects"].startswith(("globs", "metrics")):
                 path = asked(short, parameters, parameter, str(values_of(parameter)[0]))
                 assert "twice" in error_of(url, f"{path}&{path.split('?')[1]}", 400, parameter["name"])["message"]
         assert "no parameter" in error_of(url, f"{short}?nonsense=1", 400, "nonsense")["message"]
@@ -249,38 +228,6 @@ def test_job_reports(shown):
 
 
 # ---- the stream ----
-
-class Stream:
-    """Server-sent events, one after the other."""
-
-    def __init__(self, url, query="", receive=None):
-        parts = urllib.parse.urlsplit(url)
-        self.socket = socket.socket()
-        if receive:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-        self.socket.settimeout(LIMIT)
-        self.socket.connect((parts.hostname, parts.port))
-        self.socket.sendall(f"GET {API}stream?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        self.answer = http.client.HTTPResponse(self.socket)
-
-    def begin(self):
-        self.answer.begin()
-        return self.answer.status
-
-    def events(self):
-        """The lines, and None for anything else; it ends with the answer."""
-        data = b""
-        while line := self.answer.readline():
-            if line.startswith(b"data: "):
-                data += line[6:]
-            elif line == b"\n" and data:
-                yield json.loads(data)
-                data = b""
-
-    def close(self):
-        self.answer.close()
-        self.socket.close()
-
 
 def test_stream(shown):
     """Lines as `tail` has them, filtered in the same way."""
