@@ -60,7 +60,7 @@ class Viewer(threading.Thread):
         host, port = url.removeprefix("http://").split(":")
         self.connection = http.client.HTTPConnection(host, int(port), timeout=60,
                                                      source_address=(f"127.0.0.{2 + number % 4}", 0))
-        self.connection.request("GET", WATCH)
+        self.connection.request("GET", WATCH, headers={"Accept-Encoding": "gzip"})  # as browsers do
         self.answer = self.connection.getresponse()
         if self.answer.status != 200:
             raise RuntimeError(f"{WATCH}: {self.answer.status}")
