@@ -124,7 +124,7 @@ static const struct option export_table[] = {
     .help = "The folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },
 };
 
-static const char *const reports[] = { "text", "json", "perfmon", NULL }; /* as enum options_report */
+static const char *const reports[] = { "text", "json", "csv", "perfmon", NULL }; /* as enum options_report */
 
 static const struct option jobs_table[] = {
   { "jobs", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "A JSON line for each job." },
@@ -148,7 +148,8 @@ static const struct option report_table[] = {
   { "report", "scheduler", NULL, OPTION_TEXT, AT (scheduler),
     .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
   { "report", "format", NULL, OPTION_CHOICE, AT (report), .fallback = "text", .choices = reports,
-    .help = "text: for people; json: one object; perfmon: the merged JSON of perfmon." },
+    .help = "text: for people; json: one object; csv: a table of the nodes' figures; perfmon: the merged JSON of "
+            "perfmon." },
   { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },
   { "report", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
     .help = "A new file for what --format says, rather than standard output. No output replaces a file." },
@@ -229,7 +230,9 @@ const struct options_tables options_tables[] = {
   [COMMAND_CHECK] = { { "history" }, NULL, 0 },
   [COMMAND_JOBS] = { { "history", "socket" }, jobs_table, COUNT_OF (jobs_table) },
   [COMMAND_JOB] = { { "socket" }, job_table, COUNT_OF (job_table) },
-  [COMMAND_REPORT] = { { "history", "socket", "price-per-kwh", "currency", "co2-per-kwh" },
+  [COMMAND_REPORT] = { { "history", "socket", "price-per-kwh", "currency", "co2-per-kwh", "advice-shortest",
+                         "advice-cpu", "advice-memory", "advice-gpu", "advice-storage", "advice-network", "advice-time",
+                         "advice-margin" },
                        report_table,
                        COUNT_OF (report_table) },
   [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },

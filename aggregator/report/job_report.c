@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_report_private.h"
 #include "synop/array.h"
 #include "synop/clock.h"
@@ -108,6 +109,7 @@ job_report_destroy (struct job_report *report)
   free_series (report->all);
   free (report->nodes);
   free (report->imbalances);
+  job_advice_free (report);
   job_facts_free (&report->facts);
   texts = report->memory;
   for (size_t i = 0; i < texts->count; i++)
@@ -136,7 +138,7 @@ begin_node (struct job_node *node)
                              .lost = node->lost,
                              .cpus = nan (""),
                              .first_ns = node->first_ns,
-                             .peaks = { nan (""), nan (""), nan ("") },
+                             .peaks = { nan (""), nan (""), nan (""), nan (""), nan ("") },
                              .series = make_series () };
 }
 

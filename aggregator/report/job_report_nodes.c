@@ -11,6 +11,9 @@
 
 #define SLOW_PART 0.85   /* of the others' mean CPU use: a node below it stands out, */
 #define SLOW_PERCENT 5.0 /* if it is so many percent of its CPUs below, too */
+#define IDLE_PERCENT 2.0 /* of its CPUs: a node is idle below it, */
+#define IDLE_CPUS 0.5    /* if it uses less than so many of them, */
+#define IDLE_GPUS 5.0    /* and its GPUs less than so many percent */
 
 /* ---- combined series ---- */
 
@@ -120,7 +123,7 @@ combine_item (const struct job_report *report, size_t item)
 
 /* ---- unlike nodes ---- */
 
-/* The mean of the others of a node; NaN: it is alone. */
+/* The mean of the others of a node that are not idle; NaN: it is alone. */
 static double
 mean_of_others (const struct job_report *report, size_t item, size_t node)
 {
@@ -128,7 +131,7 @@ mean_of_others (const struct job_report *report, size_t item, size_t node)
   size_t count = 0;
 
   for (size_t i = 0; i < report->node_count; i++)
-    if (i != node && !isnan (report->nodes[i].series[item].mean)) {
+    if (i != node && !report->nodes[i].idle && !isnan (report->nodes[i].series[item].mean)) {
       sum += report->nodes[i].series[item].mean;
       count++;
     }
@@ -176,13 +179,25 @@ job_nodes_compare (const struct job_report *report, size_t item)
 }
 
 static void
+find_idle (struct job_report *report)
+{
+  for (size_t i = 0; i < report->node_count; i++) {
+    struct job_node *node = &report->nodes[i];
+    double usage = node->series[JOB_CPU_USAGE].mean;
+    node->idle = !node->lost && usage < IDLE_PERCENT && !(usage / 100 * node->cpus >= IDLE_CPUS) &&
+                 !(node->series[JOB_GPU_USAGE].mean >= IDLE_GPUS);
+  }
+}
+
+/* One that is idle is not slow. */
+static void
 find_slowest (struct job_report *report)
 {
   double lowest = HUGE_VAL, others;
   size_t found = SIZE_MAX;
 
   for (size_t i = 0; i < report->node_count; i++)
-    if (report->nodes[i].series[JOB_CPU_USAGE].mean < lowest) {
+    if (!report->nodes[i].idle && report->nodes[i].series[JOB_CPU_USAGE].mean < lowest) {
       lowest = report->nodes[i].series[JOB_CPU_USAGE].mean;
       found = i;
     }
@@ -255,6 +270,7 @@ job_report_nodes (struct job_report *report)
     combine_item (report, i);
     job_nodes_compare (report, i);
   }
+  find_idle (report);
   find_slowest (report);
   sum_cpus (report);
   find_peak (report);
