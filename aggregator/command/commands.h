@@ -13,6 +13,7 @@
 int client_tail (const struct options *options);
 int client_status (const struct options *options);
 int job_run (const struct options *options); /* "job start ID", "job end ID": announcements of prologs and epilogs */
+int top_command (const struct options *options); /* the cluster on the terminal */
 
 /* Readers of a history. */
 int check_run (const struct options *options);    /* is it whole, and what is in it? */

@@ -19,7 +19,6 @@
 #include "synop/clock.h"
 #include "synop/log.h"
 
-#define WIDTH_DEFAULT 100
 #define WIDTH_MIN 40
 
 struct command {
@@ -103,7 +102,7 @@ is_utf8 (void)
 static struct job_look
 text_look (const struct output *output)
 {
-  struct job_look look = { .width = WIDTH_DEFAULT, .utf8 = is_utf8 () };
+  struct job_look look = { .width = JOB_LOOK_WIDTH, .utf8 = is_utf8 () };
   const char *columns = getenv ("COLUMNS"), *forbidden = getenv ("NO_COLOR"), *terminal = getenv ("TERM");
   bool shown = !output->path && isatty (STDOUT_FILENO);
   struct winsize size = { 0 };
@@ -135,6 +134,8 @@ write_report (struct command *command, struct output *output, struct error *erro
     replay_progress_end (&progress);
   } else if (command->options->report == REPORT_JSON) {
     job_report_json (command->report, &json);
+  } else if (command->options->report == REPORT_CSV) {
+    job_report_csv (command->report, &json.out);
   } else {
     job_report_text (command->report, &look, &json.out);
   }
@@ -241,7 +242,7 @@ static struct job_report *
 read_report (struct command *command, struct error *error)
 {
   const struct options *options = command->options;
-  const struct api_settings *prices = options_of_view (options, &api_view);
+  const struct api_settings *settings = options_of_view (options, &api_view);
   const struct job_choice choice = { options->job, options->user, options->scheduler };
   struct replay_progress progress;
   int64_t now = clock_wall ();
@@ -253,9 +254,11 @@ read_report (struct command *command, struct error *error)
   replay_progress_init (&progress, "report");
   command->report = job_report_read (command->file, &choice, now, &progress, error);
   replay_progress_end (&progress);
-  if (command->report)
+  if (command->report) {
     command->report->prices =
-        (struct job_prices){ price (prices->price_per_kwh), price (prices->co2_per_kwh), prices->currency };
+        (struct job_prices){ price (settings->price_per_kwh), price (settings->co2_per_kwh), settings->currency };
+    job_advice (command->report, &settings->advice);
+  }
   return command->report;
 }
 

@@ -53,6 +53,7 @@ static const char *const texts[STATEMENTS] = {
   [ADD_JOB_END] = "INSERT INTO job_ends SELECT NULL, ?1, ?2, ?3, ?4" OF_JOB,
   [ADD_JOB_MARK] = "INSERT OR REPLACE INTO job_marks SELECT ?1, ?2, ?3" OF_JOB,
   [DROP_JOB_MARK] = "DELETE FROM job_marks WHERE job = ?",
+  [ADD_JOB_FACTS] = "INSERT OR REPLACE INTO job_facts SELECT ?1, ?2" OF_JOB,
 };
 
 static const char cursors_layout[] =

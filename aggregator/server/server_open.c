@@ -118,6 +118,8 @@ open_socket (struct server *server, struct error *error)
                               .status = server_status,
                               .groups = server_groups,
                               .nodes = server_nodes,
+                              .ill = server_ill,
+                              .jobs = server_jobs,
                               .reload = server_reload,
                               .flush = server_flush,
                               .job = server_job,
