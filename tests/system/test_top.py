@@ -163,8 +163,8 @@ def test_once_without_an_aggregator(tmp_path):
 def test_sizes(socket, columns, lines):
     with StandIn(socket, [f"n{i}" for i in range(500)], values=values), top(socket, columns=columns, lines=lines) as screen:
         screen.wait("500 up", "n0", "CPU")
-        shown = screen.lines()
-        assert shown[-1].startswith("F1Help") and "NODE" in screen.text()
+        wait_until(lambda: screen.lines()[-1].startswith("F1Help"), "the foot")
+        shown = screen.wait("NODE").splitlines()
         assert sum(line.startswith("n") for line in shown) >= 3
 
 
