@@ -50,7 +50,7 @@ class Stream(pyte.ByteStream):
 class Screen:
     """Ended by `close`, or as a context."""
 
-    def __init__(self, program, *arguments, columns=80, lines=24, env=None, ignored=()):
+    def __init__(self, program, *arguments, columns=80, lines=24, env=None):
         self.screen = Emulator(columns, lines)
         self.stream = Stream(self.screen)
         self.lock = threading.Lock()
@@ -58,8 +58,6 @@ class Screen:
         self.code = None
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            for number in ignored:
-                signal.signal(number, signal.SIG_IGN)
             full = environment() | {"TERM": "xterm-256color"} | (env or {})
             os.execvpe(str(BUILD / program), [str(BUILD / program), *map(str, arguments)],
                        {name: value for name, value in full.items() if value is not None})
