@@ -1,6 +1,7 @@
 """`synop-aggregator top` and `synop-agent top` on a terminal: a pty, read through an emulator."""
 
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -245,6 +246,22 @@ def test_connection_breaks(socket):
         os.close(closed)
         assert screen.wait_end() == 0
         screen.close()
+
+
+def test_terminal_of_others_goes_away(socket):
+    """One that is not the session's: no signal says so."""
+    with StandIn(socket, ["n1"]) as aggregator:
+        ours, theirs = pty.openpty()
+        program = subprocess.Popen([BUILD / "aggregator", "top", "--socket", socket], stdin=theirs, stdout=theirs,
+                                   env=environment() | {"TERM": "xterm"})
+        os.close(theirs)
+        try:
+            wait_until(lambda: any(request.startswith("watch") for request in aggregator.requests), "a question")
+            os.close(ours)
+            assert program.wait(LIMIT) == 0
+        finally:
+            program.kill()
+            program.wait()
 
 
 # ---- cost ----
