@@ -379,7 +379,9 @@ def test_events_of_before(cluster):
 
 
 def test_a_node_that_is_not(cluster):
+    started = time.monotonic()
     done = run("aggregator", "top", "--once", "--socket", cluster.socket, "--node", "n77")
+    assert time.monotonic() - started < 10, "it waited for a node that is not"
     assert done.returncode == 1 and "no node of that name" in done.stderr, done
     with top(cluster, "--node", "n77") as screen:
         screen.wait("No node of that name is listed")
