@@ -167,4 +167,8 @@ const char api_schemas[] =
     ",'Events':{'type':'object','required':['events','left_out','damaged'],'properties':{'events':{'type':'array',"
     "'items':{'$ref':'#/components/schemas/Event'}},'left_out':{'type':'integer','minimum':0,"
     "'description':'Older ones, by the limit.'},'damaged':{'type':'integer','minimum':0}},"
+    "'additionalProperties':false}"
+    ",'Lines':{'type':'object','required':['lines','left_out','damaged'],'properties':{'lines':{'type':'array',"
+    "'items':{'type':'object','required':['type','time']}},'left_out':{'type':'integer','minimum':0,"
+    "'description':'Older ones, by the limit.'},'damaged':{'type':'integer','minimum':0}},"
     "'additionalProperties':false}}";

@@ -14,7 +14,7 @@ import {arrange, SORTS} from './order.js';
 import {createScale} from './scale.js';
 import {createSearch} from './search.js';
 import {remember} from './settings.js';
-import {format, time, unitName} from './units.js';
+import {counted as countText, format, time, unitName} from './units.js';
 
 const METRIC = 'cpu_usage.busy';
 const REORDER = 2000; /* ms between two orders by value, so that cells can be followed */
@@ -222,7 +222,7 @@ function open (root, context) {
   }
 
   function sayWhen () {
-    const count = `${picture.nodes.length.toLocaleString('en').replace(/,/g, '\u202f')} ${picture.nodes.length === 1 ? 'node' : 'nodes'}`;
+    const count = `${countText(picture.nodes.length)} ${picture.nodes.length === 1 ? 'node' : 'nodes'}`;
     const length = picture.until === null ? null : (picture.until - picture.time) / 1000;
     const late = !instant.live && (instant.time() < picture.time || instant.time() >= picture.until);
     setText(asOf, `${count}, ${time(picture.time, 'short')}${length > 1 ? `, mean of ${format(length, 'seconds')}` : ''}${late ? ', loading' : ''}`);
@@ -233,7 +233,7 @@ function open (root, context) {
 
   function pointAt (i, rect, byKey) {
     if (picture)
-      tip.show(picture, i, rect, around);
+      tip.show(picture, i, rect, around, params.sort === 'rack' && i >= 0 ? racks.rackOf(picture.nodes[i]) : null);
     if (byKey && picture)
       setText(said, i < 0 ? '' : `${picture.nodes[i]}: ${valueText(picture, i)}${aboutNode(picture.nodes[i])}`);
   }

@@ -22,7 +22,7 @@ export function createJobList (context) {
     replace(body,
       el('table', {}, el('thead', {'class': 'unseen'}, el('tr', {}, ['Job', 'User', 'Nodes', 'Since'].map((text) => el('th', {scope: 'col'}, text)))),
         el('tbody', {}, largest.map((job) => el('tr', {},
-          el('td', {'class': 'job-name'}, el('a', {href: context.link('job', {job: job.job_id})}, job.job_id), job.name && job.name !== job.job_id ? ` ${job.name}` : ''),
+          el('td', {'class': 'job-name'}, el('a', {href: context.link('job', {job: job.job_id, user: job.user, scheduler: job.scheduler})}, job.shown ?? job.job_id), job.name && job.name !== job.job_id ? ` ${job.name}` : ''),
           el('td', {'class': 'job-user'}, job.user),
           el('td', {'class': 'number'}, `${job.nodes.length} ${job.nodes.length === 1 ? 'node' : 'nodes'}`),
           el('td', {'class': 'number dim'}, time(job.started, 'short')))))),

@@ -40,7 +40,8 @@ function extreme (place, value, unit, node, {link}) {
 
 export function createCurve (root, context, metric, node) {
   const {instant} = context;
-  const place = el('div');
+  const note = el('p', {'class': 'note'}, 'Asking the history.');
+  const place = el('div', {}, note);
   root.append(place);
   let chart = null;
   let unit = null;
@@ -74,11 +75,13 @@ export function createCurve (root, context, metric, node) {
         instant.setBegin(buckets.begin);
       paint(answer.unit === 'percent' ? '%' : answer.unit);
     } catch (error) {
-      if (error.name !== 'AbortError')
-        timer = setTimeout(() => {
-          shown = null;
-          look();
-        }, AGAIN);
+      if (error.name === 'AbortError')
+        return;
+      setText(note, `The history has no curve: ${error.message}`);
+      timer = setTimeout(() => {
+        shown = null;
+        look();
+      }, AGAIN);
     }
   }
 
@@ -102,6 +105,7 @@ export function createCurve (root, context, metric, node) {
       chart?.destroy();
       chart = null;
     }
+    note.remove();
     chart ??= context.chart(place, {
       label: `${metric}: mean of the nodes, and the band from the lowest to the highest`,
       unit: unit ?? '',

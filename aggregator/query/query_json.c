@@ -6,9 +6,9 @@
 #include "aggregator/query/levels.h"
 #include "aggregator/query/query_private.h"
 #include "synop/clock.h"
+#include "synop/csv.h"
 #include "synop/json.h"
 #include "synop/memory.h"
-#include "synop/number.h"
 
 const char *const query_shows_names[] = { "mean", "change", "rate", "computed" };
 
@@ -169,28 +169,11 @@ query_write_list_json (struct buffer *out, const struct query_metrics *metrics)
 
 /* ---- CSV ---- */
 
-/* As in tables of the history: quoted where it must be, and nothing that a spreadsheet takes for a formula. */
 static void
-csv_text (struct buffer *out, const char *text)
-{
-  bool formula = *text && strchr ("=+-@\t\r", *text);
-
-  if (!formula && !strpbrk (text, ",\"\n\r")) {
-    buffer_add_string (out, text);
-    return;
-  }
-  buffer_add_string (out, formula ? "\"'" : "\"");
-  for (; *text; text++)
-    buffer_add (out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-  buffer_add_string (out, "\"");
-}
-
-static void
-csv_number (struct buffer *out, double value)
+csv_column (struct buffer *out, double value)
 {
   buffer_add_string (out, ",");
-  if (isfinite (value))
-    out->length = (size_t) (number_put_real (buffer_reserve (out, NUMBER_SIZE), value) - out->data);
+  csv_number (out, value);
 }
 
 static void
@@ -204,9 +187,9 @@ csv_value (struct buffer *out, const struct query_answer *answer, const struct q
   csv_text (out, series->node);
   buffer_add_string (out, ",");
   csv_text (out, series->row ? series->row : "");
-  csv_number (out, value->count ? value->value : (double) NAN);
-  csv_number (out, value->count ? value->min : (double) NAN);
-  csv_number (out, value->count ? value->max : (double) NAN);
+  csv_column (out, value->count ? value->value : (double) NAN);
+  csv_column (out, value->count ? value->min : (double) NAN);
+  csv_column (out, value->count ? value->max : (double) NAN);
   buffer_printf (out, ",%zu\n", (size_t) value->count);
 }
 

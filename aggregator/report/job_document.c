@@ -47,3 +47,29 @@ document_write (const char *path, const struct buffer *document, struct error *e
     unlink (path);
   return failed ? error_set (error, "cannot write %.300s: %s", path, strerror (failed)) : 0;
 }
+
+static int
+write_made (const struct job_report *report, job_document_fn *make, const char *path, struct error *error)
+{
+  struct buffer document = { 0 };
+  int result = make (report, &document, error);
+
+  if (result < 0)
+    error_prefix (error, "%.200s: ", path);
+  else
+    result = document_write (path, &document, error);
+  buffer_free (&document);
+  return result;
+}
+
+int
+job_report_pdf (const struct job_report *report, const char *path, struct error *error)
+{
+  return write_made (report, job_report_pdf_make, path, error);
+}
+
+int
+job_report_html (const struct job_report *report, const char *path, struct error *error)
+{
+  return write_made (report, job_report_html_make, path, error);
+}

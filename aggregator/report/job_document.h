@@ -11,9 +11,14 @@
 #include "synop/buffer.h"
 #include "synop/error.h"
 
-/* Writes the file `path`. -1 and error: it cannot be written, or gnuplot is missing or failed; nothing is written then. */
-int job_report_pdf (const struct job_report *report, const char *path, struct error *error);  /* A4 pages */
-int job_report_html (const struct job_report *report, const char *path, struct error *error); /* one file in itself */
+/* Adds the document to `out`. -1 and error: gnuplot is missing, or failed. */
+typedef int job_document_fn (const struct job_report *report, struct buffer *out, struct error *error);
+job_document_fn job_report_pdf_make;  /* A4 pages */
+job_document_fn job_report_html_make; /* one file in itself */
+
+/* Write the file `path`. -1 and error: it cannot be made or written; nothing is written then. */
+int job_report_pdf (const struct job_report *report, const char *path, struct error *error);
+int job_report_html (const struct job_report *report, const char *path, struct error *error);
 
 /* Opens a new file, or an existing device or pipe; -1 for an existing file, which is left alone. `made`: it is ours, to be
  * removed when a later step fails. */

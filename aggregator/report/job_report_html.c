@@ -395,15 +395,11 @@ put_document (struct html *html, struct error *error)
 }
 
 int
-job_report_html (const struct job_report *report, const char *path, struct error *error)
+job_report_html_make (const struct job_report *report, struct buffer *out, struct error *error)
 {
   struct html html = { .report = report };
   int result = put_document (&html, error);
 
-  if (result < 0)
-    error_prefix (error, "%.200s: ", path);
-  else
-    result = document_write (path, &html.out, error);
-  buffer_free (&html.out);
+  *out = html.out;
   return result;
 }

@@ -412,10 +412,10 @@ number_pages (const struct paper *paper, struct buffer *script)
 }
 
 int
-job_report_pdf (const struct job_report *report, const char *path, struct error *error)
+job_report_pdf_make (const struct job_report *report, struct buffer *out, struct error *error)
 {
   struct paper paper = { .report = report };
-  struct buffer script = { 0 }, pdf = { 0 };
+  struct buffer script = { 0 };
   int result;
 
   paper.canvas = (struct canvas){ &paper.script, PAGE_WIDTH, PAGE_HEIGHT };
@@ -426,12 +426,7 @@ job_report_pdf (const struct job_report *report, const char *path, struct error 
                  PAGE_WIDTH / 72, PAGE_HEIGHT / 72);
   put_document (&paper);
   number_pages (&paper, &script);
-  result = gnuplot_run (&script, GNUPLOT_LIMIT, &pdf, error);
-  if (result < 0)
-    error_prefix (error, "%.200s: ", path);
-  else
-    result = document_write (path, &pdf, error);
-  buffer_free (&pdf);
+  result = gnuplot_run (&script, GNUPLOT_LIMIT, out, error);
   buffer_free (&script);
   buffer_free (&paper.words);
   buffer_free (&paper.script);

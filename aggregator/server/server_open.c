@@ -208,6 +208,7 @@ server_open (struct server *server, struct error *error)
   struct cluster_options core = { .stale_periods = (unsigned) server->options->stale_periods,
                                   .down_periods = (unsigned) server->options->down_periods,
                                   .tick_period_ns = server->options->tick_period_ns,
+                                  .ticks_after_ns = clock_wall (),
                                   .tick_grace_ns = server->options->tick_grace_ns,
                                   .clock_limit_ns = server->options->clock_limit_ns,
                                   .replay_rate = (double) server->options->replay_rate,

@@ -230,7 +230,7 @@ cluster_draw (struct top *top, struct canvas *canvas, int y, int rows)
   screen_list_fit (&top->rows, top->order_count, top->list_rows);
   for (size_t row = top->rows.first; y < end && row < top->order_count; row++)
     draw_node (top, canvas, y++, &layout, row);
-  if (top->order_count == 0)
+  if (top->order_count == 0 && top->came_ns)
     canvas_text (canvas, 0, y, canvas->width, STYLE_FAINT,
                  top->model.count ? "No node fits the filter; F4 changes it."
                                   : "No node is listed: \"synop-aggregator keys add\" admits one.");

@@ -6,6 +6,7 @@
 #include "synop/clock.h"
 #include "synop/quantity.h"
 
+#define TIME_WIDTH 60          /* columns of a screen with room for the time */
 #define LATE_NS (5 * NS_PER_S) /* without values: that is said */
 
 static const char *const state_words[] = { "up", "stale", "down", "never seen" };
@@ -27,7 +28,8 @@ draw_states (const struct top *top, struct canvas *canvas, int x)
 {
   char text[40];
 
-  snprintf (text, sizeof text, "%zu node%s:", top->model.count, top->model.count == 1 ? "" : "s");
+  snprintf (text, sizeof text, canvas->width < TIME_WIDTH ? "%zu:" : "%zu node%s:", top->model.count,
+            top->model.count == 1 ? "" : "s");
   x += canvas_text (canvas, x, 0, canvas->width - x, STYLE_PLAIN, text);
   for (size_t i = 0; i < MODEL_STATES; i++)
     if (top->model.in_state[i] || i == STATE_UP) {
@@ -72,7 +74,7 @@ draw_title (const struct top *top, struct canvas *canvas)
     canvas_text (canvas, x, 0, canvas->width - x, STYLE_BAD, why);
     return;
   }
-  if (top->model.time[0])
+  if (top->model.time[0] && canvas->width >= TIME_WIDTH)
     snprintf (time, sizeof time, " %.8s UTC", top->model.time + 11);
   if (top->view == VIEW_NODE)
     draw_node_state (top, canvas, x);
@@ -173,7 +175,7 @@ draw_view (struct top *top, struct canvas *canvas, int y, int rows)
       canvas_text (canvas, 0, y, canvas->width, STYLE_FAINT, why_no_page (top));
     break;
   case VIEW_HELP:
-    help_draw (canvas, y, rows);
+    help_draw (top, canvas, y, rows);
     break;
   default:
     cluster_draw (top, canvas, y, rows);

@@ -258,12 +258,12 @@ events_take_gpus (struct top_events *events, const char *line, size_t length)
 static const struct top_event *
 event_at (const struct top_events *events, size_t index)
 {
-  if (index < events->now_count)
-    return &events->now[index];
-  index -= events->now_count;
   if (index < events->gpu_count)
     return &events->gpus[index];
   index -= events->gpu_count;
+  if (index < events->now_count)
+    return &events->now[index];
+  index -= events->now_count;
   return &events->log[events->count - 1 - index];
 }
 

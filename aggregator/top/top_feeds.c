@@ -8,8 +8,8 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define LISTS_NS (5 * NS_PER_S)    /* lists that are asked for while their view is shown */
-#define METRICS_NS (10 * NS_PER_S) /* which metrics there are */
+#define LISTS_NS (5 * NS_PER_S)   /* lists that are asked for while their view is shown */
+#define METRICS_NS (5 * NS_PER_S) /* which metrics there are */
 
 static void
 changed (struct top *top)
@@ -45,7 +45,7 @@ once_done (struct top *top)
 
   if (!top->screen && top->came_ns && (lost || top_is_filled (top)))
     loop_stop (top->loop);
-  if (lost)
+  if (lost && !top->screen)
     set_error (top, "no node of that name is listed");
 }
 
@@ -86,6 +86,8 @@ watch_end (void *context, const char *why)
 
   if (drop_chosen (top, why))
     return;
+  if (top->metrics.complete && top->metrics.count == 0 && strncmp (why, "metric:", 7) == 0)
+    why = "no node has sent values yet";
   set_error (top, *why ? why : "the aggregator ended; waiting for it");
   changed (top);
   if (!top->screen && *why) /* --once does not wait for what may never come */
@@ -273,10 +275,7 @@ open_watch (struct top *top)
 
   close_feed (&top->watch);
   model_ask (&top->model, top->chosen, metrics_has, &top->metrics, &request);
-  if (top->model.asked_count)
-    top->watch = ask (top, watch_line, watch_end, 0, buffer_text (&request));
-  else
-    watch_end (top, "no node has sent values yet");
+  top->watch = ask (top, watch_line, watch_end, 0, buffer_text (&request));
   buffer_free (&request);
 }
 

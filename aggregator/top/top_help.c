@@ -8,7 +8,7 @@
 static const struct {
   const char *key, *text;
 } lines[] = {
-  { "F1 ? h", "this page; any key leaves it" },
+  { "F1 ? h", "this page; arrows scroll, any other key leaves it" },
   { "F2 m", "metric of the picture: type words of its name or meaning" },
   { "F3 /", "search a node's name; n: the next one" },
   { "F4 \\ f", "filter: texts and globs, parted by commas; Esc there: all" },
@@ -28,6 +28,8 @@ static const struct {
     "X: down, ?: stale, -: never seen. Of more nodes than room several share one: it shows the highest." },
   { "NET DISK", "Both directions together, in bytes a second; K, M, G are powers of 1024." },
 };
+
+#define HELP_LINES (sizeof lines / sizeof lines[0])
 
 /* Wraps at blanks; returns the rows that it took. */
 static int
@@ -49,12 +51,15 @@ draw_words (struct canvas *canvas, int y, const char *text)
   return rows;
 }
 
+/* From the line that was scrolled to, which is the selected one. */
 void
-help_draw (struct canvas *canvas, int y, int rows)
+help_draw (struct top *top, struct canvas *canvas, int y, int rows)
 {
   int end = y + rows;
 
-  for (size_t i = 0; i < sizeof lines / sizeof lines[0] && y < end; i++) {
+  top->list_rows = 1;
+  screen_list_fit (&top->help, HELP_LINES, 1);
+  for (size_t i = top->help.selected; i < HELP_LINES && y < end; i++) {
     canvas_text (canvas, 0, y, KEYS_WIDTH, STYLE_STRONG, lines[i].key);
     y += draw_words (canvas, y, lines[i].text);
   }

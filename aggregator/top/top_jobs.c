@@ -269,7 +269,7 @@ static void
 draw_job (struct canvas *canvas, int y, const struct top_job *job, double now)
 {
   const double *numbers = job->numbers;
-  struct quantity count = quantity_short ((double) job->node_count, ""), cpus = quantity_short (numbers[JOB_CPUS], ""),
+  struct quantity count = quantity_count ((double) job->node_count), cpus = quantity_count (numbers[JOB_CPUS]),
                   busy = quantity_text (100 * numbers[JOB_BUSY] / numbers[JOB_CPUS], "%"),
                   memory = quantity_short (numbers[JOB_MEMORY], "bytes"), time = quantity_age (now - job->started),
                   traffic = quantity_short (numbers[JOB_TRAFFIC], "bytes"), gpu = quantity_text (numbers[JOB_GPU], "%"),
@@ -294,8 +294,8 @@ draw_sums (const struct top_jobs *jobs, struct canvas *canvas, int y)
     }
   snprintf (text, sizeof text, "%zu %s run%s   %s of %s CPUs busy   memory %s", jobs->shown_count,
             jobs->shown_count == 1 ? "job" : "jobs", jobs->shown_count == 1 ? "s" : "",
-            quantity_short (sums[JOB_BUSY], "").text, quantity_short (sums[JOB_CPUS], "").text,
-            quantity_text (sums[JOB_MEMORY], "bytes").text);
+            quantity_count (sums[JOB_BUSY] < 100 ? sums[JOB_BUSY] : round (sums[JOB_BUSY])).text,
+            quantity_count (sums[JOB_CPUS]).text, quantity_text (sums[JOB_MEMORY], "bytes").text);
   canvas_text (canvas, 0, y, canvas->width, STYLE_PLAIN, text);
 }
 

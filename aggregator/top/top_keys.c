@@ -218,6 +218,8 @@ key_moves (struct top *top, int key)
 {
   if (top->view == VIEW_NODE)
     return node_screen_key (top->node_screen, key);
+  if (top->view == VIEW_HELP)
+    return screen_list_key (&top->help, key, SIZE_MAX, 1);
   if (top->view == VIEW_JOBS)
     return screen_list_key (&top->jobs.rows, key, top->jobs.shown_count, top->list_rows);
   if (top->view == VIEW_EVENTS)
@@ -314,8 +316,10 @@ top_key (void *context, int key)
   top->notice[0] = 0;
   if (top->prompt != PROMPT_NONE)
     key_in_prompt (top, key);
+  else if (key_moves (top, key))
+    return;
   else if (top->view == VIEW_HELP && key != 'q' && key != TERMINAL_F + 10)
     go_back (top);
-  else if (!key_moves (top, key))
+  else
     key_in_view (top, key);
 }

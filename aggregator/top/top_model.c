@@ -48,6 +48,8 @@ model_ask (struct model *model, const char *chosen, bool (*has) (const void *con
   for (enum model_slot slot = 0; slot < SLOT_CHOSEN; slot++)
     if (has_metric (model_expressions[slot], has, context))
       ask_slot (model, slot, model_expressions[slot], request);
+  if (model->asked_count == 0) /* none is up; the nodes and their states come with any */
+    ask_slot (model, SLOT_CPU, model_expressions[SLOT_CPU], request);
   if (chosen)
     ask_slot (model, SLOT_CHOSEN, chosen, request);
   buffer_add_string (request, "\n");

@@ -38,7 +38,8 @@ struct model {
 
 extern const char *const model_expressions[MODEL_SLOTS]; /* of SLOT_CHOSEN NULL */
 
-/* Makes the request for those slots that `has` says there are, and for `chosen` (NULL: none, or one of these). */
+/* Makes the request for those slots that `has` says there are, and for `chosen` (NULL: none, or one of these). Without any
+ * it is for the CPUs, which nodes that are down had. */
 void model_ask (struct model *model, const char *chosen, bool (*has) (const void *context, const char *metric),
                 const void *context, struct buffer *request);
 /* -1: it is no line of this question. */

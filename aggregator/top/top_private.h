@@ -151,7 +151,8 @@ struct top {
   struct screen_list rows;
   enum top_prompt prompt;
   struct screen_list found; /* in the choice of the metric */
-  int list_rows;            /* of the list that was drawn last */
+  struct screen_list help;
+  int list_rows; /* of the list that was drawn last */
 };
 
 /* top_feeds.c */
@@ -196,6 +197,6 @@ struct cells_plan {
 };
 struct cells_plan cells_plan (const struct top *top, const struct canvas *canvas, int most); /* in that many rows */
 void cells_draw (const struct top *top, struct canvas *canvas, int y, const struct cells_plan *plan);
-void help_draw (struct canvas *canvas, int y, int rows);
+void help_draw (struct top *top, struct canvas *canvas, int y, int rows);
 
 #endif

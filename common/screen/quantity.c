@@ -104,6 +104,17 @@ quantity_short (double value, const char *name)
 }
 
 struct quantity
+quantity_count (double value)
+{
+  struct quantity quantity;
+
+  if (!isfinite (value) || fabs (value) >= 100000 || value != floor (value))
+    return quantity_short (value, "");
+  snprintf (quantity.text, sizeof quantity.text, "%.0f", value);
+  return quantity;
+}
+
+struct quantity
 quantity_age (double seconds)
 {
   struct quantity quantity;

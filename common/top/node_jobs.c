@@ -21,7 +21,7 @@ draw_job (struct node_page *page, const char *id, json_t *job)
   node_table_cell (page, columns, 0, id);
   node_table_cell (page, columns, 1, node_text (info, "user"));
   node_table_cell (page, columns, 2, *name ? name : node_text (info, "command"));
-  node_table_cell (page, columns, 3, quantity_short (node_number (cpu, "cpus"), "").text);
+  node_table_cell (page, columns, 3, quantity_count (node_number (cpu, "cpus")).text);
   node_table_cell (page, columns, 4, quantity_short (node_number (cpu, "usage"), "%").text);
   node_table_cell (page, columns, 5, quantity_short (node_number (memory, "rss"), "bytes").text);
   node_table_cell (page, columns, 6, quantity_short (node_rate (io, io, "read_bytes"), "bytes").text);

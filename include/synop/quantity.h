@@ -15,6 +15,7 @@ struct quantity {
 struct quantity quantity_text (double value, const char *unit);
 /* Without the blank: "1.2G", for narrow columns; the unit stands in their head. */
 struct quantity quantity_short (double value, const char *unit);
+struct quantity quantity_count (double value); /* "1024", "128k" */
 struct quantity quantity_age (double seconds);
 
 bool quantity_is_percent (const char *unit);

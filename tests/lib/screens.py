@@ -17,12 +17,42 @@ KEYS = {"up": "\x1bOA", "down": "\x1bOB", "right": "\x1bOC", "left": "\x1bOD", "
         "F3": "\x1bOR", "F4": "\x1bOS", "F5": "\x1b[15~", "F6": "\x1b[17~", "F7": "\x1b[18~", "F8": "\x1b[19~", "F10": "\x1b[21~"}
 
 
+class Emulator(pyte.Screen):
+    """With what ncurses uses of xterm and pyte lacks: lines that scroll, characters that are repeated."""
+
+    last = " "
+
+    def draw(self, data):
+        self.last = data[-1:] or self.last
+        super().draw(data)
+
+    def repeat(self, count=None):
+        self.draw(self.last * (count or 1))
+
+    def scroll_up(self, count=None):
+        self.scroll(count or 1, self.delete_lines)
+
+    def scroll_down(self, count=None):
+        self.scroll(count or 1, self.insert_lines)
+
+    def scroll(self, count, lines):
+        x, y = self.cursor.x, self.cursor.y
+        self.cursor.y = self.margins.top if self.margins else 0
+        lines(count)
+        self.cursor.x, self.cursor.y = x, y
+
+
+class Stream(pyte.ByteStream):
+    csi = pyte.ByteStream.csi | {"S": "scroll_up", "T": "scroll_down", "b": "repeat"}
+    events = pyte.ByteStream.events | {"scroll_up", "scroll_down", "repeat"}
+
+
 class Screen:
     """Ended by `close`, or as a context."""
 
     def __init__(self, program, *arguments, columns=80, lines=24, env=None):
-        self.screen = pyte.Screen(columns, lines)
-        self.stream = pyte.ByteStream(self.screen)
+        self.screen = Emulator(columns, lines)
+        self.stream = Stream(self.screen)
         self.lock = threading.Lock()
         self.raw = bytearray()
         self.code = None

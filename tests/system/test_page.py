@@ -171,7 +171,7 @@ def test_keyboard_alone(shown, browser):
     tab.wait(f"{NAME} === 'n3'")
     tab.key("Home", "ArrowRight", "Enter")
     tab.wait("location.hash.startsWith('#/node?node=n2')")
-    assert tab.evaluate("document.activeElement.id") == "main"
+    tab.wait("document.activeElement.id === 'main'")
     tab.key("?")
     assert "Search a metric" not in tab.text("dialog") and "Play, pause" in tab.text("dialog")
     tab.key("Escape")

@@ -357,6 +357,32 @@ test_what_is_old_is_missing (void **state)
   expect ("metric=memory.used", "values", "[61,21,null,null]");
   expect ("metric=memory.used", "states", "\"uuns\"");
   expect ("metric=disk.heat", "values", "[null,31,null,null]");
+  expect ("metric=disk.heat\trow=*", "count", "2");
+  pass (bench, 20 * NS_PER_S);
+  expect ("metric=memory.used", "values", "[null,null,null,null]");
+  expect ("metric=disk.heat\trow=*", "count", "0");
+}
+
+/* What would take the main thread too long is refused. */
+static void
+test_too_much (void **state)
+{
+  struct buffer words = { 0 };
+  char name[FRAME_NODE_MAX + 1];
+
+  (void) state;
+  buffer_add_string (&words, "metric=memory.used\tnode=");
+  for (int i = 0; i < 500; i++)
+    buffer_add_string (&words, "x,");
+  expect_error (buffer_text (&words), "node: no listed node");
+  for (int i = 0; i < 4000; i++) {
+    snprintf (name, sizeof name, "more%d", i);
+    list_node (bench, name, 1);
+  }
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
+  expect_error (buffer_text (&words), "node: 500 globs are too many");
+  expect ("metric=memory.used\tnode=x,n1", "count", "1");
+  buffer_free (&words);
 }
 
 /* Names that are gone stay known; nodes that are listed anew have none. */
@@ -454,7 +480,7 @@ expect_line (struct reader *reader, bool names, const char *part)
 static void
 tick (void)
 {
-  now_tick (values, WALL_START + bench->now_ns);
+  now_tick (values, WALL_START + bench->now_ns, NS_PER_S);
   now_flush (values);
 }
 
@@ -473,14 +499,14 @@ test_watch (void **state)
   now_flush (values);
   assert_string_equal (line_of (&one), ""); /* no tick, no line */
   step (NS_PER_S);
-  sample ("n1", 3, bench->schema, &(struct made){ .used = 62, .total = 100 });
+  sample ("n2", 3, bench->schema, &(struct made){ .used = 62, .total = 100 });
   tick ();
   assert_int_equal (one.woken, 1);
-  expect_line (&one, false, "[62,20,null,30]");
-  expect_line (&other, false, "[62,20,null,30]");
+  expect_line (&one, false, "[60,62,null,30]");
+  expect_line (&other, false, "[60,62,null,30]");
   leave (&one);
   tick ();
-  expect_line (&other, false, "[62,20,null,30]");
+  expect_line (&other, false, "[60,62,null,30]");
   leave (&other);
   assert_int_equal (now_count (values).readers, 0);
   assert_int_equal (now_count (values).metrics, 0);
@@ -540,7 +566,7 @@ test_a_slow_reader_misses_lines (void **state)
   leave (&quick);
 }
 
-/* Lines come even where no node ever reported, and there are no ticks. */
+/* Lines come even where no node ever reported, and there are no ticks; but not between ticks that are far apart. */
 static void
 test_without_ticks (void **state)
 {
@@ -554,11 +580,18 @@ test_without_ticks (void **state)
   now_poll (values, now (bench));
   now_flush (values);
   assert_string_equal (line_of (&reader), "");
-  step (60 * NS_PER_S);
-  cluster_tick (bench->cluster, now (bench));
+  pass (bench, 60 * NS_PER_S);
   now_poll (values, now (bench));
   now_flush (values);
   expect_line (&reader, false, "[null,null,null,null]");
+  now_tick (values, WALL_START + bench->now_ns, 10 * NS_PER_S);
+  now_flush (values);
+  expect_line (&reader, false, "[null,null,null,null]");
+  now_poll (values, now (bench));
+  step (15 * NS_PER_S);
+  now_poll (values, now (bench));
+  now_flush (values);
+  assert_string_equal (line_of (&reader), "");
   leave (&reader);
 }
 
@@ -606,6 +639,7 @@ main (void)
                                       TEST (test_what_is_wrong_is_named),
                                       TEST (test_a_question_has_so_many_metrics),
                                       TEST (test_what_is_old_is_missing),
+                                      TEST (test_too_much),
                                       TEST (test_the_list_changes),
                                       TEST (test_watch),
                                       TEST (test_watch_says_who_is_listed),

@@ -185,9 +185,9 @@ test_filters (void **state)
   static const struct {
     const char *filter, *text;
     bool matches;
-  } cases[] = { { "", "n1", true },       { "n1", "n10", true },     { "N1", "n10", true }, { "n1*", "n10", true },
-                { "n?", "n10", false },   { "gpu, n2", "n2", true }, { ",", "x", true },    { "gpu", "n1", false },
-                { "n[1-3]", "n2", true }, { "[", "n2", false } };
+  } cases[] = { { "", "n1", true },       { "n1", "n10", true },     { "N1", "n10", true },   { "n1*", "n10", true },
+                { "n?", "n10", false },   { "gpu, n2", "n2", true }, { ",", "x", true },      { "gpu", "n1", false },
+                { "n[1-3]", "n2", true }, { "[", "n2", false },      { "GPU*", "gpu1", true } };
   struct top *top = make_top ();
 
   (void) state;
@@ -215,6 +215,9 @@ test_search_goes_round (void **state)
   assert_int_equal (found, 2);
   assert_true (order_search (top, 3, &found));
   assert_int_equal (found, 0);
+  strcpy (top->search.text, "n2");
+  assert_true (order_search (top, 3, &found));
+  assert_int_equal (found, 1);
   strcpy (top->search.text, "none");
   assert_false (order_search (top, 0, &found));
   free_top (top);
@@ -384,7 +387,8 @@ test_findings_and_events (void **state)
   events_take_gpus (events, gpus, strlen (gpus));
   events_order (events, "");
   assert_int_equal (events->shown_count, 4);
-  assert_string_equal (events_shown (events, 0)->node, "n9"); /* the worst first */
+  assert_string_equal (events_shown (events, 0)->node, "n3"); /* GPUs; then the worst first */
+  assert_string_equal (events_shown (events, 1)->node, "n9");
   top->view = VIEW_EVENTS;
   expect_words (drawn (top, 80, 24), (const char *const[]){ "3 wrong now", "down for 3 m 20 s", "gpu fails: lost",
                                                             "GPU 5: 2 XID errors a second", "04:05:06 n1",

@@ -49,7 +49,7 @@ test_hostile_texts_are_harmless_and_aligned (void **state)
                                        "b",
                                        "a\xff\xfe"
                                        "b",
-                                       "a\xcc\x81\xcc\x81z",
+                                       "a\xcc\x81\xcc\x81z\xcc\x81",
                                        "\xe5\x90\x8d\xe5\x89\x8d",
                                        "a\tb\nc\rd",
                                        "\xc2\x9b"
@@ -186,6 +186,9 @@ test_quantities (void **state)
     }
     assert_true (strlen (text.text) < QUANTITY_SIZE);
   }
+  assert_string_equal (quantity_count (1024).text, "1024");
+  assert_string_equal (quantity_count (128000).text, "128k");
+  assert_string_equal (quantity_count (2.1).text, "2.10");
   assert_string_equal (quantity_age (59.9).text, "59 s");
   assert_string_equal (quantity_age (3605).text, "1 h 00 m");
   assert_string_equal (quantity_age (187).text, "3 m 07 s");

@@ -100,10 +100,13 @@ test_lines_are_merged (void **state)
   static const char later[] =
       LINE ("\"system_data\":{\"memory_info\":{\"total\":4096,\"used\":1024}},"
             "\"job_data\":[{\"job_id\":\"124\",\"report\":{\"job_cpu\":{\"usage\":1,\"cpus\":1}}}]");
+  static const char memory[] = LINE ("\"job_data\":[{\"job_id\":\"123\",\"report\":{\"job_memory\":{\"rss\":4096}}}]");
   struct node_screen *screen = node_screen_create ();
 
   (void) state;
   node_screen_take (screen, whole, strlen (whole));
+  node_screen_take (screen, memory, strlen (memory));
+  expect_words (drawn (screen, 80, 40, true), (const char *const[]){ "relax", "75.0%   4.00K", NULL });
   node_screen_take (screen, later, strlen (later));
   expect_words (drawn (screen, 80, 40, false), (const char *const[]){ "1.00K/4.00K", "2    █▁", "124", NULL });
   assert_null (strstr (drawn (screen, 80, 40, true), "relax"));
@@ -116,9 +119,13 @@ test_lines_are_merged (void **state)
 static void
 test_other_lines_are_refused (void **state)
 {
-  static const char *const lines[] = {
-    "", "{", "[]", "{\"type\":\"event\"}", "{\"type\":\"node\"}", "{\"type\":\"node\",\"report\":[]}"
-  };
+  static const char *const lines[] = { "",
+                                       "{",
+                                       "[]",
+                                       "{\"type\":\"event\"}",
+                                       "{\"type\":\"node\"}",
+                                       "{\"type\":\"cluster\",\"report\":{}}",
+                                       "{\"type\":\"node\",\"report\":[]}" };
   static const char odd[] =
       LINE ("\"system_data\":{\"cpu_usage\":7,\"network\":{\"devices\":[1]},\"gpu\":{\"gpus\":{\"0\":null}},"
             "\"load\":{\"load_1\":\"x\"}},\"job_data\":{\"a\":1}");
