@@ -262,18 +262,18 @@ def test_events_and_alerts(shown, tabs):
     """The log filters; a node that goes down is an alert until it is back; an XID is one too."""
     cluster, _ = shown
     with opened(tabs, "events") as tab:
-        log = wait_rows(tab, "Events", lambda found: any(row[2] == "node_up" and row[1] == "n3" for row in found))
-        assert any(row[2] == "aggregator_started" for row in log)
+        log = wait_rows(tab, "Events", lambda found: any(row[2] == "node up" and row[1] == "n3" for row in found))
+        assert any(row[2] == "aggregator started" for row in log)
         tab.click("#events-node")
         tab.write("n3")
         wait_rows(tab, "Events", lambda found: all(row[1] == "n3" for row in found))
         tab.wait("location.hash.includes('node=n3')")
         cluster.agents["n3"].stop()
-        wait_rows(tab, "Events", lambda found: found[0][2] == "node_down")
+        wait_rows(tab, "Events", lambda found: found[0][2] == "node down")
         alerts = wait_rows(tab, "Alerts that stand", lambda found: any(row[1] == "n3" and row[2].startswith("down") for row in found))
         assert alerts[0][0] == "alarm"
         cluster.start_agent("n3")
-        wait_rows(tab, "Events", lambda found: found[0][2] == "node_up")
+        wait_rows(tab, "Events", lambda found: found[0][2] == "node up")
         wait_until(lambda: not any(row[1] == "n3" and "frame" in row[2] for row in rows(tab, "Alerts that stand")), "the end of the alert")
     cluster.gpus.say("gpus 2\nxid 1 79\n")
     wait_until(lambda: any(one["points"] and any(point[1] for point in one["points"]) for one in
