@@ -37,12 +37,12 @@ struct api {
   size_t stream_count;
   uint64_t nows[API_NOWS_MAX]; /* whose they are */
   size_t now_count;
-  struct api_work *works;                        /* those that run or wait, the oldest first */
-  double fresh;                                  /* how often the history may be made complete now, */
-  int64_t fresh_ns;                              /* and as of when */
-  pthread_mutex_t lock;                          /* of: */
-  struct child ending[API_RUNNING_MAX];          /* those that were killed, until they are reaped, by either thread */
-  char *prices[API_WORD_FRESH - API_WORD_PRICE]; /* a reload changes them */
+  struct api_work *works;               /* those that run or wait, the oldest first */
+  double fresh;                         /* how often the history may be made complete now, */
+  int64_t fresh_ns;                     /* and as of when */
+  pthread_mutex_t lock;                 /* of: */
+  struct child ending[API_RUNNING_MAX]; /* those that were killed, until they are reaped, by either thread */
+  char *settings[API_SETTINGS];         /* words from API_WORD_PRICE on; a reload changes them */
   _Atomic uint64_t streaming, running, refused;
 };
 

@@ -17,9 +17,11 @@ enum api_read_word {
   API_WORD_PRICE,
   API_WORD_CURRENCY,
   API_WORD_CO2,
+  API_WORD_ADVICE,
   API_WORD_FRESH,
   API_WORDS_OWN
 };
+#define API_SETTINGS (API_WORD_FRESH - API_WORD_PRICE) /* of the configuration */
 
 struct api_ask;
 

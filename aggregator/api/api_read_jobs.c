@@ -8,20 +8,24 @@
 #include "aggregator/api/api_route.h"
 #include "aggregator/history/job_json.h"
 #include "aggregator/history/job_store.h"
+#include "aggregator/jobs/jobs.h"
+#include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_document.h"
 #include "aggregator/report/job_report.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/globs.h"
 
 static void
-write_list (struct json *json, const struct job_list *list, size_t most)
+write_list (struct json *json, struct job_list *list, size_t most)
 {
   size_t first = list->count > most ? list->count - most : 0;
 
   json_object (json);
   json_array (json_key (json, "jobs"));
-  for (size_t i = first; i < list->count; i++)
+  for (size_t i = first; i < list->count; i++) {
+    jobs_complete (&list->jobs[i]);
     job_json (json, &list->jobs[i]);
+  }
   json_array_end (json);
   json_uint (json_key (json, "left_out"), first);
   json_uint (json_key (json, "damaged"), list->damaged);
@@ -86,17 +90,22 @@ read_report (struct api_read *read, struct api_error *error)
   const struct job_choice choice = { api_value_of_path (read->ask), api_value (read->ask, "user"),
                                      api_value (read->ask, "scheduler") };
   int found = find (read, &choice, error);
+  struct advice_limits limits;
   struct job_report *report;
   struct error why;
 
   if (found < 0)
     return NULL;
   report = job_report_read (read->file, &choice, read->now_ns, NULL, &why);
-  if (report)
-    report->prices = (struct job_prices){ price (read->words[API_WORD_PRICE]), price (read->words[API_WORD_CO2]),
-                                          read->words[API_WORD_CURRENCY] };
-  else
+  if (!report) {
     api_error_set (error, found == 0 ? 404 : 500, NULL, "%s", why.text);
+    return NULL;
+  }
+  report->prices = (struct job_prices){ price (read->words[API_WORD_PRICE]), price (read->words[API_WORD_CO2]),
+                                        read->words[API_WORD_CURRENCY] };
+  if (!advice_limits_parse (&limits, read->words[API_WORD_ADVICE]))
+    limits = advice_limits_default;
+  job_advice (report, &limits);
   return report;
 }
 

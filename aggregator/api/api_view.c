@@ -12,6 +12,10 @@
 
 #define AT(member) .offset = offsetof (struct api_settings, member)
 #define TAKEN .reload = OPTIONS_RELOADED
+#define PERCENT(KEY, MEMBER, FALLBACK, HELP)                                                                           \
+  {                                                                                                                    \
+    "advice", KEY, "advice-" KEY, OPTION_SIZE, AT (advice.MEMBER), FALLBACK, "0", "100", TAKEN, .help = HELP           \
+  }
 
 /* "0.31" */
 static int
@@ -43,23 +47,40 @@ static const struct option options[] = {
     .help = "The currency of that price, for people." },
   { "energy", "co2_per_kwh", "co2-per-kwh", OPTION_TEXT, AT (co2_per_kwh), .check = check_number, TAKEN,
     .help = "Kilograms of CO2 that a kWh stands for, as 0.35: reports of jobs say what theirs did." },
+  { "advice", "shortest", "advice-shortest", OPTION_DURATION, AT (advice.shortest_ns), "60s", "0s", "1h", TAKEN,
+    .help = "Reports note what a job asked for and did not use if it ran so long; what went wrong they note of any." },
+  PERCENT ("cpu", cpu, "50", "CPU use below so many percent of the job's CPUs is noted."),
+  PERCENT ("memory", memory, "50", "Memory use below so many percent of what was asked for is noted."),
+  PERCENT ("gpu", gpu, "15", "GPU use below so many percent is noted."),
+  PERCENT ("storage", storage, "50",
+           "A job whose nodes wait for storage in so many percent of the time is bound by it."),
+  PERCENT ("network", network, "70", "A job whose nodes use so many percent of their link is bound by the network."),
+  PERCENT ("time", time, "10", "Less than so many percent of the time limit is noted."),
+  PERCENT ("margin", margin, "20", "So many percent of what was used are added to the memory that is advised."),
 };
 
 static const char *const counters[] = { "api_streams", "api_readers", "api_refused", NULL };
 
 static void
-take_prices (void *state)
+take_settings (void *state)
 {
   struct api *api = state;
   const struct api_settings *settings = api->context->options;
-  const char *const prices[] = { settings->price_per_kwh, settings->currency, settings->co2_per_kwh };
+  struct buffer limits = { 0 };
+  const char *words[API_SETTINGS];
 
+  advice_limits_put (&limits, &settings->advice);
+  words[API_WORD_PRICE - API_WORD_PRICE] = settings->price_per_kwh;
+  words[API_WORD_CURRENCY - API_WORD_PRICE] = settings->currency;
+  words[API_WORD_CO2 - API_WORD_PRICE] = settings->co2_per_kwh;
+  words[API_WORD_ADVICE - API_WORD_PRICE] = buffer_text (&limits);
   pthread_mutex_lock (&api->lock);
-  for (size_t i = 0; i < sizeof prices / sizeof prices[0]; i++) {
-    free (api->prices[i]);
-    api->prices[i] = memory_string (prices[i]);
+  for (size_t i = 0; i < API_SETTINGS; i++) {
+    free (api->settings[i]);
+    api->settings[i] = memory_string (words[i]);
   }
   pthread_mutex_unlock (&api->lock);
+  buffer_free (&limits);
 }
 
 static int
@@ -73,7 +94,7 @@ open_api (const struct view_context *context, void **state, struct error *error)
   api->history = history ? history_path (history) : NULL;
   pthread_mutex_init (&api->lock, NULL);
   api_lives_init (api);
-  take_prices (api);
+  take_settings (api);
   return 0;
 }
 
@@ -85,8 +106,8 @@ close_api (void *state)
 
   api_works_free (api);
   api_lives_free (api);
-  for (size_t i = 0; i < sizeof api->prices / sizeof api->prices[0]; i++)
-    free (api->prices[i]);
+  for (size_t i = 0; i < API_SETTINGS; i++)
+    free (api->settings[i]);
   pthread_mutex_destroy (&api->lock);
   free (api);
   return 0;
@@ -128,7 +149,7 @@ const struct view api_view = {
   .counters = counters,
   .levels = 3, /* api_streams, api_readers */
   .open = open_api,
-  .reload = take_prices,
+  .reload = take_settings,
   .site = api_site,
   .poll = poll_api,
   .count = count_api,

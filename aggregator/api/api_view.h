@@ -1,11 +1,13 @@
-/* The API as a view: its addresses over HTTP, and the prices that reports of jobs are given. */
+/* The API as a view: its addresses over HTTP, and the prices and limits that reports of jobs are given. */
 #ifndef SYNOP_AGGREGATOR_API_VIEW_H
 #define SYNOP_AGGREGATOR_API_VIEW_H
 
+#include "aggregator/report/job_advice.h"
 #include "aggregator/views/view.h"
 
 struct api_settings {
   char *price_per_kwh, *currency, *co2_per_kwh; /* "": not known */
+  struct advice_limits advice;
 };
 
 extern const struct view api_view;

@@ -340,8 +340,8 @@ words_make (struct api_work *work, const struct api_ask *ask)
   word_add (work, memory_string (api->history));
   word_add (work, memory_string (api->context->socket));
   pthread_mutex_lock (&api->lock);
-  for (size_t i = 0; i < sizeof api->prices / sizeof api->prices[0]; i++)
-    word_add (work, memory_string (api->prices[i]));
+  for (size_t i = 0; i < API_SETTINGS; i++)
+    word_add (work, memory_string (api->settings[i]));
   pthread_mutex_unlock (&api->lock);
   word_add (work, memory_string (take_fresh (api) ? "fresh" : ""));
   word_add (work,

@@ -231,7 +231,7 @@ ask (const struct options *options, struct history_file *file, const struct quer
   if (query_answer (file, query, now_ns, &answer, &key, &error) < 0)
     return refuse (options, key, &error);
   code = show (options, &answer);
-  if (replay_broken (replay_path (options), answer.broken) != 0)
+  if (replay_broken (replay_path (options), "chunks or blocks of minutes and hours", answer.broken) != 0)
     code = 1;
   query_answer_free (&answer);
   return code;

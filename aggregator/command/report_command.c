@@ -242,7 +242,7 @@ static struct job_report *
 read_report (struct command *command, struct error *error)
 {
   const struct options *options = command->options;
-  const struct api_settings *prices = options_of_view (options, &api_view);
+  const struct api_settings *settings = options_of_view (options, &api_view);
   const struct job_choice choice = { options->job, options->user, options->scheduler };
   struct replay_progress progress;
   int64_t now = clock_wall ();
@@ -254,9 +254,11 @@ read_report (struct command *command, struct error *error)
   replay_progress_init (&progress, "report");
   command->report = job_report_read (command->file, &choice, now, &progress, error);
   replay_progress_end (&progress);
-  if (command->report)
+  if (command->report) {
     command->report->prices =
-        (struct job_prices){ price (prices->price_per_kwh), price (prices->co2_per_kwh), prices->currency };
+        (struct job_prices){ price (settings->price_per_kwh), price (settings->co2_per_kwh), settings->currency };
+    job_advice (command->report, &settings->advice);
+  }
   return command->report;
 }
 
@@ -280,7 +282,7 @@ report_run (const struct options *options)
   write_document (&command, job_report_html, options->html);
   write_tables (&command, &export_csv, options->csv);
   write_tables (&command, &export_hdf5, options->hdf5);
-  command.failed |= replay_broken (replay_path (options), command.report->broken) != 0;
+  command.failed |= replay_broken (replay_path (options), "chunks", command.report->broken) != 0;
   job_report_destroy (command.report);
   history_file_close (command.file);
   return command.failed ? 1 : 0;

@@ -202,6 +202,25 @@ static const struct option query_table[] = {
     .help = "A new file rather than standard output; a plot's ends in .png, .svg or .pdf." },
 };
 
+static const char *const views[] = { "cluster", "jobs", "events", "node", NULL }; /* as enum options_view */
+
+static const struct option top_table[] = {
+  { "top", "once", NULL, OPTION_BOOLEAN, AT (once), .fallback = "no",
+    .help = "Writes one screen as text, with all nodes or jobs, and ends." },
+  { "top", "view", NULL, OPTION_CHOICE, AT (view), .fallback = "cluster", .choices = views,
+    .help = "What is shown first: the nodes, the jobs that run, what is wrong, or --node." },
+  { "top", "metric", NULL, OPTION_TEXT, AT (top_metric), .fallback = "cpu_usage.busy",
+    .help = "What the picture of the cluster shows, as \"synop-aggregator query\" takes it." },
+  { "top", "sort", NULL, OPTION_TEXT, AT (sort),
+    .help = "Order of nodes: name, state, cpu, memory, network, disk, gpu, power, metric; of jobs: cpu, memory, "
+            "traffic, power, id, user." },
+  { "top", "filter", NULL, OPTION_TEXT, AT (filter),
+    .help = "Only nodes, jobs or events with one of these texts or globs, parted by commas." },
+  { "top", "node", NULL, OPTION_TEXT, AT (node), .help = "Shows this node." },
+  { "top", "width", NULL, OPTION_SIZE, AT (width), .fallback = "80", .minimum = "40", .maximum = "1000",
+    .help = "Columns of --once." },
+};
+
 const struct options_tables options_tables[] = {
   [COMMAND_SERVE] = { { NULL }, serve_table, COUNT_OF (serve_table) },
   [COMMAND_TAIL] = { { "socket" }, tail_table, COUNT_OF (tail_table) },
@@ -211,8 +230,11 @@ const struct options_tables options_tables[] = {
   [COMMAND_CHECK] = { { "history" }, NULL, 0 },
   [COMMAND_JOBS] = { { "history", "socket" }, jobs_table, COUNT_OF (jobs_table) },
   [COMMAND_JOB] = { { "socket" }, job_table, COUNT_OF (job_table) },
-  [COMMAND_REPORT] = { { "history", "socket", "price-per-kwh", "currency", "co2-per-kwh" },
+  [COMMAND_REPORT] = { { "history", "socket", "price-per-kwh", "currency", "co2-per-kwh", "advice-shortest",
+                         "advice-cpu", "advice-memory", "advice-gpu", "advice-storage", "advice-network", "advice-time",
+                         "advice-margin" },
                        report_table,
                        COUNT_OF (report_table) },
   [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
+  [COMMAND_TOP] = { { "history", "socket" }, top_table, COUNT_OF (top_table) },
 };

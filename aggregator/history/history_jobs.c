@@ -12,6 +12,7 @@ const char history_jobs_layout[] =
     " user TEXT NOT NULL, name TEXT NOT NULL, command TEXT NOT NULL, array TEXT NOT NULL, cpus REAL,"
     " started INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS jobs_label ON jobs (label);"
+    "CREATE INDEX IF NOT EXISTS jobs_array ON jobs (array) WHERE array != '';"
     "CREATE TABLE IF NOT EXISTS job_nodes (job INTEGER NOT NULL, node INTEGER NOT NULL, first INTEGER NOT NULL,"
     " PRIMARY KEY (job, node)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS job_ends (id INTEGER PRIMARY KEY, job INTEGER NOT NULL, time INTEGER NOT NULL,"
@@ -19,6 +20,9 @@ const char history_jobs_layout[] =
     "CREATE INDEX IF NOT EXISTS job_ends_job ON job_ends (job);"
     "CREATE INDEX IF NOT EXISTS job_ends_time ON job_ends (time);"
     "CREATE TABLE IF NOT EXISTS job_marks (job INTEGER PRIMARY KEY, seen INTEGER NOT NULL, state TEXT NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS job_facts (job INTEGER PRIMARY KEY, facts TEXT NOT NULL);"
+    "CREATE TRIGGER IF NOT EXISTS job_facts_deleted AFTER DELETE ON jobs BEGIN"
+    " DELETE FROM job_facts WHERE job = old.key; END;"
     "CREATE TRIGGER IF NOT EXISTS jobs_deleted AFTER DELETE ON jobs BEGIN"
     " DELETE FROM job_nodes WHERE job = old.key; DELETE FROM job_marks WHERE job = old.key;"
     " DELETE FROM job_ends WHERE job = old.key; END;";
@@ -32,7 +36,8 @@ const char history_jobs_bytes[] =
     "SELECT (SELECT ifnull (sum (length (label) + length (scheduler) + length (user) + length (name) + length (command)"
     " + length (array) + 100), 0) FROM jobs) + (SELECT 40 * count (*) FROM job_nodes)"
     " + (SELECT ifnull (sum (length (reason) + length (summary) + 80), 0) FROM job_ends)"
-    " + (SELECT ifnull (sum (length (state) + 40), 0) FROM job_marks)";
+    " + (SELECT ifnull (sum (length (state) + 40), 0) FROM job_marks)"
+    " + (SELECT ifnull (sum (length (facts) + 20), 0) FROM job_facts)";
 
 /* Deletes one job in eight: of nodes with most jobs first, the oldest ended ones; running ones last. */
 const char history_jobs_cut[] =
@@ -103,14 +108,22 @@ write_mark (struct history_store *store, const struct job_row *row, struct error
   return history_store_run (store, ADD_JOB_MARK, NULL, error);
 }
 
+static int
+write_facts (struct history_store *store, const struct job_row *row, struct error *error)
+{
+  sqlite3_stmt *statement = store->statements[ADD_JOB_FACTS];
+
+  sqlite3_bind_int64 (statement, 1, row->key);
+  bind_text (statement, 2, row->texts[0]);
+  return history_store_run (store, ADD_JOB_FACTS, NULL, error);
+}
+
 int
 history_store_job (struct history_store *store, const struct job_row *row, struct error *error)
 {
   static int (*const writers[]) (struct history_store * store, const struct job_row *row, struct error *error) = {
-    [JOB_ROW_JOB] = write_job,
-    [JOB_ROW_NODE] = history_job_node,
-    [JOB_ROW_END] = write_end,
-    [JOB_ROW_MARK] = write_mark,
+    [JOB_ROW_JOB] = write_job,   [JOB_ROW_NODE] = history_job_node, [JOB_ROW_END] = write_end,
+    [JOB_ROW_MARK] = write_mark, [JOB_ROW_FACTS] = write_facts,
   };
   int64_t bytes = 100;
 

@@ -53,6 +53,7 @@ static const char *const texts[STATEMENTS] = {
   [ADD_JOB_END] = "INSERT INTO job_ends SELECT NULL, ?1, ?2, ?3, ?4" OF_JOB,
   [ADD_JOB_MARK] = "INSERT OR REPLACE INTO job_marks SELECT ?1, ?2, ?3" OF_JOB,
   [DROP_JOB_MARK] = "DELETE FROM job_marks WHERE job = ?",
+  [ADD_JOB_FACTS] = "INSERT OR REPLACE INTO job_facts SELECT ?1, ?2" OF_JOB,
 };
 
 static const char cursors_layout[] =
@@ -208,7 +209,7 @@ open_database (struct history_store *store, struct error *error)
           error) < 0 ||
       check_format (store, error) < 0 || history_store_execute (store, history_jobs_layout, error) < 0 ||
       history_rooms_open (store, error) < 0 || history_store_execute (store, cursors_layout, error) < 0 ||
-      tier_store_open (store, error) < 0 || history_store_select (store, last_chunk, &store->last_chunk, error) < 0)
+      history_store_select (store, last_chunk, &store->last_chunk, error) < 0 || tier_store_open (store, error) < 0)
     return -1;
   for (int i = 0; i < STATEMENTS; i++)
     if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL) !=

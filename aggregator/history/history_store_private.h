@@ -33,6 +33,7 @@ enum statement {
   ADD_JOB_END,
   ADD_JOB_MARK,
   DROP_JOB_MARK,
+  ADD_JOB_FACTS,
   STATEMENTS
 };
 

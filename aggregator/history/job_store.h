@@ -6,8 +6,10 @@
  *                                                                                  seen again, and runs
  *   job_marks  job, seen, state                                                    of running jobs, each minute: what a
  *                                                                                  restart restores
+ *   job_facts  job, facts (JSON)                                                   what the scheduler says of it: the
+ *                                                                                  newest; not in older histories
  *
- * Times are cluster time in ns. Rows are only added (job_marks and an early row of `jobs` are replaced). Rows with
+ * Times are cluster time in ns. Rows are only added (job_marks, job_facts and an early row of `jobs` are replaced). Rows with
  * values that were never written (an invalid id, a time before 1970, a summary that is not JSON) are damaged: a list
  * leaves them out and counts them. */
 #ifndef SYNOP_AGGREGATOR_JOB_STORE_H
@@ -44,7 +46,8 @@ struct job_choice {
 };
 
 enum { JOB_STORE_SEVERAL = -2 };
-/* Finds a job; of "123" the newest of 123, 123/1, 123/2..., rather one with a known user. 1: found; 0: none. -1 and
+/* Finds a job; of "123" the newest of 123, 123/1, 123/2..., rather one with a known user; else the task "2_1" of an array, the
+ * second "demo/1" of a name that was used again, "12" of a server's "12.pbs". 1: found; 0: none. -1 and
  * error also when it is damaged; JOB_STORE_SEVERAL and error when several users or schedulers have one and the choice
  * names none. */
 int job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job,

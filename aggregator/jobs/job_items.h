@@ -18,11 +18,14 @@ enum job_item_id {
   JOB_MEMORY_PEAK,
   JOB_CGROUP_PEAK,
   JOB_OOM_KILLS,
+  JOB_MEMORY_LIMIT,
+  JOB_SWAP,
   JOB_READ,
   JOB_WRITE,
   JOB_PROCESSES,
   JOB_THREADS,
-  JOB_NETWORK_RECEIVED, /* of the whole node, as those that follow */
+  JOB_STORAGE_WAIT, /* percent of the time; of the whole node, as those that follow */
+  JOB_NETWORK_RECEIVED,
   JOB_NETWORK_SENT,
   JOB_INFINIBAND_RECEIVED,
   JOB_INFINIBAND_SENT,

@@ -3,15 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "aggregator/now/now_private.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define IDLE (2 * NS_PER_S)
-#define ANSWER_PART 10                /* one in, of the time: for answers and first lines, */
-#define ANSWER_MOST (300 * NS_PER_MS) /* of which so much may be used at once */
-#define TICK_MOST (100 * NS_PER_MS)   /* for the lines of a tick: those of other questions are skipped then */
+#define IDLE_MOST (2 * NS_PER_S)    /* without a tick, before there was one */
+#define ANSWER_PART 5               /* one in, of the time: for answers and first lines, */
+#define ANSWER_MOST NS_PER_S        /* of which so much may be used at once: many viewers come back together */
+#define TICK_MOST (100 * NS_PER_MS) /* for the lines of a tick: those of other questions are skipped then */
 
 struct now *
 now_create (const struct cluster *cluster)
@@ -20,6 +21,7 @@ now_create (const struct cluster *cluster)
 
   now->cluster = cluster;
   now->listed = UINT64_MAX;
+  now->idle_most_ns = IDLE_MOST;
   now->left_ns = ANSWER_MOST;
   now->left_at_ns = clock_monotonic ();
   return now;
@@ -40,6 +42,16 @@ now_destroy (struct now *now)
 
 /* ---- answers, for a part of the main thread's time ---- */
 
+/* CPU time of this thread: what others take of a machine that is busy is not ours. */
+static int64_t
+time_used (void)
+{
+  struct timespec used;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * NS_PER_S + used.tv_nsec;
+}
+
 static int
 time_is_left (struct now *now, struct error *error)
 {
@@ -54,7 +66,7 @@ time_is_left (struct now *now, struct error *error)
 static void
 time_spend (struct now *now, int64_t begin_ns)
 {
-  now->left_ns -= clock_monotonic () - begin_ns;
+  now->left_ns -= time_used () - begin_ns;
 }
 
 static int
@@ -77,7 +89,7 @@ answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struc
 int
 now_answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struct error *error)
 {
-  int64_t begin_ns = clock_monotonic ();
+  int64_t begin_ns = time_used ();
   int result;
 
   if (time_is_left (now, error) < 0)
@@ -164,7 +176,7 @@ struct now_reader *
 now_attach (struct now *now, char *words, int64_t time_ns, struct outlet *outlet, void (*ready) (void *context),
             void *context, struct error *error)
 {
-  int64_t begin_ns = clock_monotonic ();
+  int64_t begin_ns = time_used ();
   struct now_question *question = time_is_left (now, error) < 0 ? NULL : question_begin (now, words, time_ns, error);
   struct now_reader *reader;
 
@@ -208,19 +220,22 @@ now_detach (struct now_reader *reader)
 void
 now_frame (struct now *now, const struct node *node)
 {
+  size_t searched = 0;
+
   if (!now->watched)
     return;
   now_list (now);
   for (size_t i = 0; i < SLOTS; i++)
     if (now->metrics[i].values)
-      now->metrics[i].values[node->place] = now_value (now, &now->metrics[i], node, NULL);
+      now->metrics[i].values[node->place] = now_value (now, &now->metrics[i], node, NULL, &searched);
 }
 
 void
-now_tick (struct now *now, int64_t time_ns)
+now_tick (struct now *now, int64_t time_ns, int64_t period_ns)
 {
   now->due = now->readers;
   now->ticked = true;
+  now->idle_most_ns = 2 * period_ns;
   now->time_ns = time_ns;
 }
 
@@ -231,7 +246,7 @@ now_poll (struct now *now, struct instant instant)
   if (now->ticked) {
     now->ticked = false;
     now->idle_ns = instant.monotonic_ns;
-  } else if (instant.monotonic_ns - now->idle_ns > IDLE) {
+  } else if (instant.monotonic_ns - now->idle_ns > now->idle_most_ns) {
     now->idle_ns = instant.monotonic_ns;
     now->due = now->readers;
     now->time_ns = cluster_time (now->cluster, instant.monotonic_ns);
@@ -253,12 +268,12 @@ question_serve (struct now *now, struct now_question *question)
 static void
 questions_serve (struct now *now)
 {
-  int64_t begin_ns = clock_monotonic ();
+  int64_t begin_ns = time_used ();
   size_t count = 0;
 
   for (const struct now_question *question = now->questions; question; question = question->next)
     count++;
-  for (; count > 0 && clock_monotonic () - begin_ns < TICK_MOST; count--) {
+  for (; count > 0 && time_used () - begin_ns < TICK_MOST; count--) {
     struct now_question *question = now->questions;
     question_serve (now, question);
     now_question_unlink (question);

@@ -131,17 +131,18 @@ rows_of_node (struct now *now, struct now_metric *metric, const struct node *nod
 {
   const struct table *table = now_rows (now, metric, node);
   char label[LABEL_MAX];
+  size_t searched = 0;
 
   for (size_t i = 0; table && i < table->rows; i++) {
     struct now_row row = { .hint = i };
     double value;
     row.label = table_label (table, i, &row.length);
-    rows->visited++;
+    rows->visited += rows->question->rows.count + 1;
     memcpy (label, row.label, row.length);
     label[row.length] = '\0';
     if (!globs_match (&rows->question->rows, label))
       continue;
-    value = now_value (now, metric, node, &row);
+    value = now_value (now, metric, node, &row, &searched);
     summary_add (&rows->summary, node->name, value);
     rows->count++;
     if (rows->question->top)
@@ -216,7 +217,7 @@ nodes_write (struct now *now, const struct now_question *question, struct now_me
     const struct node *node = cluster_node (now->cluster, question->chosen[i]);
     double value = now->states[i] != 'u' ? (double) NAN
                    : metric->values      ? metric->values[node->place]
-                                         : now_value (now, metric, node, NULL);
+                                         : now_value (now, metric, node, NULL, &(size_t){ 0 });
     now->found[i] = value;
     summary_add (&summary, node->name, value);
     if (question->top)

@@ -87,9 +87,9 @@ struct now {
   size_t reader_count, watched;
   uint64_t skipped;
   bool due, ticked;
-  int64_t idle_ns;             /* when there was a tick, as polls saw it */
-  int64_t time_ns;             /* of the lines that are due */
-  int64_t left_ns, left_at_ns; /* time that answers may take, as of when */
+  int64_t idle_ns, idle_most_ns; /* when polls last saw a tick; so long after it lines are due without one */
+  int64_t time_ns;               /* of the lines that are due */
+  int64_t left_ns, left_at_ns;   /* time that answers may take, as of when */
 };
 
 /* ---- now_metric.c ---- */
@@ -107,8 +107,10 @@ struct now_row {
   const char *label;
   size_t length, hint;
 };
-/* NaN: it has none. `row` NULL: of the node as a whole. */
-double now_value (struct now *now, struct now_metric *metric, const struct node *node, struct now_row *row);
+/* Of its last frame, whatever its state is. NaN: it has none. `row` NULL: of the node as a whole. `searched` is 0 before the
+ * first of a node's values: it bounds the search for rows in all of them together. */
+double now_value (struct now *now, struct now_metric *metric, const struct node *node, struct now_row *row,
+                  size_t *searched);
 /* The table whose rows are the metric's; NULL: the node has none. */
 const struct table *now_rows (struct now *now, const struct now_metric *metric, const struct node *node);
 

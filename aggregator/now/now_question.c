@@ -143,6 +143,8 @@ take_words (struct now *now, struct now_question *question, char *words, bool wa
       return error_set (error, "row: %s has one value for each node, and no rows",
                         now->metrics[question->metrics[i]].name);
   }
+  if (question->nodes.count * cluster_node_count (now->cluster) > NOW_MATCHES_MAX)
+    return error_set (error, "node: %zu globs are too many for so many nodes", question->nodes.count);
   now_question_choose (now, question);
   return question->chosen_count || !question->nodes.count ? 0
                                                           : error_set (error, "node: no listed node has such a name");

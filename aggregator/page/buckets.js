@@ -1,11 +1,12 @@
 /* The combined curve: of an answer of the history, and of ticks as they come, in the same steps. */
+import {instantOf} from './units.js';
 
 const NICE = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800];
 
 /* A step such that there are at most 240 of them; of many nodes, and of more than a while, of minutes, which are kept ready. */
 export const stepFor = (seconds, many = false) => NICE.find((step) => seconds / step <= 240 && step >= (many || seconds > 1800 ? 60 : 1)) ?? NICE.at(-1);
 
-/* {times, low, mean, high, counts} of an answer to combined, or to a fold. */
+/* {step, begin, times, low, mean, high, counts} of an answer to combined, or to a fold; begin: of the history, where that is later. */
 export function bucketsOf (answer) {
   const row = (name) => answer.series.find((one) => one.row === name)?.points;
   const mean = row('mean') ?? answer.series[0]?.points ?? [];
@@ -13,6 +14,7 @@ export function bucketsOf (answer) {
   const high = row('max') ?? mean;
   return {
     step: answer.step,
+    begin: (answer.tiers ?? []).reduce((least, tier) => Math.min(least, instantOf(tier.from)), Infinity),
     times: mean.map((point) => point[0]),
     low: mean.map((_, i) => low[i]?.[2] ?? low[i]?.[1] ?? null),
     mean: mean.map((point) => point[1]),

@@ -1,6 +1,7 @@
 /* The cluster: all nodes as cells of one picture, coloured by any metric, at the page's instant. */
 import {createAround} from './around.js';
 import {createCells} from './cells.js';
+import {createJobList} from './cluster_jobs.js';
 import {editRacks, racksOf} from './cluster_racks.js';
 import {createCurve, createFigures, createTop} from './cluster_side.js';
 import {createTip} from './cluster_tip.js';
@@ -13,7 +14,7 @@ import {arrange, SORTS} from './order.js';
 import {createScale} from './scale.js';
 import {createSearch} from './search.js';
 import {remember} from './settings.js';
-import {format, time, unitName} from './units.js';
+import {counted as countText, format, time, unitName} from './units.js';
 
 const METRIC = 'cpu_usage.busy';
 const REORDER = 2000; /* ms between two orders by value, so that cells can be followed */
@@ -35,8 +36,14 @@ function open (root, context) {
 
   /* ---- what it is made of ---- */
 
+  let groupsAsked = null;
+  const groups = () => (groupsAsked ??= context.get('groups').then((answer) => answer.groups, (error) => {
+    groupsAsked = null;
+    throw error;
+  }));
+
   const search = createSearch({
-    load: async () => (await context.get('groups')).groups,
+    load: groups,
     choose: (metric) => change({metric: metric === METRIC ? null : metric}),
   });
   const sort = choice('order', 'Order', SORTS, (value) => {
@@ -62,9 +69,10 @@ function open (root, context) {
   const figures = createFigures(context);
   const top = createTop(context, {turn: () => change({low: params.low ? null : '1'})});
   const trouble = createTrouble(context);
+  const jobs = createJobList(context);
   const curvePlace = el('div', {'class': 'curve'});
   const scale = createScale();
-  const around = createAround(context, () => draw());
+  const around = createAround(context, groups, () => draw());
 
   cells.canvas.setAttribute('aria-describedby', 'cells-help');
   root.append(
@@ -76,7 +84,7 @@ function open (root, context) {
         el('div', {'class': 'picture-head'}, el('div', {}, title, help), asOf),
         wait, stage, legend.element,
         el('p', {'class': 'unseen', id: 'cells-help'}, 'Arrows go from node to node, Enter opens one. The table of nodes with the highest values follows.'), said),
-      trouble.element),
+      el('div', {'class': 'below'}, trouble.element, jobs.element)),
       el('div', {'class': 'side'},
         el('section', {'class': 'panel', 'aria-label': 'All nodes together'}, figures.element, curvePlace),
         top.element)));
@@ -176,6 +184,7 @@ function open (root, context) {
     figures.show(picture);
     top.show(picture, Boolean(params.low), low, high);
     trouble.show(picture, around);
+    jobs.show(around.list);
     sayWhen();
     tip.refresh(picture, cells.pointed);
   });
@@ -213,7 +222,7 @@ function open (root, context) {
   }
 
   function sayWhen () {
-    const count = `${picture.nodes.length.toLocaleString('en').replace(/,/g, '\u202f')} ${picture.nodes.length === 1 ? 'node' : 'nodes'}`;
+    const count = `${countText(picture.nodes.length)} ${picture.nodes.length === 1 ? 'node' : 'nodes'}`;
     const length = picture.until === null ? null : (picture.until - picture.time) / 1000;
     const late = !instant.live && (instant.time() < picture.time || instant.time() >= picture.until);
     setText(asOf, `${count}, ${time(picture.time, 'short')}${length > 1 ? `, mean of ${format(length, 'seconds')}` : ''}${late ? ', loading' : ''}`);
@@ -224,7 +233,7 @@ function open (root, context) {
 
   function pointAt (i, rect, byKey) {
     if (picture)
-      tip.show(picture, i, rect, around);
+      tip.show(picture, i, rect, around, params.sort === 'rack' && i >= 0 ? racks.rackOf(picture.nodes[i]) : null);
     if (byKey && picture)
       setText(said, i < 0 ? '' : `${picture.nodes[i]}: ${valueText(picture, i)}${aboutNode(picture.nodes[i])}`);
   }

@@ -40,7 +40,8 @@ function extreme (place, value, unit, node, {link}) {
 
 export function createCurve (root, context, metric, node) {
   const {instant} = context;
-  const place = el('div');
+  const note = el('p', {'class': 'note'}, 'Asking the history.');
+  const place = el('div', {}, note);
   root.append(place);
   let chart = null;
   let unit = null;
@@ -50,12 +51,11 @@ export function createCurve (root, context, metric, node) {
   let timer = 0;
   let control = null;
 
-  /* While it is live the window moves, and only its step and length matter. */
   function stale () {
     const {from, to} = instant.window();
     const step = stepFor((to - from) / 1000, many);
-    return !shown || shown.step !== step || shown.live !== instant.live || Math.abs((shown.to - shown.from) - (to - from)) > 1000
-      || (instant.live ? Date.now() - shown.asked > AGAIN : from < shown.from - 1000 || to > shown.to + step * 1000);
+    return !shown || shown.step !== step || shown.live !== instant.live || from < shown.from - 1000 * step
+      || (instant.live ? Date.now() - shown.asked > AGAIN : to > shown.to + 1000 * step);
   }
 
   async function look () {
@@ -71,13 +71,17 @@ export function createCurve (root, context, metric, node) {
     try {
       const answer = await ask({metric, from: iso(from), to: iso(to), step: `${step}s`}, signal);
       buckets = bucketsOf(answer);
+      if (Number.isFinite(buckets.begin) && buckets.begin > from + 2000 * step)
+        instant.setBegin(buckets.begin);
       paint(answer.unit === 'percent' ? '%' : answer.unit);
     } catch (error) {
-      if (error.name !== 'AbortError')
-        timer = setTimeout(() => {
-          shown = null;
-          look();
-        }, AGAIN);
+      if (error.name === 'AbortError')
+        return;
+      setText(note, `The history has no curve: ${error.message}`);
+      timer = setTimeout(() => {
+        shown = null;
+        look();
+      }, AGAIN);
     }
   }
 
@@ -101,6 +105,7 @@ export function createCurve (root, context, metric, node) {
       chart?.destroy();
       chart = null;
     }
+    note.remove();
     chart ??= context.chart(place, {
       label: `${metric}: mean of the nodes, and the band from the lowest to the highest`,
       unit: unit ?? '',

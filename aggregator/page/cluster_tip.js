@@ -14,6 +14,7 @@ export function createTip (stage, context, valueText) {
   let timer = 0;
   let control = null;
   let around = null;
+  let rack = null;
   let exact = null; /* {node, text} */
 
   function fill (picture, i) {
@@ -22,6 +23,7 @@ export function createTip (stage, context, valueText) {
     setText(value, exact?.node === node && exact.time === picture.time ? exact.text : valueText(picture, i));
     const jobs = around.jobsOf(node);
     const lines = [
+      rack === null ? null : `Rack ${rack}`,
       ...jobs.slice(0, 3).map((job) => `Job ${job.job_id}${job.user ? `, ${job.user}` : ''}${job.name && job.name !== job.job_id ? `: ${job.name}` : ''}`),
       jobs.length > 3 ? `${jobs.length - 3} more jobs` : null,
     ].filter(Boolean);
@@ -70,8 +72,9 @@ export function createTip (stage, context, valueText) {
   }
 
   return {
-    show (picture, i, rect, what) {
+    show (picture, i, rect, what, inRack) {
       around = what;
+      rack = inRack;
       tip.hidden = i < 0;
       if (i < 0) {
         clearTimeout(timer);

@@ -1,6 +1,7 @@
 /* Which nodes need a look: those that are silent or have an alert, in words. */
 import {el, replace, setText} from './dom.js';
 import {STATES, stateOf} from './levels.js';
+import {counted} from './units.js';
 
 const SHOWN = 8;
 const GRAVE = ['d', 's', 'alert', 'n', 'm'];
@@ -37,7 +38,7 @@ export function createTrouble (context) {
       if (now === said)
         return;
       said = now;
-      setText(heading, troubles.length ? `Needs a look: ${troubles.length} of ${picture.nodes.length} nodes` : 'Needs a look');
+      setText(heading, troubles.length ? `Needs a look: ${counted(troubles.length)} of ${counted(picture.nodes.length)} nodes` : 'Needs a look');
       if (!troubles.length) {
         replace(body, el('p', {'class': 'note'}, 'Nothing: every node has a value, and no alert stands.'));
         return;
@@ -47,7 +48,7 @@ export function createTrouble (context) {
           el('tbody', {}, troubles.slice(0, SHOWN).map(({node, kind, text}) => el('tr', {},
             el('td', {'class': 'trouble-node'}, el('a', {href: context.link('node', {node})}, node)),
             el('td', {'class': CLASSES[kind]}, text))))),
-        troubles.length > SHOWN ? el('p', {'class': 'note small'}, `and ${troubles.length - SHOWN} more`) : null);
+        troubles.length > SHOWN ? el('p', {'class': 'note small'}, `and ${counted(troubles.length - SHOWN)} more`) : null);
     },
   };
 }

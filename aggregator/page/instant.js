@@ -7,7 +7,7 @@ const PLAY_EVERY = 100;
 export function createInstant (clock = () => Date.now()) {
   const changed = listeners();
   let span = 3600; /* what the slider and the curves show: seconds; 0 is all of the history */
-  let begin = null; /* of the history, where that is known */
+  let begin = null; /* of the history, where that is known: there is nothing to show before it */
   let end = clock(); /* of what the slider shows: now, or where that was when an instant was chosen */
   let at = null; /* null: live */
   let ahead = 0; /* by how much cluster time is ahead of this clock */
@@ -84,7 +84,8 @@ export function createInstant (clock = () => Date.now()) {
     /* {from, to} of the slider and the curves. It goes on with time, and to where the instant is. */
     window () {
       const now = latest();
-      const length = (span || Math.max(60, (now - (begin ?? now - 3600000)) / 1000)) * 1000;
+      const known = begin === null ? Infinity : Math.max(60000, now - begin);
+      const length = Math.min(span ? span * 1000 : Infinity, known, begin === null && !span ? 3600000 : Infinity);
       const t = at ?? now;
       if (at === null || t > end || now - end < length * 0.2)
         end = now;

@@ -43,7 +43,7 @@ function plain (width, size, group) {
   if (columns < 1)
     return null;
   /* Named cells fill the line, but stay small enough to be read as one. */
-  const w = size.named ? Math.min(Math.floor((width + size.gap) / columns) - size.gap, 340) : size.w;
+  const w = size.named ? Math.min(Math.floor((width + size.gap) / columns) - size.gap, 420) : size.w;
   const rows = Math.ceil(group.count / columns);
   return {...size, w, height: rows * (size.h + size.gap) - size.gap, blocks: [{...group, x: 0, y: 0, columns, label: 0}]};
 }

@@ -72,6 +72,9 @@ export function unitName (unit) {
   return unit === 'seconds' ? 's' : (WRITTEN[unit]?.[0] ?? unit);
 }
 
+/* 10000 -> 10 000: how many there are of something. */
+export const counted = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, '\u202f');
+
 /* Milliseconds since 1970 of RFC 3339, or of seconds, milliseconds or nanoseconds since then; NaN: not known. */
 export function instantOf (when) {
   if (when === null || when === undefined || when === '')

@@ -61,6 +61,8 @@ job_columns_find (struct job_columns *columns, const struct schema *schema)
   columns->peaks_bandwidth = job_find_column (schema, columns->peaks, "memory_bandwidth");
   columns->peaks_double = job_find_column (schema, columns->peaks, "flops_double");
   columns->peaks_single = job_find_column (schema, columns->peaks, "flops_single");
+  columns->network_speed = job_find_column (schema, columns->group[JOB_NETWORK_RECEIVED], "speed");
+  columns->infiniband_rate = job_find_column (schema, columns->group[JOB_INFINIBAND_RECEIVED], "rate");
   for (size_t i = 0; i < schema->group_count && columns->liveness == NONE; i++)
     if (strcmp (schema->groups[i]->section, REPORT_JOBS) == 0)
       columns->liveness = i;

@@ -20,6 +20,7 @@ struct job_columns {
   size_t info, info_cpus, info_source;
   size_t power, power_whole;
   size_t peaks, peaks_bandwidth, peaks_double, peaks_single;
+  size_t network_speed, infiniband_rate; /* of the groups of these items */
 };
 
 void job_columns_find (struct job_columns *columns, const struct schema *schema);

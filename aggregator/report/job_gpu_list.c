@@ -1,5 +1,5 @@
-/* See job_gpu_list.h. A job may have thousands of GPUs: alarms put nodes together where the same GPUs are meant, and say
- * how many they do not name. */
+/* See job_gpu_list.h. A job may have thousands of GPUs: names put nodes together where the same GPUs are meant, and say
+ * how many they leave out. */
 #include "aggregator/report/job_gpu_list.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
-#define ALARM_LENGTH 300 /* about so many bytes of names in an alarm */
+#define NAMES_LENGTH 160 /* about so many bytes of names in a sentence */
 #define LABELS_LENGTH 60
 #define NODES_LENGTH 60
 
@@ -18,7 +18,7 @@
 bool
 gpu_is_idle (const struct report_gpu *gpu)
 {
-  return job_gpu_idle (gpu) >= JOB_GPU_IDLE;
+  return job_gpu_idle (gpu) >= JOB_GPU_IDLE && !(job_gpu_mean (&gpu->utilization) >= JOB_GPU_BUSY);
 }
 
 bool
@@ -150,21 +150,41 @@ gpu_list_left_out (struct buffer *to, const struct gpu_list *list)
     buffer_printf (to, "and %zu more: --json has them", list->count - list->shown);
 }
 
-/* "0,2" for each node: its GPUs for which `are` holds; "" where there is none. Returns how many there are in all. */
+/* Adds "0,2-5,1:0": labels that are numbers in a row, together. */
+static void
+put_labels (struct buffer *to, const struct job_node *node, const bool *chosen)
+{
+  const char *before = "";
+
+  for (size_t k = 0, end; k < node->gpu_count; k = end) {
+    end = k + 1;
+    if (!chosen[k])
+      continue;
+    while (end < node->gpu_count && chosen[end] && !strpbrk (node->gpus[end].label, ":a") &&
+           atoi (node->gpus[end].label) == atoi (node->gpus[end - 1].label) + 1)
+      end++;
+    if (end - k == 2)
+      end--;
+    buffer_printf (to, "%s%s", before, node->gpus[k].label);
+    if (end - k > 1)
+      buffer_printf (to, "-%s", node->gpus[end - 1].label);
+    before = ",";
+  }
+}
+
+/* For each node its GPUs that are chosen, "" where there are none. Returns how many there are in all. */
 static size_t
-label_lists (const struct job_report *report, bool (*are) (const struct report_gpu *gpu), char **lists, size_t *counts)
+label_lists (const struct job_report *report, const bool *chosen, char **lists, size_t *counts)
 {
   struct buffer list = { 0 };
   size_t all = 0;
 
   for (size_t i = 0; i < report->node_count; i++) {
-    const struct job_node *node = &report->nodes[i];
     buffer_clear (&list);
-    for (size_t k = 0; k < node->gpu_count; k++)
-      if (are (&node->gpus[k])) {
-        buffer_printf (&list, "%s%s", list.length ? "," : "", node->gpus[k].label);
-        counts[i]++;
-      }
+    put_labels (&list, &report->nodes[i], chosen);
+    for (size_t k = 0; k < report->nodes[i].gpu_count; k++)
+      counts[i] += chosen[k];
+    chosen += report->nodes[i].gpu_count;
     lists[i] = memory_copy (list.data, list.length);
     all += counts[i];
   }
@@ -172,17 +192,16 @@ label_lists (const struct job_report *report, bool (*are) (const struct report_g
   return all;
 }
 
-/* "GPU 3 on n[1,4], GPU 0,1 on n2 and 12 more": those for which `are` holds. */
-static void
-name_gpus (struct buffer *to, const struct job_report *report, bool (*are) (const struct report_gpu *gpu))
+void
+gpu_list_names_of (struct buffer *to, const struct job_report *report, const bool *chosen, size_t limit)
 {
   char **lists = memory_new (report->node_count, sizeof lists[0]);
   size_t *counts = memory_new (report->node_count, sizeof counts[0]);
   bool *same = memory_new (report->node_count, sizeof same[0]),
        *named = memory_new (report->node_count, sizeof same[0]);
-  size_t left = label_lists (report, are, lists, counts), from = to->length;
+  size_t left = label_lists (report, chosen, lists, counts), from = to->length;
 
-  for (size_t i = 0; i < report->node_count && to->length - from < ALARM_LENGTH; i++) {
+  for (size_t i = 0; i < report->node_count && to->length - from < limit; i++) {
     if (named[i] || counts[i] == 0)
       continue;
     for (size_t k = 0; k < report->node_count; k++) {
@@ -193,7 +212,7 @@ name_gpus (struct buffer *to, const struct job_report *report, bool (*are) (cons
     buffer_add_string (to, to->length > from ? ", GPU " : "GPU ");
     words_add (to, lists[i], LABELS_LENGTH);
     buffer_add_string (to, " on ");
-    words_nodes (to, report, same, NODES_LENGTH);
+    words_nodes (to, report, same, limit < NODES_LENGTH ? limit : NODES_LENGTH);
   }
   if (left)
     buffer_printf (to, " and %zu more", left);
@@ -206,16 +225,18 @@ name_gpus (struct buffer *to, const struct job_report *report, bool (*are) (cons
 }
 
 void
-gpu_alarm (struct buffer *to, const struct job_report *report, size_t alarm)
+gpu_list_names (struct buffer *to, const struct job_report *report, bool (*are) (const struct report_gpu *gpu))
 {
-  static const struct {
-    const char *words;
-    bool (*are) (const struct report_gpu *gpu);
-  } alarms[GPU_ALARMS] = { { "Left idle", gpu_is_idle }, { "Errors that the driver reported (XIDs)", gpu_has_xids } };
-  struct buffer gpus = { 0 };
+  size_t count = 0;
+  bool *chosen;
 
-  name_gpus (&gpus, report, alarms[alarm].are);
-  if (gpus.length)
-    buffer_printf (to, "%s: %s.", alarms[alarm].words, buffer_text (&gpus));
-  buffer_free (&gpus);
+  for (size_t i = 0; i < report->node_count; i++)
+    count += report->nodes[i].gpu_count;
+  chosen = memory_new (count, sizeof chosen[0]);
+  count = 0;
+  for (size_t i = 0; i < report->node_count; i++)
+    for (size_t k = 0; k < report->nodes[i].gpu_count; k++)
+      chosen[count++] = are (&report->nodes[i].gpus[k]);
+  gpu_list_names_of (to, report, chosen, NAMES_LENGTH);
+  free (chosen);
 }

@@ -31,7 +31,9 @@ bool gpu_is_alarming (const struct report_gpu *gpu);
 void gpu_trouble (struct buffer *to, const struct report_gpu *gpu);      /* "left idle, XID 79" */
 void gpu_list_summary (struct buffer *to, const struct gpu_list *list);  /* how many, and how many of them are wrong */
 void gpu_list_left_out (struct buffer *to, const struct gpu_list *list); /* how many are not shown */
-#define GPU_ALARMS 2
-void gpu_alarm (struct buffer *to, const struct job_report *report, size_t alarm); /* "Left idle: GPU 3 on n[1-4]." */
+
+/* "GPU 3 on n[1-4], GPU 0-2 on n5 and 12 more": those for which `are` holds, or that are chosen in order of nodes. */
+void gpu_list_names (struct buffer *to, const struct job_report *report, bool (*are) (const struct report_gpu *gpu));
+void gpu_list_names_of (struct buffer *to, const struct job_report *report, const bool *chosen, size_t limit);
 
 #endif

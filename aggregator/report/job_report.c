@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_report_private.h"
 #include "synop/array.h"
 #include "synop/clock.h"
@@ -108,6 +109,8 @@ job_report_destroy (struct job_report *report)
   free_series (report->all);
   free (report->nodes);
   free (report->imbalances);
+  job_advice_free (report);
+  job_facts_free (&report->facts);
   texts = report->memory;
   for (size_t i = 0; i < texts->count; i++)
     free (texts->list[i]);
@@ -135,7 +138,7 @@ begin_node (struct job_node *node)
                              .lost = node->lost,
                              .cpus = nan (""),
                              .first_ns = node->first_ns,
-                             .peaks = { nan (""), nan (""), nan ("") },
+                             .peaks = { nan (""), nan (""), nan (""), nan (""), nan ("") },
                              .series = make_series () };
 }
 
@@ -158,12 +161,14 @@ make_report (const struct job_record *job, int64_t now_ns)
 
   report->memory = memory_new (1, sizeof (struct texts));
   report->id = keep (report, job->label);
+  report->shown = keep (report, job->shown ? job->shown : job->label);
   report->scheduler = keep (report, job->scheduler);
   report->user = keep (report, job->user);
   report->name = keep (report, job->name);
   report->command = keep (report, job->command);
   report->array = keep (report, job->array);
   report->reason = keep (report, job->reason);
+  job_facts_copy (&report->facts, &job->facts);
   report->started_ns = job->started_ns;
   report->ended_ns = job->ended_ns;
   report->until_ns = job->ended_ns ? job->ended_ns : now_ns;

@@ -39,7 +39,10 @@ struct job_gpu_mean {
 /* One that the job had on a node. */
 struct report_gpu {
   char label[24];                                  /* "2"; of a MIG instance "2:1" */
-  uint64_t samples, idle;                          /* in which the job had it; in which it left it idle */
+  char type[48];                                   /* "NVIDIA H100"; "": not known */
+  uint64_t samples, idle;                          /* in which the job had it; in which it left it idle, */
+  uint64_t without;                                /* and in which it was seen to have no process there */
+  double memory_total;                             /* bytes; NaN: not known */
   struct job_gpu_mean utilization, memory, energy; /* percent, bytes; energy.sum is in joules */
   struct job_gpu_mean throttled;                   /* percent of the samples with clocks held down, for any reason */
   struct job_gpu_mean throttled_power, throttled_thermal; /* percent of the time */
@@ -50,6 +53,7 @@ struct report_gpu {
 struct job_peaks {
   double bandwidth; /* bytes to and from memory */
   double flops_double, flops_single;
+  double network, infiniband; /* bytes, of its fastest link */
 };
 
 struct job_node {
@@ -59,6 +63,7 @@ struct job_node {
   uint64_t samples;
   bool lost;   /* the node went silent while the job ran */
   bool shared; /* other jobs were there too */
+  bool idle;   /* the job did next to nothing there */
   struct job_peaks peaks;
   struct job_gap *gaps;
   size_t gap_count;
@@ -82,7 +87,25 @@ struct job_prices {
   const char *currency; /* "EUR" */
 };
 
+/* How much of what it had the job used. */
+enum job_meter_id { JOB_METER_CPU, JOB_METER_MEMORY, JOB_METER_GPU, JOB_METER_GPU_MEMORY, JOB_METERS };
+struct job_meter {
+  const char *name, *title, *unit; /* "gpu_memory", "GPU memory", "B" */
+  double percent, used, of;        /* of memory: on `node`, which used most of its own */
+  const char *node;                /* NULL: all together */
+};
+
+/* What went wrong, or was asked for and not used. */
+struct job_note {
+  const char *name; /* "memory_unused" */
+  char *text;       /* what was seen: a sentence */
+  char *advice;     /* what to do, without an end; "": nothing */
+  char *write;      /* in the job's script instead: "#SBATCH --mem=3G"; "": nothing */
+};
+#define JOB_NOTES_MAX 5
+
 struct job_report {
+  const char *shown;                                          /* its id as people write it: "2_1", "demo/1" */
   const char *id, *scheduler, *user, *name, *command, *array; /* "" when not known */
   int64_t started_ns, ended_ns; /* cluster time; ended_ns 0: it runs still, and until_ns is now */
   int64_t until_ns;             /* the end of the time axis */
@@ -106,11 +129,16 @@ struct job_report {
   size_t unknown_count;
   const char *const *remarks; /* sentences: what its counters show */
   size_t remark_count;
+  struct job_meter meters[JOB_METERS]; /* by job_advice, as the notes */
+  size_t meter_count;
+  struct job_note *notes; /* the worst first, JOB_NOTES_MAX at most */
+  size_t note_count;
   struct job_prices prices;
-  bool whole_gpus;  /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
-  bool whole_flops; /* some node counts floating-point operations as a whole alone */
-  size_t broken;    /* chunks of the history that could not be read */
-  void *memory;     /* private */
+  struct job_facts facts; /* what the scheduler says */
+  bool whole_gpus;        /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */
+  bool whole_flops;       /* some node counts floating-point operations as a whole alone */
+  size_t broken;          /* chunks of the history that could not be read */
+  void *memory;           /* private */
 };
 
 /* A quantity that is of whole nodes, with all that runs there. */
@@ -125,7 +153,8 @@ job_is_of_nodes (const struct job_report *report, size_t item)
 /* Percent of the samples; NaN: there are none. */
 double job_gpu_idle (const struct report_gpu *gpu);
 double job_gpu_mean (const struct job_gpu_mean *mean); /* NaN: there is none */
-#define JOB_GPU_IDLE 95.0                              /* from which a GPU was left idle */
+#define JOB_GPU_IDLE 95.0                              /* from which a GPU was left idle, */
+#define JOB_GPU_BUSY 10.0 /* unless its utilization is so much: processes are not always seen */
 
 /* NULL and error: no such job (the error names some that there are), several, or the file cannot be read. `now_ns` ends the axis of a job that runs, unless the history ends before. `progress` may be NULL. */
 struct job_report *job_report_read (struct history_file *file, const struct job_choice *choice, int64_t now_ns,

@@ -22,16 +22,35 @@
 #define GPUS_BUSY 20.0     /* percent: the CPUs wait for them, as they should */
 #define TRAFFIC_LEAST 10e6 /* bytes a second and node that are worth naming */
 
-void
-job_peaks_take (struct job_peaks *peaks, const struct job_columns *columns, const struct table *table)
+/* Bytes a second of the fastest link; what was known before, if that is more. */
+static double
+fastest_link (double before, const struct table *links, size_t column)
 {
-  double bandwidth = job_gauge (table, TABLE_NODE, columns->peaks_bandwidth);
-  double in_double = job_gauge (table, TABLE_NODE, columns->peaks_double);
-  double in_single = job_gauge (table, TABLE_NODE, columns->peaks_single);
+  for (size_t row = 0; links && column != JOB_COLUMNS_NONE && row < links->rows; row++) {
+    double bits = job_gauge (links, row, column);
+    before = bits > 0 ? fmax (before, bits / 8) : before;
+  }
+  return before;
+}
 
-  peaks->bandwidth = bandwidth > 0 ? bandwidth : peaks->bandwidth;
-  peaks->flops_double = in_double > 0 ? in_double : peaks->flops_double;
-  peaks->flops_single = in_single > 0 ? in_single : peaks->flops_single;
+void
+job_peaks_take (struct job_peaks *peaks, const struct job_columns *columns, const struct report_group *groups)
+{
+  const struct table *table = columns->peaks == JOB_COLUMNS_NONE ? NULL : groups[columns->peaks].now;
+  size_t network = columns->group[JOB_NETWORK_RECEIVED], infiniband = columns->group[JOB_INFINIBAND_RECEIVED];
+
+  if (table) {
+    double bandwidth = job_gauge (table, TABLE_NODE, columns->peaks_bandwidth);
+    double in_double = job_gauge (table, TABLE_NODE, columns->peaks_double);
+    double in_single = job_gauge (table, TABLE_NODE, columns->peaks_single);
+    peaks->bandwidth = bandwidth > 0 ? bandwidth : peaks->bandwidth;
+    peaks->flops_double = in_double > 0 ? in_double : peaks->flops_double;
+    peaks->flops_single = in_single > 0 ? in_single : peaks->flops_single;
+  }
+  if (network != JOB_COLUMNS_NONE)
+    peaks->network = fastest_link (peaks->network, groups[network].now, columns->network_speed);
+  if (infiniband != JOB_COLUMNS_NONE)
+    peaks->infiniband = fastest_link (peaks->infiniband, groups[infiniband].now, columns->infiniband_rate);
 }
 
 /* ---- what it is bound by ---- */

@@ -17,10 +17,11 @@
 #define NAMES_SIZE 512 /* of a text of job_gpu */
 #define GPUS_MAX 1024  /* of a job on a node */
 
-enum { UTILIZATION, MEMORY, ENERGY, POWER_TIME, THERMAL_TIME, XIDS, XID, READ_COLUMNS };
-static const char *const names[READ_COLUMNS] = {
-  "utilization", "memory_used", "energy", "throttle_time_power", "throttle_time_thermal", "xid_errors", "xid"
-};
+enum { UTILIZATION, MEMORY, MEMORY_TOTAL, ENERGY, POWER_TIME, THERMAL_TIME, XIDS, XID, READ_COLUMNS };
+static const char *const names[READ_COLUMNS] = { "utilization",         "memory_used",
+                                                 "memory_total",        "energy",
+                                                 "throttle_time_power", "throttle_time_thermal",
+                                                 "xid_errors",          "xid" };
 /* Clocks are held down where they could be higher: neither idle nor what an administrator set. */
 static const char *const flags[] = { "throttled_sw_power_cap", "throttled_hw_slowdown", "throttled_sync_boost",
                                      "throttled_sw_thermal",   "throttled_hw_thermal",  "throttled_hw_power_brake" };
@@ -29,8 +30,9 @@ static const char *const flags[] = { "throttled_sw_power_cap", "throttled_hw_slo
 struct job_gpus_reading {
   const char *job;
   const struct schema *schema;
-  size_t jobs, given_column, idle_column; /* the group job_gpu */
+  size_t jobs, given_column, idle_column, used_column; /* the group job_gpu */
   size_t gpus, columns[READ_COLUMNS], flag_columns[FLAGS];
+  size_t info, type_column;                 /* the group gpu_info */
   char given[NAMES_SIZE], idle[NAMES_SIZE]; /* of the newest sample */
   bool silent;                              /* a GPU's processes are not known, or a group has an error */
   struct table before;
@@ -69,7 +71,10 @@ find_columns (struct job_gpus_reading *reading, const struct schema *schema)
   reading->jobs = job_find_group (schema, "job_gpu");
   reading->given_column = job_find_column (schema, reading->jobs, "gpus");
   reading->idle_column = job_find_column (schema, reading->jobs, "idle");
+  reading->used_column = job_find_column (schema, reading->jobs, "gpus_used");
   reading->gpus = job_find_group (schema, "gpu");
+  reading->info = job_find_group (schema, "gpu_info");
+  reading->type_column = job_find_column (schema, reading->info, "name");
   for (size_t i = 0; i < READ_COLUMNS; i++)
     reading->columns[i] = job_find_column (schema, reading->gpus, names[i]);
   for (size_t i = 0; i < FLAGS; i++)
@@ -79,7 +84,7 @@ find_columns (struct job_gpus_reading *reading, const struct schema *schema)
 /* ---- which GPUs ---- */
 
 static void
-take_text (char text[NAMES_SIZE], const struct table *table, size_t row, size_t column)
+take_text (char *text, size_t size, const struct table *table, size_t row, size_t column)
 {
   const struct value *value = column == NONE ? NULL : table_get (table, row, column);
   size_t length;
@@ -87,7 +92,7 @@ take_text (char text[NAMES_SIZE], const struct table *table, size_t row, size_t 
   text[0] = '\0';
   if (value && value->type == VALUE_TEXT) {
     const char *from = table_text (table, value, &length);
-    snprintf (text, NAMES_SIZE, "%.*s", (int) length, from);
+    snprintf (text, size, "%.*s", (int) length, from);
   }
 }
 
@@ -116,7 +121,9 @@ find_gpu (struct job_node *node, const char *label, size_t length)
     return NULL;
   node->gpus = memory_resize (node->gpus, node->gpu_count + 1, sizeof node->gpus[0]);
   gpu = &node->gpus[node->gpu_count++];
-  *gpu = (struct report_gpu){ .utilization = { .highest = nan ("") }, .memory = { .highest = nan ("") } };
+  *gpu = (struct report_gpu){ .utilization = { .highest = nan ("") },
+                              .memory = { .highest = nan ("") },
+                              .memory_total = nan ("") };
   snprintf (gpu->label, sizeof gpu->label, "%.*s", (int) length, label);
   return gpu;
 }
@@ -127,16 +134,30 @@ is_cut (const char *label, size_t length) /* there were more */
   return length == 3 && memcmp (label, "...", 3) == 0;
 }
 
-/* Those that the job has now; whether it leaves them idle. */
-static void
-count_idle (const struct job_gpus_reading *reading, struct job_node *node)
+static double
+count_names (const char *list)
 {
+  double count = *list != '\0';
+
+  for (const char *at = list; *at; at++)
+    count += *at == ',';
+  return count;
+}
+
+/* Those that the job has now; whether it leaves them idle. `used`: on how many of them it has processes; where that
+ * and the idle ones are all, the idle ones have none. NaN: processes are not seen. */
+static void
+count_idle (const struct job_gpus_reading *reading, struct job_node *node, double used)
+{
+  bool without = used + count_names (reading->idle) <= count_names (reading->given);
+
   for (const char *at = reading->given; *at;) {
     size_t length = strcspn (at, ",");
     struct report_gpu *gpu = length && !is_cut (at, length) ? find_gpu (node, at, length) : NULL;
     if (gpu) {
       gpu->samples++;
       gpu->idle += is_named (reading->idle, at, length);
+      gpu->without += without && is_named (reading->idle, at, length);
     }
     at += length + (at[length] == ',');
   }
@@ -194,6 +215,7 @@ job_gpus_take_row (const struct job_gpus_reading *reading, const struct report_g
   }
   add (&gpu->utilization, values[UTILIZATION]);
   add (&gpu->memory, values[MEMORY]);
+  gpu->memory_total = fmax (gpu->memory_total, values[MEMORY_TOTAL]);
   add (&gpu->throttled_power, percent_of_time (pair, values[POWER_TIME]));
   add (&gpu->throttled_thermal, percent_of_time (pair, values[THERMAL_TIME]));
   add (&gpu->energy, values[ENERGY]);
@@ -224,6 +246,17 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
   reading->made = true;
 }
 
+static void
+take_types (const struct job_gpus_reading *reading, struct job_node *node, const struct table *info)
+{
+  for (size_t i = 0; i < node->gpu_count; i++) {
+    struct report_gpu *gpu = &node->gpus[i];
+    size_t row = table_find_row (info, gpu->label, strlen (gpu->label), i);
+    if (row != NONE)
+      take_text (gpu->type, sizeof gpu->type, info, row, reading->type_column);
+  }
+}
+
 /* Processes on AMD's GPUs are not known. */
 static bool
 has_amd (const struct table *gpus)
@@ -241,6 +274,7 @@ void
 job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const struct cluster_frame *frame)
 {
   const struct table *jobs, *gpus;
+  double used = nan ("");
   size_t row;
 
   if (reading->schema != frame->schema) {
@@ -255,13 +289,16 @@ job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const st
     row = table_find_row (jobs, reading->job, strlen (reading->job), 0);
     reading->given[0] = reading->idle[0] = '\0';
     if (row != NONE) {
-      take_text (reading->given, jobs, row, reading->given_column);
-      take_text (reading->idle, jobs, row, reading->idle_column);
+      take_text (reading->given, NAMES_SIZE, jobs, row, reading->given_column);
+      take_text (reading->idle, NAMES_SIZE, jobs, row, reading->idle_column);
+      used = job_gauge (jobs, row, reading->used_column);
     }
-    count_idle (reading, node);
+    count_idle (reading, node, used);
   }
   if (gpus)
     take_gpus (reading, node, gpus);
+  if (reading->info != NONE && frame->groups[reading->info].now)
+    take_types (reading, node, frame->groups[reading->info].now);
 }
 
 /* True also for a job without GPUs, if nothing hid them. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "aggregator/report/gnuplot.h"
+#include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_document.h"
-#include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_sheet.h"
 #include "aggregator/report/job_words.h"
@@ -255,16 +255,27 @@ put_facts (struct html *html)
 }
 
 static void
-put_alarms (struct html *html)
+put_notes (struct html *html)
 {
-  struct buffer alarm = { 0 };
+  const struct job_report *report = html->report;
 
-  for (size_t i = 0; i < GPU_ALARMS; i++) {
-    buffer_clear (&alarm);
-    gpu_alarm (&alarm, html->report, i);
-    put_sentence (html, "<p class=\"alarm\">", &alarm);
+  if (report->note_count)
+    html_put (html, "<h2>Notes</h2>\n<ol class=\"notes\">\n");
+  for (size_t i = 0; i < report->note_count; i++) {
+    const struct job_note *note = &report->notes[i];
+    html_put (html, "<li>");
+    put_text (html, note->text, 1000);
+    html_put (html, " ");
+    put_text (html, note->advice, 1000);
+    html_put (html, job_note_end (note));
+    if (note->write[0]) {
+      html_put (html, "<code>");
+      put_text (html, note->write, 400);
+      html_put (html, "</code>");
+    }
+    html_put (html, "</li>\n");
   }
-  buffer_free (&alarm);
+  html_put (html, report->note_count ? "</ol>\n" : "");
 }
 
 static void
@@ -357,14 +368,14 @@ put_document (struct html *html, struct error *error)
 
   html_put (html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Job ");
-  put_text (html, html->report->id, 128);
+  put_text (html, html->report->shown, 128);
   html_put (html, "</title>\n<style>\n");
   html_put (html, style_sheet);
   html_put (html, "</style>\n</head>\n<body>\n<h1>Job ");
-  put_text (html, html->report->id, 128);
+  put_text (html, html->report->shown, 128);
   html_put (html, "</h1>\n");
-  put_alarms (html);
   put_facts (html);
+  put_notes (html);
   if (put_overview (html, error) < 0)
     return -1;
   sheet_items_init (&table, html->report);

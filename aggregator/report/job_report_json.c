@@ -6,12 +6,14 @@
  *    "cpu_efficiency":87.3,"memory_peak":{"node":"n3","bytes":1},
  *    "energy":{"kwh":1.2,"estimated":0,"cost":0.37,"currency":"EUR","co2":0.42},"slowest_node":"n2","lost_nodes":["n3"],
  *    "counters":{"ipc":1.4,"flops":3.1e11,...,"peaks":{...}},"total":{"cpu_usage":{...},...},
- *    "nodes":[{"node":"n1","cpus":4,"first":"...","last":"...","samples":1812,"lost":false,"gap_seconds":0,
+ *    "nodes":[{"node":"n1","cpus":4,"first":"...","last":"...","samples":1812,"lost":false,"idle":false,"gap_seconds":0,
  *              "gaps":[{"from":"...","to":"...","seconds":12.0}],
- *              "gpus":[{"gpu":"2","samples":1812,"idle":100.0,"utilization":{"mean":0,"maximum":0},"memory":{...},
+ *              "gpus":[{"gpu":"2","samples":1812,"idle":100.0,...,"utilization":{"mean":0,"maximum":0},"memory":{...},
  *                       "energy":1.2e5,"throttled":0,"throttled_power":0,"throttled_thermal":0,"xid_errors":0,"xid":null}],
  *              "counters":{...},"report":{"cpu_usage":{...},...}},...],
  *    "imbalance":{"cpu_usage":{"percent":4.5,"node":"n2","value":12.1,"others":97.3},...},
+ *    "meters":[{"meter":"memory","title":"Memory","unit":"B","percent":9.5,"used":2e9,"of":2.1e10,"node":"n3"},...],
+ *    "notes":[{"note":"memory_unused","text":"It used at most ...","advice":"Ask for 3.00 GiB","write":"#SBATCH --mem=3G"},...],
  *    "remarks":["It is bound by memory: ..."],"unknown":["n3 was lost at ..."]} */
 #include <math.h>
 
@@ -71,10 +73,14 @@ write_gpu (struct json *json, const struct report_gpu *gpu)
 {
   json_object (json);
   json_text (json_key (json, "gpu"), gpu->label);
+  json_text (json_key (json, "type"), gpu->type[0] ? gpu->type : NULL);
   json_uint (json_key (json, "samples"), gpu->samples);
   json_real (json_key (json, "idle"), job_gpu_idle (gpu));
+  json_real (json_key (json, "without_process"),
+             gpu->samples ? 100 * (double) gpu->without / (double) gpu->samples : nan (""));
   write_mean (json, "utilization", &gpu->utilization);
   write_mean (json, "memory", &gpu->memory);
+  json_real (json_key (json, "memory_total"), gpu->memory_total);
   json_real (json_key (json, "energy"), gpu->energy.count ? gpu->energy.sum : nan (""));
   json_real (json_key (json, "throttled"), job_gpu_mean (&gpu->throttled));
   json_real (json_key (json, "throttled_power"), job_gpu_mean (&gpu->throttled_power));
@@ -127,6 +133,7 @@ json_node (struct json *json, const struct job_report *report, size_t index)
   write_time (json, "last", node->last_ns, node->samples > 0);
   json_uint (json_key (json, "samples"), node->samples);
   json_bool (json_key (json, "lost"), node->lost);
+  json_bool (json_key (json, "idle"), node->idle);
   write_seconds (json, "gap_seconds", node->gap_seconds);
   json_array (json_key (json, "gaps"));
   for (size_t i = 0; i < node->gap_count; i++) {
@@ -183,6 +190,7 @@ write_head (struct json *json, const struct job_report *report)
 
   json_text (json_key (json, "type"), "job_report");
   json_text (json_key (json, "job_id"), report->id);
+  json_text (json_key (json, "shown"), report->shown);
   json_text (json_key (json, "scheduler"), report->scheduler);
   json_text (json_key (json, "user"), report->user);
   json_text (json_key (json, "name"), report->name);
@@ -193,6 +201,7 @@ write_head (struct json *json, const struct job_report *report)
   write_time (json, "until", report->until_ns, true);
   write_seconds (json, "duration", (double) (report->until_ns - report->started_ns) / NS_PER_S);
   json_text (json_key (json, "reason"), report->reason);
+  job_facts_write (json_key (json, JOB_FACTS_KEY), &report->facts);
   write_seconds (json, "period", report->period_ns ? (double) report->period_ns / NS_PER_S : nan (""));
   json_real_places (json_key (json, "minutes"), minutes_share (report), PLACES);
   json_real (json_key (json, "cpus"), report->cpus);
@@ -228,6 +237,41 @@ write_sentences (struct json *json, const char *key, const char *const *sentence
 }
 
 static void
+write_meters (struct json *json, const struct job_report *report)
+{
+  json_array (json_key (json, "meters"));
+  for (size_t i = 0; i < report->meter_count; i++) {
+    const struct job_meter *meter = &report->meters[i];
+    json_object (json);
+    json_text (json_key (json, "meter"), meter->name);
+    json_text (json_key (json, "title"), meter->title);
+    json_text (json_key (json, "unit"), meter->unit);
+    json_real (json_key (json, "percent"), meter->percent);
+    json_real (json_key (json, "used"), meter->used);
+    json_real (json_key (json, "of"), meter->of);
+    json_text (json_key (json, "node"), meter->node);
+    json_object_end (json);
+  }
+  json_array_end (json);
+}
+
+static void
+write_notes (struct json *json, const struct job_report *report)
+{
+  json_array (json_key (json, "notes"));
+  for (size_t i = 0; i < report->note_count; i++) {
+    const struct job_note *note = &report->notes[i];
+    json_object (json);
+    json_text (json_key (json, "note"), note->name);
+    json_text (json_key (json, "text"), note->text);
+    json_text (json_key (json, "advice"), note->advice);
+    json_text (json_key (json, "write"), note->write[0] ? note->write : NULL);
+    json_object_end (json);
+  }
+  json_array_end (json);
+}
+
+static void
 write_imbalances (struct json *json, const struct job_report *report)
 {
   json_object (json_key (json, "imbalance"));
@@ -257,6 +301,8 @@ job_report_json (const struct job_report *report, struct json *json)
     json_node (json, report, i);
   json_array_end (json);
   write_imbalances (json, report);
+  write_meters (json, report);
+  write_notes (json, report);
   write_sentences (json, "remarks", report->remarks, report->remark_count);
   write_sentences (json, "unknown", report->unknown, report->unknown_count);
   json_object_end (json);

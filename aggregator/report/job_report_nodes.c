@@ -11,6 +11,9 @@
 
 #define SLOW_PART 0.85   /* of the others' mean CPU use: a node below it stands out, */
 #define SLOW_PERCENT 5.0 /* if it is so many percent of its CPUs below, too */
+#define IDLE_PERCENT 2.0 /* of its CPUs: a node is idle below it, */
+#define IDLE_CPUS 0.5    /* if it uses less than so many of them, */
+#define IDLE_GPUS 5.0    /* and its GPUs less than so many percent */
 
 /* ---- combined series ---- */
 
@@ -120,7 +123,7 @@ combine_item (const struct job_report *report, size_t item)
 
 /* ---- unlike nodes ---- */
 
-/* The mean of the others of a node; NaN: it is alone. */
+/* The mean of the others of a node that are not idle; NaN: it is alone. */
 static double
 mean_of_others (const struct job_report *report, size_t item, size_t node)
 {
@@ -128,7 +131,7 @@ mean_of_others (const struct job_report *report, size_t item, size_t node)
   size_t count = 0;
 
   for (size_t i = 0; i < report->node_count; i++)
-    if (i != node && !isnan (report->nodes[i].series[item].mean)) {
+    if (i != node && !report->nodes[i].idle && !isnan (report->nodes[i].series[item].mean)) {
       sum += report->nodes[i].series[item].mean;
       count++;
     }
@@ -176,13 +179,25 @@ job_nodes_compare (const struct job_report *report, size_t item)
 }
 
 static void
+find_idle (struct job_report *report)
+{
+  for (size_t i = 0; i < report->node_count; i++) {
+    struct job_node *node = &report->nodes[i];
+    double usage = node->series[JOB_CPU_USAGE].mean;
+    node->idle = !node->lost && usage < IDLE_PERCENT && !(usage / 100 * node->cpus >= IDLE_CPUS) &&
+                 !(node->series[JOB_GPU_USAGE].mean >= IDLE_GPUS);
+  }
+}
+
+/* One that is idle is not slow. */
+static void
 find_slowest (struct job_report *report)
 {
   double lowest = HUGE_VAL, others;
   size_t found = SIZE_MAX;
 
   for (size_t i = 0; i < report->node_count; i++)
-    if (report->nodes[i].series[JOB_CPU_USAGE].mean < lowest) {
+    if (!report->nodes[i].idle && report->nodes[i].series[JOB_CPU_USAGE].mean < lowest) {
       lowest = report->nodes[i].series[JOB_CPU_USAGE].mean;
       found = i;
     }
@@ -197,12 +212,24 @@ find_slowest (struct job_report *report)
 
 /* ---- figures of the job ---- */
 
+/* While it runs the last sample of any node counts: what came behind it is not known. */
+static int64_t
+last_sample (const struct job_report *report)
+{
+  int64_t last_ns = 0;
+
+  for (size_t i = 0; i < report->node_count && !report->ended_ns; i++)
+    last_ns = report->nodes[i].last_ns > last_ns ? report->nodes[i].last_ns : last_ns;
+  return last_ns > report->started_ns ? last_ns : report->until_ns;
+}
+
 /* CPU time of the nodes, over what they had: a node that was lost had its CPUs all the same. */
 static void
 sum_cpus (struct job_report *report)
 {
   double cpus = 0, seconds = 0, used = 0, here;
   bool whole = report->node_count > 0;
+  int64_t until_ns = last_sample (report);
 
   for (size_t i = 0; i < report->node_count; i++) {
     const struct job_node *node = &report->nodes[i];
@@ -213,7 +240,7 @@ sum_cpus (struct job_report *report)
       continue;
     report->cpu_time = isnan (report->cpu_time) ? here : report->cpu_time + here;
     if (!isnan (node->cpus)) {
-      seconds += node->cpus * (double) (report->until_ns - report->started_ns) / NS_PER_S;
+      seconds += node->cpus * (double) (until_ns - report->started_ns) / NS_PER_S;
       used += here;
     }
   }
@@ -243,6 +270,7 @@ job_report_nodes (struct job_report *report)
     combine_item (report, i);
     job_nodes_compare (report, i);
   }
+  find_idle (report);
   find_slowest (report);
   sum_cpus (report);
   find_peak (report);

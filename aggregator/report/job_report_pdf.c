@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "aggregator/report/gnuplot.h"
+#include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_document.h"
-#include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_sheet.h"
 #include "aggregator/report/job_words.h"
@@ -23,9 +23,9 @@
 static const struct plot_text head_style = { "left", PLOT_GREY, 7, false };
 static const struct plot_text foot_style = { "right", PLOT_GREY, 7, false };
 static const struct plot_text title_style = { "left", PLOT_BLACK, 15, true };
-static const struct plot_text alarm_style = { "left", PLOT_MARK, 10, true };
 static const struct plot_text heading_style = { "left", PLOT_BLACK, 10.5, true };
 static const struct plot_text key_style = { "left", PLOT_GREY, 8.5, false };
+static const struct plot_text write_style = { "left", PLOT_BLACK, 8.5, true };
 static const struct plot_text value_style = { "left", PLOT_BLACK, 8.5, false };
 
 #define KEY_WIDTH 94 /* of the names of facts */
@@ -48,7 +48,7 @@ page_begin (struct paper *paper)
   paper->page++;
   buffer_add_string (&paper->script, "set multiplot\n");
   buffer_clear (&paper->words);
-  buffer_printf (&head, "Job %s", paper->report->id);
+  buffer_printf (&head, "Job %s", paper->report->shown);
   buffer_printf (&head, "%s%s", paper->report->user[0] ? "   user " : "", words_short (paper->report->user, 30).text);
   buffer_printf (&head, "%s%s", paper->report->name[0] ? "   " : "", words_short (paper->report->name, 36).text);
   plot_text (&paper->words_canvas, MARGIN, 30, &head_style, buffer_text (&head), 110);
@@ -145,17 +145,24 @@ put_sentence (struct paper *paper, const struct plot_text *style, struct buffer 
 }
 
 static void
-put_alarms (struct paper *paper)
+put_notes (struct paper *paper)
 {
-  struct buffer alarm = { 0 };
+  const struct job_report *report = paper->report;
 
-  for (size_t i = 0; i < GPU_ALARMS; i++) {
-    buffer_clear (&alarm);
-    gpu_alarm (&alarm, paper->report, i);
-    put_sentence (paper, &alarm_style, &alarm, 6);
-    paper->y += alarm.length ? 3 : 0;
+  if (report->note_count)
+    put_heading (paper, "Notes", 24);
+  for (size_t i = 0; i < report->note_count; i++) {
+    const struct job_note *note = &report->notes[i];
+    char *text = memory_format ("%s %s%s", note->text, note->advice, job_note_end (note));
+    char *number = memory_format ("%zu", i + 1);
+    page_need (paper, 11);
+    put_text (paper, MARGIN, &value_style, number, 2);
+    put_lines (paper, MARGIN + 12, &value_style, text, 6);
+    if (note->write[0])
+      put_lines (paper, MARGIN + 24, &write_style, note->write, 2);
+    free (number);
+    free (text);
   }
-  buffer_free (&alarm);
 }
 
 static void
@@ -363,12 +370,12 @@ put_document (struct paper *paper)
   struct sheet_table table;
 
   page_begin (paper);
-  buffer_printf (&title, "Job %s", words_short (paper->report->id, 38).text);
+  buffer_printf (&title, "Job %s", words_short (paper->report->shown, 38).text);
   paper->y += 4;
   put_text (paper, MARGIN, &title_style, buffer_text (&title), 44);
   paper->y += 19;
-  put_alarms (paper);
   put_facts (paper);
+  put_notes (paper);
   put_overview (paper);
   sheet_items_init (&table, paper->report);
   if (table.row_count)

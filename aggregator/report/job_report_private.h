@@ -65,8 +65,8 @@ int job_report_samples (struct job_scene *scene, struct error *error);
 void job_report_gaps (struct job_scene *scene); /* at the ends of the nodes' time, and who is lost */
 void job_report_nodes (struct job_report *report);
 void job_report_unknown (struct job_scene *scene);
-/* What the node can do at most, where the table has it. */
-void job_peaks_take (struct job_peaks *peaks, const struct job_columns *columns, const struct table *table);
+/* What the node can do at most, where the tables have it. */
+void job_peaks_take (struct job_peaks *peaks, const struct job_columns *columns, const struct report_group *groups);
 void job_report_remarks (struct job_report *report);        /* from its counters; none without */
 void job_report_unknown_counters (struct job_scene *scene); /* the part of job_report_unknown on counters */
 /* A sentence about some nodes, with their names where it has %s; none when no node is chosen. */

@@ -380,8 +380,7 @@ sample_frame (void *context, const struct cluster_frame *frame)
   }
   if (columns->schema != frame->schema)
     job_columns_find (&reading->columns, frame->schema);
-  if (columns->peaks != NONE && frame->groups[columns->peaks].now)
-    job_peaks_take (&report->nodes[index].peaks, columns, frame->groups[columns->peaks].now);
+  job_peaks_take (&report->nodes[index].peaks, columns, frame->groups);
   if (job_minutes_has (reading->minutes, index, frame->time_ns))
     return;
   if (frame->time_ns > report->until_ns) {

@@ -1,21 +1,25 @@
-/* A job's report for people at a terminal. What was wrong stands first; in the table lost nodes come before all others,
- * then those that used their CPUs least. */
+/* A job's report for people at a terminal: what it was, meters of what it used of what it had, figures, a line for equal
+ * nodes and for equal GPUs, and at the end, where the eye is, the notes. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/report/fact_rows.h"
+#include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_energy.h"
-#include "aggregator/report/job_gpu_list.h"
 #include "aggregator/report/job_report_write.h"
 #include "aggregator/report/job_roofline.h"
-#include "aggregator/report/job_table.h"
+#include "aggregator/report/job_tables.h"
 #include "aggregator/report/job_words.h"
+#include "aggregator/report/text_table.h"
 #include "synop/clock.h"
 
 #define NAME_LENGTH 38
 #define NODES_LENGTH 60
+#define COMMAND_LENGTH 160
 #define LABEL_WIDTH 18
+#define NOTE_LENGTH 1000
 #define UNLIKE_PERCENT 10.0 /* from which an imbalance is worth a line */
 
 struct page {
@@ -26,22 +30,12 @@ struct page {
 
 /* ---- lines ---- */
 
-static size_t
-characters (const char *text, size_t length)
-{
-  size_t count = 0;
-
-  for (size_t i = 0; i < length; i++)
-    count += (text[i] & 0xc0) != 0x80;
-  return count;
-}
-
 /* Words, broken at the width; further lines begin with `indent` spaces. `at` is where the first one begins. */
 static void
 add_wrapped (struct page *page, const char *text, size_t indent, size_t at)
 {
   while (*text) {
-    size_t length = strcspn (text, " "), wide = characters (text, length);
+    size_t length = strcspn (text, " "), wide = text_width (text, length);
     if (at > indent && at + 1 + wide > page->look->width) {
       buffer_printf (&page->out, "\n%*s", (int) indent, "");
       at = indent;
@@ -72,25 +66,6 @@ add_line (struct page *page, const char *label, const char *format, ...)
   add_wrapped (page, text, LABEL_WIDTH + 2, LABEL_WIDTH + 2);
 }
 
-static void add_alarm (struct page *page, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-
-static void
-add_alarm (struct page *page, const char *format, ...)
-{
-  char text[512];
-  va_list arguments;
-
-  va_start (arguments, format);
-  vsnprintf (text, sizeof text, format, arguments);
-  va_end (arguments);
-  buffer_add_string (&page->out, page->look->colour ? "\033[1;31m! " : "! ");
-  add_wrapped (page, text, 2, 2);
-  if (page->look->colour) { /* colours end before the newline */
-    page->out.length--;
-    buffer_add_string (&page->out, "\033[0m\n");
-  }
-}
-
 /* ---- what it was ---- */
 
 static void
@@ -101,11 +76,11 @@ add_head (struct page *page)
   struct words from = words_time (report->started_ns);
   struct words to = words_time (report->until_ns);
   struct words lasted = words_duration ((double) (report->until_ns - report->started_ns) / NS_PER_S);
-  struct buffer nodes = { 0 };
+  struct buffer nodes = { 0 }, command = { 0 };
   char cpus[32] = "";
 
   buffer_add_string (out, page->look->colour ? "\033[1mJob " : "Job ");
-  words_add (out, report->id, 128);
+  words_add (out, report->shown, 128);
   if (page->look->colour)
     buffer_add_string (out, "\033[0m");
   if (*report->user)
@@ -115,8 +90,10 @@ add_head (struct page *page)
   if (*report->name)
     buffer_printf (out, ", %s", words_short (report->name, NAME_LENGTH).text);
   buffer_add_string (out, "\n");
-  if (*report->command)
-    add_line (page, "Command", "%s", words_short (report->command, NAME_LENGTH).text);
+  if (*report->command) {
+    words_add (&command, report->command, COMMAND_LENGTH);
+    add_line (page, "Command", "%s", buffer_text (&command));
+  }
   if (*report->array)
     add_line (page, "Array task", "%s", words_short (report->array, NAME_LENGTH).text);
   add_line (page, "Started", "%s", from.text);
@@ -127,46 +104,57 @@ add_head (struct page *page)
     add_line (page, "Runs", "%s until %s", lasted.text, to.text);
   words_nodes (&nodes, report, NULL, NODES_LENGTH);
   if (!isnan (report->cpus))
-    snprintf (cpus, sizeof cpus, "; %.6g CPUs", report->cpus);
-  add_line (page, report->node_count == 1 ? "Node" : "Nodes", "%zu%s%s%s", report->node_count,
-            report->node_count ? ": " : "", buffer_text (&nodes), cpus);
+    snprintf (cpus, sizeof cpus, "; %.6g %s", report->cpus, report->cpus == 1 ? "CPU" : "CPUs");
+  if (report->node_count == 1)
+    add_line (page, "Node", "%s%s", buffer_text (&nodes), cpus);
+  else
+    add_line (page, "Nodes", "%zu%s%s%s", report->node_count, report->node_count ? ": " : "", buffer_text (&nodes),
+              cpus);
   buffer_free (&nodes);
+  buffer_free (&command);
 }
 
 static void
-add_gpu_alarms (struct page *page)
+add_facts (struct page *page)
 {
-  struct buffer alarm = { 0 };
+  struct fact_rows rows;
 
-  for (size_t i = 0; i < GPU_ALARMS; i++) {
-    buffer_clear (&alarm);
-    gpu_alarm (&alarm, page->report, i);
-    if (alarm.length)
-      add_alarm (page, "%s", buffer_text (&alarm));
-  }
-  buffer_free (&alarm);
+  fact_rows_init (&rows, &page->report->facts);
+  for (size_t i = 0; i < rows.count; i++)
+    add_line (page, rows.rows[i].label, "%s", buffer_text (&rows.rows[i].value));
+  fact_rows_free (&rows);
+}
+
+/* ---- meters ---- */
+
+static void
+add_meter (struct page *page, const struct job_meter *meter)
+{
+  size_t width = page->look->width, bar = width < 80 ? 8 : width < 90 ? width - 60 : 30;
+  struct scale scale = scale_for (meter->unit, meter->of);
+  char percent[16];
+
+  snprintf (percent, sizeof percent, "%.0f %%", meter->percent);
+  buffer_printf (&page->out, "  %-*s%s[", LABEL_WIDTH, meter->title, page->look->colour ? "\033[32m" : "");
+  job_bar (&page->out, meter->percent, bar, "|", " ");
+  buffer_printf (&page->out, "%6s]%s  ", percent, page->look->colour ? "\033[0m" : "");
+  buffer_printf (&page->out, "%s of ", words_number (meter->used / scale.divisor).text);
+  if (strcmp (meter->unit, "B") == 0)
+    buffer_printf (&page->out, "%s %s", words_number (meter->of / scale.divisor).text, scale.unit);
+  else
+    buffer_printf (&page->out, "%.6g %s", meter->of, meter->unit);
+  if (meter->node && page->report->node_count > 1)
+    buffer_printf (&page->out, ", on %s", words_short (meter->node, 12).text);
+  buffer_add_string (&page->out, "\n");
 }
 
 static void
-add_alarms (struct page *page)
+add_meters (struct page *page)
 {
-  const struct job_report *report = page->report;
-  const struct job_series *all = report->all;
-  struct buffer lost = { 0 };
-
-  words_lost_nodes (&lost, report, NODES_LENGTH);
-  if (lost.length)
-    add_alarm (page, "Lost while the job ran: %s.", buffer_text (&lost));
-  if (report->slowest != SIZE_MAX) {
-    const struct job_node *node = &report->nodes[report->slowest];
-    add_alarm (page, "%s was slow: it used %s %% of its CPUs, the others %s %%.", node->name,
-               words_number (node->series[JOB_CPU_USAGE].mean).text, words_number (report->slowest_others).text);
-  }
-  if (all[JOB_OOM_KILLS].total > 0)
-    add_alarm (page, "%.0f %s killed for want of memory.", all[JOB_OOM_KILLS].total,
-               all[JOB_OOM_KILLS].total > 1 ? "processes were" : "process was");
-  add_gpu_alarms (page);
-  buffer_free (&lost);
+  if (page->report->meter_count)
+    buffer_add_string (&page->out, "\n");
+  for (size_t i = 0; i < page->report->meter_count; i++)
+    add_meter (page, &page->report->meters[i]);
 }
 
 /* ---- what it used ---- */
@@ -207,11 +195,11 @@ add_gpu_energy (struct page *page)
 
 /* Adds a clause, unless its number is not known. */
 static void
-add_clause (struct buffer *line, size_t from, double number, const char *format, const char *text)
+add_clause (struct buffer *line, double number, const char *format, const char *text)
 {
   if (isnan (number))
     return;
-  if (line->length > from)
+  if (line->length)
     buffer_add_string (line, ", ");
   buffer_printf (line, format, text);
 }
@@ -223,12 +211,24 @@ add_gpu_totals (struct page *page)
   struct buffer line = { 0 };
 
   if (use->known)
-    add_clause (&line, 0, use->mean, "used %s %% in the mean", words_number (use->mean).text);
+    add_clause (&line, use->mean, "used %s %% in the mean", words_number (use->mean).text);
   if (memory->known)
-    add_clause (&line, 0, memory->maximum, "memory at most %s", words_value (memory->maximum, "B").text);
+    add_clause (&line, memory->maximum, "memory at most %s", words_value (memory->maximum, "B").text);
   if (line.length)
     add_line (page, "GPUs", "%s%s", buffer_text (&line), page->report->whole_gpus ? ", by whole nodes" : "");
   buffer_free (&line);
+}
+
+static void
+add_processes (struct page *page)
+{
+  const struct job_series *processes = &page->report->all[JOB_PROCESSES], *threads = &page->report->all[JOB_THREADS];
+
+  if (processes->known && threads->known)
+    add_line (page, "Processes", "at most %.0f at a time, %.0f %s", processes->maximum, threads->maximum,
+              threads->maximum == 1 ? "thread" : "threads");
+  else if (processes->known)
+    add_line (page, "Processes", "at most %.0f at a time", processes->maximum);
 }
 
 static void
@@ -241,9 +241,7 @@ add_totals (struct page *page)
   if (!isnan (report->cpu_time))
     add_line (page, "CPU time", "%s: %s in programs, %s in the kernel", words_duration (report->cpu_time).text,
               words_duration (all[JOB_CPU_USER].total).text, words_duration (all[JOB_CPU_SYSTEM].total).text);
-  if (!isnan (report->cpu_efficiency))
-    add_line (page, "CPU efficiency", "%s %% of the CPU time that it had", words_number (report->cpu_efficiency).text);
-  if (report->memory_peak_node != SIZE_MAX)
+  if (report->memory_peak_node < report->node_count)
     add_line (page, "Memory", "at most %s, on %s%s%s", words_value (report->memory_peak, "B").text,
               report->nodes[report->memory_peak_node].name, report->node_count > 1 ? "; on all nodes together " : "",
               report->node_count > 1 ? words_value (all[JOB_MEMORY].maximum, "B").text : "");
@@ -257,10 +255,10 @@ add_totals (struct page *page)
   add_words (page, "Cost", job_cost_words);
   add_gpu_totals (page);
   add_gpu_energy (page);
-  if (all[JOB_PROCESSES].known)
-    add_line (page, "Processes", "at most %.0f at a time%s%.0f%s", all[JOB_PROCESSES].maximum,
-              all[JOB_THREADS].known ? ", " : "", all[JOB_THREADS].maximum, all[JOB_THREADS].known ? " threads" : "");
+  add_processes (page);
 }
+
+/* ---- nodes ---- */
 
 /* The least value of a unit from which differences between nodes are reported. */
 static double
@@ -299,61 +297,10 @@ add_imbalances (struct page *page)
     if (!head)
       buffer_add_string (&page->out, "\nNodes that are unlike the others, by their means\n");
     head = true;
-    add_line (page, item->panel, "%s%s%s on %s, %s on the others (imbalance %s %%)",
-              shares_panel (i) ? item->title : "", shares_panel (i) ? ": " : "",
-              words_value (unlike->value, item->unit).text, unlike->node, words_value (unlike->mean, item->unit).text,
-              words_number (unlike->percent).text);
+    add_line (page, item->panel, "%s%s%s on %s, %s on the others (%s)", shares_panel (i) ? item->title : "",
+              shares_panel (i) ? ": " : "", words_value (unlike->value, item->unit).text, unlike->node,
+              words_value (unlike->mean, item->unit).text, words_times (unlike->value / unlike->mean).text);
   }
-}
-
-static void
-add_gpu (struct page *page, const struct gpu_place *place)
-{
-  const struct report_gpu *gpu = place->gpu;
-  double use = job_gpu_mean (&gpu->utilization), throttled = job_gpu_mean (&gpu->throttled), idle = job_gpu_idle (gpu);
-  double memory = gpu->memory.count ? gpu->memory.highest : nan ("");
-  double energy = gpu->energy.count ? gpu->energy.sum : nan ("");
-  struct buffer line = { 0 };
-  char label[128];
-  size_t from;
-
-  snprintf (label, sizeof label, "%.70s GPU %s", place->node->name, gpu->label);
-  gpu_trouble (&line, gpu);
-  if (line.length)
-    buffer_add_string (&line, ": ");
-  from = line.length;
-  add_clause (&line, from, use, "used %s %% in the mean", words_number (use).text);
-  add_clause (&line, from, memory, "memory at most %s", words_value (memory, "B").text);
-  add_clause (&line, from, energy, "%s", words_value (energy, "J").text);
-  add_clause (&line, from, throttled, "throttled in %s %%", words_number (throttled).text);
-  add_clause (&line, from, idle, "idle in %s %%", words_number (idle).text);
-  if (gpu->xids)
-    buffer_printf (&line, "; XIDs: %llu, the last is %llu", (unsigned long long) gpu->xids,
-                   (unsigned long long) gpu->xid);
-  add_line (page, label, "%s", buffer_text (&line));
-  buffer_free (&line);
-}
-
-static void
-add_gpus (struct page *page)
-{
-  struct buffer words = { 0 };
-  struct gpu_list list;
-
-  gpu_list_init (&list, page->report);
-  if (list.count) {
-    gpu_list_summary (&words, &list);
-    buffer_add_string (&page->out, "\nIts GPUs, the worst first\n  ");
-    add_wrapped (page, buffer_text (&words), 2, 2);
-  }
-  for (size_t i = 0; i < list.shown; i++)
-    add_gpu (page, &list.places[i]);
-  buffer_clear (&words);
-  gpu_list_left_out (&words, &list);
-  if (words.length)
-    buffer_printf (&page->out, "  %s\n", buffer_text (&words));
-  gpu_list_free (&list);
-  buffer_free (&words);
 }
 
 static void
@@ -370,9 +317,33 @@ add_sentences (struct page *page, const char *heading, const char *const *senten
   }
 }
 
+/* ---- notes ---- */
+
+static void
+add_notes (struct page *page)
+{
+  const struct job_report *report = page->report;
+
+  if (report->note_count)
+    buffer_printf (&page->out, "\n%sNotes%s\n", page->look->colour ? "\033[1m" : "",
+                   page->look->colour ? "\033[0m" : "");
+  for (size_t i = 0; i < report->note_count; i++) {
+    const struct job_note *note = &report->notes[i];
+    struct buffer text = { 0 };
+    words_add (&text, note->text, NOTE_LENGTH);
+    buffer_printf (&text, " %s%s", note->advice, job_note_end (note));
+    buffer_printf (&page->out, "  %zu ", i + 1);
+    add_wrapped (page, buffer_text (&text), 4, 4);
+    if (note->write[0])
+      buffer_printf (&page->out, "      %s%s%s\n", page->look->colour ? "\033[1m" : "", note->write,
+                     page->look->colour ? "\033[0m" : "");
+    buffer_free (&text);
+  }
+}
+
 /* ---- */
 
-/* For a terminal that shows nothing but ASCII. */
+/* For a terminal that shows nothing but ASCII; "~": the middle is left out. */
 static void
 add_plain (struct buffer *to, const struct buffer *from)
 {
@@ -380,7 +351,7 @@ add_plain (struct buffer *to, const struct buffer *from)
     unsigned char byte = (unsigned char) from->data[i];
     if ((byte & 0xc0) == 0x80)
       continue;
-    buffer_add (to, byte < 0x80 ? from->data + i : "?", 1);
+    buffer_add (to, byte < 0x80 ? from->data + i : byte == 0xe2 ? "~" : "?", 1);
   }
 }
 
@@ -390,14 +361,16 @@ job_report_text (const struct job_report *report, const struct job_look *look, s
   struct page page = { .report = report, .look = look };
 
   add_head (&page);
-  add_alarms (&page);
+  add_facts (&page);
+  add_meters (&page);
   add_totals (&page);
   if (report->node_count)
-    job_table (report, look, &page.out);
-  add_gpus (&page);
+    job_table_nodes (report, look, &page.out);
+  job_table_gpus (report, look, &page.out);
   add_imbalances (&page);
   add_sentences (&page, JOB_REMARKS_TITLE, report->remarks, report->remark_count);
   add_sentences (&page, JOB_UNKNOWN_TITLE, report->unknown, report->unknown_count);
+  add_notes (&page);
   if (look->utf8)
     buffer_add (out, page.out.data, page.out.length);
   else

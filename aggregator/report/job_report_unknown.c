@@ -200,7 +200,7 @@ say_items (struct job_scene *scene, bool *chosen)
   struct job_report *report = scene->report;
 
   for (size_t i = 0; i < JOB_ITEM_COUNT; i++) {
-    if (job_item_is_of_counters (i))
+    if (job_item_is_of_counters (i) || !job_items[i].title)
       continue;
     for (size_t k = 0; k < report->node_count; k++)
       chosen[k] = report->all[i].known && !report->nodes[k].series[i].known && report->nodes[k].samples &&

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/report/fact_rows.h"
 #include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_roofline.h"
@@ -75,6 +76,17 @@ add_times (struct sheet_facts *facts, const struct job_report *report, struct bu
   buffer_add_string (begin_value (value),
                      words_duration ((double) (report->until_ns - report->started_ns) / NS_PER_S).text);
   add_fact (facts, "Duration", value);
+}
+
+static void
+add_scheduler (struct sheet_facts *facts, const struct job_report *report)
+{
+  struct fact_rows rows;
+
+  fact_rows_init (&rows, &report->facts);
+  for (size_t i = 0; i < rows.count; i++)
+    add_fact (facts, rows.rows[i].label, &rows.rows[i].value);
+  fact_rows_free (&rows);
 }
 
 static void
@@ -156,6 +168,7 @@ sheet_facts_init (struct sheet_facts *facts, const struct job_report *report)
   *facts = (struct sheet_facts){ 0 };
   add_identity (facts, report, &value);
   add_times (facts, report, &value);
+  add_scheduler (facts, report);
   add_use (facts, report, &value);
   add_gaps (facts, report, &value);
   add_lost (facts, report, &value);

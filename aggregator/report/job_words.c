@@ -81,7 +81,7 @@ scale_for (const char *unit, double maximum)
     const char *names[6];
   } ladders[] = {
     { "B", 1024, { "B", "KiB", "MiB", "GiB", "TiB", "PiB" } },
-    { "B/s", 1000, { "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s" } },
+    { "B/s", 1024, { "B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "PiB/s" } },
     { "FLOP/s", 1000, { "FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s" } },
     { "FLOP", 1000, { "FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP" } },
     { "W", 1000, { "W", "kW", "MW", "GW", "TW", "PW" } },
@@ -112,6 +112,16 @@ words_value (double value, const char *unit)
 
   if (!isnan (value) && scale.unit[0])
     snprintf (words.text + length, sizeof words.text - length, " %s", scale.unit);
+  return words;
+}
+
+struct words
+words_times (double times)
+{
+  struct words words = { "-" };
+
+  if (isfinite (times))
+    snprintf (words.text, sizeof words.text, times < 100 ? "%.1fx" : "%.0fx", times);
   return words;
 }
 
@@ -150,7 +160,7 @@ local_time (int64_t time_ns, const char *format)
 struct words
 words_time (int64_t time_ns)
 {
-  return local_time (time_ns, "%Y-%m-%d %H:%M:%S %Z (%z)");
+  return local_time (time_ns, "%Y-%m-%d %H:%M:%S %Z");
 }
 
 struct words

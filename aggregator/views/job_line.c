@@ -1,12 +1,14 @@
 /* See job_line.h. */
 #include "aggregator/views/job_line.h"
 
+#include "aggregator/views/job_facts.h"
+
 #include <math.h>
 #include <string.h>
 
 const char *const job_text_names[JOB_TEXTS] = { "scheduler", "user", "name", "command", "array" };
 
-static const char *const event_names[] = { "started", "node", "resumed", "ended" }; /* as enum job_event */
+static const char *const event_names[] = { "started", "node", "resumed", "ended", "facts" }; /* as enum job_event */
 
 static void
 texts_write (struct json *json, const struct job_line *line)
@@ -41,9 +43,10 @@ job_line_stored (struct job_line *line, int64_t time_ns, const char *const *node
                              .reason = "",
                              .summary = "{}",
                              .summary_length = 2,
+                             .facts = "null",
                              .line = text,
                              .line_length = length };
-  for (enum job_event event = JOB_STARTED; event <= JOB_ENDED; event++)
+  for (enum job_event event = JOB_STARTED; event <= JOB_FACTS; event++)
     if (length > sizeof begin + strlen (event_names[event]) &&
         strncmp (name, event_names[event], strlen (event_names[event])) == 0)
       line->event = event;
@@ -63,6 +66,10 @@ job_line_write (struct json *json, const struct job_line *line)
   json_text (json_key (json, "job_id"), line->label);
   if (line->event == JOB_NODE) {
     json_text (json_key (json, "node"), line->nodes[0]);
+  } else if (line->event == JOB_FACTS) {
+    json_text (json_key (json, job_text_names[JOB_SCHEDULER]), line->texts[JOB_SCHEDULER]);
+    json_text (json_key (json, job_text_names[JOB_USER]), line->texts[JOB_USER]);
+    json_time (json_key (json, "started"), line->started_ns);
   } else {
     texts_write (json, line);
     nodes_write (json, line);
@@ -73,6 +80,11 @@ job_line_write (struct json *json, const struct job_line *line)
     json_text (json_key (json, "reason"), line->reason);
     json_key (json, "summary");
     buffer_add (&json->out, line->summary, line->summary_length);
+    json->comma = true;
+  }
+  if (line->event == JOB_FACTS) {
+    json_key (json, JOB_FACTS_KEY);
+    buffer_add_string (&json->out, line->facts);
     json->comma = true;
   }
   json_object_end (json);

@@ -17,11 +17,13 @@ enum job_event {
   JOB_STARTED,
   JOB_NODE,    /* a node more */
   JOB_RESUMED, /* it was gone, and is shown again */
-  JOB_ENDED
+  JOB_ENDED,
+  JOB_FACTS /* of its scheduler */
 };
 
 struct job_line {
   enum job_event event;
+  int64_t key;     /* of its row in the history; 0: not known */
   int64_t time_ns; /* of the start, of the node's first frame with it, else of the report */
   const char *label;
   const char *const *texts; /* JOB_TEXTS */
@@ -33,6 +35,7 @@ struct job_line {
   const char *reason;    /* gone, told, restart */
   const char *summary;   /* JSON */
   size_t summary_length; /* bytes */
+  const char *facts;     /* JSON; of JOB_FACTS */
   const char *line; /* as it was written: of one that is read from the history. Then all that is known beside it is what
                           * happened, when, and of JOB_NODE where; texts are "". Else NULL */
   size_t line_length;

@@ -95,7 +95,7 @@ _synop ()
   [[ $before = -?* ]] && value=${values[$before]-}
   if [[ $value = *'|'* && ($equals || $value != 'yes|no') ]]; then
     words=(${value//|/ })
-  elif [[ $before = --node && ${path[0]-} = @(tail|replay|export) ]]; then
+  elif [[ $before = --node && ${path[0]-} = @(tail|replay|export|top) ]]; then
     words=($(_synop_names "$tool" NODE))
   elif [[ $current = -* ]]; then
     words=("${options[@]}")

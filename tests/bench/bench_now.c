@@ -296,7 +296,7 @@ tick (struct bench *bench, long rounds)
     double taken;
     caches_waste (bench);
     begin = cpu ();
-    now_tick (bench->now, bench->now_ns);
+    now_tick (bench->now, bench->now_ns, NS_PER_S);
     now_flush (bench->now);
     taken = (double) (cpu () - begin) / 1e6;
     least = i == 0 || taken < least ? taken : least;

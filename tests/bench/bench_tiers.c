@@ -144,7 +144,7 @@ fill (const struct filling *filling, const char *path, size_t nodes, int64_t hou
         }
       tier_writer_segment (writer);
       tier_writer_end (writer, &staged.data);
-      result = tier_store_stage (store, name, 0, &list, &folded, &error);
+      result = tier_store_stage (store, name, &list, &folded, &error);
       buffer_free (&staged.data);
     }
     if (result == 0)

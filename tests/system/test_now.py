@@ -121,6 +121,14 @@ def test_what_is_wrong(shown):
         assert answer_of(cluster, "watch", *words).startswith("error "), words
 
 
+def test_long_paths(shown):
+    """A path of many signs is looked for as two metrics at each of them, among all names: the aggregator is not held up."""
+    cluster, _ = shown
+    begin = time.monotonic()
+    assert answer_of(cluster, "now", "metric=" + "a/" * 2000).startswith("error metric: no node has a metric")
+    assert time.monotonic() - begin < 1
+
+
 def test_watch(shown):
     """A line at once and each tick, with names in the first; the same for all; nothing is kept when all have gone."""
     cluster, url = shown

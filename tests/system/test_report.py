@@ -322,7 +322,13 @@ def test_what_was_wrong(played):
     unknown = "\n".join(said["unknown"])
     assert "n3 was lost" in unknown and "n2 has no data for 7 s" in unknown and "Other jobs ran on n1" in unknown
     text = report(cluster, "42").stdout
-    assert "! Lost while the job ran: n3." in text and "! n2 was slow" in text
+    assert "\n  1 n3 was lost while the job ran, at " in text and "\n      #SBATCH --exclude=n3\n" in text
+    assert said["notes"][0]["note"] == "lost_nodes" and said["notes"][0]["write"] == "#SBATCH --exclude=n3"
+    assert "was slow" not in text  # too short to be judged, unless somebody wants it
+    (cluster.folder / "advice.ini").write_text("[advice]\nshortest = 0\n")
+    longer = run("aggregator", "report", "42", "--config", cluster.folder / "advice.ini", "--history", cluster.history,
+                 "--socket", cluster.socket).stdout
+    assert "\n  2 n2 was slow: it used 25.0 % of its CPUs, the others 100 %. " in longer
     table = text[text.index("\n  node"):].splitlines()[2:5]
     assert [line.split()[0] for line in table] == ["n3", "n2", "n1"]
     assert "LOST" in table[0] and table[1].endswith("SLOWEST")
@@ -355,10 +361,10 @@ def test_tables(played):
         assert len(read["job_memory"]["node"]) == sum(len(samples_of(name)) for name in parts)
     # What is there is left alone; the text goes where -o says; each output is tried.
     done = report(cluster, "42", "--csv", folder, "-o", text, code=1)
-    assert "exists" in done.stderr and "Lost while the job ran" in text.read_text()
+    assert "exists" in done.stderr and "n3 was lost while the job ran" in text.read_text()
     for kind in ("text", "json", "perfmon"):
         assert f"{text}: File exists" in report(cluster, "42", "--format", kind, "-o", text, code=1).stderr
-    assert "Lost while the job ran" in text.read_text()
+    assert "n3 was lost while the job ran" in text.read_text()
 
 
 # ---- perfmon ----

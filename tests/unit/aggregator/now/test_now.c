@@ -1,6 +1,7 @@
 /* Values of this instant: what a question means, which values nodes have, who watches. */
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "aggregator/now/now.h"
@@ -49,6 +50,16 @@ struct made {
 };
 
 static struct now *values;
+static int64_t stopped_ns = 1; /* the clock by which answers get more time; it is ours (--wrap) */
+
+int64_t __wrap_clock_monotonic (void);
+
+int64_t
+__wrap_clock_monotonic (void)
+{
+  return stopped_ns;
+}
+
 static struct bench *bench;
 
 static void
@@ -149,6 +160,7 @@ set_up (void **state)
   list_node (bench, "n3", 1);
   list_node (bench, "n10", 1);
   cluster_list (bench->cluster, each_key, bench->keys, now (bench));
+  stopped_ns += 10 * NS_PER_S;
   values = now_create (bench->cluster);
   begin ("n1", bench->schema);
   begin ("n2", bench->schema);
@@ -357,6 +369,32 @@ test_what_is_old_is_missing (void **state)
   expect ("metric=memory.used", "values", "[61,21,null,null]");
   expect ("metric=memory.used", "states", "\"uuns\"");
   expect ("metric=disk.heat", "values", "[null,31,null,null]");
+  expect ("metric=disk.heat\trow=*", "count", "2");
+  pass (bench, 20 * NS_PER_S);
+  expect ("metric=memory.used", "values", "[null,null,null,null]");
+  expect ("metric=disk.heat\trow=*", "count", "0");
+}
+
+/* What would take the main thread too long is refused. */
+static void
+test_too_much (void **state)
+{
+  struct buffer words = { 0 };
+  char name[FRAME_NODE_MAX + 1];
+
+  (void) state;
+  buffer_add_string (&words, "metric=memory.used\tnode=");
+  for (int i = 0; i < 500; i++)
+    buffer_add_string (&words, "x,");
+  expect_error (buffer_text (&words), "node: no listed node");
+  for (int i = 0; i < 4000; i++) {
+    snprintf (name, sizeof name, "more%d", i);
+    list_node (bench, name, 1);
+  }
+  cluster_list (bench->cluster, each_key, bench->keys, now (bench));
+  expect_error (buffer_text (&words), "node: 500 globs are too many");
+  expect ("metric=memory.used\tnode=x,n1", "count", "1");
+  buffer_free (&words);
 }
 
 /* Names that are gone stay known; nodes that are listed anew have none. */
@@ -454,7 +492,7 @@ expect_line (struct reader *reader, bool names, const char *part)
 static void
 tick (void)
 {
-  now_tick (values, WALL_START + bench->now_ns);
+  now_tick (values, WALL_START + bench->now_ns, NS_PER_S);
   now_flush (values);
 }
 
@@ -473,14 +511,14 @@ test_watch (void **state)
   now_flush (values);
   assert_string_equal (line_of (&one), ""); /* no tick, no line */
   step (NS_PER_S);
-  sample ("n1", 3, bench->schema, &(struct made){ .used = 62, .total = 100 });
+  sample ("n2", 3, bench->schema, &(struct made){ .used = 62, .total = 100 });
   tick ();
   assert_int_equal (one.woken, 1);
-  expect_line (&one, false, "[62,20,null,30]");
-  expect_line (&other, false, "[62,20,null,30]");
+  expect_line (&one, false, "[60,62,null,30]");
+  expect_line (&other, false, "[60,62,null,30]");
   leave (&one);
   tick ();
-  expect_line (&other, false, "[62,20,null,30]");
+  expect_line (&other, false, "[60,62,null,30]");
   leave (&other);
   assert_int_equal (now_count (values).readers, 0);
   assert_int_equal (now_count (values).metrics, 0);
@@ -540,7 +578,7 @@ test_a_slow_reader_misses_lines (void **state)
   leave (&quick);
 }
 
-/* Lines come even where no node ever reported, and there are no ticks. */
+/* Lines come even where no node ever reported, and there are no ticks; but not between ticks that are far apart. */
 static void
 test_without_ticks (void **state)
 {
@@ -554,12 +592,47 @@ test_without_ticks (void **state)
   now_poll (values, now (bench));
   now_flush (values);
   assert_string_equal (line_of (&reader), "");
-  step (60 * NS_PER_S);
-  cluster_tick (bench->cluster, now (bench));
+  pass (bench, 60 * NS_PER_S);
   now_poll (values, now (bench));
   now_flush (values);
   expect_line (&reader, false, "[null,null,null,null]");
+  now_tick (values, WALL_START + bench->now_ns, 10 * NS_PER_S);
+  now_flush (values);
+  expect_line (&reader, false, "[null,null,null,null]");
+  now_poll (values, now (bench));
+  step (15 * NS_PER_S);
+  now_poll (values, now (bench));
+  now_flush (values);
+  assert_string_equal (line_of (&reader), "");
   leave (&reader);
+}
+
+/* Who asks without a pause gets a part of the time; watching goes on. */
+static void
+test_answers_take_a_part_of_the_time (void **state)
+{
+  clock_t begin = clock ();
+  struct reader reader;
+  bool busy = false;
+
+  (void) state;
+  watch (&reader, "metric=memory.used");
+  line_of (&reader);
+  while (!busy && clock () - begin < 4 * CLOCKS_PER_SEC) {
+    char words[] = "metric=disk.bytes\tmetric=memory.used\tmetric=disk.heat";
+    struct buffer out = { 0 };
+    struct error error = { "" };
+    busy = now_answer (values, words, WALL_START, &out, &error) < 0;
+    if (busy)
+      assert_string_equal (error.text, "busy: more is asked for than there is time for; ask again");
+    buffer_free (&out);
+  }
+  assert_true (busy);
+  tick ();
+  expect_line (&reader, false, "[60,20,null,30]");
+  leave (&reader);
+  stopped_ns += 10 * NS_PER_S;
+  expect ("metric=memory.used", "count", "3");
 }
 
 static void
@@ -606,11 +679,13 @@ main (void)
                                       TEST (test_what_is_wrong_is_named),
                                       TEST (test_a_question_has_so_many_metrics),
                                       TEST (test_what_is_old_is_missing),
+                                      TEST (test_too_much),
                                       TEST (test_the_list_changes),
                                       TEST (test_watch),
                                       TEST (test_watch_says_who_is_listed),
                                       TEST (test_a_slow_reader_misses_lines),
                                       TEST (test_without_ticks),
+                                      TEST (test_answers_take_a_part_of_the_time),
                                       TEST (test_so_many_metrics_are_watched) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

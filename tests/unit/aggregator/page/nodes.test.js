@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {standing} from './around.js';
+import {addErrors, standing} from './around.js';
 import {hit, layOut, neighbour, placeOf} from './layout.js';
 import {extremesOf, pictureOf, pictureOfStep, stateOf} from './levels.js';
 import {arrange} from './order.js';
@@ -128,6 +128,15 @@ test('what stood at an instant follows from events', () => {
   const later = standing(events, Date.parse(t(40)));
   assert.equal(later.states.get('b'), 'u');
   assert.equal(later.alerts.get('c')?.size ?? 0, 0, 'a gap is over after ten minutes');
+});
+
+test('counters of errors are alerts where they changed', () => {
+  const alerts = new Map([['a', new Map([['gap', '5 frames lost']])]]);
+  const series = [{node: 'a', points: [[0, 1], [600, null]]}, {node: 'b', points: [[0, 0]]}, {node: 'c', points: [[0, 2], [600, 1]]}];
+  addErrors(alerts, [['gpu.xid_errors', {series}]]);
+  assert.deepEqual([...alerts.get('a').values()], ['5 frames lost', '1 XID error of GPUs']);
+  assert.deepEqual([...alerts.get('c').values()], ['3 XID errors of GPUs']);
+  assert.equal(alerts.has('b'), false);
 });
 
 test('metrics are found by name, unit and help; the best first', () => {

@@ -131,11 +131,12 @@ test('addresses say what they mean, and take anything', () => {
 });
 
 test('the curve goes on with ticks, in the steps of the answer', () => {
-  const answer = {step: 60, series: [
+  const answer = {step: 60, tiers: [{from: '1970-01-01T00:00:00Z'}], series: [
     {row: 'mean', points: [[0, 10, 8, 12, 60], [60, null, null, null, 0], [120, 30, 30, 30, 1]]},
     {row: 'min', points: [[0, 2, 1, 3, 60], [60, null, null, null, 0], [120, 20, 20, 20, 1]]},
     {row: 'max', points: [[0, 90, 80, 99, 60], [60, null, null, null, 0], [120, 40, 40, 40, 1]]}]};
   const buckets = bucketsOf(answer);
+  assert.equal(buckets.begin, 0);
   assert.deepEqual([buckets.low, buckets.mean, buckets.high], [[1, null, 20], [10, null, 30], [99, null, 40]]);
   addTick(buckets, 125, {mean: 40, min: 10, max: 70}, 4);
   assert.deepEqual([buckets.low[2], buckets.mean[2], buckets.high[2]], [10, 35, 70]);

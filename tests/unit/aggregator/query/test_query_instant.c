@@ -96,7 +96,10 @@ test_values_are_series (void **state)
   assert_true (answer.series[0].mean == 1.5 && answer.series[1].values[0].value == 2);
   assert_int_equal (answer.series[2].values[0].count, 0);
   assert_int_equal (answer.series[2].missing, 1);
-  assert_int_equal (answer.gap_count, 0);
+  query_answer_free (&answer);
+  answer = answer_of (&(struct query){ .metric = NULL }, LINE ("\"values\":[null,null,null]"));
+  assert_int_equal (answer.series_count, 3);
+  assert_int_equal (answer.gap_count, 0); /* a time of no length is none */
   query_answer_free (&answer);
 }
 

@@ -28,6 +28,9 @@ static const struct metric job_memory_metrics[] = {
   { "rss", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Memory." },
   { "rss_peak", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Peak." },
   { "percent", GAUGE, UNIT_PERCENT, FOLD_SUM, .help = "Percent." },
+  { "cgroup_limit", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Limit." },
+  { "swap", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Swap." },
+  { "oom_kills", COUNTER, UNIT_COUNT, FOLD_SUM, .help = "Kills." },
 };
 static const struct metric job_io_metrics[] = {
   { "read_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Read." },
@@ -41,15 +44,24 @@ static const struct metric network_metrics[] = {
   { "rx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Received." },
   { "tx_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Sent." },
   { "in_total", GAUGE, UNIT_BOOLEAN, FOLD_NONE, METRIC_COUNTS, .help = "Counts." },
+  { "speed", GAUGE, UNIT_BITS_PER_SECOND, FOLD_NONE, .help = "Speed." },
 };
 static const struct metric job_gpu_metrics[] = {
   { "gpus", TEXT, UNIT_NONE, FOLD_NONE, .help = "GPUs." },
   { "idle", TEXT, UNIT_NONE, FOLD_NONE, .help = "Idle ones." },
+  { "gpus_used", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Used." },
+};
+static const struct metric gpu_info_metrics[] = {
+  { "name", TEXT, UNIT_NONE, FOLD_NONE, .help = "Model." },
+};
+static const struct metric pressure_metrics[] = {
+  { "io_some_avg10", GAUGE, UNIT_PERCENT, FOLD_MEAN, METRIC_OF_NODE, .help = "Waiting." },
 };
 static const struct metric gpu_metrics[] = {
   { "utilization", GAUGE, UNIT_PERCENT, FOLD_MEAN, .help = "Use." },
   { "memory_used", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Memory." },
   { "energy", COUNTER, UNIT_JOULES, FOLD_SUM, .help = "Energy." },
+  { "memory_total", GAUGE, UNIT_BYTES, FOLD_SUM, .help = "Memory." },
 };
 static const struct metric job_energy_metrics[] = {
   { "energy", COUNTER, UNIT_JOULES, FOLD_SUM, .per = 1000000, .help = "Energy." },
@@ -70,11 +82,14 @@ static const struct group job_groups[] = {
   { "gpu", "system_data", "GPU", "gpus", "total", 0, "A group.", GROUP_METRICS (gpu_metrics) },
   JOB_GROUP (job_energy),
   { "node_power", "system_data", "part", "parts", "node", 0, "A group.", GROUP_METRICS (node_power_metrics) },
+  { "pressure", "system_data", "part", "parts", "node", 0, "A group.", GROUP_METRICS (pressure_metrics) },
+  { "gpu_info", "system_data", "GPU", "gpus", "total", 0, "A group.", GROUP_METRICS (gpu_info_metrics) },
 };
-static const struct group *const job_group_list[] = { &job_groups[0], &job_groups[1], &job_groups[2], &job_groups[3],
-                                                      &job_groups[4], &job_groups[5], &job_groups[6], &job_groups[7],
-                                                      &job_groups[8], &job_groups[9] };
-#define JOB_GROUPS 10
+static const struct group *const job_group_list[] = {
+  &job_groups[0], &job_groups[1], &job_groups[2], &job_groups[3], &job_groups[4],  &job_groups[5],
+  &job_groups[6], &job_groups[7], &job_groups[8], &job_groups[9], &job_groups[10], &job_groups[11]
+};
+#define JOB_GROUPS 12
 #define SECOND_NS INT64_C (1000000000)
 
 /* The tables of a node's last frame, with which the next is compared, as the core does. */
@@ -104,6 +119,13 @@ struct job_sample {
   unsigned node_gpus;      /* GPU K is used by 10 K percent, K bytes, K joules a second; 9 has no use that is known */
   const char *gpus, *mute; /* of which the job has these; error of job_gpu. NULL: none */
   bool amd;                /* the last is "amd0" */
+  /* 0 or NULL: none, as before. */
+  uint64_t limit, swap, oom_kills, link; /* link: bits a second */
+  double waiting;                        /* percent, for storage */
+  unsigned threads;                      /* 0: 12 */
+  const char *idle, *types[4];           /* of the job's GPUs; the models of the node's */
+  unsigned used;                         /* of the job's GPUs, with processes of the job */
+  unsigned gpu_percent[4];               /* where the types are known */
 };
 
 static inline void
@@ -125,12 +147,16 @@ fill_job (struct table tables[JOB_GROUPS], const char *job, const struct job_sam
       table_set_real (&tables[2], 0, 0, sample->rss_real);
     table_set_uint (&tables[2], 0, 1, sample->rss_peak);
     table_set_real (&tables[2], 0, 2, 12.5);
+    if (sample->limit)
+      table_set_uint (&tables[2], 0, 3, sample->limit);
+    table_set_uint (&tables[2], 0, 4, sample->swap);
+    table_set_uint (&tables[2], 0, 5, sample->oom_kills);
   }
   table_set_uint (&tables[3], 0, 0, sample->read);
   table_set_uint (&tables[3], 0, 1, sample->written);
   row = table_add_row (&tables[5], job, length);
   table_set_uint (&tables[5], row, 0, sample->gone ? 0 : 3);
-  table_set_uint (&tables[5], row, 1, sample->gone ? 0 : 12);
+  table_set_uint (&tables[5], row, 1, sample->gone ? 0 : sample->threads ? sample->threads : 12);
   if (sample->joules > 0) {
     row = table_add_row (&tables[8], job, length);
     table_set_uint (&tables[8], row, 0, (uint64_t) (sample->joules * 1e6));
@@ -145,10 +171,16 @@ fill_job (struct table tables[JOB_GROUPS], const char *job, const struct job_sam
 }
 
 static inline void
-fill_gpus (struct table *jobs, struct table *gpus, const char *job, const struct job_sample *sample)
+fill_gpus (struct table *jobs, struct table *gpus, struct table *info, const char *job, const struct job_sample *sample)
 {
-  if (sample->gpus)
-    table_set_text (jobs, table_add_row (jobs, job, strlen (job)), 0, sample->gpus, strlen (sample->gpus));
+  if (sample->gpus) {
+    size_t row = table_add_row (jobs, job, strlen (job));
+    table_set_text (jobs, row, 0, sample->gpus, strlen (sample->gpus));
+    if (sample->idle)
+      table_set_text (jobs, row, 1, sample->idle, strlen (sample->idle));
+    if (sample->idle)
+      table_set_uint (jobs, row, 2, sample->used);
+  }
   if (sample->mute)
     snprintf (jobs->error, sizeof jobs->error, "%s", sample->mute);
   for (unsigned i = 0; i < sample->node_gpus; i++) {
@@ -159,6 +191,13 @@ fill_gpus (struct table *jobs, struct table *gpus, const char *job, const struct
       table_set_uint (gpus, i, 0, 10 * i);
     table_set_uint (gpus, i, 1, i);
     table_set_uint (gpus, i, 2, i * sample->sequence);
+    if (i < 4 && sample->types[i]) {
+      table_set_uint (gpus, i, 0, sample->gpu_percent[i]);
+      table_set_uint (gpus, i, 1, UINT64_C (20) << 30);
+      table_set_uint (gpus, i, 3, UINT64_C (80) << 30);
+      table_set_text (info, table_add_row (info, label, strlen (label)), 0, sample->types[i],
+                      strlen (sample->types[i]));
+    }
   }
 }
 
@@ -192,7 +231,9 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
   }
   if (!sample->absent)
     fill_job (tables, job, sample);
-  fill_gpus (&tables[6], &tables[7], job, sample);
+  fill_gpus (&tables[6], &tables[7], &tables[11], job, sample);
+  if (sample->waiting > 0)
+    table_set_real (&tables[10], TABLE_NODE, 0, sample->waiting);
   if (sample->other)
     table_set_uint (&tables[1], table_add_row (&tables[1], "other", 5), 0, 77);
   if (sample->error)
@@ -210,6 +251,8 @@ put_sample (struct scratch *scratch, const char *node, const char *job, const st
     table_set_uint (&tables[4], 0, 2, 0);
   table_set_uint (&tables[4], 1, 0, sample->received);
   table_set_uint (&tables[4], 1, 1, sample->sent);
+  if (sample->link)
+    table_set_uint (&tables[4], 1, 3, sample->link);
   frame_write (&bytes, &header, scratch->schema, list, JOB_GROUPS);
   frame.bytes = bytes.data;
   frame.length = bytes.length;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_report.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -73,6 +74,12 @@ stage_value (const struct stage *stage, enum job_item_id item, size_t node, size
   case JOB_MEMORY_PEAK:
   case JOB_GPU_MEMORY:
     return (2 + 9 * at + (double) (node % 3) * 0.4) * 1073741824.0;
+  case JOB_MEMORY_LIMIT:
+    return 16 * 1073741824.0;
+  case JOB_SWAP:
+    return 0;
+  case JOB_STORAGE_WAIT:
+    return 3;
   case JOB_READ:
     return at < 0.1 ? 400e6 * wave : 0;
   case JOB_WRITE:
@@ -203,6 +210,8 @@ stage_gpus (const struct stage *stage, struct job_node *node, size_t number)
     snprintf (gpu->label, sizeof gpu->label, "%zu", k);
     gpu->utilization = stage_mean (use, idle ? 0 : 100);
     gpu->memory = stage_mean (70e9, idle ? 0 : 7.5e10);
+    gpu->memory_total = 8.5e10;
+    snprintf (gpu->type, sizeof gpu->type, "NVIDIA H100 80GB HBM3");
     gpu->energy = stage_mean (stage->seconds * (idle ? 0.7 : 6.1), 0);
     gpu->throttled = stage_mean (hot ? 88 : 0, 100);
     gpu->throttled_power = stage_mean (idle ? 0 : 3.2, 100);
@@ -219,12 +228,12 @@ stage_peaks (const struct stage *stage, size_t node)
 
   if (stage->counters == UNCOUNTED || stage->counters == COUNTED_WITHOUT_PEAKS ||
       (stage->counters == COUNTED_ODD && stage->nodes == 1))
-    return (struct job_peaks){ nan (""), nan (""), nan ("") };
+    return (struct job_peaks){ nan (""), nan (""), nan (""), nan (""), nan ("") };
   if (stage->counters == COUNTED_ODD)
     return (struct job_peaks){ stage_odd_numbers[(node + stage->nodes) % STAGE_ODD_NUMBERS],
                                stage_odd_numbers[(node + 3) % STAGE_ODD_NUMBERS],
-                               stage_odd_numbers[(node + 1) % STAGE_ODD_NUMBERS] };
-  return (struct job_peaks){ 3.1e11 * part, 2.6e12 * part, 5.2e12 * part };
+                               stage_odd_numbers[(node + 1) % STAGE_ODD_NUMBERS], nan (""), nan ("") };
+  return (struct job_peaks){ 3.1e11 * part, 2.6e12 * part, 5.2e12 * part, nan (""), nan ("") };
 }
 
 static inline struct job_report *
@@ -293,6 +302,7 @@ stage_report (const struct stage *stage)
   for (int item = 0; item < JOB_ITEM_COUNT; item++)
     stage_all (stage, report, (enum job_item_id) item);
   report->slowest_others = stage->slow == SIZE_MAX ? nan ("") : report->imbalances[JOB_CPU_USAGE].mean;
+  job_advice (report, &advice_limits_default);
   return report;
 }
 
@@ -311,6 +321,7 @@ stage_free (struct job_report *report)
 {
   struct stage_memory *memory = report->memory;
 
+  job_advice_free (report);
   for (size_t n = 0; n < report->node_count; n++) {
     stage_free_series (report->nodes[n].series);
     free (report->nodes[n].gaps);

@@ -160,8 +160,7 @@ test_worst_first (void **state)
   gpu_list_init (&list, report);
   gpu_list_summary (&text, &list);
   gpu_list_left_out (&text, &list);
-  for (size_t i = 0; i < GPU_ALARMS; i++)
-    gpu_alarm (&text, report, i);
+  gpu_list_names (&text, report, gpu_is_idle);
   check_text (&text, "");
   gpu_list_free (&list);
   stage_free (report);
@@ -169,25 +168,26 @@ test_worst_first (void **state)
 }
 
 static void
-test_alarms (void **state)
+test_names (void **state)
 {
   struct job_report *report = staged ("many");
   struct buffer text = { 0 };
 
   (void) state;
-  gpu_alarm (&text, report, 0);
-  check_text (&text, "Left idle: GPU 3 on gpu002, GPU 0,1,2,3,4,5,6,7 on gpu[040,080].");
-  gpu_alarm (&text, report, 1);
-  check_text (&text, "Errors that the driver reported (XIDs): GPU 5 on gpu001, GPU 6 on gpu[040,080].");
+  gpu_list_names (&text, report, gpu_is_idle);
+  check_text (&text, "GPU 3 on gpu002, GPU 0-7 on gpu[040,080]");
+  gpu_list_names (&text, report, gpu_has_xids);
+  check_text (&text, "GPU 5 on gpu001, GPU 6 on gpu[040,080]");
   /* Other ones on each node: what is not named is counted. */
   for (size_t i = 0; i < 100; i++)
-    for (size_t k = 0; k < 8; k++)
+    for (size_t k = 0; k < 8; k++) {
       report->nodes[i].gpus[k].idle = (i + 1) >> k & 1 ? 95 : 94;
-  gpu_alarm (&text, report, 0);
+      report->nodes[i].gpus[k].utilization = stage_mean (k == 7 ? 50 : 0, 50); /* one that computes is not idle */
+    }
+  gpu_list_names (&text, report, gpu_is_idle);
   buffer_add (&text, "", 1);
-  assert_memory_equal (text.data, "Left idle: GPU 0 on gpu001, GPU 1 on gpu002, GPU 0,1 on gpu003, GPU 2 on gpu004",
-                       79);
-  assert_non_null (strstr (text.data, "GPU 0,1,2,3 on gpu015, GPU 4 on gpu016 and 286 more."));
+  assert_memory_equal (text.data, "GPU 0 on gpu001, GPU 1 on gpu002, GPU 0,1 on gpu003, GPU 2 on gpu004", 68);
+  assert_non_null (strstr (text.data, "GPU 0,3 on gpu009 and 304 more"));
   buffer_free (&text);
   stage_free (report);
 }
@@ -260,24 +260,26 @@ test_text (void **state)
   struct job_report *report = staged ("many");
   struct job_look look = { 400, true, false };
   struct buffer text = { 0 };
-  const char *alarm, *list, *first, *second;
+  const char *list, *first, *second;
 
   (void) state;
   job_report_text (report, &look, &text);
   buffer_add (&text, "", 1);
-  alarm = strstr (text.data, "! Left idle: GPU 3 on gpu002, GPU 0,1,2,3,4,5,6,7 on gpu[040,080].\n! Errors");
-  list = strstr (text.data, "\nIts GPUs, the worst first\n  800 GPUs: 17 left idle, ");
-  first = strstr (text.data, "  gpu040 GPU 6      left idle, XID 79: used 0 % in the mean, memory at most 0 B, ");
-  second = strstr (text.data, "  gpu011 GPU 2      throttled by heat: used 61.0 %");
-  assert_non_null (alarm);
-  assert_true (alarm < list && list < first && first < second);
-  assert_non_null (strstr (first, "idle in 100 %; XIDs: 1, the last is 79\n"));
-  assert_non_null (strstr (second, "\n  and 736 more: --json has them\n"));
+  list = strstr (text.data, "\nEach GPU, the worst first\n");
+  first = strstr (text.data, "  GPU 6 on gpu[040,080]");
+  second = strstr (text.data, "  GPU 2 on gpu[011\u202666,077,088,099]");
+  assert_true (list && list < first && first < second);
+  assert_non_null (strstr (first, "  left idle, XID 79\n"));
+  assert_non_null (strstr (second, "  throttled by heat\n"));
+  assert_non_null (strstr (second, "\n  1 The driver reported errors (XIDs) of GPU 5 on gpu001, GPU 6 on gpu[040,080]. "
+                                   "Report it to the operators"));
+  assert_non_null (strstr (second, "\n  2 17 of 800 GPUs were left idle: GPU 3 on gpu002, GPU 0-7 on gpu[040,080] "
+                                   "(NVIDIA H100 80GB HBM3); nothing ran on them in 100 % of 100 samples. "));
   stage_free (report);
   report = staged ("slow");
   buffer_clear (&text);
   job_report_text (report, &look, &text);
-  assert_null (memmem (text.data, text.length, "Its GPUs", 8));
+  assert_null (memmem (text.data, text.length, "\nGPU", 4));
   buffer_free (&text);
   stage_free (report);
 }
@@ -345,7 +347,7 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_samples), cmocka_unit_test (test_worst_first), cmocka_unit_test (test_alarms),
+    cmocka_unit_test (test_samples), cmocka_unit_test (test_worst_first), cmocka_unit_test (test_names),
     cmocka_unit_test (test_table),   cmocka_unit_test (test_text),        cmocka_unit_test (test_picture),
   };
 

@@ -302,8 +302,8 @@ test_figures (void **state)
   assert_near (both.bandwidth_share, 100 * 130 / 300.);
   assert_near (both.peaks.bandwidth, 300e9);
   assert_false (both.flops_shared || both.bandwidth_shared || both.estimated);
-  assert_text (report, "Memory bandwidth  130 GB/s in the mean, 130 GB/s at most, 43.3 % of the peak, 0.85 FLOP/byte\n",
-               NULL);
+  assert_text (
+      report, "Memory bandwidth  121 GiB/s in the mean, 121 GiB/s at most, 43.3 % of the peak, 0.85 FLOP/byte\n", NULL);
   assert_text (report,
                "Floating point    110 GFLOP/s (double precision 70.0 GFLOP/s, single 40.0 GFLOP/s), 86.4 % by vector "
                "instructions, 6.00 % of the peak\n",
@@ -380,7 +380,7 @@ test_peaks_that_are_too_low (void **state)
   report = make_job_report (scratch, "n1,n2,n3", 70, true, NULL);
   assert_text (report, "The peaks of n[1,2] are too low, since the job did more: measured while something else ran",
                NULL);
-  assert_text (report, "It is bound by memory on n3: 240 GB/s, which is 120 % of the peak.", NULL);
+  assert_text (report, "It is bound by memory on n3: 224 GiB/s, which is 120 % of the peak.", NULL);
   job_report_destroy (report);
   report = make_job_report (scratch, "n3", 70, true, NULL);
   assert_text (report, "It is bound by memory", "too low");
@@ -444,7 +444,7 @@ test_own_counters (void **state)
   assert_near (one.intensity, 2);
   one = job_roofline_of_node (report, 2);
   assert_near (one.bandwidth, 30e9);
-  assert_text (report, "110 GB/s in the mean by estimate, 18.3 % of the peak, 2.73 FLOP/byte\n", "whole nodes with");
+  assert_text (report, "102 GiB/s in the mean by estimate, 18.3 % of the peak, 2.73 FLOP/byte\n", "whole nodes with");
   assert_false (says (report, "of memory") || says (report, "what memory moved"));
   assert_remarks (report, "It computes without vectors on n1: vector instructions did 1.00 % of 100 GFLOP/s.");
   job_report_destroy (report);
@@ -479,17 +479,17 @@ test_remarks (void **state)
   assert_remarks (report, NULL);
   job_report_destroy (report);
   report = make_job_report (scratch, "n2", 100, true, NULL);
-  assert_remarks (report, "It is bound by memory: 150 GB/s, which is 75.0 % of the peak.");
-  assert_text (report, "\nWhat its counters show\n  - It is bound by memory: 150 GB/s", NULL);
-  assert_json (report, "\"remarks\":[\"It is bound by memory: 150 GB/s");
+  assert_remarks (report, "It is bound by memory: 140 GiB/s, which is 75.0 % of the peak.");
+  assert_text (report, "\nWhat its counters show\n  - It is bound by memory: 140 GiB/s", NULL);
+  assert_json (report, "\"remarks\":[\"It is bound by memory: 140 GiB/s");
   job_report_destroy (report);
   report = make_job_report (scratch, "n1,n2,n3", 100, true, NULL);
-  assert_remarks (report, "It is bound by memory on n2: 150 GB/s, which is 75.0 % of the peak.\n"
+  assert_remarks (report, "It is bound by memory on n2: 140 GiB/s, which is 75.0 % of the peak.\n"
                           "It computes without vectors on n3: vector instructions did 8.00 % of 100 GFLOP/s.");
   job_report_destroy (report);
   report = make_job_report (scratch, "n4", 100, true, NULL);
   assert_remarks (report, "It waits, or runs fewer threads than it has CPUs: it used 25.0 % of them in the mean, and "
-                          "meanwhile read 50.0 MB/s from storage.");
+                          "meanwhile read 47.7 MiB/s from storage.");
   job_report_destroy (report);
   report = make_job_report (scratch, "n2,n3,n4", 59, true, NULL); /* too short */
   assert_remarks (report, NULL);
