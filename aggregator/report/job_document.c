@@ -3,11 +3,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aggregator/report/job_words.h"
+#include "synop/clock.h"
 #include "synop/file.h"
+#include "synop/version.h"
+
+void
+document_title (struct buffer *to, const struct job_report *report)
+{
+  buffer_printf (to, "Job %s", report->id);
+  if (*report->name)
+    buffer_printf (to, ": %s", report->name);
+}
+
+void
+document_made (struct buffer *to)
+{
+  char host[HOST_NAME_MAX + 1] = "";
+
+  gethostname (host, sizeof host - 1);
+  buffer_printf (to, "synop %s on %s, %s", SYNOP_VERSION, host, words_time (clock_wall ()).text);
+}
 
 /* A device or a pipe is there already, and loses nothing. */
 static bool
@@ -46,4 +67,30 @@ document_write (const char *path, const struct buffer *document, struct error *e
   if (failed && made)
     unlink (path);
   return failed ? error_set (error, "cannot write %.300s: %s", path, strerror (failed)) : 0;
+}
+
+static int
+write_made (const struct job_report *report, job_document_fn *make, const char *path, struct error *error)
+{
+  struct buffer document = { 0 };
+  int result = make (report, &document, error);
+
+  if (result < 0)
+    error_prefix (error, "%.200s: ", path);
+  else
+    result = document_write (path, &document, error);
+  buffer_free (&document);
+  return result;
+}
+
+int
+job_report_pdf (const struct job_report *report, const char *path, struct error *error)
+{
+  return write_made (report, job_report_pdf_make, path, error);
+}
+
+int
+job_report_html (const struct job_report *report, const char *path, struct error *error)
+{
+  return write_made (report, job_report_html_make, path, error);
 }
