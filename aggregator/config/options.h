@@ -27,7 +27,7 @@ enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONF
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
 enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
 enum options_query_format { QUERY_FORMAT_TABLE, QUERY_FORMAT_JSON, QUERY_FORMAT_CSV, QUERY_FORMAT_PLOT };
-enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON };
+enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON, REPORT_JOBSTATS };
 
 /* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
 extern const char *const options_commands[];

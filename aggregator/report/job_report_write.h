@@ -17,6 +17,9 @@ void job_report_text (const struct job_report *report, const struct job_look *lo
 /* One object, and a newline. */
 void job_report_json (const struct job_report *report, struct json *json);
 
+/* One line for SLURM's AdminComment, as jobstats writes and reads it. */
+int job_report_jobstats (const struct job_report *report, struct buffer *out, struct error *error);
+
 /* The merged JSON of perfmon, a second pass over the history. What is written goes through `put`, part by part. */
 struct job_perfmon {
   void *context;
