@@ -27,9 +27,11 @@ static const struct plot_text title_style = { "left", PLOT_BLACK, 15, true };
 static const struct plot_text heading_style = { "left", PLOT_BLACK, 10.5, true };
 static const struct plot_text key_style = { "left", PLOT_GREY, 8.5, false };
 static const struct plot_text write_style = { "left", PLOT_BLACK, 8.5, true };
+static const struct plot_text meter_style = { "left", PLOT_BLACK, 7.5, false };
 static const struct plot_text value_style = { "left", PLOT_BLACK, 8.5, false };
 
-#define KEY_WIDTH 94 /* of the names of facts */
+#define KEY_WIDTH 94    /* of the names of facts */
+#define METER_WORDS 132 /* wide, beside a meter */
 #define PAGE_COUNT "\1"
 #define BOLD_WIDTH 0.68 /* of a bold letter, of its size */
 
@@ -420,13 +422,14 @@ put_meters (struct paper *paper)
 {
   for (size_t i = 0; i < paper->report->meter_count; i++) {
     const struct job_meter *meter = &paper->report->meters[i];
-    double from = paper->left + 64, width = paper->right - from - 112, full = fmin (meter->percent, 100) / 100 * width;
+    double from = paper->left + 64, width = paper->right - from - METER_WORDS,
+           full = fmin (meter->percent, 100) / 100 * width;
     struct buffer words = { 0 };
     job_meter_words (&words, meter, paper->report->node_count > 1);
     put_text (paper, paper->left, &key_style, meter->title, 20);
     put_box (paper, from, width, "#e6e6e6");
     put_box (paper, from, full, "#2f7d4f");
-    put_text (paper, from + width + 6, &value_style, buffer_text (&words), 40);
+    put_text (paper, from + width + 6, &meter_style, buffer_text (&words), 34);
     paper->y += 13;
     buffer_free (&words);
   }

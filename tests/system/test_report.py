@@ -455,7 +455,7 @@ def test_jobstats(played):
     cluster, _parts = played
     line = report(cluster, "42", "--format", "jobstats").stdout
     assert line.startswith("JS1:") and line.endswith("\n")
-    found, said = json.loads(gzip.decompress(base64.b64decode(line[4:], validate=True))), json_report(cluster, "42")
+    found, said = json.loads(gzip.decompress(base64.b64decode(line[4:-1], validate=True))), json_report(cluster, "42")
     assert set(found) == {"nodes", "total_time", "gpus"} and found["gpus"] == 0
     assert found["total_time"] == round(said["duration"])
     for node in said["nodes"]:

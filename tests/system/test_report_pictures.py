@@ -246,7 +246,7 @@ def test_words(folder):
                   "2026-11-21 14:32:07 UTC", "1 h 23 min 45 s", "n4 14:53:03 to 15:13:59",
                   "What this report does not know", "GPUs were not sampled on any node."):
         assert words in text, words
-    assert len(re.findall(r"^ *node\d{4} ", text_of(folder / "large.pdf", "-layout", "-f", "4"), re.M)) == 1000
+    assert len(re.findall(r"^ *node\d{4} +8 ", text_of(folder / "large.pdf", "-layout", "-f", "4"), re.M)) == 1000
     assert "it runs still" in text_of(folder / "long.pdf", "-l", "1")
 
 
