@@ -132,9 +132,14 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/
 
 # The bench's own programs. bench_sample counts what is read; two simulate agents.
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
-benches: $(BENCHES) $(BUILD)/tests/unit/test_job_report
+benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator $(BUILD)/tests/unit/test_job_report
+# The aggregator with thousands of made-up nodes in it.
+$(BUILD)/tests/bench/made_aggregator: $(BUILD)/obj/aggregator/main.o $(addprefix $(BUILD)/obj/tests/bench/,made_link.o made_cluster.o)
+$(BUILD)/tests/bench/made_aggregator: $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 $(BUILD)/tests/bench/bench_load $(BUILD)/tests/bench/bench_storm: $(BUILD)/obj/tests/bench/agents.o
-$(BUILD)/tests/bench/bench_tiers: $(BUILD)/obj/tests/bench/made_nodes.o
+$(BUILD)/tests/bench/bench_tiers: $(addprefix $(BUILD)/obj/tests/bench/,made_nodes.o made_cluster.o)
 $(BUILD)/tests/bench/bench_sample: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)

@@ -18,6 +18,7 @@
 #include "agent/sampling/footprint.h"
 #include "agent/sampling/sampling.h"
 #include "agent/standalone.h"
+#include "agent/top_command.h"
 #include "agent/uplink/publisher.h"
 #include "agent/uplink/ring.h"
 #include "synop/clock.h"
@@ -208,6 +209,8 @@ main (int argc, char **argv)
     return names_command (argc - 1, argv + 1);
   if (argc > 1 && strcmp (argv[1], "bench-node") == 0)
     return bench_command (argc - 1, argv + 1);
+  if (argc > 1 && strcmp (argv[1], "top") == 0)
+    return top_command (argc - 1, argv + 1);
 
   options = agent_options_create ();
   if (agent_options_read (options, argc, argv, &error) < 0) {

@@ -298,7 +298,7 @@ agent_options_read (struct agent_options *options, int argc, char **argv, struct
   if (config_read_arguments (options->config, argc, argv, &at, words, agent_take_word, options, error) < 0)
     return -1;
   if (at < argc) {
-    static const char *const commands[] = { "bench-node", "keys", "names", "run", NULL };
+    static const char *const commands[] = { "bench-node", "keys", "names", "run", "top", NULL };
     bool command = false;
 
     for (size_t i = 0; commands[i]; i++)
@@ -325,6 +325,7 @@ static const char help_head[] =
     "Usage: synop-agent [OPTION]...                              this node's report, as JSON lines\n"
     "       synop-agent --connect tcp://HOST:PORT [OPTION]...    publishes it to an aggregator\n"
     "       synop-agent --http HOST:PORT [OPTION]...             shows it to Prometheus; with --connect as well\n"
+    "       synop-agent top                                      shows this node on the terminal\n"
     "       synop-agent --once | --count N                       one report, or N of them\n"
     "       synop-agent --list-groups [--json | --markdown]      every group and metric\n"
     "       synop-agent keys init [--keys DIR] [--node NAME]     makes this node's keys\n"

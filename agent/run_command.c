@@ -1,6 +1,7 @@
 /* "agent run": gives the job's id to a command in its environment, and where that is permitted a cgroup folder of its
- * own, which also counts processes that no sample saw. Then this process becomes the command: its id, its
- * signals and its exit code are the command's, and nothing stays behind.
+ * own, which also counts processes that no sample saw. Where no agent listens this process becomes the command: its id, its
+ * signals and its exit code are the command's, and nothing stays behind. Else it stays beside the command to say how that
+ * ended (run_watch.h).
  *
  * Inside a job that a scheduler or another "agent run" keeps in a cgroup, the command counts as a part of that job: it
  * stays in that cgroup. */
@@ -16,13 +17,15 @@
 #include "agent/command.h"
 #include "agent/job/job_identity.h"
 #include "agent/job/run_cgroup.h"
+#include "agent/job/run_end.h"
+#include "agent/run_watch.h"
 #include "synop/config.h"
 #include "synop/log.h"
 
 enum { EXIT_CANNOT = 126, EXIT_ABSENT = 127 };
 
 struct arguments {
-  char *job;
+  char *job, *socket;
   int log_level;
   struct command_page page;
 };
@@ -37,7 +40,9 @@ check_job (const char *value, struct error *error)
 
 static const struct option options[] = {
   { "", "job", NULL, OPTION_TEXT, offsetof (struct arguments, job), "", .check = check_job,
-    .help = "The job's id: one name on all its nodes, another one for each run." },
+    .help = "The job's id: one name on all its nodes. When it has ended the name begins another run." },
+  { "", "socket", NULL, OPTION_PATH, offsetof (struct arguments, socket), RUN_END_SOCKET,
+    .help = "Where the agent of this node listens ([jobs] socket): it is sent the exit code. Empty: nobody is." },
   { "", "log_level", NULL, OPTION_CHOICE, offsetof (struct arguments, log_level), "info", .choices = log_level_names,
     .help = "What is logged to standard error." },
 };
@@ -74,6 +79,24 @@ become (const char *job, char **command)
   return command_fail (failed == ENOENT ? EXIT_ABSENT : EXIT_CANNOT, &error);
 }
 
+/* Of a command that is a part of a job that is there already, this end is not the job's. */
+static bool
+is_inside (const char *job)
+{
+  const char *outer = getenv ("SYNOP_JOB_ID");
+  struct job_identity identity;
+
+  return (outer && strcmp (outer, job) == 0) || run_cgroup_find_job (&identity);
+}
+
+static int
+run (const struct arguments *arguments, char **command)
+{
+  int fd = is_inside (arguments->job) ? -1 : run_end_connect (arguments->socket);
+
+  return fd < 0 ? become (arguments->job, command) : run_watch (fd, arguments->job, command, become);
+}
+
 int
 run_command (int argc, char **argv)
 {
@@ -94,7 +117,7 @@ run_command (int argc, char **argv)
     result = command_fail (EXIT_USAGE, &error);
   } else {
     log_set_level ((enum log_level) arguments.log_level);
-    result = become (arguments.job, argv + at);
+    result = run (&arguments, argv + at);
   }
   config_destroy (config);
   return result;

@@ -87,13 +87,22 @@ standalone_plan (struct standalone *self)
 }
 
 static void
+standalone_drained (void *context)
+{
+  struct standalone *self = context;
+
+  if (self->options->count != 0 && self->lines == self->options->count)
+    loop_stop (self->loop);
+}
+
+static void
 standalone_due (void *context, int64_t due_ns)
 {
   struct standalone *self = context;
   struct sample sample;
 
   (void) due_ns;
-  if (output_busy (self->output)) {
+  if (self->output && output_busy (self->output)) {
     sampling_skip (self->sampling, clock_monotonic ());
     standalone_plan (self);
     return;
@@ -106,18 +115,14 @@ standalone_due (void *context, int64_t due_ns)
   standalone_write (self, &sample);
   standalone_keep (self, &sample);
   memset (self->shown, 0, self->count * sizeof *self->shown);
-  output_send (self->output, &self->json.out);
+  if (self->output) {
+    output_send (self->output, &self->json.out);
+  } else {
+    self->options->line (self->options->context, self->json.out.data, self->json.out.length);
+    standalone_drained (self);
+  }
   if (self->lines == 1)
     footprint_settle ();
-}
-
-static void
-standalone_drained (void *context)
-{
-  struct standalone *self = context;
-
-  if (self->options->count != 0 && self->lines == self->options->count)
-    loop_stop (self->loop);
 }
 
 static void
@@ -158,7 +163,7 @@ standalone_run (const struct standalone_options *options, struct loop *loop, str
   for (size_t i = 0; i < self.count; i++)
     table_init (&self.before[i], groups[i]);
   self.timer = loop_timer_add (loop, standalone_due, &self);
-  self.output = output_create (loop, &handler);
+  self.output = options->line ? NULL : output_create (loop, &handler);
 
   standalone_begin (&self);
   loop_run (loop);

@@ -1,4 +1,4 @@
-/* Without an aggregator: this node's report as JSON lines on standard output. */
+/* Without an aggregator: this node's report as JSON lines, on standard output or for a screen. */
 #ifndef SYNOP_AGENT_STANDALONE_H
 #define SYNOP_AGENT_STANDALONE_H
 
@@ -15,6 +15,8 @@ struct standalone_options {
   uint64_t count;        /* lines to write; 0: no end */
   struct notify *notify; /* is notified after the first sample; may be NULL */
   int64_t once_ns;       /* the line comes after this time and has all groups; 0: lines when they are due */
+  void (*line) (void *context, const char *line, size_t length); /* takes the lines; NULL: standard output does */
+  void *context;
 };
 
 /* Runs the loop until it is stopped, all lines are written or nobody reads them. -1 when they cannot be written. */

@@ -6,6 +6,7 @@
 #include "aggregator/command/commands.h"
 #include "aggregator/command/export.h"
 #include "aggregator/config/options.h"
+#include "aggregator/scheduler/ask.h"
 #include "aggregator/server/server.h"
 #include "aggregator/view_list.h"
 #include "synop/file.h"
@@ -17,7 +18,7 @@ static int (*const commands[]) (const struct options *options) = {
   [COMMAND_SERVE] = server_run,  [COMMAND_TAIL] = client_tail,  [COMMAND_STATUS] = client_status,
   [COMMAND_REPLAY] = replay_run, [COMMAND_EXPORT] = export_run, [COMMAND_CHECK] = check_run,
   [COMMAND_JOBS] = job_list_run, [COMMAND_JOB] = job_run,       [COMMAND_REPORT] = report_run,
-  [COMMAND_QUERY] = query_run,
+  [COMMAND_QUERY] = query_run,   [COMMAND_TOP] = top_command,
 };
 
 #define VIEW_ADDRESS(name) &name,
@@ -74,6 +75,8 @@ main (int argc, char **argv)
     return aggregator_keys_command (argc - 1, argv + 1);
   if (argc > 1 && strcmp (argv[1], API_READ_COMMAND) == 0)
     return api_read_main (argc - 1, argv + 1);
+  if (argc > 1 && strcmp (argv[1], ASK_COMMAND) == 0)
+    return ask_main (argc - 1, argv + 1);
   for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
     if (strcmp (argv[1], options_commands[i]) == 0 && *argv[1])
       return run ((enum options_command) i, argc - 2, argv + 2);

@@ -14,6 +14,7 @@
   VIEW (send_view)                                                                                                     \
   VIEW (api_view)                                                                                                      \
   VIEW (exporter_view)                                                                                                 \
+  VIEW (scheduler_view)                                                                                                \
   VIEW (jobs_view)
 
 #define VIEW_DECLARE(name) extern const struct view name;

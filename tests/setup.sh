@@ -89,6 +89,7 @@ find_missing ()
   need libhdf5-dev hdf5-devel library hdf5 hdf5-serial
   need libmicrohttpd-dev libmicrohttpd-devel library libmicrohttpd
   need zlib1g-dev zlib-devel library zlib
+  need libncurses-dev ncurses-devel library ncursesw
   need libcurl4-openssl-dev libcurl-devel library libcurl
   need libsnappy-dev snappy-devel library snappy
   [ "$level" = build ] && return
@@ -116,6 +117,7 @@ find_missing ()
   need python3-zmq python3-zmq module zmq
   need python3-snappy python3-snappy module snappy
   need python3-msgpack python3-msgpack module msgpack
+  need python3-pyte python3-pyte module pyte
   need python3-psutil python3-psutil module psutil
   need python3-h5py python3-h5py module h5py
   need python3-pandas python3-pandas module pandas
@@ -166,6 +168,11 @@ victoria ()
 {
   tool victoria-metrics || tool victoria-metrics-prod
 }
+web_server ()
+(
+  PATH=$PATH:/usr/sbin
+  tool nginx
+)
 browser ()
 {
   tool chromium || tool chromium-browser
@@ -189,6 +196,7 @@ try_more ()
 {
   case $level in build | packages) return ;; esac
   wish chromium chromium browser
+  wish nginx-light nginx web_server
   wish victoria-metrics - victoria
   wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \

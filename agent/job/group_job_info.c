@@ -7,7 +7,7 @@
 #include "agent/sampling/sampler.h"
 #include "synop/memory.h"
 
-enum column { SCHEDULER, USER, UID, NAME, COMMAND, ARRAY, CPUS, STARTED, NODES, NODE_LIST, GPUS, SOURCE };
+enum column { SCHEDULER, USER, UID, NAME, COMMAND, ARRAY, CPUS, STARTED, NODES, NODE_LIST, GPUS, SOURCE, EXIT_CODE };
 
 #define FACT(NAME, KIND, UNIT, HELP)                                                                                   \
   {                                                                                                                    \
@@ -27,6 +27,9 @@ static const struct metric metrics[] = {
   [NODES] = FACT ("nodes", GAUGE, UNIT_COUNT, "Nodes allocated to the job."),
   [NODE_LIST] = FACT ("node_list", TEXT, UNIT_NONE, "Those nodes, as the scheduler writes them."),
   [GPUS] = FACT ("gpus", TEXT, UNIT_NONE, "GPUs allocated to the job, as the scheduler writes them."),
+  [EXIT_CODE] = FACT ("exit_code", GAUGE, UNIT_COUNT,
+                      "With what the command of `synop-agent run` ended, once no process of the job is left; 128 and a "
+                      "signal's number."),
   [SOURCE] = FACT ("source", TEXT, UNIT_NONE,
                    "Where CPU time comes from: cgroup, or processes (without those that ended unseen)."),
 };
@@ -80,6 +83,7 @@ job_info_set_row (struct table *table, size_t row, const struct job *job)
   job_group_set (table, row, UID, identity->uid != JOB_UID_UNKNOWN, identity->uid);
   job_group_set (table, row, CPUS, job->cpus != 0, job->cpus);
   job_group_set (table, row, NODES, identity->nodes != 0, identity->nodes);
+  job_group_set (table, row, EXIT_CODE, job->ended && job->exit_known, job->exit_code);
   if (job->totals.started_ns > 0)
     table_set_real (table, row, STARTED, (double) job->totals.started_ns / 1e9);
 }

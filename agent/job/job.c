@@ -44,6 +44,8 @@ job_create (const struct job_found *found, const char *label, uint32_t uid, uint
 void
 job_destroy (struct job *job, struct job_accounting *accounting, uint64_t now_s)
 {
+  if (job->ended && job->identity.scheduler == JOB_SYNOP) /* the name may be used again, for another run */
+    job_accounting_write (accounting, job->entry, &(struct job_totals){ .uid = job->totals.uid });
   job_accounting_give_back (accounting, job->entry, now_s);
   job_cgroup_destroy (job->cgroup);
   free (job);

@@ -40,7 +40,9 @@ struct job {
   struct job_usage usage; /* of its cgroup; JOB_MISSING where not known */
   bool by_cgroup;         /* CPU time comes from there */
   bool ended;             /* no process lives */
-  unsigned shown;         /* groups that have shown it since it ended: a bit for each */
+  bool exit_known;        /* "agent run" said how its command ended: */
+  unsigned exit_code;
+  unsigned shown; /* groups that have shown it since it ended: a bit for each */
   struct job_energy energy;
   /* The rest is private to job.c and job_scan.c. */
   uint64_t first_start; /* of the process that `command` is of */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/job/run_end.h"
 #include "synop/clock.h"
 #include "synop/config.h"
 #include "synop/memory.h"
@@ -25,7 +26,7 @@ struct job_group {
 };
 
 struct job_options {
-  char *environment, *accounting;
+  char *environment, *accounting, *socket;
   int64_t pss_period_ns;
 };
 
@@ -59,6 +60,9 @@ static const struct option option_rows[] = {
   { "jobs", "book", "jobs-book", OPTION_TEXT, IN_JOBS (accounting), "/var/lib/synop/jobs",
     .help = "The file that holds what each job has used, so that a restarted agent continues from there. "
             "Empty: in memory." },
+  { "jobs", "socket", "jobs-socket", OPTION_TEXT, IN_JOBS (socket), RUN_END_SOCKET,
+    .help = "Where \"synop-agent run\" says how its command ended, any user's; its folder has to be there. Empty: "
+            "nowhere." },
 };
 static const struct own_options own_options = OWN_OPTIONS (option_rows, struct job_options);
 
@@ -69,7 +73,8 @@ share_start (void *state, const struct sampler_context *context)
   const struct job_scan_options scan = { .root = context->root,
                                          .environment = options->environment,
                                          .pss_period_ns = options->pss_period_ns,
-                                         .accounting = context->brief ? "" : options->accounting };
+                                         .accounting = context->brief ? "" : options->accounting,
+                                         .socket = context->brief || *context->root ? "" : options->socket };
   struct job_share *share = state;
 
   share->scan = job_scan_create (&scan);

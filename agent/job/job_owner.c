@@ -219,12 +219,37 @@ job_add (struct job_scan *scan, const struct job_found *found, uint64_t start)
   return scan->jobs[scan->job_count++] = job;
 }
 
+static bool
+has_processes (const struct job_scan *scan, const struct job *job)
+{
+  for (const struct process *process = scan->oldest; process; process = process->next)
+    if (process->job == job && !process->gone && !process->zombie)
+      return true;
+  return false;
+}
+
+/* A name that is used again, before the job that has ended was shown to the end: its process waits for that. */
+static bool
+is_over (const struct job_scan *scan, struct job *job)
+{
+  if (job->identity.scheduler != JOB_SYNOP || !(job->ended || job->exit_known))
+    return false;
+  if (!has_processes (scan, job))
+    return true;
+  job->exit_known = false; /* it goes on, with what its command has left behind */
+  return false;
+}
+
 struct job *
 job_owner (struct job_scan *scan, const struct job_found *found, uint64_t start, unsigned tries, bool *undecided)
 {
   const struct job_identity *identity = &found->identity;
   struct job *job = job_find (scan, found);
 
+  if (job && is_over (scan, job)) {
+    *undecided = true;
+    return NULL;
+  }
   /* A process that has forked and not begun its program yet does not have its run in its environment. */
   *undecided = !job && (!identity->label[0] || (identity->run < 0 && !found->denied && tries == 0));
   if (!job && !*undecided) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/job/job_scan_private.h"
+#include "agent/job/run_end.h"
 #include "agent/source/facts.h"
 #include "agent/source/parse.h"
 #include "synop/clock.h"
@@ -57,6 +58,23 @@ begin_sums (struct job_scan *scan)
     else
       memset (&job->now, 0, sizeof job->now);
   }
+}
+
+/* Ends that "agent run" has said: of the user's own jobs, root's word of all. */
+static void
+take_ends (struct job_scan *scan)
+{
+  struct run_end end;
+
+  while (run_end_take (scan->ends, &end))
+    for (size_t i = 0; i < scan->job_count; i++) {
+      struct job *job = scan->jobs[i];
+      if (job->identity.scheduler != JOB_SYNOP || strcmp (job->identity.id, end.job) != 0 ||
+          (end.uid != 0 && end.uid != job->identity.uid))
+        continue;
+      job->exit_known = true;
+      job->exit_code = end.exit_code;
+    }
 }
 
 static void
@@ -130,6 +148,7 @@ job_scan_run (struct job_scan *scan, int64_t monotonic_ns, int64_t wall_ns)
   read_machine (scan);
   begin_sums (scan);
   processes_read (scan);
+  take_ends (scan);
   job_discover_answers (scan);
   job_pids_find (scan->pids, scan->now_ns, job_discover_new, scan);
   job_discover_pending (scan);
@@ -166,6 +185,7 @@ struct job_scan *
 job_scan_create (const struct job_scan_options *options)
 {
   struct job_scan *scan = memory_new (1, sizeof *scan);
+  struct error error;
 
   scan->proc_error = process_files_open (&scan->files, options->root);
   if (scan->proc_error < 0)
@@ -179,6 +199,10 @@ job_scan_create (const struct job_scan_options *options)
   scan->mounts = cgroup_mounts_create (options->root);
   scan->cpus = count_cpus (options->root);
   reader_init (&scan->uptime, options->root, "/proc/uptime");
+  scan->socket = memory_string (options->socket ? options->socket : "");
+  scan->ends = *scan->socket ? run_end_listen (scan->socket, &error) : -1;
+  if (*scan->socket && scan->ends < 0)
+    log_debug ("jobs: %s", error.text);
   return scan;
 }
 
@@ -200,6 +224,8 @@ job_scan_destroy (struct job_scan *scan)
   job_users_free (&scan->users);
   free (scan->root);
   free (scan->accounting_path);
+  run_end_close (scan->ends, scan->socket);
+  free (scan->socket);
   free (scan);
 }
 

@@ -17,6 +17,7 @@ struct job_scan_options {
   const char *environment; /* further variables that name a job, "A,B" */
   int64_t pss_period_ns;
   const char *accounting; /* file of the totals; "": in memory */
+  const char *socket;     /* at which "agent run" says how commands ended; NULL or "": none */
   int64_t stuck_ns;       /* after which a read that hangs is given up; 0: the default */
 };
 

@@ -57,7 +57,8 @@ enum job_held {                 /* why a job is left out */
 struct job_scan {
   struct process_files files;
   int proc_error; /* -errno */
-  char *root, *accounting_path;
+  char *root, *accounting_path, *socket;
+  int ends; /* that socket; -1: none */
   int64_t pss_period_ns;
   struct job_pids *pids;
   struct job_worker *identity_worker, *rollup;

@@ -153,6 +153,12 @@ is_list (enum api_kind kind)
   return kind == API_GLOBS || kind == API_TYPES || kind == API_METRICS;
 }
 
+bool
+api_is_yes (const char *value)
+{
+  return !*value || *value == 'y' || *value == 't' || *value == '1';
+}
+
 int
 api_ask_take (struct api_ask *ask, const char *name, const char *value, struct api_error *error)
 {
@@ -217,7 +223,7 @@ api_ask_check (struct api_ask *ask, const char *part, struct api_error *error)
   if (part && !is_sound (part))
     return api_error_set (error, 400, NULL, "the path is no UTF-8, has characters that cannot be seen, or is too long");
   if (part)
-    ask->values[route->count] = memory_string (part);
+    ask->values[route->count] = memory_copy (part, strlen (part) - strlen (api_route_tail (route)));
   for (size_t i = 0; i < route->count; i++)
     if (check_one (ask, i, error) < 0)
       return -1;

@@ -111,6 +111,7 @@ struct live_reply {
   size_t shown;
   struct globs names;
   char *state; /* NULL: any */
+  bool brief;  /* without facts */
 };
 
 static bool
@@ -172,6 +173,18 @@ line_is_wanted (const struct live_reply *reply, const char *line)
   return !reply->state || (word_read (&line, ",\"state\":\"", state) && strcmp (state, reply->state) == 0);
 }
 
+/* Facts are most of a node's line, and stand last in it: ,"facts":{...}}. No text has that, as its quotes are escaped. */
+static void
+line_add (const struct live_reply *reply, struct buffer *out, const char *line, size_t length)
+{
+  static const char facts[] = ",\"facts\":";
+  const char *at = reply->brief ? memmem (line, length, facts, strlen (facts)) : NULL;
+
+  buffer_add (out, line, at ? (size_t) (at - line) : length);
+  if (at)
+    buffer_printf (out, "%snull}", facts);
+}
+
 static bool
 list_next (struct live_reply *reply, struct buffer *out, size_t limit)
 {
@@ -184,7 +197,7 @@ list_next (struct live_reply *reply, struct buffer *out, size_t limit)
     size_t length = end ? (size_t) (end - line) : text->length - reply->at;
     if (end && line_is_wanted (reply, line)) {
       buffer_add_string (out, reply->shown++ ? ",\n" : "\n");
-      buffer_add (out, line, length);
+      line_add (reply, out, line, length);
     }
     reply->at += length + 1;
   }
@@ -234,7 +247,8 @@ live_free (void *context)
 }
 
 static void
-answer_live (struct api *api, enum api_live live, const char *names, const char *state, struct http_reply *http)
+answer_live (struct api *api, enum api_live live, const char *names, const char *state, bool brief,
+             struct http_reply *http)
 {
   struct live_reply *reply = memory_new (1, sizeof *reply);
 
@@ -243,6 +257,7 @@ answer_live (struct api *api, enum api_live live, const char *names, const char 
   reply->begun_ns = clock_monotonic ();
   globs_init (&reply->names, names ? names : "");
   reply->state = state ? memory_string (state) : NULL;
+  reply->brief = brief;
   buffer_free (&http->text);
   *http = (struct http_reply){
     .context = reply, .next = live_next, .free = live_free, .wait = live_wait, .begin = live_begin
@@ -254,19 +269,20 @@ api_answer_status (struct api *api, const struct http_request *request, struct a
 {
   (void) request;
   (void) ask;
-  answer_live (api, API_STATUS, NULL, NULL, reply);
+  answer_live (api, API_STATUS, NULL, NULL, false, reply);
 }
 
 void
 api_answer_nodes (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
   (void) request;
-  answer_live (api, API_NODES, api_value (ask, "node"), api_value (ask, "state"), reply);
+  answer_live (api, API_NODES, api_value (ask, "node"), api_value (ask, "state"),
+               !api_is_yes (api_value (ask, "facts")), reply);
 }
 
 void
 api_answer_groups (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
   (void) request;
-  answer_live (api, API_GROUPS, api_value (ask, "group"), NULL, reply);
+  answer_live (api, API_GROUPS, api_value (ask, "group"), NULL, false, reply);
 }

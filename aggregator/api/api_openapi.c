@@ -98,15 +98,18 @@ static void
 write_content (struct json *json, const struct api_route *route)
 {
   object (json, "content");
-  object (json, route->schema ? "application/json" : "text/event-stream");
   if (route->schema) {
+    object (json, "application/json");
     reference (json, route->schema);
-  } else {
+    json_object_end (json);
+  }
+  for (const char *const *type = route->types; type && *type; type++) {
+    object (json, *type);
     object (json, "schema");
     text (json, "type", "string");
     json_object_end (json);
+    json_object_end (json);
   }
-  json_object_end (json);
   json_object_end (json);
 }
 

@@ -140,10 +140,11 @@ api_read_main (int argc, char **argv)
   argc -= 1 + API_WORDS_OWN;
   if (ask_read (&ask, argv[0], argv + 1, argc - 1, &error) < 0 || answer (&read, &error) < 0) {
     read.type = "application/json";
+    read.name[0] = '\0';
     buffer_clear (&read.out);
     api_error_write (&error, &read.out);
   }
-  buffer_printf (&head, "%u %s\n", error.status ? error.status : 200, read.type);
+  buffer_printf (&head, "%u %s %s\n", error.status ? error.status : 200, read.type, read.name);
   code = file_print (&head) || file_print (&read.out);
   history_file_close (read.file);
   buffer_free (&head);

@@ -1,6 +1,6 @@
 /* Answers from the history, made by a program of its own: "synop-aggregator answer HISTORY SOCKET PRICE CURRENCY CO2 FRESH
  * PATH [NAME=VALUE...]", started by HTTP's thread. FRESH "": what the aggregator holds in memory still is left out. It
- * prints "STATUS TYPE\n" and the body. "synop-aggregator answer openapi.json" prints the description. */
+ * prints "STATUS TYPE [FILE]\n" and the body; FILE is the name of a download. "synop-aggregator answer openapi.json" prints the description. */
 #ifndef SYNOP_AGGREGATOR_API_READ_H
 #define SYNOP_AGGREGATOR_API_READ_H
 
@@ -31,12 +31,13 @@ struct api_read {
   struct history_file *file;
   int64_t now_ns;
   const char *type; /* of the body; "application/json" at first */
+  char name[128];   /* of the file, if it is a download; "": it is none */
   struct buffer out;
 };
 
 /* -1 and error: there is no answer but that. */
 typedef int api_read_fn (struct api_read *read, struct api_error *error);
-api_read_fn api_read_jobs, api_read_job, api_read_events, api_read_query;
+api_read_fn api_read_jobs, api_read_job, api_read_report, api_read_events, api_read_lines, api_read_query;
 
 /* The interval of the parameters `from` and `to`. */
 int api_read_interval (const struct api_read *read, int64_t *from_ns, int64_t *to_ns, struct api_error *error);

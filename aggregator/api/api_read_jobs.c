@@ -1,32 +1,31 @@
 /* Jobs and reports on them, from the history. */
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/api/api_route.h"
 #include "aggregator/history/job_json.h"
 #include "aggregator/history/job_store.h"
+#include "aggregator/jobs/jobs.h"
 #include "aggregator/report/job_advice.h"
+#include "aggregator/report/job_document.h"
 #include "aggregator/report/job_report.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/globs.h"
 
-static bool
-is_yes (const char *value)
-{
-  return !*value || *value == 'y' || *value == 't' || *value == '1';
-}
-
 static void
-write_list (struct json *json, const struct job_list *list, size_t most)
+write_list (struct json *json, struct job_list *list, size_t most)
 {
   size_t first = list->count > most ? list->count - most : 0;
 
   json_object (json);
   json_array (json_key (json, "jobs"));
-  for (size_t i = first; i < list->count; i++)
+  for (size_t i = first; i < list->count; i++) {
+    jobs_complete (&list->jobs[i]);
     job_json (json, &list->jobs[i]);
+  }
   json_array_end (json);
   json_uint (json_key (json, "left_out"), first);
   json_uint (json_key (json, "damaged"), list->damaged);
@@ -37,7 +36,7 @@ write_list (struct json *json, const struct job_list *list, size_t most)
 int
 api_read_jobs (struct api_read *read, struct api_error *error)
 {
-  struct job_query query = { .running = is_yes (api_value (read->ask, "running")) };
+  struct job_query query = { .running = api_is_yes (api_value (read->ask, "running")) };
   const char *names = api_value (read->ask, "user");
   struct job_list list = { 0 };
   struct json json = { 0 };
@@ -85,29 +84,114 @@ find (struct api_read *read, const struct job_choice *choice, struct api_error *
   return found;
 }
 
-int
-api_read_job (struct api_read *read, struct api_error *error)
+static struct job_report *
+read_report (struct api_read *read, struct api_error *error)
 {
   const struct job_choice choice = { api_value_of_path (read->ask), api_value (read->ask, "user"),
                                      api_value (read->ask, "scheduler") };
   int found = find (read, &choice, error);
   struct advice_limits limits;
   struct job_report *report;
-  struct json json = { 0 };
   struct error why;
 
   if (found < 0)
-    return -1;
+    return NULL;
   report = job_report_read (read->file, &choice, read->now_ns, NULL, &why);
-  if (!report)
-    return api_error_set (error, found == 0 ? 404 : 500, NULL, "%s", why.text);
+  if (!report) {
+    api_error_set (error, found == 0 ? 404 : 500, NULL, "%s", why.text);
+    return NULL;
+  }
   report->prices = (struct job_prices){ price (read->words[API_WORD_PRICE]), price (read->words[API_WORD_CO2]),
                                         read->words[API_WORD_CURRENCY] };
   if (!advice_limits_parse (&limits, read->words[API_WORD_ADVICE]))
     limits = advice_limits_default;
   job_advice (report, &limits);
+  return report;
+}
+
+static int
+add_json (const struct job_report *report, struct buffer *out, struct error *error)
+{
+  struct json json = { 0 };
+
+  (void) error;
   job_report_json (report, &json);
-  read->out = json.out;
+  *out = json.out;
+  return 0;
+}
+
+int
+api_read_job (struct api_read *read, struct api_error *error)
+{
+  struct job_report *report = read_report (read, error);
+
+  if (!report)
+    return -1;
+  add_json (report, &read->out, NULL);
   job_report_destroy (report);
   return 0;
+}
+
+/* ---- a report as a file ---- */
+
+static int
+add_csv (const struct job_report *report, struct buffer *out, struct error *error)
+{
+  (void) error;
+  job_report_csv (report, out);
+  return 0;
+}
+
+static int
+add_text (const struct job_report *report, struct buffer *out, struct error *error)
+{
+  (void) error;
+  job_report_text (report, &(struct job_look){ .width = JOB_LOOK_WIDTH, .utf8 = true }, out);
+  return 0;
+}
+
+static const struct form {
+  const char *name, *type, *ending;
+  job_document_fn *make;
+} forms[] = {
+  { "html", "text/html", "html", job_report_html_make },
+  { "pdf", "application/pdf", "pdf", job_report_pdf_make },
+  { "csv", "text/csv", "csv", add_csv },
+  { "json", "application/json", "json", add_json },
+  { "text", "text/plain;charset=utf-8", "txt", add_text },
+};
+
+/* "job-123_1.pdf": no id has a name that a header, a shell or a file system takes for something else. */
+static void
+name_file (struct api_read *read, const char *ending)
+{
+  const char *id = api_value_of_path (read->ask);
+
+  snprintf (read->name, sizeof read->name, "job-%.100s.%s", id, ending);
+  for (char *at = read->name; *at; at++)
+    if (!strchr ("-._", *at) && !(*at >= '0' && *at <= '9') && !(*at >= 'a' && *at <= 'z') &&
+        !(*at >= 'A' && *at <= 'Z'))
+      *at = '_';
+}
+
+int
+api_read_report (struct api_read *read, struct api_error *error)
+{
+  const char *format = api_value (read->ask, "format");
+  const struct form *form = forms;
+  struct job_report *report = read_report (read, error);
+  struct error why;
+  int result;
+
+  if (!report)
+    return -1;
+  while (strcmp (form->name, format) != 0) /* the route has no others */
+    form++;
+  result = form->make (report, &read->out, &why);
+  if (result < 0)
+    api_error_set (error, 500, NULL, "%s", why.text);
+  read->type = form->type;
+  name_file (read, form->ending);
+  job_report_destroy (report);
+  return result;
 }

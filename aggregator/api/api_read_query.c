@@ -19,17 +19,23 @@ question_read (const struct api_ask *ask, struct query *query, struct api_error 
 }
 
 static int
-question_answer (struct api_read *read, const struct query *query, struct api_error *error)
+question_answer (struct api_read *read, struct query *query, struct api_error *error)
 {
-  bool csv = strcmp (api_value (read->ask, "format"), "csv") == 0;
+  const char *form = api_value (read->ask, "format");
   struct query_answer answer = { 0 };
   const char *key = NULL;
   struct error why;
 
+  query->levels = strcmp (form, "levels") == 0;
   if (query_answer (read->file, query, read->now_ns, &answer, &key, &why) < 0)
     return api_error_set (error, key ? 400 : 500, key, "%s", why.text);
-  (csv ? query_write_csv : query_write_json) (&read->out, &answer);
-  read->type = csv ? "text/csv" : "application/json";
+  if (query->levels)
+    query_write_levels (&read->out, &answer);
+  else if (strcmp (form, "csv") == 0)
+    query_write_csv (&read->out, &answer);
+  else
+    query_write_json (&read->out, &answer);
+  read->type = strcmp (form, "csv") == 0 ? "text/csv" : "application/json";
   query_answer_free (&answer);
   return 0;
 }

@@ -46,11 +46,12 @@ struct api_ask {
 };
 
 struct api_route {
-  const char *path; /* behind the prefix; "jobs/{id}": all that begin with "jobs/" */
+  const char *path; /* behind the prefix; "jobs/{id}": all that begin with "jobs/"; "jobs/{id}/report": and end so */
   const char *title, *help;
   const struct api_parameter *parameters;
   size_t count;
-  const char *schema;         /* of the answer, in api_schemas.h; NULL: it is a stream of events */
+  const char *schema;         /* of the answer, in api_schemas.h; NULL: it is no JSON, but one of: */
+  const char *const *types;   /* media types, NULL at the end */
   const char *schema_of_path; /* what {...} is, for the description; NULL: nothing */
   /* In HTTP's thread. It may take over the values, leaving NULL. */
   void (*answer) (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply);
@@ -60,11 +61,14 @@ struct api_route {
 extern const struct api_route api_routes[];
 extern const size_t api_route_count;
 
-/* The route of a path, and the part of it that stands for {...}; NULL and error: there is none. */
+/* What a path ends in behind {...}; "": nothing. */
+const char *api_route_tail (const struct api_route *route);
+/* The route of a path, and the part of it from where {...} stands; NULL and error: there is none. */
 const struct api_route *api_route_find (const char *path, const char **part, struct api_error *error);
 /* Where the value of that name is; the table has it. */
 const char *api_value (const struct api_ask *ask, const char *name);
 const char *api_value_of_path (const struct api_ask *ask);
+bool api_is_yes (const char *value); /* of a boolean */
 
 /* Takes one parameter, as it was sent; it may come again where it is a list. */
 int api_ask_take (struct api_ask *ask, const char *name, const char *value, struct api_error *error);

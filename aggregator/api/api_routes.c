@@ -14,12 +14,17 @@
 static const char *const states[] = { "never", "up", "stale", "down", NULL };
 
 static const char *const folds[] = { "sum", "mean", "min", "max", NULL };
+static const char *const report_forms[] = { "html", "pdf", "csv", "json", "text", NULL };
+static const char *const report_types[] = { "text/html",        "application/pdf", "text/csv",
+                                            "application/json", "text/plain",      NULL };
+static const char *const stream_types[] = { "text/event-stream", NULL };
 static const char *const encodings[] = { "values", "levels", NULL };
-static const char *const forms[] = { "json", "csv", NULL };
+static const char *const forms[] = { "json", "csv", "levels", NULL };
 
 static const struct api_parameter node_parameters[] = {
   { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
   { "state", API_CHOICE, "Only nodes in this state.", .choices = states },
+  { "facts", API_BOOLEAN, "no: without the facts, which are most of the answer.", "yes" },
 };
 
 static const struct api_parameter group_parameters[] = {
@@ -51,7 +56,8 @@ static const struct api_parameter query_parameters[] = {
       "The instant before which it ends. " WHEN,
   },
   { "step", API_DURATION, "The time between two values, as 30s, 5m, 1h; without it there are about 60." },
-  { "format", API_CHOICE, "json: one object; csv: a table.", "json", .choices = forms },
+  { "format", API_CHOICE, "json: one object; csv: a table; levels: a byte for each node and step.", "json",
+    .choices = forms },
 };
 
 static const struct api_parameter now_parameters[] = {
@@ -76,6 +82,25 @@ static const struct api_parameter job_list_parameters[] = {
 static const struct api_parameter job_parameters[] = {
   { "user", API_WORDS, "Whose job it is, where several users have one of that id." },
   { "scheduler", API_WORDS, "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
+};
+
+static const struct api_parameter report_parameters[] = {
+  { "format", API_CHOICE,
+    "html, pdf: with plots; csv: a table of the nodes' figures; json: one object; text: as on a terminal.", "html",
+    .choices = report_forms },
+  { "user", API_WORDS, "Whose job it is, where several users have one of that id." },
+  { "scheduler", API_WORDS, "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
+};
+
+static const struct api_parameter line_parameters[] = {
+  { "from", API_TIME, "The first instant. " WHEN, "-10s" },
+  { "to", API_TIME, "The instant before which it ends. " WHEN, "now" },
+  { "type", API_TYPES, "Only lines of these types: node, cluster, event, job." },
+  { "node", API_GLOBS, "Only lines of nodes whose name matches one of these globs." },
+  { "group", API_GLOBS,
+    "Only these groups of node lines, or of combined reports; a line with none of them is left out. "
+    "Without type, only node lines." },
+  { "limit", API_NUMBER, "So many at most: the newest.", "1000", .most = 10000 },
 };
 
 static const struct api_parameter event_parameters[] = {
@@ -104,33 +129,48 @@ const struct api_route api_routes[] = {
   { "groups", "Groups", "The groups and metrics of the nodes that are up: units, kinds, and how many nodes have them.",
     PARAMETERS (group_parameters), "Groups", .answer = api_answer_groups },
   { "query", "Query", "How a metric went: what `synop-aggregator query --format json` prints.",
-    PARAMETERS (query_parameters), "Query", .answer = api_answer_history, .read = api_read_query },
+    PARAMETERS (query_parameters), "QueryAnswer", .answer = api_answer_history, .read = api_read_query },
   { "now", "Now", "Values of this instant, of all nodes at once, from memory.", PARAMETERS (now_parameters), "Now",
     .answer = api_answer_now },
   { "watch", "Watch", "The same at once and each tick, as server-sent events; `nodes` only when they change.",
-    PARAMETERS (now_parameters), .answer = api_answer_watch },
+    PARAMETERS (now_parameters), .types = stream_types, .answer = api_answer_watch },
   { "jobs", "Jobs", "Jobs, the newest last: what `synop-aggregator jobs --json` prints.",
     PARAMETERS (job_list_parameters), "Jobs", .answer = api_answer_history, .read = api_read_jobs },
+  { "jobs/{id}/report", "Report", "The report on a job as a file: what `synop-aggregator report ID` writes.",
+    PARAMETERS (report_parameters), .types = report_types, .schema_of_path = "The job's id, as 123 or 123/4.",
+    .answer = api_answer_history, .read = api_read_report },
   { "jobs/{id}", "Job", "The report on a job: what `synop-aggregator report ID --format json` prints.",
-    PARAMETERS (job_parameters), "JobReport", "The job's id, as 123 or 123/4.", .answer = api_answer_history,
-    .read = api_read_job },
+    PARAMETERS (job_parameters), "JobReport", .schema_of_path = "The job's id, as 123 or 123/4.",
+    .answer = api_answer_history, .read = api_read_job },
   { "events", "Events", "What happened, the newest last.", PARAMETERS (event_parameters), "Events",
     .answer = api_answer_history, .read = api_read_events },
+  { "lines", "Lines", "The lines of the past: what `synop-aggregator replay` prints.", PARAMETERS (line_parameters),
+    "Lines", .answer = api_answer_history, .read = api_read_lines },
   { "stream", "Stream", "The lines as they come, as server-sent events: what `synop-aggregator tail` prints.",
-    PARAMETERS (stream_parameters), .answer = api_answer_stream },
+    PARAMETERS (stream_parameters), .types = stream_types, .answer = api_answer_stream },
 };
 const size_t api_route_count = COUNT_OF (api_routes);
+
+const char *
+api_route_tail (const struct api_route *route)
+{
+  const char *end = strchr (route->path, '}');
+
+  return end ? end + 1 : "";
+}
 
 /* False: the path is not of the route. */
 static bool
 route_has (const struct api_route *route, const char *path, const char **part)
 {
-  size_t fixed = strcspn (route->path, "{");
+  size_t fixed = strcspn (route->path, "{"), tail = strlen (api_route_tail (route)), length;
 
   *part = route->path[fixed] ? path + fixed : NULL;
   if (!*part)
     return strcmp (path, route->path) == 0;
-  return strncmp (path, route->path, fixed) == 0 && path[fixed];
+  length = strlen (path);
+  return length > fixed + tail && strncmp (path, route->path, fixed) == 0 &&
+         strcmp (path + length - tail, api_route_tail (route)) == 0;
 }
 
 const struct api_route *

@@ -118,9 +118,10 @@ api_site (void *api)
 {
   static const struct http_route routes[] = {
     { API_PREFIX, "nodes, groups, jobs, reports, events, queries and the stream, as JSON", api_answer, .json = true },
+    { "/api/v1", .answer = api_answer, .json = true },
   };
 
-  return (struct http_site){ routes, 1, api };
+  return (struct http_site){ routes, sizeof routes / sizeof routes[0], api };
 }
 
 static void

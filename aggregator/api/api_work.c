@@ -21,6 +21,7 @@
 #define END_EVERY (2 * NS_PER_MS)    /* while one that has written all ends */
 #define READ_AT_ONCE (32 * 1024)
 #define TYPE_MAX 64
+#define FILE_MAX 128
 #define PIPE_BYTES (1 << 20) /* as much of an answer keeps no child waiting for a slow client */
 #define BUSY_RETRY_S 2
 #define FRESH_MOST 3 /* at once: as history.h has it, so that nobody waits for it */
@@ -40,6 +41,7 @@ struct api_work {
   struct buffer got;   /* of its output, and not sent */
   unsigned status;     /* 0: not said yet */
   char type[TYPE_MAX]; /* of the body */
+  char file[FILE_MAX]; /* its name, of a download; "": it is none */
 };
 
 /* ---- children ---- */
@@ -174,7 +176,7 @@ api_works_free (struct api *api)
 
 /* ---- what a child writes ---- */
 
-/* "200 application/json\n" */
+/* "200 application/json\n", "200 text/csv job-123.csv\n" */
 static void
 head_read (struct api_work *work)
 {
@@ -184,7 +186,7 @@ head_read (struct api_work *work)
   if (work->status || !end)
     return;
   *end = '\0';
-  if (sscanf (work->got.data, "%3u %63s", &work->status, work->type) != 2)
+  if (sscanf (work->got.data, "%3u %63s %127s", &work->status, work->type, work->file) < 2)
     work->status = 0;
   length = (size_t) (end + 1 - work->got.data);
   work->got.length -= length;
@@ -268,6 +270,7 @@ work_begin (void *context, struct http_reply *reply)
 
   reply->status = work->status;
   reply->type = work->type;
+  reply->file = *work->file ? work->file : NULL;
   if (work->status)
     return;
   reply->next = NULL;
@@ -330,8 +333,7 @@ static void
 words_make (struct api_work *work, const struct api_ask *ask)
 {
   struct api *api = work->api;
-  const char *part = api_value_of_path (ask);
-  int fixed = (int) strcspn (ask->route->path, "{");
+  const char *part = api_value_of_path (ask), *path = ask->route->path;
 
   word_add (work, memory_string ("synop-aggregator"));
   word_add (work, memory_string (API_READ_COMMAND));
@@ -342,7 +344,8 @@ words_make (struct api_work *work, const struct api_ask *ask)
     word_add (work, memory_string (api->settings[i]));
   pthread_mutex_unlock (&api->lock);
   word_add (work, memory_string (take_fresh (api) ? "fresh" : ""));
-  word_add (work, memory_format ("%.*s%s", fixed, ask->route->path, part ? part : ""));
+  word_add (work,
+            memory_format ("%.*s%s%s", (int) strcspn (path, "{"), path, part ? part : "", api_route_tail (ask->route)));
   for (size_t i = 0; i < ask->route->count; i++)
     if (ask->values[i])
       word_add (work, memory_format ("%s=%s", ask->route->parameters[i].name, ask->values[i]));

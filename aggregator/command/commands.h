@@ -13,6 +13,7 @@
 int client_tail (const struct options *options);
 int client_status (const struct options *options);
 int job_run (const struct options *options); /* "job start ID", "job end ID": announcements of prologs and epilogs */
+int top_command (const struct options *options); /* the cluster on the terminal */
 
 /* Readers of a history. */
 int check_run (const struct options *options);    /* is it whole, and what is in it? */
@@ -33,7 +34,7 @@ const char *replay_path (const struct options *options); /* of the history */
 int replay_interval (const struct options *options, const char *section, struct history_query *query,
                      struct error *error);
 /* Logs what was broken; returns the exit code. */
-int replay_broken (const char *path, size_t broken);
+int replay_broken (const char *path, const char *what, size_t broken);
 
 /* Makes a running aggregator write the part of the history that it still holds in memory, up to that cluster time.
  * Where none runs, or one that writes another file, nothing happens; when it cannot be reached, or cannot write, a

@@ -345,7 +345,7 @@ export_tables (const struct options *options, struct history_query *query)
   history_file_close (file);
   globs_free (&nodes);
   globs_free (&export.groups);
-  return result < 0 ? 1 : replay_broken (replay_path (options), broken);
+  return result < 0 ? 1 : replay_broken (replay_path (options), "chunks", broken);
 }
 
 int

@@ -118,5 +118,5 @@ export_frames (const struct options *options, const struct history_query *query)
     log_error ("%s", error.text);
   else
     log_info ("%s: %" PRIu64 " frames", frames.path, frames.written);
-  return result < 0 ? 1 : replay_broken (replay_path (options), frames.broken);
+  return result < 0 ? 1 : replay_broken (replay_path (options), "chunks", frames.broken);
 }

@@ -10,6 +10,7 @@
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/job_json.h"
 #include "aggregator/history/job_store.h"
+#include "aggregator/jobs/jobs.h"
 #include "aggregator/report/job_words.h"
 #include "synop/clock.h"
 #include "synop/file.h"
@@ -80,7 +81,7 @@ fill (struct cells *cells, const struct job_record *job, int64_t now_ns)
   double efficiency = summary_number (job->summary, NULL, "cpu_efficiency");
   int64_t end_ns = job->ended_ns ? job->ended_ns : now_ns;
 
-  cell_text (cells->text[0], job->label);
+  cell_text (cells->text[0], job->shown);
   cell_text (cells->text[1], job->user);
   cell_text (cells->text[2], *job->name ? job->name : job->command);
   strcpy (cells->text[3], job->ended_ns ? "ended" : "running");
@@ -146,12 +147,14 @@ table (struct buffer *out, const struct job_list *list)
 /* ---- the command ---- */
 
 static int
-show (const struct options *options, const struct job_list *list)
+show (const struct options *options, struct job_list *list)
 {
   struct json json = { 0 };
   struct buffer text = { 0 };
   int code;
 
+  for (size_t i = 0; i < list->count; i++)
+    jobs_complete (&list->jobs[i]);
   for (size_t i = 0; options->json && i < list->count; i++) {
     job_json (&json, &list->jobs[i]);
     json_newline (&json);

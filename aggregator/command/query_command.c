@@ -12,6 +12,7 @@
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/globs.h"
+#include "synop/local_socket.h"
 #include "synop/log.h"
 
 #define WIDTH_DEFAULT 80
@@ -58,6 +59,7 @@ read_query (const struct options *options, struct query *query, struct error *er
   for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
     if (query_set (query, given[i].key, given[i].value, error) < 0)
       return fault (options, given[i].key, error);
+  query->levels = options->query_format == QUERY_FORMAT_LEVELS;
   return 0;
 }
 
@@ -78,8 +80,10 @@ check_output (const struct options *options, struct error *error)
 {
   enum query_canvas canvas;
 
-  if (options->query_format == QUERY_FORMAT_PLOT && options->list)
-    return config_error (options->config, "query", "format", error, "a list is no plot");
+  if ((options->query_format == QUERY_FORMAT_PLOT || options->query_format == QUERY_FORMAT_LEVELS) && options->list)
+    return config_error (options->config, "query", "format", error, "a list is a table, json or csv");
+  if (options->now && (format_of (options) == QUERY_FORMAT_PLOT || format_of (options) == QUERY_FORMAT_LEVELS))
+    return config_error (options->config, "query", "format", error, "an instant is a table, json or csv");
   if (options->list && options->metric && globs_list_check (options->metric, error) < 0)
     return -1;
   if (options->query_format != QUERY_FORMAT_PLOT || !*options->output_path ||
@@ -144,7 +148,7 @@ note (const struct options *options, const struct query_answer *answer)
 {
   struct buffer notes = { 0 };
 
-  if (format_of (options) != QUERY_FORMAT_JSON) {
+  if (format_of (options) != QUERY_FORMAT_JSON && format_of (options) != QUERY_FORMAT_LEVELS) {
     query_write_notes (&notes, answer);
     file_write (STDERR_FILENO, notes.data, notes.length);
   }
@@ -160,6 +164,9 @@ show (const struct options *options, const struct query_answer *answer)
   switch (format_of (options)) {
   case QUERY_FORMAT_JSON:
     query_write_json (&out, answer);
+    break;
+  case QUERY_FORMAT_LEVELS:
+    query_write_levels (&out, answer);
     break;
   case QUERY_FORMAT_CSV:
     query_write_csv (&out, answer);
@@ -203,6 +210,16 @@ show_list (const struct options *options, struct history_file *file)
   return code;
 }
 
+/* What is wrong with the question, or who cannot answer it: the exit code. */
+static int
+refuse (const struct options *options, const char *key, struct error *error)
+{
+  fault (options, key, error);
+  log_error ("%s%s", error->text,
+             key && strcmp (key, "metric") == 0 ? "; \"synop-aggregator query --list\" shows all" : "");
+  return key ? 2 : 1;
+}
+
 static int
 ask (const struct options *options, struct history_file *file, const struct query *query, int64_t now_ns)
 {
@@ -211,16 +228,48 @@ ask (const struct options *options, struct history_file *file, const struct quer
   const char *key;
   int code;
 
-  if (query_answer (file, query, now_ns, &answer, &key, &error) < 0) {
-    fault (options, key, &error);
-    log_error ("%s%s", error.text,
-               key && strcmp (key, "metric") == 0 ? "; \"synop-aggregator query --list\" shows all" : "");
-    return key ? 2 : 1;
-  }
+  if (query_answer (file, query, now_ns, &answer, &key, &error) < 0)
+    return refuse (options, key, &error);
   code = show (options, &answer);
-  if (replay_broken (replay_path (options), answer.broken) != 0)
+  if (replay_broken (replay_path (options), "chunks or blocks of minutes and hours", answer.broken) != 0)
     code = 1;
   query_answer_free (&answer);
+  return code;
+}
+
+/* ---- this instant, from a running aggregator ---- */
+
+static int
+answer_now (const struct options *options, const struct query *query, struct buffer *line)
+{
+  struct query_answer answer;
+  struct error error;
+  const char *key;
+  int code;
+
+  if (query_instant_answer (query, buffer_text (line), &answer, &key, &error) < 0)
+    return refuse (options, key, &error);
+  code = show (options, &answer);
+  query_answer_free (&answer);
+  return code;
+}
+
+static int
+ask_now (const struct options *options, const struct query *query)
+{
+  struct buffer request = { 0 }, line = { 0 };
+  struct error error;
+  const char *key;
+  int code = 1;
+
+  if (query_instant_request (query, &request, &key, &error) < 0)
+    code = refuse (options, key, &error);
+  else if (local_socket_request (options->socket, buffer_text (&request), &line, &error) < 0)
+    client_log_no_answer (options, &error);
+  else
+    code = answer_now (options, query, &line);
+  buffer_free (&request);
+  buffer_free (&line);
   return code;
 }
 
@@ -253,6 +302,8 @@ query_run (const struct options *options)
 
   if (check_output (options, &error) < 0 || read_query (options, &query, &error) < 0)
     log_error ("%s", error.text);
+  else if (options->now && !options->list)
+    code = ask_now (options, &query);
   else if (query_interval (&query, now, &from, &to, &key, &error) < 0)
     fault (options, key, &error), log_error ("%s", error.text);
   else

@@ -45,10 +45,10 @@ replay_interval (const struct options *options, const char *section, struct hist
 }
 
 int
-replay_broken (const char *path, size_t broken)
+replay_broken (const char *path, const char *what, size_t broken)
 {
   if (broken)
-    log_error ("%s: %zu chunks or events are broken; \"synop-aggregator check\" lists them", path, broken);
+    log_error ("%s: %zu %s are broken; \"synop-aggregator check\" lists them", path, broken, what);
   return broken ? 1 : 0;
 }
 
@@ -144,5 +144,5 @@ replay_run (const struct options *options)
   history_file_close (file);
   if (result < 0)
     log_error ("%s", error.text);
-  return result ? 1 : replay_broken (replay_path (options), broken);
+  return result ? 1 : replay_broken (replay_path (options), "chunks or events", broken);
 }

@@ -19,7 +19,6 @@
 #include "synop/clock.h"
 #include "synop/log.h"
 
-#define WIDTH_DEFAULT 80
 #define WIDTH_MIN 40
 
 struct command {
@@ -103,7 +102,7 @@ is_utf8 (void)
 static struct job_look
 text_look (const struct output *output)
 {
-  struct job_look look = { .width = WIDTH_DEFAULT, .utf8 = is_utf8 () };
+  struct job_look look = { .width = JOB_LOOK_WIDTH, .utf8 = is_utf8 () };
   const char *columns = getenv ("COLUMNS"), *forbidden = getenv ("NO_COLOR"), *terminal = getenv ("TERM");
   bool shown = !output->path && isatty (STDOUT_FILENO);
   struct winsize size = { 0 };
@@ -137,6 +136,8 @@ write_report (struct command *command, struct output *output, struct error *erro
     job_report_json (command->report, &json);
   } else if (command->options->report == REPORT_JOBSTATS) {
     result = job_report_jobstats (command->report, &json.out, error);
+  } else if (command->options->report == REPORT_CSV) {
+    job_report_csv (command->report, &json.out);
   } else {
     job_report_text (command->report, &look, &json.out);
   }
@@ -283,7 +284,7 @@ report_run (const struct options *options)
   write_document (&command, job_report_html, options->html);
   write_tables (&command, &export_csv, options->csv);
   write_tables (&command, &export_hdf5, options->hdf5);
-  command.failed |= replay_broken (replay_path (options), command.report->broken) != 0;
+  command.failed |= replay_broken (replay_path (options), "chunks", command.report->broken) != 0;
   job_report_destroy (command.report);
   history_file_close (command.file);
   return command.failed ? 1 : 0;

@@ -24,6 +24,7 @@ const char *const options_commands[] = {
   [COMMAND_JOB] = "job",
   [COMMAND_REPORT] = "report",
   [COMMAND_QUERY] = "query",
+  [COMMAND_TOP] = "top",
   "keys",
   NULL,
 };
@@ -159,7 +160,7 @@ unexpected (enum options_command command, const char *word, struct error *error)
   if (command == COMMAND_SERVE)
     error_set (error,
                "unexpected argument '%.64s'; a command comes first: synop-aggregator tail, status, keys, replay, "
-               "export, check, jobs, job, report or query",
+               "export, check, jobs, job, report, query or top",
                word);
   else
     error_set (error, "unexpected argument '%.64s'; \"synop-aggregator %s --help\" shows what there is", word,
@@ -214,8 +215,9 @@ check_together (struct options *options, struct error *error)
     return config_error (config, section, "node", error, "combined reports (--type cluster) are of no node");
   if (options->command == COMMAND_EXPORT && !*options->output_path && options->action == ACTION_RUN)
     return config_error (config, section, "output", error, "-o says where to write the tables");
-  if (options->json && options->command == COMMAND_REPORT && options->report == REPORT_PERFMON)
-    return config_error (config, section, "json", error, "does not go with --format perfmon");
+  if (options->json && options->command == COMMAND_REPORT && options->report > REPORT_JSON)
+    return config_error (config, section, "json", error, "does not go with --format %s",
+                         options->report == REPORT_CSV ? "csv" : "perfmon");
   if (options->tick_grace_ns > options->tick_period_ns)
     return config_error (config, "ticks", "grace", error, "must be no more than the ticks' period, %.9gs",
                          (double) options->tick_period_ns / NS_PER_S);

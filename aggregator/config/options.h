@@ -21,13 +21,21 @@ enum options_command {
   COMMAND_JOBS,
   COMMAND_JOB,
   COMMAND_REPORT,
-  COMMAND_QUERY
+  COMMAND_QUERY,
+  COMMAND_TOP
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
 enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
-enum options_query_format { QUERY_FORMAT_TABLE, QUERY_FORMAT_JSON, QUERY_FORMAT_CSV, QUERY_FORMAT_PLOT };
-enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_PERFMON, REPORT_JOBSTATS };
+enum options_query_format {
+  QUERY_FORMAT_TABLE,
+  QUERY_FORMAT_JSON,
+  QUERY_FORMAT_CSV,
+  QUERY_FORMAT_PLOT,
+  QUERY_FORMAT_LEVELS
+};
+enum options_view { OPTIONS_VIEW_CLUSTER, OPTIONS_VIEW_JOBS, OPTIONS_VIEW_EVENTS, OPTIONS_VIEW_NODE };
+enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON, REPORT_JOBSTATS };
 
 /* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
 extern const char *const options_commands[];
@@ -75,8 +83,13 @@ struct options {
 
   const char *metric; /* of query, with `list` globs; the rest as struct query has it, "" for none */
   char *row, *of_job, *step, *fold, *top, *bottom;
-  bool list, rows, rate, combined;
+  bool list, rows, rate, combined, now;
   int query_format; /* enum options_query_format */
+
+  bool once; /* of top, with `node` one name */
+  uint64_t width;
+  int view; /* enum options_view */
+  char *sort, *filter, *top_metric;
 };
 
 /* `views` must be set. -1 and error: exit with code 2. Call aggregator_options_free in any case. */

@@ -16,6 +16,7 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator jobs [--running]          lists the batch jobs that ran\n\
   synop-aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
   synop-aggregator query METRIC              shows how a metric went: a table, a curve, JSON, CSV\n\
+  synop-aggregator top                       shows the cluster on the terminal: nodes, jobs, events, one node\n\
   synop-aggregator job start|end ID          announces that a job begins or has ended, for prologs and epilogs\n\
   synop-aggregator keys init                 makes the aggregator's keys\n\
   synop-aggregator keys add NODE FILE        admits a node by its public key\n\
@@ -110,15 +111,27 @@ between, of which one may be a number.\n\
   synop-aggregator query 'memory_info.used / memory_info.total' --top 10\n\
   synop-aggregator query network.rx_bytes --row 'ib*' --rate --format plot\n\
   synop-aggregator query job_memory.rss --job 123 -o memory.png\n\
+  synop-aggregator query cpu_usage.user --now --top 10\n\
   synop-aggregator query load.load_1 --combined --from -7d --format json\n\
   synop-aggregator query --list 'memory*'\n\
+\n";
+
+static const char top_help[] = "\
+synop-aggregator top: shows the cluster of a running aggregator on the terminal, anew each second: all nodes as a picture, a\n\
+line for each, the jobs that run, what is wrong, and each node. F1 shows what the keys do, q ends. Without colours: NO_COLOR=1.\n\
+\n\
+  synop-aggregator top\n\
+  synop-aggregator top --metric gpu.temperature --sort metric\n\
+  synop-aggregator top --once --sort cpu --filter 'gpu*' | head\n\
+  synop-aggregator top --once --view jobs --width 120\n\
+  synop-aggregator top --node n7\n\
 \n";
 
 void
 aggregator_options_help (const struct options *options, struct buffer *out)
 {
-  static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help,
-                                       check_help, jobs_help, job_help,    report_help, query_help };
+  static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help, check_help,
+                                       jobs_help,  job_help,  report_help, query_help,  top_help };
   const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;

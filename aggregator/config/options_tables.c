@@ -124,7 +124,9 @@ static const struct option export_table[] = {
     .help = "The folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },
 };
 
-static const char *const reports[] = { "text", "json", "perfmon", "jobstats", NULL }; /* as enum options_report */
+static const char *const reports[] = {
+  "text", "json", "csv", "perfmon", "jobstats", NULL
+}; /* as enum options_report */
 
 static const struct option jobs_table[] = {
   { "jobs", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "A JSON line for each job." },
@@ -148,8 +150,8 @@ static const struct option report_table[] = {
   { "report", "scheduler", NULL, OPTION_TEXT, AT (scheduler),
     .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
   { "report", "format", NULL, OPTION_CHOICE, AT (report), .fallback = "text", .choices = reports,
-    .help = "text: for people; json: one object; perfmon: the merged JSON of perfmon; jobstats: a line for SLURM's "
-            "AdminComment." },
+    .help = "text: for people; json: one object; csv: a table of the nodes' figures; perfmon: the merged JSON of "
+            "perfmon; jobstats: a line for SLURM's AdminComment." },
   { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },
   { "report", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
     .help = "A new file for what --format says, rather than standard output. No output replaces a file." },
@@ -160,7 +162,9 @@ static const struct option report_table[] = {
   { "report", "hdf5", NULL, OPTION_TEXT, AT (hdf5), .help = "Writes this file: the same tables as HDF5." },
 };
 
-static const char *const query_formats[] = { "table", "json", "csv", "plot", NULL }; /* as options_query_format */
+static const char *const query_formats[] = {
+  "table", "json", "csv", "plot", "levels", NULL
+}; /* as options_query_format */
 
 static const struct option query_table[] = {
   { "query", "from", NULL, OPTION_TEXT, AT (from),
@@ -189,12 +193,34 @@ static const struct option query_table[] = {
     .help = "Of a counter the change in a second, rather than in the step." },
   { "query", "combined", NULL, OPTION_BOOLEAN, AT (combined), .fallback = "no",
     .help = "The cluster's combined report: sum, mean, min and max over all nodes." },
+  { "query", "now", NULL, OPTION_BOOLEAN, AT (now), .fallback = "no",
+    .help = "Values of this instant, from a running aggregator's memory; counters are their change in a second." },
   { "query", "list", NULL, OPTION_BOOLEAN, AT (list), .fallback = "no",
     .help = "Shows which metrics there are, or those whose name matches the globs that stand for METRIC." },
   { "query", "format", NULL, OPTION_CHOICE, AT (query_format), .fallback = "table", .choices = query_formats,
-    .help = "table: for people; json, csv: values as they are; plot: curves, on the terminal or in a file." },
+    .help = "table: for people; json, csv: values as they are; plot: curves, on the terminal or in a file; "
+            "levels: a byte for each node and step, for pictures of many nodes." },
   { "query", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
     .help = "A new file rather than standard output; a plot's ends in .png, .svg or .pdf." },
+};
+
+static const char *const views[] = { "cluster", "jobs", "events", "node", NULL }; /* as enum options_view */
+
+static const struct option top_table[] = {
+  { "top", "once", NULL, OPTION_BOOLEAN, AT (once), .fallback = "no",
+    .help = "Writes one screen as text, with all nodes or jobs, and ends." },
+  { "top", "view", NULL, OPTION_CHOICE, AT (view), .fallback = "cluster", .choices = views,
+    .help = "What is shown first: the nodes, the jobs that run, what is wrong, or --node." },
+  { "top", "metric", NULL, OPTION_TEXT, AT (top_metric), .fallback = "cpu_usage.busy",
+    .help = "What the picture of the cluster shows, as \"synop-aggregator query\" takes it." },
+  { "top", "sort", NULL, OPTION_TEXT, AT (sort),
+    .help = "Order of nodes: name, state, cpu, memory, network, disk, gpu, power, metric; of jobs: cpu, memory, "
+            "traffic, power, id, user." },
+  { "top", "filter", NULL, OPTION_TEXT, AT (filter),
+    .help = "Only nodes, jobs or events with one of these texts or globs, parted by commas." },
+  { "top", "node", NULL, OPTION_TEXT, AT (node), .help = "Shows this node." },
+  { "top", "width", NULL, OPTION_SIZE, AT (width), .fallback = "80", .minimum = "40", .maximum = "1000",
+    .help = "Columns of --once." },
 };
 
 const struct options_tables options_tables[] = {
@@ -212,4 +238,5 @@ const struct options_tables options_tables[] = {
                        report_table,
                        COUNT_OF (report_table) },
   [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
+  [COMMAND_TOP] = { { "history", "socket" }, top_table, COUNT_OF (top_table) },
 };

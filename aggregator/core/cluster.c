@@ -29,7 +29,8 @@ cluster_create (const struct cluster_options *options)
   cluster->ticks = ticks_create (&(struct ticks_options){ .period_ns = options->tick_period_ns,
                                                           .grace_ns = options->tick_grace_ns,
                                                           .context = cluster,
-                                                          .line = cluster_take_tick });
+                                                          .line = cluster_take_tick,
+                                                          .after_ns = options->ticks_after_ns });
   return cluster;
 }
 

@@ -89,6 +89,7 @@ struct cluster_output {
 struct cluster_options {
   unsigned stale_periods, down_periods;  /* silence after which a node is called stale, down */
   int64_t tick_period_ns, tick_grace_ns; /* 0 < grace <= period */
+  int64_t ticks_after_ns;                /* when this run began, in cluster time; 0: there was none before it */
   int64_t clock_limit_ns;                /* a wall clock that is off by more is reported */
   double replay_rate;                    /* frames a second that are requested from all nodes together; 0: no replay */
   bool backfill; /* frames from before this start are requested too, but for those of cluster_stored */

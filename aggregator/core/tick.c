@@ -223,6 +223,8 @@ tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, i
     member_join (ticks, member);
   if (member->period_ns != period_ns || member->stride == 0)
     member_set_period (ticks, member, period_ns);
+  if (ticks->options.after_ns && index * period - period / 2 < ticks->options.after_ns)
+    return TICK_BETWEEN;
   bool due = frame_is_due (ticks, member, schema, groups, index);
   if (time_ns > now_ns + period)
     return TICK_MISPLACED;
@@ -334,6 +336,7 @@ ticks_restart (struct ticks *ticks, int64_t now_ns)
     member->expected = alive ? index_floor (ticks, now_ns) : NOT_OPEN / 2;
     member->waited = member->reported = 0;
   }
+  ticks->options.after_ns = 0;
   ticks->next = NOT_OPEN;
   ticks->now_ns = now_ns;
   ticks->hold_ns = INT64_MIN;

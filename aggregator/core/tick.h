@@ -55,6 +55,8 @@ struct ticks_options {
   int64_t period_ns, grace_ns; /* 0 < grace <= period */
   void *context;
   void (*line) (void *context, const struct tick_line *line);
+  int64_t
+      after_ns; /* ticks that have frames from before this are not combined: a run before may have taken these. 0: none */
 };
 
 /* The tick nearest to an instant of cluster time. */

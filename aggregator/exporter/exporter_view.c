@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "aggregator/exporter/exporter.h"
 #include "aggregator/exporter/exporter_site.h"
@@ -210,6 +211,41 @@ poll_exporter (void *state, struct instant now)
     names_again (view);
 }
 
+/* How to see the page: where it listens for this host alone, through ssh from another. */
+static void
+page_write (const char *url, struct buffer *out)
+{
+  const char *host = strstr (url, "://") + 3, *port = strrchr (url, ':') + 1;
+  int length = (int) strcspn (port, "/");
+  char name[HOST_NAME_MAX + 1] = "";
+
+  buffer_printf (out, "the page: %s\n", url);
+  if (strncmp (host, "127.", 4) != 0 && strncmp (host, "[::1]", 5) != 0)
+    return;
+  gethostname (name, sizeof name - 1);
+  buffer_printf (out, "from another host: ssh -L %.*s:%.*s:%.*s %s, then http%s://localhost:%.*s/\n", length, port,
+                 (int) (port - 1 - host), host, length, port, name, strncmp (url, "https", 5) == 0 ? "s" : "", length,
+                 port);
+}
+
+static void
+status_exporter (void *state, struct json *json, struct buffer *table)
+{
+  const struct exporter_view *view = state;
+  const char *url = view->http ? http_url (view->http) : NULL;
+
+  if (json) {
+    json_key (json, "page");
+    if (url)
+      json_text (json, url);
+    else
+      json_null (json);
+  } else if (url) {
+    page_write (url, table);
+    buffer_add_string (table, "\n");
+  }
+}
+
 static void
 count_exporter (void *state, uint64_t *values)
 {
@@ -238,5 +274,6 @@ const struct view exporter_view = {
   .tick = put_tick,
   .poll = poll_exporter,
   .count = count_exporter,
+  .status = status_exporter,
   .close = close_exporter,
 };

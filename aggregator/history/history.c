@@ -266,7 +266,7 @@ history_create (const struct history_options *options)
   history->ready_end = &history->ready;
   history_shares_init (&history->shares, options->queue_bytes);
   item_list_init (&history->events);
-  history->folds = history_folds_create ();
+  history->folds = tier_writer_create (1);
   history->ticks_waiting = history_ticks_create ();
   history->gather = gather_create (&(struct gather_options){ .chunk_frames = options->chunk_frames,
                                                              .chunk_ns = options->chunk_ns,
@@ -301,7 +301,7 @@ history_free (struct history *history)
   item_list_clear (history, &history->events);
   history_store_close (history->store);
   gather_destroy (history->gather);
-  history_folds_destroy (history->folds);
+  tier_writer_destroy (history->folds);
   history_ticks_destroy (history->ticks_waiting);
   history_shares_free (&history->shares);
   buffer_free (&history->record);

@@ -94,12 +94,12 @@ compress (const struct buffer *raw, struct buffer *out)
 }
 
 void
-chunk_pack (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look)
+chunk_pack (const struct chunk *chunk, struct buffer *out)
 {
   struct buffer raw = { 0 };
 
   buffer_add (&raw, &(char){ COLUMNS }, 1);
-  if (chunk->count == 0 || !chunk_split (chunk, &raw, look) || !comes_back (chunk, &raw)) {
+  if (chunk->count == 0 || !chunk_split (chunk, &raw, NULL) || !comes_back (chunk, &raw)) {
     buffer_clear (&raw);
     write_whole (chunk, &raw);
   }
@@ -145,7 +145,7 @@ chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error 
 {
   struct wire wire = wire_over (bytes, length);
   uint8_t kind = length ? *wire.at++ : UINT8_MAX;
-  int result = kind == WHOLE ? read_whole (chunk, &wire) : kind == COLUMNS ? chunk_join (chunk, &wire) : -1;
+  int result = kind == WHOLE ? read_whole (chunk, &wire) : kind == COLUMNS ? chunk_join (chunk, &wire, NULL) : -1;
 
   return result == 0 ? 0 : broken (error);
 }
@@ -174,6 +174,24 @@ chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct erro
 
   if (result == 0)
     result = chunk_read (chunk, raw.data, raw.length, error);
+  buffer_free (&raw);
+  return result;
+}
+
+int
+chunk_unpack_parts (struct chunk *chunk, const void *bytes, size_t length, const struct chunk_look *look)
+{
+  struct buffer raw = { 0 };
+  int result = chunk_inflate (&raw, bytes, length, NULL);
+
+  if (result == 0 && raw.length && raw.data[0] == COLUMNS) {
+    struct wire wire = wire_over (raw.data + 1, raw.length - 1);
+    result = chunk_join (chunk, &wire, look);
+  } else if (result == 0) {
+    result = chunk_read (chunk, raw.data, raw.length, NULL);
+    if (result == 0)
+      chunk_split (chunk, NULL, look);
+  }
   buffer_free (&raw);
   return result;
 }

@@ -36,11 +36,12 @@ chunk_message (const struct chunk *chunk, size_t index, size_t *length)
 
 struct chunk_look; /* history_form.h */
 
-/* Adds the compressed chunk to `out`. The chunk must be within the limits above. `look` (may be NULL) is shown the parts of
- * its messages, unless they cannot be parted. */
-void chunk_pack (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look);
+/* Adds the compressed chunk to `out`. The chunk must be within the limits above. */
+void chunk_pack (const struct chunk *chunk, struct buffer *out);
 /* Unpacks into an empty chunk. The bytes may be anything: memory is bounded by the limits. */
 int chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
+/* The same, and `look` is shown the parts of its messages, unless they cannot be parted. */
+int chunk_unpack_parts (struct chunk *chunk, const void *bytes, size_t length, const struct chunk_look *look);
 
 /* The two steps of that: zstd, into an emptied buffer, and then forms and columns. */
 int chunk_inflate (struct buffer *raw, const void *bytes, size_t length, struct error *error);

@@ -262,6 +262,24 @@ history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, 
 }
 
 int
+history_file_unfolded_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
+                              struct error *error)
+{
+  sqlite3_stmt *statement =
+      history_file_prepare (file,
+                            COLUMNS "WHERE chunks.id IN (SELECT chunk FROM unfolded WHERE time >= ? AND time < ?) AND "
+                                    "last_time >= ?",
+                            error);
+
+  if (!statement)
+    return -1;
+  sqlite3_bind_int64 (statement, 1, earlier (from_ns, HISTORY_SPAN_NS));
+  sqlite3_bind_int64 (statement, 2, to_ns);
+  sqlite3_bind_int64 (statement, 3, from_ns);
+  return take_rows (file, statement, list, error);
+}
+
+int
 history_file_all_chunks (struct history_file *file, struct chunk_list *list, struct error *error)
 {
   sqlite3_stmt *statement = history_file_prepare (file, COLUMNS "ORDER BY name, session < 0, session, first", error);

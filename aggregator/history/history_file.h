@@ -26,6 +26,9 @@ struct chunk_list {
 };
 int history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
                          struct error *error);
+/* Those of them that are in no minute yet; the file has tiers. */
+int history_file_unfolded_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
+                                  struct error *error);
 /* All chunks, in order of node, session and sequence: for `check`. */
 int history_file_all_chunks (struct history_file *file, struct chunk_list *list, struct error *error);
 /* Those with an id over this one, in order of ids, at most so many. */

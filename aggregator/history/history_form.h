@@ -14,7 +14,7 @@
 
 struct form {
   uint64_t hash;
-  const uint8_t *bytes; /* when reading: into the raw chunk */
+  const uint8_t *bytes; /* when reading: into the raw chunk; else `owned` */
   struct buffer owned;  /* when writing */
   size_t length, holes;
   uint32_t *at; /* when reading: where the holes are */
@@ -70,7 +70,7 @@ struct chunk_look {
 /* history_split.c: false if a message is not a msgpack array. `out` and `look` may be NULL. */
 bool chunk_split (const struct chunk *chunk, struct buffer *out, const struct chunk_look *look);
 /* history_join.c */
-int chunk_join (struct chunk *chunk, struct wire *wire);
+int chunk_join (struct chunk *chunk, struct wire *wire, const struct chunk_look *look); /* `look` may be NULL */
 
 /* Of an inflated chunk, whose columns are what is left of `wire` then. False: it is stored without forms, or broken. */
 bool chunk_read_parts (struct parts *parts, struct wire *wire);

@@ -34,31 +34,12 @@ open_chunk_destroy (struct open_chunk *chunk)
   free (chunk);
 }
 
-static size_t
-place_of (const char *node)
-{
-  uint64_t hash = hash_text (node);
-
-  return (size_t) (hash ^ hash >> 32) & (PLACES - 1);
-}
-
 static struct open_chunk **
 gather_place_of (struct gather *gather, const char *node)
 {
-  return &gather->places[place_of (node)];
-}
+  uint64_t hash = hash_text (node);
 
-bool
-gather_frame (const struct gather *gather, const char *node, uint64_t session, uint64_t sequence, const void **bytes,
-              size_t *length)
-{
-  for (const struct open_chunk *chunk = gather->places[place_of (node)]; chunk; chunk = chunk->next)
-    if (strcmp (chunk->node, node) == 0 && chunk->row.session == session && sequence >= chunk->row.first &&
-        sequence <= chunk->row.last) {
-      *bytes = chunk_message (&chunk->chunk, 2 * (size_t) (sequence - chunk->row.first) + 1, length);
-      return true;
-    }
-  return false;
+  return &gather->places[(size_t) (hash ^ hash >> 32) & (PLACES - 1)];
 }
 
 static void

@@ -49,10 +49,7 @@ struct gathered {
 bool gather_add (struct gather *gather, const struct gathered *one, int64_t now_ns);
 void gather_close (struct gather *gather, int64_t now_ns); /* closes the chunks that are old enough; INT64_MAX: all */
 bool gather_close_one (struct gather *gather);             /* closes the oldest; false: none is open */
-/* A frame in an open chunk; false: it is in none. */
-bool gather_frame (const struct gather *gather, const char *node, uint64_t session, uint64_t sequence,
-                   const void **bytes, size_t *length);
-uint64_t gather_frames (const struct gather *gather); /* in open chunks */
+uint64_t gather_frames (const struct gather *gather);      /* in open chunks */
 /* Has an open chunk frames from before that cluster time? */
 bool gather_has_before (const struct gather *gather, int64_t to_ns);
 void gather_close_before (struct gather *gather, int64_t to_ns); /* closes those chunks */

@@ -12,6 +12,7 @@ const char history_jobs_layout[] =
     " user TEXT NOT NULL, name TEXT NOT NULL, command TEXT NOT NULL, array TEXT NOT NULL, cpus REAL,"
     " started INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS jobs_label ON jobs (label);"
+    "CREATE INDEX IF NOT EXISTS jobs_array ON jobs (array) WHERE array != '';"
     "CREATE TABLE IF NOT EXISTS job_nodes (job INTEGER NOT NULL, node INTEGER NOT NULL, first INTEGER NOT NULL,"
     " PRIMARY KEY (job, node)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS job_ends (id INTEGER PRIMARY KEY, job INTEGER NOT NULL, time INTEGER NOT NULL,"

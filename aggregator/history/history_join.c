@@ -219,8 +219,28 @@ put_form (struct form *form, struct buffer *out)
   buffer_add (out, form->bytes + from, form->length - from);
 }
 
+/* Shows the parts as they are when messages are split. */
+static void
+show_parts (const struct parts *parts, const struct chunk_look *look)
+{
+  size_t *ends = memory_new (parts->count, sizeof *ends), total = 0;
+  uint32_t *list = NULL;
+  size_t capacity = 0;
+
+  for (size_t i = 0; i < parts->count; i++) {
+    size_t count;
+    const size_t *forms = parts_of (parts, i, &count);
+    for (size_t k = 0; k < count; k++)
+      *array_add (list, total, capacity) = (uint32_t) forms[k];
+    ends[i] = total;
+  }
+  look->parts (look->context, &(struct chunk_parts){ parts->forms.list, parts->forms.count, list, ends, parts->count });
+  free (ends);
+  free (list);
+}
+
 int
-chunk_join (struct chunk *chunk, struct wire *wire)
+chunk_join (struct chunk *chunk, struct wire *wire, const struct chunk_look *look)
 {
   struct parts parts = { 0 };
   int result = -1;
@@ -237,6 +257,8 @@ chunk_join (struct chunk *chunk, struct wire *wire)
     chunk_end_message (chunk);
   }
   result = 0;
+  if (look)
+    show_parts (&parts, look);
 done:
   parts_free (&parts);
   return result;

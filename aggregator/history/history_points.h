@@ -27,6 +27,7 @@ struct points_query {
   const char *group, *metric;
   const struct globs *nodes; /* NULL: all */
   const struct globs *rows;  /* rows with these labels; NULL: nodes as a whole */
+  bool folded;               /* of a tier what is folded alone, without the frames of the last minutes */
   bool combined;             /* the combined report of the ticks instead of nodes: node "", rows sum, mean, min, max */
   int64_t from_ns, to_ns;    /* points from the first until before the second */
 };

@@ -393,30 +393,37 @@ part_chunks (struct reading *reading)
 }
 
 int
+history_chunk_points (struct history_file *file, struct chunk_list *list, const struct points_query *query,
+                      const struct points_into *into, size_t *broken, struct error *error)
+{
+  struct reading reading = { .file = file, .query = query, .into = into, .list = *list };
+
+  part_chunks (&reading);
+  pthread_mutex_init (&reading.lock, NULL);
+  if (reading.part_count)
+    work_together (&reading);
+  pthread_mutex_destroy (&reading.lock);
+  *broken = reading.broken;
+  if (reading.failed)
+    *error = reading.error;
+  free (reading.parts);
+  free (list->rows);
+  return reading.failed ? -1 : 0;
+}
+
+int
 history_frames_points (struct history_file *file, const struct points_query *query, const struct points_into *into,
                        size_t *broken, struct error *error)
 {
-  struct reading reading = { .file = file, .query = query, .into = into };
-  int result;
+  struct chunk_list list = { 0 };
 
   if (query->combined)
     return history_combined_points (file, query, into, broken, error);
-  result = history_file_chunks (file, query->from_ns, query->to_ns, &reading.list, error);
-  if (result == 0) {
-    part_chunks (&reading);
-    pthread_mutex_init (&reading.lock, NULL);
-    if (reading.part_count)
-      work_together (&reading);
-    pthread_mutex_destroy (&reading.lock);
+  if (history_file_chunks (file, query->from_ns, query->to_ns, &list, error) < 0) {
+    free (list.rows);
+    return -1;
   }
-  *broken = reading.broken;
-  if (reading.failed) {
-    *error = reading.error;
-    result = -1;
-  }
-  free (reading.parts);
-  free (reading.list.rows);
-  return result;
+  return history_chunk_points (file, &list, query, into, broken, error);
 }
 
 /* ---- what there is ---- */

@@ -6,6 +6,9 @@
 
 int history_frames_points (struct history_file *file, const struct points_query *query, const struct points_into *into,
                            size_t *broken, struct error *error);
+/* Of these chunks; frees the list. */
+int history_chunk_points (struct history_file *file, struct chunk_list *list, const struct points_query *query,
+                          const struct points_into *into, size_t *broken, struct error *error);
 int history_combined_points (struct history_file *file, const struct points_query *query,
                              const struct points_into *into, size_t *broken, struct error *error);
 int history_frames_metrics (struct history_file *file, const struct points_metrics *into, struct error *error);

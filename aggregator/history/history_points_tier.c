@@ -1,5 +1,5 @@
-/* See history_points_tier.h. An hour of minutes or a day of hours is read at a time, in one transaction, since the writer
- * moves what is staged into blocks; of it a batch of nodes at a time. */
+/* See history_points_tier.h. All is read in one transaction, since the writer moves what is staged and unfolded into blocks; an
+ * hour of minutes or a day of hours at a time, of it a batch of nodes. */
 #include "aggregator/history/history_points_tier.h"
 
 #include <inttypes.h>
@@ -59,6 +59,8 @@ struct reading {
   int64_t hour; /* the hour that minutes become; -1: they stay */
   struct history_point *points;
   size_t point_capacity;
+  struct chunk_list unfolded;
+  int64_t from_ns, to_ns; /* of the query, and of what there is */
   size_t broken;
 };
 
@@ -225,7 +227,6 @@ drop_maps (struct reading *reading)
   }
 }
 
-/* Columns of what is selected: batch, start, node (-1: of each series), map or NULL, data; and whether it is minutes. */
 static void
 take_blob (struct reading *reading, sqlite3_stmt *statement, int64_t start)
 {
@@ -238,6 +239,8 @@ take_blob (struct reading *reading, sqlite3_stmt *statement, int64_t start)
   reading->hour = reading->tier == HISTORY_HOURS && sqlite3_column_int (statement, 5) ? (at - start) / HOUR_S : -1;
   if (hash && sqlite3_column_bytes (statement, 3) == SCHEMA_HASH_SIZE)
     metric = find_map (reading, hash)->at;
+  else if (sqlite3_column_int (statement, 6))
+    metric = (uint32_t) reading->metric->id;
   if (metric == UINT32_MAX || (reading->node >= 0 && !wants_node (reading, reading->node)))
     return;
   if (tier_reader_read (reading->reader, sqlite3_column_blob (statement, 4),
@@ -283,17 +286,23 @@ shown (const struct metric *metric, double value)
   return value * (metric->times ? metric->times : 1) / (metric->per ? metric->per : 1);
 }
 
+static int64_t
+span_of (enum history_tier tier)
+{
+  return tier == HISTORY_MINUTES ? MINUTE_NS : HOUR_S * NS_PER_S;
+}
+
 static void
 give_series (struct reading *reading, const struct grid_series *series, int64_t start)
 {
   const struct metric *metric = &reading->metric->metric;
-  int64_t span_ns = reading->tier == HISTORY_MINUTES ? MINUTE_NS : HOUR_S * NS_PER_S;
+  int64_t span_ns = span_of (reading->tier);
   size_t count = 0;
 
   array_reserve (reading->points, reading->point_capacity, reading->grid->times);
-  for (uint32_t i = 0; i < reading->grid->times; i++) {
+  for (uint32_t i = 0; i < series->room; i++) {
     const struct tier_cell *cell = &series->cells[i];
-    int64_t time_ns = start * NS_PER_S + (int64_t) i * span_ns;
+    int64_t time_ns = start * NS_PER_S + (int64_t) (series->first + i) * span_ns;
     if (cell->count && time_ns >= reading->query->from_ns && time_ns < reading->query->to_ns)
       reading->points[count++] = (struct history_point){ .time_ns = time_ns,
                                                          .span_ns = span_ns,
@@ -317,18 +326,36 @@ give_batch (struct reading *reading, int64_t start)
 
 /* ---- periods ---- */
 
-static const char *const selects[HISTORY_TIERS] = {
-  [HISTORY_MINUTES] = "SELECT batch, start, -1, NULL, data, 1 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
+/* Columns: batch, start, node (-1: of each series), map or NULL, data; whether it is minutes; whether it is of all metrics. */
+static const struct {
+  const char *blocks, *parts, *staged; /* parts are not in files of older versions */
+} selects[HISTORY_TIERS] = {
+  [HISTORY_MINUTES] = { "SELECT batch, start, -1, NULL, data, 1, 0 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
+                        " metric = ?2 AND rows = ?3 UNION ALL",
+                        " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_parts WHERE start = ?1 UNION ALL",
+                        " SELECT batch, start, node, map, data, 1, 0 FROM tier_staged WHERE start = ?1 ORDER BY 1" },
+  [HISTORY_HOURS] = { "SELECT batch, start, -1, NULL, data, 0, 0 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
                       " metric = ?2 AND rows = ?3 UNION ALL"
-                      " SELECT batch, start, node, map, data, 1 FROM tier_staged WHERE start = ?1 ORDER BY 1",
-  [HISTORY_HOURS] = "SELECT batch, start, -1, NULL, data, 0 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
-                    " metric = ?2 AND rows = ?3 UNION ALL"
-                    " SELECT batch, start, -1, NULL, data, 1 FROM tier_blocks INDEXED BY tier_blocks_unmerged"
-                    " WHERE tier = 0 AND part > 0 AND"
-                    " start >= ?1 AND start < ?1 + 86400 AND metric = ?2 AND rows = ?3 UNION ALL"
-                    " SELECT batch, start, node, map, data, 1 FROM tier_staged WHERE start >= ?1 AND"
-                    " start < ?1 + 86400 ORDER BY 1",
+                      " SELECT batch, start, -1, NULL, data, 1, 0 FROM tier_blocks INDEXED BY tier_blocks_unmerged"
+                      " WHERE tier = 0 AND part > 0 AND"
+                      " start >= ?1 AND start < ?1 + 86400 AND metric = ?2 AND rows = ?3 UNION ALL",
+                      " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_parts WHERE start >= ?1 AND"
+                      " start < ?1 + 86400 UNION ALL",
+                      " SELECT batch, start, node, map, data, 1, 0 FROM tier_staged WHERE start >= ?1 AND"
+                      " start < ?1 + 86400 ORDER BY 1" },
 };
+
+static sqlite3_stmt *
+prepare_select (struct reading *reading, struct error *error)
+{
+  bool parts = history_points_tier_has (reading->file, "tier_parts");
+  char *text = memory_format ("%s%s%s", selects[reading->tier].blocks, parts ? selects[reading->tier].parts : "",
+                              selects[reading->tier].staged);
+  sqlite3_stmt *statement = history_file_prepare (reading->file, text, error);
+
+  free (text);
+  return statement;
+}
 
 static int
 read_period (struct reading *reading, sqlite3_stmt *statement, int64_t start, struct error *error)
@@ -367,7 +394,7 @@ static int
 read_metric (struct reading *reading, int64_t from_ns, int64_t to_ns, struct error *error)
 {
   int64_t span = reading->tier == HISTORY_MINUTES ? HOUR_S : DAY_S;
-  sqlite3_stmt *statement = history_file_prepare (reading->file, selects[reading->tier], error);
+  sqlite3_stmt *statement = prepare_select (reading, error);
   int result = statement ? 0 : -1;
 
   for (int64_t start = floor_to (from_ns, span); result == 0 && start <= floor_to (to_ns - 1, span); start += span)
@@ -375,43 +402,6 @@ read_metric (struct reading *reading, int64_t from_ns, int64_t to_ns, struct err
   sqlite3_finalize (statement);
   drop_maps (reading);
   return result;
-}
-
-static bool
-has_tiers (struct history_file *file)
-{
-  int64_t tables = 0;
-
-  return history_file_number (file, "SELECT count (*) FROM sqlite_master WHERE name = 'tier_blocks'", &tables, NULL) ==
-             0 &&
-         tables > 0;
-}
-
-bool
-history_points_tier_range (struct history_file *file, enum history_tier tier, int64_t *from_ns, int64_t *to_ns)
-{
-  static const char *const first[HISTORY_TIERS] = {
-    [HISTORY_MINUTES] = "SELECT min (ifnull ((SELECT min (start) FROM tier_blocks WHERE tier = 0), 1 << 62),"
-                        " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62))",
-    [HISTORY_HOURS] = "SELECT min (ifnull ((SELECT min (start) FROM tier_blocks WHERE tier = 1), 1 << 62),"
-                      " ifnull ((SELECT min (start) FROM tier_blocks INDEXED BY tier_blocks_unmerged WHERE part > 0 "
-                      "AND tier = 0), 1 << 62),"
-                      " ifnull ((SELECT min (start) FROM tier_staged), 1 << 62))",
-  };
-  static const char last[] = "SELECT max (ifnull ((SELECT max (start) FROM tier_blocks WHERE tier = 0), -(1 << 62)),"
-                             " ifnull ((SELECT max (start) FROM tier_staged), -(1 << 62)))";
-  static const char last_day[] = "SELECT ifnull (max (start), -(1 << 62)) FROM tier_blocks WHERE tier = 1";
-  int64_t from, to, day;
-
-  if (tier == HISTORY_FRAMES || !has_tiers (file) || history_file_number (file, first[tier], &from, NULL) < 0 ||
-      history_file_number (file, last, &to, NULL) < 0 || history_file_number (file, last_day, &day, NULL) < 0 ||
-      from == INT64_C (1) << 62)
-    return false;
-  if (tier == HISTORY_HOURS && to < day) /* the minutes are gone */
-    to = day + DAY_S - HOUR_S;
-  *from_ns = from * NS_PER_S;
-  *to_ns = (to + HOUR_S) * NS_PER_S;
-  return true;
 }
 
 static int
@@ -423,9 +413,13 @@ read_all (struct reading *reading, struct error *error)
     return 0;
   from = from > first ? from : first;
   to = to < end ? to : end;
+  reading->from_ns = from;
+  reading->to_ns = to;
   if (from >= to)
     return 0;
-  if (load_metrics (reading, error) < 0 || load_nodes (reading, error) < 0)
+  if (load_metrics (reading, error) < 0 || load_nodes (reading, error) < 0 ||
+      (!reading->query->combined && !reading->query->folded &&
+       history_file_unfolded_chunks (reading->file, from, to, &reading->unfolded, error) < 0))
     return -1;
   for (size_t i = 0; i < reading->metric_count; i++) {
     reading->metric = &reading->metrics[i];
@@ -433,6 +427,16 @@ read_all (struct reading *reading, struct error *error)
       return -1;
   }
   return 0;
+}
+
+static void
+execute (struct history_file *file, const char *text)
+{
+  sqlite3_stmt *statement = history_file_prepare (file, text, NULL);
+
+  if (statement)
+    sqlite3_step (statement);
+  sqlite3_finalize (statement);
 }
 
 int
@@ -445,8 +449,19 @@ history_points_tier (struct history_file *file, enum history_tier tier, const st
 
   reading.reader = tier_reader_create ();
   reading.grid = tier_grid_create (tier == HISTORY_MINUTES ? 60 : 24);
+  execute (file, "BEGIN");
   result = read_all (&reading, error);
+  execute (file, "COMMIT");
   *broken = reading.broken;
+  if (result == 0 && reading.unfolded.count) {
+    struct points_query frames = *query;
+    frames.from_ns = reading.from_ns;
+    frames.to_ns = reading.to_ns;
+    result = history_points_unfolded (file, &reading.unfolded, span_of (tier), &frames, into, &reading.broken, error);
+    *broken += reading.broken;
+  } else {
+    free (reading.unfolded.rows);
+  }
   HASH_ITER (hh, reading.handles, handle, next)
   {
     HASH_DEL (reading.handles, handle);

@@ -9,7 +9,6 @@
 
 #include "aggregator/history/history.h"
 #include "aggregator/history/history_age.h"
-#include "aggregator/history/history_folds.h"
 #include "aggregator/history/history_gather.h"
 #include "aggregator/history/history_shares.h"
 #include "aggregator/history/history_store.h"
@@ -56,9 +55,8 @@ struct ready {
   struct history_share *share;
   struct open_chunk *chunk; /* without its messages, which are in `packed` */
   struct buffer packed;
-  struct tier_folded folded;
-  struct ticks_metrics metrics; /* of ticks */
-  bool is_folded;
+  struct tier_folded folded; /* of ticks */
+  struct ticks_metrics metrics;
   size_t size;
 };
 
@@ -107,9 +105,8 @@ struct history {
   pthread_t thread;
   struct history_store *store;
   struct gather *gather;
-  struct history_folds *folds;
+  struct tier_writer *folds; /* of ticks */
   struct history_ticks *ticks_waiting;
-  bool tiers_behind;       /* there is more to be done for them */
   struct item_list events; /* to be written */
   struct ready *ready, **ready_end;
   bool behind; /* items were left when the time of a turn was up */

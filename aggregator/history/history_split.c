@@ -147,6 +147,7 @@ end_part (struct splitter *splitter)
     form->length = splitter->form.length;
     form->holes = splitter->count;
     buffer_add (&form->owned, splitter->form.data, splitter->form.length);
+    form->bytes = (const uint8_t *) form->owned.data;
   }
   array_reserve (form->numbers, form->capacity, form->count + splitter->count);
   if (splitter->count)

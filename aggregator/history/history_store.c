@@ -209,7 +209,7 @@ open_database (struct history_store *store, struct error *error)
           error) < 0 ||
       check_format (store, error) < 0 || history_store_execute (store, history_jobs_layout, error) < 0 ||
       history_rooms_open (store, error) < 0 || history_store_execute (store, cursors_layout, error) < 0 ||
-      tier_store_open (store, error) < 0 || history_store_select (store, last_chunk, &store->last_chunk, error) < 0)
+      history_store_select (store, last_chunk, &store->last_chunk, error) < 0 || tier_store_open (store, error) < 0)
     return -1;
   for (int i = 0; i < STATEMENTS; i++)
     if (sqlite3_prepare_v3 (store->database, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL) !=

@@ -59,7 +59,7 @@ write_not_stored (struct history *history, const struct ready *ready, uint64_t *
     chunk_add (&one, bytes, length);
     chunk_add (&one, frame, frame_length);
     buffer_clear (&packed);
-    chunk_pack (&one, &packed, NULL);
+    chunk_pack (&one, &packed);
     result = write_chunk (history, ready, &part, &packed, error);
     ++*stored;
   }
@@ -69,21 +69,13 @@ write_not_stored (struct history *history, const struct ready *ready, uint64_t *
   return result;
 }
 
-/* Beside a chunk what its frames are in the tiers. One that could not be folded yet is later. */
+/* Beside a chunk of ticks what they are in the tiers. */
 static int
 stage (struct history *history, const struct ready *ready, struct error *error)
 {
-  const struct history_schema *of = ready->chunk->schema;
-  const struct schema *schema = NULL;
-  struct tier_list list;
+  struct tier_list list = history_ticks_list (&ready->metrics);
 
-  if (ready->is_folded && of)
-    schema = history_folds_schema (history->folds, of->hash, &of->bytes);
-  if (!ready->is_folded || (of && !schema))
-    return 0;
-  list = schema ? tier_schema_list (schema) : history_ticks_list (&ready->metrics);
-  return tier_store_stage (history->store, ready->chunk->node, history_store_last_chunk (history->store), &list,
-                           &ready->folded, error);
+  return tier_store_stage (history->store, ready->chunk->node, &list, &ready->folded, error);
 }
 
 static int
@@ -97,7 +89,7 @@ write_chunks (struct history *history, struct history_counts *counts, struct err
       result = write_not_stored (history, ready, &stored, error);
     } else if (result == 0) {
       stored = frames;
-      result = stage (history, ready, error);
+      result = ready->folded.count ? stage (history, ready, error) : 0;
     }
     if (result < 0)
       return -1;
@@ -288,7 +280,6 @@ history_write_tiers (struct history *history, int64_t now_ns)
   struct tier_limits limits = { .now_ns = clock_wall () };
   struct tier_counts counts;
   struct error error;
-  int more;
 
   if (!history->store)
     return;
@@ -300,9 +291,8 @@ history_write_tiers (struct history *history, int64_t now_ns)
   history->counts.tiers_left_out += counts.left_out;
   history->counts.tiers_broken += counts.broken;
   pthread_mutex_unlock (&history->mutex);
-  more = tier_store_work (history->store, &limits, clock_monotonic () + TIERS_TIME, &error);
-  history->tiers_behind = more > 0;
-  if (more < 0 || trim (history, now_ns, &error) < 0) {
+  if (tier_store_work (history->store, &limits, clock_monotonic () + TIERS_TIME, &error) < 0 ||
+      trim (history, now_ns, &error) < 0) {
     failed (history, now_ns);
     set_problem (history, error.text);
   }

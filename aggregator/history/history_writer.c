@@ -11,7 +11,6 @@
 
 #define TAKE_EVERY (NS_PER_S / 2)
 #define WRITE_EVERY NS_PER_S
-#define TIERS_EVERY (60 * NS_PER_S)
 #define TAKE_TIME (NS_PER_S / 4)
 #define FLUSH_PATIENCE                                                                                                 \
   (2 * NS_PER_S) /* how long a flush waits for a node with much in the queue: the others have had their turn */
@@ -26,23 +25,10 @@ history_writer_whole (void *context, struct open_chunk *chunk)
   struct history *history = context;
   struct ready *ready = memory_new (1, sizeof *ready);
   size_t before = chunk->chunk.bytes.length;
-  const struct schema *schema = NULL;
 
-  if (chunk->schema) {
-    const struct history_schema *of = chunk->schema;
-    schema = history_folds_schema (history->folds, of->hash, &of->bytes);
-  }
-  if (schema) {
-    history_folds_pack (history->folds, history->gather, chunk, schema, &ready->packed, &ready->folded);
-    ready->is_folded = !ready->folded.incomplete;
-  } else {
-    chunk_pack (&chunk->chunk, &ready->packed, NULL);
-  }
-  if (!chunk->schema) {
-    history_ticks_fold (history->ticks_waiting, chunk->row.last, history_folds_writer (history->folds), &ready->metrics,
-                        &ready->folded);
-    ready->is_folded = ready->folded.count;
-  }
+  chunk_pack (&chunk->chunk, &ready->packed);
+  if (!chunk->schema)
+    history_ticks_fold (history->ticks_waiting, chunk->row.last, history->folds, &ready->metrics, &ready->folded);
   ready->packed.data = memory_resize (ready->packed.data, ready->packed.length, 1);
   ready->packed.capacity = ready->packed.length;
   ready->chunk = chunk;
@@ -140,15 +126,9 @@ static int64_t
 next_due (const struct history *history)
 {
   int64_t due = gather_due (history->gather), take = history->taken_ns + TAKE_EVERY;
+  int64_t write = history->retry_ns ? history->retry_ns : history->written_ns + WRITE_EVERY;
 
-  if (history->store && !history->retry_ns) {
-    int64_t tiers = history->written_ns + (history->tiers_behind ? WRITE_EVERY : TIERS_EVERY);
-    due = tiers < due ? tiers : due;
-  }
-  if (history->ready || history->events.first || !history->store) {
-    int64_t write = history->retry_ns ? history->retry_ns : history->written_ns + WRITE_EVERY;
-    due = write < due ? write : due;
-  }
+  due = write < due ? write : due; /* also without anything to write: there is work for the tiers */
   if (history->shares.turn && !history->behind && history->shares.used <= history->shares.room / 4)
     due = take < due ? take : due;
   else if (history->shares.turn)

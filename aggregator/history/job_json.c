@@ -10,6 +10,8 @@ job_json (struct json *json, const struct job_record *job)
 
   json_object (json);
   json_text (json_key (json, "job_id"), job->label);
+  json_text (json_key (json, "shown"), job->shown);
+  json_uint (json_key (json, "run"), job->run);
   for (size_t i = 0; i < JOB_TEXTS; i++)
     json_text (json_key (json, job_text_names[i]), texts[i]);
   json_real (json_key (json, "cpus"), job->cpus);

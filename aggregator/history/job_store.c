@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/history/job_runs.h"
 #include "aggregator/history/json_check.h"
 #include "aggregator/views/job_line.h"
 #include "synop/array.h"
@@ -141,6 +142,7 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
       file, "SELECT name, first FROM job_nodes JOIN nodes ON nodes.id = node WHERE job = ?", error);
   int with_facts = has_table (file, has_facts, error), code = SQLITE_DONE, result = nodes && with_facts >= 0 ? 0 : -1;
   sqlite3_stmt *facts = NULL;
+  struct job_runs *runs = NULL;
 
   if (result == 0 && with_facts) {
     facts = history_file_prepare (file, "SELECT facts FROM job_facts WHERE job = ?", error);
@@ -154,6 +156,8 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
     result = read_nodes (file, nodes, &list->jobs[list->count - 1], error);
     if (result == 0)
       result = read_facts (file, facts, &list->jobs[list->count - 1], error);
+    if (result == 0)
+      result = job_runs_name (&runs, file, &list->jobs[list->count - 1], error);
     if (result == 0 && damage_of (&list->jobs[list->count - 1])) {
       list->damaged++;
       error_set (error, "the row of job %.128s (key %" PRId64 ") is damaged: %s", list->jobs[list->count - 1].label,
@@ -163,6 +167,7 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
   }
   if (result == 0 && code != SQLITE_DONE)
     result = history_file_fail (file, error);
+  job_runs_free (runs);
   sqlite3_finalize (nodes);
   sqlite3_finalize (facts);
   return result;
@@ -190,28 +195,47 @@ job_store_list (struct history_file *file, const struct job_query *query, struct
   return result;
 }
 
-/* "123" selects 123/1 and so on too: '0' comes after '/'. */
-#define CHOSEN                                                                                                         \
-  "WHERE (label = ?1 OR (label > ?1 || '/' AND label < ?1 || '0' AND"                                                  \
-  " substr (label, length (?1) + 2) NOT GLOB '*[^0-9]*')) AND (?2 = '' OR user = ?2) AND (?3 = '' OR scheduler = ?3) "
+/* What people may mean, in this order. ?4 and ?5 are "5" and "1" of "5/1"; of others they are NULL. */
+static const char *const meanings[] = {
+  /* "123" is 123/1 and so on too: '0' comes after '/'. */
+  "(label = ?1 OR (label > ?1 || '/' AND label < ?1 || '0' AND"
+  " substr (label, length (?1) + 2) NOT GLOB '*[^0-9]*'))",
+  "(array = ?1 AND array != '')",
+  "(array = ?4 AND array != '' AND substr (label, -length (?5) - 1) = '/' || ?5)",
+  "(label = ?4 AND (SELECT count (*) FROM jobs AS one WHERE one.label = jobs.label AND one.user = jobs.user"
+  " AND one.scheduler = jobs.scheduler AND one.key < jobs.key) = CAST (?5 AS INTEGER))",
+  /* "12" is 12.pbs: '/' comes after '.'. */
+  "(label > ?1 || '.' AND label < ?1 || '/')",
+};
+#define WHOSE "AND (?2 = '' OR user = ?2) AND (?3 = '' OR scheduler = ?3) "
 
 static sqlite3_stmt *
-prepare_choice (struct history_file *file, const char *sql, const struct job_choice *choice, struct error *error)
+prepare_choice (struct history_file *file, const char *select, const char *meaning, const char *behind,
+                const struct job_choice *choice, struct error *error)
 {
-  sqlite3_stmt *statement = history_file_prepare (file, sql, error);
   const char *const texts[] = { choice->label, choice->user, choice->scheduler };
+  const char *run = strrchr (choice->label, '/');
+  char *sql = memory_format ("%s WHERE %s " WHOSE "%s", select, meaning, behind);
+  sqlite3_stmt *statement = history_file_prepare (file, sql, error);
 
+  free (sql);
   for (int i = 0; statement && i < 3; i++)
     sqlite3_bind_text (statement, i + 1, texts[i] ? texts[i] : "", -1, SQLITE_STATIC);
+  if (statement && run && run[1] && strspn (run + 1, "0123456789") == strlen (run + 1)) {
+    sqlite3_bind_text (statement, 4, choice->label, (int) (run - choice->label), SQLITE_STATIC);
+    sqlite3_bind_text (statement, 5, run + 1, -1, SQLITE_STATIC);
+  }
   return statement;
 }
 
 /* JOB_STORE_SEVERAL and error: there are several values. */
 static int
-check_one (struct history_file *file, const char *sql, const char *option, const struct job_choice *choice,
+check_one (struct history_file *file, const char *what, const char *meaning, const struct job_choice *choice,
            struct error *error)
 {
-  sqlite3_stmt *statement = prepare_choice (file, sql, choice, error);
+  char *select = memory_format ("SELECT DISTINCT %s FROM jobs", what);
+  char *behind = memory_format ("AND %s != '' ORDER BY %s LIMIT 8", what, what);
+  sqlite3_stmt *statement = prepare_choice (file, select, meaning, behind, choice, error);
   struct buffer names = { 0 };
   int count = 0, code = SQLITE_DONE, result = statement ? 0 : -1;
 
@@ -222,33 +246,31 @@ check_one (struct history_file *file, const char *sql, const char *option, const
   if (code != SQLITE_DONE)
     result = history_file_fail (file, error);
   else if (count > 1)
-    error_set (error, "job %.128s is of several %ss: %s; --%s says whose", choice->label, option, buffer_text (&names),
-               option);
+    error_set (error, "job %.128s is of several %ss: %s; --%s says whose", choice->label, what, buffer_text (&names),
+               what);
   if (result == 0 && count > 1)
     result = JOB_STORE_SEVERAL;
   buffer_free (&names);
   sqlite3_finalize (statement);
+  free (select);
+  free (behind);
   return result;
 }
 
-int
-job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job, struct error *error)
+/* 1: found; 0: none that is meant so. */
+static int
+find_meant (struct history_file *file, const char *meaning, const struct job_choice *choice, struct job_record *job,
+            struct error *error)
 {
-  int result = has_table (file, has_jobs, error);
+  int result = check_one (file, "user", meaning, choice, error);
   struct job_list list = { 0 };
   sqlite3_stmt *statement;
 
-  if (result <= 0)
-    return result;
-  result = check_one (file, "SELECT DISTINCT user FROM jobs " CHOSEN "AND user != '' ORDER BY user LIMIT 8", "user",
-                      choice, error);
   if (result == 0)
-    result =
-        check_one (file, "SELECT DISTINCT scheduler FROM jobs " CHOSEN "AND scheduler != '' ORDER BY scheduler LIMIT 8",
-                   "scheduler", choice, error);
+    result = check_one (file, "scheduler", meaning, choice, error);
   if (result < 0)
     return result;
-  statement = prepare_choice (file, COLUMNS CHOSEN "ORDER BY user != '' DESC, key DESC LIMIT 1", choice, error);
+  statement = prepare_choice (file, COLUMNS, meaning, "ORDER BY user != '' DESC, key DESC LIMIT 1", choice, error);
   if (!statement)
     return -1;
   result = read_all (file, statement, NULL, &list, error);
@@ -264,11 +286,21 @@ job_store_find (struct history_file *file, const struct job_choice *choice, stru
   return result;
 }
 
+int
+job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job, struct error *error)
+{
+  int result = has_table (file, has_jobs, error), found = 0;
+
+  for (size_t i = 0; result > 0 && found == 0 && i < sizeof meanings / sizeof meanings[0]; i++)
+    found = find_meant (file, meanings[i], choice, job, error);
+  return result <= 0 ? result : found;
+}
+
 void
 job_record_free (struct job_record *job)
 {
-  char *const texts[] = { job->label, job->scheduler, job->user,    job->name, job->command,
-                          job->array, job->reason,    job->summary, job->state };
+  char *const texts[] = { job->label, job->scheduler, job->user,    job->name,  job->command,
+                          job->array, job->reason,    job->summary, job->state, job->shown };
 
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
     free (texts[i]);

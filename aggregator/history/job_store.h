@@ -46,7 +46,8 @@ struct job_choice {
 };
 
 enum { JOB_STORE_SEVERAL = -2 };
-/* Finds a job; of "123" the newest of 123, 123/1, 123/2..., rather one with a known user. 1: found; 0: none. -1 and
+/* Finds a job; of "123" the newest of 123, 123/1, 123/2..., rather one with a known user; else the task "2_1" of an array, the
+ * second "demo/1" of a name that was used again, "12" of a server's "12.pbs". 1: found; 0: none. -1 and
  * error also when it is damaged; JOB_STORE_SEVERAL and error when several users or schedulers have one and the choice
  * names none. */
 int job_store_find (struct history_file *file, const struct job_choice *choice, struct job_record *job,

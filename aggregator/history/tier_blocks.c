@@ -1,5 +1,5 @@
-/* Blocks of the tiers (tier_store.h): made of what is staged, a batch of nodes at a time; and merged, one metric of a batch
- * at a time, when their hour or day is over. */
+/* Blocks of the tiers (tier_store.h): made of the parts of an hour, a batch of nodes at a time; and merged with what comes
+ * later, one metric of a batch at a time, when their hour or day is over. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +8,7 @@
 #include "synop/log.h"
 #include "synop/memory.h"
 
-#define MAKE_EVERY 600      /* s: how long what is staged waits for more of its batch */
-#define MERGE_AFTER 900     /* s after the end of an hour or a day */
-#define CELLS_MAX (1 << 20) /* in memory at once, but for one that reaches it */
+#define MERGE_AFTER 900 /* s after the end of an hour or a day */
 
 static int64_t
 span_of (enum tier tier)
@@ -18,11 +16,15 @@ span_of (enum tier tier)
   return tier == TIER_MINUTES ? HOUR_S : DAY_S;
 }
 
-static void
-log_broken (struct tier_store *tiers, const char *what, int64_t start, const char *why)
+/* What is broken is dropped with the rest; its minutes are made again, and with them their hour. */
+static int
+mend_broken (struct history_store *store, const struct block_key *key, int64_t last, const char *why,
+             struct error *error)
 {
-  tiers->counts.broken++;
-  log_warning ("%s of %lld is left out: %s", what, (long long) start, why);
+  store->tiers->counts.broken++;
+  log_warning ("%s of %lld were damaged: %s", key->tier == TIER_MINUTES ? "minutes" : "hours", (long long) key->start,
+               why);
+  return key->tier == TIER_MINUTES ? tier_want_repair (store, key->start, key->batch, key->metric, last, error) : 0;
 }
 
 void
@@ -54,6 +56,13 @@ add_block (struct history_store *store, const struct block_key *key, bool merged
   sqlite3_bind_int64 (add, 6, part);
   sqlite3_bind_blob64 (add, 7, data->data, data->length, SQLITE_STATIC);
   return tier_run (store, TIER_ADD_BLOCK, error) < 0 ? -1 : 0;
+}
+
+int
+tier_drop_parts (struct history_store *store, const struct block_key *key, struct error *error)
+{
+  tier_bind_key (store->tiers->statements[TIER_DROP_PARTS], key);
+  return tier_run (store, TIER_DROP_PARTS, error) < 0 ? -1 : 0;
 }
 
 int
@@ -98,9 +107,11 @@ tier_drop_row (struct history_store *store, enum tier_statement which, int64_t i
   return tier_run (store, which, error) < 0 ? -1 : 0;
 }
 
-int
-tier_take_staged (struct history_store *store, int64_t start, int64_t batch, struct error *error)
+/* Takes what is staged into the grid until there is enough; each row is deleted. */
+static int
+take_all_staged (struct history_store *store, int64_t start, int64_t batch, struct error *error)
 {
+  const struct block_key key = { .tier = TIER_MINUTES, .start = start, .metric = 1, .batch = batch };
   struct tier_store *tiers = store->tiers;
   sqlite3_stmt *statement = tiers->statements[TIER_STAGED_OF];
   int64_t *ids = NULL;
@@ -109,7 +120,7 @@ tier_take_staged (struct history_store *store, int64_t start, int64_t batch, str
 
   sqlite3_bind_int64 (statement, 1, start);
   sqlite3_bind_int64 (statement, 2, batch);
-  while (tiers->grid->cells < CELLS_MAX && (code = sqlite3_step (statement)) == SQLITE_ROW) {
+  while (result == 0 && tiers->grid->cells < TIER_CELLS_MAX && (code = sqlite3_step (statement)) == SQLITE_ROW) {
     struct staged_row row = { .grid = tiers->grid, .node = sqlite3_column_int64 (statement, 1) };
     struct error why = { "its metrics are unknown" };
     if (sqlite3_column_bytes (statement, 2) == SCHEMA_HASH_SIZE)
@@ -117,10 +128,10 @@ tier_take_staged (struct history_store *store, int64_t start, int64_t batch, str
     if (!row.map ||
         tier_reader_read (tiers->reader, sqlite3_column_blob (statement, 3),
                           (size_t) sqlite3_column_bytes (statement, 3), 0, UINT32_MAX, &row, take_staged, &why) < 0)
-      log_broken (tiers, "what a chunk has", start, why.text);
+      result = mend_broken (store, &key, TIER_METRICS_MAX, why.text, error);
     *array_add (ids, count, capacity) = sqlite3_column_int64 (statement, 0);
   }
-  if (tiers->grid->cells < CELLS_MAX && code != SQLITE_DONE)
+  if (result == 0 && tiers->grid->cells < TIER_CELLS_MAX && code != SQLITE_DONE)
     result = history_store_fail (store, error);
   sqlite3_reset (statement);
   for (size_t i = 0; i < count && result == 0; i++)
@@ -129,29 +140,147 @@ tier_take_staged (struct history_store *store, int64_t start, int64_t batch, str
   return result;
 }
 
+/* ---- parts ---- */
+
 int
-tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error)
+tier_add_part (struct history_store *store, struct tier_grid *grid, int64_t start, int64_t batch, struct error *error)
+{
+  struct tier_store *tiers = store->tiers;
+  sqlite3_stmt *statement = tiers->statements[TIER_ADD_PART];
+
+  buffer_clear (&tiers->bytes);
+  if (!tier_grid_write_all (grid, tiers->writer, &tiers->bytes))
+    return 0;
+  sqlite3_bind_int64 (statement, 1, start);
+  sqlite3_bind_int64 (statement, 2, batch);
+  sqlite3_bind_blob64 (statement, 3, tiers->bytes.data, tiers->bytes.length, SQLITE_STATIC);
+  return tier_run (store, TIER_ADD_PART, error) < 0 ? -1 : 0;
+}
+
+int
+tier_parts_make (struct history_store *store, int64_t now_s, struct error *error)
 {
   struct tier_store *tiers = store->tiers;
   sqlite3_stmt *statement = tiers->statements[TIER_OLDEST_STAGED];
-  int code = sqlite3_step (statement);
-  struct block_key key = { .tier = TIER_MINUTES,
-                           .start = sqlite3_column_int64 (statement, 0),
-                           .batch = sqlite3_column_int64 (statement, 1) };
+  int code = sqlite3_step (statement), result;
+  int64_t start = sqlite3_column_int64 (statement, 0), batch = sqlite3_column_int64 (statement, 1);
   int64_t at = sqlite3_column_int64 (statement, 2);
-  int result;
 
   sqlite3_reset (statement);
   if (code != SQLITE_ROW)
     return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
-  if (!now && at > now_s - MAKE_EVERY && at <= now_s)
+  if (at > now_s - TIER_WAIT && at <= now_s)
     return 0;
   tier_grid_clear (tiers->grid);
-  result = tier_take_staged (store, key.start, key.batch, error);
+  result = take_all_staged (store, start, batch, error);
   if (result == 0)
-    result = tier_add_blocks (store, tiers->grid, key, false, 0, error);
+    result = tier_add_part (store, tiers->grid, start, batch, error);
   tier_grid_clear (tiers->grid);
   return result < 0 ? -1 : 1;
+}
+
+static void
+take_any (void *context, const struct tier_series *series)
+{
+  tier_grid_add (context, series->metric, series->node, series);
+}
+
+/* Takes parts into the grid until there is enough; each is deleted. */
+static int
+take_all_parts (struct history_store *store, int64_t start, int64_t batch, struct error *error)
+{
+  const struct block_key key = { .tier = TIER_MINUTES, .start = start, .metric = 1, .batch = batch };
+  struct tier_store *tiers = store->tiers;
+  sqlite3_stmt *statement = tiers->statements[TIER_PARTS_OF_BATCH];
+  int code = SQLITE_ROW, result = 0;
+
+  while (code == SQLITE_ROW && result == 0 && tiers->grid->cells < TIER_CELLS_MAX) {
+    int64_t id;
+    struct error why;
+    sqlite3_bind_int64 (statement, 1, start);
+    sqlite3_bind_int64 (statement, 2, batch);
+    code = sqlite3_step (statement);
+    id = sqlite3_column_int64 (statement, 0);
+    if (code == SQLITE_ROW &&
+        tier_reader_read (tiers->reader, sqlite3_column_blob (statement, 1),
+                          (size_t) sqlite3_column_bytes (statement, 1), 0, UINT32_MAX, tiers->grid, take_any, &why) < 0)
+      result = mend_broken (store, &key, TIER_METRICS_MAX, why.text, error);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+      result = history_store_fail (store, error);
+    sqlite3_reset (statement);
+    if (result == 0 && code == SQLITE_ROW)
+      result = tier_drop_row (store, TIER_DROP_PART, id, error);
+  }
+  return result;
+}
+
+static int
+has_blocks (struct history_store *store, int64_t start, int64_t batch, struct error *error)
+{
+  sqlite3_stmt *statement = store->tiers->statements[TIER_BLOCKS_OF];
+  int code;
+
+  sqlite3_bind_int64 (statement, 1, start);
+  sqlite3_bind_int64 (statement, 2, batch);
+  code = sqlite3_step (statement);
+  sqlite3_reset (statement);
+  return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : history_store_fail (store, error);
+}
+
+/* What the grid has of an hour goes into its day. */
+static int
+add_hour (struct history_store *store, const struct tier_grid *grid, struct block_key key, struct error *error)
+{
+  struct tier_grid *hours = store->tiers->hours;
+  int64_t day = key.start - ((key.start % DAY_S) + DAY_S) % DAY_S;
+  int result;
+
+  tier_grid_clear (hours);
+  tier_grid_add_all (hours, grid, 0);
+  result = tier_add_blocks (store, hours, (struct block_key){ .tier = TIER_HOURS, .start = day, .batch = key.batch },
+                            false, (uint32_t) ((key.start - day) / HOUR_S), error);
+  tier_grid_clear (hours);
+  return result;
+}
+
+int
+tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch, bool over, struct error *error)
+{
+  const struct block_key key = { .tier = TIER_MINUTES, .start = start, .batch = batch };
+  struct tier_grid *grid = store->tiers->grid;
+  int result, there = 1;
+
+  tier_grid_clear (grid);
+  result = take_all_staged (store, start, batch, error);
+  if (result == 0)
+    result = take_all_parts (store, start, batch, error);
+  if (result == 0 && over)
+    there = result = has_blocks (store, start, batch, error);
+  if (result >= 0)
+    result = tier_add_blocks (store, grid, key, !there, 0, error);
+  if (result == 0 && !there)
+    result = add_hour (store, grid, key, error);
+  if (result == 0)
+    result = grid->count > 0;
+  tier_grid_clear (grid);
+  return result;
+}
+
+int
+tier_blocks_make (struct history_store *store, int64_t now_s, bool now, struct error *error)
+{
+  sqlite3_stmt *statement = store->tiers->statements[TIER_OLDEST_PART];
+  int64_t over = now_s - MERGE_AFTER - HOUR_S + 1, start, batch;
+  int code;
+
+  sqlite3_bind_int64 (statement, 1, now ? INT64_MAX : over);
+  code = sqlite3_step (statement);
+  start = sqlite3_column_int64 (statement, 0);
+  batch = sqlite3_column_int64 (statement, 1);
+  sqlite3_reset (statement);
+  if (code != SQLITE_ROW)
+    return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
+  return tier_blocks_of_parts (store, start, batch, start < over, error) < 0 ? -1 : 1;
 }
 
 /* ---- merged ---- */
@@ -182,15 +311,15 @@ take_parts (struct history_store *store, const struct block_key *key, struct err
   int code, result = 0;
 
   tier_bind_key (statement, key);
-  while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
+  while (result == 0 && (code = sqlite3_step (statement)) == SQLITE_ROW) {
     struct merging merging = { tiers, key, sqlite3_column_int64 (statement, 1) == 0 };
     struct error why;
     if (tier_reader_read (tiers->reader, sqlite3_column_blob (statement, 2),
                           (size_t) sqlite3_column_bytes (statement, 2), 0, 0, &merging, take_part, &why) < 0)
-      log_broken (tiers, "a block", key->start, why.text);
+      result = mend_broken (store, key, key->metric, why.text, error);
     *array_add (ids, count, capacity) = sqlite3_column_int64 (statement, 0);
   }
-  if (code != SQLITE_DONE)
+  if (result == 0 && code != SQLITE_DONE)
     result = history_store_fail (store, error);
   sqlite3_reset (statement);
   for (size_t i = 0; i < count && result == 0; i++)

@@ -1,179 +1,158 @@
-/* Folds chunks that were stored without (tier_store.h): by an older version, or since a frame that they are compared with was
- * not at hand. The oldest first, one at a time. */
+/* Folds chunks that are in no block yet (tier_store.h), those of an hour and a batch of nodes at a time, a chunk a step, and
+ * writes them as a part in the last: in memory until then. What a chunk has of the hour behind is staged.
+ *
+ * Chunks wait for more of their batch, since parts of more are smaller: ten minutes, or longer where there are so few that
+ * readers have little to unpack. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/history/tier_store_private.h"
-#include "synop/frame.h"
-#include "synop/log.h"
+#include "synop/array.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 
-#define SCHEMAS_MAX 64 /* kept in memory */
+#define MARK_EVERY 60   /* s */
+#define CHUNKS_MAX 1500 /* that wait, if they are of a minute each */
 
-/* ---- schemas ---- */
-
-static const struct schema *
-find_schema (struct history_store *store, const uint8_t hash[SCHEMA_HASH_SIZE])
+/* The last chunk that has waited for long enough: all that there were when the file was opened, and then those that there
+ * were so long ago. */
+static int64_t
+last_due (struct history_store *store, int64_t nodes, int64_t now_s)
 {
-  struct tier_store *tiers = store->tiers;
-  sqlite3_stmt *statement = tiers->statements[TIER_SCHEMA];
-  struct tier_schema *held, *next;
-  struct schema *schema = NULL;
+  struct tier_catching *catching = &store->tiers->catching;
+  int64_t wait = MARK_EVERY * CHUNKS_MAX / (nodes + 1);
+  int64_t last = history_store_last_chunk (store);
 
-  HASH_FIND (hh, tiers->schemas, hash, SCHEMA_HASH_SIZE, held);
-  if (held)
-    return held->schema;
-  sqlite3_bind_blob (statement, 1, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
-  if (sqlite3_step (statement) == SQLITE_ROW)
-    schema = schema_read (sqlite3_column_blob (statement, 0), (size_t) sqlite3_column_bytes (statement, 0), NULL);
-  sqlite3_reset (statement);
-  if (!schema)
-    return NULL;
-  if (HASH_COUNT (tiers->schemas) >= SCHEMAS_MAX)
-    HASH_ITER (hh, tiers->schemas, held, next)
-    {
-      HASH_DEL (tiers->schemas, held);
-      schema_destroy (held->schema);
-      free (held);
-    }
-  held = memory_new (1, sizeof *held);
-  memcpy (held->hash, hash, SCHEMA_HASH_SIZE);
-  held->schema = schema;
-  HASH_ADD (hh, tiers->schemas, hash, SCHEMA_HASH_SIZE, held);
-  return schema;
-}
-
-/* ---- chunks ---- */
-
-struct catching {
-  struct history_store *store;
-  int64_t node;
-  struct chunk_row row;
-  const struct chunk *chunk;
-  const struct schema *schema;
-  struct tier_folded folded;
-  uint64_t before_first, before_last;
-};
-
-/* A frame from the chunk before, mostly. */
-static bool
-find_base (void *context, uint64_t sequence, const void **bytes, size_t *length)
-{
-  struct catching *catching = context;
-  struct tier_store *tiers = catching->store->tiers;
-  sqlite3_stmt *statement = tiers->statements[TIER_CHUNK_WITH];
-  bool found = false;
-
-  if (catching->before_last == 0 || sequence < catching->before_first || sequence > catching->before_last) {
-    const int64_t numbers[] = { catching->node, (int64_t) catching->row.session, (int64_t) sequence };
-    catching->before_last = 0;
-    for (int i = 0; i < 3; i++)
-      sqlite3_bind_int64 (statement, i + 1, numbers[i]);
-    if (sqlite3_step (statement) == SQLITE_ROW && sqlite3_column_int64 (statement, 2) >= (int64_t) sequence) {
-      chunk_clear (&tiers->before);
-      if (chunk_unpack (&tiers->before, sqlite3_column_blob (statement, 3),
-                        (size_t) sqlite3_column_bytes (statement, 3), NULL) == 0) {
-        catching->before_first = (uint64_t) sqlite3_column_int64 (statement, 1);
-        catching->before_last = (uint64_t) sqlite3_column_int64 (statement, 2);
-      }
-    }
-    sqlite3_reset (statement);
+  if (now_s < catching->marked) /* somebody set the clock */
+    catching->marked = now_s;
+  for (int i = 0; i <= TIER_WAIT_MOST / MARK_EVERY && catching->marked <= now_s - MARK_EVERY; i++) {
+    memmove (catching->marks + 1, catching->marks, sizeof catching->marks - sizeof catching->marks[0]);
+    catching->marks[0] = last;
+    catching->marked += MARK_EVERY;
   }
-  if (catching->before_last) {
-    size_t index = 2 * (size_t) (sequence - catching->before_first) + 1;
-    found = index < tiers->before.count;
-    if (found)
-      *bytes = chunk_message (&tiers->before, index, length);
-  }
-  return found;
+  if (catching->marked <= now_s - MARK_EVERY)
+    catching->marked = now_s;
+  wait = wait < TIER_WAIT ? TIER_WAIT : wait > TIER_WAIT_MOST ? TIER_WAIT_MOST : wait;
+  return catching->marks[wait / MARK_EVERY - 1];
 }
 
 static void
-fold_parts (void *context, const struct chunk_parts *parts)
+reset (struct tier_catching *catching)
 {
-  struct catching *catching = context;
-
-  tier_fold (catching->chunk, parts, &catching->row, catching->schema, &(struct tier_bases){ catching, find_base },
-             catching->store->tiers->writer, &catching->folded);
+  for (size_t i = 0; i < catching->piece_count; i++)
+    buffer_free (&catching->pieces[i].staged.data);
+  tier_grid_clear (catching->grid);
+  catching->open = false;
+  catching->count = catching->at = catching->piece_count = 0;
 }
 
-/* Folds one; what is broken has nothing in it. */
+void
+tier_catching_free (struct tier_catching *catching)
+{
+  reset (catching);
+  tier_grid_destroy (catching->grid);
+  free (catching->chunks);
+  free (catching->pieces);
+}
+
 static int
-fold_chunk (struct catching *catching, const struct chunk *chunk, void *context, tier_folded_fn *take,
-            struct error *error)
+list_chunks (struct history_store *store, struct error *error)
 {
-  struct frame_header header;
-  struct tier_list list;
-  size_t length;
-  const void *bytes;
+  struct tier_catching *catching = &store->tiers->catching;
+  sqlite3_stmt *statement = store->tiers->statements[TIER_UNFOLDED_OF];
+  int code = SQLITE_DONE;
 
-  if (chunk->count < 2 || chunk->count % 2)
-    return 0;
-  bytes = chunk_message (chunk, 1, &length);
-  if (frame_read_header (bytes, length, &header, NULL) < 0 ||
-      !(catching->schema = find_schema (catching->store, header.schema)))
-    return 0;
-  catching->chunk = chunk;
-  chunk_split (chunk, NULL, &(struct chunk_look){ catching, fold_parts });
-  list = tier_schema_list (catching->schema);
-  return take (context, &list, catching->node, &catching->folded, error);
-}
-
-int
-tier_fold_stored (struct history_store *store, int64_t id, void *context, tier_folded_fn *take, struct error *error)
-{
-  struct tier_store *tiers = store->tiers;
-  sqlite3_stmt *read = tiers->statements[TIER_CHUNK];
-  struct catching catching = { .store = store };
-  struct chunk chunk = { 0 };
-  int code, result = 0;
-
-  sqlite3_bind_int64 (read, 1, id);
-  code = sqlite3_step (read);
-  if (code == SQLITE_ROW) {
-    catching.node = sqlite3_column_int64 (read, 0);
-    catching.row = (struct chunk_row){ .session = (uint64_t) sqlite3_column_int64 (read, 1),
-                                       .first = (uint64_t) sqlite3_column_int64 (read, 2),
-                                       .last = (uint64_t) sqlite3_column_int64 (read, 3) };
-    if (chunk_unpack (&chunk, sqlite3_column_blob (read, 4), (size_t) sqlite3_column_bytes (read, 4), NULL) < 0) {
-      tiers->counts.broken++;
-      chunk_clear (&chunk);
-    }
+  for (int64_t node = catching->batch * TIER_BATCH; node < (catching->batch + 1) * TIER_BATCH && code == SQLITE_DONE;
+       node++) {
+    sqlite3_bind_int64 (statement, 1, node);
+    sqlite3_bind_int64 (statement, 2, catching->start * NS_PER_S);
+    sqlite3_bind_int64 (statement, 3, (catching->start + HOUR_S) * NS_PER_S);
+    while ((code = sqlite3_step (statement)) == SQLITE_ROW)
+      *array_add (catching->chunks, catching->count, catching->capacity) = sqlite3_column_int64 (statement, 0);
+    if (code != SQLITE_DONE)
+      history_store_fail (store, error);
+    sqlite3_reset (statement);
   }
-  sqlite3_reset (read);
-  if (code != SQLITE_ROW && code != SQLITE_DONE)
-    result = history_store_fail (store, error);
-  if (result == 0)
-    result = fold_chunk (&catching, &chunk, context, take, error);
-  tier_folded_free (&catching.folded);
-  chunk_free (&chunk);
-  return result;
+  return code == SQLITE_DONE ? 1 : -1;
 }
-
-struct staging {
-  struct history_store *store;
-  int64_t chunk;
-};
 
 static int
-stage (void *context, const struct tier_list *metrics, int64_t node, const struct tier_folded *folded,
-       struct error *error)
+begin (struct history_store *store, int64_t now_s, struct error *error)
 {
-  const struct staging *staging = context;
-
-  return tier_stage_at (staging->store, node, staging->chunk, metrics, folded, error);
-}
-
-int
-tier_catch_up (struct history_store *store, struct error *error)
-{
+  struct tier_catching *catching = &store->tiers->catching;
   sqlite3_stmt *next = store->tiers->statements[TIER_NEXT_UNFOLDED];
-  int code = sqlite3_step (next);
-  struct staging staging = { store, sqlite3_column_int64 (next, 0) };
+  int64_t time, node, nodes;
+  int code;
 
+  if (history_store_select (store, "SELECT count (*) FROM nodes", &nodes, error) < 0)
+    return -1;
+  sqlite3_bind_int64 (next, 1, last_due (store, nodes, now_s));
+  code = sqlite3_step (next);
+  time = sqlite3_column_int64 (next, 0);
+  node = sqlite3_column_int64 (next, 1);
   sqlite3_reset (next);
   if (code != SQLITE_ROW)
     return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
-  if (tier_fold_stored (store, staging.chunk, &staging, stage, error) < 0)
+  catching->open = true;
+  catching->start = time / NS_PER_S - (time % NS_PER_S < 0);
+  catching->start -= (catching->start % HOUR_S + HOUR_S) % HOUR_S;
+  catching->batch = tier_batch (node);
+  return list_chunks (store, error);
+}
+
+static void
+take_series (void *context, int64_t metric, int64_t node, const struct tier_series *series)
+{
+  struct tier_catching *catching = context;
+
+  tier_grid_add (catching->grid, metric, node, series);
+}
+
+static void
+take_other (void *context, int64_t node, const uint8_t hash[SCHEMA_HASH_SIZE], struct tier_staged *staged)
+{
+  struct tier_catching *catching = context;
+  struct tier_piece *piece = array_add (catching->pieces, catching->piece_count, catching->piece_capacity);
+
+  *piece = (struct tier_piece){ .node = node, .staged = *staged };
+  memcpy (piece->hash, hash, SCHEMA_HASH_SIZE);
+  staged->data = (struct buffer){ 0 };
+}
+
+static int
+fold_next (struct history_store *store, struct error *error)
+{
+  struct tier_catching *catching = &store->tiers->catching;
+  const struct tier_stored into = { catching, catching->start, take_series, take_other };
+
+  if (tier_fold_stored (store, catching->chunks[catching->at++], &into, error) < 0)
     return -1;
-  return tier_drop_row (store, TIER_FOLDED, staging.chunk, error) < 0 ? -1 : 1;
+  if (catching->grid->cells > TIER_CELLS_MAX)
+    catching->count = catching->at; /* the others are next */
+  return 1;
+}
+
+static int
+write_all (struct history_store *store, struct error *error)
+{
+  struct tier_catching *catching = &store->tiers->catching;
+  int result = tier_add_part (store, catching->grid, catching->start, catching->batch, error);
+
+  for (size_t i = 0; i < catching->piece_count && result == 0; i++)
+    result =
+        tier_stage_row (store, catching->pieces[i].node, catching->pieces[i].hash, &catching->pieces[i].staged, error);
+  for (size_t i = 0; i < catching->count && result == 0; i++)
+    result = tier_drop_row (store, TIER_FOLDED, catching->chunks[i], error);
+  reset (catching);
+  return result < 0 ? -1 : 1;
+}
+
+int
+tier_catch_up (struct history_store *store, int64_t now_s, struct error *error)
+{
+  const struct tier_catching *catching = &store->tiers->catching;
+
+  if (!catching->open)
+    return begin (store, now_s, error);
+  return catching->at < catching->count ? fold_next (store, error) : write_all (store, error);
 }

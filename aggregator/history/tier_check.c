@@ -5,12 +5,15 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
+#include "aggregator/history/history_points_tier.h"
 #include "aggregator/history/tier_codec.h"
 #include "synop/clock.h"
 
 static const char blocks[] = "SELECT data, tier, start, family || '.' || name FROM tier_blocks LEFT JOIN tier_metrics"
                              " ON tier_metrics.id = metric ORDER BY tier_blocks.id";
 static const char staged[] = "SELECT data, 2, start, (SELECT name FROM nodes WHERE nodes.id = node) FROM tier_staged";
+
+static const char parts[] = "SELECT data, 2, start, 'nodes' FROM tier_parts";
 
 static void
 take_nothing (void *context, const struct tier_series *series)
@@ -67,14 +70,14 @@ tier_check (struct history_file *file, struct tier_check *check, void *context,
   int result;
 
   *check = (struct tier_check){ 0 };
-  if (history_file_number (file, "SELECT count (*) FROM sqlite_master WHERE name = 'tier_blocks'", &number, error) < 0)
-    return -1;
-  if (number == 0) /* of an older version */
+  if (!history_points_tier_has (file, "tier_blocks")) /* of an older version */
     return 0;
   reader = tier_reader_create ();
   result = check_rows (file, blocks, reader, check, context, fault, error);
   if (result == 0)
     result = check_rows (file, staged, reader, check, context, fault, error);
+  if (result == 0 && history_points_tier_has (file, "tier_parts"))
+    result = check_rows (file, parts, reader, check, context, fault, error);
   if (result == 0)
     result = history_file_number (file, "SELECT count (*) FROM unfolded", &number, error);
   check->unfolded = (uint64_t) number;

@@ -22,7 +22,6 @@ tier_folded_free (struct tier_folded *folded)
   for (size_t i = 0; i < folded->count; i++)
     buffer_free (&folded->staged[i].data);
   free (folded->staged);
-  free (folded->kept);
   *folded = (struct tier_folded){ 0 };
 }
 
@@ -234,44 +233,75 @@ write_group (const struct fold *fold, const struct fold_group *group, size_t fir
   tier_writer_segment (writer);
 }
 
+/* Gives the minutes of one hour: `cells` are those of the series in the first of them. */
 static void
-write_hours (const struct fold *fold, struct tier_writer *writer, struct tier_folded *folded)
+give_series (const struct fold_group *group, const struct tier_cell *cells, uint32_t time, size_t minutes,
+             struct tier_series series, const struct tier_sink *sink)
+{
+  struct tier_cell there[SPAN_MINUTES];
+  uint32_t times[SPAN_MINUTES];
+
+  for (size_t i = 0; i < minutes; i++, cells += group->series)
+    if (cells->count) {
+      times[series.count] = time + (uint32_t) i;
+      there[series.count++] = *cells;
+    }
+  series.times = times;
+  series.cells = there;
+  if (series.count)
+    sink->series (sink->context, &series);
+}
+
+static void
+give_group (const struct fold *fold, const struct fold_group *group, size_t first_metric, size_t minute, size_t minutes,
+            const struct tier_sink *sink)
+{
+  uint32_t time = (uint32_t) ((fold->first_minute + (int64_t) minute) % 60 + 60) % 60;
+  const struct tier_cell *cells = group->cells + minute * group->series;
+
+  for (size_t m = 0; m < group->group->metric_count; m++)
+    for (size_t slot = 0; slot < group->slots.count; slot++) {
+      const struct slot *one = &group->slots.list[slot];
+      struct tier_series series = { .metric = (uint32_t) (first_metric + m),
+                                    .label = one->label,
+                                    .length = one->length };
+      char text[16];
+      if (slot && !one->label) {
+        series.label = text;
+        series.length = (size_t) snprintf (text, sizeof text, "%u", one->number);
+      }
+      give_series (group, cells++, time, minutes, series, sink);
+    }
+}
+
+static void
+write_hours (const struct fold *fold, const struct tier_sink *sink, struct tier_writer *writer,
+             struct tier_folded *folded)
 {
   for (size_t minute = 0, count; minute < fold->minutes; minute += count) {
     int64_t at = fold->first_minute + (int64_t) minute, hour = at / 60 - (at % 60 < 0);
     size_t first_metric = 0;
-    struct tier_staged *staged = array_add (folded->staged, folded->count, folded->capacity);
+    bool given = hour * HOUR_S == sink->start;
     count = (size_t) (60 * (hour + 1) - at);
     count = count < fold->minutes - minute ? count : fold->minutes - minute;
-    *staged = (struct tier_staged){ .start = hour * HOUR_S };
-    for (size_t g = 0; g < fold->schema->group_count; first_metric += fold->groups[g++].group->metric_count)
-      if (fold->groups[g].series)
+    for (size_t g = 0; g < fold->schema->group_count; first_metric += fold->groups[g++].group->metric_count) {
+      if (fold->groups[g].series && given)
+        give_group (fold, &fold->groups[g], first_metric, minute, count, sink);
+      else if (fold->groups[g].series)
         write_group (fold, &fold->groups[g], first_metric, minute, count, writer);
+    }
+    if (given)
+      continue;
+    struct tier_staged *staged = array_add (folded->staged, folded->count, folded->capacity);
+    *staged = (struct tier_staged){ .start = hour * HOUR_S };
     if (!tier_writer_end (writer, &staged->data))
       folded->count--;
   }
 }
 
-/* Notes the frames that have the last table of a group with counters. */
-static void
-keep_last (const struct fold *fold, struct tier_folded *folded)
-{
-  for (size_t g = 0; g < fold->schema->group_count; g++) {
-    const struct fold_group *group = &fold->groups[g];
-    size_t i = 0;
-    if (!group->counts || group->count == 0)
-      continue;
-    while (i < folded->kept_count && folded->kept[i].frame != group->uses[group->count - 1].frame)
-      i++;
-    if (i == folded->kept_count)
-      *array_add (folded->kept, folded->kept_count, folded->kept_capacity) =
-          (struct tier_kept){ .frame = group->uses[group->count - 1].frame };
-    folded->kept[i].groups[g / 64] |= UINT64_C (1) << g % 64;
-  }
-}
-
 struct finishing {
   struct fold *fold;
+  const struct tier_sink *sink;
   struct tier_writer *writer;
   struct tier_folded *folded;
 };
@@ -288,7 +318,7 @@ finish (void *context, const struct chunk_parts *before)
     if (!(fold->groups[g].group->flags & GROUP_ONCE) && fold->groups[g].count)
       fold_group (fold, &fold->groups[g]);
   if (!fold->bad)
-    write_hours (fold, finishing->writer, finishing->folded);
+    write_hours (fold, finishing->sink, finishing->writer, finishing->folded);
   for (size_t g = 0; g < fold->schema->group_count; g++)
     finishing->folded->left_out += fold->groups[g].slots.left_out;
 }
@@ -315,12 +345,12 @@ find_minutes (struct fold *fold)
 
 void
 tier_fold (const struct chunk *chunk, const struct chunk_parts *parts, const struct chunk_row *row,
-           const struct schema *schema, const struct tier_bases *bases, struct tier_writer *writer,
-           struct tier_folded *folded)
+           const struct schema *schema, const struct tier_bases *bases, const struct tier_sink *sink,
+           struct tier_writer *writer, struct tier_folded *folded)
 {
   struct fold fold = { .schema = schema, .row = row, .frames = { .chunk = chunk, .records = true } };
   struct chunk before = { 0 };
-  struct finishing finishing = { &fold, writer, folded };
+  struct finishing finishing = { &fold, sink, writer, folded };
 
   fold.before.chunk = &before;
   fold.groups = memory_new (schema->group_count, sizeof fold.groups[0]);
@@ -331,8 +361,7 @@ tier_fold (const struct chunk *chunk, const struct chunk_parts *parts, const str
   }
   fold_read_frames (&fold, &fold.frames, parts);
   if (!fold.bad && find_minutes (&fold)) {
-    fold_want_before (&fold, bases, &before, folded);
-    keep_last (&fold, folded);
+    fold_want_before (&fold, bases, &before);
     if (before.count == 0 || !chunk_split (&before, NULL, &(struct chunk_look){ &finishing, finish }))
       finish (&finishing, NULL);
   }

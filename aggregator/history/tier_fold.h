@@ -21,19 +21,17 @@ struct tier_staged {
   struct buffer data;
 };
 
-/* A frame of the chunk that has the last table of some groups, with which later ones may be compared. */
-struct tier_kept {
-  uint32_t frame;
-  uint64_t groups[SCHEMA_GROUPS_MAX / 64]; /* a bit for each */
-};
-
 struct tier_folded {
   struct tier_staged *staged;
   size_t count, capacity;
-  struct tier_kept *kept;
-  size_t kept_count, kept_capacity;
   uint64_t left_out; /* values of rows over the limit */
-  bool incomplete;   /* an earlier frame that a counter is compared with could not be had */
+};
+
+/* Who takes the minutes of one hour as they are; those of others are staged. */
+struct tier_sink {
+  void *context;
+  int64_t start;
+  void (*series) (void *context, const struct tier_series *series);
 };
 
 void tier_folded_free (struct tier_folded *folded);
@@ -44,10 +42,10 @@ struct tier_bases {
   bool (*frame) (void *context, uint64_t sequence, const void **bytes, size_t *length);
 };
 
-/* The node's number is 0 in what is staged: the file has it beside. */
+/* The node's number is 0 in what comes out. */
 void tier_fold (const struct chunk *chunk, const struct chunk_parts *parts, const struct chunk_row *row,
-                const struct schema *schema, const struct tier_bases *bases, struct tier_writer *writer,
-                struct tier_folded *folded);
+                const struct schema *schema, const struct tier_bases *bases, const struct tier_sink *sink,
+                struct tier_writer *writer, struct tier_folded *folded);
 
 /* The minute of a time. */
 static inline int64_t

@@ -57,7 +57,6 @@ void fold_frames_free (struct fold_frames *frames);
 const struct use *fold_base_of (const struct fold *fold, const struct fold_group *group, size_t index,
                                 int64_t *monotonic_ns);
 /* Asks for the frames from before the chunk that tables of counters are compared with. */
-void fold_want_before (struct fold *fold, const struct tier_bases *bases, struct chunk *before,
-                       struct tier_folded *folded);
+void fold_want_before (struct fold *fold, const struct tier_bases *bases, struct chunk *before);
 
 #endif

@@ -151,7 +151,7 @@ has_message (const uint64_t *sequences, size_t count, uint64_t sequence)
 }
 
 void
-fold_want_before (struct fold *fold, const struct tier_bases *bases, struct chunk *before, struct tier_folded *folded)
+fold_want_before (struct fold *fold, const struct tier_bases *bases, struct chunk *before)
 {
   uint64_t wanted[SCHEMA_GROUPS_MAX];
   size_t count = 0, length;
@@ -163,10 +163,8 @@ fold_want_before (struct fold *fold, const struct tier_bases *bases, struct chun
       uint64_t base = fold->groups[g].uses[i].base;
       if (base == 0 || base >= fold->row->first || has_message (wanted, count, base))
         continue;
-      if (count == SCHEMA_GROUPS_MAX || !bases->frame (bases->context, base, &bytes, &length)) {
-        folded->incomplete = true;
+      if (count == SCHEMA_GROUPS_MAX || !bases->frame (bases->context, base, &bytes, &length))
         continue;
-      }
       wanted[count++] = base;
       if (frame_read_header (bytes, length, &header, NULL) == 0 && header.sequence == base &&
           memcmp (header.schema, fold->schema->hash, SCHEMA_HASH_SIZE) == 0)

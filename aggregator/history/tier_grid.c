@@ -8,6 +8,9 @@
 #include "synop/hash_table.h"
 #include "synop/memory.h"
 
+#define ROOM_MORE 12        /* cells */
+#define SEGMENT_SECTIONS 64 /* that share their labels, and are read together */
+
 struct tier_grid *
 tier_grid_create (uint32_t times)
 {
@@ -182,10 +185,34 @@ section_series (struct tier_grid *grid, struct grid_section *section, int64_t no
   }
   section->table[at] = (uint32_t) section->count + 1;
   section->hint = section->count + 1;
-  grid->cells += grid->times;
   *array_add (section->series, section->count, section->capacity) =
-      (struct grid_series){ node, label, memory_new (grid->times, sizeof (struct tier_cell)) };
+      (struct grid_series){ .node = node, .label = label };
   return &section->series[section->count - 1];
+}
+
+/* The cell of a time, which is made if need be, with some behind it: mostly these come next. */
+static struct tier_cell *
+grid_cell (struct tier_grid *grid, struct grid_series *series, uint32_t time)
+{
+  uint32_t first = series->first, end = first + series->room;
+  struct tier_cell *cells;
+
+  if (time >= first && time < end)
+    return &series->cells[time - first];
+  if (series->room == 0)
+    first = end = time;
+  first = time < first ? time : first;
+  if (time >= end)
+    end = time + ROOM_MORE < grid->times ? time + ROOM_MORE : grid->times;
+  cells = memory_new (end - first, sizeof *cells);
+  if (series->room)
+    memcpy (cells + (series->first - first), series->cells, series->room * sizeof *cells);
+  free (series->cells);
+  grid->cells += end - first - series->room;
+  series->cells = cells;
+  series->first = first;
+  series->room = end - first;
+  return &cells[time - first];
 }
 
 void
@@ -197,7 +224,7 @@ tier_grid_add (struct tier_grid *grid, int64_t metric, int64_t node, const struc
   for (size_t i = 0; i < series->count; i++) {
     uint32_t time = grid->times == 1 ? 0 : series->times[i];
     if (time < grid->times)
-      tier_cell_merge (&to->cells[time], &series->cells[i]);
+      tier_cell_merge (grid_cell (grid, to, time), &series->cells[i]);
   }
 }
 
@@ -209,7 +236,7 @@ tier_grid_add_all (struct tier_grid *grid, const struct tier_grid *from, uint32_
       const struct grid_series *series = &from->sections[i].series[k];
       const struct grid_label *label = series->label ? &from->labels[series->label - 1] : NULL;
       struct tier_cell all = { 0 };
-      for (uint32_t at = 0; at < from->times; at++)
+      for (uint32_t at = 0; at < series->room; at++)
         tier_cell_merge (&all, &series->cells[at]);
       tier_grid_add (grid, from->sections[i].metric, series->node,
                      &(struct tier_series){ .label = label ? label->text : NULL,
@@ -220,11 +247,27 @@ tier_grid_add_all (struct tier_grid *grid, const struct tier_grid *from, uint32_
     }
 }
 
-bool
-tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time, struct tier_writer *writer,
-                 struct buffer *out)
+void
+tier_grid_put_fuller (struct tier_grid *grid, const struct tier_grid *from, const struct grid_section *section)
 {
-  grid->stamp++;
+  for (size_t i = 0; i < section->count; i++) {
+    const struct grid_series *series = &section->series[i];
+    const struct grid_label *label = series->label ? &from->labels[series->label - 1] : NULL;
+    const struct tier_series named = { .label = label ? label->text : NULL, .length = label ? label->length : 0 };
+    struct grid_series *to =
+        section_series (grid, grid_section (grid, section->metric, section->rows), series->node, &named);
+    for (uint32_t at = 0; at < series->room; at++) {
+      struct tier_cell *cell = grid_cell (grid, to, series->first + at);
+      if (series->cells[at].count >= cell->count)
+        *cell = series->cells[at];
+    }
+  }
+}
+
+static void
+write_section (struct tier_grid *grid, const struct grid_section *section, uint32_t metric, uint32_t time,
+               struct tier_writer *writer)
+{
   for (size_t i = 0; i < section->count; i++) {
     const struct grid_series *series = &section->series[i];
     uint32_t number = 0;
@@ -235,8 +278,44 @@ tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uin
                                       tier_writer_label (writer, label->text, label->length), grid->stamp };
       number = label->written;
     }
-    tier_writer_series (writer, 0, series->node, number, series->cells, 1, time, grid->times);
+    tier_writer_series (writer, metric, series->node, number, series->cells, 1, time + series->first, series->room);
+  }
+}
+
+bool
+tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time, struct tier_writer *writer,
+                 struct buffer *out)
+{
+  grid->stamp++;
+  write_section (grid, section, 0, time, writer);
+  tier_writer_segment (writer);
+  return tier_writer_end (writer, out);
+}
+
+static int
+compare_sections (const void *one, const void *other)
+{
+  const struct grid_section *const *a = one, *const *b = other;
+
+  return (*a)->metric != (*b)->metric ? ((*a)->metric < (*b)->metric ? -1 : 1) : (int) (*a)->rows - (int) (*b)->rows;
+}
+
+bool
+tier_grid_write_all (struct tier_grid *grid, struct tier_writer *writer, struct buffer *out)
+{
+  const struct grid_section **sections = memory_new (grid->count, sizeof *sections);
+
+  for (size_t i = 0; i < grid->count; i++)
+    sections[i] = &grid->sections[i];
+  qsort (sections, grid->count, sizeof *sections, compare_sections);
+  for (size_t i = 0; i < grid->count; i++) {
+    if (i % SEGMENT_SECTIONS == 0) {
+      tier_writer_segment (writer);
+      grid->stamp++;
+    }
+    write_section (grid, sections[i], (uint32_t) sections[i]->metric, 0, writer);
   }
   tier_writer_segment (writer);
+  free (sections);
   return tier_writer_end (writer, out);
 }

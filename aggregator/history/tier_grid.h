@@ -8,7 +8,8 @@
 struct grid_series {
   int64_t node;
   uint32_t label;          /* 0: the node as a whole; else in the grid's labels, from 1 */
-  struct tier_cell *cells; /* one for each time */
+  uint32_t first, room;    /* times that have cells */
+  struct tier_cell *cells; /* NULL: none yet */
 };
 
 struct grid_section {
@@ -28,7 +29,7 @@ struct grid_label {
 };
 
 struct tier_grid {
-  uint32_t times; /* cells of a series */
+  uint32_t times; /* of a series, at most */
   struct grid_section *sections;
   size_t count, capacity;
   uint32_t *table; /* of sections, hashed: index + 1 */
@@ -49,9 +50,14 @@ void tier_grid_destroy (struct tier_grid *grid); /* NULL is fine */
 void tier_grid_add (struct tier_grid *grid, int64_t metric, int64_t node, const struct tier_series *series);
 /* Adds all that another has, each series at one time. */
 void tier_grid_add_all (struct tier_grid *grid, const struct tier_grid *from, uint32_t time);
+/* Puts in the cells of a section of another grid that have as many samples as those here, or more. */
+void tier_grid_put_fuller (struct tier_grid *grid, const struct tier_grid *from, const struct grid_section *section);
 /* Writes a section as a blob with one segment; its metric is 0 there. `time`: what is added to each time. False: it has
  * nothing. */
 bool tier_grid_write (struct tier_grid *grid, const struct grid_section *section, uint32_t time,
                       struct tier_writer *writer, struct buffer *out);
+
+/* Writes all sections as one blob, in order of metrics, which have their own numbers there. False: there is nothing. */
+bool tier_grid_write_all (struct tier_grid *grid, struct tier_writer *writer, struct buffer *out);
 
 #endif

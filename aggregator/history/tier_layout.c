@@ -153,7 +153,7 @@ add_value (struct layout *layout, size_t metric, bool of_node, uint32_t slot, ui
 int
 layout_group (const struct form *form)
 {
-  struct wire wire = wire_over (form->owned.data, form->owned.length);
+  struct wire wire = wire_over (form->bytes, form->length);
   struct wire_token head = wire_next (&wire), group = wire_next (&wire);
 
   return wire.bad || head.type != WIRE_ARRAY || group.type != WIRE_UINT || group.as.u > INT16_MAX ? -1
@@ -238,7 +238,7 @@ void
 layout_make (struct layout *layout, const struct form *form, const struct group *group, size_t gate,
              struct slots *slots)
 {
-  struct parse parse = { .wire = wire_over (form->owned.data, form->owned.length), .layout = layout };
+  struct parse parse = { .wire = wire_over (form->bytes, form->length), .layout = layout };
   struct wire_token head;
   struct labels labels;
   bool hole;

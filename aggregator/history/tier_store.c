@@ -11,43 +11,6 @@
 
 #define BLOCK_LEVEL 3 /* of zstd */
 #define MAPS_MAX 256  /* kept in memory */
-#define ROW "100"     /* bytes that a row takes beside its data, with its indexes */
-
-static const char layout[] =
-    "CREATE TABLE IF NOT EXISTS tier_metrics (id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, section TEXT NOT NULL,"
-    " family TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, unit INTEGER NOT NULL, fold INTEGER NOT NULL,"
-    " flags INTEGER NOT NULL, times INTEGER NOT NULL, per INTEGER NOT NULL, help TEXT NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS tier_metrics_name ON tier_metrics (family, name);"
-    "CREATE TABLE IF NOT EXISTS tier_maps (hash BLOB PRIMARY KEY, ids BLOB NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS tier_staged (id INTEGER PRIMARY KEY, start INTEGER NOT NULL, batch INTEGER NOT NULL,"
-    " node INTEGER NOT NULL, at INTEGER NOT NULL, map BLOB NOT NULL, data BLOB NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS tier_staged_start ON tier_staged (start, batch, node);"
-    "CREATE TABLE IF NOT EXISTS tier_blocks (id INTEGER PRIMARY KEY, tier INTEGER NOT NULL, start INTEGER NOT NULL,"
-    " metric INTEGER NOT NULL, rows INTEGER NOT NULL, batch INTEGER NOT NULL, part INTEGER NOT NULL,"
-    " data BLOB NOT NULL);"
-    "CREATE UNIQUE INDEX IF NOT EXISTS tier_blocks_key ON tier_blocks (tier, start, metric, rows, batch, part);"
-    "CREATE INDEX IF NOT EXISTS tier_blocks_unmerged ON tier_blocks (tier, start, metric, rows, batch) WHERE part > 0;"
-    "CREATE TRIGGER IF NOT EXISTS tier_staged_added AFTER INSERT ON tier_staged BEGIN"
-    " INSERT INTO uses VALUES ('tiers', 2, length (new.data) + " ROW ", 0)"
-    " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
-    "CREATE TRIGGER IF NOT EXISTS tier_staged_deleted AFTER DELETE ON tier_staged BEGIN"
-    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = 2;"
-    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;"
-    "CREATE TRIGGER IF NOT EXISTS tier_block_added AFTER INSERT ON tier_blocks BEGIN"
-    " INSERT INTO uses VALUES ('tiers', new.tier, length (new.data) + " ROW ", 0)"
-    " ON CONFLICT (room, owner) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
-    "CREATE TRIGGER IF NOT EXISTS tier_block_deleted AFTER DELETE ON tier_blocks BEGIN"
-    " UPDATE uses SET bytes = bytes - length (old.data) - " ROW " WHERE room = 'tiers' AND owner = old.tier;"
-    " DELETE FROM uses WHERE room = 'tiers' AND bytes <= 0; END;";
-
-/* Of a file that had no tiers all chunks are unfolded. */
-static const char unfolded_layout[] =
-    "CREATE TABLE unfolded (chunk INTEGER PRIMARY KEY, time INTEGER NOT NULL);"
-    "CREATE INDEX unfolded_time ON unfolded (time);"
-    "INSERT INTO unfolded SELECT id, first_time FROM chunks WHERE node > 0;"
-    "CREATE TRIGGER chunk_unfolded AFTER INSERT ON chunks WHEN new.node > 0 BEGIN"
-    " INSERT INTO unfolded VALUES (new.id, new.first_time); END;"
-    "CREATE TRIGGER chunk_gone AFTER DELETE ON chunks BEGIN DELETE FROM unfolded WHERE chunk = old.id; END;";
 
 #define BLOCK_KEY "tier = ? AND start = ? AND metric = ? AND rows = ? AND batch = ?"
 
@@ -60,6 +23,10 @@ static const char *const texts[TIER_STATEMENTS] = {
   [TIER_OLDEST_STAGED] = "SELECT start, batch, at FROM tier_staged ORDER BY id LIMIT 1",
   [TIER_STAGED_OF] = "SELECT id, node, map, data FROM tier_staged WHERE start = ? AND batch = ? ORDER BY node, id",
   [TIER_DROP_STAGED] = "DELETE FROM tier_staged WHERE id = ?",
+  [TIER_ADD_PART] = "INSERT INTO tier_parts VALUES (NULL, ?, ?, ?)",
+  [TIER_OLDEST_PART] = "SELECT start, batch FROM tier_parts WHERE start < ? ORDER BY start, batch LIMIT 1",
+  [TIER_PARTS_OF_BATCH] = "SELECT id, data FROM tier_parts WHERE start = ? AND batch = ?",
+  [TIER_DROP_PART] = "DELETE FROM tier_parts WHERE id = ?",
   [TIER_LAST_PART] = "SELECT ifnull (max (part), 0) FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_ADD_BLOCK] = "INSERT INTO tier_blocks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
   [TIER_UNMERGED] = "SELECT tier, start, metric, rows, batch FROM tier_blocks INDEXED BY tier_blocks_unmerged WHERE "
@@ -67,7 +34,10 @@ static const char *const texts[TIER_STATEMENTS] = {
                     " ORDER BY tier, start, metric, rows, batch LIMIT 1",
   [TIER_PARTS_OF] = "SELECT id, part, data FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_DROP_BLOCK] = "DELETE FROM tier_blocks WHERE id = ?",
-  [TIER_NEXT_UNFOLDED] = "SELECT chunk FROM unfolded ORDER BY time LIMIT 1",
+  [TIER_NEXT_UNFOLDED] = "SELECT time, node FROM unfolded CROSS JOIN chunks ON chunks.id = chunk WHERE chunk <= ?"
+                         " ORDER BY time LIMIT 1",
+  [TIER_UNFOLDED_OF] = "SELECT id FROM chunks WHERE node = ? AND first_time >= ? AND first_time < ? AND"
+                       " EXISTS (SELECT 1 FROM unfolded WHERE chunk = id) ORDER BY first_time, id",
   [TIER_CHUNK] = "SELECT node, session, first, last, data, first_time FROM chunks WHERE id = ?",
   [TIER_CHUNK_WITH] = "SELECT id, first, last, data FROM chunks WHERE node = ? AND session = ? AND first <= ?"
                       " ORDER BY first DESC LIMIT 1",
@@ -78,10 +48,16 @@ static const char *const texts[TIER_STATEMENTS] = {
                  " ifnull (sum (bytes * (owner = 2)), 0) FROM uses WHERE room = 'tiers'",
   [TIER_NEXT_BLOCKS] = "SELECT id, tier, start, metric, rows, batch, data FROM tier_blocks WHERE id > ? ORDER BY id"
                        " LIMIT ?",
+  [TIER_BLOCKS_OF] = "SELECT id, metric, data FROM tier_blocks WHERE tier = 0 AND start = ? AND batch = ?",
   [TIER_DROP_PARTS] = "DELETE FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_DROP_MAPS] = "DELETE FROM tier_maps WHERE hash NOT IN (SELECT map FROM tier_staged)",
   [TIER_CHUNKS_OF] = "SELECT id FROM chunks WHERE node = ?1 AND first_time >= ?2 - 600000000000 AND first_time < ?3 AND"
-                     " last_time >= ?2 AND id NOT IN (SELECT chunk FROM unfolded)",
+                     " last_time >= ?2 AND NOT EXISTS (SELECT 1 FROM unfolded WHERE chunk = id)"
+                     " ORDER BY first_time, id",
+  [TIER_WANT_REPAIR] = "INSERT INTO tier_repairs VALUES (?, ?, ?, ?) ON CONFLICT (start, batch) DO UPDATE SET"
+                       " first = min (first, excluded.first), last = max (last, excluded.last)",
+  [TIER_NEXT_REPAIR] = "SELECT start, batch, first, last FROM tier_repairs ORDER BY start DESC, batch LIMIT 1",
+  [TIER_REPAIRED] = "DELETE FROM tier_repairs WHERE start = ? AND batch = ?",
   [TIER_OLDEST_BLOCKS] = "DELETE FROM tier_blocks WHERE id IN (SELECT id FROM tier_blocks WHERE tier = ? ORDER BY start"
                          " LIMIT 16)",
 };
@@ -287,36 +263,32 @@ tier_schema_list (const struct schema *schema)
 /* ---- what is staged ---- */
 
 int
-tier_stage_at (struct history_store *store, int64_t node, int64_t chunk, const struct tier_list *metrics,
-               const struct tier_folded *folded, struct error *error)
+tier_stage_row (struct history_store *store, int64_t node, const uint8_t hash[SCHEMA_HASH_SIZE],
+                const struct tier_staged *staged, struct error *error)
 {
   sqlite3_stmt *statement = store->tiers->statements[TIER_STAGE];
+  const int64_t numbers[] = { staged->start, tier_batch (node), node, clock_wall () / NS_PER_S };
 
-  if (tier_make_map (store, node, metrics, error) < 0)
-    return -1;
-  for (size_t i = 0; i < folded->count; i++) {
-    const struct tier_staged *staged = &folded->staged[i];
-    const int64_t numbers[] = { staged->start, tier_batch (node), node, clock_wall () / NS_PER_S };
-    for (int k = 0; k < 4; k++)
-      sqlite3_bind_int64 (statement, k + 1, numbers[k]);
-    sqlite3_bind_blob (statement, 5, metrics->hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
-    sqlite3_bind_blob64 (statement, 6, staged->data.data, staged->data.length, SQLITE_STATIC);
-    if (tier_run (store, TIER_STAGE, error) < 0)
-      return -1;
-  }
-  store->tiers->counts.left_out += folded->left_out;
-  sqlite3_bind_int64 (store->tiers->statements[TIER_FOLDED], 1, chunk);
-  return tier_run (store, TIER_FOLDED, error) < 0 ? -1 : 0;
+  for (int k = 0; k < 4; k++)
+    sqlite3_bind_int64 (statement, k + 1, numbers[k]);
+  sqlite3_bind_blob (statement, 5, hash, SCHEMA_HASH_SIZE, SQLITE_STATIC);
+  sqlite3_bind_blob64 (statement, 6, staged->data.data, staged->data.length, SQLITE_STATIC);
+  return tier_run (store, TIER_STAGE, error) < 0 ? -1 : 0;
 }
 
 int
-tier_store_stage (struct history_store *store, const char *node, int64_t chunk, const struct tier_list *metrics,
+tier_store_stage (struct history_store *store, const char *node, const struct tier_list *metrics,
                   const struct tier_folded *folded, struct error *error)
 {
   int64_t id;
+  int result = history_store_node (store, node, &id, error);
 
-  return history_store_node (store, node, &id, error) < 0 ? -1
-                                                          : tier_stage_at (store, id, chunk, metrics, folded, error);
+  if (result == 0)
+    result = tier_make_map (store, id, metrics, error);
+  for (size_t i = 0; i < folded->count && result == 0; i++)
+    result = tier_stage_row (store, id, metrics->hash, &folded->staged[i], error);
+  store->tiers->counts.left_out += folded->left_out;
+  return result;
 }
 
 /* ---- open and close ---- */
@@ -334,18 +306,6 @@ tier_run (struct history_store *store, enum tier_statement which, struct error *
   return code;
 }
 
-static int
-make_tables (struct history_store *store, struct error *error)
-{
-  int64_t tables;
-
-  if (history_store_select (store, "SELECT count(*) FROM sqlite_master WHERE name = 'unfolded'", &tables, error) < 0 ||
-      history_store_execute (store, layout, error) < 0 ||
-      (tables == 0 && history_store_execute (store, unfolded_layout, error) < 0))
-    return -1;
-  return history_store_execute (store, "PRAGMA user_version = 2", error);
-}
-
 int
 tier_store_open (struct history_store *store, struct error *error)
 {
@@ -355,9 +315,14 @@ tier_store_open (struct history_store *store, struct error *error)
   tiers->reader = tier_reader_create ();
   tiers->grid = tier_grid_create (60);
   tiers->hours = tier_grid_create (1);
+  tiers->repair.grid = tier_grid_create (60);
+  tiers->catching.grid = tier_grid_create (60);
+  for (size_t i = 0; i < sizeof tiers->catching.marks / sizeof tiers->catching.marks[0]; i++)
+    tiers->catching.marks[i] = store->last_chunk;
+  tiers->catching.marked = clock_wall () / NS_PER_S;
   if (history_store_begin (store, error) < 0)
     return -1;
-  if (make_tables (store, error) < 0 || history_store_end (store, error) < 0) {
+  if (tier_make_tables (store, error) < 0 || history_store_end (store, error) < 0) {
     history_store_undo (store);
     return -1;
   }
@@ -397,11 +362,15 @@ tier_store_close (struct history_store *store)
     free (schema);
   }
   tier_drop_maps (tiers);
+  tier_repair_reset (tiers);
+  tier_grid_destroy (tiers->repair.grid);
+  free (tiers->repair.chunks);
   tier_writer_destroy (tiers->writer);
   tier_reader_destroy (tiers->reader);
   tier_grid_destroy (tiers->grid);
   tier_grid_destroy (tiers->hours);
-  chunk_free (&tiers->before);
+  chunk_free (&tiers->before.chunk);
+  tier_catching_free (&tiers->catching);
   buffer_free (&tiers->bytes);
   free (tiers);
 }

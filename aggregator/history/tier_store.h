@@ -3,15 +3,16 @@
  *   tier_metrics  id, owner (the node that brought it), section, family (the group), name, kind, unit, fold, flags, times,
  *                 per, help
  *   tier_maps     hash, ids: the metrics of a schema in its order, as varints; 0: left out
- *   tier_staged   id, start (of an hour, s), batch, node, at (when, s), map, data: what a chunk has of an hour
+ *   tier_staged   id, start (of an hour, s), batch, node, at (when, s), map, data: what ticks, or a chunk, have of an hour
  *   tier_blocks   id, tier, start (of an hour or a day, s), metric, rows, batch, part, data: what a batch of nodes has of one
  *                 metric. Part 0 is merged; what is in other parts of minutes is not in the hours yet
  *   unfolded      chunk, time: chunks that are in no tier yet
+ *   tier_repairs  start, batch, first, last: minutes that are made again, of metrics from first to last
  *
  * `data` is in the form of tier_codec.h; the number of the metric is the place in the map, or 0 in a block.
- * A chunk is staged in the transaction that stores it. Blocks are made of what is staged, a batch of nodes at a time, and
- * merged when the hour is over; hours are made then. Each of these steps is a transaction: whenever it ends, all that is
- * stored is in the file once. Readers add up whatever there is of a minute or an hour. */
+ * A chunk of frames is unfolded until blocks are made of it, with others of a batch of nodes; ticks are staged in the transaction
+ * that stores them. Blocks are merged when the hour is over; hours are made then. Each of these steps is a transaction: whenever
+ * it ends, all that is stored is in the file once. Readers add up whatever there is of a minute or an hour. */
 #ifndef SYNOP_AGGREGATOR_TIER_STORE_H
 #define SYNOP_AGGREGATOR_TIER_STORE_H
 
@@ -36,8 +37,8 @@ struct tier_list {
   bool (*metric) (void *context, size_t index, struct tier_metric *metric); /* false: it is not folded */
 };
 
-/* Stages what a chunk has; in the transaction that stored it. `chunk` 0: of ticks, of which there is nothing unfolded. */
-int tier_store_stage (struct history_store *store, const char *node, int64_t chunk, const struct tier_list *metrics,
+/* Stages what a chunk of ticks has; in the transaction that stores it. */
+int tier_store_stage (struct history_store *store, const char *node, const struct tier_list *metrics,
                       const struct tier_folded *folded, struct error *error);
 /* The same of a schema. */
 struct tier_list tier_schema_list (const struct schema *schema);

@@ -11,7 +11,13 @@ struct turn {
 static int
 turn_catch_up (struct turn *turn, struct error *error)
 {
-  return tier_catch_up (turn->store, error);
+  return tier_catch_up (turn->store, turn->limits->now_ns / NS_PER_S, error);
+}
+
+static int
+turn_parts (struct turn *turn, struct error *error)
+{
+  return tier_parts_make (turn->store, turn->limits->now_ns / NS_PER_S, error);
 }
 
 static int
@@ -27,6 +33,12 @@ static int
 turn_merge (struct turn *turn, struct error *error)
 {
   return tier_blocks_merge (turn->store, turn->limits->now_ns / NS_PER_S, error);
+}
+
+static int
+turn_repair (struct turn *turn, struct error *error)
+{
+  return tier_repair (turn->store, error);
 }
 
 static int
@@ -56,17 +68,21 @@ turn_tidy (struct turn *turn, struct error *error)
   return tier_run (turn->store, TIER_DROP_MAPS, error) < 0 ? -1 : 0;
 }
 
-/* Step by step, each kind of work until there is none; one step at least. */
+/* Step by step, each kind of work until there is none; one step at least. Each time another kind is the first, so that none
+ * waits until all of another is done. */
 static int
 work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
-  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_make, turn_merge,
-                                                                             turn_trim,     turn_look, turn_tidy };
+  static int (*const kinds[]) (struct turn * turn, struct error * error) = { turn_catch_up, turn_parts, turn_make,
+                                                                             turn_merge,    turn_trim,  turn_repair,
+                                                                             turn_look,     turn_tidy };
+  const size_t count = sizeof kinds / sizeof kinds[0];
+  size_t first = store->tiers->turn++ % count;
   struct turn turn = { .store = store, .limits = limits };
   int more = 0;
 
-  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && more == 0; i++)
-    while ((more = kinds[i](&turn, error)) == 1 && clock_monotonic () < until_ns)
+  for (size_t i = 0; i < count && more == 0; i++)
+    while ((more = kinds[(first + i) % count](&turn, error)) == 1 && clock_monotonic () < until_ns)
       ;
   return more;
 }

@@ -162,6 +162,10 @@ take_info (struct job_use *use, const struct job_info *info)
   if (!use->started_known && info->start_ns)
     start_earlier (use, info->start_ns);
   use->started_known = use->started_known || info->start_ns;
+  if (info->start_ns)
+    use->run_ns = info->start_ns;
+  use->exited = !isnan (info->exit_code);
+  use->exit_code = info->exit_code;
 }
 
 static void
@@ -225,6 +229,7 @@ take_info_table (struct jobs *jobs, struct job_intake *intake, size_t index)
     touch (jobs, use, intake);
     take_values (use, intake, index, row);
     take_info (use, &info);
+    intake->exited |= use->exited;
     job_hasten (jobs, use->job);
   }
 }
@@ -238,6 +243,23 @@ note_period (struct jobs_node *node, const struct cluster_frame *frame, const st
   if (node->session != frame->header->session || node->period_ns == 0 || period < node->period_ns)
     node->period_ns = period;
   node->session = frame->header->session;
+}
+
+static struct jobs_job *
+find_exited (const struct jobs_node *node)
+{
+  for (const struct job_use *use = node->uses; use; use = use->next)
+    if (use->exited && use->job->state == JOB_RUNNING && job_has_exited (use->job))
+      return use->job;
+  return NULL;
+}
+
+/* Ends jobs of which the node has said the last. */
+static void
+end_exited (struct jobs *jobs, const struct jobs_node *node)
+{
+  for (struct jobs_job *job; (job = find_exited (node));)
+    job_end (jobs, job, JOB_EXITED);
 }
 
 static void
@@ -255,6 +277,8 @@ take_tables (struct jobs *jobs, struct job_intake *intake)
     if ((int) columns->groups[i] != columns->info)
       jobs_take_table (jobs, intake, columns->groups[i]);
   }
+  if (intake->exited)
+    end_exited (jobs, intake->node);
 }
 
 void

@@ -69,6 +69,9 @@ void jobs_expect_nodes (struct jobs *jobs, size_t count); /* how many are listed
 /* Restores a job that ran when the history was last written; to be called before any frame. */
 void jobs_restore (struct jobs *jobs, const struct job_record *record);
 
+/* The summary of a job that runs, as the history last knew it, in place of none. */
+void jobs_complete (struct job_record *record);
+
 void jobs_frame (struct jobs *jobs, const struct cluster_frame *frame, int64_t now_ns);
 void jobs_node_down (struct jobs *jobs, const char *node);
 
@@ -86,5 +89,7 @@ int jobs_start (struct jobs *jobs, const struct job_announcement *announcement, 
 int jobs_end (struct jobs *jobs, const struct job_announcement *announcement, int64_t now_ns, struct error *error);
 
 const struct jobs_counts *jobs_counts (const struct jobs *jobs);
+/* A line for each job that runs, as that of its start. */
+void jobs_write_running (const struct jobs *jobs, struct json *json);
 
 #endif

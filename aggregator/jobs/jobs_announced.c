@@ -5,6 +5,7 @@
 
 #include "aggregator/jobs/jobs_private.h"
 #include "aggregator/views/job_record.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 
 /* Without the "/0" that a scheduler's script may add for a job that was not restarted. */
@@ -216,4 +217,23 @@ jobs_restore (struct jobs *jobs, const struct job_record *record)
   job->seen_ns = record->seen_ns;
   restore_nodes (jobs, job, record);
   job_state_read (jobs, job, record->state);
+}
+
+void
+jobs_complete (struct job_record *record)
+{
+  struct jobs *jobs = record->ended_ns || !*record->state || *record->summary
+                          ? NULL
+                          : jobs_create (&(struct jobs_options){ .grace_ns = NS_PER_S }, record->seen_ns);
+  struct json json = { 0 };
+
+  if (jobs)
+    jobs_restore (jobs, record);
+  if (jobs && jobs->due_count) {
+    job_summary_write (jobs, jobs->due[0], &json);
+    free (record->summary);
+    record->summary = memory_string (buffer_text (&json.out));
+  }
+  json_free (&json);
+  jobs_destroy (jobs);
 }

@@ -7,7 +7,8 @@
 #include "synop/clock.h"
 
 #define EARLIEST (400 * 86400 * NS_PER_S) /* a start that is longer ago is not valid */
-#define CPUS_MAX 1e6                      /* of a node */
+#define EXIT_CODE_MAX 255
+#define CPUS_MAX 1e6 /* of a node */
 
 static const struct {
   enum job_item_id item;
@@ -60,6 +61,7 @@ learn_info (struct jobs_columns *columns, size_t index, const struct group *grou
   columns->started = find_metric (group, "started");
   columns->cpus = find_metric (group, "cpus");
   columns->uid = find_metric (group, "uid");
+  columns->exit_code = find_metric (group, "exit_code");
   for (size_t i = 0; i < JOB_TEXTS; i++)
     columns->texts[i] = find_metric (group, job_text_names[i]);
 }
@@ -69,7 +71,7 @@ jobs_columns_learn (struct jobs_columns *columns, const struct schema *schema)
 {
   if (columns->known && memcmp (columns->schema, schema->hash, SCHEMA_HASH_SIZE) == 0)
     return;
-  *columns = (struct jobs_columns){ .known = true, .info = -1, .started = -1, .cpus = -1, .uid = -1 };
+  *columns = (struct jobs_columns){ .known = true, .info = -1, .started = -1, .cpus = -1, .uid = -1, .exit_code = -1 };
   memcpy (columns->schema, schema->hash, SCHEMA_HASH_SIZE);
   for (size_t i = 0; i < schema->group_count; i++) {
     const struct group *group = schema->groups[i];
@@ -138,6 +140,9 @@ job_info_read (struct job_info *info, const struct jobs_columns *columns, const 
   info->cpus = read_number (table, row, columns->cpus);
   if (!(info->cpus >= 0 && info->cpus <= CPUS_MAX))
     info->cpus = nan ("");
+  info->exit_code = read_number (table, row, columns->exit_code);
+  if (!(info->exit_code >= 0 && info->exit_code <= EXIT_CODE_MAX))
+    info->exit_code = nan ("");
   info->start_ns = read_start (read_number (table, row, columns->started), wall_ns, time_ns);
   job_info_complete (info);
 }

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "aggregator/jobs/jobs_private.h"
+#include "synop/clock.h"
 
+#define SAME_START (100 * NS_PER_MS)
 #define LABEL_USES_MAX 64 /* jobs of one label on a node: all are searched for a row */
 
 /* ---- the identity of a job ---- */
@@ -123,12 +125,29 @@ refuse_row (struct job_intake *intake, const char *why)
   return NULL;
 }
 
+/* A name of "synop-agent run" that is used again: the node's job began anew, and is on no other node by now. */
+static bool
+is_name_used_again (const struct jobs_job *job, const struct job_intake *intake, int64_t start_ns)
+{
+  const struct job_use *own = job_use_find (job, intake->node);
+
+  if (!own || !own->run_ns || !start_ns || strcmp (job->texts[JOB_SCHEDULER], "synop") != 0 ||
+      start_ns < own->run_ns + SAME_START || start_ns < own->last_ns - 2 * intake->node->period_ns - NS_PER_S)
+    return false;
+  for (size_t i = 0; i < job->use_count; i++)
+    if (job->uses[i] != own && !job->uses[i]->exited && job->uses[i]->last_ns >= start_ns)
+      return false;
+  return true;
+}
+
 /* Is this the job that ended, or a new run under its label? */
 static bool
 is_same_run (const struct jobs *jobs, const struct jobs_job *job, const struct job_intake *intake, int64_t start_ns)
 {
   const struct job_use *use;
 
+  if (is_name_used_again (job, intake, start_ns))
+    return false;
   if (start_ns)
     return start_ns <= job->ended_ns;
   if (intake->has_info || intake->time_ns - job->seen_ns <= jobs->options.grace_ns)
@@ -157,6 +176,14 @@ report_disputes (struct jobs *jobs, struct jobs_node *node, const struct jobs_jo
       job_dispute (jobs, &node->owner, job, other);
       return;
     }
+}
+
+static bool
+has_exited_on (const struct jobs_job *job, const struct jobs_node *node)
+{
+  const struct job_use *use = job->state == JOB_EXITED ? job_use_find (job, node) : NULL;
+
+  return use && use->exited;
 }
 
 static struct jobs_job *
@@ -189,7 +216,12 @@ find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_
           struct jobs_job *job)
 {
   int64_t start_ns = info ? info->start_ns : 0;
+  struct jobs_job *other;
 
+  if (job && job->state == JOB_RUNNING && is_name_used_again (job, intake, start_ns)) {
+    job_end (jobs, job, JOB_GONE);
+    job = of_all (jobs, label, length, info);
+  }
   if (job && job->state == JOB_RUNNING)
     return intake->time_ns > job->after_ns ? job : NULL;
   if (job && is_same_run (jobs, job, intake, start_ns)) {
@@ -197,6 +229,8 @@ find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_
       stay_ended (jobs, job, intake->time_ns);
       return NULL;
     }
+    if (has_exited_on (job, intake->node))
+      return NULL; /* groups with longer periods show it once more */
     if (!job_may_join (&intake->node->owner)) {
       refuse_row (intake, "more jobs than one node may have");
       return NULL;
@@ -206,6 +240,10 @@ find_run (struct jobs *jobs, struct job_intake *intake, const char *label, size_
   }
   if (job && !start_ns && intake->time_ns <= job->seen_ns)
     return NULL;
+  other = of_all (jobs, label, length, info && info->named ? info : NULL);
+  if (other && other != job && other->state == JOB_RUNNING && intake->time_ns > other->after_ns &&
+      strcmp (other->texts[JOB_SCHEDULER], "synop") == 0)
+    return other; /* the new run has begun on another node */
   return jobs_find_begin (jobs, intake, label, length, info, job);
 }
 

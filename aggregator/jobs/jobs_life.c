@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregator/jobs/jobs_private.h"
+#include "aggregator/views/job_facts.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -212,10 +213,43 @@ job_resume (struct jobs *jobs, struct jobs_job *job)
 
 /* ---- end ---- */
 
+bool
+job_has_exited (const struct jobs_job *job)
+{
+  for (size_t i = 0; i < job->use_count; i++)
+    if (!job->uses[i]->exited)
+      return false;
+  return job->use_count > 0;
+}
+
+/* Nobody else knows how it ended: the greatest code of its nodes. */
+static void
+report_exit (struct jobs *jobs, const struct jobs_job *job)
+{
+  struct job_facts facts;
+  struct json json = { 0 };
+
+  job_facts_init (&facts);
+  facts.numbers[JOB_FACT_EXIT_CODE] = 0;
+  for (size_t i = 0; i < job->use_count; i++)
+    facts.numbers[JOB_FACT_EXIT_CODE] = fmax (facts.numbers[JOB_FACT_EXIT_CODE], job->uses[i]->exit_code);
+  facts.outcome = facts.numbers[JOB_FACT_EXIT_CODE] > 0 ? JOB_OUTCOME_FAILED : JOB_OUTCOME_COMPLETED;
+  facts.known = facts.final = true;
+  job_facts_write (&json, &facts);
+  put_row (jobs, &(struct job_row){ JOB_ROW_FACTS, job->key, 0, nan (""), { buffer_text (&json.out) } });
+  put_line (jobs, job,
+            &(struct job_line){ .event = JOB_FACTS, .time_ns = jobs->now_ns, .facts = buffer_text (&json.out) });
+  json_free (&json);
+  job_facts_free (&facts);
+}
+
 void
 job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state)
 {
-  const char *reason = state == JOB_END_ANNOUNCED ? "told" : job->restored ? "restart" : "gone";
+  const char *reason = state == JOB_END_ANNOUNCED ? "told"
+                       : state == JOB_EXITED      ? "exited"
+                       : job->restored            ? "restart"
+                                                  : "gone";
   struct json summary = { 0 };
 
   if (state == JOB_END_ANNOUNCED && !job->seen && job->use_count == 0)
@@ -233,6 +267,8 @@ job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state)
                                  .summary = buffer_text (&summary.out),
                                  .summary_length = summary.out.length });
   json_free (&summary);
+  if (job_has_exited (job))
+    report_exit (jobs, job);
   jobs->counts.jobs_ended++;
   job_counts_running (jobs, job, -1);
   job_due_remove (jobs, job);

@@ -1,7 +1,7 @@
 /* What the files of the core of jobs share: jobs.c (frames), jobs_find.c (which job a row is about),
  * jobs_announced.c (announcements, restored jobs), jobs_life.c (start and end), jobs_due.c (which job is due when),
  * jobs_share.c (owners, and their shares), jobs_table.c (tables of jobs and nodes), jobs_column.c (columns),
- * jobs_summary.c. */
+ * jobs_summary.c, jobs_running.c (the jobs that run, for who asks). */
 #ifndef SYNOP_AGGREGATOR_JOBS_PRIVATE_H
 #define SYNOP_AGGREGATOR_JOBS_PRIVATE_H
 
@@ -41,7 +41,7 @@ struct jobs_columns {
     bool peak;
   } sources[JOB_SOURCES_MAX];
   size_t source_count;
-  int texts[JOB_TEXTS], started, cpus, uid; /* metrics of `info`; -1: none */
+  int texts[JOB_TEXTS], started, cpus, uid, exit_code; /* metrics of `info`; -1: none */
 };
 
 void jobs_columns_learn (struct jobs_columns *columns, const struct schema *schema);
@@ -53,6 +53,7 @@ struct job_info {
   char texts[JOB_TEXTS][JOB_TEXT_MAX + 1]; /* "": unknown */
   int64_t uid;                             /* or JOB_UID_UNKNOWN */
   double cpus;                             /* NaN: unknown */
+  double exit_code;                        /* of a command that has ended; NaN: none */
   int64_t start_ns;                        /* cluster time; 0: unknown, or not valid */
   bool named;                              /* scheduler, user or uid is known */
 };
@@ -113,7 +114,10 @@ struct job_use {
   bool named;                    /* the node has identified it as this job */
   bool founder;                  /* the job was there when it was first reported: this node's start counts */
   bool started_known;
-  bool lost; /* the node went down, and has not shown the job since */
+  bool lost;        /* the node went down, and has not shown the job since */
+  bool exited;      /* its command there has ended */
+  double exit_code; /* with that; NaN: not known */
+  int64_t run_ns;   /* when it began there, as the node reports; 0: not known */
   int64_t first_ns, last_ns;
   int64_t touched; /* when it was last seen, as jobs.awake; -1: not yet */
   double cpus;     /* NaN: not known */
@@ -124,7 +128,12 @@ struct job_use {
   double peaks[JOB_PEAKS]; /* NaN: none */
 };
 
-enum job_state { JOB_RUNNING, JOB_GONE, JOB_END_ANNOUNCED };
+enum job_state {
+  JOB_RUNNING,
+  JOB_GONE,
+  JOB_END_ANNOUNCED,
+  JOB_EXITED /* on each of its nodes */
+};
 
 struct jobs_job {
   struct keyed_link of_label, of_run; /* in jobs.labels; in jobs.runs, by "123" of "123/1" */
@@ -201,6 +210,7 @@ struct job_intake {
   int64_t time_ns;
   int64_t last_frame_ns; /* time of the node's frame before this one */
   bool has_info;         /* the frame has job_info, with every new job */
+  bool exited;           /* and a job in it has exited on the node */
   uint64_t refused;      /* rows, and the reason of the first one */
   const char *why;
 };
@@ -231,6 +241,7 @@ struct jobs_job *job_begin (struct jobs *jobs, struct job_owner *owner, const ch
                             int64_t started_ns, struct jobs_job *before);
 void job_resume (struct jobs *jobs, struct jobs_job *job);
 void job_end (struct jobs *jobs, struct jobs_job *job, enum job_state state); /* may free the job */
+bool job_has_exited (const struct jobs_job *job);                             /* on each of its nodes */
 void job_text_set (struct jobs_job *job, enum job_text which, const char *text, bool weak);
 void job_joined (struct jobs *jobs, struct job_use *use);  /* a node more */
 void job_hasten (struct jobs *jobs, struct jobs_job *job); /* its row has changed, or its end may be nearer */

@@ -1,6 +1,6 @@
 /* The summary of a job: the sums of its nodes' last totals. And its state as text, for the next start:
  *
- *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID [BEFORE LAST]...    a line for each node; "-": unknown */
+ *   NODE FIRST LAST LOST CPUS [BEFORE LAST]... [PEAK]... UID [BEFORE LAST]... RUN    a line for each node; "-": unknown */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -205,6 +205,7 @@ job_state_write (const struct jobs_job *job, struct buffer *out)
     add_number (out, job->uid == JOB_UID_UNKNOWN ? nan ("") : (double) job->uid);
     for (size_t k = TOTAL_ENERGY; k < JOB_TOTALS; k++)
       add_total (out, use, k);
+    buffer_printf (out, " %" PRId64, use->run_ns);
     buffer_add_string (out, "\n");
   }
 }
@@ -274,6 +275,7 @@ read_node (struct jobs *jobs, struct jobs_job *job, char *line)
     job->uid = (int64_t) uid;
   for (size_t k = TOTAL_ENERGY; k < JOB_TOTALS; k++)
     read_total (&line, use, k);
+  use->run_ns = read_time (&line);
 }
 
 void

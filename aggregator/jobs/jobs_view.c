@@ -18,6 +18,7 @@
 #include "synop/memory.h"
 
 #define SCHEDULER_USERS_MAX 32
+#define MARK_PAUSE (2 * NS_PER_S) /* between two readers who have marks made */
 #define AT(member) .offset = offsetof (struct settings, member)
 
 struct settings {
@@ -30,6 +31,7 @@ struct jobs_view {
   struct jobs *jobs;
   uint32_t scheduler_uids[SCHEDULER_USERS_MAX];
   size_t scheduler_count;
+  int64_t marked_ns;
 };
 
 static const struct option options[] = {
@@ -150,7 +152,17 @@ mark (void *state)
 {
   struct jobs_view *view = state;
 
+  view->marked_ns = clock_monotonic ();
   jobs_mark (view->jobs);
+}
+
+static void
+mark_seldom (void *state)
+{
+  struct jobs_view *view = state;
+
+  if (clock_monotonic () - view->marked_ns >= MARK_PAUSE)
+    mark (state);
 }
 
 static int
@@ -202,6 +214,15 @@ jobs_view_count (void *state, uint64_t *values)
   memcpy (values, counts, sizeof *counts);
 }
 
+void
+jobs_view_running (void *state, struct json *json)
+{
+  const struct jobs_view *view = state;
+
+  if (view)
+    jobs_write_running (view->jobs, json);
+}
+
 static bool
 is_scheduler (const struct jobs_view *view, uint32_t uid)
 {
@@ -249,6 +270,7 @@ const struct view jobs_view = {
   .announce = take_announcement,
   .poll = poll_jobs,
   .count = jobs_view_count,
+  .mark = mark_seldom,
   .end = mark,
   .close = close_jobs,
 };

@@ -7,4 +7,7 @@
 
 extern const struct view jobs_view;
 
+/* A line for each job that runs; of `state` NULL none. */
+void jobs_view_running (void *state, struct json *json);
+
 #endif

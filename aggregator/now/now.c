@@ -3,12 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "aggregator/now/now_private.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define IDLE (2 * NS_PER_S)
+#define IDLE_MOST (2 * NS_PER_S)      /* without a tick, before there was one */
+#define ANSWER_PART 10                /* one in, of the time: for answers and first lines, */
+#define ANSWER_MOST (300 * NS_PER_MS) /* of which so much may be used at once */
+#define TICK_MOST (100 * NS_PER_MS)   /* for the lines of a tick: those of other questions are skipped then */
 
 struct now *
 now_create (const struct cluster *cluster)
@@ -17,6 +21,9 @@ now_create (const struct cluster *cluster)
 
   now->cluster = cluster;
   now->listed = UINT64_MAX;
+  now->idle_most_ns = IDLE_MOST;
+  now->left_ns = ANSWER_MOST;
+  now->left_at_ns = clock_monotonic ();
   return now;
 }
 
@@ -33,8 +40,37 @@ now_destroy (struct now *now)
   free (now);
 }
 
-int
-now_answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struct error *error)
+/* ---- answers, for a part of the main thread's time ---- */
+
+/* CPU time of this thread: what others take of a machine that is busy is not ours. */
+static int64_t
+time_used (void)
+{
+  struct timespec used;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * NS_PER_S + used.tv_nsec;
+}
+
+static int
+time_is_left (struct now *now, struct error *error)
+{
+  int64_t now_ns = clock_monotonic ();
+
+  now->left_ns += (now_ns - now->left_at_ns) / ANSWER_PART;
+  now->left_ns = now->left_ns < ANSWER_MOST ? now->left_ns : ANSWER_MOST;
+  now->left_at_ns = now_ns;
+  return now->left_ns > 0 ? 0 : error_set (error, "busy: more is asked for than there is time for; ask again");
+}
+
+static void
+time_spend (struct now *now, int64_t begin_ns)
+{
+  now->left_ns -= time_used () - begin_ns;
+}
+
+static int
+answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struct error *error)
 {
   struct now_question *question = now_question_take (now, words, false, error);
   struct json json = { 0 };
@@ -47,6 +83,19 @@ now_answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, s
     buffer_add (out, json.out.data, json.out.length);
   json_free (&json);
   now_question_free (now, question);
+  return result;
+}
+
+int
+now_answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struct error *error)
+{
+  int64_t begin_ns = time_used ();
+  int result;
+
+  if (time_is_left (now, error) < 0)
+    return -1;
+  result = answer (now, words, time_ns, out, error);
+  time_spend (now, begin_ns);
   return result;
 }
 
@@ -108,22 +157,32 @@ lines_drop (struct now_question *question)
   question->plain = question->whole = NULL;
 }
 
+/* The question with its first line, all names in it. NULL and error. */
+static struct now_question *
+question_begin (struct now *now, char *words, int64_t time_ns, struct error *error)
+{
+  struct now_question *question = now_question_take (now, words, true, error);
+
+  now->time_ns = time_ns;
+  if (!question || line_make (now, question, true, error) == 0)
+    return question;
+  lines_drop (question);
+  if (question->readers == 0)
+    now_question_free (now, question);
+  return NULL;
+}
+
 struct now_reader *
 now_attach (struct now *now, char *words, int64_t time_ns, struct outlet *outlet, void (*ready) (void *context),
             void *context, struct error *error)
 {
-  struct now_question *question = now_question_take (now, words, true, error);
+  int64_t begin_ns = time_used ();
+  struct now_question *question = time_is_left (now, error) < 0 ? NULL : question_begin (now, words, time_ns, error);
   struct now_reader *reader;
 
+  time_spend (now, begin_ns);
   if (!question)
     return NULL;
-  now->time_ns = time_ns;
-  if (line_make (now, question, true, error) < 0) {
-    lines_drop (question);
-    if (question->readers == 0)
-      now_question_free (now, question);
-    return NULL;
-  }
   question->readers++;
   reader = memory_new (1, sizeof *reader);
   *reader = (struct now_reader){ .now = now,
@@ -139,6 +198,7 @@ now_attach (struct now *now, char *words, int64_t time_ns, struct outlet *outlet
   now->readers = reader;
   now->reader_count++;
   reader_feed (reader);
+  reader->fed = false; /* who attaches flushes it */
   lines_drop (question);
   return reader;
 }
@@ -160,19 +220,22 @@ now_detach (struct now_reader *reader)
 void
 now_frame (struct now *now, const struct node *node)
 {
+  size_t searched = 0;
+
   if (!now->watched)
     return;
   now_list (now);
   for (size_t i = 0; i < SLOTS; i++)
     if (now->metrics[i].values)
-      now->metrics[i].values[node->place] = now_value (now, &now->metrics[i], node, NULL);
+      now->metrics[i].values[node->place] = now_value (now, &now->metrics[i], node, NULL, &searched);
 }
 
 void
-now_tick (struct now *now, int64_t time_ns)
+now_tick (struct now *now, int64_t time_ns, int64_t period_ns)
 {
   now->due = now->readers;
   now->ticked = true;
+  now->idle_most_ns = 2 * period_ns;
   now->time_ns = time_ns;
 }
 
@@ -183,11 +246,41 @@ now_poll (struct now *now, struct instant instant)
   if (now->ticked) {
     now->ticked = false;
     now->idle_ns = instant.monotonic_ns;
-  } else if (instant.monotonic_ns - now->idle_ns > IDLE) {
+  } else if (instant.monotonic_ns - now->idle_ns > now->idle_most_ns) {
     now->idle_ns = instant.monotonic_ns;
     now->due = now->readers;
     now->time_ns = cluster_time (now->cluster, instant.monotonic_ns);
   }
+}
+
+/* Makes the question's lines, and gives them to its readers. */
+static void
+question_serve (struct now *now, struct now_question *question)
+{
+  now_question_choose (now, question);
+  for (struct now_reader *reader = now->readers; reader; reader = reader->next)
+    if (reader->question == question)
+      reader_feed (reader);
+  lines_drop (question);
+}
+
+/* Those that were served last wait longest when there is no time for all. */
+static void
+questions_serve (struct now *now)
+{
+  int64_t begin_ns = time_used ();
+  size_t count = 0;
+
+  for (const struct now_question *question = now->questions; question; question = question->next)
+    count++;
+  for (; count > 0 && time_used () - begin_ns < TICK_MOST; count--) {
+    struct now_question *question = now->questions;
+    question_serve (now, question);
+    now_question_unlink (question);
+    now_question_link (now, question);
+  }
+  for (const struct now_question *question = now->questions; count > 0; question = question->next, count--)
+    now->skipped += question->readers;
 }
 
 void
@@ -199,12 +292,7 @@ now_flush (struct now *now)
     return;
   now->due = false;
   now_list (now);
-  for (struct now_question *question = now->questions; question; question = question->next)
-    now_question_choose (now, question);
-  for (struct now_reader *reader = now->readers; reader; reader = reader->next)
-    reader_feed (reader);
-  for (struct now_question *question = now->questions; question; question = question->next)
-    lines_drop (question);
+  questions_serve (now);
   for (struct now_reader *reader = now->readers; reader; reader = next) {
     next = reader->next;
     if (!reader->fed)

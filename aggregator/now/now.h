@@ -22,13 +22,12 @@
 #include "synop/buffer.h"
 #include "synop/error.h"
 
-#define NOW_METRICS_MAX 16     /* of a question */
-#define NOW_WATCHED_MAX 128    /* metrics of all questions that are watched, each once */
-#define NOW_TOP_MAX 1000       /* `top`, `bottom` */
-#define NOW_ROWS_MAX 20000     /* rows that are listed, */
-#define NOW_VISITED_MAX 300000 /* and that are looked at */
-#define NOW_LEVEL_MAX 250      /* the level of `high` */
-#define NOW_LEVEL_MISSING 255
+#define NOW_METRICS_MAX 16      /* of a question */
+#define NOW_WATCHED_MAX 128     /* metrics of all questions that are watched, each once */
+#define NOW_TOP_MAX 1000        /* `top`, `bottom` */
+#define NOW_ROWS_MAX 20000      /* rows that are listed, */
+#define NOW_VISITED_MAX 500000  /* and that are looked at, once for each glob and once more */
+#define NOW_MATCHES_MAX 2000000 /* names of nodes times globs */
 
 struct now;
 struct now_reader;
@@ -46,8 +45,9 @@ struct now_reader *now_attach (struct now *now, char *words, int64_t time_ns, st
 void now_detach (struct now_reader *reader); /* NULL is fine */
 
 void now_frame (struct now *now, const struct node *node); /* it has new values */
-void now_tick (struct now *now, int64_t time_ns);          /* lines are due, with that time */
-void now_poll (struct now *now, struct instant instant);   /* several times a second */
+/* Lines are due, with that time, and the next ones so much later. */
+void now_tick (struct now *now, int64_t time_ns, int64_t period_ns);
+void now_poll (struct now *now, struct instant instant); /* several times a second */
 /* To be called after a batch of frames. */
 void now_flush (struct now *now);
 

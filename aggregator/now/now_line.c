@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "aggregator/now/now_private.h"
+#include "aggregator/query/levels.h"
 #include "synop/memory.h"
 
 #define LABEL_MAX 256
@@ -44,6 +43,7 @@ summary_write (struct json *json, const struct now_metric *metric, const struct 
   if (metric->expression.row)
     json_text (json_key (json, "row"), metric->expression.row);
   json_text (json_key (json, "unit"), metric->unit);
+  json_text (json_key (json, "shows"), query_shows_names[metric->shows]);
   json_uint (json_key (json, "count"), summary->count);
   json_real (json_key (json, "sum"), any ? summary->sum : none);
   json_real (json_key (json, "mean"), any ? summary->sum / (double) summary->count : none);
@@ -131,17 +131,18 @@ rows_of_node (struct now *now, struct now_metric *metric, const struct node *nod
 {
   const struct table *table = now_rows (now, metric, node);
   char label[LABEL_MAX];
+  size_t searched = 0;
 
   for (size_t i = 0; table && i < table->rows; i++) {
     struct now_row row = { .hint = i };
     double value;
     row.label = table_label (table, i, &row.length);
-    rows->visited++;
+    rows->visited += rows->question->rows.count + 1;
     memcpy (label, row.label, row.length);
     label[row.length] = '\0';
     if (!globs_match (&rows->question->rows, label))
       continue;
-    value = now_value (now, metric, node, &row);
+    value = now_value (now, metric, node, &row, &searched);
     summary_add (&rows->summary, node->name, value);
     rows->count++;
     if (rows->question->top)
@@ -182,27 +183,19 @@ rows_write (struct now *now, const struct now_question *question, struct now_met
 /* ---- nodes ---- */
 
 static void
-levels_write (struct json *json, const struct now *now, const struct now_question *question,
-              const struct now_metric *metric, const struct summary *summary)
+bytes_write (struct json *json, const struct now *now, const struct now_question *question,
+             const struct now_metric *metric, const struct summary *summary)
 {
-  bool percent = strcmp (metric->unit, "percent") == 0;
-  double low = percent || !summary->count ? 0 : fmin (0, summary->min);
-  double high = percent ? 100 : summary->count ? summary->max : 0;
-  size_t count = question->chosen_count, size = sodium_base64_encoded_len (count, sodium_base64_VARIANT_ORIGINAL);
-  uint8_t *levels = memory_new (count + 1, 1);
-  char *text;
+  double none = (double) NAN;
+  struct levels levels =
+      levels_of (metric->unit, summary->count ? summary->min : none, summary->count ? summary->max : none);
+  uint8_t *bytes = memory_new (question->chosen_count + 1, 1);
 
-  for (size_t i = 0; i < count; i++) {
-    double part = high > low ? (now->found[i] - low) / (high - low) : 0;
-    levels[i] = isnan (now->found[i]) ? NOW_LEVEL_MISSING : (uint8_t) lround (fmin (1, fmax (0, part)) * NOW_LEVEL_MAX);
-  }
-  json_real (json_key (json, "low"), low);
-  json_real (json_key (json, "high"), high);
-  text = memory_new (size, 1);
-  sodium_bin2base64 (text, size, levels, count, sodium_base64_VARIANT_ORIGINAL);
-  json_text (json_key (json, "levels"), text);
-  free (text);
-  free (levels);
+  for (size_t i = 0; i < question->chosen_count; i++)
+    bytes[i] = level_of (&levels, now->found[i]);
+  levels_write_ends (json, &levels);
+  levels_write (json_key (json, "levels"), bytes, question->chosen_count);
+  free (bytes);
 }
 
 static void
@@ -224,7 +217,7 @@ nodes_write (struct now *now, const struct now_question *question, struct now_me
     const struct node *node = cluster_node (now->cluster, question->chosen[i]);
     double value = now->states[i] != 'u' ? (double) NAN
                    : metric->values      ? metric->values[node->place]
-                                         : now_value (now, metric, node, NULL);
+                                         : now_value (now, metric, node, NULL, &(size_t){ 0 });
     now->found[i] = value;
     summary_add (&summary, node->name, value);
     if (question->top)
@@ -234,7 +227,7 @@ nodes_write (struct now *now, const struct now_question *question, struct now_me
   if (question->top)
     ranking_write (json, &ranking);
   else if (question->levels)
-    levels_write (json, now, question, metric, &summary);
+    bytes_write (json, now, question, metric, &summary);
   else
     values_write (json, now, question->chosen_count);
 }

@@ -184,15 +184,14 @@ operand_value (const struct node *node, const struct operand *operand, const str
 }
 
 double
-now_value (struct now *now, struct now_metric *metric, const struct node *node, struct now_row *row)
+now_value (struct now *now, struct now_metric *metric, const struct node *node, struct now_row *row, size_t *searched)
 {
   const struct expression *expression = &metric->expression;
   struct now_row own = { .hint = metric->hint };
   const struct now_place *places;
-  size_t searched = 0;
   double value;
 
-  if (!node->schema || node->state != NODE_UP)
+  if (!node->schema)
     return (double) NAN;
   if (expression->row) {
     own.label = expression->row;
@@ -200,10 +199,10 @@ now_value (struct now *now, struct now_metric *metric, const struct node *node, 
     row = &own;
   }
   places = places_of (now, metric, node->schema->schema);
-  value = operand_value (node, &expression->left, &places[0], row, &searched);
+  value = operand_value (node, &expression->left, &places[0], row, searched);
   if (expression->sign)
     value = expression_compute (expression->sign, value,
-                                operand_value (node, &expression->right, &places[1], row, &searched));
+                                operand_value (node, &expression->right, &places[1], row, searched));
   metric->hint = own.hint;
   return isfinite (value) ? value : (double) NAN;
 }
@@ -229,7 +228,7 @@ values_fill (struct now *now, struct now_metric *metric)
 
   metric->values = memory_resize (metric->values, count + 1, sizeof metric->values[0]);
   for (size_t i = 0; i < count; i++)
-    metric->values[i] = now_value (now, metric, cluster_node (now->cluster, i), NULL);
+    metric->values[i] = now_value (now, metric, cluster_node (now->cluster, i), NULL, &(size_t){ 0 });
 }
 
 void
@@ -254,6 +253,7 @@ read_metric (struct now *now, struct now_metric *metric, struct error *error)
   expression_describe (expression, &described, true);
   metric->name = described.metric;
   metric->unit = described.unit;
+  metric->shows = described.shows;
   metric->rows = !expression->row && ((expression->left.entry && !catalog_has_node (expression->left.entry)) ||
                                       (expression->right.entry && !catalog_has_node (expression->right.entry)));
   free (described.help);

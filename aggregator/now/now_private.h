@@ -22,6 +22,7 @@ struct now_metric {
   char *text;   /* as it was asked for */
   struct expression expression;
   char *name, *unit;
+  enum query_shows shows;
   bool rows;      /* nodes have rows of it alone */
   size_t hint;    /* where the row of the expression was found last */
   double *values; /* of each listed node, by its place; NULL: nobody watches */
@@ -86,8 +87,9 @@ struct now {
   size_t reader_count, watched;
   uint64_t skipped;
   bool due, ticked;
-  int64_t idle_ns; /* when there was a tick, as polls saw it */
-  int64_t time_ns; /* of the lines that are due */
+  int64_t idle_ns, idle_most_ns; /* when polls last saw a tick; so long after it lines are due without one */
+  int64_t time_ns;               /* of the lines that are due */
+  int64_t left_ns, left_at_ns;   /* time that answers may take, as of when */
 };
 
 /* ---- now_metric.c ---- */
@@ -105,8 +107,10 @@ struct now_row {
   const char *label;
   size_t length, hint;
 };
-/* NaN: it has none. `row` NULL: of the node as a whole. */
-double now_value (struct now *now, struct now_metric *metric, const struct node *node, struct now_row *row);
+/* Of its last frame, whatever its state is. NaN: it has none. `row` NULL: of the node as a whole. `searched` is 0 before the
+ * first of a node's values: it bounds the search for rows in all of them together. */
+double now_value (struct now *now, struct now_metric *metric, const struct node *node, struct now_row *row,
+                  size_t *searched);
 /* The table whose rows are the metric's; NULL: the node has none. */
 const struct table *now_rows (struct now *now, const struct now_metric *metric, const struct node *node);
 
@@ -115,6 +119,8 @@ const struct table *now_rows (struct now *now, const struct now_metric *metric, 
 /* NULL and error. A question that is watched is shared. */
 struct now_question *now_question_take (struct now *now, char *words, bool watched, struct error *error);
 void now_question_free (struct now *now, struct now_question *question);
+void now_question_link (struct now *now, struct now_question *question); /* as the last of those that are watched */
+void now_question_unlink (struct now_question *question);
 void now_question_choose (struct now *now, struct now_question *question); /* its nodes, if the list is another */
 void now_list (struct now *now);                                           /* sees to the cluster's list */
 

@@ -143,19 +143,36 @@ take_words (struct now *now, struct now_question *question, char *words, bool wa
       return error_set (error, "row: %s has one value for each node, and no rows",
                         now->metrics[question->metrics[i]].name);
   }
+  if (question->nodes.count * cluster_node_count (now->cluster) > NOW_MATCHES_MAX)
+    return error_set (error, "node: %zu globs are too many for so many nodes", question->nodes.count);
   now_question_choose (now, question);
   return question->chosen_count || !question->nodes.count ? 0
                                                           : error_set (error, "node: no listed node has such a name");
 }
 
 void
+now_question_unlink (struct now_question *question)
+{
+  *question->place = question->next;
+  if (question->next)
+    question->next->place = question->place;
+}
+
+void
+now_question_link (struct now *now, struct now_question *question)
+{
+  question->place = &now->questions;
+  while (*question->place)
+    question->place = &(*question->place)->next;
+  question->next = NULL;
+  *question->place = question;
+}
+
+void
 now_question_free (struct now *now, struct now_question *question)
 {
-  if (question->place) {
-    *question->place = question->next;
-    if (question->next)
-      question->next->place = question->place;
-  }
+  if (question->place)
+    now_question_unlink (question);
   for (size_t i = 0; i < question->count; i++)
     now_metric_leave (now, question->metrics[i]);
   globs_free (&question->nodes);
@@ -177,17 +194,6 @@ find_watched (const struct now *now, const char *words)
   return question;
 }
 
-static void
-keep (struct now *now, struct now_question *question, char *key)
-{
-  question->key = key;
-  question->next = now->questions;
-  question->place = &now->questions;
-  if (question->next)
-    question->next->place = &question->next;
-  now->questions = question;
-}
-
 struct now_question *
 now_question_take (struct now *now, char *words, bool watched, struct error *error)
 {
@@ -207,7 +213,8 @@ now_question_take (struct now *now, char *words, bool watched, struct error *err
     now_question_free (now, question);
     return NULL;
   }
+  question->key = key;
   if (watched)
-    keep (now, question, key);
+    now_question_link (now, question);
   return question;
 }

@@ -29,7 +29,7 @@ frame_now (void *now, const struct cluster_frame *frame)
 static void
 tick_now (void *now, const struct cluster_tick_line *line)
 {
-  now_tick (now, line->tick->time_ns);
+  now_tick (now, line->tick->time_ns, line->tick->period_ns);
 }
 
 static void

@@ -27,7 +27,7 @@ function makeChart (element, options, instant) {
   const box = el('div', {'class': 'chart-box'});
   const reading = el('p', {'class': 'chart-reading', 'aria-live': 'off'}, '\u00a0');
   const figure = el('div', {'class': 'chart', tabindex: '0', role: 'img', 'aria-label': label}, box);
-  element.append(figure, reading);
+  element.append(reading, figure);
 
   let plot = null;
   let given = null;

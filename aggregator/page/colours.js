@@ -32,8 +32,10 @@ function encode (linear) {
   return Math.round(255 * (x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055));
 }
 
+const decode = (x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4);
+
 export function oklabOf ([red, green, blue]) {
-  const [r, g, b] = [red, green, blue].map((x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = [red, green, blue].map(decode);
   const long = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
   const middle = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
   const short = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
@@ -66,8 +68,10 @@ export const RAMP_CSS = RAMP.map(([r, g, b]) => `rgb(${r} ${g} ${b})`);
 export const pixelOf = ([r, g, b]) => (255 << 24 | b << 16 | g << 8 | r) >>> 0;
 export const RAMP_PIXELS = Uint32Array.from(RAMP, pixelOf);
 
+const luminance = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, share, i) => sum + share * decode(colour[i]), 0);
+
 /* Ink on each step that has the better contrast with it. */
-export const RAMP_INK = RAMP.map((colour) => (oklabOf(colour)[0] > 0.62 ? '#101316' : '#ffffff'));
+export const RAMP_INK = RAMP.map((colour) => (luminance(colour) > 0.179 ? '#000000' : '#ffffff'));
 
 /* The step of a value in low..high; what is outside is shown as the end. */
 export function stepOf (value, low, high) {

@@ -26,7 +26,7 @@ export function showFrame (places, context) {
 function themeButton () {
   const button = el('button', {type: 'button', 'class': 'quiet', on: {click: () => settings.setTheme(settings.dark ? 'light' : 'dark')}});
   const paint = () => {
-    setText(button, settings.dark ? 'Light' : 'Dark');
+    setText(button, `Theme: ${settings.dark ? 'dark' : 'light'}`);
     button.setAttribute('title', `Change to the ${settings.dark ? 'light' : 'dark'} theme`);
   };
   settings.onChange(paint);
@@ -37,7 +37,7 @@ function themeButton () {
 function zoneButton () {
   const button = el('button', {type: 'button', 'class': 'quiet', on: {click: () => settings.setZone(settings.zone === 'utc' ? 'local' : 'utc')}});
   const paint = () => {
-    setText(button, settings.zone === 'utc' ? 'UTC' : 'Local time');
+    setText(button, `Times: ${settings.zone === 'utc' ? 'UTC' : 'local'}`);
     button.setAttribute('title', `Change to ${settings.zone === 'utc' ? 'local time' : 'UTC'}`);
   };
   settings.onChange(paint);

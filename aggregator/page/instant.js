@@ -6,6 +6,9 @@ const PLAY_EVERY = 100;
 
 export function createInstant (clock = () => Date.now()) {
   const changed = listeners();
+  let span = 3600; /* what the slider and the curves show: seconds; 0 is all of the history */
+  let begin = null; /* of the history, where that is known: there is nothing to show before it */
+  let end = clock(); /* of what the slider shows: now, or where that was when an instant was chosen */
   let at = null; /* null: live */
   let ahead = 0; /* by how much cluster time is ahead of this clock */
   let playing = false;
@@ -76,6 +79,30 @@ export function createInstant (clock = () => Date.now()) {
     setSpeed (times) {
       speed = Math.min(SPEEDS.at(-1), Math.max(SPEEDS[0], times || 10));
       run();
+      changed.call(instant);
+    },
+    /* {from, to} of the slider and the curves. It goes on with time, and to where the instant is. */
+    window () {
+      const now = latest();
+      const known = begin === null ? Infinity : Math.max(60000, now - begin);
+      const length = Math.min(span ? span * 1000 : Infinity, known, begin === null && !span ? 3600000 : Infinity);
+      const t = at ?? now;
+      if (at === null || t > end || now - end < length * 0.2)
+        end = now;
+      if (t < end - length)
+        end = Math.min(now, t + length / 2);
+      return {from: end - length, to: end};
+    },
+    get span () {
+      return span;
+    },
+    setSpan (seconds) {
+      span = seconds;
+      end = latest();
+      changed.call(instant);
+    },
+    setBegin (ms) {
+      begin = ms;
       changed.call(instant);
     },
     /* Cluster time, as an answer has it: the viewer's clock may be off. */

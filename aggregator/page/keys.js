@@ -5,7 +5,7 @@ export function createKeys () {
   const all = new Map();
 
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || types(event.target))
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || takes(event.target, event.key))
       return;
     const key = all.get(event.key);
     if (key && !document.querySelector('dialog[open]')) {
@@ -29,9 +29,10 @@ export function createKeys () {
   };
 }
 
-/* Keys belong to whoever types, and arrows to the slider they move. */
-function types (target) {
-  return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
+/* Keys belong to whoever types, arrows to the slider they move, Space and Enter to what they press. */
+function takes (target, key) {
+  const own = key === ' ' || key === 'Enter' ? 'button, a, summary, ' : '';
+  return target instanceof Element && target.closest(`${own}input, textarea, select, [contenteditable]`) !== null;
 }
 
 const NAMES = {' ': 'Space', 'ArrowLeft': '←', 'ArrowRight': '→'};

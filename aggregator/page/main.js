@@ -9,15 +9,16 @@ import {createKeys} from './keys.js';
 import {createTimebar} from './timebar.js';
 import * as units from './units.js';
 
-import {view as cluster} from './cluster.js';
-import {view as node} from './node.js';
-import {view as jobs} from './jobs.js';
-import {view as job} from './job.js';
-import {view as compare} from './compare.js';
-import {view as events} from './events.js';
-import {view as clocks} from './clocks.js';
-
-const VIEWS = [cluster, node, jobs, job, compare, events, clocks];
+/* Each view is a module, which is loaded when it is wanted. The first is the one that an address without a name shows. */
+const VIEWS = {
+  cluster: () => import('./cluster.js'),
+  node: () => import('./node.js'),
+  jobs: () => import('./jobs.js'),
+  job: () => import('./job.js'),
+  compare: () => import('./compare.js'),
+  events: () => import('./events.js'),
+  clocks: () => import('./clocks.js'),
+};
 /* What the head of the page leads to; the others are reached from these. */
 const PLACES = [['cluster', 'Cluster'], ['jobs', 'Jobs'], ['events', 'Events'], ['clocks', 'Clocks']];
 
@@ -48,32 +49,62 @@ const context = {
   chart: createCharts(instant),
 };
 
-let shown = null; /* {view, handle} of the view that is open */
+let shown = null; /* {name, view, handle} of the view that is open */
+let wanted = null; /* its name, also while it is being loaded */
 
-function show () {
-  const name = address.name || VIEWS[0].name;
-  const view = VIEWS.find((one) => one.name === name) ?? nowhere(name);
-  if (shown?.view.name === view.name) {
+async function show () {
+  const name = address.name || Object.keys(VIEWS)[0];
+  frame.mark(name);
+  if (wanted !== name) {
+    wanted = name;
+    const view = await load(name);
+    if (wanted === name)
+      open(view, name);
+  } else if (shown?.name === name) {
     shown.handle.update(address.params);
-  } else {
-    shown?.handle.close();
-    const again = shown !== null;
-    replace(main);
-    main.className = `view view-${view.name}`;
-    shown = {view, handle: view.open(main, context)};
-    if (again) {
-      window.scrollTo(0, 0);
-      main.focus({preventScroll: true});
-    }
   }
-  const title = view.title(address.params);
+  const title = shown?.view.title(address.params);
   setText(document.querySelector('title'), title ? `${title} · synop` : 'synop');
-  frame.mark(view.name);
+}
+
+async function load (name) {
+  if (!Object.hasOwn(VIEWS, name))
+    return nowhere(name);
+  try {
+    return (await VIEWS[name]()).view;
+  } catch {
+    return unloaded();
+  }
+}
+
+function open (view, name) {
+  const again = shown !== null;
+  shown?.handle.close();
+  replace(main);
+  main.className = `view view-${view.name}`;
+  shown = {name, view, handle: view.open(main, context)};
+  if (again) {
+    window.scrollTo(0, 0);
+    main.focus({preventScroll: true});
+  }
+}
+
+/* The aggregator is away just now: it is tried again when it answers. */
+function unloaded () {
+  return {
+    name: 'unloaded',
+    title: () => 'No answer',
+    open (root) {
+      root.append(el('p', {'class': 'problem'}, 'The aggregator does not answer. ', el('a', {href: ''}, 'Load the page again')));
+      wanted = null;
+      return {update () {}, close () {}};
+    },
+  };
 }
 
 function nowhere (name) {
   return {
-    name: `no ${name}`,
+    name: 'nowhere',
     title: () => 'No such view',
     open (root) {
       root.append(el('h1', {}, 'There is no such view'), el('p', {}, `“${name}” is none of this page’s views.`));

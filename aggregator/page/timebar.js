@@ -7,13 +7,11 @@ import {instantOf, parseTime, time} from './units.js';
 /* What the slider spans: seconds; 0 is all that the history has. */
 const SPANS = [[900, '15 minutes'], [3600, '1 hour'], [21600, '6 hours'], [86400, '1 day'], [604800, '7 days'],
   [2592000, '30 days'], [31536000, '1 year'], [0, 'All']];
-const LIVE_TICKS = 1000; /* the slider has so many positions; the last one is live */
+const POSITIONS = 1000; /* of the slider; the last one is live */
 
 export function createTimebar (root, context, address) {
   const {instant, keys} = context;
-  let span = 3600;
-  let begin = null; /* of the history, once somebody asks for all of it */
-  let end = instant.latest(); /* of the slider: now, or where it was when an instant was chosen */
+  let asked = false; /* when the history begins, once somebody wants all of it */
 
   const live = el('button', {type: 'button', 'class': 'live', 'aria-pressed': 'true', on: {click: instant.goLive}}, 'Live');
   const play = el('button', {type: 'button', 'class': 'button play', on: {click: () => (instant.playing ? instant.pause() : instant.play())}});
@@ -23,7 +21,7 @@ export function createTimebar (root, context, address) {
     SPEEDS.map((times) => el('option', {value: String(times)}, `${times}×`)));
   const spans = el('select', {'aria-label': 'The slider spans', on: {change: () => setSpan(Number(spans.value))}},
     SPANS.map(([seconds, text]) => el('option', {value: String(seconds)}, text)));
-  const slider = el('input', {type: 'range', min: '0', max: String(LIVE_TICKS), step: '1', 'aria-label': 'Instant', on: {input: slide}});
+  const slider = el('input', {type: 'range', min: '0', max: String(POSITIONS), step: '1', 'aria-label': 'Instant', on: {input: slide}});
   const left = el('span', {'class': 'edge'});
   const right = el('span', {'class': 'edge'});
   const field = el('input', {type: 'text', size: '19', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Date and time',
@@ -35,41 +33,27 @@ export function createTimebar (root, context, address) {
     el('div', {'class': 'time-slide'}, slider, el('div', {'class': 'edges', 'aria-hidden': 'true'}, left, right)),
     el('div', {'class': 'time-at'}, field, zone, spans));
 
-  const length = () => (span || Math.max(60, (instant.latest() - (begin ?? instant.latest() - 3600000)) / 1000)) * 1000;
-
   function setSpan (seconds) {
-    span = SPANS.some(([one]) => one === seconds) ? seconds : 3600;
-    spans.value = String(span);
-    end = instant.latest();
-    address.change({span: span === 3600 ? null : span});
-    if (span === 0 && begin === null)
-      findBegin(context).then((ms) => {
-        begin = ms;
-        paint();
-      }, () => {});
-    paint();
-  }
-
-  /* The window moves on with time, and goes to where the instant is when that lies outside of it. */
-  function place () {
-    const now = instant.latest();
-    const t = instant.time();
-    if (instant.live || t > end || now - end < length() * 0.2)
-      end = now;
-    if (t < end - length())
-      end = Math.min(now, t + length() / 2);
+    const span = SPANS.some(([one]) => one === seconds) ? seconds : 3600;
+    instant.setSpan(span);
+    if (span === 0 && !asked) {
+      asked = true;
+      findBegin(context).then(instant.setBegin, () => (asked = false));
+    }
   }
 
   function slide () {
+    const {from, to} = instant.window();
     const position = Number(slider.value);
-    if (position >= LIVE_TICKS && end >= instant.latest() - length() * 0.2)
+    if (position >= POSITIONS && to >= instant.latest() - 1000)
       instant.goLive();
     else
-      instant.set(Math.round((end - length() * (1 - position / LIVE_TICKS)) / 1000) * 1000);
+      instant.set(Math.round((from + (to - from) * position / POSITIONS) / 1000) * 1000);
   }
 
   function step (direction) {
-    instant.step(direction * Math.max(1000, Math.round(length() / 360000) * 1000));
+    const {from, to} = instant.window();
+    instant.step(direction * Math.max(1000, Math.round((to - from) / 360000) * 1000));
   }
 
   function enter () {
@@ -80,7 +64,7 @@ export function createTimebar (root, context, address) {
   }
 
   function paint () {
-    place();
+    const {from, to} = instant.window();
     const t = instant.time();
     root.classList.toggle('is-past', !instant.live);
     live.setAttribute('aria-pressed', String(instant.live));
@@ -88,11 +72,12 @@ export function createTimebar (root, context, address) {
     setText(play, instant.playing ? 'Pause' : 'Play');
     play.setAttribute('title', `${instant.playing ? 'Pause' : 'Play'} (Space)`);
     speed.value = String(instant.speed);
-    slider.value = String(instant.live ? LIVE_TICKS : Math.round(LIVE_TICKS * (1 - (end - t) / length())));
+    spans.value = String(instant.span);
+    slider.value = String(instant.live ? POSITIONS : Math.round(POSITIONS * (t - from) / (to - from)));
     slider.setAttribute('aria-valuetext', instant.live ? `Live, ${time(t, 'full')}` : time(t, 'full'));
-    slider.style.setProperty('--at', `${Number(slider.value) / LIVE_TICKS * 100}%`);
-    setText(left, time(end - length(), length() > 86400000 ? 'full' : 'short'));
-    setText(right, end >= instant.latest() - 2000 ? 'now' : time(end, 'short'));
+    slider.style.setProperty('--at', `${Number(slider.value) / POSITIONS * 100}%`);
+    setText(left, time(from, 'short'));
+    setText(right, to >= instant.latest() - 2000 ? 'now' : time(to, 'short'));
     setText(zone, settings.zone === 'utc' ? 'UTC' : '');
     if (document.activeElement !== field)
       field.value = time(t, 'full').slice(0, 19);
@@ -104,12 +89,13 @@ export function createTimebar (root, context, address) {
     address.change({
       at: instant.live ? null : new Date(instant.time()).toISOString().replace(/\.\d+Z$/, 'Z'),
       speed: instant.playing ? instant.speed : null,
+      span: instant.span === 3600 ? null : instant.span,
     });
   });
 
   function arrive ({params}) {
-    if (params.span !== undefined && Number(params.span) !== span)
-      setSpan(Number(params.span));
+    if (Number(params.span ?? 3600) !== instant.span)
+      setSpan(Number(params.span ?? 3600));
     const ms = instantOf(params.at);
     if (Number.isFinite(ms) ? Math.abs(ms - instant.time()) >= 1000 || instant.live : !instant.live)
       instant.set(ms);
@@ -119,7 +105,6 @@ export function createTimebar (root, context, address) {
     }
   }
   address.onChange(arrive);
-  spans.value = String(span);
   arrive(address);
 
   setInterval(() => {

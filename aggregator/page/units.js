@@ -13,7 +13,7 @@ const WRITTEN = {
   'percent': ['%', false], '%': ['%', false], 'ratio': ['', false], 'boolean': ['', false], 'celsius': ['°C', false],
   'bytes': ['B', true], 'bytes/s': ['B/s', true], 'bits_per_second': ['bit/s', true], 'hertz': ['Hz', true],
   'joules': ['J', true], 'joules/s': ['W', true], 'watts': ['W', true], 'seconds/s': ['s/s', false],
-  '': ['', true], '/s': ['/s', true],
+  '': ['', true], '1/s': ['/s', true],
 };
 
 /* How values up to `most` are written: {factor, unit}; the same for all of a column or an axis. */
@@ -71,6 +71,9 @@ export function format (value, unit = '') {
 export function unitName (unit) {
   return unit === 'seconds' ? 's' : (WRITTEN[unit]?.[0] ?? unit);
 }
+
+/* 10000 -> 10 000: how many there are of something. */
+export const counted = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 
 /* Milliseconds since 1970 of RFC 3339, or of seconds, milliseconds or nanoseconds since then; NaN: not known. */
 export function instantOf (when) {

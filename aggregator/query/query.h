@@ -35,6 +35,7 @@ struct query {
   enum query_fold fold;   /* all series become one */
   size_t top, bottom;     /* only so many series, with most or least in the mean; 0: all */
   bool rate;              /* a counter's change in a second */
+  bool levels;            /* for query_write_levels: counters in a second, and more points */
   bool combined;          /* the combined report of the cluster: rows sum, mean, min, max */
 };
 
@@ -87,6 +88,7 @@ struct query_answer {
   enum query_shows shows;
   enum query_fold fold;
   int64_t from_ns, to_ns, step_ns; /* whole steps: from at the beginning of the first, to at the end of the last */
+  bool instant;                    /* of one instant, from memory: one step of no length */
   bool usual;                      /* the beginning is the usual one: nobody asked for it */
   int64_t now_ns;                  /* the last step is not over yet when it is before to_ns */
   size_t steps;
@@ -103,8 +105,9 @@ struct query_answer {
   struct buffer note; /* what else people should know, a line each */
 };
 
-#define QUERY_POINTS_MAX 400000 /* of an answer */
-#define QUERY_READ_MAX 5000000  /* that a fold or a ranking is made of */
+#define QUERY_POINTS_MAX 400000  /* of an answer, */
+#define QUERY_LEVELS_MAX 2000000 /* and of one with `levels`, whose points are a byte each rather than some 45 */
+#define QUERY_READ_MAX 5000000   /* that a fold or a ranking is made of */
 
 /* 0: the caller frees the answer. -1 and error: with `*key` the parameter that is wrong, or NULL when the history cannot be
  * read. */
@@ -117,11 +120,22 @@ void query_answer_free (struct query_answer *answer);
 int query_interval (const struct query *query, int64_t now_ns, int64_t *from_ns, int64_t *to_ns, const char **key,
                     struct error *error);
 
+/* ---- of this instant, from a running aggregator's memory: aggregator/now/now.h ---- */
+
+/* The request for its UNIX socket. -1 and error, with `*key`: what does not go with an instant. */
+int query_instant_request (const struct query *query, struct buffer *request, const char **key, struct error *error);
+/* The answer, of the line that came. As query_answer. */
+int query_instant_answer (const struct query *query, const char *line, struct query_answer *answer, const char **key,
+                          struct error *error);
+
 /* ---- as text ---- */
 
 void query_write_json (struct buffer *out, const struct query_answer *answer); /* one object and a newline */
 void query_write_csv (struct buffer *out,
                       const struct query_answer *answer); /* time, node, row, value, min, max, count */
+/* For pictures of many nodes: {"metric","unit","from","to","step","nodes":[...],"rows":[...],"low","high","steps":["BASE64"...]},
+ * each step with a byte for each node (levels.h); "rows" only where series are of rows. */
+void query_write_levels (struct buffer *out, const struct query_answer *answer);
 /* For people: at most so many columns wide. */
 void query_write_table (struct buffer *out, const struct query_answer *answer, size_t width);
 /* What the answer does not say: tiers, what is missing, what was left out; lines. */

@@ -52,6 +52,7 @@ source_of (struct asking *asking, const struct catalog_entry *entry, const char 
 {
   const struct query *query = asking->query;
   bool narrowed = query->fold || query->top || query->bottom;
+  size_t most = narrowed ? QUERY_READ_MAX : query->levels ? QUERY_LEVELS_MAX : QUERY_POINTS_MAX;
   struct source *source;
 
   for (size_t i = 0; i < asking->source_count; i++) {
@@ -66,7 +67,7 @@ source_of (struct asking *asking, const struct catalog_entry *entry, const char 
                              .table = { .from_ns = asking->plan.from_ns,
                                         .step_ns = asking->plan.step_ns,
                                         .steps = asking->plan.steps,
-                                        .most = (narrowed ? QUERY_READ_MAX : QUERY_POINTS_MAX) / asking->plan.steps,
+                                        .most = most / asking->plan.steps,
                                         .rate = rate } };
   return source;
 }
@@ -76,7 +77,7 @@ is_rate (const struct asking *asking, const struct catalog_entry *entry)
 {
   if (entry->derived)
     return !entry->derived->over;
-  return asking->query->rate && entry->kind == COUNTER && !(entry->flags & METRIC_SHARE);
+  return (asking->query->rate || asking->query->levels) && entry->kind == COUNTER && !(entry->flags & METRIC_SHARE);
 }
 
 static void
@@ -250,7 +251,7 @@ describe (struct asking *asking)
 {
   struct query_answer *answer = asking->answer;
 
-  expression_describe (&asking->expression, answer, asking->query->rate);
+  expression_describe (&asking->expression, answer, asking->query->rate || asking->query->levels);
   answer->fold = asking->query->fold;
   answer->from_ns = asking->plan.from_ns;
   answer->to_ns = asking->plan.to_ns;

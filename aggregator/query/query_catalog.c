@@ -143,9 +143,9 @@ static bool
 is_end_of (const char *path, const struct catalog_entry *entry, bool fold)
 {
   char full[PATH_MAX_BYTES];
-  size_t length, wanted = strlen (path);
+  size_t length, wanted = strlen (path), name = strlen (entry->name);
 
-  if (fold && !*entry->fold_name)
+  if ((fold && !*entry->fold_name) || strcmp (path + wanted - (wanted < name ? wanted : name), entry->name) != 0)
     return false;
   snprintf (full, sizeof full, ".%s.%s%s%s.%s", entry->section, entry->group, fold ? "." : "",
             fold ? entry->fold_name : "", entry->name);
@@ -169,7 +169,7 @@ label_in (const char *path, const struct catalog_entry *entry)
   char head[PATH_MAX_BYTES], tail[PATH_MAX_BYTES];
   size_t before, behind, length = strlen (path);
 
-  if (!*entry->rows_name)
+  if (!*entry->rows_name || strncmp (path, entry->group, strlen (entry->group)) != 0)
     return NULL;
   snprintf (head, sizeof head, "%s.%s.", entry->group, entry->rows_name);
   snprintf (tail, sizeof tail, ".%s", entry->name);
@@ -238,7 +238,7 @@ unknown (const struct catalog *catalog, const char *path, struct error *error)
   struct buffer list = { 0 };
   size_t count = 0;
 
-  for (size_t i = 0; i < catalog->count; i++) {
+  for (size_t i = 0; error && i < catalog->count; i++) { /* it takes a while */
     const struct catalog_entry *entry = catalog->list[i];
     char full[PATH_MAX_BYTES];
     snprintf (full, sizeof full, "%s.%s", entry->group, entry->name);
@@ -247,7 +247,7 @@ unknown (const struct catalog *catalog, const char *path, struct error *error)
   }
   if (*whole.best)
     buffer_printf (&list, "%s%s", count++ ? ", " : "", whole.best);
-  for (size_t i = 0; i < catalog->count && count < NAMED; i++) {
+  for (size_t i = 0; error && i < catalog->count && count < NAMED; i++) {
     const struct catalog_entry *entry = catalog->list[i];
     size_t length = dot ? (size_t) (dot - path) : strlen (path);
     bool in_group = strlen (entry->group) == length && strncmp (entry->group, path, length) == 0;

@@ -123,15 +123,17 @@ asking_take_job_nodes (struct asking *asking, const char **key, struct error *er
 
 /* ---- rows ---- */
 
-/* A label as a pattern that matches it. Blanks and commas part patterns. */
+/* A label as a pattern that matches it. */
 static char *
 label_glob (const char *label)
 {
-  char *glob = memory_string (label);
+  char *glob = memory_new (2 * strlen (label) + 1, 1), *to = glob;
 
-  for (char *at = glob; *at; at++)
-    if (strchr ("*?[]\\, \t", *at))
-      *at = '?';
+  for (; *label; label++) {
+    if (strchr ("*?[]\\, \t", *label))
+      *to++ = '\\';
+    *to++ = *label;
+  }
   return glob;
 }
 

@@ -7,6 +7,8 @@
 #include "aggregator/query/query_names.h"
 #include "synop/memory.h"
 
+#define TRIES_MAX 32 /* signs in a text without blanks at which it may be two metrics */
+
 static const char *const ends[] = { "sum", "mean", "min", "max" };
 
 /* A part of the text without the blanks around it. */
@@ -126,6 +128,7 @@ expression_read (struct expression *expression, const struct catalog *catalog, c
 {
   const char *sign = spaced_sign (text);
   char *whole = trimmed (text, strlen (text));
+  size_t tries = 0;
   int result;
 
   *expression = (struct expression){ 0 };
@@ -140,12 +143,12 @@ expression_read (struct expression *expression, const struct catalog *catalog, c
   free (whole);
   if (result == 0 && !expression->left.entry)
     return error_set (error, "expected a metric, as load.load_1, not a number");
-  for (const char *at = text; result < 0 && *at; at++) { /* "used/total" */
-    struct error other;
+  for (const char *at = text; result < 0 && *at && tries < TRIES_MAX; at++) { /* "used/total" */
     if (!is_sign (*at) || at == text)
       continue;
+    tries++;
     start_again (expression);
-    result = read_both (expression, catalog, text, at, &other);
+    result = read_both (expression, catalog, text, at, NULL);
   }
   return result;
 }

@@ -1,13 +1,16 @@
 /* Answers and lists for programs: JSON and CSV, with values as they are; see query.h. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/query/levels.h"
 #include "aggregator/query/query_private.h"
 #include "synop/clock.h"
+#include "synop/csv.h"
 #include "synop/json.h"
-#include "synop/number.h"
+#include "synop/memory.h"
 
-static const char *const shown[] = { "mean", "change", "rate", "computed" }; /* as enum query_shows */
+const char *const query_shows_names[] = { "mean", "change", "rate", "computed" };
 
 /* ---- JSON ---- */
 
@@ -58,7 +61,7 @@ query_write_json (struct buffer *out, const struct query_answer *answer)
   json_object (&json);
   json_text (json_key (&json, "metric"), answer->metric);
   json_text (json_key (&json, "unit"), answer->unit);
-  json_text (json_key (&json, "shows"), shown[answer->shows]);
+  json_text (json_key (&json, "shows"), query_shows_names[answer->shows]);
   json_text (json_key (&json, "fold"), answer->fold ? query_fold_names[answer->fold] : NULL);
   json_interval (&json, answer->from_ns, answer->to_ns);
   json_real_places (json_key (&json, "step"), (double) answer->step_ns / NS_PER_S, 9);
@@ -90,6 +93,58 @@ query_write_json (struct buffer *out, const struct query_answer *answer)
   *out = json.out;
 }
 
+/* A byte for each series. */
+static void
+json_levels (struct json *json, const struct query_answer *answer, const struct levels *levels, size_t step)
+{
+  uint8_t *bytes = memory_new (answer->series_count + 1, 1);
+
+  for (size_t i = 0; i < answer->series_count; i++) {
+    const struct query_value *value = &answer->series[i].values[step];
+    bytes[i] = level_of (levels, value->count ? value->value : (double) NAN);
+  }
+  levels_write (json, bytes, answer->series_count);
+  free (bytes);
+}
+
+void
+query_write_levels (struct buffer *out, const struct query_answer *answer)
+{
+  struct json json = { .out = *out };
+  double min = (double) NAN, max = (double) NAN;
+  struct levels levels;
+  bool rows = false;
+
+  json_object (&json);
+  json_text (json_key (&json, "metric"), answer->metric);
+  json_text (json_key (&json, "unit"), answer->unit);
+  json_interval (&json, answer->from_ns, answer->to_ns);
+  json_real_places (json_key (&json, "step"), (double) answer->step_ns / NS_PER_S, 9);
+  json_array (json_key (&json, "nodes"));
+  for (size_t i = 0; i < answer->series_count; i++) {
+    json_text (&json, *answer->series[i].node ? answer->series[i].node : NULL);
+    min = fmin (min, answer->series[i].min);
+    max = fmax (max, answer->series[i].max);
+    rows = rows || answer->series[i].row;
+  }
+  json_array_end (&json);
+  if (rows)
+    json_array (json_key (&json, "rows"));
+  for (size_t i = 0; rows && i < answer->series_count; i++)
+    json_text (&json, answer->series[i].row);
+  if (rows)
+    json_array_end (&json);
+  levels = levels_of (answer->unit, min, max);
+  levels_write_ends (&json, &levels);
+  json_array (json_key (&json, "steps"));
+  for (size_t step = 0; step < answer->steps; step++)
+    json_levels (&json, answer, &levels, step);
+  json_array_end (&json);
+  json_object_end (&json);
+  json_newline (&json);
+  *out = json.out;
+}
+
 void
 query_write_list_json (struct buffer *out, const struct query_metrics *metrics)
 {
@@ -114,28 +169,11 @@ query_write_list_json (struct buffer *out, const struct query_metrics *metrics)
 
 /* ---- CSV ---- */
 
-/* As in tables of the history: quoted where it must be, and nothing that a spreadsheet takes for a formula. */
 static void
-csv_text (struct buffer *out, const char *text)
-{
-  bool formula = *text && strchr ("=+-@\t\r", *text);
-
-  if (!formula && !strpbrk (text, ",\"\n\r")) {
-    buffer_add_string (out, text);
-    return;
-  }
-  buffer_add_string (out, formula ? "\"'" : "\"");
-  for (; *text; text++)
-    buffer_add (out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-  buffer_add_string (out, "\"");
-}
-
-static void
-csv_number (struct buffer *out, double value)
+csv_column (struct buffer *out, double value)
 {
   buffer_add_string (out, ",");
-  if (isfinite (value))
-    out->length = (size_t) (number_put_real (buffer_reserve (out, NUMBER_SIZE), value) - out->data);
+  csv_number (out, value);
 }
 
 static void
@@ -149,9 +187,9 @@ csv_value (struct buffer *out, const struct query_answer *answer, const struct q
   csv_text (out, series->node);
   buffer_add_string (out, ",");
   csv_text (out, series->row ? series->row : "");
-  csv_number (out, value->count ? value->value : (double) NAN);
-  csv_number (out, value->count ? value->min : (double) NAN);
-  csv_number (out, value->count ? value->max : (double) NAN);
+  csv_column (out, value->count ? value->value : (double) NAN);
+  csv_column (out, value->count ? value->min : (double) NAN);
+  csv_column (out, value->count ? value->max : (double) NAN);
   buffer_printf (out, ",%zu\n", (size_t) value->count);
 }
 

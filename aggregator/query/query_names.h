@@ -6,6 +6,8 @@
 #include "aggregator/query/query.h"
 #include "synop/derived.h"
 
+extern const char *const query_shows_names[]; /* as enum query_shows */
+
 /* ---- query_catalog.c: all metrics there are ---- */
 
 /* Of a group in any schema or tier; each name once. */
@@ -29,8 +31,8 @@ void catalog_add (void *catalog, const struct group *group, const struct metric 
 void catalog_free (struct catalog *catalog);
 
 /* A path as people copy it: "load.load_1", "system_data.cpu_usage.average_usage.user",
- * "network.devices.eth0.rx_bytes", "load_1". `row`: the label in it, to be freed, or NULL. NULL and error: none has it, or
- * several have. */
+ * "network.devices.eth0.rx_bytes", "load_1". `row`: the label in it, to be freed, or NULL. NULL and error (which may be
+ * NULL): none has it, or several have. */
 const struct catalog_entry *catalog_find (const struct catalog *catalog, const char *path, char **row,
                                           struct error *error);
 bool catalog_has_rows (const struct catalog_entry *entry); /* values of rows */

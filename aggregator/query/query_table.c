@@ -103,8 +103,10 @@ query_write_title (struct buffer *out, const struct query_answer *answer)
   words_add (out, answer->metric, 80);
   if (*scale.unit)
     buffer_printf (out, " in %s", scale.unit);
-  buffer_printf (out, ", %s", shows[answer->shows]);
-  query_duration (out, answer->step_ns);
+  if (!answer->instant) {
+    buffer_printf (out, ", %s", shows[answer->shows]);
+    query_duration (out, answer->step_ns);
+  }
   if (answer->fold)
     buffer_printf (out, ", %s of %zu", query_fold_names[answer->fold], answer->folded);
   if (first && *first->node && one_node (answer) && first->row && !one_row (answer))
@@ -120,8 +122,10 @@ heading (struct buffer *out, const struct query_answer *answer)
 {
   query_write_title (out, answer);
   buffer_add_string (out, "\n");
-  query_time (out, answer->from_ns, "%Y-%m-%d %H:%M:%S", false);
-  buffer_add_string (out, " to ");
+  if (!answer->instant) {
+    query_time (out, answer->from_ns, "%Y-%m-%d %H:%M:%S", false);
+    buffer_add_string (out, " to ");
+  }
   query_time (out, answer->to_ns, "%Y-%m-%d %H:%M:%S %Z", false);
   buffer_add_string (out, "\n\n");
 }
@@ -288,6 +292,34 @@ series_down (struct buffer *out, const struct query_answer *answer, const struct
   }
 }
 
+/* Of one instant: each value with its part of the greatest. */
+static void
+instant_down (struct buffer *out, const struct query_answer *answer, const struct columns *columns, size_t width)
+{
+  size_t label = 4, bar;
+  double most = 0;
+
+  for (size_t i = 0; i < answer->series_count; i++) {
+    size_t one = width_of (query_label (answer, &answer->series[i]).text);
+    label = one > label ? one : label;
+    most = fmax (most, answer->series[i].max);
+  }
+  bar = width > label + NUMBER + 4 + CURVE_LEAST ? width - label - NUMBER - 4 : CURVE_LEAST;
+  bar = bar > CURVE_MAX ? CURVE_MAX : bar;
+  add_cell (out, "NAME", label, false);
+  buffer_printf (out, "  %*s\n", NUMBER, "VALUE");
+  for (size_t i = 0; i < answer->series_count; i++) {
+    double value = answer->series[i].mean, part = most > 0 ? fmax (0, value) / most : 0;
+    add_cell (out, query_label (answer, &answer->series[i]).text, label, false);
+    buffer_add_string (out, "  ");
+    add_cell (out, number_text (value, &columns->scale, columns->places).text, NUMBER, true);
+    buffer_add_string (out, "  ");
+    for (size_t k = 0; !isnan (value) && k < (size_t) lround (part * (double) bar); k++)
+      buffer_add_string (out, "█");
+    end_line (out);
+  }
+}
+
 void
 query_write_table (struct buffer *out, const struct query_answer *answer, size_t width)
 {
@@ -297,7 +329,9 @@ query_write_table (struct buffer *out, const struct query_answer *answer, size_t
   heading (out, answer);
   if (!answer->series_count)
     return;
-  if (measure_columns (&columns, answer) <= width && !answer->ranked)
+  if (answer->instant)
+    instant_down (out, answer, &columns, width);
+  else if (measure_columns (&columns, answer) <= width && !answer->ranked)
     times_down (out, answer, &columns);
   else
     series_down (out, answer, &columns, width);

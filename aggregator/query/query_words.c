@@ -170,7 +170,8 @@ void
 query_write_notes (struct buffer *out, const struct query_answer *answer)
 {
   buffer_add (out, answer->note.data, answer->note.length);
-  note_tiers (out, answer);
+  if (!answer->instant)
+    note_tiers (out, answer);
   if (!answer->series_count && answer->piece_count)
     buffer_add_string (out, "No node has it in this time.\n");
   else

@@ -16,7 +16,7 @@
 void
 document_title (struct buffer *to, const struct job_report *report)
 {
-  buffer_printf (to, "Job %s", report->id);
+  buffer_printf (to, "Job %s", report->shown);
   if (*report->name)
     buffer_printf (to, ": %s", report->name);
 }

@@ -161,6 +161,7 @@ make_report (const struct job_record *job, int64_t now_ns)
 
   report->memory = memory_new (1, sizeof (struct texts));
   report->id = keep (report, job->label);
+  report->shown = keep (report, job->shown ? job->shown : job->label);
   report->scheduler = keep (report, job->scheduler);
   report->user = keep (report, job->user);
   report->name = keep (report, job->name);

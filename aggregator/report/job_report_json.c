@@ -190,6 +190,7 @@ write_head (struct json *json, const struct job_report *report)
 
   json_text (json_key (json, "type"), "job_report");
   json_text (json_key (json, "job_id"), report->id);
+  json_text (json_key (json, "shown"), report->shown);
   json_text (json_key (json, "scheduler"), report->scheduler);
   json_text (json_key (json, "user"), report->user);
   json_text (json_key (json, "name"), report->name);

@@ -312,6 +312,7 @@ ask (struct asking *asking, const char *group, const char *metric, bool rows, st
                                 .metric = metric,
                                 .nodes = &minutes->names,
                                 .rows = rows ? &all : NULL,
+                                .folded = true,
                                 .from_ns = minutes->first * MINUTE_NS,
                                 .to_ns = (minutes->first + minutes->count) * MINUTE_NS };
   const struct points_into into = { asking, take_series, take_points };

@@ -212,12 +212,24 @@ find_slowest (struct job_report *report)
 
 /* ---- figures of the job ---- */
 
+/* While it runs the last sample of any node counts: what came behind it is not known. */
+static int64_t
+last_sample (const struct job_report *report)
+{
+  int64_t last_ns = 0;
+
+  for (size_t i = 0; i < report->node_count && !report->ended_ns; i++)
+    last_ns = report->nodes[i].last_ns > last_ns ? report->nodes[i].last_ns : last_ns;
+  return last_ns > report->started_ns ? last_ns : report->until_ns;
+}
+
 /* CPU time of the nodes, over what they had: a node that was lost had its CPUs all the same. */
 static void
 sum_cpus (struct job_report *report)
 {
   double cpus = 0, seconds = 0, used = 0, here;
   bool whole = report->node_count > 0;
+  int64_t until_ns = last_sample (report);
 
   for (size_t i = 0; i < report->node_count; i++) {
     const struct job_node *node = &report->nodes[i];
@@ -228,7 +240,7 @@ sum_cpus (struct job_report *report)
       continue;
     report->cpu_time = isnan (report->cpu_time) ? here : report->cpu_time + here;
     if (!isnan (node->cpus)) {
-      seconds += node->cpus * (double) (report->until_ns - report->started_ns) / NS_PER_S;
+      seconds += node->cpus * (double) (until_ns - report->started_ns) / NS_PER_S;
       used += here;
     }
   }

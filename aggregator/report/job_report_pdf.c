@@ -53,7 +53,7 @@ page_begin (struct paper *paper)
   paper->page++;
   buffer_add_string (&paper->script, "set multiplot\n");
   buffer_clear (&paper->words);
-  buffer_printf (&head, "Job %s", paper->report->id);
+  buffer_printf (&head, "Job %s", paper->report->shown);
   buffer_printf (&head, "%s%s", paper->report->user[0] ? "   user " : "", words_short (paper->report->user, 30).text);
   buffer_printf (&head, "%s%s", paper->report->name[0] ? "   " : "", words_short (paper->report->name, 36).text);
   plot_text (&paper->words_canvas, MARGIN, 30, &head_style, buffer_text (&head), 110);
@@ -462,7 +462,7 @@ put_document (struct paper *paper)
   struct sheet_table table;
 
   page_begin (paper);
-  buffer_printf (&title, "Job %s", words_short (paper->report->id, 38).text);
+  buffer_printf (&title, "Job %s", words_short (paper->report->shown, 38).text);
   paper->y += 4;
   put_text (paper, MARGIN, &title_style, buffer_text (&title), 44);
   paper->y += 19;

@@ -80,7 +80,7 @@ add_head (struct page *page)
   char cpus[32] = "";
 
   buffer_add_string (out, page->look->colour ? "\033[1mJob " : "Job ");
-  words_add (out, report->id, 128);
+  words_add (out, report->shown, 128);
   if (page->look->colour)
     buffer_add_string (out, "\033[0m");
   if (*report->user)

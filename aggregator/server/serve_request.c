@@ -104,10 +104,20 @@ request_list (struct client *client, const char *words, void (*list) (void *cont
   struct buffer text = { 0 };
 
   if (words && strcmp (words, "json") != 0) {
-    serve_error (client, "groups and nodes take nothing but json");
+    serve_error (client, "groups take nothing but json, nodes json or ill");
     return;
   }
   list (client->serve->options.context, words != NULL, &text);
+  serve_answer (client, text.data, text.length);
+  buffer_free (&text);
+}
+
+static void
+request_lines (struct client *client, void (*list) (void *context, struct buffer *out))
+{
+  struct buffer text = { 0 };
+
+  list (client->serve->options.context, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }
@@ -204,8 +214,12 @@ serve_request (struct client *client, char *request)
     request_status (client, words);
   else if (strcmp (verb, "groups") == 0)
     request_list (client, words, client->serve->options.groups);
+  else if (strcmp (verb, "nodes") == 0 && words && strcmp (words, "ill") == 0)
+    request_lines (client, client->serve->options.ill);
   else if (strcmp (verb, "nodes") == 0)
     request_list (client, words, client->serve->options.nodes);
+  else if (strcmp (verb, "jobs") == 0 && !words)
+    request_lines (client, client->serve->options.jobs);
   else if (strcmp (verb, "reload") == 0 && !words)
     request_reload (client);
   else if (strcmp (verb, "flush") == 0)
@@ -214,5 +228,5 @@ serve_request (struct client *client, char *request)
     request_job (client, words);
   else
     serve_error (client,
-                 "the request is not understood: tail, now, watch, status, groups, nodes, reload, flush or job");
+                 "the request is not understood: tail, now, watch, status, groups, nodes, jobs, reload, flush or job");
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregator/core/node.h"
+#include "aggregator/jobs/jobs_view.h"
 #include "aggregator/server/group_list.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/server/status.h"
@@ -112,6 +113,19 @@ server_nodes (void *context, bool json, struct buffer *out)
   json_free (&lines);
 }
 
+void
+server_ill (void *context, struct buffer *out)
+{
+  const struct server *server = context;
+  struct instant now = server_now ();
+  struct json lines = { 0 };
+
+  for (size_t i = 0; i < cluster_node_count (server->cluster); i++)
+    status_write_ill (&lines, cluster_node (server->cluster, i), now);
+  buffer_add (out, lines.out.data, lines.out.length);
+  json_free (&lines);
+}
+
 /* ---- flush ---- */
 
 uint64_t
@@ -125,6 +139,7 @@ server_flush (void *context, const struct serve_flush *flush, struct buffer *out
     buffer_printf (out, "other %s\n", server->history ? history_path (server->history) : "");
     return 0;
   }
+  views_mark (server->views);
   return history_flush_begin (server->history, flush->to_ns);
 }
 
@@ -146,6 +161,17 @@ server_flushed (void *context, uint32_t events)
 }
 
 /* ---- jobs ---- */
+
+void
+server_jobs (void *context, struct buffer *out)
+{
+  const struct server *server = context;
+  struct json lines = { 0 };
+
+  jobs_view_running (views_state (server->views, &jobs_view), &lines);
+  buffer_add (out, lines.out.data, lines.out.length);
+  json_free (&lines);
+}
 
 void
 server_job (void *context, const struct job_announcement *announcement, struct buffer *out)

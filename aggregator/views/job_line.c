@@ -66,6 +66,10 @@ job_line_write (struct json *json, const struct job_line *line)
   json_text (json_key (json, "job_id"), line->label);
   if (line->event == JOB_NODE) {
     json_text (json_key (json, "node"), line->nodes[0]);
+  } else if (line->event == JOB_FACTS) {
+    json_text (json_key (json, job_text_names[JOB_SCHEDULER]), line->texts[JOB_SCHEDULER]);
+    json_text (json_key (json, job_text_names[JOB_USER]), line->texts[JOB_USER]);
+    json_time (json_key (json, "started"), line->started_ns);
   } else {
     texts_write (json, line);
     nodes_write (json, line);

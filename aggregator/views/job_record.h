@@ -10,7 +10,9 @@
 struct job_record {
   int64_t key; /* unique, also where a label is used again; grows with time */
   char *label, *scheduler, *user, *name, *command, *array; /* "": unknown */
-  double cpus;                                             /* NaN: unknown */
+  char *shown;  /* as people write it: "2_1" of an array, "demo/1": the second of that name */
+  uint64_t run; /* how many of its id, user and scheduler are older */
+  double cpus;  /* NaN: unknown */
   int64_t started_ns;
   int64_t ended_ns; /* 0: it ran when the history was last written */
   char *reason;     /* gone, told, restart; "" while it runs */

@@ -82,6 +82,7 @@ struct view {
   void (*status) (void *state, struct json *json, struct buffer *table);
   struct http_site (*site) (
       void *state);           /* its addresses over HTTP: answered in HTTP's thread, until views behind it close */
+  void (*mark) (void *state); /* somebody is going to read the history: what it is to have of now is reported */
   void (*end) (void *state);  /* the last reports may follow, while all views are still open */
   int (*close) (void *state); /* -1: it lost some of the reports, and has logged that */
 };

@@ -218,6 +218,13 @@ views_flush (struct views *views)
 }
 
 void
+views_mark (struct views *views)
+{
+  EACH (views, entry, mark)
+  entry->view->mark (entry->state);
+}
+
+void
 views_end (struct views *views)
 {
   for (size_t i = views->count; i-- > 0;)

@@ -28,6 +28,7 @@ void views_announce (struct views *views, const struct job_announcement *announc
 void views_reload (struct views *views);
 void views_poll (struct views *views, struct instant now);
 void views_flush (struct views *views);
+void views_mark (struct views *views);
 void views_end (struct views *views);
 /* Every counter of every view; 0 when it is off. */
 void views_count (const struct views *views, void *to, view_counter_fn *take);

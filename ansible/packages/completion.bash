@@ -96,7 +96,7 @@ _synop ()
   [[ $before = -?* ]] && value=${values[$before]-}
   if [[ $value = *'|'* && ($equals || $value != 'yes|no') ]]; then
     words=(${value//|/ })
-  elif [[ $before = --node && ${path[0]-} = @(tail|replay|export|query) ]]; then
+  elif [[ $before = --node && ${path[0]-} = @(tail|replay|export|query|top) ]]; then
     words=($(_synop_names "$tool" NODE))
   elif [[ $before = --group && ${path[0]-} = @(tail|replay|export) ]]; then
     words=($(_synop_names "$tool" GROUP))

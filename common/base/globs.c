@@ -8,16 +8,19 @@
 
 #include "synop/memory.h"
 
-/* The length of the next pattern, at `*at`, without the blanks around it; 0 at the end. */
+/* The length of the next pattern, at `*at`, without the blanks around it; 0 at the end. What stands behind a backslash is of
+ * the pattern. */
 static size_t
 next_pattern (const char **at)
 {
-  size_t length;
+  size_t length = 0, end = 0;
 
   *at += strspn (*at, ", \t");
-  length = strcspn (*at, ",");
-  while (length > 0 && ((*at)[length - 1] == ' ' || (*at)[length - 1] == '\t'))
-    length--;
+  for (const char *from = *at; from[end] && from[end] != ',';) {
+    bool blank = from[end] == ' ' || from[end] == '\t';
+    end += from[end] == '\\' && from[end + 1] ? 2 : 1;
+    length = blank ? length : end;
+  }
   return length;
 }
 
@@ -114,6 +117,7 @@ globs_list_is_cheap (const char *list)
     stars = *at == ',' ? 0 : stars + (*at == '*');
     if (stars > GLOB_STARS_MAX || at - list >= GLOBS_LENGTH_MAX)
       return false;
+    at += *at == '\\' && at[1];
   }
   return true;
 }

@@ -272,12 +272,12 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
 {
   const struct http_library *library = http->library;
   unsigned status = reply->status, retry_s = reply->retry_s;
-  const char *type = reply->type;
+  const char *type = reply->type, *file = reply->file;
   bool gzip = !reply->endless && status != MHD_HTTP_NOT_MODIFIED && !type_is_packed (type) &&
               http_list_has (http_request_header (request, "Accept-Encoding"), "gzip");
   struct MHD_Response *response;
   enum MHD_Result result;
-  char seconds[16], tag[sizeof reply->tag];
+  char seconds[16], name[256], tag[sizeof reply->tag];
 
   memcpy (tag, reply->tag, sizeof tag);
   count_refused (http, reply);
@@ -291,6 +291,10 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
     library->MHD_add_response_header (response, "ETag", tag);
   library->MHD_add_response_header (response, "Vary", "Accept, Accept-Encoding");
   http_guard_headers (http, response);
+  if (file != NULL) {
+    snprintf (name, sizeof name, "attachment; filename=\"%s\"", file);
+    library->MHD_add_response_header (response, "Content-Disposition", name);
+  }
   if (status == MHD_HTTP_UNAUTHORIZED)
     library->MHD_add_response_header (response, "WWW-Authenticate", "Basic realm=\"synop\", charset=\"UTF-8\"");
   if (status == MHD_HTTP_METHOD_NOT_ALLOWED)

@@ -1,4 +1,4 @@
-/* Comma-separated lists of shell patterns: "n1,gpu*". */
+/* Comma-separated lists of shell patterns: "n1,gpu*"; "\,": a comma of the pattern. */
 #ifndef SYNOP_GLOBS_H
 #define SYNOP_GLOBS_H
 

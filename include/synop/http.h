@@ -132,6 +132,7 @@ struct http_reply {
   unsigned status;
   const char *type;
   unsigned retry_s; /* Retry-After; 0: none */
+  const char *file; /* a download of this name (letters, digits, '-', '.', '_'); NULL: it is shown */
   char tag[64];     /* ETag: the client may keep it, and asks whether it is still so; "": it keeps nothing */
   void *context;    /* of the body: freed by `free`, also when it was not read to its end; */
   http_next_fn *next;

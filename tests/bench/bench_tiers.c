@@ -3,6 +3,7 @@
  *   bench_tiers FILE random SEED NODES FRAMES          a history of made-up nodes: resets, wraps, gaps that are filled late,
  *                                                      sessions that end, rows that come and go
  *   bench_tiers FILE fill NODES HOURS METRICS ROWS     tiers alone, of so many metrics of nodes and of rows, a value each 10 s
+ *   bench_tiers FILE cluster NODES HOURS               the same of some metrics of a made-up cluster (made_cluster.h)
  *   bench_tiers FILE work SECONDS [STEPS]              what is due so long after now is done, in so many steps (all)
  *   bench_tiers FILE points TIER GROUP METRIC [ROWS]   prints its points (TIER: minutes, hours; ROWS: rows, combined)
  *   bench_tiers FILE read TIER GROUP METRIC FROM TO    how long it takes: one JSON object. From and to: hours before the end */
@@ -18,6 +19,7 @@
 #include "synop/clock.h"
 #include "synop/json.h"
 #include "synop/memory.h"
+#include "tests/bench/made_cluster.h"
 #include "tests/bench/made_nodes.h"
 
 #define FOREVER (INT64_C (1) << 62)
@@ -50,6 +52,12 @@ work (const char *path, int64_t seconds, long steps)
 
 /* ---- fill ---- */
 
+static void
+filled_name (char *name, size_t size, unsigned index)
+{
+  snprintf (name, size, "n%05u", index);
+}
+
 static bool
 filled_metric (void *context, size_t index, struct tier_metric *metric)
 {
@@ -74,13 +82,47 @@ filled_cell (size_t node, int64_t minute, size_t metric, size_t row)
   return (struct tier_cell){ 6, 3 * low + 3 * high, low, high };
 }
 
+/* Of the node as a whole: cpu_usage.user, memory_info.used, load.load_1. */
+static const size_t cluster_metrics[] = { 0, 6, 7 };
+
+static bool
+cluster_metric (void *context, size_t index, struct tier_metric *metric)
+{
+  static const struct schema *schema;
+  const struct made_metric *made = &made_metrics[cluster_metrics[index]];
+
+  (void) context;
+  schema = schema ? schema : made_schema ();
+  for (size_t i = 0; i < schema->group_count; i++)
+    if (strcmp (schema->groups[i]->name, made->group) == 0)
+      *metric = (struct tier_metric){ schema->groups[i]->section, made->group,
+                                      schema->groups[i]->metrics[made_column (schema->groups[i], made->metric)] };
+  return true;
+}
+
+static struct tier_cell
+cluster_cell (size_t node, int64_t minute, size_t metric, size_t row)
+{
+  double value = made_value ((unsigned) node, cluster_metrics[metric], (unsigned) row, (double) minute * 60 + 30);
+
+  if (metric == 0)
+    value = tier_stored (COUNTER, METRIC_SHARE, value);
+  return (struct tier_cell){ 60, 60 * value, 0.97 * value, 1.02 * value };
+}
+
+struct filling {
+  void (*name) (char *name, size_t size, unsigned index);
+  bool (*metric) (void *context, size_t index, struct tier_metric *metric);
+  struct tier_cell (*cell) (size_t node, int64_t minute, size_t metric, size_t row);
+};
+
 static int
-fill (const char *path, size_t nodes, int64_t hours, size_t metrics, size_t rows)
+fill (const struct filling *filling, const char *path, size_t nodes, int64_t hours, size_t metrics, size_t rows)
 {
   struct error error = { "" };
   struct history_store *store = history_store_open (path, &error);
   struct tier_writer *writer = tier_writer_create (1);
-  struct tier_list list = { .hash = { 7 }, .count = metrics, .metric = filled_metric };
+  struct tier_list list = { .hash = { 7 }, .count = metrics, .metric = filling->metric };
   int64_t first = clock_wall () / NS_PER_S / HOUR_S - hours;
   int result = store ? 0 : -1;
 
@@ -90,19 +132,19 @@ fill (const char *path, size_t nodes, int64_t hours, size_t metrics, size_t rows
       struct tier_staged staged = { .start = hour * HOUR_S };
       struct tier_folded folded = { .staged = &staged, .count = 1 };
       char name[32], label[16];
-      snprintf (name, sizeof name, "n%05zu", node);
+      filling->name (name, sizeof name, (unsigned) node);
       for (size_t row = 0; row < rows; row++)
         tier_writer_label (writer, label, (size_t) snprintf (label, sizeof label, "%zu", row));
       for (size_t metric = 0; metric < metrics; metric++)
         for (size_t row = 0; row <= rows; row++) {
           struct tier_cell cells[60];
           for (int64_t i = 0; i < 60; i++)
-            cells[i] = filled_cell (node, hour * 60 + i, metric, row);
+            cells[i] = filling->cell (node, hour * 60 + i, metric, row);
           tier_writer_series (writer, (uint32_t) metric, 0, (uint32_t) row, cells, 1, 0, 60);
         }
       tier_writer_segment (writer);
       tier_writer_end (writer, &staged.data);
-      result = tier_store_stage (store, name, 0, &list, &folded, &error);
+      result = tier_store_stage (store, name, &list, &folded, &error);
       buffer_free (&staged.data);
     }
     if (result == 0)
@@ -228,8 +270,11 @@ main (int argc, char **argv)
   if (strcmp (what, "random") == 0 && argc == 6)
     return made_nodes (path, strtoull (argv[3], NULL, 10), strtoul (argv[4], NULL, 10), strtoul (argv[5], NULL, 10));
   if (strcmp (what, "fill") == 0 && argc == 7)
-    return fill (path, strtoul (argv[3], NULL, 10), strtol (argv[4], NULL, 10), strtoul (argv[5], NULL, 10),
-                 strtoul (argv[6], NULL, 10));
+    return fill (&(struct filling){ filled_name, filled_metric, filled_cell }, path, strtoul (argv[3], NULL, 10),
+                 strtol (argv[4], NULL, 10), strtoul (argv[5], NULL, 10), strtoul (argv[6], NULL, 10));
+  if (strcmp (what, "cluster") == 0 && argc == 5)
+    return fill (&(struct filling){ made_name, cluster_metric, cluster_cell }, path, strtoul (argv[3], NULL, 10),
+                 strtol (argv[4], NULL, 10), sizeof cluster_metrics / sizeof cluster_metrics[0], 0);
   if (strcmp (what, "work") == 0 && (argc == 4 || argc == 5))
     return work (path, strtol (argv[3], NULL, 10), argc == 5 ? strtol (argv[4], NULL, 10) : -1);
   if (strcmp (what, "points") == 0 && (argc == 6 || argc == 7))

@@ -1,22 +1,28 @@
 """The same questions to the history, to Prometheus and to VictoriaMetrics, about the same points, in the same run.
 
 Points are what the history answers; both others get samples that have the same means in the same steps, in blocks as their
-compaction leaves them, of that one metric and nothing else. They answer over HTTP; the history as the command, process and
-all, and alone (bench_query.c), as a process that runs already. Each figure is the best of some."""
+compaction leaves them, of that one metric and nothing else. They answer over HTTP; the history over HTTP too, where the
+aggregator starts a process for each answer, as the command, process and all, and alone (bench_query.c), as a process that runs
+already. What nodes have now is asked of an aggregator with 1,000 agents. Each figure is the best of some."""
 
 import csv
 import datetime
 import functools
 import json
 import math
+import socket
 import subprocess
 import time
+import urllib.parse
 import urllib.request
 
 from lib.programs import BUILD, environment
 from lib.receivers import Prometheus, program
+from lib.web import url_of
 from measure import run_tool, say
 from part_disk import Merged
+from part_http import HTTP, Client
+from part_load import make_keys, running_aggregator, start_load
 from part_tiers import tool
 
 TIMES = 5
@@ -123,6 +129,16 @@ def ours(question):
     return whole, run_tool("bench_query", question.path, TIMES, *words), values
 
 
+def over_http(cluster, question):
+    """Milliseconds, of an aggregator that has this history; it adds little to it."""
+    cluster.endpoint = None
+    aggregator = cluster.start_aggregator("--history", question.path, "--output", "none", *HTTP)
+    client = Client(url_of(aggregator), "/api/v1/query?" + urllib.parse.urlencode(question.asked))
+    taken, _ = best_ms(client.get)
+    aggregator.stop()
+    return taken
+
+
 def same(some, others):
     """In whatever order."""
     return len(some) == len(others) and all(map(functools.partial(math.isclose, rel_tol=1e-9), sorted(some), sorted(others)))
@@ -133,6 +149,7 @@ def compare(figures, cluster, question):
     aim = ("value", question.aim_ms)
     figures.add(f"{question.what}: alone", alone["ms"], "ms", aim=aim)
     figures.add(f"{question.what}: the command", whole, "ms")
+    served = over_http(cluster, question)
     say(f"      {alone['points']} points, {alone['bytes'] / 1e6:.1f} MB of JSON, {alone['cpu_ms']:.3g} ms of CPU alone")
     series = question.series()
     for kind in (Blocks, Imported):
@@ -144,6 +161,7 @@ def compare(figures, cluster, question):
         if not same(answer, values):
             figures.note(kind.name, f"another answer: {len(answer)} points, ours {len(values)}")
         figures.add(f"{question.what}: alone", alone["ms"], "ms", kind.name, taken, ("ratio", 1))
+        figures.add(f"{question.what}: over HTTP", served, "ms", kind.name, taken, ("ratio", 1))
         database.process.stop()
 
 
@@ -160,7 +178,42 @@ def frames_of(cluster, name, nodes, seconds):
     return path, int(datetime.datetime.fromisoformat(begin[:19] + "+00:00").timestamp()) + seconds
 
 
+def instant(figures, cluster):
+    """What nodes have now: of made-up nodes alone, and of an aggregator with agents."""
+    for nodes, name in ((1000, "1,000"), (10000, "10,000")):
+        alone = run_tool("bench_now", nodes, 16, 5)
+        aim = ("value", 5) if nodes == 1000 else None
+        figures.add(f"top 10 of {name} nodes now: CPU time", alone["top_ms"], "ms", aim=aim)
+        figures.add(f"a byte for each of {name} nodes: CPU time", alone["levels_ms"], "ms")
+        figures.add("the same of the mean of 16 CPUs each: CPU time", alone["cpus_ms"], "ms")
+        figures.add(f"a tick's line of {name} nodes, 20 readers: CPU time", alone["tick_20_ms"], "ms")
+        say(f"      {alone['levels_bytes'] / 1e3:.1f} KB with names; as numbers {alone['values_bytes'] / 1e3:.1f} KB, "
+            f"{alone['values_ms']:.3g} ms")
+    make_keys(cluster)
+    with running_aggregator(cluster, *HTTP, read=False) as (aggregator, _):
+        with start_load(cluster, cluster.endpoint, "spread", "full"):
+            words = ["metric=memory_info.free", "top=10"]
+            taken, _ = best_ms(lambda: local_request(cluster.socket, "\t".join(["now", *words])))
+            figures.add("top 10 of 1,000 nodes now: UNIX socket", taken, "ms", aim=("value", 5))
+            client = Client(url_of(aggregator), "/api/v1/now?" + "&".join(words))
+            figures.add("top 10 of 1,000 nodes now: over HTTP", best_ms(client.get)[0], "ms", aim=("value", 5))
+            command = [str(BUILD / "aggregator"), "query", "memory_info.free", "--now", "--top=10", "--config=/dev/null",
+                       f"--socket={cluster.socket}"]
+            taken, _ = best_ms(lambda: subprocess.run(command, capture_output=True, env=environment(), check=True, timeout=60))
+            figures.add("top 10 of 1,000 nodes now: the command", taken, "ms")
+
+
+def local_request(path, words):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(60)
+        client.connect(str(path))
+        client.sendall(words.encode() + b"\n")
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.startswith(b'{"type":"now"'), answer[:200]
+
+
 def query(figures, cluster):
+    instant(figures, cluster)
     path, end = tiers_of(cluster, "day.db", 100, 25)
     compare(figures, cluster, Question("24 h of 100 nodes by the minute", path, "made.m0", end - DAY, end, 60, 6, 50))
     path, end = tiers_of(cluster, "week.db", 1000, 8 * 24)  # hours are taken from the first whole day on

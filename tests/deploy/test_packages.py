@@ -76,11 +76,13 @@ def expected(program):
 
 
 def shared(program):
-    """Names files, and the aggregator's dashboards."""
+    """Names files, the aggregator's dashboards, and the page with uPlot."""
     yield from (f"names/{path.name}" for path in (ROOT / "aggregator/names").iterdir())
     if program == "aggregator":
         folder = ROOT / "aggregator/dashboards"
         yield from (f"dashboards/{path.relative_to(folder)}" for path in [*folder.glob("*.json"), *folder.glob("*/*.yaml")])
+        yield from (f"page/{path.name}" for path in (ROOT / "aggregator/page").iterdir() if path.suffix != ".md")
+        yield from (f"page/uplot/{path.name}" for path in (ROOT / "build/page/uplot").glob("*"))
 
 
 def test_versions_agree():
@@ -132,6 +134,7 @@ def test_contents_of_the_debian_packages(debs, tmp_path):
         assert (tmp_path / program / "DEBIAN/conffiles").read_text() == f"/etc/synop/{program}.ini\n"
         depends = output("dpkg-deb", "-f", deb, "Depends")
         assert "libzmq5" in depends and ("libsqlite3" in depends) == (program == "aggregator")
+        assert ("libncursesw6" in depends) == (program == "aggregator")
         binary = (tmp_path / program / f"usr/bin/synop-{program}").read_bytes()
         assert str(BUILD).encode() not in binary, "the path of the build is in the program"
 
@@ -261,12 +264,13 @@ def test_completion_offers_commands_options_and_values(tmp_path):
     assert ask("synop-aggregator", "rep") == {"replay", "report"}
     assert ask("synop-aggregator", "keys", "") == {"init", "add", "list", "revoke"}
     assert ask("synop-aggregator", "job", "s") == {"start"}
-    assert ask("synop-agent", "") == {"bench-node", "keys", "names", "run"}
+    assert ask("synop-agent", "") == {"bench-node", "keys", "names", "run", "top"}
     assert {"--time", "--file"} <= ask("synop-agent", "bench-node", "--")
     assert ask("synop-agent", "--log", "=") == ask("synop-agent", "--nothing", "=") == set()
     assert ask("synop-agent", "--log-level", "") == {"error", "warning", "info", "debug"}
     assert ask("synop-agent", "--realtime", "=", "y") == {"yes"}
     assert ask("synop-aggregator", "--verbose", "report", "1", "--format", "=") == {"text", "json", "perfmon"}
+    assert ask("synop-aggregator", "top", "--view", "=") == {"cluster", "jobs", "events", "node"}
     assert ask("synop-agent", "run", "--", "keys", "") == set()
     assert {"-c", "-v", "-h", "-V", "--verbose"} <= ask("synop-agent", "-") and "-o" in ask("synop-aggregator", "export", "-")
     assert ask("synop-aggregator", "-o", "") == {"json", "none"}
@@ -294,4 +298,5 @@ def test_completion_offers_nodes(tmp_path):
     output(BUILD / "agent", "keys", "init", "--keys", tmp_path / "n1", "--node", "n1")
     output(BUILD / "aggregator", "keys", "add", "n1", tmp_path / "n1/agent.pub", "--keys", keys)
     assert complete(tmp_path, "synop-aggregator", "keys", "revoke", "") == {"n1"}
-    assert complete(tmp_path, "synop-aggregator", "tail", "--node", "n") == {"n1"}
+    for command in ("tail", "top"):
+        assert complete(tmp_path, "synop-aggregator", command, "--node", "n") == {"n1"}

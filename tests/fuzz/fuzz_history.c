@@ -32,7 +32,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   chunk_free (&chunk);
   if (chunk_read (&chunk, data, size, &error) == 0) {
     read_records (&chunk);
-    chunk_pack (&chunk, &packed, NULL);
+    chunk_pack (&chunk, &packed);
     if (chunk_unpack (&again, packed.data, packed.length, &error) < 0 || again.count != chunk.count ||
         again.bytes.length != chunk.bytes.length ||
         (chunk.bytes.length && memcmp (again.bytes.data, chunk.bytes.data, chunk.bytes.length) != 0))

@@ -94,7 +94,8 @@ class Cluster:
     # ---- programs ----
 
     def start_aggregator(self, *options, name=None, config="", program="aggregator", **more):
-        """The first time on free ports, later on the same. Without HTTP, unless options or [http] ask for it."""
+        """The first time on free ports, later on the same. Without HTTP and without questions to schedulers, unless [http],
+        [scheduler] or options ask for them."""
         ini = self.write("aggregator.ini", config)
         name = name or f"aggregator{sum(p.name.startswith('aggregator') for p in self.programs)}"
         listen = self.endpoint or "tcp://127.0.0.1:*"
@@ -105,6 +106,7 @@ class Cluster:
             arguments = ["--config", ini, "--keys", self.master, "--socket", self.socket, "--listen", listen,
                          "--history", self.history]
             arguments += [] if "[http]" in config else ["--http", ""]
+            arguments += [] if "[scheduler]" in config else ["--scheduler-enabled", "no"]
             self.aggregator = self.start(name, program, *arguments, "--endpoint-file", at, *options, **more)
             wait_until(lambda: not self.aggregator.alive() or (at.exists() and at.read_text().strip()), "an endpoint")
             if self.aggregator.alive():

@@ -131,10 +131,10 @@ class AgentPeer:
         answer = wait_until(answered, "the answer to a probe")
         return answer, [asked, answer.t2, answer.t3, self.monotonic()]
 
-    def start(self):
+    def start(self, **hello):
         """Until the aggregator knows this session and its schema, and hears it."""
         self.wait_subscribed()
-        self.hello()
+        self.hello(**hello)
         welcome = self.wait_message(protocol.WELCOME)
         assert welcome[2] == self.session
         if not welcome[3]:

@@ -116,6 +116,7 @@ class Slurm:
         (self.folder / "munge.key").write_bytes(os.urandom(128))
         (self.folder / "munge.key").chmod(0o400)
         self.conf.write_text(self.text())
+        (self.folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainCores=yes\n"
                                                  "ConstrainRAMSpace=yes\n")
         database = self.folder / "slurmdbd.conf"
@@ -131,7 +132,7 @@ class Slurm:
 
     def text(self):
         address = {host.name: host.address for host in self.hosts}
-        nodes = "".join(f"NodeName={node} NodeAddr={address[node]} CPUs={CPUS} RealMemory=1000\n" for node in self.nodes)
+        nodes = "".join(f"NodeName={node} NodeAddr={address[node]} CPUs={CPUS} RealMemory=1000 Gres=gpu:1\n" for node in self.nodes)
         return f"""ClusterName=lab
 SlurmctldHost={self.master}({address[self.master]})
 AuthType=auth/munge
@@ -147,6 +148,8 @@ SlurmctldPidFile={self.local}/slurmctld.pid
 SlurmdPidFile={self.local}/slurmd.pid
 SlurmdSpoolDir={self.local}/spool
 {PLUGINS[self.plugins]}JobAcctGatherFrequency=1
+GresTypes=gpu
+AccountingStorageTRES=gres/gpu
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort=6819

@@ -14,14 +14,12 @@ import urllib.parse
 
 import jsonschema
 import pytest
+from lib.api import API, DESCRIPTION, HTTP, Stream, ask, check, error_of
 from lib.cluster import Cluster
 from lib.hostile import MIB
 from lib.programs import LIMIT, memory_bytes, parse_line, run, wait_until
 from lib.web import get, url_of
 
-HTTP = "[http]\nlisten = 127.0.0.1:0\n"
-API = "/api/v1/"
-DESCRIPTION = json.loads((pathlib.Path(__file__).parents[2] / "docs/openapi.json").read_text())
 JOB = "api-job"
 USER = pwd.getpwuid(os.geteuid()).pw_name
 # A value that fits, for each parameter; for those of a choice and for numbers and booleans the description has them.
@@ -63,26 +61,6 @@ def asked(route, parameters, parameter, value):
     return f"{route}?{words}"
 
 
-def ask(url, path, status=200, **more):
-    page = get(url, API + path, **more)
-    assert page.status == status, f"{path}: {page.status} {page.text[:400]}"
-    assert page.headers["Content-Type"] == "application/json", path
-    return json.loads(page.text)
-
-
-def check(document, name):
-    schema = {"$ref": f"#/components/schemas/{name}", "components": DESCRIPTION["components"]}
-    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(document)
-    return document
-
-
-def error_of(url, path, status, parameter=None):
-    """What is wrong, in the words of the answer."""
-    error = check(ask(url, path, status), "Error")["error"]
-    assert error.get("parameter") == parameter, error
-    return error
-
-
 def values_of(parameter):
     """That fit."""
     schema = parameter["schema"]
@@ -117,13 +95,14 @@ def test_description(shown):
     """The file is what the server sends, and every address in it is there, with every parameter, and answers as it says."""
     _, url = shown
     assert ask(url, "openapi.json") == DESCRIPTION, "docs/openapi.json is stale: make docs"
+    assert get(url, API.rstrip("/")).text == get(url, API).text
     jsonschema.Draft202012Validator.check_schema({"$defs": DESCRIPTION["components"]["schemas"]})
     assert {one["path"] for one in check(ask(url, ""), "Index")["paths"]} == set(DESCRIPTION["paths"])
     for path, methods in DESCRIPTION["paths"].items():
         assert set(methods) == {"get"}
         content = methods["get"]["responses"]["200"]["content"]
-        if "text/event-stream" in content:
-            continue
+        if "$ref" not in content.get("application/json", {}).get("schema", {}):
+            continue  # the stream, and files
         name = content["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]
         short = path.removeprefix(API).replace("{id}", JOB)
         parameters = [one for one in methods["get"]["parameters"] if one["in"] == "query"]
@@ -145,7 +124,7 @@ def test_wrong_values(shown):
             for value in wrong_values_of(parameter):
                 error = error_of(url, asked(short, parameters, parameter, value), 400, parameter["name"])
                 assert parameter["name"] in error["message"]
-            if not parameter["x-expects"].startswith("globs"):
+            if not parameter["x-expects"].startswith(("globs", "metrics")):
                 path = asked(short, parameters, parameter, str(values_of(parameter)[0]))
                 assert "twice" in error_of(url, f"{path}&{path.split('?')[1]}", 400, parameter["name"])["message"]
         assert "no parameter" in error_of(url, f"{short}?nonsense=1", 400, "nonsense")["message"]
@@ -181,6 +160,7 @@ def test_same_as_commands(shown):
     nodes = ask(url, "nodes")["nodes"]
     assert settled(nodes) == settled(status["nodes"]) and [set(one) for one in nodes] == [set(one) for one in status["nodes"]]
     assert [one["node"] for one in ask(url, "nodes?node=n2")["nodes"]] == ["n2"]
+    assert settled(ask(url, "nodes?facts=no")["nodes"]) == settled([one | {"facts": None} for one in nodes])
     assert ask(url, "nodes?state=down") == {"nodes": []} and len(ask(url, "nodes?state=up&node=n1,n2")["nodes"]) == 2
 
     listed = json.loads(run("agent", "--list-groups", "--json", "--config", cluster.empty).stdout)["groups"]
@@ -248,39 +228,68 @@ def test_job_reports(shown):
     error_of(url, "jobs/short?user=nobody-there", 404)
 
 
+def test_report_files(shown):
+    """Each form is a download, and what the command writes."""
+    cluster, url = shown
+    job = cluster.start("kept", "agent", "run", "--job", "kept", "--", "sleep", "600")
+    cluster.aggregator.wait_line(type="job", event="started", job_id="kept")
+    job.stop()
+    cluster.aggregator.wait_line(type="job", event="ended", job_id="kept")
+    places = ["--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket]
+    kinds = {"text": ("txt", "text/plain;charset=utf-8"), "json": ("json", "application/json"), "csv": ("csv", "text/csv"),
+             "html": ("html", "text/html"), "pdf": ("pdf", "application/pdf")}
+
+    def file_of(form):
+        page = get(url, f"{API}jobs/kept/report?format={form}")
+        assert page.status == 200 and page.headers["Content-Type"] == kinds[form][1]
+        assert page.headers["Content-Disposition"] == f'attachment; filename="job-kept.{kinds[form][0]}"'
+        return page.body
+
+    for form in ("text", "json", "csv"):
+        wait_until(lambda form=form: file_of(form) == cluster.succeed("aggregator", "report", "kept", "--format", form, *places)
+                   .encode(), f"the same {form}")
+    for form in ("html", "pdf"):
+        path = cluster.folder / f"kept.{form}"
+        cluster.succeed("aggregator", "report", "kept", f"--{form}", path, *places)
+        written, sent = path.read_bytes(), file_of(form)
+        if form == "html":
+            assert sent == written
+        else:  # it has the time of its making in it
+            assert sent.startswith(b"%PDF") and abs(len(sent) - len(written)) < 64
+    assert get(url, f"{API}jobs/kept/report").headers["Content-Type"] == "text/html"
+    head, *lines = file_of("csv").decode().splitlines()
+    assert head == "node,quantity,unit,total,mean,minimum,maximum"
+    report = ask(url, "jobs/kept")
+    usage = [line.split(",") for line in lines if ",cpu_usage," in line]
+    assert [one[0] for one in usage] == ["", *(one["node"] for one in report["nodes"])]
+    assert float(usage[0][4]) == pytest.approx(report["total"]["cpu_usage"]["mean"])
+    assert JOB in error_of(url, "jobs/none/report", 404)["message"]
+    error_of(url, "jobs/kept/report?format=perfmon", 400, "format")
+
+
+def test_lines(shown):
+    """What replay prints."""
+    cluster, url = shown
+    places = ["--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket]
+    end = json.loads(cluster.succeed("aggregator", "query", "--format", "json", "load.load_1", "--from", "-2s", *places))["to"]
+    begin = end.replace("Z", "")[:17] + "00Z"  # the minute's
+
+    def lines_agree(words, *options):
+        said = [parse_line(line) for line in
+                cluster.succeed("aggregator", "replay", "--from", begin, "--to", end, *options, *places).splitlines()]
+        return check(ask(url, f"lines?from={begin}&to={end}&limit=10000&{words}"), "Lines") == {
+            "lines": said, "left_out": 0, "damaged": 0} and (said or begin == end)
+
+    wait_until(lambda: lines_agree("type=node&node=n1", "--type", "node", "--node", "n1"), "the same lines of a node")
+    wait_until(lambda: lines_agree("type=cluster&group=load", "--type", "cluster", "--group", "load"), "the same combined reports")
+    wait_until(lambda: lines_agree("type=event", "--type", "event"), "the same events")
+    newest = ask(url, "lines?from=-10m&type=node&node=n2&group=load&limit=2")
+    assert len(newest["lines"]) == 2 and newest["left_out"] > 0
+    assert [set(line["report"]["system_data"]) for line in newest["lines"]] == [{"load"}] * 2
+    assert ask(url, "lines?node=none")["lines"] == []
+
+
 # ---- the stream ----
-
-class Stream:
-    """Server-sent events, one after the other."""
-
-    def __init__(self, url, query="", receive=None):
-        parts = urllib.parse.urlsplit(url)
-        self.socket = socket.socket()
-        if receive:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-        self.socket.settimeout(LIMIT)
-        self.socket.connect((parts.hostname, parts.port))
-        self.socket.sendall(f"GET {API}stream?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        self.answer = http.client.HTTPResponse(self.socket)
-
-    def begin(self):
-        self.answer.begin()
-        return self.answer.status
-
-    def events(self):
-        """The lines, and None for anything else; it ends with the answer."""
-        data = b""
-        while line := self.answer.readline():
-            if line.startswith(b"data: "):
-                data += line[6:]
-            elif line == b"\n" and data:
-                yield json.loads(data)
-                data = b""
-
-    def close(self):
-        self.answer.close()
-        self.socket.close()
-
 
 def test_stream(shown):
     """Lines as `tail` has them, filtered in the same way."""

@@ -214,6 +214,33 @@ def welcomed_since(agent, moment):
     return changes and "publishing" in changes[-1] and stamp.timestamp() > moment
 
 
+def test_a_tick_that_is_open_at_the_end_is_in_no_report(cluster):
+    """One node's frame of a tick comes before SIGTERM, the other's to the next run: what that prints, replay shows."""
+    for node in ("a", "b"):
+        cluster.keys_of(node)
+    seen = []
+    time.sleep(4 - time.time() % 4)  # at the instant of a tick, to which frames of the next 2 s belong
+    for node, session in (("a", 5), ("b", 6)):
+        cluster.start_aggregator("--tick-period", "4s", "--tick-grace", "4s")
+        with play(cluster, node, session) as peer, play(cluster, "b", 7) as silent:
+            if node == "a":
+                silent.start(period_ns=4 * S)  # the tick waits for it
+            peer.start(period_ns=4 * S)
+            for count in (1, 2) if node == "b" else (1,):
+                if count == 2:
+                    time.sleep(4 - time.time() % 4)
+                frame = peer.frame([table_wire(GROUPS, "plain", 4 * S, {"count": count})])
+                peer.publish_raw(msgpack.packb(frame, use_bin_type=True))
+                cluster.aggregator.wait_lines(count, type="node", node=node)
+                assert count == 2 or time.time() % 4 < 2, "too slow for this"
+            if node == "b":
+                cluster.aggregator.wait_lines(1, type="cluster")
+        assert cluster.aggregator.stop() == 0
+        seen += printed(cluster)
+    assert replay(cluster) == seen
+    assert [line["nodes"]["reporting"] for line in map(parse_line, seen) if line["type"] == "cluster"][:1] == [1]
+
+
 def test_stopped_aggregator_loses_and_repeats_nothing(cluster):
     """SIGTERM, while agents go on: each frame has one line, of one run or the other, and history has it once."""
     cluster.start_aggregator()

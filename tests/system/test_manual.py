@@ -11,9 +11,9 @@ from lib.programs import LIMIT, ROOT, run
 
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 COMMANDS = {
-    "agent": [[], ["keys"], ["names"], ["bench-node"], ["run"]],
+    "agent": [[], ["keys"], ["names"], ["bench-node"], ["run"], ["top"]],
     "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["jobs"], ["job"], ["report"],
-                   ["query"], ["keys"]],
+                   ["query"], ["top"], ["keys"]],
 }
 
 
@@ -42,7 +42,7 @@ def test_page_names_the_options_of_help(program):
 
 
 # A command by a name that only `make install` gives it, and packages do not: "aggregator tail", not "synop-aggregator tail".
-SHORT = re.compile(r"(?<![-/.\w])(agent|aggregator) (--\w|(?:keys|names|run|tail|status|replay|export|check|jobs?|report|query)\b)")
+SHORT = re.compile(r"(?<![-/.\w])(agent|aggregator) (--\w|(?:keys|names|run|tail|status|replay|export|check|jobs?|report|query|top)\b)")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 

@@ -13,6 +13,7 @@ import statistics
 import pytest
 from lib.cluster import Cluster
 from lib.programs import parse_line, run, time_ns
+from lib.tiers import tiers_tool
 
 S = 1_000_000_000
 
@@ -149,7 +150,7 @@ def test_rows_folds_and_rankings(ran):
 
 
 def test_the_combined_report(ran):
-    ticks = [line for line in ran[1] if line["type"] == "cluster" and "load" in line["report"]["system_data"]]
+    ticks = [line for line in ran[1] if line["type"] == "cluster" and "load" in line["report"].get("system_data", {})]
     times = [time_ns(line["time"]) for line in ticks]
     got = answer(ran[0], "load.load_1", "--combined", "--from", utc(min(times) - S), "--to",
                  utc(max(times) + 2 * S), "--step", "1s")
@@ -255,9 +256,11 @@ def test_what_frames_had_that_are_gone_is_in_tiers(ran, tmp_path):
     with contextlib.closing(sqlite3.connect(f"file:{ran[0].history}?mode=ro", uri=True)) as file:
         with contextlib.closing(sqlite3.connect(copy)) as other:
             file.backup(other)
-            other.execute("DELETE FROM chunks")
-            other.execute("DELETE FROM schemas")
-            other.commit()
+    tiers_tool()(copy, "work", 0)
+    with contextlib.closing(sqlite3.connect(copy)) as other:
+        other.execute("DELETE FROM chunks")
+        other.execute("DELETE FROM schemas")
+        other.commit()
     here = ("--history", copy)
     before = {metric["metric"] for metric in parse_line(ask(ran[0], "--list", "--format", "json").stdout)}
     after = {metric["metric"] for metric in parse_line(ask(ran[0], "--list", "--format", "json", *here).stdout)}

@@ -2,12 +2,14 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
 
 import pytest
 from lib.programs import BUILD, LIMIT, ROOT, parse_line, wait_until
+from lib.web import get
 
 NODES = {"n1", "n2", "n3"}
 
@@ -92,6 +94,24 @@ def test_duration(scratch):
     assert out.endswith(b"\n")
     for line in out.splitlines():
         parse_line(line)
+    assert_all_gone(scratch)
+
+
+def test_demonstration(scratch):
+    """With GPUs jobs come and go, and the page is where it says; 8 s pass before the first job is there."""
+    process = begin(scratch, "GPUS=2")
+    seen = b""
+    while b'"event":"started"' not in seen or not all(f'"{node}"' in seen.decode() for node in NODES):
+        data = os.read(process.stdout.fileno(), 65536)
+        assert data, "it ended"
+        seen += data
+    started = next(parse_line(line) for line in seen.split(b"\n") if b'"event":"started"' in line)
+    assert started["job_id"] == "train-1" and started["name"] == "train"
+    page = re.search(r"run: the page: (http://\S+)/$", (scratch / "log").read_text(), re.MULTILINE).group(1)
+    assert get(page, "/").status == 200 and get(page, "/api/v1/nodes").status == 200
+    process.send_signal(signal.SIGINT)
+    process.stdout.close()
+    process.wait(LIMIT)
     assert_all_gone(scratch)
 
 

@@ -382,3 +382,108 @@ def test_node_line(cluster, processes):
     assert set(job) == {"job_id", "error", "report"}
     assert {"job_cpu", "job_memory", "job_io", "job_processes"} <= set(job["report"])
     assert job["report"]["job_cpu"]["period"] > 0 and parse_line(agent.out_path.read_text().splitlines()[0])
+
+
+# ---- with an agent that is told how commands end ----
+
+
+class Runs:
+    """An aggregator, and an agent that listens for "agent run"."""
+
+    def __init__(self, cluster):
+        self.cluster, self.socket = cluster, cluster.folder / "run"
+        cluster.start_aggregator("--job-grace", "60s")
+        cluster.start_agent("n1", "--jobs-socket", self.socket)
+        cluster.wait_node("n1")
+        self.job = job_name("told")
+
+    def words(self, *command, job=None):
+        return [BUILD / "agent", "run", "--socket", self.socket, "--job", job or self.job, "--", *command]
+
+    def run(self, *command, **more):
+        return subprocess.run(self.words(*command), capture_output=True, text=True, timeout=LIMIT, check=False,
+                              env=environment(), **more)
+
+    def lines(self, event, count):
+        def found():
+            lines = self.cluster.aggregator.lines(type="job", event=event, job_id=self.job)
+            return lines if len(lines) >= count else None
+
+        return wait_until(found, f"{count} lines {event} of {self.job}")
+
+    def report(self, job):
+        done = run("aggregator", "report", job, "--json", "--config", self.cluster.empty, "--socket", self.cluster.socket,
+                   "--history", self.cluster.history)
+        assert done.returncode == 0, done.stderr
+        return parse_line(done.stdout)
+
+
+@pytest.fixture(name="runs")
+def fixture_runs(cluster):
+    return Runs(cluster)
+
+
+BURN = "t=$(($(date +%s%N)/1000000+{ms})); while [ $(($(date +%s%N)/1000000)) -lt $t ]; do :; done; exit {code}"
+
+
+def test_end_is_told(runs):
+    """The job has ended at once, long before the grace; its name used again is another run, which has nothing of the first."""
+    for at, (ms, code) in enumerate(((1500, 3), (1200, 0), (1200, 0)), 1):
+        assert runs.run("sh", "-c", BURN.format(ms=ms, code=code)).returncode == code
+        if at == 2:
+            continue  # the third begins right behind it
+        ended = runs.lines("ended", at)[at - 1]
+        assert ended["reason"] == "exited" or at == 3
+        facts = runs.lines("facts", at)[at - 1]["scheduler_facts"]
+        assert facts == {"outcome": "failed" if code else "completed", "final": True, "exit_code": code}
+    reports = [runs.report(f"{runs.job}/{number}") for number in (0, 1, 2)]
+    assert [one["shown"] for one in reports] == [runs.job, f"{runs.job}/1", f"{runs.job}/2"]
+    for one, (low, high) in zip(reports, ((1.2, 2.2), (0.9, 1.9), (0.9, 1.9)), strict=True):
+        assert low < one["duration"] < high and one["cpu_time"] < high + 0.3, one
+    assert reports[0]["scheduler_facts"]["exit_code"] == 3
+    assert runs.report(runs.job)["started"] == reports[2]["started"], "the newest"
+    listed = run("aggregator", "jobs", "--config", runs.cluster.empty, "--socket", runs.cluster.socket, "--history",
+                 runs.cluster.history).stdout
+    assert f"{runs.job}/2 " in listed
+
+
+def test_signals_are_passed_on(runs):
+    """And the code, or the signal, is the command's; the command does not outlive who runs it."""
+    code = "trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    process = subprocess.Popen(runs.words("sh", "-c", code), stdout=subprocess.PIPE, env=environment())
+    assert process.stdout.readline() == b"ready\n"
+    process.terminate()
+    assert process.wait(LIMIT) == 7
+    assert runs.run("sh", "-c", "kill -USR1 $$").returncode == -signal.SIGUSR1
+    assert runs.run("sh", "-c", "exit 0").returncode == 0
+    assert runs.run("/nonexistent/command").returncode == 127
+    assert runs.run("cat", input="words").stdout == "words"
+    process = subprocess.Popen(runs.words("sh", "-c", "echo $$; exec sleep 600"), stdout=subprocess.PIPE, env=environment())
+    child = int(process.stdout.readline())
+    process.kill()
+    process.wait(LIMIT)
+    wait_until(lambda: not os.path.exists(f"/proc/{child}") or "Z" in pathlib.Path(f"/proc/{child}/stat").read_text().split()[2],
+               "it has ended too")
+
+
+def test_only_own_jobs(runs):
+    """Nobody says how another user's job ended; what is no message is left out."""
+    import socket
+
+    process = subprocess.Popen(runs.words("sleep", "600"), env=environment())
+    try:
+        runs.lines("started", 1)
+        sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        sender.connect(str(runs.socket))
+        for text in (b"", b"\0" * 300, b"x y", b"300 " + runs.job.encode(), b"-1 a", b"7", b"7 " + b"a" * 200):
+            sender.send(text)
+        if os.getuid() == 0:
+            code = f"import socket; s=socket.socket(1,2); s.connect({str(runs.socket)!r}); s.send(b'7 {runs.job}')"
+            runs.cluster.folder.chmod(0o755)
+            subprocess.run([sys.executable, "-c", code], user=65534, group=65534, extra_groups=[], check=True, timeout=LIMIT)
+        runs.cluster.aggregator.wait_lines(5, after=runs.cluster.aggregator.mark(), type="node", node="n1")
+        assert not runs.cluster.aggregator.lines(type="job", event="ended")
+    finally:
+        process.terminate()
+        process.wait(LIMIT)
+    assert runs.lines("facts", 1)[0]["scheduler_facts"]["exit_code"] == 128 + signal.SIGTERM

@@ -52,7 +52,8 @@ class Bed:
 
     def start(self):
         cluster, master = self.cluster, self.slurm.hosts[self.slurm.master]
-        ini = cluster.write("aggregator.ini", "[history]\nchunk_time = 500ms\n[jobs]\ngrace = 2s\n")
+        ini = cluster.write("aggregator.ini", "[history]\nchunk_time = 500ms\n[jobs]\ngrace = 2s\n[scheduler]\n"
+                            f"command = env SLURM_CONF={self.slurm.conf}\n")
         endpoint = f"tcp://{master.address}:{PORT}"
         cluster.aggregator = self.program(master, "aggregator", "--config", ini, "--keys", cluster.master, "--listen",
                                           endpoint, "--socket", cluster.socket, "--history", cluster.history,
@@ -268,6 +269,7 @@ def check_array(bed, array):
         assert report["array"] == f"{array}_{task}"
         known = did["cpu"] + ORPHAN  # sacct says something between nothing of it and twice as much
         assert known - TICKS <= report["cpu_time"] < known + 0.3
+        check_facts(bed, did["job"], "completed")
         jobs.add(did["job"])
     assert len(jobs) == 2
 
@@ -321,6 +323,90 @@ def check_lost_node(bed, process):
     assert any(lost in sentence and "lost" in sentence for sentence in report["unknown"])
     assert f"{lost} was lost while the job ran, at " in bed.command("report", job)
     assert bed.slurm.account(job)[job]["State"].startswith("NODE_FAIL")
+    return job
+
+
+# ---- what SLURM knows of jobs ----
+
+FIELDS = ("JobIDRaw", "JobID", "State", "ExitCode", "Partition", "Account", "QOS", "ReqTRES", "TimelimitRaw", "Submit",
+          "Eligible", "Start", "End", "SubmitLine")
+
+
+def accounted(bed, job):
+    """What sacct says of each run of a job, the first first."""
+    text = bed.slurm.command(bed.slurm.master, "env", "SLURM_TIME_FORMAT=%s", slurm.which("sacct"), "-P", "-n", "-D", "-X",
+                             "-j", job, "-o", ",".join(FIELDS)).stdout
+    rows = [dict(zip(FIELDS, line.split("|", len(FIELDS) - 1))) for line in text.splitlines()]
+    return [row for row in rows if row["JobIDRaw"] == job]  # the first task of an array stands for all of them
+
+
+def final_facts(bed, job):
+    def final():
+        facts = bed.listed()[job]["scheduler_facts"]
+        return facts if facts and facts.get("final") else None
+
+    return wait_until(final, f"all facts of {job}")
+
+
+def assert_facts(facts, row):
+    """Every fact is sacct's."""
+    asked = {name: amount(value) for name, _, value in (part.partition("=") for part in row["ReqTRES"].split(","))}
+    code, _, signal = row["ExitCode"].partition(":")
+    assert facts["state"] == row["State"].split()[0] and facts["outcome"] == facts["state"].lower()
+    assert (facts["exit_code"], facts["exit_signal"]) == (int(code), int(signal))
+    assert (facts["partition"], facts["account"], facts["qos"]) == (row["Partition"], row["Account"], row["QOS"])
+    assert (facts["cpus"], facts["memory"], facts["nodes"]) == (asked["cpu"], asked["mem"], asked["node"])
+    assert facts["memory_per_node"] == asked["mem"] / asked["node"]
+    assert facts.get("gpus", 0) == asked.get("gres/gpu", 0)
+    assert facts["time_limit"] == 60 * int(row["TimelimitRaw"])
+    times = [time_ns(facts[name]) // 10**9 for name in ("submitted", "eligible", "started", "ended")]
+    assert times == [int(row[name]) for name in ("Submit", "Eligible", "Start", "End")]
+    assert facts["wait"] == times[2] - times[1] and "error" not in facts
+    assert facts["command"] == row["SubmitLine"]
+    assert facts.get("array", row["JobIDRaw"]) == row["JobID"]
+
+
+def check_facts(bed, job, state):
+    facts = final_facts(bed, job)
+    [row] = accounted(bed, job)
+    assert facts["outcome"] == state
+    assert_facts(facts, row)
+    assert bed.report(job)["scheduler_facts"] == facts
+    return facts
+
+
+def late_job(bed):
+    """It is over its limit, which SLURM looks at every 30 s, while others run."""
+    job = bed.slurm.sbatch(batch(bed, ("late", "wait")), "-J", "late", "-n1", "-w", bed.nodes[0])
+    bed.slurm.told("late")
+    bed.slurm.succeed("scontrol", "update", f"JobId={job}", "EndTime=now+1")
+    return job
+
+
+def ended_jobs(bed):
+    """Each ends in a way of its own, on the nodes that are left."""
+    common = ["-n1", "-x", bed.nodes[2]]
+    failed = bed.slurm.sbatch("#!/bin/sh\nsleep 2\nexit 3\n", "-J", "failed", "--mem-per-cpu=100", *common)
+    greedy = bed.slurm.sbatch(batch(bed, ("greedy", "cpu=2", "memory=150")).replace("srun --export=ALL -n1 ", ""), "-J",
+                              "greedy", "--mem=50", *common)
+    cancelled = bed.slurm.sbatch(batch(bed, ("cancelled", "wait")), "-J", "cancelled", "--gpus=1", *common)
+    return failed, greedy, cancelled
+
+
+def check_ends(bed, late):
+    failed, greedy, cancelled = ended_jobs(bed)
+    bed.slurm.told("cancelled")
+    bed.wait_samples(cancelled)
+    running = wait_until(lambda: bed.listed()[cancelled]["scheduler_facts"], "facts of one that runs")
+    assert running["outcome"] == "running" and not running["final"] and "exit_code" not in running
+    bed.slurm.succeed("scancel", cancelled)
+    check_facts(bed, failed, "failed")
+    assert check_facts(bed, greedy, "out_of_memory")["exit_signal"] == 125
+    assert "want of memory" in bed.command("report", greedy)
+    assert check_facts(bed, cancelled, "cancelled")["gpus"] == 1
+    check_facts(bed, late, "timeout")
+    text = bed.command("report", cancelled)
+    assert "CANCELLED" in text and "debug, account root, QOS normal" in text and "1 GPU" in text
 
 
 @pytest.mark.parametrize("bed", ["cgroup"], indirect=True)
@@ -340,9 +426,15 @@ def test_with_cgroups(bed):
     again = requeued_job(bed)
     ended, _, _ = end_main_job(bed, job, truth)
     assert ended["reason"] == "told", "by EpilogSlurmctld"
-    doomed = doomed_job(bed)
+    doomed, late = doomed_job(bed), late_job(bed)
     check_requeue(bed, again)
-    check_lost_node(bed, doomed)
+    lost = check_lost_node(bed, doomed)
+    check_facts(bed, job, "completed")
+    check_facts(bed, lost, "node_fail")
+    for run_of_it, row in zip((again, f"{again}/1"), accounted(bed, again), strict=True):
+        assert_facts(final_facts(bed, run_of_it), row)
+    assert final_facts(bed, again)["outcome"] == "requeued"
+    check_ends(bed, late)
 
 
 def test_nothing_is_left():

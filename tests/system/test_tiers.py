@@ -13,26 +13,16 @@ from collections import defaultdict
 import msgpack
 import pytest
 from lib import expected, protocol
-from lib.programs import BUILD, LIMIT, ROOT, environment, run
+from lib.programs import run
+from lib.tiers import tiers_tool
 
 SPANS = {"minutes": 60 * 10**9, "hours": 3600 * 10**9}
 SEED, NODES, FRAMES = 3, 5, 600
 
 
-@pytest.fixture(scope="module")
-def tool():
-    path = BUILD / "tests/bench/bench_tiers"
-    done = subprocess.run(["make", "-s", f"BUILD={BUILD}", str(path)], cwd=ROOT, capture_output=True, text=True,
-                          env=environment(), timeout=5 * LIMIT, check=False)
-    assert done.returncode == 0, done.stderr
-
-    def call(*arguments, code=0):
-        did = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True, env=environment(),
-                             timeout=LIMIT, check=False)
-        assert did.returncode == code, (arguments, did.returncode, did.stderr)
-        return did.stdout
-
-    return call
+@pytest.fixture(name="tool", scope="module")
+def _tool():
+    return tiers_tool()
 
 
 # ---- the independent reader ----

@@ -7,6 +7,7 @@
 #include "tests/unit/agent/job/job_machine.h"
 
 #define JOB_A "SYNOP_JOB_ID=a"
+#define OF_FLUX "FLUX_JOB_ID=a"
 
 static uint64_t
 user_time (const struct machine *machine, const char *label)
@@ -69,7 +70,7 @@ test_job_ends (void **state)
 
   (void) state;
   machine_init (&machine);
-  machine_put (&machine, (struct made){ .pid = 20, .environment = JOB_A, .start = 5, .user = 300 });
+  machine_put (&machine, (struct made){ .pid = 20, .environment = OF_FLUX, .start = 5, .user = 300 });
   machine_open (&machine, "");
   job_scan_set_groups (machine.scan, 3);
   machine_scan (&machine);
@@ -88,11 +89,38 @@ test_job_ends (void **state)
   assert_null (machine_job (&machine, "a"));
 
   /* It goes on: the same job. */
-  machine_put (&machine, (struct made){ .pid = 30, .environment = JOB_A, .start = 100400, .user = 7 });
+  machine_put (&machine, (struct made){ .pid = 30, .environment = OF_FLUX, .start = 100400, .user = 7 });
   machine_scan (&machine);
   machine_scan (&machine);
   assert_int_equal (user_time (&machine, "a"), TICKS (307));
   assert_int_equal (machine_need_job (&machine, "a")->totals.total[PROCESS_STARTED], 2);
+  machine_free (&machine);
+}
+
+/* A name that is used again is another run: it waits until the first was shown to the end, and begins with nothing. */
+static void
+test_name_is_used_again (void **state)
+{
+  struct machine machine;
+
+  (void) state;
+  machine_init (&machine);
+  machine_put (&machine, (struct made){ .pid = 20, .environment = JOB_A, .start = 5, .user = 300 });
+  machine_open (&machine, "");
+  job_scan_set_groups (machine.scan, 1);
+  machine_scan (&machine);
+  machine_end (&machine, 20);
+  machine_scan (&machine);
+  assert_true (machine_need_job (&machine, "a")->ended);
+  machine_put (&machine, (struct made){ .pid = 30, .environment = JOB_A, .start = 100400, .user = 7 });
+  machine_scan (&machine);
+  machine_scan (&machine);
+  assert_int_equal (user_time (&machine, "a"), TICKS (300));
+  machine_need_job (&machine, "a")->shown = 1;
+  for (int i = 0; i < 20 && !(machine_job (&machine, "a") && !machine_job (&machine, "a")->ended); i++)
+    machine_scan (&machine);
+  assert_int_equal (user_time (&machine, "a"), TICKS (7));
+  assert_int_equal (machine_need_job (&machine, "a")->totals.total[PROCESS_STARTED], 1);
   machine_free (&machine);
 }
 
@@ -175,11 +203,11 @@ test_id_is_used_again (void **state)
 
   (void) state;
   machine_init (&machine);
-  machine_put (&machine, (struct made){ .pid = 20, .environment = JOB_A, .start = 5, .user = 300 });
+  machine_put (&machine, (struct made){ .pid = 20, .environment = OF_FLUX, .start = 5, .user = 300 });
   machine_open (&machine, "");
   job_scan_set_groups (machine.scan, 1); /* that never shows it: it stays */
   machine_scan (&machine);
-  machine_put (&machine, (struct made){ .pid = 20, .environment = JOB_A, .start = 100050, .user = 10 });
+  machine_put (&machine, (struct made){ .pid = 20, .environment = OF_FLUX, .start = 100050, .user = 10 });
   machine_scan (&machine);
   machine_scan (&machine);
   assert_int_equal (user_time (&machine, "a"), TICKS (310));
@@ -701,6 +729,7 @@ main (void)
     cmocka_unit_test (test_exec_after_fork),
     cmocka_unit_test (test_scheduler_is_watched),
     cmocka_unit_test (test_id_is_used_again),
+    cmocka_unit_test (test_name_is_used_again),
     cmocka_unit_test (test_nothing_is_counted_twice),
     cmocka_unit_test (test_parent_that_does_not_wait),
     cmocka_unit_test (test_zombie),

@@ -20,6 +20,25 @@ test_places (void **state)
   assert_int_equal (take (bench, 3, -START * 2, 0, S), TICK_LATE);
 }
 
+/* An earlier run may have the frames of a tick that began before this one did: the first is that behind it. */
+static void
+test_a_run_before (void **state)
+{
+  struct bench *bench = *state;
+
+  ticks_destroy (bench->ticks);
+  bench->ticks = ticks_create (&(struct ticks_options){ S, S / 2, bench, see_line, START + 2 * S });
+  pass_until (bench, 2 * S);
+  assert_int_equal (frame (bench, 0, 2 * S), TICK_BETWEEN);
+  assert_int_equal (frame (bench, 1, S), TICK_BETWEEN);
+  pass_until (bench, 3 * S);
+  assert_int_equal (frame (bench, 0, 3 * S), TICK_IN);
+  assert_int_equal (frame (bench, 1, 2 * S), TICK_BETWEEN);
+  pass_until (bench, 4 * S);
+  assert_int_equal (bench->lines[0].time_ns - START, 3 * S);
+  assert_int_equal (bench->lines[0].reporting, 1);
+}
+
 /* As long as only the time of receipt is known, a frame half way between two ticks belongs to the later one. */
 static void
 test_every_instant_has_one_tick (void **state)
@@ -216,6 +235,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     TICK_TEST (test_places),
+    TICK_TEST (test_a_run_before),
     TICK_TEST (test_every_instant_has_one_tick),
     TICK_TEST (test_node_that_samples_more_often),
     TICK_TEST (test_node_of_700_ms),

@@ -34,7 +34,7 @@ round_trip (const struct chunk *chunk)
   struct error error;
   size_t length;
 
-  chunk_pack (chunk, &packed, NULL);
+  chunk_pack (chunk, &packed);
   length = packed.length;
   assert_int_equal (chunk_unpack (&again, packed.data, packed.length, &error), 0);
   assert_int_equal (again.count, chunk->count);
@@ -367,7 +367,7 @@ test_damage_is_told (void **state)
 
   (void) state;
   make_frames (&chunk, 8);
-  chunk_pack (&chunk, &packed, NULL);
+  chunk_pack (&chunk, &packed);
   for (size_t i = 0; i < packed.length; i++) {
     int result;
     error.text[0] = '\0';

@@ -453,14 +453,141 @@ test_older_file (void **state)
   LABELS ("1", 0, 3600, false, "");
 }
 
+static void
+put_facts (struct scene *scene, int64_t key, const char *facts)
+{
+  history_put_job (scene->history, &(struct job_row){ JOB_ROW_FACTS, key, 0, nan (""), { facts } });
+}
+
+static int64_t
+count_facts (struct scene *scene)
+{
+  int64_t count = -1;
+  struct error error;
+
+  assert_int_equal (history_file_number (reader (scene), "SELECT count(*) FROM job_facts", &count, &error), 0);
+  return count;
+}
+
+static struct job_record
+found_facts (struct scene *scene, enum job_outcome outcome)
+{
+  struct job_record job = found (scene, "1");
+
+  assert_int_equal (job.facts.outcome, outcome);
+  return job;
+}
+
+/* The newest count, go with their job, and are not in a history of before. What is no JSON is not known. */
+static void
+test_facts (void **state)
+{
+  struct scene *scene = *state;
+  struct job_record job;
+
+  put_job (scene, 1, "1", "", 0);
+  put_facts (scene, 1, "{\"outcome\":\"running\",\"final\":false}");
+  put_facts (scene, 2, "{\"outcome\":\"failed\"}"); /* of no job */
+  job = found_facts (scene, JOB_OUTCOME_RUNNING);
+  job_record_free (&job);
+  put_facts (scene, 1, "{\"outcome\":\"timeout\",\"final\":true,\"partition\":\"debug\"}");
+  job = found_facts (scene, JOB_OUTCOME_TIMEOUT);
+  assert_string_equal (job.facts.texts[JOB_FACT_PARTITION], "debug");
+  assert_true (job.facts.final);
+  job_record_free (&job);
+  execute (scene, "UPDATE job_facts SET facts = 'x'");
+  job = found_facts (scene, JOB_OUTCOME_UNKNOWN);
+  assert_true (job_facts_are_empty (&job.facts));
+  job_record_free (&job);
+  assert_int_equal (count_facts (scene), 1);
+  execute (scene, "DELETE FROM jobs");
+  assert_int_equal (count_facts (scene), 0);
+  put_job (scene, 1, "1", "", 0);
+  assert_true (history_flush (scene->history));
+  execute (scene, "DROP TABLE job_facts");
+  job = found_facts (scene, JOB_OUTCOME_UNKNOWN);
+  assert_true (job_facts_are_empty (&job.facts));
+  job_record_free (&job);
+}
+
+static void
+put_task (struct scene *scene, int64_t key, const char *label, const char *array)
+{
+  history_put_job (
+      scene->history,
+      &(struct job_row){
+          JOB_ROW_JOB, key, scene->start_ns + key * NS_PER_S, nan (""), { label, "slurm", "ana", "", "", array } });
+}
+
+/* Tasks of arrays, runs of a name, ids with a server: as people write them, which is what they are shown as. */
+static void
+test_as_people_write (void **state)
+{
+  static const struct {
+    const char *written, *shown;
+    int64_t key;
+  } rows[] = {
+    { "2_1", "2_1", 2 },     { "2_2", "2_2/1", 3 },     { "2_2/1", "2_2/1", 3 },   { "3/1", "2_2/1", 3 },
+    { "demo", "demo/2", 6 }, { "demo/0", "demo", 4 },   { "demo/1", "demo/1", 5 }, { "demo/2", "demo/2", 6 },
+    { "12", "12.pbs", 7 },   { "4[3]", "4[3].pbs", 8 },
+  };
+  static const char *const none[] = { "2_3", "2_1/1", "demo/3", "demo/", "demo/x", "1_", "/1", "/" };
+  struct scene *scene = *state;
+  struct job_record job;
+  struct error error;
+
+  put_task (scene, 2, "2", "2_1");
+  put_task (scene, 3, "3/1", "2_2");
+  for (int64_t key = 4; key <= 6; key++)
+    put_job_of (scene, key, "demo", "synop", "ana");
+  put_job_of (scene, 7, "12.pbs", "pbs", "ana");
+  put_task (scene, 8, "4[3].pbs", "4_3");
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    job = found (scene, rows[i].written);
+    assert_int_equal (job.key, rows[i].key);
+    assert_string_equal (job.shown, rows[i].shown);
+    job_record_free (&job);
+  }
+  for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+    assert_int_equal (job_store_find (reader (scene), &(struct job_choice){ none[i] }, &job, &error), 0);
+}
+
+/* Of a list each run is numbered, also those whose first runs are older than it; runs of two users are not one's. */
+static void
+test_runs (void **state)
+{
+  static const char *const shown[] = { "demo/1", "demo/2", "demo" };
+  struct scene *scene = *state;
+  struct job_query query = { scene->start_ns + 50 * NS_PER_S, INT64_MAX, NULL, false };
+  struct job_list list = { 0 };
+  struct error error;
+
+  put_job_of (scene, 1, "demo", "synop", "ana");
+  put_end (scene, 1, 20, "gone", "{}");
+  put_job_of (scene, 2, "demo", "synop", "ana");
+  put_job_of (scene, 3, "demo", "synop", "ana");
+  put_job_of (scene, 4, "demo", "synop", "bob");
+  assert_int_equal (job_store_list (reader (scene), &query, &list, &error), 0);
+  assert_int_equal (list.count, 3);
+  for (size_t i = 0; i < list.count; i++)
+    assert_string_equal (list.jobs[i].shown, shown[i]);
+  job_list_free (&list);
+}
+
 int
 main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, begin, finish)
-  const struct CMUnitTest tests[] = { TEST (test_list),        TEST (test_resumed),
-                                      TEST (test_find),        TEST (test_find_of_several),
-                                      TEST (test_retention),   TEST (test_older_file),
-                                      TEST (test_damaged_rows) };
+  const struct CMUnitTest tests[] = { TEST (test_list),
+                                      TEST (test_resumed),
+                                      TEST (test_find),
+                                      TEST (test_find_of_several),
+                                      TEST (test_retention),
+                                      TEST (test_older_file),
+                                      TEST (test_damaged_rows),
+                                      TEST (test_facts),
+                                      TEST (test_as_people_write),
+                                      TEST (test_runs) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

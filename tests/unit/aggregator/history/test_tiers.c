@@ -236,6 +236,117 @@ test_damage_is_mended (void **state)
   assert_int_equal (read_tier (scratch, HISTORY_HOURS, "level", NULL, false).count, 600);
 }
 
+static void
+assert_as_before (struct scratch *scratch, const struct read_out *before)
+{
+  assert_int_equal (check_faults (scratch), 0);
+  for (enum history_tier tier = HISTORY_MINUTES; tier <= HISTORY_HOURS; tier++) {
+    const struct read_out *was = &before[tier == HISTORY_HOURS];
+    struct read_out now = read_tier (scratch, tier, "bytes", NULL, false);
+    assert_true (now.count == was->count && now.sum == was->sum && now.min == was->min && now.max == was->max);
+  }
+}
+
+/* Frames that are deleted already take nothing from minutes of which one metric was damaged; minutes that lost a part get it
+ * back from frames. */
+static void
+test_the_fuller_counts (void **state)
+{
+  struct scratch *scratch = *state;
+  struct read_out before[2];
+
+  scratch_open (scratch);
+  put_range (scratch, "n1", 1, 1, 300);
+  put_range (scratch, "n2", 2, 1, 300);
+  scratch_close (scratch);
+  do_work (scratch, DAYS, ALL, NULL);
+  for (int tier = 0; tier < 2; tier++)
+    before[tier] = read_tier (scratch, tier ? HISTORY_HOURS : HISTORY_MINUTES, "bytes", NULL, false);
+  scratch_sql (scratch, "DELETE FROM chunks WHERE node = 1");
+  scratch_sql (scratch,
+               "INSERT INTO tier_repairs SELECT DISTINCT start, batch, 1, 65536 FROM tier_blocks WHERE tier = 0");
+  do_work (scratch, 0, ALL, NULL);
+  assert_int_equal (scratch_number (scratch, "SELECT count (*) FROM tier_repairs"), 0);
+  assert_as_before (scratch, before);
+  scratch_sql (scratch, "DELETE FROM tier_blocks WHERE tier = 0");
+  scratch_sql (scratch,
+               "INSERT INTO tier_repairs SELECT DISTINCT start, batch, 1, 65536 FROM tier_blocks WHERE tier = 1");
+  scratch_sql (scratch,
+               "INSERT OR IGNORE INTO tier_repairs SELECT first_time / 3600000000000 * 3600, 0, 1, 65536 FROM chunks");
+  do_work (scratch, 0, ALL, NULL);
+  assert_int_equal (read_tier (scratch, HISTORY_MINUTES, "level", "n1", false).count, 0);
+  assert_int_equal (read_tier (scratch, HISTORY_MINUTES, "level", "n2", false).count, 300);
+}
+
+/* What is staged of the hour behind names no chunk: its hour is made again. */
+static void
+test_staged_is_mended (void **state)
+{
+  struct scratch *scratch = *state;
+  struct read_out before[2];
+
+  scratch->start_ns -= scratch->start_ns % (3600 * NS_PER_S) + 150 * NS_PER_S;
+  scratch_open (scratch);
+  put_range (scratch, "n1", 1, 1, 300);
+  scratch_close (scratch);
+  do_work (scratch, 0, ALL, NULL); /* blocks of the first hour, and what a chunk has of the second */
+  assert_int_equal (scratch_number (scratch, "SELECT count (*) FROM tier_staged"), 1);
+  for (int tier = 0; tier < 2; tier++)
+    before[tier] = read_tier (scratch, tier ? HISTORY_HOURS : HISTORY_MINUTES, "bytes", NULL, false);
+  assert_int_equal (before[0].count, 299);
+  scratch_sql (scratch, "UPDATE tier_staged SET data = substr (data, 1, 20) || x'55'");
+  assert_int_equal (check_faults (scratch), 1);
+  do_work (scratch, DAYS, ALL, NULL);
+  assert_as_before (scratch, before);
+}
+
+/* Any of the tables may be dropped, with the file in any state. */
+static void
+test_lost_tables (void **state)
+{
+  static const char *const names[] = { "unfolded", "tier_staged", "tier_blocks", "tier_maps", "tier_metrics" };
+  struct scratch *scratch = *state;
+  struct read_out before[2];
+  char text[128];
+
+  scratch->start_ns -= scratch->start_ns % (3600 * NS_PER_S) + 150 * NS_PER_S;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    uint64_t first = 1 + 300 * i;
+    scratch_open (scratch);
+    put_range (scratch, "n1", 1, first, first + 299);
+    scratch_close (scratch);
+    if (i != 1)
+      do_work (scratch, i == 2 ? 0 : DAYS, ALL, NULL); /* merged, halfway, unfolded */
+    for (int tier = 0; tier < 2; tier++)
+      before[tier] = read_tier (scratch, tier ? HISTORY_HOURS : HISTORY_MINUTES, "bytes", NULL, false);
+    snprintf (text, sizeof text, "DROP TABLE %s", names[i]);
+    scratch_sql (scratch, text);
+    do_work (scratch, DAYS, ALL, NULL);
+    assert_as_before (scratch, before);
+    assert_counts (scratch, first + 299);
+    assert_true (scratch_number (scratch, "SELECT sum (bytes) FROM uses WHERE room = 'tiers'") ==
+                 scratch_number (scratch, "SELECT sum (length (data) + 100) FROM tier_blocks"));
+  }
+}
+
+/* Also where nothing comes. */
+static void
+test_an_idle_writer_looks (void **state)
+{
+  struct scratch *scratch = *state;
+
+  scratch_open (scratch);
+  put_range (scratch, "n1", 1, 1, 100);
+  scratch_close (scratch);
+  do_work (scratch, DAYS, ALL, NULL);
+  scratch_open (scratch);
+  scratch_sql (scratch, DAMAGE ("tier = 0"));
+  for (int i = 0; i < 80 && read_tier (scratch, HISTORY_MINUTES, "level", NULL, false).count < 100; i++)
+    usleep (100000);
+  assert_counts (scratch, 100);
+  scratch_close (scratch);
+}
+
 /* ---- retention ---- */
 
 static void
@@ -336,9 +447,11 @@ test_combined (void **state)
 int
 main (void)
 {
-  const struct CMUnitTest tests[] = { TEST (test_each_frame_once),  TEST (test_killed_at_any_point),
-                                      TEST (test_damage_is_mended), TEST (test_old_goes),
-                                      TEST (test_too_much_goes),    TEST (test_combined) };
+  const struct CMUnitTest tests[] = { TEST (test_each_frame_once),      TEST (test_killed_at_any_point),
+                                      TEST (test_damage_is_mended),     TEST (test_the_fuller_counts),
+                                      TEST (test_staged_is_mended),     TEST (test_lost_tables),
+                                      TEST (test_an_idle_writer_looks), TEST (test_old_goes),
+                                      TEST (test_too_much_goes),        TEST (test_combined) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

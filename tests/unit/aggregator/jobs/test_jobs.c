@@ -327,6 +327,33 @@ test_many (void **state)
   scene_destroy (scene);
 }
 
+/* Who asks gets those that run, also before their start is reported, and none that ended. */
+static void
+test_running (void **state)
+{
+  struct scene *scene = scene_create (2);
+  struct json json = { 0 };
+
+  (void) state;
+  begin (scene, 0, "123", 2);
+  begin (scene, 1, "123", 2);
+  run (scene, 1);
+  jobs_write_running (scene->jobs, &json);
+  buffer_add (&json.out, "", 1);
+  assert_non_null (strstr (json.out.data, "{\"type\":\"job\",\"event\":\"started\""));
+  assert_non_null (strstr (json.out.data, "\"job_id\":\"123\",\"scheduler\""));
+  assert_non_null (strstr (json.out.data, "\"user\":\"ana\""));
+  assert_non_null (strstr (json.out.data, "\"nodes\":[\"n1\",\"n2\"]"));
+  end (scene, 0, "123");
+  end (scene, 1, "123");
+  run (scene, 60);
+  json_clear (&json);
+  jobs_write_running (scene->jobs, &json);
+  assert_int_equal (json.out.length, 0);
+  json_free (&json);
+  scene_destroy (scene);
+}
+
 int
 main (void)
 {
@@ -335,6 +362,7 @@ main (void)
     cmocka_unit_test (test_told),        cmocka_unit_test (test_told_alone),    cmocka_unit_test (test_pause),
     cmocka_unit_test (test_reuse),       cmocka_unit_test (test_counter_falls), cmocka_unit_test (test_no_info),
     cmocka_unit_test (test_long_period), cmocka_unit_test (test_hostile),       cmocka_unit_test (test_many),
+    cmocka_unit_test (test_running),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

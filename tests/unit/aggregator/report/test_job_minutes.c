@@ -1,5 +1,6 @@
 /* A long job's report is made of minutes where the history has them: it is the same as one made of frames alone, and most
  * frames are not unpacked. */
+#include "aggregator/history/tier_store.h"
 #include "tests/unit/aggregator/report/job_history.h"
 
 #define PERIOD 10 /* seconds */
@@ -178,14 +179,33 @@ assert_curves_alike (const struct job_report *one, const struct job_report *othe
       }
 }
 
+/* Folds what there is; and merges it, where that is due so long after now. */
+static void
+fold_all (struct scratch *scratch, int64_t seconds)
+{
+  struct error error = { "" };
+  struct history_store *store = history_store_open (scratch->path, &error);
+  const struct tier_limits limits = { .now_ns = clock_wall () + seconds * SECOND_NS,
+                                      .minutes_before_ns = INT64_MIN,
+                                      .hours_before_ns = INT64_MIN,
+                                      .max_size = 1 << 30 };
+  int more = 1;
+
+  while (more == 1)
+    more = tier_store_work (store, &limits, INT64_MAX, &error);
+  assert_int_equal (more, 0);
+  history_store_close (store);
+}
+
 /* `damaged`: chunks of hours of which only minutes are read. They cannot be unpacked. */
 static void
-assert_same (struct scratch *scratch, const char *nodes, bool ended, const char *damaged)
+assert_same (struct scratch *scratch, const char *nodes, bool ended, const char *damaged, int64_t seconds)
 {
   struct job_report *by_minutes, *by_frames;
   struct json json = { 0 }, other = { 0 };
 
   scratch_close (scratch);
+  fold_all (scratch, seconds);
   execute (scratch, "CREATE TABLE kept AS SELECT id, data FROM chunks");
   if (damaged)
     execute (scratch, damaged);
@@ -225,7 +245,7 @@ put_all (struct scratch *scratch, int second) /* of a minute, in which the job b
 }
 
 static void
-assert_unread (struct scratch *scratch, int second, bool ended)
+assert_unread (struct scratch *scratch, int second, bool ended, int64_t seconds)
 {
   char damage[512];
 
@@ -233,20 +253,20 @@ assert_unread (struct scratch *scratch, int second, bool ended)
   snprintf (damage, sizeof damage, "UPDATE chunks SET data = x'00' WHERE first_time > %lld AND last_time < %lld",
             (long long) (scratch->start_ns + (9 * 3600 + 2400) * SECOND_NS),
             (long long) (scratch->start_ns + 11 * 3600 * SECOND_NS));
-  assert_same (scratch, NODES, ended, damage);
+  assert_same (scratch, NODES, ended, damage, seconds);
 }
 
 static void
 test_same (void **state)
 {
-  assert_unread (*state, 2, true);
+  assert_unread (*state, 2, true, 3 * 86400); /* merged */
 }
 
 /* The job's row is away at the end of one minute and the beginning of the next. */
 static void
 test_runs (void **state)
 {
-  assert_unread (*state, 42, false);
+  assert_unread (*state, 42, false, 0);
 }
 
 /* What minutes do not have: counters of the job that fall, GPUs of the job, interfaces that should not count. */
@@ -263,7 +283,7 @@ test_by_frames (void **state)
   put_node (scratch, &nodes[0], counters_fall);
   for (size_t i = 1; i < 4; i++)
     put_node (scratch, &nodes[i], nothing);
-  assert_same (scratch, NODES, true, NULL);
+  assert_same (scratch, NODES, true, NULL, 0);
 }
 
 int

@@ -50,6 +50,20 @@ give_nodes (void *context, bool json, struct buffer *out)
 }
 
 static void
+give_ill (void *context, struct buffer *out)
+{
+  (void) context;
+  buffer_add_string (out, "{\"node\":\"n9\"}\n");
+}
+
+static void
+give_jobs (void *context, struct buffer *out)
+{
+  (void) context;
+  buffer_add_string (out, "{\"job_id\":\"7\"}\n");
+}
+
+static void
 give_status (void *context, bool table, struct buffer *out)
 {
   (void) context;
@@ -113,6 +127,8 @@ open_serve (struct scene *scene, struct error *error)
                                    .status = give_status,
                                    .groups = give_groups,
                                    .nodes = give_nodes,
+                                   .ill = give_ill,
+                                   .jobs = give_jobs,
                                    .reload = do_reload,
                                    .flush = begin_flush,
                                    .job = take_job };
@@ -206,6 +222,9 @@ test_requests (void **state)
   CHECK ("groups\tall\n", "error ");
   CHECK ("nodes\n", "n1\tup\nn9\tnever\n");
   CHECK ("nodes\tall\n", "error ");
+  CHECK ("nodes\till\n", "{\"node\":\"n9\"}\n");
+  CHECK ("jobs\n", "{\"job_id\":\"7\"}\n");
+  CHECK ("jobs\tall\n", "error ");
   CHECK ("reload\tall\n", "error ");
   CHECK ("\n", "error ");
   CHECK ("shutdown\n", "error ");

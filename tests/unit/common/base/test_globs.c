@@ -48,12 +48,35 @@ test_filter (void **state)
   assert_filter ("gpu*,n[2-3]", 2, "n4", false);
 }
 
+/* A backslash takes the meaning of a comma, of a blank at an end, and of what patterns know. */
+static void
+test_escapes (void **state)
+{
+  (void) state;
+  assert_filter ("a\\,b", 1, "a,b", true);
+  assert_filter ("a\\,b", 1, "a", false);
+  assert_filter ("a\\,*,c", 2, "a,x", true);
+  assert_filter ("a\\,*,c", 2, "c", true);
+  assert_filter ("a\\ , b", 2, "a ", true);
+  assert_filter ("a\\  , b", 2, "a ", true);
+  assert_filter ("\\ a", 1, " a", true);
+  assert_filter ("two words ,c", 2, "two words", true);
+  assert_filter ("a\\*", 1, "a*", true);
+  assert_filter ("a\\*", 1, "ab", false);
+  assert_filter ("a\\\\,b", 2, "a\\", true);
+  assert_filter ("a\\", 1, "a", false);
+  assert_true (globs_list_matches ("x,a\\,b", "a,b"));
+  assert_false (globs_list_is_cheap ("*a\\,*a\\,*a\\,*a\\,*a"));
+  assert_true (globs_list_is_cheap ("*a,*a,*a,*a,*a\\*"));
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_list),
     cmocka_unit_test (test_filter),
+    cmocka_unit_test (test_escapes),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

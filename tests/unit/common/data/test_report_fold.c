@@ -111,6 +111,17 @@ assert_same (const char *at, const struct metric *metric, const struct value *va
   assert_true (look_is (at, "", text));
 }
 
+/* A metric alone is as it is among all. */
+static void
+assert_one (const struct report_group *pair, size_t column, const struct value *among)
+{
+  struct value alone = report_node_value (pair, column, &(size_t){ 0 });
+
+  assert_int_equal (alone.type, among->type);
+  if (alone.type != VALUE_MISSING)
+    assert_true (value_number (&alone) == value_number (among));
+}
+
 static void
 check (const struct report_group *pair)
 {
@@ -129,6 +140,7 @@ check (const struct report_group *pair)
       assert_same (at, &metrics[i], &values[i]);
     else
       assert_int_equal (values[i].type, VALUE_MISSING);
+    assert_one (pair, i, &values[i]);
   }
   json_free (&json);
 }
@@ -235,6 +247,8 @@ test_rows_that_do_not_count (void **state)
   table_init (&before, &layered);
   fill_layered (&now, &before, numbers, "1011-", "00-10");
   report_node_values (&pair, values, &(size_t){ 0 }); /* without b */
+  for (size_t i = 0; i < LAYERED_COLUMNS; i++)
+    assert_one (&pair, i, &values[i]);
   assert_int_equal (values[MOVED].as.u, 4 + 7 + 30 + 1000);
   assert_true (fabs (values[LEVEL].as.d - 1041.0 / 4) < 1e-9);
 

@@ -1,0 +1,30 @@
+/* The jobs that run now, for who asks. */
+#include <stdlib.h>
+
+#include "aggregator/jobs/jobs_private.h"
+#include "synop/memory.h"
+
+static void
+write_job (const struct jobs_job *job, struct json *json)
+{
+  const char **nodes = memory_new (job->use_count, sizeof *nodes);
+
+  for (size_t i = 0; i < job->use_count; i++)
+    nodes[i] = job->uses[i]->node->name;
+  job_line_write (json, &(struct job_line){ .event = JOB_STARTED,
+                                            .time_ns = job->started_ns,
+                                            .label = job->label,
+                                            .texts = (const char *const *) job->texts,
+                                            .cpus = job_cpus (job),
+                                            .started_ns = job->started_ns,
+                                            .nodes = nodes,
+                                            .node_count = job->use_count });
+  free (nodes);
+}
+
+void
+jobs_write_running (const struct jobs *jobs, struct json *json)
+{
+  for (size_t i = 0; i < jobs->due_count; i++)
+    write_job (jobs->due[i], json);
+}

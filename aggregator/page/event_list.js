@@ -1,0 +1,88 @@
+/* A log of events, the newest first: those of the history, and live ones as they come.
+ *
+ * createEventList (context, {node, nodes, type, text, from, to, span, live, label, short, jobs}) -> {element, destroy ()}
+ *   span: seconds up to the page's instant, or from and to; short: without the column of nodes */
+import {el, setText} from './dom.js';
+import {wordsOf} from './event_words.js';
+import {globOf} from './metrics.js';
+import {createTable} from './table.js';
+import {time} from './units.js';
+
+const MOST = 500;
+
+export function createEventList (context, options) {
+  const {node, nodes, short = false, label, span = 3600} = options;
+  let filter = {type: '', node: '', text: '', ...options.filter};
+  let events = [];
+  let closed = false;
+  let stopLines = null;
+  let serial = 0;
+  const note = el('p', {'class': 'note', role: 'status'});
+  const table = createTable({
+    label, key: (row) => row.id, most: short ? 20 : 200, empty: 'No events.',
+    columns: [
+      {id: 'time', label: 'Time', text: (row) => time(row.line.time, 'short'), order: (row) => row.line.time},
+      ...(short ? [] : [{id: 'node', label: 'Node', text: ({words}) => words.node, href: ({words}) => (words.node ? context.link('node', {node: words.node}) : null)}]),
+      {id: 'type', label: 'Event', text: ({words}) => words.type, mark: ({words}) => (words.level ? `is-${words.level}` : '')},
+      {id: 'text', label: 'What happened', text: ({words}) => words.text, href: ({words}) => (words.job ? context.link('job', {job: words.job}) : null)},
+    ],
+  });
+  const element = el('div', {'class': 'events'}, table.element, note);
+
+  const rowOf = (line) => ({id: serial++, line, words: wordsOf(line)});
+  const isWanted = ({words, line}) => (!filter.type || words.type === filter.type) && (!filter.text || `${words.text} ${words.type} ${words.node}`.toLowerCase().includes(filter.text.toLowerCase())) &&
+    (!filter.node || words.node.toLowerCase().includes(filter.node.toLowerCase())) && (!nodes || nodes.has(words.node)) && line.event !== 'dropped';
+  const paint = () => table.set(events.filter(isWanted));
+
+  async function load () {
+    const t = context.instant.time();
+    const range = options.from ? {from: options.from, to: options.to} : {from: iso(t - span * 1000), to: iso(t + (context.instant.live ? 5000 : 1000))};
+    try {
+      const {events: found, left_out: left, damaged} = await context.get('events', {...range, node: node === undefined ? null : globOf(node), limit: nodes ? 5000 : MOST});
+      if (closed)
+        return;
+      const newer = events.filter(({live, line}) => live && !found.some((one) => one.time === line.time && one.event === line.event && one.node === line.node));
+      events = [...newer, ...found.reverse().map(rowOf)];
+      setText(note, [left ? `${left} older ones are not shown.` : '', damaged ? `${damaged} are damaged.` : ''].filter(Boolean).join(' '));
+    } catch (error) {
+      setText(note, error.message);
+    }
+    paint();
+  }
+
+  function follow () {
+    const live = context.instant.live && !options.from;
+    if (live && !stopLines)
+      stopLines = context.lines('stream', {type: options.jobs ? 'event,job' : 'event', node: node === undefined ? null : globOf(node)}, (line) => {
+        events = [{...rowOf(line), live: true}, ...events].slice(0, MOST * 2);
+        paint();
+      });
+    if (!live) {
+      stopLines?.();
+      stopLines = null;
+      events = events.filter((one) => !one.live);
+    }
+  }
+
+  const stop = options.from ? () => {} : context.instant.onChange(() => {
+    follow();
+    load();
+  }, {every: 1000});
+  follow();
+  load();
+
+  return {
+    element,
+    setFilter (wanted) {
+      filter = {...filter, ...wanted};
+      paint();
+    },
+    destroy () {
+      closed = true;
+      stop();
+      stopLines?.();
+    },
+  };
+}
+
+const iso = (ms) => new Date(Math.round(ms)).toISOString();
