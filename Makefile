@@ -132,7 +132,7 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/
 
 # The bench's own programs. bench_sample counts what is read; two simulate agents.
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
-benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator
+benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator $(BUILD)/tests/unit/test_job_report
 # The aggregator with thousands of made-up nodes in it.
 $(BUILD)/tests/bench/made_aggregator: $(BUILD)/obj/aggregator/main.o $(addprefix $(BUILD)/obj/tests/bench/,made_link.o made_cluster.o)
 $(BUILD)/tests/bench/made_aggregator: $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
