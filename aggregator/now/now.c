@@ -9,10 +9,10 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define IDLE_MOST (2 * NS_PER_S)      /* without a tick, before there was one */
-#define ANSWER_PART 10                /* one in, of the time: for answers and first lines, */
-#define ANSWER_MOST (300 * NS_PER_MS) /* of which so much may be used at once */
-#define TICK_MOST (100 * NS_PER_MS)   /* for the lines of a tick: those of other questions are skipped then */
+#define IDLE_MOST (2 * NS_PER_S)    /* without a tick, before there was one */
+#define ANSWER_PART 5               /* one in, of the time: for answers and first lines, */
+#define ANSWER_MOST NS_PER_S        /* of which so much may be used at once: many viewers come back together */
+#define TICK_MOST (100 * NS_PER_MS) /* for the lines of a tick: those of other questions are skipped then */
 
 struct now *
 now_create (const struct cluster *cluster)

@@ -4,9 +4,9 @@ import {duration, format, MISSING, time} from './units.js';
 
 /* The report's own notes where it has them; else what its members say. */
 export function notesOf (report) {
-  const sentences = report.notes?.length ? report.notes.map((note) => [note.level ?? 'warn', note.text ?? String(note), note.advice]) : findings(report);
-  return sentences.length ? el('ul', {'class': 'finding-list'}, sentences.map(([level, text, advice]) => el('li', {'class': `finding is-${level}`}, text,
-    advice ? el('code', {'class': 'advice'}, advice) : null))) : null;
+  const sentences = report.notes ? report.notes.map(({text, advice, write}) => ['warn', text, advice, write]) : findings(report);
+  return sentences.length ? el('ul', {'class': 'finding-list'}, sentences.map(([level, text, advice, write]) => el('li', {'class': `finding is-${level}`}, text,
+    advice ? el('span', {'class': 'advice'}, `${advice}${/[.!]$/.test(advice) ? '' : '.'}`) : null, write ? el('code', {'class': 'advice mono'}, write) : null))) : null;
 }
 
 function findings (report) {
@@ -36,10 +36,13 @@ function gpuFindings (list, node, gpu) {
     list.push(['bad', `GPU ${gpu.gpu} of ${node} has ${gpu.xid_errors} XID errors, the last is ${gpu.xid}.`]);
 }
 
-/* [{label, share of 0..1, text}] */
+const amount = (value, unit) => (unit === 'B' ? format(value, 'bytes') : `${format(value)} ${unit}`);
+
+/* [{label, share of 0..1, text, more}] */
 function metersFrom (report) {
   if (report.meters?.length)
-    return report.meters.map((meter) => ({label: meter.label ?? meter.name, share: (meter.percent ?? 0) / 100, text: meter.text ?? format(meter.percent, 'percent')}));
+    return report.meters.map((meter) => ({label: meter.title, share: meter.percent / 100, known: meter.percent !== null, text: format(meter.percent, 'percent'),
+      more: `${amount(meter.used, meter.unit)} of ${amount(meter.of, meter.unit)}${meter.node ? ` on ${meter.node}` : ''}`}));
   const {total} = report;
   const made = [{label: 'CPU use', share: report.cpu_efficiency / 100, text: format(report.cpu_efficiency, 'percent'), known: report.cpu_efficiency !== null}];
   if (total.gpu_usage)
@@ -57,7 +60,7 @@ export function metersOf (report) {
     ['CO₂', Number.isFinite(report.energy?.co2) ? `${format(report.energy.co2 * 1000, 'g')}` : null],
   ].filter(([, text]) => text);
   return [
-    ...metersFrom(report).map(({label, share, text, known = true}) => el('div', {'class': 'meter'}, el('span', {'class': 'meter-name'}, label),
+    ...metersFrom(report).map(({label, share, text, more = '', known = true}) => el('div', {'class': 'meter', title: more || null}, el('span', {'class': 'meter-name'}, label),
       el('span', {'class': `meter-bar${known ? '' : ' is-none'}`, 'aria-hidden': 'true'}, el('span', {style: {width: `${Math.min(100, Math.max(0, (share || 0) * 100)).toFixed(1)}%`}})),
       el('span', {'class': 'meter-text'}, known ? text : MISSING))),
     ...plain.map(([label, text]) => el('div', {'class': 'meter'}, el('span', {'class': 'meter-name'}, label), el('span', {'class': 'meter-wide'}, text))),

@@ -1,6 +1,7 @@
 /* Values of this instant: what a question means, which values nodes have, who watches. */
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "aggregator/now/now.h"
@@ -49,6 +50,16 @@ struct made {
 };
 
 static struct now *values;
+static int64_t stopped_ns = 1; /* the clock by which answers get more time; it is ours (--wrap) */
+
+int64_t __wrap_clock_monotonic (void);
+
+int64_t
+__wrap_clock_monotonic (void)
+{
+  return stopped_ns;
+}
+
 static struct bench *bench;
 
 static void
@@ -149,6 +160,7 @@ set_up (void **state)
   list_node (bench, "n3", 1);
   list_node (bench, "n10", 1);
   cluster_list (bench->cluster, each_key, bench->keys, now (bench));
+  stopped_ns += 10 * NS_PER_S;
   values = now_create (bench->cluster);
   begin ("n1", bench->schema);
   begin ("n2", bench->schema);
@@ -221,7 +233,7 @@ test_nodes_are_in_natural_order (void **state)
 {
   (void) state;
   expect ("metric=memory.used", "nodes", "[\"n1\",\"n2\",\"n3\",\"n10\"]");
-  expect ("metric=memory.used", "states", "\"uunu\"");
+  expect ("metric=memory.used", "states", "\"uun\"");
   expect ("metric=memory.used\tnode=n1*", "nodes", "[\"n1\",\"n10\"]");
   expect ("metric=memory.used", "time", "\"2023-11-14T22:13:20.000000000Z\"");
 }
@@ -595,6 +607,34 @@ test_without_ticks (void **state)
   leave (&reader);
 }
 
+/* Who asks without a pause gets a part of the time; watching goes on. */
+static void
+test_answers_take_a_part_of_the_time (void **state)
+{
+  clock_t begin = clock ();
+  struct reader reader;
+  bool busy = false;
+
+  (void) state;
+  watch (&reader, "metric=memory.used");
+  line_of (&reader);
+  while (!busy && clock () - begin < 4 * CLOCKS_PER_SEC) {
+    char words[] = "metric=disk.bytes\tmetric=memory.used\tmetric=disk.heat";
+    struct buffer out = { 0 };
+    struct error error = { "" };
+    busy = now_answer (values, words, WALL_START, &out, &error) < 0;
+    if (busy)
+      assert_string_equal (error.text, "busy: more is asked for than there is time for; ask again");
+    buffer_free (&out);
+  }
+  assert_true (busy);
+  tick ();
+  expect_line (&reader, false, "[60,20,null,30]");
+  leave (&reader);
+  stopped_ns += 10 * NS_PER_S;
+  expect ("metric=memory.used", "count", "3");
+}
+
 static void
 test_so_many_metrics_are_watched (void **state)
 {
@@ -645,6 +685,7 @@ main (void)
                                       TEST (test_watch_says_who_is_listed),
                                       TEST (test_a_slow_reader_misses_lines),
                                       TEST (test_without_ticks),
+                                      TEST (test_answers_take_a_part_of_the_time),
                                       TEST (test_so_many_metrics_are_watched) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -114,7 +114,7 @@ test('rows of a node are one line, and two jobs begin together', () => {
 });
 
 test('events are sentences, unknown ones too; ids of jobs are paths', () => {
-  assert.equal(wordsOf({type: 'event', event: 'gap', node: 'n1', lost: 3}).text, '3 frames are lost');
+  assert.equal(wordsOf({type: 'event', event: 'gap', node: 'n1', lost: 3}).text, '3 frames lost for good');
   assert.equal(wordsOf({type: 'event', event: 'of_tomorrow', node: 'n1', depth: 3}).text, 'depth 3');
   assert.deepEqual(wordsOf({type: 'job', event: 'started', job_id: '7', user: 'ana'}).text, 'Job 7 began (ana)');
   assert.equal(pathOf('12/3'), 'jobs/12/3');
