@@ -70,10 +70,11 @@ struct export_table;
 struct export
 {
   struct globs groups; /* only these */
-  const char *job;     /* of groups of jobs only the rows of this one; NULL: all */
-  uint64_t rows;       /* written */
-  bool failed;         /* the output was not written, and is removed */
-  struct error error;  /* why; the rest is private; zeroed at first */
+  const char *job;     /* of groups of jobs only the rows of this one; NULL: all. Frames come node by node then */
+  int64_t job_started_ns;
+  uint64_t rows;      /* written */
+  bool failed;        /* the output was not written, and is removed */
+  struct error error; /* why; the rest is private; zeroed at first */
   const struct export_format *format;
   void *output;
   struct export_table *tables;
