@@ -467,11 +467,13 @@ def test_jobstats(played):
     assert line.startswith("JS1:") and line.endswith("\n")
     found, said = json.loads(gzip.decompress(base64.b64decode(line[4:-1], validate=True))), json_report(cluster, "42")
     assert set(found) == {"nodes", "total_time", "gpus"} and found["gpus"] == 0
-    assert found["total_time"] == round(said["duration"])
+    assert found["total_time"] == round(said["duration"]) and "null" not in json.dumps(found)
     for node in said["nodes"]:
         here = found["nodes"][node["node"]]
         near(here["total_time"], node["report"]["cpu_user"]["total"] + node["report"]["cpu_system"]["total"])
         assert here["used_memory"] == node["report"]["memory_peak"]["maximum"] and here["cpus"] == node["cpus"]
+        assert set(here) == {"used_memory", "total_time", "cpus"}  # no limit of memory is known
+        assert isinstance(here["used_memory"], int)
 
 
 # ---- a job that runs, one of which nothing is known, wrong words ----
