@@ -2,11 +2,20 @@
 import {el} from './dom.js';
 import {duration, format, MISSING, time} from './units.js';
 
-/* The report's own notes where it has them; else what its members say. */
+const GRAVE = new Set(['killed_for_memory', 'timeout', 'lost_nodes', 'gpu_errors']);
+
+/* The report's own notes where it has them, with its remarks; else what its members say. */
 export function notesOf (report) {
-  const sentences = report.notes?.length ? report.notes.map((note) => [note.level ?? 'warn', note.text ?? String(note), note.advice]) : findings(report);
-  return sentences.length ? el('ul', {'class': 'finding-list'}, sentences.map(([level, text, advice]) => el('li', {'class': `finding is-${level}`}, text,
-    advice ? el('code', {'class': 'advice'}, advice) : null))) : null;
+  const sentences = sentencesOf(report);
+  return sentences.length ? el('ul', {'class': 'finding-list'}, sentences.map(([level, text, advice, write]) => el('li', {'class': `finding is-${level}`},
+    advice ? `${text} ${advice}${write ? ':' : '.'}` : text, write ? el('code', {'class': 'advice'}, write) : null))) : null;
+}
+
+/* [[level, text, advice, what to write into the job's script]] */
+export function sentencesOf (report) {
+  if (!report.notes?.length)
+    return findings(report);
+  return [...report.notes.map(({note, text, advice, write}) => [GRAVE.has(note) ? 'bad' : 'warn', text, advice, write]), ...report.remarks.map((sentence) => ['warn', sentence])];
 }
 
 function findings (report) {
@@ -37,9 +46,9 @@ function gpuFindings (list, node, gpu) {
 }
 
 /* [{label, share of 0..1, text}] */
-function metersFrom (report) {
+export function metersFrom (report) {
   if (report.meters?.length)
-    return report.meters.map((meter) => ({label: meter.label ?? meter.name, share: (meter.percent ?? 0) / 100, text: meter.text ?? format(meter.percent, 'percent')}));
+    return report.meters.map(({title, percent}) => ({label: title, share: percent / 100, text: format(percent, 'percent'), known: percent !== null}));
   const {total} = report;
   const made = [{label: 'CPU use', share: report.cpu_efficiency / 100, text: format(report.cpu_efficiency, 'percent'), known: report.cpu_efficiency !== null}];
   if (total.gpu_usage)
