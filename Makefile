@@ -5,7 +5,8 @@
 # make check-deploy  rolls a checkout out to four hosts with systemd on this machine (needs root)
 # make fuzz     gives every decoder 30 s of libFuzzer (FUZZ_SECONDS=300); make bench measures
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED);
-#               then besets it with 36,000 connections (CROWD), and with slow readers of pages;
+#               then besets it with 36,000 connections (CROWD), and with slow readers of pages; a tab of the page is open
+#               for an hour (PAGE_MINUTES);
 #               receivers of samples are away for 2 minutes
 # make install puts both programs into place, make deb and make rpm make packages: build/deb, build/rpm
 # make docs, make format, make uninstall, make clean: see below
@@ -132,7 +133,7 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/
 
 # The bench's own programs. bench_sample counts what is read; two simulate agents.
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
-benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator
+benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator $(BUILD)/tests/unit/test_job_report
 # The aggregator with thousands of made-up nodes in it.
 $(BUILD)/tests/bench/made_aggregator: $(BUILD)/obj/aggregator/main.o $(addprefix $(BUILD)/obj/tests/bench/,made_link.o made_cluster.o)
 $(BUILD)/tests/bench/made_aggregator: $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
@@ -189,12 +190,15 @@ check-counters: all
 
 CHAOS_SECONDS ?= 300
 CROWD ?= 36000
+PAGE_MINUTES ?= 60
 soak:
 	@tests/setup.sh check
 	@$(MAKE) --no-print-directory programs
 	@CHAOS_SECONDS=$(CHAOS_SECONDS) CROWD=$(CROWD) SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_chaos.py tests/system/test_shares.py::test_crowd \
 	    tests/system/test_http_hostile.py::test_slow_readers tests/system/test_api.py::test_late
+	@$(MAKE) --no-print-directory benches
+	@PAGE_MINUTES=$(PAGE_MINUTES) BUILD=$(BUILD) tests/bench/run --only page
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py
 

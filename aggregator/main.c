@@ -66,6 +66,11 @@ main (int argc, char **argv)
   file_claim_standard ();
   signal (SIGPIPE, SIG_IGN);
   signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
+  if (argc > 1 && strcmp (argv[1], "help") == 0) { /* "help report" is "report --help" */
+    argv[1] = argc > 2 ? argv[2] : (char *) "--help";
+    argv[2] = argc > 2 ? (char *) "--help" : NULL;
+    argc = argc > 2 ? 3 : 2;
+  }
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return aggregator_keys_command (argc - 1, argv + 1);
   if (argc > 1 && strcmp (argv[1], API_READ_COMMAND) == 0)

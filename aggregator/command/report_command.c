@@ -134,6 +134,8 @@ write_report (struct command *command, struct output *output, struct error *erro
     replay_progress_end (&progress);
   } else if (command->options->report == REPORT_JSON) {
     job_report_json (command->report, &json);
+  } else if (command->options->report == REPORT_JOBSTATS) {
+    result = job_report_jobstats (command->report, &json.out, error);
   } else if (command->options->report == REPORT_CSV) {
     job_report_csv (command->report, &json.out);
   } else {

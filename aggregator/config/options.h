@@ -35,7 +35,7 @@ enum options_query_format {
   QUERY_FORMAT_LEVELS
 };
 enum options_view { OPTIONS_VIEW_CLUSTER, OPTIONS_VIEW_JOBS, OPTIONS_VIEW_EVENTS, OPTIONS_VIEW_NODE };
-enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON };
+enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON, REPORT_JOBSTATS };
 
 /* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
 extern const char *const options_commands[];

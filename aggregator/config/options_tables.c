@@ -124,7 +124,9 @@ static const struct option export_table[] = {
     .help = "The folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },
 };
 
-static const char *const reports[] = { "text", "json", "csv", "perfmon", NULL }; /* as enum options_report */
+static const char *const reports[] = {
+  "text", "json", "csv", "perfmon", "jobstats", NULL
+}; /* as enum options_report */
 
 static const struct option jobs_table[] = {
   { "jobs", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "A JSON line for each job." },
@@ -149,7 +151,7 @@ static const struct option report_table[] = {
     .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
   { "report", "format", NULL, OPTION_CHOICE, AT (report), .fallback = "text", .choices = reports,
     .help = "text: for people; json: one object; csv: a table of the nodes' figures; perfmon: the merged JSON of "
-            "perfmon." },
+            "perfmon; jobstats: a line for SLURM's AdminComment." },
   { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },
   { "report", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
     .help = "A new file for what --format says, rather than standard output. No output replaces a file." },

@@ -169,7 +169,7 @@ tier_parts_make (struct history_store *store, int64_t now_s, struct error *error
   sqlite3_reset (statement);
   if (code != SQLITE_ROW)
     return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
-  if (at > now_s - TIER_WAIT && at <= now_s)
+  if (at > now_s - TIER_WAIT && at < now_s + TIER_WAIT)
     return 0;
   tier_grid_clear (tiers->grid);
   result = take_all_staged (store, start, batch, error);

@@ -57,7 +57,8 @@ static const char unfolded_layout[] =
     " INSERT INTO unfolded VALUES (new.id, new.first_time); END;"
     "CREATE TRIGGER chunk_gone AFTER DELETE ON chunks BEGIN DELETE FROM unfolded WHERE chunk = old.id; END;";
 
-static const char all_unfolded[] = "INSERT INTO unfolded SELECT id, first_time FROM chunks WHERE node > 0";
+static const char all_unfolded[] = "DELETE FROM tier_parts; DELETE FROM tier_repairs;"
+                                   "INSERT INTO unfolded SELECT id, first_time FROM chunks WHERE node > 0";
 
 /* Every hour that chunks begin in, and the one behind it, of every batch. */
 static const char all_repairs[] =

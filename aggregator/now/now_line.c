@@ -250,17 +250,20 @@ now_write (struct now *now, const struct now_question *question, int64_t time_ns
   static const char letters[NODE_STATES] = {
     [NODE_NEVER] = 'n', [NODE_UP] = 'u', [NODE_STALE] = 's', [NODE_DOWN] = 'd'
   };
+  size_t ill = 0; /* up to the last one that is not up */
   int result = 0;
 
-  for (size_t i = 0; i < question->chosen_count; i++)
+  for (size_t i = 0; i < question->chosen_count; i++) {
     now->states[i] = letters[cluster_node (now->cluster, question->chosen[i])->state];
+    ill = now->states[i] == 'u' ? ill : i + 1;
+  }
   json_object (json);
   json_text (json_key (json, "type"), "now");
   json_time (json_key (json, "time"), time_ns);
   json_uint (json_key (json, "list"), question->list);
   if (names)
     names_write (json, now, question);
-  json_text_n (json_key (json, "states"), now->states, question->chosen_count);
+  json_text_n (json_key (json, "states"), now->states, ill);
   json_array (json_key (json, "metrics"));
   for (size_t i = 0; i < question->count && result == 0; i++) {
     struct now_metric *metric = &now->metrics[question->metrics[i]];

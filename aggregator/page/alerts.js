@@ -1,6 +1,7 @@
 /* What has begun and not ended: nodes that are down or stale, groups that fail, GPUs with errors. Live from the aggregator's
  * state; of an instant of the past from the events before it. */
 import {el, setText} from './dom.js';
+import {loadCatalog} from './metrics.js';
 import {createTable} from './table.js';
 import {time} from './units.js';
 
@@ -16,7 +17,7 @@ export function createAlerts (context) {
     columns: [
       {id: 'level', label: 'Level', text: ({level}) => ({bad: 'alarm', warn: 'warning'}[level]), order: ({level}) => RANK[level], mark: ({level}) => `is-${level}`},
       {id: 'node', label: 'Node', text: ({node}) => node, href: ({node}) => (node ? context.link('node', {node}) : null)},
-      {id: 'text', label: 'What is wrong', text: ({text}) => text},
+      {id: 'text', label: 'What is wrong', mark: () => 'text', text: ({text}) => text},
       {id: 'since', label: 'Since', text: ({since}) => time(since, 'short'), order: ({since}) => (since ? Date.parse(since) : null)},
     ],
   });
@@ -88,6 +89,8 @@ export function createAlerts (context) {
   async function ofGpus (t) {
     if (Math.abs(t - gpuAsked) < 30000)
       return gpuAlerts;
+    if (!(await loadCatalog(context)).group('gpu'))
+      return [];
     const range = {from: iso(t - GPU_SPAN * 1000), to: iso(t), step: '1m', rows: 'yes', top: 50};
     const found = await Promise.all(GPU_METRICS.map(([metric, text]) => context.get('query', {metric, ...range}).then(({series}) => series.flatMap((one) => gpuAlert(one, metric, text)), () => [])));
     gpuAsked = t;

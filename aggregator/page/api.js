@@ -6,7 +6,7 @@ const RETRY_MOST = 10000;
 const SILENCE = 15000; /* a feed that says nothing for so long is cut: comments come each 15 s where lines do not */
 
 /* {metric: ['a', 'b'], top: 10, running: true} -> metric=a&metric=b&top=10&running=true */
-export function queryText (query = {}) {
+function queryText (query = {}) {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query))
     for (const one of [value].flat())
@@ -16,7 +16,7 @@ export function queryText (query = {}) {
   return text ? `?${text}` : '';
 }
 
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor (message, status) {
     super(message);
     this.status = status;

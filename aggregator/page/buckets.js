@@ -4,7 +4,7 @@ import {instantOf} from './units.js';
 const NICE = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800];
 
 /* A step such that there are at most 240 of them; of many nodes, and of more than a while, of minutes, which are kept ready. */
-export const stepFor = (seconds, many = false) => NICE.find((step) => seconds / step <= 240 && step >= (many || seconds > 1800 ? 60 : 1)) ?? NICE.at(-1);
+export const stepFor = (seconds, many = false) => NICE.find((step) => seconds / step <= 240 && step >= (many || seconds > 3600 ? 60 : 1)) ?? NICE.at(-1);
 
 /* {step, begin, times, low, mean, high, counts} of an answer to combined, or to a fold; begin: of the history, where that is later. */
 export function bucketsOf (answer) {

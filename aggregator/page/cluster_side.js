@@ -8,7 +8,7 @@ import {format, parts} from './units.js';
 const TOP = 10;
 const EXACT_EVERY = 3000;
 const AGAIN = 30000;
-const MANY = 1000;
+const MANY = 100; /* nodes, of which frames are too many to make a curve of */
 const PATIENCE = 1500; /* ms that the curve lets the first picture go before it */
 
 /* ---- the figures ---- */

@@ -8,7 +8,7 @@ const GRAVE = ['d', 's', 'alert', 'n', 'm'];
 const CLASSES = {d: 'is-bad', alert: 'is-bad', s: 'is-warn'};
 
 /* [{node, kind, text}], the gravest first. */
-export function troublesOf (picture, around) {
+function troublesOf (picture, around) {
   const found = [];
   picture.nodes.forEach((node, i) => {
     const state = stateOf(picture, i);

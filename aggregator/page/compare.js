@@ -136,6 +136,6 @@ function numbers (name, values, text) {
   const known = a !== null && b !== null && Number.isFinite(a) && Number.isFinite(b);
   const ratio = known && a !== 0 ? (b - a) / Math.abs(a) : null;
   const differs = known && (ratio === null ? b !== 0 : Math.abs(ratio) >= MARKED);
-  const difference = !known ? '' : ratio === null ? (b === 0 ? '' : 'from none') : ratio >= 9 ? `${format(b / a)} times` : `${ratio > 0 ? '+' : ''}${format(ratio * 100, 'percent')}`;
+  const difference = !known ? '' : ratio === null ? (b === 0 ? '' : 'from none') : Math.abs(ratio) < 0.0005 ? '' : ratio >= 9 ? `${format(b / a)} times` : `${ratio > 0 ? '+' : ''}${format(ratio * 100, 'percent')}`;
   return {name, values, texts: values.map((value) => text(value)), ratio: ratio === null ? null : Math.abs(ratio), differs, difference};
 }

@@ -152,7 +152,7 @@ const iso = (seconds) => new Date(Math.round(seconds) * 1000).toISOString();
 function noteOf (answer, points, {time}) {
   if (!points.some((point) => point[4] > 0))
     return 'No samples in this time.';
-  const gaps = (answer.missing ?? []).filter((gap) => Date.parse(gap.to) - Date.parse(gap.from) > 0);
+  const gaps = (answer.missing ?? []).filter((gap) => Date.parse(gap.to) - Date.parse(gap.from) >= 2000 * answer.step);
   const words = gaps.slice(0, 2).map((gap) => `${time(gap.from, 'short')} to ${time(gap.to, 'short')}`);
   const tiers = [...new Set(answer.tiers.map((one) => one.tier))].filter((tier) => tier !== 'frames');
   return [words.length ? `No samples ${words.join(', ')}${gaps.length > 2 ? `, and ${gaps.length - 2} more` : ''}.` : '',

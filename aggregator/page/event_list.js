@@ -23,8 +23,8 @@ export function createEventList (context, options) {
     columns: [
       {id: 'time', label: 'Time', text: (row) => time(row.line.time, 'short'), order: (row) => row.line.time},
       ...(short ? [] : [{id: 'node', label: 'Node', text: ({words}) => words.node, href: ({words}) => (words.node ? context.link('node', {node: words.node}) : null)}]),
-      {id: 'type', label: 'Event', text: ({words}) => words.type, mark: ({words}) => (words.level ? `is-${words.level}` : '')},
-      {id: 'text', label: 'What happened', text: ({words}) => words.text, href: ({words}) => (words.job ? context.link('job', {job: words.job}) : null)},
+      {id: 'type', label: 'Event', text: ({words}) => words.type.replaceAll('_', ' '), mark: ({words}) => (words.level ? `is-${words.level}` : '')},
+      {id: 'text', label: 'What happened', mark: () => 'text', text: ({words}) => words.text, href: ({words}) => (words.job ? context.link('job', {job: words.job}) : null)},
     ],
   });
   const element = el('div', {'class': 'events'}, table.element, note);

@@ -7,13 +7,14 @@ import {createTable} from './table.js';
 /* createGroupTable (table, catalog) -> {element, update (table)}; the own values and the fold, then the rows. */
 export function createGroupTable (first, catalog) {
   const meta = catalog.group(first.group);
+  const curved = !(meta?.once ?? first.period === null); /* facts are sampled once */
   const values = createTable({
     label: `${first.group}: values of the node`,
     key: ([name]) => name,
     most: 400,
     columns: [
       {id: 'name', label: 'Metric', text: ([name]) => name},
-      {id: 'value', label: 'Value', number: true, text: ([, text]) => text, order: ([, , order]) => order, curve: ([, , order, curve]) => (typeof order === 'number' ? curve : null)},
+      {id: 'value', label: 'Value', number: true, text: ([, text]) => text, order: ([, , order]) => order, curve: ([, , order, curve]) => (curved && typeof order === 'number' ? curve : null)},
       {id: 'help', label: 'What it is', text: ([, , , , help]) => help},
     ],
   });
@@ -61,7 +62,7 @@ export function createGroupTable (first, catalog) {
           return {id: name, label: name, help: metric.help, number: !text,
             text: ({cells, table}) => textOf(metric, cells[name], table.period),
             order: ({cells, table}) => shown(metric, cells[name], table.period).value,
-            curve: ({label, cells}) => (typeof cells[name] === 'number' ? curveOf(group, name, owner ? `${owner}/${label}` : label) : null)};
+            curve: ({label, cells}) => (curved && typeof cells[name] === 'number' ? curveOf(group, name, owner ? `${owner}/${label}` : label) : null)};
         })],
     });
   }

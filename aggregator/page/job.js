@@ -6,7 +6,7 @@ import {pathOf, stateOf} from './job_items.js';
 import {figuresTable, gpusTable, nodesTable} from './job_tables.js';
 import {metersOf, notesOf} from './job_notes.js';
 import {drawRoofline} from './roofline.js';
-import {duration, time} from './units.js';
+import {duration, format, time} from './units.js';
 
 const EVERY = 10000;
 const FORMS = [['pdf', 'PDF'], ['html', 'HTML'], ['csv', 'CSV'], ['json', 'JSON'], ['text', 'Text']];
@@ -137,11 +137,22 @@ function openReport (body, context, first, who) {
   };
 }
 
+/* What its scheduler says of it; what that does not know is absent. */
+function schedulerFacts (facts) {
+  return [
+    ['State', facts.state], ['Exit code', facts.exit_code === undefined ? null : `${facts.exit_code}${facts.exit_signal ? `, signal ${facts.exit_signal}` : ''}`],
+    ['Partition', facts.partition], ['Account', facts.account], ['QOS', facts.qos], ['Waited', facts.wait === undefined ? null : duration(facts.wait)],
+    ['Time limit', facts.time_limit === undefined ? null : duration(facts.time_limit)],
+    ['Asked for', [facts.cpus && `${facts.cpus} CPUs`, facts.memory && format(facts.memory, 'bytes'), facts.gpus && `${facts.gpus} GPUs`].filter(Boolean).join(', ')],
+    ['Scheduler', facts.error],
+  ];
+}
+
 function factsOf (report) {
   return [
     ['User', report.user], ['Name', report.name], ['Command', report.command], ['Scheduler', report.scheduler], ['Array', report.array],
     ['Began', time(report.started, 'full')], ['Ended', report.ended ? time(report.ended, 'full') : null],
-    ['Lasted', duration(report.duration)], ['Nodes', String(report.nodes.length)], ['CPUs', report.cpus === null ? null : String(report.cpus)],
+    ['Lasted', duration(report.duration)], ...schedulerFacts(report.scheduler_facts ?? {}), ['Nodes', String(report.nodes.length)], ['CPUs', report.cpus === null ? null : String(report.cpus)],
     ['CPU time', duration(report.cpu_time)],
     ['Cost', report.energy?.cost !== null && report.energy?.cost !== undefined ? `${report.energy.cost.toFixed(2)} ${report.energy.currency ?? ''}` : null],
   ].filter(([, value]) => value);

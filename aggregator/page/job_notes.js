@@ -7,13 +7,13 @@ const GRAVE = new Set(['killed_for_memory', 'timeout', 'lost_nodes', 'gpu_errors
 /* The report's own notes where it has them, with its remarks; else what its members say. */
 export function notesOf (report) {
   const sentences = sentencesOf(report);
-  return sentences.length ? el('ul', {'class': 'finding-list'}, sentences.map(([level, text, advice, write]) => el('li', {'class': `finding is-${level}`},
-    advice ? `${text} ${advice}${write ? ':' : '.'}` : text, write ? el('code', {'class': 'advice'}, write) : null))) : null;
+  return sentences.length ? el('ul', {'class': 'finding-list'}, sentences.map(([level, text, advice, write]) => el('li', {'class': `finding is-${level}`}, text,
+    advice ? el('span', {'class': 'advice'}, `${advice}${/[.!]$/.test(advice) ? '' : '.'}`) : null, write ? el('code', {'class': 'advice mono'}, write) : null))) : null;
 }
 
 /* [[level, text, advice, what to write into the job's script]] */
 export function sentencesOf (report) {
-  if (!report.notes?.length)
+  if (!report.notes)
     return findings(report);
   return [...report.notes.map(({note, text, advice, write}) => [GRAVE.has(note) ? 'bad' : 'warn', text, advice, write]), ...report.remarks.map((sentence) => ['warn', sentence])];
 }
@@ -45,10 +45,13 @@ function gpuFindings (list, node, gpu) {
     list.push(['bad', `GPU ${gpu.gpu} of ${node} has ${gpu.xid_errors} XID errors, the last is ${gpu.xid}.`]);
 }
 
-/* [{label, share of 0..1, text}] */
+const amount = (value, unit) => (unit === 'B' ? format(value, 'bytes') : `${format(value)} ${unit}`);
+
+/* [{label, share of 0..1, text, more}] */
 export function metersFrom (report) {
   if (report.meters?.length)
-    return report.meters.map(({title, percent}) => ({label: title, share: percent / 100, text: format(percent, 'percent'), known: percent !== null}));
+    return report.meters.map((meter) => ({label: meter.title, share: meter.percent / 100, known: meter.percent !== null, text: format(meter.percent, 'percent'),
+      more: `${amount(meter.used, meter.unit)} of ${amount(meter.of, meter.unit)}${meter.node ? ` on ${meter.node}` : ''}`}));
   const {total} = report;
   const made = [{label: 'CPU use', share: report.cpu_efficiency / 100, text: format(report.cpu_efficiency, 'percent'), known: report.cpu_efficiency !== null}];
   if (total.gpu_usage)
@@ -66,7 +69,7 @@ export function metersOf (report) {
     ['CO₂', Number.isFinite(report.energy?.co2) ? `${format(report.energy.co2 * 1000, 'g')}` : null],
   ].filter(([, text]) => text);
   return [
-    ...metersFrom(report).map(({label, share, text, known = true}) => el('div', {'class': 'meter'}, el('span', {'class': 'meter-name'}, label),
+    ...metersFrom(report).map(({label, share, text, more = '', known = true}) => el('div', {'class': 'meter', title: more || null}, el('span', {'class': 'meter-name'}, label),
       el('span', {'class': `meter-bar${known ? '' : ' is-none'}`, 'aria-hidden': 'true'}, el('span', {style: {width: `${Math.min(100, Math.max(0, (share || 0) * 100)).toFixed(1)}%`}})),
       el('span', {'class': 'meter-text'}, known ? text : MISSING))),
     ...plain.map(([label, text]) => el('div', {'class': 'meter'}, el('span', {'class': 'meter-name'}, label), el('span', {'class': 'meter-wide'}, text))),

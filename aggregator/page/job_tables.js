@@ -1,6 +1,6 @@
-/* Tables of a job's report: its nodes, its GPUs, its figures. */
+/* Tables of a job's report: its nodes (the worst first), its GPUs, its figures. */
 import {itemOf, itemsOf} from './job_items.js';
-import {createTable} from './table.js';
+import {createTable, sorted} from './table.js';
 import {duration, format} from './units.js';
 
 const NODE_ITEMS = ['cpu_usage', 'memory', 'memory_peak', 'read', 'write', 'network_received', 'network_sent', 'infiniband_received', 'infiniband_sent', 'gpu_usage', 'gpu_memory', 'energy'];
@@ -11,7 +11,7 @@ export function nodesTable (context, mark) {
   const element = document.createElement('div');
   const chosen = new Set();
   const build = (names) => createTable({
-    label: 'Nodes of the job', key: ({node}) => node, most: 40, sort: 'cpu_usage', mark: (row) => (row.lost || row.slow ? 'is-marked' : ''),
+    label: 'Nodes of the job', key: ({node}) => node, most: 40, mark: (row) => (row.lost || row.slow ? 'is-marked' : ''),
     columns: [
       {id: 'mark', label: 'Curve', check: {is: ({node}) => chosen.has(node), set: ({node}, on) => mark([...(on ? chosen.add(node) : chosen.delete(node) && chosen)]), label: ({node}) => `Show the curves of ${node}`}},
       {id: 'node', label: 'Node', text: ({node}) => node, href: ({node}) => context.link('node', {node})},
@@ -27,7 +27,8 @@ export function nodesTable (context, mark) {
       if (names.join() !== shape)
         element.replaceChildren((table = build(names)).element);
       shape = names.join();
-      table.set(report.nodes.map((node) => ({...node, slow: node.node === report.slowest_node})));
+      const rows = report.nodes.map((node) => ({...node, slow: node.node === report.slowest_node}));
+      table.set(sorted(sorted(rows, (row) => row.report.cpu_usage?.mean ?? null), (row) => (row.lost ? 0 : row.slow ? 1 : 2)));
     },
   };
 }

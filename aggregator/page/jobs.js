@@ -11,6 +11,9 @@ const EVERY = 5000;
 
 const summary = (name) => (job) => job.summary?.[name] ?? null;
 const lasted = (job, now) => ((job.ended === null ? now : Date.parse(job.ended)) - Date.parse(job.started)) / 1000;
+const GOOD = new Set(['ended', 'completed', 'running', 'pending']);
+/* In the scheduler's words where it says them. */
+const outcome = (job) => (job.state === 'ended' && job.scheduler_facts?.outcome ? job.scheduler_facts.outcome.replaceAll('_', ' ') : job.state);
 const trouble = (job) => [job.summary?.oom_kills ? `${job.summary.oom_kills} killed for want of memory` : '',
   job.summary?.lost_nodes?.length ? `${job.summary.lost_nodes.length} nodes lost` : ''].filter(Boolean).join(', ');
 
@@ -36,10 +39,10 @@ export const view = {
       onSort: (sort) => context.change({sort}),
       columns: [
         {id: 'compare', label: 'Compare', check: {is: (job) => chosen.has(job.job_id), set: choose, label: (job) => `Compare ${job.job_id}`}},
-        {id: 'id', label: 'Job', text: (job) => job.job_id, href: (job) => context.link('job', {job: job.job_id, user: job.user, scheduler: job.scheduler})},
+        {id: 'id', label: 'Job', text: (job) => job.shown ?? job.job_id, order: (job) => job.job_id, href: (job) => context.link('job', {job: job.job_id, user: job.user, scheduler: job.scheduler})},
         {id: 'user', label: 'User', text: (job) => job.user},
         {id: 'name', label: 'Name', text: (job) => job.name || job.command},
-        {id: 'state', label: 'State', text: (job) => job.state, mark: (job) => (job.state === 'running' ? 'is-good' : '')},
+        {id: 'state', label: 'State', text: outcome, mark: (job) => (job.state === 'running' ? 'is-good' : GOOD.has(outcome(job)) ? '' : 'is-bad')},
         {id: 'nodes', label: 'Nodes', number: true, text: (job) => String(job.nodes.length), order: (job) => job.nodes.length, title: (job) => job.nodes.slice(0, 40).join(', ')},
         {id: 'cpus', label: 'CPUs', number: true, text: (job) => format(job.cpus), order: (job) => job.cpus},
         {id: 'started', label: 'Began', text: (job) => time(job.started, 'short'), order: (job) => Date.parse(job.started)},
@@ -79,7 +82,7 @@ export const view = {
       const words = q.toLowerCase().split(/\s+/).filter(Boolean);
       const found = jobs.filter((job) => (!wanted || job.state === wanted) && words.every((word) => textOf(job).includes(word)));
       table.set(found);
-      setText(count, found.length === jobs.length ? `${jobs.length} jobs` : `${found.length} of ${jobs.length} jobs`);
+      setText(count, `${found.length === jobs.length ? '' : `${found.length} of `}${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}`);
     }
 
     async function load () {
@@ -143,7 +146,7 @@ function asOf (job, t, live) {
   return !live && job.ended !== null && Date.parse(job.ended) > t ? {...job, state: 'running', ended: null, summary: null} : job;
 }
 
-const textOf = (job) => (job.searched ??= [job.job_id, job.user, job.name, job.command, job.array, job.scheduler, job.state, ...job.nodes].join(' ').toLowerCase());
+const textOf = (job) => (job.searched ??= [job.job_id, job.shown, outcome(job), job.user, job.name, job.command, job.array, job.scheduler, job.state, ...job.nodes].join(' ').toLowerCase());
 
 export const energy = (kwh) => (kwh === null || kwh === undefined ? format(null) : format(kwh * 1000, 'Wh'));
 

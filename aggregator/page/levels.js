@@ -10,7 +10,7 @@ import {instantOf} from './units.js';
 const MISSING_LEVEL = 255;
 const LEVELS = 250;
 
-export function bytesOf (base64) {
+function bytesOf (base64) {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < bytes.length; i++)
@@ -18,7 +18,7 @@ export function bytesOf (base64) {
   return bytes;
 }
 
-export function valuesOf (bytes, low, high, count = bytes.length) {
+function valuesOf (bytes, low, high, count = bytes.length) {
   const table = Float32Array.from({length: 256}, (_, level) => (level <= LEVELS ? low + (high - low) * level / LEVELS : NaN));
   table[MISSING_LEVEL] = NaN;
   const values = new Float32Array(count).fill(NaN);
@@ -70,7 +70,7 @@ export function pictureOfStep (answer, index) {
   };
 }
 
-export function summaryOf (values, nodes) {
+function summaryOf (values, nodes) {
   let count = 0, sum = 0, least = -1, most = -1;
   for (let i = 0; i < values.length; i++) {
     const value = values[i];

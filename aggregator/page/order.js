@@ -3,7 +3,7 @@
  * arrange (picture, sort, groupOf) -> {order, groups}: indices of the nodes; [{name, from, count}] of that order, or null. */
 import {stateOf} from './levels.js';
 
-export const NO_GROUP = {rack: 'no rack', job: 'no job'};
+const NO_GROUP = {rack: 'no rack', job: 'no job'};
 export const SORTS = {name: 'Name', value: 'Highest first', rack: 'Rack', job: 'Job'};
 
 const natural = new Intl.Collator('en', {numeric: true});

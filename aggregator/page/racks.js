@@ -55,7 +55,7 @@ function ruleOf (line) {
 }
 
 /* A function that says whether one of the shell patterns, with commas or blanks between, matches. */
-export function globsOf (list) {
+function globsOf (list) {
   const patterns = list.split(/[\s,]+(?![^[]*\])/).filter(Boolean).map((glob) => new RegExp(`^${globSource(glob)}$`, 'u'));
   return (name) => patterns.some((pattern) => pattern.test(name));
 }
@@ -63,7 +63,7 @@ export function globsOf (list) {
 const NUMBERS = /^\[(?=.*[-,])(?=.*\d\d)\d+(-\d+)?(,\d+(-\d+)?)*\]$/;
 
 /* *, ? and [a-z] as shells have them, and [1-16] as the ranges of numbers that people write for nodes. */
-export function globSource (glob) {
+function globSource (glob) {
   return glob.replace(/\*+|\?|\[[^\]]*\]|[^*?[]+|\[/gu, (part) => {
     if (part.startsWith('*'))
       return '.*';

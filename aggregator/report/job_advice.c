@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "aggregator/report/job_words.h"
 #include "synop/clock.h"
 
 const struct advice_limits advice_limits_default = { .shortest_ns = 60 * NS_PER_S,
@@ -142,6 +144,20 @@ job_meters_make (struct job_report *report)
   memory = job_memory_used (report, &node);
   add_meter (report, JOB_METER_MEMORY, &memory, node);
   add_gpu_meters (report);
+}
+
+void
+job_meter_words (struct buffer *to, const struct job_meter *meter, bool with_node)
+{
+  struct scale scale = scale_for (meter->unit, meter->of);
+
+  buffer_printf (to, "%s of ", words_number (meter->used / scale.divisor).text);
+  if (strcmp (meter->unit, "B") == 0)
+    buffer_printf (to, "%s %s", words_number (meter->of / scale.divisor).text, scale.unit);
+  else
+    buffer_printf (to, "%.6g %s", meter->of, meter->unit);
+  if (meter->node && with_node)
+    buffer_printf (to, ", on %s", words_short (meter->node, 12).text);
 }
 
 /* ---- */

@@ -30,6 +30,9 @@ job_note_end (const struct job_note *note)
   return note->advice[0] == '\0' ? "" : note->write[0] ? ":" : ".";
 }
 
+/* "2.40 of 20.0 GiB, on n3" */
+void job_meter_words (struct buffer *to, const struct job_meter *meter, bool with_node);
+
 /* ---- between the files job_advice and job_notes ---- */
 
 void job_meters_make (struct job_report *report);

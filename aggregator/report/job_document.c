@@ -3,11 +3,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aggregator/report/job_words.h"
+#include "synop/clock.h"
 #include "synop/file.h"
+#include "synop/version.h"
+
+void
+document_title (struct buffer *to, const struct job_report *report)
+{
+  buffer_printf (to, "Job %s", report->shown);
+  if (*report->name)
+    buffer_printf (to, ": %s", report->name);
+}
+
+void
+document_made (struct buffer *to)
+{
+  char host[HOST_NAME_MAX + 1] = "";
+
+  gethostname (host, sizeof host - 1);
+  buffer_printf (to, "synop %s on %s, %s", SYNOP_VERSION, host, words_time (clock_wall ()).text);
+}
 
 /* A device or a pipe is there already, and loses nothing. */
 static bool

@@ -1,7 +1,7 @@
 /* A job's report as a document with pictures, to be printed or opened in a browser.
  *
  * Both forms show the same: what the job was, which node was slow, every quantity of job_items over time for the nodes
- * and for all together, a table of the nodes, and what is not known. Pictures are drawn by gnuplot. */
+ * and for all together, a table of the nodes, and what is not known. The pictures of the PDF are drawn by gnuplot. */
 #ifndef SYNOP_AGGREGATOR_JOB_DOCUMENT_H
 #define SYNOP_AGGREGATOR_JOB_DOCUMENT_H
 
@@ -19,6 +19,10 @@ job_document_fn job_report_html_make; /* one file in itself */
 /* Write the file `path`. -1 and error: it cannot be made or written; nothing is written then. */
 int job_report_pdf (const struct job_report *report, const char *path, struct error *error);
 int job_report_html (const struct job_report *report, const char *path, struct error *error);
+
+/* "Job 123: relax"; "synop 0.1.0 on master, 2026-11-21 10:20:11 CET". */
+void document_title (struct buffer *to, const struct job_report *report);
+void document_made (struct buffer *to);
 
 /* Opens a new file, or an existing device or pipe; -1 for an existing file, which is left alone. `made`: it is ours, to be
  * removed when a later step fails. */

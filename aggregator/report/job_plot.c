@@ -42,8 +42,8 @@ plot_begin (const struct canvas *canvas, const struct area *frame)
 /* ---- axes ---- */
 
 /* "90 s", "1.5 h": a multiple of `step` in the unit that suits it. */
-static void
-put_elapsed (struct buffer *script, double seconds, double step)
+void
+plot_elapsed (struct buffer *script, double seconds, double step)
 {
   static const struct {
     double seconds;
@@ -80,26 +80,34 @@ day_of (int64_t time_ns)
   return local.tm_yday;
 }
 
-void
-plot_time_axis (const struct canvas *canvas, const struct job_report *report, size_t most)
+double
+plot_time_step (double length, size_t most)
 {
   static const double steps[] = { 0.01,  0.02,   0.05,   0.1,    0.2,     0.5,     1,       2,
                                   5,     10,     15,     30,     60,      120,     300,     600,
                                   900,   1200,   1800,   3600,   7200,    10800,   21600,   43200,
                                   86400, 172800, 432000, 864000, 1728000, 4320000, 8640000, 17280000 };
-  double length = curve_seconds (report), step = steps[0];
-  int last_day = -1;
+  double step = steps[0];
 
   for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
     step = steps[i];
     if (length / step <= (double) most)
       break;
   }
+  return step;
+}
+
+void
+plot_time_axis (const struct canvas *canvas, const struct job_report *report, size_t most)
+{
+  double length = curve_seconds (report), step = plot_time_step (length, most);
+  int last_day = -1;
+
   buffer_printf (canvas->script, "set xrange [0:%.9g]\nset xtics (", length);
   for (double x = 0; x <= length * 1.0001; x += step) {
     int64_t at = report->started_ns + (int64_t) (x * NS_PER_S);
     buffer_add_string (canvas->script, x > 0 ? ", \"" : "\"");
-    put_elapsed (canvas->script, x, step);
+    plot_elapsed (canvas->script, x, step);
     put_clock (canvas->script, at, length < 1800 ? "%H:%M:%S" : "%H:%M");
     if (day_of (at) != last_day)
       put_clock (canvas->script, at, "%d %b");
@@ -122,8 +130,8 @@ plot_top (const char *unit, double maximum)
 }
 
 /* About five steps of 1, 2, 2.5 or 5 times a power of ten. */
-static double
-value_step (double top)
+double
+plot_value_step (double top)
 {
   static const double steps[] = { 1, 2, 2.5, 5, 10 };
   double power = pow (10, floor (log10 (top / 5))), step = power;
@@ -146,7 +154,7 @@ plot_value_axis (const struct canvas *canvas, const struct area *frame, const ch
                  "set grid ytics lw 0.4 lc rgb '#d0d0d0' dt 1\n"
                  "set label '%s' at screen %.5f,%.5f center rotate by 90 noenhanced font '" PLOT_FONT
                  ",7' tc rgb '" PLOT_BLACK "'\n",
-                 top * PLOT_HEADROOM, value_step (top), scale_for (unit, maximum).unit,
+                 top * PLOT_HEADROOM, plot_value_step (top), scale_for (unit, maximum).unit,
                  (frame->left - 27) / canvas->width, 1 - (frame->top + frame->height / 2) / canvas->height);
 }
 
@@ -214,4 +222,45 @@ bool
 plot_has_item (const struct job_report *report, enum job_item_id item)
 {
   return job_items[item].panel && report->all[item].known && report->all[item].bins && report->bins > 0;
+}
+
+/* The node farthest from the others is marked where it is far: by a tenth of their mean. */
+size_t
+plot_marked (const struct job_report *report, enum job_item_id item)
+{
+  const struct job_imbalance *imbalance = &report->imbalances[item];
+
+  if (!imbalance->node || report->node_count < 3 ||
+      !(fabs (imbalance->value - imbalance->mean) > 0.1 * fabs (imbalance->mean)))
+    return SIZE_MAX;
+  for (size_t i = 0; i < report->node_count; i++)
+    if (strcmp (report->nodes[i].name, imbalance->node) == 0)
+      return i;
+  return SIZE_MAX;
+}
+
+/* All that a plot of it would show is 0. */
+bool
+plot_is_zero (const struct job_report *report, enum job_item_id item)
+{
+  const struct job_series *all = &report->all[item];
+  double most = 0;
+
+  for (size_t i = 0; i < report->bins; i++)
+    most = fmax (most, fmax (fabs ((double) all->bins[i]), all->bin_maxima ? (double) all->bin_maxima[i] : 0));
+  return most == 0;
+}
+
+void
+plot_zeros (struct buffer *to, const struct job_report *report)
+{
+  for (int i = 0; i < JOB_ITEM_COUNT; i++) {
+    enum job_item_id item = (enum job_item_id) i;
+    if (!plot_has_item (report, item) || !plot_is_zero (report, item))
+      continue;
+    buffer_add_string (to, to->length ? ", " : "Zero throughout: ");
+    plot_item_title (to, item);
+  }
+  if (to->length)
+    buffer_add_string (to, ".");
 }

@@ -51,7 +51,13 @@ void plot_roofline (const struct canvas *canvas, const struct area *area, const 
 
 /* One item over time: its nodes, and beside them all together. */
 #define PLOT_ITEM_HEIGHT 147
+/* The node that is farthest from the others, by a tenth of their mean at least; SIZE_MAX: none. */
+size_t plot_marked (const struct job_report *report, enum job_item_id item);
+bool plot_is_zero (const struct job_report *report, enum job_item_id item);
+void plot_zeros (struct buffer *to, const struct job_report *report); /* which those are: a sentence, or nothing */
 bool plot_has_item (const struct job_report *report, enum job_item_id item);
+/* "mean 87.2 %, maximum 100 % on n12" */
+void plot_nodes_detail (struct buffer *text, const struct job_report *report, enum job_item_id item);
 void plot_item_title (struct buffer *title, enum job_item_id item); /* "Network: received" */
 void plot_item (const struct canvas *canvas, const struct area *area, const struct job_report *report,
                 enum job_item_id item);
@@ -64,6 +70,9 @@ void plot_begin (const struct canvas *canvas, const struct area *frame);
 void plot_time_axis (const struct canvas *canvas, const struct job_report *report, size_t most);
 /* The axis of values from 0, and its range. */
 void plot_value_axis (const struct canvas *canvas, const struct area *frame, const char *unit, double maximum);
+double plot_value_step (double top);                                /* between its ticks */
+double plot_time_step (double length, size_t most);                 /* seconds between at most so many ticks */
+void plot_elapsed (struct buffer *to, double seconds, double step); /* "90 s", "1.5 h" */
 #define PLOT_HEADROOM 1.04
 double plot_top (const char *unit, double maximum); /* where such an axis ends, in the unit shown */
 

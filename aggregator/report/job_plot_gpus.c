@@ -7,7 +7,10 @@
 
 #include "aggregator/report/gnuplot.h"
 #include "aggregator/report/job_gpu_list.h"
+#include "aggregator/report/job_markup.h"
 #include "aggregator/report/job_plot.h"
+#include "aggregator/report/job_svg.h"
+#include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
 #define ROWS_MAX 64 /* a job of more kinds of labels has no picture */
@@ -203,4 +206,57 @@ plot_gpus (const struct canvas *canvas, const struct area *area, const struct jo
                  "$xids using 1:2 with points pt 6 ps %.2g lw 1.2 lc rgb '" PLOT_MARK "' notitle, "
                  "$idle using 1:2 with points pt 2 ps %.2g lw 0.8 lc rgb '#b34700' notitle\n",
                  (double) report->node_count - 0.5, (double) strip.rows - 0.5, times, size * 1.4, size * 1.2, size);
+}
+
+/* ---- as SVG ---- */
+
+#define SVG_WIDTH 1000.0
+#define SVG_NAMES 56.0
+#define SVG_ROW 16.0
+#define SVG_CELL 20.0
+#define SVG_LEVELS 10
+
+static void
+svg_cell (const struct strip *strip, struct buffer *out, size_t node, const struct report_gpu *gpu, double cell)
+{
+  double use = job_gpu_mean (&gpu->utilization), x = SVG_NAMES + (double) node * cell;
+  double y = 2 + SVG_ROW * (double) find_row (strip, gpu->label), half = fmin (cell, SVG_ROW) / 2 - 2;
+
+  if (isnan (use))
+    buffer_printf (out, "<rect class=\"gap\" x=\"%.1f\" ", x);
+  else
+    buffer_printf (out, "<rect class=\"v%d\" x=\"%.1f\" ", (int) fmin (SVG_LEVELS - 1, use / 100 * SVG_LEVELS), x);
+  buffer_printf (out, "y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"><title>", y, cell, SVG_ROW - 1);
+  markup_text (out, strip->report->nodes[node].name, NAME_LIMIT);
+  buffer_printf (out, " GPU %s: %s</title></rect>", gpu->label, words_value (use, "%").text);
+  x += cell / 2, y += SVG_ROW / 2 - 0.5;
+  if (gpu_is_idle (gpu))
+    buffer_printf (out, "<path class=\"cross\" d=\"M%.1f %.1fl%.1f %.1fm0 %.1fl%.1f %.1f\"/>", x - half, y - half,
+                   2 * half, 2 * half, -2 * half, -2 * half, 2 * half);
+  if (gpu_has_xids (gpu))
+    buffer_printf (out, "<circle class=\"ring\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", x, y, half);
+}
+
+void
+svg_gpus (struct buffer *out, const struct job_report *report)
+{
+  struct strip strip;
+  double cell;
+
+  if (!strip_init (&strip, NULL, report))
+    return;
+  cell = fmin (SVG_CELL, (SVG_WIDTH - SVG_NAMES) / (double) report->node_count);
+  buffer_printf (out, "<h2>%s <small>a column for each node; cross: left idle; circle: XIDs</small></h2>\n",
+                 PLOT_GPUS_TITLE);
+  buffer_printf (out, "<figure class=\"wide\"><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
+                 SVG_WIDTH, SVG_ROW * (double) strip.rows + 4, PLOT_GPUS_TITLE);
+  for (size_t row = 0; row < strip.rows; row++) {
+    buffer_printf (out, "<text class=\"e\" x=\"%.1f\" y=\"%.1f\">GPU ", SVG_NAMES - 5, 14 + SVG_ROW * (double) row);
+    markup_text (out, strip.labels[row], 12);
+    buffer_add_string (out, "</text>\n");
+  }
+  for (size_t i = 0; i < report->node_count; i++)
+    for (size_t k = 0; k < report->nodes[i].gpu_count; k++)
+      svg_cell (&strip, out, i, &report->nodes[i].gpus[k], cell);
+  buffer_add_string (out, "</svg></figure>\n");
 }

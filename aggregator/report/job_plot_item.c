@@ -156,48 +156,28 @@ add_band (struct item_plot *plot)
   curve_band_free (&band);
 }
 
-/* The node farthest from the others is marked where it is far: by a tenth of their mean. */
-static size_t
-marked_node (const struct job_report *report, enum job_item_id item)
-{
-  const struct job_imbalance *imbalance = &report->imbalances[item];
-
-  if (!imbalance->node || report->node_count < 3 ||
-      !(fabs (imbalance->value - imbalance->mean) > 0.1 * fabs (imbalance->mean)))
-    return SIZE_MAX;
-  for (size_t i = 0; i < report->node_count; i++)
-    if (strcmp (report->nodes[i].name, imbalance->node) == 0)
-      return i;
-  return SIZE_MAX;
-}
-
+/* A node has the same colour in every plot; the one that is far from the others is a thick line above them. */
 static void
 add_nodes (struct item_plot *plot)
 {
-  static const struct look mark = { PLOT_MARK, 2.2, false, false };
   const struct job_report *report = plot->report;
-  size_t chosen[PLOT_LINES], count = 0, marked = marked_node (report, plot->item), style = 0;
+  size_t chosen[PLOT_LINES], count = 0, marked = plot_marked (report, plot->item);
 
-  if (marked != SIZE_MAX)
-    add_legend (plot, &mark, report->nodes[marked].name); /* first in the legend, drawn above all others */
   if (report->node_count > PLOT_LINES) {
     add_band (plot);
     count = plot_farthest (report, plot->item, chosen, PLOT_FAR);
-    style = 1; /* the first blue is that of the mean */
   } else {
     for (size_t i = 0; i < report->node_count; i++)
       if (report->nodes[i].series[plot->item].known)
         chosen[count++] = i;
   }
-  for (size_t i = 0; i < count; i++) {
-    struct look look = { colors[style % 6], 1.1, false, style >= 6 };
-    if (chosen[i] == marked)
-      continue;
-    add_node (plot, chosen[i], &look, report->nodes[chosen[i]].name);
-    style++;
-  }
-  if (marked != SIZE_MAX)
-    add_node (plot, marked, &mark, NULL);
+  for (int last = 0; last < 2; last++)
+    for (size_t i = 0; i < count; i++) {
+      size_t node = chosen[i];
+      struct look look = { colors[node % 6], last ? 2.4 : 1.1, false, node / 6 % 2 == 1 };
+      if ((node == marked) == last)
+        add_node (plot, node, &look, report->nodes[node].name);
+    }
 }
 
 /* All together: the mean of each bin, up to its maximum in a paler colour. */
@@ -217,10 +197,10 @@ add_all (struct item_plot *plot)
       maxima[i] = curve[i];
   begin_data (plot);
   curve_put (plot->canvas->script, report, edges, 2, plot->divisor);
-  end_data (plot, "1:2:3", &range, report->node_count > 1 ? NULL : "maximum");
+  end_data (plot, "1:2:3", &range, NULL);
   begin_data (plot);
   curve_put (plot->canvas->script, report, mean, 1, plot->divisor);
-  end_data (plot, "1:2", &middle, report->node_count > 1 ? NULL : "mean");
+  end_data (plot, "1:2", &middle, NULL);
   free (curve);
   free (maxima);
 }
@@ -249,8 +229,8 @@ highest (const struct job_report *report, const struct job_series *series, bool 
 }
 
 /* "mean 87.2 %, maximum 100 % on n12" of the nodes; NaN is no maximum. */
-static void
-put_nodes_detail (struct buffer *text, const struct job_report *report, enum job_item_id item)
+void
+plot_nodes_detail (struct buffer *text, const struct job_report *report, enum job_item_id item)
 {
   const struct job_series *top = NULL;
   const char *unit = job_items[item].unit, *name = "";
@@ -291,7 +271,7 @@ nodes_plot (struct item_plot *plot, const struct area *area)
   buffer_add_string (&detail, ", each node");
   plot_text (plot->canvas, frame.left, area->top + 8, &title_style, buffer_text (&detail), 60);
   buffer_clear (&detail);
-  put_nodes_detail (&detail, report, plot->item);
+  plot_nodes_detail (&detail, report, plot->item);
   plot_text (plot->canvas, frame.left, area->top + 18, &detail_style, buffer_text (&detail), 80);
   plot_time_axis (plot->canvas, report, 5);
   plot_value_axis (plot->canvas, &frame, item->unit, most);
@@ -310,8 +290,7 @@ all_plot (struct item_plot *plot, const struct area *area)
   const struct job_item *item = &job_items[plot->item];
   const struct job_series *all = &report->all[plot->item];
   bool alone = report->node_count == 1;
-  struct area frame = { area->left + 34, area->top + 26, area->width - 54 - (alone ? LEGEND_WIDTH : 0),
-                        area->height - 62 };
+  struct area frame = { area->left + 34, area->top + 26, area->width - 54, area->height - 62 };
   struct buffer text = { 0 };
   double most = fmax (highest (report, all, true), highest (report, all, false));
 
@@ -323,12 +302,12 @@ all_plot (struct item_plot *plot, const struct area *area)
   plot_text (plot->canvas, frame.left, area->top + 8, &title_style, buffer_text (&text), 60);
   buffer_clear (&text);
   buffer_printf (&text, "mean %s, ", words_value (all->mean, item->unit).text);
-  buffer_printf (&text, "maximum%s %s", alone ? "" : " (pale)", words_value (all->maximum, item->unit).text);
+  buffer_printf (&text, "maximum (pale) %s", words_value (all->maximum, item->unit).text);
   if (job_is_of_nodes (report, plot->item) && alone)
     buffer_add_string (&text, "; the whole node");
   plot_text (plot->canvas, frame.left, area->top + 18, &detail_style, buffer_text (&text), 80);
-  plot->legend = (struct area){ frame.left + frame.width + 5, frame.top + 4, alone ? LEGEND_WIDTH : 0, 0 };
-  plot_time_axis (plot->canvas, report, alone ? 8 : 4);
+  plot->legend = (struct area){ 0 };
+  plot_time_axis (plot->canvas, report, 4);
   plot_value_axis (plot->canvas, &frame, item->unit, most);
   add_gaps (plot, plot_top (item->unit, most) * PLOT_HEADROOM);
   add_all (plot);

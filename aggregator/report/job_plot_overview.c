@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "aggregator/report/job_curve.h"
+#include "aggregator/report/job_markup.h"
 #include "aggregator/report/job_plot.h"
+#include "aggregator/report/job_svg.h"
 #include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
@@ -227,7 +229,24 @@ is_marked (const struct overview *view, const struct row *row)
   return view->item == JOB_CPU_USAGE && row->node != SIZE_MAX && row->node == view->report->slowest;
 }
 
-/* The row's values, one a bin, each so many `times`. */
+/* The row's values, one a bin. */
+static void
+fill_row (const struct overview *view, const struct row *row, float *curve)
+{
+  const struct job_report *report = view->report;
+  const struct job_node *node = row->node == SIZE_MAX ? NULL : &report->nodes[row->node];
+  struct curve_band band;
+
+  if (node) {
+    curve_fill (report, node, node->series[view->item].bins, curve);
+    return;
+  }
+  curve_band_init (&band, report, view->item, view->others);
+  memcpy (curve, band.mean, report->bins * sizeof *curve);
+  curve_band_free (&band);
+}
+
+/* Each so many `times`. */
 static void
 put_values (const struct overview *view, const struct row *row, int times)
 {
@@ -235,15 +254,7 @@ put_values (const struct overview *view, const struct row *row, int times)
   struct buffer *script = view->canvas->script;
   float *curve = memory_new (report->bins, sizeof *curve);
 
-  if (row->node == SIZE_MAX) {
-    struct curve_band band;
-    curve_band_init (&band, report, view->item, view->others);
-    memcpy (curve, band.mean, report->bins * sizeof *curve);
-    curve_band_free (&band);
-  } else {
-    const struct job_node *node = &report->nodes[row->node];
-    curve_fill (report, node, node->series[view->item].bins, curve);
-  }
+  fill_row (view, row, curve);
   for (size_t i = 0; i < report->bins; i++)
     for (int k = 0; k < times; k++) {
       if (isnan (curve[i]))
@@ -402,5 +413,100 @@ plot_overview (const struct canvas *canvas, const struct area *area, const struc
   bar_plot (&view, &bars);
 end:
   buffer_free (&text);
+  overview_free (&view);
+}
+
+/* ---- as SVG ---- */
+
+#define SVG_WIDTH 1000.0
+#define SVG_NAMES 170.0
+#define SVG_MAP 560.0
+#define SVG_ROW 18.0
+#define SVG_CELLS 140
+#define SVG_LEVELS 10
+
+/* Cells of equal colour are one; a value is a level from pale to dark. */
+static void
+svg_row (const struct overview *view, struct buffer *out, const float *curve, double y, double dark)
+{
+  size_t bins = view->report->bins, cells = bins < SVG_CELLS ? bins : SVG_CELLS;
+  double width = SVG_MAP / (double) cells;
+  int levels[SVG_CELLS];
+
+  for (size_t c = 0; c < cells; c++) {
+    size_t from = c * bins / cells, to = (c + 1) * bins / cells, known = 0;
+    double sum = 0;
+    for (size_t i = from; i < to; i++)
+      if (!isnan (curve[i])) {
+        sum += (double) curve[i];
+        known++;
+      }
+    levels[c] = known ? (int) fmin (SVG_LEVELS - 1, sum / (double) known / dark * SVG_LEVELS) : -1;
+  }
+  for (size_t c = 0, end; c < cells; c = end) {
+    for (end = c + 1; end < cells && levels[end] == levels[c];)
+      end++;
+    if (levels[c] < 0)
+      buffer_printf (out, "<rect class=\"gap\" ");
+    else
+      buffer_printf (out, "<rect class=\"v%d\" ", levels[c]);
+    buffer_printf (out, "x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", SVG_NAMES + (double) c * width, y,
+                   (double) (end - c) * width, SVG_ROW - 2);
+  }
+}
+
+static void
+svg_node (const struct overview *view, struct buffer *out, const struct row *row, double y, double dark, double most)
+{
+  const char *unit = job_items[view->item].unit;
+  bool marked = is_marked (view, row);
+  float *curve = memory_new (view->report->bins, sizeof *curve);
+  struct buffer label = { 0 };
+  double bars = SVG_WIDTH - SVG_NAMES - SVG_MAP - 90;
+
+  fill_row (view, row, curve);
+  put_label (view, row, &label);
+  buffer_printf (out, "<g><title>");
+  markup_text (out, buffer_text (&label), 60);
+  buffer_printf (out, ": mean %s</title>", words_value (row->mean, unit).text);
+  svg_row (view, out, curve, y, dark);
+  buffer_printf (out, "<text class=\"e%s\" x=\"%.1f\" y=\"%.1f\">", marked ? " b" : "", SVG_NAMES - 5, y + 12);
+  markup_text (out, buffer_text (&label), NAME_LIMIT + 8);
+  buffer_printf (out, "</text><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" ", marked ? "mark" : "bar",
+                 SVG_NAMES + SVG_MAP + 12, y);
+  buffer_printf (out, "width=\"%.1f\" height=\"%.1f\"/>", isnan (row->mean) ? 0 : row->mean / most * bars, SVG_ROW - 2);
+  buffer_printf (out, "<text class=\"e%s\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n", marked ? " b" : "", SVG_WIDTH - 2,
+                 y + 12, isnan (row->mean) ? "no samples" : words_value (row->mean, unit).text);
+  buffer_free (&label);
+  free (curve);
+}
+
+void
+svg_overview (struct buffer *out, const struct job_report *report)
+{
+  struct overview view;
+  struct buffer title = { 0 };
+  double dark, most = 0, height;
+
+  overview_init (&view, NULL, report);
+  if (view.item < JOB_ITEM_COUNT && report->node_count > 1) {
+    height = SVG_ROW * (double) view.count + 24;
+    dark = darkest (&view);
+    for (size_t i = 0; i < view.count; i++)
+      most = fmax (most, view.rows[i].mean);
+    plot_overview_title (&title, report);
+    buffer_add_string (out, "<h2>");
+    markup_text (out, buffer_text (&title), 200);
+    buffer_printf (out,
+                   "</h2>\n<figure class=\"wide\"><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
+                   SVG_WIDTH, height, job_items[view.item].title);
+    buffer_printf (out, "<text class=\"q\" x=\"%.1f\" y=\"12\">%s over time, up to %s; the lowest node first</text>",
+                   SVG_NAMES, job_items[view.item].title, words_value (dark, job_items[view.item].unit).text);
+    buffer_printf (out, "<text class=\"q\" x=\"%.1f\" y=\"12\">mean</text>\n", SVG_NAMES + SVG_MAP + 12);
+    for (size_t i = 0; i < view.count; i++)
+      svg_node (&view, out, &view.rows[i], 20 + SVG_ROW * (double) i, dark > 0 ? dark : 1, most > 0 ? most : 1);
+    buffer_add_string (out, "</svg></figure>\n");
+  }
+  buffer_free (&title);
   overview_free (&view);
 }

@@ -2,6 +2,7 @@
  *
  * A page is one multiplot: its pictures come first, its words and lines are gathered and drawn last, over an empty plot
  * of the whole page. The number of pages is known at the end alone, and is put where it belongs then. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,10 +27,13 @@ static const struct plot_text title_style = { "left", PLOT_BLACK, 15, true };
 static const struct plot_text heading_style = { "left", PLOT_BLACK, 10.5, true };
 static const struct plot_text key_style = { "left", PLOT_GREY, 8.5, false };
 static const struct plot_text write_style = { "left", PLOT_BLACK, 8.5, true };
+static const struct plot_text meter_style = { "left", PLOT_BLACK, 7.5, false };
 static const struct plot_text value_style = { "left", PLOT_BLACK, 8.5, false };
 
-#define KEY_WIDTH 94 /* of the names of facts */
+#define KEY_WIDTH 94    /* of the names of facts */
+#define METER_WORDS 132 /* wide, beside a meter */
 #define PAGE_COUNT "\1"
+#define BOLD_WIDTH 0.68 /* of a bold letter, of its size */
 
 struct paper {
   const struct job_report *report;
@@ -38,6 +42,7 @@ struct paper {
   struct canvas canvas, words_canvas;
   size_t page;
   double y;
+  double left, right; /* of the column in which words and tables are set */
 };
 
 static void
@@ -60,6 +65,9 @@ page_begin (struct paper *paper)
                  "set label 'page %zu of " PAGE_COUNT "' at screen %.5f,%.5f right noenhanced font '" PLOT_FONT
                  ",7' tc rgb '" PLOT_GREY "'\n",
                  paper->page, 1 - MARGIN / PAGE_WIDTH, 24 / PAGE_HEIGHT);
+  buffer_clear (&head);
+  document_made (&head);
+  plot_text (&paper->words_canvas, MARGIN, PAGE_HEIGHT - 24, &head_style, buffer_text (&head), 110);
   paper->y = TOP;
   buffer_free (&head);
 }
@@ -97,7 +105,7 @@ put_heading (struct paper *paper, const char *text, double with)
 {
   page_need (paper, 18 + with);
   paper->y += 10;
-  put_text (paper, MARGIN, &heading_style, text, 80);
+  put_text (paper, paper->left, &heading_style, text, 80);
   paper->y += 13;
 }
 
@@ -123,7 +131,7 @@ line_length (const char *text, size_t width)
 static void
 put_lines (struct paper *paper, double x, const struct plot_text *style, const char *text, size_t most)
 {
-  size_t width = (size_t) ((PAGE_WIDTH - MARGIN - x) / (style->size * (style->bold ? 0.64 : 0.56)));
+  size_t width = (size_t) ((paper->right - x) / (style->size * (style->bold ? 0.64 : 0.56)));
   struct buffer clean = { 0 };
 
   words_add (&clean, text, width * most - (most > 1 ? most * 8 : 0));
@@ -141,7 +149,7 @@ put_lines (struct paper *paper, double x, const struct plot_text *style, const c
 static void
 put_sentence (struct paper *paper, const struct plot_text *style, struct buffer *sentence, size_t most)
 {
-  put_lines (paper, MARGIN, style, buffer_text (sentence), most);
+  put_lines (paper, paper->left, style, buffer_text (sentence), most);
 }
 
 static void
@@ -156,10 +164,10 @@ put_notes (struct paper *paper)
     char *text = memory_format ("%s %s%s", note->text, note->advice, job_note_end (note));
     char *number = memory_format ("%zu", i + 1);
     page_need (paper, 11);
-    put_text (paper, MARGIN, &value_style, number, 2);
-    put_lines (paper, MARGIN + 12, &value_style, text, 6);
+    put_text (paper, paper->left, &value_style, number, 2);
+    put_lines (paper, paper->left + 12, &value_style, text, 8);
     if (note->write[0])
-      put_lines (paper, MARGIN + 24, &write_style, note->write, 2);
+      put_lines (paper, paper->left + 20, &write_style, note->write, 2);
     free (number);
     free (text);
   }
@@ -196,7 +204,7 @@ put_sentences (struct paper *paper, const char *heading, const char *const *sent
 #define ROW_HEIGHT 10.5
 
 static double
-column_edge (const struct sheet_table *table, size_t column, bool right)
+column_edge (const struct paper *paper, const struct sheet_table *table, size_t column, bool right)
 {
   double shares = 0, before = 0;
 
@@ -205,7 +213,7 @@ column_edge (const struct sheet_table *table, size_t column, bool right)
     before += i < column + (right ? 1 : 0) ? share : 0;
     shares += share;
   }
-  return MARGIN + INNER * before / shares;
+  return paper->left + (paper->right - paper->left) * before / shares;
 }
 
 static void
@@ -214,11 +222,21 @@ put_cell (struct paper *paper, const struct sheet_table *table, size_t column, c
 {
   bool words = table->columns[column].words;
   struct plot_text style = *like;
-  double left = column_edge (table, column, false), right = column_edge (table, column, true);
+  double left = column_edge (paper, table, column, false), right = column_edge (paper, table, column, true);
 
   style.align = words ? "left" : "right";
   put_text (paper, words ? left + (column ? 8 : 0) : right - 2, &style, text,
             (size_t) ((right - left - (words && column ? 10 : 2)) / (style.size * (style.bold ? 0.64 : 0.57))) + 1);
+}
+
+/* A bar in the current line. */
+static void
+put_box (struct paper *paper, double left, double width, const char *color)
+{
+  buffer_printf (&paper->words,
+                 "set object rect from screen %.5f,%.5f to screen %.5f,%.5f behind fs solid 1 noborder fc rgb '%s'\n",
+                 left / PAGE_WIDTH, 1 - (paper->y - 4) / PAGE_HEIGHT, (left + width) / PAGE_WIDTH,
+                 1 - (paper->y + 4) / PAGE_HEIGHT, color);
 }
 
 static void
@@ -226,15 +244,26 @@ put_rectangle (struct paper *paper, double top, double height, const char *color
 {
   buffer_printf (&paper->words,
                  "set object rect from screen %.5f,%.5f to screen %.5f,%.5f behind fs solid 1 noborder fc rgb '%s'\n",
-                 (MARGIN - 2) / PAGE_WIDTH, 1 - top / PAGE_HEIGHT, 1 - (MARGIN - 2) / PAGE_WIDTH,
+                 (paper->left - 2) / PAGE_WIDTH, 1 - top / PAGE_HEIGHT, (paper->right + 2) / PAGE_WIDTH,
                  1 - (top + height) / PAGE_HEIGHT, color);
+}
+
+/* Whether some head of numbers is wider than its column. */
+static bool
+heads_are_wide (const struct paper *paper, const struct sheet_table *table, const struct plot_text *style)
+{
+  for (size_t c = 0; c < table->column_count; c++)
+    if (!table->columns[c].words && (double) strlen (table->columns[c].head) * style->size * BOLD_WIDTH >
+                                        column_edge (paper, table, c, true) - column_edge (paper, table, c, false) - 2)
+      return true;
+  return false;
 }
 
 /* Heads of numbers are narrow: a second word goes under the first. */
 static void
 put_head_words (struct paper *paper, const struct sheet_table *table, const struct plot_text *style)
 {
-  bool narrow = table->column_count > 10, second = false;
+  bool narrow = heads_are_wide (paper, table, style), second = false;
 
   for (size_t c = 0; c < table->column_count; c++)
     second |= narrow && !table->columns[c].words && strchr (table->columns[c].head, ' ');
@@ -349,18 +378,81 @@ put_gpus (struct paper *paper)
   put_picture (paper, plot_gpus_height (paper->report), plot_gpus);
 }
 
+/* Of one node there is one panel an item: two of them stand side by side. */
 static void
 put_items (struct paper *paper)
 {
+  bool alone = paper->report->node_count < 2, second = false;
+  struct buffer zeros = { 0 };
+
   for (int i = 0; i < JOB_ITEM_COUNT; i++) {
-    struct area area = { MARGIN, 0, INNER, PLOT_ITEM_HEIGHT };
-    if (!plot_has_item (paper->report, (enum job_item_id) i))
+    enum job_item_id item = (enum job_item_id) i;
+    struct area area = { MARGIN, 0, alone ? INNER / 2 : INNER, PLOT_ITEM_HEIGHT };
+    if (!plot_has_item (paper->report, item) || plot_is_zero (paper->report, item))
       continue;
-    page_need (paper, PLOT_ITEM_HEIGHT);
+    if (!second)
+      page_need (paper, PLOT_ITEM_HEIGHT);
+    area.left += second ? INNER / 2 : 0;
     area.top = paper->y;
-    plot_item (&paper->canvas, &area, paper->report, (enum job_item_id) i);
-    paper->y += PLOT_ITEM_HEIGHT;
+    plot_item (&paper->canvas, &area, paper->report, item);
+    second = alone && !second;
+    paper->y += second ? 0 : PLOT_ITEM_HEIGHT;
   }
+  paper->y += second ? PLOT_ITEM_HEIGHT : 0;
+  plot_zeros (&zeros, paper->report);
+  put_sentence (paper, &value_style, &zeros, 3);
+  buffer_free (&zeros);
+}
+
+static void
+put_figures (struct paper *paper)
+{
+  struct sheet_table table;
+
+  for (int way = JOB_SUM; way <= JOB_MAXIMUM; way++) {
+    sheet_items_init (&table, paper->report, (enum job_combination) way);
+    if (table.row_count)
+      put_table (paper, &table, sheet_items_title (paper->report, (enum job_combination) way));
+    sheet_table_free (&table);
+  }
+}
+
+static void
+put_meters (struct paper *paper)
+{
+  for (size_t i = 0; i < paper->report->meter_count; i++) {
+    const struct job_meter *meter = &paper->report->meters[i];
+    double from = paper->left + 64, width = paper->right - from - METER_WORDS,
+           full = fmin (meter->percent, 100) / 100 * width;
+    struct buffer words = { 0 };
+    job_meter_words (&words, meter, paper->report->node_count > 1);
+    put_text (paper, paper->left, &key_style, meter->title, 20);
+    put_box (paper, from, width, "#e6e6e6");
+    put_box (paper, from, full, "#2f7d4f");
+    put_text (paper, from + width + 6, &meter_style, buffer_text (&words), 34);
+    paper->y += 13;
+    buffer_free (&words);
+  }
+}
+
+/* The facts on the left; on the right meters and notes, and, where there is one node, the figures. */
+static void
+put_top (struct paper *paper)
+{
+  double top = paper->y, foot;
+
+  paper->right = MARGIN + INNER * 0.49;
+  put_facts (paper);
+  foot = paper->y;
+  paper->y = top;
+  paper->left = MARGIN + INNER * 0.52;
+  paper->right = MARGIN + INNER;
+  put_meters (paper);
+  put_notes (paper);
+  if (paper->report->node_count < 2)
+    put_figures (paper);
+  paper->y = fmax (paper->y, foot);
+  paper->left = MARGIN;
 }
 
 static void
@@ -374,20 +466,20 @@ put_document (struct paper *paper)
   paper->y += 4;
   put_text (paper, MARGIN, &title_style, buffer_text (&title), 44);
   paper->y += 19;
-  put_facts (paper);
-  put_notes (paper);
-  put_overview (paper);
-  sheet_items_init (&table, paper->report);
-  if (table.row_count)
-    put_table (paper, &table, "In figures");
-  sheet_table_free (&table);
+  put_top (paper);
+  if (paper->report->node_count != 1) {
+    put_overview (paper);
+    put_figures (paper);
+  }
   put_roofline (paper);
   put_sentences (paper, JOB_UNKNOWN_TITLE, paper->report->unknown, paper->report->unknown_count);
   put_gpus (paper);
   put_items (paper);
-  sheet_nodes_init (&table, paper->report);
-  put_table (paper, &table, "Nodes");
-  sheet_table_free (&table);
+  if (paper->report->node_count != 1) {
+    sheet_nodes_init (&table, paper->report);
+    put_table (paper, &table, "Nodes");
+    sheet_table_free (&table);
+  }
   sheet_roofline_init (&table, paper->report);
   if (table.row_count)
     put_table (paper, &table, SHEET_ROOFLINE_TITLE);
@@ -414,7 +506,7 @@ number_pages (const struct paper *paper, struct buffer *script)
 int
 job_report_pdf_make (const struct job_report *report, struct buffer *out, struct error *error)
 {
-  struct paper paper = { .report = report };
+  struct paper paper = { .report = report, .left = MARGIN, .right = MARGIN + INNER };
   struct buffer script = { 0 };
   int result;
 

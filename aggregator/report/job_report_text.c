@@ -131,20 +131,13 @@ static void
 add_meter (struct page *page, const struct job_meter *meter)
 {
   size_t width = page->look->width, bar = width < 80 ? 8 : width < 90 ? width - 60 : 30;
-  struct scale scale = scale_for (meter->unit, meter->of);
   char percent[16];
 
   snprintf (percent, sizeof percent, "%.0f %%", meter->percent);
   buffer_printf (&page->out, "  %-*s%s[", LABEL_WIDTH, meter->title, page->look->colour ? "\033[32m" : "");
   job_bar (&page->out, meter->percent, bar, "|", " ");
   buffer_printf (&page->out, "%6s]%s  ", percent, page->look->colour ? "\033[0m" : "");
-  buffer_printf (&page->out, "%s of ", words_number (meter->used / scale.divisor).text);
-  if (strcmp (meter->unit, "B") == 0)
-    buffer_printf (&page->out, "%s %s", words_number (meter->of / scale.divisor).text, scale.unit);
-  else
-    buffer_printf (&page->out, "%.6g %s", meter->of, meter->unit);
-  if (meter->node && page->report->node_count > 1)
-    buffer_printf (&page->out, ", on %s", words_short (meter->node, 12).text);
+  job_meter_words (&page->out, meter, page->report->node_count > 1);
   buffer_add_string (&page->out, "\n");
 }
 

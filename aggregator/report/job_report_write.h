@@ -8,7 +8,7 @@
 #include "aggregator/report/job_report.h"
 #include "synop/json.h"
 
-#define JOB_LOOK_WIDTH 100 /* unless somebody says otherwise */
+#define JOB_LOOK_WIDTH 80 /* unless somebody says otherwise */
 
 struct job_look {
   size_t width; /* in characters; columns that find no room are left out */
@@ -18,6 +18,9 @@ void job_report_text (const struct job_report *report, const struct job_look *lo
 
 /* One object, and a newline. */
 void job_report_json (const struct job_report *report, struct json *json);
+
+/* One line for SLURM's AdminComment, as jobstats writes and reads it. */
+int job_report_jobstats (const struct job_report *report, struct buffer *out, struct error *error);
 
 /* The figures of the nodes, comma separated. */
 void job_report_csv (const struct job_report *report, struct buffer *out);

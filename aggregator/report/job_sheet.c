@@ -14,6 +14,8 @@
 #include "synop/memory.h"
 
 #define GAPS_NAMED 6
+#define TOTAL "Total"
+#define FARTHEST 4 /* from this column on nodes are compared */
 
 /* ---- facts ---- */
 
@@ -46,9 +48,11 @@ add_identity (struct sheet_facts *facts, const struct job_report *report, struct
   add_fact (facts, "User", value);
   buffer_add_string (begin_value (value), report->command);
   add_fact (facts, "Command", value);
-  buffer_printf (begin_value (value), "%zu: ", report->node_count);
+  begin_value (value);
+  if (report->node_count != 1)
+    buffer_printf (value, "%zu%s", report->node_count, report->node_count ? ": " : "");
   words_nodes (value, report, NULL, 220);
-  add_fact (facts, "Nodes", value);
+  add_fact (facts, report->node_count == 1 ? "Node" : "Nodes", value);
 }
 
 static const char *
@@ -264,47 +268,68 @@ items_row (struct sheet_table *table, size_t row, const struct job_report *repor
   const struct job_imbalance *imbalance = &report->imbalances[id];
   const char *unit = id == JOB_CPU_USER || id == JOB_CPU_SYSTEM ? "CPUs" : item->unit; /* seconds per second */
   struct buffer name = { 0 };
+  size_t c = 0;
 
   plot_item_title (&name, id);
   if (job_is_of_nodes (report, id))
     buffer_add_string (&name, " (whole nodes)");
-  sheet_set (table, row, 0, buffer_text (&name));
-  sheet_set (table, row, 1, words_value (all->mean, unit).text);
-  sheet_set (table, row, 2, words_value (all->maximum, unit).text);
-  sheet_set (table, row, 3, words_value (all->total, total_unit (id)).text);
-  sheet_set (table, row, 4, imbalance->node && !isnan (imbalance->percent) ? imbalance->node : "-");
-  sheet_set (table, row, 5, words_value (imbalance->node ? imbalance->value : nan (""), unit).text);
-  sheet_set (table, row, 6, words_value (imbalance->node ? imbalance->mean : nan (""), unit).text);
-  sheet_set (table, row, 7, words_value (imbalance->percent, "%").text);
+  sheet_set (table, row, c++, buffer_text (&name));
+  sheet_set (table, row, c++, words_value (all->mean, unit).text);
+  sheet_set (table, row, c++, words_value (all->maximum, unit).text);
+  if (strcmp (table->columns[c].head, TOTAL) == 0)
+    sheet_set (table, row, c++, words_value (all->total, total_unit (id)).text);
   buffer_free (&name);
+  if (c == table->column_count)
+    return;
+  sheet_set (table, row, c++, imbalance->node && !isnan (imbalance->percent) ? imbalance->node : "-");
+  sheet_set (table, row, c++, words_value (imbalance->node ? imbalance->value : nan (""), unit).text);
+  sheet_set (table, row, c++, words_value (imbalance->node ? imbalance->mean : nan (""), unit).text);
+  sheet_set (table, row, c, words_times (1 + imbalance->percent / 100).text);
 }
 
 static bool
-is_row (const struct job_report *report, int item)
+is_row (const struct job_report *report, int item, enum job_combination combination)
 {
-  return report->all[item].known && job_items[item].title;
+  return report->all[item].known && job_items[item].title &&
+         (report->node_count < 2 ? combination == JOB_SUM : job_items[item].combination == combination);
+}
+
+const char *
+sheet_items_title (const struct job_report *report, enum job_combination combination)
+{
+  static const char *const titles[] = {
+    [JOB_SUM] = "Sum of all nodes", [JOB_MEAN] = "Mean of all nodes", [JOB_MAXIMUM] = "Highest of all nodes"
+  };
+
+  return report->node_count < 2 ? "In figures" : titles[combination];
 }
 
 void
-sheet_items_init (struct sheet_table *table, const struct job_report *report)
+sheet_items_init (struct sheet_table *table, const struct job_report *report, enum job_combination combination)
 {
+  static const struct sheet_column columns[] = {
+    { .head = "Quantity", .unit = "", .words = true, .share = 4.95 },
+    { .head = "Mean", .unit = "", .share = 1.82 },
+    { .head = "Maximum", .unit = "", .share = 1.82 },
+    { .head = TOTAL, .unit = "", .share = 1.6 },
+    { .head = "Farthest", .unit = "", .words = true, .share = 2.2 },
+    { .head = "Its mean", .unit = "", .share = 1.82 },
+    { .head = "Others", .unit = "", .share = 1.82 },
+    { .head = "Highest/mean", .unit = "", .share = 2.2 },
+  };
+  bool several = report->node_count > 1;
   size_t rows = 0;
 
-  *table = (struct sheet_table){ .columns = { { "All nodes together", "", true, 4.95 },
-                                              { "Mean", "", false, 1.82 },
-                                              { "Maximum", "", false, 1.82 },
-                                              { "Total", "", false, 1.6 },
-                                              { "Farthest", "", true, 2.2 },
-                                              { "Its mean", "", false, 1.82 },
-                                              { "Others", "", false, 1.82 },
-                                              { "Imbalance", "", false, 1.7 } },
-                                 .column_count = 8 };
+  *table = (struct sheet_table){ 0 };
+  for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+    if ((i < FARTHEST || several) && (combination == JOB_SUM || strcmp (columns[i].head, TOTAL) != 0))
+      table->columns[table->column_count++] = columns[i];
   for (int item = 0; item < JOB_ITEM_COUNT; item++)
-    rows += is_row (report, item);
+    rows += is_row (report, item, combination);
   sheet_begin (table, rows);
   rows = 0;
   for (int item = 0; item < JOB_ITEM_COUNT; item++)
-    if (is_row (report, item))
+    if (is_row (report, item, combination))
       items_row (table, rows++, report, (enum job_item_id) item);
 }
 

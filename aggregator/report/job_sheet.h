@@ -39,7 +39,9 @@ struct sheet_table {
   struct buffer above, behind; /* a sentence each, or nothing */
 };
 
-void sheet_items_init (struct sheet_table *table, const struct job_report *report); /* a row for each known item */
+/* A row for each known item whose nodes are combined so; of one node all are in the first. */
+void sheet_items_init (struct sheet_table *table, const struct job_report *report, enum job_combination combination);
+const char *sheet_items_title (const struct job_report *report, enum job_combination combination);
 void sheet_nodes_init (struct sheet_table *table, const struct job_report *report); /* a row for each node */
 void sheet_gpus_init (struct sheet_table *table, const struct job_report *report);  /* for each GPU, the worst first */
 void sheet_roofline_init (struct sheet_table *table, const struct job_report *report); /* what their counters show */

@@ -89,7 +89,10 @@ print_once (struct top *top)
   int code = 1;
 
   if (!top_is_filled (top)) {
-    log_error ("%s: %s", top->options->socket, *top->error ? top->error : "no values came in 15 s");
+    log_error ("%s: %s", top->options->socket,
+               *top->error        ? top->error
+               : *top->jobs.error ? top->jobs.error
+                                  : "no values came in 15 s");
     return 1;
   }
   top_arrange (top);

@@ -95,6 +95,15 @@ watch_end (void *context, const char *why)
 }
 
 static void
+jobs_end (void *context, const char *why)
+{
+  struct top *top = context;
+
+  snprintf (top->jobs.error, sizeof top->jobs.error, "%s", why);
+  changed (top);
+}
+
+static void
 no_end (void *context, const char *why)
 {
   (void) context;
@@ -108,6 +117,7 @@ jobs_line (void *context, const char *line, size_t length)
 
   if (top->paused || jobs_take (&top->jobs, line, length) < 0)
     return;
+  top->jobs.error[0] = 0;
   top_arrange (top);
   changed (top);
   once_done (top);
@@ -208,7 +218,7 @@ open_jobs (struct top *top)
   if (!top->jobs_list)
     top->jobs_list = ask (top, fact_line, facts_end, LISTS_NS, "jobs\n");
   if (jobs_ask (&top->jobs, &top->metrics, &request))
-    top->jobs_watch = ask (top, jobs_line, no_end, 0, buffer_text (&request));
+    top->jobs_watch = ask (top, jobs_line, jobs_end, 0, buffer_text (&request));
   else
     top->jobs.filled = top->metrics.complete;
   buffer_free (&request);

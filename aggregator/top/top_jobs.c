@@ -299,6 +299,16 @@ draw_sums (const struct top_jobs *jobs, struct canvas *canvas, int y)
   canvas_text (canvas, 0, y, canvas->width, STYLE_PLAIN, text);
 }
 
+static const char *
+why_none (const struct top_jobs *jobs)
+{
+  if (*jobs->error)
+    return jobs->error;
+  if (!jobs->filled)
+    return "Asking for the jobs ...";
+  return jobs->count ? "No job fits the filter; F4 changes it." : "No job runs.";
+}
+
 void
 jobs_draw (struct top *top, struct canvas *canvas, int y, int rows)
 {
@@ -320,8 +330,5 @@ jobs_draw (struct top *top, struct canvas *canvas, int y, int rows)
       canvas_restyle (canvas, 0, y, canvas->width, STYLE_SELECTED);
   }
   if (jobs->shown_count == 0)
-    canvas_text (canvas, 0, y, canvas->width, STYLE_FAINT,
-                 !jobs->filled ? "Asking for the jobs ..."
-                 : jobs->count ? "No job fits the filter; F4 changes it."
-                               : "No job runs.");
+    canvas_text (canvas, 0, y, canvas->width, *jobs->error ? STYLE_WARNING : STYLE_FAINT, why_none (jobs));
 }

@@ -105,7 +105,7 @@ take_states (struct model *model, const char *letters)
 {
   memset (model->in_state, 0, sizeof model->in_state);
   for (size_t i = 0; i < model->count; i++) {
-    char letter = letters && *letters ? *letters++ : 'n';
+    char letter = !letters ? 'n' : *letters ? *letters++ : 'u'; /* behind the end all are up */
     model->states[i] = letter == 'u'   ? STATE_UP
                        : letter == 's' ? STATE_STALE
                        : letter == 'd' ? STATE_DOWN

@@ -69,6 +69,7 @@ struct top_jobs {
   enum job_number asked[JOB_NUMBERS];
   size_t asked_count;
   enum jobs_sort sort;
+  char error[200];             /* why there are no values; "": there are, or none was asked for yet */
   bool reverse, filled, named; /* named: an answer of the request `jobs` has come */
   struct screen_list rows;
 };

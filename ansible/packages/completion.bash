@@ -45,12 +45,13 @@ _synop_read ()
   done <<<"$2"
 }
 
-# The names that can stand for NODE, JOBID and ID, as far as this user may see them
+# The names that can stand for NODE, JOBID, ID and GROUP, as far as this user may see them
 _synop_names ()
 {
   case $2 in
   NODE) timeout 2 "$1" keys list ;;
   JOBID | ID) timeout 2 "$1" jobs --from -30d ;;
+  GROUP) timeout 2 "$1" query --list | sed 's/[. ].*//' | sort -u ;;
   esac 2>/dev/null </dev/null | awk '$1 !~ /^[A-Z]+$/ { print $1 }'
 }
 
@@ -95,8 +96,14 @@ _synop ()
   [[ $before = -?* ]] && value=${values[$before]-}
   if [[ $value = *'|'* && ($equals || $value != 'yes|no') ]]; then
     words=(${value//|/ })
-  elif [[ $before = --node && ${path[0]-} = @(tail|replay|export|top) ]]; then
+  elif [[ $before = --node && ${path[0]-} = @(tail|replay|export|query|top) ]]; then
     words=($(_synop_names "$tool" NODE))
+  elif [[ $before = --group && ${path[0]-} = @(tail|replay|export) ]]; then
+    words=($(_synop_names "$tool" GROUP))
+  elif [[ $before = --type && ${path[0]-} = @(tail|replay) ]]; then
+    words=(node cluster event job)
+  elif [[ $before = --job && ${path[0]-} = query ]]; then
+    words=($(_synop_names "$tool" JOBID))
   elif [[ $current = -* ]]; then
     words=("${options[@]}")
   elif [[ ! $equals && (! $value || $value = 'yes|no') ]]; then

@@ -273,7 +273,7 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
   const struct http_library *library = http->library;
   unsigned status = reply->status, retry_s = reply->retry_s;
   const char *type = reply->type, *file = reply->file;
-  bool gzip = !reply->endless && status != MHD_HTTP_NOT_MODIFIED && !type_is_packed (type) &&
+  bool gzip = status != MHD_HTTP_NOT_MODIFIED && !type_is_packed (type) &&
               http_list_has (http_request_header (request, "Accept-Encoding"), "gzip");
   struct MHD_Response *response;
   enum MHD_Result result;

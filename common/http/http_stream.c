@@ -17,6 +17,7 @@ struct stream {
   struct buffer piece;
   size_t at; /* in it */
   bool more, gzip, ended;
+  bool held; /* what is compressed waits for room */
   z_stream z;
 };
 
@@ -65,6 +66,13 @@ read_plain (struct stream *stream, char *to, size_t room)
   return (ssize_t) length;
 }
 
+/* What an endless body has so far goes out at once. */
+static int
+flush_of (const struct stream *stream, bool left)
+{
+  return !left ? Z_FINISH : stream->reply.endless ? Z_SYNC_FLUSH : Z_NO_FLUSH;
+}
+
 static ssize_t
 read_gzip (struct stream *stream, char *to, size_t room)
 {
@@ -75,7 +83,7 @@ read_gzip (struct stream *stream, char *to, size_t room)
   z->next_out = (Bytef *) to;
   z->avail_out = (uInt) room;
   while (z->avail_out == room && !stream->ended) {
-    enum fill fill = piece_fill (stream);
+    enum fill fill = stream->held ? FILLED : piece_fill (stream);
     bool left = fill == FILLED;
     if (fill == WAITS)
       return 0;
@@ -83,7 +91,8 @@ read_gzip (struct stream *stream, char *to, size_t room)
       return MHD_CONTENT_READER_END_WITH_ERROR;
     z->next_in = left ? (Bytef *) stream->piece.data + stream->at : NULL;
     z->avail_in = left ? (uInt) (stream->piece.length - stream->at) : 0;
-    stream->ended = stream->http->library->deflate (z, left ? Z_NO_FLUSH : Z_FINISH) == Z_STREAM_END;
+    stream->ended = stream->http->library->deflate (z, flush_of (stream, left)) == Z_STREAM_END;
+    stream->held = left && stream->reply.endless && z->avail_out == 0;
     stream->at = left ? stream->piece.length - z->avail_in : stream->at;
   }
   return (ssize_t) (room - z->avail_out);

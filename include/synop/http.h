@@ -143,7 +143,7 @@ struct http_reply {
   void (*begin) (void *context, struct http_reply *reply);
   bool (*broken) (
       void *context); /* after the last piece: it is not whole, and the client shall see that. May be NULL */
-  bool endless;       /* it lasts as long as the client takes what comes, and is not compressed */
+  bool endless;       /* it lasts as long as the client takes what comes; each piece goes out at once */
   struct buffer text; /* or else this, which is owned */
 };
 void http_reply_text (struct http_reply *reply, unsigned status, const char *type, const char *text);

@@ -1,11 +1,13 @@
 """What following jobs costs on a node with 5,000 processes of which 100 belong to a job (bench_jobs.c), and what psutil's
 walk over the same costs, which is how monitors inside of jobs do it."""
 
+import json
+import subprocess
 import time
 
 import psutil
 
-from measure import Tool, say
+from measure import BUILD, Tool, say
 
 PROCESSES = 5000
 OF_JOB = 100
@@ -48,3 +50,13 @@ def jobs(figures, cluster):
                     "psutil once a second", psutil_ms, AIM)
         say(f"      the first sample took {made['first_ms']:.0f} ms" +
             ("" if made["alone"] else "; processes that began elsewhere meanwhile are in the figure"))
+    reports(figures)
+
+
+def reports(figures):
+    """The report on a job of 1,000 nodes and an hour, sampled every 10 s: read from the history, then as text and HTML."""
+    done = subprocess.run([BUILD / "tests/unit/test_job_report", "--measure", "1000", "3600", "10"], stdout=subprocess.PIPE,
+                          text=True, check=True, timeout=600)
+    cost = json.loads(done.stdout)
+    figures.add("report of a job, 1000 nodes, 1 h, 361,000 samples", cost["read_s"] + cost["write_s"], "s")
+    figures.add("its memory", cost["rss_mib"], "MiB")

@@ -49,7 +49,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 def told():
     """{place: what it tells people}"""
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*"), *(ROOT / "ansible").rglob("*"), *ROOT.glob("a*/*.ini")]:
-        if path.is_file():
+        if path.is_file() and path.suffix != ".png":
             yield path, path.read_text()
     for folder in ("agent", "aggregator", "common", "include"):
         for path in (ROOT / folder).rglob("*.[ch]"):

@@ -75,7 +75,7 @@ def test_values_are_those_of_lines(shown):
     mark = cluster.aggregator.mark()
     metrics = ["memory_info.total", "cpu_usage.user", "vm.page_faults", "network.devices.lo.rx_bytes", "load.tasks / load.load_1"]
     answer = ask(url, "now?" + "&".join(f"metric={one.replace(' ', '%20')}" for one in metrics))
-    assert answer["nodes"] == ["n2", "n3", "n10"] and answer["states"] == "unu"
+    assert answer["nodes"] == ["n2", "n3", "n10"] and answer["states"] == "un"
     by_name = {one["metric"]: one for one in answer["metrics"]}
     assert [one["unit"] for one in answer["metrics"]] == ["bytes", "percent", "1/s", "bytes/s", ""]
     wait_until(lambda: cluster.aggregator.lines(type="node", node="n2", after=mark), "a line after it")

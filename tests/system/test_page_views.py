@@ -45,10 +45,10 @@ def fixture_shown():
         cluster.wait_node("gpu1")
         cluster.gpus = gpus
         url = url_of(cluster.aggregator)
-        for job in ("short-1", "short-2"):
+        for job in ("paged-1", "paged-2"):
             run_job(cluster, job, "1.5")
         cluster.start("job", "agent", "run", "--job", JOB, "--", "sleep", "600")
-        for job in ("short-1", "short-2"):
+        for job in ("paged-1", "paged-2"):
             cluster.aggregator.wait_line(type="job", event="ended", job_id=job)
         wait_until(lambda: get(url, f"{API}jobs/{JOB}").status == 200, "the job")
         yield cluster, url
@@ -109,7 +109,7 @@ def has_curve(tab, name):
     }})()""")
 
 
-VIEWS = ["node?node=n1", "node?node=gpu1", "jobs", f"job?job={JOB}", "compare?a=short-1&b=short-2", "events", "clocks"]
+VIEWS = ["node?node=n1", "node?node=gpu1", "jobs", f"job?job={JOB}", "compare?a=paged-1&b=paged-2", "events", "clocks"]
 READY = {"node": "document.querySelectorAll('.part').length > 5 && document.querySelectorAll('details.group').length > 10",
          "jobs": "document.querySelectorAll('tbody tr').length >= 3", "job": "document.querySelectorAll('.meter').length > 0",
          "compare": "document.querySelectorAll('tbody tr').length > 5", "events": "document.querySelectorAll('tbody tr').length > 3",
@@ -205,18 +205,18 @@ def test_jobs(tabs):
     """Searched, sorted by heads that say so, by an address that brings the same."""
     with opened(tabs, "jobs") as tab:
         jobs = wait_rows(tab, "Jobs", lambda found: len(found) >= 3)
-        assert {row[1] for row in jobs} >= {JOB, "short-1", "short-2"}
+        assert {row[1] for row in jobs} >= {JOB, "paged-1", "paged-2"}
         assert next(row for row in jobs if row[1] == JOB)[4] == "running"
         tab.click("#jobs-search")
-        tab.write("short n2")
-        wait_rows(tab, "Jobs", lambda found: [row[1] for row in found] == ["short-2", "short-1"])
+        tab.write("paged n2")
+        wait_rows(tab, "Jobs", lambda found: [row[1] for row in found] == ["paged-2", "paged-1"])
         head = "[...document.querySelectorAll('th')].find((one) => one.textContent === 'Job')"
         tab.evaluate(f"{head}.querySelector('button').click()")
-        wait_rows(tab, "Jobs", lambda found: [row[1] for row in found] == ["short-1", "short-2"])
+        wait_rows(tab, "Jobs", lambda found: [row[1] for row in found] == ["paged-1", "paged-2"])
         assert tab.evaluate(f"{head}.getAttribute('aria-sort')") == "ascending"
         place = tab.wait("location.hash.includes('sort=id') && location.hash")
         with opened(tabs, place[2:]) as other:
-            wait_rows(other, "Jobs", lambda found: [row[1] for row in found] == ["short-1", "short-2"])
+            wait_rows(other, "Jobs", lambda found: [row[1] for row in found] == ["paged-1", "paged-2"])
         for _ in range(2):
             tab.evaluate("[...document.querySelectorAll('td input, th input')].find((one) => !one.checked)?.click()")
         tab.wait("!document.querySelector('a.button').hidden")
@@ -228,9 +228,9 @@ def test_jobs(tabs):
 def test_job(shown, tabs):
     """The report's figures, a curve for each quantity, and downloads that are what the command prints."""
     cluster, url = shown
-    report = ask(url, "jobs/short-1")
+    report = ask(url, "jobs/paged-1")
     places = ["--config", cluster.empty, "--history", cluster.history, "--socket", cluster.socket]
-    with opened(tabs, "job?job=short-1") as tab:
+    with opened(tabs, "job?job=paged-1") as tab:
         nodes = wait_rows(tab, "Nodes of the job", len)
         assert {row[1] for row in nodes} == {one["node"] for one in report["nodes"]}
         figures = {row[0]: row for row in rows(tab, "In figures")}
@@ -243,7 +243,7 @@ def test_job(shown, tabs):
         assert set(links) == {"PDF", "HTML", "CSV", "JSON", "Text"}
         for name, form in (("CSV", "csv"), ("JSON", "json"), ("Text", "text")):
             sent = get(url, urllib.parse.urlsplit(links[name]).path + "?" + urllib.parse.urlsplit(links[name]).query)
-            assert sent.text == cluster.succeed("aggregator", "report", "short-1", "--format", form, *places), name
+            assert sent.text == cluster.succeed("aggregator", "report", "paged-1", "--format", form, *places), name
             assert "attachment" in sent.headers["Content-Disposition"]
         for name, begin in (("PDF", b"%PDF"), ("HTML", b"<!DOCTYPE html>")):
             parts = urllib.parse.urlsplit(links[name])
@@ -255,8 +255,8 @@ def test_job(shown, tabs):
 def test_compare(shown, tabs):
     """What differs is marked, with how much."""
     _, url = shown
-    reports = [ask(url, f"jobs/{job}") for job in ("short-1", "short-2")]
-    with opened(tabs, "compare?a=short-1&b=short-2") as tab:
+    reports = [ask(url, f"jobs/{job}") for job in ("paged-1", "paged-2")]
+    with opened(tabs, "compare?a=paged-1&b=paged-2") as tab:
         table = {row[0]: row[1:] for row in wait_rows(tab, "Figures of both jobs", lambda found: len(found) > 5)}
         assert table["Nodes"][:2] == [str(len(report["nodes"])) for report in reports]
         marked = tab.evaluate("[...document.querySelectorAll('tr.is-marked')].map((row) => row.cells[0].innerText)")
@@ -271,19 +271,19 @@ def test_events_and_alerts(shown, tabs):
     """The log filters; a node that goes down is an alert until it is back; an XID is one too."""
     cluster, _ = shown
     with opened(tabs, "events") as tab:
-        log = wait_rows(tab, "Events", lambda found: any(row[2] == "node_up" and row[1] == "n3" for row in found))
-        assert any(row[2] == "aggregator_started" for row in log)
+        log = wait_rows(tab, "Events", lambda found: any(row[2] == "node up" and row[1] == "n3" for row in found))
+        assert any(row[2] == "aggregator started" for row in log)
         assert {"Job short-1 began", "Job short-1 ended"} <= {row[3].split(" (")[0] for row in log}
         tab.click("#events-node")
         tab.write("n3")
         wait_rows(tab, "Events", lambda found: all(row[1] == "n3" for row in found))
         tab.wait("location.hash.includes('node=n3')")
         cluster.agents["n3"].stop()
-        wait_rows(tab, "Events", lambda found: found[0][2] == "node_down")
+        wait_rows(tab, "Events", lambda found: found[0][2] == "node down")
         alerts = wait_rows(tab, "Alerts that stand", lambda found: any(row[1] == "n3" and row[2].startswith("down") for row in found))
         assert alerts[0][0] == "alarm"
         cluster.start_agent("n3")
-        wait_rows(tab, "Events", lambda found: found[0][2] == "node_up")
+        wait_rows(tab, "Events", lambda found: found[0][2] == "node up")
         wait_until(lambda: not any(row[1] == "n3" and "frame" in row[2] for row in rows(tab, "Alerts that stand")), "the end of the alert")
     cluster.gpus.say("gpus 2\nxid 1 79\n")
     wait_until(lambda: any(one["points"] and any(point[1] for point in one["points"]) for one in
@@ -318,7 +318,7 @@ def reach(tab, condition, most=80):
 
 def test_keyboard(tabs):
     """From the list of jobs to a job, to a node, to a curve of one of its CPUs, without a mouse."""
-    with opened(tabs, "jobs?q=page") as tab:
+    with opened(tabs, "jobs?q=page-job") as tab:
         wait_rows(tab, "Jobs", lambda found: len(found) == 1)
         reach(tab, "at.innerText === 'Lasted'")
         tab.key("Enter")
@@ -350,7 +350,7 @@ def test_keyboard(tabs):
 
 def show_evil(peer, number):
     info = {"scheduler": "slurm", "user": MARKUP, "name": WORDS[5]}
-    jobs = {word: {"user_time": number * S, "system_time": 0} for word in ("7", MARKUP)}
+    jobs = {word: {"user_time": number * S, "system_time": 0} for word in ("evil-7", MARKUP)}
     peer.publish([protocol.table_wire(peer.groups, "plain", S, {"level": 1}, error=f"{MARKUP} {WORDS[2]}"),
                   protocol.table_wire(peer.groups, "disk_io", S, rows={word: {"read_bytes": number * 1000, "io_time": 0} for word in WORDS}),
                   protocol.table_wire(peer.groups, "job_cpu", S, rows=jobs),
@@ -374,10 +374,10 @@ def test_hostile_words(shown, tabs):
                 return condition()
             return wait_until(again, what)
 
-        go_on(lambda: get(url, f"{API}jobs/7").status == 200, "its job")
+        go_on(lambda: get(url, f"{API}jobs/evil-7").status == 200, "its job")
         go_on(lambda: cluster.aggregator.lines(type="event", event="group_failed", node="evil"), "its error")
-        for place, sign in (("node?node=evil", "block device"), ("jobs", MARKUP), ("job?job=7", MARKUP), ("events", MARKUP),
-                            (f"job?job={urllib.parse.quote(MARKUP)}", MARKUP), ("compare?a=7&b=7", MARKUP),
+        for place, sign in (("node?node=evil", "block device"), ("jobs", MARKUP), ("job?job=evil-7", MARKUP), ("events", MARKUP),
+                            (f"job?job={urllib.parse.quote(MARKUP)}", MARKUP), ("compare?a=evil-7&b=evil-7", MARKUP),
                             (f"node?node={urllib.parse.quote(MARKUP)}", MARKUP)):
             with opened(tabs, place, silent=False) as tab:
                 tab.wait("document.querySelector('main').innerText.length > 20")

@@ -1,6 +1,8 @@
 """`aggregator report`: a job that Python's nodes play, in the past, so that every figure is known beforehand. Totals
 and means are computed again here, from what was sent and from the node lines."""
 
+import base64
+import gzip
 import json
 import math
 import re
@@ -446,6 +448,20 @@ def test_perfmon(played):
                 near(host["cpu_percent_sys"][at], 45, rel=1e-3)
         assert host["cpu_percent"][0] is None and set(host["ib_io_counters"]["port_rcv_data"]) == {None}
     assert json.dumps(said)
+
+
+def test_jobstats(played):
+    """The line unpacks to what the JSON says."""
+    cluster, _parts = played
+    line = report(cluster, "42", "--format", "jobstats").stdout
+    assert line.startswith("JS1:") and line.endswith("\n")
+    found, said = json.loads(gzip.decompress(base64.b64decode(line[4:-1], validate=True))), json_report(cluster, "42")
+    assert set(found) == {"nodes", "total_time", "gpus"} and found["gpus"] == 0
+    assert found["total_time"] == round(said["duration"])
+    for node in said["nodes"]:
+        here = found["nodes"][node["node"]]
+        near(here["total_time"], node["report"]["cpu_user"]["total"] + node["report"]["cpu_system"]["total"])
+        assert here["used_memory"] == node["report"]["memory_peak"]["maximum"] and here["cpus"] == node["cpus"]
 
 
 # ---- a job that runs, one of which nothing is known, wrong words ----

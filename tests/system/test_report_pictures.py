@@ -100,9 +100,9 @@ def check_one_bar(pixels, share):
     assert numpy.median(grey[like(pixels, MARK)]) < numpy.median(grey[like(pixels, (158, 202, 225))]) - 50
 
 
-@pytest.mark.parametrize("name, pages", [("slow", 5), ("one", 3), ("short", 3), ("large", 19), ("long", 5), ("bin", 3),
+@pytest.mark.parametrize("name, pages", [("slow", 5), ("one", 1), ("short", 3), ("large", 20), ("long", 5), ("bin", 3),
                                          ("empty", 1), ("none", 1), ("gpus", 3),
-                                         ("many", 7), ("roof", 6), ("hostile", 6)])
+                                         ("many", 7), ("roof", 6), ("hostile", 7)])
 def test_pages(folder, name, pages):
     pdf = folder / f"{name}.pdf"
     assert pages_of(pdf) == pages
@@ -137,8 +137,8 @@ def test_gpus(folder):
         printed = text_of(folder / f"{name}.pdf", "-layout")
         page_text = Parts((folder / f"{name}.html").read_text(encoding="utf-8")).text
         for text in (printed, page_text):
-            text = " ".join(text.split())
-            assert text.index("The driver reported errors (XIDs) of GPU 5 on ") < text.index(alarm) < text.index("In figures")
+            text = " ".join((text if text is page_text else text_of(folder / f"{name}.pdf")).split())
+            assert text.index("The driver reported errors (XIDs) of GPU 5 on ") < text.index(alarm) < text.index("Sum of all nodes")
             assert (f"and {left_out} more: --json has them" in text) == (left_out > 0)
             assert ("Use of each GPU, in the mean" in text) == (left_out > 0)
         rows = re.findall(r"^ *(?:n|gpu)\d+ +\d +(left idle|XID \d+|throttled by heat|-).* \d+$", printed, re.M)
@@ -241,12 +241,12 @@ def test_panels(folder):
 
 
 def test_words(folder):
-    text = text_of(folder / "slow.pdf", "-layout")
+    text = " ".join(text_of(folder / "slow.pdf").split())  # the columns one after the other
     for words in ("Job 4711", "ada", "cfd-wing", "mpirun ./solver --steps 100000 wing.cfg", "12: n[1-12]",
                   "2026-11-21 14:32:07 UTC", "1 h 23 min 45 s", "n4 14:53:03 to 15:13:59",
                   "What this report does not know", "GPUs were not sampled on any node."):
         assert words in text, words
-    assert len(re.findall(r"^ *node\d{4} ", text_of(folder / "large.pdf", "-layout", "-f", "4"), re.M)) == 1000
+    assert len(re.findall(r"^ *node\d{4} +8 ", text_of(folder / "large.pdf", "-layout", "-f", "4"), re.M)) == 1000
     assert "it runs still" in text_of(folder / "long.pdf", "-l", "1")
 
 
@@ -301,7 +301,7 @@ def test_hostile_names(folder):
     names = [job, "'\"`touch pwned`", "$(touch pwned) 'quoted' \"twice\" \\ {/=90 big} @x #", "'; system('touch pwned'); '",
              "@macro #comment \\n %s %d", "\"{/=90 big}\" &lt;&amp;"]
     shown = Parts((folder / "hostile.html").read_text(encoding="utf-8")).text
-    printed = text_of(folder / "hostile.pdf", "-layout")
+    printed = " ".join(text_of(folder / "hostile.pdf").split())
     for name in names:
         assert name in shown and name in printed, name
     assert not list(folder.folder.rglob("pwned"))
@@ -322,7 +322,7 @@ def test_html_in_a_browser(folder, tmp_path):
     pixels = numpy.asarray(Image.open(shot).convert("RGB")).astype(int)
     assert pixels.shape == (1400, 1366, 3)
     check_one_bar(pixels, 0.5)
-    assert ink(pixels[:330]) > 0.01 and ink(pixels[380:900]) > 0.4 and ink(pixels[1000:]) > 0.01
+    assert ink(pixels[:330]) > 0.01 and ink(pixels[380:900]) > 0.25 and ink(pixels[1000:]) > 0.01
     browse(tmp_path, folder / "slow.html", "--no-pdf-header-footer", f"--print-to-pdf={tmp_path}/print.pdf")
     assert pages_of(tmp_path / "print.pdf") in range(4, 9)
     assert ink(page(tmp_path / "print.pdf", 1)) > 0.1
@@ -353,7 +353,7 @@ def test_command(played, tmp_path, monkeypatch):  # noqa: F811
     page_file.unlink()
     report(cluster, "42", "--html", page_file,
            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # as who starts it may have it
-    assert Parts(page_file.read_text(encoding="utf-8")).text == shown
+    assert Parts(page_file.read_text(encoding="utf-8")).text.split("synop 0.")[0] == shown.split("synop 0.")[0]
 
     done = report(cluster, "42", "--pdf", tmp_path / "no" / "42.pdf", "--html", tmp_path / "second.html", code=1)
     assert (tmp_path / "second.html").exists()
@@ -365,6 +365,8 @@ def test_command(played, tmp_path, monkeypatch):  # noqa: F811
     assert "gnuplot-nox" in done.stderr
     (alone / "gnuplot").write_text("#!/bin/sh\necho 'no such terminal' >&2\nexit 1\n")
     (alone / "gnuplot").chmod(0o755)
-    done = report(cluster, "42", "--html", tmp_path / "x.html", code=1)
+    done = report(cluster, "42", "--pdf", tmp_path / "x.pdf", code=1)
     assert "gnuplot failed: no such terminal" in done.stderr
     assert not list(tmp_path.glob("x.*"))
+    report(cluster, "42", "--html", tmp_path / "y.html")  # which we draw ourselves
+    assert "n2 was slow" in Parts((tmp_path / "y.html").read_text(encoding="utf-8")).text

@@ -179,6 +179,7 @@ def test_tiers_equal_an_independent_reader(tool, made, tmp_path):
 
 
 NO_TIERS = """DROP TABLE tier_metrics; DROP TABLE tier_maps; DROP TABLE tier_staged; DROP TABLE tier_blocks;
+DROP TABLE tier_parts; DROP TABLE tier_repairs;
 DROP TRIGGER chunk_unfolded; DROP TRIGGER chunk_gone; DROP TABLE unfolded; DELETE FROM uses WHERE room = 'tiers';
 PRAGMA user_version = 1;"""
 

@@ -1,6 +1,7 @@
 """`synop-aggregator top` and `synop-agent top` on a terminal: a pty, read through an emulator."""
 
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -163,8 +164,8 @@ def test_once_without_an_aggregator(tmp_path):
 def test_sizes(socket, columns, lines):
     with StandIn(socket, [f"n{i}" for i in range(500)], values=values), top(socket, columns=columns, lines=lines) as screen:
         screen.wait("500 up", "n0", "CPU")
-        shown = screen.lines()
-        assert shown[-1].startswith("F1Help") and "NODE" in screen.text()
+        wait_until(lambda: screen.lines()[-1].startswith("F1Help"), "the foot")
+        shown = screen.wait("NODE").splitlines()
         assert sum(line.startswith("n") for line in shown) >= 3
 
 
@@ -189,8 +190,8 @@ def test_terminals_that_cannot(socket, term):
 
 def test_needs_a_terminal(socket):
     with StandIn(socket, ["n1"]):
-        done = run("aggregator", "top", "--socket", socket)
-    assert done.returncode == 1 and "terminal" in done.stderr and "--once" in done.stderr
+        done = run("aggregator", "top", "--socket", socket, env={"TERM": "xterm"})
+    assert done.returncode == 1 and "are to be a terminal; --once" in done.stderr
 
 
 @pytest.mark.parametrize("locale, ascii", [("C.UTF-8", False), ("xx_YY.UTF-8", False), ("C", True), ("POSIX", True)])
@@ -245,6 +246,22 @@ def test_connection_breaks(socket):
         os.close(closed)
         assert screen.wait_end() == 0
         screen.close()
+
+
+def test_terminal_of_others_goes_away(socket):
+    """One that is not the session's: no signal says so."""
+    with StandIn(socket, ["n1"]) as aggregator:
+        ours, theirs = pty.openpty()
+        program = subprocess.Popen([BUILD / "aggregator", "top", "--socket", socket], stdin=theirs, stdout=theirs,
+                                   env=environment() | {"TERM": "xterm"})
+        os.close(theirs)
+        try:
+            wait_until(lambda: any(request.startswith("watch") for request in aggregator.requests), "a question")
+            os.close(ours)
+            assert program.wait(LIMIT) == 0
+        finally:
+            program.kill()
+            program.wait()
 
 
 # ---- cost ----
@@ -362,7 +379,9 @@ def test_events_of_before(cluster):
 
 
 def test_a_node_that_is_not(cluster):
+    started = time.monotonic()
     done = run("aggregator", "top", "--once", "--socket", cluster.socket, "--node", "n77")
+    assert time.monotonic() - started < 10, "it waited for a node that is not"
     assert done.returncode == 1 and "no node of that name" in done.stderr, done
     with top(cluster, "--node", "n77") as screen:
         screen.wait("No node of that name is listed")

@@ -266,7 +266,8 @@ test_jobs_that_run (void **state)
 /* ---- of an older program ---- */
 
 static const char make_old[] =
-    "DROP TABLE tier_metrics; DROP TABLE tier_maps; DROP TABLE tier_staged; DROP TABLE tier_blocks;"
+    "DROP TABLE tier_metrics; DROP TABLE tier_maps; DROP TABLE tier_staged; DROP TABLE tier_parts; DROP TABLE "
+    "tier_repairs; DROP TABLE tier_blocks;"
     "DROP TRIGGER chunk_unfolded; DROP TRIGGER chunk_gone; DROP TABLE unfolded; PRAGMA user_version = 1;"
     "DROP TRIGGER chunk_added; DROP TRIGGER chunk_deleted; DROP TRIGGER schema_used; DROP TRIGGER schema_unused;"
     "DROP TRIGGER event_added; DROP TRIGGER event_deleted; DROP TABLE uses; DROP TABLE schema_uses;"

@@ -172,7 +172,9 @@ test_grid_adds_up (void **unused)
   assert_int_equal (grid->sections[2].count, 40);
   assert_int_equal (grid->label_count, 2);
   for (size_t i = 0; i < 40; i++) {
-    const struct tier_cell *cell = grid->sections[2].series[i].cells;
+    const struct grid_series *of = &grid->sections[2].series[i];
+    const struct tier_cell *cell = of->cells - of->first; /* those from the first time on */
+    assert_true (of->first == 3 && of->room > 5);
     assert_true (cell[3].count == 6 && cell[3].sum == 30 && cell[3].min == 4 && cell[3].max == 6);
     assert_true (cell[7].count == 3 && cell[7].sum == 27 && cell[8].count == 0);
   }

@@ -233,7 +233,7 @@ test_nodes_are_in_natural_order (void **state)
 {
   (void) state;
   expect ("metric=memory.used", "nodes", "[\"n1\",\"n2\",\"n3\",\"n10\"]");
-  expect ("metric=memory.used", "states", "\"uunu\"");
+  expect ("metric=memory.used", "states", "\"uun\"");
   expect ("metric=memory.used\tnode=n1*", "nodes", "[\"n1\",\"n10\"]");
   expect ("metric=memory.used", "time", "\"2023-11-14T22:13:20.000000000Z\"");
 }

@@ -81,14 +81,19 @@ test('cells have names while there is room, and are pixels when there are many',
 
 test('each cell is found where it lies, in groups too', () => {
   const groups = Array.from({length: 12}, (_, i) => ({name: `r${i}`, from: i * 40, count: 40}));
-  for (const layout of [layOut(700, 500, 480, null), layOut(700, 500, 480, groups), layOut(300, 300, 480, groups)]) {
-    assert.ok(layout.height <= 500);
+  assert.ok(layOut(900, 900, 480, groups).blocks[0].label > 0 && layOut(300, 300, 480, groups).blocks[0].label === 0);
+  for (const layout of [layOut(700, 500, 480, null), layOut(900, 900, 480, groups), layOut(300, 300, 480, groups)]) {
+    assert.ok(layout.height <= 900);
+    const places = new Set();
     for (const block of layout.blocks)
       for (let at = block.from; at < block.from + block.count; at++) {
         const [x, y] = placeOf(layout, block, at);
+        places.add(`${x} ${y}`);
+        assert.ok(y >= block.y + block.label);
         assert.equal(hit(layout, x + layout.w / 2, y + layout.h / 2), at);
         assert.ok(x >= 0 && y >= 0 && y + layout.h <= layout.height + 1e-9);
       }
+    assert.equal(places.size, 480);
   }
 });
 
@@ -108,9 +113,18 @@ test('arrows reach every cell, and end at the edges', () => {
     }
   }
   assert.equal(reached.size, 21);
+  const below = layOut(330, 400, 21, groups).blocks.findLast((block) => block.y > 0);
+  if (below)
+    assert.ok(down(layout, 0) >= below.from, 'down leaves the group for the one below');
   assert.equal(neighbour(layout, 0, 'ArrowLeft'), 0);
   assert.equal(neighbour(layout, 20, 'ArrowRight'), 20);
 });
+
+/* Where one gets by going down as far as it goes. */
+function down (layout, at) {
+  const next = neighbour(layout, at, 'ArrowDown');
+  return next === at ? at : down(layout, next);
+}
 
 test('what stood at an instant follows from events', () => {
   const t = (minute) => `2026-11-23T04:${String(minute).padStart(2, '0')}:00Z`;

@@ -115,7 +115,7 @@ test('rows of a node are one line, and two jobs begin together', () => {
 });
 
 test('events are sentences, unknown ones too; ids of jobs are paths', () => {
-  assert.equal(wordsOf({type: 'event', event: 'gap', node: 'n1', lost: 3}).text, '3 frames are lost');
+  assert.equal(wordsOf({type: 'event', event: 'gap', node: 'n1', lost: 3}).text, '3 frames lost for good');
   assert.equal(wordsOf({type: 'event', event: 'of_tomorrow', node: 'n1', depth: 3}).text, 'depth 3');
   assert.deepEqual(wordsOf({type: 'job', event: 'started', job_id: '7', user: 'ana'}).text, 'Job 7 began (ana)');
   assert.equal(pathOf('12/3'), 'jobs/12/3');
@@ -126,6 +126,6 @@ test('a job’s notes come with their advice, the grave ones marked, and its rem
   const notes = [{note: 'killed_for_memory', text: 'Killed.', advice: 'Ask for 3 GiB', write: '--mem=3G'}, {note: 'cpus_unused', text: 'Idle.', advice: 'Ask for fewer'}];
   assert.deepEqual(sentencesOf({notes, remarks: ['Bound by memory.']}),
     [['bad', 'Killed.', 'Ask for 3 GiB', '--mem=3G'], ['warn', 'Idle.', 'Ask for fewer', undefined], ['warn', 'Bound by memory.']]);
-  const meters = metersFrom({meters: [{meter: 'gpu', title: 'GPU', percent: 75}, {meter: 'memory', title: 'Memory', percent: null}]});
+  const meters = metersFrom({meters: [{meter: 'gpu', title: 'GPU', unit: 'GPUs', percent: 75, used: 6, of: 8}, {meter: 'memory', title: 'Memory', unit: 'B', percent: null, used: null, of: null}]});
   assert.deepEqual(meters.map(({label, share, known}) => [label, share, known]), [['GPU', 0.75, true], ['Memory', 0, false]]);
 });

@@ -305,7 +305,7 @@ job_scratch_create (void **state)
 static inline struct job_report *
 make_job_report (struct scratch *scratch, const char *nodes, double seconds, bool ended, const char *summary)
 {
-  char list[4096], *rest = list;
+  char *list = memory_string (nodes), *rest = list;
   struct job_record job = { .label = (char *) "123",
                             .scheduler = (char *) "slurm",
                             .user = (char *) "ana",
@@ -321,7 +321,6 @@ make_job_report (struct scratch *scratch, const char *nodes, double seconds, boo
   struct error error = { "" };
 
   scratch_close (scratch);
-  snprintf (list, sizeof list, "%s", nodes);
   job.nodes = memory_new (1024, sizeof job.nodes[0]);
   for (char *name; (name = strsep (&rest, ",")) != NULL;)
     if (*name) {
@@ -337,6 +336,7 @@ make_job_report (struct scratch *scratch, const char *nodes, double seconds, boo
   assert_non_null (report);
   history_file_close (file);
   free (job.nodes);
+  free (list);
   return report;
 }
 

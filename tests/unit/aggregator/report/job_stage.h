@@ -247,6 +247,7 @@ stage_report (const struct stage *stage)
   memory->remarks[0] = "It is bound by memory: 140 GB/s, which is 77.1 % of the peak.";
   memory->unknown[1] = "Processes that began and ended between two samples are counted where a cgroup counts them.";
   *report = (struct job_report){ .id = stage->id,
+                                 .shown = stage->id,
                                  .scheduler = "slurm",
                                  .user = stage->user,
                                  .name = stage->name,

@@ -1,4 +1,6 @@
 /* A job's report: totals, gaps, lost nodes, the slow one; what it cannot know; as text. */
+#include <sys/resource.h>
+
 #include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_document.h"
 #include "aggregator/report/job_energy.h"
@@ -700,8 +702,56 @@ test_energy (void **state)
   job_report_destroy (report);
 }
 
+/* For tests/bench/part_jobs.py: what the report on a job of so many nodes and seconds costs, as a line of JSON. */
+static int
+measure (unsigned nodes, unsigned seconds, unsigned period)
+{
+  struct job_look look = { 80, true, false };
+  struct buffer names = { 0 }, documents = { 0 };
+  struct job_report *report;
+  struct scratch *scratch;
+  struct rusage usage;
+  struct error error;
+  int64_t begin, read, end;
+  void *state = NULL;
+
+  job_scratch_create (&state);
+  scratch = state;
+  for (unsigned n = 0; n < nodes; n++) {
+    char name[16];
+    struct job_chain chain = { 0 };
+    snprintf (name, sizeof name, "n%04u", n);
+    buffer_printf (&names, "%s%s", n ? "," : "", name);
+    for (unsigned i = 0; i <= seconds / period; i++) {
+      struct job_sample sample = steady (i + 1, 8, 7.6, 10 * GIB);
+      sample.chain = &chain;
+      sample.at = (double) i * period;
+      sample.period_ns = period * SECOND_NS;
+      put_sample (scratch, name, "123", &sample);
+    }
+    job_chain_free (&chain);
+    history_flush (scratch->history);
+  }
+  begin = clock_monotonic ();
+  report = make_job_report (scratch, buffer_text (&names), seconds, true, NULL);
+  job_advice (report, &advice_limits_default);
+  read = clock_monotonic ();
+  job_report_text (report, &look, &documents);
+  buffer_free (&documents);
+  job_report_html_make (report, &documents, &error);
+  end = clock_monotonic ();
+  getrusage (RUSAGE_SELF, &usage);
+  printf ("{\"samples\":%llu,\"read_s\":%.3f,\"write_s\":%.3f,\"rss_mib\":%ld}\n",
+          (unsigned long long) (report->nodes[0].samples * nodes), (double) (read - begin) / NS_PER_S,
+          (double) (end - read) / NS_PER_S, usage.ru_maxrss / 1024);
+  job_report_destroy (report);
+  buffer_free (&documents);
+  buffer_free (&names);
+  return scratch_destroy (&state);
+}
+
 int
-main (void)
+main (int argc, char **argv)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown (NAME, job_scratch_create, scratch_destroy)
   const struct CMUnitTest tests[] = {
@@ -730,6 +780,8 @@ main (void)
     TEST (test_gpus_of_nodes),
   };
 
+  if (argc == 5 && strcmp (argv[1], "--measure") == 0)
+    return measure ((unsigned) atoi (argv[2]), (unsigned) atoi (argv[3]), (unsigned) atoi (argv[4]));
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);
 }

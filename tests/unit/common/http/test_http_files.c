@@ -119,9 +119,13 @@ test_found (void **state)
   check (*state, "empty.css", "text/css; charset=utf-8", "");
 }
 
+#define TEN "0123456789"
+#define LONG TEN TEN TEN TEN TEN TEN TEN
+
 static void
 test_refused (void **state)
 {
+  char path[TEST_FOLDER_SIZE + 64];
   static const char *const paths[] = {
     "",
     "none.js",
@@ -151,12 +155,11 @@ test_refused (void **state)
 
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
     check (*state, paths[i], NULL, NULL);
-  for (size_t length = 60; length < 70; length++) {
-    char name[80];
-    memset (name, 'a', sizeof name);
-    strcpy (name + length, ".js");
-    check (*state, name, NULL, NULL);
-  }
+  put (*state, "page/" LONG ".js", "long");
+  check (*state, LONG ".js", NULL, NULL);
+  snprintf (path, sizeof path, "%s/fifo.js", ((struct scene *) *state)->page);
+  assert_int_equal (mkfifo (path, 0600), 0);
+  check (*state, "fifo.js", NULL, NULL);
 }
 
 static void

@@ -398,6 +398,36 @@ test_endless (void **state)
   close (fd);
 }
 
+/* Compressed; each piece is there as soon as it is made: it ends where what was compressed is flushed. */
+static void
+test_endless_gzip (void **state)
+{
+  static const char flushed[] = { 0, 0, (char) 0xff, (char) 0xff };
+  struct scene *scene = *state;
+  int fd = send_to (scene, "GET /endless HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n");
+  struct timeval patience = { 10, 0 };
+  struct buffer got = { 0 };
+
+  setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  for (size_t piece = 1; piece <= 3; piece++) {
+    size_t ends = 0;
+    put (scene, "x");
+    while (ends < piece) {
+      ssize_t more = read (fd, buffer_reserve (&got, 4096), 4096);
+      assert_true (more > 0);
+      got.length += (size_t) more;
+      ends = 0;
+      for (size_t i = 0; i + sizeof flushed <= got.length; i++)
+        ends += memcmp (got.data + i, flushed, sizeof flushed) == 0;
+    }
+  }
+  put (scene, ".");
+  wait_for (&scene->freed, 1);
+  assert_non_null (strstr (buffer_text (&got), "Content-Encoding: gzip"));
+  buffer_free (&got);
+  close (fd);
+}
+
 static void
 test_reload (void **state)
 {
@@ -457,7 +487,8 @@ main (void)
                                       TEST (test_taken),
                                       TEST (test_waits),
                                       TEST (test_gone_while_waiting),
-                                      TEST (test_endless) };
+                                      TEST (test_endless),
+                                      TEST (test_endless_gzip) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,0 +1,162 @@
+/* A job's summary as jobstats keeps it in SLURM's AdminComment: "JS1:" and the base64 of a JSON object, by gzip:
+ *
+ *   {"nodes":{"n1":{"total_memory":1,"used_memory":1,"total_time":1.5,"cpus":4,"gpu_total_memory":{"0":1},
+ *                   "gpu_used_memory":{"0":1},"gpu_utilization":{"0":87.1}}},"total_time":1812,"gpus":1}
+ *
+ * total_time of a node is its CPU time, that behind the nodes the job's duration, in seconds; memory is in bytes. "JS1:None"
+ * stands for a job without samples, "JS1:Short" for one that is too short to have any use. */
+#include <dlfcn.h>
+#include <math.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "aggregator/report/job_advice.h"
+#include "aggregator/report/job_report_write.h"
+#include "synop/clock.h"
+
+#define ZLIB "libz.so.1"
+#define GZIP_WINDOW (15 + 16)
+#define GZIP_MEMORY 8
+#define SHORT_SAMPLES 2
+
+static double
+gpu_total (const struct report_gpu *gpu)
+{
+  return gpu->memory_total;
+}
+
+static double
+gpu_used (const struct report_gpu *gpu)
+{
+  return gpu->memory.count ? gpu->memory.highest : nan ("");
+}
+
+static double
+gpu_utilization (const struct report_gpu *gpu)
+{
+  return job_gpu_mean (&gpu->utilization);
+}
+
+static void
+write_gpus (struct json *json, const struct job_node *node, const char *key,
+            double figure (const struct report_gpu *gpu))
+{
+  json_object (json_key (json, key));
+  for (size_t i = 0; i < node->gpu_count; i++)
+    json_real (json_key (json, node->gpus[i].label), figure (&node->gpus[i]));
+  json_object_end (json);
+}
+
+static void
+jobstats_node (struct json *json, const struct job_report *report, size_t index)
+{
+  const struct job_node *node = &report->nodes[index];
+  const struct job_series *series = node->series;
+
+  json_object (json_key (json, node->name));
+  json_real (json_key (json, "total_memory"), job_memory_given (report, index));
+  json_real (json_key (json, "used_memory"), fmax (series[JOB_MEMORY_PEAK].maximum, series[JOB_MEMORY].maximum));
+  json_real (json_key (json, "total_time"), series[JOB_CPU_USER].total + series[JOB_CPU_SYSTEM].total);
+  json_real (json_key (json, "cpus"), node->cpus);
+  if (node->gpu_count) {
+    write_gpus (json, node, "gpu_total_memory", gpu_total);
+    write_gpus (json, node, "gpu_used_memory", gpu_used);
+    write_gpus (json, node, "gpu_utilization", gpu_utilization);
+  }
+  json_object_end (json);
+}
+
+static void
+write_summary (struct json *json, const struct job_report *report)
+{
+  size_t gpus = 0;
+
+  json_object (json);
+  json_object (json_key (json, "nodes"));
+  for (size_t i = 0; i < report->node_count; i++) {
+    jobstats_node (json, report, i);
+    gpus += report->nodes[i].gpu_count;
+  }
+  json_object_end (json);
+  json_real (json_key (json, "total_time"), round ((double) (report->until_ns - report->started_ns) / NS_PER_S));
+  json_uint (json_key (json, "gpus"), gpus);
+  json_object_end (json);
+}
+
+/* zlib is loaded at run time, as for HTTP. */
+struct zlib {
+  __typeof__ (&deflateInit2_) begin;
+  __typeof__ (&deflate) deflate;
+  __typeof__ (&deflateEnd) end;
+};
+
+static int
+zlib_load (struct zlib *zlib, struct error *error)
+{
+  void *handle = dlopen (ZLIB, RTLD_NOW | RTLD_LOCAL);
+  void *functions[] = { handle ? dlsym (handle, "deflateInit2_") : NULL, handle ? dlsym (handle, "deflate") : NULL,
+                        handle ? dlsym (handle, "deflateEnd") : NULL };
+
+  if (!functions[0] || !functions[1] || !functions[2])
+    return error_set (error, "this format needs %s: %s", ZLIB, handle ? "it lacks a function" : dlerror ());
+  memcpy (zlib, functions, sizeof functions);
+  return 0;
+}
+
+static int
+pack (struct buffer *packed, const struct buffer *text, struct error *error)
+{
+  struct zlib zlib = { 0 };
+  z_stream z = { .next_in = (unsigned char *) text->data, .avail_in = (unsigned) text->length };
+  size_t room = text->length + text->length / 1000 + 1024; /* more than it can become */
+  int result;
+
+  if (zlib_load (&zlib, error) < 0)
+    return -1;
+  if (zlib.begin (&z, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+                  (int) sizeof z) != Z_OK)
+    return error_set (error, "zlib does not start");
+  z.avail_out = (unsigned) room;
+  z.next_out = (unsigned char *) buffer_reserve (packed, room);
+  result = zlib.deflate (&z, Z_FINISH);
+  packed->length += z.total_out;
+  zlib.end (&z);
+  return result == Z_STREAM_END ? 0 : error_set (error, "zlib failed: %d", result);
+}
+
+static void
+add_base64 (struct buffer *out, const struct buffer *bytes)
+{
+  size_t size = sodium_base64_encoded_len (bytes->length, sodium_base64_VARIANT_ORIGINAL);
+
+  sodium_bin2base64 (buffer_reserve (out, size), size, (const unsigned char *) bytes->data, bytes->length,
+                     sodium_base64_VARIANT_ORIGINAL);
+  out->length += size - 1; /* it ends with a NUL */
+}
+
+int
+job_report_jobstats (const struct job_report *report, struct buffer *out, struct error *error)
+{
+  struct buffer packed = { 0 };
+  struct json json = { 0 };
+  uint64_t samples = 0;
+  int result = 0;
+
+  for (size_t i = 0; i < report->node_count; i++)
+    samples = report->nodes[i].samples > samples ? report->nodes[i].samples : samples;
+  buffer_add_string (out, "JS1:");
+  if (samples < SHORT_SAMPLES) {
+    buffer_add_string (out, samples ? "Short" : "None");
+  } else {
+    write_summary (&json, report);
+    result = pack (&packed, &json.out, error);
+    if (result == 0)
+      add_base64 (out, &packed);
+  }
+  buffer_add_string (out, "\n");
+  json_free (&json);
+  buffer_free (&packed);
+  return result;
+}
