@@ -1,6 +1,7 @@
 /* See export.h. */
 #include "aggregator/command/export.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,29 +43,38 @@ export_unit (const struct metric *metric)
   return metric_unit_name (share ? UNIT_PERCENT : metric->unit);
 }
 
-/* The label's column is named after the group's rows, unless a metric has that name. */
-static const char *
-label_name (const struct group *group)
+/* The label's column is named after the group's rows, "mount_point", unless a metric has that name. */
+static void
+name_label (struct export_column *column, const struct group *group)
 {
+  snprintf (column->name, sizeof column->name, "%s", *group->row ? group->row : "row");
+  for (char *c = column->name; *c; c++)
+    if (!isalnum ((unsigned char) *c))
+      *c = '_';
   for (size_t i = 0; i < group->metric_count; i++)
-    if (strcasecmp (group->metrics[i].name, group->row) == 0)
-      return "row";
-  return *group->row ? group->row : "row";
+    if (strcasecmp (group->metrics[i].name, column->name) == 0)
+      strcpy (column->name, "row");
 }
 
 struct export_column
 export_column (const struct group *group, size_t column)
 {
-  const struct export_column fixed[EXPORT_FIXED] = {
-    { "time", "" }, { "node", "" }, { label_name (group), "" }, { "period", "seconds" }, { "error", "" }
+  static const struct export_column fixed[EXPORT_FIXED] = {
+    { "time", "" }, { "node", "" }, { "row", "" }, { "period", "seconds" }, { "error", "" }
   };
+  struct export_column made = { .unit = "" };
 
   if (!export_has_label (group) && column >= 2)
     column++;
-  if (column < EXPORT_FIXED)
-    return fixed[column];
-  return (struct export_column){ group->metrics[column - EXPORT_FIXED].name,
-                                 export_unit (&group->metrics[column - EXPORT_FIXED]) };
+  if (column < EXPORT_FIXED) {
+    made = fixed[column];
+    if (column == 2)
+      name_label (&made, group);
+  } else {
+    made.unit = export_unit (&group->metrics[column - EXPORT_FIXED]);
+    snprintf (made.name, sizeof made.name, "%s", group->metrics[column - EXPORT_FIXED].name);
+  }
+  return made;
 }
 
 /* ---- tables ---- */

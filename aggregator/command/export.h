@@ -16,6 +16,7 @@
 #include "synop/globs.h"
 #include "synop/json.h"
 #include "synop/metric.h"
+#include "synop/schema.h"
 #include "synop/table.h"
 
 struct history_query;
@@ -38,7 +39,8 @@ struct export_row {
 };
 
 struct export_column {
-  const char *name, *unit; /* unit "": none */
+  char name[SCHEMA_NAME_MAX + 1];
+  const char *unit; /* "": none */
 };
 #define EXPORT_FIXED 5 /* time, node, label, period, error come first; a group without rows has no label */
 /* Names that all formats share. */

@@ -193,10 +193,10 @@ csv_begin (void *folder, const char *name, const struct group *group, struct err
     return NULL;
   out = &table->json.out;
   for (size_t i = 0; i < export_columns (group); i++) {
-    const char *title = export_column (group, i).name;
+    struct export_column column = export_column (group, i);
     if (i)
       buffer_add (out, ",", 1);
-    csv_text (out, title, strlen (title));
+    csv_text (out, column.name, strlen (column.name));
   }
   buffer_add (out, "\n", 1);
   return table;

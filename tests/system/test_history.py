@@ -187,7 +187,7 @@ def export(cluster, kind, to):
 
 
 def label_of(frame_columns, group):
-    return next(iter(set(frame_columns) & {group["row"], "row"}), None) if group["rows_name"] else None
+    return next(iter(set(frame_columns) & {re.sub(r"\W", "_", group["row"]), "row"}), None) if group["rows_name"] else None
 
 
 def test_csv_and_json_by_pandas(cluster):
@@ -245,6 +245,7 @@ def test_hdf5_by_pandas_and_h5py(cluster):
             if group["name"] not in tables:
                 continue
             frame = pandas.read_hdf(path, group["name"])
+            assert all(name.isidentifier() for name in frame.columns)
             times = pandas.to_datetime(frame["time"], utc=True)
             rows = []
             for time, row in zip(times, frame.to_dict("records")):
