@@ -35,7 +35,7 @@ def history(cluster, group, column, node, row=""):
                     "--group", group, "-o", folder)
     with open(folder / f"{group}.csv", encoding="utf-8") as file:
         rows = csv.reader(file)
-        heads = [head.split(" ")[0] for head in next(rows)]
+        heads = next(rows)
         lines = [dict(zip(heads, line)) for line in rows]
     device = heads[2]
     wanted = (line for line in lines if line["node"] == node and (device == "period" or line[device] == row))
