@@ -18,8 +18,11 @@ struct job_minutes;
 struct job_minutes *job_minutes_create (struct job_scene *scene, const struct job_walk *walk);
 void job_minutes_destroy (struct job_minutes *minutes); /* NULL is fine */
 
-/* Nodes are indexes in the report, and NULL has no minutes. */
+/* Of each node, until they are chosen: its chunks; then, before they are read: which are skipped. */
+bool job_minutes_are_chosen (const struct job_minutes *minutes);
+void job_minutes_look (struct job_minutes *minutes, const struct walk_chunk *chunks, size_t count);
 void job_minutes_choose (struct job_minutes *minutes, struct walk_chunk *chunks, size_t count);
+/* Nodes are indexes in the report, and NULL has no minutes. */
 bool job_minutes_any (const struct job_minutes *minutes, size_t node);
 bool job_minutes_has (const struct job_minutes *minutes, size_t node, int64_t time_ns);
 bool job_minutes_between (const struct job_minutes *minutes, size_t node, int64_t from_ns, int64_t to_ns);

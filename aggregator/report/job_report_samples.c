@@ -414,12 +414,15 @@ sample_frame (void *context, const struct cluster_frame *frame)
 static const struct view samples_view = { .name = "samples", .frame = sample_frame };
 
 static void
+look_at_chunks (void *context, const struct walk_chunk *chunks, size_t count)
+{
+  job_minutes_look (((struct reading *) context)->minutes, chunks, count);
+}
+
+static void
 choose_chunks (void *context, struct walk_chunk *chunks, size_t count)
 {
-  struct reading *reading = context;
-
-  if (reading->minutes)
-    job_minutes_choose (reading->minutes, chunks, count);
+  job_minutes_choose (((struct reading *) context)->minutes, chunks, count);
 }
 
 static int
@@ -437,7 +440,8 @@ read_samples (struct reading *reading, struct job_walk *walk, struct error *erro
     scene->watches[i] = (struct job_watch){ INT64_MIN, INT64_MIN, INT64_MIN, .period_ns = NS_PER_S };
   walk->history.into = (struct history_into){ .view = &samples_view, .state = reading, .progress = scene->progress };
   walk->history.node = &reading->walked;
-  walk->history.choose = choose_chunks;
+  walk->history.look = reading->minutes && !job_minutes_are_chosen (reading->minutes) ? look_at_chunks : NULL;
+  walk->history.choose = reading->minutes ? choose_chunks : NULL;
   result = history_walk (scene->file, &walk->history, &report->broken, error);
   samples_end_node (reading);
   if (report->bins == 0)

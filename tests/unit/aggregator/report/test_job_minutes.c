@@ -212,7 +212,7 @@ assert_same (struct scratch *scratch, const char *nodes, bool ended, const char 
   by_minutes = make_job_report (scratch, nodes, HOURS * 3600, ended, NULL);
   assert_int_equal (by_minutes->broken, 0);
   execute (scratch, "UPDATE chunks SET data = (SELECT data FROM kept WHERE kept.id = chunks.id);"
-                    "DELETE FROM tier_blocks; DELETE FROM tier_staged");
+                    "DELETE FROM tier_blocks; DELETE FROM tier_staged; DELETE FROM tier_parts");
   by_frames = make_job_report (scratch, nodes, HOURS * 3600, ended, NULL);
   assert_int_equal (by_frames->broken, 0);
   assert_int_equal (by_frames->minute_samples, 0);
