@@ -16,9 +16,10 @@
 #define SAMPLES_MAX UINT16_MAX
 
 struct minute {
-  uint16_t samples; /* of the job */
-  bool closed;      /* its frames are read */
-  bool shared;      /* another job had samples */
+  uint16_t samples;   /* of the job */
+  uint8_t idle, used; /* how many of the job's GPUs, and 1; 0: not known */
+  bool closed;        /* its frames are read */
+  bool shared;        /* another job had samples */
 };
 
 struct job_minutes {
@@ -27,6 +28,7 @@ struct job_minutes {
   struct globs names;
   int64_t first, count;  /* minutes since 1970 */
   struct minute **lists; /* one a node; NULL: all frames are read */
+  bool *gpus;            /* of each node: all that are open say how many GPUs are idle */
   size_t current;        /* the node that is read, and its chunks */
   struct walk_chunk *chunks;
   size_t chunk_count;
@@ -48,6 +50,7 @@ job_minutes_create (struct job_scene *scene, const struct job_walk *walk)
   *minutes = (struct job_minutes){ .scene = scene, .walk = walk, .first = tier_minute (report->started_ns) };
   minutes->count = tier_minute (report->until_ns) - minutes->first + 1;
   minutes->lists = memory_new (report->node_count, sizeof minutes->lists[0]);
+  minutes->gpus = memory_new (report->node_count, sizeof minutes->gpus[0]);
   for (size_t i = 0; i < report->node_count; i++)
     buffer_printf (&names, "%s%s", i ? "," : "", report->nodes[i].name);
   globs_init (&minutes->names, buffer_text (&names));
@@ -64,6 +67,7 @@ job_minutes_destroy (struct job_minutes *minutes)
     free (minutes->lists[i]);
   globs_free (&minutes->names);
   free (minutes->lists);
+  free (minutes->gpus);
   free (minutes);
 }
 
@@ -103,6 +107,12 @@ job_minutes_between (const struct job_minutes *minutes, size_t node, int64_t fro
     if (is_open (minutes, node, from))
       return true;
   return false;
+}
+
+bool
+job_minutes_have_gpus (const struct job_minutes *minutes, size_t node)
+{
+  return !job_minutes_any (minutes, node) || minutes->gpus[node];
 }
 
 void
@@ -217,19 +227,29 @@ open_node (const struct job_minutes *minutes, size_t node, const struct walk_chu
 
 /* ---- what minutes tell ---- */
 
+/* What shows that a minute is like any other: of the job's row, but for the errors of GPUs. */
+enum liveness { SAMPLES, PROCESSES, IDLE_GPUS, USED_GPUS, GPU_ERRORS, LIVENESS };
+static const char *const liveness[LIVENESS][2] = { { "job_cpu", "user_time" },
+                                                   { "job_processes", "processes" },
+                                                   { "job_gpu", "gpus_idle" },
+                                                   { "job_gpu", "gpus_used" },
+                                                   { "gpu", "xid_errors" } };
+
 /* A series of the tier that is wanted. */
 struct wanted {
   struct job_minutes *minutes;
   struct job_tally *tally; /* of the quantity; NULL: it is of liveness */
   size_t node, item;
-  bool of_job, processes;
+  bool of_job;
+  enum liveness liveness;
 };
 
 struct asking {
   struct job_minutes *minutes;
   struct job_tally *const *tallies; /* NULL: it is about liveness */
   size_t item;
-  bool of_job, processes;
+  bool of_job;
+  enum liveness liveness;
   struct wanted *wanted; /* of each node, for the job's row or the node, and for other rows */
 };
 
@@ -239,22 +259,27 @@ compare_name (const void *name, const void *other)
   return strcmp (name, *(const char *const *) other);
 }
 
+size_t
+job_minutes_node (const struct job_minutes *minutes, const char *name)
+{
+  const struct job_walk *walk = minutes->walk;
+  const char *const *found =
+      bsearch (name, walk->names, minutes->scene->report->node_count, sizeof walk->names[0], compare_name);
+
+  return found ? walk->order[found - walk->names] : SIZE_MAX;
+}
+
 static void *
 take_series (void *context, const char *name, const char *row, size_t length, const struct metric *metric)
 {
   struct asking *asking = context;
   struct job_minutes *minutes = asking->minutes;
   const struct job_report *report = minutes->scene->report;
-  const char *const *found =
-      bsearch (name, minutes->walk->names, report->node_count, sizeof minutes->walk->names[0], compare_name);
   bool own = row && length == strlen (report->id) && memcmp (row, report->id, length) == 0;
-  struct wanted wanted = { minutes, NULL, 0, asking->item, own, asking->processes };
-  size_t node;
+  struct wanted wanted = { minutes, NULL, 0, asking->item, own, asking->liveness };
+  size_t node = wanted.node = job_minutes_node (minutes, name);
 
-  if (!found)
-    return NULL;
-  node = wanted.node = minutes->walk->order[found - minutes->walk->names];
-  if (!minutes->lists[node] || (asking->tallies && !asking->tallies[node]))
+  if (node == SIZE_MAX || !minutes->lists[node] || (asking->tallies && !asking->tallies[node]))
     return NULL;
   if (asking->tallies) {
     struct job_tally *tally = wanted.tally = &asking->tallies[node][asking->item];
@@ -266,13 +291,27 @@ take_series (void *context, const char *name, const char *row, size_t length, co
   return &asking->wanted[2 * node + own];
 }
 
+/* The number, if it is the same all along. */
+static uint8_t
+take_count (struct minute *minute, const struct history_point *point)
+{
+  minute->closed |= point->max > point->min;
+  return point->min >= 0 && point->min < UINT8_MAX ? (uint8_t) (point->min + 1) : 0;
+}
+
 static void
 take_liveness (const struct wanted *wanted, struct minute *minute, const struct history_point *point)
 {
-  if (!wanted->of_job)
-    minute->shared |= !wanted->processes;
-  else if (wanted->processes)
+  if (wanted->liveness == GPU_ERRORS)
+    minute->closed |= point->sum > 0;
+  else if (!wanted->of_job)
+    minute->shared |= wanted->liveness == SAMPLES;
+  else if (wanted->liveness == PROCESSES)
     minute->closed |= point->min <= 0;
+  else if (wanted->liveness == IDLE_GPUS)
+    minute->idle = take_count (minute, point);
+  else if (wanted->liveness == USED_GPUS)
+    minute->used = take_count (minute, point);
   else
     minute->samples = point->count < SAMPLES_MAX ? (uint16_t) point->count : SAMPLES_MAX;
 }
@@ -296,13 +335,11 @@ take_points (void *context, void *series, const struct history_point *points, si
   }
 }
 
-/* Of all rows, or of the nodes as a whole. What is broken gives up all. */
-static int
-ask (struct asking *asking, const char *group, const char *metric, bool rows, struct error *error)
+int
+job_minutes_read (struct job_minutes *minutes, const char *group, const char *metric, bool rows,
+                  const struct points_into *into, struct error *error)
 {
   static const struct globs all;
-  struct job_minutes *minutes = asking->minutes;
-  const struct job_report *report = minutes->scene->report;
   struct points_query query = { .group = group,
                                 .metric = metric,
                                 .nodes = &minutes->names,
@@ -310,15 +347,23 @@ ask (struct asking *asking, const char *group, const char *metric, bool rows, st
                                 .folded = true,
                                 .from_ns = minutes->first * MINUTE_NS,
                                 .to_ns = (minutes->first + minutes->count) * MINUTE_NS };
-  const struct points_into into = { asking, take_series, take_points };
   size_t broken;
+  int result = history_points (minutes->scene->file, HISTORY_MINUTES, &query, into, &broken, error);
+
+  for (size_t i = 0; i < minutes->scene->report->node_count && result == 0 && broken; i++)
+    job_minutes_give_up (minutes, i, INT64_MAX);
+  return result;
+}
+
+static int
+ask (struct asking *asking, const char *group, const char *metric, bool rows, struct error *error)
+{
+  const struct points_into into = { asking, take_series, take_points };
   int result;
 
-  asking->wanted = memory_new (2 * report->node_count, sizeof asking->wanted[0]);
-  result = history_points (minutes->scene->file, HISTORY_MINUTES, &query, &into, &broken, error);
+  asking->wanted = memory_new (2 * asking->minutes->scene->report->node_count, sizeof asking->wanted[0]);
+  result = job_minutes_read (asking->minutes, group, metric, rows, &into, error);
   free (asking->wanted);
-  for (size_t i = 0; i < report->node_count && result == 0 && broken; i++)
-    job_minutes_give_up (minutes, i, INT64_MAX);
   return result;
 }
 
@@ -356,8 +401,13 @@ close_sparse (struct job_minutes *minutes, size_t node)
   for (int64_t i = 0; i < minutes->count; i++)
     if (list[i].samples + MISSING < usual || list[i].samples == 0)
       close_minutes (minutes, node, minutes->first + i - 1, minutes->first + i + 1);
-  for (int64_t i = 0; i < minutes->count; i++)
+    else if (i && (list[i].idle != list[i - 1].idle || list[i].used != list[i - 1].used))
+      close_minutes (minutes, node, minutes->first + i - 1, minutes->first + i);
+  minutes->gpus[node] = true;
+  for (int64_t i = 0; i < minutes->count; i++) {
     any |= !list[i].closed;
+    minutes->gpus[node] &= list[i].closed || list[i].idle;
+  }
   if (!any) {
     free (list);
     minutes->lists[node] = NULL;
@@ -367,16 +417,19 @@ close_sparse (struct job_minutes *minutes, size_t node)
 static void
 choose_minutes (struct job_minutes *minutes)
 {
-  struct asking liveness = { .minutes = minutes }, processes = { .minutes = minutes, .processes = true };
   size_t nodes = minutes->scene->report->node_count;
+  bool failed = false;
 
-  if (ask (&liveness, "job_cpu", "user_time", true, NULL) < 0 ||
-      ask (&processes, "job_processes", "processes", true, NULL) < 0)
-    for (size_t i = 0; i < nodes; i++)
+  for (int i = 0; i < LIVENESS; i++) {
+    struct asking asking = { .minutes = minutes, .liveness = (enum liveness) i };
+    failed |= ask (&asking, liveness[i][0], liveness[i][1], true, NULL) < 0;
+  }
+  for (size_t i = 0; i < nodes; i++) {
+    if (failed)
       job_minutes_give_up (minutes, i, INT64_MIN);
-  for (size_t i = 0; i < nodes; i++)
     if (minutes->lists[i])
       close_sparse (minutes, i);
+  }
 }
 
 bool
@@ -460,6 +513,8 @@ job_minutes_add (struct job_minutes *minutes, struct job_tally *const *tallies, 
       if (wanted && !job_item_is_of_gpus (item) && ask (&asking, group, job_items[item].metric, of_job, error) < 0)
         return -1;
     }
+  if (job_minutes_add_gpus (minutes, minutes->scene, tallies, error) < 0)
+    return -1;
   for (size_t i = 0; i < nodes; i++) {
     if (!minutes->lists[i])
       continue;
