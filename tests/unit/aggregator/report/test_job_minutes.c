@@ -157,13 +157,15 @@ idle_now_and_then (struct made *made, uint64_t at)
   }
 }
 
-/* It has another. */
+/* It has another, and that is in frames that are read. */
 static void
 other_gpus (struct made *made, uint64_t at)
 {
   with_gpus (made, at);
   if (within (at, 2, 12))
     made->sample.gpus = "1,2";
+  if (within (at, 2, 2.05))
+    made->sample.idle = "1,2";
 }
 
 /* Another is left idle: as many as before. */
