@@ -223,12 +223,12 @@ tick_frame (struct ticks *ticks, struct tick_member *member, const char *node, i
     member_join (ticks, member);
   if (member->period_ns != period_ns || member->stride == 0)
     member_set_period (ticks, member, period_ns);
-  if (ticks->options.after_ns && index * period - period / 2 < ticks->options.after_ns)
-    return TICK_BETWEEN;
   bool due = frame_is_due (ticks, member, schema, groups, index);
   if (time_ns > now_ns + period)
     return TICK_MISPLACED;
   if (!sampled_there (ticks, member, away, bound_ns) || (bound_ns >= 0 && !due))
+    return TICK_BETWEEN;
+  if (ticks->next == NOT_OPEN && ticks->options.after_ns && index * period - period / 2 < ticks->options.after_ns)
     return TICK_BETWEEN;
   if (ticks->next == NOT_OPEN) { /* frames that waited long for the aggregator begin no tick */
     int64_t oldest = index_floor (ticks, now_ns + period / 2) - OPEN_MAX + 1;

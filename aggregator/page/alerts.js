@@ -8,12 +8,12 @@ import {time} from './units.js';
 const EVERY = 5000;
 const GPU_SPAN = 3600;
 const BACK = 7 * 86400;
-const GPU_METRICS = [['gpu.xid_errors', 'XID errors'], ['gpu.ecc_uncorrected', 'uncorrected ECC errors'], ['gpu.remapped_rows_failed', 'rows that could not be remapped']];
+const GPU_METRICS = [['gpu.xid_errors', 'XID error'], ['gpu.ecc_uncorrected', 'uncorrected ECC error'], ['gpu.remapped_rows_failed', 'rows that could not be remapped']];
 const RANK = {bad: 0, warn: 1};
 
 export function createAlerts (context) {
   const table = createTable({
-    label: 'Alerts that stand', key: ({id}) => id, most: 100, empty: 'None: all nodes are up, no group fails.',
+    label: 'Alerts that stand', key: ({id}) => id, most: 100, empty: 'No alert is known.',
     columns: [
       {id: 'level', label: 'Level', text: ({level}) => ({bad: 'alarm', warn: 'warning'}[level]), order: ({level}) => RANK[level], mark: ({level}) => `is-${level}`},
       {id: 'node', label: 'Node', text: ({node}) => node, href: ({node}) => (node ? context.link('node', {node}) : null)},
@@ -114,8 +114,9 @@ function gpuAlert ({node, row, points}, metric, text) {
   const wrong = points.filter(([, value]) => value > 0);
   if (!wrong.length)
     return [];
-  const count = metric.endsWith('failed') ? '' : `${wrong.reduce((all, [, value]) => all + value, 0)} `;
-  return [{id: `${node} ${row} ${metric}`, level: 'bad', node, text: `GPU ${row}: ${count}${text} in the last hour`, since: new Date(wrong[0][0] * 1000).toISOString()}];
+  const count = wrong.reduce((all, [, value]) => all + value, 0);
+  const what = metric.endsWith('failed') ? text : `${count} ${text}${count === 1 ? '' : 's'}`;
+  return [{id: `${node} ${row} ${metric}`, level: 'bad', node, text: `GPU ${row}: ${what} in the last hour`, since: new Date(wrong[0][0] * 1000).toISOString()}];
 }
 
 function takeEvent (map, event) {

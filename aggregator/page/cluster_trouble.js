@@ -34,13 +34,13 @@ export function createTrouble (context) {
     element,
     show (picture, around) {
       const troubles = troublesOf(picture, around);
-      const now = JSON.stringify([troubles.length, troubles.slice(0, SHOWN)]);
+      const now = JSON.stringify([picture.count > 0, troubles.length, troubles.slice(0, SHOWN)]);
       if (now === said)
         return;
       said = now;
       setText(heading, troubles.length ? `Needs a look: ${counted(troubles.length)} of ${counted(picture.nodes.length)} nodes` : 'Needs a look');
       if (!troubles.length) {
-        replace(body, el('p', {'class': 'note'}, 'Nothing: every node has a value, and no alert stands.'));
+        replace(body, el('p', {'class': 'note'}, picture.count ? 'Nothing: every node has a value, and no alert stands.' : 'Not known: no node has a value.'));
         return;
       }
       replace(body,

@@ -38,16 +38,26 @@ export function createEventList (context, options) {
     const t = context.instant.time();
     const range = options.from ? {from: options.from, to: options.to} : {from: iso(t - span * 1000), to: iso(t + (context.instant.live ? 5000 : 1000))};
     try {
-      const {events: found, left_out: left, damaged} = await context.get('events', {...range, node: node === undefined ? null : globOf(node), limit: nodes ? 5000 : MOST});
+      const asked = {...range, node: node === undefined ? null : globOf(node), limit: nodes ? 5000 : MOST};
+      const {events: found, left_out: left, damaged} = options.jobs ? await withJobs(asked) : await context.get('events', asked);
       if (closed)
         return;
-      const newer = events.filter(({live, line}) => live && !found.some((one) => one.time === line.time && one.event === line.event && one.node === line.node));
+      const newer = events.filter(({live, line}) => live && !found.some((one) => one.time === line.time && one.event === line.event && one.node === line.node && one.job_id === line.job_id));
       events = [...newer, ...found.reverse().map(rowOf)];
       setText(note, [left ? `${left} older ones are not shown.` : '', damaged ? `${damaged} are damaged.` : ''].filter(Boolean).join(' '));
     } catch (error) {
       setText(note, error.message);
     }
     paint();
+  }
+
+  /* Each with a limit of its own: many jobs push no other event out. */
+  async function withJobs (asked) {
+    const [{events: found, ...events}, {lines, ...jobs}] = await Promise.all([context.get('events', asked), context.get('lines', {...asked, type: 'job'})]);
+    return {
+      events: [...found, ...lines].sort((a, b) => Date.parse(a.time) - Date.parse(b.time)),
+      left_out: events.left_out + jobs.left_out, damaged: events.damaged + jobs.damaged,
+    };
   }
 
   function follow () {

@@ -34,7 +34,7 @@ const WORDS = {
   over_share: ['warn', (e) => `It was held to its share of ${e.what}${e.detail ? `: ${e.detail}` : ''}`],
   dropped: ['', (e) => `This page was too slow for ${many(e.lines, 'line')}`],
 };
-const JOBS = {started: 'began', resumed: 'goes on', ended: 'ended', node: 'was seen on'};
+const JOBS = {started: 'began', resumed: 'goes on', ended: 'ended', node: 'was seen on', facts: 'is known to its scheduler'};
 
 export const EVENT_TYPES = Object.keys(WORDS).filter((type) => type !== 'dropped');
 

@@ -2,11 +2,20 @@
 import {el} from './dom.js';
 import {duration, format, MISSING, time} from './units.js';
 
-/* The report's own notes where it has them; else what its members say. */
+const GRAVE = new Set(['killed_for_memory', 'timeout', 'lost_nodes', 'gpu_errors']);
+
+/* The report's own notes where it has them, with its remarks; else what its members say. */
 export function notesOf (report) {
-  const sentences = report.notes ? report.notes.map(({text, advice, write}) => ['warn', text, advice, write]) : findings(report);
+  const sentences = sentencesOf(report);
   return sentences.length ? el('ul', {'class': 'finding-list'}, sentences.map(([level, text, advice, write]) => el('li', {'class': `finding is-${level}`}, text,
     advice ? el('span', {'class': 'advice'}, `${advice}${/[.!]$/.test(advice) ? '' : '.'}`) : null, write ? el('code', {'class': 'advice mono'}, write) : null))) : null;
+}
+
+/* [[level, text, advice, what to write into the job's script]] */
+export function sentencesOf (report) {
+  if (!report.notes)
+    return findings(report);
+  return [...report.notes.map(({note, text, advice, write}) => [GRAVE.has(note) ? 'bad' : 'warn', text, advice, write]), ...report.remarks.map((sentence) => ['warn', sentence])];
 }
 
 function findings (report) {
@@ -39,7 +48,7 @@ function gpuFindings (list, node, gpu) {
 const amount = (value, unit) => (unit === 'B' ? format(value, 'bytes') : `${format(value)} ${unit}`);
 
 /* [{label, share of 0..1, text, more}] */
-function metersFrom (report) {
+export function metersFrom (report) {
   if (report.meters?.length)
     return report.meters.map((meter) => ({label: meter.title, share: meter.percent / 100, known: meter.percent !== null, text: format(meter.percent, 'percent'),
       more: `${amount(meter.used, meter.unit)} of ${amount(meter.of, meter.unit)}${meter.node ? ` on ${meter.node}` : ''}`}));

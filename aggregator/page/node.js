@@ -52,6 +52,7 @@ function openNode (root, context, node) {
 
   const made = new Map(); /* parts that are shown, by id */
   const opened = new Map(); /* groups: {details, inside} */
+  const problems = {state: '', lines: ''};
   let about = null; /* what api/v1/nodes says */
   let readings = null;
   let catalog = null;
@@ -190,15 +191,14 @@ function openNode (root, context, node) {
       try {
         const {nodes} = await context.get('nodes', {node: globOf(node)});
         about = nodes[0] ?? null;
-        if (!about)
-          fail(`No node ${node} is listed.`);
+        fail('state', about ? null : `No node ${node} is listed.`);
         if (about && about.state !== 'up' && readings === null)
           setText(sample, about.last_seen === null ? 'It was never heard.' : `Last heard ${duration(about.last_seen)} ago`);
         if (about)
           paintState();
         paint();
       } catch (error) {
-        fail(error.message);
+        fail('state', error.message);
       }
     }
     if (!closed)
@@ -212,9 +212,12 @@ function openNode (root, context, node) {
     state.className = `state is-${about.state}`;
   }
 
-  function fail (message) {
-    problem.hidden = !message;
-    setText(problem, message ?? '');
+  /* One of them may end while the other one stands. */
+  function fail (source, message) {
+    problems[source] = message ?? '';
+    const text = Object.values(problems).filter(Boolean).join(' ');
+    problem.hidden = !text;
+    setText(problem, text);
   }
 
   /* ---- curves ---- */
@@ -243,7 +246,7 @@ function openNode (root, context, node) {
   const stopFeed = createNodeFeed(context, node, (given) => {
     readings = given;
     paint();
-  }, fail);
+  }, (message) => fail('lines', message));
   const begin = async () => {
     catalog = await loadCatalog(context);
     paint();

@@ -194,6 +194,13 @@ def test_node_of_the_past(shown, tabs):
 
 # ---- jobs ----
 
+def test_node_that_is_not(tabs):
+    with opened(tabs, "node?node=n9", silent=False) as tab:
+        tab.wait("document.querySelectorAll('.curve').length === 2")
+        tab.pump(1)
+        assert "No node n9 is listed." in tab.text(".problem")
+
+
 def test_jobs(tabs):
     """Searched, sorted by heads that say so, by an address that brings the same."""
     with opened(tabs, "jobs") as tab:
@@ -229,6 +236,8 @@ def test_job(shown, tabs):
         figures = {row[0]: row for row in rows(tab, "In figures")}
         mean = report["total"]["cpu_usage"]["mean"]
         assert figures["CPU use"][2] == tab.evaluate(f"import('./units.js').then((units) => units.format({mean}, 'percent'))")
+        assert tab.evaluate("[...document.querySelectorAll('.meter-name')].map((one) => one.innerText)") == [
+            *(one["title"] for one in report["meters"]), "Peak memory", *(["Energy"] if report["energy"] else [])]
         wait_until(lambda: has_curve(tab, "Memory"), "the curve of memory")
         links = dict(tab.evaluate("[...document.querySelectorAll('.downloads a')].map((one) => [one.textContent, one.href])"))
         assert set(links) == {"PDF", "HTML", "CSV", "JSON", "Text"}
@@ -264,6 +273,7 @@ def test_events_and_alerts(shown, tabs):
     with opened(tabs, "events") as tab:
         log = wait_rows(tab, "Events", lambda found: any(row[2] == "node up" and row[1] == "n3" for row in found))
         assert any(row[2] == "aggregator started" for row in log)
+        assert f"Job {JOB} began" in {row[3].split(" (")[0] for row in log}
         tab.click("#events-node")
         tab.write("n3")
         wait_rows(tab, "Events", lambda found: all(row[1] == "n3" for row in found))
@@ -279,7 +289,7 @@ def test_events_and_alerts(shown, tabs):
     wait_until(lambda: any(one["points"] and any(point[1] for point in one["points"]) for one in
                            ask(shown[1], "query?metric=gpu.xid_errors&rows&from=-5m&step=1m")["series"]), "the XID in the history")
     with opened(tabs, "events") as tab:
-        wait_rows(tab, "Alerts that stand", lambda found: any(row[1] == "gpu1" and "GPU 1" in row[2] and "XID" in row[2] for row in found))
+        wait_rows(tab, "Alerts that stand", lambda found: any(row[1] == "gpu1" and "GPU 1: 1 XID error in" in row[2] for row in found))
 
 
 def test_clocks(shown, tabs):

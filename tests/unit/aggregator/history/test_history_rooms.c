@@ -89,7 +89,8 @@ assert_accounts (struct scratch *scratch)
           " SELECT 'events', ifnull (node, 0), sum (length (line) + 100) FROM events GROUP BY ifnull (node, 0) UNION "
           "ALL"
           " SELECT 'tiers', tier, sum (length (data) + 100) FROM tier_blocks GROUP BY tier UNION ALL"
-          " SELECT 'tiers', 2, sum (length (data) + 100) FROM tier_staged HAVING count (*) > 0),"
+          " SELECT 'tiers', 2, sum (length (data) + 100) FROM (SELECT data FROM tier_staged UNION ALL"
+          " SELECT data FROM tier_parts) HAVING count (*) > 0),"
           " sums AS (SELECT room, owner, sum (bytes) AS bytes FROM made GROUP BY room, owner)"
           " SELECT (SELECT count (*) FROM (SELECT * FROM sums EXCEPT SELECT room, owner, bytes FROM uses)) +"
           " (SELECT count (*) FROM (SELECT room, owner, bytes FROM uses EXCEPT SELECT * FROM sums))"),

@@ -112,7 +112,7 @@ reader (struct scene *scene)
 {
   struct error error;
 
-  assert_true (history_flush (scene->history));
+  assert_true (!scene->history || history_flush (scene->history));
   if (!scene->file)
     scene->file = history_file_open (scene->path, &error);
   if (!scene->file)
@@ -504,6 +504,8 @@ test_facts (void **state)
   assert_int_equal (count_facts (scene), 0);
   put_job (scene, 1, "1", "", 0);
   assert_true (history_flush (scene->history));
+  history_destroy (scene->history);
+  scene->history = NULL;
   execute (scene, "DROP TABLE job_facts");
   job = found_facts (scene, JOB_OUTCOME_UNKNOWN);
   assert_true (job_facts_are_empty (&job.facts));

@@ -8,6 +8,7 @@ import {secondsOf, SPANS, stepOf, windowOf} from './curves.js';
 import {wordsOf} from './event_words.js';
 import {columnsOf, stepFor} from './job_curves.js';
 import {pathOf} from './job_items.js';
+import {metersFrom, sentencesOf} from './job_notes.js';
 import {createCatalog, curveOf, globOf, joinCurves, partsOf, questionOf, shown, splitCurves, textOf} from './metrics.js';
 import {anatomy, createReadings, isOld} from './readings.js';
 import {sorted} from './table.js';
@@ -119,4 +120,12 @@ test('events are sentences, unknown ones too; ids of jobs are paths', () => {
   assert.deepEqual(wordsOf({type: 'job', event: 'started', job_id: '7', user: 'ana'}).text, 'Job 7 began (ana)');
   assert.equal(pathOf('12/3'), 'jobs/12/3');
   assert.equal(pathOf('../x?y#z'), 'jobs//x%3Fy%23z');
+});
+
+test('a job’s notes come with their advice, the grave ones marked, and its remarks behind them; meters have names', () => {
+  const notes = [{note: 'killed_for_memory', text: 'Killed.', advice: 'Ask for 3 GiB', write: '--mem=3G'}, {note: 'cpus_unused', text: 'Idle.', advice: 'Ask for fewer'}];
+  assert.deepEqual(sentencesOf({notes, remarks: ['Bound by memory.']}),
+    [['bad', 'Killed.', 'Ask for 3 GiB', '--mem=3G'], ['warn', 'Idle.', 'Ask for fewer', undefined], ['warn', 'Bound by memory.']]);
+  const meters = metersFrom({meters: [{meter: 'gpu', title: 'GPU', unit: 'GPUs', percent: 75, used: 6, of: 8}, {meter: 'memory', title: 'Memory', unit: 'B', percent: null, used: null, of: null}]});
+  assert.deepEqual(meters.map(({label, share, known}) => [label, share, known]), [['GPU', 0.75, true], ['Memory', 0, false]]);
 });
