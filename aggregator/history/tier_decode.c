@@ -166,10 +166,17 @@ read_series (struct tier_reader *reader, struct number_sources *in, size_t count
   return sum == points ? 0 : -1;
 }
 
+/* Of a minimum that others are counted from. What is none is of a damaged block. */
+static uint64_t
+whole_bits (double value)
+{
+  return fabs (value) <= TIER_WHOLE_MAX ? (uint64_t) (int64_t) value : 0;
+}
+
 static void
 take_value (struct tier_cell *cell, size_t column, bool whole, const struct number *number)
 {
-  uint64_t min = (uint64_t) (int64_t) cell->min;
+  uint64_t min = whole ? whole_bits (cell->min) : 0;
 
   if (column == POINT_MIN)
     cell->min = to_double (number);
