@@ -121,6 +121,7 @@ find_missing ()
   need python3-psutil python3-psutil module psutil
   need python3-h5py python3-h5py module h5py
   need python3-pandas python3-pandas module pandas
+  need python3-tables python3-tables module tables
   need gnuplot-nox gnuplot tool gnuplot
   need "fonts-dejavu-core fontconfig" "dejavu-sans-fonts fontconfig" font "DejaVu Sans"
   need prometheus golang-github-prometheus tool promtool

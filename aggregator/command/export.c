@@ -1,6 +1,7 @@
 /* See export.h. */
 #include "aggregator/command/export.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "aggregator/command/commands.h"
 #include "aggregator/history/history_read.h"
+#include "aggregator/report/job_columns.h"
 #include "synop/globs.h"
 #include "synop/hash_table.h"
 #include "synop/log.h"
@@ -41,29 +43,38 @@ export_unit (const struct metric *metric)
   return metric_unit_name (share ? UNIT_PERCENT : metric->unit);
 }
 
-/* The label's column is named after the group's rows, unless a metric has that name. */
-static const char *
-label_name (const struct group *group)
+/* The label's column is named after the group's rows, "mount_point", unless a metric has that name. */
+static void
+name_label (struct export_column *column, const struct group *group)
 {
+  snprintf (column->name, sizeof column->name, "%s", *group->row ? group->row : "row");
+  for (char *c = column->name; *c; c++)
+    if (!isalnum ((unsigned char) *c))
+      *c = '_';
   for (size_t i = 0; i < group->metric_count; i++)
-    if (strcasecmp (group->metrics[i].name, group->row) == 0)
-      return "row";
-  return *group->row ? group->row : "row";
+    if (strcasecmp (group->metrics[i].name, column->name) == 0)
+      strcpy (column->name, "row");
 }
 
 struct export_column
 export_column (const struct group *group, size_t column)
 {
-  const struct export_column fixed[EXPORT_FIXED] = {
-    { "time", "" }, { "node", "" }, { label_name (group), "" }, { "period", "seconds" }, { "error", "" }
+  static const struct export_column fixed[EXPORT_FIXED] = {
+    { "time", "" }, { "node", "" }, { "row", "" }, { "period", "seconds" }, { "error", "" }
   };
+  struct export_column made = { .unit = "" };
 
   if (!export_has_label (group) && column >= 2)
     column++;
-  if (column < EXPORT_FIXED)
-    return fixed[column];
-  return (struct export_column){ group->metrics[column - EXPORT_FIXED].name,
-                                 export_unit (&group->metrics[column - EXPORT_FIXED]) };
+  if (column < EXPORT_FIXED) {
+    made = fixed[column];
+    if (column == 2)
+      name_label (&made, group);
+  } else {
+    made.unit = export_unit (&group->metrics[column - EXPORT_FIXED]);
+    snprintf (made.name, sizeof made.name, "%s", group->metrics[column - EXPORT_FIXED].name);
+  }
+  return made;
 }
 
 /* ---- tables ---- */
@@ -104,6 +115,10 @@ struct export_table {
   const struct group *group; /* of a schema, which lives as long as the file is open */
   void *state;
   struct node_name *nodes; /* nodes that have it */
+  struct {
+    struct table table;            /* the last one that was exported, */
+    char node[FRAME_NODE_MAX + 1]; /* of that node; "": none */
+  } kept;                          /* of a job */
 };
 
 static bool
@@ -176,7 +191,7 @@ add_node (struct export *export, struct export_table *table, const struct report
 
 static int
 add_devices (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row,
-             const char *only, struct error *error)
+             struct error *error)
 {
   const struct group *group = pair->now->group;
   const struct table *before = report_before (pair);
@@ -189,8 +204,6 @@ add_devices (struct export *export, struct export_table *table, const struct rep
   for (size_t i = 0; i < pair->now->rows; i++) {
     size_t old = report_row_before (pair->now, before, i, &search);
     row.label = table_label (pair->now, i, &row.label_length);
-    if (only && (strlen (only) != row.label_length || memcmp (only, row.label, row.label_length) != 0))
-      continue;
     for (size_t k = 0; k < group->metric_count; k++)
       values[k] = group->metrics[k].flags & METRIC_OF_NODE
                       ? (struct value){ .type = VALUE_MISSING }
@@ -202,24 +215,87 @@ add_devices (struct export *export, struct export_table *table, const struct rep
   return 0;
 }
 
-/* Exports a group; of a group of jobs, when one job was chosen, only its row. */
+/* The job's own row, which is there. Its counters count from 0 since the job began on the node, so their changes add up
+ * to what the report has: the first one is all that it holds, and so is one that fell. */
 static int
-take_group (struct export *export, const struct cluster_frame *frame, const struct report_group *pair,
-            struct error *error)
+add_job (struct export *export, struct export_table *table, const struct report_group *pair, struct export_row row,
+         struct error *error)
 {
   const struct group *group = pair->now->group;
-  const char *only = export->job && strcmp (group->section, "job_data") == 0 ? export->job : NULL;
-  struct export_table *table = table_of (export, group, error);
-  struct export_row row = { .time_ns = frame->time_ns,
-                            .node = frame->header->node,
-                            .period_ns = group->flags & GROUP_ONCE ? 0 : report_elapsed_ns (pair),
-                            .table = pair->now };
+  const struct table *before = pair->before;
+  const struct value zero = { .type = VALUE_UINT };
+  size_t length = strlen (export->job), here = table_find_row (pair->now, export->job, length, 0);
+  size_t old = before ? table_find_row (before, export->job, length, here) : SIZE_MAX;
+  int64_t first = before ? 0 : job_first_span (export->job_started_ns, pair->now, row.time_ns);
+  struct value values[SCHEMA_METRICS_MAX];
 
-  if (table)
-    node_names_add (&table->nodes, frame->header->node);
-  if (!table || (!only && add_node (export, table, pair, row, error) < 0))
+  if (!before && row.period_ns && row.time_ns > export->job_started_ns)
+    row.period_ns = row.time_ns - export->job_started_ns;
+  for (size_t k = 0; k < group->metric_count; k++) {
+    const struct metric *metric = &group->metrics[k];
+    const struct value *now = table_get (pair->now, here, k), *then = before ? table_get (before, old, k) : NULL;
+    bool fell = metric->kind == COUNTER && now->type == VALUE_UINT &&
+                (!then || then->type != VALUE_UINT || now->as.u < then->as.u);
+    if (metric->flags & METRIC_SHARE ? first != 0 : fell)
+      then = &zero;
+    else if (metric->flags & METRIC_SHARE && !report_before (pair))
+      then = NULL;
+    values[k] = report_value (metric, now, then, row.period_ns ? row.period_ns : 1);
+  }
+  row.label = export->job;
+  row.label_length = length;
+  row.values = values;
+  return export_add_row (export, table, &row, error);
+}
+
+/* Of a job each table is compared with the last one that was exported and has the job, as the report does, also when the
+ * agent was started anew between the two. */
+static const struct table *
+kept_of (struct export_table *table, const char *node)
+{
+  return strcmp (table->kept.node, node) == 0 ? &table->kept.table : NULL;
+}
+
+static void
+keep (struct export_table *table, const struct table *now, const char *node)
+{
+  if (!table->kept.node[0])
+    table_init (&table->kept.table, table->group);
+  table_copy (&table->kept.table, now);
+  snprintf (table->kept.node, sizeof table->kept.node, "%s", node);
+}
+
+/* Exports a group; of a group of jobs, when one job was chosen, only its row. */
+static int
+take_group (struct export *export, const struct cluster_frame *frame, const struct report_group *here,
+            struct error *error)
+{
+  const struct group *group = here->now->group;
+  const char *node = frame->header->node;
+  struct export_table *table = table_of (export, group, error);
+  struct report_group pair = *here;
+  struct export_row row = { .time_ns = frame->time_ns, .node = node, .table = here->now };
+  int result;
+
+  if (!table)
     return -1;
-  return add_devices (export, table, pair, row, only, error);
+  node_names_add (&table->nodes, node);
+  if (export->job)
+    pair.before = kept_of (table, node);
+  if ((group->flags & GROUP_ONCE) == 0)
+    row.period_ns = report_elapsed_ns (&pair);
+  if (!export->job || strcmp (group->section, REPORT_JOBS) != 0) {
+    result = add_node (export, table, &pair, row, error);
+    if (result == 0)
+      result = add_devices (export, table, &pair, row, error);
+  } else if (table_find_row (here->now, export->job, strlen (export->job), 0) != SIZE_MAX) {
+    result = add_job (export, table, &pair, row, error);
+  } else {
+    return 0;
+  }
+  if (export->job && table_is_comparable (here->now))
+    keep (table, here->now, node);
+  return result;
 }
 
 /* The first failure counts. */
@@ -293,6 +369,8 @@ export_end (struct export *export, struct error *error)
     if (export->format->end (table->state, &later) < 0)
       note_failure (export, &later);
     node_names_free (table->nodes);
+    if (table->kept.node[0])
+      table_free (&table->kept.table);
     free (table);
   }
   if (export->output && export->format->destroy (export->output, !export->failed, &later) < 0)

@@ -16,6 +16,7 @@
 #include "synop/globs.h"
 #include "synop/json.h"
 #include "synop/metric.h"
+#include "synop/schema.h"
 #include "synop/table.h"
 
 struct history_query;
@@ -38,7 +39,8 @@ struct export_row {
 };
 
 struct export_column {
-  const char *name, *unit; /* unit "": none */
+  char name[SCHEMA_NAME_MAX + 1];
+  const char *unit; /* "": none */
 };
 #define EXPORT_FIXED 5 /* time, node, label, period, error come first; a group without rows has no label */
 /* Names that all formats share. */
@@ -70,10 +72,11 @@ struct export_table;
 struct export
 {
   struct globs groups; /* only these */
-  const char *job;     /* of groups of jobs only the rows of this one; NULL: all */
-  uint64_t rows;       /* written */
-  bool failed;         /* the output was not written, and is removed */
-  struct error error;  /* why; the rest is private; zeroed at first */
+  const char *job;     /* of groups of jobs only the rows of this one; NULL: all. Frames come node by node then */
+  int64_t job_started_ns;
+  uint64_t rows;      /* written */
+  bool failed;        /* the output was not written, and is removed */
+  struct error error; /* why; the rest is private; zeroed at first */
   const struct export_format *format;
   void *output;
   struct export_table *tables;

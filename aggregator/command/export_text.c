@@ -1,8 +1,8 @@
 /* CSV and JSON: a folder with a file for each table. A file is open only while some of it is written, since there may be more
  * of them than a process may have open.
  *
- * CSV: RFC 4180; the header has the units, "rx_bytes (bytes)"; what is missing is empty. A text that a spreadsheet would
- * take for a formula has an apostrophe before it.
+ * CSV: RFC 4180; what is missing is empty. A text that a spreadsheet would take for a formula has an apostrophe before it.
+ * Beside GROUP.csv lies GROUP.units.json, {"rx_bytes":"bytes",...}, of the columns that have a unit.
  * JSON: {"schema":{"fields":[{"name","type","unit"}...],"pandas_version"},"data":[{...}...]}, a Table Schema as
  * pandas.read_json (path, orient="table") reads it; a row a line. */
 #include <errno.h>
@@ -29,7 +29,7 @@ struct folder {
 
 struct text_table {
   struct folder *folder;
-  char *path;
+  char *path, *name;
   const struct group *group;
   struct json json; /* rows that wait */
   uint64_t rows;
@@ -105,6 +105,15 @@ write_full (struct text_table *table, struct error *error)
   return table->json.out.length < (at < WRITE_AT ? at : WRITE_AT) ? 0 : write_out (table, error);
 }
 
+static void
+text_table_free (struct text_table *table)
+{
+  json_free (&table->json);
+  free (table->path);
+  free (table->name);
+  free (table);
+}
+
 static struct text_table *
 table_create (struct folder *folder, const char *name, const char *ending, const struct group *group,
               struct error *error)
@@ -113,6 +122,7 @@ table_create (struct folder *folder, const char *name, const char *ending, const
   FILE *file;
 
   table->folder = folder;
+  table->name = memory_string (name);
   table->path = memory_format ("%s/%s.%s", folder->path, name, ending);
   table->group = group;
   file = fopen (table->path, "wxe");
@@ -122,8 +132,7 @@ table_create (struct folder *folder, const char *name, const char *ending, const
     return table;
   }
   text_table_fail (table, error);
-  free (table->path);
-  free (table);
+  text_table_free (table);
   return NULL;
 }
 
@@ -132,13 +141,15 @@ static int
 table_swap_names (void *one, void *other, struct error *error)
 {
   struct text_table *table = one, *with = other;
-  char *aside = memory_format ("%s.%ld", table->path, (long) getpid ()), *path = table->path;
+  char *aside = memory_format ("%s.%ld", table->path, (long) getpid ()), *path = table->path, *name = table->name;
   int result = 0;
 
   if (rename (table->path, aside) < 0 || rename (with->path, table->path) < 0 || rename (aside, with->path) < 0)
     result = text_table_fail (table, error);
   table->path = with->path;
   with->path = path;
+  table->name = with->name;
+  with->name = name;
   free (aside);
   return result;
 }
@@ -148,9 +159,7 @@ table_destroy (struct text_table *table, struct error *error)
 {
   int result = write_out (table, error);
 
-  json_free (&table->json);
-  free (table->path);
-  free (table);
+  text_table_free (table);
   return result;
 }
 
@@ -185,11 +194,9 @@ csv_begin (void *folder, const char *name, const struct group *group, struct err
   out = &table->json.out;
   for (size_t i = 0; i < export_columns (group); i++) {
     struct export_column column = export_column (group, i);
-    char *title = memory_format (*column.unit ? "%s (%s)" : "%s", column.name, column.unit);
     if (i)
       buffer_add (out, ",", 1);
-    csv_text (out, title, strlen (title));
-    free (title);
+    csv_text (out, column.name, strlen (column.name));
   }
   buffer_add (out, "\n", 1);
   return table;
@@ -233,10 +240,32 @@ csv_row (void *context, const struct export_row *row, struct error *error)
   return write_full (table, error);
 }
 
+/* By now the table has its final name. */
+static int
+write_units (const struct text_table *table, struct error *error)
+{
+  struct text_table *units = table_create (table->folder, table->name, "units.json", table->group, error);
+
+  if (!units)
+    return -1;
+  json_object (&units->json);
+  for (size_t i = 0; i < export_columns (table->group); i++) {
+    struct export_column column = export_column (table->group, i);
+    if (*column.unit)
+      json_text (json_key (&units->json, column.name), column.unit);
+  }
+  json_object_end (&units->json);
+  buffer_add_string (&units->json.out, "\n");
+  return table_destroy (units, error);
+}
+
 static int
 csv_end (void *table, struct error *error)
 {
-  return table_destroy (table, error);
+  struct error later;
+  int units = write_units (table, error), result = table_destroy (table, units < 0 ? &later : error);
+
+  return units < 0 ? units : result;
 }
 
 const struct export_format export_csv = {

@@ -169,7 +169,7 @@ show_report (struct command *command)
 static void
 write_tables (struct command *command, const struct export_format *format, const char *path)
 {
-  struct export export = { .job = command->report->id };
+  struct export export = { .job = command->report->id, .job_started_ns = command->report->started_ns };
   struct replay_progress progress;
   struct job_walk walk;
   struct error error, later;

@@ -62,12 +62,12 @@ interval, in the order in which they came. The aggregator may run meanwhile, or 
 \n";
 
 static const char export_help[] = "\
-synop-aggregator export: writes tables of the history, one for each group, with a column for each metric and the\n\
-unit in its header. Times are cluster time. A group with rows has for each sample a row without a label for the node as\n\
-a whole, then one for each device; counters are changes in the period, as in the stream.\n\
+synop-aggregator export: writes tables of the history, one for each group, with a column for each metric; the units of\n\
+network.csv are in network.units.json. Times are cluster time. A group with rows has for each sample a row without a\n\
+label for the node as a whole, then one for each device; counters are changes in the period, as in the stream.\n\
 \n\
   synop-aggregator export --from -1h -o tables                     then pandas.read_csv (\"tables/network.csv\")\n\
-  synop-aggregator export --format hdf5 --from 10:00 -o run.h5     then h5py.File (\"run.h5\")[\"network\"]\n\
+  synop-aggregator export --format hdf5 --from 10:00 -o run.h5     then pandas.read_hdf (\"run.h5\", \"network\")\n\
   synop-aggregator export --format msgpack -o frames               then msgpack.Unpacker (open (\"frames\", \"rb\"))\n\
 \n";
 

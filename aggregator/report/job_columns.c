@@ -8,6 +8,7 @@
 #include "synop/report.h"
 
 #define NONE JOB_COLUMNS_NONE
+#define FIRST_MIN_NS (NS_PER_S / 10) /* over less, errors of the clocks would make up the rate */
 
 size_t
 job_find_group (const struct schema *schema, const char *name)
@@ -94,6 +95,14 @@ job_period_ns (const struct table *table)
   const int64_t most = 3600 * NS_PER_S;
 
   return table->period_ns < 1 ? 1 : table->period_ns > most ? most : table->period_ns;
+}
+
+int64_t
+job_first_span (int64_t started_ns, const struct table *now, int64_t time_ns)
+{
+  int64_t span = time_ns - started_ns;
+
+  return span >= FIRST_MIN_NS && (double) span <= JOB_GAP_PERIODS * (double) job_period_ns (now) ? span : 0;
 }
 
 double

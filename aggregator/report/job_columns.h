@@ -10,6 +10,7 @@
 #include "synop/schema.h"
 
 #define JOB_COLUMNS_NONE SIZE_MAX
+#define JOB_GAP_PERIODS 2.5 /* a pause of more of a node's periods is a gap */
 
 struct job_columns {
   const struct schema *schema;
@@ -32,6 +33,9 @@ bool job_is_share (const struct metric *metric);
 double job_number (const struct value *value);     /* NaN: missing, or impossible for a machine */
 bool job_is_beyond (double number);                /* over JOB_NUMBER_MAX, or below its negative */
 int64_t job_period_ns (const struct table *table); /* within the limits of [agent] period */
+/* Nanoseconds from the job's start to its first sample on a node; 0: the agent came later than the job, or clocks are
+ * too inexact. */
+int64_t job_first_span (int64_t started_ns, const struct table *now, int64_t time_ns);
 /* A gauge as shown; NaN for what is not there, and for JOB_COLUMNS_NONE. */
 double job_gauge (const struct table *table, size_t row, size_t column);
 

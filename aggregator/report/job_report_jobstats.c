@@ -3,8 +3,8 @@
  *   {"nodes":{"n1":{"total_memory":1,"used_memory":1,"total_time":1.5,"cpus":4,"gpu_total_memory":{"0":1},
  *                   "gpu_used_memory":{"0":1},"gpu_utilization":{"0":87.1}}},"total_time":1812,"gpus":1}
  *
- * total_time of a node is its CPU time, that behind the nodes the job's duration, in seconds; memory is in bytes. "JS1:None"
- * stands for a job without samples, "JS1:Short" for one that is too short to have any use. */
+ * total_time of a node is its CPU time, that behind the nodes the job's duration, in seconds; memory is in bytes. What is not
+ * known is left out: readers reckon with all that is there. "JS1:None" stands for a job without samples, "JS1:Short" for one that is too short to have any use. */
 #include <dlfcn.h>
 #include <math.h>
 #include <sodium.h>
@@ -40,12 +40,19 @@ gpu_utilization (const struct report_gpu *gpu)
 }
 
 static void
+write_number (struct json *json, const char *key, double value)
+{
+  if (isfinite (value))
+    json_real (json_key (json, key), value);
+}
+
+static void
 write_gpus (struct json *json, const struct job_node *node, const char *key,
             double figure (const struct report_gpu *gpu))
 {
   json_object (json_key (json, key));
   for (size_t i = 0; i < node->gpu_count; i++)
-    json_real (json_key (json, node->gpus[i].label), figure (&node->gpus[i]));
+    write_number (json, node->gpus[i].label, figure (&node->gpus[i]));
   json_object_end (json);
 }
 
@@ -56,10 +63,10 @@ jobstats_node (struct json *json, const struct job_report *report, size_t index)
   const struct job_series *series = node->series;
 
   json_object (json_key (json, node->name));
-  json_real (json_key (json, "total_memory"), job_memory_given (report, index));
-  json_real (json_key (json, "used_memory"), fmax (series[JOB_MEMORY_PEAK].maximum, series[JOB_MEMORY].maximum));
-  json_real (json_key (json, "total_time"), series[JOB_CPU_USER].total + series[JOB_CPU_SYSTEM].total);
-  json_real (json_key (json, "cpus"), node->cpus);
+  write_number (json, "total_memory", job_memory_given (report, index));
+  write_number (json, "used_memory", fmax (series[JOB_MEMORY_PEAK].maximum, series[JOB_MEMORY].maximum));
+  write_number (json, "total_time", series[JOB_CPU_USER].total + series[JOB_CPU_SYSTEM].total);
+  write_number (json, "cpus", node->cpus);
   if (node->gpu_count) {
     write_gpus (json, node, "gpu_total_memory", gpu_total);
     write_gpus (json, node, "gpu_used_memory", gpu_used);

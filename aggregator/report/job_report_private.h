@@ -11,7 +11,6 @@
 #include "aggregator/report/job_report.h"
 #include "synop/buffer.h"
 
-#define JOB_GAP_PERIODS 2.5                      /* a pause of more of a node's periods is a gap */
 #define JOB_AFTER_NS (30 * INT64_C (1000000000)) /* read past the end, to see which nodes were still there */
 #define JOB_SLACK_NS 5e9 /* no note when the history ends by less before the job: frames are on their way */
 #define JOB_TROUBLES_MAX 16

@@ -18,7 +18,6 @@
 #include "synop/memory.h"
 
 #define NONE JOB_COLUMNS_NONE
-#define FIRST_MIN_NS (NS_PER_S / 10) /* over less, errors of the clocks would make up the rate */
 
 /* The previous table of the group of the item with that index. */
 struct kept {
@@ -51,16 +50,6 @@ static bool
 is_of_processes (size_t item, const struct metric *metric, double value)
 {
   return job_items[item].of_job && metric->kind == GAUGE && (job_items[item].combination != JOB_MAXIMUM || value <= 0);
-}
-
-/* Nanoseconds from the job's start to its first sample on a node; 0: the agent came later than the job, or clocks are
- * too inexact. */
-static int64_t
-first_span (const struct reading *reading, const struct table *now, int64_t time_ns)
-{
-  int64_t span = time_ns - reading->report->started_ns;
-
-  return span >= FIRST_MIN_NS && (double) span <= JOB_GAP_PERIODS * (double) job_period_ns (now) ? span : 0;
 }
 
 static bool
@@ -104,7 +93,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
     shown = job_row_value (pair, column, row, reading->report->id);
     if (metric->kind == COUNTER && raw->type == VALUE_UINT && !tally->begun) {
       const struct value zero = { .type = VALUE_UINT };
-      int64_t span = first_span (reading, pair->now, time_ns);
+      int64_t span = job_first_span (reading->report->started_ns, pair->now, time_ns);
       tally->begun = true;
       if (span > 0) {
         shown = report_value (metric, raw, &zero, span);

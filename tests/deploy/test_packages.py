@@ -135,6 +135,7 @@ def test_contents_of_the_debian_packages(debs, tmp_path):
         depends = output("dpkg-deb", "-f", deb, "Depends")
         assert "libzmq5" in depends and ("libsqlite3" in depends) == (program == "aggregator")
         assert ("libncursesw6" in depends) == (program == "aggregator")
+        assert ("gnuplot" in output("dpkg-deb", "-f", deb, "Recommends")) == (program == "aggregator")
         binary = (tmp_path / program / f"usr/bin/synop-{program}").read_bytes()
         assert str(BUILD).encode() not in binary, "the path of the build is in the program"
 

@@ -187,7 +187,7 @@ def export(cluster, kind, to):
 
 
 def label_of(frame_columns, group):
-    return next(iter(set(frame_columns) & {group["row"], "row"}), None) if group["rows_name"] else None
+    return next(iter(set(frame_columns) & {re.sub(r"\W", "_", group["row"]), "row"}), None) if group["rows_name"] else None
 
 
 def test_csv_and_json_by_pandas(cluster):
@@ -195,7 +195,7 @@ def test_csv_and_json_by_pandas(cluster):
     lines = recorded(cluster, 20)
     tables = expected_tables(lines, group_list())
     folder = export(cluster, "csv", cluster.folder / "csv")
-    assert {path.stem for path in folder.iterdir()} - job_groups() == set(tables)
+    assert {path.stem for path in folder.glob("*.csv")} - job_groups() == set(tables)
     units = {(g["name"], m["name"]): m.get("unit") or "" for g in group_list() for m in g["metrics"]}
     titled = 0
     for group in group_list():
@@ -203,13 +203,11 @@ def test_csv_and_json_by_pandas(cluster):
             continue
         texts = {m["name"]: str for m in group["metrics"] if m["kind"] == "text"}
         table = pandas.read_csv(folder / f"{group['name']}.csv", keep_default_na=False, dtype=str)
-        names = {title: title.split(" (")[0] for title in table.columns}
-        for title, name in names.items():
-            if " (" in title and name != "period":
+        for name, unit in json.loads((folder / f"{group['name']}.units.json").read_text()).items():
+            assert name in table.columns
+            if name != "period":
                 titled += 1
-                unit = title.split(" (")[1][:-1]
-                assert unit in (units[group["name"], name], "percent"), title
-        table = table.rename(columns=names)
+                assert unit in (units[group["name"], name], "percent"), name
         rows = [{key: (None if value == "" else value if key in ("time", "node", "error", *texts) or
                        key == label_of(table.columns, group) else float(value)) for key, value in row.items()}
                 for row in table.to_dict("records")]
@@ -234,30 +232,35 @@ def test_csv_and_json_by_pandas(cluster):
     assert again.returncode == 1 and "exists" in again.stderr # what is there is left alone
 
 
-def test_hdf5_by_h5py(cluster):
+def test_hdf5_by_pandas_and_h5py(cluster):
     h5py = pytest.importorskip("h5py", reason="python3-h5py is not here")
     pandas = pytest.importorskip("pandas", reason="python3-pandas is not here")
+    pytest.importorskip("tables", reason="python3-tables is not here")
     lines = recorded(cluster, 20)
     tables = expected_tables(lines, group_list())
-    with h5py.File(export(cluster, "hdf5", cluster.folder / "run.h5"), "r") as file:
+    path = export(cluster, "hdf5", cluster.folder / "run.h5")
+    with h5py.File(path, "r") as file:
         assert set(file) - job_groups() == set(tables)
         for group in group_list():
             if group["name"] not in tables:
                 continue
-            dataset = file[group["name"]]
-            names = dataset.dtype.names
-            frame = pandas.DataFrame(dataset[:])
+            frame = pandas.read_hdf(path, group["name"])
+            assert all(name.isidentifier() for name in frame.columns)
             times = pandas.to_datetime(frame["time"], utc=True)
             rows = []
             for time, row in zip(times, frame.to_dict("records")):
-                row = {key: value.decode() if isinstance(value, bytes) else value for key, value in row.items()}
                 row["time"] = time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.value % 10**9:09d}Z"
                 rows.append(row)
-            compare(tables[group["name"]], rows, label_of(names, group))
+            compare(tables[group["name"]], rows, label_of(frame.columns, group))
+            dataset = file[group["name"]]
+            assert dataset.dtype.names == tuple(frame.columns)
+            for name in {"node", "error", *(m["name"] for m in group["metrics"] if m["kind"] == "text")}:
+                assert h5py.check_string_dtype(dataset.dtype[name]).encoding == "utf-8"
+                assert [text.decode() for text in dataset[name]] == frame[name].tolist()
             for metric in group["metrics"]:
-                assert dataset.attrs[f"{metric['name']}.help"].decode() == metric["help"]
-        assert file["network"].attrs["rx_bytes.unit"] == b"bytes"
-        assert file["load"].attrs["time.unit"] == b"ns since 1970-01-01 UTC"
+                assert dataset.attrs[f"{metric['name']}.help"] == metric["help"]
+        assert file["network"].attrs["rx_bytes.unit"] == "bytes"
+        assert file["load"].attrs["time.unit"] == "ns since 1970-01-01 UTC"
 
 
 @pytest.mark.sanitized
@@ -270,7 +273,7 @@ def test_export_filters_and_refuses(cluster):
         assert done.returncode == 0, done.stderr
         full = run(*common, "-o", "/dev/full/x")
         assert full.returncode == 1 and "/dev/full" in full.stderr
-    assert [path.name for path in (cluster.folder / "some").iterdir()] == ["load.csv"]
+    assert {path.name for path in (cluster.folder / "some").iterdir()} == {"load.csv", "load.units.json"}
     text = (cluster.folder / "some" / "load.csv").read_text().splitlines()
     assert len(text) > 5 and all(line.split(",")[1] == "n2" for line in text[1:])
     done = run("aggregator", "export", "--config", cluster.empty, "--history", cluster.history)

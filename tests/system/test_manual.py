@@ -41,6 +41,15 @@ def test_page_names_the_options_of_help(program):
     assert page == help_
 
 
+@pytest.mark.parametrize("program", COMMANDS)
+def test_page_names_the_choices_of_help(program):
+    page = (ROOT / "docs" / "man" / f"{program}.1").read_text()
+    for command in COMMANDS[program]:
+        for option, choices in re.findall(r"^  .*?--([a-z-]+) ([\w-]+(?:\|[\w-]+)+)", run(program, *command, "--help").stdout, re.MULTILINE):
+            assert f"Fl -{option} Cm {choices.replace('|', ' | ')}\n" in page, (command, option)
+    assert program == "agent" or ".Cm help\n" in page
+
+
 # A command by a name that only `make install` gives it, and packages do not: "aggregator tail", not "synop-aggregator tail".
 SHORT = re.compile(r"(?<![-/.\w])(agent|aggregator) (--\w|(?:keys|names|run|tail|status|replay|export|check|jobs?|report|query|top)\b)")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

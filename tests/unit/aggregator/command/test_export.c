@@ -148,8 +148,8 @@ test_many_tables (void **state)
 }
 
 static const struct metric metrics_of[] = {
-  { "common", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
-  { "strange", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
+  { "common", GAUGE, UNIT_SECONDS, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
+  { "strange", GAUGE, UNIT_BYTES, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
   { "rare", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
 };
 #define LOAD(which)                                                                                                    \
@@ -224,6 +224,178 @@ test_most_common_hdf5 (void **state)
   H5Fclose (file);
 }
 
+#define NOTED 3000
+static const struct metric noted_metrics[] = {
+  { "note", TEXT, UNIT_NONE, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
+  { "number", GAUGE, UNIT_COUNT, FOLD_NONE, METRIC_OF_NODE, .help = "Help." },
+};
+static const struct group noted = { "noted", "system_data", "", "", "", 0, "Help.", GROUP_METRICS (noted_metrics) };
+
+/* The text of row `i`: they grow, row by row and all at once, and become short again. */
+static void
+note_of (char text[TABLE_TEXT_MAX + 1], int i)
+{
+  int length = i == 2000 ? TABLE_TEXT_MAX : i % 1100 / 4;
+
+  memset (text, 'a' + i % 26, TABLE_TEXT_MAX);
+  text[length] = '\0';
+}
+
+static void
+assert_noted (hid_t file)
+{
+  struct noted_row {
+    char note[TABLE_TEXT_MAX + 1];
+    double number;
+  } *rows = memory_new (NOTED, sizeof *rows);
+  hid_t set = H5Dopen2 (file, "noted", H5P_DEFAULT), text = H5Tcopy (H5T_C_S1);
+  hid_t type = H5Tcreate (H5T_COMPOUND, sizeof *rows);
+  char expected[TABLE_TEXT_MAX + 1];
+
+  H5Tset_size (text, TABLE_TEXT_MAX + 1);
+  H5Tset_cset (text, H5T_CSET_UTF8);
+  H5Tinsert (type, "note", offsetof (struct noted_row, note), text);
+  H5Tinsert (type, "number", offsetof (struct noted_row, number), H5T_NATIVE_DOUBLE);
+  assert_true (H5Dread (set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);
+  for (int i = 0; i < NOTED; i++) {
+    note_of (expected, i);
+    assert_string_equal (rows[i].note, expected);
+    assert_true (rows[i].number == i);
+  }
+  assert_int_equal (H5Lexists (file, " aside", H5P_DEFAULT), 0);
+  H5Tclose (type);
+  H5Tclose (text);
+  H5Dclose (set);
+  free (rows);
+}
+
+/* A text for which its column is too narrow. */
+static void
+test_long_texts_hdf5 (void **state)
+{
+  struct scene *scene = *state;
+  struct error error;
+  struct table table;
+  char text[TABLE_TEXT_MAX + 1];
+  void *output, *to;
+  hid_t file;
+
+  output = export_hdf5.create (scene->path, &error);
+  to = export_hdf5.begin (output, "noted", &noted, &error);
+  assert_non_null (to);
+  table_init (&table, &noted);
+  for (int i = 0; i < NOTED; i++) {
+    struct export_row row = { .node = "n1", .table = &table, .values = table.node };
+    note_of (text, i);
+    table_begin (&table);
+    table_set_text (&table, TABLE_NODE, 0, text, strlen (text));
+    table_set_int (&table, TABLE_NODE, 1, i);
+    if (export_hdf5.row (to, &row, &error) < 0)
+      fail_msg ("%s", error.text);
+  }
+  table_free (&table);
+  assert_int_equal (export_hdf5.end (to, &error), 0);
+  assert_int_equal (export_hdf5.destroy (output, true, &error), 0);
+  file = H5Fopen (scene->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  assert_int_equal (rows_of (file, "noted"), NOTED);
+  assert_noted (file);
+  H5Fclose (file);
+}
+
+static const struct metric job_metrics[] = {
+  { "read_bytes", COUNTER, UNIT_BYTES, FOLD_SUM, .help = "Help." },
+  { "usage", COUNTER, UNIT_SECONDS, FOLD_SUM, METRIC_SHARE, .per = 1000, .help = "Help." },
+};
+static const struct group job_io = { "job_io", "job_data", "job",   "jobs",
+                                     "total",  0,          "Help.", GROUP_METRICS (job_metrics) };
+
+/* A frame of node n1 at that second; of a session that began at 0 or at `monotonic_from`. bytes 0: without the job. */
+static void
+add_job_row (struct scene *scene, int64_t second, int64_t monotonic_from, uint64_t bytes, uint64_t used_ms)
+{
+  static const struct group *const groups[] = { &job_io };
+  struct schema schema = { .groups = groups, .group_count = 1 };
+  struct frame_header header = { .session = 1, .sequence = 1, .node = "n1" };
+  struct table table;
+  struct report_group pair = { .now = &table };
+  struct cluster_frame frame = { .header = &header, .schema = &schema, .groups = &pair, .time_ns = second * NS_PER_S };
+
+  table_init (&table, &job_io);
+  table_begin (&table);
+  table.period_ns = 10 * NS_PER_S;
+  table.monotonic_ns = (second - monotonic_from) * NS_PER_S;
+  table_add_row (&table, "8", 1);
+  if (bytes) {
+    table_add_row (&table, "7", 1);
+    table_set_uint (&table, 1, 0, bytes);
+    table_set_uint (&table, 1, 1, used_ms);
+  }
+  export_view.frame (&scene->export, &frame);
+  if (scene->export.failed)
+    fail_msg ("%s", scene->export.error.text);
+  table_free (&table);
+}
+
+/* Its counters add up to what it used since it began, at second 100. */
+static void
+test_job_adds_up (void **state)
+{
+  struct scene *scene = *state;
+  char *text;
+
+  scene->export.job = "7";
+  scene->export.job_started_ns = 100 * NS_PER_S;
+  begin (scene, &export_csv);
+  add_job_row (scene, 90, 0, 0, 0);
+  add_job_row (scene, 105, 0, 1000, 2500); /* from 0, in 5 s */
+  add_job_row (scene, 115, 0, 1500, 7500);
+  add_job_row (scene, 125, 0, 0, 0); /* out of sight */
+  add_job_row (scene, 135, 0, 1600, 7500);
+  add_job_row (scene, 145, 140, 1700, 9000); /* its clock began anew, the counters did not */
+  add_job_row (scene, 155, 140, 30, 5000);   /* it counts anew */
+  end (scene);
+  text = read_text (scene, "job_io.csv");
+  assert_string_equal (strchr (text, '\n') + 1, "1970-01-01T00:01:45.000000000Z,n1,7,5,,1000,50\n"
+                                                "1970-01-01T00:01:55.000000000Z,n1,7,10,,500,50\n"
+                                                "1970-01-01T00:02:15.000000000Z,n1,7,20,,100,0\n"
+                                                "1970-01-01T00:02:25.000000000Z,n1,7,10,,100,\n"
+                                                "1970-01-01T00:02:35.000000000Z,n1,7,10,,30,\n");
+  free (text);
+  text = read_text (scene, "job_io.units.json");
+  assert_string_equal (text, "{\"period\":\"seconds\",\"read_bytes\":\"bytes\",\"usage\":\"percent\"}\n");
+  free (text);
+}
+
+/* The agent came when the job had run for long: what it used is not that of one period. */
+static void
+test_late_to_a_job (void **state)
+{
+  struct scene *scene = *state;
+  char *text;
+
+  scene->export.job = "7";
+  scene->export.job_started_ns = 100 * NS_PER_S;
+  begin (scene, &export_csv);
+  add_job_row (scene, 1100, 0, 1000, 2500);
+  end (scene);
+  text = read_text (scene, "job_io.csv");
+  assert_string_equal (strchr (text, '\n') + 1, "1970-01-01T00:18:20.000000000Z,n1,7,1000,,1000,\n");
+  free (text);
+}
+
+/* The file of units of a table has its name, when tables change theirs. */
+static void
+test_units_of_most_common (void **state)
+{
+  struct scene *scene = *state;
+
+  begin (scene, &export_csv);
+  add_shapes (scene);
+  end (scene);
+  assert_lines (scene, "load.units.json", "\"common\":\"seconds\"", 1);
+  assert_lines (scene, "load-2.units.json", "\"strange\":\"bytes\"", 1);
+}
+
 /* Of as many nodes the first stays. */
 static void
 test_first_of_equal (void **state)
@@ -245,7 +417,8 @@ main (void)
 #define TEST(function) cmocka_unit_test_setup_teardown (function, set_up, tear_down)
   const struct CMUnitTest tests[] = {
     TEST (test_many_tables),      TEST (test_most_common),    TEST (test_most_common_json),
-    TEST (test_most_common_hdf5), TEST (test_first_of_equal),
+    TEST (test_most_common_hdf5), TEST (test_first_of_equal), TEST (test_long_texts_hdf5),
+    TEST (test_job_adds_up),      TEST (test_late_to_a_job),  TEST (test_units_of_most_common),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
