@@ -244,6 +244,14 @@ earlier (int64_t time_ns, int64_t by_ns)
   return time_ns < INT64_MIN + by_ns ? INT64_MIN : time_ns - by_ns;
 }
 
+static void
+bind_times (sqlite3_stmt *statement, int64_t from_ns, int64_t to_ns)
+{
+  sqlite3_bind_int64 (statement, 1, earlier (from_ns, HISTORY_SPAN_NS));
+  sqlite3_bind_int64 (statement, 2, to_ns);
+  sqlite3_bind_int64 (statement, 3, from_ns);
+}
+
 int
 history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
                      struct error *error)
@@ -255,9 +263,23 @@ history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, 
 
   if (!statement)
     return -1;
-  sqlite3_bind_int64 (statement, 1, earlier (from_ns, HISTORY_SPAN_NS));
-  sqlite3_bind_int64 (statement, 2, to_ns);
-  sqlite3_bind_int64 (statement, 3, from_ns);
+  bind_times (statement, from_ns, to_ns);
+  return take_rows (file, statement, list, error);
+}
+
+int
+history_file_node_chunks (struct history_file *file, const char *node, int64_t from_ns, int64_t to_ns,
+                          struct chunk_list *list, struct error *error)
+{
+  sqlite3_stmt *statement = history_file_prepare (file,
+                                                  COLUMNS "WHERE first_time >= ? AND first_time < ? AND last_time >= ? "
+                                                          "AND node = (SELECT id FROM nodes WHERE name = ?)",
+                                                  error);
+
+  if (!statement)
+    return -1;
+  bind_times (statement, from_ns, to_ns);
+  sqlite3_bind_text (statement, 4, node, -1, SQLITE_STATIC);
   return take_rows (file, statement, list, error);
 }
 
@@ -273,9 +295,7 @@ history_file_unfolded_chunks (struct history_file *file, int64_t from_ns, int64_
 
   if (!statement)
     return -1;
-  sqlite3_bind_int64 (statement, 1, earlier (from_ns, HISTORY_SPAN_NS));
-  sqlite3_bind_int64 (statement, 2, to_ns);
-  sqlite3_bind_int64 (statement, 3, from_ns);
+  bind_times (statement, from_ns, to_ns);
   return take_rows (file, statement, list, error);
 }
 

@@ -26,7 +26,10 @@ struct chunk_list {
 };
 int history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
                          struct error *error);
-/* Those of them that are in no minute yet; the file has tiers. */
+/* Those of a node, in no order. */
+int history_file_node_chunks (struct history_file *file, const char *node, int64_t from_ns, int64_t to_ns,
+                              struct chunk_list *list, struct error *error);
+/* Those of all nodes that are in no minute yet; the file has tiers. */
 int history_file_unfolded_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
                                   struct error *error);
 /* All chunks, in order of node, session and sequence: for `check`. */

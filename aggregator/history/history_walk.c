@@ -1,5 +1,4 @@
-/* See history_walk.h. The chunks of the interval are sorted by node, session and sequence; one is unpacked at a
- * time. */
+/* See history_walk.h. The chunks of one node at a time are sorted by session and sequence; one is unpacked at a time. */
 #include "aggregator/history/history_walk.h"
 
 #include <stdlib.h>
@@ -11,16 +10,13 @@
 struct walking {
   struct history_file *file;
   const struct history_walk *walk;
-  struct rebuild *rebuild; /* of the current node */
+  struct rebuild *rebuild;   /* of the current node */
+  struct chunk_list list;    /* of the node, */
+  struct walk_chunk *places; /* in order */
+  size_t count;
   struct chunk chunk;
   size_t broken;
 };
-
-static int
-compare_name (const void *name, const void *node)
-{
-  return strcmp (name, *(const char *const *) node);
-}
 
 static int
 compare_numbers (uint64_t one, uint64_t other)
@@ -32,10 +28,8 @@ static int
 compare_sessions (const void *one, const void *other)
 {
   const struct walk_chunk *a = one, *b = other;
-  int order = compare_numbers (a->node, b->node);
+  int order = compare_numbers (a->row->session, b->row->session);
 
-  if (order == 0)
-    order = compare_numbers (a->row->session, b->row->session);
   return order ? order : compare_numbers (a->row->first, b->row->first);
 }
 
@@ -43,34 +37,31 @@ static int
 compare_places (const void *one, const void *other)
 {
   const struct walk_chunk *a = one, *b = other;
-  int order = compare_numbers (a->node, b->node);
 
-  if (order == 0)
-    order = a->began < b->began ? -1 : a->began > b->began;
-  return order ? order : compare_sessions (one, other);
+  return a->began != b->began ? (a->began < b->began ? -1 : 1) : compare_sessions (one, other);
 }
 
-/* The chunks of the walk's nodes, in order; the caller frees the list. */
-static struct walk_chunk *
-order_chunks (const struct history_walk *walk, const struct chunk_list *list, size_t *count)
+static int
+order_chunks (struct walking *walking, size_t node, struct error *error)
 {
-  struct walk_chunk *places = memory_new (list->count, sizeof *places);
+  const struct history_walk *walk = walking->walk;
+  int64_t to_ns = walk->to_ns < INT64_MAX ? walk->to_ns + 1 : INT64_MAX;
+  struct walk_chunk *places;
 
-  *count = 0;
-  for (size_t i = 0; i < list->count; i++) {
-    const char *const *node = walk->node_count ? bsearch (list->rows[i].node, walk->nodes, walk->node_count,
-                                                          sizeof walk->nodes[0], compare_name)
-                                               : NULL;
-    if (node)
-      places[(*count)++] = (struct walk_chunk){ &list->rows[i], (size_t) (node - walk->nodes), 0, false };
-  }
-  qsort (places, *count, sizeof places[0], compare_sessions);
-  for (size_t i = 0; i < *count; i++) {
-    bool same = i && places[i].node == places[i - 1].node && places[i].row->session == places[i - 1].row->session;
-    places[i].began = same ? places[i - 1].began : places[i].row->first_time;
-  }
-  qsort (places, *count, sizeof places[0], compare_places);
-  return places;
+  walking->list.count = 0;
+  if (history_file_node_chunks (walking->file, walk->nodes[node], walk->from_ns, to_ns, &walking->list, error) < 0)
+    return -1;
+  walking->count = walking->list.count;
+  free (walking->places);
+  walking->places = places = memory_new (walking->count, sizeof *places);
+  for (size_t i = 0; i < walking->count; i++)
+    places[i] = (struct walk_chunk){ .row = &walking->list.rows[i], .node = node };
+  qsort (places, walking->count, sizeof *places, compare_sessions);
+  for (size_t i = 0; i < walking->count; i++)
+    places[i].began =
+        i && places[i].row->session == places[i - 1].row->session ? places[i - 1].began : places[i].row->first_time;
+  qsort (places, walking->count, sizeof *places, compare_places);
+  return 0;
 }
 
 /* -1: the frame is broken. */
@@ -128,38 +119,52 @@ read_chunk (struct walking *walking, const struct walk_chunk *place)
   return 0;
 }
 
+static int
+look (struct walking *walking, struct error *error)
+{
+  const struct history_walk *walk = walking->walk;
+
+  for (size_t node = 0; node < walk->node_count; node++) {
+    if (order_chunks (walking, node, error) < 0)
+      return -1;
+    walk->look (walk->into.state, walking->places, walking->count);
+  }
+  return 0;
+}
+
+static int
+walk_node (struct walking *walking, size_t node, struct error *error)
+{
+  const struct history_walk *walk = walking->walk;
+  int result = 0;
+
+  if (order_chunks (walking, node, error) < 0)
+    return -1;
+  if (walk->choose)
+    walk->choose (walk->into.state, walking->places, walking->count);
+  walking->rebuild = rebuild_create (walking->file);
+  for (size_t i = 0; i < walking->count && result == 0; i++) {
+    if (!walking->places[i].skipped)
+      result = read_chunk (walking, &walking->places[i]);
+    if (walk->into.progress)
+      replay_progress_show (walk->into.progress,
+                            ((double) node + (double) (i + 1) / (double) walking->count) / (double) walk->node_count);
+  }
+  rebuild_destroy (walking->rebuild);
+  return result;
+}
+
 int
 history_walk (struct history_file *file, const struct history_walk *walk, size_t *broken, struct error *error)
 {
   struct walking walking = { .file = file, .walk = walk };
-  struct chunk_list list = { 0 };
-  struct walk_chunk *places;
-  size_t count;
-  int result = 0;
+  int result = walk->look ? look (&walking, error) : 0;
 
-  *broken = 0;
-  if (history_file_chunks (file, walk->from_ns, walk->to_ns < INT64_MAX ? walk->to_ns + 1 : INT64_MAX, &list, error) <
-      0) {
-    free (list.rows);
-    return -1;
-  }
-  places = order_chunks (walk, &list, &count);
-  if (walk->choose)
-    walk->choose (walk->into.state, places, count);
-  for (size_t i = 0; i < count && result == 0; i++) {
-    if (i == 0 || places[i].node != places[i - 1].node) {
-      rebuild_destroy (walking.rebuild);
-      walking.rebuild = rebuild_create (file);
-    }
-    if (!places[i].skipped)
-      result = read_chunk (&walking, &places[i]);
-    if (walk->into.progress)
-      replay_progress_show (walk->into.progress, (double) (i + 1) / (double) count);
-  }
-  rebuild_destroy (walking.rebuild);
+  for (size_t node = 0; node < walk->node_count && result == 0; node++)
+    result = walk_node (&walking, node, error);
   chunk_free (&walking.chunk);
-  free (places);
-  free (list.rows);
+  free (walking.places);
+  free (walking.list.rows);
   *broken = walking.broken;
   return result;
 }

@@ -18,7 +18,9 @@ struct history_walk {
   size_t node_count;
   struct history_into into; /* only its `frame` is called; */
   size_t *node;             /* set before each call: which of the nodes the frame is of; may be NULL */
-  /* Is shown all chunks before the first one is read; it, and `frame` later, may set which are skipped. May be NULL. */
+  /* Each is shown a node's chunks: `look` those of all nodes before the first one is read; `choose` before those of the
+   * node are read, and it, and `frame` later, may set which are skipped. NULL: none. */
+  void (*look) (void *state, const struct walk_chunk *chunks, size_t count);
   void (*choose) (void *state, struct walk_chunk *chunks, size_t count);
 };
 

@@ -36,6 +36,8 @@ struct job_gpu_mean {
   uint64_t count;
 };
 
+#define JOB_GPU_FLAGS 6 /* reasons for which clocks are held down */
+
 /* One that the job had on a node. */
 struct report_gpu {
   char label[24];                                  /* "2"; of a MIG instance "2:1" */
@@ -45,6 +47,7 @@ struct report_gpu {
   double memory_total;                             /* bytes; NaN: not known */
   struct job_gpu_mean utilization, memory, energy; /* percent, bytes; energy.sum is in joules */
   struct job_gpu_mean throttled;                   /* percent of the samples with clocks held down, for any reason */
+  struct job_gpu_mean held[JOB_GPU_FLAGS];         /* for each reason, in minutes */
   struct job_gpu_mean throttled_power, throttled_thermal; /* percent of the time */
   uint64_t xids, xid;                                     /* how many, and the last */
 };

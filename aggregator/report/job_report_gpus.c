@@ -25,16 +25,21 @@ static const char *const names[READ_COLUMNS] = { "utilization",         "memory_
 /* Clocks are held down where they could be higher: neither idle nor what an administrator set. */
 static const char *const flags[] = { "throttled_sw_power_cap", "throttled_hw_slowdown", "throttled_sync_boost",
                                      "throttled_sw_thermal",   "throttled_hw_thermal",  "throttled_hw_power_brake" };
-#define FLAGS (sizeof flags / sizeof flags[0])
+#define FLAGS JOB_GPU_FLAGS
+_Static_assert(sizeof flags / sizeof flags[0] == FLAGS, "all have a place in a report_gpu");
+_Static_assert(READ_COLUMNS + FLAGS == JOB_GPUS_METRICS, "all have a number");
 
 struct job_gpus_reading {
   const char *job;
   const struct schema *schema;
   size_t jobs, given_column, idle_column, used_column; /* the group job_gpu */
   size_t gpus, columns[READ_COLUMNS], flag_columns[FLAGS];
-  size_t info, type_column;                 /* the group gpu_info */
-  char given[NAMES_SIZE], idle[NAMES_SIZE]; /* of the newest sample */
-  bool silent;                              /* a GPU's processes are not known, or a group has an error */
+  size_t info, type_column;                    /* the group gpu_info */
+  char given[NAMES_SIZE], idle[NAMES_SIZE];    /* of the newest sample */
+  char first[NAMES_SIZE];                      /* of the first sample with any */
+  bool changed;                                /* it has had others */
+  bool silent;                                 /* a GPU's processes are not known, or a group has an error */
+  int64_t jobs_ns, jobs_monotonic_ns, gpus_ns; /* of the last tables; jobs_ns and gpus_ns INT64_MIN: none */
   struct table before;
   bool made;
 };
@@ -45,6 +50,7 @@ job_gpus_begin (const char *job)
   struct job_gpus_reading *reading = memory_new (1, sizeof *reading);
 
   reading->job = job;
+  reading->jobs_ns = reading->gpus_ns = INT64_MIN;
   return reading;
 }
 
@@ -53,8 +59,9 @@ job_gpus_next_node (struct job_gpus_reading *reading)
 {
   if (reading->made)
     table_free (&reading->before);
-  reading->made = reading->silent = false;
-  reading->given[0] = reading->idle[0] = '\0';
+  reading->made = reading->silent = reading->changed = false;
+  reading->given[0] = reading->idle[0] = reading->first[0] = '\0';
+  reading->jobs_ns = reading->gpus_ns = INT64_MIN;
 }
 
 void
@@ -147,7 +154,7 @@ count_names (const char *list)
 /* Those that the job has now; whether it leaves them idle. `used`: on how many of them it has processes; where that
  * and the idle ones are all, the idle ones have none. NaN: processes are not seen. */
 static void
-count_idle (const struct job_gpus_reading *reading, struct job_node *node, double used)
+count_idle (const struct job_gpus_reading *reading, struct job_node *node, double used, uint64_t samples)
 {
   bool without = used + count_names (reading->idle) <= count_names (reading->given);
 
@@ -155,9 +162,9 @@ count_idle (const struct job_gpus_reading *reading, struct job_node *node, doubl
     size_t length = strcspn (at, ",");
     struct report_gpu *gpu = length && !is_cut (at, length) ? find_gpu (node, at, length) : NULL;
     if (gpu) {
-      gpu->samples++;
-      gpu->idle += is_named (reading->idle, at, length);
-      gpu->without += without && is_named (reading->idle, at, length);
+      gpu->samples += samples;
+      gpu->idle += is_named (reading->idle, at, length) ? samples : 0;
+      gpu->without += without && is_named (reading->idle, at, length) ? samples : 0;
     }
     at += length + (at[length] == ',');
   }
@@ -227,6 +234,15 @@ job_gpus_take_row (const struct job_gpus_reading *reading, const struct report_g
 }
 
 static void
+keep_before (struct job_gpus_reading *reading, const struct table *table)
+{
+  if (!reading->made)
+    table_init (&reading->before, table->group);
+  table_copy (&reading->before, table);
+  reading->made = true;
+}
+
+static void
 take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct table *now)
 {
   struct report_group pair = { now, reading->made ? &reading->before : NULL };
@@ -238,12 +254,8 @@ take_gpus (struct job_gpus_reading *reading, struct job_node *node, const struct
     if (gpu)
       job_gpus_take_row (reading, &pair, row, gpu);
   }
-  if (now->rows == 0)
-    return;
-  if (!reading->made)
-    table_init (&reading->before, now->group);
-  table_copy (&reading->before, now);
-  reading->made = true;
+  if (now->rows)
+    keep_before (reading, now);
 }
 
 static void
@@ -293,13 +305,143 @@ job_gpus_take (struct job_gpus_reading *reading, struct job_node *node, const st
       take_text (reading->idle, NAMES_SIZE, jobs, row, reading->idle_column);
       used = job_gauge (jobs, row, reading->used_column);
     }
-    count_idle (reading, node, used);
+    count_idle (reading, node, used, 1);
+    if (!reading->first[0])
+      strcpy (reading->first, reading->given);
+    reading->changed |= reading->given[0] && strcmp (reading->given, reading->first) != 0;
+    reading->jobs_ns = frame->time_ns;
+    reading->jobs_monotonic_ns = jobs->monotonic_ns;
   }
-  if (gpus)
+  if (gpus) {
     take_gpus (reading, node, gpus);
+    reading->gpus_ns = frame->time_ns;
+  }
   if (reading->info != NONE && frame->groups[reading->info].now)
     take_types (reading, node, frame->groups[reading->info].now);
 }
+
+/* ---- minutes ---- */
+
+static bool
+pass_jobs (const struct job_gpus_reading *reading, struct job_node *node, const struct report_group *pair)
+{
+  const struct table *to = report_before (pair);
+  size_t row = to ? table_find_row (to, reading->job, strlen (reading->job), 0) : NONE;
+  char given[NAMES_SIZE] = "", idle[NAMES_SIZE] = "";
+  int64_t passed_ns;
+
+  if (row != NONE) {
+    take_text (given, NAMES_SIZE, to, row, reading->given_column);
+    take_text (idle, NAMES_SIZE, to, row, reading->idle_column);
+  }
+  if (strcmp (given, reading->given) != 0 || strcmp (idle, reading->idle) != 0)
+    return false;
+  if (!given[0])
+    return true;
+  passed_ns = to->monotonic_ns - reading->jobs_monotonic_ns;
+  if (passed_ns > 0)
+    count_idle (reading, node, job_gauge (to, row, reading->used_column),
+                (uint64_t) llround ((double) passed_ns / (double) job_period_ns (to)));
+  return true;
+}
+
+bool
+job_gpus_pass (struct job_gpus_reading *reading, const struct job_minutes *minutes, size_t index, struct job_node *node,
+               const struct cluster_frame *frame)
+{
+  const struct report_group *jobs, *gpus;
+
+  if (reading->schema != frame->schema || reading->jobs == NONE || reading->gpus == NONE)
+    return true;
+  jobs = &frame->groups[reading->jobs];
+  gpus = &frame->groups[reading->gpus];
+  if (jobs->now && job_minutes_between (minutes, index, reading->jobs_ns, frame->time_ns) &&
+      !pass_jobs (reading, node, jobs))
+    return false;
+  if (!gpus->now || !gpus->now->rows || !job_minutes_between (minutes, index, reading->gpus_ns, frame->time_ns))
+    return true;
+  if (!report_before (gpus))
+    return false;
+  keep_before (reading, report_before (gpus));
+  return true;
+}
+
+bool
+job_gpus_have_changed (const struct job_gpus_reading *reading)
+{
+  return reading->changed;
+}
+
+const char *
+job_gpus_metric (size_t metric)
+{
+  return metric < READ_COLUMNS ? names[metric] : metric < JOB_GPUS_METRICS ? flags[metric - READ_COLUMNS] : NULL;
+}
+
+static void
+add_minute (struct job_gpu_mean *mean, const struct history_point *point, double factor)
+{
+  mean->sum += point->sum * factor;
+  mean->count += point->count;
+  mean->highest = fmax (mean->highest, point->max * factor);
+}
+
+/* As percent_of_time, of all samples of the minute. */
+static void
+add_times (struct job_gpu_mean *mean, struct history_point point, double period)
+{
+  const double most = 100;
+
+  point.sum = fmin (100 * point.sum / period, most * (double) point.count);
+  point.max = fmin (100 * point.max / period, most);
+  add_minute (mean, &point, 1);
+}
+
+void
+job_gpus_take_minute (struct report_gpu *gpu, size_t metric, const struct history_point *point, double period)
+{
+  if (job_is_beyond (point->sum) || job_is_beyond (point->max))
+    return;
+  switch (metric) {
+  case UTILIZATION:
+    add_minute (&gpu->utilization, point, 1);
+    return;
+  case MEMORY:
+    add_minute (&gpu->memory, point, 1);
+    return;
+  case MEMORY_TOTAL:
+    gpu->memory_total = fmax (gpu->memory_total, point->max);
+    return;
+  case ENERGY:
+    add_minute (&gpu->energy, point, 1);
+    return;
+  case POWER_TIME:
+    add_times (&gpu->throttled_power, *point, period);
+    return;
+  case THERMAL_TIME:
+    add_times (&gpu->throttled_thermal, *point, period);
+    return;
+  default:
+    if (metric >= READ_COLUMNS)
+      add_minute (&gpu->held[metric - READ_COLUMNS], point, 100);
+  }
+}
+
+/* Which flags were up together, minutes do not say: that which was up most counts. */
+void
+job_gpus_end_minutes (struct report_gpu *gpu)
+{
+  const struct job_gpu_mean *most = &gpu->held[0];
+
+  for (size_t i = 1; i < FLAGS; i++)
+    if (gpu->held[i].sum > most->sum || (gpu->held[i].sum >= most->sum && gpu->held[i].count > most->count))
+      most = &gpu->held[i];
+  gpu->throttled.sum += most->sum;
+  gpu->throttled.count += most->count;
+  gpu->throttled.highest = most->count ? fmax (gpu->throttled.highest, most->highest) : gpu->throttled.highest;
+}
+
+/* ---- questions ---- */
 
 /* True also for a job without GPUs, if nothing hid them. */
 bool

@@ -16,23 +16,22 @@
 #define SAMPLES_MAX UINT16_MAX
 
 struct minute {
-  uint16_t samples; /* of the job */
-  bool closed;      /* its frames are read */
-  bool shared;      /* another job had samples */
-};
-
-struct minutes_node {
-  struct minute *list; /* NULL: all frames are read */
-  struct walk_chunk *chunks;
-  size_t count; /* of chunks */
+  uint16_t samples;   /* of the job */
+  uint8_t idle, used; /* how many of the job's GPUs, and 1; 0: not known */
+  bool closed;        /* its frames are read */
+  bool shared;        /* another job had samples */
 };
 
 struct job_minutes {
   struct job_scene *scene;
   const struct job_walk *walk;
   struct globs names;
-  int64_t first, count; /* minutes since 1970 */
-  struct minutes_node *nodes;
+  int64_t first, count;  /* minutes since 1970 */
+  struct minute **lists; /* one a node; NULL: all frames are read */
+  bool *gpus;            /* of each node: all that are open say how many GPUs are idle */
+  size_t current;        /* the node that is read, and its chunks */
+  struct walk_chunk *chunks;
+  size_t chunk_count;
   bool chosen, again;
 };
 
@@ -50,7 +49,8 @@ job_minutes_create (struct job_scene *scene, const struct job_walk *walk)
   minutes = memory_new (1, sizeof *minutes);
   *minutes = (struct job_minutes){ .scene = scene, .walk = walk, .first = tier_minute (report->started_ns) };
   minutes->count = tier_minute (report->until_ns) - minutes->first + 1;
-  minutes->nodes = memory_new (report->node_count, sizeof minutes->nodes[0]);
+  minutes->lists = memory_new (report->node_count, sizeof minutes->lists[0]);
+  minutes->gpus = memory_new (report->node_count, sizeof minutes->gpus[0]);
   for (size_t i = 0; i < report->node_count; i++)
     buffer_printf (&names, "%s%s", i ? "," : "", report->nodes[i].name);
   globs_init (&minutes->names, buffer_text (&names));
@@ -64,9 +64,10 @@ job_minutes_destroy (struct job_minutes *minutes)
   if (!minutes)
     return;
   for (size_t i = 0; i < minutes->scene->report->node_count; i++)
-    free (minutes->nodes[i].list);
+    free (minutes->lists[i]);
   globs_free (&minutes->names);
-  free (minutes->nodes);
+  free (minutes->lists);
+  free (minutes->gpus);
   free (minutes);
 }
 
@@ -75,7 +76,7 @@ job_minutes_destroy (struct job_minutes *minutes)
 static bool
 is_open (const struct job_minutes *minutes, size_t node, int64_t minute)
 {
-  const struct minute *list = minutes->nodes[node].list;
+  const struct minute *list = minutes->lists[node];
 
   return list && minute >= minutes->first && minute < minutes->first + minutes->count &&
          !list[minute - minutes->first].closed;
@@ -84,7 +85,7 @@ is_open (const struct job_minutes *minutes, size_t node, int64_t minute)
 bool
 job_minutes_any (const struct job_minutes *minutes, size_t node)
 {
-  return minutes && minutes->nodes[node].list;
+  return minutes && minutes->lists[node];
 }
 
 bool
@@ -108,16 +109,22 @@ job_minutes_between (const struct job_minutes *minutes, size_t node, int64_t fro
   return false;
 }
 
+bool
+job_minutes_have_gpus (const struct job_minutes *minutes, size_t node)
+{
+  return !job_minutes_any (minutes, node) || minutes->gpus[node];
+}
+
 void
 job_minutes_give_up (struct job_minutes *minutes, size_t node, int64_t time_ns)
 {
   if (!job_minutes_any (minutes, node))
     return;
   minutes->again |= job_minutes_between (minutes, node, INT64_MIN, time_ns);
-  for (size_t i = 0; i < minutes->nodes[node].count; i++)
-    minutes->nodes[node].chunks[i].skipped = false;
-  free (minutes->nodes[node].list);
-  minutes->nodes[node].list = NULL;
+  for (size_t i = 0; node == minutes->current && i < minutes->chunk_count; i++)
+    minutes->chunks[i].skipped = false;
+  free (minutes->lists[node]);
+  minutes->lists[node] = NULL;
 }
 
 bool
@@ -138,7 +145,7 @@ close_minutes (const struct job_minutes *minutes, size_t node, int64_t from, int
   int64_t last = minutes->first + minutes->count - 1;
 
   for (int64_t i = from < minutes->first ? minutes->first : from; i <= to && i <= last; i++)
-    minutes->nodes[node].list[i - minutes->first].closed = true;
+    minutes->lists[node][i - minutes->first].closed = true;
 }
 
 static void
@@ -174,15 +181,14 @@ usual_period (const struct walk_chunk *chunks, size_t count)
 
 /* Frames that came late, behind later ones, and the first behind them: they are not compared with what is before them. */
 static void
-close_late (const struct job_minutes *minutes, size_t node)
+close_late (const struct job_minutes *minutes, size_t node, const struct walk_chunk *chunks, size_t count)
 {
-  const struct minutes_node *here = &minutes->nodes[node];
   int64_t number = INT64_MAX; /* the lowest of all that follow */
 
-  for (size_t i = here->count; i-- > 0;) {
-    const struct chunk_row *row = here->chunks[i].row;
+  for (size_t i = count; i-- > 0;) {
+    const struct chunk_row *row = chunks[i].row;
     if (row->last_number > number)
-      close_times (minutes, node, row->first_time, here->chunks[i + 1].row->first_time);
+      close_times (minutes, node, row->first_time, chunks[i + 1].row->first_time);
     number = row->first_number < number ? row->first_number : number;
   }
 }
@@ -200,41 +206,50 @@ close_between (const struct job_minutes *minutes, size_t node, const struct chun
 }
 
 static void
-open_node (struct job_minutes *minutes, size_t node)
+open_node (const struct job_minutes *minutes, size_t node, const struct walk_chunk *chunks, size_t count)
 {
-  const struct minutes_node *here = &minutes->nodes[node];
   const struct job_report *report = minutes->scene->report;
-  double period = usual_period (here->chunks, here->count);
+  double period = usual_period (chunks, count);
 
-  close_times (minutes, node, INT64_MIN, here->chunks[0].row->first_time);
+  close_times (minutes, node, INT64_MIN, chunks[0].row->first_time);
   close_times (minutes, node, INT64_MIN, report->started_ns);
-  close_times (minutes, node, here->chunks[here->count - 1].row->last_time, INT64_MAX);
+  close_times (minutes, node, chunks[count - 1].row->last_time, INT64_MAX);
   close_times (minutes, node, report->until_ns, INT64_MAX);
-  close_late (minutes, node);
-  for (size_t i = 0; i < here->count; i++) {
-    const struct chunk_row *row = here->chunks[i].row;
+  close_late (minutes, node, chunks, count);
+  for (size_t i = 0; i < count; i++) {
+    const struct chunk_row *row = chunks[i].row;
     if ((double) (row->last_time - row->first_time) > ((double) (row->last - row->first) + LATE) * period)
       close_times (minutes, node, row->first_time, row->last_time);
     if (i)
-      close_between (minutes, node, here->chunks[i - 1].row, row, period);
+      close_between (minutes, node, chunks[i - 1].row, row, period);
   }
 }
 
 /* ---- what minutes tell ---- */
+
+/* What shows that a minute is like any other: of the job's row, but for the errors of GPUs. */
+enum liveness { SAMPLES, PROCESSES, IDLE_GPUS, USED_GPUS, GPU_ERRORS, LIVENESS };
+static const char *const liveness[LIVENESS][2] = { { "job_cpu", "user_time" },
+                                                   { "job_processes", "processes" },
+                                                   { "job_gpu", "gpus_idle" },
+                                                   { "job_gpu", "gpus_used" },
+                                                   { "gpu", "xid_errors" } };
 
 /* A series of the tier that is wanted. */
 struct wanted {
   struct job_minutes *minutes;
   struct job_tally *tally; /* of the quantity; NULL: it is of liveness */
   size_t node, item;
-  bool of_job, processes;
+  bool of_job;
+  enum liveness liveness;
 };
 
 struct asking {
   struct job_minutes *minutes;
   struct job_tally *const *tallies; /* NULL: it is about liveness */
   size_t item;
-  bool of_job, processes;
+  bool of_job;
+  enum liveness liveness;
   struct wanted *wanted; /* of each node, for the job's row or the node, and for other rows */
 };
 
@@ -244,22 +259,27 @@ compare_name (const void *name, const void *other)
   return strcmp (name, *(const char *const *) other);
 }
 
+size_t
+job_minutes_node (const struct job_minutes *minutes, const char *name)
+{
+  const struct job_walk *walk = minutes->walk;
+  const char *const *found =
+      bsearch (name, walk->names, minutes->scene->report->node_count, sizeof walk->names[0], compare_name);
+
+  return found ? walk->order[found - walk->names] : SIZE_MAX;
+}
+
 static void *
 take_series (void *context, const char *name, const char *row, size_t length, const struct metric *metric)
 {
   struct asking *asking = context;
   struct job_minutes *minutes = asking->minutes;
   const struct job_report *report = minutes->scene->report;
-  const char *const *found =
-      bsearch (name, minutes->walk->names, report->node_count, sizeof minutes->walk->names[0], compare_name);
   bool own = row && length == strlen (report->id) && memcmp (row, report->id, length) == 0;
-  struct wanted wanted = { minutes, NULL, 0, asking->item, own, asking->processes };
-  size_t node;
+  struct wanted wanted = { minutes, NULL, 0, asking->item, own, asking->liveness };
+  size_t node = wanted.node = job_minutes_node (minutes, name);
 
-  if (!found)
-    return NULL;
-  node = wanted.node = minutes->walk->order[found - minutes->walk->names];
-  if (!minutes->nodes[node].list || (asking->tallies && !asking->tallies[node]))
+  if (node == SIZE_MAX || !minutes->lists[node] || (asking->tallies && !asking->tallies[node]))
     return NULL;
   if (asking->tallies) {
     struct job_tally *tally = wanted.tally = &asking->tallies[node][asking->item];
@@ -271,13 +291,27 @@ take_series (void *context, const char *name, const char *row, size_t length, co
   return &asking->wanted[2 * node + own];
 }
 
+/* The number, if it is the same all along. */
+static uint8_t
+take_count (struct minute *minute, const struct history_point *point)
+{
+  minute->closed |= point->max > point->min;
+  return point->min >= 0 && point->min < UINT8_MAX ? (uint8_t) (point->min + 1) : 0;
+}
+
 static void
 take_liveness (const struct wanted *wanted, struct minute *minute, const struct history_point *point)
 {
-  if (!wanted->of_job)
-    minute->shared |= !wanted->processes;
-  else if (wanted->processes)
+  if (wanted->liveness == GPU_ERRORS)
+    minute->closed |= point->sum > 0;
+  else if (!wanted->of_job)
+    minute->shared |= wanted->liveness == SAMPLES;
+  else if (wanted->liveness == PROCESSES)
     minute->closed |= point->min <= 0;
+  else if (wanted->liveness == IDLE_GPUS)
+    minute->idle = take_count (minute, point);
+  else if (wanted->liveness == USED_GPUS)
+    minute->used = take_count (minute, point);
   else
     minute->samples = point->count < SAMPLES_MAX ? (uint16_t) point->count : SAMPLES_MAX;
 }
@@ -296,18 +330,16 @@ take_points (void *context, void *series, const struct history_point *points, si
     if (wanted->tally)
       job_tally_minute (wanted->tally, report, &report->nodes[wanted->node].series[wanted->item], &points[i]);
     else
-      take_liveness (wanted, &minutes->nodes[wanted->node].list[tier_minute (points[i].time_ns) - minutes->first],
+      take_liveness (wanted, &minutes->lists[wanted->node][tier_minute (points[i].time_ns) - minutes->first],
                      &points[i]);
   }
 }
 
-/* Of all rows, or of the nodes as a whole. What is broken gives up all. */
-static int
-ask (struct asking *asking, const char *group, const char *metric, bool rows, struct error *error)
+int
+job_minutes_read (struct job_minutes *minutes, const char *group, const char *metric, bool rows,
+                  const struct points_into *into, struct error *error)
 {
   static const struct globs all;
-  struct job_minutes *minutes = asking->minutes;
-  const struct job_report *report = minutes->scene->report;
   struct points_query query = { .group = group,
                                 .metric = metric,
                                 .nodes = &minutes->names,
@@ -315,15 +347,23 @@ ask (struct asking *asking, const char *group, const char *metric, bool rows, st
                                 .folded = true,
                                 .from_ns = minutes->first * MINUTE_NS,
                                 .to_ns = (minutes->first + minutes->count) * MINUTE_NS };
-  const struct points_into into = { asking, take_series, take_points };
   size_t broken;
+  int result = history_points (minutes->scene->file, HISTORY_MINUTES, &query, into, &broken, error);
+
+  for (size_t i = 0; i < minutes->scene->report->node_count && result == 0 && broken; i++)
+    job_minutes_give_up (minutes, i, INT64_MAX);
+  return result;
+}
+
+static int
+ask (struct asking *asking, const char *group, const char *metric, bool rows, struct error *error)
+{
+  const struct points_into into = { asking, take_series, take_points };
   int result;
 
-  asking->wanted = memory_new (2 * report->node_count, sizeof asking->wanted[0]);
-  result = history_points (minutes->scene->file, HISTORY_MINUTES, &query, &into, &broken, error);
+  asking->wanted = memory_new (2 * asking->minutes->scene->report->node_count, sizeof asking->wanted[0]);
+  result = job_minutes_read (asking->minutes, group, metric, rows, &into, error);
   free (asking->wanted);
-  for (size_t i = 0; i < report->node_count && result == 0 && broken; i++)
-    job_minutes_give_up (minutes, i, INT64_MAX);
   return result;
 }
 
@@ -341,8 +381,8 @@ usual_samples (const struct job_minutes *minutes, size_t node)
   size_t known = 0;
 
   for (int64_t i = 0; i < minutes->count; i++)
-    if (minutes->nodes[node].list[i].samples)
-      samples[known++] = minutes->nodes[node].list[i].samples;
+    if (minutes->lists[node][i].samples)
+      samples[known++] = minutes->lists[node][i].samples;
   qsort (samples, known, sizeof samples[0], compare_samples);
   usual = known ? samples[known / 2] : 0;
   free (samples);
@@ -354,59 +394,75 @@ usual_samples (const struct job_minutes *minutes, size_t node)
 static void
 close_sparse (struct job_minutes *minutes, size_t node)
 {
-  struct minute *list = minutes->nodes[node].list;
+  struct minute *list = minutes->lists[node];
   uint16_t usual = usual_samples (minutes, node);
   bool any = false;
 
   for (int64_t i = 0; i < minutes->count; i++)
     if (list[i].samples + MISSING < usual || list[i].samples == 0)
       close_minutes (minutes, node, minutes->first + i - 1, minutes->first + i + 1);
-  for (int64_t i = 0; i < minutes->count; i++)
+    else if (i && (list[i].idle != list[i - 1].idle || list[i].used != list[i - 1].used))
+      close_minutes (minutes, node, minutes->first + i - 1, minutes->first + i);
+  minutes->gpus[node] = true;
+  for (int64_t i = 0; i < minutes->count; i++) {
     any |= !list[i].closed;
+    minutes->gpus[node] &= list[i].closed || list[i].idle;
+  }
   if (!any) {
     free (list);
-    minutes->nodes[node].list = NULL;
+    minutes->lists[node] = NULL;
   }
 }
 
 static void
 choose_minutes (struct job_minutes *minutes)
 {
-  struct asking liveness = { .minutes = minutes }, processes = { .minutes = minutes, .processes = true };
   size_t nodes = minutes->scene->report->node_count;
+  bool failed = false;
 
-  for (size_t i = 0; i < nodes; i++)
-    if (minutes->nodes[i].count) {
-      minutes->nodes[i].list = memory_new ((size_t) minutes->count, sizeof (struct minute));
-      open_node (minutes, i);
-    }
-  if (ask (&liveness, "job_cpu", "user_time", true, NULL) < 0 ||
-      ask (&processes, "job_processes", "processes", true, NULL) < 0)
-    for (size_t i = 0; i < nodes; i++)
+  for (int i = 0; i < LIVENESS; i++) {
+    struct asking asking = { .minutes = minutes, .liveness = (enum liveness) i };
+    failed |= ask (&asking, liveness[i][0], liveness[i][1], true, NULL) < 0;
+  }
+  for (size_t i = 0; i < nodes; i++) {
+    if (failed)
       job_minutes_give_up (minutes, i, INT64_MIN);
-  for (size_t i = 0; i < nodes; i++)
-    if (minutes->nodes[i].list)
+    if (minutes->lists[i])
       close_sparse (minutes, i);
+  }
+}
+
+bool
+job_minutes_are_chosen (const struct job_minutes *minutes)
+{
+  return minutes->chosen;
+}
+
+void
+job_minutes_look (struct job_minutes *minutes, const struct walk_chunk *chunks, size_t count)
+{
+  size_t node = count ? minutes->walk->order[chunks[0].node] : 0;
+
+  if (count == 0)
+    return;
+  minutes->lists[node] = memory_new ((size_t) minutes->count, sizeof (struct minute));
+  open_node (minutes, node, chunks, count);
 }
 
 void
 job_minutes_choose (struct job_minutes *minutes, struct walk_chunk *chunks, size_t count)
 {
-  for (size_t i = 0; i < minutes->scene->report->node_count; i++)
-    minutes->nodes[i].count = 0;
-  for (size_t i = 0; i < count; i++) {
-    struct minutes_node *node = &minutes->nodes[minutes->walk->order[chunks[i].node]];
-    if (node->count++ == 0)
-      node->chunks = &chunks[i];
-  }
-  if (!minutes->chosen)
+  if (!minutes->chosen) {
     choose_minutes (minutes);
-  minutes->chosen = true;
-  minutes->again = false;
+    minutes->chosen = true;
+    minutes->again = false;
+  }
+  minutes->chunks = chunks;
+  minutes->chunk_count = count;
+  minutes->current = count ? minutes->walk->order[chunks[0].node] : SIZE_MAX;
   for (size_t i = 0; i < count; i++) {
-    size_t node = minutes->walk->order[chunks[i].node];
     int64_t minute = tier_minute (chunks[i].row->first_time), last = tier_minute (chunks[i].row->last_time);
-    while (minute <= last && is_open (minutes, node, minute))
+    while (minute <= last && is_open (minutes, minutes->current, minute))
       minute++;
     chunks[i].skipped = minute > last;
   }
@@ -421,7 +477,7 @@ add_samples (const struct job_minutes *minutes, size_t node)
   struct job_node *to = &report->nodes[node];
 
   for (int64_t i = 0; i < minutes->count; i++) {
-    const struct minute *minute = &minutes->nodes[node].list[i];
+    const struct minute *minute = &minutes->lists[node][i];
     if (!minute->closed) {
       report->minute_samples += minute->samples;
       to->samples += minute->samples;
@@ -446,20 +502,21 @@ job_minutes_add (struct job_minutes *minutes, struct job_tally *const *tallies, 
 {
   size_t nodes = minutes->scene->report->node_count;
 
-  for (size_t i = 0; i < nodes; i++)
-    minutes->nodes[i].count = 0; /* the walk is over */
+  minutes->chunk_count = 0; /* the walk is over */
   for (size_t item = 0; item < JOB_ITEM_COUNT; item++)
     for (int of_job = 0; of_job < 2; of_job++) {
       const char *group = of_job && job_items[item].own ? job_items[item].own : job_items[item].group;
       struct asking asking = { .minutes = minutes, .tallies = tallies, .item = item, .of_job = of_job };
       bool wanted = false;
       for (size_t i = 0; i < nodes; i++)
-        wanted |= minutes->nodes[i].list && tallies[i] && tallies[i][item].metric && tallies[i][item].of_job == of_job;
+        wanted |= minutes->lists[i] && tallies[i] && tallies[i][item].metric && tallies[i][item].of_job == of_job;
       if (wanted && !job_item_is_of_gpus (item) && ask (&asking, group, job_items[item].metric, of_job, error) < 0)
         return -1;
     }
+  if (job_minutes_add_gpus (minutes, minutes->scene, tallies, error) < 0)
+    return -1;
   for (size_t i = 0; i < nodes; i++) {
-    if (!minutes->nodes[i].list)
+    if (!minutes->lists[i])
       continue;
     add_samples (minutes, i);
     for (size_t item = 0; tallies[i] && item < JOB_ITEM_COUNT; item++)

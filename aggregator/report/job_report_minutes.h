@@ -3,6 +3,7 @@
  *   - the first and the last of the job, of a session, and of the job's row on the node
  *   - those with a gap, or with frames that came late, or that lie in no chunk
  *   - those in which the job had no process
+ *   - those in which it left more or fewer GPUs idle than in the one before, or a GPU reported an error
  *
  * Gaps are found by the times of chunks alone. What frames around passed minutes show must agree with what the minutes
  * add up to, or the node is read whole. */
@@ -18,17 +19,28 @@ struct job_minutes;
 struct job_minutes *job_minutes_create (struct job_scene *scene, const struct job_walk *walk);
 void job_minutes_destroy (struct job_minutes *minutes); /* NULL is fine */
 
-/* Nodes are indexes in the report, and NULL has no minutes. */
+/* Of each node, until they are chosen: its chunks; then, before they are read: which are skipped. */
+bool job_minutes_are_chosen (const struct job_minutes *minutes);
+void job_minutes_look (struct job_minutes *minutes, const struct walk_chunk *chunks, size_t count);
 void job_minutes_choose (struct job_minutes *minutes, struct walk_chunk *chunks, size_t count);
+/* Nodes are indexes in the report, and NULL has no minutes. */
 bool job_minutes_any (const struct job_minutes *minutes, size_t node);
 bool job_minutes_has (const struct job_minutes *minutes, size_t node, int64_t time_ns);
+bool job_minutes_have_gpus (const struct job_minutes *minutes, size_t node); /* how many are idle, in each */
 bool job_minutes_between (const struct job_minutes *minutes, size_t node, int64_t from_ns, int64_t to_ns);
 /* The node has what minutes cannot tell: from this time on its frames are read. If some were passed over already, all is
  * to be done again. */
 void job_minutes_give_up (struct job_minutes *minutes, size_t node, int64_t time_ns);
 bool job_minutes_again (struct job_minutes *minutes); /* since the last call */
 
+/* A metric of the job's nodes, of all rows or of the nodes as a whole. What is broken gives up all. */
+int job_minutes_read (struct job_minutes *minutes, const char *group, const char *metric, bool rows,
+                      const struct points_into *into, struct error *error);
+size_t job_minutes_node (const struct job_minutes *minutes, const char *name); /* SIZE_MAX: it is not of the job */
+
 /* Adds them to the tallies: of each node JOB_ITEM_COUNT, or NULL. */
+int job_minutes_add_gpus (struct job_minutes *minutes, struct job_scene *scene, struct job_tally *const *tallies,
+                          struct error *error); /* their part */
 int job_minutes_add (struct job_minutes *minutes, struct job_tally *const *tallies, struct error *error);
 
 #endif

@@ -203,10 +203,9 @@ take_group (struct reading *reading, size_t first, const struct cluster_frame *f
   struct kept *kept = &reading->kept[first];
   size_t row = table_find_row (now, reading->report->id, reading->label_length, reading->hint);
 
-  if (counts_without (first, now) ||
-      (job_minutes_between (reading->minutes, reading->index, kept->valid ? kept->time_ns : INT64_MIN,
-                            frame->time_ns) &&
-       !job_item_is_of_gpus (first) && !pass_minutes (reading, first, here, frame->header->session, frame->time_ns)))
+  if (counts_without (first, now) || (job_minutes_between (reading->minutes, reading->index,
+                                                           kept->valid ? kept->time_ns : INT64_MIN, frame->time_ns) &&
+                                      !pass_minutes (reading, first, here, frame->header->session, frame->time_ns)))
     job_minutes_give_up (reading->minutes, reading->index, frame->time_ns);
 
   struct report_group pair = { now, kept->valid ? &kept->table : NULL };
@@ -342,15 +341,19 @@ shortest_period (const struct cluster_frame *frame)
   return period < INT64_MAX ? period : 1;
 }
 
-/* Which of them the job leaves idle is a text, which minutes do not have. */
+/* Minutes do not have the texts that say which GPUs the job has and leaves idle: only where these are the same all along. */
 static bool
-has_gpus (const struct reading *reading, const struct cluster_frame *frame)
+has_other_gpus (const struct reading *reading, const struct cluster_frame *frame)
 {
   size_t group = reading->columns.group[JOB_GPU_USAGE];
   const struct table *gpus = group == NONE ? NULL : frame->groups[group].now;
 
-  return gpus && gpus->rows &&
-         (!job_gpus_are_known (reading->gpus) || reading->report->nodes[reading->index].gpu_count > 0);
+  if (!gpus || !gpus->rows)
+    return false;
+  if (!job_gpus_are_known (reading->gpus) || job_gpus_have_changed (reading->gpus))
+    return true;
+  return reading->report->nodes[reading->index].gpu_count > 0 &&
+         !job_minutes_have_gpus (reading->minutes, reading->index);
 }
 
 static void
@@ -380,8 +383,10 @@ sample_frame (void *context, const struct cluster_frame *frame)
     job_bins_make (report, shortest_period (frame));
   take_liveness (reading, frame);
   take_processes (reading, frame);
-  job_gpus_take (reading->gpus, &report->nodes[reading->index], frame);
-  if (has_gpus (reading, frame))
+  if (!job_gpus_pass (reading->gpus, reading->minutes, index, &report->nodes[index], frame))
+    job_minutes_give_up (reading->minutes, index, frame->time_ns);
+  job_gpus_take (reading->gpus, &report->nodes[index], frame);
+  if (has_other_gpus (reading, frame))
     job_minutes_give_up (reading->minutes, index, frame->time_ns);
   watch->without_gpus = job_gpus_are_known (reading->gpus) && report->nodes[reading->index].gpu_count == 0;
   if (columns->info != NONE && frame->groups[columns->info].now)
@@ -403,12 +408,15 @@ sample_frame (void *context, const struct cluster_frame *frame)
 static const struct view samples_view = { .name = "samples", .frame = sample_frame };
 
 static void
+look_at_chunks (void *context, const struct walk_chunk *chunks, size_t count)
+{
+  job_minutes_look (((struct reading *) context)->minutes, chunks, count);
+}
+
+static void
 choose_chunks (void *context, struct walk_chunk *chunks, size_t count)
 {
-  struct reading *reading = context;
-
-  if (reading->minutes)
-    job_minutes_choose (reading->minutes, chunks, count);
+  job_minutes_choose (((struct reading *) context)->minutes, chunks, count);
 }
 
 static int
@@ -426,7 +434,8 @@ read_samples (struct reading *reading, struct job_walk *walk, struct error *erro
     scene->watches[i] = (struct job_watch){ INT64_MIN, INT64_MIN, INT64_MIN, .period_ns = NS_PER_S };
   walk->history.into = (struct history_into){ .view = &samples_view, .state = reading, .progress = scene->progress };
   walk->history.node = &reading->walked;
-  walk->history.choose = choose_chunks;
+  walk->history.look = reading->minutes && !job_minutes_are_chosen (reading->minutes) ? look_at_chunks : NULL;
+  walk->history.choose = reading->minutes ? choose_chunks : NULL;
   result = history_walk (scene->file, &walk->history, &report->broken, error);
   samples_end_node (reading);
   if (report->bins == 0)

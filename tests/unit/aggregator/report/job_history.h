@@ -50,6 +50,7 @@ static const struct metric job_gpu_metrics[] = {
   { "gpus", TEXT, UNIT_NONE, FOLD_NONE, .help = "GPUs." },
   { "idle", TEXT, UNIT_NONE, FOLD_NONE, .help = "Idle ones." },
   { "gpus_used", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Used." },
+  { "gpus_idle", GAUGE, UNIT_COUNT, FOLD_SUM, .help = "Idle." },
 };
 static const struct metric gpu_info_metrics[] = {
   { "name", TEXT, UNIT_NONE, FOLD_NONE, .help = "Model." },
@@ -178,8 +179,13 @@ fill_gpus (struct table *jobs, struct table *gpus, struct table *info, const cha
     table_set_text (jobs, row, 0, sample->gpus, strlen (sample->gpus));
     if (sample->idle)
       table_set_text (jobs, row, 1, sample->idle, strlen (sample->idle));
-    if (sample->idle)
+    if (sample->idle) {
+      unsigned idle = sample->idle[0] != '\0';
+      for (const char *at = sample->idle; *at; at++)
+        idle += *at == ',';
       table_set_uint (jobs, row, 2, sample->used);
+      table_set_uint (jobs, row, 3, idle);
+    }
   }
   if (sample->mute)
     snprintf (jobs->error, sizeof jobs->error, "%s", sample->mute);

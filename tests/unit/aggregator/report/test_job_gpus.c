@@ -131,6 +131,47 @@ check_place (const struct gpu_list *list, size_t i, const char *node, const char
   buffer_free (&text);
 }
 
+static size_t
+number_of (const char *metric)
+{
+  size_t number = 0;
+
+  while (job_gpus_metric (number) && strcmp (job_gpus_metric (number), metric) != 0)
+    number++;
+  assert_non_null (job_gpus_metric (number));
+  return number;
+}
+
+/* After 10 samples with clocks held down in 5, the minutes have 30: the power limit held them for a second of each two, and
+ * heat, by the driver's clock, for more than there was. Of the flags one was up in 6 of them, the other in 3. */
+static void
+test_minutes (void **state)
+{
+  const struct history_point power = { .count = 30, .sum = 30, .min = 1, .max = 1 },
+                             heat = { .count = 30, .sum = 60.3, .min = 2, .max = 2.01 },
+                             up = { .count = 30, .sum = 6, .max = 1 }, other = { .count = 30, .sum = 3, .max = 1 },
+                             memory = { .count = 30, .sum = 60, .min = 1, .max = 4 },
+                             never = { .count = 30, .sum = 2e30, .max = 1e30 };
+  struct report_gpu gpu = { .memory_total = nan (""), .memory = { 20, 3, 10 }, .throttled = { 500, 10, 10 } };
+
+  (void) state;
+  job_gpus_take_minute (&gpu, number_of ("throttle_time_power"), &power, 2);
+  job_gpus_take_minute (&gpu, number_of ("throttle_time_thermal"), &heat, 2);
+  job_gpus_take_minute (&gpu, number_of ("throttled_sw_power_cap"), &other, 2);
+  job_gpus_take_minute (&gpu, number_of ("throttled_hw_thermal"), &up, 2);
+  job_gpus_take_minute (&gpu, number_of ("memory_used"), &memory, 2);
+  job_gpus_take_minute (&gpu, number_of ("memory_used"), &never, 2);
+  job_gpus_take_minute (&gpu, number_of ("memory_total"), &memory, 2);
+  job_gpus_end_minutes (&gpu);
+  assert_float_equal (job_gpu_mean (&gpu.throttled_power), 50, 1e-9);
+  assert_float_equal (job_gpu_mean (&gpu.throttled_thermal), 100, 1e-9);
+  assert_float_equal (gpu.throttled_thermal.highest, 100, 1e-9);
+  assert_float_equal (job_gpu_mean (&gpu.throttled), 27.5, 1e-9);
+  assert_float_equal (job_gpu_mean (&gpu.memory), 2, 1e-9);
+  assert_float_equal (gpu.memory.highest, 4, 1e-9);
+  assert_float_equal (gpu.memory_total, 4, 1e-9);
+}
+
 static void
 test_worst_first (void **state)
 {
@@ -347,8 +388,9 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_samples), cmocka_unit_test (test_worst_first), cmocka_unit_test (test_names),
-    cmocka_unit_test (test_table),   cmocka_unit_test (test_text),        cmocka_unit_test (test_picture),
+    cmocka_unit_test (test_samples), cmocka_unit_test (test_minutes), cmocka_unit_test (test_worst_first),
+    cmocka_unit_test (test_names),   cmocka_unit_test (test_table),   cmocka_unit_test (test_text),
+    cmocka_unit_test (test_picture),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

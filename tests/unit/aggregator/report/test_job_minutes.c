@@ -7,6 +7,7 @@
 #define HOURS 12
 #define SAMPLES (HOURS * 3600 / PERIOD)
 #define NODES "n1,n2,n3,n4"
+#define FORGET "DELETE FROM tier_blocks; DELETE FROM tier_staged; DELETE FROM tier_parts"
 
 struct made {
   const char *node;
@@ -127,6 +128,65 @@ counters_fall (struct made *made, uint64_t at)
     made->sample.read = 17;
 }
 
+/* The job has GPUs 0 and 1, of three. */
+static void
+with_gpus (struct made *made, uint64_t at)
+{
+  struct job_sample *sample = &made->sample;
+
+  (void) at;
+  sample->node_gpus = 3;
+  sample->gpus = "0,1";
+  sample->idle = "1";
+  sample->used = 1;
+  for (size_t i = 0; i < 3; i++)
+    sample->types[i] = "NVIDIA H100";
+  sample->gpu_percent[0] = chance (made, 101);
+  sample->gpu_percent[2] = chance (made, 101);
+}
+
+/* It leaves both idle for a time, and for some minutes one after the other. */
+static void
+idle_now_and_then (struct made *made, uint64_t at)
+{
+  with_gpus (made, at);
+  if (within (at, 3, 5) || (within (at, 6, 6.5) && chance (made, 2))) {
+    made->sample.idle = "0,1";
+    made->sample.used = 0;
+    made->sample.gpu_percent[0] = 0;
+  }
+}
+
+/* It has another, and that is in frames that are read. */
+static void
+other_gpus (struct made *made, uint64_t at)
+{
+  with_gpus (made, at);
+  if (within (at, 2, 12))
+    made->sample.gpus = "1,2";
+  if (within (at, 2, 2.05))
+    made->sample.idle = "1,2";
+}
+
+/* Another is left idle: as many as before. */
+static void
+idle_swapped (struct made *made, uint64_t at)
+{
+  with_gpus (made, at);
+  if (within (at, 9, 12))
+    made->sample.idle = "0";
+}
+
+/* Both are busy. */
+static void
+busy_gpus (struct made *made, uint64_t at)
+{
+  with_gpus (made, at);
+  made->sample.idle = "";
+  made->sample.used = 2;
+  made->sample.gpu_percent[1] = chance (made, 101);
+}
+
 /* ---- comparison ---- */
 
 static void
@@ -197,9 +257,10 @@ fold_all (struct scratch *scratch, int64_t seconds)
   history_store_close (store);
 }
 
-/* `damaged`: chunks of hours of which only minutes are read. They cannot be unpacked. */
+/* `damaged`: chunks of hours of which only minutes are read. They cannot be unpacked. `least`: samples in minutes. */
 static void
-assert_same (struct scratch *scratch, const char *nodes, bool ended, const char *damaged, int64_t seconds)
+assert_same (struct scratch *scratch, const char *nodes, bool ended, const char *damaged, uint64_t least,
+             int64_t seconds)
 {
   struct job_report *by_minutes, *by_frames;
   struct json json = { 0 }, other = { 0 };
@@ -211,13 +272,12 @@ assert_same (struct scratch *scratch, const char *nodes, bool ended, const char 
     execute (scratch, damaged);
   by_minutes = make_job_report (scratch, nodes, HOURS * 3600, ended, NULL);
   assert_int_equal (by_minutes->broken, 0);
-  execute (scratch, "UPDATE chunks SET data = (SELECT data FROM kept WHERE kept.id = chunks.id);"
-                    "DELETE FROM tier_blocks; DELETE FROM tier_staged");
+  execute (scratch, "UPDATE chunks SET data = (SELECT data FROM kept WHERE kept.id = chunks.id);" FORGET);
   by_frames = make_job_report (scratch, nodes, HOURS * 3600, ended, NULL);
   assert_int_equal (by_frames->broken, 0);
   assert_int_equal (by_frames->minute_samples, 0);
   if (damaged)
-    assert_true (by_minutes->minute_samples > 4 * SAMPLES * 8 / 10 * 9 / 10);
+    assert_true (by_minutes->minute_samples > least);
   by_minutes->minute_samples = 0;
   job_report_json (by_minutes, &json);
   job_report_json (by_frames, &other);
@@ -253,7 +313,7 @@ assert_unread (struct scratch *scratch, int second, bool ended, int64_t seconds)
   snprintf (damage, sizeof damage, "UPDATE chunks SET data = x'00' WHERE first_time > %lld AND last_time < %lld",
             (long long) (scratch->start_ns + (9 * 3600 + 2400) * SECOND_NS),
             (long long) (scratch->start_ns + 11 * 3600 * SECOND_NS));
-  assert_same (scratch, NODES, ended, damage, seconds);
+  assert_same (scratch, NODES, ended, damage, 4 * SAMPLES * 8 / 10 * 9 / 10, seconds);
 }
 
 static void
@@ -283,7 +343,69 @@ test_by_frames (void **state)
   put_node (scratch, &nodes[0], counters_fall);
   for (size_t i = 1; i < 4; i++)
     put_node (scratch, &nodes[i], nothing);
-  assert_same (scratch, NODES, true, NULL, 0);
+  assert_same (scratch, NODES, true, NULL, 0, 0);
+}
+
+static void
+test_gpus (void **state)
+{
+  struct scratch *scratch = *state;
+  struct made nodes[] = { { .node = "n1", .state = 1 },
+                          { .node = "n2", .state = 2 },
+                          { .node = "n3", .state = 3 },
+                          { .node = "n4", .state = 4 } };
+  char damage[512];
+
+  scratch->start_ns -= HOURS * 3600 * SECOND_NS;
+  put_node (scratch, &nodes[0], with_gpus);
+  put_node (scratch, &nodes[1], idle_now_and_then);
+  put_node (scratch, &nodes[2], other_gpus);
+  put_node (scratch, &nodes[3], idle_swapped);
+  scratch_close (scratch);
+  snprintf (damage, sizeof damage,
+            "UPDATE chunks SET data = x'00' WHERE node IN (SELECT id FROM nodes WHERE name IN ('n1', 'n2')) AND "
+            "first_time > %lld AND last_time < %lld",
+            (long long) (scratch->start_ns + (9 * 3600 + 2400) * SECOND_NS),
+            (long long) (scratch->start_ns + 11 * 3600 * SECOND_NS));
+  assert_same (scratch, NODES, true, damage, 2 * SAMPLES * 9 / 10, 0);
+}
+
+/* Which did most at the same time, minutes do not say. */
+static void
+test_busy_gpus (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *by_minutes, *by_frames;
+  char nodes[4][3] = { "n1", "n2", "n3", "n4" };
+
+  scratch->start_ns -= HOURS * 3600 * SECOND_NS;
+  for (uint32_t i = 0; i < 4; i++) {
+    struct made made = { .node = nodes[i], .state = i };
+    put_node (scratch, &made, busy_gpus);
+  }
+  scratch_close (scratch);
+  fold_all (scratch, 0);
+  by_minutes = make_job_report (scratch, NODES, HOURS * 3600, true, NULL);
+  execute (scratch, FORGET);
+  by_frames = make_job_report (scratch, NODES, HOURS * 3600, true, NULL);
+  assert_true (by_minutes->minute_samples > 4 * SAMPLES * 9 / 10);
+  assert_int_equal (by_frames->minute_samples, 0);
+  for (size_t i = 0; i < 4; i++) {
+    const struct job_series *one = &by_minutes->nodes[i].series[JOB_GPU_USAGE],
+                            *other = &by_frames->nodes[i].series[JOB_GPU_USAGE];
+    assert_true (fabs (one->mean - other->mean) <= 1e-5 * other->mean);
+    assert_true (one->maximum >= other->maximum && one->maximum <= 100);
+    assert_true (one->minimum <= other->minimum && one->minimum >= 0);
+    assert_int_equal (by_minutes->nodes[i].gpu_count, 2);
+    for (size_t k = 0; k < 2; k++) {
+      const struct report_gpu *gpu = &by_minutes->nodes[i].gpus[k], *same = &by_frames->nodes[i].gpus[k];
+      assert_int_equal (gpu->samples, same->samples);
+      assert_true (fabs (gpu->utilization.sum - same->utilization.sum) < 1e-3);
+      assert_true (gpu->utilization.highest >= same->utilization.highest && gpu->utilization.highest <= 100);
+    }
+  }
+  job_report_destroy (by_minutes);
+  job_report_destroy (by_frames);
 }
 
 int
@@ -293,6 +415,8 @@ main (void)
     cmocka_unit_test_setup_teardown (test_same, job_scratch_create, scratch_destroy),
     cmocka_unit_test_setup_teardown (test_runs, job_scratch_create, scratch_destroy),
     cmocka_unit_test_setup_teardown (test_by_frames, job_scratch_create, scratch_destroy),
+    cmocka_unit_test_setup_teardown (test_gpus, job_scratch_create, scratch_destroy),
+    cmocka_unit_test_setup_teardown (test_busy_gpus, job_scratch_create, scratch_destroy),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
