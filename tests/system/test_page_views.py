@@ -104,7 +104,9 @@ def has_curve(tab, name):
       const panel = [...document.querySelectorAll('.curve')].find((one) => one.querySelector('h2, h3').textContent === {json.dumps(name)});
       const canvas = panel?.querySelector('canvas');
       if (!canvas?.width) return false;
-      const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {{willReadFrequently: true}});
+      copy.drawImage(canvas, 0, 0);
+      const data = copy.getImageData(0, 0, canvas.width, canvas.height).data;
       return data.some((value) => value > 0);
     }})()""")
 
