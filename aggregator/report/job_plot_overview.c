@@ -2,41 +2,21 @@
  * values over time as colours from pale to dark, and its mean as a bar. The node that stands out has a bar of another
  * colour, and its name is in the title. Hatched: no samples.
  *
- * Over ROWS_MAX nodes: the lowest, then all between as one row, then the highest. */
+ * Over OVERVIEW_ROWS nodes: the lowest, then all between as one row, then the highest. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/report/job_curve.h"
-#include "aggregator/report/job_markup.h"
-#include "aggregator/report/job_plot.h"
-#include "aggregator/report/job_svg.h"
+#include "aggregator/report/job_plot_overview_private.h"
 #include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
-#define ROWS_MAX 40
 #define ROWS_LOW 28
 #define ROWS_HIGH 6
-#define NAME_LIMIT 20
 
 #define TITLE_HEIGHT 30
 #define FOOT_HEIGHT 42
-
-struct row {
-  size_t node; /* SIZE_MAX: all others together */
-  double mean;
-};
-
-struct overview {
-  const struct canvas *canvas;
-  const struct job_report *report;
-  enum job_item_id item;
-  size_t count;
-  struct row rows[ROWS_MAX];
-  bool *others; /* of report->node_count: has no row of its own */
-  size_t other_count;
-  double mean; /* of all nodes */
-};
 
 enum job_item_id
 plot_overview_item (const struct job_report *report)
@@ -57,7 +37,7 @@ plot_overview_item (const struct job_report *report)
 static size_t
 row_count (const struct job_report *report)
 {
-  return report->node_count <= ROWS_MAX ? report->node_count : ROWS_LOW + 1 + ROWS_HIGH;
+  return report->node_count <= OVERVIEW_ROWS ? report->node_count : ROWS_LOW + 1 + ROWS_HIGH;
 }
 
 static double
@@ -82,7 +62,7 @@ plot_overview_height (const struct job_report *report)
 static int
 compare_rows (const void *one, const void *other)
 {
-  const struct row *a = one, *b = other;
+  const struct overview_row *a = one, *b = other;
 
   if (isnan (a->mean) != isnan (b->mean))
     return isnan (a->mean) ? -1 : 1;
@@ -93,9 +73,9 @@ compare_rows (const void *one, const void *other)
 
 /* Keeps the slow node among those that are shown, whatever else is below it. */
 static void
-choose_rows (struct overview *view, struct row *sorted, size_t count)
+choose_rows (struct overview *view, struct overview_row *sorted, size_t count)
 {
-  size_t low = count <= ROWS_MAX ? count : ROWS_LOW, known = 0;
+  size_t low = count <= OVERVIEW_ROWS ? count : ROWS_LOW, known = 0;
 
   memcpy (view->rows, sorted, low * sizeof *sorted);
   view->count = low;
@@ -103,12 +83,12 @@ choose_rows (struct overview *view, struct row *sorted, size_t count)
     return;
   for (size_t i = low; i < count - ROWS_HIGH; i++) {
     if (sorted[i].node == view->report->slowest) {
-      struct row swap = view->rows[low - 1];
+      struct overview_row swap = view->rows[low - 1];
       view->rows[low - 1] = sorted[i];
       sorted[i] = swap;
     }
   }
-  view->rows[low] = (struct row){ SIZE_MAX, 0 };
+  view->rows[low] = (struct overview_row){ SIZE_MAX, 0 };
   for (size_t i = low; i < count - ROWS_HIGH; i++) {
     view->others[sorted[i].node] = true;
     view->other_count++;
@@ -121,10 +101,10 @@ choose_rows (struct overview *view, struct row *sorted, size_t count)
   view->count = low + 1 + ROWS_HIGH;
 }
 
-static void
+void
 overview_init (struct overview *view, const struct canvas *canvas, const struct job_report *report)
 {
-  struct row *sorted = memory_new (report->node_count, sizeof *sorted);
+  struct overview_row *sorted = memory_new (report->node_count, sizeof *sorted);
   size_t known = 0;
 
   *view =
@@ -132,7 +112,7 @@ overview_init (struct overview *view, const struct canvas *canvas, const struct 
   view->others = memory_new (report->node_count, sizeof *view->others);
   for (size_t i = 0; view->item < JOB_ITEM_COUNT && i < report->node_count; i++) {
     const struct job_series *series = &report->nodes[i].series[view->item];
-    sorted[i] = (struct row){ i, series->known ? series->mean : nan ("") };
+    sorted[i] = (struct overview_row){ i, series->known ? series->mean : nan ("") };
     if (isnan (sorted[i].mean))
       continue;
     view->mean = known++ ? view->mean + (sorted[i].mean - view->mean) / (double) known : sorted[i].mean;
@@ -144,7 +124,7 @@ overview_init (struct overview *view, const struct canvas *canvas, const struct 
   free (sorted);
 }
 
-static void
+void
 overview_free (struct overview *view)
 {
   free (view->others);
@@ -192,14 +172,14 @@ plot_overview_title (struct buffer *title, const struct job_report *report)
   } else if (report->slowest < report->node_count && view.item == JOB_CPU_USAGE) {
     const struct job_node *node = &report->nodes[report->slowest];
     item = &job_items[view.item];
-    words_add (title, node->name, NAME_LIMIT);
+    words_add (title, node->name, OVERVIEW_NAME);
     buffer_printf (title, " was slow: %s %s, ", item->title,
                    words_value (node->series[view.item].mean, item->unit).text);
     buffer_printf (title, "the others %s", words_value (report->slowest_others, item->unit).text);
   } else if (report->node_count == 1) {
     item = &job_items[view.item];
     buffer_printf (title, "%s of ", item->title);
-    words_add (title, report->nodes[0].name, NAME_LIMIT);
+    words_add (title, report->nodes[0].name, OVERVIEW_NAME);
     buffer_printf (title, ": mean %s", words_value (view.mean, item->unit).text);
   } else {
     put_range (title, &view);
@@ -211,27 +191,26 @@ plot_overview_title (struct buffer *title, const struct job_report *report)
 
 /* ---- the two plots ---- */
 
-static void
-put_label (const struct overview *view, const struct row *row, struct buffer *label)
+void
+overview_label (const struct overview *view, const struct overview_row *row, struct buffer *label)
 {
   if (row->node == SIZE_MAX) {
     buffer_printf (label, "%zu others, mean", view->other_count);
   } else {
-    words_add (label, view->report->nodes[row->node].name, NAME_LIMIT);
+    words_add (label, view->report->nodes[row->node].name, OVERVIEW_NAME);
     if (view->report->nodes[row->node].lost)
       buffer_add_string (label, " (lost)");
   }
 }
 
-static bool
-is_marked (const struct overview *view, const struct row *row)
+bool
+overview_is_marked (const struct overview *view, const struct overview_row *row)
 {
   return view->item == JOB_CPU_USAGE && row->node != SIZE_MAX && row->node == view->report->slowest;
 }
 
-/* The row's values, one a bin. */
-static void
-fill_row (const struct overview *view, const struct row *row, float *curve)
+void
+overview_fill_row (const struct overview *view, const struct overview_row *row, float *curve)
 {
   const struct job_report *report = view->report;
   const struct job_node *node = row->node == SIZE_MAX ? NULL : &report->nodes[row->node];
@@ -248,13 +227,13 @@ fill_row (const struct overview *view, const struct row *row, float *curve)
 
 /* Each so many `times`. */
 static void
-put_values (const struct overview *view, const struct row *row, int times)
+put_values (const struct overview *view, const struct overview_row *row, int times)
 {
   const struct job_report *report = view->report;
   struct buffer *script = view->canvas->script;
   float *curve = memory_new (report->bins, sizeof *curve);
 
-  fill_row (view, row, curve);
+  overview_fill_row (view, row, curve);
   for (size_t i = 0; i < report->bins; i++)
     for (int k = 0; k < times; k++) {
       if (isnan (curve[i]))
@@ -266,9 +245,8 @@ put_values (const struct overview *view, const struct row *row, int times)
   free (curve);
 }
 
-/* The highest value, which is the darkest. */
-static double
-darkest (const struct overview *view)
+double
+overview_darkest (const struct overview *view)
 {
   const char *unit = job_items[view->item].unit;
   double most = 0;
@@ -294,12 +272,12 @@ put_names (const struct overview *view, const struct area *frame)
   struct buffer label = { 0 };
 
   for (size_t i = 0; i < view->count; i++) {
-    bool marked = is_marked (view, &view->rows[i]);
+    bool marked = overview_is_marked (view, &view->rows[i]);
     struct plot_text style = { "right", marked ? PLOT_MARK : PLOT_BLACK, height < 10 ? 7 : 8, marked };
     buffer_clear (&label);
-    put_label (view, &view->rows[i], &label);
+    overview_label (view, &view->rows[i], &label);
     plot_text (view->canvas, frame->left - 3, frame->top + ((double) i + 0.5) * height, &style, buffer_text (&label),
-               NAME_LIMIT + 8);
+               OVERVIEW_NAME + 8);
   }
   buffer_free (&label);
 }
@@ -325,7 +303,7 @@ heat_plot (const struct overview *view, const struct area *frame, double left, d
 {
   struct buffer *script = view->canvas->script;
   const char *unit = job_items[view->item].unit;
-  double dark = darkest (view), foot = frame->top + frame->height;
+  double dark = overview_darkest (view), foot = frame->top + frame->height;
   /* gnuplot draws no image of one row or one column: then each stands twice, at half its size. */
   int twice_x = view->report->bins == 1 ? 2 : 1, twice_y = view->count == 1 ? 2 : 1;
 
@@ -371,16 +349,16 @@ bar_plot (const struct overview *view, const struct area *frame)
                    "set arrow 1 from %.6g, graph 0 to %.6g, graph 1 nohead lw 1 dt (4,3) lc rgb '#404040' front\n",
                    view->mean, view->mean);
   for (size_t i = 0; i < view->count; i++) {
-    const struct row *row = &view->rows[i];
-    bool marked = is_marked (view, row);
+    const struct overview_row *row = &view->rows[i];
+    bool marked = overview_is_marked (view, row);
     struct plot_text style = { "right", marked ? PLOT_MARK : PLOT_BLACK, height < 10 ? 7 : 8, marked };
     plot_text (view->canvas, frame->left + frame->width, frame->top + ((double) i + 0.5) * height, &style,
                isnan (row->mean) ? "no samples" : words_value (row->mean, unit).text, 24);
   }
   buffer_add_string (script, "$bars << EOD\n");
   for (size_t i = 0; i < view->count; i++) {
-    const struct row *row = &view->rows[i];
-    const char *color = is_marked (view, row) ? "0xd55e00" : row->node == SIZE_MAX ? "0xd0d0d0" : "0x9ecae1";
+    const struct overview_row *row = &view->rows[i];
+    const char *color = overview_is_marked (view, row) ? "0xd55e00" : row->node == SIZE_MAX ? "0xd0d0d0" : "0x9ecae1";
     buffer_printf (script, "0 %zu 0 %.6g %.6g %.6g %s\n", i, isnan (row->mean) ? 0 : row->mean, (double) i - 0.38,
                    (double) i + 0.38, color);
   }
@@ -400,7 +378,7 @@ plot_overview (const struct canvas *canvas, const struct area *area, const struc
     goto end;
   for (size_t i = 0; i < view.count; i++) {
     buffer_clear (&text);
-    put_label (&view, &view.rows[i], &text);
+    overview_label (&view, &view.rows[i], &text);
     longest = text.length > longest ? text.length : longest;
   }
   heat = (struct area){ area->left + 6 + 4.1 * (double) (longest < 27 ? longest + 1 : 28), area->top + TITLE_HEIGHT, 0,
@@ -413,100 +391,5 @@ plot_overview (const struct canvas *canvas, const struct area *area, const struc
   bar_plot (&view, &bars);
 end:
   buffer_free (&text);
-  overview_free (&view);
-}
-
-/* ---- as SVG ---- */
-
-#define SVG_WIDTH 1000.0
-#define SVG_NAMES 170.0
-#define SVG_MAP 560.0
-#define SVG_ROW 18.0
-#define SVG_CELLS 140
-#define SVG_LEVELS 10
-
-/* Cells of equal colour are one; a value is a level from pale to dark. */
-static void
-svg_row (const struct overview *view, struct buffer *out, const float *curve, double y, double dark)
-{
-  size_t bins = view->report->bins, cells = bins < SVG_CELLS ? bins : SVG_CELLS;
-  double width = SVG_MAP / (double) cells;
-  int levels[SVG_CELLS];
-
-  for (size_t c = 0; c < cells; c++) {
-    size_t from = c * bins / cells, to = (c + 1) * bins / cells, known = 0;
-    double sum = 0;
-    for (size_t i = from; i < to; i++)
-      if (!isnan (curve[i])) {
-        sum += (double) curve[i];
-        known++;
-      }
-    levels[c] = known ? (int) fmin (SVG_LEVELS - 1, sum / (double) known / dark * SVG_LEVELS) : -1;
-  }
-  for (size_t c = 0, end; c < cells; c = end) {
-    for (end = c + 1; end < cells && levels[end] == levels[c];)
-      end++;
-    if (levels[c] < 0)
-      buffer_printf (out, "<rect class=\"gap\" ");
-    else
-      buffer_printf (out, "<rect class=\"v%d\" ", levels[c]);
-    buffer_printf (out, "x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", SVG_NAMES + (double) c * width, y,
-                   (double) (end - c) * width, SVG_ROW - 2);
-  }
-}
-
-static void
-svg_node (const struct overview *view, struct buffer *out, const struct row *row, double y, double dark, double most)
-{
-  const char *unit = job_items[view->item].unit;
-  bool marked = is_marked (view, row);
-  float *curve = memory_new (view->report->bins, sizeof *curve);
-  struct buffer label = { 0 };
-  double bars = SVG_WIDTH - SVG_NAMES - SVG_MAP - 90;
-
-  fill_row (view, row, curve);
-  put_label (view, row, &label);
-  buffer_printf (out, "<g><title>");
-  markup_text (out, buffer_text (&label), 60);
-  buffer_printf (out, ": mean %s</title>", words_value (row->mean, unit).text);
-  svg_row (view, out, curve, y, dark);
-  buffer_printf (out, "<text class=\"e%s\" x=\"%.1f\" y=\"%.1f\">", marked ? " b" : "", SVG_NAMES - 5, y + 12);
-  markup_text (out, buffer_text (&label), NAME_LIMIT + 8);
-  buffer_printf (out, "</text><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" ", marked ? "mark" : "bar",
-                 SVG_NAMES + SVG_MAP + 12, y);
-  buffer_printf (out, "width=\"%.1f\" height=\"%.1f\"/>", isnan (row->mean) ? 0 : row->mean / most * bars, SVG_ROW - 2);
-  buffer_printf (out, "<text class=\"e%s\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n", marked ? " b" : "", SVG_WIDTH - 2,
-                 y + 12, isnan (row->mean) ? "no samples" : words_value (row->mean, unit).text);
-  buffer_free (&label);
-  free (curve);
-}
-
-void
-svg_overview (struct buffer *out, const struct job_report *report)
-{
-  struct overview view;
-  struct buffer title = { 0 };
-  double dark, most = 0, height;
-
-  overview_init (&view, NULL, report);
-  if (view.item < JOB_ITEM_COUNT && report->node_count > 1) {
-    height = SVG_ROW * (double) view.count + 24;
-    dark = darkest (&view);
-    for (size_t i = 0; i < view.count; i++)
-      most = fmax (most, view.rows[i].mean);
-    plot_overview_title (&title, report);
-    buffer_add_string (out, "<h2>");
-    markup_text (out, buffer_text (&title), 200);
-    buffer_printf (out,
-                   "</h2>\n<figure class=\"wide\"><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
-                   SVG_WIDTH, height, job_items[view.item].title);
-    buffer_printf (out, "<text class=\"q\" x=\"%.1f\" y=\"12\">%s over time, up to %s; the lowest node first</text>",
-                   SVG_NAMES, job_items[view.item].title, words_value (dark, job_items[view.item].unit).text);
-    buffer_printf (out, "<text class=\"q\" x=\"%.1f\" y=\"12\">mean</text>\n", SVG_NAMES + SVG_MAP + 12);
-    for (size_t i = 0; i < view.count; i++)
-      svg_node (&view, out, &view.rows[i], 20 + SVG_ROW * (double) i, dark > 0 ? dark : 1, most > 0 ? most : 1);
-    buffer_add_string (out, "</svg></figure>\n");
-  }
-  buffer_free (&title);
   overview_free (&view);
 }

@@ -8,10 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "aggregator/report/job_markup.h"
-#include "aggregator/report/job_plot.h"
-#include "aggregator/report/job_roofline.h"
-#include "aggregator/report/job_svg.h"
+#include "aggregator/report/job_plot_roofline_private.h"
 #include "aggregator/report/job_words.h"
 #include "synop/memory.h"
 
@@ -23,28 +20,10 @@
 #define LOW_PART 0.85 /* of the mean: a node below it is marked */
 #define EDGE 0.4      /* powers of ten between points and edges of the frame */
 #define FLAT 1.1      /* of them to the right of the first bend, for the words there */
-#define GIGA 1e9
 
 #define NODE_COLOR "#4a90c2"
 #define JOB_COLOR "#00304a"
 #define ROOF_COLOR "#202020"
-
-/* Mean, least and greatest of the nodes; NaN: not known. */
-struct height {
-  double mean, least, most;
-  size_t count;
-};
-
-struct roofline_plot {
-  const struct canvas *canvas;
-  const struct job_report *report;
-  struct area frame;
-  bool *shown; /* nodes that have a point */
-  size_t count, lowest;
-  struct job_roofline job; /* of those */
-  struct height bandwidth, in_double, in_single;
-  double left, right, bottom, top; /* of the axes: powers of ten, of FLOP/byte and GFLOP/s */
-};
 
 /* Under an operation a second nothing computes. */
 static bool
@@ -54,7 +33,7 @@ has_point (const struct job_roofline *roofline)
 }
 
 static void
-height_add (struct height *height, double value)
+height_add (struct roofline_height *height, double value)
 {
   if (isnan (value))
     return;
@@ -64,10 +43,10 @@ height_add (struct height *height, double value)
   height->count++;
 }
 
-static bool
-points_init (struct roofline_plot *plot, const struct canvas *canvas, const struct job_report *report)
+bool
+roofline_init (struct roofline_plot *plot, const struct canvas *canvas, const struct job_report *report)
 {
-  const struct height none = { nan (""), nan (""), nan (""), 0 };
+  const struct roofline_height none = { nan (""), nan (""), nan (""), 0 };
   double lowest = HUGE_VAL;
 
   *plot = (struct roofline_plot){
@@ -108,14 +87,14 @@ plot_roofline_height (const struct job_report *report)
 
 /* ---- axes ---- */
 
-static double
-within (double value, double least, double most)
+double
+roofline_within (double value, double least, double most)
 {
   return value < least ? least : value > most ? most : value;
 }
 
-static void
-find_axes (struct roofline_plot *plot)
+void
+roofline_axes (struct roofline_plot *plot)
 {
   double ridge_low = fmin (plot->in_double.least, plot->in_single.least) / plot->bandwidth.most;
   double ridge_high = fmax (plot->in_double.most, plot->in_single.most) / plot->bandwidth.least;
@@ -129,22 +108,22 @@ find_axes (struct roofline_plot *plot)
     x_least = fmin (x_least, node.intensity), x_most = fmax (x_most, node.intensity);
     y_least = fmin (y_least, node.flops), y_most = fmax (y_most, node.flops);
   }
-  plot->left = within (log10 (x_least) - EDGE, -4, 3);
-  plot->right = within (fmax (log10 (x_most) + EDGE, log10 (ridge_low) + FLAT), plot->left + 2, 5);
-  plot->top = log10 (y_most / GIGA) + EDGE;
-  plot->bottom = within (log10 (y_least / GIGA) - EDGE, plot->top - 7, plot->top - 2);
+  plot->left = roofline_within (log10 (x_least) - EDGE, -4, 3);
+  plot->right = roofline_within (fmax (log10 (x_most) + EDGE, log10 (ridge_low) + FLAT), plot->left + 2, 5);
+  plot->top = log10 (y_most / ROOFLINE_UNIT) + EDGE;
+  plot->bottom = roofline_within (log10 (y_least / ROOFLINE_UNIT) - EDGE, plot->top - 7, plot->top - 2);
 }
 
 static double
 x_of (const struct roofline_plot *plot, double intensity)
 {
-  return pow (10, within (log10 (intensity), plot->left, plot->right));
+  return pow (10, roofline_within (log10 (intensity), plot->left, plot->right));
 }
 
 static double
 y_of (const struct roofline_plot *plot, double flops)
 {
-  return pow (10, within (log10 (flops / GIGA), plot->bottom, plot->top));
+  return pow (10, roofline_within (log10 (flops / ROOFLINE_UNIT), plot->bottom, plot->top));
 }
 
 /* Powers of ten, and small ticks at their multiples between. */
@@ -190,22 +169,20 @@ put_axes (const struct roofline_plot *plot)
 
 /* ---- the roof ---- */
 
-/* The roof at that intensity; what is not known of it holds nothing down. */
-static double
-roof_at (double intensity, double bandwidth, double flops)
+double
+roofline_roof (double intensity, double bandwidth, double flops)
 {
-  return fmin (bandwidth * intensity, flops) / GIGA;
+  return fmin (bandwidth * intensity, flops) / ROOFLINE_UNIT;
 }
 
 static double
-flops_of (const struct height *in_double, const struct height *in_single)
+flops_of (const struct roofline_height *in_double, const struct roofline_height *in_single)
 {
   return in_double->count ? in_double->mean : in_single->mean;
 }
 
-/* Where a roof bends: its ridge, or the edge of the frame. */
-static double
-ridge_of (const struct roofline_plot *plot, double bandwidth, double flops)
+double
+roofline_ridge (const struct roofline_plot *plot, double bandwidth, double flops)
 {
   double ridge = flops / bandwidth;
 
@@ -215,11 +192,11 @@ ridge_of (const struct roofline_plot *plot, double bandwidth, double flops)
 static void
 put_roof (const struct roofline_plot *plot, const char *name, double bandwidth, double flops)
 {
-  double xs[] = { pow (10, plot->left), ridge_of (plot, bandwidth, flops), pow (10, plot->right) };
+  double xs[] = { pow (10, plot->left), roofline_ridge (plot, bandwidth, flops), pow (10, plot->right) };
 
   buffer_printf (plot->canvas->script, "$%s << EOD\n", name);
   for (size_t i = 0; i < 3; i++) {
-    double y = roof_at (xs[i], bandwidth, flops);
+    double y = roofline_roof (xs[i], bandwidth, flops);
     if (isnan (y))
       buffer_add_string (plot->canvas->script, "NaN NaN\n");
     else
@@ -232,18 +209,19 @@ put_roof (const struct roofline_plot *plot, const char *name, double bandwidth, 
 static bool
 put_band (const struct roofline_plot *plot)
 {
-  const struct height *bandwidth = &plot->bandwidth,
-                      *flops = plot->in_double.count ? &plot->in_double : &plot->in_single;
-  double first = ridge_of (plot, bandwidth->least, flops->least),
-         second = ridge_of (plot, bandwidth->most, flops->most);
+  const struct roofline_height *bandwidth = &plot->bandwidth,
+                               *flops = plot->in_double.count ? &plot->in_double : &plot->in_single;
+  double first = roofline_ridge (plot, bandwidth->least, flops->least),
+         second = roofline_ridge (plot, bandwidth->most, flops->most);
   double xs[] = { pow (10, plot->left), fmin (first, second), fmax (first, second), pow (10, plot->right) };
 
   if (!(bandwidth->most > SPREAD * bandwidth->least) && !(flops->most > SPREAD * flops->least))
     return false;
   buffer_add_string (plot->canvas->script, "$band << EOD\n");
   for (size_t i = 0; i < 4; i++)
-    buffer_printf (plot->canvas->script, "%.6g %.6g %.6g\n", xs[i], roof_at (xs[i], bandwidth->least, flops->least),
-                   roof_at (xs[i], bandwidth->most, flops->most));
+    buffer_printf (plot->canvas->script, "%.6g %.6g %.6g\n", xs[i],
+                   roofline_roof (xs[i], bandwidth->least, flops->least),
+                   roofline_roof (xs[i], bandwidth->most, flops->most));
   buffer_add_string (plot->canvas->script, "EOD\n");
   return true;
 }
@@ -270,7 +248,7 @@ put_flat_label (const struct roofline_plot *plot, double flops, double above, co
   if (isnan (flops))
     return;
   snprintf (text, sizeof text, "%.40s %s", words_value (flops, "FLOP/s").text, precision);
-  put_roof_label (plot, plot->right - 0.02, log10 (flops / GIGA) + above / points, 0, "right", text);
+  put_roof_label (plot, plot->right - 0.02, log10 (flops / ROOFLINE_UNIT) + above / points, 0, "right", text);
 }
 
 /* Along the slope, in the middle of what is seen of it. */
@@ -282,10 +260,10 @@ put_slope_label (const struct roofline_plot *plot)
 
   if (isnan (bandwidth))
     return;
-  seen = fmax (plot->left, log10 (pow (10, plot->bottom) * GIGA / bandwidth));
-  ridge = log10 (ridge_of (plot, bandwidth, flops_of (&plot->in_double, &plot->in_single)));
+  seen = fmax (plot->left, log10 (pow (10, plot->bottom) * ROOFLINE_UNIT / bandwidth));
+  ridge = log10 (roofline_ridge (plot, bandwidth, flops_of (&plot->in_double, &plot->in_single)));
   x = (seen + ridge) / 2;
-  y = log10 (bandwidth / GIGA) + x;
+  y = log10 (bandwidth / ROOFLINE_UNIT) + x;
   put_roof_label (plot, x - 6 * sin (steep) / wide, y + 6 * cos (steep) / high, steep * 180 / M_PI, "center",
                   words_value (bandwidth, "B/s").text);
 }
@@ -392,10 +370,10 @@ plot_roofline (const struct canvas *canvas, const struct area *area, const struc
   struct buffer *script = canvas->script;
   bool band, both;
 
-  if (points_init (&plot, canvas, report)) {
+  if (roofline_init (&plot, canvas, report)) {
     plot.frame = (struct area){ area->left + 38, area->top + TITLE_HEIGHT, area->width - 38 - SIDE,
                                 area->height - TITLE_HEIGHT - FOOT_HEIGHT };
-    find_axes (&plot);
+    roofline_axes (&plot);
     plot_begin (canvas, &plot.frame);
     put_axes (&plot);
     band = put_band (&plot);
@@ -415,120 +393,6 @@ plot_roofline (const struct canvas *canvas, const struct area *area, const struc
                    "$lowest using 1:2 with points " LOWEST_POINT " notitle, "
                    "$job using 1:2 with points " JOB_POINT " notitle\n",
                    band ? "$band using 1:2:3 with filledcurves fs solid 1 noborder fc rgb '#dfe7ee' notitle, " : "");
-  }
-  free (plot.shown);
-}
-
-/* ---- as SVG ---- */
-
-#define SVG_WIDTH 620.0
-#define SVG_HEIGHT 300.0
-
-static double
-svg_x (const struct roofline_plot *plot, double power)
-{
-  return plot->frame.left +
-         plot->frame.width * (within (power, plot->left, plot->right) - plot->left) / (plot->right - plot->left);
-}
-
-static double
-svg_y (const struct roofline_plot *plot, double power)
-{
-  return plot->frame.top +
-         plot->frame.height * (plot->top - within (power, plot->bottom, plot->top)) / (plot->top - plot->bottom);
-}
-
-static void
-svg_axes (const struct roofline_plot *plot, struct buffer *out)
-{
-  double left = plot->frame.left, foot = plot->frame.top + plot->frame.height;
-
-  for (int power = (int) ceil (plot->left); power <= (int) floor (plot->right); power++) {
-    buffer_printf (out, "<path class=\"g\" d=\"M%.1f %.1fV%.1f\"/>", svg_x (plot, power), plot->frame.top, foot);
-    buffer_printf (out, "<text class=\"m q\" x=\"%.1f\" y=\"%.1f\">%.9g</text>\n", svg_x (plot, power), foot + 14,
-                   pow (10, power));
-  }
-  for (int power = (int) ceil (plot->bottom); power <= (int) floor (plot->top); power++) {
-    buffer_printf (out, "<path class=\"g\" d=\"M%.1f %.1fh%.1f\"/>", left, svg_y (plot, power), plot->frame.width);
-    buffer_printf (out, "<text class=\"e q\" x=\"%.1f\" y=\"%.1f\">%.9g</text>\n", left - 4, svg_y (plot, power) + 4,
-                   pow (10, power));
-  }
-  buffer_printf (out, "<text class=\"m\" x=\"%.1f\" y=\"%.1f\">FLOP/byte</text>", left + plot->frame.width / 2,
-                 foot + 28);
-  buffer_printf (out, "<text x=\"2\" y=\"10\">GFLOP/s</text>\n");
-}
-
-static void
-svg_roof (const struct roofline_plot *plot, struct buffer *out, double flops, const char *precision)
-{
-  double bandwidth = plot->bandwidth.mean,
-         xs[] = { pow (10, plot->left), ridge_of (plot, bandwidth, flops), pow (10, plot->right) };
-
-  if (isnan (roof_at (xs[0], bandwidth, flops)))
-    return;
-  buffer_add_string (out, "<path class=\"roof\" d=\"M");
-  for (size_t i = 0; i < 3; i++)
-    buffer_printf (out, "%.1f %.1f ", svg_x (plot, log10 (xs[i])),
-                   svg_y (plot, log10 (roof_at (xs[i], bandwidth, flops))));
-  buffer_printf (out, "\"><title>%s</title></path>\n", words_value (bandwidth, "B/s").text);
-  if (!isnan (flops)) {
-    buffer_printf (out, "<text class=\"e\" x=\"%.1f\" y=\"%.1f\">", plot->frame.left + plot->frame.width - 3,
-                   svg_y (plot, log10 (flops / GIGA)) - 4);
-    buffer_printf (out, "%s %s</text>\n", words_value (flops, "FLOP/s").text, precision);
-  }
-}
-
-static void
-svg_point (const struct roofline_plot *plot, struct buffer *out, const struct job_roofline *at, const char *class,
-           const char *name)
-{
-  buffer_printf (out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>", class,
-                 svg_x (plot, log10 (at->intensity)), svg_y (plot, log10 (at->flops / GIGA)));
-  markup_text (out, name, 30);
-  buffer_printf (out, ": %s, ", words_value (at->flops, "FLOP/s").text);
-  buffer_printf (out, "%s</title></circle>\n", words_value (at->intensity, "FLOP/byte").text);
-}
-
-static void
-svg_side (const struct roofline_plot *plot, struct buffer *out)
-{
-  buffer_printf (out, "<p>The job%s: %s, ", plot->count > 1 ? ", the mean of its nodes" : "",
-                 words_value (plot->job.flops, "FLOP/s").text);
-  buffer_printf (out, "%s", words_value (plot->job.intensity, "FLOP/byte").text);
-  if (!isnan (plot->bandwidth.mean))
-    buffer_printf (out, "; memory moves at most %s on a node", words_value (plot->bandwidth.mean, "B/s").text);
-  if (plot->lowest != SIZE_MAX) {
-    buffer_add_string (out, "; least on ");
-    markup_text (out, plot->report->nodes[plot->lowest].name, 30);
-    buffer_printf (out, ": %s", words_value (job_roofline_of_node (plot->report, plot->lowest).flops, "FLOP/s").text);
-  }
-  buffer_add_string (out, ".</p>\n");
-}
-
-void
-svg_roofline (struct buffer *out, const struct job_report *report)
-{
-  struct roofline_plot plot;
-
-  if (points_init (&plot, NULL, report)) {
-    plot.frame = (struct area){ 52, 16, SVG_WIDTH - 62, SVG_HEIGHT - 50 };
-    find_axes (&plot);
-    buffer_printf (
-        out, "<h2>%s</h2>\n<figure class=\"wide\"><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
-        PLOT_ROOFLINE_TITLE, SVG_WIDTH, SVG_HEIGHT, PLOT_ROOFLINE_TITLE);
-    svg_axes (&plot, out);
-    svg_roof (&plot, out, plot.in_single.mean, "single precision");
-    svg_roof (&plot, out, plot.in_double.mean, "double precision");
-    if (!plot.in_single.count && !plot.in_double.count)
-      svg_roof (&plot, out, nan (""), "");
-    for (size_t i = 0; i < report->node_count; i++) {
-      struct job_roofline node = job_roofline_of_node (report, i);
-      if (plot.shown[i])
-        svg_point (&plot, out, &node, i == plot.lowest ? "mark" : "dot", report->nodes[i].name);
-    }
-    svg_point (&plot, out, &plot.job, "job", "the job");
-    buffer_add_string (out, "</svg></figure>\n");
-    svg_side (&plot, out);
   }
   free (plot.shown);
 }

@@ -1,5 +1,5 @@
 /* See job_report_minutes.h. */
-#include "aggregator/report/job_report_minutes.h"
+#include "aggregator/report/job_report_minutes_private.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,29 +11,8 @@
 #include "synop/memory.h"
 
 #define MISSING 1  /* samples: a minute may have fewer than others by when it begins */
-#define LATE 1.0   /* periods that a chunk may last longer than its frames */
 #define ALIKE 1e-9 /* sums of one change */
 #define SAMPLES_MAX UINT16_MAX
-
-struct minute {
-  uint16_t samples;   /* of the job */
-  uint8_t idle, used; /* how many of the job's GPUs, and 1; 0: not known */
-  bool closed;        /* its frames are read */
-  bool shared;        /* another job had samples */
-};
-
-struct job_minutes {
-  struct job_scene *scene;
-  const struct job_walk *walk;
-  struct globs names;
-  int64_t first, count;  /* minutes since 1970 */
-  struct minute **lists; /* one a node; NULL: all frames are read */
-  bool *gpus;            /* of each node: all that are open say how many GPUs are idle */
-  size_t current;        /* the node that is read, and its chunks */
-  struct walk_chunk *chunks;
-  size_t chunk_count;
-  bool chosen, again;
-};
 
 struct job_minutes *
 job_minutes_create (struct job_scene *scene, const struct job_walk *walk)
@@ -80,6 +59,15 @@ is_open (const struct job_minutes *minutes, size_t node, int64_t minute)
 
   return list && minute >= minutes->first && minute < minutes->first + minutes->count &&
          !list[minute - minutes->first].closed;
+}
+
+void
+job_minutes_close (const struct job_minutes *minutes, size_t node, int64_t from, int64_t to)
+{
+  int64_t last = minutes->first + minutes->count - 1;
+
+  for (int64_t i = from < minutes->first ? minutes->first : from; i <= to && i <= last; i++)
+    minutes->lists[node][i - minutes->first].closed = true;
 }
 
 bool
@@ -135,94 +123,6 @@ job_minutes_again (struct job_minutes *minutes)
   if (minutes)
     minutes->again = false;
   return again;
-}
-
-/* ---- what chunks tell ---- */
-
-static void
-close_minutes (const struct job_minutes *minutes, size_t node, int64_t from, int64_t to)
-{
-  int64_t last = minutes->first + minutes->count - 1;
-
-  for (int64_t i = from < minutes->first ? minutes->first : from; i <= to && i <= last; i++)
-    minutes->lists[node][i - minutes->first].closed = true;
-}
-
-static void
-close_times (const struct job_minutes *minutes, size_t node, int64_t from_ns, int64_t to_ns)
-{
-  close_minutes (minutes, node, tier_minute (from_ns), tier_minute (to_ns));
-}
-
-static int
-compare_reals (const void *one, const void *other)
-{
-  double a = *(const double *) one, b = *(const double *) other;
-
-  return a < b ? -1 : a > b;
-}
-
-/* The usual time from one frame to the next, in ns; 0: not known. */
-static double
-usual_period (const struct walk_chunk *chunks, size_t count)
-{
-  double *periods = memory_new (count, sizeof *periods), usual;
-  size_t known = 0;
-
-  for (size_t i = 0; i < count; i++)
-    if (chunks[i].row->last > chunks[i].row->first)
-      periods[known++] = (double) (chunks[i].row->last_time - chunks[i].row->first_time) /
-                         (double) (chunks[i].row->last - chunks[i].row->first);
-  qsort (periods, known, sizeof periods[0], compare_reals);
-  usual = known ? periods[known / 2] : 0;
-  free (periods);
-  return usual;
-}
-
-/* Frames that came late, behind later ones, and the first behind them: they are not compared with what is before them. */
-static void
-close_late (const struct job_minutes *minutes, size_t node, const struct walk_chunk *chunks, size_t count)
-{
-  int64_t number = INT64_MAX; /* the lowest of all that follow */
-
-  for (size_t i = count; i-- > 0;) {
-    const struct chunk_row *row = chunks[i].row;
-    if (row->last_number > number)
-      close_times (minutes, node, row->first_time, chunks[i + 1].row->first_time);
-    number = row->first_number < number ? row->first_number : number;
-  }
-}
-
-/* Where a session ends, frames were lost, or clocks were set back. */
-static void
-close_between (const struct job_minutes *minutes, size_t node, const struct chunk_row *before,
-               const struct chunk_row *row, double period)
-{
-  if (row->session != before->session || row->first != before->last + 1 || row->first_time <= before->last_time ||
-      (double) (row->first_time - before->last_time) > (1 + LATE) * period) {
-    close_times (minutes, node, before->last_time, row->first_time);
-    close_times (minutes, node, row->first_time, before->last_time);
-  }
-}
-
-static void
-open_node (const struct job_minutes *minutes, size_t node, const struct walk_chunk *chunks, size_t count)
-{
-  const struct job_report *report = minutes->scene->report;
-  double period = usual_period (chunks, count);
-
-  close_times (minutes, node, INT64_MIN, chunks[0].row->first_time);
-  close_times (minutes, node, INT64_MIN, report->started_ns);
-  close_times (minutes, node, chunks[count - 1].row->last_time, INT64_MAX);
-  close_times (minutes, node, report->until_ns, INT64_MAX);
-  close_late (minutes, node, chunks, count);
-  for (size_t i = 0; i < count; i++) {
-    const struct chunk_row *row = chunks[i].row;
-    if ((double) (row->last_time - row->first_time) > ((double) (row->last - row->first) + LATE) * period)
-      close_times (minutes, node, row->first_time, row->last_time);
-    if (i)
-      close_between (minutes, node, chunks[i - 1].row, row, period);
-  }
 }
 
 /* ---- what minutes tell ---- */
@@ -400,9 +300,9 @@ close_sparse (struct job_minutes *minutes, size_t node)
 
   for (int64_t i = 0; i < minutes->count; i++)
     if (list[i].samples + MISSING < usual || list[i].samples == 0)
-      close_minutes (minutes, node, minutes->first + i - 1, minutes->first + i + 1);
+      job_minutes_close (minutes, node, minutes->first + i - 1, minutes->first + i + 1);
     else if (i && (list[i].idle != list[i - 1].idle || list[i].used != list[i - 1].used))
-      close_minutes (minutes, node, minutes->first + i - 1, minutes->first + i);
+      job_minutes_close (minutes, node, minutes->first + i - 1, minutes->first + i);
   minutes->gpus[node] = true;
   for (int64_t i = 0; i < minutes->count; i++) {
     any |= !list[i].closed;
@@ -446,7 +346,7 @@ job_minutes_look (struct job_minutes *minutes, const struct walk_chunk *chunks, 
   if (count == 0)
     return;
   minutes->lists[node] = memory_new ((size_t) minutes->count, sizeof (struct minute));
-  open_node (minutes, node, chunks, count);
+  job_minutes_open (minutes, node, chunks, count);
 }
 
 void
