@@ -55,11 +55,10 @@ static int
 folder_destroy (void *context, bool whole, struct error *error)
 {
   struct folder *folder = context;
-  const char *file = folder->files.data;
 
   (void) error;
-  for (const char *end = file + folder->files.length; !whole && file < end; file += strlen (file) + 1)
-    unlink (file);
+  for (size_t at = 0; !whole && at < folder->files.length; at += strlen (folder->files.data + at) + 1)
+    unlink (folder->files.data + at);
   if (!whole && folder->made)
     rmdir (folder->path);
   buffer_free (&folder->files);
