@@ -219,7 +219,7 @@ fetch_page ()
     touch tried
     wish npm npm tool npm
     cp ../../ansible/packages/npm/*.json . && timeout 300 npm ci --silent --no-audit --no-fund --fetch-retries=1 >&2 &&
-      cp node_modules/uplot/LICENSE ../page/uplot/uPlot-MIT.txt &&
+      cp node_modules/uplot/LICENSE ../page/uplot/uPlot-MIT &&
       cp node_modules/uplot/dist/uPlot.min.css node_modules/uplot/dist/uPlot.esm.js ../page/uplot &&
       cp node_modules/axe-core/axe.min.js ../tests/axe
   fi

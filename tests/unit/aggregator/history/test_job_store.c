@@ -330,6 +330,7 @@ execute (const struct scene *scene, const char *text)
   sqlite3 *database;
 
   assert_int_equal (sqlite3_open (scene->path, &database), SQLITE_OK);
+  sqlite3_busy_timeout (database, 60000); /* the writer may be at work */
   assert_int_equal (sqlite3_exec (database, text, NULL, NULL, NULL), SQLITE_OK);
   sqlite3_close (database);
 }
