@@ -24,11 +24,27 @@ struct asking {
   struct job_record job; /* label NULL: none is asked for */
   int64_t from_ns, to_ns, now_ns;
   struct plan plan;
+  struct plan_tier tiers[HISTORY_TIERS];
+  size_t series; /* that there will be, nearly; 0: few enough */
   bool by_rows, combined;
   struct globs nodes, rows;
   struct source sources[SOURCES];
   size_t source_count;
 };
+
+/* ---- query_answer.c ---- */
+
+/* The metric whose series are those of the answer, and how it is read. */
+const struct source *asking_leading (struct asking *asking);
+struct points_query asking_points (const struct asking *asking, const struct source *source);
+
+/* ---- query_steps.c: each as query_answer ---- */
+
+/* The plan: what would be over the limit is refused, or has longer steps where nobody chose their length. */
+int asking_choose_steps (struct asking *asking, const char **key, struct error *error);
+/* There are more series than the plan was made for: it is made once more, for more of them. */
+int asking_again (struct asking *asking, const char **key, struct error *error);
+size_t asking_series_most (const struct asking *asking); /* with the steps of the plan */
 
 /* ---- query_choice.c: each as query_answer ---- */
 
