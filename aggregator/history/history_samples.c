@@ -16,7 +16,9 @@
 #include "synop/memory.h"
 
 #define HEAD_NUMBERS 4   /* of a frame's head: session, sequence, monotonic ns, wall ns */
+#define HEAD_SEQUENCE 1  /* and behind it monotonic ns */
 #define RECORD_NUMBERS 8 /* of a record, before the distances */
+#define RECORD_OFFSET 2  /* cluster ns - monotonic ns */
 
 /* A number of a form, or what stands for it in every use. */
 struct cell {
@@ -284,9 +286,21 @@ struct reader {
   struct samples_columns columns;
   struct parts parts;
   struct known *known; /* of each form */
-  bool *needed;        /* forms whose numbers are */
+  bool **needed;       /* of each form the holes whose numbers are; NULL: none */
   size_t *uses;        /* of each form, so far */
 };
+
+static void
+need (struct reader *reader, size_t form, const struct cell *cells, size_t count)
+{
+  size_t holes = reader->parts.forms.list[form].holes;
+
+  if (!reader->needed[form])
+    reader->needed[form] = memory_new (holes, sizeof reader->needed[form][0]);
+  for (size_t i = 0; i < count; i++)
+    if (cells[i].hole < holes)
+      reader->needed[form][cells[i].hole] = true;
+}
 
 /* Looks at a frame's parts. False: they are not as they should be. */
 static bool
@@ -294,10 +308,10 @@ look_at_record (struct reader *reader, size_t form)
 {
   struct known *known = &reader->known[form];
 
-  reader->needed[form] = true;
   if (!known->record_read && !read_record (&reader->parts.forms.list[form], &known->record))
     return false;
   known->record_read = true;
+  need (reader, form, &known->record.cells[RECORD_OFFSET], 1);
   return true;
 }
 
@@ -306,10 +320,10 @@ look_at_head (struct reader *reader, size_t form)
 {
   struct known *known = &reader->known[form];
 
-  reader->needed[form] = true;
   if (!known->head_read && !read_head (&reader->parts.forms.list[form], &known->head))
     return false;
   known->head_read = true;
+  need (reader, form, &known->head.numbers[HEAD_SEQUENCE], 2);
   if (!reader->samples->schema)
     samples_choose (reader->samples, reader->wanted, known->head.hash, &reader->columns);
   return reader->samples->schema && memcmp (reader->samples->schema->hash, known->head.hash, SCHEMA_HASH_SIZE) == 0;
@@ -327,7 +341,11 @@ look_at_table (struct reader *reader, size_t form)
          !read_layout (reader->samples, &reader->columns, &reader->parts.forms.list[form], &known->layout)))
       return false;
     known->table_read = true;
-    reader->needed[form] |= known->group == reader->columns.group;
+    if (known->group == reader->columns.group) {
+      need (reader, form, &known->layout.period, 1);
+      need (reader, form, known->layout.cells, known->layout.cells ? known->layout.rows : 0);
+      need (reader, form, known->layout.gates, known->layout.gates ? known->layout.rows : 0);
+    }
   }
   return true;
 }
@@ -338,9 +356,9 @@ look_at_frames (struct reader *reader)
   bool fine = reader->parts.count % 2 == 0;
 
   for (size_t i = 0; i + 1 < reader->parts.count && fine; i += 2) {
-    size_t count, tables;
-    const size_t *forms = parts_of (&reader->parts, i, &count);
-    fine = count == 1 && look_at_record (reader, forms[0]);
+    size_t count, tables, distance = RECORD_NUMBERS;
+    const size_t *record = parts_of (&reader->parts, i, &count), *forms;
+    fine = count == 1 && look_at_record (reader, record[0]);
     if (!fine)
       break;
     forms = parts_of (&reader->parts, i + 1, &count);
@@ -349,8 +367,12 @@ look_at_frames (struct reader *reader)
       break;
     tables = reader->known[forms[0]].head.tables;
     fine = tables < count;
-    for (size_t k = 1; k <= tables && fine; k++)
+    for (size_t k = 1; k <= tables && fine; k++) {
       fine = look_at_table (reader, forms[k]);
+      distance += fine && reader->known[forms[k]].group < reader->columns.group;
+    }
+    if (fine && distance < reader->known[record[0]].record.count)
+      need (reader, record[0], &reader->known[record[0]].record.cells[distance], 1);
   }
   return fine;
 }
@@ -389,9 +411,9 @@ take_frame (struct reader *reader, struct sample *sample, const size_t *record_f
   size_t record_use = reader->uses[*record_form]++, head_use = reader->uses[forms[0]]++, before = 0;
 
   *sample = (struct sample){ 0 };
-  sample->sequence = cell_number (&head->head.numbers[1], &list[forms[0]], head_use);
-  sample->monotonic_ns = (int64_t) cell_number (&head->head.numbers[2], &list[forms[0]], head_use);
-  sample->time_ns = (int64_t) (cell_number (&record->record.cells[2], &list[*record_form], record_use) +
+  sample->sequence = cell_number (&head->head.numbers[HEAD_SEQUENCE], &list[forms[0]], head_use);
+  sample->monotonic_ns = (int64_t) cell_number (&head->head.numbers[HEAD_SEQUENCE + 1], &list[forms[0]], head_use);
+  sample->time_ns = (int64_t) (cell_number (&record->record.cells[RECORD_OFFSET], &list[*record_form], record_use) +
                                (uint64_t) sample->monotonic_ns);
   for (size_t k = 1; k <= head->head.tables; k++) {
     before += reader->known[forms[k]].group < reader->columns.group;
@@ -419,6 +441,7 @@ reader_free (struct reader *reader)
     free (reader->known[i].record.cells);
     free (reader->known[i].layout.cells);
     free (reader->known[i].layout.gates);
+    free (reader->needed[i]);
   }
   free (reader->known);
   free (reader->needed);

@@ -36,26 +36,23 @@ is_rate (const struct asking *asking, const struct catalog_entry *entry)
   return (asking->query->rate || asking->query->levels) && entry->kind == COUNTER && !(entry->flags & METRIC_SHARE);
 }
 
-static void
+static struct operand_sources
 add_sources (struct asking *asking, const struct operand *operand)
 {
   const struct catalog_entry *entry = operand->entry;
+  const struct derived *derived = entry ? entry->derived : NULL;
 
   if (!entry)
-    return;
-  source_of (asking, entry, entry->derived ? entry->derived->of : entry->name, is_rate (asking, entry));
-  if (entry->derived && entry->derived->over)
-    source_of (asking, entry, entry->derived->over, false);
+    return (struct operand_sources){ 0 };
+  return (
+      struct operand_sources){ source_of (asking, entry, derived ? derived->of : entry->name, is_rate (asking, entry)),
+                               derived && derived->over ? source_of (asking, entry, derived->over, false) : NULL };
 }
 
 const struct source *
-asking_leading (struct asking *asking)
+asking_leading (const struct asking *asking)
 {
-  const struct expression *expression = &asking->expression;
-  bool right = expression_leads_right (expression, asking->by_rows);
-  const struct catalog_entry *entry = right ? expression->right.entry : expression->left.entry;
-
-  return source_of (asking, entry, entry->derived ? entry->derived->of : entry->name, is_rate (asking, entry));
+  return expression_leads_right (&asking->expression, asking->by_rows) ? asking->right.of : asking->left.of;
 }
 
 struct points_query
@@ -151,7 +148,7 @@ go_to_series (struct asking *asking, const char *node, const char *row)
 }
 
 static struct query_value
-operand_value (struct asking *asking, const struct operand *operand, size_t step)
+operand_value (const struct operand *operand, const struct operand_sources *sources, size_t step)
 {
   const struct catalog_entry *entry = operand->entry;
   const struct derived *derived = entry ? entry->derived : NULL;
@@ -160,16 +157,16 @@ operand_value (struct asking *asking, const struct operand *operand, size_t step
 
   if (!entry)
     return (struct query_value){ UINT64_MAX, operand->number, operand->number, operand->number };
-  bucket = bucket_at (source_of (asking, entry, derived ? derived->of : entry->name, is_rate (asking, entry)), step);
+  bucket = bucket_at (sources->of, step);
   if (!bucket)
     return (struct query_value){ 0 };
-  value = plain_value (bucket, entry, is_rate (asking, entry));
+  value = plain_value (bucket, entry, sources->of->table.rate);
   if (!derived)
     return value;
   if (!derived->over)
     return (struct query_value){ value.count, value.value * derived->times, value.min * derived->times,
                                  value.max * derived->times };
-  over = bucket_at (source_of (asking, entry, derived->over, false), step);
+  over = bucket_at (sources->over, step);
   if (!over)
     return (struct query_value){ 0 };
   return (struct query_value){ value.count, bucket->sum / over->sum * derived->times, (double) NAN, (double) NAN };
@@ -177,15 +174,15 @@ operand_value (struct asking *asking, const struct operand *operand, size_t step
 
 /* The ends of two metrics together are not known; those of a metric and a number are. */
 static struct query_value
-value_of (struct asking *asking, size_t step)
+value_of (const struct asking *asking, size_t step)
 {
   const struct expression *expression = &asking->expression;
-  struct query_value left = operand_value (asking, &expression->left, step), right, value;
+  struct query_value left = operand_value (&expression->left, &asking->left, step), right, value;
   double one, other;
 
   if (!expression->sign || !left.count)
     return left;
-  right = operand_value (asking, &expression->right, step);
+  right = operand_value (&expression->right, &asking->right, step);
   if (!right.count)
     return right;
   value.count = left.count < right.count ? left.count : right.count;
@@ -262,8 +259,8 @@ read_question (struct asking *asking, const char **key, struct error *error)
   *key = "bottom";
   if (query->top && query->bottom)
     return error_set (error, "does not go with top");
-  add_sources (asking, &asking->expression.left);
-  add_sources (asking, &asking->expression.right);
+  asking->left = add_sources (asking, &asking->expression.left);
+  asking->right = add_sources (asking, &asking->expression.right);
   return asking_choose_steps (asking, key, error);
 }
 

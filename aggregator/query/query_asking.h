@@ -15,6 +15,11 @@ struct source {
   const struct bucket *buckets; /* of the series whose values are made; NULL: it has none */
 };
 
+/* What an operand is made of. NULL: of nothing, as a number; of one metric. */
+struct operand_sources {
+  struct source *of, *over;
+};
+
 struct asking {
   struct history_file *file;
   const struct query *query;
@@ -30,12 +35,13 @@ struct asking {
   struct globs nodes, rows;
   struct source sources[SOURCES];
   size_t source_count;
+  struct operand_sources left, right;
 };
 
 /* ---- query_answer.c ---- */
 
 /* The metric whose series are those of the answer, and how it is read. */
-const struct source *asking_leading (struct asking *asking);
+const struct source *asking_leading (const struct asking *asking);
 struct points_query asking_points (const struct asking *asking, const struct source *source);
 
 /* ---- query_steps.c: each as query_answer ---- */
