@@ -31,6 +31,7 @@ struct asking {
   struct plan plan;
   struct plan_tier tiers[HISTORY_TIERS];
   size_t series; /* that there will be, nearly; 0: few enough */
+  bool more;     /* there were as many as that, and more */
   bool by_rows, combined;
   struct globs nodes, rows;
   struct source sources[SOURCES];

@@ -2,6 +2,7 @@
  * taken; see query_asking.h. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "aggregator/history/history_points_frames.h"
@@ -172,6 +173,19 @@ add_number (struct buffer *out, size_t number)
     buffer_printf (out, "%s%c", i && (length - i) % 3 == 0 ? "," : "", text[i]);
 }
 
+/* "2m", as it is given. */
+static void
+add_duration (struct buffer *out, int64_t ns)
+{
+  struct buffer words = { 0 };
+  char *space;
+
+  query_duration (&words, ns);
+  space = strchr (buffer_text (&words), ' ');
+  buffer_printf (out, "%.*s%c", (int) (space - words.data), words.data, space[1]);
+  buffer_free (&words);
+}
+
 static int
 too_many (struct asking *asking, const char **key, struct error *error)
 {
@@ -180,16 +194,16 @@ too_many (struct asking *asking, const char **key, struct error *error)
   struct buffer text = { 0 };
 
   add_number (&text, steps);
-  buffer_printf (&text, " step%s of ", steps == 1 ? "" : "s");
-  add_number (&text, asking->series);
+  buffer_printf (&text, " step%s of %s", steps == 1 ? "" : "s", asking->more ? "more than " : "");
+  add_number (&text, asking->series - asking->more);
   buffer_add_string (&text, " series are ");
   add_number (&text, steps * asking->series);
-  buffer_printf (&text, " points, and %s of at most ", narrowed ? "a fold or a ranking is made" : "an answer is");
+  buffer_printf (&text, " points%s, and %s at most ", asking->more ? " or more" : "",
+                 narrowed ? "a fold or a ranking is made of" : "an answer has");
   add_number (&text, most);
   buffer_add_string (&text, ": choose ");
   if (asking->series <= most && make_plan_that_fits (asking, most / asking->series)) {
-    buffer_add_string (&text, "steps of ");
-    query_duration (&text, asking->plan.step_ns);
+    add_duration (&text, asking->plan.step_ns);
     buffer_add_string (&text, ", or ");
   }
   buffer_printf (&text, "fewer series: by node%s%s", asking->by_rows ? ", row" : "", narrowed ? "" : ", fold or top");
@@ -210,8 +224,8 @@ note_steps (struct asking *asking, bool longer)
   buffer_add_string (note, "Steps are ");
   query_duration (note, asking->plan.step_ns);
   if (longer) {
-    buffer_add_string (note, " long, for ");
-    add_number (note, asking->series);
+    buffer_printf (note, " long, for %s", asking->more ? "more than " : "");
+    add_number (note, asking->series - asking->more);
     buffer_add_string (note, " series; with fewer (--top, --fold, --node) they are shorter.\n");
   } else {
     buffer_add_string (note, " long: nothing finer goes back so far.\n");
@@ -256,5 +270,6 @@ asking_again (struct asking *asking, const char **key, struct error *error)
   size_t most = asking_series_most (asking);
 
   asking->series = asking->series > most ? 2 * asking->series : most + 1;
+  asking->more = true;
   return asking->query->step ? too_many (asking, key, error) : asking_choose_steps (asking, key, error);
 }
