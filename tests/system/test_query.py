@@ -240,9 +240,9 @@ def test_mistakes(ran, arguments, code, words):
 
 @pytest.fixture(name="many", scope="module")
 def _many(tmp_path_factory):
-    """The history of three hours, and the end of the last."""
+    """The history of four hours, and the end of the last."""
     path = tmp_path_factory.mktemp("many") / "history.db"
-    tiers_tool()(path, "fill", 10000, 3, 1, 0)
+    tiers_tool()(path, "fill", 10000, 4, 1, 0)
     with contextlib.closing(sqlite3.connect(path)) as file:
         (end,) = file.execute("SELECT max(start) + 3600 FROM tier_blocks WHERE tier = 0").fetchone()
     return path, end * S
@@ -275,7 +275,7 @@ def damaged(path, copy, hours):
 
 
 def test_too_many_points_are_refused_before_they_are_read(many, tmp_path):
-    path, end = damaged(many[0], tmp_path / "history.db", 1), many[1]
+    path, end = damaged(many[0], tmp_path / "history.db", 2), many[1]
     assert "are left out" in ask_many(path, end, "--top", "3", hours=3, code=1).stderr
     done = ask_many(path, end, "--step", "1m", hours=3, code=2)
     assert done.stdout == "" and done.stderr.count("\n") == 1
@@ -294,9 +294,9 @@ def test_nodes_that_have_gone_are_too_many_as_well(many, tmp_path):
     with contextlib.closing(sqlite3.connect(path)) as file:
         file.execute("DELETE FROM tier_blocks WHERE tier = 0 AND batch > 3 AND start >= ?", (many[1] // S - 2 * 3600,))
         file.commit()
-    answered = parse_line(ask_many(path, many[1], hours=3).stdout)
-    assert len(answered["series"]) == 10000 and answered["step"] == 300
-    assert "long, for more than " in ask_many(path, many[1], hours=3, form="csv").stderr
+    answered = parse_line(ask_many(path, many[1], hours=4).stdout)
+    assert len(answered["series"]) == 10000 and answered["step"] == 600
+    assert "long, for more than " in ask_many(path, many[1], hours=4, form="csv").stderr
     assert "steps of more than 2,222 series are" in ask_many(path, many[1], "--step", "1m", hours=3, code=2).stderr
 
 
