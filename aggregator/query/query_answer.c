@@ -73,6 +73,8 @@ read_source (struct asking *asking, struct source *source, struct error *error)
   struct points_query query = asking_points (asking, source);
   struct points_into into = bucket_table_into;
   const struct plan *plan = &asking->plan;
+  size_t broken = 0;
+  int result = 0;
 
   bucket_table_free (&source->table);
   source->table = (struct bucket_table){ .from_ns = plan->from_ns,
@@ -82,14 +84,17 @@ read_source (struct asking *asking, struct source *source, struct error *error)
                                          .rate = source->table.rate };
   into.context = &source->table;
   for (size_t i = 0; i < plan->count && !source->table.full; i++) {
-    size_t broken = 0;
     query.from_ns = plan->pieces[i].from_ns;
     query.to_ns = plan->pieces[i].to_ns;
     if (history_points (asking->file, plan->pieces[i].tier, &query, &into, &broken, error) < 0)
       return -1;
     asking->answer->broken += broken;
   }
-  return source->table.rate ? pace_finish (&source->table, asking->file, &query, asking->now_ns, error) : 0;
+  if (source->table.rate) {
+    result = pace_finish (&source->table, asking->file, &query, asking->now_ns, &broken, error);
+    asking->answer->broken += broken;
+  }
+  return result;
 }
 
 /* With longer steps, until there are no more series than may be. */

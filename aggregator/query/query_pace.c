@@ -154,12 +154,12 @@ find_chunks (struct history_file *file, const struct bucket_series *series, stru
 }
 
 static int
-look_up (struct bucket_table *table, struct history_file *file, const struct points_query *asked, struct error *error)
+look_up (struct bucket_table *table, struct history_file *file, const struct points_query *asked, size_t *broken,
+         struct error *error)
 {
   const struct points_into into = { table, looked_up_series, looked_up_points };
   struct points_query query = *asked;
   struct chunk_list chunks = { 0 };
-  size_t broken;
   int result = 0;
 
   query.from_ns = INT64_MAX;
@@ -168,7 +168,7 @@ look_up (struct bucket_table *table, struct history_file *file, const struct poi
     result = find_chunks (file, series, &query, &chunks, error);
   drop_doubles (&chunks);
   if (result == 0 && chunks.count)
-    return history_chunk_points (file, &chunks, &query, &into, &broken, error);
+    return history_chunk_points (file, &chunks, &query, &into, broken, error);
   free (chunks.rows);
   return result;
 }
@@ -180,8 +180,8 @@ odd_seconds (const struct odd_point *odd, double period, int64_t until_ns)
 {
   int64_t left = until_ns - odd->point.time_ns;
 
-  if (odd->found == odd->point.count && odd->seconds > 0)
-    return odd->seconds;
+  if (odd->seconds > 0) /* frames may be damaged, or in no minute yet */
+    return odd->seconds * (double) odd->point.count / (double) odd->found;
   if (odd->edge && period > 0)
     return (double) odd->point.count * period;
   return seconds_of (odd->point.span_ns < left ? odd->point.span_ns : left);
@@ -189,15 +189,16 @@ odd_seconds (const struct odd_point *odd, double period, int64_t until_ns)
 
 int
 pace_finish (struct bucket_table *table, struct history_file *file, const struct points_query *asked, int64_t until_ns,
-             struct error *error)
+             size_t *broken, struct error *error)
 {
   double others = 0;
 
+  *broken = 0;
   for (struct bucket_series *series = table->series; series; series = series->hh.next) {
     let_go (table, series, false);
     others = others > 0 ? others : period_of (&series->pace);
   }
-  if (!asked->combined && look_up (table, file, asked, error) < 0)
+  if (!asked->combined && look_up (table, file, asked, broken, error) < 0)
     return -1;
   for (struct bucket_series *series = table->series; series; series = series->hh.next) {
     double period = period_of (&series->pace);

@@ -94,9 +94,9 @@ void bucket_table_free (struct bucket_table *table);
 
 /* A point that is not covered, in order of time. It is in its bucket when the next one has come, or at the end. */
 void pace_add (struct bucket_table *table, struct bucket_series *series, const struct history_point *point);
-/* All points have come; until now. -1 and error: the file cannot be read. */
+/* All points have come; until now. As history_points. */
 int pace_finish (struct bucket_table *table, struct history_file *file, const struct points_query *asked,
-                 int64_t until_ns, struct error *error);
+                 int64_t until_ns, size_t *broken, struct error *error);
 
 /* ---- query_series.c: what is made of the finished series ---- */
 

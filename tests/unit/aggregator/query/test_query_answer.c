@@ -94,8 +94,10 @@ finish (struct bucket_table *table, int64_t until_ns)
 {
   const struct points_query combined = { .combined = true }; /* which no frames are looked up for */
   struct error error;
+  size_t broken;
 
-  assert_int_equal (pace_finish (table, NULL, &combined, until_ns, &error), 0);
+  assert_int_equal (pace_finish (table, NULL, &combined, until_ns, &broken, &error), 0);
+  assert_int_equal (broken, 0);
 }
 
 static void
