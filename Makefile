@@ -95,7 +95,7 @@ $(BUILD)/lib%.a: $(BUILD)/obj/%/list
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-$(AGGREGATOR) $(BUILD)/obj/tests/unit/aggregator/command/test_export.o: ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
+$(AGGREGATOR) $(addprefix $(BUILD)/obj/tests/unit/aggregator/,command/test_export.o columnar/test_columnar.o): ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
 $(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -118,6 +118,7 @@ $(BUILD)/tests/lib/libodd.so: tests/lib/odd/odd.c
 unit-tests: $(UNIT_TESTS) stand-ins
 $(foreach source,$(UNIT_SOURCES),\
   $(eval $(BUILD)/tests/unit/$(basename $(notdir $(source))): $(BUILD)/obj/$(source:.c=.o)))
+$(BUILD)/tests/unit/test_columnar: $(BUILD)/obj/tests/unit/aggregator/columnar/made_tables.o
 $(UNIT_TESTS): $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
