@@ -4,7 +4,6 @@ apache-arrow and flechette. tests/setup.sh has npm fetch them."""
 import json
 import pathlib
 import shutil
-import struct
 import subprocess
 
 import pytest
@@ -22,22 +21,26 @@ def readers_or_skip():
         pytest.skip("npm's readers of Parquet and Arrow are not here")
 
 
-def read_lines(reader, path, *what):
-    """The head, and the rows."""
-    done = subprocess.run(["node", "--input-type=module", "-", reader, str(path), *what], stdin=open(SCRIPT, encoding="utf-8"),
+def read_lines(reader, *paths):
+    done = subprocess.run(["node", "--input-type=module", "-", reader, *map(str, paths)], stdin=open(SCRIPT, encoding="utf-8"),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=MODULES, env=environment(), timeout=5 * LIMIT,
                           check=False)
-    assert done.returncode == 0, (reader, path, done.stderr.decode()[-2000:])
+    assert done.returncode == 0, (reader, paths, done.stderr.decode()[-2000:])
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def bits(value):
-    """A double as columnar_read.mjs writes it."""
-    return "nan" if value != value else struct.pack(">d", value).hex()
+def read_tables(paths):
+    """{path: (head of one reader, head of the other, rows)}; both have the same rows. All are of one format."""
+    ones, others = (iter(read_lines(reader, *paths)) for reader in READERS[paths[0].suffix[1:]])
+    tables = {}
+    for path in paths:
+        one, other = next(ones), next(others)
+        rows = [next(ones) for _ in range(one["rows"])]
+        assert one["rows"] == other["rows"] and rows == [next(others) for _ in rows], path
+        tables[path] = one, other, rows
+    assert not [*ones, *others]
+    return tables
 
 
 def read_both(path):
-    """The head of each reader, and the rows, which are the same for both."""
-    first, second = (read_lines(reader, path) for reader in READERS[path.suffix[1:]])
-    assert first[1:] == second[1:], path
-    return first[0], second[0], first[1:]
+    return read_tables([path])[path]

@@ -1,13 +1,14 @@
-// Reads a file of columns with a library of somebody else, and writes what is in it as JSON lines:
-//   node --input-type=module - READER FILE [sums] < columnar_read.mjs      in a folder with node_modules
+// Reads files of columns with a library of somebody else, and writes what is in them as JSON lines:
+//   node --input-type=module - READER FILE... < columnar_read.mjs      in a folder with node_modules
 // READER: hyparquet, parquet-wasm (Rust's parquet) of Parquet; apache-arrow, flechette of Arrow. First {"columns": [{"name",
 // "type", "label", "unit", "help"}...], "rows", more of Parquet: "table", "groups", "arrow"}, then an array for each row; a
-// double is the 16 digits of its bits, or "nan". With sums of Parquet, instead of rows, of each column {"name", "nulls", "sum"}.
+// double is the 16 digits of its bits, or "nan". With READER sums (hyparquet), instead of that, an object of all columns:
+// {NAME: [nulls, sum of the values, of texts of their lengths]}, without having more than a row group in memory.
 import { openSync, readSync, fstatSync, readFileSync, writeSync } from "node:fs";
 import { decompress } from "fzstd";
 
 const unpack = (bytes) => decompress(bytes).slice(); // from a multiple of 8 on
-const [reader, path, what] = process.argv.slice(2);
+const [reader, ...paths] = process.argv.slice(2);
 let waiting = [];
 function flush() {
   const bytes = Buffer.from(waiting.join(""));
@@ -32,7 +33,7 @@ const cell = (type, value) =>
 
 // ---- Parquet ----
 
-async function hyparquet() {
+async function hyparquet(path, sums = false) {
   const { parquetMetadataAsync, parquetRead } = await import("hyparquet");
   const { compressors } = await import("hyparquet-compressors");
   const descriptor = openSync(path), size = fstatSync(descriptor).size;
@@ -72,8 +73,9 @@ async function hyparquet() {
       max: columns[at].type === "time" ? null : shown(meta.statistics.max_value, columns[at].type),
     })),
   }));
-  if (what === "sums") {
-    for (const [at, { name, type }] of columns.entries()) {
+  if (sums) {
+    const found = {};
+    for (const { name, type } of columns) {
       let nulls = 0, sum = 0n, last = 0;
       for (let from = 0, group = 0; group < groups.length; from += groups[group++].rows)
         await parquetRead({
@@ -87,8 +89,9 @@ async function hyparquet() {
             }
           },
         });
-      write({ name, nulls, sum: sum + BigInt(Math.round(last)) });
+      found[name] = [nulls, sum + BigInt(Math.round(last))];
     }
+    write(found);
     return;
   }
   write({ columns, rows: Number(metadata.num_rows), table: JSON.parse(keys.synop), groups, created: metadata.created_by, arrow: keys["ARROW:schema"] });
@@ -118,7 +121,6 @@ async function arrowTable(table, arrow) {
     };
   });
   write({ columns, rows: table.numRows, table: Object.fromEntries(table.schema.metadata) });
-  const vectors = columns.map((_, at) => table.getChildAt(at));
   for (const batch of table.batches)
     for (let row = 0; row < batch.numRows; row++)
       write(columns.map(({ type }, at) => {
@@ -126,16 +128,15 @@ async function arrowTable(table, arrow) {
         if (!data.getValid(row)) return null;
         return cell(type, type === "time" || type === "int64" ? data.values[row] : batch.getChildAt(at).get(row));
       }));
-  return vectors;
 }
 
-async function apacheArrow() {
+async function apacheArrow(path) {
   const arrow = await import("apache-arrow");
   arrow.compressionRegistry.set(arrow.CompressionType.ZSTD, { decode: unpack });
   await arrowTable(arrow.tableFromIPC(readFileSync(path)), arrow);
 }
 
-async function parquetWasm() {
+async function parquetWasm(path) {
   const { createRequire } = await import("node:module");
   const parquet = createRequire(`${process.cwd()}/`)("parquet-wasm/node");
   const arrow = await import("apache-arrow");
@@ -143,7 +144,7 @@ async function parquetWasm() {
   await arrowTable(arrow.tableFromIPC(table.intoIPCStream()), arrow);
 }
 
-async function flechette() {
+async function flechette(path) {
   const f = await import("@uwdata/flechette");
   f.setCompressionCodec(f.CompressionType.ZSTD, { encode: (bytes) => bytes, decode: unpack });
   const table = f.tableFromIPC(readFileSync(path), { useBigInt: true });
@@ -169,5 +170,6 @@ async function flechette() {
       }));
 }
 
-await { hyparquet, "parquet-wasm": parquetWasm, "apache-arrow": apacheArrow, flechette }[reader]();
+const readers = { hyparquet, sums: (path) => hyparquet(path, true), "parquet-wasm": parquetWasm, "apache-arrow": apacheArrow, flechette };
+for (const path of paths) await readers[reader](path);
 flush();
