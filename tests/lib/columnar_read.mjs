@@ -2,8 +2,8 @@
 //   node --input-type=module - READER FILE... < columnar_read.mjs      in a folder with node_modules
 // READER: hyparquet, parquet-wasm (Rust's parquet) of Parquet; apache-arrow, flechette of Arrow. First {"columns": [{"name",
 // "type", "label", "unit", "help"}...], "rows", more of Parquet: "table", "groups", "arrow"}, then an array for each row; a
-// double is the 16 digits of its bits, or "nan". With READER sums (hyparquet), instead of that, an object of all columns:
-// {NAME: [nulls, sum of the values, of texts of their lengths]}, without having more than a row group in memory.
+// double is the 16 digits of its bits, or "nan". With READER sums (hyparquet, apache-arrow), instead of that, an object of
+// all columns: {NAME: [nulls, sum of the values, of texts of their lengths]}, without having more than a row group in memory.
 import { openSync, readSync, fstatSync, readFileSync, writeSync } from "node:fs";
 import { decompress } from "fzstd";
 
@@ -30,6 +30,19 @@ const cell = (type, value) =>
   : type === "double" ? bits(value)
   : type === "int64" || type === "time" ? BigInt(value)
   : value;
+
+function summer(type) {
+  let nulls = 0, whole = 0n, real = 0;
+  const add = {
+    text: (value) => (real += value.length),
+    double: (value) => (real += value),
+    bool: (value) => (real += value),
+  }[type] ?? ((value) => (whole += value));
+  return {
+    add: (value) => (value === null || value === undefined ? nulls++ : add(value)),
+    end: () => [nulls, BigInt.asIntN(64, whole + BigInt(Math.round(real)))],
+  };
+}
 
 // ---- Parquet ----
 
@@ -76,20 +89,13 @@ async function hyparquet(path, sums = false) {
   if (sums) {
     const found = {};
     for (const { name, type } of columns) {
-      let nulls = 0, sum = 0n, last = 0;
+      const sum = summer(type);
       for (let from = 0, group = 0; group < groups.length; from += groups[group++].rows)
         await parquetRead({
           file, metadata, compressors, parsers, columns: [name], rowStart: from, rowEnd: from + groups[group].rows,
-          onChunk({ columnData }) {
-            for (const value of columnData) {
-              if (value === null || value === undefined) nulls++;
-              else if (type === "text") last += value.length;
-              else if (type === "double") last += value;
-              else sum += BigInt(value);
-            }
-          },
+          onChunk: ({ columnData }) => columnData.forEach(sum.add),
         });
-      found[name] = [nulls, sum + BigInt(Math.round(last))];
+      found[name] = sum.end();
     }
     write(found);
     return;
@@ -144,6 +150,22 @@ async function parquetWasm(path) {
   await arrowTable(arrow.tableFromIPC(table.intoIPCStream()), arrow);
 }
 
+// Batch by batch, so that no more than one is in memory.
+async function arrowSums(path) {
+  const arrow = await import("apache-arrow");
+  arrow.compressionRegistry.set(arrow.CompressionType.ZSTD, { decode: unpack });
+  const found = new Map();
+  for (const batch of arrow.RecordBatchReader.from(readFileSync(path)))
+    batch.schema.fields.forEach((field, at) => {
+      const type = arrowType(arrow.DataType.isDictionary(field.type) ? field.type.dictionary : field.type);
+      if (!found.has(field.name)) found.set(field.name, summer(type));
+      const sum = found.get(field.name), data = batch.data.children[at], vector = batch.getChildAt(at);
+      for (let row = 0; row < batch.numRows; row++)
+        sum.add(!data.getValid(row) ? null : type === "time" || type === "int64" ? data.values[row] : vector.get(row));
+    });
+  write(Object.fromEntries([...found].map(([name, sum]) => [name, sum.end()])));
+}
+
 async function flechette(path) {
   const f = await import("@uwdata/flechette");
   f.setCompressionCodec(f.CompressionType.ZSTD, { encode: (bytes) => bytes, decode: unpack });
@@ -170,6 +192,7 @@ async function flechette(path) {
       }));
 }
 
-const readers = { hyparquet, sums: (path) => hyparquet(path, true), "parquet-wasm": parquetWasm, "apache-arrow": apacheArrow, flechette };
+const sums = (path) => (path.endsWith(".arrow") ? arrowSums(path) : hyparquet(path, true));
+const readers = { hyparquet, sums, "parquet-wasm": parquetWasm, "apache-arrow": apacheArrow, flechette };
 for (const path of paths) await readers[reader](path);
 flush();

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from lib import protocol
 from lib.cluster import Cluster
-from lib.columnar import read_both, read_tables, readers_or_skip
+from lib.columnar import read_both, read_lines, read_tables, readers_or_skip
 from lib.hostile import evil
 from lib.programs import BUILD, LIMIT, environment, listed_groups, run, time_ns
 from lib.protocol import COUNTER, GAUGE, Group, Metric
@@ -100,6 +100,16 @@ def test_random_tables(tmp_path, seed):
         for head in heads:
             assert [{**one, "optional": None} for one in head["columns"]] == [{**one, "optional": None} for one in columns]
             assert head["rows"] == len(rows) and head["table"] == {"name": 'made "up"', "help": "Made up."}
+
+
+def test_many_rows(tmp_path):
+    """More than a row group has, in little memory; `make soak`: 10 million."""
+    for form in ("parquet", "arrow"):
+        path = tmp_path / f"rows.{form}"
+        made = json.loads(make("rows", os.environ.get("COLUMNAR_ROWS", 1_100_000), form, path))
+        assert made["rss_mib"] < (400 if "asan" in str(BUILD) else 64)
+        assert path.stat().st_size == made["bytes"]
+        assert read_lines("sums", path) == [made["sums"]]
 
 
 # ---- a history ----

@@ -278,6 +278,48 @@ fill_row (struct columnar_cell *cells, uint64_t row, char names[2][32], uint64_t
   cells[FEW] = (struct columnar_cell){ true, 2, { .text = row % 97 ? "up" : "no" } };
 }
 
+/* Of a column: its nulls, and the sum of its values, of texts of their lengths. */
+struct sum {
+  uint64_t nulls;
+  int64_t whole;
+  double real;
+};
+
+static void
+sum_add (struct sum *sum, enum columnar_type type, const struct columnar_cell *cell)
+{
+  sum->nulls += !cell->known;
+  if (cell->known && type == COLUMNAR_DOUBLE)
+    sum->real += cell->as.real;
+  else if (cell->known)
+    sum->whole = (int64_t) ((uint64_t) sum->whole + (type == COLUMNAR_TEXT ? cell->length : (uint64_t) cell->as.whole));
+}
+
+static void
+say_rows (uint64_t rows, int64_t begin_ns, FILE *file, const struct columnar_column *columns, const struct sum *sums)
+{
+  struct rusage usage;
+  struct json json = { 0 };
+
+  getrusage (RUSAGE_SELF, &usage);
+  json_object (&json);
+  json_uint (json_key (&json, "rows"), rows);
+  json_real (json_key (&json, "seconds"), (double) (clock_monotonic () - begin_ns) / NS_PER_S);
+  json_int (json_key (&json, "bytes"), ftell (file));
+  json_int (json_key (&json, "rss_mib"), usage.ru_maxrss / 1024);
+  json_object (json_key (&json, "sums"));
+  for (size_t i = 0; i < ROW_COLUMNS; i++) {
+    json_array (json_key (&json, columns[i].name));
+    json_uint (&json, sums[i].nulls);
+    json_int (&json, sums[i].whole + llround (sums[i].real));
+    json_array_end (&json);
+  }
+  json_object_end (&json);
+  json_object_end (&json);
+  json_flush (&json, stdout);
+  json_free (&json);
+}
+
 int
 made_rows (const char *count, const char *form, const char *path)
 {
@@ -299,20 +341,21 @@ made_rows (const char *count, const char *form, const char *path)
   struct columnar_pool *pool = columnar_pool_create (strcmp (form, "arrow") == 0 ? &columnar_arrow : &columnar_parquet);
   FILE *file = fopen (path, "we");
   struct columnar *table = columnar_create (pool, &plan, &(struct columnar_sink){ file, file_put });
+  struct sum sums[ROW_COLUMNS] = { { 0 } };
   char names[2][32];
-  struct rusage usage;
   struct error error;
   int result = file ? 0 : -1;
 
   for (uint64_t row = 0; row < rows && result == 0; row++) {
     fill_row (cells, row, names, &random);
+    for (size_t i = 0; i < ROW_COLUMNS; i++)
+      sum_add (&sums[i], columns[i].type, &cells[i]);
     result = columnar_add (table, cells, &error);
   }
   if (result == 0)
     result = columnar_finish (table, &error);
-  getrusage (RUSAGE_SELF, &usage);
-  printf ("{\"rows\":%llu,\"seconds\":%.3f,\"bytes\":%ld,\"rss_mib\":%ld}\n", (unsigned long long) rows,
-          (double) (clock_monotonic () - begin) / NS_PER_S, file ? ftell (file) : -1, usage.ru_maxrss / 1024);
+  if (file)
+    say_rows (rows, begin, file, columns, sums);
   columnar_destroy (table);
   columnar_pool_destroy (pool);
   return file && fclose (file) == 0 && result == 0 ? 0 : 1;

@@ -7,7 +7,8 @@
  * side. The exit code. */
 int made_random (const char *seed, const char *folder);
 
-/* Writes so many rows of what a sampler finds on 1,000 nodes: {"rows","seconds","bytes","rss_mib"}. The exit code. */
+/* Writes so many rows of what a sampler finds on 1,000 nodes: {"rows","seconds","bytes","rss_mib","sums"}, the sums as
+ * columnar_read.mjs has them, which wrap around in 64 bits. The exit code. */
 int made_rows (const char *count, const char *form, const char *path);
 
 #endif
