@@ -273,7 +273,7 @@ def test_query(ran):
         assert head["columns"][3]["name"] == "load.load_1" and said[0][0] == "time"
         there = [row for row in rows if row[3] is not None]
         printed = {(time_ns(row[0]), row[1]): row for row in said[1:]}
-        assert len(there) > 5 and {row[1] for row in there} == {"n1", "n2"}
+        assert len(there) >= 2 and {row[1] for row in there} == {"n1", "n2"}
         for row in there:
             assert math.isclose(number(row[3]), float(printed[row[0], row[1]][3]), rel_tol=1e-12)
             assert row[6] == int(printed[row[0], row[1]][6])
