@@ -146,7 +146,7 @@ void
 job_report_forget (struct job_report *report)
 {
   report->bins = 0;
-  report->minute_samples = 0;
+  report->minute_samples = report->hour_samples = report->bare_samples = 0;
   report->whole_gpus = report->whole_flops = false;
   for (size_t i = 0; i < report->node_count; i++) {
     free_node (&report->nodes[i]);
