@@ -229,15 +229,19 @@ take_series (void *context, const char *name, const char *row, size_t length, co
   return &asking->wanted[2 * node + own];
 }
 
-/* Behind a gap the first change of a counter covers the gap: it is no rate. */
+/* Of minutes without frames: behind a gap the first change of a counter covers the gap, it is no rate; and gauges of processes
+ * that are gone mean nothing. */
 static void
 tally_point (const struct wanted *wanted, const struct history_point *point)
 {
   const struct node_minutes *of = &wanted->minutes->nodes[wanted->node];
   struct job_report *report = wanted->minutes->scene->report;
   int64_t index = tier_minute (point->time_ns) - wanted->minutes->first;
+  bool bare = index < of->bare;
 
-  if (index > 0 && index < of->bare && of->list[index - 1].closed)
+  if (bare && of->list[index].gone && job_tally_is_of_processes (wanted->item, wanted->tally->metric, point->max))
+    return;
+  if (bare && index > 0 && of->list[index - 1].samples == 0)
     job_tally_gap (wanted->tally, point);
   else
     job_tally_minute (wanted->tally, report, &report->nodes[wanted->node].series[wanted->item], point,

@@ -50,7 +50,8 @@ job_minutes_take_liveness (const struct wanted *wanted, const struct history_poi
       minute->samples = point->count < SAMPLES_MAX ? (uint16_t) point->count : SAMPLES_MAX;
     return;
   case PROCESSES:
-    minute->closed |= wanted->of_job && point->min <= 0;
+    minute->gone |= wanted->of_job && point->min <= 0;
+    minute->closed |= minute->gone;
     return;
   case IDLE_GPUS:
   case USED_GPUS:
@@ -107,7 +108,7 @@ close_sparse (struct job_minutes *minutes, size_t node, uint16_t usual)
       job_minutes_close (minutes, node, minutes->first + i - 1, minutes->first + i);
 }
 
-/* Minutes without frames are read if they have samples. If they have none, the node came later. In the last one the first frames
+/* Minutes without frames are read. If they have no samples, the node came later. In the last one the first frames
  * lie that are left: if it has not all of them, they are read. */
 static void
 open_bare (struct job_minutes *minutes, size_t node, uint16_t usual)
@@ -125,7 +126,7 @@ open_bare (struct job_minutes *minutes, size_t node, uint16_t usual)
   else if (!of->unread && of->list[deleted].samples + MISSING < usual)
     of->bare = deleted;
   for (int64_t i = 0; i < of->bare; i++) {
-    of->list[i].closed = of->list[i].samples == 0;
+    of->list[i].closed = false;
     if (of->list[i].samples + MISSING >= usual) {
       full++;
       of_full += of->list[i].samples;
@@ -142,9 +143,9 @@ find_hours (const struct job_minutes *minutes, const struct node_minutes *of)
   bool any = false;
 
   for (int64_t hour = first; hour + HOUR_MINUTES <= minutes->count; hour += HOUR_MINUTES) {
-    bool whole = hour >= of->bare || (hour + HOUR_MINUTES <= of->bare && (hour == 0 || !of->list[hour - 1].closed));
+    bool whole = hour >= of->bare || (hour + HOUR_MINUTES <= of->bare && (hour == 0 || of->list[hour - 1].samples));
     for (int64_t i = hour; i < hour + HOUR_MINUTES && whole; i++)
-      whole = !of->list[i].closed;
+      whole = !of->list[i].closed && !of->list[i].gone && of->list[i].samples;
     for (int64_t i = hour; i < hour + HOUR_MINUTES && whole; i++)
       of->list[i].hour = MAYBE_IN_HOUR;
     any |= whole;
@@ -219,7 +220,7 @@ job_minutes_begin_bare (const struct job_minutes *minutes, size_t node)
 
   for (int64_t i = 0; of->list && i < of->bare; i++) {
     int64_t from_ns = (minutes->first + i) * MINUTE_NS, to_ns = from_ns + MINUTE_NS;
-    if (of->list[i].closed)
+    if (of->list[i].samples == 0)
       continue;
     from_ns = from_ns > report->started_ns ? from_ns : report->started_ns;
     if (watch->first_ns == INT64_MIN)

@@ -14,12 +14,13 @@ struct minute {
   uint8_t idle, used; /* how many of the job's GPUs, and 1; 0: not known */
   bool closed : 1;    /* its frames are read */
   bool shared : 1;    /* another job had samples */
+  bool gone : 1;      /* the job had no process in some sample */
   uint8_t hour;       /* is it read as a part of its hour? */
 };
 
 struct node_minutes {
   struct minute *list; /* NULL: all frames are read */
-  int64_t bare;        /* how many of the first ones have no frames any more: they are open where they have samples */
+  int64_t bare;        /* how many of the first ones have no frames any more: they are open */
   double period;       /* of these: seconds from one sample to the next */
   bool unread;         /* it has no frames at all */
   bool gpus;           /* all that are open say how many GPUs are idle */

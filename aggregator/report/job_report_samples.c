@@ -45,13 +45,6 @@ struct reading {
 
 /* ---- tables ---- */
 
-/* A gauge of processes that are gone means nothing, except a peak that is still reported. */
-static bool
-is_of_processes (size_t item, const struct metric *metric, double value)
-{
-  return job_items[item].of_job && metric->kind == GAUGE && (job_items[item].combination != JOB_MAXIMUM || value <= 0);
-}
-
 static bool
 is_another (const void *without, const char *label, size_t length)
 {
@@ -109,7 +102,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
   }
   value = job_number (&shown);
   reading->scene->watches[reading->index].beyond |= shown.type != VALUE_MISSING && isnan (value);
-  if (isnan (value) || (reading->gone && is_of_processes (item, metric, value)))
+  if (isnan (value) || (reading->gone && job_tally_is_of_processes (item, metric, value)))
     return;
   if (metric->kind == COUNTER && !job_is_share (metric)) {
     if (job_is_beyond (value / seconds)) {

@@ -93,6 +93,12 @@ fill_bin (struct job_series *series, unsigned *so_far, size_t bin, unsigned coun
 /* ---- values ---- */
 
 bool
+job_tally_is_of_processes (size_t item, const struct metric *metric, double value)
+{
+  return job_items[item].of_job && metric->kind == GAUGE && (job_items[item].combination != JOB_MAXIMUM || value <= 0);
+}
+
+bool
 job_tally_count (struct job_tally *tally, const struct value *value)
 {
   bool fell;

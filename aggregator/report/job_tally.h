@@ -28,6 +28,8 @@ bool job_is_of_hours (const struct job_report *report);
 void job_bins_make (struct job_report *report, int64_t period_ns);
 size_t job_bin_of (const struct job_report *report, int64_t time_ns);
 
+/* A gauge of processes that are gone means nothing, except a peak that is still reported. */
+bool job_tally_is_of_processes (size_t item, const struct metric *metric, double value);
 /* Another raw value of the job's own counter. False: it fell. */
 bool job_tally_count (struct job_tally *tally, const struct value *value);
 /* `before_ns`: of the sample before; INT64_MIN: there is none. */
