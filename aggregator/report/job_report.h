@@ -156,6 +156,7 @@ job_is_of_nodes (const struct job_report *report, size_t item)
                                        : !job_items[item].of_job;
 }
 
+double job_report_share (const struct job_report *report, uint64_t samples); /* percent of the samples of all nodes */
 /* Percent of the samples; NaN: there are none. */
 double job_gpu_idle (const struct report_gpu *gpu);
 double job_gpu_mean (const struct job_gpu_mean *mean); /* NaN: there is none */

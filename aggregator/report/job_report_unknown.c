@@ -119,13 +119,11 @@ say_job (struct job_scene *scene)
   struct words when;
   bool described = false, watched = false;
   int64_t first = INT64_MAX;
-  uint64_t samples = 0;
   double late;
 
   for (size_t i = 0; i < report->node_count; i++) {
     described |= scene->watches[i].described;
     watched |= scene->watches[i].last_ns != INT64_MIN;
-    samples += report->nodes[i].samples;
     if (scene->watches[i].last_ns != INT64_MIN && scene->watches[i].first_ns < first)
       first = scene->watches[i].first_ns;
   }
@@ -138,7 +136,7 @@ say_job (struct job_scene *scene)
     job_report_say (report,
                     "The frames of %s %% of the samples were deleted for their age: of these minutes are known, "
                     "without errors, and without which GPUs the job had.",
-                    words_number (100 * (double) report->bare_samples / (double) samples).text);
+                    words_number (job_report_share (report, report->bare_samples)).text);
   if (watched && !described && !*report->user)
     job_report_say (report, "No node has reported the job's user, name and command.");
   late = watched ? (double) (first - report->started_ns) / NS_PER_S : 0;

@@ -297,7 +297,8 @@ assert_same (struct scratch *scratch, const char *nodes, bool ended, const char 
   assert_int_equal (by_frames->minute_samples, 0);
   if (damaged)
     assert_true (by_minutes->minute_samples > least);
-  by_minutes->minute_samples = 0;
+  assert_true (by_minutes->hour_samples <= (HOURS > 12 ? by_minutes->minute_samples : 0));
+  by_minutes->minute_samples = by_minutes->hour_samples = 0;
   job_report_json (by_minutes, &json);
   job_report_json (by_frames, &other);
   assert_alike (buffer_text (&json.out), buffer_text (&other.out));
