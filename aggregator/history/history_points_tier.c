@@ -155,9 +155,8 @@ wants_batch (const struct reading *reading, int64_t batch, int64_t start)
   if (batch < 0 || query->combined)
     return batch < 0 && query->combined;
   for (int64_t node = batch * TIER_BATCH; node < (batch + 1) * TIER_BATCH; node++)
-    if (wants_node (reading, node) &&
-        (!query->wants ||
-         query->wants (query->wants_context, reading->nodes[node].name, start * NS_PER_S, end * NS_PER_S)))
+    if (wants_node (reading, node) && (!query->wants || query->wants (query->wants_context, reading->nodes[node].name,
+                                                                      start * NS_PER_S, end * NS_PER_S)))
       return true;
   return false;
 }

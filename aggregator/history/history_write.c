@@ -8,8 +8,8 @@
 #include "aggregator/history/history_record.h"
 #include "aggregator/history/tier_store.h"
 
-#define TRIM_TIME NS_PER_S        /* as long as the time between two writes: deleting that much takes less */
-#define TIERS_TIME (NS_PER_S / 5) /* of each second, a transaction: the rest is left to who waits, */
+#define TRIM_TIME NS_PER_S          /* as long as the time between two writes: deleting that much takes less */
+#define TIERS_TIME (NS_PER_S / 5)   /* of each second, a transaction: the rest is left to who waits, */
 #define TIERS_MOST (3 * TIERS_TIME) /* where little does */
 #define SHRINK_EVERY (10 * NS_PER_S)
 #define SHRINK_PAGES 2048
@@ -280,8 +280,8 @@ little_waits (struct history *history)
   bool little;
 
   pthread_mutex_lock (&history->mutex);
-  little = !history->end && history->flush_asked == history->flush_done &&
-           history->shares.used <= history->shares.room / 4;
+  little =
+      !history->end && history->flush_asked == history->flush_done && history->shares.used <= history->shares.room / 4;
   pthread_mutex_unlock (&history->mutex);
   return little;
 }

@@ -22,10 +22,9 @@ job_minutes_create (struct job_scene *scene, const struct job_walk *walk)
       to_ns <= report->started_ns)
     return NULL;
   minutes = memory_new (1, sizeof *minutes);
-  *minutes = (struct job_minutes){ .scene = scene,
-                                   .walk = walk,
-                                   .first = tier_minute (report->started_ns),
-                                   .is_long = job_is_long (report) };
+  *minutes = (struct job_minutes){
+    .scene = scene, .walk = walk, .first = tier_minute (report->started_ns), .is_long = job_is_long (report)
+  };
   minutes->count = tier_minute (report->until_ns) - minutes->first + 1;
   minutes->nodes = memory_new (report->node_count, sizeof minutes->nodes[0]);
   minutes->adopted = memory_new (JOB_ITEM_COUNT, sizeof minutes->adopted[0]);

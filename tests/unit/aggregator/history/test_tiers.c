@@ -498,11 +498,17 @@ test_combined (void **state)
 int
 main (void)
 {
-  const struct CMUnitTest tests[] = { TEST (test_each_frame_once),      TEST (test_killed_at_any_point), TEST (test_long_work_is_committed),
-                                      TEST (test_damage_is_mended),     TEST (test_the_fuller_counts),
-                                      TEST (test_staged_is_mended),     TEST (test_lost_tables),
-                                      TEST (test_an_idle_writer_looks), TEST (test_old_goes),
-                                      TEST (test_too_much_goes),        TEST (test_combined) };
+  const struct CMUnitTest tests[] = { TEST (test_each_frame_once),
+                                      TEST (test_killed_at_any_point),
+                                      TEST (test_long_work_is_committed),
+                                      TEST (test_damage_is_mended),
+                                      TEST (test_the_fuller_counts),
+                                      TEST (test_staged_is_mended),
+                                      TEST (test_lost_tables),
+                                      TEST (test_an_idle_writer_looks),
+                                      TEST (test_old_goes),
+                                      TEST (test_too_much_goes),
+                                      TEST (test_combined) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -480,8 +480,9 @@ assert_near_all (const struct job_report *bare, const struct job_report *all, do
       const struct job_series *one = &node->series[item], *two = &other->series[item];
       if (job_item_is_of_gpus (item))
         continue;
-      if (one->known != two->known || !is_near (one->total, two->total, part) || !is_near (one->mean, two->mean, part) ||
-          one->maximum > two->maximum * 1.01 || one->maximum < one->mean || one->minimum < two->minimum * 0.99 - 1e-3)
+      if (one->known != two->known || !is_near (one->total, two->total, part) ||
+          !is_near (one->mean, two->mean, part) || one->maximum > two->maximum * 1.01 || one->maximum < one->mean ||
+          one->minimum < two->minimum * 0.99 - 1e-3)
         fail_msg ("%s of %s: %d %g %g %g %g rather than %d %g %g %g %g", job_items[item].name, other->name, one->known,
                   one->total, one->mean, one->minimum, one->maximum, two->known, two->total, two->mean, two->minimum,
                   two->maximum);
