@@ -65,6 +65,7 @@ main (int argc, char **argv)
 {
   file_claim_standard ();
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
   signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
   if (argc > 1 && strcmp (argv[1], "help") == 0) { /* "help report" is "report --help" */
     argv[1] = argc > 2 ? argv[2] : (char *) "--help";

@@ -109,7 +109,7 @@ trace_event_time (const struct trace_event *event, int64_t *time_ns)
   }
   negative = *at == '-';
   for (at += negative; at < end && is_digit (*at); at++)
-    if (whole < INT64_MAX / 100000)
+    if (whole < INT64_MAX / 10000)
       whole = whole * 10 + (*at - '0');
   for (at += at < end && *at == '.'; at < end && is_digit (*at) && unit > 0; at++, unit /= 10)
     fraction += (*at - '0') * unit;

@@ -154,13 +154,44 @@ string_pass (struct reading *reading)
   return take (reading);
 }
 
+static size_t
+digits (const char *text)
+{
+  return strspn (text, "0123456789");
+}
+
+/* -12.5e-3, without a zero in front and with digits on both sides of the point. */
+static bool
+is_number (const char *text)
+{
+  size_t length;
+
+  text += *text == '-';
+  length = digits (text);
+  if (length == 0 || (*text == '0' && length > 1))
+    return false;
+  text += length;
+  if (*text == '.') {
+    if ((length = digits (text + 1)) == 0)
+      return false;
+    text += 1 + length;
+  }
+  if (*text == 'e' || *text == 'E') {
+    text += 1 + (text[1] == '+' || text[1] == '-');
+    if ((length = digits (text)) == 0)
+      return false;
+    text += length;
+  }
+  return *text == '\0';
+}
+
 /* A number or a word; what JSON has no word for becomes null. */
 static int
 word_pass (struct reading *reading)
 {
   static const char *const words[] = { "true", "false", "null", NULL };
   static const char *const none[] = { "NaN", "nan", "-nan", "Infinity", "-Infinity", "inf", "-inf", NULL };
-  char word[64], *end;
+  char word[64];
   size_t length = 0;
 
   next (reading);
@@ -175,8 +206,7 @@ word_pass (struct reading *reading)
   for (size_t i = 0; none[i]; i++)
     if (strcmp (word, none[i]) == 0)
       return keep (reading, "null", 4);
-  if (!length || !strchr ("-0123456789", word[0]) || strspn (word, "0123456789+-.eE") != length ||
-      (strtod (word, &end), *end))
+  if (!is_number (word))
     return expected (reading, "a value");
   return keep (reading, word, length);
 }
