@@ -23,7 +23,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
            -Wformat=2 -Wvla -Wdouble-promotion -Wno-missing-field-initializers -Wno-format-nonliteral $(WERROR)
 WERROR ?= -Werror
 PACKAGES = libzmq msgpack libsodium inih jansson
-AGGREGATOR_PACKAGES = sqlite3 libzstd hdf5 libcurl snappy
+AGGREGATOR_PACKAGES = sqlite3 libzstd zlib hdf5 libcurl snappy
 SANITIZE ?=
 JOBS ?= $(shell nproc)
 ifneq ($(SANITIZE),)
