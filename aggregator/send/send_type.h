@@ -129,7 +129,10 @@ struct send_type {
 #define SEND_TYPES(TYPE)                                                                                               \
   TYPE (remote_write)                                                                                                  \
   TYPE (file)                                                                                                          \
-  TYPE (exec)
+  TYPE (exec)                                                                                                          \
+  TYPE (influx)                                                                                                        \
+  TYPE (nats)                                                                                                          \
+  TYPE (kafka)
 
 #define SEND_TYPE_DECLARE(name) extern const struct send_type send_##name;
 SEND_TYPES (SEND_TYPE_DECLARE)
