@@ -119,6 +119,9 @@ export function createInstant (clock = () => Date.now()) {
   return instant;
 }
 
+/* The instant in a question; null: live. */
+export const atOf = (instant) => (instant.live ? null : new Date(Math.round(instant.time())).toISOString());
+
 function seldom (f, every) {
   let last = -Infinity;
   let timer = 0;

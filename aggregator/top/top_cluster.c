@@ -202,6 +202,8 @@ draw_node (const struct top *top, struct canvas *canvas, int y, const struct lay
   enum model_state state = (enum model_state) top->model.states[node];
 
   canvas_text (canvas, 0, y, layout->name, styles[state], top->model.names[node]);
+  if (top->marks[node] != STYLE_PLAIN)
+    canvas_put (canvas, layout->name, y, top->marks[node], '!');
   if (state != STATE_UP)
     canvas_text (canvas, layout->name + 1, y, canvas->width - layout->name - 1, styles[state], states[state]);
   else

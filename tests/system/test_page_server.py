@@ -47,8 +47,12 @@ def password(cluster):
 
 def test_files(url):
     """Each as it lies in the sources, now and when it was changed; with its type, and kept until it changes."""
-    assert get(url, "/").body == (SOURCES / "index.html").read_bytes()
+    front = get(url, "/").text
+    version = re.search(r'"v/([0-9a-f]{32})/main\.js"', front)[1]
+    assert front == (SOURCES / "index.html").read_text().replace('"v/0/', f'"v/{version}/')
     for path in sorted(SOURCES.iterdir()):
+        if path.name == "index.html":
+            continue
         page = get(url, f"/{path.name}")
         if path.suffix == ".md":
             assert page.status == 404
@@ -57,6 +61,9 @@ def test_files(url):
         assert page.headers["Content-Type"] == TYPES[path.suffix] and page.headers["Cache-Control"] == "no-cache"
         again = get(url, f"/{path.name}", If_None_Match=page.headers["ETag"])
         assert again.status == 304 and not again.body and again.headers["ETag"] == page.headers["ETag"]
+        kept = get(url, f"/v/{version}/{path.name}")
+        assert kept.body == page.body and kept.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+        assert get(url, f"/v/{version[::-1]}/{path.name}").headers["Cache-Control"] == "no-cache"
         packed = get(url, f"/{path.name}", Accept_Encoding="gzip")
         assert gzip.decompress(packed.body) == page.body
     for path in ("/..", "/../page/main.js", "/%2e%2e/page/main.js", "/./main.js", "/main.js/", "//main.js", "/main.js%00",
@@ -158,7 +165,7 @@ def test_proxy(cluster):
     url = url_of(cluster.start_aggregator(config=config))
     cluster.start_nodes("n1")
     with Nginx(cluster.folder, url, more=FORWARDED) as proxy:
-        assert get(proxy.url, "/tools/synop/").body == (SOURCES / "index.html").read_bytes()
+        assert re.search(r'src="v/[0-9a-f]{32}/main.js"', get(proxy.url, "/tools/synop/").text)
         targets = json.loads(get(proxy.url, "/tools/synop/sd").text)
         assert targets[0]["targets"] == [url.removeprefix("http://")] and targets[0]["labels"]["__scheme__"] == "http"
     cluster.aggregator.stop()
