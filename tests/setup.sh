@@ -174,6 +174,11 @@ web_server ()
   PATH=$PATH:/usr/sbin
   tool nginx
 )
+apache ()
+(
+  PATH=$PATH:/usr/sbin
+  tool apache2
+)
 browser ()
 {
   tool chromium || tool chromium-browser
@@ -198,6 +203,7 @@ try_more ()
   case $level in build | packages) return ;; esac
   wish chromium chromium browser
   wish nginx-light nginx web_server
+  wish apache2-bin - apache
   wish victoria-metrics - victoria
   wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \

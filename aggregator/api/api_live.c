@@ -125,7 +125,7 @@ live_wait (void *context, struct http_wait *wait)
   if (reply->words)
     return false;
   if (source->fd >= 0 && source_read (source, lives[reply->live].list != NULL)) {
-    reply->asked = true;
+    reply->asked |= source->asked_ns >= reply->begun_ns - FRESH; /* else it is asked again */
     *wait = (struct http_wait){ source->fd, now_ns + LOOK_EVERY };
     return now_ns - reply->begun_ns < PATIENCE;
   }

@@ -3,7 +3,7 @@ import {el, replace, setText} from './dom.js';
 import {atOf} from './instant.js';
 import {globOf} from './metrics.js';
 import {createTable} from './table.js';
-import {time} from './units.js';
+import {counted, time} from './units.js';
 
 const EVERY = 5000;
 const RANK = {alarm: 0, warning: 1};
@@ -47,7 +47,7 @@ function followAlerts (context, node, take, fail) {
 
 export function createAlerts (context) {
   const table = createTable({
-    label: 'Alerts that stand', key: ({node, alert, what}) => `${node} ${alert} ${what}`, most: 100, empty: 'No alert stands.',
+    label: 'Alerts that stand', key: ({node, alert, what}) => `${node} ${alert} ${what}`, most: 15, empty: 'No alert stands.',
     columns: [
       {id: 'level', label: 'Level', text: ({level}) => level, order: ({level}) => RANK[level], mark: ({level}) => CLASSES[level]},
       {id: 'node', label: 'Node', text: ({node}) => node, href: ({node}) => (node ? context.link('node', {node}) : null)},
@@ -58,7 +58,7 @@ export function createAlerts (context) {
   const note = el('p', {'class': 'note', role: 'status'});
   const destroy = followAlerts(context, null, (alerts) => {
     table.set(alerts);
-    setText(note, '');
+    setText(note, alerts.length ? `${counted(alerts.length)} ${alerts.length === 1 ? 'alert stands' : 'alerts stand'}.` : '');
   }, (message) => setText(note, message));
   return {element: el('div', {}, table.element, note), destroy};
 }

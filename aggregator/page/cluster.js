@@ -166,6 +166,7 @@ function open (root, context) {
     picture = next;
     fail(null);
     draw();
+    curve ??= createCurve(curvePlace, context, params.metric, params.nodes);
     curve.tick(next);
     describeSoon();
   }
@@ -174,6 +175,12 @@ function open (root, context) {
     problem.hidden = !message;
     setText(problem, message ?? '');
     wait.hidden = Boolean(message);
+    const unknown = Boolean(message) && !picture;
+    root.classList.toggle('is-unknown', unknown);
+    if (unknown) {
+      curve?.close();
+      curve = null;
+    }
     if (message)
       describeSoon();
   }

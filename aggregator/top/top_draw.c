@@ -28,6 +28,7 @@ static void
 draw_states (const struct top *top, struct canvas *canvas, int x)
 {
   char text[40];
+  size_t alerts = 0;
 
   snprintf (text, sizeof text, canvas->width < TIME_WIDTH ? "%zu:" : "%zu node%s:", top->model.count,
             top->model.count == 1 ? "" : "s");
@@ -37,8 +38,10 @@ draw_states (const struct top *top, struct canvas *canvas, int x)
       snprintf (text, sizeof text, " %zu %s", top->model.in_state[i], state_words[i]);
       x += canvas_text (canvas, x, 0, canvas->width - x, state_styles[i], text);
     }
-  if (top->events.mark_count) {
-    snprintf (text, sizeof text, " %zu with alerts", top->events.mark_count);
+  for (size_t i = 0; top->marks && i < top->model.count; i++)
+    alerts += top->model.states[i] == STATE_UP && top->marks[i] != STYLE_PLAIN;
+  if (alerts) {
+    snprintf (text, sizeof text, " %zu with alerts", alerts);
     canvas_text (canvas, x, 0, canvas->width - x, STYLE_WARNING, text);
   }
 }

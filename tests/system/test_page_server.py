@@ -12,7 +12,7 @@ import threading
 import urllib.parse
 
 import pytest
-from lib.nginx import FORWARDED, Nginx
+from lib.fronts import FORWARDED, FORWARDED_BY_APACHE, Apache, Nginx
 from lib.programs import BUILD, ROOT, run, wait_until
 from lib.web import get, url_of
 
@@ -159,21 +159,22 @@ def test_names_of_others(cluster):
 # ---- proxies ----
 
 
-def test_proxy(cluster):
+@pytest.mark.parametrize(("front", "more"), [(Nginx, FORWARDED), (Apache, FORWARDED_BY_APACHE)])
+def test_proxy(cluster, front, more):
     """Behind a prefix all works, since addresses are relative; who asks is known only from proxies that are trusted."""
     config = HTTP + "names = monitor.example\n"
     url = url_of(cluster.start_aggregator(config=config))
     cluster.start_nodes("n1")
-    with Nginx(cluster.folder, url, more=FORWARDED) as proxy:
+    with front(cluster.folder, url, more=more) as proxy:
         assert re.search(r'src="v/[0-9a-f]{32}/main.js"', get(proxy.url, "/tools/synop/").text)
         targets = json.loads(get(proxy.url, "/tools/synop/sd").text)
         assert targets[0]["targets"] == [url.removeprefix("http://")] and targets[0]["labels"]["__scheme__"] == "http"
     cluster.aggregator.stop()
     url = url_of(cluster.start_aggregator(config=config + "trusted_proxies = 127.0.0.1\n"))
-    with Nginx(cluster.folder, url, more=FORWARDED) as proxy:
-        targets = wait_until(lambda: json.loads(get(proxy.url, "/tools/synop/sd").text), "targets")
+    with front(cluster.folder, url, more=more) as proxy:
+        targets = wait_until(lambda: json.loads(get(proxy.url, "/tools/synop/sd", Host="monitor.example").text), "targets")
         assert targets[0]["targets"] == ["monitor.example"] and targets[0]["labels"]["__scheme__"] == "https"
-        # nginx adds whom it was asked by, 127.0.0.1, which is trusted: what it was told before that counts.
+        # It adds whom it was asked by, 127.0.0.1, which is trusted: what it was told before that counts.
         one, held = streams_of(proxy.url, "192.0.2.1", 200)
         with held:
             other, more = streams_of(proxy.url, "192.0.2.2", 200)
@@ -197,16 +198,19 @@ def streams_of(url, host, most):
 # ---- a real browser ----
 
 
-def test_browser(cluster, browser):
+@pytest.mark.parametrize("front", [Nginx, Apache])
+def test_browser(cluster, browser, front):
     """The page loads by itself, behind a prefix, and after its password; nothing in it breaks its own rules."""
     url = url_of(cluster.start_aggregator(config=HTTP))
     cluster.start_nodes("n1")
     cluster.aggregator.wait_lines(2, type="node")  # before, it is not known which metrics there are
-    with Nginx(cluster.folder, url) as proxy:
+    with front(cluster.folder, url) as proxy:
         for address in (url + "/", proxy.url + "/"):
             tab = browser.open(address)
             tab.wait("document.title !== ''")
-            tab.pump(1)
+            tab.wait("document.querySelector('.as-of')?.innerText.startsWith('1 node, ')")
+            first = tab.text(".as-of")
+            tab.wait(f"document.querySelector('.as-of').innerText !== {json.dumps(first)}")  # values come as they are made
             assert not tab.said()
             assert not [request for request in tab.requests if not request.startswith((address, "data:"))]
             tab.close()

@@ -299,7 +299,7 @@ def test_hostile_names(socket):
     """What looks like escapes is shown harmlessly, and columns stay where they are."""
     jobs = [{"job_id": f"{i}{name[:60]}", "user": name[:40], "name": name, "command": "", "started": "2026-11-23T00:00:00Z", "nodes": HOSTILE,
              "job_cpu.cpus": 4, "job_memory.rss": 1e9} for i, name in enumerate(HOSTILE)]
-    alerts = [{"node": name, "level": "alarm", "text": name, "since": name, "last": name} for name in HOSTILE]
+    alerts = [{"node": name, "level": "warning", "text": name, "since": name, "last": name} for name in HOSTILE]
     events = [{"time": "2026-11-23T00:00:00Z", "event": name, "node": name, name: name} for name in HOSTILE]
     with StandIn(socket, HOSTILE, values=values, jobs=jobs, alerts=alerts, events=events) as aggregator, top(socket, columns=100) as screen:
         screen.wait("8 nodes: 8 up", "qQuit", "xxxx…")
