@@ -85,7 +85,8 @@ node_page_cpus (struct node_page *page)
 
   if (!group)
     return;
-  snprintf (words, sizeof words, "user %.1f%%  system %.1f%%  wait %.1f%%", mean_of (rows, "user") + mean_of (rows, "nice"),
+  snprintf (words, sizeof words, "user %.1f%%  system %.1f%%  wait %.1f%%",
+            mean_of (rows, "user") + mean_of (rows, "nice"),
             mean_of (rows, "system") + mean_of (rows, "irq") + mean_of (rows, "soft_irq"), mean_of (rows, "io_wait"));
   if (steal >= 0.05)
     snprintf (words + strlen (words), sizeof words - strlen (words), "  stolen %.1f%%", steal);
