@@ -96,6 +96,21 @@ def test_installed(cluster, tmp_path):
     assert get(url, "/main.js").status == 404 and "not here" not in get(url, "/addresses").text
 
 
+def test_without_uplot(cluster, browser, tmp_path):
+    """As after a build without npm: all is there but curves, and that is said."""
+    done = subprocess.run(["make", "-s", "install-aggregator", f"BUILD={BUILD}", f"DESTDIR={tmp_path}", "PREFIX=/usr"], cwd=ROOT,
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(tmp_path / "usr/share/synop-aggregator/page/uplot", ignore_errors=True)
+    url = url_of(cluster.start_aggregator(config=HTTP, program=tmp_path / "usr/bin/synop-aggregator"))
+    cluster.start_nodes("n1")
+    cluster.aggregator.wait_lines(2, type="node")
+    tab = browser.open(f"{url}/")
+    tab.wait("document.querySelector('canvas.cells')?.width > 50")
+    tab.wait("document.body.innerText.includes('Curves need uPlot, which this installation lacks: npm or a network')")
+    assert not tab.said(ignore=["uPlot.esm.js", "api/v1/query"])
+
+
 # ---- headers ----
 
 
