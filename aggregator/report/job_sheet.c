@@ -38,6 +38,8 @@ add_fact (struct sheet_facts *facts, const char *name, const struct buffer *valu
 static void
 add_identity (struct sheet_facts *facts, const struct job_report *report, struct buffer *value)
 {
+  buffer_add_string (begin_value (value), report->cluster);
+  add_fact (facts, "Cluster", value);
   buffer_add_string (begin_value (value), report->scheduler);
   add_fact (facts, "Scheduler", value);
   buffer_add_string (begin_value (value), report->array);
