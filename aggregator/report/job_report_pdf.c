@@ -54,7 +54,7 @@ put_facts (struct paper *paper)
   sheet_facts_init (&facts, paper->report);
   for (size_t i = 0; i < facts.count; i++) {
     paper_text (paper, PAPER_MARGIN, &key_style, facts.list[i].name, 40);
-    paper_lines (paper, PAPER_MARGIN + KEY_WIDTH, &value_style, facts.list[i].value, 3);
+    paper_lines (paper, PAPER_MARGIN + KEY_WIDTH, &value_style, facts.list[i].value, 5);
   }
   sheet_facts_free (&facts);
 }
