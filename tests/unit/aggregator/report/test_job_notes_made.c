@@ -145,6 +145,17 @@ CASE (killed)
       made,
       "killed_for_memory: 3 processes were killed for want of memory, on n[1,2]: it had 20.0 GiB on each node.|Ask for "
       "more, 30.0 GiB on each node for a start|#SBATCH --mem=30G\n");
+  set (made, 0, JOB_MEMORY_PEAK, GIB); /* what it had is not called unused */
+  set (made, 1, JOB_MEMORY_PEAK, GIB);
+  check (
+      made,
+      "killed_for_memory: 3 processes were killed for want of memory, on n[1,2]: it had 20.0 GiB on each node.|Ask for "
+      "more, 30.0 GiB on each node for a start|#SBATCH --mem=30G\n");
+  set (made, 0, JOB_MEMORY_LIMIT, nan (""));
+  set (made, 1, JOB_MEMORY_LIMIT, nan (""));
+  set (made, 1, JOB_MEMORY_PEAK, 4 * GIB);
+  check (made, "killed_for_memory: 3 processes were killed for want of memory, on n[1,2].|Ask for more, 6.00 GiB on "
+               "each node for a start|#SBATCH --mem=6G\n");
   END ();
 }
 
