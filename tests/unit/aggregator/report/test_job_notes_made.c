@@ -290,6 +290,12 @@ CASE (idle_gpus)
                "gpus_unused: Its GPUs computed in 0 % of the time.|Give them more at a time (larger batches, more "
                "processes that "
                "load data), or ask for fewer|\n");
+  leave_idle (made, 0, 0, 96, 0);
+  leave_idle (made, 0, 1, 98, 0);
+  check (made, "idle_gpus: 2 of 2 GPUs were left idle: GPU 0,1 on n1 (Tesla T4); nothing ran on them in 98.0 % of 50 "
+               "samples.|See whether the program is built to use GPUs and finds them, or ask for none|\ngpus_unused: "
+               "Its GPUs computed in 0 % of the time.|Give them more at a time (larger batches, more processes that "
+               "load data), or ask for fewer|\n");
   END ();
 }
 
