@@ -20,6 +20,7 @@ struct send_sample {
   struct send_symbol *node;
   double value;
   int64_t time_ms;
+  int64_t start_ms; /* its node's boot: counters count from then on, or later */
   bool stale; /* its series ends here: there is no value; only for types that ask for these */
 };
 
@@ -69,7 +70,7 @@ enum send_verdict {
   SEND_AGAIN,   /* the same once more, after a pause */
   SEND_REFUSED, /* it would never be taken */
   SEND_PART,    /* answer.taken of them were taken, the others never would be */
-  SEND_ANOTHER  /* to be packed once more, in another form; answer.text says why */
+  SEND_ANOTHER  /* to be packed once more: in another form, answer.text says why; or the rest of it, "" */
 };
 
 /* ---- a type ---- */
@@ -94,6 +95,7 @@ struct send_type {
   bool folds;                   /* several frames of a node may be in one load; so it is with lines */
   bool url_optional;            /* it knows itself where to */
   size_t load_most, load_bytes; /* about what it is given at once: frames, and their size; 0: 1000, 1 MB */
+  int64_t (*gather_ns) (const void *own); /* samples are gathered for so long, to be folded; NULL: they are not */
   int (*check) (const struct send_options *options, const void *own, struct error *error); /* may be NULL */
   const char *(*target) (const struct send_setting *setting); /* for people: where to; NULL: the url */
 
@@ -126,7 +128,7 @@ struct send_type {
 #define SEND_NAMES "node-exporter,dcgm-exporter,synop"
 
 /* All types, by the names that `type` in [send NAME] has. A new one is a file type_NAME.c with `send_NAME`, and a name here. */
-#define SEND_TYPES(TYPE) TYPE (remote_write)
+#define SEND_TYPES(TYPE) TYPE (remote_write) TYPE (cloudwatch) TYPE (otlp)
 
 #define SEND_TYPE_DECLARE(name) extern const struct send_type send_##name;
 SEND_TYPES (SEND_TYPE_DECLARE)

@@ -38,7 +38,7 @@ struct cloudwatch {
   struct cloudwatch_fold fold;
   bool folded;       /* the fold is of the load at hand */
   size_t at, count;  /* in the fold's metrics: what is in the request at hand */
-  size_t most;       /* metrics in a request: fewer after one was refused */
+  size_t most;       /* metrics in a request: half as many after one was refused, then more again */
   uint64_t samples;  /* of the load */
   uint64_t dropped;  /* of these */
   char why[200];     /* they were dropped */
@@ -50,6 +50,12 @@ static int64_t
 resolution_s (const struct cloudwatch_options *own)
 {
   return own->resolution == RESOLUTION_1 ? 1 : 60;
+}
+
+static int64_t
+cloudwatch_gather (const void *own)
+{
+  return resolution_s (own) * NS_PER_S;
 }
 
 static void *
@@ -189,7 +195,7 @@ take_refusal (struct cloudwatch *state, const struct send_answer *answer)
     state->most = state->count / 2;
     return;
   }
-  snprintf (state->why, sizeof state->why, "%.199s", answer->text);
+  snprintf (state->why, sizeof state->why, "CloudWatch refuses a metric: %.150s", answer->text);
   state->dropped += samples_at_hand (state);
   state->at += state->count;
 }
@@ -204,16 +210,19 @@ cloudwatch_judge (void *context, struct send_answer *answer)
     aws_forget (state->aws);
   if (judgement == CLOUDWATCH_KEYS || judgement == CLOUDWATCH_AGAIN)
     return SEND_AGAIN;
-  if (judgement == CLOUDWATCH_REFUSED)
+  if (judgement == CLOUDWATCH_REFUSED) {
     take_refusal (state, answer);
-  else
+  } else {
     state->at += state->count;
+    state->most *= state->most < CLOUDWATCH_METRICS_MAX ? 2 : 1;
+  }
   *answer->text = '\0';
   if (state->at < state->fold.metric_count)
     return SEND_ANOTHER;
   state->folded = false;
   answer->taken = state->samples - state->dropped;
   snprintf (answer->text, sizeof answer->text, "%s", state->why);
+  answer->status = 0; /* the words are ours */
   return state->dropped ? SEND_PART : SEND_TAKEN;
 }
 
@@ -280,6 +289,7 @@ const struct send_type send_cloudwatch = {
   .url_optional = true,
   .load_most = LOAD_MOST,
   .load_bytes = LOAD_BYTES,
+  .gather_ns = cloudwatch_gather,
   .check = cloudwatch_check,
   .open = cloudwatch_open,
   .close = cloudwatch_close,
