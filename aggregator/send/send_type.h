@@ -128,7 +128,12 @@ struct send_type {
 #define SEND_NAMES "node-exporter,dcgm-exporter,synop"
 
 /* All types, by the names that `type` in [send NAME] has. A new one is a file type_NAME.c with `send_NAME`, and a name here. */
-#define SEND_TYPES(TYPE) TYPE (remote_write) TYPE (cloudwatch) TYPE (otlp)
+#define SEND_TYPES(TYPE)                                                                                               \
+  TYPE (remote_write)                                                                                                  \
+  TYPE (file)                                                                                                          \
+  TYPE (exec)                                                                                                          \
+  TYPE (cloudwatch)                                                                                                    \
+  TYPE (otlp)
 
 #define SEND_TYPE_DECLARE(name) extern const struct send_type send_##name;
 SEND_TYPES (SEND_TYPE_DECLARE)

@@ -321,6 +321,7 @@ sender_run (void *context)
 
   while (sender_rest (sender, take_turn (sender)))
     ;
+  sender->type->close (sender->type_state); /* here, since children end with the thread */
   return NULL;
 }
 
@@ -364,7 +365,6 @@ sender_destroy (struct sender *sender)
   eventfd_write (sender->setting.stop, 1);
   pthread_join (sender->thread, NULL);
   close_file (sender);
-  sender->type->close (sender->type_state);
   send_http_destroy (sender->http);
   close (sender->setting.stop);
   send_window_free (&sender->window);
