@@ -78,6 +78,12 @@ send_nodes_create (const struct send_options *options, void *type_state, struct 
 }
 
 void
+send_nodes_take_each (struct send_nodes *nodes)
+{
+  nodes->period_ns = 1;
+}
+
+void
 send_nodes_rest (struct send_nodes *nodes)
 {
   send_cache_trim (nodes->cache);

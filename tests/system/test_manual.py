@@ -13,7 +13,7 @@ OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 COMMANDS = {
     "agent": [[], ["keys"], ["names"], ["bench-node"], ["run"], ["top"]],
     "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["jobs"], ["job"], ["report"],
-                   ["query"], ["top"], ["keys"]],
+                   ["query"], ["top"], ["send"], ["keys"]],
 }
 
 

@@ -261,8 +261,6 @@ test_requests_are_within_the_limits (void **state)
   for (size_t i = 0; i < SERIES_MAX; i++)
     for (int64_t second = 0; second < (i % 2 ? 1 : 12); second++)
       add (scene, i, (double) (i * 1000) + (double) second / 7, second);
-  for (size_t i = 0; i < 600; i++)
-    scene->family[0].public = &scene->public[0];
   fold (scene, 60);
   assert_int_equal (scene->fold.metric_count, SERIES_MAX);
   while (at < scene->fold.metric_count) {
