@@ -56,11 +56,15 @@ environment (const char *name)
   return value ? value : "";
 }
 
+/* What goes into headers holds nothing but plain characters. */
 static bool
 put (char *to, size_t size, const char *value)
 {
   size_t length = strlen (value);
 
+  for (size_t i = 0; i < length; i++)
+    if (value[i] <= ' ' || value[i] > '~')
+      return false;
   if (length >= size)
     return false;
   memcpy (to, value, length + 1);
@@ -81,7 +85,7 @@ read_environment (struct aws_keys *keys, struct error *error)
     return error_set (error, "the environment has one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and not both");
   if (!put (keys->id, sizeof keys->id, id) || !put (keys->secret, sizeof keys->secret, secret) ||
       !put (keys->token, sizeof keys->token, environment ("AWS_SESSION_TOKEN")))
-    return error_set (error, "the environment's AWS keys are too long");
+    return error_set (error, "the environment's AWS keys are too long, or no keys");
   return 1;
 }
 
@@ -245,6 +249,18 @@ aws_keys (struct aws *aws, int64_t now_s, struct error *error)
   return good ? &aws->keys : NULL;
 }
 
+/* It becomes a part of a host's name. */
+static const char *
+check_region (const char *region, struct error *error)
+{
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+
+  if (*region && strspn (region, letters) == strlen (region) && strlen (region) < 64)
+    return region;
+  error_set (error, "\"%.64s\" is no region of AWS, such as eu-west-1", region);
+  return NULL;
+}
+
 const char *
 aws_region (struct aws *aws, struct error *error)
 {
@@ -252,10 +268,11 @@ aws_region (struct aws *aws, struct error *error)
 
   region = *region ? region : environment ("AWS_DEFAULT_REGION");
   if (*region)
-    return region;
+    return check_region (region, error);
   if (!*aws->region && aws_metadata_region (aws->region, sizeof aws->region, error) < 0) {
     error_prefix (error, "region: neither the option nor AWS_REGION says which, and of the instance: ");
+    *aws->region = '\0';
     return NULL;
   }
-  return aws->region;
+  return check_region (aws->region, error);
 }

@@ -267,6 +267,18 @@ rest_parse (struct reading *reading, struct name_row *row, struct said *said, st
   return 0;
 }
 
+/* Plain characters of ASCII, a blank at neither end: what all take who take more than Prometheus. */
+static bool
+is_quoted_name (const char *text)
+{
+  size_t length = strlen (text);
+
+  for (const char *at = text; *at; at++)
+    if (*at < ' ' || *at > '~')
+      return false;
+  return length > 0 && length < WORD_MAX && *text != ' ' && text[length - 1] != ' ';
+}
+
 struct family_name {
   char text[WORD_MAX];
   bool quoted;
@@ -285,8 +297,8 @@ family_name_parse (struct reading *reading, struct family_name *name, struct err
   text = words_quoted (reading, error);
   if (text == NULL)
     return -1;
-  if (*text == '\0' || strlen (text) >= WORD_MAX)
-    return error_set (error, "\"%.64s\": expected a name of at most %d bytes", text, WORD_MAX - 1);
+  if (!is_quoted_name (text))
+    return error_set (error, "\"%.64s\": expected a name of 1 to %d characters of ASCII", text, WORD_MAX - 1);
   strcpy (name->text, text);
   return 0;
 }

@@ -20,9 +20,9 @@
  * rows: $row, or all of $1, $2 ... are in them.
  *
  * A line: METRIC FAMILY {LABEL="TEXT", ...} TYPE rate *N /N /METRIC TEXT=N "HELP". All behind FAMILY may be left out.
- * - FAMILY: letters, digits, '_' and ':'; or any text in quotes, for receivers other than Prometheus.
  * - METRIC: one of the group, or `error`, its error in words, "" when all is well; [node] has `time`, when it was
  *   sampled.
+ * - FAMILY: letters, digits, '_' and ':'; or in quotes more of ASCII, for receivers other than Prometheus.
  * - TYPE: counter, gauge, info (its value is 1, where the metric has one) or untyped. Without it the family's name says
  *   it: counter where it ends in _total, info in _info, else gauge. It and HELP count where the family stands first;
  *   without HELP the metric's own is taken.
@@ -60,7 +60,7 @@ struct metric_family {
   const char *name; /* with its _total or _info */
   const char *help; /* a sentence; NULL: no schema with the metric was seen yet */
   enum metric_family_type type;
-  bool quoted;           /* it stands in quotes in its file: any text, which Prometheus does not take */
+  bool quoted;           /* it stands in quotes in its file, and Prometheus does not take it */
   enum metric_unit unit; /* of its values, where they are as the metric has them; else, and at first, UNIT_NONE */
 };
 
