@@ -30,7 +30,7 @@ struct cloudwatch_fold {
   uint64_t old, unfit; /* samples that are left out: too old; no number that it takes, or too many dimensions */
 };
 
-/* Of samples that are not older than `oldest_s`, by namespaces. Ends of series, and facts, give nothing. */
+/* Of samples that are not older than `oldest_s`, by namespaces. */
 void cloudwatch_fold (struct cloudwatch_fold *fold, const struct send_sample *samples, size_t count,
                       int64_t resolution_s, int64_t oldest_s);
 void cloudwatch_fold_free (struct cloudwatch_fold *fold);

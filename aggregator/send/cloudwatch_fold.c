@@ -113,7 +113,7 @@ fits (const struct send_sample *sample)
 {
   struct cloudwatch_dimension dimensions[CLOUDWATCH_DIMENSIONS_MAX];
 
-  return isfinite (sample->value) && fabs (sample->value) <= LARGEST &&
+  return fabs (sample->value) <= LARGEST && /* nor NaN */
          cloudwatch_dimensions (sample->series, sample->node, dimensions) != SIZE_MAX;
 }
 
@@ -128,8 +128,6 @@ put_in_order (struct cloudwatch_fold *fold, const struct send_sample *samples, s
   }
   for (size_t i = 0; i < count; i++) {
     const struct send_sample *sample = &samples[i];
-    if (sample->stale || sample->series->family->public->type == FAMILY_INFO)
-      continue;
     if (sample->time_ms / 1000 < oldest_s)
       fold->old++;
     else if (!fits (sample))

@@ -83,13 +83,12 @@ end (struct scene *scene)
   free (scene);
 }
 
-static struct send_sample *
+static void
 add (struct scene *scene, size_t series, double value, int64_t second)
 {
   struct send_sample *sample = &scene->samples[scene->count++];
 
   *sample = (struct send_sample){ &scene->series[series], scene->node, value, (MINUTE_S + second) * 1000 + 7, 0, false };
-  return sample;
 }
 
 static void
@@ -152,9 +151,6 @@ test_what_it_does_not_take_is_counted (void **state)
   add (scene, 0, (double) INFINITY, 0);
   add (scene, 0, -0x1.1p360, 0);
   add (scene, 0, -0x1p360, 0);
-  add (scene, 0, 5, 0)->stale = true;
-  scene->public[1].type = FAMILY_INFO;
-  add (scene, 1, 1, 0);
   for (size_t i = 4; i < 33; i++)
     scene->labels[2][i] = (struct send_label){ scene->symbols[GPU], scene->symbols[ZERO] };
   scene->series[2].label_count = 32;
