@@ -238,7 +238,7 @@ def test_dry_run(cluster):
         cluster.start_nodes("n1", "n2")
         wait_until(lambda: len(load(watch, "n1")) > 2 and len(load(watch, "n2")) > 2, "samples")
         config = cluster.write("two.ini", section(watch) + "[send lines]\ntype = file\nfolder = /nonexistent\n"
-                               "[send every]\ntype = cloudwatch\nnames = synop\nallow = *\nnodes = n1\n")
+                               "[send every]\ntype = cloudwatch\nnames = synop\nallow = *\nnodes = n1\nperiod = 1h\n")
         text = cluster.succeed("aggregator", "send", "--dry-run", "--price", "0.3", "--config", config, "--history", cluster.history,
                                "--socket", cluster.socket)
         rows = {line.split()[0]: line.split()[1:] for line in text.splitlines()}
