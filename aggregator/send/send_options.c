@@ -2,6 +2,7 @@
 #include "aggregator/send/send_options.h"
 
 #include <curl/curl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +56,14 @@ send_posts (const struct send_options *options)
   const struct send_type *type = types[options->type];
 
   return type->pack && (!type->deliver || strncmp (options->url, "http", 4) == 0);
+}
+
+bool
+send_is_stopped (const struct send_setting *setting)
+{
+  struct pollfd stop = { .fd = setting->stop, .events = POLLIN };
+
+  return poll (&stop, 1, 0) > 0;
 }
 
 /* ---- labels ---- */
@@ -235,8 +244,8 @@ check_together (const void *instance, struct error *error)
 
   if (check_url_there (options, error) < 0)
     return -1;
-  if (*options->bearer_file && *options->user)
-    return error_set (error, "bearer_file: goes not with user");
+  if (!!*options->bearer_file + !!*options->token_file + !!*options->user > 1)
+    return error_set (error, "user: goes with neither bearer_file nor token_file, nor they with each other");
   if (!*options->user != !*options->password_file)
     return error_set (error, "user: goes with password_file");
   if (!*options->certificate != !*options->key)
@@ -263,7 +272,8 @@ static const struct option options[] = {
     .help = "Labels that all series get: NAME=VALUE, parted by commas." },
   { "", "bearer_file", NULL, OPTION_PATH, AT (bearer_file),
     .help = "File with the token for \"Authorization: Bearer\"." },
-  { "", "user", NULL, OPTION_TEXT, AT (user), .help = "Name for HTTP Basic." },
+  { "", "token_file", NULL, OPTION_PATH, AT (token_file), .help = "File with a token, of influx and nats." },
+  { "", "user", NULL, OPTION_TEXT, AT (user), .help = "Name for HTTP Basic, for NATS, for SASL of Kafka." },
   { "", "password_file", NULL, OPTION_PATH, AT (password_file), .help = "File with the password for it." },
   { "", "ca", NULL, OPTION_PATH, AT (ca),
     .help = "PEM file with those who may sign the receiver's certificate. Empty: those that the system trusts." },

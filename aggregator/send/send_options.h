@@ -11,7 +11,7 @@ struct send_options {
   int type;
   char *url, *names, *groups, *nodes, *job, *labels;
   int64_t period_ns, timeout_ns, retry_ns, repeat_ns;
-  char *bearer_file, *user, *password_file, *ca, *certificate, *key;
+  char *bearer_file, *token_file, *user, *password_file, *ca, *certificate, *key;
 };
 
 extern const struct config_type send_config_type;
@@ -24,6 +24,7 @@ int64_t send_period (const struct send_options *options); /* 0: each frame */
 int64_t send_gather (const struct send_options *options); /* as send_type.gather_ns; 0: it is not done */
 bool send_posts (const struct send_options *options);     /* over HTTP; else its type delivers */
 
+bool send_is_stopped (const struct send_setting *setting);
 /* -1 and error: one of the names is in quotes, which Prometheus and its kin do not take. */
 int send_check_plain (const struct send_options *options, struct error *error);
 

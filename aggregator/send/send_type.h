@@ -132,6 +132,9 @@ struct send_type {
   TYPE (remote_write)                                                                                                  \
   TYPE (file)                                                                                                          \
   TYPE (exec)                                                                                                          \
+  TYPE (influx)                                                                                                        \
+  TYPE (nats)                                                                                                          \
+  TYPE (kafka)                                                                                                         \
   TYPE (cloudwatch)                                                                                                    \
   TYPE (otlp)
 

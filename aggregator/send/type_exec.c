@@ -173,14 +173,6 @@ wait_for (const struct exec_state *state, int fd, int timeout_ms)
   poll (waits, sizeof waits / sizeof waits[0], timeout_ms);
 }
 
-static bool
-is_stopped (const struct exec_state *state)
-{
-  struct pollfd stop = { .fd = state->setting->stop, .events = POLLIN };
-
-  return poll (&stop, 1, 0) > 0;
-}
-
 static void
 exec_close (void *context)
 {
@@ -212,11 +204,12 @@ static bool
 go_on (struct exec_state *state)
 {
   size_t left = state->text.length - state->written;
+  struct pollfd input = { .fd = state->child.in }; /* closed at the other end? */
   ssize_t written =
       left ? send (state->child.in, state->text.data + state->written, left, MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
 
   state->written += written > 0 ? (size_t) written : 0;
-  return state->written == state->text.length && unread (state) == 0;
+  return state->written == state->text.length && unread (state) == 0 && !(poll (&input, 1, 0) > 0);
 }
 
 /* A program that closed its standard input and goes on reads nothing any more. */
@@ -231,7 +224,7 @@ wait_until_read (struct exec_state *state, struct send_answer *answer)
       state->pending = false;
       return SEND_TAKEN;
     }
-    if (is_stopped (state) || clock_monotonic () >= due_ns) {
+    if (send_is_stopped (state->setting) || clock_monotonic () >= due_ns) {
       snprintf (answer->text, sizeof answer->text, "the program does not read its standard input");
       return SEND_AGAIN;
     }
@@ -249,9 +242,9 @@ exec_deliver (void *context, const struct send_load *load, size_t *count, struct
 
   (void) count;
   if (!runs (state)) {
-    while ((pause_ns = state->start_after_ns - clock_monotonic ()) > 0 && !is_stopped (state))
+    while ((pause_ns = state->start_after_ns - clock_monotonic ()) > 0 && !send_is_stopped (state->setting))
       wait_for (state, -1, (int) (pause_ns / NS_PER_MS) + 1);
-    if (is_stopped (state) || start (state, answer) < 0)
+    if (send_is_stopped (state->setting) || start (state, answer) < 0)
       return SEND_AGAIN;
   }
   if (!state->pending) {

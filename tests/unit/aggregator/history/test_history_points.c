@@ -100,7 +100,7 @@ fill (struct source *source, size_t group, struct table *table)
   } else if (group == 1) {
     size_t rows = any (15) ? 3 : 4;
     for (size_t i = 0; i < rows; i++) {
-      char label[8];
+      char label[24];
       snprintf (label, sizeof label, "%zu", i);
       table_add_row (table, label, strlen (label));
       table_set_real (table, i, 0, any (1000) / 10.0);
