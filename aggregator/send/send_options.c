@@ -55,7 +55,7 @@ send_posts (const struct send_options *options)
 {
   const struct send_type *type = types[options->type];
 
-  return type->pack && (!type->deliver || strncmp (options->url, "http", 4) == 0);
+  return type->pack && (!type->deliver || !*options->url || strncmp (options->url, "http", 4) == 0);
 }
 
 bool

@@ -11,6 +11,7 @@
 #include "aggregator/send/aws.h"
 #include "aggregator/send/cloudwatch.h"
 #include "aggregator/send/cloudwatch_answer.h"
+#include "aggregator/send/line_socket.h"
 #include "aggregator/send/send_options.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
@@ -21,11 +22,12 @@
 #define LOAD_MOST 60000
 #define LOAD_BYTES ((size_t) 16 * 1024 * 1024)
 
+enum { FORMAT_REQUEST, FORMAT_EMF };
 enum { RESOLUTION_60, RESOLUTION_1 };
 
 struct cloudwatch_options {
   char *namespace, *allow, *region, *profile, *credentials_file;
-  int resolution;
+  int format, resolution;
 };
 
 struct cloudwatch {
@@ -35,6 +37,7 @@ struct cloudwatch {
   struct globs allow;
   bool allows;
   struct cloudwatch_form form;
+  struct line_socket socket;
   struct cloudwatch_fold fold;
   bool folded;       /* the fold is of the load at hand */
   size_t at, count;  /* in the fold's metrics: what is in the request at hand */
@@ -71,6 +74,7 @@ cloudwatch_open (const struct send_setting *setting)
   state->allows = *own->allow;
   state->form = (struct cloudwatch_form){ own->namespace, resolution_s (own) };
   state->most = CLOUDWATCH_METRICS_MAX;
+  line_socket_init (&state->socket, setting);
   return state;
 }
 
@@ -82,6 +86,7 @@ cloudwatch_close (void *context)
   aws_destroy (state->aws);
   globs_free (&state->allow);
   cloudwatch_fold_free (&state->fold);
+  line_socket_close (&state->socket);
   buffer_free (&state->plain);
   explicit_bzero (state->token, sizeof state->token);
   free (state);
@@ -187,6 +192,16 @@ samples_at_hand (const struct cloudwatch *state)
   return samples;
 }
 
+/* All of it is taken, but for what was dropped. */
+static enum send_verdict
+end_load (const struct cloudwatch *state, struct send_answer *answer)
+{
+  answer->taken = state->samples - state->dropped;
+  snprintf (answer->text, sizeof answer->text, "%s", state->why);
+  answer->status = 0; /* the words are ours */
+  return state->dropped ? SEND_PART : SEND_TAKEN;
+}
+
 /* Half of them, or without the only one. */
 static void
 take_refusal (struct cloudwatch *state, const struct send_answer *answer)
@@ -220,10 +235,25 @@ cloudwatch_judge (void *context, struct send_answer *answer)
   if (state->at < state->fold.metric_count)
     return SEND_ANOTHER;
   state->folded = false;
-  answer->taken = state->samples - state->dropped;
-  snprintf (answer->text, sizeof answer->text, "%s", state->why);
-  answer->status = 0; /* the words are ours */
-  return state->dropped ? SEND_PART : SEND_TAKEN;
+  return end_load (state, answer);
+}
+
+/* ---- lines, over a socket ---- */
+
+static enum send_verdict
+cloudwatch_deliver (void *context, const struct send_load *load, size_t *count, struct send_answer *answer)
+{
+  struct cloudwatch *state = context;
+  enum send_verdict verdict = SEND_TAKEN;
+
+  (void) count;
+  fold (state, load);
+  state->folded = false;
+  buffer_clear (&state->plain);
+  cloudwatch_put_emf (&state->plain, &state->form, &state->fold);
+  if (state->plain.length)
+    verdict = line_socket_write (&state->socket, &state->plain, answer);
+  return verdict == SEND_TAKEN ? end_load (state, answer) : verdict;
 }
 
 /* ---- options ---- */
@@ -245,6 +275,9 @@ cloudwatch_check (const struct send_options *options, const void *context, struc
 {
   const struct cloudwatch_options *own = context;
 
+  if ((own->format == FORMAT_EMF) == send_posts (options))
+    return error_set (error, own->format == FORMAT_EMF ? "url: must be given, tcp://127.0.0.1:25888 of CloudWatch's agent"
+                                                       : "format: must be emf, for a url that is no http");
   if (names_rule (options->names) && !*own->allow)
     return error_set (error, "allow: must say which of synop's own names are sent, since each series costs money");
   return 0;
@@ -258,10 +291,13 @@ check_namespace (const char *value, struct error *error)
   return 0;
 }
 
+static const char *const formats[] = { [FORMAT_REQUEST] = "request", [FORMAT_EMF] = "emf", NULL };
 static const char *const resolutions[] = { [RESOLUTION_60] = "60", [RESOLUTION_1] = "1", NULL };
 
 #define AT(member) .offset = offsetof (struct cloudwatch_options, member)
 static const struct option options[] = {
+  { "", "format", NULL, OPTION_CHOICE, AT (format), "request", .choices = formats,
+    .help = "Of cloudwatch: request: posted to the service; emf: lines in its embedded metric format, to its agent." },
   { "", "namespace", NULL, OPTION_TEXT, AT (namespace), "synop", .check = check_namespace,
     .help = "Of cloudwatch: the namespace of metrics whose name says none." },
   { "", "allow", NULL, OPTION_LIST, AT (allow), .check = globs_list_check,
@@ -280,7 +316,7 @@ static const struct option options[] = {
 
 const struct send_type send_cloudwatch = {
   .name = "cloudwatch",
-  .schemes = "http https",
+  .schemes = "http https tcp udp unix unixgram",
   .shared = "names labels " SEND_FOR_TLS,
   .own = { options, sizeof options / sizeof options[0], sizeof (struct cloudwatch_options) },
   .names = "gpumon",
@@ -297,4 +333,5 @@ const struct send_type send_cloudwatch = {
   .pack = cloudwatch_pack,
   .prepare = cloudwatch_prepare,
   .judge = cloudwatch_judge,
+  .deliver = cloudwatch_deliver,
 };

@@ -1,14 +1,17 @@
 """[send NAME] type = cloudwatch: to a server that is as strict as the service, and makes each signature anew."""
 
 import collections
+import contextlib
 import re
 import signal
+import socket
+import threading
 import time
 
 import pytest
 from lib.cloudwatch import CloudWatch, Metadata
 from lib.gpus import Gpus
-from lib.programs import run, wait_until
+from lib.programs import parse_line, run, wait_until
 from lib.sigv4 import Signed
 from test_send import history, sender
 
@@ -216,7 +219,9 @@ def test_what_is_refused_is_dropped_alone(cluster):
     ("names = synop", "allow: must say which of synop's own names are sent"),
     ("namespace = AWS/EC2", "namespace: must be at most 255 characters, and not begin with AWS/"),
     ("resolution = 5", "resolution"),
-    ("url = ftp://x", "url: must begin with http:// or https://"),
+    ("url = ftp://x", "url: must begin with http:// or https:// or tcp:// or udp://"),
+    ("url = tcp://h:1", "format: must be emf, for a url that is no http"),
+    ("format = emf", "url: must be given, tcp://127.0.0.1:25888"),
     ("bearer_file = /x", "bearer_file"),
 ])
 def test_options_that_are_wrong(cluster, bad, words):
@@ -229,6 +234,67 @@ def test_a_set_for_cloudwatch_is_none_for_prometheus(cluster):
     done = cluster.start("aggregator", "aggregator", "-c", cluster.write("a.ini", "[send x]\nurl = http://h/\nnames = gpumon\n"),
                          "--history", cluster.history)
     assert done.wait() == 2 and "is no name for Prometheus" in done.log(), done.log()
+
+
+class Agent:
+    """CloudWatch's agent: lines over TCP."""
+
+    def __init__(self, port=0, lines=None):
+        self.lines, self.stop = [] if lines is None else lines, threading.Event()
+        self.server = socket.create_server(("127.0.0.1", port))
+        self.server.settimeout(0.1)
+        self.port = self.server.getsockname()[1]
+        self.url = f"tcp://127.0.0.1:{self.port}"
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                with self.server.accept()[0] as one:
+                    one.settimeout(0.1)
+                    self.read(one)
+
+    def read(self, one):
+        left = b""
+        while not self.stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                if not (data := one.recv(65536)):
+                    return
+                *whole, left = (left + data).split(b"\n")
+                self.lines += [parse_line(line) for line in whole]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.stop.set()
+        self.thread.join()
+        self.server.close()
+
+    def values(self, name, node):
+        """{second: {value: how often}}"""
+        found = collections.defaultdict(collections.Counter)
+        for line in list(self.lines):
+            if line.get("instance") == node and name in line:
+                found[line["_aws"]["Timestamp"] // 1000].update(line[name])
+        return found
+
+
+def test_lines_for_the_agent(cluster):
+    """All values, in CloudWatch's embedded metric format; also after the agent was away."""
+    with Agent() as agent:
+        cluster.start_aggregator(config=section(agent, more=f"{ALLOW}\nformat = emf"))
+        cluster.start_nodes("n1")
+        wait_until(lambda: len(agent.values("synop_load_load_1", "n1")) > 2, "lines")
+    failing(cluster, "127.0.0.1")
+    with Agent(agent.port, agent.lines) as agent:
+        want = wanted(cluster)
+        wait_until(lambda: all(not want[at] - agent.values("synop_load_load_1", "n1")[at] for at in sorted(want)[:-1]), "all values")
+        about, = agent.lines[-1]["_aws"]["CloudWatchMetrics"]
+        assert about["Namespace"] == "synop" and about["Dimensions"] == [["instance"]]
+        assert {one["Name"] for one in about["Metrics"]} == {"synop_load_load_1", "synop_load_load_5", "synop_load_load_15"}
+        assert sender(cluster, "cw")["dropped"] == 0
 
 
 def test_dry_run(cluster):
