@@ -231,7 +231,8 @@ static const struct option top_table[] = {
 
 static const struct option send_table[] = {
   { "send", "dry_run", NULL, OPTION_BOOLEAN, AT (dry_run), .fallback = "no",
-    .help = "Shows how many series each section would send, by what the history has of the last hour; nothing is sent." },
+    .help =
+        "Shows how many series each section would send, by what the history has of the last hour; nothing is sent." },
   { "send", "price", NULL, OPTION_TEXT, AT (price),
     .help = "Price of a series a month, as 0.30: what each section costs is shown too." },
 };

@@ -137,7 +137,8 @@ static int
 read_shared_file (const struct aws_options *options, struct aws_keys *keys, struct error *error)
 {
   const char *profile = *options->profile ? options->profile : environment ("AWS_PROFILE");
-  const char *path = *options->credentials_file ? options->credentials_file : environment ("AWS_SHARED_CREDENTIALS_FILE");
+  const char *path =
+      *options->credentials_file ? options->credentials_file : environment ("AWS_SHARED_CREDENTIALS_FILE");
   bool asked = *profile || *path;
   char own[PATH_MAX], *text;
   int result;
@@ -224,7 +225,8 @@ find_keys (struct aws *aws, struct error *error)
   result = ask_role (keys, error);
   aws->of_role = result > 0;
   if (result < 0)
-    error_prefix (error, "there are no keys for AWS: none in the environment or in ~/.aws/credentials, and of a role: ");
+    error_prefix (error,
+                  "there are no keys for AWS: none in the environment or in ~/.aws/credentials, and of a role: ");
   return result;
 }
 

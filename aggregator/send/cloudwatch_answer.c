@@ -65,7 +65,7 @@ judge_status (long status)
   if (status == 403)
     return CLOUDWATCH_KEYS;
   return status < 400 || status >= 500 || status == 404 || status == 408 || status == 429 ? CLOUDWATCH_AGAIN
-                                                                                         : CLOUDWATCH_REFUSED;
+                                                                                          : CLOUDWATCH_REFUSED;
 }
 
 static bool

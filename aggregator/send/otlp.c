@@ -134,8 +134,8 @@ unit_of (const struct send_family *family)
 {
   static const struct {
     const char *ours, *ucum;
-  } units[] = { { "seconds", "s" }, { "bytes", "By" },   { "bytes_per_second", "By/s" }, { "joules", "J" },
-                { "hertz", "Hz" },  { "ratio", "1" },    { "celsius", "Cel" },           { "watts", "W" },
+  } units[] = { { "seconds", "s" }, { "bytes", "By" }, { "bytes_per_second", "By/s" }, { "joules", "J" },
+                { "hertz", "Hz" },  { "ratio", "1" },  { "celsius", "Cel" },           { "watts", "W" },
                 { "volts", "V" },   { "amperes", "A" } };
 
   for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)

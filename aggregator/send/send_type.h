@@ -21,7 +21,7 @@ struct send_sample {
   double value;
   int64_t time_ms;
   int64_t start_ms; /* its node's boot: counters count from then on, or later */
-  bool stale; /* its series ends here: there is no value; only for types that ask for these */
+  bool stale;       /* its series ends here: there is no value; only for types that ask for these */
 };
 
 /* A frame as the stream's JSON: {"type":"node",...}. In the load's text: */
@@ -85,16 +85,16 @@ struct send_setting {
 
 struct send_type {
   const char *name;
-  const char *schemes;          /* of `url`, parted by blanks: "http https"; NULL: it has no url */
-  const char *shared;           /* keys of options that it uses of those that are not for all: SEND_FOR_... */
-  struct config_part own;       /* its own options; keys are unique among all types */
-  const char *names;            /* default of the option; NULL: SEND_NAMES */
-  int64_t period_ns;            /* the same; 0: each frame */
-  bool lines;                   /* it takes lines; else samples */
-  bool stale;                   /* samples say when a series ends */
-  bool folds;                   /* several frames of a node may be in one load; so it is with lines */
-  bool url_optional;            /* it knows itself where to */
-  size_t load_most, load_bytes; /* about what it is given at once: frames, and their size; 0: 1000, 1 MB */
+  const char *schemes;                    /* of `url`, parted by blanks: "http https"; NULL: it has no url */
+  const char *shared;                     /* keys of options that it uses of those that are not for all: SEND_FOR_... */
+  struct config_part own;                 /* its own options; keys are unique among all types */
+  const char *names;                      /* default of the option; NULL: SEND_NAMES */
+  int64_t period_ns;                      /* the same; 0: each frame */
+  bool lines;                             /* it takes lines; else samples */
+  bool stale;                             /* samples say when a series ends */
+  bool folds;                             /* several frames of a node may be in one load; so it is with lines */
+  bool url_optional;                      /* it knows itself where to */
+  size_t load_most, load_bytes;           /* about what it is given at once: frames, and their size; 0: 1000, 1 MB */
   int64_t (*gather_ns) (const void *own); /* samples are gathered for so long, to be folded; NULL: they are not */
   int (*check) (const struct send_options *options, const void *own, struct error *error); /* may be NULL */
   const char *(*target) (const struct send_setting *setting); /* for people: where to; NULL: the url */

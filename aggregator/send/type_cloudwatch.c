@@ -39,12 +39,12 @@ struct cloudwatch {
   struct cloudwatch_form form;
   struct line_socket socket;
   struct cloudwatch_fold fold;
-  bool folded;       /* the fold is of the load at hand */
-  size_t at, count;  /* in the fold's metrics: what is in the request at hand */
-  size_t most;       /* metrics in a request: half as many after one was refused, then more again */
-  uint64_t samples;  /* of the load */
-  uint64_t dropped;  /* of these */
-  char why[200];     /* they were dropped */
+  bool folded;      /* the fold is of the load at hand */
+  size_t at, count; /* in the fold's metrics: what is in the request at hand */
+  size_t most;      /* metrics in a request: half as many after one was refused, then more again */
+  uint64_t samples; /* of the load */
+  uint64_t dropped; /* of these */
+  char why[200];    /* they were dropped */
   struct buffer plain;
   char url[256], sigv4[128], token[8300];
 };
@@ -99,7 +99,8 @@ cloudwatch_wants (void *context, const struct send_series *series)
   const struct cloudwatch *state = context;
   const struct metric_family *family = series->family->public;
 
-  return family->type != FAMILY_INFO && (family->quoted || (state->allows && globs_match (&state->allow, family->name)));
+  return family->type != FAMILY_INFO &&
+         (family->quoted || (state->allows && globs_match (&state->allow, family->name)));
 }
 
 /* ---- requests ---- */
@@ -117,7 +118,8 @@ fold (struct cloudwatch *state, const struct send_load *load)
   state->dropped = state->fold.old + state->fold.unfit;
   *state->why = '\0';
   if (state->fold.unfit)
-    snprintf (state->why, sizeof state->why, "%" PRIu64 " samples are no numbers that CloudWatch takes, or have more than %d dimensions",
+    snprintf (state->why, sizeof state->why,
+              "%" PRIu64 " samples are no numbers that CloudWatch takes, or have more than %d dimensions",
               state->fold.unfit, CLOUDWATCH_DIMENSIONS_MAX);
   if (state->fold.old)
     snprintf (state->why, sizeof state->why, "%" PRIu64 " samples are older than two weeks, which CloudWatch takes not",
@@ -276,8 +278,9 @@ cloudwatch_check (const struct send_options *options, const void *context, struc
   const struct cloudwatch_options *own = context;
 
   if ((own->format == FORMAT_EMF) == send_posts (options))
-    return error_set (error, own->format == FORMAT_EMF ? "url: must be given, tcp://127.0.0.1:25888 of CloudWatch's agent"
-                                                       : "format: must be emf, for a url that is no http");
+    return error_set (error, own->format == FORMAT_EMF
+                                 ? "url: must be given, tcp://127.0.0.1:25888 of CloudWatch's agent"
+                                 : "format: must be emf, for a url that is no http");
   if (names_rule (options->names) && !*own->allow)
     return error_set (error, "allow: must say which of synop's own names are sent, since each series costs money");
   return 0;
@@ -310,8 +313,9 @@ static const struct option options[] = {
   { "", "profile", NULL, OPTION_TEXT, AT (profile),
     .help = "Of cloudwatch: section of the credentials file. Empty: AWS_PROFILE, or default." },
   { "", "credentials_file", NULL, OPTION_PATH, AT (credentials_file),
-    .help = "Of cloudwatch: file with keys, as ~/.aws/credentials. Empty: the environment, that file, the container's or "
-            "the instance's role." },
+    .help =
+        "Of cloudwatch: file with keys, as ~/.aws/credentials. Empty: the environment, that file, the container's or "
+        "the instance's role." },
 };
 
 const struct send_type send_cloudwatch = {

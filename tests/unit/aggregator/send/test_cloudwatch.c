@@ -88,7 +88,8 @@ add (struct scene *scene, size_t series, double value, int64_t second)
 {
   struct send_sample *sample = &scene->samples[scene->count++];
 
-  *sample = (struct send_sample){ &scene->series[series], scene->node, value, (MINUTE_S + second) * 1000 + 7, 0, false };
+  *sample =
+      (struct send_sample){ &scene->series[series], scene->node, value, (MINUTE_S + second) * 1000 + 7, 0, false };
 }
 
 static void
@@ -420,7 +421,8 @@ test_roles (void **state)
   assert_int_equal (keys.expires_s, MINUTE_S);
   assert_string_equal (keys.token, "T");
   keys = (struct aws_keys){ .expires_s = 0 };
-  assert_int_equal (aws_read_role ("{\"Code\":\"AssumeRoleUnauthorizedAccess\",\"Message\":\"no\"}", &keys, &error), -1);
+  assert_int_equal (aws_read_role ("{\"Code\":\"AssumeRoleUnauthorizedAccess\",\"Message\":\"no\"}", &keys, &error),
+                    -1);
   assert_string_equal (error.text, "it gives no keys: no");
   assert_int_equal (aws_read_role ("<html>", &keys, &error), -1);
 }

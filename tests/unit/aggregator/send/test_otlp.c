@@ -52,10 +52,10 @@ test_answers (void **state)
   static const struct {
     long status;
     enum send_verdict verdict;
-  } cases[] = { { 200, SEND_TAKEN },   { 202, SEND_TAKEN },   { 301, SEND_AGAIN },   { 400, SEND_REFUSED },
-                { 401, SEND_AGAIN },   { 403, SEND_AGAIN },   { 404, SEND_AGAIN },   { 408, SEND_AGAIN },
-                { 413, SEND_REFUSED }, { 415, SEND_REFUSED }, { 429, SEND_AGAIN },   { 500, SEND_REFUSED },
-                { 501, SEND_REFUSED }, { 502, SEND_AGAIN },   { 503, SEND_AGAIN },   { 504, SEND_AGAIN } };
+  } cases[] = { { 200, SEND_TAKEN },   { 202, SEND_TAKEN },   { 301, SEND_AGAIN }, { 400, SEND_REFUSED },
+                { 401, SEND_AGAIN },   { 403, SEND_AGAIN },   { 404, SEND_AGAIN }, { 408, SEND_AGAIN },
+                { 413, SEND_REFUSED }, { 415, SEND_REFUSED }, { 429, SEND_AGAIN }, { 500, SEND_REFUSED },
+                { 501, SEND_REFUSED }, { 502, SEND_AGAIN },   { 503, SEND_AGAIN }, { 504, SEND_AGAIN } };
 
   (void) state;
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
