@@ -178,7 +178,7 @@ static const struct option query_table[] = {
   { "query", "to", NULL, OPTION_TEXT, AT (to),
     .help = "The instant before which it ends; without it now, or the job's end." },
   { "query", "step", NULL, OPTION_TEXT, AT (step),
-    .help = "Length of a step, as 10s, 5m, 1h; without it such that there are about 60." },
+    .help = "Length of a step, as 10s, 5m, 1h; without it such that there are about 60, or fewer for many series." },
   { "query", "node", NULL, OPTION_LIST, AT (node), .check = globs_list_check,
     .help = "Only nodes whose name matches one of these globs." },
   { "query", "rows", NULL, OPTION_BOOLEAN, AT (rows), .fallback = "no",
