@@ -190,6 +190,11 @@ web_server ()
   PATH=$PATH:/usr/sbin
   tool nginx
 )
+apache ()
+(
+  PATH=$PATH:/usr/sbin
+  tool apache2
+)
 browser ()
 {
   tool chromium || tool chromium-browser
@@ -214,6 +219,7 @@ try_more ()
   case $level in build | packages) return ;; esac
   wish chromium chromium browser
   wish nginx-light nginx web_server
+  wish apache2-bin - apache
   wish victoria-metrics - victoria
   wish influxdb influxdb tool influxd
   wish nats-server nats-server nats_server
