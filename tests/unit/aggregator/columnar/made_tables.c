@@ -87,7 +87,7 @@ made_text (struct columnar_cell *cell, char *text, uint64_t which)
 static void
 made_cell (struct made *made, size_t column, uint64_t *random)
 {
-  static const double odd[] = { 0.0, -0.0, INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308, 0.1 };
+  static const double odd[] = { 0.0, -0.0, (double) INFINITY, -(double) INFINITY, 5e-324, 1.7976931348623157e308, 0.1 };
   const struct made_column *how = &made->how[column];
   struct columnar_cell *cell = &made->cells[column];
   uint64_t which = next (random) % how->different;
