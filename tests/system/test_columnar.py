@@ -17,7 +17,7 @@ from lib.hostile import evil
 from lib.programs import BUILD, LIMIT, environment, listed_groups, run, time_ns
 from lib.protocol import COUNTER, GAUGE, Group, Metric
 
-SEEDS = [int(seed) for seed in os.environ.get("COLUMNAR_SEEDS", "1 2").split()]
+SEEDS = [int(seed) for seed in os.environ.get("COLUMNAR_SEEDS", "1").split()]
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,7 @@ def test_random_tables(tmp_path, seed):
     tables = sorted(tmp_path.glob("*.jsonl"))
     assert len(tables) == 5
     parquet, arrow = (read_tables([table.with_suffix(form) for table in tables]) for form in (".parquet", ".arrow"))
+    fallen_back = False
     for table in tables:
         expected = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
         columns, rows = expected[0]["columns"], expected[1:]
@@ -95,11 +96,14 @@ def test_random_tables(tmp_path, seed):
             one["name"]: {key: one[key] for key in ("unit", "help") if one[key]} for one in columns}}
         assert plain["created"].startswith("synop version ") and base64.b64decode(plain["arrow"])[:4] == b"\xff" * 4
         check_statistics(plain, rows)
+        fallen_back |= any(column["type"] == "text" and "RLE_DICTIONARY" not in said["encodings"] and len(rows) > 10000
+                           for group in plain["groups"] for column, said in zip(plain["columns"], group["columns"]))
         *heads, read = arrow[table.with_suffix(".arrow")]
         assert read == rows
         for head in heads:
             assert [{**one, "optional": None} for one in head["columns"]] == [{**one, "optional": None} for one in columns]
             assert head["rows"] == len(rows) and head["table"] == {"name": 'made "up"', "help": "Made up."}
+    assert fallen_back
 
 
 def test_many_rows(tmp_path):
@@ -109,7 +113,11 @@ def test_many_rows(tmp_path):
         made = json.loads(make("rows", os.environ.get("COLUMNAR_ROWS", 1_100_000), form, path))
         assert made["rss_mib"] < (400 if "asan" in str(BUILD) else 64)
         assert path.stat().st_size == made["bytes"]
-        assert read_lines("sums", path) == [made["sums"]]
+        said, = read_lines("sums", path)
+        if form == "parquet":
+            rows, *groups = said.pop("rows")
+            assert rows == made["rows"] == sum(groups) and len(groups) > 1 and max(groups) == 2**20
+        assert said == made["sums"]
 
 
 # ---- a history ----

@@ -169,15 +169,17 @@ made_begin (struct made *made, struct columnar_pool *pools[2], size_t index, con
   static const char *const units[] = { "", "bytes", "°C" };
   struct columnar_plan plan = { "made \"up\"", "Made up.", made->columns, 0 };
 
-  made->rows = rows[next (random) % (sizeof rows / sizeof rows[0])];
-  made->column_count = plan.column_count = 1 + next (random) % COLUMNS_MAX;
+  bool many = index == 0; /* two columns of more texts than a dictionary holds: from the second block on, and at once */
+
+  made->rows = many ? 50000 : rows[next (random) % (sizeof rows / sizeof rows[0])];
+  made->column_count = plan.column_count = (many ? 2 : 1) + next (random) % (COLUMNS_MAX - 1);
   for (size_t i = 0; i < made->column_count; i++) {
     struct made_column *how = &made->how[i];
-    how->nulls = next (random) % 3 ? 0 : (unsigned) (next (random) % 9);
-    how->different = different[next (random) % 6];
+    how->nulls = many && i < 2 ? 4 * (i == 0) : next (random) % 3 ? 0 : (unsigned) (next (random) % 9);
+    how->different = different[many && i < 2 ? 5 : next (random) % 6];
     snprintf (how->name, sizeof how->name, i == 3 ? "größe_%zu" : "c%zu", i);
     made->columns[i] = (struct columnar_column){ .name = how->name,
-                                                 .type = next (random) % COLUMNAR_TYPES,
+                                                 .type = many && i < 2 ? COLUMNAR_TEXT : next (random) % COLUMNAR_TYPES,
                                                  .unit = units[next (random) % 3],
                                                  .help = next (random) % 2 ? "" : "What it is, in \"words\"." };
     made->columns[i].label = made->columns[i].type == COLUMNAR_TEXT && how->different <= 3000 && next (random) % 2;
