@@ -137,6 +137,7 @@ JOBS = [ODD, Group("job_cpu", **JOB, metrics=[Metric("user_time", COUNTER, per=1
         Group("job_info", **JOB, metrics=[Metric("user", protocol.TEXT, protocol.UNIT_NONE, protocol.FOLD_NONE)])]
 S = 10**9
 BIG = 2**60 + 1
+MINE = "columnar"  # a job that no other test of this machine has
 
 
 def publish_odd(peer, turn):
@@ -146,8 +147,8 @@ def publish_odd(peer, turn):
     if turn % 3 == 2:
         del things["ü"]
     peer.publish([protocol.table_wire(JOBS, "odd", S, {"level": turn or None}, things, error="odd" if turn == 1 else None),
-                  protocol.table_wire(JOBS, "job_cpu", S, rows={"7": {"user_time": turn * S, "switches": turn}}),
-                  protocol.table_wire(JOBS, "job_info", S, rows={"7": {"user": "ana"}})])
+                  protocol.table_wire(JOBS, "job_cpu", S, rows={MINE: {"user_time": turn * S, "switches": turn}}),
+                  protocol.table_wire(JOBS, "job_info", S, rows={MINE: {"user": "ana"}})])
     peer.pump()
 
 
@@ -163,6 +164,7 @@ def _ran():
         for turn in range(8):
             publish_odd(peer, turn)
         cluster.aggregator.wait_lines(8, type="node", node="evil")
+        cluster.aggregator.wait_line(type="job", event="started", job_id=MINE)
     cluster.aggregator.wait_lines(10, type="node", node="n2")
     assert cluster.aggregator.stop() == 0
     yield cluster
@@ -255,7 +257,7 @@ def test_export_refuses(ran):
 def test_report(ran):
     """The tables of one job, also one that is empty."""
     folders = {form: ran.folder / f"job-{form}" for form in ("csv", "parquet", "arrow")}
-    command(ran, "report", "7", *(word for form, folder in folders.items() for word in (f"--{form}", folder)))
+    command(ran, "report", MINE, *(word for form, folder in folders.items() for word in (f"--{form}", folder)))
     for form in ("parquet", "arrow"):
         assert {path.stem for path in folders[form].iterdir()} == {path.stem for path in folders["csv"].glob("*.csv")}
         _, head, rows = read_both(folders[form] / f"job_cpu.{form}")
@@ -265,7 +267,7 @@ def test_report(ran):
         assert [(row[names.index("node")], row[names.index("job")], row[names.index("switches")]) for row in rows] == [
             (row["node"], row["job"], int(row["switches"])) for row in said]
         assert len(rows) >= 7 and head["columns"][names.index("switches")]["type"] == "int64"
-    done = command(ran, "report", "7", "--parquet", folders["arrow"], "--arrow", folders["arrow"], code=2)
+    done = command(ran, "report", MINE, "--parquet", folders["arrow"], "--arrow", folders["arrow"], code=2)
     assert "--parquet and --arrow both name" in done.stderr
 
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "aggregator/columnar/columnar.h"
 #include "synop/clock.h"
@@ -297,18 +296,31 @@ sum_add (struct sum *sum, enum columnar_type type, const struct columnar_cell *c
     sum->whole = (int64_t) ((uint64_t) sum->whole + (type == COLUMNAR_TEXT ? cell->length : (uint64_t) cell->as.whole));
 }
 
+/* VmHWM; getrusage has that of who started the program too. */
+static int
+peak_mib (void)
+{
+  char line[256];
+  FILE *file = fopen ("/proc/self/status", "re");
+  long kib = -1;
+
+  while (file && fgets (line, sizeof line, file))
+    sscanf (line, "VmHWM: %ld", &kib);
+  if (file)
+    fclose (file);
+  return (int) (kib / 1024);
+}
+
 static void
 say_rows (uint64_t rows, int64_t begin_ns, FILE *file, const struct columnar_column *columns, const struct sum *sums)
 {
-  struct rusage usage;
   struct json json = { 0 };
 
-  getrusage (RUSAGE_SELF, &usage);
   json_object (&json);
   json_uint (json_key (&json, "rows"), rows);
   json_real (json_key (&json, "seconds"), (double) (clock_monotonic () - begin_ns) / NS_PER_S);
   json_int (json_key (&json, "bytes"), ftell (file));
-  json_int (json_key (&json, "rss_mib"), usage.ru_maxrss / 1024);
+  json_int (json_key (&json, "rss_mib"), peak_mib ());
   json_object (json_key (&json, "sums"));
   for (size_t i = 0; i < ROW_COLUMNS; i++) {
     json_array (json_key (&json, columns[i].name));
