@@ -11,11 +11,12 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator tail [OPTIONS]            shows the stream of a running aggregator, filtered\n\
   synop-aggregator status [--json]           shows its nodes: state, last seen, sequence, lost frames, clock\n\
   synop-aggregator replay --from 10:00       shows the stream of then, from the history\n\
-  synop-aggregator export -o DIR             writes tables of the history: csv, json, hdf5, or its frames\n\
+  synop-aggregator export -o DIR             writes tables of the history: csv, parquet, hdf5..., or its frames\n\
   synop-aggregator check [FILE]              verifies a history and says what is in it\n\
   synop-aggregator jobs [--running]          lists the batch jobs that ran\n\
   synop-aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
   synop-aggregator query METRIC              shows how a metric went: a table, a curve, JSON, CSV\n\
+  synop-aggregator trace --merge FOLDER      makes traces of all ranks of a job one, on cluster time\n\
   synop-aggregator top                       shows the cluster on the terminal: nodes, jobs, events, one node\n\
   synop-aggregator job start|end ID          announces that a job begins or has ended, for prologs and epilogs\n\
   synop-aggregator keys init                 makes the aggregator's keys\n\
@@ -68,6 +69,7 @@ label for the node as a whole, then one for each device; counters are changes in
 \n\
   synop-aggregator export --from -1h -o tables                     then pandas.read_csv (\"tables/network.csv\")\n\
   synop-aggregator export --format hdf5 --from 10:00 -o run.h5     then pandas.read_hdf (\"run.h5\", \"network\")\n\
+  synop-aggregator export --format parquet --from -24h -o day      then pandas.read_parquet (\"day/network.parquet\")\n\
   synop-aggregator export --format msgpack -o frames               then msgpack.Unpacker (open (\"frames\", \"rb\"))\n\
 \n";
 
@@ -102,6 +104,15 @@ while it runs. Of a job that was requeued JOBID is the newest run, JOBID/1 the s
   synop-aggregator report 123 --format perfmon -o merged.json\n\
 \n";
 
+static const char trace_help[] = "\
+synop-aggregator trace --merge FOLDER -o FILE: makes the traces of all ranks of a job, as PyTorch's profiler writes them, one\n\
+trace for Perfetto or chrome://tracing. Each rank's events are moved to cluster time, by how its node's clock was then,\n\
+and what the nodes measured stands beside them. Files that are damaged are left out, with a warning and exit code 1.\n\
+\n\
+  synop-aggregator trace --merge /shared/traces/123 -o job-123.json.gz\n\
+  synop-aggregator trace --merge . --name 'trace_{node}_{rank}' --metric gpu.power -o job.json\n\
+\n";
+
 static const char query_help[] = "\
 synop-aggregator query METRIC: shows how a metric went, from the history: on each node, in steps of time. Of a gauge it is\n\
 the mean of each step, of a counter the change. METRIC is as lines have it, GROUP.METRIC, or two of them with + - * /\n\
@@ -131,7 +142,7 @@ void
 aggregator_options_help (const struct options *options, struct buffer *out)
 {
   static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help, check_help,
-                                       jobs_help,  job_help,  report_help, query_help,  top_help };
+                                       jobs_help,  job_help,  report_help, query_help,  top_help,    trace_help };
   const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;

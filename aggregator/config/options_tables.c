@@ -107,12 +107,15 @@ static const struct option replay_table[] = {
     .help = "Only lines of these types: node, cluster, event, job." },
 };
 
-static const char *const formats[] = { "csv", "json", "hdf5", "msgpack", NULL }; /* as enum options_format */
+static const char *const formats[] = {
+  "csv", "json", "hdf5", "parquet", "arrow", "msgpack", NULL
+}; /* as enum options_format */
 
 static const struct option export_table[] = {
   { "export", "format", NULL, OPTION_CHOICE, AT (format), .fallback = "csv", .choices = formats,
-    .help =
-        "csv, json: a file for each group; hdf5: one file; msgpack: one file with the frames as agents sent them." },
+    .help = "csv, json, parquet, arrow (Feather version 2): a file for each group; hdf5: one file; msgpack: one file "
+            "with the "
+            "frames as agents sent them." },
   { "export", "from", NULL, OPTION_TEXT, AT (from),
     .help = "The first instant; without it an hour ago, or with msgpack the beginning of the history. " WHEN },
   { "export", "to", NULL, OPTION_TEXT, AT (to), .help = "The instant before which it ends; without it now." },
@@ -121,7 +124,7 @@ static const struct option export_table[] = {
   { "export", "group", NULL, OPTION_LIST, AT (group), .check = globs_list_check,
     .help = "Only groups whose name matches one of these globs." },
   { "export", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
-    .help = "The folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },
+    .help = "The folder, which is made, or the file (hdf5, msgpack). What is there is left alone." },
 };
 
 static const char *const reports[] = {
@@ -160,10 +163,13 @@ static const struct option report_table[] = {
     .help = "Writes this file: the report with plots, for a browser; it needs nothing beside it." },
   { "report", "csv", NULL, OPTION_TEXT, AT (csv), .help = "Makes this folder: a table for each group, of this job." },
   { "report", "hdf5", NULL, OPTION_TEXT, AT (hdf5), .help = "Writes this file: the same tables as HDF5." },
+  { "report", "parquet", NULL, OPTION_TEXT, AT (parquet), .help = "Makes this folder: the same tables as Parquet." },
+  { "report", "arrow", NULL, OPTION_TEXT, AT (arrow),
+    .help = "Makes this folder: the same tables as Arrow files, which are Feather version 2." },
 };
 
 static const char *const query_formats[] = {
-  "table", "json", "csv", "plot", "levels", NULL
+  "table", "json", "csv", "plot", "levels", "parquet", "arrow", NULL
 }; /* as options_query_format */
 
 static const struct option query_table[] = {
@@ -199,7 +205,7 @@ static const struct option query_table[] = {
     .help = "Shows which metrics there are, or those whose name matches the globs that stand for METRIC." },
   { "query", "format", NULL, OPTION_CHOICE, AT (query_format), .fallback = "table", .choices = query_formats,
     .help = "table: for people; json, csv: values as they are; plot: curves, on the terminal or in a file; "
-            "levels: a byte for each node and step, for pictures of many nodes." },
+            "levels: a byte for each node and step, for pictures of many nodes; parquet, arrow: the table of csv." },
   { "query", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
     .help = "A new file rather than standard output; a plot's ends in .png, .svg or .pdf." },
 };
@@ -223,6 +229,23 @@ static const struct option top_table[] = {
     .help = "Columns of --once." },
 };
 
+static const struct option trace_table[] = {
+  { "trace", "merge", NULL, OPTION_TEXT, AT (merge),
+    .help = "The folder with the ranks' traces, of PyTorch's profiler: .json or .json.gz." },
+  { "trace", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
+    .help = "The merged trace, a new file; by gzip where it ends in .gz." },
+  { "trace", "name", NULL, OPTION_TEXT, AT (trace_name), .fallback = "{node}-{rank}",
+    .help = "What names of traces are like: {node}, {rank}, {pid}, {job} with other text; the rank that a trace itself "
+            "states goes before." },
+  { "trace", "offsets", NULL, OPTION_TEXT, AT (offsets),
+    .help =
+        "A file with lines \"NODE SECONDS\", by how much its wall clock was ahead; without it the history says so." },
+  { "trace", "metric", NULL, OPTION_LIST, AT (trace_metrics),
+    .help = "What the nodes measured that is shown beside the traces, as \"synop-aggregator query\" takes it; none: "
+            "nothing. "
+            "Without it what there is of GPUs, CPUs, network and InfiniBand." },
+};
+
 const struct options_tables options_tables[] = {
   [COMMAND_SERVE] = { { NULL }, serve_table, COUNT_OF (serve_table) },
   [COMMAND_TAIL] = { { "socket" }, tail_table, COUNT_OF (tail_table) },
@@ -239,4 +262,5 @@ const struct options_tables options_tables[] = {
                        COUNT_OF (report_table) },
   [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
   [COMMAND_TOP] = { { "history", "socket" }, top_table, COUNT_OF (top_table) },
+  [COMMAND_TRACE] = { { "history", "socket" }, trace_table, COUNT_OF (trace_table) },
 };
