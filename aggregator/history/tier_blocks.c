@@ -249,9 +249,8 @@ add_hour (struct history_store *store, const struct tier_grid *grid, struct bloc
   tier_grid_clear (hours);
   tier_grid_add_all (hours, grid, 0);
   result = tier_add_blocks (
-      store, hours,
-      (struct block_key){ .tier = TIER_HOURS, .start = day, .metric = key.metric, .batch = key.batch }, false,
-      (uint32_t) ((key.start - day) / HOUR_S), error);
+      store, hours, (struct block_key){ .tier = TIER_HOURS, .start = day, .metric = key.metric, .batch = key.batch },
+      false, (uint32_t) ((key.start - day) / HOUR_S), error);
   tier_grid_clear (hours);
   return result;
 }
