@@ -66,7 +66,7 @@ int64_t server_time (void *server); /* cluster time */
 void server_status (void *server, bool table, struct buffer *out);
 void server_groups (void *server, bool json, struct buffer *out);
 void server_nodes (void *server, bool json, struct buffer *out);
-void server_ill (void *server, struct buffer *out);
+void server_alerts (void *server, struct buffer *out);
 void server_jobs (void *server, struct buffer *out);
 uint64_t server_flush (void *server, const struct serve_flush *flush, struct buffer *out);
 void server_job (void *server, const struct job_announcement *announcement, struct buffer *out);
