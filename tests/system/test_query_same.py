@@ -13,7 +13,7 @@ import urllib.parse
 import pytest
 from lib.api import API, HTTP, check, error_of
 from lib.cluster import Cluster
-from lib.programs import parse_line, run, time_ns, wait_until
+from lib.programs import ROOT, parse_line, run, time_ns, wait_until
 from lib.tiers import tiers_tool
 from lib.web import get, url_of
 
@@ -34,6 +34,7 @@ QUESTIONS = (
     {"metric": "load.load_1", "job": JOB},
     {"metric": "job_memory.rss", "job": JOB},
 )
+WORDS = (ROOT / "aggregator/api/api_read.h").read_text().count("\n  API_WORD_")  # that it has of its own
 FORMS = ("json", "csv", "levels")
 COMPLETE = '"complete":false', '"complete":true'  # a step may end between two answers
 
@@ -81,7 +82,7 @@ def ask_http(url, question, form="json"):
 
 def ask_child(history, question, form="json"):
     """By the program that answers for HTTP's thread: its head and its body."""
-    done = run("aggregator", "answer", history, "/none", "", "", "", "", "", "query",
+    done = run("aggregator", "answer", history, "/none", *[""] * (WORDS - 2), "query",
                *(f"{key}={value}" for key, value in (question | {"format": form}).items()))
     head, _, body = done.stdout.partition("\n")
     return int(head.split()[0]), body
