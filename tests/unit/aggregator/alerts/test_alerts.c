@@ -295,9 +295,13 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    TEST (test_states_and_groups),       TEST (test_what_happened_once_is_over_by_itself),
-    TEST (test_the_aggregator_itself),   TEST (test_a_node_has_so_many),
-    TEST (test_what_is_known_otherwise), TEST (test_frames),
+    TEST (test_states_and_groups),
+    TEST (test_what_happened_once_is_over_by_itself),
+    TEST (test_the_aggregator_itself),
+    TEST (test_a_node_has_so_many),
+    TEST (test_what_is_known_otherwise),
+    TEST (test_since_and_last),
+    TEST (test_frames),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
