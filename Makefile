@@ -23,7 +23,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
            -Wformat=2 -Wvla -Wdouble-promotion -Wno-missing-field-initializers -Wno-format-nonliteral $(WERROR)
 WERROR ?= -Werror
 PACKAGES = libzmq msgpack libsodium inih jansson
-AGGREGATOR_PACKAGES = sqlite3 libzstd hdf5 libcurl snappy
+AGGREGATOR_PACKAGES = sqlite3 libzstd zlib hdf5 libcurl snappy
 SANITIZE ?=
 JOBS ?= $(shell nproc)
 ifneq ($(SANITIZE),)
@@ -124,7 +124,7 @@ $(BUILD)/tests/unit/test_columnar: $(BUILD)/obj/tests/unit/aggregator/columnar/m
 $(UNIT_TESTS): $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
-$(addprefix $(BUILD)/tests/unit/test_,now group_gpu group_gpu_amd library node_power job_energy cpu_counters counter_manners): ALL_LDFLAGS += -Wl,--wrap=clock_monotonic
+$(addprefix $(BUILD)/tests/unit/test_,now tiers group_gpu group_gpu_amd library node_power job_energy cpu_counters counter_manners): ALL_LDFLAGS += -Wl,--wrap=clock_monotonic
 $(BUILD)/tests/unit/test_group_gpu_amd: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=syscall
 
@@ -144,6 +144,7 @@ $(BUILD)/tests/bench/made_aggregator: $(BUILD)/libagent.a $(BUILD)/libaggregator
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 $(BUILD)/tests/bench/bench_load $(BUILD)/tests/bench/bench_storm: $(BUILD)/obj/tests/bench/agents.o
 $(BUILD)/tests/bench/bench_tiers: $(addprefix $(BUILD)/obj/tests/bench/,made_nodes.o made_cluster.o)
+$(BUILD)/tests/bench/bench_report: LIBRARIES += -lcmocka # of the header that it shares with unit tests
 $(BUILD)/tests/bench/bench_sample: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
@@ -206,7 +207,8 @@ soak:
 	@COLUMNAR_ROWS=10000000 COLUMNAR_SEEDS="$$(seq -s' ' 1 20)" SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_columnar.py
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
-	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py
+	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py \
+	    tests/system/test_send_influx.py tests/system/test_send_nats.py tests/system/test_send_kafka.py
 
 # Pages and default configurations, which are written by the programs themselves.
 DOCS ?= docs

@@ -116,6 +116,8 @@ find_missing ()
   need python3-pytest-xdist python3-pytest-xdist module xdist
   need python3-zmq python3-zmq module zmq
   need python3-snappy python3-snappy module snappy
+  need protobuf-compiler protobuf-compiler tool protoc
+  need python3-protobuf python3-protobuf module google.protobuf
   need python3-msgpack python3-msgpack module msgpack
   need python3-pyte python3-pyte module pyte
   need python3-psutil python3-psutil module psutil
@@ -169,6 +171,22 @@ victoria ()
 {
   tool victoria-metrics || tool victoria-metrics-prod
 }
+nats_server ()
+(
+  PATH=$PATH:/usr/sbin
+  tool nats-server
+)
+loads () # one of these libraries
+{
+  for name; do
+    /usr/bin/python3 -c "import ctypes, sys; ctypes.CDLL (sys.argv[1])" "$name" && return
+  done
+  return 1
+}
+kafka ()
+{
+  tool kcat && loads librdkafka.so.1
+}
 web_server ()
 (
   PATH=$PATH:/usr/sbin
@@ -205,6 +223,11 @@ try_more ()
   wish nginx-light nginx web_server
   wish apache2-bin - apache
   wish victoria-metrics - victoria
+  wish influxdb influxdb tool influxd
+  wish nats-server nats-server nats_server
+  wish "libnats3.4" cnats loads libnats.so.3.4 libnats.so
+  wish "librdkafka1 kcat" "librdkafka kcat" kafka
+  wish zstd zstd tool zstd
   wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \
     "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm

@@ -22,7 +22,9 @@ enum options_command {
   COMMAND_JOB,
   COMMAND_REPORT,
   COMMAND_QUERY,
-  COMMAND_TOP
+  COMMAND_TOP,
+  COMMAND_TRACE,
+  COMMAND_SEND
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
@@ -88,10 +90,15 @@ struct options {
   bool list, rows, rate, combined, now;
   int query_format; /* enum options_query_format */
 
+  bool dry_run; /* of send */
+  char *price;
+
   bool once; /* of top, with `node` one name */
   uint64_t width;
   int view; /* enum options_view */
   char *sort, *filter, *top_metric;
+
+  char *merge, *offsets, *trace_name, *trace_metrics; /* of trace, with `output_path` */
 };
 
 /* `views` must be set. -1 and error: exit with code 2. Call aggregator_options_free in any case. */

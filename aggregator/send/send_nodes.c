@@ -15,6 +15,7 @@
 
 #define PLACES 4096 /* of nodes; a power of two */
 #define CHUNKS_BACK 8
+#define BOOT_APART (30 * NS_PER_S)
 #define PLANS_MOST                                                                                                     \
   100000 /* groups and metrics, of all schemas: nodes that come with ever other ones leave plans behind */
 
@@ -37,10 +38,12 @@ struct send_node {
   const struct schema *schema; /* NULL: nothing was sent */
   struct sent_group *groups;   /* one for each of the schema's, and the frame's own time */
   int64_t newest_ns, late_ns;  /* of the last frame, and the last late one, that was sent */
+  int64_t boot_ns;             /* about, but the same for as long as it is up; INT64_MIN: not known */
 };
 
 struct send_nodes {
-  const struct send_options *options;
+  int64_t period_ns;
+  bool stale; /* markers are given where series end */
   struct history_file *file;
   struct globs groups;
   struct naming *naming;
@@ -54,23 +57,30 @@ struct send_nodes {
 };
 
 struct send_nodes *
-send_nodes_create (const struct send_options *options, struct history_file *file, struct error *error)
+send_nodes_create (const struct send_options *options, void *type_state, struct history_file *file, struct error *error)
 {
   struct send_nodes *nodes = memory_new (1, sizeof *nodes);
   char folder[4096];
 
-  nodes->options = options;
+  nodes->period_ns = send_period (options);
+  nodes->stale = send_type_of (options)->stale;
   nodes->file = file;
   globs_init (&nodes->groups, options->groups);
-  nodes->cache = send_cache_create (options);
+  nodes->cache = send_cache_create (options, type_state);
   nodes->naming = naming_create ();
   data_folder ("aggregator", "names", folder, sizeof folder);
-  if (naming_load (nodes->naming, options->names, folder, error) < 0) {
+  if (naming_load (nodes->naming, send_names (options), folder, error) < 0) {
     send_nodes_destroy (nodes);
     return NULL;
   }
   send_nodes_rest (nodes);
   return nodes;
+}
+
+void
+send_nodes_take_each (struct send_nodes *nodes)
+{
+  nodes->period_ns = 1;
 }
 
 void
@@ -144,7 +154,8 @@ give_tables (struct send_nodes *nodes, const struct send_node *node, const struc
 {
   struct series_node one = series_node_of (nodes, node, schema, time_ns);
   struct send_sample sample = { .node = send_symbol_find (nodes->cache, node->name, strlen (node->name)),
-                                .time_ms = time_ns / NS_PER_MS };
+                                .time_ms = time_ns / NS_PER_MS,
+                                .start_ms = node->boot_ns / NS_PER_MS };
   struct series_walk walk;
   struct series series;
 
@@ -154,7 +165,7 @@ give_tables (struct send_nodes *nodes, const struct send_node *node, const struc
     sample.series = send_series_find (nodes->cache, &series);
     of->sum = (of->sum ^ sample.series->hash) * UINT64_C (0x9e3779b97f4a7c15);
     of->count++;
-    if (!give)
+    if (!give || !sample.series->wanted)
       continue;
     sample.value = series_number (&series);
     give (context, &sample);
@@ -201,7 +212,8 @@ give_ended (struct send_nodes *nodes, const struct send_node *node, const bool *
   struct series_node one = series_node_of (nodes, node, node->schema, groups[count] ? node->newest_ns : 0);
   struct send_sample sample = { .node = send_symbol_find (nodes->cache, node->name, strlen (node->name)),
                                 .stale = true,
-                                .time_ms = time_ns / NS_PER_MS };
+                                .time_ms = time_ns / NS_PER_MS,
+                                .start_ms = node->boot_ns / NS_PER_MS };
   struct series_walk walk;
   struct series series;
 
@@ -214,8 +226,9 @@ give_ended (struct send_nodes *nodes, const struct send_node *node, const bool *
     if (!groups[slot_of (node->schema, &series)])
       continue;
     sample.series = send_series_find (nodes->cache, &series);
-    if (!nodes->hash_count ||
-        !bsearch (&sample.series->hash, nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes))
+    if (sample.series->wanted &&
+        (!nodes->hash_count ||
+         !bsearch (&sample.series->hash, nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes)))
       give (context, &sample);
   }
 }
@@ -225,7 +238,7 @@ send_nodes_end (struct send_nodes *nodes, struct send_node *node, int64_t time_n
 {
   bool all[SCHEMA_GROUPS_MAX + 1];
 
-  if (!node->schema || time_ns <= node->newest_ns)
+  if (!nodes->stale || !node->schema || time_ns <= node->newest_ns)
     return;
   memset (all, true, sizeof all);
   nodes->hash_count = 0;
@@ -249,7 +262,7 @@ choose_tables (struct send_nodes *nodes, const struct send_node *node, const str
   for (size_t i = 0; i < schema->group_count; i++) {
     const struct table *now = frame->groups[i].now;
     bool once = schema->groups[i]->flags & GROUP_ONCE;
-    due[i] = now && (once || send_is_due (frame->time_ns, now->period_ns, nodes->options->period_ns));
+    due[i] = now && (once || send_is_due (frame->time_ns, now->period_ns, nodes->period_ns));
     any |= due[i] && !once;
   }
   for (size_t i = 0; i < schema->group_count; i++) {
@@ -328,6 +341,19 @@ is_twice (const struct send_node *node, int64_t time_ns)
          (node->late_ns != INT64_MIN && ms == node->late_ns / NS_PER_MS);
 }
 
+/* The clocks that it is reckoned from drift apart, by less than a node needs to boot. */
+static void
+note_boot (struct send_node *node, const struct cluster_frame *frame)
+{
+  int64_t boot_ns = frame->time_ns - frame->header->monotonic_ns, apart_ns;
+
+  if (node->boot_ns != INT64_MIN && node->session == frame->header->session)
+    return;
+  apart_ns = node->boot_ns == INT64_MIN ? INT64_MAX : boot_ns - node->boot_ns;
+  if (apart_ns > BOOT_APART || apart_ns < -BOOT_APART)
+    node->boot_ns = boot_ns;
+}
+
 int
 send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct send_frame_parts *parts,
                  send_give_fn *give, void *context, struct error *error)
@@ -340,6 +366,7 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
     return -1;
   if (naming_plans_size (nodes->naming) > PLANS_MOST)
     naming_forget_plans (nodes->naming);
+  note_boot (node, &frame);
   any = choose_tables (nodes, node, &frame, due) && !is_twice (node, frame.time_ns);
   if (any)
     give_tables (nodes, node, frame.schema, frame.time_ns, sent, give, context);
@@ -347,7 +374,7 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
     node->late_ns = any ? frame.time_ns : node->late_ns;
     return 0;
   }
-  if (give)
+  if (give && nodes->stale)
     give_changes (nodes, node, &frame, sent, give, context);
   note (node, &frame, due, any, sent);
   return 0;
@@ -358,7 +385,7 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
 static void
 take_before (struct send_nodes *nodes, struct send_node *node, const struct chunk_list *list)
 {
-  send_window_read (&nodes->before, nodes->file, list, nodes->options->period_ns);
+  send_window_read (&nodes->before, nodes->file, list, nodes->period_ns);
   for (size_t i = 0; i < nodes->before.count; i++) {
     struct send_frame_parts parts;
     if (send_window_frame (&nodes->before, &nodes->before.frames[i], &parts) == 0)
@@ -393,7 +420,7 @@ send_nodes_find (struct send_nodes *nodes, const char *name, int64_t chunk)
     return node;
   node = memory_new (1, sizeof *node);
   strncpy (node->name, name, FRAME_NODE_MAX);
-  node->newest_ns = node->late_ns = INT64_MIN;
+  node->newest_ns = node->late_ns = node->boot_ns = INT64_MIN;
   node->next = *place;
   *place = node;
   node_read (nodes, node, chunk);
