@@ -29,6 +29,8 @@ write_list (struct json *json, struct job_list *list, size_t most)
   json_array_end (json);
   json_uint (json_key (json, "left_out"), first);
   json_uint (json_key (json, "damaged"), list->damaged);
+  if (list->others)
+    json_bool (json_key (json, "others_left_out"), true);
   json_object_end (json);
   json_newline (json);
 }
@@ -48,6 +50,7 @@ api_read_jobs (struct api_read *read, struct api_error *error)
     return -1;
   globs_init (&users, names ? names : "");
   query.users = &users;
+  query.viewer = &read->viewer;
   result = job_store_list (read->file, &query, &list, &why);
   if (result == 0)
     write_list (&json, &list, strtoul (api_value (read->ask, "limit"), NULL, 10));
@@ -88,7 +91,7 @@ static struct job_report *
 read_report (struct api_read *read, struct api_error *error)
 {
   const struct job_choice choice = { api_value_of_path (read->ask), api_value (read->ask, "user"),
-                                     api_value (read->ask, "scheduler") };
+                                     api_value (read->ask, "scheduler"), &read->viewer };
   int found = find (read, &choice, error);
   struct advice_limits limits;
   struct job_report *report;

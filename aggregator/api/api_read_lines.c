@@ -8,6 +8,7 @@
 
 #include "aggregator/api/api_route.h"
 #include "aggregator/history/history_read.h"
+#include "aggregator/history/job_owners.h"
 #include "aggregator/stream/stream_view.h"
 #include "synop/file.h"
 #include "synop/json.h"
@@ -64,7 +65,7 @@ gather (struct api_read *read, struct gathering *gathering, struct history_query
   query->nodes = &choice.nodes;
   view = view_of (&choice);
   gathering->outlet = outlet_create (gathering->fd, OUTLET_OPEN, SIZE_MAX, &dropped);
-  reader = stream_attach (stream, &filter, gathering->outlet, flush_lines, gathering);
+  reader = stream_attach (stream, &filter, &read->viewer, gathering->outlet, flush_lines, gathering);
   result =
       history_read (read->file, query, &(struct history_into){ &view, stream, &gathering->full, NULL }, damaged, why);
   if (result >= 0)
@@ -134,6 +135,7 @@ api_read_lines (struct api_read *read, struct api_error *error)
 {
   struct gathering gathering = { .fd = memfd_create ("lines", MFD_CLOEXEC) };
   struct history_query query = { 0 };
+  struct job_owners *owners = NULL;
   size_t damaged = 0;
   struct error why;
   int result;
@@ -141,10 +143,18 @@ api_read_lines (struct api_read *read, struct api_error *error)
   if (gathering.fd < 0)
     return api_error_set (error, 500, NULL, "no file in memory: %s", strerror (errno));
   result = api_read_interval (read, &query.from_ns, &query.to_ns, error);
+  if (result == 0 && !read->viewer.all) {
+    owners = job_owners_read (read->file, query.from_ns, query.to_ns, &why);
+    if (owners)
+      job_owners_show (owners, &read->viewer);
+    else
+      result = api_error_set (error, 500, NULL, "%s", why.text);
+  }
   if (result == 0 && gather (read, &gathering, &query, &damaged, &why) < 0)
     result = api_error_set (error, 500, NULL, "%s", why.text);
   if (result == 0)
     result = send_gathered (read, &gathering, damaged, error);
+  job_owners_free (owners);
   file_close (&gathering.fd);
   return result;
 }

@@ -43,7 +43,7 @@ question_answer (struct api_read *read, struct query *query, struct api_error *e
 int
 api_read_query (struct api_read *read, struct api_error *error)
 {
-  struct query query = { 0 };
+  struct query query = { .viewer = &read->viewer };
   int result = question_read (read->ask, &query, error);
 
   if (result == 0)

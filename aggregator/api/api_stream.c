@@ -151,11 +151,12 @@ why_not (const struct api *api, const struct http_request *request)
 }
 
 static char *
-request_of (const struct api_ask *ask)
+request_of (const struct http_request *request, const struct api_ask *ask)
 {
   static const char *const names[] = { "node", "group", "type" };
   struct buffer text = { 0 };
 
+  api_viewer_words (request, &text);
   buffer_add_string (&text, "tail");
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (api_value (ask, names[i]))
@@ -202,11 +203,11 @@ stream_answer (struct api *api, const struct http_request *request, char *words,
 void
 api_answer_stream (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
-  stream_answer (api, request, request_of (ask), NULL, reply);
+  stream_answer (api, request, request_of (request, ask), NULL, reply);
 }
 
 void
 api_answer_watch (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
-  stream_answer (api, request, api_now_words (ask, "watch"), ask->route, reply);
+  stream_answer (api, request, api_now_words (request, ask, "watch"), ask->route, reply);
 }

@@ -114,7 +114,7 @@ show_history (const struct options *options, struct history_file *file, struct h
   filters_check_history (options, file, query);
   view = view_of (&choice);
   replay.outlet = outlet_create (STDOUT_FILENO, OUTLET_OPEN, SIZE_MAX, &dropped);
-  reader = stream_attach (stream, &filter, replay.outlet, write_lines, &replay);
+  reader = stream_attach (stream, &filter, &viewer_all, replay.outlet, write_lines, &replay);
   replay_progress_init (&progress, "replay");
   result = history_read (file, query, &(struct history_into){ &view, stream, &replay.ended, &progress }, broken, error);
   replay_progress_end (&progress);

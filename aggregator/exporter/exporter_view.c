@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregator/access/access_view.h"
 #include "aggregator/exporter/exporter.h"
 #include "aggregator/exporter/exporter_site.h"
 #include "aggregator/views/views.h"
@@ -101,6 +102,8 @@ listen_try (struct exporter_view *view, bool first, struct error *error)
   char page[PATH_MAX], fetched[PATH_MAX];
   struct http_site sites[SITES_MAX] = { exporter_site (view->exporter) };
   const struct http_options to = { .settings = &settings->http,
+                                   .who = access_who,
+                                   .who_context = views_state (view->context->views, &access_view),
                                    .title = "synop-aggregator",
                                    .sites = sites,
                                    .site_count = 1 + views_sites (view->context->views, sites + 1, SITES_MAX - 1),

@@ -17,6 +17,7 @@
 #include "aggregator/history/history_points.h"
 #include "synop/buffer.h"
 #include "synop/error.h"
+#include "synop/viewer.h"
 
 /* ---- the question ---- */
 
@@ -37,6 +38,7 @@ struct query {
   bool rate;              /* a counter's change in a second */
   bool levels;            /* for query_write_levels: counters in a second, and more points */
   bool combined;          /* the combined report of the cluster: rows sum, mean, min, max */
+  const struct viewer *viewer; /* who asks, who outlives it; NULL: an admin */
 };
 
 /* The names of the parameters, NULL at the end: "metric", "node", "rows", "row", "fold", "top", "bottom", "job", "user",
@@ -102,6 +104,7 @@ struct query_answer {
   size_t left_out; /* by `top` and `bottom` */
   bool ranked;
   size_t broken;      /* what was left out since it is damaged; it was logged */
+  bool others;        /* rows of other users were left out */
   struct buffer note; /* what else people should know, a line each */
 };
 

@@ -429,9 +429,9 @@ test_what_was_left_behind (void **state)
   struct stat status;
   int fd;
 
-  assert_int_equal (local_socket_listen (&first, path, &error), 0);
+  assert_int_equal (local_socket_listen (&first, path, 0660, &error), 0);
   close (first.fd); /* as when it is killed: the file stays */
-  assert_int_equal (local_socket_listen (&second, path, &error), 0);
+  assert_int_equal (local_socket_listen (&second, path, 0660, &error), 0);
   assert_int_equal (stat (path, &status), 0);
   assert_int_equal (status.st_mode & 0777, 0660);
   first.fd = dup (second.fd); /* the first one's end does not remove the second one's file */
@@ -443,7 +443,7 @@ test_what_was_left_behind (void **state)
   fd = open (path, O_CREAT | O_WRONLY, 0600); /* somebody's file */
   assert_true (fd >= 0);
   close (fd);
-  assert_int_equal (local_socket_listen (&second, path, &error), -1);
+  assert_int_equal (local_socket_listen (&second, path, 0660, &error), -1);
   assert_non_null (strstr (error.text, "not a socket"));
   assert_int_equal (unlink (path), 0);
   free (path);
