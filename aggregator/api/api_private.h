@@ -58,7 +58,7 @@ api_answer_fn api_answer_index, api_answer_openapi;
 /* api_live.c */
 api_answer_fn api_answer_status, api_answer_nodes, api_answer_groups;
 /* api_stream.c */
-api_answer_fn api_answer_stream, api_answer_watch;
+api_answer_fn api_answer_stream, api_answer_watch, api_answer_socket;
 /* api_now.c */
 api_answer_fn api_answer_now;
 /* The request, on behalf of who asks; to be freed. */

@@ -124,7 +124,12 @@ send_gathered (struct api_read *read, const struct gathering *gathering, size_t 
     text = mmap (NULL, (size_t) length, PROT_READ, MAP_PRIVATE, gathering->fd, 0);
   if (length < 0 || text == MAP_FAILED)
     return api_error_set (error, 500, NULL, "the lines cannot be read: %s", strerror (errno));
-  write_lines (read, text ? text : "", (size_t) length, most, damaged);
+  if (*api_value (read->ask, "format") == 'l') {
+    buffer_add (&read->out, text ? text : "", (size_t) length);
+    read->type = "application/x-ndjson";
+  } else {
+    write_lines (read, text ? text : "", (size_t) length, most, damaged);
+  }
   if (text)
     munmap (text, (size_t) length);
   return 0;

@@ -22,7 +22,8 @@ enum options_command {
   COMMAND_JOB,
   COMMAND_REPORT,
   COMMAND_QUERY,
-  COMMAND_TOP
+  COMMAND_TOP,
+  COMMAND_TOKEN
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
@@ -90,6 +91,9 @@ struct options {
   uint64_t width;
   int view; /* enum options_view */
   char *sort, *filter, *top_metric;
+
+  const char *of_user; /* of token */
+  bool revoke;
 };
 
 /* `views` must be set. -1 and error: exit with code 2. Call aggregator_options_free in any case. */

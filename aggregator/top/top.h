@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "aggregator/reach/reach.h"
+
 enum top_view { VIEW_CLUSTER, VIEW_JOBS, VIEW_EVENTS, VIEW_NODE, VIEW_HELP, TOP_VIEWS };
 
 struct top_options {
-  const char *socket;
+  const struct reach *reach; /* the aggregator */
   bool once; /* one screen as text, of that width */
   int width;
   enum top_view view;

@@ -36,36 +36,41 @@ struct scene {
 };
 
 static void
-give_groups (void *context, bool json, struct buffer *out)
+give_groups (void *context, const struct viewer *viewer, bool json, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, json ? "{}\n" : "load\nnetwork\n");
 }
 
 static void
-give_nodes (void *context, bool json, struct buffer *out)
+give_nodes (void *context, const struct viewer *viewer, bool json, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, json ? "[]\n" : "n1\tup\nn9\tnever\n");
 }
 
 static void
-give_ill (void *context, struct buffer *out)
+give_ill (void *context, const struct viewer *viewer, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, "{\"node\":\"n9\"}\n");
 }
 
 static void
-give_jobs (void *context, struct buffer *out)
+give_jobs (void *context, const struct viewer *viewer, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, "{\"job_id\":\"7\"}\n");
 }
 
 static void
-give_status (void *context, bool table, struct buffer *out)
+give_status (void *context, const struct viewer *viewer, bool table, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, table ? "TABLE\n" : "{\"type\":\"status\"}\n");
 }
@@ -323,8 +328,9 @@ test_client_that_does_not_ask (void **state)
 }
 
 static void
-write_line (const void *context, struct json *json, const struct globs *groups)
+write_line (const void *context, struct json *json, const struct globs *groups, const struct viewer *viewer)
 {
+  (void) viewer;
   (void) groups;
   json_object (json);
   json_key (json, "text");

@@ -16,7 +16,7 @@ status_with_facts (struct bench *bench, const char *name, size_t length, struct 
   struct frame_header header = { .node = "n1", .session = 7, .sequence = 1, .monotonic_ns = bench->now_ns };
   struct table tables[2];
   const struct table *sent[] = { &tables[0], &tables[1] };
-  struct status status = { .cluster = bench->cluster, .listen = "here", .now = now (bench) };
+  struct status status = { .cluster = bench->cluster, .viewer = &viewer_all, .listen = "here", .now = now (bench) };
   struct buffer bytes = { 0 };
 
   memset (text, 'x', sizeof text);
@@ -96,7 +96,7 @@ test_ill_nodes (void **state)
   status_with_facts (bench, "node", 3, &json);
   json_clear (&json);
   for (size_t i = 0; i < cluster_node_count (bench->cluster); i++)
-    status_write_ill (&json, cluster_node (bench->cluster, i), now (bench));
+    status_write_ill (&json, cluster_node (bench->cluster, i), &viewer_all, now (bench));
   buffer_add (&json.out, "", 1);
   assert_null (strstr (json.out.data, "\"n1\""));
   assert_memory_equal (json.out.data, "{\"node\":\"n2\",\"state\":\"never\",\"last_seen\":null,\"failing\":[]}\n", 61);

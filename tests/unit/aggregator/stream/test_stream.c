@@ -25,8 +25,9 @@
 static int renders; /* how often a line was written */
 
 static void
-write_made (const void *context, struct json *json, const struct globs *groups)
+write_made (const void *context, struct json *json, const struct globs *groups, const struct viewer *viewer)
 {
+  (void) viewer;
   renders++;
   json_object (json);
   json_key (json, groups ? "part" : "whole");
@@ -68,7 +69,7 @@ check_filter (const struct stream_filter *filter, const char *expected)
 
   assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM, 0, pair), 0);
   outlet = outlet_create (pair[0], OUTLET_SOCKET, QUEUE, &dropped);
-  reader = stream_attach (stream, filter, outlet, ready, &woken);
+  reader = stream_attach (stream, filter, &viewer_all, outlet, ready, &woken);
   stream_put (stream, &node_line_made);
   stream_put (stream, &event_made);
   stream_put (stream, &own_event);
@@ -121,7 +122,7 @@ test_rendered_once_for_all (void **state)
   assert_int_equal (renders, 0); /* nobody reads */
   for (int i = 0; i < 10; i++) {
     outlets[i] = outlet_create (-1, OUTLET_SOCKET, QUEUE, &dropped);
-    readers[i] = stream_attach (stream, &all, outlets[i], ready, &woken);
+    readers[i] = stream_attach (stream, &all, &viewer_all, outlets[i], ready, &woken);
   }
   stream_put (stream, &node_line_made);
   assert_int_equal (renders, 1);
