@@ -10,7 +10,7 @@
 #include "synop/http.h"
 
 #define API_PREFIX "/api/v1/"
-#define API_PARAMETERS_MAX 16
+#define API_PARAMETERS_MAX 24
 #define API_TEXT_MAX 1024    /* bytes of a value, */
 #define API_REQUEST_MAX 3900 /* and of a request */
 
