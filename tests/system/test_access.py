@@ -61,7 +61,7 @@ class Scene:
         self.tokens = self.cluster.folder / "tokens"
         self.ini = self.cluster.write("client.ini", f"[access]\nmunge_socket = {self.munged.socket}\n")
         config = HTTP + (f"[access]\nadmins = daemon\nmunge_socket = {self.munged.socket}\ntokens = {self.tokens}\n"
-                         "[jobs]\ngrace = 1s\n[history]\nchunk_time = 300ms\n")
+                         "[jobs]\ngrace = 1s\n[history]\nchunk_time = 300ms\n[ticks]\nperiod = 200ms\n")
         self.cluster.start_aggregator(config=config)
         self.cluster.start_nodes("n1")
         self.jobs = [start_job(self.cluster, user) for user in USERS]
@@ -213,7 +213,7 @@ def test_streams(scene, words):
     texts = []
     for connection, answer, _ in readers:
         text = b""
-        while text.count(b"\n") < 40:
+        while text.count(b"\n") < 16:
             text += answer.read1(65536)
         texts.append(text.decode())
         connection.close()
