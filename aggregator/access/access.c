@@ -108,8 +108,7 @@ access_viewer (struct access *access, uint32_t uid, bool local, struct viewer *v
     account = NULL;
   *viewer = viewer_make (access, uid, account ? account->pw_name : number, account);
   pthread_mutex_lock (&access->lock);
-  access->known[access->known_next++ % KNOWN_MAX] =
-      (struct known){ clock_monotonic () + KNOWN_FOR, local, *viewer };
+  access->known[access->known_next++ % KNOWN_MAX] = (struct known){ clock_monotonic () + KNOWN_FOR, local, *viewer };
   pthread_mutex_unlock (&access->lock);
 }
 

@@ -80,9 +80,10 @@ sees_stored (const struct viewer *viewer, const struct job_line *line)
 {
   char *user = access_line_text (line->line, line->line_length, job_text_names[JOB_USER]);
   char *id = user ? NULL : access_line_text (line->line, line->line_length, "job_id");
-  bool sees = user ? viewer_sees (viewer, user, strlen (user))
-                   : id && viewer->past &&
-                         viewer->past (viewer, line->node_count ? line->nodes[0] : NULL, id, strlen (id), line->time_ns);
+  bool sees = user
+                  ? viewer_sees (viewer, user, strlen (user))
+                  : id && viewer->past &&
+                        viewer->past (viewer, line->node_count ? line->nodes[0] : NULL, id, strlen (id), line->time_ns);
 
   free (user);
   free (id);

@@ -17,7 +17,8 @@ struct munge_ctx;
 
 static struct library {
   int (*encode) (char **credential, struct munge_ctx *context, const void *payload, int length);
-  int (*decode) (const char *credential, struct munge_ctx *context, void **payload, int *length, uid_t *uid, gid_t *gid);
+  int (*decode) (const char *credential, struct munge_ctx *context, void **payload, int *length, uid_t *uid,
+                 gid_t *gid);
   const char *(*strerror) (int code);
   struct munge_ctx *(*ctx_create) (void);
   void (*ctx_destroy) (struct munge_ctx *context);

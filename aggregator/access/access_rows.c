@@ -18,7 +18,7 @@
 bool
 access_name_is_of_users (const char *section, const char *group)
 {
-  static const char *const names[] = { "gpu_processes",      "runtime_info",
+  static const char *const names[] = { "gpu_processes",       "runtime_info",
                                        "neuroncore_counters", "execution_stats",
                                        "memory_used",         "neuroncore_memory_usage",
                                        "loaded_models",       "neuron_runtime_vcpu_usage" };

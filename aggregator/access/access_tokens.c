@@ -101,8 +101,7 @@ text_read (struct access_tokens *tokens, const char *text, struct error *error)
   tokens->count = 0;
   for (unsigned number = 1; *text; number++) {
     size_t length = strcspn (text, "\n");
-    if (length && *text != '#' &&
-        !line_read (text, length, array_add (tokens->list, tokens->count, tokens->room))) {
+    if (length && *text != '#' && !line_read (text, length, array_add (tokens->list, tokens->count, tokens->room))) {
       tokens->count = 0;
       return error_set (error, "%s:%u: expected USER and a hash, as \"synop-aggregator token USER\" writes them",
                         tokens->path, number);

@@ -23,7 +23,8 @@ check_url (const char *value, struct error *error)
 
 static const struct option options[] = {
   { "access", "admins", "access-admins", OPTION_LIST, AT (admins), .fallback = "root, @synop, slurm", TAKEN,
-    .help = "Users, and @groups of users, who see the jobs of everybody; others see their own. On the aggregator's host root "
+    .help = "Users, and @groups of users, who see the jobs of everybody; others see their own. On the aggregator's "
+            "host root "
             "and its own user always do." },
   { "access", "everybody_sees", "access-everybody-sees", OPTION_CHOICE, AT (everybody_sees), .fallback = "own",
     .choices = sees, TAKEN, .help = "all: whoever may connect sees the jobs of everybody, as admins do." },
@@ -34,8 +35,9 @@ static const struct option options[] = {
   { "access", "munge_socket", "access-munge-socket", OPTION_PATH, AT (munge_socket), TAKEN,
     .help = "The socket of munged, for who shows a credential of MUNGE. Empty: where libmunge looks for it." },
   { "access", "proxy_user_header", "access-proxy-user-header", OPTION_TEXT, AT (proxy_user_header), TAKEN,
-    .help = "The header in which one of [http] trusted_proxies names the user whom it has let in, as X-Remote-User; it has "
-            "to take away what its clients send of that name. Empty: who asks a proxy is nobody." },
+    .help =
+        "The header in which one of [http] trusted_proxies names the user whom it has let in, as X-Remote-User; it has "
+        "to take away what its clients send of that name. Empty: who asks a proxy is nobody." },
   { "access", "url", "url", OPTION_TEXT, AT (url), .check = check_url,
     .help = "Of commands: where the aggregator answers over HTTP, as https://master:5580/, for hosts that have neither "
             "its socket nor its history. SYNOP_URL goes before the file." },

@@ -251,8 +251,8 @@ live_free (void *context)
 }
 
 static void
-answer_live (struct api *api, const struct http_request *request, enum api_live live, const char *names, const char *state, bool brief,
-             struct http_reply *http)
+answer_live (struct api *api, const struct http_request *request, enum api_live live, const char *names,
+             const char *state, bool brief, struct http_reply *http)
 {
   struct live_reply *reply = memory_new (1, sizeof *reply);
 

@@ -214,9 +214,10 @@ api_openapi_write (struct buffer *out)
   write_schemas (&json);
   object (&json, "securitySchemes");
   write_scheme (&json, "password", "basic", "[http] password_file: whoever is in it sees the jobs of everybody.");
-  write_scheme (&json, "munge", "MUNGE",
-                "A credential whose payload is the method, a blank, and the target of the request, in which all bytes but "
-                "letters, digits and -._~ (and / of the path) are %XX. Its user sees his own jobs.");
+  write_scheme (
+      &json, "munge", "MUNGE",
+      "A credential whose payload is the method, a blank, and the target of the request, in which all bytes but "
+      "letters, digits and -._~ (and / of the path) are %XX. Its user sees his own jobs.");
   write_scheme (&json, "token", "bearer", "As `synop-aggregator token USER` makes it. That user sees his own jobs.");
   json_object_end (&json);
   json_object_end (&json);

@@ -31,9 +31,9 @@ struct api_source {
 
 struct api {
   const struct view_context *context;
-  const char *history; /* path; NULL: it is off */
+  const char *history;                     /* path; NULL: it is off */
   struct api_source sources[2][API_LIVES]; /* for others, and for admins */
-  uint64_t streams[API_STREAMS_MAX]; /* whose they are */
+  uint64_t streams[API_STREAMS_MAX];       /* whose they are */
   size_t stream_count;
   uint64_t nows[API_NOWS_MAX]; /* whose they are */
   size_t now_count;

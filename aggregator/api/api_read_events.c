@@ -33,9 +33,9 @@ is_wanted (const struct finding *finding, const struct stored_event *event)
 static bool
 is_seen (const struct finding *finding, const struct stored_event *event)
 {
-  return access_sees_event (finding->viewer, &(struct event){ .type = event_type (event->type),
-                                                              .line = event->line,
-                                                              .line_length = event->length });
+  return access_sees_event (
+      finding->viewer,
+      &(struct event){ .type = event_type (event->type), .line = event->line, .line_length = event->length });
 }
 
 static void

@@ -281,7 +281,8 @@ ask_far (const struct command *command, const struct reach *reach, const char *f
          struct error *error)
 {
   const struct options *options = command->options;
-  const struct job_look look = text_look (&(struct output){ .path = *options->output_path ? options->output_path : NULL });
+  const struct job_look look =
+      text_look (&(struct output){ .path = *options->output_path ? options->output_path : NULL });
   struct reach_question question = { 0 };
   char width[24];
   int result;
@@ -327,7 +328,8 @@ report_far (const struct options *options, const struct reach *reach)
   bool files = *options->pdf || *options->html;
 
   if (*options->csv || *options->hdf5 || options->report == REPORT_PERFMON) {
-    log_error ("%s: --csv, --hdf5 and --format perfmon read the history, which is on the aggregator's host", reach->url);
+    log_error ("%s: --csv, --hdf5 and --format perfmon read the history, which is on the aggregator's host",
+               reach->url);
     return 1;
   }
   if (options->report != REPORT_TEXT || *options->output_path || !files)

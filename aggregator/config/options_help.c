@@ -141,7 +141,7 @@ void
 aggregator_options_help (const struct options *options, struct buffer *out)
 {
   static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help, check_help,
-                                       jobs_help,  job_help,  report_help, query_help,  top_help,   token_help };
+                                       jobs_help,  job_help,  report_help, query_help,  top_help,    token_help };
   const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;

@@ -226,7 +226,8 @@ static void
 say_others (struct buffer *out, enum exposition_format format)
 {
   static const struct metric_family family = { "synop_others_left_out",
-                                               "1: whoever asks is no admin, and gets no series of jobs.", FAMILY_GAUGE };
+                                               "1: whoever asks is no admin, and gets no series of jobs.",
+                                               FAMILY_GAUGE };
 
   exposition_family (out, format, &family);
   exposition_sample (out, format, &family, NULL, 0, 1, 0);

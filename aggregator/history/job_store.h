@@ -36,7 +36,7 @@ struct job_query {
   int64_t from_ns, to_ns;      /* jobs that ran at some time between */
   const struct globs *users;   /* NULL: all */
   const struct viewer *viewer; /* NULL: an admin */
-  bool running;              /* only running ones */
+  bool running;                /* only running ones */
 };
 
 /* A history without jobs gives an empty list. `list` is empty before the call. */

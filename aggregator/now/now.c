@@ -179,7 +179,8 @@ now_attach (struct now *now, const struct viewer *viewer, char *words, int64_t t
             void (*ready) (void *context), void *context, struct error *error)
 {
   int64_t begin_ns = time_used ();
-  struct now_question *question = time_is_left (now, error) < 0 ? NULL : question_begin (now, viewer, words, time_ns, error);
+  struct now_question *question =
+      time_is_left (now, error) < 0 ? NULL : question_begin (now, viewer, words, time_ns, error);
   struct now_reader *reader;
 
   time_spend (now, begin_ns);

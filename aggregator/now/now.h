@@ -37,7 +37,8 @@ struct now *now_create (const struct cluster *cluster);
 void now_destroy (struct now *now); /* detach all readers first */
 
 /* The words are taken apart. -1 and error: "metric: no node has ...", which begins with the word that is wrong. */
-int now_answer (struct now *now, const struct viewer *viewer, char *words, int64_t time_ns, struct buffer *out, struct error *error);
+int now_answer (struct now *now, const struct viewer *viewer, char *words, int64_t time_ns, struct buffer *out,
+                struct error *error);
 
 /* Puts the first line into the outlet. now_flush calls `ready` when there are more; it may detach this reader, and no other.
  * NULL and error as now_answer. */

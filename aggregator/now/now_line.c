@@ -226,8 +226,8 @@ nodes_write (struct now *now, const struct now_question *question, struct now_me
     bool seen = question->viewer.all || !metric->of_users ||
                 now_sees (&question->viewer, metric, node, now_rows (now, metric, node), NULL);
     double value = now->states[i] != 'u' || !seen ? (double) NAN
-                   : metric->values      ? metric->values[node->place]
-                                         : now_value (now, metric, node, NULL, &(size_t){ 0 });
+                   : metric->values               ? metric->values[node->place]
+                                                  : now_value (now, metric, node, NULL, &(size_t){ 0 });
     others |= !seen;
     now->found[i] = value;
     summary_add (&summary, node->name, value);

@@ -231,6 +231,5 @@ asking_shows (const struct asking *asking, const char *node, const char *row)
   for (size_t i = 0; i < 2; i++)
     if (operands[i]->entry && strcmp (operands[i]->entry->section, REPORT_JOBS) != 0)
       return false;
-  return row &&
-         job_owners_all_his (asking->owners, asking->query->viewer, node, row, asking->from_ns, asking->to_ns);
+  return row && job_owners_all_his (asking->owners, asking->query->viewer, node, row, asking->from_ns, asking->to_ns);
 }

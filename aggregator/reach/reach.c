@@ -52,8 +52,8 @@ reach_init (struct reach *reach, const struct options *options)
     url = variable;
   reach->chosen = typed || url == variable;
   reach->usual = !*url;
-  reach->url = reach->usual ? usual_url (options)
-                            : memory_format ("%s%s", url, url[strlen (url) - 1] == '/' ? "" : "/");
+  reach->url =
+      reach->usual ? usual_url (options) : memory_format ("%s%s", url, url[strlen (url) - 1] == '/' ? "" : "/");
 }
 
 void

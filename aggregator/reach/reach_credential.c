@@ -100,8 +100,8 @@ make_token (const struct reach *reach, struct buffer *header, struct error *erro
 }
 
 int
-reach_credential_make (enum reach_credential kind, const struct reach *reach, const char *target,
-                       struct buffer *header, struct error *error)
+reach_credential_make (enum reach_credential kind, const struct reach *reach, const char *target, struct buffer *header,
+                       struct error *error)
 {
   switch (kind) {
   case REACH_MUNGE:

@@ -52,7 +52,7 @@ struct asking {
   int (*put) (void *context, const void *bytes, size_t length, struct error *error); /* NULL: it is printed */
   struct buffer refusal; /* the answer, where it is none of 200 */
   struct error put_error;
-  bool failed;           /* `put` did */
+  bool failed; /* `put` did */
   bool endless;
 };
 
@@ -69,8 +69,8 @@ take_body (char *bytes, size_t size, size_t count, void *context)
       buffer_add (&asking->refusal, bytes, length);
     return length;
   }
-  asking->failed = (asking->put ? asking->put : reach_put_output) (asking->context, bytes, length,
-                                                                   &asking->put_error) < 0;
+  asking->failed =
+      (asking->put ? asking->put : reach_put_output) (asking->context, bytes, length, &asking->put_error) < 0;
   return asking->failed ? 0 : length;
 }
 
@@ -116,10 +116,10 @@ perform (struct asking *asking, const char *url, const char *authorization, stru
   if (asking->failed)
     *error = asking->put_error;
   else
-    error_set (error, "%s: %s; is the aggregator there? %s", asking->reach->url,
-               *why ? why : curl_easy_strerror (code),
-               asking->reach->usual ? "[access] url, SYNOP_URL or --url says where it is" : "that is what [access] url, "
-                                                                                             "SYNOP_URL or --url says");
+    error_set (error, "%s: %s; is the aggregator there? %s", asking->reach->url, *why ? why : curl_easy_strerror (code),
+               asking->reach->usual ? "[access] url, SYNOP_URL or --url says where it is"
+                                    : "that is what [access] url, "
+                                      "SYNOP_URL or --url says");
   return 0;
 }
 
@@ -192,8 +192,9 @@ int
 reach_ask (const struct reach *reach, struct reach_question *question, void *context,
            int (*put) (void *context, const void *bytes, size_t length, struct error *error), struct error *error)
 {
-  struct asking asking = { .reach = reach, .easy = curl_easy_init (), .context = context, .put = put,
-                           .endless = question->endless };
+  struct asking asking = {
+    .reach = reach, .easy = curl_easy_init (), .context = context, .put = put, .endless = question->endless
+  };
   struct buffer target = { 0 };
   int result;
 

@@ -205,8 +205,8 @@ take_lost (struct job_report *report, const char *summary)
 }
 
 struct job_report *
-job_report_make (struct history_file *file, const struct job_record *job, const struct viewer *viewer,
-                 int64_t now_ns, struct replay_progress *progress, struct error *error)
+job_report_make (struct history_file *file, const struct job_record *job, const struct viewer *viewer, int64_t now_ns,
+                 struct replay_progress *progress, struct error *error)
 {
   struct job_report *report = make_report (job, now_ns);
   struct job_scene scene = { .file = file, .report = report, .viewer = viewer, .progress = progress };

@@ -116,8 +116,7 @@ request_list (struct client *client, const char *words,
 }
 
 static void
-request_lines (struct client *client,
-               void (*list) (void *context, const struct viewer *viewer, struct buffer *out))
+request_lines (struct client *client, void (*list) (void *context, const struct viewer *viewer, struct buffer *out))
 {
   struct buffer text = { 0 };
 

@@ -17,7 +17,7 @@ struct status_readers {
 
 struct status {
   const struct cluster *cluster;
-  const struct views *views; /* NULL: none */
+  const struct views *views;   /* NULL: none */
   const struct viewer *viewer; /* for status_write_json */
   const char *listen;
   int64_t uptime_ns;

@@ -59,8 +59,8 @@ write_line (const void *context, struct json *json, const struct globs *groups, 
   if (seen.others)
     json_bool (json_key (json, "others_left_out"), true);
   json_object (json_key (json, "report"));
-  report_write (json, report_cut (tables, count, cluster_line_most (frame), &cut), count,
-                groups ? only_groups : NULL, groups);
+  report_write (json, report_cut (tables, count, cluster_line_most (frame), &cut), count, groups ? only_groups : NULL,
+                groups);
   report_cut_free (&cut);
   access_cut_free (&seen);
   json_object_end (json);

@@ -54,11 +54,9 @@ share_event (const void *event, const struct viewer *viewer)
 static void
 stream_event (void *stream, const struct event *event)
 {
-  stream_put (stream, &(struct stream_line){ .type = "event",
-                                             .node = event->node,
-                                             .write = write_event,
-                                             .share = share_event,
-                                             .context = event });
+  stream_put (stream,
+              &(struct stream_line){
+                  .type = "event", .node = event->node, .write = write_event, .share = share_event, .context = event });
 }
 
 static void

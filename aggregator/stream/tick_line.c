@@ -83,5 +83,7 @@ share_line (const void *context, const struct viewer *viewer)
 struct stream_line
 tick_line (const struct cluster_tick_line *line)
 {
-  return (struct stream_line){ .type = "cluster", .write = write_line, .has = has_groups, .share = share_line, .context = line };
+  return (struct stream_line){
+    .type = "cluster", .write = write_line, .has = has_groups, .share = share_line, .context = line
+  };
 }

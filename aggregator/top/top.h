@@ -11,7 +11,7 @@ enum top_view { VIEW_CLUSTER, VIEW_JOBS, VIEW_EVENTS, VIEW_NODE, VIEW_HELP, TOP_
 
 struct top_options {
   const struct reach *reach; /* the aggregator */
-  bool once; /* one screen as text, of that width */
+  bool once;                 /* one screen as text, of that width */
   int width;
   enum top_view view;
   const char *metric, *sort, *filter; /* "": by default, none */

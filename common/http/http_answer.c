@@ -215,9 +215,8 @@ static bool
 has_password (struct http *http, const struct http_request *request, const struct place *place,
               struct http_reply *reply)
 {
-  enum http_password_answer answer =
-      http_passwords_check (http->passwords, http_request_header (request, "Authorization"),
-                            http_request_host (request), clock_monotonic ());
+  enum http_password_answer answer = http_passwords_check (
+      http->passwords, http_request_header (request, "Authorization"), http_request_host (request), clock_monotonic ());
 
   if (answer == HTTP_PASSWORD_WRONG)
     refuse (place, reply, MHD_HTTP_UNAUTHORIZED, "a name and a password are needed");
@@ -317,9 +316,9 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
     library->MHD_add_response_header (response, "Content-Disposition", name);
   }
   if (status == MHD_HTTP_UNAUTHORIZED)
-    library->MHD_add_response_header (
-        response, "WWW-Authenticate",
-        http->passwords != NULL ? "Basic realm=\"synop\", charset=\"UTF-8\"" : "Bearer realm=\"synop\"");
+    library->MHD_add_response_header (response, "WWW-Authenticate",
+                                      http->passwords != NULL ? "Basic realm=\"synop\", charset=\"UTF-8\""
+                                                              : "Bearer realm=\"synop\"");
   if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
     library->MHD_add_response_header (response, "Allow", "GET, HEAD");
   if (retry_s > 0) {

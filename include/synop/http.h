@@ -127,7 +127,8 @@ int64_t http_request_owner (const struct http_request *request);
 /* "GET /api/v1/jobs?user=ana&limit=5": what is asked, in one spelling: all bytes but letters, digits and -._~ (and / of the
  * path) as %XX. Credentials are bound to it. */
 void http_request_target (const struct http_request *request, struct buffer *out);
-void http_target_add (struct buffer *out, const char *text, const char *plain); /* `plain`: bytes that stay beside these */
+void http_target_add (struct buffer *out, const char *text,
+                      const char *plain); /* `plain`: bytes that stay beside these */
 
 /* A body in pieces: adds whole pieces until `out` holds `limit` bytes or more. False: the body is complete. */
 typedef bool http_next_fn (void *context, struct buffer *out, size_t limit);

@@ -158,8 +158,8 @@ test_lines (void **state)
   struct scene *scene = *state;
 
   check_line (scene, &viewer_all,
-              TEXTS ("\"load_1\":1.5", "title-of-ana", "title-of-bob", "command-of-root", "\"44\"", "\"55\"", "user bob has",
-                     "thing-of-bob", "r200"),
+              TEXTS ("\"load_1\":1.5", "title-of-ana", "title-of-bob", "command-of-root", "\"44\"", "\"55\"",
+                     "user bob has", "thing-of-bob", "r200"),
               TEXTS ("others_left_out"));
   check_line (scene, &ana,
               TEXTS ("\"load_1\":1.5", "title-of-ana", "\"job_id\":\"11\"", "command-of-ana", "\"runtime\":\"r100\"",
@@ -226,9 +226,12 @@ static void
 test_events (void **state)
 {
   static const char *const groups_of_users[] = { "load", "job_cpu" }, *const plain[] = { "load", "gpu" };
-  static const char stored_job[] = "{\"type\":\"event\",\"event\":\"group_failed\",\"groups\":[\"job_io\"],\"error\":\"bob\"}\n";
-  static const char stored_load[] = "{\"type\":\"event\",\"event\":\"group_failed\",\"groups\":[\"load\"],\"error\":\"x\"}\n";
-  static const char stored_user[] = "{\"type\":\"event\",\"event\":\"over_share\",\"user\":\"1002\",\"what\":\"clients\"}\n";
+  static const char stored_job[] =
+      "{\"type\":\"event\",\"event\":\"group_failed\",\"groups\":[\"job_io\"],\"error\":\"bob\"}\n";
+  static const char stored_load[] =
+      "{\"type\":\"event\",\"event\":\"group_failed\",\"groups\":[\"load\"],\"error\":\"x\"}\n";
+  static const char stored_user[] =
+      "{\"type\":\"event\",\"event\":\"over_share\",\"user\":\"1002\",\"what\":\"clients\"}\n";
   static const char stored_none[] = "{\"type\":\"event\",\"event\":\"over_share\",\"node\":\"n1\"}\n";
   const struct {
     struct event event;

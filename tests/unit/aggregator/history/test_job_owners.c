@@ -33,10 +33,13 @@ put (struct scene *scene, int64_t key, const char *label, const char *user, cons
 {
   int64_t from_ns = scene->start_ns + from_s * NS_PER_S;
 
-  history_put_job (scene->history, &(struct job_row){ JOB_ROW_JOB, key, from_ns, nan (""), { label, "slurm", user, "", "", "" } });
+  history_put_job (scene->history,
+                   &(struct job_row){ JOB_ROW_JOB, key, from_ns, nan (""), { label, "slurm", user, "", "", "" } });
   history_put_job (scene->history, &(struct job_row){ JOB_ROW_NODE, key, from_ns, nan (""), { node } });
   if (to_s)
-    history_put_job (scene->history, &(struct job_row){ JOB_ROW_END, key, scene->start_ns + to_s * NS_PER_S, nan (""), { "gone", "{}" } });
+    history_put_job (
+        scene->history,
+        &(struct job_row){ JOB_ROW_END, key, scene->start_ns + to_s * NS_PER_S, nan (""), { "gone", "{}" } });
 }
 
 static int
@@ -153,7 +156,8 @@ test_store (void **state)
   assert_int_equal (job_store_find (scene->file, &(struct job_choice){ "71", NULL, NULL, &ana }, &job, &error), 0);
   assert_int_equal (job_store_find (scene->file, &(struct job_choice){ "7", "bob", NULL, &ana }, &job, &error), 0);
   assert_int_equal (job_store_find (scene->file, &(struct job_choice){ "9", NULL, NULL, &ana }, &job, &error), 0);
-  assert_int_equal (job_store_find (scene->file, &(struct job_choice){ "8", NULL, NULL, &viewer_nobody }, &job, &error), 0);
+  assert_int_equal (job_store_find (scene->file, &(struct job_choice){ "8", NULL, NULL, &viewer_nobody }, &job, &error),
+                    0);
 }
 
 int

@@ -340,13 +340,20 @@ write_seen (const void *context, struct json *json, const struct globs *groups, 
 static void
 test_viewers (void **state)
 {
-  static const struct viewer viewers[] = { { .all = true },   { .uid = 1, .name = "ana" }, { .uid = 2, .name = "bob" },
-                                           { .uid = 3, .name = "zoe" }, { .uid = 1, .name = "ana" }, { .all = true },
-                                           { .uid = 4, .name = "yan" }, { .uid = 0, .name = "" } };
+  static const struct viewer viewers[] = { { .all = true },
+                                           { .uid = 1, .name = "ana" },
+                                           { .uid = 2, .name = "bob" },
+                                           { .uid = 3, .name = "zoe" },
+                                           { .uid = 1, .name = "ana" },
+                                           { .all = true },
+                                           { .uid = 4, .name = "yan" },
+                                           { .uid = 0, .name = "" } };
   static const char *const expected[] = { "whole", "ana", "bob", "bare", "ana", "whole", "bare", "bare" };
   enum { COUNT = sizeof viewers / sizeof viewers[0] };
   const struct stream_filter all = { "", "", "" };
-  struct stream_line line = { .type = "node", .node = "n1", .write = write_seen, .share = share_made, .context = "ana" };
+  struct stream_line line = {
+    .type = "node", .node = "n1", .write = write_seen, .share = share_made, .context = "ana"
+  };
   struct stream *stream = stream_create ();
   struct stream_reader *readers[COUNT];
   struct outlet *outlets[COUNT];

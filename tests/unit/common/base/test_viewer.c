@@ -22,12 +22,12 @@ test_decision (void **state)
     const char *user;
     bool sees;
   } cases[] = {
-    { &viewer_all, "ana", true },     { &viewer_all, "", true },      { &viewer_nobody, "ana", false },
-    { &viewer_nobody, "", false },    { &ana, "ana", true },          { &ana, "1001", true },
-    { &ana, "bob", false },           { &ana, "", false },            { &ana, "an", false },
-    { &ana, "anab", false },          { &ana, "ANA", false },         { &ana, "100", false },
-    { &ana, "10011", false },         { &unknown, "ana", true },      { &unknown, "-1", false },
-    { &unknown, "", false },          { &number, "1001", true },      { &number, "ana", false },
+    { &viewer_all, "ana", true },    { &viewer_all, "", true }, { &viewer_nobody, "ana", false },
+    { &viewer_nobody, "", false },   { &ana, "ana", true },     { &ana, "1001", true },
+    { &ana, "bob", false },          { &ana, "", false },       { &ana, "an", false },
+    { &ana, "anab", false },         { &ana, "ANA", false },    { &ana, "100", false },
+    { &ana, "10011", false },        { &unknown, "ana", true }, { &unknown, "-1", false },
+    { &unknown, "", false },         { &number, "1001", true }, { &number, "ana", false },
     { &viewer_nobody, "-1", false },
   };
 
@@ -54,8 +54,8 @@ check_word (const struct viewer *viewer, const char *word)
 static void
 test_words (void **state)
 {
-  static const char *const wrong[] = { "", "ana", "x:ana", "1001:", ":", "-1:ana", "5000000000:ana", "1:a b", "1:a:b",
-                                       "1:*", "1:-", "**", "1 :ana" };
+  static const char *const wrong[] = { "",      "ana",   "x:ana", "1001:", ":",  "-1:ana", "5000000000:ana",
+                                       "1:a b", "1:a:b", "1:*",   "1:-",   "**", "1 :ana" };
   struct viewer read;
 
   (void) state;

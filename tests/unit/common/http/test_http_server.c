@@ -174,9 +174,7 @@ set_up (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
   const struct http_site site = { routes, sizeof routes / sizeof routes[0], scene };
-  struct http_options options = {
-    .settings = &scene->settings, .title = "a title", .sites = &site, .site_count = 1
-  };
+  struct http_options options = { .settings = &scene->settings, .title = "a title", .sites = &site, .site_count = 1 };
   struct error error;
   bool taken;
 
