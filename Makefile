@@ -7,7 +7,7 @@
 # make soak     kills and cuts a cluster at random for 5 minutes, and looks for lost frames (CHAOS_SECONDS, CHAOS_SEED);
 #               then besets it with 36,000 connections (CROWD), and with slow readers of pages; a tab of the page is open
 #               for an hour (PAGE_MINUTES);
-#               receivers of samples are away for 2 minutes
+#               receivers of samples are away for 2 minutes; tables of 10 million rows are written and read
 # make install puts both programs into place, make deb and make rpm make packages: build/deb, build/rpm
 # make docs, make format, make uninstall, make clean: see below
 #
@@ -95,7 +95,9 @@ $(BUILD)/lib%.a: $(BUILD)/obj/%/list
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-$(AGGREGATOR) $(BUILD)/obj/tests/unit/aggregator/command/test_export.o: ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
+$(AGGREGATOR) $(addprefix $(BUILD)/obj/tests/unit/aggregator/,command/test_export.o columnar/test_columnar.o): ALL_CFLAGS += $(AGGREGATOR_CFLAGS)
+# Unit tests run once each: a second of the compiler's is dearer than one of theirs.
+$(BUILD)/obj/tests/unit/%.o: ALL_CFLAGS += -O0
 $(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -118,6 +120,7 @@ $(BUILD)/tests/lib/libodd.so: tests/lib/odd/odd.c
 unit-tests: $(UNIT_TESTS) stand-ins
 $(foreach source,$(UNIT_SOURCES),\
   $(eval $(BUILD)/tests/unit/$(basename $(notdir $(source))): $(BUILD)/obj/$(source:.c=.o)))
+$(BUILD)/tests/unit/test_columnar: $(BUILD)/obj/tests/unit/aggregator/columnar/made_tables.o
 $(UNIT_TESTS): $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
@@ -133,7 +136,7 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/
 
 # The bench's own programs. bench_sample counts what is read; two simulate agents.
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
-benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator $(BUILD)/tests/unit/test_job_report
+benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator $(addprefix $(BUILD)/tests/unit/test_,job_report columnar)
 # The aggregator with thousands of made-up nodes in it.
 $(BUILD)/tests/bench/made_aggregator: $(BUILD)/obj/aggregator/main.o $(addprefix $(BUILD)/obj/tests/bench/,made_link.o made_cluster.o)
 $(BUILD)/tests/bench/made_aggregator: $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
@@ -199,6 +202,8 @@ soak:
 	    tests/system/test_http_hostile.py::test_slow_readers tests/system/test_api.py::test_late
 	@$(MAKE) --no-print-directory benches
 	@PAGE_MINUTES=$(PAGE_MINUTES) BUILD=$(BUILD) tests/bench/run --only page
+	@COLUMNAR_ROWS=10000000 COLUMNAR_SEEDS="$$(seq -s' ' 1 20)" SYNOP_BUILD=$(abspath $(BUILD)) \
+	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_columnar.py
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py
 

@@ -8,6 +8,7 @@
 #include "agent/absent.h"
 #include "agent/bench_command.h"
 #include "agent/command.h"
+#include "agent/compat_command.h"
 #include "agent/groups.h"
 #include "agent/keys_command.h"
 #include "agent/list.h"
@@ -203,6 +204,8 @@ main (int argc, char **argv)
   signal (SIGCHLD, SIG_DFL); /* our parent may ignore it; then no child's exit code can be read */
   signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
   footprint_prepare ();
+  if (compat_is_asked (argc, argv))
+    return compat_command (argc, argv);
   if (argc > 1 && strcmp (argv[1], "keys") == 0)
     return agent_keys_command (argc - 1, argv + 1);
   if (argc > 1 && strcmp (argv[1], "names") == 0)

@@ -332,6 +332,7 @@ static const char help_head[] =
     "       synop-agent bench-node [--file FILE]                 measures what this machine can do at most\n"
     "       synop-agent names SET...                             checks names files for Prometheus\n"
     "       synop-agent run --job NAME [--] COMMAND              runs a command as a job, where there is no scheduler\n"
+    "       synop-agent --compat neuron-monitor [-c FILE]        writes JSON lines of neuron-monitor's form\n"
     "\n"
     "Samples this machine every second: CPUs, memory, disks, file systems, network, InfiniBand, and more. Each\n"
     "group of metrics has a period of its own. Counters show their change in the period.\n"

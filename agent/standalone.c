@@ -50,6 +50,8 @@ standalone_write (struct standalone *self, const struct sample *sample)
   json_object_end (json);
   json_object_end (json);
   json_newline (json);
+  if (self->options->shape)
+    self->options->shape (self->options->context, &json->out);
 }
 
 /* What is due goes into the next line, beside the facts of a sample that was not shown. */

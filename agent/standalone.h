@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "agent/sampling/sampling.h"
+#include "synop/buffer.h"
 #include "synop/error.h"
 #include "synop/loop.h"
 #include "synop/notify.h"
@@ -16,6 +17,7 @@ struct standalone_options {
   struct notify *notify; /* is notified after the first sample; may be NULL */
   int64_t once_ns;       /* the line comes after this time and has all groups; 0: lines when they are due */
   void (*line) (void *context, const char *line, size_t length); /* takes the lines; NULL: standard output does */
+  void (*shape) (void *context, struct buffer *line);            /* puts another line in its place; NULL: it stays */
   void *context;
 };
 

@@ -204,27 +204,35 @@ try_more ()
     "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm
 }
 
-# Libraries for browsers come from npm, as ansible/packages/npm says: uPlot into build/page, axe-core into build/tests.
+# What ansible/packages/npm names comes from npm: uPlot into build/page; for tests axe-core into build/tests, and readers of
+# Parquet and Arrow, which stay in build/npm.
+for_tests ()
+{
+  case $level in build | packages) return 1 ;; esac
+}
 has_page ()
 {
   [ -e "$root/build/page/uplot/uPlot.esm.js" ] || return 1
-  case $level in build | packages) return ;; esac
-  [ -e "$root/build/tests/axe/axe.min.js" ]
+  ! for_tests || { [ -e "$root/build/tests/axe/axe.min.js" ] && [ -e "$root/build/npm/node_modules/parquet-wasm" ]; }
 }
 fetch_page ()
 (
   has_page && exit
   mkdir -p "$root/build/npm" "$root/build/page/uplot" "$root/build/tests/axe" && cd "$root/build/npm" || exit
-  if [ -z "$(find . -name tried -mmin -60)" ]; then # without a network each try takes a while
-    touch tried
+  tried=tried omit=--omit=dev
+  for_tests && tried=tried-for-tests omit=--include=dev
+  if [ -z "$(find . -maxdepth 1 -name $tried -mmin -60)" ]; then # without a network each try takes a while
+    touch $tried
     wish npm npm tool npm
-    cp ../../ansible/packages/npm/*.json . && timeout 300 npm ci --silent --no-audit --no-fund --fetch-retries=1 >&2 &&
+    cp ../../ansible/packages/npm/*.json . &&
+      timeout 300 npm ci $omit --silent --no-audit --no-fund --fetch-retries=1 >&2 &&
       cp node_modules/uplot/LICENSE ../page/uplot/uPlot-MIT &&
       cp node_modules/uplot/dist/uPlot.min.css node_modules/uplot/dist/uPlot.esm.js ../page/uplot &&
-      cp node_modules/axe-core/axe.min.js ../tests/axe
+      for_tests && cp node_modules/axe-core/axe.min.js ../tests/axe
   fi
   has_page && exit
-  echo "setup: uPlot is not here, since npm or the network is not: the page will be without curves" >&2
+  echo "setup: uPlot, or what tests need of npm, is not here, since npm or the network is not: the page will be without curves," \
+    "some tests are skipped" >&2
 )
 
 msgpack=libmsgpack-dev

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,12 +100,22 @@ neuron_child_reap (struct neuron_child *child, char *end, size_t size)
   return true;
 }
 
+/* The agent has that name where it is in neuron-monitor's place, and is no source for itself. */
+static bool
+is_own_program (const char *path)
+{
+  struct stat status, own;
+
+  return stat (path, &status) == 0 && stat ("/proc/self/exe", &own) == 0 && status.st_dev == own.st_dev &&
+         status.st_ino == own.st_ino;
+}
+
 static bool
 folder_has (const char *folder, size_t length, const char *name, char *path, size_t size)
 {
   int made = snprintf (path, size, "%.*s/%s", (int) length, folder, name);
 
-  return length > 0 && made > 0 && (size_t) made < size && access (path, X_OK) == 0;
+  return length > 0 && made > 0 && (size_t) made < size && access (path, X_OK) == 0 && !is_own_program (path);
 }
 
 bool

@@ -17,9 +17,11 @@
 #include "synop/report.h"
 #include "synop/schema.h"
 
-static const struct export_format *const formats[] = {
-  [FORMAT_CSV] = &export_csv, [FORMAT_JSON] = &export_json, [FORMAT_HDF5] = &export_hdf5
-};
+static const struct export_format *const formats[] = { [FORMAT_CSV] = &export_csv,
+                                                       [FORMAT_JSON] = &export_json,
+                                                       [FORMAT_HDF5] = &export_hdf5,
+                                                       [FORMAT_PARQUET] = &export_parquet,
+                                                       [FORMAT_ARROW] = &export_arrow };
 
 /* ---- columns ---- */
 
@@ -366,7 +368,7 @@ export_end (struct export *export, struct error *error)
   while (export->tables) {
     struct export_table *table = export->tables;
     export->tables = table->next;
-    if (export->format->end (table->state, &later) < 0)
+    if (export->format->end (table->state, !export->failed, &later) < 0)
       note_failure (export, &later);
     node_names_free (table->nodes);
     if (table->kept.node[0])

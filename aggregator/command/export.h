@@ -58,12 +58,13 @@ struct export_format {
   int (*row) (void *table, const struct export_row *row, struct error *error);
   /* Swaps the names of two tables. */
   int (*swap) (void *table, void *other, struct error *error);
-  int (*end) (void *table, struct error *error); /* frees it, also after an error */
+  /* Frees it; `whole`: writes what is left. */
+  int (*end) (void *table, bool whole, struct error *error);
   /* After the end of all tables; an incomplete output is removed. */
   int (*destroy) (void *output, bool whole, struct error *error);
 };
 
-extern const struct export_format export_csv, export_json, export_hdf5;
+extern const struct export_format export_csv, export_json, export_hdf5, export_parquet, export_arrow;
 
 /* ---- for those that choose the frames themselves ---- */
 

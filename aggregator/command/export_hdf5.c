@@ -362,10 +362,10 @@ table_swap_names (void *one, void *other, struct error *error)
 }
 
 static int
-table_end (void *context, struct error *error)
+table_end (void *context, bool whole, struct error *error)
 {
   struct hdf5_table *table = context;
-  int result = write_block (table, error);
+  int result = whole ? write_block (table, error) : 0;
 
   if (H5Dclose (table->set) < 0 && result == 0)
     result = hdf5_fail (table->output, "finish a table", error);

@@ -1,18 +1,14 @@
-/* CSV and JSON: a folder with a file for each table. A file is open only while some of it is written, since there may be more
- * of them than a process may have open.
+/* CSV and JSON: a folder with a file for each table.
  *
  * CSV: RFC 4180; what is missing is empty. A text that a spreadsheet would take for a formula has an apostrophe before it.
  * Beside GROUP.csv lies GROUP.units.json, {"rx_bytes":"bytes",...}, of the columns that have a unit.
  * JSON: {"schema":{"fields":[{"name","type","unit"}...],"pandas_version"},"data":[{...}...]}, a Table Schema as
  * pandas.read_json (path, orient="table") reads it; a row a line. */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "aggregator/command/export.h"
+#include "aggregator/command/export_folder.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
 
@@ -20,16 +16,8 @@
 #define WRITE_AT 65536                          /* and in one of few tables */
 #define FORMULA "=+-@\t\r"                      /* characters with which one begins */
 
-struct folder {
-  char *path;
-  bool made;           /* by us */
-  struct buffer files; /* paths of those that were made, each with its NUL */
-  size_t tables;
-};
-
 struct text_table {
-  struct folder *folder;
-  char *path, *name;
+  struct export_file *file;
   const struct group *group;
   struct json json; /* rows that wait */
   uint64_t rows;
@@ -38,127 +26,65 @@ struct text_table {
 static void *
 folder_create (const char *path, struct error *error)
 {
-  struct folder *folder;
-  bool made = mkdir (path, 0777) == 0;
-
-  if (!made && errno != EEXIST) {
-    error_set (error, "%s: %s", path, strerror (errno));
-    return NULL;
-  }
-  folder = memory_new (1, sizeof *folder);
-  folder->path = memory_string (path);
-  folder->made = made;
-  return folder;
+  return export_folder_create (path, error);
 }
 
 static int
-folder_destroy (void *context, bool whole, struct error *error)
+folder_destroy (void *folder, bool whole, struct error *error)
 {
-  struct folder *folder = context;
-
-  (void) error;
-  for (size_t at = 0; !whole && at < folder->files.length; at += strlen (folder->files.data + at) + 1)
-    unlink (folder->files.data + at);
-  if (!whole && folder->made)
-    rmdir (folder->path);
-  buffer_free (&folder->files);
-  free (folder->path);
-  free (folder);
-  return 0;
-}
-
-static int
-text_table_fail (const struct text_table *table, struct error *error)
-{
-  return error_set (error, "%s: %s", table->path, strerror (errno));
+  return export_folder_destroy (folder, whole, error);
 }
 
 static int
 write_out (struct text_table *table, struct error *error)
 {
-  size_t length = table->json.out.length;
-  FILE *file = length ? fopen (table->path, "r+e") : NULL; /* it exists */
-  bool written;
+  int result = export_file_add (table->file, table->json.out.data, table->json.out.length, error);
 
-  if (length == 0)
-    return 0;
-  if (!file)
-    return text_table_fail (table, error);
-  written = fseeko (file, 0, SEEK_END) == 0 && fwrite (table->json.out.data, 1, length, file) == length;
-  if (!written)
-    text_table_fail (table, error);
-  if (fclose (file) != 0 && written) {
-    text_table_fail (table, error);
-    written = false;
-  }
   json_clear (&table->json);
-  return written ? 0 : -1;
+  return result;
 }
 
 /* Writes the waiting rows when they are many; the more tables, the sooner. */
 static int
 write_full (struct text_table *table, struct error *error)
 {
-  size_t at = WAITING_MAX / table->folder->tables;
+  size_t at = WAITING_MAX / export_folder_files (table->file->folder);
 
   return table->json.out.length < (at < WRITE_AT ? at : WRITE_AT) ? 0 : write_out (table, error);
 }
 
-static void
-text_table_free (struct text_table *table)
-{
-  json_free (&table->json);
-  free (table->path);
-  free (table->name);
-  free (table);
-}
-
 static struct text_table *
-table_create (struct folder *folder, const char *name, const char *ending, const struct group *group,
+table_create (struct export_folder *folder, const char *name, const char *ending, const struct group *group,
               struct error *error)
 {
-  struct text_table *table = memory_new (1, sizeof *table);
-  FILE *file;
+  struct export_file *file = export_file_create (folder, name, ending, error);
+  struct text_table *table;
 
-  table->folder = folder;
-  table->name = memory_string (name);
-  table->path = memory_format ("%s/%s.%s", folder->path, name, ending);
+  if (!file)
+    return NULL;
+  table = memory_new (1, sizeof *table);
+  table->file = file;
   table->group = group;
-  file = fopen (table->path, "wxe");
-  if (file && fclose (file) == 0) {
-    buffer_add (&folder->files, table->path, strlen (table->path) + 1);
-    folder->tables++;
-    return table;
-  }
-  text_table_fail (table, error);
-  text_table_free (table);
-  return NULL;
+  return table;
 }
 
-/* Both files are our own. */
 static int
 table_swap_names (void *one, void *other, struct error *error)
 {
   struct text_table *table = one, *with = other;
-  char *aside = memory_format ("%s.%ld", table->path, (long) getpid ()), *path = table->path, *name = table->name;
-  int result = 0;
 
-  if (rename (table->path, aside) < 0 || rename (with->path, table->path) < 0 || rename (aside, with->path) < 0)
-    result = text_table_fail (table, error);
-  table->path = with->path;
-  with->path = path;
-  table->name = with->name;
-  with->name = name;
-  free (aside);
-  return result;
+  (void) error;
+  export_file_swap (table->file, with->file);
+  return 0;
 }
 
 static int
-table_destroy (struct text_table *table, struct error *error)
+table_destroy (struct text_table *table, bool whole, struct error *error)
 {
-  int result = write_out (table, error);
+  int result = whole ? write_out (table, error) : 0;
 
-  text_table_free (table);
+  json_free (&table->json);
+  free (table);
   return result;
 }
 
@@ -243,7 +169,7 @@ csv_row (void *context, const struct export_row *row, struct error *error)
 static int
 write_units (const struct text_table *table, struct error *error)
 {
-  struct text_table *units = table_create (table->folder, table->name, "units.json", table->group, error);
+  struct text_table *units = table_create (table->file->folder, table->file->name, "units.json", table->group, error);
 
   if (!units)
     return -1;
@@ -255,16 +181,15 @@ write_units (const struct text_table *table, struct error *error)
   }
   json_object_end (&units->json);
   buffer_add_string (&units->json.out, "\n");
-  return table_destroy (units, error);
+  return table_destroy (units, true, error);
 }
 
 static int
-csv_end (void *table, struct error *error)
+csv_end (void *table, bool whole, struct error *error)
 {
-  struct error later;
-  int units = write_units (table, error), result = table_destroy (table, units < 0 ? &later : error);
+  bool units = whole && write_units (table, error) == 0;
 
-  return units < 0 ? units : result;
+  return table_destroy (table, units, error) == 0 && units == whole ? 0 : -1;
 }
 
 const struct export_format export_csv = {
@@ -365,12 +290,12 @@ json_row (void *context, const struct export_row *row, struct error *error)
 }
 
 static int
-json_end (void *context, struct error *error)
+json_end (void *context, bool whole, struct error *error)
 {
   struct text_table *table = context;
 
   buffer_add_string (&table->json.out, "\n]}\n");
-  return table_destroy (table, error);
+  return table_destroy (table, whole, error);
 }
 
 const struct export_format export_json = { folder_create,    json_begin, json_row,

@@ -76,6 +76,12 @@ format_of (const struct options *options)
   return picture && options->query_format == QUERY_FORMAT_TABLE ? QUERY_FORMAT_PLOT : options->query_format;
 }
 
+static bool
+is_columnar (const struct options *options)
+{
+  return options->query_format == QUERY_FORMAT_PARQUET || options->query_format == QUERY_FORMAT_ARROW;
+}
+
 static int
 check_output (const struct options *options, struct error *error)
 {
@@ -83,6 +89,10 @@ check_output (const struct options *options, struct error *error)
 
   if ((options->query_format == QUERY_FORMAT_PLOT || options->query_format == QUERY_FORMAT_LEVELS) && options->list)
     return config_error (options->config, "query", "format", error, "a list is a table, json or csv");
+  if (is_columnar (options) && options->list)
+    return config_error (options->config, "query", "format", error, "a list is a table, json or csv");
+  if (is_columnar (options) && !*options->output_path && isatty (STDOUT_FILENO))
+    return config_error (options->config, "query", "format", error, "is not for a terminal; -o says where to write it");
   if (options->now && (format_of (options) == QUERY_FORMAT_PLOT || format_of (options) == QUERY_FORMAT_LEVELS))
     return config_error (options->config, "query", "format", error, "an instant is a table, json or csv");
   if (options->list && options->metric && globs_list_check (options->metric, error) < 0)
@@ -171,6 +181,12 @@ show (const struct options *options, const struct query_answer *answer)
     break;
   case QUERY_FORMAT_CSV:
     query_write_csv (&out, answer);
+    break;
+  case QUERY_FORMAT_PARQUET:
+    query_write_columnar (&out, answer, &columnar_parquet);
+    break;
+  case QUERY_FORMAT_ARROW:
+    query_write_columnar (&out, answer, &columnar_arrow);
     break;
   case QUERY_FORMAT_PLOT:
     code = draw (options, answer, &out);

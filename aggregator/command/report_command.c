@@ -219,11 +219,10 @@ check_paths (const struct options *options)
 {
   const struct {
     const char *option, *path;
-  } outputs[] = { { "--output", options->output_path },
-                  { "--pdf", options->pdf },
-                  { "--html", options->html },
-                  { "--csv", options->csv },
-                  { "--hdf5", options->hdf5 } };
+  } outputs[] = { { "--output", options->output_path }, { "--pdf", options->pdf },
+                  { "--html", options->html },          { "--csv", options->csv },
+                  { "--hdf5", options->hdf5 },          { "--parquet", options->parquet },
+                  { "--arrow", options->arrow } };
   size_t count = sizeof outputs / sizeof outputs[0];
 
   for (size_t i = 0; i < count; i++)
@@ -346,7 +345,8 @@ report_near (const struct options *options)
 {
   struct command command = { .options = options };
   struct error error;
-  bool files = *options->pdf || *options->html || *options->csv || *options->hdf5;
+  bool files =
+      *options->pdf || *options->html || *options->csv || *options->hdf5 || *options->parquet || *options->arrow;
 
   if (!read_report (&command, &error)) {
     log_error ("%s", error.text);
@@ -359,6 +359,8 @@ report_near (const struct options *options)
   write_document (&command, job_report_html, options->html);
   write_tables (&command, &export_csv, options->csv);
   write_tables (&command, &export_hdf5, options->hdf5);
+  write_tables (&command, &export_parquet, options->parquet);
+  write_tables (&command, &export_arrow, options->arrow);
   command.failed |= replay_broken (replay_path (options), "chunks", command.report->broken) != 0;
   job_report_destroy (command.report);
   history_file_close (command.file);

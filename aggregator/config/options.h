@@ -27,13 +27,15 @@ enum options_command {
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
-enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_MSGPACK };
+enum options_format { FORMAT_CSV, FORMAT_JSON, FORMAT_HDF5, FORMAT_PARQUET, FORMAT_ARROW, FORMAT_MSGPACK };
 enum options_query_format {
   QUERY_FORMAT_TABLE,
   QUERY_FORMAT_JSON,
   QUERY_FORMAT_CSV,
   QUERY_FORMAT_PLOT,
-  QUERY_FORMAT_LEVELS
+  QUERY_FORMAT_LEVELS,
+  QUERY_FORMAT_PARQUET,
+  QUERY_FORMAT_ARROW
 };
 enum options_view { OPTIONS_VIEW_CLUSTER, OPTIONS_VIEW_JOBS, OPTIONS_VIEW_EVENTS, OPTIONS_VIEW_NODE };
 enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON, REPORT_JOBSTATS };
@@ -73,14 +75,14 @@ struct options {
   const char *file;  /* of check; NULL: history_path */
   bool json;         /* of status, jobs and report */
 
-  bool running;                  /* of jobs: no others */
-  char *user;                    /* of jobs: globs; of job and report: whose it is */
-  char *scheduler;               /* of report */
-  char *name;                    /* of job */
-  const char *verb;              /* of job: "start" or "end" */
-  const char *job;               /* of job and report */
-  int report;                    /* enum options_report; --json makes it REPORT_JSON */
-  char *pdf, *html, *csv, *hdf5; /* of report: files, and for csv a folder; "": none */
+  bool running;                                    /* of jobs: no others */
+  char *user;                                      /* of jobs: globs; of job and report: whose it is */
+  char *scheduler;                                 /* of report */
+  char *name;                                      /* of job */
+  const char *verb;                                /* of job: "start" or "end" */
+  const char *job;                                 /* of job and report */
+  int report;                                      /* enum options_report; --json makes it REPORT_JSON */
+  char *pdf, *html, *csv, *hdf5, *parquet, *arrow; /* of report: files; csv, parquet, arrow: folders; "": none */
 
   const char *metric; /* of query, with `list` globs; the rest as struct query has it, "" for none */
   char *row, *of_job, *step, *fold, *top, *bottom;

@@ -11,7 +11,7 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator tail [OPTIONS]            shows the stream of a running aggregator, filtered\n\
   synop-aggregator status [--json]           shows its nodes: state, last seen, sequence, lost frames, clock\n\
   synop-aggregator replay --from 10:00       shows the stream of then, from the history\n\
-  synop-aggregator export -o DIR             writes tables of the history: csv, json, hdf5, or its frames\n\
+  synop-aggregator export -o DIR             writes tables of the history: csv, parquet, hdf5..., or its frames\n\
   synop-aggregator check [FILE]              verifies a history and says what is in it\n\
   synop-aggregator jobs [--running]          lists the batch jobs that ran\n\
   synop-aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
@@ -69,6 +69,7 @@ label for the node as a whole, then one for each device; counters are changes in
 \n\
   synop-aggregator export --from -1h -o tables                     then pandas.read_csv (\"tables/network.csv\")\n\
   synop-aggregator export --format hdf5 --from 10:00 -o run.h5     then pandas.read_hdf (\"run.h5\", \"network\")\n\
+  synop-aggregator export --format parquet --from -24h -o day      then pandas.read_parquet (\"day/network.parquet\")\n\
   synop-aggregator export --format msgpack -o frames               then msgpack.Unpacker (open (\"frames\", \"rb\"))\n\
 \n";
 

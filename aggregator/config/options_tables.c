@@ -107,12 +107,15 @@ static const struct option replay_table[] = {
     .help = "Only lines of these types: node, cluster, event, job." },
 };
 
-static const char *const formats[] = { "csv", "json", "hdf5", "msgpack", NULL }; /* as enum options_format */
+static const char *const formats[] = {
+  "csv", "json", "hdf5", "parquet", "arrow", "msgpack", NULL
+}; /* as enum options_format */
 
 static const struct option export_table[] = {
   { "export", "format", NULL, OPTION_CHOICE, AT (format), .fallback = "csv", .choices = formats,
-    .help =
-        "csv, json: a file for each group; hdf5: one file; msgpack: one file with the frames as agents sent them." },
+    .help = "csv, json, parquet, arrow (Feather version 2): a file for each group; hdf5: one file; msgpack: one file "
+            "with the "
+            "frames as agents sent them." },
   { "export", "from", NULL, OPTION_TEXT, AT (from),
     .help = "The first instant; without it an hour ago, or with msgpack the beginning of the history. " WHEN },
   { "export", "to", NULL, OPTION_TEXT, AT (to), .help = "The instant before which it ends; without it now." },
@@ -121,7 +124,7 @@ static const struct option export_table[] = {
   { "export", "group", NULL, OPTION_LIST, AT (group), .check = globs_list_check,
     .help = "Only groups whose name matches one of these globs." },
   { "export", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
-    .help = "The folder (csv, json), which is made, or the file (hdf5, msgpack). What is there is left alone." },
+    .help = "The folder, which is made, or the file (hdf5, msgpack). What is there is left alone." },
 };
 
 static const char *const reports[] = {
@@ -160,10 +163,13 @@ static const struct option report_table[] = {
     .help = "Writes this file: the report with plots, for a browser; it needs nothing beside it." },
   { "report", "csv", NULL, OPTION_TEXT, AT (csv), .help = "Makes this folder: a table for each group, of this job." },
   { "report", "hdf5", NULL, OPTION_TEXT, AT (hdf5), .help = "Writes this file: the same tables as HDF5." },
+  { "report", "parquet", NULL, OPTION_TEXT, AT (parquet), .help = "Makes this folder: the same tables as Parquet." },
+  { "report", "arrow", NULL, OPTION_TEXT, AT (arrow),
+    .help = "Makes this folder: the same tables as Arrow files, which are Feather version 2." },
 };
 
 static const char *const query_formats[] = {
-  "table", "json", "csv", "plot", "levels", NULL
+  "table", "json", "csv", "plot", "levels", "parquet", "arrow", NULL
 }; /* as options_query_format */
 
 static const struct option query_table[] = {
@@ -199,7 +205,7 @@ static const struct option query_table[] = {
     .help = "Shows which metrics there are, or those whose name matches the globs that stand for METRIC." },
   { "query", "format", NULL, OPTION_CHOICE, AT (query_format), .fallback = "table", .choices = query_formats,
     .help = "table: for people; json, csv: values as they are; plot: curves, on the terminal or in a file; "
-            "levels: a byte for each node and step, for pictures of many nodes." },
+            "levels: a byte for each node and step, for pictures of many nodes; parquet, arrow: the table of csv." },
   { "query", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
     .help = "A new file rather than standard output; a plot's ends in .png, .svg or .pdf." },
 };

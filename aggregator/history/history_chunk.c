@@ -151,15 +151,18 @@ chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error 
 }
 
 int
-chunk_inflate (struct buffer *raw, const void *bytes, size_t length, struct error *error)
+chunk_inflate (struct buffer *raw, ZSTD_DCtx *zstd, const void *bytes, size_t length, struct error *error)
 {
+  char *to;
   unsigned long long size = ZSTD_getFrameContentSize (bytes, length);
   size_t got;
 
   buffer_clear (raw);
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > CHUNK_RAW_MAX)
     return broken (error);
-  got = ZSTD_decompress (buffer_reserve (raw, (size_t) size + 1), (size_t) size, bytes, length);
+  to = buffer_reserve (raw, (size_t) size + 1);
+  got = zstd ? ZSTD_decompressDCtx (zstd, to, (size_t) size, bytes, length)
+             : ZSTD_decompress (to, (size_t) size, bytes, length);
   if (ZSTD_isError (got) || got != size)
     return error_set (error, "the chunk is broken: %s", ZSTD_isError (got) ? ZSTD_getErrorName (got) : "cut short");
   raw->length = (size_t) size;
@@ -170,7 +173,7 @@ int
 chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct error *error)
 {
   struct buffer raw = { 0 };
-  int result = chunk_inflate (&raw, bytes, length, error);
+  int result = chunk_inflate (&raw, NULL, bytes, length, error);
 
   if (result == 0)
     result = chunk_read (chunk, raw.data, raw.length, error);
@@ -182,7 +185,7 @@ int
 chunk_unpack_parts (struct chunk *chunk, const void *bytes, size_t length, const struct chunk_look *look)
 {
   struct buffer raw = { 0 };
-  int result = chunk_inflate (&raw, bytes, length, NULL);
+  int result = chunk_inflate (&raw, NULL, bytes, length, NULL);
 
   if (result == 0 && raw.length && raw.data[0] == COLUMNS) {
     struct wire wire = wire_over (raw.data + 1, raw.length - 1);

@@ -43,8 +43,10 @@ int chunk_unpack (struct chunk *chunk, const void *bytes, size_t length, struct 
 /* The same, and `look` is shown the parts of its messages, unless they cannot be parted. */
 int chunk_unpack_parts (struct chunk *chunk, const void *bytes, size_t length, const struct chunk_look *look);
 
-/* The two steps of that: zstd, into an emptied buffer, and then forms and columns. */
-int chunk_inflate (struct buffer *raw, const void *bytes, size_t length, struct error *error);
+/* The two steps of that: zstd (by a context that may be used again, or NULL), into an emptied buffer, and then forms and
+ * columns. */
+struct ZSTD_DCtx_s;
+int chunk_inflate (struct buffer *raw, struct ZSTD_DCtx_s *zstd, const void *bytes, size_t length, struct error *error);
 int chunk_read (struct chunk *chunk, const void *bytes, size_t length, struct error *error);
 
 void chunk_pack_whole (const struct chunk *chunk, struct buffer *out); /* without forms, for tests */

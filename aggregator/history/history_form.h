@@ -47,8 +47,8 @@ struct parts {
   size_t count;
 };
 bool parts_read (struct parts *parts, struct wire *wire);
-/* Reads the numbers of the forms that are wanted, NULL: of all. */
-bool parts_read_columns (struct parts *parts, struct wire *wire, const bool *wanted);
+/* Reads the numbers of the holes that are wanted, of each form (NULL: of none); NULL: of all. */
+bool parts_read_columns (struct parts *parts, struct wire *wire, bool *const *wanted);
 const size_t *parts_of (const struct parts *parts, size_t message, size_t *count); /* the forms of a message */
 void parts_free (struct parts *parts);
 /* What the messages of a chunk were split into: the forms of their parts, message by message. The numbers of a form lie in

@@ -144,7 +144,7 @@ parts_read (struct parts *parts, struct wire *wire)
 }
 
 bool
-parts_read_columns (struct parts *parts, struct wire *wire, const bool *wanted)
+parts_read_columns (struct parts *parts, struct wire *wire, bool *const *wanted)
 {
   size_t modes = (size_t) varint_read (wire, CHUNK_RAW_MAX), firsts = (size_t) varint_read (wire, CHUNK_RAW_MAX);
   const uint8_t *at_modes = take_bytes (wire, modes), *at_firsts = take_bytes (wire, firsts);
@@ -155,13 +155,14 @@ parts_read_columns (struct parts *parts, struct wire *wire, const bool *wanted)
   in = (struct number_sources){ wire_over (at_modes, modes), wire_over (at_firsts, firsts), *wire };
   for (size_t i = 0; i < parts->forms.count; i++) {
     struct form *form = &parts->forms.list[i];
-    bool kept = !wanted || wanted[i];
-    if (kept)
+    if (!wanted || wanted[i])
       form->numbers = memory_new (form->uses * form->holes, sizeof form->numbers[0]);
-    for (size_t hole = 0; hole < form->holes && form->uses; hole++)
+    for (size_t hole = 0; hole < form->holes && form->uses; hole++) {
+      bool kept = !wanted || (wanted[i] && wanted[i][hole]);
       if ((kept ? number_column_read (&in, form->numbers + hole, form->uses, form->holes)
                 : number_column_skip (&in, form->uses)) < 0)
         return false;
+    }
   }
   return in.modes.at == in.modes.end && in.firsts.at == in.firsts.end && in.rest.at == in.rest.end;
 }

@@ -271,7 +271,7 @@ skip_varints (struct wire *wire, size_t count)
 
   for (; count >= sizeof word && wire->end - wire->at >= (ptrdiff_t) sizeof word; wire->at += sizeof word) {
     memcpy (&word, wire->at, sizeof word);
-    count -= sizeof word - (size_t) __builtin_popcountll (word & UINT64_C (0x8080808080808080));
+    count -= (~word >> 7 & UINT64_C (0x0101010101010101)) * UINT64_C (0x0101010101010101) >> 56; /* bytes below 0x80 */
   }
   for (; count > 0 && wire->at < wire->end; wire->at++)
     count -= *wire->at < 0x80;

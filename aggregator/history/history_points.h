@@ -21,6 +21,7 @@ struct history_point {
   int64_t span_ns;      /* of a frame the time since the one before it (0: unknown); a minute; an hour */
   uint64_t count;       /* samples with a value; never 0 */
   double sum, min, max; /* over them; the mean is sum / count */
+  bool covered;         /* the samples cover `span_ns`; else they may cover a part of that minute or hour */
 };
 
 struct points_query {

@@ -20,7 +20,8 @@ give_combined (const struct tick_state *state, const struct metric *metric, cons
                                  .count = 1,
                                  .sum = number,
                                  .min = number,
-                                 .max = number };
+                                 .max = number,
+                                 .covered = true };
 
   if (!isnan (number) && (!state->query->rows || globs_match (state->query->rows, row)))
     state->into->points (state->into->context,

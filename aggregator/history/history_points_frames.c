@@ -189,7 +189,8 @@ add_point (struct worker *worker, const struct pair *pair, const struct value *v
                                 .count = 1,
                                 .sum = number,
                                 .min = number,
-                                .max = number };
+                                .max = number,
+                                .covered = true };
 }
 
 static void

@@ -63,8 +63,9 @@ take_points (void *context, void *series, const struct history_point *points, si
     struct history_point *last = folding->count ? &folding->points[folding->count - 1] : NULL;
     if (!last || last->time_ns != time_ns) {
       last = array_add (folding->points, folding->count, folding->capacity);
-      *last = (struct history_point){ time_ns, folding->span_ns, 0, 0, value, value };
+      *last = (struct history_point){ time_ns, 0, 0, 0, value, value, true };
     }
+    last->span_ns += points[i].span_ns;
     last->count++;
     last->sum += value;
     last->min = value < last->min ? value : last->min;

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "aggregator/history/history_form.h"
 #include "aggregator/history/history_record.h"
@@ -16,197 +17,20 @@
 #include "synop/memory.h"
 
 #define HEAD_NUMBERS 4   /* of a frame's head: session, sequence, monotonic ns, wall ns */
+#define HEAD_SEQUENCE 1  /* and behind it monotonic ns */
 #define RECORD_NUMBERS 8 /* of a record, before the distances */
-
-/* A number of a form, or what stands for it in every use. */
-struct cell {
-  uint32_t hole; /* UINT32_MAX: none */
-  struct value value;
-};
+#define RECORD_OFFSET 2  /* cluster ns - monotonic ns */
 
 struct head {
-  struct cell numbers[HEAD_NUMBERS];
+  struct sample_cell numbers[HEAD_NUMBERS];
   const uint8_t *hash;
   size_t tables;
 };
 
 struct record {
-  struct cell *cells;
+  struct sample_cell *cells;
   size_t count;
 };
-
-/* Where a table's form has what is wanted. */
-struct layout {
-  struct cell period;
-  struct cell *cells; /* a row each; NULL: all are missing */
-  struct cell *gates; /* whether the row counts; NULL: all do */
-  size_t rows;
-  bool rows_known; /* by the labels or a column before */
-  struct sample_labels *labels;
-};
-
-/* ---- forms ---- */
-
-static struct value
-value_of_token (const struct wire_token *token)
-{
-  if (token->type == WIRE_UINT)
-    return (struct value){ .type = VALUE_UINT, .as.u = token->as.u };
-  if (token->type == WIRE_INT)
-    return (struct value){ .type = VALUE_INT, .as.i = token->as.i };
-  if (token->type == WIRE_REAL && isfinite (token->as.d))
-    return (struct value){ .type = VALUE_REAL, .as.d = token->as.d };
-  return (struct value){ .type = VALUE_MISSING };
-}
-
-static struct value
-value_of_number (const struct number *number)
-{
-  struct value value = { .type = VALUE_MISSING };
-
-  if (number->class == NUMBER_UINT)
-    value = (struct value){ .type = VALUE_UINT, .as.u = number->bits };
-  else if (number->class == NUMBER_NEGATIVE)
-    value = (struct value){ .type = VALUE_INT, .as.i = (int64_t) number->bits };
-  else if (number->class == NUMBER_REAL) {
-    value.type = VALUE_REAL;
-    memcpy (&value.as.d, &number->bits, sizeof number->bits);
-    if (!isfinite (value.as.d))
-      value.type = VALUE_MISSING;
-  }
-  return value;
-}
-
-/* A cell: a hole, or a value that is the same in every use. */
-static struct cell
-next_cell (struct wire *form, uint32_t *holes)
-{
-  struct wire_token token;
-
-  if (!form->bad && form->at < form->end && *form->at == FORM_HOLE) {
-    form->at++;
-    return (struct cell){ .hole = (*holes)++ };
-  }
-  token = wire_next (form);
-  if (token.type == WIRE_ARRAY || token.type == WIRE_MAP)
-    form->bad = true;
-  return (struct cell){ UINT32_MAX, value_of_token (&token) };
-}
-
-static struct value
-cell_value (const struct cell *cell, const struct form *form, size_t use)
-{
-  return cell->hole == UINT32_MAX ? cell->value : value_of_number (&form->numbers[use * form->holes + cell->hole]);
-}
-
-static uint64_t
-cell_number (const struct cell *cell, const struct form *form, size_t use)
-{
-  struct value value = cell_value (cell, form, use);
-
-  return value.type == VALUE_UINT || value.type == VALUE_INT ? value.as.u : 0;
-}
-
-/* An array of labels, or a hole: how many rows there are is said by the columns then. */
-static void
-read_labels (struct wire *form, uint32_t *holes, struct layout *layout)
-{
-  uint32_t count;
-
-  if (wire_peek (form) == FORM_HOLE) {
-    next_cell (form, holes);
-    return;
-  }
-  count = wire_array (form, TABLE_ROWS_MAX);
-  layout->rows = count;
-  layout->rows_known = true;
-  for (uint32_t i = 0; i < count && !form->bad; i++) {
-    size_t length;
-    const char *label = wire_text (form, &length, TABLE_LABEL_MAX);
-    buffer_add (&layout->labels->text, label, form->bad ? 0 : length);
-    *array_add (layout->labels->ends, layout->labels->count, layout->labels->capacity) = layout->labels->text.length;
-  }
-}
-
-static void
-number_labels (struct sample_labels *labels, size_t rows)
-{
-  while (labels->count < rows) {
-    buffer_printf (&labels->text, "%zu", labels->count);
-    *array_add (labels->ends, labels->count, labels->capacity) = labels->text.length;
-  }
-}
-
-/* A column of the table: nil, or an array with a cell for each row. `to` NULL: it is skipped. */
-static void
-read_column (struct wire *form, uint32_t *holes, struct layout *layout, struct cell **to)
-{
-  uint32_t count;
-
-  if (wire_peek (form) == FORM_HOLE) {
-    next_cell (form, holes);
-    return;
-  }
-  count = wire_array (form, TABLE_ROWS_MAX);
-  if (layout->rows_known && count != layout->rows)
-    form->bad = true;
-  layout->rows = count;
-  layout->rows_known = true;
-  if (to)
-    *to = memory_new (count, sizeof **to);
-  for (uint32_t i = 0; i < count && !form->bad; i++) {
-    struct cell cell = next_cell (form, holes);
-    if (to)
-      (*to)[i] = cell;
-  }
-}
-
-/* [group, period, error, labels, values of the node, columns] */
-static bool
-read_layout (struct samples *samples, const struct samples_columns *columns, const struct form *bytes,
-             struct layout *layout)
-{
-  const struct group *group = samples->group;
-  struct wire form = wire_over (bytes->bytes, bytes->length);
-  bool of_node = group->metrics[columns->column].flags & METRIC_OF_NODE;
-  uint32_t holes = 0, fields = wire_array (&form, UINT32_MAX);
-  size_t count;
-
-  wire_uint (&form, SCHEMA_GROUPS_MAX);
-  layout->labels = samples_add_labels (samples);
-  layout->period = next_cell (&form, &holes);
-  next_cell (&form, &holes);
-  read_labels (&form, &holes, layout);
-  count = wire_array (&form, SCHEMA_METRICS_MAX);
-  if (fields < 6 || count != group_node_metrics (group))
-    return false;
-  for (size_t i = 0; i < group->metric_count && !form.bad; i++)
-    if (group->metrics[i].flags & METRIC_OF_NODE) {
-      struct cell cell = next_cell (&form, &holes);
-      if (of_node && i == columns->column) {
-        layout->cells = memory_new (1, sizeof *layout->cells);
-        layout->cells[0] = cell;
-      }
-    }
-  if (of_node) {
-    layout->rows = 1;
-    layout->labels = NULL;
-    return !form.bad;
-  }
-  wire_array (&form, SCHEMA_METRICS_MAX);
-  for (size_t i = 0; i < group->metric_count && !form.bad; i++)
-    if (!(group->metrics[i].flags & METRIC_OF_NODE))
-      read_column (&form, &holes, layout,
-                   i == columns->column ? &layout->cells
-                   : i == columns->gate ? &layout->gates
-                                        : NULL);
-  if (columns->gate == columns->column && layout->cells) {
-    layout->gates = memory_new (layout->rows, sizeof layout->gates[0]);
-    memcpy (layout->gates, layout->cells, layout->rows * sizeof layout->gates[0]);
-  }
-  number_labels (layout->labels, layout->rows);
-  return !form.bad && layout->labels->count == layout->rows;
-}
 
 /* ---- heads and records ---- */
 
@@ -236,7 +60,7 @@ read_head (const struct form *form, struct head *head)
   wire_uint (&wire, UINT64_MAX);
   wire_text (&wire, &length, FRAME_NODE_MAX);
   for (size_t i = 0; i < HEAD_NUMBERS; i++)
-    head->numbers[i] = next_cell (&wire, &holes);
+    head->numbers[i] = sample_cell_next (&wire, &holes);
   head->hash = wire_binary (&wire, &length, SCHEMA_HASH_SIZE);
   head->tables = bare_array (&wire);
   return !wire.bad && length == SCHEMA_HASH_SIZE;
@@ -252,7 +76,7 @@ read_record (const struct form *form, struct record *record)
   record->count = count;
   record->cells = memory_new (count, sizeof record->cells[0]);
   for (uint32_t i = 0; i < count; i++)
-    record->cells[i] = next_cell (&wire, &holes);
+    record->cells[i] = sample_cell_next (&wire, &holes);
   return !wire.bad && wire.at == wire.end && count >= RECORD_NUMBERS;
 }
 
@@ -275,7 +99,7 @@ struct known {
   struct record record;
   struct head head;
   size_t group;
-  struct layout layout;
+  struct sample_layout layout;
 };
 
 struct reader {
@@ -284,9 +108,21 @@ struct reader {
   struct samples_columns columns;
   struct parts parts;
   struct known *known; /* of each form */
-  bool *needed;        /* forms whose numbers are */
+  bool **needed;       /* of each form the holes whose numbers are; NULL: none */
   size_t *uses;        /* of each form, so far */
 };
+
+static void
+need (struct reader *reader, size_t form, const struct sample_cell *cells, size_t count)
+{
+  size_t holes = reader->parts.forms.list[form].holes;
+
+  if (!reader->needed[form])
+    reader->needed[form] = memory_new (holes, sizeof reader->needed[form][0]);
+  for (size_t i = 0; i < count; i++)
+    if (cells[i].hole < holes)
+      reader->needed[form][cells[i].hole] = true;
+}
 
 /* Looks at a frame's parts. False: they are not as they should be. */
 static bool
@@ -294,10 +130,10 @@ look_at_record (struct reader *reader, size_t form)
 {
   struct known *known = &reader->known[form];
 
-  reader->needed[form] = true;
   if (!known->record_read && !read_record (&reader->parts.forms.list[form], &known->record))
     return false;
   known->record_read = true;
+  need (reader, form, &known->record.cells[RECORD_OFFSET], 1);
   return true;
 }
 
@@ -306,10 +142,10 @@ look_at_head (struct reader *reader, size_t form)
 {
   struct known *known = &reader->known[form];
 
-  reader->needed[form] = true;
   if (!known->head_read && !read_head (&reader->parts.forms.list[form], &known->head))
     return false;
   known->head_read = true;
+  need (reader, form, &known->head.numbers[HEAD_SEQUENCE], 2);
   if (!reader->samples->schema)
     samples_choose (reader->samples, reader->wanted, known->head.hash, &reader->columns);
   return reader->samples->schema && memcmp (reader->samples->schema->hash, known->head.hash, SCHEMA_HASH_SIZE) == 0;
@@ -324,10 +160,14 @@ look_at_table (struct reader *reader, size_t form)
     known->group = table_group (&reader->parts.forms.list[form]);
     if (known->group == SIZE_MAX ||
         (known->group == reader->columns.group &&
-         !read_layout (reader->samples, &reader->columns, &reader->parts.forms.list[form], &known->layout)))
+         !sample_layout_read (reader->samples, &reader->columns, &reader->parts.forms.list[form], &known->layout)))
       return false;
     known->table_read = true;
-    reader->needed[form] |= known->group == reader->columns.group;
+    if (known->group == reader->columns.group) {
+      need (reader, form, &known->layout.period, 1);
+      need (reader, form, known->layout.cells, known->layout.cells ? known->layout.rows : 0);
+      need (reader, form, known->layout.gates, known->layout.gates ? known->layout.rows : 0);
+    }
   }
   return true;
 }
@@ -338,9 +178,9 @@ look_at_frames (struct reader *reader)
   bool fine = reader->parts.count % 2 == 0;
 
   for (size_t i = 0; i + 1 < reader->parts.count && fine; i += 2) {
-    size_t count, tables;
-    const size_t *forms = parts_of (&reader->parts, i, &count);
-    fine = count == 1 && look_at_record (reader, forms[0]);
+    size_t count, tables, distance = RECORD_NUMBERS;
+    const size_t *record = parts_of (&reader->parts, i, &count), *forms;
+    fine = count == 1 && look_at_record (reader, record[0]);
     if (!fine)
       break;
     forms = parts_of (&reader->parts, i + 1, &count);
@@ -349,8 +189,12 @@ look_at_frames (struct reader *reader)
       break;
     tables = reader->known[forms[0]].head.tables;
     fine = tables < count;
-    for (size_t k = 1; k <= tables && fine; k++)
+    for (size_t k = 1; k <= tables && fine; k++) {
       fine = look_at_table (reader, forms[k]);
+      distance += fine && reader->known[forms[k]].group < reader->columns.group;
+    }
+    if (fine && distance < reader->known[record[0]].record.count)
+      need (reader, record[0], &reader->known[record[0]].record.cells[distance], 1);
   }
   return fine;
 }
@@ -362,20 +206,20 @@ take_rows (struct reader *reader, struct sample *sample, size_t index)
 {
   struct samples *samples = reader->samples;
   const struct form *form = &reader->parts.forms.list[index];
-  const struct layout *layout = &reader->known[index].layout;
+  const struct sample_layout *layout = &reader->known[index].layout;
   size_t use = reader->uses[index]++;
 
   sample->there = true;
   sample->rows = layout->rows;
   sample->labels = layout->labels;
-  sample->period_ns = (int64_t) cell_number (&layout->period, form, use);
+  sample->period_ns = (int64_t) sample_cell_number (&layout->period, form, use);
   sample->at = samples_add_values (samples, layout->rows);
   for (size_t row = 0; row < layout->rows; row++) {
     struct value gate = { .type = VALUE_MISSING };
     if (layout->cells)
-      samples->values[sample->at + row] = cell_value (&layout->cells[row], form, use);
+      samples->values[sample->at + row] = sample_cell_value (&layout->cells[row], form, use);
     if (layout->gates)
-      gate = cell_value (&layout->gates[row], form, use);
+      gate = sample_cell_value (&layout->gates[row], form, use);
     samples->counted[sample->at + row] = gate.type == VALUE_MISSING || value_number (&gate) > 0;
   }
 }
@@ -389,17 +233,20 @@ take_frame (struct reader *reader, struct sample *sample, const size_t *record_f
   size_t record_use = reader->uses[*record_form]++, head_use = reader->uses[forms[0]]++, before = 0;
 
   *sample = (struct sample){ 0 };
-  sample->sequence = cell_number (&head->head.numbers[1], &list[forms[0]], head_use);
-  sample->monotonic_ns = (int64_t) cell_number (&head->head.numbers[2], &list[forms[0]], head_use);
-  sample->time_ns = (int64_t) (cell_number (&record->record.cells[2], &list[*record_form], record_use) +
-                               (uint64_t) sample->monotonic_ns);
+  sample->sequence = sample_cell_number (&head->head.numbers[HEAD_SEQUENCE], &list[forms[0]], head_use);
+  sample->monotonic_ns =
+      (int64_t) sample_cell_number (&head->head.numbers[HEAD_SEQUENCE + 1], &list[forms[0]], head_use);
+  sample->time_ns =
+      (int64_t) (sample_cell_number (&record->record.cells[RECORD_OFFSET], &list[*record_form], record_use) +
+                 (uint64_t) sample->monotonic_ns);
   for (size_t k = 1; k <= head->head.tables; k++) {
     before += reader->known[forms[k]].group < reader->columns.group;
     if (reader->known[forms[k]].group == reader->columns.group && !sample->there)
       take_rows (reader, sample, forms[k]);
   }
   if (sample->there && RECORD_NUMBERS + before < record->record.count)
-    sample->distance = cell_number (&record->record.cells[RECORD_NUMBERS + before], &list[*record_form], record_use);
+    sample->distance =
+        sample_cell_number (&record->record.cells[RECORD_NUMBERS + before], &list[*record_form], record_use);
 }
 
 static void
@@ -419,6 +266,7 @@ reader_free (struct reader *reader)
     free (reader->known[i].record.cells);
     free (reader->known[i].layout.cells);
     free (reader->known[i].layout.gates);
+    free (reader->needed[i]);
   }
   free (reader->known);
   free (reader->needed);
@@ -457,17 +305,17 @@ samples_read (struct samples *samples, struct history_file *file, const struct c
               size_t length, const char *group, const char *metric, struct error *error)
 {
   const struct samples_wanted wanted = { file, group, metric };
-  struct buffer raw = { 0 };
   int result;
 
   samples_clear (samples);
-  result = chunk_inflate (&raw, bytes, length, error);
-  if (result == 0 && read_parts (samples, &wanted, &raw) != 0) {
+  if (!samples->zstd && !(samples->zstd = ZSTD_createDCtx ()))
+    abort ();
+  result = chunk_inflate (&samples->raw, samples->zstd, bytes, length, error);
+  if (result == 0 && read_parts (samples, &wanted, &samples->raw) != 0) {
     samples_clear (samples);
     samples->by_frames = true;
-    result = samples_read_whole (samples, &wanted, &raw, error);
+    result = samples_read_whole (samples, &wanted, &samples->raw, error);
   }
-  buffer_free (&raw);
   samples->id = row->id;
   samples->session = row->session;
   samples->first = row->first;

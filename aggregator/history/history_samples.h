@@ -42,6 +42,8 @@ struct samples {
   size_t value_count, value_room;
   struct sample_labels **labels;
   size_t label_count, label_room;
+  struct ZSTD_DCtx_s *zstd; /* these two are used again */
+  struct buffer raw;
 };
 
 /* Reads a chunk's bytes: 0, or -1 and error. `samples` may hold others, which go. */

@@ -1,6 +1,7 @@
 /* See history_samples.h: samples themselves, and those of a chunk that is stored without forms. */
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "aggregator/history/history_record.h"
 #include "aggregator/history/history_samples_private.h"
@@ -70,6 +71,8 @@ samples_free (struct samples *samples)
   free (samples->values);
   free (samples->counted);
   free (samples->labels);
+  ZSTD_freeDCtx (samples->zstd);
+  buffer_free (&samples->raw);
   *samples = (struct samples){ 0 };
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/columnar/columnar.h"
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/history_points.h"
 #include "synop/buffer.h"
@@ -136,6 +137,8 @@ int query_instant_answer (const struct query *query, const char *line, struct qu
 void query_write_json (struct buffer *out, const struct query_answer *answer); /* one object and a newline */
 void query_write_csv (struct buffer *out,
                       const struct query_answer *answer); /* time, node, row, value, min, max, count */
+void query_write_columnar (struct buffer *out, const struct query_answer *answer,
+                           const struct columnar_form *form); /* the same as Parquet or Arrow */
 /* For pictures of many nodes: {"metric","unit","from","to","step","nodes":[...],"rows":[...],"low","high","steps":["BASE64"...]},
  * each step with a byte for each node (levels.h); "rows" only where series are of rows. */
 void query_write_levels (struct buffer *out, const struct query_answer *answer);

@@ -2,57 +2,19 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "aggregator/query/query_asking.h"
 #include "synop/array.h"
-#include "synop/clock.h"
-#include "synop/config.h"
 #include "synop/memory.h"
 
 const char *const query_fold_names[] = { "", "sum", "mean", "min", "max" };
 const char *const query_tier_names[] = { "frames", "minutes", "hours" };
-
-/* ---- steps ---- */
-
-static int64_t
-local_offset (int64_t time_ns)
-{
-  time_t seconds = (time_t) (time_ns / NS_PER_S);
-  struct tm tm = { 0 };
-
-  localtime_r (&seconds, &tm);
-  return tm.tm_gmtoff * NS_PER_S;
-}
-
-static int
-make_plan (struct asking *asking, const char **key, struct error *error)
-{
-  struct plan_tier tiers[HISTORY_TIERS] = { 0 };
-  int64_t step_ns = 0;
-  int result;
-
-  for (size_t i = 0; i < HISTORY_TIERS; i++)
-    tiers[i].there = history_points_range (asking->file, (enum history_tier) i, &tiers[i].from_ns, &tiers[i].to_ns);
-  if (asking->query->step)
-    duration_parse (asking->query->step, &step_ns, NULL);
-  *key = "step";
-  result =
-      plan_make (&asking->plan, asking->from_ns, asking->to_ns, step_ns, local_offset (asking->from_ns), tiers, error);
-  if (result == 0 && asking->plan.wider)
-    buffer_printf (&asking->answer->note, "Steps are %.9g s long: nothing finer goes back so far.\n",
-                   (double) asking->plan.step_ns / NS_PER_S);
-  return result;
-}
 
 /* ---- read ---- */
 
 static struct source *
 source_of (struct asking *asking, const struct catalog_entry *entry, const char *metric, bool rate)
 {
-  const struct query *query = asking->query;
-  bool narrowed = query->fold || query->top || query->bottom;
-  size_t most = narrowed ? QUERY_READ_MAX : query->levels ? QUERY_LEVELS_MAX : QUERY_POINTS_MAX;
   struct source *source;
 
   for (size_t i = 0; i < asking->source_count; i++) {
@@ -62,13 +24,7 @@ source_of (struct asking *asking, const struct catalog_entry *entry, const char 
       return source;
   }
   source = &asking->sources[asking->source_count++];
-  *source = (struct source){ .entry = entry,
-                             .metric = metric,
-                             .table = { .from_ns = asking->plan.from_ns,
-                                        .step_ns = asking->plan.step_ns,
-                                        .steps = asking->plan.steps,
-                                        .most = most / asking->plan.steps,
-                                        .rate = rate } };
+  *source = (struct source){ .entry = entry, .metric = metric, .table = { .rate = rate } };
   return source;
 }
 
@@ -80,54 +36,85 @@ is_rate (const struct asking *asking, const struct catalog_entry *entry)
   return (asking->query->rate || asking->query->levels) && entry->kind == COUNTER && !(entry->flags & METRIC_SHARE);
 }
 
-static void
+static struct operand_sources
 add_sources (struct asking *asking, const struct operand *operand)
 {
   const struct catalog_entry *entry = operand->entry;
+  const struct derived *derived = entry ? entry->derived : NULL;
 
   if (!entry)
-    return;
-  source_of (asking, entry, entry->derived ? entry->derived->of : entry->name, is_rate (asking, entry));
-  if (entry->derived && entry->derived->over)
-    source_of (asking, entry, entry->derived->over, false);
+    return (struct operand_sources){ 0 };
+  return (
+      struct operand_sources){ source_of (asking, entry, derived ? derived->of : entry->name, is_rate (asking, entry)),
+                               derived && derived->over ? source_of (asking, entry, derived->over, false) : NULL };
 }
 
-static int
-too_many (const struct source *source, const char **key, struct error *error)
+const struct source *
+asking_leading (const struct asking *asking)
 {
-  *key = "step";
-  return error_set (
-      error,
-      "makes more points than an answer may have: %zu steps of more than %zu series; choose a longer one, or fewer "
-      "series: by node, row, fold or top",
-      source->table.steps, source->table.most);
+  return expression_leads_right (&asking->expression, asking->by_rows) ? asking->right.of : asking->left.of;
 }
 
-static int
-read_source (struct asking *asking, struct source *source, const char **key, struct error *error)
+struct points_query
+asking_points (const struct asking *asking, const struct source *source)
 {
   bool rows = asking->combined ? asking->rows.count > 0 : asking->by_rows && catalog_has_rows (source->entry);
-  struct points_query query = { .group = source->entry->group,
+
+  return (struct points_query){ .group = source->entry->group,
                                 .metric = source->metric,
                                 .nodes = asking->nodes.count ? &asking->nodes : NULL,
                                 .rows = rows ? &asking->rows : NULL,
                                 .combined = asking->combined };
-  struct points_into into = bucket_table_into;
+}
 
+static int
+read_source (struct asking *asking, struct source *source, struct error *error)
+{
+  struct points_query query = asking_points (asking, source);
+  struct points_into into = bucket_table_into;
+  const struct plan *plan = &asking->plan;
+  size_t broken = 0;
+  int result = 0;
+
+  bucket_table_free (&source->table);
+  source->table = (struct bucket_table){ .from_ns = plan->from_ns,
+                                         .step_ns = plan->step_ns,
+                                         .steps = plan->steps,
+                                         .most = asking_series_most (asking),
+                                         .rate = source->table.rate };
   into.context = &source->table;
-  for (size_t i = 0; i < asking->answer->piece_count; i++) {
-    const struct query_piece *piece = &asking->answer->pieces[i];
-    size_t broken = 0;
-    query.from_ns = piece->from_ns;
-    query.to_ns = piece->to_ns;
-    source->table.until_ns = piece->tier == HISTORY_FRAMES ? INT64_MAX : asking->now_ns;
-    *key = NULL;
-    if (history_points (asking->file, piece->tier, &query, &into, &broken, error) < 0)
+  for (size_t i = 0; i < plan->count && !source->table.full; i++) {
+    query.from_ns = plan->pieces[i].from_ns;
+    query.to_ns = plan->pieces[i].to_ns;
+    if (history_points (asking->file, plan->pieces[i].tier, &query, &into, &broken, error) < 0)
       return -1;
     asking->answer->broken += broken;
-    if (source->table.full)
-      return too_many (source, key, error);
   }
+  if (source->table.rate) {
+    result = pace_finish (&source->table, asking->file, &query, asking->now_ns, &broken, error);
+    asking->answer->broken += broken;
+  }
+  return result;
+}
+
+/* With longer steps, until there are no more series than may be. */
+static int
+read_sources (struct asking *asking, const char **key, struct error *error)
+{
+  bool full;
+
+  do {
+    full = false;
+    asking->answer->broken = 0;
+    *key = NULL;
+    for (size_t i = 0; i < asking->source_count && !full; i++) {
+      if (read_source (asking, &asking->sources[i], error) < 0)
+        return -1;
+      full = asking->sources[i].table.full;
+    }
+    if (full && asking_again (asking, key, error) < 0)
+      return -1;
+  } while (full);
   return 0;
 }
 
@@ -166,7 +153,7 @@ go_to_series (struct asking *asking, const char *node, const char *row)
 }
 
 static struct query_value
-operand_value (struct asking *asking, const struct operand *operand, size_t step)
+operand_value (const struct operand *operand, const struct operand_sources *sources, size_t step)
 {
   const struct catalog_entry *entry = operand->entry;
   const struct derived *derived = entry ? entry->derived : NULL;
@@ -175,16 +162,16 @@ operand_value (struct asking *asking, const struct operand *operand, size_t step
 
   if (!entry)
     return (struct query_value){ UINT64_MAX, operand->number, operand->number, operand->number };
-  bucket = bucket_at (source_of (asking, entry, derived ? derived->of : entry->name, is_rate (asking, entry)), step);
+  bucket = bucket_at (sources->of, step);
   if (!bucket)
     return (struct query_value){ 0 };
-  value = plain_value (bucket, entry, is_rate (asking, entry));
+  value = plain_value (bucket, entry, sources->of->table.rate);
   if (!derived)
     return value;
   if (!derived->over)
     return (struct query_value){ value.count, value.value * derived->times, value.min * derived->times,
                                  value.max * derived->times };
-  over = bucket_at (source_of (asking, entry, derived->over, false), step);
+  over = bucket_at (sources->over, step);
   if (!over)
     return (struct query_value){ 0 };
   return (struct query_value){ value.count, bucket->sum / over->sum * derived->times, (double) NAN, (double) NAN };
@@ -192,15 +179,15 @@ operand_value (struct asking *asking, const struct operand *operand, size_t step
 
 /* The ends of two metrics together are not known; those of a metric and a number are. */
 static struct query_value
-value_of (struct asking *asking, size_t step)
+value_of (const struct asking *asking, size_t step)
 {
   const struct expression *expression = &asking->expression;
-  struct query_value left = operand_value (asking, &expression->left, step), right, value;
+  struct query_value left = operand_value (&expression->left, &asking->left, step), right, value;
   double one, other;
 
   if (!expression->sign || !left.count)
     return left;
-  right = operand_value (asking, &expression->right, step);
+  right = operand_value (&expression->right, &asking->right, step);
   if (!right.count)
     return right;
   value.count = left.count < right.count ? left.count : right.count;
@@ -237,16 +224,6 @@ add_series (void *context, const char *node, const char *row, const struct bucke
     if (isfinite (value.value)) /* what is divided by 0 has none */
       series->values[step] = value;
   }
-}
-
-static const struct source *
-leading_source (struct asking *asking)
-{
-  const struct expression *expression = &asking->expression;
-  bool right = expression_leads_right (expression, asking->by_rows);
-  const struct catalog_entry *entry = right ? expression->right.entry : expression->left.entry;
-
-  return source_of (asking, entry, entry->derived ? entry->derived->of : entry->name, is_rate (asking, entry));
 }
 
 /* ---- */
@@ -292,7 +269,9 @@ read_question (struct asking *asking, const char **key, struct error *error)
   *key = "bottom";
   if (query->top && query->bottom)
     return error_set (error, "does not go with top");
-  return make_plan (asking, key, error);
+  asking->left = add_sources (asking, &asking->expression.left);
+  asking->right = add_sources (asking, &asking->expression.right);
+  return asking_choose_steps (asking, key, error);
 }
 
 static void
@@ -301,7 +280,7 @@ finish (struct asking *asking)
   const struct query *query = asking->query;
   struct query_answer *answer = asking->answer;
 
-  bucket_table_each (&leading_source (asking)->table, asking, add_series);
+  bucket_table_each (&asking_leading (asking)->table, asking, add_series);
   if (!asking->combined) /* whose rows come as sum, mean, min, max */
     series_sort (answer);
   if (query->fold)
@@ -334,17 +313,14 @@ query_answer (struct history_file *file, const struct query *query, int64_t now_
 
   *answer = (struct query_answer){ 0 };
   result = read_question (&asking, key, error);
+  if (result == 0)
+    result = read_sources (&asking, key, error);
   if (result == 0) {
     describe (&asking);
-    add_sources (&asking, &asking.expression.left);
-    add_sources (&asking, &asking.expression.right);
-  }
-  for (size_t i = 0; i < asking.source_count && result == 0; i++)
-    result = read_source (&asking, &asking.sources[i], key, error);
-  if (result == 0)
     finish (&asking);
-  else
+  } else {
     query_answer_free (answer);
+  }
   asking_free (&asking);
   return result;
 }

@@ -16,6 +16,11 @@ struct source {
   const struct bucket *buckets; /* of the series whose values are made; NULL: it has none */
 };
 
+/* What an operand is made of. NULL: of nothing, as a number; of one metric. */
+struct operand_sources {
+  struct source *of, *over;
+};
+
 struct asking {
   struct history_file *file;
   const struct query *query;
@@ -25,12 +30,30 @@ struct asking {
   struct job_record job; /* label NULL: none is asked for */
   int64_t from_ns, to_ns, now_ns;
   struct plan plan;
+  struct plan_tier tiers[HISTORY_TIERS];
+  size_t series; /* that there will be, nearly; 0: few enough */
+  bool more;     /* there were as many as that, and more */
   bool by_rows, combined;
   struct globs nodes, rows;
   struct job_owners *owners; /* NULL: the viewer sees all that is asked for */
   struct source sources[SOURCES];
   size_t source_count;
+  struct operand_sources left, right;
 };
+
+/* ---- query_answer.c ---- */
+
+/* The metric whose series are those of the answer, and how it is read. */
+const struct source *asking_leading (const struct asking *asking);
+struct points_query asking_points (const struct asking *asking, const struct source *source);
+
+/* ---- query_steps.c: each as query_answer ---- */
+
+/* The plan: what would be over the limit is refused, or has longer steps where nobody chose their length. */
+int asking_choose_steps (struct asking *asking, const char **key, struct error *error);
+/* There are more series than the plan was made for: it is made once more, for more of them. */
+int asking_again (struct asking *asking, const char **key, struct error *error);
+size_t asking_series_most (const struct asking *asking); /* with the steps of the plan */
 
 /* ---- query_choice.c: each as query_answer ---- */
 

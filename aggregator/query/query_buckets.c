@@ -5,17 +5,10 @@
 #include "aggregator/query/query_private.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
-#include "synop/hash_table.h"
 #include "synop/memory.h"
 
 #define NO_ROW 0xff /* behind the node's name: the node as a whole. No label begins so, which are UTF-8 */
 #define KEY_MAX (FRAME_NODE_MAX + 1 + TABLE_LABEL_MAX + 1)
-
-struct bucket_series {
-  UT_hash_handle hh;
-  char *key; /* node, NUL, row, NUL */
-  struct bucket buckets[];
-};
 
 /* Returns its length. */
 static size_t
@@ -32,6 +25,17 @@ key_of (char key[KEY_MAX], const char *node, const char *row, size_t length)
   else
     key[node_length + 1] = (char) NO_ROW, length = 1;
   return node_length + 1 + length;
+}
+
+struct bucket_series *
+bucket_table_series (const struct bucket_table *table, const char *node, const char *row, size_t row_length)
+{
+  struct bucket_series *series;
+  char key[KEY_MAX];
+  size_t length = key_of (key, node, row, row_length);
+
+  HASH_FIND (hh, table->series, key, length, series);
+  return series;
 }
 
 static void *
@@ -56,31 +60,36 @@ bucket_series (void *context, const char *node, const char *row, size_t row_leng
   return series;
 }
 
+void
+bucket_add (const struct bucket_table *table, struct bucket_series *series, const struct history_point *point,
+            double seconds)
+{
+  double a_second = table->rate ? (double) point->count / seconds : 1;
+  size_t step =
+      point->time_ns < table->from_ns ? SIZE_MAX : (size_t) ((point->time_ns - table->from_ns) / table->step_ns);
+
+  if (step >= table->steps || (table->rate && seconds <= 0))
+    return;
+  struct bucket *bucket = &series->buckets[step];
+  if (bucket->count == 0 || point->min * a_second < bucket->min)
+    bucket->min = point->min * a_second;
+  if (bucket->count == 0 || point->max * a_second > bucket->max)
+    bucket->max = point->max * a_second;
+  bucket->count += point->count;
+  bucket->sum += point->sum;
+  bucket->seconds += seconds;
+}
+
 static void
 bucket_points (void *context, void *to, const struct history_point *points, size_t count)
 {
-  const struct bucket_table *table = context;
-  struct bucket_series *series = to;
+  struct bucket_table *table = context;
 
-  for (size_t i = 0; series && i < count; i++) {
-    const struct history_point *point = &points[i];
-    int64_t left = table->until_ns - point->time_ns, span = point->span_ns < left ? point->span_ns : left;
-    double seconds = (double) span / (double) NS_PER_S, a_second = 1;
-    size_t step =
-        point->time_ns < table->from_ns ? SIZE_MAX : (size_t) ((point->time_ns - table->from_ns) / table->step_ns);
-    if (step >= table->steps || (table->rate && span <= 0))
-      continue;
-    struct bucket *bucket = &series->buckets[step];
-    if (table->rate)
-      a_second = (double) point->count / seconds;
-    if (bucket->count == 0 || point->min * a_second < bucket->min)
-      bucket->min = point->min * a_second;
-    if (bucket->count == 0 || point->max * a_second > bucket->max)
-      bucket->max = point->max * a_second;
-    bucket->count += point->count;
-    bucket->sum += point->sum;
-    bucket->seconds += seconds;
-  }
+  for (size_t i = 0; to && i < count; i++)
+    if (table->rate && !points[i].covered)
+      pace_add (table, to, &points[i]);
+    else
+      bucket_add (table, to, &points[i], (double) points[i].span_ns / (double) NS_PER_S);
 }
 
 const struct points_into bucket_table_into = { NULL, bucket_series, bucket_points };
@@ -94,11 +103,8 @@ bucket_table_count (const struct bucket_table *table)
 const struct bucket *
 bucket_table_find (const struct bucket_table *table, const char *node, const char *row)
 {
-  struct bucket_series *series;
-  char key[KEY_MAX];
-  size_t length = key_of (key, node, row, row ? strlen (row) : 0);
+  const struct bucket_series *series = bucket_table_series (table, node, row, row ? strlen (row) : 0);
 
-  HASH_FIND (hh, table->series, key, length, series);
   return series ? series->buckets : NULL;
 }
 
@@ -120,7 +126,9 @@ bucket_table_free (struct bucket_table *table)
   HASH_ITER (hh, table->series, series, next)
   {
     HASH_DEL (table->series, series);
+    free (series->pace.odd);
     free (series->key);
     free (series);
   }
+  *table = (struct bucket_table){ .rate = table->rate };
 }

@@ -9,8 +9,11 @@
 #include "synop/csv.h"
 #include "synop/json.h"
 #include "synop/memory.h"
+#include "synop/number.h"
 
 const char *const query_shows_names[] = { "mean", "change", "rate", "computed" };
+
+#define POINT_SIZE (5 * (NUMBER_SIZE + 1) + 3)
 
 /* ---- JSON ---- */
 
@@ -21,19 +24,50 @@ json_interval (struct json *json, int64_t from_ns, int64_t to_ns)
   json_time (json_key (json, "to"), to_ns);
 }
 
-/* [t, value, min, max, count], t in seconds since 1970 at the beginning of the step. */
-static void
-json_point (struct json *json, const struct query_answer *answer, const struct query_value *value, size_t step)
+static char *
+put_real (char *to, double value)
 {
-  int64_t time_ns = answer->from_ns + (int64_t) step * answer->step_ns;
+  if (isfinite (value))
+    return number_put_real (to, value);
+  memcpy (to, "null", 4);
+  return to + 4;
+}
 
-  json_array (json);
-  json_real_places (json, (double) time_ns / NS_PER_S, 3);
-  json_real (json, value->count ? value->value : (double) NAN);
-  json_real (json, value->count ? value->min : (double) NAN);
-  json_real (json, value->count ? value->max : (double) NAN);
-  json_uint (json, value->count);
-  json_array_end (json);
+/* [t, value, min, max, count], t in seconds since 1970 at the beginning of the step. There may be hundreds of thousands. */
+static char *
+put_point (char *to, int64_t time_ns, const struct query_value *value)
+{
+  *to++ = '[';
+  if (time_ns % NS_PER_S)
+    to = number_put_places (to, (double) time_ns / NS_PER_S, 3);
+  else
+    to = number_put_int (to, time_ns / NS_PER_S);
+  if (value->count) {
+    *to++ = ',';
+    to = put_real (to, value->value);
+    *to++ = ',';
+    to = put_real (to, value->min);
+    *to++ = ',';
+    to = put_real (to, value->max);
+    *to++ = ',';
+    to = number_put_uint (to, value->count);
+  } else {
+    to = stpcpy (to, ",null,null,null,0");
+  }
+  *to++ = ']';
+  *to++ = ',';
+  return to;
+}
+
+static void
+put_points (struct buffer *out, const struct query_answer *answer, const struct query_series *series)
+{
+  for (size_t step = 0; step < answer->steps; step++) {
+    char *from = buffer_reserve (out, POINT_SIZE);
+    out->length +=
+        (size_t) (put_point (from, answer->from_ns + (int64_t) step * answer->step_ns, &series->values[step]) - from);
+  }
+  out->length -= answer->steps > 0; /* the last comma */
 }
 
 static void
@@ -47,8 +81,7 @@ json_series (struct json *json, const struct query_answer *answer, const struct 
   json_real (json_key (json, "max"), series->max);
   json_uint (json_key (json, "missing"), series->missing);
   json_array (json_key (json, "points"));
-  for (size_t step = 0; step < answer->steps; step++)
-    json_point (json, answer, &series->values[step], step);
+  put_points (&json->out, answer, series);
   json_array_end (json);
   json_object_end (json);
 }

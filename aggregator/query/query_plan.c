@@ -10,7 +10,6 @@
 #include "synop/array.h"
 #include "synop/clock.h"
 
-#define WANTED 60 /* steps, when their length is left to us */
 #define MINUTE (60 * NS_PER_S)
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
@@ -21,7 +20,7 @@ static const int64_t blocks[HISTORY_TIERS] = {
 }; /* what its range is whole in */
 
 static int64_t
-nice_step (int64_t interval_ns)
+nice_step (int64_t interval_ns, int64_t wanted)
 {
   static const int64_t nice[] = { NS_PER_S, 2 * NS_PER_S, 5 * NS_PER_S, 10 * NS_PER_S, 15 * NS_PER_S, 30 * NS_PER_S,
                                   MINUTE,   2 * MINUTE,   5 * MINUTE,   10 * MINUTE,   15 * MINUTE,   30 * MINUTE,
@@ -29,9 +28,9 @@ nice_step (int64_t interval_ns)
   int64_t days;
 
   for (size_t i = 0; i < sizeof nice / sizeof nice[0]; i++)
-    if (interval_ns / nice[i] <= WANTED)
+    if (interval_ns / nice[i] <= wanted)
       return nice[i];
-  days = interval_ns / DAY / WANTED;
+  days = interval_ns / DAY / wanted;
   return (days ? days : 1) * DAY;
 }
 
@@ -143,10 +142,10 @@ widened (int64_t step_ns, int64_t from_ns, int64_t offset_ns, const struct plan_
 }
 
 int
-plan_make (struct plan *plan, int64_t from_ns, int64_t to_ns, int64_t step_ns, int64_t offset_ns,
+plan_make (struct plan *plan, int64_t from_ns, int64_t to_ns, int64_t step_ns, size_t wanted, int64_t offset_ns,
            const struct plan_tier tiers[HISTORY_TIERS], struct error *error)
 {
-  int64_t interval = to_ns - from_ns, step = step_ns ? step_ns : nice_step (interval);
+  int64_t interval = to_ns - from_ns, step = step_ns ? step_ns : nice_step (interval, (int64_t) wanted);
 
   *plan = (struct plan){ 0 };
   if (step > interval && step_ns)

@@ -73,10 +73,13 @@ measure (struct query_series *series, size_t steps)
     double value = series->values[i].value;
     if (series->values[i].count == 0)
       continue;
-    known++;
     sum += value;
-    series->min = fmin (series->min, value);
-    series->max = fmax (series->max, value);
+    if (known++ == 0)
+      series->min = series->max = value;
+    else if (value < series->min)
+      series->min = value;
+    else if (value > series->max)
+      series->max = value;
   }
   series->missing = steps - known;
   series->mean = known ? sum / (double) known : (double) NAN;

@@ -228,7 +228,7 @@ LLVMFuzzerInitialize (int *argc, char ***argv)
   row.first_time = TIME + 5 * NS_PER_S;
   row.last_time = TIME + FRAMES * 5 * NS_PER_S;
   chunk_pack (&chunk, &packed);
-  if (chunk_inflate (&good, packed.data, packed.length, NULL) < 0)
+  if (chunk_inflate (&good, NULL, packed.data, packed.length, NULL) < 0)
     abort ();
   store (&packed);
   chunk_free (&chunk);

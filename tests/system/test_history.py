@@ -297,9 +297,11 @@ def test_failed_export_leaves_nothing(cluster):
     there = cluster.folder / "there"
     there.mkdir()
     (there / "load.csv").write_text("mine")
-    for kind in ("csv", "json", "hdf5", "msgpack"):
+    for kind in ("csv", "json", "hdf5", "msgpack", "parquet", "arrow"):
         for why, prepare, words in (("full", no_room, "File too large" if kind != "hdf5" else "disk full"),
                                     ("interrupted", interrupt, "interrupted")):
+            if why == "full" and kind in ("parquet", "arrow"):
+                continue  # these are too small: test_export_folder.c
             to = cluster.folder / f"{kind}-{why}"
             command = [BUILD / "aggregator", "export", "--config", cluster.empty, "--history", cluster.history,
                        "--format", kind, "-o", to]

@@ -11,7 +11,7 @@ from lib.programs import LIMIT, ROOT, run
 
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 COMMANDS = {
-    "agent": [[], ["keys"], ["names"], ["bench-node"], ["run"], ["top"]],
+    "agent": [[], ["keys"], ["names"], ["bench-node"], ["run"], ["top"], ["--compat", "neuron-monitor"]],
     "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["jobs"], ["job"], ["report"],
                    ["query"], ["top"], ["token"], ["keys"]],
 }

@@ -235,6 +235,71 @@ def test_mistakes(ran, arguments, code, words):
     assert words in done.stderr and done.stdout == ""
 
 
+# ---- ten thousand nodes: made of minutes alone ----
+
+
+@pytest.fixture(name="many", scope="module")
+def _many(tmp_path_factory):
+    """The history of four hours, and the end of the last."""
+    path = tmp_path_factory.mktemp("many") / "history.db"
+    tiers_tool()(path, "fill", 10000, 4, 1, 0)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        (end,) = file.execute("SELECT max(start) + 3600 FROM tier_blocks WHERE tier = 0").fetchone()
+    return path, end * S
+
+
+def ask_many(path, end, *arguments, hours=1, code=0, form="json"):
+    done = run("aggregator", "query", "made.m0", "--config", "/dev/null", "--history", path, "--socket", "/none", "--from",
+               utc(end - hours * 3600 * S), "--to", utc(end), "--format", form, *arguments)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_the_usual_step_fits(many):
+    done = ask_many(*many, form="csv")
+    assert done.stderr.startswith("Steps are 2 min long, for 10,000 series; with fewer (--top, --fold, --node) they are shorter.\n")
+    assert len(done.stdout.splitlines()) == 1 + 30 * 10000
+    for few in (["--node", "n00*"], ["--top", "3"], ["--fold", "max"]):
+        done = ask_many(*many, *few)
+        assert parse_line(done.stdout)["step"] == 60
+
+
+def damaged(path, copy, hours):
+    """A copy in which the minutes of these hours are damaged."""
+    shutil.copy(path, copy)
+    with contextlib.closing(sqlite3.connect(copy)) as file:
+        for (start,) in file.execute("SELECT DISTINCT start FROM tier_blocks WHERE tier = 0 ORDER BY start").fetchall()[:hours]:
+            file.execute("UPDATE tier_blocks SET data = x'00' WHERE tier = 0 AND start = ?", (start,))
+        file.commit()
+    return copy
+
+
+def test_too_many_points_are_refused_before_they_are_read(many, tmp_path):
+    path, end = damaged(many[0], tmp_path / "history.db", 2), many[1]
+    assert "are left out" in ask_many(path, end, "--top", "3", hours=3, code=1).stderr
+    done = ask_many(path, end, "--step", "1m", hours=3, code=2)
+    assert done.stdout == "" and done.stderr.count("\n") == 1
+    assert done.stderr.endswith("error: [query] step (command line): 180 steps of 10,000 series are 1,800,000 points, and an answer "
+                                "has at most 400,000: choose 5m, or fewer series: by node, fold or top\n")
+    done = ask_many(path, end, "--step", "5m", hours=3, code=1)
+    assert len(parse_line(done.stdout)["series"]) == 10000
+    done = ask_many(path, end, "--step", "1m", hours=3, form="levels", code=1)
+    assert len(parse_line(done.stdout)["steps"]) == 180, "a byte each is less"
+
+
+def test_nodes_that_have_gone_are_too_many_as_well(many, tmp_path):
+    """They are not there in the last hours, where series are counted."""
+    path = tmp_path / "history.db"
+    shutil.copy(many[0], path)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute("DELETE FROM tier_blocks WHERE tier = 0 AND batch > 3 AND start >= ?", (many[1] // S - 2 * 3600,))
+        file.commit()
+    answered = parse_line(ask_many(path, many[1], hours=4).stdout)
+    assert len(answered["series"]) == 10000 and answered["step"] == 600
+    assert "long, for more than " in ask_many(path, many[1], hours=4, form="csv").stderr
+    assert "steps of more than 2,222 series are" in ask_many(path, many[1], "--step", "1m", hours=3, code=2).stderr
+
+
 def test_no_history(cluster):
     done = ask(cluster, "load.load_1", code=1)
     assert "history.db" in done.stderr

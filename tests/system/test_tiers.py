@@ -2,6 +2,7 @@
 their times and order. What a frame's counters are compared with follows from docs/history.md."""
 
 import calendar
+import csv
 import json
 import math
 import shutil
@@ -79,7 +80,7 @@ def sample(value):
 
 
 def read_frames(path, folder, restarts):
-    """{tier: {(group, metric): {(node, label, time): [count, sum, least, greatest]}}}"""
+    """{tier: {(group, metric): {(node, label, time): [count, sum, least, greatest, ns between the frames of its changes]}}}"""
     groups = {}
     with sqlite3.connect(path) as database:
         for digest, data in database.execute("SELECT hash, bytes FROM schemas"):
@@ -113,8 +114,9 @@ def read_frames(path, folder, restarts):
                 value = sample(value)
                 for tier, span in SPANS.items():
                     cell = tiers[tier][name, metric.name].setdefault((frame.node, label, at // span * span),
-                                                                     [0, 0, math.inf, -math.inf])
-                    cell[:] = cell[0] + 1, cell[1] + value, min(cell[2], value), max(cell[3], value)
+                                                                     [0, 0, math.inf, -math.inf, 0])
+                    cell[:] = (cell[0] + 1, cell[1] + value, min(cell[2], value), max(cell[3], value),
+                               cell[4] + (elapsed_ns if before else 0))
     return tiers
 
 
@@ -196,3 +198,50 @@ def test_an_older_file_gets_its_tiers(tool, made, tmp_path):
         tool(path, "work", 0, 13)
     tool(path, "work", 0)
     assert_equal(tool, path, made[1])
+
+
+def rates(path, metric, *more):
+    """{(node, label, minute): rate}"""
+    group, name = metric
+    done = run("aggregator", "query", f"{group}.{name}", "--rate", "--step", "1m", "--history", path, "--socket", "/none",
+               "--from", "-3d", "--format", "csv", *more)
+    assert done.returncode == 0, done.stderr
+    return {(row["node"], row["row"] or None, nanoseconds(row["time"])): float(row[f"{group}.{name} ({unit_of(row)})"])
+            for row in csv.DictReader(done.stdout.splitlines()) if int(row["count"])}
+
+
+def unit_of(row):
+    return next(name for name in row if "." in name).partition("(")[2].rstrip(")")
+
+
+COUNTERS = (("widgets", "turns"), ("plain", "count"))
+
+
+def different(said, wanted, keys):
+    return {key: (said.get(key), wanted[key][1] / wanted[key][4] * 1e9) for key in keys
+            if not math.isclose(said.get(key, math.nan), wanted[key][1] / wanted[key][4] * 1e9, rel_tol=1e-9)}
+
+
+@pytest.mark.parametrize("rows", [[], ["--rows"]], ids=["nodes", "rows"])
+def test_rates_are_of_the_time_between_frames(tool, made, tmp_path, rows):
+    """Of minutes that are in no block yet each; of others those in which a series begins or ends."""
+    counters = [metric for metric in COUNTERS if not rows or metric[0] == "widgets"]
+    path = tmp_path / "history.db"
+    for work in (0, 3 * 86400):
+        shutil.copy(made[0], path)
+        if not work:
+            with sqlite3.connect(path) as database:
+                database.executescript("DELETE FROM tier_blocks; DELETE FROM tier_parts; DELETE FROM tier_staged;"
+                                       "INSERT OR IGNORE INTO unfolded SELECT id, first_time FROM chunks WHERE node != 0")
+            database.close()
+        else:
+            tool(path, "work", work)
+        for metric in counters:
+            wanted = {key: cell for key, cell in made[1]["minutes"][metric].items() if (key[1] is not None) == bool(rows)}
+            alone = {(node, label, at) for node, label, at in wanted
+                     if (node, label, at - SPANS["minutes"]) not in wanted or (node, label, at + SPANS["minutes"]) not in wanted}
+            assert len(wanted) > 300 and len(alone) > 20
+            said = rates(path, metric, *rows)
+            assert said.keys() == wanted.keys()
+            wrong = different(said, wanted, alone if work else wanted)
+            assert not wrong, (metric, work, len(wrong), next(iter(wrong.items())))

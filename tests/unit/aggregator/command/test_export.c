@@ -116,12 +116,11 @@ assert_lines (struct scene *scene, const char *name, const char *column, size_t 
 
 /* Far more tables than files may be open. */
 static void
-test_many_tables (void **state)
+add_many_tables (struct scene *scene, const struct export_format *format)
 {
   static struct metric metrics[SCHEMAS];
   static char names[SCHEMAS][24], group_names[GROUPS][24];
   static struct group groups[SCHEMAS][GROUPS];
-  struct scene *scene = *state;
   struct rlimit limit;
 
   for (int i = 0; i < SCHEMAS; i++) {
@@ -135,7 +134,7 @@ test_many_tables (void **state)
   getrlimit (RLIMIT_NOFILE, &limit);
   limit.rlim_cur = 64;
   setrlimit (RLIMIT_NOFILE, &limit);
-  begin (scene, &export_csv);
+  begin (scene, format);
   for (int turn = 0; turn < 2; turn++)
     for (int i = 0; i < SCHEMAS; i++)
       for (int k = 0; k < GROUPS; k++)
@@ -143,8 +142,39 @@ test_many_tables (void **state)
   end (scene);
   limit.rlim_cur = limit.rlim_max;
   setrlimit (RLIMIT_NOFILE, &limit);
-  assert_lines (scene, "group_0.csv", "metric_0", 3);
-  assert_lines (scene, "group_127-30.csv", "metric_29", 3);
+}
+
+static void
+test_many_tables (void **state)
+{
+  add_many_tables (*state, &export_csv);
+  assert_lines (*state, "group_0.csv", "metric_0", 3);
+  assert_lines (*state, "group_127-30.csv", "metric_29", 3);
+}
+
+static void
+assert_columnar (struct scene *scene, const char *name, const char *column, const char *mark)
+{
+  char *path = memory_format ("%s/%s", scene->path, name), text[4096];
+  FILE *file = fopen (path, "r");
+  size_t length;
+
+  assert_non_null (file);
+  length = fread (text, 1, sizeof text, file);
+  assert_in_range (length, 500, sizeof text - 1);
+  assert_memory_equal (text, mark, strlen (mark));
+  assert_memory_equal (text + length - strlen (mark), mark, strlen (mark));
+  assert_non_null (memmem (text, length, column, strlen (column)));
+  fclose (file);
+  free (path);
+}
+
+static void
+test_many_tables_parquet (void **state)
+{
+  add_many_tables (*state, &export_parquet);
+  assert_columnar (*state, "group_0.parquet", "metric_0", "PAR1");
+  assert_columnar (*state, "group_127-30.parquet", "metric_29", "PAR1");
 }
 
 static const struct metric metrics_of[] = {
@@ -194,6 +224,19 @@ test_most_common_json (void **state)
   add_shapes (scene);
   end (scene);
   assert_lines (scene, "load.json", "common", 5);
+}
+
+static void
+test_most_common_columnar (void **state)
+{
+  struct scene *scene = *state;
+
+  begin (scene, &export_arrow);
+  add_shapes (scene);
+  end (scene);
+  assert_columnar (scene, "load.arrow", "common", "ARROW1");
+  assert_columnar (scene, "load-2.arrow", "strange", "ARROW1");
+  assert_columnar (scene, "load-3.arrow", "rare", "ARROW1");
 }
 
 static hssize_t
@@ -294,7 +337,7 @@ test_long_texts_hdf5 (void **state)
       fail_msg ("%s", error.text);
   }
   table_free (&table);
-  assert_int_equal (export_hdf5.end (to, &error), 0);
+  assert_int_equal (export_hdf5.end (to, true, &error), 0);
   assert_int_equal (export_hdf5.destroy (output, true, &error), 0);
   file = H5Fopen (scene->path, H5F_ACC_RDONLY, H5P_DEFAULT);
   assert_int_equal (rows_of (file, "noted"), NOTED);
@@ -416,9 +459,10 @@ main (void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown (function, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-    TEST (test_many_tables),      TEST (test_most_common),    TEST (test_most_common_json),
-    TEST (test_most_common_hdf5), TEST (test_first_of_equal), TEST (test_long_texts_hdf5),
-    TEST (test_job_adds_up),      TEST (test_late_to_a_job),  TEST (test_units_of_most_common),
+    TEST (test_many_tables),         TEST (test_most_common),          TEST (test_most_common_json),
+    TEST (test_most_common_hdf5),    TEST (test_first_of_equal),       TEST (test_long_texts_hdf5),
+    TEST (test_job_adds_up),         TEST (test_late_to_a_job),        TEST (test_units_of_most_common),
+    TEST (test_many_tables_parquet), TEST (test_most_common_columnar),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

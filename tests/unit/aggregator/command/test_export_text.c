@@ -68,7 +68,7 @@ test_formulas (void **state)
     values[1] = *table_get (&table, 0, 1);
     assert_int_equal (export_csv.row (csv, &row, &error), 0);
   }
-  assert_int_equal (export_csv.end (csv, &error), 0);
+  assert_int_equal (export_csv.end (csv, true, &error), 0);
   assert_int_equal (export_csv.destroy (output, true, &error), 0);
   file = fopen (path, "r");
   assert_non_null (file);

@@ -100,7 +100,7 @@ fill (struct source *source, size_t group, struct table *table)
   } else if (group == 1) {
     size_t rows = any (15) ? 3 : 4;
     for (size_t i = 0; i < rows; i++) {
-      char label[8];
+      char label[24];
       snprintf (label, sizeof label, "%zu", i);
       table_add_row (table, label, strlen (label));
       table_set_real (table, i, 0, any (1000) / 10.0);
@@ -500,7 +500,8 @@ test_wrong_columns_do_no_harm (void **state)
     sqlite3_bind_int64 (select, 1, row->id);
     assert_int_equal (sqlite3_step (select), SQLITE_ROW);
     assert_int_equal (
-        chunk_inflate (&raw, sqlite3_column_blob (select, 0), (size_t) sqlite3_column_bytes (select, 0), &error), 0);
+        chunk_inflate (&raw, NULL, sqlite3_column_blob (select, 0), (size_t) sqlite3_column_bytes (select, 0), &error),
+        0);
     for (uint32_t k = 0; k <= any (3); k++)
       raw.data[any ((uint32_t) raw.length / (any (4) ? 4 : 1))] = (char) any (256);
     buffer_clear (&packed);

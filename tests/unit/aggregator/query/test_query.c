@@ -284,7 +284,7 @@ plan_for (int64_t from_ns, int64_t to_ns, int64_t step_ns, const struct plan_tie
   struct error error = { "" };
   struct plan plan;
 
-  if (plan_make (&plan, from_ns, to_ns, step_ns, 0, tiers, &error) < 0)
+  if (plan_make (&plan, from_ns, to_ns, step_ns, 60, 0, tiers, &error) < 0)
     fail_msg ("%s", error.text);
   return plan;
 }
@@ -392,14 +392,14 @@ test_steps_begin_at_their_multiples (void **state)
   assert_int_equal (plan.to_ns, 6 * MINUTE);
   assert_int_equal (plan.steps, 5);
   assert_int_equal (plan.count, 0); /* nothing is there */
-  assert_int_equal (plan_make (&plan, 25 * HOUR, 75 * HOUR, 24 * HOUR, 2 * HOUR, none, &error), 0);
+  assert_int_equal (plan_make (&plan, 25 * HOUR, 75 * HOUR, 24 * HOUR, 60, 2 * HOUR, none, &error), 0);
   assert_int_equal (plan.from_ns, 22 * HOUR); /* local midnight */
-  assert_int_equal (plan_make (&plan, 0, HOUR, 0, 0, none, &error), 0);
+  assert_int_equal (plan_make (&plan, 0, HOUR, 0, 60, 0, none, &error), 0);
   assert_int_equal (plan.step_ns, MINUTE);
-  assert_int_equal (plan_make (&plan, 0, 24 * HOUR, 0, 0, none, &error), 0);
+  assert_int_equal (plan_make (&plan, 0, 24 * HOUR, 0, 60, 0, none, &error), 0);
   assert_int_equal (plan.step_ns, 30 * MINUTE);
-  assert_int_equal (plan_make (&plan, 0, HOUR, 2 * HOUR, 0, none, &error), -1);
-  assert_int_equal (plan_make (&plan, 0, 24 * HOUR, S / 1000, 0, none, &error), -1);
+  assert_int_equal (plan_make (&plan, 0, HOUR, 2 * HOUR, 60, 0, none, &error), -1);
+  assert_int_equal (plan_make (&plan, 0, 24 * HOUR, S / 1000, 60, 0, none, &error), -1);
   assert_non_null (strstr (error.text, "choose a longer one"));
 }
 

@@ -35,7 +35,7 @@ add (struct bucket_table *table, const char *node, const char *row, struct histo
 static void
 test_points_are_summed_in_their_steps (void **state)
 {
-  struct bucket_table table = { .from_ns = 100 * S, .step_ns = 10 * S, .steps = 3, .most = 10, .until_ns = INT64_MAX };
+  struct bucket_table table = { .from_ns = 100 * S, .step_ns = 10 * S, .steps = 3, .most = 10 };
   const struct bucket *buckets;
 
   (void) state;
@@ -63,15 +63,13 @@ test_points_are_summed_in_their_steps (void **state)
 static void
 test_rates_are_of_the_time_that_samples_span (void **state)
 {
-  struct bucket_table table = {
-    .from_ns = 0, .step_ns = MINUTE, .steps = 1, .most = 10, .until_ns = INT64_MAX, .rate = true
-  };
+  struct bucket_table table = { .from_ns = 0, .step_ns = MINUTE, .steps = 1, .most = 10, .rate = true };
   const struct bucket *bucket;
 
   (void) state;
-  add (&table, "n1", NULL, (struct history_point){ 10 * S, 0, 1, 1000, 1000, 1000 }); /* of unknown length */
-  add (&table, "n1", NULL, (struct history_point){ 20 * S, 2 * S, 1, 10, 10, 10 });
-  add (&table, "n1", NULL, (struct history_point){ 30 * S, 4 * S, 4, 40, 8, 12 });
+  add (&table, "n1", NULL, (struct history_point){ 10 * S, 0, 1, 1000, 1000, 1000, true }); /* of unknown length */
+  add (&table, "n1", NULL, (struct history_point){ 20 * S, 2 * S, 1, 10, 10, 10, true });
+  add (&table, "n1", NULL, (struct history_point){ 30 * S, 4 * S, 4, 40, 8, 12, true });
   bucket = bucket_table_find (&table, "n1", NULL);
   assert_near (bucket->sum / bucket->seconds, 50.0 / 6);
   assert_near (bucket->min, 5);
@@ -79,15 +77,91 @@ test_rates_are_of_the_time_that_samples_span (void **state)
   bucket_table_free (&table);
 }
 
+/* Minutes from `first` on, with so many samples each of 10 a second, which last `period` seconds each. 0: there is none. */
+static void
+add_minutes (struct bucket_table *table, const char *node, size_t first, const uint64_t *counts, size_t count,
+             double period)
+{
+  for (size_t i = 0; i < count; i++)
+    if (counts[i])
+      add (table, node, NULL,
+           (struct history_point){ (int64_t) (first + i) * MINUTE, MINUTE, counts[i], 10 * period * (double) counts[i],
+                                   9 * period, 11 * period });
+}
+
+static void
+finish (struct bucket_table *table, int64_t until_ns)
+{
+  const struct points_query combined = { .combined = true }; /* which no frames are looked up for */
+  struct error error;
+  size_t broken;
+
+  assert_int_equal (pace_finish (table, NULL, &combined, until_ns, &broken, &error), 0);
+  assert_int_equal (broken, 0);
+}
+
+static void
+expect_rates (const struct bucket_table *table, const char *node, const double *rates)
+{
+  const struct bucket *buckets = bucket_table_find (table, node, NULL);
+
+  for (size_t i = 0; i < table->steps; i++) {
+    double rate = buckets[i].count ? buckets[i].sum / buckets[i].seconds : 0;
+    if (fabs (rate - rates[i]) > 1e-9)
+      fail_msg ("%s, step %zu: %g, not %g", node, i, rate, rates[i]);
+    if (rate > 0 && rates[i] == 10) {
+      assert_near (buckets[i].min, 9);
+      assert_near (buckets[i].max, 11);
+    }
+  }
+}
+
+/* Where a node begins or ends, a minute has the change of a part of it alone. */
+static void
+test_rates_at_the_ends_of_a_life_are_of_what_samples_cover (void **state)
+{
+  static const uint64_t every_second[] = { 23, 60, 60, 60, 7, 0, 41, 60 }, every_5_minutes[] = { 1, 0, 0, 0, 0, 1 },
+                        alone[] = { 30 };
+  static const double tens[] = { 0, 10, 10, 10, 10, 10, 0, 10, 10, 0 }, slow[] = { 0, 0, 0, 10, 0, 0, 0, 0, 10, 0 },
+                      one[] = { 0, 0, 10, 0, 0, 0, 0, 0, 0, 0 };
+  struct bucket_table table = { .step_ns = MINUTE, .steps = 10, .most = 10, .rate = true };
+
+  (void) state;
+  add_minutes (&table, "n1", 1, every_second, 8, 1);
+  add_minutes (&table, "slow", 3, every_5_minutes, 6, 300);
+  add_minutes (&table, "alone", 2, alone, 1, 1); /* others have its period */
+  finish (&table, INT64_MAX);
+  expect_rates (&table, "n1", tens);
+  expect_rates (&table, "slow", slow);
+  expect_rates (&table, "alone", one);
+  bucket_table_free (&table);
+}
+
+/* In the middle a change over frames that are lost is there; its minute counts as whole. */
+static void
+test_rates_between_minutes_are_of_whole_ones (void **state)
+{
+  static const uint64_t counts[] = { 60, 60, 50, 60 };
+  static const double rates[] = { 10, 10, 50.0 * 10 / 60, 10 };
+  struct bucket_table table = { .step_ns = MINUTE, .steps = 4, .most = 10, .rate = true };
+
+  (void) state;
+  add_minutes (&table, "n1", 0, counts, 4, 1);
+  finish (&table, INT64_MAX);
+  expect_rates (&table, "n1", rates);
+  bucket_table_free (&table);
+}
+
 /* The minute that is not over yet has changes of the time that has passed. */
 static void
 test_rates_end_now (void **state)
 {
-  struct bucket_table table = { .step_ns = MINUTE, .steps = 1, .most = 10, .rate = true, .until_ns = 15 * S };
+  struct bucket_table table = { .step_ns = MINUTE, .steps = 1, .most = 10, .rate = true };
   const struct bucket *bucket;
 
   (void) state;
   add (&table, "n1", NULL, (struct history_point){ 0, MINUTE, 15, 150, 10, 10 });
+  finish (&table, 15 * S);
   bucket = bucket_table_find (&table, "n1", NULL);
   assert_near (bucket->sum / bucket->seconds, 10);
   assert_near (bucket->max, 10);
@@ -97,7 +171,7 @@ test_rates_end_now (void **state)
 static void
 test_no_more_series_than_may_be (void **state)
 {
-  struct bucket_table table = { .from_ns = 0, .step_ns = S, .steps = 1, .most = 2, .until_ns = INT64_MAX };
+  struct bucket_table table = { .from_ns = 0, .step_ns = S, .steps = 1, .most = 2 };
 
   (void) state;
   add (&table, "n1", NULL, (struct history_point){ 0, S, 1, 1, 1, 1 });
@@ -288,6 +362,8 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_points_are_summed_in_their_steps),
     cmocka_unit_test (test_rates_are_of_the_time_that_samples_span),
+    cmocka_unit_test (test_rates_at_the_ends_of_a_life_are_of_what_samples_cover),
+    cmocka_unit_test (test_rates_between_minutes_are_of_whole_ones),
     cmocka_unit_test (test_rates_end_now),
     cmocka_unit_test (test_no_more_series_than_may_be),
     cmocka_unit_test (test_folds_are_of_those_that_have_a_value),

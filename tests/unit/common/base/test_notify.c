@@ -25,7 +25,7 @@
 
 struct manager {
   int fd;
-  char folder[TEST_FOLDER_SIZE], name[TEST_FOLDER_SIZE + 8];
+  char folder[TEST_FOLDER_SIZE], name[2 * TEST_FOLDER_SIZE];
   struct loop *loop;
 };
 
