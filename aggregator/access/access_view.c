@@ -22,7 +22,8 @@ check_url (const char *value, struct error *error)
 }
 
 static const struct option options[] = {
-  { "access", "admins", "access-admins", OPTION_LIST, AT (admins), .fallback = "root, @synop, slurm", TAKEN,
+  { "access", "admins", "access-admins", OPTION_LIST, AT (admins),
+    .fallback = "root, @synop, slurm, prometheus, synop-portal", TAKEN,
     .help = "Users, and @groups of users, who see the jobs of everybody; others see their own. On the aggregator's "
             "host root "
             "and its own user always do." },

@@ -77,6 +77,12 @@ answer_write (struct api_read *read, const char *form, const struct query_answer
     query_write_table (&read->out, answer, number (read, "width"));
     query_write_notes (&read->out, answer);
     read->type = "text/plain;charset=utf-8";
+  } else if (strcmp (form, "parquet") == 0) {
+    query_write_columnar (&read->out, answer, &columnar_parquet);
+    read->type = "application/vnd.apache.parquet";
+  } else if (strcmp (form, "arrow") == 0) {
+    query_write_columnar (&read->out, answer, &columnar_arrow);
+    read->type = "application/vnd.apache.arrow.file";
   } else {
     query_write_json (&read->out, answer);
   }

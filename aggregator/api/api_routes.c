@@ -19,7 +19,7 @@ static const char *const report_types[] = { "text/html",        "application/pdf
                                             "application/json", "text/plain",      NULL }; /* jobstats is text */
 static const char *const stream_types[] = { "text/event-stream", NULL };
 static const char *const encodings[] = { "values", "levels", NULL };
-static const char *const forms[] = { "json", "csv", "levels", "table", "plot", NULL };
+static const char *const forms[] = { "json", "csv", "levels", "table", "plot", "parquet", "arrow", NULL };
 static const char *const list_forms[] = { "json", "lines", "table", NULL };
 static const char *const line_forms[] = { "json", "lines", NULL };
 static const char *const canvases[] = { "terminal", "png", "svg", "pdf", NULL };
@@ -69,8 +69,9 @@ static const struct api_parameter query_parameters[] = {
   },
   { "step", API_DURATION, "The time between two values, as 30s, 5m, 1h; without it there are about 60." },
   { "format", API_CHOICE,
-    "json: one object; csv: a table; levels: a byte for each node and step; table: for people; plot: curves.", "json",
-    .choices = forms },
+    "json: one object; csv: a table; levels: a byte for each node and step; table: for people; plot: curves; parquet, "
+    "arrow: the same as such a file.",
+    "json", .choices = forms },
   { "canvas", API_CHOICE, "What a plot is drawn as.", "terminal", .choices = canvases },
   { "height", API_NUMBER, "Of a plot on a terminal: its lines.", "24", .most = 1000 },
   { "width", API_NUMBER, "Of a table or a plot: its columns.", "80", .most = 1000 },

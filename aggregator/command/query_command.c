@@ -341,11 +341,11 @@ add_times (const struct options *options, const struct query *query, int64_t now
 static int
 ask_far (const struct options *options, const struct reach *reach, const struct query *query, int64_t now_ns)
 {
-  static const char *const forms[] = { [QUERY_FORMAT_TABLE] = "table",
-                                       [QUERY_FORMAT_JSON] = "json",
-                                       [QUERY_FORMAT_CSV] = "csv",
-                                       [QUERY_FORMAT_PLOT] = "plot",
-                                       [QUERY_FORMAT_LEVELS] = "levels" };
+  static const char *const forms[] = {
+    [QUERY_FORMAT_TABLE] = "table", [QUERY_FORMAT_JSON] = "json",     [QUERY_FORMAT_CSV] = "csv",
+    [QUERY_FORMAT_PLOT] = "plot",   [QUERY_FORMAT_LEVELS] = "levels", [QUERY_FORMAT_PARQUET] = "parquet",
+    [QUERY_FORMAT_ARROW] = "arrow"
+  };
   const struct {
     const char *key, *value;
   } given[] = { { "metric", options->metric },

@@ -326,8 +326,9 @@ report_far (const struct options *options, const struct reach *reach)
   struct command command = { .options = options };
   bool files = *options->pdf || *options->html;
 
-  if (*options->csv || *options->hdf5 || options->report == REPORT_PERFMON) {
-    log_error ("%s: --csv, --hdf5 and --format perfmon read the history, which is on the aggregator's host",
+  if (*options->csv || *options->hdf5 || *options->parquet || *options->arrow || options->report == REPORT_PERFMON) {
+    log_error ("%s: tables (--csv, --hdf5, --parquet, --arrow) and --format perfmon are made of the history, on the "
+               "aggregator's host",
                reach->url);
     return 1;
   }

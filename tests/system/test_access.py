@@ -124,7 +124,7 @@ def addresses(user):
     job, everything = user.job, {"from": "-1h", "to": "now"}
     asked = {
         "": [({}, False)], "openapi.json": [({}, False)], "status": [({}, False)], "nodes": [({}, False)], "groups": [({}, False)],
-        "query": [({"metric": "job_cpu.usage", "rows": "yes", "format": form}, True) for form in ("json", "csv", "table", "levels")]
+        "query": [({"metric": "job_cpu.usage", "rows": "yes", "format": form}, True) for form in ("json", "csv", "table", "levels", "arrow")]
                  + [({"metric": "job_memory.rss", "job": job, "format": "table"}, True),
                     ({"metric": "job_memory.rss", "fold": "sum"}, False),
                     ({"metric": "job_cpu.cpus", "row": "*", "top": "5"}, True), ({"metric": "cpu_usage.user", "job": job}, False)],

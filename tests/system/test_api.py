@@ -111,7 +111,7 @@ def test_description(shown):
             check(ask(url, short), name)
         for parameter in parameters:
             for value in values_of(parameter):
-                if value not in ("csv", "table", "lines", "plot"):
+                if value not in ("csv", "table", "lines", "plot", "parquet", "arrow"):
                     check(ask(url, asked(short, parameters, parameter, str(value))), name)
 
 
