@@ -47,9 +47,9 @@ def start_job(cluster, user):
     shutil.copy("/bin/sleep", program)
     program.chmod(0o755)
     log = open(cluster.folder / "jobs.log", "ab")
-    # Its environment is its claim: the agent believes it of the process's own user.
-    return subprocess.Popen([*user.prefix, program, "600"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                            env={"SYNOP_JOB_ID": user.job, "SYNOP_JOB_NAME": user.title, "PATH": os.environ["PATH"]})
+    # Its environment is its claim, which the agent believes of the process's own user: he has it only once he is that.
+    claim = ("env", f"SYNOP_JOB_ID={user.job}", f"SYNOP_JOB_NAME={user.title}")
+    return subprocess.Popen([*user.prefix, *claim, program, "600"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
 class Scene:
